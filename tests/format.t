@@ -22,6 +22,11 @@ verdict 'no file has more than 600 lines' "$(
     sources '(' -name '*.[cht]' -o -name '*.sh' ')' | xargs wc -l |
     awk '$2 != "total" && $1 > 600 { print $2 ": " $1 }' | head -20)"
 
+verdict 'half of the files of lib have fewer than 150 lines' "$(
+    find lib -name '*.[ch]' ! -name '*_tab.c' | xargs wc -l |
+    awk '$2 != "total" { n++; short += $1 < 150 }
+         END { if (2 * short <= n) print short " of " n }')"
+
 # In the first line, or after #!; see COPYING.
 verdict 'every source names its licence' "$(
     find lib tools tests doc man m4 packaging share bootstrap configure.ac \

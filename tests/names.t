@@ -84,6 +84,15 @@ verdict 'every internal name begins with its room or its file' "$(awk '
     }' "$tmp/words" "$tmp/names" | sort -u)"
 verdict 'no two files have one name' "$(find . -name '*.[ch]' ! -path '*/family/*.c' |
     sed 's,.*/,,' | sort | uniq -d)"
+# One word is a verb without its object, or an object without its verb; some
+# functions of mathematics have one.
+verdict 'no static function has a name of one word' "$(
+    find . ../tools -name '*.[ch]' | sort | xargs awk '
+    /^static / && match($0, /[ *][a-z]+\(/) {
+        name = substr($0, RSTART + 1, RLENGTH - 2)
+        if (name !~ /^(sigmoid|sinkhorn|silu|softplus)$/)
+            print FILENAME ":" FNR ": " name
+    }')"
 verdict 'no tag has a body in two rooms' "$(
     sed 's,^,,' "$tmp/files" | xargs grep -ohE \
         '^(struct|enum|union) gg_[a-z0-9_]+ \{' /dev/null | sort | uniq -d)"

@@ -52,7 +52,7 @@ extern const struct gg_convert_name gg_convert_names_llama[],
 
 /* ---- config.json, briefly, for functions of a family ---- */
 
-static inline double num(const struct gg_hf_config *cfg, const char *names)
+static inline double num_of(const struct gg_hf_config *cfg, const char *names)
 {
     return gg_hf_config_num(cfg, names, -1);
 }
@@ -63,7 +63,7 @@ static inline double num_at(const struct gg_hf_config *cfg, const char *names,
     return gg_hf_config_num(cfg, names, layer);
 }
 
-static inline double either(double x, double other)
+static inline double value_or(double x, double other)
 {
     return isnan(x) ? other : x;
 }
@@ -71,16 +71,16 @@ static inline double either(double x, double other)
 static inline double num_or(const struct gg_hf_config *cfg, const char *names,
                             double other)
 {
-    return either(num(cfg, names), other);
+    return value_or(num_of(cfg, names), other);
 }
 
 /* Comparisons of numbers that may be missing: 1 or 0, or NAN. */
-static inline double equals(double x, double y)
+static inline double is_equal(double x, double y)
 {
     return isnan(x) || isnan(y) ? NAN : x == y;
 }
 
-static inline double exceeds(double x, double y)
+static inline double is_above(double x, double y)
 {
     return isnan(x) || isnan(y) ? NAN : x > y;
 }

@@ -5,7 +5,8 @@
 
 double gg_convert_head_width(const struct gg_hf_config *cfg)
 {
-    return floor(num(cfg, "hidden_size") / num(cfg, "num_attention_heads"));
+    return floor(num_of(cfg, "hidden_size") /
+                 num_of(cfg, "num_attention_heads"));
 }
 
 double gg_convert_head_dim(const struct gg_hf_config *cfg)
@@ -15,25 +16,25 @@ double gg_convert_head_dim(const struct gg_hf_config *cfg)
 
 /* ---- heads ---- */
 
-static double heads(const struct gg_hf_config *cfg)
+static double n_heads(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "num_attention_heads n_head n_heads");
+    return num_of(cfg, "num_attention_heads n_head n_heads");
 }
 
 double gg_convert_group(const struct gg_hf_config *cfg)
 {
-    return floor(num(cfg, "num_attention_heads") /
+    return floor(num_of(cfg, "num_attention_heads") /
                  num_or(cfg, "num_key_value_heads", 1));
 }
 
 double gg_convert_query_rows(const struct gg_hf_config *cfg)
 {
-    return heads(cfg) * gg_convert_head_dim(cfg);
+    return n_heads(cfg) * gg_convert_head_dim(cfg);
 }
 
 double gg_convert_key_rows(const struct gg_hf_config *cfg)
 {
-    return num_or(cfg, "num_key_value_heads n_kv_heads", heads(cfg)) *
+    return num_or(cfg, "num_key_value_heads n_kv_heads", n_heads(cfg)) *
            gg_convert_head_dim(cfg);
 }
 
@@ -53,7 +54,7 @@ static double state_groups(const struct gg_hf_config *cfg)
 
 static double kv_b_rows(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "qk_nope_head_dim") + num(cfg, "v_head_dim");
+    return num_of(cfg, "qk_nope_head_dim") + num_of(cfg, "v_head_dim");
 }
 
 const struct gg_convert_size gg_convert_sizes[] = {
@@ -94,13 +95,14 @@ double gg_convert_rotary_width(const struct gg_hf_config *cfg, double part)
                         "partial_rotary_factor "
                         "rope_parameters.partial_rotary_factor",
                         part) *
-                 num(cfg, "hidden_size") / num(cfg, "num_attention_heads"));
+                 num_of(cfg, "hidden_size") /
+                 num_of(cfg, "num_attention_heads"));
 }
 
 double gg_convert_rope_base(const struct gg_hf_config *cfg)
 {
     const double base =
-        num(cfg, "rope_theta rotary_emb_base rope_parameters.rope_theta");
+        num_of(cfg, "rope_theta rotary_emb_base rope_parameters.rope_theta");
     return base == 10000 ? NAN : base;
 }
 
@@ -108,7 +110,7 @@ double gg_convert_rope_base(const struct gg_hf_config *cfg)
 
 double gg_convert_blocks_nextn(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "num_hidden_layers") + num_or(cfg, N_NEXTN, 0);
+    return num_of(cfg, "num_hidden_layers") + num_or(cfg, N_NEXTN, 0);
 }
 
 double gg_convert_is_sliding(const struct gg_hf_config *cfg, int64_t layer)
@@ -124,13 +126,14 @@ double gg_convert_is_full(const struct gg_hf_config *cfg, int64_t layer)
 double gg_convert_attention_by_period(const struct gg_hf_config *cfg,
                                       int64_t layer)
 {
-    return equals(fmod((double)layer, num(cfg, "attn_layer_period")),
-                  num(cfg, "attn_layer_offset"));
+    return is_equal(fmod((double)layer, num_of(cfg, "attn_layer_period")),
+                    num_of(cfg, "attn_layer_offset"));
 }
 
 static double is_sparse(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return equals(gg_hf_config_is(cfg, "mlp_layer_types", layer, "dense"), 0);
+    return is_equal(gg_hf_config_is(cfg, "mlp_layer_types", layer, "dense"),
+                    0);
 }
 
 double gg_convert_first_sparse(const struct gg_hf_config *cfg)
@@ -140,9 +143,9 @@ double gg_convert_first_sparse(const struct gg_hf_config *cfg)
 
 double gg_convert_all_dense(const struct gg_hf_config *cfg)
 {
-    return is_true(num(cfg, "n_routed_experts"))
+    return is_true(num_of(cfg, "n_routed_experts"))
                ? 0
-               : num(cfg, "num_hidden_layers");
+               : num_of(cfg, "num_hidden_layers");
 }
 
 /* ---- latent attention ---- */
@@ -155,43 +158,44 @@ double gg_convert_one(const struct gg_hf_config *cfg)
 
 double gg_convert_latent_key_length(const struct gg_hf_config *cfg)
 {
-    return num_or(cfg, "kv_lora_rank", 512) + num(cfg, "qk_rope_head_dim");
+    return num_or(cfg, "kv_lora_rank", 512) + num_of(cfg, "qk_rope_head_dim");
 }
 
 double gg_convert_mla_key_length(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "qk_nope_head_dim") + num(cfg, "qk_rope_head_dim");
+    return num_of(cfg, "qk_nope_head_dim") + num_of(cfg, "qk_rope_head_dim");
 }
 
 double gg_convert_yarn_log_multiplier(const struct gg_hf_config *cfg)
 {
-    return 0.1 * num(cfg, "rope_scaling.mscale_all_dim "
-                          "rope_parameters.mscale_all_dim");
+    return 0.1 * num_of(cfg, "rope_scaling.mscale_all_dim "
+                             "rope_parameters.mscale_all_dim");
 }
 
 /* ---- widths and experts ---- */
 
 double gg_convert_feed_forward(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "intermediate_size");
+    return num_of(cfg, "intermediate_size");
 }
 
 double gg_convert_four_times_width(const struct gg_hf_config *cfg)
 {
-    return 4 * num(cfg, "hidden_size");
+    return 4 * num_of(cfg, "hidden_size");
 }
 
 double gg_convert_shared_width(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "moe_intermediate_size") * num(cfg, "num_shared_experts");
+    return num_of(cfg, "moe_intermediate_size") *
+           num_of(cfg, "num_shared_experts");
 }
 
 double gg_convert_norm_topk(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "norm_topk_prob") == 1 ? 1 : NAN;
+    return num_of(cfg, "norm_topk_prob") == 1 ? 1 : NAN;
 }
 
 double gg_convert_mamba_inner_size(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "mamba_expand") * num(cfg, "hidden_size");
+    return num_of(cfg, "mamba_expand") * num_of(cfg, "hidden_size");
 }

@@ -63,7 +63,7 @@ static void int_sizes(struct gg_attn_dims *s, const struct gg_attn_args *a)
                           row_floats(a) * sizeof(float));
 }
 
-static int16_t *ints(void *p)
+static int16_t *as_int16(void *p)
 {
     return p;
 }
@@ -73,13 +73,14 @@ static void pack_q(const struct gg_attn_task *t, size_t col, const float *q,
 {
     const struct gg_attn_args *a = t->a;
     const size_t nr = t->s->nr, steps = row_steps(a), row = row_stride(a);
-    const int16_t *rows = ints(t->b->buf);
+    const int16_t *rows = as_int16(t->b->buf);
     for (size_t i = 0; i < n; i += ROWS) {
         const size_t some = GG_MIN(n - i, (size_t)ROWS);
         a->kern->attn_i16.round(q + i * stride, stride, some, (size_t)a->d,
-                                ints(t->b->buf), row, t->b->q_scale + col + i);
+                                as_int16(t->b->buf), row,
+                                t->b->q_scale + col + i);
         for (size_t r = 0; r < some; r++) {
-            int16_t *to = ints(t->b->q + col / nr * t->s->q_size) +
+            int16_t *to = as_int16(t->b->q + col / nr * t->s->q_size) +
                           (col % nr + i + r) * STRIDE;
             for (size_t p = 0; p < steps; p += STEPS, to += nr * STRIDE)
                 memcpy(to, rows + r * row + p,
@@ -96,7 +97,7 @@ static void pack_keys(const struct gg_attn_task *t, size_t first, size_t i,
     const struct gg_kern_attn_i16 *k = &a->kern->attn_i16;
     const struct gg_kern_gemm_rows keys = gg_attn_keys(t, first + i);
     const size_t d = (size_t)a->d, stride = row_stride(a);
-    int16_t *rows = ints(t->b->buf);
+    int16_t *rows = as_int16(t->b->buf);
     float *decoded = (float *)(void *)(rows + ROWS * stride);
     if (gg_attn_lie_as_floats(a->k_type, keys.at, keys.stride)) {
         k->round(keys.at, keys.stride / sizeof(float), n, d, rows, stride,
@@ -112,7 +113,7 @@ static void pack_keys(const struct gg_attn_task *t, size_t first, size_t i,
     for (size_t r = n; r < ROWS; r++)
         memset(rows + r * stride, 0, row_steps(a) * sizeof *rows);
     k->rows(rows, stride, row_steps(a),
-            ints(t->b->k + i / k->mr * t->s->k_size) + i % k->mr * 2);
+            as_int16(t->b->k + i / k->mr * t->s->k_size) + i % k->mr * 2);
 }
 
 static void pack_k(const struct gg_attn_task *t, size_t first, size_t n)
@@ -135,7 +136,7 @@ static void pack_v(const struct gg_attn_task *t, size_t at, const float *v,
                    size_t stride, size_t n)
 {
     t->a->kern->attn_i16.values(
-        v, stride, n, t->s->dv, ints(t->b->v) + at * t->s->mr,
+        v, stride, n, t->s->dv, as_int16(t->b->v) + at * t->s->mr,
         t->s->v_size / sizeof(int16_t), t->b->v_scale + at);
 }
 
@@ -143,9 +144,9 @@ static void multiply_keys(const struct gg_attn_task *t,
                           const struct gg_attn_part *p)
 {
     const struct gg_kern_attn_i16 *k = &t->a->kern->attn_i16;
-    const int16_t *q = ints(t->b->q + p->col / k->nr * t->s->q_size);
+    const int16_t *q = as_int16(t->b->q + p->col / k->nr * t->s->q_size);
     for (size_t i = p->begin; i < p->end; i += k->mr)
-        k->tile(ints(t->b->k + i / k->mr * t->s->k_size), q,
+        k->tile(as_int16(t->b->k + i / k->mr * t->s->k_size), q,
                 row_steps(t->a) / 2, (unsigned)p->n_cols, t->b->k_scale + i,
                 t->b->q_scale + p->col, t->b->scores + i, t->s->keys);
 }
@@ -161,8 +162,8 @@ static void multiply_values(const struct gg_attn_task *t,
 {
     const struct gg_kern_attn_i16 *k = &t->a->kern->attn_i16;
     const size_t dv = t->s->dv, n = p->end - p->begin;
-    const int16_t *v = ints(t->b->v) + p->begin * k->mr;
-    int16_t *w = ints(t->b->w);
+    const int16_t *v = as_int16(t->b->v) + p->begin * k->mr;
+    int16_t *w = as_int16(t->b->w);
     k->weights(t->b->scores + p->begin, t->s->keys, p->n_cols, n, w,
                t->b->w_scale);
     for (size_t i = 0; i < dv; i += k->mr, v += t->s->v_size / sizeof *v)

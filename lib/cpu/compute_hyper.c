@@ -54,9 +54,9 @@ static void sinkhorn(double *c, const struct gguf_hyper_params *p)
     }
 }
 
-static void coefficients(float *y, const float *x, const float *base,
-                         const float *scale, const struct gguf_hyper_params *p,
-                         bool all)
+static void put_coefficients(float *y, const float *x, const float *base,
+                             const float *scale,
+                             const struct gguf_hyper_params *p, bool all)
 {
     double c[GGUF_HYPER_MAX * GGUF_HYPER_MAX];
     const size_t n = (size_t)p->n;
@@ -91,7 +91,7 @@ static void compute_hyper(struct gguf_tensor *t,
         const float *x =
             gg_row_load(task->kern, z, gg_row(z, rows.p), tmp_x, n);
         float *y = gg_row_out(t, gg_row(t, rows.p), tmp_y);
-        coefficients(y, x, t->src[1]->data, t->src[2]->data, &p, n != p.n);
+        put_coefficients(y, x, t->src[1]->data, t->src[2]->data, &p, n != p.n);
         gg_row_store(task->kern, t, gg_row(t, rows.p), y);
     }
 }

@@ -12,7 +12,7 @@
 void gg_back_put_main_layers(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "num_hidden_layers",
-                    num(&m->keys, "num_hidden_layers"));
+                    num_of(&m->keys, "num_hidden_layers"));
 }
 
 /* By the list KEY of true and false, a list of words. */
@@ -44,26 +44,26 @@ void gg_back_put_indexer_types(struct gg_back_maker *m)
 
 double gg_back_is_sparse(const struct gg_hf_config *keys, int64_t layer)
 {
-    const double dense = num(keys, "leading_dense_block_count");
-    return equals(exceeds(dense, (double)layer), 0);
+    const double dense = num_of(keys, "leading_dense_block_count");
+    return is_equal(is_above(dense, (double)layer), 0);
 }
 
 void gg_back_put_not_causal(struct gg_back_maker *m)
 {
-    if (num(&m->keys, "attention.causal") == 0)
+    if (num_of(&m->keys, "attention.causal") == 0)
         gg_back_put_flag(m, "is_causal", 0);
 }
 
 void gg_back_put_rope_base(struct gg_back_maker *m)
 {
-    gg_back_put_num(m, "rope_theta", num(&m->keys, "rope.freq_base"));
+    gg_back_put_num(m, "rope_theta", num_of(&m->keys, "rope.freq_base"));
 }
 
 /* ---- heads ---- */
 
 double gg_back_has_attention(const struct gg_hf_config *keys, int64_t layer)
 {
-    return exceeds(num_at(keys, "attention.head_count_kv", layer), 0);
+    return is_above(num_at(keys, "attention.head_count_kv", layer), 0);
 }
 
 double gg_back_attention_period(const struct gg_back_maker *m)
@@ -82,7 +82,7 @@ static double kv_heads(const struct gg_hf_config *keys, int64_t layer)
                : NAN;
 }
 
-static double heads(const struct gg_hf_config *keys, int64_t layer)
+static double n_heads(const struct gg_hf_config *keys, int64_t layer)
 {
     const double n = num_at(keys, "attention.head_count", layer);
     return n > 0 ? n : NAN;
@@ -90,7 +90,7 @@ static double heads(const struct gg_hf_config *keys, int64_t layer)
 
 void gg_back_put_first_heads(struct gg_back_maker *m)
 {
-    gg_back_put_num(m, "num_attention_heads", gg_back_first_layer(m, heads));
+    gg_back_put_num(m, "num_attention_heads", gg_back_first_layer(m, n_heads));
 }
 
 void gg_back_put_first_kv_heads(struct gg_back_maker *m)
@@ -129,7 +129,7 @@ double gg_back_sliding_kv_heads(const struct gg_hf_config *keys, int64_t layer)
 static void put_nope(struct gg_back_maker *m, const char *key)
 {
     const double n =
-        num(&m->keys, key) - num(&m->keys, "rope.dimension_count");
+        num_of(&m->keys, key) - num_of(&m->keys, "rope.dimension_count");
     if (n >= 0)
         gg_back_put_num(m, "qk_nope_head_dim", n);
 }
@@ -146,21 +146,22 @@ void gg_back_put_nope_of_mla(struct gg_back_maker *m)
 
 void gg_back_put_norm_topk(struct gg_back_maker *m)
 {
-    if (num(&m->keys, "expert_weights_norm") == 1)
+    if (num_of(&m->keys, "expert_weights_norm") == 1)
         gg_back_put_flag(m, "norm_topk_prob", 1);
 }
 
 void gg_back_put_mamba_expand(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "mamba_expand",
-                    num(&m->keys, "ssm.inner_size") /
-                        num(&m->keys, "embedding_length"));
+                    num_of(&m->keys, "ssm.inner_size") /
+                        num_of(&m->keys, "embedding_length"));
 }
 
 double gg_back_rotary_of_width(const struct gg_hf_config *keys)
 {
-    return num(keys, "rope.dimension_count") *
-           num(keys, "attention.head_count") / num(keys, "embedding_length");
+    return num_of(keys, "rope.dimension_count") *
+           num_of(keys, "attention.head_count") /
+           num_of(keys, "embedding_length");
 }
 
 void gg_back_put_rotary_of_key(struct gg_back_maker *m)
@@ -171,11 +172,11 @@ void gg_back_put_rotary_of_key(struct gg_back_maker *m)
 
 double gg_back_rotary_of_key(const struct gg_hf_config *keys)
 {
-    return num(keys, "rope.dimension_count") /
-           num(keys, "attention.key_length");
+    return num_of(keys, "rope.dimension_count") /
+           num_of(keys, "attention.key_length");
 }
 
 double gg_back_state_head_dim(const struct gg_hf_config *keys)
 {
-    return num(keys, "ssm.inner_size") / num(keys, "ssm.time_step_rank");
+    return num_of(keys, "ssm.inner_size") / num_of(keys, "ssm.time_step_rank");
 }

@@ -24,7 +24,7 @@ static double not_causal(const struct gg_hf_config *cfg)
 /* The number of the function that chooses experts; INFINITY for a function of
  * another name, which write_number refuses. put_gating of back_config.c is the
  * inverse. */
-static double gating(const struct gg_hf_config *cfg)
+static double gating_func(const struct gg_hf_config *cfg)
 {
     static const char *const names[] = { "score_function",
                                          "scoring_func",
@@ -85,7 +85,7 @@ static const struct gg_convert_key then[] = {
     { .key = "expert_gating_func",
       .kind = GG_KIND_U32_OF,
       .value = NAN,
-      .of = gating },
+      .of = gating_func },
     KEY("attention.key_length", U32, "head_dim"),
     KEY("attention.value_length", U32, "head_dim"),
 };

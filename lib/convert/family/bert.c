@@ -183,20 +183,20 @@ static const struct gg_convert_name euro_names[] = {
 
 /* ---- functions of rows ---- */
 
-static bool classifies(const struct gg_hf_config *cfg)
+static bool is_classifier(const struct gg_hf_config *cfg)
 {
-    return is_true(num(cfg, "classifies")); /* reranker.c */
+    return is_true(num_of(cfg, "classifies")); /* reranker.c */
 }
 
 /* Rows of positions of RoBERTa: those up to the padding token's are unused. */
 static double first_position(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "pad_token_id") + 1;
+    return num_of(cfg, "pad_token_id") + 1;
 }
 
 static double context_without_padding(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "max_position_embeddings") - first_position(cfg);
+    return num_of(cfg, "max_position_embeddings") - first_position(cfg);
 }
 
 static const struct gg_convert_size roberta_sizes[] = {
@@ -221,7 +221,7 @@ static void put_jina_v3(struct gg_back_maker *m)
         json_array_append_new(list, json_string(tasks[i]));
     gg_back_put_num(m, "pad_token_id", pad);
     gg_back_put_num(m, "max_position_embeddings",
-                    num(&m->keys, "context_length") + pad + 1);
+                    num_of(&m->keys, "context_length") + pad + 1);
     gg_back_put(m->root, "lora_adaptations", list);
     gg_back_put_flag(m, "load_trained_adapters", 0);
 }
@@ -230,19 +230,19 @@ static void put_jina_v3(struct gg_back_maker *m)
  * one, which scaled positions reach. */
 static double nomic_context(const struct gg_hf_config *cfg)
 {
-    const double n = num(cfg, "n_positions");
+    const double n = num_of(cfg, "n_positions");
     return n == 8192 ? 2048 : n == 2048 ? 512 : n;
 }
 
 static void put_nomic(struct gg_back_maker *m)
 {
-    const double n = num(&m->keys, "context_length");
+    const double n = num_of(&m->keys, "context_length");
     gg_back_put_num(m, "n_positions", n == 2048 ? 8192 : n == 512 ? 2048 : n);
 }
 
 static bool has_experts(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "moe_every_n_layers") > 0;
+    return num_of(cfg, "moe_every_n_layers") > 0;
 }
 
 /* ModernBERT computes with norm_eps alone, and most folders have it as
@@ -266,13 +266,14 @@ static enum gguf_status settle_epsilon(struct gguf_convert *c,
 /* Width of a gated part, of that of one that is not gated. */
 static double neo_feed_forward(const struct gg_hf_config *cfg)
 {
-    return floor(2 * num(cfg, "intermediate_size") / 3);
+    return floor(2 * num_of(cfg, "intermediate_size") / 3);
 }
 
 static void put_neo(struct gg_back_maker *m)
 {
-    gg_back_put_num(m, "intermediate_size",
-                    floor((3 * num(&m->keys, "feed_forward_length") + 1) / 2));
+    gg_back_put_num(
+        m, "intermediate_size",
+        floor((3 * num_of(&m->keys, "feed_forward_length") + 1) / 2));
 }
 
 /* ---- rows ---- */
@@ -280,7 +281,7 @@ static void put_neo(struct gg_back_maker *m)
 const struct gg_convert_arch gg_convert_family_bert[] = {
     { .classes = "BertModel BertForSequenceClassification",
       .arch = "bert",
-      .when = classifies,
+      .when = is_classifier,
       .strip = "bert.",
       .names = { bert_classifier_names, bert_names },
       .keys = ROWS(BERT_KEYS, TYPES) },

@@ -11,39 +11,39 @@ static double rotary_dims(const struct gg_hf_config *cfg)
 /* Layers that draft have no windows to say. */
 static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return (double)layer < num(cfg, "num_hidden_layers")
+    return (double)layer < num_of(cfg, "num_hidden_layers")
                ? gg_convert_is_sliding(cfg, layer)
                : NAN;
 }
 
 static double n_dense(const struct gg_hf_config *cfg)
 {
-    return either(gg_convert_first_sparse(cfg),
-                  num_or(cfg, "first_k_dense_replace", 0));
+    return value_or(gg_convert_first_sparse(cfg),
+                    num_or(cfg, "first_k_dense_replace", 0));
 }
 
 static double shared_width(const struct gg_hf_config *cfg)
 {
-    const double n = num(cfg, "num_shared_experts");
-    return n > 0 ? num(cfg, "intermediate_size") * n : NAN;
+    const double n = num_of(cfg, "num_shared_experts");
+    return n > 0 ? num_of(cfg, "intermediate_size") * n : NAN;
 }
 
 /* The sum of shared and routed experts is their mean. */
 static bool averages_shared(const struct gg_hf_config *cfg)
 {
     return num_or(cfg, "num_shared_experts", 0) == 0 ||
-           is_true(either(gg_hf_config_is(cfg,
-                                          "shared_expert_combination_strategy",
-                                          -1, "average"),
-                          1));
+           is_true(value_or(
+               gg_hf_config_is(cfg, "shared_expert_combination_strategy", -1,
+                               "average"),
+               1));
 }
 
 static void put_moe(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "intermediate_size",
-                    num(&m->keys, "expert_feed_forward_length"));
+                    num_of(&m->keys, "expert_feed_forward_length"));
     gg_back_put_num(m, "prefix_dense_intermediate_size",
-                    num(&m->keys, "feed_forward_length"));
+                    num_of(&m->keys, "feed_forward_length"));
     gg_back_put_layer_words(m, "mlp_layer_types", gg_back_is_sparse,
                             "dense sparse");
 }

@@ -102,9 +102,9 @@ static bool is_without_mla(const struct gg_hf_config *cfg)
 /* Drop members that the class has by default. */
 static void put_ocr(struct gg_back_maker *m)
 {
-    if (num(&m->keys, "rope.freq_base") == 10000)
+    if (num_of(&m->keys, "rope.freq_base") == 10000)
         gg_back_drop(m, "rope_theta");
-    if (num(&m->keys, "attention.layer_norm_rms_epsilon") == 1e-6)
+    if (num_of(&m->keys, "attention.layer_norm_rms_epsilon") == 1e-6)
         gg_back_drop(m, "rms_norm_eps");
 }
 

@@ -30,8 +30,8 @@ static const struct gg_convert_name llada_names[] = {
 static double head_dim(const struct gg_hf_config *cfg)
 {
     return num_or(cfg, "head_dim",
-                  floor(num(cfg, "d_model hidden_size") /
-                        num(cfg, "num_attention_heads n_head n_heads")));
+                  floor(num_of(cfg, "d_model hidden_size") /
+                        num_of(cfg, "num_attention_heads n_head n_heads")));
 }
 
 const struct gg_convert_arch gg_convert_family_diffusion[] = {

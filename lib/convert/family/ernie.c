@@ -31,8 +31,8 @@ static const struct gg_convert_name ernie_moe_names[] = {
 
 static double shared_width(const struct gg_hf_config *cfg)
 {
-    const double n = num(cfg, "moe_num_shared_experts");
-    return n > 0 ? num(cfg, "moe_intermediate_size") * n : NAN;
+    const double n = num_of(cfg, "moe_num_shared_experts");
+    return n > 0 ? num_of(cfg, "moe_intermediate_size") * n : NAN;
 }
 
 const struct gg_convert_arch gg_convert_family_ernie[] = {

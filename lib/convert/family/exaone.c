@@ -39,15 +39,15 @@ static const struct gg_convert_name exaone_moe_names[] = {
 static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
     static const char pattern[] = "sliding_window_pattern";
-    if (!((double)layer < num(cfg, "num_hidden_layers")) ||
-        !is_true(num(cfg, "sliding_window")))
+    if (!((double)layer < num_of(cfg, "num_hidden_layers")) ||
+        !is_true(num_of(cfg, "sliding_window")))
         return NAN;
     const double by_letter =
-        either(gg_convert_is_sliding(cfg, layer),
-               gg_hf_config_letter(cfg, pattern, layer, 'L'));
-    return either(
+        value_or(gg_convert_is_sliding(cfg, layer),
+                 gg_hf_config_letter(cfg, pattern, layer, 'L'));
+    return value_or(
         by_letter,
-        exceeds(fmod((double)layer + 1, num_at(cfg, pattern, layer)), 0));
+        is_above(fmod((double)layer + 1, num_at(cfg, pattern, layer)), 0));
 }
 
 static double rotary_dims(const struct gg_hf_config *cfg)

@@ -104,7 +104,7 @@ static void put_grok(struct gg_back_maker *m)
         gg_back_drop(m, "rope_scaling");
     }
     gg_back_put_num(m, "attn_output_multiplier",
-                    num(&m->keys, "attention.output_scale"));
+                    num_of(&m->keys, "attention.output_scale"));
 }
 
 /* ---- Laguna ---- */
@@ -117,7 +117,7 @@ static double heads_of_layer(const struct gg_hf_config *cfg, int64_t layer)
 
 static double laguna_n_dense(const struct gg_hf_config *cfg)
 {
-    return either(gg_convert_first_sparse(cfg), 1);
+    return value_or(gg_convert_first_sparse(cfg), 1);
 }
 
 static double rotary_dims_full(const struct gg_hf_config *cfg)
@@ -140,17 +140,18 @@ static double rotary_dims_sliding(const struct gg_hf_config *cfg)
 static double is_full_each_fourth(const struct gg_hf_config *cfg,
                                   int64_t layer)
 {
-    return equals(gg_convert_is_full(cfg, layer), layer % 4 == 0);
+    return is_equal(gg_convert_is_full(cfg, layer), layer % 4 == 0);
 }
 
 static bool is_laguna(const struct gg_hf_config *cfg)
 {
     return (num_or(cfg, "sliding_window", 0) == 0 ||
-            is_true(either(gg_hf_config_all(cfg, is_full_each_fourth), 1))) &&
+            is_true(
+                value_or(gg_hf_config_all(cfg, is_full_each_fourth), 1))) &&
            num_or(cfg, "moe_router_logit_softcapping", 0) == 0;
 }
 
-static double heads(const struct gg_hf_config *keys, int64_t layer)
+static double n_heads(const struct gg_hf_config *keys, int64_t layer)
 {
     return num_at(keys, "attention.head_count", layer);
 }
@@ -158,13 +159,13 @@ static double heads(const struct gg_hf_config *keys, int64_t layer)
 static double is_sliding_but_fourth(const struct gg_hf_config *keys,
                                     int64_t layer)
 {
-    return num(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
+    return num_of(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
 }
 
 static void put_laguna(struct gg_back_maker *m)
 {
-    gg_back_put_num(m, "num_attention_heads", heads(&m->keys, 0));
-    gg_back_put_layers(m, "num_attention_heads_per_layer", heads);
+    gg_back_put_num(m, "num_attention_heads", n_heads(&m->keys, 0));
+    gg_back_put_layers(m, "num_attention_heads_per_layer", n_heads);
     gg_back_put_layer_words(m, "mlp_layer_types", gg_back_is_sparse,
                             "dense sparse");
     gg_back_put_layer_words(m, "layer_types", is_sliding_but_fourth,
@@ -173,21 +174,21 @@ static void put_laguna(struct gg_back_maker *m)
                     gg_back_rotary_of_key(&m->keys));
     gg_back_put_num(m,
                     "rope_parameters.sliding_attention.partial_rotary_factor",
-                    num(&m->keys, "rope.dimension_count_swa") /
-                        num(&m->keys, "attention.key_length"));
+                    num_of(&m->keys, "rope.dimension_count_swa") /
+                        num_of(&m->keys, "attention.key_length"));
 }
 
 /* ---- MiMo 2 ---- */
 
 static double mimo_blocks(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "num_hidden_layers") + num_or(cfg, N_NEXTN, 3);
+    return num_of(cfg, "num_hidden_layers") + num_or(cfg, N_NEXTN, 3);
 }
 
 /* Layers that draft have windows. */
 static double mimo_is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return !((double)layer < num(cfg, "num_hidden_layers")) ||
+    return !((double)layer < num_of(cfg, "num_hidden_layers")) ||
            is_true(num_at(cfg, "hybrid_layer_pattern", layer));
 }
 
@@ -209,7 +210,7 @@ static double mimo_rotary_dims(const struct gg_hf_config *cfg)
 static bool is_same(const struct gg_hf_config *cfg, const char *with_window,
                     const char *name)
 {
-    const double x = num(cfg, name);
+    const double x = num_of(cfg, name);
     return num_or(cfg, with_window, x) == x;
 }
 
@@ -245,7 +246,7 @@ static double num_by_type(const struct gg_hf_config *cfg, int64_t layer,
 {
     const double x = num_at(cfg, name, layer);
     return is_true(gg_convert_is_sliding(cfg, layer))
-               ? either(num_at(cfg, of_windows, layer), x)
+               ? value_or(num_at(cfg, of_windows, layer), x)
                : x;
 }
 
@@ -280,7 +281,7 @@ static double step_n_dense(const struct gg_hf_config *cfg)
 static double limit_or_0(const struct gg_hf_config *cfg, const char *name,
                          int64_t layer)
 {
-    return gg_hf_config_get(cfg, name) ? either(num_at(cfg, name, layer), 0)
+    return gg_hf_config_get(cfg, name) ? value_or(num_at(cfg, name, layer), 0)
                                        : NAN;
 }
 
@@ -297,14 +298,14 @@ static double swiglu_limit_shared(const struct gg_hf_config *cfg,
 
 static double has_rotary_of_type(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return equals(is_true(gg_convert_is_sliding(cfg, layer)) ? 1 : 0.5,
-                  num_at(cfg, "partial_rotary_factors", layer));
+    return is_equal(is_true(gg_convert_is_sliding(cfg, layer)) ? 1 : 0.5,
+                    num_at(cfg, "partial_rotary_factors", layer));
 }
 
 /* Half of a head turns, in layers with windows all of it. */
 static bool turns_by_type(const struct gg_hf_config *cfg)
 {
-    return is_true(either(gg_hf_config_all(cfg, has_rotary_of_type), 1));
+    return is_true(value_or(gg_hf_config_all(cfg, has_rotary_of_type), 1));
 }
 
 static double full_heads(const struct gg_hf_config *keys, int64_t layer)
@@ -324,8 +325,8 @@ static double rotary_part(const struct gg_hf_config *keys, int64_t layer)
 
 static double rope_base(const struct gg_hf_config *keys, int64_t layer)
 {
-    return num(keys, has_window(keys, layer) == 1 ? "rope.freq_base_swa"
-                                                  : "rope.freq_base");
+    return num_of(keys, has_window(keys, layer) == 1 ? "rope.freq_base_swa"
+                                                     : "rope.freq_base");
 }
 
 /* The numbers of layers with experts, with commas between. */

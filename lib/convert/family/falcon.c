@@ -64,9 +64,9 @@ static const struct gg_convert_name falcon_h1_names[] = {
 
 /* ---- Falcon ---- */
 
-static double heads(const struct gg_hf_config *cfg)
+static double n_heads(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "num_attention_heads n_head");
+    return num_of(cfg, "num_attention_heads n_head");
 }
 
 static double kv_heads(const struct gg_hf_config *cfg)
@@ -74,26 +74,27 @@ static double kv_heads(const struct gg_hf_config *cfg)
     return num_or(cfg, "num_kv_heads n_head_kv", 1);
 }
 
-/* Queries that share a head of keys; the place of its values after them and the
- * key; all of them. */
-static double group(const struct gg_hf_config *cfg)
+/* Queries that share a head of keys. */
+static double group_queries(const struct gg_hf_config *cfg)
 {
-    return heads(cfg) / kv_heads(cfg);
+    return n_heads(cfg) / kv_heads(cfg);
 }
 
+/* Place of a group's values: after its queries and its key. */
 static double after_key(const struct gg_hf_config *cfg)
 {
-    return group(cfg) + 1;
+    return group_queries(cfg) + 1;
 }
 
+/* Heads of a group: queries, a key, values. */
 static double group_size(const struct gg_hf_config *cfg)
 {
-    return group(cfg) + 2;
+    return group_queries(cfg) + 2;
 }
 
 static const struct gg_convert_size falcon_sizes[] = {
     { .name = "k", .of = kv_heads },
-    { .name = "g", .of = group },
+    { .name = "g", .of = group_queries },
     { .name = "v", .of = after_key },
     { .name = "n", .of = group_size },
     { .name = NULL }
@@ -101,12 +102,12 @@ static const struct gg_convert_size falcon_sizes[] = {
 
 static void put_falcon(struct gg_back_maker *m)
 {
-    const double kv = num(&m->keys, "attention.head_count_kv");
+    const double kv = num_of(&m->keys, "attention.head_count_kv");
     gg_back_put_num(m, "num_attention_heads",
-                    num(&m->keys, "attention.head_count"));
+                    num_of(&m->keys, "attention.head_count"));
     gg_back_put_num(m, "num_kv_heads", kv);
-    gg_back_put_flag(m, "multi_query", equals(kv, 1));
-    gg_back_put_flag(m, "new_decoder_architecture", exceeds(kv, 1));
+    gg_back_put_flag(m, "multi_query", is_equal(kv, 1));
+    gg_back_put_flag(m, "new_decoder_architecture", is_above(kv, 1));
     gg_back_put_flag(m, "alibi", 0);
 }
 
@@ -114,7 +115,7 @@ static void put_falcon(struct gg_back_maker *m)
 static double has_one_norm(const struct gg_hf_config *cfg, int64_t layer)
 {
     (void)layer;
-    return equals(num(cfg, "new_decoder_architecture"), 0);
+    return is_equal(num_of(cfg, "new_decoder_architecture"), 0);
 }
 
 /* ---- Falcon-H1 ---- */
@@ -122,12 +123,12 @@ static double has_one_norm(const struct gg_hf_config *cfg, int64_t layer)
 /* Rows of in_proj: B and C, and where B, C and the steps begin. */
 static double b_rows(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "mamba_n_groups") * num(cfg, "mamba_d_state");
+    return num_of(cfg, "mamba_n_groups") * num_of(cfg, "mamba_d_state");
 }
 
 static double b_at(const struct gg_hf_config *cfg)
 {
-    return 2 * num(cfg, "mamba_d_ssm");
+    return 2 * num_of(cfg, "mamba_d_ssm");
 }
 
 static double c_at(const struct gg_hf_config *cfg)
@@ -148,7 +149,7 @@ static const struct gg_convert_size falcon_h1_sizes[] = {
 
 static double h1_state_heads(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "mamba_d_ssm") / num(cfg, "mamba_d_head");
+    return num_of(cfg, "mamba_d_ssm") / num_of(cfg, "mamba_d_head");
 }
 
 static void put_h1(struct gg_back_maker *m)
@@ -172,7 +173,7 @@ const struct gg_convert_arch gg_convert_family_falcon[] = {
           U32("embedding_length", "hidden_size"),
           OF("feed_forward_length", U32, gg_convert_four_times_width, NO_BACK),
           U32("block_count", "num_hidden_layers n_layer"),
-          OF("attention.head_count", U32, heads, IN_BACK),
+          OF("attention.head_count", U32, n_heads, IN_BACK),
           OF("attention.head_count_kv", U32, kv_heads, IN_BACK),
           F32("attention.layer_norm_epsilon", "layer_norm_epsilon"), THETA),
       .only_keys = true },

@@ -152,15 +152,15 @@ static double sparsity_scale(const struct gg_hf_config *cfg, int64_t layer)
         (float)num_at(cfg, "activation_sparsity_pattern", layer));
 }
 
-static double sparsity(const struct gg_hf_config *keys, int64_t layer)
+static double gate_sparsity(const struct gg_hf_config *keys, int64_t layer)
 {
-    return either(
+    return value_or(
         normal_part(num_at(keys, "activation_sparsity_scale", layer)), 0);
 }
 
 static void put_gemma3n(struct gg_back_maker *m)
 {
-    gg_back_put_layers(m, "activation_sparsity_pattern", sparsity);
+    gg_back_put_layers(m, "activation_sparsity_pattern", gate_sparsity);
     gg_back_put_num(m, "vocab_size_per_layer_input",
                     gg_back_count_rows(m, "per_layer_token_embd.weight"));
 }
@@ -171,10 +171,10 @@ static void put_gemma3n(struct gg_back_maker *m)
 static double wide_feed_forward(const struct gg_hf_config *cfg, int64_t layer)
 {
     const double width = num_at(cfg, "intermediate_size", layer);
-    const double own =
-        num(cfg, "num_hidden_layers") - num_or(cfg, "num_kv_shared_layers", 0);
-    return num(cfg, "use_double_wide_mlp") == 1
-               ? exceeds((double)layer + 1, own) * width + width
+    const double own = num_of(cfg, "num_hidden_layers") -
+                       num_or(cfg, "num_kv_shared_layers", 0);
+    return num_of(cfg, "use_double_wide_mlp") == 1
+               ? is_above((double)layer + 1, own) * width + width
                : NAN;
 }
 
@@ -190,18 +190,19 @@ static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
 
 static double rotary_dims_sliding(const struct gg_hf_config *cfg)
 {
-    return floor(num(cfg, "head_dim") *
+    return floor(num_of(cfg, "head_dim") *
                  num_or(cfg, "rope_parameters.partial_rotary_factor", 1));
 }
 
 static void put_gemma4(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
-    gg_back_put_num(m, "intermediate_size", num(keys, "feed_forward_length"));
+    gg_back_put_num(m, "intermediate_size",
+                    num_of(keys, "feed_forward_length"));
     if (gg_hf_config_len(keys, "feed_forward_length") > 0)
         gg_back_put_flag(m, "use_double_wide_mlp", 1);
     gg_back_put_num(m, "num_key_value_heads",
-                    num(keys, "attention.head_count_kv"));
+                    num_of(keys, "attention.head_count_kv"));
     if (gg_hf_config_len(keys, "attention.head_count_kv") == 0)
         return;
     gg_back_put_num(m, "num_key_value_heads",

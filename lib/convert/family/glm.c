@@ -126,7 +126,8 @@ static double chatglm_rope_base(const struct gg_hf_config *cfg)
 
 static void put_chatglm(struct gg_back_maker *m)
 {
-    gg_back_put_num(m, "rope_ratio", num(&m->keys, "rope.freq_base") / 10000);
+    gg_back_put_num(m, "rope_ratio",
+                    num_of(&m->keys, "rope.freq_base") / 10000);
     gg_back_put_num(m, "partial_rotary_factor",
                     gg_back_rotary_of_width(&m->keys));
 }
@@ -145,10 +146,10 @@ static bool is_text_only(const struct gg_hf_config *cfg)
 static void put_glm4(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
-    const double width = num(keys, "embedding_length");
-    const double heads = num(keys, "attention.head_count");
+    const double width = num_of(keys, "embedding_length");
+    const double heads = num_of(keys, "attention.head_count");
     gg_back_put_num(m, "partial_rotary_factor",
-                    num(keys, "rope.dimension_count") /
+                    num_of(keys, "rope.dimension_count") /
                         num_or(keys, "attention.key_length", width / heads));
 }
 

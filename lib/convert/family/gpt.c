@@ -41,15 +41,15 @@ static const struct gg_convert_how negated_halves = {
 /* Factor of the output matrix of Jais. */
 static double jais_output_scale(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return either(num_at(cfg, "mup_output_alpha", layer) *
-                      num_at(cfg, "mup_width_scale", layer),
-                  num_at(cfg, "width_scale", layer));
+    return value_or(num_at(cfg, "mup_output_alpha", layer) *
+                        num_at(cfg, "mup_width_scale", layer),
+                    num_at(cfg, "width_scale", layer));
 }
 
 static void put_talkie(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "rms_norm_eps",
-                    num(&m->keys, "attention.layer_norm_rms_epsilon"));
+                    num_of(&m->keys, "attention.layer_norm_rms_epsilon"));
 }
 
 static const struct gg_convert_name starcoder2_names[] = {
@@ -238,17 +238,17 @@ static const struct gg_convert_name dbrx_names[] = {
 
 static double gpt2_feed_forward(const struct gg_hf_config *cfg)
 {
-    return 4 * num(cfg, "n_embd");
+    return 4 * num_of(cfg, "n_embd");
 }
 
 static double bloom_feed_forward(const struct gg_hf_config *cfg)
 {
-    return 4 * num(cfg, "hidden_size n_embed");
+    return 4 * num_of(cfg, "hidden_size n_embed");
 }
 
 static double mpt_feed_forward(const struct gg_hf_config *cfg)
 {
-    return 4 * num(cfg, "d_model");
+    return 4 * num_of(cfg, "d_model");
 }
 
 static double stablelm_rotary_dims(const struct gg_hf_config *cfg)
@@ -272,20 +272,20 @@ static void put_neox(struct gg_back_maker *m)
 
 static void put_bloom(struct gg_back_maker *m)
 {
-    gg_back_put_num(m, "seq_length", num(&m->keys, "context_length"));
+    gg_back_put_num(m, "seq_length", num_of(&m->keys, "context_length"));
 }
 
 static double mpt_alibi_bias(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "attn_config.alibi") == 1
+    return num_of(cfg, "attn_config.alibi") == 1
                ? num_or(cfg, "attn_config.alibi_bias_max", 8)
                : 0;
 }
 
 static void put_mpt(struct gg_back_maker *m)
 {
-    const double bias = num(&m->keys, "attention.max_alibi_bias");
-    gg_back_put_flag(m, "attn_config.alibi", exceeds(bias, 0));
+    const double bias = num_of(&m->keys, "attention.max_alibi_bias");
+    gg_back_put_flag(m, "attn_config.alibi", is_above(bias, 0));
     if (bias > 0)
         gg_back_put_num(m, "attn_config.alibi_bias_max", bias);
 }
@@ -293,7 +293,7 @@ static void put_mpt(struct gg_back_maker *m)
 /* Two thirds of four times the width, in multiples of 256. */
 static double refact_feed_forward(const struct gg_hf_config *cfg)
 {
-    return 256 * floor((floor(8 * num(cfg, "n_embd") / 3) + 255) / 256);
+    return 256 * floor((floor(8 * num_of(cfg, "n_embd") / 3) + 255) / 256);
 }
 
 static void drop_rope_scaling(struct gg_back_maker *m)

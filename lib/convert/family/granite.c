@@ -53,10 +53,10 @@ static double is_attention(const struct gg_hf_config *cfg, int64_t layer)
 
 static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
 {
-    const double has =
-        either(is_attention(cfg, layer),
-               either(gg_convert_attention_by_period(cfg, layer),
-                      gg_hf_config_lists(cfg, "attn_layer_indices", layer)));
+    const double has = value_or(
+        is_attention(cfg, layer),
+        value_or(gg_convert_attention_by_period(cfg, layer),
+                 gg_hf_config_lists(cfg, "attn_layer_indices", layer)));
     return has * num_at(cfg, "num_key_value_heads", layer);
 }
 
@@ -93,7 +93,7 @@ static void put_attention_only(struct gg_back_maker *m)
 static void put_hybrid(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "max_position_embeddings",
-                    num(&m->keys, "context_length"));
+                    num_of(&m->keys, "context_length"));
     put_layers(m);
     gg_back_put_mamba_expand(m);
 }

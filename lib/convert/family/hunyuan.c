@@ -9,7 +9,7 @@ static const struct gg_convert_name hunyuan_names[] = {
 };
 
 #define HUNYUAN_DYNAMIC                                                       \
-    OF("context_length", U32, context, IN_BACK),                              \
+    OF("context_length", U32, context_length, IN_BACK),                       \
         OF("rope.freq_base", F32, rope_base, IN_BACK), NO_SCALING,            \
         OF("rope.scaling.factor", F32, dynamic_factor, IN_BACK),              \
         OF("rope.scaling.original_context_length", U32, dynamic_context,      \
@@ -60,10 +60,10 @@ static bool is_dynamic(const struct gg_hf_config *cfg)
     return is_true(gg_hf_config_is(cfg, "rope_scaling.type", -1, "dynamic"));
 }
 
-static double context(const struct gg_hf_config *cfg)
+static double context_length(const struct gg_hf_config *cfg)
 {
     return is_dynamic(cfg) ? DYNAMIC_CONTEXT
-                           : num(cfg, "max_position_embeddings");
+                           : num_of(cfg, "max_position_embeddings");
 }
 
 static double rope_base(const struct gg_hf_config *cfg)
@@ -90,11 +90,12 @@ static double dynamic_context(const struct gg_hf_config *cfg)
 static void put_dynamic(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
-    const double base = num(keys, "rope.freq_base");
-    const double head = num(keys, "attention.key_length");
+    const double base = num_of(keys, "rope.freq_base");
+    const double head = num_of(keys, "attention.key_length");
     const bool dynamic =
         gg_hf_config_get(keys, "rope.scaling.original_context_length") != NULL;
-    gg_back_put_num(m, "max_position_embeddings", num(keys, "context_length"));
+    gg_back_put_num(m, "max_position_embeddings",
+                    num_of(keys, "context_length"));
     gg_back_put_num(m, "rope_theta", dynamic ? 10000 : base);
     if (!dynamic)
         return;
@@ -102,7 +103,7 @@ static void put_dynamic(struct gg_back_maker *m)
     gg_back_put_num(m, "rope_scaling.alpha",
                     pow(base / 10000, (head - 2) / head));
     gg_back_put_num(m, "rope_scaling.factor",
-                    num(keys, "rope.scaling.factor"));
+                    num_of(keys, "rope.scaling.factor"));
 }
 
 /* ---- positions of several axes, whose base depends on alpha: who reads the
@@ -113,27 +114,28 @@ static bool has_axes(const struct gg_hf_config *cfg)
     const double by_type =
         gg_hf_config_is(cfg, "rope_scaling.type", -1, "xdrope");
     const double by_xd =
-        exceeds(num(cfg, "rope_parameters.xdrope_section.0"), 0);
+        is_above(num_of(cfg, "rope_parameters.xdrope_section.0"), 0);
     const double by_m =
-        exceeds(num(cfg, "rope_parameters.mrope_section.0"), 0);
-    return is_true(either(by_type, either(by_xd, by_m)));
+        is_above(num_of(cfg, "rope_parameters.mrope_section.0"), 0);
+    return is_true(value_or(by_type, value_or(by_xd, by_m)));
 }
 
 static double vl_experts(const struct gg_hf_config *cfg)
 {
-    const double n = num(cfg, "num_experts");
+    const double n = num_of(cfg, "num_experts");
     return n > 1 ? n : NAN;
 }
 
 static void put_vl_experts(struct gg_back_maker *m)
 {
-    gg_back_put_num(m, "num_experts", num(&m->keys, "expert_count"));
+    gg_back_put_num(m, "num_experts", num_of(&m->keys, "expert_count"));
 }
 
 static double xd_alpha(const struct gg_hf_config *cfg)
 {
-    return has_axes(cfg) ? num(cfg, "rope_scaling.alpha rope_parameters.alpha")
-                         : NAN;
+    return has_axes(cfg)
+               ? num_of(cfg, "rope_scaling.alpha rope_parameters.alpha")
+               : NAN;
 }
 
 static double xd_factor(const struct gg_hf_config *cfg)
@@ -145,13 +147,13 @@ static double xd_factor(const struct gg_hf_config *cfg)
 
 static double xd_context(const struct gg_hf_config *cfg)
 {
-    return has_axes(cfg) ? num(cfg, "max_position_embeddings") : NAN;
+    return has_axes(cfg) ? num_of(cfg, "max_position_embeddings") : NAN;
 }
 
 static void put_axes(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
-    const double alpha = num(keys, "rope.scaling.alpha");
+    const double alpha = num_of(keys, "rope.scaling.alpha");
     const json_t *axes = gg_hf_config_get(keys, "rope.dimension_sections");
     if (alpha > 0)
         gg_back_put_word(m, "rope_scaling.type", "xdrope");
@@ -161,14 +163,14 @@ static void put_axes(struct gg_back_maker *m)
     gg_back_put_num(m, "rope_scaling.alpha", alpha);
     if (alpha > 0)
         gg_back_put_num(m, "rope_scaling.factor",
-                        num(keys, "rope.scaling.factor"));
+                        num_of(keys, "rope.scaling.factor"));
 }
 
 /* ---- experts ---- */
 
 static double shared_width(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "moe_intermediate_size") *
+    return num_of(cfg, "moe_intermediate_size") *
            num_or(cfg, "num_shared_experts", 1);
 }
 
@@ -185,7 +187,7 @@ const struct gg_convert_arch gg_convert_family_hunyuan[] = {
       .back = put_dynamic,
       .names = OVER_2(hunyuan_moe_names, gg_convert_names_experts),
       .keys =
-          ROWS(OF("context_length", U32, context, IN_BACK),
+          ROWS(OF("context_length", U32, context_length, IN_BACK),
                OF("rope.freq_base", F32, rope_base, IN_BACK),
                U32("expert_shared_feed_forward_length", "intermediate_size"),
                ELSE("expert_feed_forward_length", U32, "moe_intermediate_size",

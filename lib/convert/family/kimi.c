@@ -47,7 +47,7 @@ static void put_attention_layers(struct gg_back_maker *m)
 
 static double key_length(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "kv_lora_rank") + num(cfg, "qk_rope_head_dim");
+    return num_of(cfg, "kv_lora_rank") + num_of(cfg, "qk_rope_head_dim");
 }
 
 const struct gg_convert_arch gg_convert_family_kimi[] = {

@@ -42,15 +42,15 @@ static const struct gg_convert_name lfm2_names[] = {
 static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
 {
     const double has =
-        either(gg_convert_is_full(cfg, layer),
-               gg_hf_config_lists(cfg, "full_attn_idxs", layer));
+        value_or(gg_convert_is_full(cfg, layer),
+                 gg_hf_config_lists(cfg, "full_attn_idxs", layer));
     return has * num_at(cfg, "num_key_value_heads", layer);
 }
 
 /* The width, or two thirds of it by a factor, rounded up to a multiple. */
 static double feed_forward(const struct gg_hf_config *cfg)
 {
-    const double width = num(cfg, "block_ff_dim intermediate_size");
+    const double width = num_of(cfg, "block_ff_dim intermediate_size");
     const double multiple = num_or(cfg, "block_multiple_of", 256);
     if (!is_true(num_or(cfg, "block_auto_adjust_ff_dim", 0)))
         return width;
@@ -69,7 +69,7 @@ static void put_layers(struct gg_back_maker *m)
 static void put_lfm2(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "intermediate_size",
-                    num(&m->keys, "feed_forward_length"));
+                    num_of(&m->keys, "feed_forward_length"));
     put_layers(m);
 }
 

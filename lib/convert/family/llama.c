@@ -177,18 +177,18 @@ static double openelm_feed_forward(const struct gg_hf_config *cfg,
                                    int64_t layer)
 {
     const double width =
-        num_at(cfg, "ffn_multipliers", layer) * num(cfg, "model_dim");
-    const double step = num(cfg, "ffn_dim_divisor");
+        num_at(cfg, "ffn_multipliers", layer) * num_of(cfg, "model_dim");
+    const double step = num_of(cfg, "ffn_dim_divisor");
     double near = floor((width + step / 2) / step) * step;
     near = step > near ? step : near;
-    return near + step * exceeds(0.9 * width, near);
+    return near + step * is_above(0.9 * width, near);
 }
 
 static double openelm_multiplier(const struct gg_hf_config *keys,
                                  int64_t layer)
 {
     return num_at(keys, "feed_forward_length", layer) /
-           num(keys, "embedding_length");
+           num_of(keys, "embedding_length");
 }
 
 static void put_openelm(struct gg_back_maker *m)
@@ -206,7 +206,7 @@ static double deci_block(const struct gg_hf_config *cfg, int64_t layer,
     char path[64];
     snprintf(path, sizeof path, "block_configs.%" PRId64 ".%s",
              layer < 0 ? 0 : layer, name);
-    return num(cfg, path);
+    return num_of(cfg, path);
 }
 
 static double deci_group(const struct gg_hf_config *cfg, int64_t layer)
@@ -223,7 +223,7 @@ static bool has_blocks(const struct gg_hf_config *cfg)
 static double deci_heads(const struct gg_hf_config *cfg, int64_t layer)
 {
     const double linear =
-        either(deci_block(cfg, layer, "attention.replace_with_linear"), 0);
+        value_or(deci_block(cfg, layer, "attention.replace_with_linear"), 0);
     const double has = deci_group(cfg, layer) > 0;
     return has_blocks(cfg)
                ? (has + linear > 0) * num_at(cfg, "num_attention_heads", layer)
@@ -238,14 +238,14 @@ static double deci_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
         n = group > 0
                 ? floor(num_at(cfg, "num_attention_heads", layer) / group)
                 : 0;
-    return either(n, num_at(cfg, "num_key_value_heads", layer));
+    return value_or(n, num_at(cfg, "num_key_value_heads", layer));
 }
 
 /* Two thirds of a multiple of the width, rounded up to a multiple of 256. */
 static double deci_feed_forward(const struct gg_hf_config *cfg, int64_t layer)
 {
-    const double by = either(deci_block(cfg, layer, "ffn.ffn_mult"), 0);
-    const double width = floor(2 * by * num(cfg, "hidden_size") / 3);
+    const double by = value_or(deci_block(cfg, layer, "ffn.ffn_mult"), 0);
+    const double width = floor(2 * by * num_of(cfg, "hidden_size") / 3);
     return has_blocks(cfg) ? floor((width + 255) / 256) * 256 : NAN;
 }
 
@@ -275,7 +275,7 @@ static void put_block(struct gg_back_maker *m, int64_t layer)
     if (width > 0)
         gg_back_put(block, "ffn.ffn_mult",
                     gg_back_number(3 * (width - 128) /
-                                   (2 * num(keys, "embedding_length"))));
+                                   (2 * num_of(keys, "embedding_length"))));
     gg_back_put(block, "ffn.no_op", json_boolean(width == 0));
     json_array_append_new(json_object_get(m->root, "block_configs"), block);
 }
@@ -290,7 +290,8 @@ static void put_deci(struct gg_back_maker *m)
         gg_back_drop(m, "num_key_value_heads");
     if (heads && !widths)
         gg_back_put_layers(m, "num_key_value_heads_per_layer", kv_heads);
-    gg_back_put_num(m, "intermediate_size", num(keys, "feed_forward_length"));
+    gg_back_put_num(m, "intermediate_size",
+                    num_of(keys, "feed_forward_length"));
     if (!widths)
         return;
     gg_back_drop(m, "intermediate_size");
@@ -325,14 +326,14 @@ static double embed_pooling(const struct gg_hf_config *cfg)
 
 static void put_embed(struct gg_back_maker *m)
 {
-    if (num(&m->keys, "pooling_type") == 1)
+    if (num_of(&m->keys, "pooling_type") == 1)
         gg_back_put_word(m, "pooling", "avg");
 }
 
 static double mellum_window(const struct gg_hf_config *cfg)
 {
     return is_true(num_or(cfg, "use_sliding_window", 1))
-               ? num(cfg, "sliding_window")
+               ? num_of(cfg, "sliding_window")
                : NAN;
 }
 
@@ -344,7 +345,7 @@ static double mellum_is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 static void put_mellum(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "sliding_window",
-                    num(&m->keys, "attention.sliding_window"));
+                    num_of(&m->keys, "attention.sliding_window"));
 }
 
 /* Every fourth layer sees all, without positions, and embeddings are
@@ -364,7 +365,7 @@ static void put_afmoe(struct gg_back_maker *m)
 
 static double if_vocab_size(const struct gg_hf_config *cfg, double n, double x)
 {
-    return num(cfg, "vocab_size") == n ? x : NAN;
+    return num_of(cfg, "vocab_size") == n ? x : NAN;
 }
 
 double gg_convert_code_prefix(const struct gg_hf_config *cfg)

@@ -66,12 +66,12 @@ static const struct gg_convert_name jamba_names[] = {
 
 static double double_width(const struct gg_hf_config *cfg)
 {
-    return 2 * num(cfg, "hidden_size d_model");
+    return 2 * num_of(cfg, "hidden_size d_model");
 }
 
 static double sixteenth_width(const struct gg_hf_config *cfg)
 {
-    return floor((num(cfg, "hidden_size d_model") + 15) / 16);
+    return floor((num_of(cfg, "hidden_size d_model") + 15) / 16);
 }
 
 /* ---- Mamba 2 ---- */
@@ -80,7 +80,7 @@ static double mamba2_inner_size(const struct gg_hf_config *cfg)
 {
     return num_or(cfg, "intermediate_size d_inner",
                   num_or(cfg, "expand", 2) *
-                      num(cfg, "hidden_size d_model dim"));
+                      num_of(cfg, "hidden_size d_model dim"));
 }
 
 static double mamba2_heads(const struct gg_hf_config *cfg)
@@ -91,8 +91,8 @@ static double mamba2_heads(const struct gg_hf_config *cfg)
 static void put_mamba2(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "expand",
-                    num(&m->keys, "ssm.inner_size") /
-                        num(&m->keys, "embedding_length"));
+                    num_of(&m->keys, "ssm.inner_size") /
+                        num_of(&m->keys, "embedding_length"));
     gg_back_put_num(m, "head_dim", gg_back_state_head_dim(&m->keys));
 }
 
@@ -106,7 +106,7 @@ static double jamba_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
 
 static double jamba_sixteenth_width(const struct gg_hf_config *cfg)
 {
-    return floor((num(cfg, "hidden_size") + 15) / 16);
+    return floor((num_of(cfg, "hidden_size") + 15) / 16);
 }
 
 static void put_jamba(struct gg_back_maker *m)
@@ -114,8 +114,8 @@ static void put_jamba(struct gg_back_maker *m)
     gg_back_put_num(m, "attn_layer_offset",
                     gg_hf_config_first(&m->keys, gg_back_has_attention));
     gg_back_put_num(m, "attn_layer_period",
-                    either(gg_back_attention_period(m),
-                           num(&m->keys, "num_hidden_layers")));
+                    value_or(gg_back_attention_period(m),
+                             num_of(&m->keys, "num_hidden_layers")));
     gg_back_put_first_kv_heads(m);
     gg_back_put_mamba_expand(m);
 }

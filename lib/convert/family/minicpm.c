@@ -15,22 +15,23 @@ static const struct gg_convert_name minicpm3_names[] = {
 
 static double residual_scale(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "scale_depth") / sqrt(num(cfg, "num_hidden_layers"));
+    return num_of(cfg, "scale_depth") / sqrt(num_of(cfg, "num_hidden_layers"));
 }
 
 static double logit_scale(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "hidden_size") / num(cfg, "dim_model_base");
+    return num_of(cfg, "hidden_size") / num_of(cfg, "dim_model_base");
 }
 
 static void put_minicpm(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
     gg_back_put_num(m, "scale_depth",
-                    num(keys, "residual_scale") *
-                        sqrt(num(keys, "block_count")));
+                    num_of(keys, "residual_scale") *
+                        sqrt(num_of(keys, "block_count")));
     gg_back_put_num(m, "dim_model_base",
-                    num(keys, "embedding_length") / num(keys, "logit_scale"));
+                    num_of(keys, "embedding_length") /
+                        num_of(keys, "logit_scale"));
 }
 
 const struct gg_convert_arch gg_convert_family_minicpm[] = {

@@ -33,9 +33,9 @@ static double n_dense(const struct gg_hf_config *cfg)
 static void put_m3(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "intermediate_size",
-                    num(&m->keys, "expert_feed_forward_length"));
+                    num_of(&m->keys, "expert_feed_forward_length"));
     gg_back_put_num(m, "dense_intermediate_size",
-                    num(&m->keys, "feed_forward_length"));
+                    num_of(&m->keys, "feed_forward_length"));
     gg_back_put_layers(m, "moe_layer_freq", gg_back_is_sparse);
 }
 

@@ -15,9 +15,10 @@ static const struct gg_convert_name mistral4_names[] = {
 
 static double temperature_length(const struct gg_hf_config *cfg)
 {
-    return num(cfg, BETA) > 0
-               ? num(cfg, "rope_parameters.original_max_position_embeddings "
-                          "rope_scaling.original_max_position_embeddings")
+    return num_of(cfg, BETA) > 0
+               ? num_of(cfg,
+                        "rope_parameters.original_max_position_embeddings "
+                        "rope_scaling.original_max_position_embeddings")
                : NAN;
 }
 

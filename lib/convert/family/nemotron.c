@@ -70,7 +70,7 @@ static void put_nemotron(struct gg_back_maker *m)
 static double is_kind(const struct gg_hf_config *cfg, int64_t layer,
                       char letter, const char *word)
 {
-    return either(
+    return value_or(
         gg_hf_config_letter(cfg, "hybrid_override_pattern", layer, letter),
         gg_hf_config_is(cfg, "layers_block_type", layer, word));
 }
@@ -95,7 +95,7 @@ static double mlp_width(const struct gg_hf_config *cfg, int64_t layer)
 
 static double inner_size(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "mamba_num_heads") * num(cfg, "mamba_head_dim");
+    return num_of(cfg, "mamba_num_heads") * num_of(cfg, "mamba_head_dim");
 }
 
 static bool has_experts(const struct gg_hf_config *cfg)
@@ -107,7 +107,7 @@ static bool has_experts(const struct gg_hf_config *cfg)
 static double kind_of_layer(const struct gg_hf_config *keys, int64_t layer)
 {
     return gg_back_has_attention(keys, layer) +
-           2 * exceeds(num_at(keys, "feed_forward_length", layer), 0);
+           2 * is_above(num_at(keys, "feed_forward_length", layer), 0);
 }
 
 static double width_if_any(const struct gg_hf_config *keys, int64_t layer)
@@ -125,7 +125,7 @@ static void put_width(struct gg_back_maker *m)
 static void put_mlp_layers(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "max_position_embeddings",
-                    num(&m->keys, "context_length"));
+                    num_of(&m->keys, "context_length"));
     gg_back_put_layer_words(m, "layers_block_type", kind_of_layer,
                             "mamba attention mlp");
     gg_back_put_first_kv_heads(m);
@@ -136,7 +136,7 @@ static void put_mlp_layers(struct gg_back_maker *m)
 static void put_moe_layers(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "max_position_embeddings",
-                    num(&m->keys, "context_length"));
+                    num_of(&m->keys, "context_length"));
     put_width(m);
     gg_back_put_layer_words(m, "layers_block_type", kind_of_layer,
                             "mamba attention moe");

@@ -6,7 +6,7 @@
 /* Every fourth layer sees all, if config.json does not say. */
 static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return either(gg_convert_is_sliding(cfg, layer), (layer + 1) % 4 > 0);
+    return value_or(gg_convert_is_sliding(cfg, layer), (layer + 1) % 4 > 0);
 }
 
 const struct gg_convert_arch gg_convert_family_olmo[] = {

@@ -27,7 +27,7 @@ static double phi2_rotary_dims(const struct gg_hf_config *cfg)
 
 static double four_times_width(const struct gg_hf_config *cfg)
 {
-    return 4 * num(cfg, "hidden_size n_embd");
+    return 4 * num_of(cfg, "hidden_size n_embd");
 }
 
 const struct gg_convert_arch gg_convert_family_phi[] = {

@@ -102,14 +102,14 @@ static const struct gg_convert_size plamo_sizes[] = {
 
 static double plamo_kv_heads(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "num_attention_heads") / num(cfg, "n_shared_head");
+    return num_of(cfg, "num_attention_heads") / num_of(cfg, "n_shared_head");
 }
 
 static void put_plamo(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "n_shared_head",
-                    num(&m->keys, "attention.head_count") /
-                        num(&m->keys, "attention.head_count_kv"));
+                    num_of(&m->keys, "attention.head_count") /
+                        num_of(&m->keys, "attention.head_count_kv"));
 }
 
 /* ---- PLaMo 2 ---- */
@@ -118,25 +118,25 @@ static void put_plamo(struct gg_back_maker *m)
  * there are fewer. */
 static double has_attention(const struct gg_hf_config *cfg, int64_t layer)
 {
-    const double n = num(cfg, "num_hidden_layers");
+    const double n = num_of(cfg, "num_hidden_layers");
     const double step = num_or(cfg, "mamba_step", 2);
     const double middle = floor(step / 2);
     if (!is_true(num_or(cfg, "mamba_enabled", 1)))
         return NAN;
-    return n > middle ? equals(fmod((double)layer, step), middle)
-                      : equals((double)layer + 1, n);
+    return n > middle ? is_equal(fmod((double)layer, step), middle)
+                      : is_equal((double)layer + 1, n);
 }
 
 static double plamo2_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
 {
     return has_attention(cfg, layer) *
-           either(num_at(cfg, "num_key_value_heads", layer), 4);
+           value_or(num_at(cfg, "num_key_value_heads", layer), 4);
 }
 
 static double plamo2_heads(const struct gg_hf_config *cfg, int64_t layer)
 {
     return has_attention(cfg, layer) *
-           either(num_at(cfg, "num_attention_heads", layer), 32);
+           value_or(num_at(cfg, "num_attention_heads", layer), 32);
 }
 
 static double plamo2_inner_size(const struct gg_hf_config *cfg)
@@ -153,7 +153,7 @@ static void put_plamo2(struct gg_back_maker *m)
                      gg_hf_config_len(keys, "attention.head_count") > 0);
     gg_back_put_num(
         m, "mamba_step",
-        either(gg_back_attention_period(m), first == 0 ? 1 : 2 * first));
+        value_or(gg_back_attention_period(m), first == 0 ? 1 : 2 * first));
     gg_back_put_first_heads(m);
     gg_back_put_first_kv_heads(m);
 }

@@ -164,17 +164,17 @@ static const struct gg_convert_name tiled_names[] = {
 
 static bool answers_tied(const struct gg_hf_config *cfg)
 {
-    return is_true(num(cfg, "reranker_tied"));
+    return is_true(num_of(cfg, "reranker_tied"));
 }
 
 static bool answers_words(const struct gg_hf_config *cfg)
 {
-    return is_true(num(cfg, "reranker"));
+    return is_true(num_of(cfg, "reranker"));
 }
 
 static bool answers_score(const struct gg_hf_config *cfg)
 {
-    return is_true(num(cfg, "reranker_score"));
+    return is_true(num_of(cfg, "reranker_score"));
 }
 
 static const struct gg_convert_size answer_sizes[] = {
@@ -192,12 +192,12 @@ static double smallthinker_gating(const struct gg_hf_config *cfg)
 
 static double is_full_layer(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return equals(num_at(cfg, "sliding_window_layout", layer), 0);
+    return is_equal(num_at(cfg, "sliding_window_layout", layer), 0);
 }
 
 static double smallthinker_window(const struct gg_hf_config *cfg)
 {
-    const double window = num(cfg, "sliding_window_size");
+    const double window = num_of(cfg, "sliding_window_size");
     return gg_hf_config_all(cfg, is_full_layer) == 0 && window > 0 ? window
                                                                    : NAN;
 }
@@ -205,39 +205,39 @@ static double smallthinker_window(const struct gg_hf_config *cfg)
 /* All layers but each fourth have windows. */
 static double has_window(const struct gg_hf_config *keys, int64_t layer)
 {
-    return num(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
+    return num_of(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
 }
 
 static void put_smallthinker(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "sliding_window_size",
-                    num(&m->keys, "attention.sliding_window"));
+                    num_of(&m->keys, "attention.sliding_window"));
     gg_back_put_layers(m, "sliding_window_layout", has_window);
     gg_back_put_flag(m, "moe_primary_router_apply_softmax",
-                     equals(num(&m->keys, "expert_gating_func"), 1));
+                     is_equal(num_of(&m->keys, "expert_gating_func"), 1));
 }
 
 /* ---- the delta rule: sizes of heads of keys and values ---- */
 
 static double value_rows(const struct gg_hf_config *cfg)
 {
-    return num(cfg, DV) * num(cfg, VH);
+    return num_of(cfg, DV) * num_of(cfg, VH);
 }
 
 /* Rows of a head of keys: of its values; all; where values and gates begin. */
 static double value_rows_of_key(const struct gg_hf_config *cfg)
 {
-    return value_rows(cfg) / num(cfg, KH);
+    return value_rows(cfg) / num_of(cfg, KH);
 }
 
 static double rows_of_key(const struct gg_hf_config *cfg)
 {
-    return 2 * num(cfg, DK) + 2 * value_rows(cfg) / num(cfg, KH);
+    return 2 * num_of(cfg, DK) + 2 * value_rows(cfg) / num_of(cfg, KH);
 }
 
 static double values_at(const struct gg_hf_config *cfg)
 {
-    return 2 * num(cfg, DK);
+    return 2 * num_of(cfg, DK);
 }
 
 static double gates_at(const struct gg_hf_config *cfg)
@@ -247,7 +247,7 @@ static double gates_at(const struct gg_hf_config *cfg)
 
 static double query_key_rows(const struct gg_hf_config *cfg)
 {
-    return 2 * num(cfg, KH) * num(cfg, DK);
+    return 2 * num_of(cfg, KH) * num_of(cfg, DK);
 }
 
 static const struct gg_convert_size delta_sizes[] = {
@@ -271,7 +271,7 @@ static double rotary_quarter(const struct gg_hf_config *cfg)
 
 static double blocks_mtp(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "num_hidden_layers") + num_or(cfg, N_MTP, 0);
+    return num_of(cfg, "num_hidden_layers") + num_or(cfg, N_MTP, 0);
 }
 
 static void put_delta(struct gg_back_maker *m)
@@ -290,7 +290,7 @@ static double deepstack_layers(const struct gg_hf_config *cfg)
 
 static void put_deepstack(struct gg_back_maker *m)
 {
-    const double n = num(&m->keys, "n_deepstack_layers");
+    const double n = num_of(&m->keys, "n_deepstack_layers");
     json_t *list = isnan(n) ? NULL : json_array();
     for (int i = 0; i < n && i < 1000; i++)
         json_array_append_new(list, json_integer(i));

@@ -4,7 +4,7 @@
 #include "convert/class_row.h"
 
 /* Results of RWKV 6 are halved each few layers. */
-static double halved(const struct gg_hf_config *cfg, int64_t layer)
+static double halving_factor(const struct gg_hf_config *cfg, int64_t layer)
 {
     const double every = num_at(cfg, "rescale_every", layer);
     return every > 0 ? 1 / pow(2, floor((double)layer / every)) : NAN;
@@ -118,12 +118,16 @@ static const struct gg_convert_name rwkv6_names[] = {
     N(A6 "value", B "time_mix_value"),
     N(A6 "receptance", B "time_mix_receptance"),
     N(A6 "ln_x", B "time_mix_ln"),
-    { .from = A6 "output", .to = B "time_mix_output", .scale_of = halved },
+    { .from = A6 "output",
+      .to = B "time_mix_output",
+      .scale_of = halving_factor },
     N_HOW(F6 "time_maa_k", B "channel_mix_lerp_k.weight", SQUEEZE),
     N_HOW(F6 "time_maa_r", B "channel_mix_lerp_r.weight", SQUEEZE),
     N(F6 "key", B "channel_mix_key"),
     N(F6 "receptance", B "channel_mix_receptance"),
-    { .from = F6 "value", .to = B "channel_mix_value", .scale_of = halved },
+    { .from = F6 "value",
+      .to = B "channel_mix_value",
+      .scale_of = halving_factor },
     END_NAMES
 };
 
@@ -166,7 +170,7 @@ static double rank_of_width(const struct gg_hf_config *cfg, double power,
                             double factor)
 {
     const double n =
-        floor(pow(num(cfg, "hidden_size"), power) * factor / 32 + 0.5);
+        floor(pow(num_of(cfg, "hidden_size"), power) * factor / 32 + 0.5);
     return 32 * (1 > n ? 1 : n);
 }
 
@@ -189,36 +193,36 @@ static double rank_of_gate(const struct gg_hf_config *cfg)
 
 static double v6_mix_rank(const struct gg_hf_config *cfg)
 {
-    return equals(num(cfg, "hidden_size"), 4096) * 32 + 32;
+    return is_equal(num_of(cfg, "hidden_size"), 4096) * 32 + 32;
 }
 
 static double v6_decay_rank(const struct gg_hf_config *cfg)
 {
-    return equals(num(cfg, "hidden_size"), 4096) * 64 + 64;
+    return is_equal(num_of(cfg, "hidden_size"), 4096) * 64 + 64;
 }
 
 static double v6_feed_forward(const struct gg_hf_config *cfg)
 {
-    return floor(num(cfg, "hidden_size") * 3.5 / 32) * 32;
+    return floor(num_of(cfg, "hidden_size") * 3.5 / 32) * 32;
 }
 
 /* ---- with the body of Qwen 2 ---- */
 
 static double qwen2_mix_rank(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "hidden_size") < 4096 ? 32 : 64;
+    return num_of(cfg, "hidden_size") < 4096 ? 32 : 64;
 }
 
 static double qwen2_decay_rank(const struct gg_hf_config *cfg)
 {
-    return num(cfg, "hidden_size") < 4096 ? 64 : 128;
+    return num_of(cfg, "hidden_size") < 4096 ? 64 : 128;
 }
 
 static void put_qwen2(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "num_attention_heads",
-                    num(&m->keys, "embedding_length") /
-                        num(&m->keys, "wkv.head_size"));
+                    num_of(&m->keys, "embedding_length") /
+                        num_of(&m->keys, "wkv.head_size"));
 }
 
 static double arwkv_gate_rank(const struct gg_hf_config *cfg)
@@ -228,7 +232,7 @@ static double arwkv_gate_rank(const struct gg_hf_config *cfg)
 
 static void put_gate(struct gg_back_maker *m)
 {
-    if (num(&m->keys, "attention.gate_lora_rank") == 0)
+    if (num_of(&m->keys, "attention.gate_lora_rank") == 0)
         gg_back_put_flag(m, "wkv_has_gate", 0);
 }
 

@@ -64,8 +64,8 @@ void gg_folder_close(struct gg_folder *f);
 enum gguf_status gg_folder_read_texts(struct gg_folder *f,
                                       struct gguf_error *err);
 void gg_folder_close_texts(struct gg_folder *f);
-/* Members of tokenizer.json that are read where they lie, when wanted; ends with
- * NULL. */
+/* Members of tokenizer.json that are read where they lie, when wanted; ends
+ * with NULL. */
 extern const char *const gg_folder_later[];
 /* Have a file of the folder in memory; *there is false without that file. */
 enum gguf_status gg_folder_map(struct gg_folder *f, const char *name,

@@ -29,7 +29,7 @@ static int n_points(const struct book *b)
 }
 
 /* Squared distance of a point from entry j, in levels. */
-static int distance(const struct book *b, int point, int j)
+static int distance_to_entry(const struct book *b, int point, int j)
 {
     int d = 0;
     for (int i = 0; i < b->n_elem; i++, point /= b->n_levels) {
@@ -47,7 +47,7 @@ static int near_of(const struct book *b, int point, int *list)
     static int dist[2048];
     int n = 0, shells = 0;
     for (int j = 0; j < b->n; j++)
-        dist[j] = distance(b, point, j);
+        dist[j] = distance_to_entry(b, point, j);
     for (int d = 0; shells < b->n_shells && d < 1000; d++) {
         int before = n;
         for (int j = 0; j < b->n; j++)
@@ -70,14 +70,14 @@ static void print_book(const struct book *b)
         int n = near_of(b, p, list);
         /* the lowest bit: the point is an entry */
         printf("%s%d,", p % 10 ? " " : "\n    ",
-               total * 2 + (distance(b, p, list[0]) == 0));
+               total * 2 + (distance_to_entry(b, p, list[0]) == 0));
         total += n;
     }
     printf(" %d\n};\n\nconst uint16_t gg_kern_near_%s[%d] = {", total * 2,
            b->name, total + 8);
     for (int p = 0, k = 0; p < points; p++) {
         int n = near_of(b, p, list);
-        int entry = distance(b, p, list[0]) == 0;
+        int entry = distance_to_entry(b, p, list[0]) == 0;
         for (int i = 0; i < n; i++, k++)
             printf("%s%d,", k % 16 ? "" : "\n    ",
                    entry ? list[i] : b->code[list[i]]);
