@@ -2,6 +2,7 @@
 /* source.c - a file, or all files of a split set, read as one model */
 #include "config.h"
 #include "data/source.h"
+#include "file/split_find.h"
 #include "file/shard_set.h"
 
 const struct gguf_file *gg_source_meta(const struct gg_source *s)

@@ -18,20 +18,6 @@ const char *const gg_file_split_keys[GG_N_SPLIT_KEYS] = {
     "split.no", "split.count", "split.tensors.count"
 };
 
-enum gguf_status gg_file_split_in_shard(enum gguf_status status,
-                                        const char *path,
-                                        struct gguf_error *err)
-{
-    if (status != GGUF_OK && err) {
-        struct gg_str_esc e;
-        char old[sizeof err->message];
-        memcpy(old, err->message, sizeof old);
-        snprintf(err->message, sizeof err->message, "shard '%s': %.320s",
-                 gg_str_esc(&e, gg_str_z(gg_file_split_base(path))), old);
-    }
-    return status;
-}
-
 /* ---- keys of a shard ---- */
 
 struct shard_keys {

@@ -21,12 +21,6 @@ enum gguf_status gg_file_split_set_keys(struct gguf_meta *m, size_t no,
                                         struct gguf_error *err);
 void gg_file_split_remove_keys(struct gguf_meta *m);
 
-/* Put the name of the shard at path before the message of a failure; returns
- * status. err may be NULL. */
-enum gguf_status gg_file_split_in_shard(enum gguf_status status,
-                                        const char *path,
-                                        struct gguf_error *err);
-
 /* Open path, which may be a shard, a folder or a prefix, as gguf_file_open
  * does. */
 enum gguf_status gg_file_open_set(struct gguf_file **out, const char *path,

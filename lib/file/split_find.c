@@ -22,6 +22,20 @@ const char *gg_file_split_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+enum gguf_status gg_file_split_in_shard(enum gguf_status status,
+                                        const char *path,
+                                        struct gguf_error *err)
+{
+    if (status != GGUF_OK && err) {
+        struct gg_str_esc e;
+        char old[sizeof err->message];
+        memcpy(old, err->message, sizeof old);
+        snprintf(err->message, sizeof err->message, "shard '%s': %.320s",
+                 gg_str_esc(&e, gg_str_z(gg_file_split_base(path))), old);
+    }
+    return status;
+}
+
 enum gguf_status gg_file_split_name(const char *prefix, unsigned no,
                                     unsigned count,
                                     const struct gguf_allocator *a,

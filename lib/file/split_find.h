@@ -37,4 +37,10 @@ enum gguf_status gg_file_split_name(const char *prefix, unsigned no,
 /* The part of path after the last slash. */
 const char *gg_file_split_base(const char *path);
 
+/* Put the name of the shard at path before the message of a failure; returns
+ * status. err may be NULL. */
+enum gguf_status gg_file_split_in_shard(enum gguf_status status,
+                                        const char *path,
+                                        struct gguf_error *err);
+
 #endif
