@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* check-lists.c - a NULL in a list of objects is refused by all that take one
  *
- * Lists of backends and of types of buffers are in tests/graph/check-broken.c.
+ * Lists of backends and of types of buffers are in
+ * tests/backend/check-broken.c.
  */
 #include "config.h"
 #include "gguf/gguf.h"

@@ -3,7 +3,7 @@
  * and foretold */
 #include "config.h"
 #include "run/session_int.h"
-#include "tests/graph/lifetimes.h"
+#include "tests/alloc/lifetimes.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lifetimes.c - which tensor lives when, in plain and slow loops */
 #include "config.h"
-#include "tests/graph/lifetimes.h"
+#include "tests/alloc/lifetimes.h"
 #include "graph/op_table.h"
 
 typedef struct gguf_tensor tensor;

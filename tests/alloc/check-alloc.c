@@ -13,7 +13,7 @@
 #include "alloc/bestfit.h"
 #include "backend/backend_int.h"
 #include "gguf/cpu.h"
-#include "tests/graph/lifetimes.h"
+#include "tests/alloc/lifetimes.h"
 #include "tests/graph/randop.h"
 #include "tests/tap.h"
 

@@ -5,7 +5,7 @@
 # What doc/backend.md shows of it is in it.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
-cp "$srcdir/doc/backend.c" "$srcdir/tests/graph/use-backend.c" "$tmp"
+cp "$srcdir/doc/backend.c" "$srcdir/tests/backend/use-backend.c" "$tmp"
 if grep '#include' "$tmp/backend.c" | grep -v '<' >"$tmp/log"; then bad=1; else
     bad=0; fi
 verdict "it includes public headers only" $bad "$tmp/log"
