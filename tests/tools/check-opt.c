@@ -151,7 +151,8 @@ static const char *parse(const struct opt_tool *t, const char *const *argv,
 
 #define ARGV(...) ((const char *const[]){ "t", __VA_ARGS__, NULL })
 
-/* Both are whole: the values, or the message without "t: " and the hint. */
+/* got is whole: the values, or the message without "t: ". A message ends with
+ * the hint, but for one that says itself what to do instead. */
 static void good(const struct opt_tool *t, const char *const *argv,
                  const char *want)
 {
@@ -166,7 +167,8 @@ static void bad(const struct opt_tool *t, const char *const *argv,
     int rc;
     char line[512];
     const char *got = parse(t, argv, &rc);
-    snprintf(line, sizeof line, "t: %s (try 't --help')\n", want);
+    snprintf(line, sizeof line, "t: %s%s\n", want,
+             strstr(want, " here: ") ? "" : " (try 't --help')");
     ok(rc == 2 && !strcmp(got, line), "%s ...: %.300s", argv[1], got);
 }
 

@@ -44,8 +44,8 @@ convert|x -o O --verify T --base M|'--verify' and '--base' exclude each other
 convert|M --to-safetensors O --verify T|'--to-safetensors' and '--verify' exclude each other
 ppl|-m M -bf T|there is no '-bf' here: --file
 ppl|-hf x -f T|there is no '-hf' here: nothing is downloaded
-ppl|-m M -f T -ngl 99|there is no '-ngl' here: the processor computes; --backend
-ppl|--list-devices|there is no '--list-devices' here: the processor computes; --backend NAME
+ppl|-m M -f T -ngl 99|-ngl: '99' is not '0': the CPU computes, or a backend that --backend names
+ppl|--list-devices|there is no '--list-devices' here: the CPU computes, or a backend
 ppl|-m M -f T --temp 0|there is no '--temp' here: no text is generated
 ppl|-m M -f T -C ff|there is no '-C' here: --cpus LIST
 ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --file
@@ -65,7 +65,7 @@ imatrix|-m M -f T -o O -ctk q8_0|there is no '-ctk' here: keys and values
 imatrix|-m M -f T -o O --lora x|there is no '--lora' here: gguf-quantize
 imatrix|-m M -f T -o O --rope-scale 2|there is no '--rope-scale' here: the file
 imatrix|-m M -f T -o O --temp 1|there is no '--temp' here: no text is generated
-imatrix|-m M -f T -o O -ngl 4|there is no '-ngl' here: the processor
+imatrix|-m M -f T -o O -ngl 4|-ngl: '4' is not '0': the CPU
 ppl|-m M -f T -tx 2|unknown option '-tx'
 ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
 ppl|-m M -f T -m M|2 models: --base says what they are compared with
@@ -224,7 +224,7 @@ for name in -m --model --base --kl-divergence-base --save-all-logits \
     --save-embeddings --pooling --normalize -j --json -q --quiet; do
     has() { "$bin/$1" --help=all | grep -q -e "^ .*$name[], =[]" -e "^ .*$name\$"; }
     run "$bin/gguf-ppl" "$name"
-    tool=$(sed -n "s/.*there is no '$name' here: \(gguf-[a-z]*\) does that .*/\1/p" \
+    tool=$(sed -n "s/.*there is no '$name' here: \(gguf-[a-z]*\) does that\$/\1/p" \
         "$tmp/err")
     if test "$name" = --tokenize; then # which is what gguf-tokenize does
         test "$tool" = gguf-tokenize

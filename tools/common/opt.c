@@ -164,10 +164,12 @@ static const char *next_word(struct parser *p, struct opt_name name)
     return *++p->argv;
 }
 
+/* The row's text says what to do instead; --help has nothing to add. */
 static _Noreturn void refuse_option(const struct opt_use *u)
 {
-    opt_usage("there is no '%.*s' here: %s", u->name.n, u->name.s,
+    msg_error(NULL, "there is no '%.*s' here: %s", u->name.n, u->name.s,
               u->row->help);
+    exit(MSG_USAGE);
 }
 
 /* Ignore it with its argument, if that is one of those that change nothing. */
@@ -177,10 +179,13 @@ static void accept_option(struct parser *p, const struct opt_use *u,
     const struct opt_word *w = u->row->words;
     if (!arg && u->row->arg)
         arg = next_word(p, u->name);
-    while (w && w->word && (!arg || strcmp(w->word, arg) != 0))
+    while (arg && w && w->word && strcmp(w->word, arg) != 0)
         w++;
-    if (w && !w->word)
-        refuse_option(u);
+    if (!arg || !w || w->word)
+        return;
+    msg_error(NULL, "%.*s: '%s' is not '%s': %s", u->name.n, u->name.s, arg,
+              u->row->words->word, u->row->help);
+    exit(MSG_USAGE);
 }
 
 /* A name, and what may stand after its '='. */

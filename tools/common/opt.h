@@ -91,9 +91,10 @@ enum opt_kind {
     OPT_WORD,     /* int, unsigned or enum: the value of one of words */
     OPT_LIST,     /* struct opt_list: one more, with value */
     OPT_LIMIT,    /* struct gguf_limits: NAME=N, one more */
-    OPT_REFUSED,  /* OPT_NO_MEMBER: not here; help says what is */
-    OPT_ACCEPTED, /* OPT_NO_MEMBER: read and ignored; an argument that is none
-                   * of words is refused with help */
+    OPT_REFUSED,  /* OPT_NO_MEMBER: the tool has no such option; help says
+                   * what to do instead */
+    OPT_ACCEPTED, /* OPT_NO_MEMBER: read and ignored; an argument other than
+                   * words is refused with help */
     OPT_HELP,     /* these two are opt.c's own */
     OPT_VERSION
 };

@@ -250,7 +250,8 @@ const struct opt_group ev_checks = { checks, NULL };
 
 static const struct opt_word zero[] = { { "0", 0 }, { NULL, 0 } };
 
-/* Which tool has an option. A tool's own rows come before this group. */
+/* Options that another tool has, which the message names. A tool's own rows
+ * come before this group. */
 static const struct opt elsewhere[] = {
     ROW_REFUSED("--tokenize --detokenize --parse-special --no-bos", NULL,
                 "gguf-tokenize does that"),
@@ -279,15 +280,15 @@ const struct opt_group ev_elsewhere = { elsewhere, NULL };
  * are accepted. */
 static const struct opt foreign[] = {
     { "-ngl --gpu-layers --n-gpu-layers", "N",
-      "the processor computes; --backend says what else there is",
-      OPT_ACCEPTED, OPT_NO_MEMBER, .words = zero },
+      "the CPU computes, or a backend that --backend names", OPT_ACCEPTED,
+      OPT_NO_MEMBER, .words = zero },
     ROW_ACCEPTED("-fa --flash-attn -s --seed -fit --fit -mla", "X", ""),
     ROW_ACCEPTED("--mmap --no-warmup --no-repack -nr --no-kv-unified "
                  "-no-kvu --check-tensors -fmoe",
                  NULL, ""),
     ROW_REFUSED("-dev --device -sm --split-mode -ts --tensor-split -mg "
                 "--main-gpu --list-devices -ncmoe --n-cpu-moe",
-                "X", "the processor computes; --backend NAME says what else"),
+                "X", "the CPU computes, or a backend that --backend names"),
     ROW_REFUSED("-n --predict --n-predict -p --prompt --temp --top-k "
                 "--top-p --min-p --repeat-penalty --grammar",
                 "X", "no text is generated; --file gives one to read"),
@@ -298,10 +299,10 @@ static const struct opt foreign[] = {
     ROW_REFUSED("-v --verbose --log-disable --log-file", NULL,
                 "messages go to standard error, fewer with --quiet"),
     ROW_REFUSED("-np --parallel", "N",
-                "how many chunks go together follows from --batch-size"),
+                "--batch-size decides how many chunks go together"),
     ROW_REFUSED("-bf --binary-file", "FILE",
-                "--file reads any bytes with --force, but for one newline at "
-                "the end"),
+                "--file with --force reads any bytes, and leaves out one "
+                "newline at the end"),
     ROW_REFUSED("-C --cpu-mask -Cr --cpu-range", "X",
                 "--cpus LIST says on which processors, such as 0-3,8"),
     { .names = NULL },
