@@ -26,11 +26,12 @@ gguf_imatrix_create(struct gguf_imatrix **out,
                     const struct gguf_allocator *allocator,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* From a file of either form, which stays mapped: memory does not grow with
- * the data, except that data of big-endian files is copied. Every number is
- * checked once. A tensor without counted input (no count above 0, or 0 calls
- * in the older form) has no mean squares: it can be neither loaded, added nor
- * saved, in either form.
+/* From a file of either form, or all shards of a set in the GGUF form: path
+ * is any shard, the folder or the prefix. Files stay mapped: memory does not
+ * grow with the data, except that data of big-endian files is copied.
+ * Every number is checked once. A tensor without counted input (no count above
+ * 0, or 0 calls in the older form) has no mean squares: it can be neither
+ * loaded, added nor saved, in either form.
  *
  * params: NULL is the defaults; its limits are for the GGUF form, where names
  * may have 128 bytes even if they say less, but no more than 255.

@@ -236,7 +236,8 @@ static enum gguf_status check_tensor(const struct gguf_file *f,
                                      const uint8_t *p, const char *what,
                                      bool sums, struct gguf_error *err)
 {
-    return check_values(p, t->n_elements, gguf_file_data_off(f) + t->off,
+    const struct gguf_file *shard = gguf_file_shard(f, t->shard);
+    return check_values(p, t->n_elements, gguf_file_data_off(shard) + t->off,
                         t->name, what, sums, err);
 }
 
@@ -333,32 +334,39 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
                : gg_error_set(err, GGUF_E_NOTFOUND, 0, "there are no entries");
 }
 
+static enum gguf_status open_gguf(struct gguf_imatrix *im, const char *path,
+                                  const struct gguf_file_params *params,
+                                  struct gguf_error *err)
+{
+    struct gguf_file_params fp = *params;
+    struct gguf_limits limits = GGUF_LIMITS_INIT;
+    GG_TRY(
+        gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
+    /* names of tensors, of the usual limit, have a suffix here */
+    if (limits.max_name_size < 128)
+        limits.max_name_size = 128;
+    fp.limits = &limits;
+    return gguf_file_open(&im->file, path, &fp, err);
+}
+
 enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
                                    const struct gguf_file_params *params,
                                    struct gguf_error *err)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gguf_imatrix *im;
     *out = NULL;
     GG_TRY(gg_file_params_take(&fp, params, err));
-    GG_TRY(
-        gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
     GG_TRY(gguf_imatrix_create(&im, fp.allocator, err));
     enum gguf_status st = gg_mapfile_open(&im->map, path, 0, 0, err);
-    if (st == GGUF_OK && im->map.size >= 4 &&
-        !memcmp(im->map.data, "GGUF", 4)) {
+    if (st == GGUF_OK &&
+        (im->map.size < 4 || memcmp(im->map.data, "GGUF", 4) != 0)) {
+        st = read_old(im, err);
+    } else {
         gg_mapfile_close(&im->map);
-        /* names of tensors, of the usual limit, have a suffix here */
-        if (limits.max_name_size < 128)
-            limits.max_name_size = 128;
-        fp.limits = &limits;
-        fp.alone = 1;
-        st = gguf_file_open(&im->file, path, &fp, err);
+        st = open_gguf(im, path, &fp, err);
         if (st == GGUF_OK)
             st = read_gguf(im, err);
-    } else if (st == GGUF_OK) {
-        st = read_old(im, err);
     }
     gg_imatrix_sort(im);
     if (st != GGUF_OK) {

@@ -167,7 +167,7 @@ test $rc -eq 1 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1 &&
     grep -q '^gguf-imatrix: .*bad.dat: .*byte' "$tmp/err"
 ok 'a truncated file names the byte'
 run "$im" "$tmp/none"
-test $rc -eq 1 && grep -q 'none: .*No such file' "$tmp/err"
+test $rc -eq 1 && grep -qi 'none: .*no such file' "$tmp/err"
 ok 'no such file'
 run "$im" -o "$tmp/x.gguf" "$tmp/a.dat" "$tmp/none"
 test $rc -eq 1 -a ! -e "$tmp/x.gguf"

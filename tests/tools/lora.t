@@ -94,7 +94,29 @@ run "$ppl" -m "$m" -f "$t" --lora "$tmp/v.gguf"
 fails_with 1 'v.gguf: this is no LoRA adapter; --control-vector'
 ok 'one for the other'
 
-quantize=$bin/gguf-quantize
+# adapters of several shards
+split=$bin/gguf-split quantize=$bin/gguf-quantize
+"$split" -q --split-max-tensors 30 "$tmp/a.gguf" "$tmp/as" &&
+    "$split" -q --split-max-tensors 2 "$tmp/v.gguf" "$tmp/vs" || exit 99
+test "$a" = "$(nll --lora "$tmp/as")" &&
+    test "$a" = "$(nll --lora "$tmp/as-00002-of-00003.gguf")" &&
+    test "$v" = "$(nll --control-vector "$tmp/vs")"
+ok 'any shard of an adapter stands for the whole'
+"$quantize" -q --lora "$tmp/a.gguf" "$m" "$tmp/q1.gguf" Q8_0 &&
+    "$quantize" -q --lora "$tmp/as-00001-of-00003.gguf" "$m" "$tmp/q2.gguf" Q8_0 &&
+    "$bin/gguf-info" --diff --tensors "$tmp/q1.gguf" "$tmp/q2.gguf"
+ok 'and is merged whole'
+cp "$tmp/as-00002-of-00003.gguf" "$tmp/shard.gguf"
+run "$quantize" -q -f --lora "$tmp/as" "$m" "$tmp/as-00002-of-00003.gguf" Q8_0
+fails_with 1 'would be both' && cmp -s "$tmp/as-00002-of-00003.gguf" "$tmp/shard.gguf"
+ok 'no output replaces a shard of it'
+rm "$tmp/as-00002-of-00003.gguf"
+run "$ppl" -m "$m" -f "$t" --lora "$tmp/as-00001-of-00003.gguf"
+fails_with 1 "1 of 3 shards of 'as' is missing: 2" &&
+    run "$quantize" --lora "$tmp/as" "$m" "$tmp/q3.gguf" Q8_0 &&
+    fails_with 1 "1 of 3 shards of 'as' is missing: 2"
+ok 'one that lacks a shard is refused'
+
 ppl_of() # of a model with these options
 {
     run "$ppl" -f "$t" -c 128 --chunks 4 -t 1 "$@"

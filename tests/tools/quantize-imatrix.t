@@ -40,4 +40,27 @@ run "$q" -q \
 test $rc -eq 1 && grep -q "'blk.1.ffn_up.weight': IQ2_XXS needs \
 importance data (--imatrix)$" "$tmp/err"
 ok 'where there are none at all they are'
+
+# data of several shards
+im=$bin/gguf-imatrix
+head -c 3000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/text"
+"$im" -q -m "$m" -f "$tmp/text" -c 64 --chunks 2 -o "$tmp/i.gguf" &&
+    "$bin/gguf-split" -q --split-max-tensors 40 "$tmp/i.gguf" "$tmp/is" &&
+    "$q" -q --imatrix "$tmp/i.gguf" "$m" "$tmp/whole.gguf" Q2_K || exit 99
+count=$(ls "$tmp"/is-*.gguf | wc -l)
+for f in is "is-00002-of-0000$count.gguf"; do
+    run "$q" -q -f --imatrix "$tmp/$f" "$m" "$tmp/parts.gguf" Q2_K
+    test $rc -eq 0 && test "$count" -gt 1 &&
+        "$bin/gguf-info" --diff --tensors "$tmp/whole.gguf" "$tmp/parts.gguf"
+    ok "data of all shards of $f count"
+done
+cp "$tmp/is-00001-of-0000$count.gguf" "$tmp/copy.gguf"
+run "$q" -q -f --imatrix "$tmp/is" "$m" "$tmp/is-00001-of-0000$count.gguf" Q2_K
+test $rc -eq 1 && grep -q 'would be both' "$tmp/err" &&
+    cmp -s "$tmp/is-00001-of-0000$count.gguf" "$tmp/copy.gguf"
+ok 'no output replaces a shard of them'
+rm "$tmp/is-00002-of-0000$count.gguf"
+run "$q" -q --imatrix "$tmp/is-00001-of-0000$count.gguf" "$m" "$tmp/o.gguf" Q2_K
+test $rc -eq 1 && grep -q "1 of $count shards of 'is' is missing: 2" "$tmp/err"
+ok 'data that lack a shard are refused'
 done_testing

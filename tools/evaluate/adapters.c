@@ -18,13 +18,11 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
                      bool control)
 {
     struct gguf_adapter_params p = GGUF_ADAPTER_PARAMS_INIT;
-    const struct gguf_file_params fp = { .struct_size = sizeof fp,
-                                         .alone = 1 };
     struct gguf_file *file;
     struct gguf_error err;
     p.first_layer = o->control_first;
     p.last_layer = o->control_last;
-    enum gguf_status st = gguf_file_open(&file, path, &fp, &err);
+    enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
     if (st == GGUF_OK) {
         st = gguf_adapter_open(out, model, file, &p, &err);
         gguf_file_close(file);
@@ -77,9 +75,10 @@ bool ev_adapters_open(struct ev_model *m, const struct ev_options *o)
 void ev_note_adapters(struct gguf_paths *p, const struct ev_options *o)
 {
     for (size_t i = 0; i < o->loras.n; i++)
-        paths_read(p, o->loras.file[i].path, "--lora");
+        paths_read_model(p, o->loras.file[i].path, NULL, "--lora");
     for (size_t i = 0; i < o->controls.n; i++)
-        paths_read(p, o->controls.file[i].path, "--control-vector");
+        paths_read_model(p, o->controls.file[i].path, NULL,
+                         "--control-vector");
 }
 
 static void print_one(const struct scaled *s,

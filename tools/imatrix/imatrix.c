@@ -343,7 +343,7 @@ static void check_paths(const struct im_options *o, char **in, int n)
 {
     struct gguf_paths *p = paths_new();
     for (int i = 0; i < n; i++)
-        paths_read(p, in[i], "input");
+        paths_read_model(p, in[i], NULL, "input");
     paths_read_model(p, o->model, &o->files, "--model");
     paths_read(p, o->text, "--file");
     paths_write(p, o->out, "output");

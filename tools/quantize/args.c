@@ -175,7 +175,6 @@ void use_loras(struct options *o)
     if (!n)
         return;
     fp.limits = &o->limits;
-    fp.alone = 1;
     o->lora_files = msg_must(calloc(n, sizeof(struct gguf_file *)));
     o->lora_list = msg_must(calloc(n, sizeof *o->lora_list));
     for (size_t i = 0; i < n; i++) {

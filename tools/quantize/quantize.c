@@ -58,7 +58,7 @@ static struct gguf_paths *note_paths(const struct options *o)
     struct gguf_paths *p = paths_new();
     note_reads(o, p);
     for (size_t i = 0; i < o->loras.n; i++)
-        paths_read(p, o->loras.file[i].path, "--lora");
+        paths_read_model(p, o->loras.file[i].path, NULL, "--lora");
     paths_read(p, o->recipe_file, "--recipe");
     paths_write(p, o->report, "report");
     return p;

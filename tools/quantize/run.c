@@ -139,7 +139,7 @@ void say_resume(const struct options *o, enum gguf_status st)
 void note_reads(const struct options *o, struct gguf_paths *p)
 {
     for (size_t i = 0; i < o->imatrix_paths.n; i++)
-        paths_read(p, o->imatrix_paths.arg[i], "--imatrix");
+        paths_read_model(p, o->imatrix_paths.arg[i], NULL, "--imatrix");
     for (size_t i = 0; i < o->types.n; i++)
         if (o->types.value[i] == TYPE_FILE)
             paths_read(p, o->types.arg[i], "--tensor-type-file");

@@ -81,12 +81,18 @@ bool gg_job_input(const struct gguf_quant *q, size_t i,
     while (gg_data_file(q->in.list, n, out))
         if (n++ == i)
             return true;
-    if (i - n >= q->p.n_loras)
-        return false;
-    const struct gguf_file *f = q->merge[i - n].lora.file;
-    *out = (struct gg_data_file){ &f->map, f->path,
-                                  GG_MIN(f->data_off, f->map.size) };
-    return true;
+    i -= n;
+    for (size_t k = 0; k < q->p.n_loras; k++) {
+        const struct gguf_file *set = q->merge[k].lora.file;
+        const struct gguf_file *f = gguf_file_shard(set, i);
+        if (f) {
+            *out = (struct gg_data_file){ &f->map, f->path,
+                                          GG_MIN(f->data_off, f->map.size) };
+            return true;
+        }
+        i -= gguf_file_n_shards(set);
+    }
+    return false;
 }
 
 const char *gg_job_differs(const struct gguf_quant *a,
