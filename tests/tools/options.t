@@ -98,6 +98,9 @@ ppl|-m M -f T --lora =2|--lora: '=2' names no file
 quantize|--lora A --compat M O Q8_0|'--lora' and '--compat' exclude each other
 compare|-m M -f T --base M --tolerance 1|'--tolerance' needs --compare-backends
 eval|-m M -j --print-plan|'--print-plan' and '-j' exclude each other
+eval|-m M --tokens T -f T --save-logits X|'--tokens' and '-f' exclude each other
+ppl|-m M --base X --field F|'--field' needs --file
+ppl|-m M --base X --skip-short|'--skip-short' needs --file
 ppl|-m M -f T --cpus 0 --numa|'--cpus' and '--numa' exclude each other
 split|--merge --split M O|'--merge' and '--split' exclude each other
 split|--merge --split-max-size 1G M O|'--merge' and '--split-max-size' exclude

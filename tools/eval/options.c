@@ -75,6 +75,7 @@ static const struct opt_rule rules[] = {
     { "--save-logits --save-embeddings --profile", OPT_EXCLUDES, NULL },
     { "--save-logits", OPT_NEEDS, "--tokens" },
     { "--tokens", OPT_NEEDS, "--save-logits" },
+    { "--tokens", OPT_EXCLUDES, "--file" },
     { "--save-embeddings --profile", OPT_NEEDS, "--file" },
     { PRINTS, OPT_EXCLUDES,
       "--save-logits --save-embeddings --profile --json" },

@@ -133,6 +133,7 @@ static const struct opt_rule rules[] = {
     { "--compat", OPT_NEEDS, TASK " --ppl-stride" },
     { "--compat", OPT_EXCLUDES, "--hf" },
     { "--base --save-base --kl-divergence-base", OPT_EXCLUDES, NULL },
+    { "--field --skip-short", OPT_NEEDS, "--file" },
     { "--save-base", OPT_EXCLUDES, "--field --skip-short" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
     { "--base-precision --base-backend", OPT_NEEDS, BASE },
