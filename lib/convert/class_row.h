@@ -35,8 +35,9 @@ extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_rwkv[], gg_convert_family_expert[];
 
 /* Defaults of transformers 4.57 for language models within others:
- * configuration_llama.py, configuration_mistral.py, configuration_qwen2.py. A
- * model has as many heads of keys as of queries where a list does not say. */
+ * configuration_llama.py, configuration_mistral.py, configuration_qwen2.py.
+ * Where a list has no num_key_value_heads, keys have as many heads as
+ * queries. */
 extern const struct gg_convert_defaults gg_convert_defaults_llama,
     gg_convert_defaults_mistral, gg_convert_defaults_qwen2;
 
@@ -106,7 +107,8 @@ double gg_convert_rotary_dims(const struct gg_hf_config *cfg,
                               const char *names, double part);
 /* The same, where half of a head turns if config.json does not say. */
 gg_hf_config_fn gg_convert_rotary_half;
-/* The same for heads of hidden_size by their number, whatever head_dim says. */
+/* Elements of a head that turn, where a head is hidden_size by the number of
+ * heads wide; head_dim is not read. */
 double gg_convert_rotary_width(const struct gg_hf_config *cfg, double part);
 /* rope_theta; NAN if it is 10000. */
 gg_hf_config_fn gg_convert_rope_base;

@@ -89,8 +89,8 @@ enum gg_convert_kind {
     GG_KIND_BOOL,
     GG_KIND_STR,
     GG_KIND_LABELS, /* texts of an object with "0", "1" ... */
-    /* a number that is computed, once or for each layer; what is missing is
-     * not written, a list if it is missing in the first layer */
+    /* a number that is computed, once or for each layer; without a result the
+     * key is left out, as is a list whose first layer has no result */
     GG_KIND_U32_OF,
     GG_KIND_F32_OF,
     GG_KIND_BOOL_OF,
@@ -175,9 +175,9 @@ struct gg_convert_arch {
                          * the folder are kept */
     int n_nextn;        /* number of them if config.json does not say */
     bool nextn_by_names; /* the folder's tensors say it then */
-    const char *drafts;  /* what names of layers that draft begin with, up to
-                         * the number: from 0, those of the layers after the
-                         * others; NULL: as others */
+    const char *drafts;  /* prefix of names in layers that draft, which are
+                         * counted from 0 after it; NULL: these layers are
+                         * named and counted like others */
     const struct gg_convert_name *names[5]; /* lists, each ends with NULLs; the
                                              * first that has the name counts */
     const struct gg_convert_key *keys; /* ends with NULLs; they come before
@@ -192,10 +192,10 @@ struct gg_convert_arch {
     gg_convert_settle_fn *settle;        /* NULL: nothing is to be settled */
     gg_back_fn *back; /* the way back puts into config.json what several keys,
                          * or when, are made of; after all keys; NULL */
-    int n_dense;      /* matrices after pooling that it has (modules.c), */
-    bool dense_asked; /* if they are asked for */
+    int n_dense;      /* number of matrices after pooling (modules.c) */
+    bool dense_asked; /* they are converted only if they are asked for */
     bool reranker;    /* row of rerankers, whose answers are yes and no */
-    bool only_keys;   /* those are all that there are */
+    bool only_keys;   /* the file has the keys of this row and no others */
     bool turned;      /* queries and keys are permuted (gg_convert_rope_q) */
     bool rope_count;  /* rope.dimension_count is written */
     bool vocab_size;  /* vocab_size is written */

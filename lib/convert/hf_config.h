@@ -2,7 +2,8 @@
 /* hf_config.h - numbers and words of config.json
  *
  * A struct gg_hf_config is a view of config.json: it borrows the object of the
- * language model and the whole file, which is asked for what the first lacks.
+ * language model and the whole file, in which names are found that the object
+ * lacks.
  * Functions of a family compute keys, sizes and conditions from it. The keys of
  * a GGUF file are read through the same functions on the way back, as an object
  * with the architecture's keys (back_maker.h).
@@ -60,8 +61,8 @@ double gg_hf_config_is(const struct gg_hf_config *cfg, const char *name,
 double gg_hf_config_letter(const struct gg_hf_config *cfg, const char *name,
                            int64_t layer, char letter);
 
-/* 1 if the list NAME has NUMBER, else 0; NAN if NAME is no list, or has more
- * than GG_HF_CONFIG_LAYERS elements. */
+/* Return 1 if the list NAME has NUMBER, else 0; NAN if NAME is not a list, or
+ * has more than GG_HF_CONFIG_LAYERS elements. */
 double gg_hf_config_lists(const struct gg_hf_config *cfg, const char *name,
                           int64_t number);
 

@@ -32,7 +32,7 @@ const struct gg_convert_name gg_convert_names_after[] = {
     N(L "post_feedforward_layernorm", B "post_ffw_norm"), END_NAMES
 };
 
-/* The same with matrices as they are. */
+/* GPT BigCode's names; matrices are not transposed, as GPT-2's are. */
 const struct gg_convert_name gg_convert_names_starcoder[] = {
     N("wte", "token_embd"),
     N("wpe", "position_embd"),
@@ -99,7 +99,7 @@ const struct gg_convert_name gg_convert_names_latent[] = {
     END_NAMES
 };
 
-/* Which keys a query sees is chosen by a small attention of its own. */
+/* The indexer, a small attention that chooses the keys a query sees. */
 const struct gg_convert_name gg_convert_names_indexer[] = {
     N(L "self_attn.indexer.wk", B "indexer.attn_k"),
     N(L "self_attn.indexer.wq_b", B "indexer.attn_q_b"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-logits.c - what texts of tests/family cannot say of outputs: logits
- * that are struck out or capped, and what the size of a model decides
+/* check-logits.c - outputs that texts of tests/family cannot describe: logits
+ * that are struck out or capped, and numbers that depend on a model's size
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -20,7 +20,7 @@ static float x[N * V], y[N * V];
 
 /* ---- chameleon: no logits of images, norms of two kinds ---- */
 
-enum { LEFT = 4 }; /* tokens that are no images */
+enum { LEFT = 4 }; /* number of tokens that are not of images */
 
 static void check_struck(void)
 {
@@ -37,7 +37,7 @@ static void check_struck(void)
        err.message);
 }
 
-/* Of two variants the logits that are left (run_nmse). */
+/* Compare the logits of two variants that are not struck out (run_nmse). */
 static void check_left(const char *a, const char *b, double least, double most,
                        const char *what)
 {
@@ -92,7 +92,8 @@ static void check_cap(void)
 
 /* ---- deepseek2: files that lack keys ---- */
 
-/* Hyperparameters of a file of so many layers and tokens, with attn_q. */
+/* Read the hyperparameters of a file of n_layer layers and n_vocab tokens that
+ * has attn_q. */
 static bool load_sized(uint32_t n_layer, size_t n_vocab, struct gg_hparams *hp)
 {
     static struct variant v;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-variants.c - what the texts of tests/family say of changed models:
- * keys and tensors that files may have beyond the plain model (variant.h)
+/* check-variants.c - models of tests/family with changes (variant.h)
  *
- *     check-variants [NAME...]    those of these models only
+ *     check-variants [NAME...]    all models, or these
+ *
+ * Each line of a section [variants] is a test.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -18,7 +19,7 @@ struct check {
     const char *model;
     char a[MOST], b[MOST]; /* variants; "": the plain model */
     char what[MOST];
-    char status[32]; /* of an error; "": any */
+    char status[32]; /* status of refuse; "": any */
     double bound;    /* -1: none is given */
     int at;          /* token; -1: all */
 };
@@ -139,7 +140,8 @@ static void keep_warning(void *user, const char *message)
     snprintf(user, MOST, "%s", message);
 }
 
-/* The last warning of opening, "" if there is none; false: it fails. */
+/* Open the variant and get the last warning, or "". Return false if opening
+ * fails. */
 static bool get_warning(const struct check *c, char warning[MOST])
 {
     static struct variant v;
@@ -250,7 +252,8 @@ static void check_sees(struct check *c)
 
 /* ---- against double precision ---- */
 
-/* The same bits with another number of threads. */
+/* Compare outputs with those in double precision, and their bits with another
+ * number of threads. */
 static void check_double(struct check *c)
 {
     static struct variant v;

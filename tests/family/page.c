@@ -46,7 +46,7 @@ static void add_if(struct cell *c, bool yes, const char *text)
     add_text(c, "%s", yes ? text : "");
 }
 
-/* What a hook says. */
+/* Add the text of a hook to a cell. */
 #define add_hook(C, HOOK) add_if(C, (HOOK).fn != NULL, (HOOK).text)
 
 static const char *use_text(unsigned u)
@@ -79,7 +79,8 @@ static void add_default(struct cell *c, const struct gg_arch *a,
             add_text(c, fmt, (double)d->value);
 }
 
-/* Of the model, without any hyperparameters. */
+/* Get the weights and keys that the row of a model needs, whatever its
+ * hyperparameters. */
 static struct gg_model_needs needs_of(const struct gg_arch *a)
 {
     static const struct gg_hparams hp;

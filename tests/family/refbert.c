@@ -26,17 +26,17 @@ struct model {
     const char *last;
     enum rope rope;
     enum ffn ffn;
-    int alibi, second_norm, gelu_gate; /* of jina-bert-v2 */
+    int alibi, second_norm, gelu_gate; /* jina-bert-v2 has these */
     int n_embd, n_ff, n_head, n_head_kv, n_layer;
     int rot; /* elements that turn */
     int fused, causal, head_norm;
     int ffn_bias;             /* biases of the feed-forward part count */
-    int swin;                 /* pre: norms are of the parts' results */
+    int swin;                 /* with pre: norms come after the parts */
     int every, experts, used; /* layers il % every == 1 have experts */
     double eps, base;
 };
 
-/* Rows of a tensor; 0: there is none. */
+/* Number of rows of a tensor; 0: the model lacks it. */
 static int n_rows(const struct skeleton *m, const char *name)
 {
     for (size_t i = 0; i < m->g.n; i++)
@@ -45,7 +45,7 @@ static int n_rows(const struct skeleton *m, const char *name)
     return 0;
 }
 
-/* A number or a truth value; other, if there is no such key. */
+/* Number or truth value of a key; other, if the model lacks it. */
 static double get_key(const struct skeleton *m, const char *key, double other)
 {
     char name[192];
@@ -132,7 +132,7 @@ static void product(const struct pass *p, const char *what, int biased,
     free(b);
 }
 
-/* Of one name, of a layer or of the model. */
+/* Apply the norm of that name, of a layer or of the model. */
 static void apply_norm(const struct pass *p, const char *name, double *x)
 {
     const int e = p->s->n_embd, rms = p->s->pre;
@@ -164,8 +164,9 @@ static void apply_rope(const struct model *s, double *x, int pos)
     }
 }
 
-/* Slopes of n heads that are no power of two: those of the power below it,
- * then every second of the one above. */
+/* Slope of head h of n. Where n is not a power of two, the first heads have the
+ * slopes of the power below n, the others every second slope of the power
+ * above it. */
 static double slope(int h, int n)
 {
     int p = 1;
@@ -238,7 +239,8 @@ static void attention(const struct pass *p, const double *x, double *y)
         product(p, s->fused ? "attn_qkv" : apart[i], 1, x, e,
                 s->fused ? first[i] : 0, m[i], of[i]);
         if (i < 2 && s->head_norm && s->alibi)
-            apply_norm(p, i ? k_norm : q_norm, of[i]); /* of all heads */
+            apply_norm(p, i ? k_norm : q_norm,
+                       of[i]); /* one norm over all heads */
         else if (i < 2 && s->head_norm)
             head_norms(p, apart[i], of[i], m[i] / d);
         for (int j = 0; i < 2 && j < p->n * m[i] / d; j++)
@@ -343,7 +345,7 @@ static void embed_tokens(const struct pass *p, const gguf_token *tok,
     free(pos);
 }
 
-/* A part of a layer: x becomes what the stream is after it. */
+/* Compute a part of a layer: x is the stream before and after it. */
 static void add_part(const struct pass *p, const char *what, double *x,
                      void (*fn)(const struct pass *p, const double *x,
                                 double *y))

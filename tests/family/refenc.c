@@ -163,7 +163,7 @@ static int bucket(int n, int both, int rel)
     return first + b;
 }
 
-/* What head h of a layer adds to the scores of m keys for n queries. */
+/* Get the bias that head h of a layer adds to scores. */
 static void add_bias(const struct gen *g, const struct model *s,
                      const char *half, int il, int h, int n, double *bias)
 {

@@ -132,7 +132,7 @@ void skeleton_tokens(gguf_token tok[SKELETON_TOKENS])
 
 /* ---- reading ---- */
 
-/* What the lines so far have set. */
+/* State of reading: values that the lines so far have set. */
 struct reader {
     struct skeleton *s;
     char in[32]; /* "blk", or "" at the top */

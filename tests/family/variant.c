@@ -47,7 +47,7 @@ const struct variant_text *variant_text(const char *model)
     return &text;
 }
 
-/* Changes that have a name; NULL: there are none. */
+/* Changes that a line "let" has given this name; NULL: no line has. */
 static const char *find_named(const char *model, const char *name)
 {
     const struct variant_text *t = variant_text(model);
@@ -67,7 +67,7 @@ static const char *find_named(const char *model, const char *name)
 struct names {
     const char *pattern, *rest;
     bool in[256];
-    int il; /* of the last name; -1: none */
+    int il; /* layer of the last name; -1: the name is of no layer */
     size_t before;
 };
 
@@ -263,7 +263,7 @@ static void set_member(struct variant *v, char *args)
     static const struct {
         const char *name;
         size_t at;
-        bool real; /* or 32 bits */
+        bool real; /* the member is a float, else a uint32_t */
     } members[] = {
         MEMBER(rope_scaling, false),   MEMBER(rope_freq_base, true),
         MEMBER(rope_factor, true),     MEMBER(yarn_orig_ctx, false),

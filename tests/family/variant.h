@@ -66,10 +66,10 @@ enum { VARIANT_TOKENS = SKELETON_TOKENS, VARIANT_WIDTH = SKELETON_VOCAB };
 struct variant {
     struct skeleton m;
     struct gguf_session_params params;
-    size_t first, n_tok; /* of skeleton_tokens those that are decoded */
-    int32_t position;    /* of token 0 */
+    size_t first, n_tok; /* range of skeleton_tokens that is decoded */
+    int32_t position;    /* position of the first token */
     uint64_t kept;       /* bytes of the session's cache, when it has run */
-    float *values[256];  /* those of tensors that are not generated */
+    float *values[256];  /* values of tensors that are not generated */
     size_t n_values;
 };
 
@@ -99,8 +99,8 @@ bool variant_run(struct variant *v, float *out, struct gguf_error *err);
 /* variant_open, variant_run and variant_close. */
 bool variant_outputs(const char *model, const char *changes, float *out,
                      struct gguf_error *err);
-/* How far the outputs of two variants are from each other (run_nmse); 9: one
- * of them has none. */
+/* Distance of the outputs of two variants (run_nmse); 9 if one of them cannot
+ * be computed. */
 double variant_apart(const char *model, const char *a, const char *b);
 
 /* ---- variant_values.c ---- */

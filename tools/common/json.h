@@ -38,7 +38,7 @@ struct json {
 /* Begin a document on f; one that is an object, and open it. */
 void json_begin(struct json *j, FILE *f);
 void json_begin_object(struct json *j, FILE *f);
-/* Close what is open, and end the last line. */
+/* Close all objects and arrays, and end the last line. */
 void json_end(struct json *j);
 
 /* kind: '{' or '['. '(' is an array whose members stand on one line. */

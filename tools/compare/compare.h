@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* compare.h - the parts of gguf-compare
  *
- * struct compare is a model and what it is compared with: another model, whose
- * sessions run beside its own, or itself on two backends. Each way to compare
+ * struct compare is a model and its base: another model, whose sessions run
+ * beside its own, or the same model on another backend. Each way to compare
  * is a file with one function, which evaluates the text, and prints what it
  * found as text or JSON. They return false once a message was printed.
  */
@@ -22,7 +22,8 @@ struct compare_options {
     int bisect;         /* 1 + enum gguf_bisect_by, or 0 */
     double time_budget; /* seconds of bisect; 0: no limit */
     const char *pair;   /* two names of backends, A,B, or NULL */
-    double tolerance;   /* of pair: relative error that is a difference */
+    double
+        tolerance; /* relative error of a node above which backends differ */
 };
 
 /* Parse the command line; ends the program where something is wrong. */

@@ -15,7 +15,7 @@ struct embedding {
     const struct gguf_vocab *vocab;
     struct gguf_tokens tokens;
     bool each;   /* a row for each token, not for each line */
-    size_t line; /* from 1 */
+    size_t line; /* number of the line, from 1 */
     float *unit; /* a row that is normalized */
     size_t n_unit;
 };

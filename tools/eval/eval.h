@@ -53,9 +53,9 @@ bool eval_start(struct eval *e, const struct gguf_session_params *sp);
 /* Print e->err, about a file. */
 bool eval_fail(struct eval *e, const char *file);
 
-/* Open e->out, append rows of n numbers to it, and have it appear if good; the
- * last prints what was saved. A number that is not finite is an error: what is
- * its name, and unit and number name the row. */
+/* Open e->out; append rows of n numbers to it; and rename it if good, and print
+ * the number of rows. A number that is not finite is an error, which
+ * names the number by what and the row by unit and number. */
 bool eval_begin_rows(struct eval *e, const char *label, const char *unit);
 bool eval_write_row(struct eval *e, const float *row, size_t n,
                     const char *what, const char *unit, size_t number);

@@ -88,7 +88,7 @@ bool eval_rows(struct eval *e)
     sp.n_seq = 1;
     sp.n_ubatch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
     if (m->is_whole || m->encodes_first)
-        sp.n_ubatch = (uint32_t)e->ids.n; /* at most -c */
+        sp.n_ubatch = (uint32_t)e->ids.n; /* ids are at most -c */
     return eval_start(e, &sp) && eval_begin_rows(e, "saving", "tokens") &&
            eval_end_rows(e, save_all(e));
 }

@@ -147,7 +147,7 @@ static void leave_out(struct ev_run *r, size_t i, struct gguf_tokens *tokens)
         r->texts[k].end -= n;
 }
 
-/* None is too short, or those that are, are left out. */
+/* Leave out texts that are too short, with --skip-short; else refuse them. */
 static bool check_lengths(struct ev_run *r, struct gguf_tokens *tokens)
 {
     size_t n_short = 0, first = 0;

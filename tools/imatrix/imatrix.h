@@ -35,7 +35,7 @@ bool im_collect(struct gguf_imatrix **im, const struct im_options *o);
 bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
                     char **paths, int n);
 
-/* Number of chunks of a text of so many tokens. */
+/* Number of chunks that n_tokens tokens are cut into. */
 size_t im_n_chunks(const struct im_options *o, size_t n_tokens);
 
 /* share.c: chunks shared by the ranks of an MPI job. */

@@ -78,7 +78,7 @@ struct ppl_run {
     struct gguf_ppl total;     /* sums of all chunks */
     size_t text_at;            /* text of the current chunk */
     uint64_t n_bytes, n_words; /* scored beside a base */
-    struct gguf_tasks *tasks;  /* or NULL */
+    struct gguf_tasks *tasks;  /* NULL: the text has no tasks */
     size_t n_tasks_read;       /* tasks in the file */
     struct gguf_digest tasks_digest;
     size_t n_ranks;      /* ranks of an MPI job; 0: it is none */
@@ -96,7 +96,7 @@ struct ppl_side {
     struct gguf_baseline *saved; /* the base's logits, or */
     const struct ev_model *base; /* the base */
     struct ev_model **model;     /* n of them */
-    struct gguf_kld **kld;       /* of each */
+    struct gguf_kld **kld;       /* divergence of each model */
     size_t n;
     struct ev_model *list; /* n_list of these, opened here */
     size_t n_list;

@@ -194,7 +194,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     (void)n_chunks;
     if (kld != s->kld[s->n - 1])
         return 0;
-    r->n_done = chunk - r->e.first_chunk + 1; /* by all */
+    r->n_done = chunk - r->e.first_chunk + 1; /* by all models */
     note_divergence(s);
     if (!r->o->ev.json) {
         progress_clear(&r->e.bar);

@@ -46,12 +46,12 @@ static bool begins_text(const struct ppl_run *r, size_t chunk)
     return false;
 }
 
-/* What it prints (Hugging Face, "Perplexity of fixed-length models"; checked
- * against the page of transformers, commit 052b1dc). Earlier versions: the mean
- * over windows of each window's mean. Later ones weight windows by their scored
- * tokens, but those that overlap the one before by one token less: the program
- * takes off one for the first token of a window, which nothing predicts, but
- * theirs are not among the scored ones anyway. */
+/* The figure that it prints (Hugging Face, "Perplexity of fixed-length
+ * models"; checked against the page of transformers, commit 052b1dc). Earlier
+ * versions: the mean over windows of each window's mean. Later ones weight
+ * windows by their scored tokens, but those that overlap the one before by
+ * one token less: the program takes off one for the first token of a window,
+ * which nothing predicts, but theirs are not among the scored ones anyway. */
 static void as_page(const struct ppl_run *r, double *windows, double *weighted)
 {
     double sum = 0, sum_weighted = 0, n = 0;

@@ -98,8 +98,8 @@ static enum gguf_status try_arch(struct gg_back *b,
     return check_made(b, err);
 }
 
-/* How many keys of the architecture the folder does not give back, or, if none
- * is told, gives in another order. */
+/* Count the keys of the architecture that the folder does not give back, and
+ * note each. Without note, count also those that it gives in another order. */
 static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
 {
     char name[256];

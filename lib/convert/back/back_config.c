@@ -210,8 +210,8 @@ static void put_ids(struct gg_back_maker *m)
     }
 }
 
-/* How many rows the embedding has, whether it is the output too, and the type
- * of most numbers. */
+/* Put the number of rows of the embedding, whether the embedding is the output
+ * too, and the type of most numbers. */
 static void put_tensors(struct gg_back_maker *m)
 {
     static const char *const types[] = { "float32", "float16", "bfloat16" };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* back_files.c - the files of a folder, written from its description
  *
- * All files are made beside their names and get these together, so that a
- * folder is complete or has none of them. A folder that does not exist is made
- * once its files are complete, where the system can.
+ * All files are written under other names and renamed together, so that a
+ * folder has all files or none. Where the system has files without names, a
+ * new folder is made when its files are complete.
  */
 #include "config.h"
 #include "convert/back/back.h"

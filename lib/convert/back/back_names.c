@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* back_names.c - names and shapes of the folder that a file is made of
  *
- * A tensor of the file meets the names that rows give; the first row whose name
- * fits says what it was made of, and back_shape.c which shape that had.
+ * A tensor of the file is compared with the names of rows. The first row whose
+ * name fits names the folder's tensor; back_shape.c finds the shape of that.
  */
 #include "config.h"
 #include "convert/back/back_shape.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tensor_layout.c - how the numbers of a tensor lie in what is made of it
+/* tensor_layout.c - changes of a tensor's numbers and of their order
  *
  * Where a model turns pairs of neighbours and the checkpoint the first half of
  * each head against the second (as transformers' rotate_half does), row
@@ -220,9 +220,9 @@ const struct gg_convert_how gg_convert_half_2 = {
     .pair = GG_PAIR_ROWS
 };
 
-/* A weight's pair: rows of B go where the weight's do. Of A nothing changes,
- * nor is anything transposed: PEFT has both as of a weight whose rows are
- * outputs. What is looked up has A transposed (data/lora.h). */
+/* Half of an adapter's pair. Rows of B are moved as the weight's rows are. A
+ * stays as it is. Neither is transposed: PEFT stores both for a weight whose
+ * rows are outputs. The pair of an embedding has A transposed (data/lora.h). */
 static enum gguf_status see_half(struct gg_convert_view *v,
                                  struct gguf_error *err)
 {

@@ -264,8 +264,8 @@ static double step_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
                        "num_attention_groups");
 }
 
-/* moe_layers_enum lists the layers with experts, as a text or as numbers: the
- * first tells how many have none. */
+/* Number of layers before the first with experts. moe_layers_enum lists the
+ * layers with experts, as a text or as numbers. */
 static double step_n_dense(const struct gg_hf_config *cfg)
 {
     const json_t *v = gg_hf_config_get(cfg, "moe_layers_enum");
@@ -416,7 +416,7 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
           OF("leading_dense_block_count", U32, laguna_n_dense, IN_BACK),
           OF("rope.dimension_count", U32, rotary_dims_full, IN_BACK),
           OF("rope.dimension_count_swa", U32, rotary_dims_sliding, IN_BACK)) },
-    /* three layers that draft, of which config.json does not tell */
+    /* three layers that draft, which config.json does not mention */
     { .classes = "MiMoV2FlashForCausalLM MiMoV2ForCausalLM",
       .arch = "mimo2",
       .when = has_one_head_size,

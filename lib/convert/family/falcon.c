@@ -29,8 +29,9 @@ static const struct gg_convert_name falcon_names[] = {
     END_NAMES
 };
 
-/* Falcon-H1 multiplies what goes into its parts and comes out of them by
- * numbers; weights take them. in_proj is z, x, B, C and the steps. */
+/* Falcon-H1 multiplies the inputs and outputs of its parts by numbers, which
+ * conversion multiplies into the weights. in_proj has the rows of z, x, B, C
+ * and the steps. */
 #define IN(ROWS_, NO)                                                         \
     {                                                                         \
         .from = LAYERS_MAMBA "in_proj", .to = B "ssm_in",                     \

@@ -51,8 +51,8 @@ static const struct gg_convert_name glm4_names[] = {
     N(L "mlp.gate_up_proj", B "ffn_up"), END_NAMES
 };
 
-/* Of models that see: queries and keys turn in pairs in their code, and in
- * halves where positions have several axes. */
+/* Models of text and images. Their code turns queries and keys in pairs; with
+ * positions of several axes a file has them in halves. */
 static const struct gg_convert_name glm4v_names[] = {
     N_HOW(L "self_attn.q_proj", B "attn_q", to_halves),
     N_HOW(L "self_attn.k_proj", B "attn_k", to_halves), END_NAMES
@@ -87,7 +87,7 @@ static const struct gg_convert_name glm4moe_names[] = {
          ALWAYS("expert_gating_func", U32, 2), WEIGHTS_SCALE, WEIGHTS_NORM,   \
          NEXTN)
 
-/* Matrices for words, and others for what is seen. */
+/* A matrix for tokens of text, and one for tokens of images. */
 static const struct gg_convert_name cogvlm_names[] = {
     N(L "self_attn.language_expert_query_key_value", B "attn_qkv"),
     N(L "self_attn.language_expert_dense", B "attn_output"),

@@ -21,8 +21,8 @@ static const struct gg_convert_how transposed = {
     .pair = GG_PAIR_AS_IS
 };
 
-/* What turns against the usual direction turns with it when the second half of
- * each head is negated. */
+/* Negate the second half of each head: heads that turn against the usual
+ * direction then turn in it. */
 static enum gguf_status view_negated_halves(struct gg_convert_view *v,
                                             struct gguf_error *err)
 {
@@ -79,7 +79,7 @@ static const struct gg_convert_name gpt2_names[] = {
     END_NAMES
 };
 
-/* The same by Llama's names. */
+/* ruGPT3 XL is a GPT-2 under Llama's names. */
 static const struct gg_convert_name rugpt3xl_names[] = {
     N("model.embed_positions", "position_embd"),
     N(L "self_attn.q_proj", B "attn_qkv"),
@@ -151,9 +151,9 @@ static const struct gg_convert_name codeshell_names[] = {
     N_NOT("h.%.attn.rotary_emb.inv_freq"), END_NAMES
 };
 
-/* GPT-2's with a second matrix, whose result is activated; what goes in and
- * comes out is multiplied. The slopes of the positions are those that the
- * number of heads gives. */
+/* GPT-2's names, and a gate in the feed-forward part. Embeddings and logits
+ * are multiplied by numbers. Slopes of positions follow from the number of
+ * heads. */
 static const struct gg_convert_name jais_names[] = {
     N_TIMES("wte", "token_embd", "mup_embeddings_scale embeddings_scale"),
     { .from = "lm_head", .to = "output", .scale_of = jais_output_scale },
@@ -183,8 +183,9 @@ static const struct gg_convert_name talkie_names[] = {
     END_NAMES
 };
 
-/* The same, and gates and others take turns. In MXFP4, as it is published, rows
- * are rows: the blocks are along what is multiplied. */
+/* gpt-oss alternates the gates with the other half of gate_up_proj. Its
+ * matrices are transposed, but for those in MXFP4, as it is published:
+ * their blocks lie along the input. */
 static const struct gg_convert_name gpt_oss_names[] = {
     N(L "self_attn.sinks", B "attn_sinks.weight"),
     N(L "post_attention_layernorm", B "post_attention_norm"),

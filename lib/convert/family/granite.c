@@ -20,7 +20,7 @@ static const struct gg_convert_name granitemoe_names[] = {
     END_NAMES
 };
 
-/* Without experts what they share is all. */
+/* A model without experts has the shared one alone. */
 static const struct gg_convert_name granite_dense_names[] = {
     N_HOW(L "shared_mlp.input_linear", B "ffn_gate", HALF_1),
     N_HOW(L "shared_mlp.input_linear", B "ffn_up", HALF_2),
@@ -82,7 +82,7 @@ static void put_layers(struct gg_back_maker *m)
     gg_back_put_first_kv_heads(m);
 }
 
-/* A list of heads of keys tells that the folder is of the hybrid class. */
+/* The folder has the hybrid class if heads of keys are a list. */
 static void put_attention_only(struct gg_back_maker *m)
 {
     if (gg_hf_config_len(&m->keys, "attention.head_count_kv") > 0)

@@ -411,7 +411,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .names = LLAMA,
       .last = OF_SIZE,
       TURNED },
-    /* of any class; Llama's, if none is said */
+    /* the language model has any class; Llama's, if it names none */
     { .classes = "LlavaForConditionalGeneration",
       .arch = "llama",
       .when = is_inner_unnamed,
@@ -420,7 +420,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       TURNED },
     { .classes = "Sarashina2VisionForCausalLM",
       .arch = "llama",
-      .skip = "norm.", /* of what is seen */
+      .skip = "norm.", /* norm of the image encoder */
       .names = LLAMA,
       .last = OF_SIZE,
       TURNED },
@@ -466,7 +466,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
                U32("attention.key_length", "head_dim"),
                U32("attention.value_length", "head_dim")),
       .only_keys = true },
-    /* config.json speaks of RMS norms, but they are of layers */
+    /* config.json has rms_norm_eps, but the norms are layer norms */
     { .classes = "OrionForCausalLM",
       .arch = "orion",
       .names = LLAMA,

@@ -57,7 +57,7 @@ static const struct gg_convert_name score_names[] = {
     N_HOW("score", "cls.output", paired), END_NAMES
 };
 
-/* w1 carries what the activated w2 multiplies. */
+/* w2 is the gate of w1. */
 static const struct gg_convert_name qwen_names[] = {
     N("h.%.mlp.w1", B "ffn_up"), N("h.%.mlp.w2", B "ffn_gate"),
     N_NOT("rotary_emb.inv_freq"), END_NAMES
@@ -156,7 +156,7 @@ static const struct gg_convert_name tiled_names[] = {
         SHARED_FF, ABOVE_0("nextn_predict_layers", U32, N_MTP), DELTA_SIZES
 #define SECTIONS U32("rope.dimension_sections", "=11,11,10,0")
 
-/* What ends a turn of ChatML begins and ends texts. */
+/* The token that ends a turn in ChatML also begins and ends texts. */
 #define IM_END    "bos=<|im_end|> eos=<|im_end|>"
 #define DEEPSTACK OF("n_deepstack_layers", U32, deepstack_layers, IN_BACK)
 

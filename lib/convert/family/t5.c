@@ -15,7 +15,7 @@
 
 static const struct gg_convert_name t5_names[] = {
     N("shared", "token_embd"),
-    N_NOT("encoder.embed_tokens"), /* the same */
+    N_NOT("encoder.embed_tokens"), /* a copy of "shared" */
     N_NOT("decoder.embed_tokens"),
     N("lm_head", "output"),
     N("encoder.final_layer_norm", "enc.output_norm"),

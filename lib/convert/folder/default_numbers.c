@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* default_numbers.c - numbers that config.json omits, told by the tensors
+/* default_numbers.c - numbers that config.json omits, found by the tensors
  *
- * What is published leaves out what transformers has as the default of a class
- * (Gemma 3: how many tokens there are) or does not read (Qwen3-Next: layers
- * that draft), or speaks of layers that the folder has no more. Functions of
- * families then find them where they would be.
+ * A published config.json leaves out numbers that are a class's default in
+ * transformers (Gemma 3: the size of the vocabulary) or that transformers does
+ * not read (Qwen3-Next: layers that draft), or counts layers that the folder
+ * lacks. These functions put the numbers in, where functions of families read
+ * them.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -54,7 +55,7 @@ enum gguf_status gg_convert_unsaid_defaults(struct gguf_convert *c,
 
 /* ---- layers that draft ---- */
 
-/* How many layers after the others the folder has. */
+/* Count the layers that draft, which come after the others in the folder. */
 static int64_t count_drafts(const struct gguf_convert *c)
 {
     const int64_t first = gg_convert_first_draft(c);
@@ -74,7 +75,8 @@ static int64_t count_drafts(const struct gguf_convert *c)
     return n;
 }
 
-/* What is saved by transformers has none of them any more, but the number. */
+/* A folder that transformers saved lacks the layers that draft, but
+ * config.json still counts them. */
 enum gguf_status gg_convert_unsaid_drafts(struct gguf_convert *c,
                                           struct gguf_error *err)
 {

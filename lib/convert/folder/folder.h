@@ -71,9 +71,9 @@ extern const char *const gg_folder_later[];
 enum gguf_status gg_folder_map(struct gg_folder *f, const char *name,
                                struct gg_mapfile *m, bool *there,
                                struct gguf_error *err);
-/* Read a JSON text of the folder; json->root is NULL if there is none. The
- * caller ends json and then closes m; after a failure that is allowed, but
- * needless. */
+/* Read a JSON text of the folder; json->root is NULL if the folder has no such
+ * file. The caller ends json and then closes m, and may do so after a failure.
+ */
 enum gguf_status gg_folder_read_json(struct gg_folder *f, const char *name,
                                      struct gg_mapfile *m,
                                      struct gg_json *json,
@@ -97,11 +97,12 @@ static inline struct gg_hf_config gg_folder_config(const struct gg_folder *f)
                                   f->text[GG_CONVERT_CONFIG].json.root };
 }
 
-/* A value of config.json of the language model, or of the whole where that has
- * none: names separated by blanks, the first that is there and not null;
- * members of members by points. Or NULL. */
+/* Find a value in the language model's part of config.json, or else in the
+ * whole: the first of names, separated by blanks, that is there and not null;
+ * "a.b" is member b of member a. Return NULL if none is. */
 const json_t *gg_folder_get(const struct gg_folder *f, const char *names);
-/* The same as a whole number above 0; false: it is not one. */
+/* Find a value as gg_folder_get() does, as a whole number above 0. Return false
+ * if it is another value or missing. */
 bool gg_folder_count(const struct gg_folder *f, const char *names,
                      int64_t *out);
 /* Set a member of config.json of the language model; value is given, NULL:
