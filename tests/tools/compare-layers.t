@@ -110,4 +110,12 @@ ok 'a base is missing'
 run "$compare" -m "$m" -m "$q4" --base "$m" -f "$t" --layers
 test $rc -eq 2
 ok 'two models'
+
+# Twice the same text is twice the same sums, if each is cut by itself.
+run "$compare" -q -m "$q4" --base "$m" -f "$t" -c 64
+grep -E '^ *[0-9]+ .*e-|^logits' "$tmp/out" >"$tmp/once"
+run "$compare" -q -m "$q4" --base "$m" -f "$t" -f "$tmp/te[x]t" -c 64
+grep -E '^ *[0-9]+ .*e-|^logits' "$tmp/out" >"$tmp/twice"
+test $rc -eq 0 -a -s "$tmp/once" && cmp -s "$tmp/once" "$tmp/twice"
+ok 'texts are cut each by itself; a pattern names them'
 done_testing

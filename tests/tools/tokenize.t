@@ -59,4 +59,10 @@ for args in '' "-m $m" "-f $t" "-m $m -f $t --no-bos --detokenize" \
     # shellcheck disable=SC2086
     wrong_usage "$tokenize" $args
 done
+run "$tokenize" -m "$m" -f "$tmp/te[x]t"
+cp "$tmp/out" "$tmp/by-pattern"
+run "$tokenize" -m "$m" -f "$t"
+cmp -s "$tmp/out" "$tmp/by-pattern" && test -s "$tmp/out"
+ok 'a pattern names the text'
+wrong_usage "$tokenize" -m "$m" -f "$t" -f "$tmp/exact"
 done_testing

@@ -40,8 +40,8 @@ static bool open_models(struct compare *c)
 
 static bool read_text(struct compare *c)
 {
-    char *file = (char *)(uintptr_t)c->o->text;
-    return ev_read_texts(&c->run, &file, 1, &c->tokens) &&
+    return ev_read_texts(&c->run, c->o->texts.path, c->o->texts.n,
+                         &c->tokens) &&
            ev_plan_chunks(&c->run, ev_all_chunks(&c->run),
                           c->o->ev.first_chunk, c->o->ev.n_chunks);
 }
@@ -108,14 +108,15 @@ int main(int argc, char **argv)
 {
     struct compare_options o;
     compare_parse_options(&o, argc, argv);
+    bool good = ev_find_files(&o.texts);
     struct compare c = { .o = &o, .tokens = GGUF_TOKENS_INIT };
     c.run = (struct ev_run){ .o = &o.ev,
                              .has_base = !o.pair,
                              .wants_digest = o.ev.json && !o.ev.no_digest,
-                             .text = o.text,
+                             .text = o.texts.n ? o.texts.path[0] : NULL,
                              .scan = GGUF_SCAN_PARAMS_INIT };
     c.run.scan.n_ctx = o.ev.n_ctx;
-    bool good = open_models(&c) && read_text(&c) && load_weights(&c);
+    good = good && open_models(&c) && read_text(&c) && load_weights(&c);
     good = good && (o.pair     ? compare_nodes(&c)
                     : o.bisect ? compare_bisect(&c)
                                : compare_layers(&c));
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
     gguf_pool_destroy(c.pool);
     gguf_tokens_fini(&c.tokens);
     ev_free_texts(&c.run);
+    ev_files_fini(&o.texts);
     ev_options_fini(&o.ev);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

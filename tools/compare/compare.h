@@ -9,6 +9,7 @@
 #ifndef TOOLS_COMPARE_COMPARE_H
 #define TOOLS_COMPARE_COMPARE_H
 
+#include "tools/evaluate/files.h"
 #include "tools/evaluate/run.h"
 
 struct compare_options {
@@ -17,11 +18,11 @@ struct compare_options {
     const char *base;          /* another path, or NULL: the model itself */
     int base_precision;        /* enum gguf_precision */
     const char *base_backends; /* NULL: same as the model's */
-    const char *text;
-    bool layers;        /* --layers: the default way */
-    int bisect;         /* 1 + enum gguf_bisect_by, or 0 */
-    double time_budget; /* seconds of bisect; 0: no limit */
-    const char *pair;   /* two names of backends, A,B, or NULL */
+    struct ev_files texts;     /* files of -f */
+    bool layers;               /* --layers: the default way */
+    int bisect;                /* 1 + enum gguf_bisect_by, or 0 */
+    double time_budget;        /* seconds of bisect; 0: no limit */
+    const char *pair;          /* two names of backends, A,B, or NULL */
     double
         tolerance; /* relative error of a node above which backends differ */
 };

@@ -30,8 +30,10 @@ static const struct opt table[] = {
       OPT_STR, AT(base_backends) },
     { "--base-precision", "KIND", "precision of the base; exact by default",
       OPT_WORD, AT(base_precision), .words = ev_precision_words },
-    { "-f --file", "TEXT", "text, plain or packed; - for standard input",
-      OPT_STR, AT(text) },
+    { "-f --file", "TEXT",
+      "text, plain or packed; - for standard input, a pattern for all files "
+      "that it matches; may be repeated",
+      OPT_LIST, AT(texts.args) },
     { .group = &ev_chunks, EV },
     { .help = "How it is compared:" },
     { "--layers", NULL,
@@ -99,7 +101,8 @@ void compare_parse_options(struct compare_options *o, int argc, char **argv)
     (void)opt_parse(&tool, argc, argv, o);
     paths_local(o->model);
     paths_local(o->base);
-    paths_local(o->text);
+    for (size_t i = 0; i < o->texts.args.n; i++)
+        paths_local(o->texts.args.arg[i]);
     if (o->base && gguf_baseline_is(o->base))
         opt_usage("--base: '%s' is a file of logits, not a model", o->base);
     const char *comma = o->pair ? strchr(o->pair, ',') : NULL;

@@ -36,7 +36,6 @@ static bool read_input(struct eval *e)
 {
     const struct eval_options *o = e->o;
     struct ev_run *r = &e->run;
-    char *file = (char *)(uintptr_t)o->text;
     if (o->logits)
         return read_ids(e);
     if (!o->embeddings && !o->profile)
@@ -47,7 +46,7 @@ static bool read_input(struct eval *e)
         return textfile_read(o->text, o->ev.max_text, &e->lines,
                              &r->text_size) &&
                ev_digest_text(r, e->lines, r->text_size);
-    return ev_read_texts(r, &file, 1, &e->tokens) &&
+    return ev_read_texts(r, o->texts.path, o->texts.n, &e->tokens) &&
            ev_plan_chunks(r, ev_all_chunks(r), o->ev.first_chunk,
                           o->ev.n_chunks);
 }
@@ -199,6 +198,7 @@ int main(int argc, char **argv)
     ev_free_texts(&e.run);
     free(e.ids.id);
     free(e.lines);
+    ev_files_fini(&o.texts);
     ev_options_fini(&o.ev);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -9,6 +9,7 @@
 #ifndef TOOLS_EVAL_EVAL_H
 #define TOOLS_EVAL_EVAL_H
 
+#include "tools/evaluate/files.h"
 #include "tools/evaluate/run.h"
 
 #include <gguf/outfile.h>
@@ -16,7 +17,9 @@
 struct eval_options {
     struct ev_options ev;
     const char *model;
-    const char *text;       /* input of embeddings and profile, or NULL */
+    struct ev_files texts;  /* files of -f */
+    const char *text;       /* the first of texts: input of embeddings and
+                            * profile; or NULL */
     const char *tokens;     /* a file of token ids, or NULL */
     const char *logits;     /* output of tokens' rows, or NULL */
     const char *embeddings; /* output of lines' rows, or NULL */

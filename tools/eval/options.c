@@ -4,6 +4,8 @@
 #include "tools/eval/eval.h"
 #include "tools/common/paths.h"
 
+#include <stdlib.h>
+
 #define AT(member) OPT_AT(struct eval_options, member)
 #define EV         .at = offsetof(struct eval_options, ev)
 
@@ -26,8 +28,10 @@ static const struct opt table[] = {
     { "--tokens", "FILE",
       "token ids, decimal, separated by white space: one chunk without a BOS",
       OPT_STR, AT(tokens) },
-    { "-f --file", "TEXT", "text, plain or packed; - for standard input",
-      OPT_STR, AT(text) },
+    { "-f --file", "TEXT",
+      "text, plain or packed; - for standard input, a pattern for all files "
+      "that it matches; may be repeated",
+      OPT_LIST, AT(texts.args) },
     { "-c --ctx-size", "N", "tokens of the context; the default is 512",
       OPT_UINT, AT(ev.n_ctx), .min = 4, .max = EV_MOST_TOKENS },
     { .group = &ev_threads, EV },
@@ -106,7 +110,8 @@ static void check_paths(const struct eval_options *o)
     struct gguf_paths *p = paths_new();
     paths_read_model(p, o->model, NULL, "--model");
     paths_read(p, o->tokens, "--tokens");
-    paths_read(p, o->text, "--file");
+    for (size_t i = 0; i < o->texts.n; i++)
+        paths_read(p, o->texts.path[i], "--file");
     ev_note_adapters(p, &o->ev);
     paths_write(p, o->logits, "--save-logits");
     paths_write(p, o->embeddings, "--save-embeddings");
@@ -119,7 +124,13 @@ void eval_parse_options(struct eval_options *o, int argc, char **argv)
     (void)opt_parse(&tool, argc, argv, o);
     paths_local(o->model);
     paths_local(o->tokens);
-    paths_local(o->text);
+    for (size_t i = 0; i < o->texts.args.n; i++)
+        paths_local(o->texts.args.arg[i]);
+    if (!ev_find_files(&o->texts))
+        exit(msg_exit(MSG_FAILED));
+    o->text = o->texts.n ? o->texts.path[0] : NULL;
+    if (o->texts.n > 1 && !o->profile)
+        opt_usage("%zu texts: only --profile takes several", o->texts.n);
     if (!o->ev.n_ctx)
         o->ev.n_ctx = 512;
     if (o->embeddings)

@@ -5,56 +5,16 @@
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
 
-#include <glob.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
 /* ---- texts ---- */
-
-static void add_file(struct ppl_options *o, const char *path)
-{
-    o->files =
-        msg_grow(o->files, &o->room_files, o->n_files + 1, sizeof *o->files);
-    o->files[o->n_files++] = msg_must(strdup(path));
-}
-
-/* Expand a pattern as a shell does. */
-static bool add_pattern(struct ppl_options *o, const char *pattern)
-{
-    glob_t g;
-    const int st = glob(pattern, GLOB_ERR, NULL, &g);
-    if (st == GLOB_NOMATCH)
-        msg_error(pattern, "there is no such file, nor one that it matches");
-    else if (st)
-        msg_error(pattern, "cannot be looked up as a pattern");
-    for (size_t i = 0; !st && i < g.gl_pathc; i++)
-        add_file(o, g.gl_pathv[i]);
-    if (!st)
-        globfree(&g);
-    return !st;
-}
 
 bool ppl_find_texts(struct ppl_options *o)
 {
-    size_t n_stdin = 0;
-    for (size_t i = 0; i < o->text_args.n; i++) {
-        const char *arg = o->text_args.arg[i];
-        struct stat st;
-        n_stdin += strcmp(arg, "-") == 0;
-        if (strpbrk(arg, "*?[") && stat(arg, &st) != 0) {
-            if (!add_pattern(o, arg))
-                return false;
-        } else {
-            add_file(o, arg);
-        }
-    }
-    if (n_stdin > 1)
-        opt_usage("--file: there is only one standard input");
-    o->text = o->n_files ? o->files[0] : NULL;
-    if (o->n_files > 1 && (o->task || o->save_base || o->base_is_saved))
+    if (!ev_find_files(&o->texts))
+        return false;
+    o->text = o->texts.n ? o->texts.path[0] : NULL;
+    if (o->texts.n > 1 && (o->task || o->save_base || o->base_is_saved))
         opt_usage("%zu texts: only perplexity and --base take several",
-                  o->n_files);
+                  o->texts.n);
     return true;
 }
 
@@ -65,8 +25,8 @@ void ppl_check_local(const struct ppl_options *o)
     for (size_t i = 0; i < o->models.n; i++)
         paths_local(o->models.arg[i]);
     paths_local(o->base);
-    for (size_t i = 0; i < o->text_args.n; i++)
-        paths_local(o->text_args.arg[i]);
+    for (size_t i = 0; i < o->texts.args.n; i++)
+        paths_local(o->texts.args.arg[i]);
 }
 
 static void note_reads(struct gguf_paths *p, const struct ppl_options *o)
@@ -77,8 +37,8 @@ static void note_reads(struct gguf_paths *p, const struct ppl_options *o)
         paths_read(p, o->base, "--base");
     else if (o->base)
         paths_read_model(p, o->base, NULL, "--base");
-    for (size_t i = 0; i < o->n_files; i++)
-        paths_read(p, o->files[i], "--file");
+    for (size_t i = 0; i < o->texts.n; i++)
+        paths_read(p, o->texts.path[i], "--file");
     ev_note_adapters(p, &o->ev);
 }
 

@@ -225,10 +225,10 @@ static void put_settings(const struct ppl_report *r, FILE *f)
 {
     const struct ppl_options *o = r->o;
     fputs("<section>\n<h2>What was run</h2>\n<dl>\n", f);
-    for (size_t i = 0; i < (o->text ? o->n_files : 1); i++) {
+    for (size_t i = 0; i < (o->text ? o->texts.n : 1); i++) {
         put_term(f, "text");
-        svg_textz(f, o->text ? o->files[i] : o->base);
-        put_digest(f, r->run->e.has_digest && o->n_files == 1
+        svg_textz(f, o->text ? o->texts.path[i] : o->base);
+        put_digest(f, r->run->e.has_digest && o->texts.n == 1
                           ? &r->run->e.digest
                           : NULL);
         fputs("</dd>\n", f);

@@ -229,9 +229,9 @@ static bool get_files(struct ppl_options *o, const char *text)
         char *name = take_size(&c, &n) ? take_name(&c, n) : NULL;
         if (!name)
             return false;
-        o->files = msg_grow(o->files, &o->room_files, o->n_files + 1,
-                            sizeof *o->files);
-        o->files[o->n_files++] = name;
+        o->texts.path = msg_grow(o->texts.path, &o->texts.room, o->texts.n + 1,
+                                 sizeof *o->texts.path);
+        o->texts.path[o->texts.n++] = name;
     }
     return true;
 }

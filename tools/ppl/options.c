@@ -32,7 +32,7 @@ static const struct opt table[] = {
     { "-f --file", "TEXT",
       "text, plain or packed; - for standard input, a pattern for all files "
       "that match. May be given again",
-      OPT_LIST, AT(text_args) },
+      OPT_LIST, AT(texts.args) },
     { .group = &ev_chunks, EV },
     { "--hellaswag", NULL, "the text is HellaSwag: which of four endings",
       OPT_FLAG, AT(task), .value = 1 + GGUF_TASK_HELLASWAG },
@@ -184,7 +184,7 @@ static void choose_base(struct ppl_options *o)
     if (o->models.n > 1 && !o->base)
         opt_usage("%zu models: --base says what they are compared with",
                   o->models.n);
-    if (!o->text_args.n && !o->base_is_saved)
+    if (!o->texts.args.n && !o->base_is_saved)
         opt_usage("--file is missing: only a file of logits has its text");
     if (!o->ev.n_ctx && !o->base_is_saved)
         o->ev.n_ctx = 512;
@@ -214,8 +214,8 @@ static void choose_stride(struct ppl_options *o)
 /* Each rank reads the text. */
 static void check_stdin(const struct ppl_options *o)
 {
-    for (size_t i = 0; o->mpi && i < o->text_args.n; i++)
-        if (!strcmp(o->text_args.arg[i], "-"))
+    for (size_t i = 0; o->mpi && i < o->texts.args.n; i++)
+        if (!strcmp(o->texts.args.arg[i], "-"))
             opt_usage("--mpi: standard input is that of one rank, and each "
                       "reads the text: give a file");
 }
@@ -248,10 +248,7 @@ void ppl_settle_rank(struct ppl_options *o)
 void ppl_options_fini(struct ppl_options *o)
 {
     opt_list_fini(&o->models);
-    opt_list_fini(&o->text_args);
-    for (size_t i = 0; i < o->n_files; i++)
-        free(o->files[i]);
-    free(o->files);
+    ev_files_fini(&o->texts);
     ev_options_fini(&o->ev);
 }
 

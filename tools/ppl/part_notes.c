@@ -264,9 +264,9 @@ static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
     }
     enum gguf_status st = set_note(p, err, t.s ? t.s : "", "texts");
     text_clear(&t);
-    for (size_t i = 0; i < r->o->n_files; i++) {
-        text_addf(&t, "%zu ", strlen(r->o->files[i]));
-        text_addz(&t, r->o->files[i]);
+    for (size_t i = 0; i < r->o->texts.n; i++) {
+        text_addf(&t, "%zu ", strlen(r->o->texts.path[i]));
+        text_addz(&t, r->o->texts.path[i]);
         text_addz(&t, "\n");
     }
     if (st == GGUF_OK)

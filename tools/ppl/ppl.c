@@ -52,7 +52,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     if (o->task)
         return ppl_read_tasks(&j->run, gguf_model_vocab(j->own.model));
     if (o->text) {
-        if (!ev_read_texts(e, o->files, o->n_files, &j->tokens))
+        if (!ev_read_texts(e, o->texts.path, o->texts.n, &j->tokens))
             return false;
         n = ev_all_chunks(e);
     } else {

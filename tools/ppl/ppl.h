@@ -12,6 +12,7 @@
 #include "tools/common/json.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
+#include "tools/evaluate/files.h"
 #include "tools/evaluate/run.h"
 
 #include <gguf/gguf.h>
@@ -31,11 +32,9 @@ struct ppl_options {
     bool kl;                   /* becomes base if set, else save_base */
     const char *save_base;     /* output for logits, or NULL */
     int base_form;             /* enum gguf_baseline_form, of save_base */
-    struct opt_list text_args; /* arguments of --file */
-    char **files;              /* [n_files] texts, patterns expanded */
-    size_t n_files, room_files;
-    const char *text;  /* the first of them, or NULL */
-    const char *field; /* --field, or NULL */
+    struct ev_files texts;     /* files of --file */
+    const char *text;          /* the first of them, or NULL */
+    const char *field;         /* --field, or NULL */
     bool skip_short;
     uint32_t stride; /* between windows; 0: chunks side by side */
     bool hf;         /* --hf: no BOS, a newline at the end counts */

@@ -47,8 +47,8 @@ void ppl_report_title(const struct ppl_report *r, FILE *f)
 
 void ppl_report_text(const struct ppl_report *r, FILE *f)
 {
-    if (r->o->n_files > 1)
-        fprintf(f, "%zu texts", r->o->n_files);
+    if (r->o->texts.n > 1)
+        fprintf(f, "%zu texts", r->o->texts.n);
     else
         svg_textz(f, text_base_name(r->o->text ? r->o->text : r->o->base));
 }

@@ -7,6 +7,7 @@
 #include "tools/common/paths.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
+#include "tools/evaluate/files.h"
 #include "tools/evaluate/model.h"
 
 #include <inttypes.h>
@@ -16,7 +17,8 @@
 struct options {
     struct ev_options ev;
     const char *model;
-    const char *text;
+    struct ev_files texts; /* files of -f: one */
+    const char *text;      /* its path */
     bool detokenize, no_bos, parse_special;
 };
 
@@ -28,8 +30,10 @@ static const struct opt table[] = {
       "GGUF file with the vocabulary, or a shard, the folder or the prefix of "
       "a split model",
       OPT_STR, AT(model) },
-    { "-f --file", "TEXT", "text, plain or packed; - for standard input",
-      OPT_STR, AT(text) },
+    { "-f --file", "TEXT",
+      "text, plain or packed; - for standard input, a pattern for the file "
+      "that it matches",
+      OPT_LIST, AT(texts.args) },
     { "--detokenize", NULL,
       "print the text of the token ids in the file: decimal, separated by "
       "white space",
@@ -276,8 +280,14 @@ int main(int argc, char **argv)
     struct options o = { .ev = EV_OPTIONS_INIT };
     (void)opt_parse(&tool, argc, argv, &o);
     paths_local(o.model);
-    paths_local(o.text);
-    const bool good = o.detokenize ? detokenize_ids(&o) : tokenize_text(&o);
+    for (size_t i = 0; i < o.texts.args.n; i++)
+        paths_local(o.texts.args.arg[i]);
+    bool good = ev_find_files(&o.texts);
+    if (o.texts.n > 1)
+        opt_usage("%zu texts: only one can be given", o.texts.n);
+    o.text = o.texts.n ? o.texts.path[0] : NULL;
+    good = good && (o.detokenize ? detokenize_ids(&o) : tokenize_text(&o));
+    ev_files_fini(&o.texts);
     ev_options_fini(&o.ev);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }
