@@ -144,11 +144,11 @@ bad_ids() # ids, arguments, message
     fails_with 1 "$3" && left_alone
     ok "no rows, and the file as it was: $3"
 }
-bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 2, is not a token, there are 2048$'
-bad_ids '1 -2' '' 'some: byte 2 begins no token id, a decimal number$'
-bad_ids '1 0x2' '' 'some: byte 2 begins no token id, a decimal number$'
+bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 3 of the file, is not a token: the vocabulary has 2048$'
+bad_ids '1 -2' '' 'some: byte 2: expected a token id, a decimal number$'
+bad_ids '1 0x2' '' 'some: byte 2: expected a token id, a decimal number$'
 bad_ids '1 99999999999999999999999999999999' '' \
-    'byte 2: id 9\{24\}\.\.\., number 1, is not a token, there are 2048$'
+    'byte 2: id 9\{24\}\.\.\., number 2 of the file, is not a token: the vocabulary has 2048$'
 bad_ids '' '' 'some: there are no token ids in it$'
 bad_ids ' \n' '' 'some: there are no token ids in it$'
 bad_ids '1 2 3 4 5' '-c 4' \

@@ -44,8 +44,8 @@ convert|x -o O --verify T --base M|'--verify' and '--base' exclude each other
 convert|M --to-safetensors O --verify T|'--to-safetensors' and '--verify' exclude each other
 ppl|-m M -bf T|there is no '-bf' here: --file
 ppl|-hf x -f T|there is no '-hf' here: nothing is downloaded
-ppl|-m M -f T -ngl 99|-ngl: '99' is not '0': the CPU computes, or a backend that --backend names
-ppl|--list-devices|there is no '--list-devices' here: the CPU computes, or a backend
+ppl|-m M -f T -ngl 99|-ngl: '99' is not '0': the CPU computes, or --backend NAME
+ppl|--list-devices|there is no '--list-devices' here: the CPU computes, or --backend
 ppl|-m M -f T --temp 0|there is no '--temp' here: no text is generated
 ppl|-m M -f T -C ff|there is no '-C' here: --cpus LIST
 ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --file

@@ -33,7 +33,7 @@ ok 'with texts of control tokens read, and nothing round the text'
 for ids in '1 x' '1 -2' '1,2' '1 99999999999999999999' '3 2048'; do
     echo "$ids" >"$tmp/bad"
     run "$tokenize" -m "$m" -f "$tmp/bad" --detokenize
-    fails_with 1 ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is not a token, there are 2048$'
+    fails_with 1 ': byte [012]: expected \|: byte [0-9]: id [0-9]*, number 2 of the file, is not a token: the vocabulary has 2048$'
     ok "no ids: $ids"
 done
 

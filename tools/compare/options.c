@@ -40,18 +40,18 @@ static const struct opt table[] = {
       "error of each activation of each layer; this is the default", OPT_FLAG,
       AT(layers) },
     { "--bisect", "[HOW]",
-      "take one weight after another from the base: how much nearer to it that "
-      "is, and the bytes that it takes. HOW is weight, kind or layer (all "
-      "weights of one name, of one layer), or halves",
+      "exchange one weight after another for the base's: how much closer to "
+      "the base the model gets, and how many bytes that takes. HOW is weight, "
+      "kind or layer (all weights of one name, of one layer), or halves",
       OPT_WORD, AT(bisect), .words = groups, .value = 1 + GGUF_BISECT_WEIGHT },
-    { "--time-budget", "SECONDS", "end --bisect then", OPT_DOUBLE,
+    { "--time-budget", "SECONDS", "end --bisect after this time", OPT_DOUBLE,
       AT(time_budget), .low = 1e-3, .high = 1e9 },
     { "--compare-backends", "A,B",
       "compute a chunk on two backends, node by node, and name the first node "
       "that differs",
       OPT_STR, AT(pair) },
     { "--tolerance", "X",
-      "relative error of a node that is a difference; the default is 1e-5",
+      "relative error above which a node differs; the default is 1e-5",
       OPT_DOUBLE, AT(tolerance), .low = 0, .high = 1e9 },
     { .group = &ev_context, EV },
     { .group = &ev_threads, EV },

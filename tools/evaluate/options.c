@@ -36,7 +36,7 @@ static const struct opt context[] = {
 const struct opt_group ev_context = { context, NULL };
 
 static const struct opt chunks[] = {
-    { "--chunks", "N|A..B", "only the first N chunks, or A up to B, without B",
+    { "--chunks", "N|A..B", "only the first N chunks, or A to B - 1, from 0",
       OPT_STR, AT(chunks) },
     { .names = NULL },
 };
@@ -280,15 +280,15 @@ const struct opt_group ev_elsewhere = { elsewhere, NULL };
  * are accepted. */
 static const struct opt foreign[] = {
     { "-ngl --gpu-layers --n-gpu-layers", "N",
-      "the CPU computes, or a backend that --backend names", OPT_ACCEPTED,
-      OPT_NO_MEMBER, .words = zero },
+      "the CPU computes, or --backend NAME", OPT_ACCEPTED, OPT_NO_MEMBER,
+      .words = zero },
     ROW_ACCEPTED("-fa --flash-attn -s --seed -fit --fit -mla", "X", ""),
     ROW_ACCEPTED("--mmap --no-warmup --no-repack -nr --no-kv-unified "
                  "-no-kvu --check-tensors -fmoe",
                  NULL, ""),
     ROW_REFUSED("-dev --device -sm --split-mode -ts --tensor-split -mg "
                 "--main-gpu --list-devices -ncmoe --n-cpu-moe",
-                "X", "the CPU computes, or a backend that --backend names"),
+                "X", "the CPU computes, or --backend NAME"),
     ROW_REFUSED("-n --predict --n-predict -p --prompt --temp --top-k "
                 "--top-p --min-p --repeat-penalty --grammar",
                 "X", "no text is generated; --file gives one to read"),

@@ -26,16 +26,17 @@ static bool parse_ids(const char *path, const char *text, size_t size,
         for (; i < size && text[i] >= '0' && text[i] <= '9'; i++)
             id = id < UINT32_MAX ? id * 10 + (uint64_t)(text[i] - '0') : id;
         if (i == begin || (i < size && !is_blank(text[i])))
-            return msg_error(
-                path, "byte %zu begins no token id, a decimal number", begin);
+            return msg_error(path,
+                             "byte %zu: expected a token id, a decimal number",
+                             begin);
         if (id >= n_vocab) {
             const size_t n = i - begin;
             return msg_error(
                 path,
-                "byte %zu: id %.*s%s, number %zu, is not a token, there "
-                "are %zu",
+                "byte %zu: id %.*s%s, number %zu of the file, is not a "
+                "token: the vocabulary has %zu",
                 begin, n < 24 ? (int)n : 24, text + begin, n > 24 ? "..." : "",
-                ids->n, n_vocab);
+                ids->n + 1, n_vocab);
         }
         if (ids->n == ids->room)
             ids->id =

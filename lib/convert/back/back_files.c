@@ -49,7 +49,7 @@ static enum gguf_status make_dir(struct writer *w, struct gguf_error *err)
     return stat(w->dir, &s) == 0 && S_ISDIR(s.st_mode)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                              "'%s' is there, and no folder",
+                              "'%s' exists and is not a folder",
                               gg_str_esc(&e, gg_str_z(w->dir)));
 }
 
