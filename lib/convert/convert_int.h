@@ -245,8 +245,9 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
                                 struct gguf_error *err);
 /* axes.c: the same by a row's text; false: it does not fit the tensor. */
 bool gg_convert_axes(struct gg_convert_view *v, const char *text);
-/* In words. */
-const char *gg_convert_how_text(const struct gg_convert_name *row);
+/* What is done to an item's numbers, in words. */
+const char *gg_convert_how_text(struct gguf_convert *c,
+                                const struct gg_convert_item *item);
 /* For views of families: the failure of one, with why after the name of the
  * tensor (GGUF_E_TENSOR); exchange rows and columns. */
 enum gguf_status gg_convert_refuse_view(const struct gg_convert_view *v,

@@ -443,7 +443,8 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                          .dtype = t->dtype,
                                          .from = from->name.data,
                                          .n_from = n,
-                                         .how = gg_convert_how_text(row) };
+                                         .how = gg_convert_how_text(
+                                             c, &c->parts.item[first]) };
     if (how && ((how->if_turned && !c->arch->turned) ||
                 (how->if_added && t->n_parts == n)))
         pub->how = "as it is";

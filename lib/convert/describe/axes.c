@@ -26,6 +26,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- reading a text ---- */
@@ -146,14 +147,57 @@ double gg_axes_size(const struct gguf_convert *c, const char *name,
                          : gg_hf_config_num(&cfg, s->hf, layer);
 }
 
-static double size_of(const struct gg_convert_view *v, const char *name)
-{
-    return gg_axes_size(v->c, name, v->item->layer);
-}
-
 static bool is_whole(double x, double most)
 {
     return x >= 0 && x <= most && x == floor(x);
+}
+
+enum { SIZES_TEXT = 400 };
+
+/* Append ", NAME VALUE" to the text of n bytes for a size's name that is not
+ * there yet. The number of bytes then; SIZES_TEXT or more: it does not fit. */
+static size_t add_size(char text[SIZES_TEXT], size_t n, const char *name,
+                       double size)
+{
+    char item[GG_AXES_NAME + 24];
+    snprintf(item, sizeof item, "%s %.0f", name, size);
+    const char *there = n ? strstr(text, item) : NULL;
+    if (there && there[-1] == ' ')
+        return n;
+    const int k =
+        snprintf(text + n, SIZES_TEXT - n, "%s %s", n ? "," : ";", item);
+    return n + (size_t)k;
+}
+
+const char *gg_axes_text(struct gguf_convert *c, const char *axes,
+                         int64_t layer)
+{
+    char sizes[SIZES_TEXT] = "";
+    size_t n = 0;
+    for (const char *p = axes; *p && n < SIZES_TEXT;) {
+        char name[GG_AXES_NAME];
+        if (!read_word(&p, name) || !*name) {
+            p++;
+            continue;
+        }
+        const double size = gg_axes_size(c, name, layer);
+        if (isalpha((unsigned char)*name) && is_whole(size, 1e9))
+            n = add_size(sizes, n, name, size);
+    }
+    if (!n || n >= SIZES_TEXT)
+        return axes;
+    const size_t n_axes = strlen(axes);
+    char *text = gg_mem_arena_alloc(&c->arena, n_axes + n + 1);
+    if (!text)
+        return axes;
+    memcpy(text, axes, n_axes);
+    memcpy(text + n_axes, sizes, n + 1);
+    return text;
+}
+
+static double size_of(const struct gg_convert_view *v, const char *name)
+{
+    return gg_axes_size(v->c, name, v->item->layer);
 }
 
 /* Set the range of a slice of n elements: count of them, from first on. A size

@@ -48,6 +48,11 @@ bool gg_axes_read(struct gg_axes *a, const char *text);
 const struct gg_convert_size *
 gg_axes_find_size(const struct gg_convert_arch *arch, const char *name);
 
+/* A text on axes, and the sizes that it names: "h 2 d, c > h d 2, c; h 32".
+ * Owned by the arena of the conversion; without memory it is the text alone. */
+const char *gg_axes_text(struct gguf_convert *c, const char *axes,
+                         int64_t layer);
+
 /* A number, or the size of a name in a layer, or -1; NAN: it is not known. */
 double gg_axes_size(const struct gguf_convert *c, const char *name,
                     int64_t layer);

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "convert/class_row.h"
 #include "convert/convert_int.h"
+#include "convert/describe/axes.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -265,9 +266,13 @@ static enum gguf_status apply_scale(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
-const char *gg_convert_how_text(const struct gg_convert_name *row)
+const char *gg_convert_how_text(struct gguf_convert *c,
+                                const struct gg_convert_item *item)
 {
-    return row->axes ? row->axes : row->how ? row->how->text : "as it is";
+    const struct gg_convert_name *row = item->row;
+    return row->axes  ? gg_axes_text(c, row->axes, item->layer)
+           : row->how ? row->how->text
+                      : "as it is";
 }
 
 enum gguf_status gg_convert_see(struct gg_convert_view *v,
