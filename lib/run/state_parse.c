@@ -125,7 +125,7 @@ static enum gguf_status parse_set(const struct gg_state_reader *r,
         any |= set;
         if (n < 64 && set >> n)
             return refuse_state(GGUF_E_FORMAT, t->at + 8 + (uint64_t)w * 8,
-                                "a token of a sequence that there is not",
+                                "a token of a sequence that does not exist",
                                 err);
     }
     return any ? GGUF_OK
@@ -197,7 +197,7 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
     GG_TRY(gg_cursor_u32(&r->c, &number, "a book", err));
     if (number >= GG_STATE_BOOKS || number < *last ||
         (number == GG_STATE_ENCODED && !gg_state_book(r->s, number)))
-        return refuse_state(GGUF_E_FORMAT, at, "a book that there is not",
+        return refuse_state(GGUF_E_FORMAT, at, "a book that does not exist",
                             err);
     *last = number + 1;
     struct gg_state_side *side = &r->side[number];

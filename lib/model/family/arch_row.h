@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* arch_row.h - how rows of architectures are written
  *
- * For the files of families alone. Rows were written
- * from what llama.cpp (August 2026) loads and computes, each checked against a
- * file of its architecture (tests/family/check-archs.c). A macro stands for
- * what many rows have in common.
+ * Only the files of families include this. Rows were written after llama.cpp of
+ * August 2026; tests/family/check-archs compares each with a model of its
+ * architecture. A macro stands for columns that many rows have in common.
  */
 #ifndef GG_MODEL_FAMILY_ARCH_ROW_H
 #define GG_MODEL_FAMILY_ARCH_ROW_H
