@@ -41,8 +41,8 @@ static const struct opt table[] = {
       AT(layers) },
     { "--bisect", "[HOW]",
       "exchange one weight after another for the base's: how much closer to "
-      "the base the model gets, and how many bytes that takes. HOW is weight, "
-      "kind or layer (all weights of one name, of one layer), or halves",
+      "it the model gets, for how many bytes. HOW is weight, kind or layer "
+      "(all weights of one name, of one layer), or halves",
       OPT_WORD, AT(bisect), .words = groups, .value = 1 + GGUF_BISECT_WEIGHT },
     { "--time-budget", "SECONDS", "end --bisect after this time", OPT_DOUBLE,
       AT(time_budget), .low = 1e-3, .high = 1e9 },
