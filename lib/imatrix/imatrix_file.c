@@ -18,6 +18,7 @@
 #include "file/file_int.h"
 #include "gguf/writer.h"
 
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -349,6 +350,27 @@ static enum gguf_status open_gguf(struct gguf_imatrix *im, const char *path,
     return gguf_file_open(&im->file, path, &fp, err);
 }
 
+/* Read the file at path, of either form, or the set that path names as a folder
+ * or a prefix. */
+static enum gguf_status read_path(struct gguf_imatrix *im, const char *path,
+                                  const struct gguf_file_params *params,
+                                  struct gguf_error *err)
+{
+    struct gguf_error why = { .status = GGUF_OK };
+    const enum gguf_status st = gg_mapfile_open(&im->map, path, 0, 0, &why);
+    if (st != GGUF_OK && why.sys_errno != ENOENT && why.sys_errno != EISDIR) {
+        if (err)
+            *err = why;
+        return st;
+    }
+    if (st == GGUF_OK &&
+        (im->map.size < 4 || memcmp(im->map.data, "GGUF", 4) != 0))
+        return read_old(im, err);
+    gg_mapfile_close(&im->map);
+    GG_TRY(open_gguf(im, path, params, err));
+    return read_gguf(im, err);
+}
+
 enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
                                    const struct gguf_file_params *params,
                                    struct gguf_error *err)
@@ -358,16 +380,7 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
     *out = NULL;
     GG_TRY(gg_file_params_take(&fp, params, err));
     GG_TRY(gguf_imatrix_create(&im, fp.allocator, err));
-    enum gguf_status st = gg_mapfile_open(&im->map, path, 0, 0, err);
-    if (st == GGUF_OK &&
-        (im->map.size < 4 || memcmp(im->map.data, "GGUF", 4) != 0)) {
-        st = read_old(im, err);
-    } else {
-        gg_mapfile_close(&im->map);
-        st = open_gguf(im, path, &fp, err);
-        if (st == GGUF_OK)
-            st = read_gguf(im, err);
-    }
+    enum gguf_status st = read_path(im, path, &fp, err);
     gg_imatrix_sort(im);
     if (st != GGUF_OK) {
         gguf_imatrix_destroy(im);
