@@ -85,7 +85,7 @@ test $rc -eq 0 && grep -q \
     "$tmp/err"
 ok 'gguf-quantize of an adapter'
 run "$quantize" "$m" "$tmp/o.gguf" Q8_0 --lora "$tmp/pair"
-says 'pair: is a folder, not a file; gguf-convert --base MODEL makes a GGUF file'
+says 'pair: the folder has no split model (.*), but an adapter_config.json: gguf-convert --base MODEL makes'
 ok 'gguf-quantize --lora with the folder of one'
 run "$ppl" -m "$tmp/pair" -f "$t"
 says 'but an adapter_config.json: gguf-convert --base MODEL makes'

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* imatrix_names.h - names in importance files of the GGUF form */
+#ifndef GG_IMATRIX_IMATRIX_NAMES_H
+#define GG_IMATRIX_IMATRIX_NAMES_H
+
+/* A key of ours: other programs pass over it. */
+#define GG_IMATRIX_PRECISION "libgguf.imatrix.precision"
+
+#define GG_IMATRIX_SUMS   ".in_sum2"
+#define GG_IMATRIX_COUNTS ".counts"
+/* Longest name of a tensor with its suffix and NUL. */
+enum { GG_IMATRIX_NAME = 256 };
+
+#endif
