@@ -23,13 +23,13 @@ unsigned gg_affinity_cpu_set_count(const struct gg_affinity_cpu_set *set);
 
 /* The memory nodes that have processors which this process may use. */
 struct gg_affinity_nodes {
-    unsigned n; /* at least 1 */
+    unsigned n; /* number of nodes, at least 1 */
     unsigned number[GG_MAX_NODES];
     struct gg_affinity_cpu_set cpus[GG_MAX_NODES];
 };
 #define GG_NODES_ROOT "/sys/devices/system/node"
-/* From a folder like that of Linux; one node of every processor where it has
- * none. */
+/* Read the nodes from root, a folder like GG_NODES_ROOT of Linux. If it lists
+ * no node, all processors are one. */
 void gg_affinity_nodes_read(struct gg_affinity_nodes *nodes, const char *root);
 
 /* Where the n members of a team run: each on one processor of a list, or on

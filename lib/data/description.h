@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* description.h - a model before it is written: metadata and tensors
  *
- * Whoever reads a model describes it; whoever writes one takes the description
- * and need not know what it was read from. All of it belongs to whoever made
- * it, and outlives those who use it.
+ * A reader of a model fills a description in; a writer takes it and need not
+ * know the model's form. The reader owns all members, and keeps them until the
+ * writer has ended.
  */
 #ifndef GG_DATA_DESCRIPTION_H
 #define GG_DATA_DESCRIPTION_H

@@ -43,11 +43,11 @@ struct gg_packed {
     uint64_t rows, cols, group, n_groups;
     struct gg_packed_bits code, zero; /* zero.data is NULL: mid */
     unsigned mid, plus; /* zero points are plus more than they say */
-    float times;        /* of scales */
+    float times;        /* factor of all scales */
     struct gg_stored scale;
-    uint64_t scale_r, scale_g; /* steps */
-    const uint8_t *index;      /* the group of each column; or NULL */
-    const uint8_t *exponent;   /* MXFP4 */
+    uint64_t scale_r, scale_g; /* steps of scales, by row and by group */
+    const uint8_t *index;      /* [cols] groups of columns, or NULL */
+    const uint8_t *exponent;   /* exponents of MXFP4's blocks, or NULL */
     gg_kern_decode_fn *decode;
     struct gg_packed_place place[GG_N_PACKED_PARTS];
 };

@@ -239,8 +239,8 @@ static int64_t size_of_axis(const struct gg_back *b,
     return size;
 }
 
-/* Of several unknown sizes the fastest is set by the number of elements; the
- * others are 1. */
+/* Set the sizes that are unknown: the fastest one follows from the number of
+ * elements, the others are 1. */
 static bool invert_axes(const struct gg_back *b, const struct gg_back_use *u,
                         const struct gg_convert_dims *f, int64_t all,
                         struct gg_convert_dims *s)

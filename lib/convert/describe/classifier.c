@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* classifier.c - what transformers computes of a text's vector, and readers of
- * GGUF files do not
+/* classifier.c - notes on classifiers that readers of GGUF files compute in
+ * another way than transformers
  *
  * A file has cls.weight and cls.output.weight, between which readers compute
  * tanh, or GELU for ModernBERT, of the first token's vector, or of the mean for
