@@ -209,7 +209,7 @@ test $rc -eq 0 && grep -q '^measured 0 of 0 weights that differ' "$tmp/out" &&
 ok 'a model and itself: nothing differs'
 "$bin/gguf-ppl" -q -m "$m" -f "$t" -c 32 --save-base "$tmp/logits" >"$tmp/out" || exit 99
 run "$compare" -m "$q" --base "$tmp/logits" -f "$t" --bisect
-test $rc -eq 2 && grep -q "logits' is a file of logits, not a model" "$tmp/err"
+test $rc -eq 2 && grep -q "logits' is a file of logits, expected a model" "$tmp/err"
 ok 'logits have no weights'
 run "$compare" -m "$q" -m "$m" --base "$m" -f "$t" --bisect
 test $rc -eq 2 && grep -q "'-m' is given twice" "$tmp/err"

@@ -252,7 +252,7 @@ run ranks 2 $own : -np 1 "$ppl" -q -m "$m" -f "$t" -c 64 --mpi --chunks 5
 said 1 'rank [012]: the ranks do not evaluate the same: .* have 5 to '
 ok 'a rank with fewer chunks'
 run ranks 2 "$ppl" -m "$m" -f - --mpi
-said 2 'rank [01]: --mpi: standard input is that of one rank'
+said 2 'rank [01]: --mpi: only one rank has standard input'
 ok 'standard input'
 for how in '--save-base x' --layer-major; do
     # shellcheck disable=SC2086

@@ -43,13 +43,13 @@ convert|x -o O --verify T --verify-factor 2|--verify-factor compares outputs: th
 convert|x -o O --verify T --base M|'--verify' and '--base' exclude each other
 convert|M --to-safetensors O --verify T|'--to-safetensors' and '--verify' exclude each other
 ppl|-m M -bf T|there is no '-bf' here: --file
-ppl|-hf x -f T|there is no '-hf' here: nothing is downloaded
-ppl|-m M -f T -ngl 99|-ngl: '99' is not '0': the CPU computes, or --backend NAME
-ppl|--list-devices|there is no '--list-devices' here: the CPU computes, or --backend
+ppl|-hf x -f T|there is no '-hf' here: models are not downloaded
+ppl|-m M -f T -ngl 99|-ngl: '99' is not '0': no layer is offloaded; --backend NAME
+ppl|--list-devices|there is no '--list-devices' here: the CPU computes; --backend
 ppl|-m M -f T --temp 0|there is no '--temp' here: no text is generated
 ppl|-m M -f T -C ff|there is no '-C' here: --cpus LIST
-ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --file
-ppl|-m M -f T -md x|there is no '-md' here: no other model
+ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --file TEXT
+ppl|-m M -f T -md x|there is no '-md' here: draft models
 ppl|-m M -f T -v|there is no '-v' here: messages go to standard error
 ppl|-m M -f T --log-disable|there is no '--log-disable' here: messages
 ppl|-m M -f T --chunk 3|there is no '--chunk' here: --chunks A..B
@@ -62,18 +62,18 @@ tokenize|-m M -f T -c 64|unknown option '-c'
 imatrix|-m M -f T -o O -ot a=b|there is no '-ot' here: weights are used
 imatrix|-m M -f T -o O -s 42|--file collects data: '42' cannot be read
 imatrix|-m M -f T -o O -ctk q8_0|there is no '-ctk' here: keys and values
-imatrix|-m M -f T -o O --lora x|there is no '--lora' here: gguf-quantize
+imatrix|-m M -f T -o O --lora x|there is no '--lora' here: merge it into the model first, with gguf-quantize
 imatrix|-m M -f T -o O --rope-scale 2|there is no '--rope-scale' here: the file
 imatrix|-m M -f T -o O --temp 1|there is no '--temp' here: no text is generated
-imatrix|-m M -f T -o O -ngl 4|-ngl: '4' is not '0': the CPU
+imatrix|-m M -f T -o O -ngl 4|-ngl: '4' is not '0': no layer
 ppl|-m M -f T -tx 2|unknown option '-tx'
 ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
-ppl|-m M -f T -m M|2 models: --base says what they are compared with
+ppl|-m M -f T -m M|2 models need --base: the model to compare them with
 ppl|-m M -f T --base M --base M|option '--base' is given twice
 ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
 ppl|-model M -f T|unknown option '-model': is '--model' meant?
 ppl|-m M|--file, --base, --kl-divergence-base or --merge-parts is missing
-ppl|-m M --base M|--file is missing: only a file of logits has its text
+ppl|-m M --base M|--file is missing; only a file of logits contains its text
 ppl|-m M -f T --base M --save-base X|'--base' and '--save-base' exclude each other
 ppl|-m M -f T --kl-divergence|'--kl-divergence' needs --kl-divergence-base
 ppl|M|--model or --merge-parts is missing before '
@@ -173,17 +173,17 @@ imatrix|-o O --output-format xml M|--output-format: 'xml' is not 'gguf' or 'dat'
 imatrix|-ofreq 5 M|'-ofreq' needs --file
 imatrix|-f T -o O|'-f' needs --model
 imatrix|-f T -m M|'-f' needs --output, --save-part, --show or --json
-imatrix|-f T -m M -o O IN|--file collects data: 'IN' cannot be read as well
+imatrix|-f T -m M -o O IN|--file collects data: 'IN' cannot be read in the same run
 imatrix|-f T -m M -o O --chunks 5..5|--chunks: '5..5' is not a number of chunks, or A..B
 imatrix|-f T -m M -o O --chunks 0|--chunks: '0' is not a number of chunks, or A..B
-imatrix|-f T -m M -o O --chunks 2.. --chunk 3|--from-chunk: --chunks 2.. says it, too
+imatrix|-f T -m M -o O --chunks 2.. --chunk 3|--from-chunk: --chunks 2.. already has a first chunk
 imatrix|-f T --merge-parts -m M -o O|'-f' and '--merge-parts' exclude each other
 imatrix|--resume -o O IN|'--resume' needs --file
 imatrix|-f T -m M -o O --mpi --resume|'--mpi' and '--resume' exclude each other
-imatrix|-f - -m M -o O --mpi|--mpi: standard input is that of one rank, and each reads the text: give a file
+imatrix|-f - -m M -o O --mpi|--mpi: only one rank has standard input, and every rank reads the text: give a file
 imatrix|--mpi -m M x|'--mpi' needs --file
 imatrix|-f T -m M -j --save-every 2|'--save-every' needs --output or --save-part
-imatrix|--in-file M|there is no '--in-file' here: files to read are operands
+imatrix|--in-file M|there is no '--in-file' here: give input files as operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
 quantize||IN is missing
 quantize|M|OUT and TYPE are missing

@@ -94,13 +94,13 @@ run "$ppl" -m "$m" -f "$tmp/in/[c].txt" -c 96 --ppl-stride 48
 test $rc -eq 0 && grep -q '^text  .*\[c\]\.txt: 900 bytes' "$tmp/out"
 ok 'a file that is there is no pattern'
 run "$ppl" -m "$m" -f "$tmp/in/*.none"
-fails_with 1 'there is no such file, nor one that it matches$'
+fails_with 1 'no such file, and no file matches it as a pattern$'
 ok 'a pattern without a file'
 run "$ppl" -m "$m" -f "$a" -f "$tmp/in"
 fails_with 1 'is a directory$'
 ok 'a directory'
 run "$ppl" -m "$m" -f - -f - </dev/null
-fails_with 2 'there is only one standard input'
+fails_with 2 'standard input (-) is given more than once'
 ok 'standard input twice'
 
 # ---- too short
@@ -336,7 +336,7 @@ ok 'a text that is too short, before the weights are looked at'
 for args in '--hellaswag' "--save-base $tmp/x"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$a" -f "$c" $args
-    fails_with 2 '2 texts: only perplexity and --base take several'
+    fails_with 2 '2 texts, expected 1 with tasks'
     ok "one text alone: $args"
 done
 for args in '--field text --hellaswag' \

@@ -217,14 +217,14 @@ else
 fi
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 2 --save-base "$tmp/logits"
 run "$ppl" -m "$m" --base "$tmp/logits" --ppl-stride 64
-fails_with 2 'ppl-stride: a file of logits is of chunks side by side'
+fails_with 2 'ppl-stride: a file of logits has chunks that do not overlap'
 ok 'a file of logits is of chunks'
 run "$ppl" -m "$m" -f "$t" --kl-divergence-base "$tmp/logits2" --hf
-fails_with 2 'hf: a file of logits is of chunks side by side'
+fails_with 2 'hf: a file of logits has chunks that do not overlap'
 ok 'and by another name'
 
 run "$ppl" -m "$m" -f "$t" -c 128 --ppl-stride 129
-fails_with 2 'ppl-stride 129 is more than windows of 128 tokens have: -c'
+fails_with 2 'ppl-stride 129 is longer than the windows of 128 tokens: give'
 ok 'a stride that is too long'
 run "$ppl" -m "$m" -f "$t" -c 128 --ppl-stride 0 --chunks 2
 test $rc -eq 0 && grep -q '^chunks  2 of 128 tokens' "$tmp/out"

@@ -20,44 +20,43 @@ static const struct opt_word groups[] = {
 static const struct opt table[] = {
     { .help = "What is compared:" },
     { "-m --model", "MODEL",
-      "GGUF file, or a shard, the folder or the prefix of a split model",
+      "GGUF file, or any shard, the folder or the prefix of a split "
+      "model",
       OPT_STR, AT(model) },
-    { "--base", "MODEL", "the model that it is compared with", OPT_STR,
-      AT(base) },
+    { "--base", "MODEL", "model to compare with", OPT_STR, AT(base) },
     { "--base-backend", "NAME[,NAME]...",
-      "backends of the base, which without --base is the model itself; those "
-      "of --backend by default",
-      OPT_STR, AT(base_backends) },
-    { "--base-precision", "KIND", "precision of the base; exact by default",
+      "backends of the base (default: the model's)", OPT_STR,
+      AT(base_backends) },
+    { "--base-precision", "KIND", "precision of the base (default: exact)",
       OPT_WORD, AT(base_precision), .words = ev_precision_words },
     { "-f --file", "TEXT",
-      "text, plain or packed; - for standard input, a pattern for all files "
-      "that it matches; may be repeated",
+      "text, plain or compressed; - is standard input; may be "
+      "repeated, or a pattern such as '*.txt'",
       OPT_LIST, AT(texts.args) },
     { .group = &ev_chunks, EV },
     { .help = "How it is compared:" },
     { "--layers", NULL,
-      "error of each activation of each layer; this is the default", OPT_FLAG,
-      AT(layers) },
+      "print the error of each activation of each layer (this is the "
+      "default)",
+      OPT_FLAG, AT(layers) },
     { "--bisect", "[HOW]",
-      "exchange one weight after another for the base's: how much closer to "
-      "it the model gets, for how many bytes. HOW is weight, kind or layer "
-      "(all weights of one name, of one layer), or halves",
+      "replace weights by the base's and list what each gains; HOW: "
+      "weight (default), kind, layer, halves",
       OPT_WORD, AT(bisect), .words = groups, .value = 1 + GGUF_BISECT_WEIGHT },
-    { "--time-budget", "SECONDS", "end --bisect after this time", OPT_DOUBLE,
+    { "--time-budget", "SECONDS", "stop --bisect after SECONDS", OPT_DOUBLE,
       AT(time_budget), .low = 1e-3, .high = 1e9 },
     { "--compare-backends", "A,B",
-      "compute a chunk on two backends, node by node, and name the first node "
-      "that differs",
+      "compute the text on both backends node by node; print the first "
+      "node that differs",
       OPT_STR, AT(pair) },
     { "--tolerance", "X",
-      "relative error above which a node differs; the default is 1e-5",
-      OPT_DOUBLE, AT(tolerance), .low = 0, .high = 1e9 },
+      "relative error above which a node differs (default: 1e-5)", OPT_DOUBLE,
+      AT(tolerance), .low = 0, .high = 1e9 },
     { .group = &ev_context, EV },
     { .group = &ev_threads, EV },
     { .help = "What is printed:" },
     { .group = &ev_output, EV },
-    { "--force", NULL, "accept a text that is not UTF-8", OPT_FLAG,
+    { "--force", NULL, "accept text that is not UTF-8", OPT_FLAG,
       AT(ev.force) },
     { .group = &ev_speed, EV },
     { .group = &ev_rest, EV },
@@ -87,8 +86,9 @@ static const struct opt_tool tool = {
     "[OPTION]... -m MODEL --base MODEL -f TEXT --bisect\n"
     "[OPTION]... -m MODEL -f TEXT --base-backend NAME\n"
     "[OPTION]... -m MODEL -f TEXT --compare-backends A,B",
-    "Show where two models differ, or one on two backends or in two "
-    "precisions: activation by activation, weight by weight, node by node.",
+    "Show where two models differ, or where one model differs on two backends "
+    "or in two precisions: activation by activation, weight by weight or node "
+    "by node. Without --base, the base is the model itself.",
     table,
     rules,
     "",
@@ -104,11 +104,16 @@ void compare_parse_options(struct compare_options *o, int argc, char **argv)
     for (size_t i = 0; i < o->texts.args.n; i++)
         paths_local(o->texts.args.arg[i]);
     if (o->base && gguf_baseline_is(o->base))
-        opt_usage("--base: '%s' is a file of logits, not a model", o->base);
+        opt_usage(
+            "--base: '%s' is a file of logits, expected a model; gguf-ppl "
+            "--base reads logits",
+            o->base);
     const char *comma = o->pair ? strchr(o->pair, ',') : NULL;
     if (o->pair &&
         (!comma || comma == o->pair || !comma[1] || strchr(comma + 1, ',')))
-        opt_usage("--compare-backends: '%s' is not two names, A,B", o->pair);
+        opt_usage(
+            "--compare-backends: '%s' is not A,B, the names of two backends",
+            o->pair);
     if (!o->ev.n_ctx)
         o->ev.n_ctx = 512;
     ev_settle_options(&o->ev);

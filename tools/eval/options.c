@@ -23,48 +23,52 @@ static const struct opt_word graph_forms[] = {
 static const struct opt table[] = {
     { .help = "What is evaluated:" },
     { "-m --model", "MODEL",
-      "GGUF file, or a shard, the folder or the prefix of a split model",
+      "GGUF file, or any shard, the folder or the prefix of a split "
+      "model",
       OPT_STR, AT(model) },
     { "--tokens", "FILE",
-      "token ids, decimal, separated by white space: one chunk without a BOS",
+      "evaluate the token ids in FILE: decimal, separated by white "
+      "space; one chunk, no BOS",
       OPT_STR, AT(tokens) },
     { "-f --file", "TEXT",
-      "text, plain or packed; - for standard input, a pattern for all files "
-      "that it matches; may be repeated",
+      "text, plain or compressed; - is standard input; with --profile "
+      "may be repeated or a pattern",
       OPT_LIST, AT(texts.args) },
-    { "-c --ctx-size", "N", "tokens of the context; the default is 512",
+    { "-c --ctx-size", "N", "context length in tokens (default: 512)",
       OPT_UINT, AT(ev.n_ctx), .min = 4, .max = EV_MOST_TOKENS },
     { .group = &ev_threads, EV },
-    { .help = "What is saved, in rows of 32-bit floats, little-endian:" },
+    { .help = "What is saved (rows of 32-bit floats, little-endian):" },
     { "--save-logits", "FILE",
-      "a row for each token id: logits, or an encoder's states after the last "
-      "layer",
+      "save a row for each token id: its logits, or the last states of "
+      "an encoder",
       OPT_OUT, AT(logits) },
     { "--save-embeddings", "FILE",
-      "a row for each line of the text: its states as one vector, or the "
+      "save a row for each line of TEXT: its pooled states, or the "
       "scores of a classifier",
       OPT_OUT, AT(embeddings) },
     { "--pooling", "KIND",
-      "how states become a vector: mean, cls (the first token), last, rank "
-      "(the classifier), or none: a row for each token; by default as the "
-      "file says",
+      "mean, cls (first token), last, rank (classifier) or none: a row "
+      "per token (default: the file's)",
       OPT_WORD, AT(pooling), .words = poolings },
     { "--normalize", NULL, "divide each vector by its Euclidean length",
       OPT_FLAG, AT(normalize) },
     { .help = "What is printed:" },
-    { "--print-graph", "[dot]", "the graph, as text or for Graphviz", OPT_WORD,
+    { "--print-graph", "[dot]",
+      "print the graphs as text, or with =dot for Graphviz", OPT_WORD,
       AT(print_graph), .words = graph_forms, .value = EVAL_GRAPH_TEXT },
     { "--print-assignments", NULL,
-      "which backend computes which node, and what is copied", OPT_FLAG,
-      AT(print_assignments) },
-    { "--print-plan", NULL, "where in memory each tensor lies", OPT_FLAG,
+      "print which backend computes each node, and what is copied "
+      "between backends",
+      OPT_FLAG, AT(print_assignments) },
+    { "--print-plan", NULL, "print where each tensor lies in memory", OPT_FLAG,
       AT(print_plan) },
     { "--profile", NULL,
-      "time and rate of each operation and each layer, on the chunks of --file",
+      "print time and rate of each operation and the time of each "
+      "layer on TEXT",
       OPT_FLAG, AT(profile) },
     { .group = &ev_chunks, EV },
     { .group = &ev_output, EV },
-    { "--force", NULL, "accept a text that is not UTF-8", OPT_FLAG,
+    { "--force", NULL, "accept text that is not UTF-8", OPT_FLAG,
       AT(ev.force) },
     { .group = &ev_speed, EV },
     { .group = &ev_rest, EV },
@@ -94,8 +98,9 @@ static const struct opt_tool tool = {
     "[OPTION]... -m MODEL -f LINES --save-embeddings FILE\n"
     "[OPTION]... -m MODEL --print-graph\n"
     "[OPTION]... -m MODEL -f TEXT --profile",
-    "Evaluate a model on given tokens or lines: save its logits, states or "
-    "embeddings, print its graph, and measure each operation.",
+    "Evaluate a model on token ids and save its logits or states, or on lines "
+    "of text and save an embedding of each. Or print the graph that is "
+    "computed, or the time of each operation.",
     table,
     rules,
     "",
@@ -130,7 +135,8 @@ void eval_parse_options(struct eval_options *o, int argc, char **argv)
         exit(msg_exit(MSG_FAILED));
     o->text = o->texts.n ? o->texts.path[0] : NULL;
     if (o->texts.n > 1 && !o->profile)
-        opt_usage("%zu texts: only --profile takes several", o->texts.n);
+        opt_usage("%zu texts, expected 1: only --profile takes several",
+                  o->texts.n);
     if (!o->ev.n_ctx)
         o->ev.n_ctx = 512;
     if (o->embeddings)

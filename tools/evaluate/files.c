@@ -21,9 +21,10 @@ static bool add_pattern(struct ev_files *f, const char *pattern)
     glob_t g;
     const int st = glob(pattern, GLOB_ERR, NULL, &g);
     if (st == GLOB_NOMATCH)
-        msg_error(pattern, "there is no such file, nor one that it matches");
+        msg_error(pattern,
+                  "no such file, and no file matches it as a pattern");
     else if (st)
-        msg_error(pattern, "cannot be looked up as a pattern");
+        msg_error(pattern, "a folder of the pattern cannot be read");
     for (size_t i = 0; !st && i < g.gl_pathc; i++)
         add_file(f, g.gl_pathv[i]);
     if (!st)
@@ -46,7 +47,7 @@ bool ev_find_files(struct ev_files *f)
         }
     }
     if (n_stdin > 1)
-        opt_usage("--file: there is only one standard input");
+        opt_usage("--file: standard input (-) is given more than once");
     return true;
 }
 

@@ -44,8 +44,8 @@ static void parse_layer_range(struct ev_options *o)
             return;
         }
     }
-    opt_usage("--control-vector-layer-range: '%s' is not FIRST,LAST, two "
-              "layers from 1 on",
+    opt_usage("--control-vector-layer-range: '%s' is not FIRST,LAST, with "
+              "FIRST at least 1 and LAST at least FIRST",
               range);
 }
 

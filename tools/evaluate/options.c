@@ -29,33 +29,36 @@ const char *ev_scaling_name(int scaling)
 /* ---- what --help shows ---- */
 
 static const struct opt context[] = {
-    { "-c --ctx-size", "N", "tokens of a chunk; the default is 512", OPT_UINT,
+    { "-c --ctx-size", "N", "tokens per chunk (default: 512)", OPT_UINT,
       AT(n_ctx), .min = 4, .max = EV_MOST_TOKENS },
     { .names = NULL },
 };
 const struct opt_group ev_context = { context, NULL };
 
 static const struct opt chunks[] = {
-    { "--chunks", "N|A..B", "only the first N chunks, or A to B - 1, from 0",
+    { "--chunks", "N|A..B",
+      "evaluate only the first N chunks, or chunks A to B - 1, counted "
+      "from 0",
       OPT_STR, AT(chunks) },
     { .names = NULL },
 };
 const struct opt_group ev_chunks = { chunks, NULL };
 
 static const struct opt threads[] = {
-    { "-t --threads", "N", "threads; the default is one for each processor",
+    { "-t --threads", "N", "number of threads (default: one per processor)",
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--precision", "KIND",
-      "exact (the default), or faster with activations rounded to integers: "
-      "int16, int8",
+      "exact; or int16 or int8, which are faster and round activations "
+      "(default: exact)",
       OPT_WORD, AT(precision), .words = ev_precision_words },
     { .names = NULL },
 };
 const struct opt_group ev_threads = { threads, NULL };
 
 static const struct opt output[] = {
-    { "-j --json", NULL, "print one JSON document", OPT_FLAG, AT(json) },
-    { "-q --quiet", NULL, "no progress bar, no warnings", OPT_FLAG,
+    { "-j --json", NULL, "print one JSON document instead of text", OPT_FLAG,
+      AT(json) },
+    { "-q --quiet", NULL, "print no progress bar and no warnings", OPT_FLAG,
       AT(quiet) },
     { .names = NULL },
 };
@@ -64,38 +67,39 @@ const struct opt_group ev_output = { output, NULL };
 /* ---- what --help=all shows ---- */
 
 static const struct opt speed[] = {
-    { .help = "Speed, without an effect on any digit:", .rare = true },
+    { .help = "Speed (no effect on any digit):", .rare = true },
     { "-b --batch-size", "N",
-      "tokens of chunks that are evaluated together; the default is 2048",
+      "tokens of the chunks that are evaluated together (default: 2048)",
       OPT_UINT, AT(n_batch), .min = 1, .max = EV_MOST_TOKENS },
     { "-ub --ubatch-size", "N",
-      "tokens that go through the matrices together; the default is 512, or "
-      "fewer where -c is above 16384",
+      "tokens that go through a matrix together (default: 512, or "
+      "fewer if -c is above 16384)",
       OPT_UINT, AT(n_ubatch), .min = 1, .max = EV_MOST_TOKENS },
     { "-tb --threads-batch", "N", "same as --threads; overrides it", OPT_UINT,
       AT(n_threads_batch), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--repack", "[SIZE]",
-      "keep packed weights in SIZE bytes of memory, for products to read "
-      "again; without SIZE, in all that is free",
+      "keep packed weights in memory for later batches, up to SIZE "
+      "bytes (default: all free memory)",
       OPT_SIZE, AT(repack), .value = GGUF_CPU_REPACK_FREE },
-    { "--no-fuse", NULL, "compute norms, gates and sums one after another",
+    { "--no-fuse", NULL,
+      "compute norms, gates and sums one after another instead of fused",
       OPT_FLAG, AT(no_fuse) },
     { "--no-check", NULL,
-      "do not search the weights for NaN and infinities first", OPT_FLAG,
-      AT(no_check) },
+      "do not search the weights for NaN and infinity before the "
+      "evaluation",
+      OPT_FLAG, AT(no_check) },
     { .names = NULL },
 };
 const struct opt_group ev_speed = { speed, NULL };
 
 static const struct opt layer_major[] = {
     { "--layer-major", NULL,
-      "compute all chunks that --max-memory has room for through one layer "
-      "before the next: weights that do not fit into memory are read once "
-      "for all of them",
+      "compute many chunks through one layer before the next: for "
+      "weights larger than memory",
       OPT_FLAG, AT(layer_major) },
     { "--max-memory", "SIZE",
-      "memory for --layer-major beside the weights; the default is 1Gi",
-      OPT_SIZE, AT(max_memory) },
+      "memory for --layer-major, besides the weights (default: 1Gi)", OPT_SIZE,
+      AT(max_memory) },
     { .names = NULL },
 };
 static const struct opt_rule layer_major_rules[] = {
@@ -107,26 +111,25 @@ const struct opt_group ev_layer_major = { layer_major, layer_major_rules };
 static const struct opt machine[] = {
     { .help = "Processors and memory:", .rare = true },
     { "--backend", "NAME[,NAME]...",
-      "backends that compute: CPU, or before it BLAS, if it was built; the "
-      "first that supports an operation computes it. BLAS changes last digits",
+      "backends in order of preference: CPU; BLAS, if built, may "
+      "change last digits (default: CPU)",
       OPT_STR, AT(backends) },
     { "--cpus", "LIST",
-      "bind thread after thread to these processors, such as 0-3,8", OPT_STR,
+      "bind the threads to these processors in turn, such as 0-3,8", OPT_STR,
       AT(cpus) },
-    { "--numa", NULL,
-      "spread threads and memory over the memory nodes of the machine",
+    { "--numa", NULL, "spread threads and memory over all NUMA nodes",
       OPT_FLAG, AT(numa) },
     { "--prefetch", NULL,
-      "read all weights into memory first, with all threads", OPT_FLAG,
-      AT(prefetch) },
+      "read all weights into memory before the evaluation, with all "
+      "threads",
+      OPT_FLAG, AT(prefetch) },
     { "--no-mmap", NULL,
-      "copy all weights into memory of the process, instead of mapping the "
-      "file",
+      "copy all weights into process memory instead of mapping the file",
       OPT_FLAG, AT(no_mmap) },
     { "--mlock", NULL, "lock all weights in memory", OPT_FLAG, AT(mlock) },
     { "-ot --override-tensor", "PATTERN=BUFFER",
-      "keep weights whose names match in this type of memory; may be given "
-      "again, the first that matches counts",
+      "keep weights whose names match PATTERN in memory of type "
+      "BUFFER; may be repeated, first match wins",
       OPT_LIST, AT(places) },
     { .names = NULL },
 };
@@ -138,49 +141,54 @@ static const struct opt_rule machine_rules[] = {
 const struct opt_group ev_machine = { machine, machine_rules };
 
 static const struct opt cache[] = {
-    { .help = "Keys and values:", .rare = true },
+    { .help = "Key-value cache:", .rare = true },
     { "--cache-type", "TYPE",
-      "type of cached keys and values: f32 (the default), f16, bf16, "
-      "q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
+      "f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl, for keys and values (default: f32)",
       OPT_WORD, AT(cache_dtype), .words = cache_words },
-    { "-ctk --cache-type-k", "TYPE", "type of the keys alone", OPT_WORD,
-      AT(key_dtype), .words = cache_words },
-    { "-ctv --cache-type-v", "TYPE", "type of the values alone", OPT_WORD,
+    { "-ctk --cache-type-k", "TYPE",
+      "type of cached keys (default: --cache-type)", OPT_WORD, AT(key_dtype),
+      .words = cache_words },
+    { "-ctv --cache-type-v", "TYPE",
+      "type of cached values (default: --cache-type)", OPT_WORD,
       AT(value_dtype), .words = cache_words },
     { "--unified --kv-unified -kvu", NULL,
-      "chunks that are evaluated together share one cache", OPT_FLAG,
+      "let chunks that are evaluated together share one cache", OPT_FLAG,
       AT(unified) },
     { "--full-windows --swa-full", NULL,
-      "layers with a sliding window keep the keys and values of all tokens",
-      OPT_FLAG, AT(full_windows) },
+      "cache all tokens in layers with a sliding window, too", OPT_FLAG,
+      AT(full_windows) },
     { .names = NULL },
 };
 const struct opt_group ev_cache = { cache, NULL };
 
 static const struct opt position[] = {
-    { .help = "Positions, instead of what the file says:", .rare = true },
-    { "--rope-freq-base", "N", "base of the angles of RoPE", OPT_DOUBLE,
+    { .help = "Positions (these override the file):", .rare = true },
+    { "--rope-freq-base", "N", "base of the RoPE frequencies", OPT_DOUBLE,
       AT(pos.base), .low = 1, .high = 1e15 },
     { "--rope-scale", "N", "divide positions by N", OPT_DOUBLE, AT(pos.scale),
       .low = 1e-6, .high = 1e6 },
     { "--rope-freq-scale", "N", "multiply positions by N", OPT_DOUBLE,
       AT(pos.freq_scale), .low = 1e-6, .high = 1e6 },
-    { "--rope-scaling", "KIND", "none, linear, yarn or longrope", OPT_WORD,
+    { "--rope-scaling", "KIND",
+      "how positions are scaled: none, linear, yarn or longrope", OPT_WORD,
       AT(pos.scaling), .words = scalings },
-    { "--yarn-orig-ctx", "N", "context of the model before it was scaled",
-      OPT_UINT, AT(pos.yarn_ctx), .min = 1, .max = INT32_MAX },
+    { "--yarn-orig-ctx", "N",
+      "context length of the model before scaling, in tokens", OPT_UINT,
+      AT(pos.yarn_ctx), .min = 1, .max = INT32_MAX },
     { "--yarn-ext-factor", "X",
-      "extrapolation mix of YaRN; 0 interpolates everything", OPT_DOUBLE,
-      AT(pos.yarn_ext), .low = 0, .high = 1e6 },
-    { "--yarn-attn-factor", "X", "magnitude scale of YaRN", OPT_DOUBLE,
-      AT(pos.yarn_attn), .low = 1e-6, .high = 1e6 },
+      "YaRN extrapolation: 1 as published, 0 interpolates everything",
+      OPT_DOUBLE, AT(pos.yarn_ext), .low = 0, .high = 1e6 },
+    { "--yarn-attn-factor", "X", "YaRN factor of rotated queries and keys",
+      OPT_DOUBLE, AT(pos.yarn_attn), .low = 1e-6, .high = 1e6 },
     { "--yarn-beta-fast", "X",
-      "YaRN interpolates no dimension with more rotations in the context",
+      "YaRN: do not interpolate dimensions that rotate more than X "
+      "times in the original context",
       OPT_DOUBLE, AT(pos.yarn_fast), .low = 1e-6, .high = 1e6 },
     { "--yarn-beta-slow", "X",
-      "YaRN interpolates all dimensions with fewer rotations", OPT_DOUBLE,
-      AT(pos.yarn_slow), .low = 1e-6, .high = 1e6 },
-    { "--window", "N", "length of sliding windows, in tokens; 0 for no limit",
+      "YaRN: fully interpolate dimensions that rotate less than X "
+      "times in the original context",
+      OPT_DOUBLE, AT(pos.yarn_slow), .low = 1e-6, .high = 1e6 },
+    { "--window", "N", "length of sliding windows in tokens; 0: no limit",
       OPT_UINT, AT(pos.window), .min = 0, .max = INT32_MAX },
     { .names = NULL },
 };
@@ -191,13 +199,13 @@ static const struct opt_rule position_rules[] = {
 const struct opt_group ev_position = { position, position_rules };
 
 static const struct opt metadata[] = {
-    { .help = "Metadata, instead of what the file says:", .rare = true },
+    { .help = "Metadata (these override the file):", .rare = true },
     { "--pre", "NAME",
-      "split text into words as this name of tokenizer.ggml.pre says", OPT_STR,
-      AT(pre) },
+      "split text into words as this value of tokenizer.ggml.pre says",
+      OPT_STR, AT(pre) },
     { "--override-kv", "KEY=TYPE:VALUE",
-      "take this value of a key; TYPE is int, float, bool, str, or one of "
-      "GGUF's such as u32; may be given again",
+      "set KEY to VALUE; TYPE is int, float, bool, str or a GGUF type "
+      "such as u32; may be repeated",
       OPT_LIST, AT(kv_texts) },
     { .names = NULL },
 };
@@ -206,20 +214,20 @@ const struct opt_group ev_metadata = { metadata, NULL };
 static const struct opt adapters[] = {
     { .help = "Adapters:", .rare = true },
     { "--lora", "FILE[=SCALE]",
-      "add a LoRA adapter, times a scale; 1 without one. May be given again",
+      "apply a LoRA adapter times SCALE (default: 1); may be repeated",
       OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
-    { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
+    { "--lora-scaled", "FILE:SCALE", "same as --lora, in llama.cpp's syntax",
       OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
     { "--control-vector", "FILE[=SCALE]",
-      "add a control vector after layers, times a scale; 1 without one. May "
-      "be given again",
+      "apply a control vector times SCALE (default: 1); may be repeated",
       OPT_LIST, AT(control_texts), .value = SCALED_MAYBE },
     { "--control-vector-scaled", "FILE:SCALE",
-      "the same, as llama.cpp writes it", OPT_LIST, AT(control_texts),
-      .value = SCALED_ALWAYS },
+      "same as --control-vector, in llama.cpp's syntax", OPT_LIST,
+      AT(control_texts), .value = SCALED_ALWAYS },
     { "--control-vector-layer-range", "FIRST,LAST",
-      "add control vectors after these layers only, counted from 1", OPT_STR,
-      AT(control_range) },
+      "apply control vectors only after layers FIRST to LAST, counted "
+      "from 0 (FIRST is at least 1)",
+      OPT_STR, AT(control_range) },
     { .names = NULL },
 };
 static const struct opt_rule adapter_rules[] = {
@@ -232,16 +240,15 @@ const struct opt_group ev_adapters = { adapters, adapter_rules };
 static const struct opt checks[] = {
     { .help = "Checks and limits:", .rare = true },
     { "--check-activations", NULL,
-      "look at the result of every operation, and stop at the first that is "
-      "NaN or infinite: which layer, operation and token",
+      "check the result of every operation; stop at the first NaN or "
+      "infinity and print where it is",
       OPT_FLAG, AT(check_activations) },
     { "--no-digest", NULL,
-      "no checksums of files in documents, pages and parts: they take one "
-      "more reading of the weights",
+      "print no checksums of files; saves one reading of the weights",
       OPT_FLAG, AT(no_digest) },
     { "--max-text", "SIZE",
-      "refuse a text of more bytes, unpacked; the default is 1Gi", OPT_SIZE,
-      AT(max_text) },
+      "refuse a text larger than SIZE, measured unpacked (default: 1Gi)",
+      OPT_SIZE, AT(max_text) },
     { .names = NULL },
 };
 const struct opt_group ev_checks = { checks, NULL };
@@ -280,31 +287,33 @@ const struct opt_group ev_elsewhere = { elsewhere, NULL };
  * are accepted. */
 static const struct opt foreign[] = {
     { "-ngl --gpu-layers --n-gpu-layers", "N",
-      "the CPU computes, or --backend NAME", OPT_ACCEPTED, OPT_NO_MEMBER,
-      .words = zero },
+      "no layer is offloaded; --backend NAME selects a backend", OPT_ACCEPTED,
+      OPT_NO_MEMBER, .words = zero },
     ROW_ACCEPTED("-fa --flash-attn -s --seed -fit --fit -mla", "X", ""),
     ROW_ACCEPTED("--mmap --no-warmup --no-repack -nr --no-kv-unified "
                  "-no-kvu --check-tensors -fmoe",
                  NULL, ""),
     ROW_REFUSED("-dev --device -sm --split-mode -ts --tensor-split -mg "
                 "--main-gpu --list-devices -ncmoe --n-cpu-moe",
-                "X", "the CPU computes, or --backend NAME"),
+                "X", "the CPU computes; --backend NAME selects a backend"),
     ROW_REFUSED("-n --predict --n-predict -p --prompt --temp --top-k "
                 "--top-p --min-p --repeat-penalty --grammar",
-                "X", "no text is generated; --file gives one to read"),
+                "X",
+                "no text is generated; --file TEXT gives the text to read"),
     ROW_REFUSED("-hf --hf-repo -hff --hf-file -mu --model-url", "X",
-                "nothing is downloaded; give a file by --model"),
+                "models are not downloaded; give a file with --model"),
     ROW_REFUSED("-md --model-draft -mm --mmproj", "FILE",
-                "no other model takes part"),
+                "draft models and projectors are not used"),
     ROW_REFUSED("-v --verbose --log-disable --log-file", NULL,
-                "messages go to standard error, fewer with --quiet"),
+                "messages go to standard error; --quiet prints fewer"),
     ROW_REFUSED("-np --parallel", "N",
-                "--batch-size decides how many chunks go together"),
-    ROW_REFUSED("-bf --binary-file", "FILE",
-                "--file with --force reads any bytes, and leaves out one "
-                "newline at the end"),
+                "--batch-size sets how many chunks are evaluated together"),
+    ROW_REFUSED(
+        "-bf --binary-file", "FILE",
+        "--file with --force reads any bytes, without one newline at the "
+        "end"),
     ROW_REFUSED("-C --cpu-mask -Cr --cpu-range", "X",
-                "--cpus LIST says on which processors, such as 0-3,8"),
+                "--cpus LIST binds threads to processors, such as 0-3,8"),
     { .names = NULL },
 };
 const struct opt_group ev_foreign = { foreign, NULL };

@@ -13,7 +13,7 @@ bool ppl_find_texts(struct ppl_options *o)
         return false;
     o->text = o->texts.n ? o->texts.path[0] : NULL;
     if (o->texts.n > 1 && (o->task || o->save_base || o->base_is_saved))
-        opt_usage("%zu texts: only perplexity and --base take several",
+        opt_usage("%zu texts, expected 1 with tasks and with files of logits",
                   o->texts.n);
     return true;
 }

@@ -22,96 +22,107 @@ static const struct opt_word base_forms[] = {
 static const struct opt table[] = {
     { .help = "What is evaluated:" },
     { "-m --model", "MODEL",
-      "GGUF file, or a shard, the folder or the prefix of a split model; with "
-      "--base it may be given again",
+      "GGUF file, or any shard, the folder or the prefix of a split "
+      "model; may be repeated with --base",
       OPT_LIST, AT(models) },
     { "--base", "MODEL",
-      "compare with this model, or a file of its logits: divergence of the "
-      "probabilities",
+      "compare with this model, or with its saved logits: KL "
+      "divergence of the predictions",
       OPT_STR, AT(base) },
     { "-f --file", "TEXT",
-      "text, plain or packed; - for standard input, a pattern for all files "
-      "that match. May be given again",
+      "text, plain or compressed; - is standard input; may be "
+      "repeated, or a pattern such as '*.txt'",
       OPT_LIST, AT(texts.args) },
     { .group = &ev_chunks, EV },
-    { "--hellaswag", NULL, "the text is HellaSwag: which of four endings",
-      OPT_FLAG, AT(task), .value = 1 + GGUF_TASK_HELLASWAG },
-    { "--winogrande", NULL, "the text is WinoGrande: which of two names",
-      OPT_FLAG, AT(task), .value = 1 + GGUF_TASK_WINOGRANDE },
-    { "--multiple-choice", NULL, "the text is questions with answers",
-      OPT_FLAG, AT(task), .value = 1 + GGUF_TASK_CHOICE },
+    { "--hellaswag", NULL,
+      "TEXT has HellaSwag tasks: choose one of four endings", OPT_FLAG,
+      AT(task), .value = 1 + GGUF_TASK_HELLASWAG },
+    { "--winogrande", NULL,
+      "TEXT has WinoGrande tasks: choose one of two names", OPT_FLAG, AT(task),
+      .value = 1 + GGUF_TASK_WINOGRANDE },
+    { "--multiple-choice", NULL,
+      "TEXT has questions with several answers: choose one", OPT_FLAG,
+      AT(task), .value = 1 + GGUF_TASK_CHOICE },
     { .help = "How it is evaluated:" },
     { .group = &ev_context, EV },
     { .group = &ev_threads, EV },
     { .help = "What is printed and saved:" },
     { .group = &ev_output, EV },
-    { "--per-token", "FILE", "a line for each token, CSV or JSON lines",
+    { "--per-token", "FILE",
+      "save a line for each scored token: CSV if FILE ends in .csv, "
+      "else JSON lines",
       OPT_OUT, AT(each) },
-    { "--plot", "FILE.svg", "picture of the perplexity or the divergence",
+    { "--plot", "FILE.svg",
+      "save a picture: perplexity over the text, and with --base also "
+      "divergence",
       OPT_OUT, AT(plot) },
-    { "--html", "FILE.html", "page with tables, charts and all settings",
-      OPT_OUT, AT(html) },
-    { "--save-base", "FILE", "logits of this model, for --base", OPT_OUT,
-      AT(save_base) },
-    { "--force", NULL, "replace files; accept texts that are not UTF-8",
+    { "--html", "FILE.html",
+      "save a page with tables, charts and all settings", OPT_OUT, AT(html) },
+    { "--save-base", "FILE",
+      "save the model's logits, to compare other models with them by "
+      "--base",
+      OPT_OUT, AT(save_base) },
+    { "--force", NULL, "replace existing files; accept text that is not UTF-8",
       OPT_FLAG, AT(ev.force) },
     { .help = "Texts:", .rare = true },
     { "--field", "NAME",
-      "each line of a text is an object of JSON, whose member NAME is a text "
-      "by itself",
+      "each line of TEXT is a JSON object; evaluate its member NAME as "
+      "a text of its own",
       OPT_STR, AT(field) },
     { "--skip-short", NULL,
-      "of several texts leave out those that are too short", OPT_FLAG,
+      "skip texts that are too short, if there are several texts", OPT_FLAG,
       AT(skip_short) },
     { "--ppl-stride", "N",
-      "windows of -c tokens that begin N tokens after each other: each token "
-      "is scored once, by the first window that has it. 0 is without",
+      "overlapping windows of -c tokens, N apart; each token is scored "
+      "once (default: 0, no overlap)",
       OPT_UINT, AT(stride), .min = 0, .max = EV_MOST_TOKENS },
     { "--hf", NULL,
-      "as the usual evaluation in Python: no BOS, windows with a stride of "
-      "512, or of half of -c where that is less",
+      "windows of Hugging Face's guide: no BOS, stride 512 or half of -c, whichever is less",
       OPT_FLAG, AT(hf) },
     { "--compat", NULL,
-      "the figure of llama.cpp where it is another one: with --ppl-stride, "
-      "and of WinoGrande",
+      "print llama.cpp's figure where it differs: with --ppl-stride or "
+      "--winogrande",
       OPT_FLAG, AT(compat) },
     { "--tasks --hellaswag-tasks --winogrande-tasks --multiple-choice-tasks",
-      "N", "only N tasks, drawn at random, always the same of a file",
+      "N",
+      "evaluate N random tasks, always the same of a file (default: 0, "
+      "all tasks)",
       OPT_UINT, AT(n_tasks), .min = 0, .max = UINT32_MAX },
     { .help = "Bases:", .rare = true },
-    { "--base-precision", "KIND", "precision of the base; exact by default",
+    { "--base-precision", "KIND", "precision of the base (default: exact)",
       OPT_WORD, AT(base_precision), .words = ev_precision_words },
     { "--base-backend", "NAME[,NAME]...",
-      "backends of the base; those of --backend by default", OPT_STR,
+      "backends of the base (default: the model's)", OPT_STR,
       AT(base_backends) },
     { "--base-form", "FORM",
-      "form of saved logits: upstream, as llama-perplexity has it (the "
-      "default), or compact, a tenth of its size",
+      "upstream (llama-perplexity's form), or compact: 1/10 of its "
+      "size (default: upstream)",
       OPT_WORD, AT(base_form), .words = base_forms },
     { "--kl-divergence-base --save-all-logits", "FILE",
-      "as llama-perplexity has it: --base with --kl-divergence, else "
-      "--save-base",
+      "same as --base if --kl-divergence is given, else as --save-base",
       OPT_STR, AT(kl_base) },
     { "--kl-divergence", NULL,
-      "compare with the file of --kl-divergence-base, do not write it",
+      "compare with the file of --kl-divergence-base instead of "
+      "writing it",
       OPT_FLAG, AT(kl) },
     { .help = "Several processes:", .rare = true },
     { "--save-part", "FILE",
-      "save the scores of these chunks, to merge them with those of other "
-      "processes",
-      OPT_OUT, AT(part) },
+      "save the scores of the evaluated chunks, for --merge-parts", OPT_OUT,
+      AT(part) },
     { "--merge-parts", NULL,
-      "print the figures of one evaluation whose parts are the operands",
+      "evaluate nothing; merge the parts that are given and print the "
+      "figures of one evaluation",
       OPT_FLAG, AT(merge_parts) },
     { "--mpi", NULL,
-      "this is one rank of an MPI job: all of them share the chunks, and "
-      "rank 0 prints. Only in a build configured --with-mpi",
+      "run as one rank of an MPI job: ranks share the chunks, rank 0 "
+      "prints (build: --with-mpi)",
       OPT_FLAG, AT(mpi) },
     { .group = &ev_speed, EV },
     { .group = &ev_layer_major, EV },
-    ROW_REFUSED("--ppl-output-type", "N", "--per-token has more"),
+    ROW_REFUSED("--ppl-output-type", "N",
+                "--per-token FILE saves a line for each token"),
     ROW_REFUSED("--in-file --chunk --from-chunk", "X",
-                "--chunks A..B says which chunks"),
+                "--chunks A..B selects the chunks"),
     { .group = &ev_rest, EV },
     { .names = NULL },
 };
@@ -150,8 +161,10 @@ static const struct opt_tool tool = {
     "[OPTION]... -m MODEL [-m MODEL]... --base LOGITS\n"
     "[OPTION]... -m MODEL -f TASKS --hellaswag\n"
     "[OPTION]... --merge-parts PART...",
-    "Perplexity of a model on a text: exp of the mean negative log-likelihood "
-    "of the second half of each chunk's tokens, and its uncertainty.",
+    "Compute the perplexity of a model on a text, with its standard error. The "
+    "text is cut into chunks, and the second half of each chunk's tokens is "
+    "scored. With --base, compare models with the one that they were made "
+    "from.",
     table,
     rules,
     "[PART]...",
@@ -182,10 +195,11 @@ static void choose_base(struct ppl_options *o)
                   "exclude each other");
     o->base_is_saved = o->base && gguf_baseline_is(o->base);
     if (o->models.n > 1 && !o->base)
-        opt_usage("%zu models: --base says what they are compared with",
+        opt_usage("%zu models need --base: the model to compare them with",
                   o->models.n);
     if (!o->texts.args.n && !o->base_is_saved)
-        opt_usage("--file is missing: only a file of logits has its text");
+        opt_usage(
+            "--file is missing; only a file of logits contains its text");
     if (!o->ev.n_ctx && !o->base_is_saved)
         o->ev.n_ctx = 512;
 }
@@ -196,7 +210,7 @@ static void choose_stride(struct ppl_options *o)
     if (!o->stride && !o->hf)
         return;
     if (o->base_is_saved || o->save_base)
-        opt_usage("%s: a file of logits is of chunks side by side",
+        opt_usage("%s: a file of logits has chunks that do not overlap",
                   o->hf ? "--hf" : "--ppl-stride");
     if (!o->stride)
         o->stride = o->ev.n_ctx > 512 ? 512 : o->ev.n_ctx / 2;
@@ -206,8 +220,9 @@ static void choose_stride(struct ppl_options *o)
         most = o->ev.n_ctx - 1;
     }
     if (o->stride > most)
-        opt_usage("--ppl-stride %" PRIu32 " is more than windows of %" PRIu32
-                  " tokens have: -c makes them longer",
+        opt_usage("--ppl-stride %" PRIu32
+                  " is longer than the windows of %" PRIu32
+                  " tokens: give a larger -c",
                   o->stride, o->ev.n_ctx);
 }
 
@@ -216,8 +231,9 @@ static void check_stdin(const struct ppl_options *o)
 {
     for (size_t i = 0; o->mpi && i < o->texts.args.n; i++)
         if (!strcmp(o->texts.args.arg[i], "-"))
-            opt_usage("--mpi: standard input is that of one rank, and each "
-                      "reads the text: give a file");
+            opt_usage(
+                "--mpi: only one rank has standard input, and every rank "
+                "reads the text: give a file");
 }
 
 int ppl_parse_options(struct ppl_options *o, int argc, char **argv)
@@ -227,7 +243,9 @@ int ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     if (o->merge_parts && !n)
         opt_usage("--merge-parts: PART is missing");
     if (!o->merge_parts && n)
-        opt_usage("'%s': only --merge-parts takes operands", argv[1]);
+        opt_usage("'%s' is one argument too many: only --merge-parts takes "
+                  "operands",
+                  argv[1]);
     check_stdin(o);
     choose_base(o);
     choose_stride(o);

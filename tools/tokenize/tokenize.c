@@ -27,29 +27,30 @@ struct options {
 
 static const struct opt table[] = {
     { "-m --model", "MODEL",
-      "GGUF file with the vocabulary, or a shard, the folder or the prefix of "
-      "a split model",
+      "GGUF file with the vocabulary, or any shard, the folder or the "
+      "prefix of a split model",
       OPT_STR, AT(model) },
     { "-f --file", "TEXT",
-      "text, plain or packed; - for standard input, a pattern for the file "
-      "that it matches",
+      "text, plain or compressed; - is standard input; or a pattern "
+      "that matches one file",
       OPT_LIST, AT(texts.args) },
     { "--detokenize", NULL,
-      "print the text of the token ids in the file: decimal, separated by "
-      "white space",
+      "print the text of the token ids in the file: decimal, separated "
+      "by white space",
       OPT_FLAG, AT(detokenize) },
     { "--parse-special", NULL,
-      "texts of control tokens, such as </s>, are tokens", OPT_FLAG,
+      "read texts of control tokens, such as </s>, as these tokens", OPT_FLAG,
       AT(parse_special) },
-    { "--no-bos", NULL, "add no special tokens to the text, such as a BOS",
+    { "--no-bos", NULL, "add no special tokens to the text, such as BOS",
       OPT_FLAG, AT(no_bos) },
     { .group = &ev_output, EV },
     { .group = &ev_metadata, EV },
-    { "--force", NULL, "accept values that gguf-edit would refuse", OPT_FLAG,
+    { "--force", NULL,
+      "accept --override-kv values that gguf-edit would refuse", OPT_FLAG,
       AT(ev.force) },
     { "--max-text", "SIZE",
-      "refuse a text of more bytes, unpacked; the default is 1Gi", OPT_SIZE,
-      AT(ev.max_text) },
+      "refuse a text larger than SIZE, measured unpacked (default: 1Gi)",
+      OPT_SIZE, AT(ev.max_text) },
     ROW_ACCEPTED("--tokenize", NULL, ""),
     { .group = &ev_elsewhere, EV },
     { .group = &ev_foreign, EV },
@@ -67,8 +68,8 @@ static const struct opt_tool tool = {
     "gguf-tokenize",
     "[OPTION]... -m MODEL -f TEXT\n"
     "[OPTION]... -m MODEL -f IDS --detokenize",
-    "Print the tokens of a text as a model's vocabulary has them, a line each: "
-    "the id, a tab, the piece; or the text of token ids.",
+    "Print the tokens of a text, one per line: the id, a tab and the token's "
+    "text. With --detokenize, print the text of token ids.",
     table,
     rules,
     "",
@@ -284,7 +285,7 @@ int main(int argc, char **argv)
         paths_local(o.texts.args.arg[i]);
     bool good = ev_find_files(&o.texts);
     if (o.texts.n > 1)
-        opt_usage("%zu texts: only one can be given", o.texts.n);
+        opt_usage("%zu texts, expected 1", o.texts.n);
     o.text = o.texts.n ? o.texts.path[0] : NULL;
     good = good && (o.detokenize ? detokenize_ids(&o) : tokenize_text(&o));
     ev_files_fini(&o.texts);
