@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "gguf/cpu.h"
-#include "tests/graph/gen.h"
+#include "tests/graph/random_graph.h"
 
 #include <time.h>
 
@@ -73,13 +73,13 @@ static void check_events(void)
 {
     enum { N = 100 };
     static int log[2 * N];
-    static struct island a, b;
+    static struct fake_backend a, b;
     struct gguf_event *ea, *eb;
     struct gguf_error err;
     int n = 0;
     bool in_order = true;
-    must(island_init(&a, "A", true, NULL, &err), &err);
-    must(island_init(&b, "B", true, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", true, NULL, &err), &err);
+    must(fake_backend_init(&b, "B", true, NULL, &err), &err);
     must(gguf_event_create(&ea, &a.device, NULL, &err), &err);
     must(gguf_event_create(&eb, &b.device, NULL, &err), &err);
     (void)gguf_event_sync(ea, NULL);
@@ -139,7 +139,7 @@ static void check_events(void)
 static void check_transfers(void)
 {
     enum { N = 4, ROUNDS = 60 };
-    static struct island is[2];
+    static struct fake_backend is[2];
     static float in[ROUNDS][N], out[ROUNDS][N], cpu_out[ROUNDS][N];
     struct gguf_backend *b[3];
     struct gguf_ctx *ctx[3];
@@ -148,8 +148,8 @@ static void check_transfers(void)
     tensor *x[3], *y[3];
     struct gguf_error err;
     bool right = true;
-    must(island_init(&is[0], "A", true, NULL, &err), &err);
-    must(island_init(&is[1], "B", true, NULL, &err), &err);
+    must(fake_backend_init(&is[0], "A", true, NULL, &err), &err);
+    must(fake_backend_init(&is[1], "B", true, NULL, &err), &err);
     must(gguf_cpu_backend_create(&b[2], NULL, &err), &err);
     for (int i = 0; i < 3; i++) {
         struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
@@ -223,7 +223,7 @@ static void check_transfers(void)
 
 enum { RUNS = 5, MAX_OUT = 1 << 14 };
 
-static bool is_cache(const struct made *g, const tensor *t)
+static bool is_cache(const struct random_graph *g, const tensor *t)
 {
     return t == g->cache || t->view_src == g->cache;
 }
@@ -231,15 +231,16 @@ static bool is_cache(const struct made *g, const tensor *t)
 /* The bytes of all outputs after each of RUNS computations with other inputs.
  * Started in a row if flow, else one by one. */
 static size_t collect(struct gguf_sched *s, struct gguf_backend *const *b,
-                      struct made *g, uint64_t seed, bool flow, char *out)
+                      struct random_graph *g, uint64_t seed, bool flow,
+                      char *out)
 {
     struct gguf_error err;
     size_t n = 0;
-    gen_set(g->cache, seed + 4);
+    random_graph_fill(g->cache, seed + 4);
     must(gguf_sched_alloc(s, g->graph, &err), &err);
     for (int r = 0; r < RUNS; r++) {
         for (int i = 0; i < 3; i++)
-            gen_set(g->inputs[i], seed + 10 + (uint64_t)(3 * r + i));
+            random_graph_fill(g->inputs[i], seed + 10 + (uint64_t)(3 * r + i));
         if (flow)
             must(gguf_sched_compute_async(s, g->graph, &err), &err);
         else
@@ -265,15 +266,15 @@ static size_t collect(struct gguf_sched *s, struct gguf_backend *const *b,
 
 static void check_computations(int n_graphs, uint64_t seed)
 {
-    static char want[RUNS * GEN_NODES * MAX_OUT], got[sizeof want];
-    static struct island a, b;
+    static char want[RUNS * RANDOM_GRAPH_NODES * MAX_OUT], got[sizeof want];
+    static struct fake_backend a, b;
     struct gguf_backend *cpu;
     struct gguf_sched *alone, *s;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     struct gguf_error err;
     int differ[GGUF_SCHED_MAX_COPIES + 1] = { 0 };
-    must(island_init(&a, "A", true, NULL, &err), &err);
-    must(island_init(&b, "B", true, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", true, NULL, &err), &err);
+    must(fake_backend_init(&b, "B", true, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, &b.backend, cpu };
     p.backends = all + 2;
@@ -285,23 +286,24 @@ static void check_computations(int n_graphs, uint64_t seed)
         const struct gguf_buft *host[4], *home[4];
         const uint64_t x = seed + (uint64_t)k;
         tap_rng = x * UINT64_C(0x2545F4914F6CDD1D) | 1;
-        island_refuse(&a, k % 3 ? rnd64() : 0);
-        island_refuse(&b, rnd64());
+        fake_backend_refuse(&a, k % 3 ? rnd64() : 0);
+        fake_backend_refuse(&b, rnd64());
         for (int i = 0; i < 4; i++) {
             host[i] = gguf_host_buft();
             home[i] = gguf_backend_buft(all[rnd_below(3)]);
         }
         a.refuses[GGUF_OP_CPY] = b.refuses[GGUF_OP_CPY] = false;
         a.refuses[GGUF_OP_SET_ROWS] = b.refuses[GGUF_OP_SET_ROWS] = false;
-        struct made one = gen_make(x, host), many = gen_make(x, home);
+        struct random_graph one = random_graph_make(x, host),
+                            many = random_graph_make(x, home);
         size_t n = collect(alone, all + 2, &one, x, false, want);
         p.n_copies = 1 + (unsigned)k % 4;
         must(gguf_sched_create(&s, &p, &err), &err);
         differ[p.n_copies] +=
             collect(s, all, &many, x, true, got) != n || memcmp(want, got, n);
         gguf_sched_destroy(s);
-        gen_drop(&one);
-        gen_drop(&many);
+        random_graph_free(&one);
+        random_graph_free(&many);
     }
     for (int i = 1; i <= 4; i++)
         ok(!differ[i], "random graphs, %d computations in a row, copies: %d",
@@ -318,15 +320,15 @@ static void check_computations(int n_graphs, uint64_t seed)
 /* A graph whose first half is on A and whose second is on B. */
 static void check_overlap(void)
 {
-    static struct island a, b;
+    static struct fake_backend a, b;
     struct gguf_backend *cpu;
     struct gguf_error err;
-    must(island_init(&a, "A", true, NULL, &err), &err);
-    must(island_init(&b, "B", true, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", true, NULL, &err), &err);
+    must(fake_backend_init(&b, "B", true, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, &b.backend, cpu };
     for (unsigned n_copies = 1; n_copies <= 2; n_copies++) {
-        struct island_gauge gauge = { 0, 0 };
+        struct fake_backend_gauge gauge = { 0, 0 };
         struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
         struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
         struct gguf_sched *s;

@@ -4,7 +4,7 @@
 #include "gguf/compare.h"
 #include "gguf/cpu.h"
 #include "tests/failalloc.h"
-#include "tests/graph/gen.h"
+#include "tests/graph/random_graph.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -86,23 +86,23 @@ static bool equal(const tensor *a, const tensor *b)
  * same data, and computed once more has it again. */
 static void check_clones(int n_graphs)
 {
-    static struct island is;
+    static struct fake_backend is;
     struct gguf_backend *cpu;
     struct gguf_error err;
     const struct gguf_buft *host[4];
     bool data = true, again = true, reused = true;
-    must(island_init(&is, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&is, "A", false, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     for (int i = 0; i < 4; i++)
         host[i] = gguf_host_buft();
     for (int k = 0; k < n_graphs; k++) {
-        struct made g = gen_make((uint64_t)k + 1, host);
+        struct random_graph g = random_graph_make((uint64_t)k + 1, host);
         struct gguf_clone *c, *r;
         struct gguf_clone_params p = GGUF_CLONE_PARAMS_INIT;
         struct gguf_buffer *rest;
         must(gguf_ctx_alloc_tensors(g.ctx, host[0], NULL, &rest, &err), &err);
         for (int i = 0; i < 3; i++)
-            gen_set(g.inputs[i], (uint64_t)(k + i));
+            random_graph_fill(g.inputs[i], (uint64_t)(k + i));
         p.reuse = true; /* before its nodes have data */
         must(gguf_clone_create(&r, &is.backend, g.graph, &p, &err), &err);
         float before[256]; /* caches are changed by computing */
@@ -140,7 +140,7 @@ static void check_clones(int n_graphs)
         gguf_clone_destroy(c);
         gguf_clone_destroy(r);
         gguf_buffer_destroy(rest);
-        gen_drop(&g);
+        random_graph_free(&g);
     }
     gguf_clone_destroy(NULL);
     ok(data, "%d graphs copied with their data to another memory", n_graphs);
@@ -161,7 +161,7 @@ static void check_sharing(void)
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     for (int i = 0; i < 4; i++)
         host[i] = gguf_host_buft();
-    struct made g = gen_make(1, host);
+    struct random_graph g = random_graph_make(1, host);
     struct gguf_graph *one = gguf_graph_create(g.ctx, 8);
     must(gguf_graph_finish(
              g.ctx, one,
@@ -189,7 +189,7 @@ static void check_sharing(void)
     struct gguf_graph *view = gguf_graph_view(g.ctx, one, 0, 1);
     ok(gguf_clone_create(&c, cpu, view, NULL, &err) == GGUF_E_INVALID && !c,
        "%s", err.message);
-    gen_drop(&g);
+    random_graph_free(&g);
     gguf_backend_destroy(cpu);
 }
 
@@ -250,8 +250,8 @@ static enum gguf_status make_chain(struct chain *h,
     tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 8);
     tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 2);
     GG_TRY(gguf_ctx_alloc_tensors(c, gguf_host_buft(), a, &h->buffer, err));
-    gen_set(w, 1);
-    gen_set(x, 2);
+    random_graph_fill(w, 1);
+    random_graph_fill(x, 2);
     tensor *t = gguf_op_silu(c, gguf_op_matmul(c, w, x));
     t = gguf_op_rms_norm(c, gguf_op_add(c, t, x), 1e-5f);
     h->graph = gguf_graph_create(c, 16);
@@ -260,14 +260,14 @@ static enum gguf_status make_chain(struct chain *h,
 
 static void check_backends(void)
 {
-    static struct island is;
+    static struct fake_backend is;
     struct gguf_backend *cpu;
     struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;
     struct gguf_compare_counts n = GGUF_COMPARE_COUNTS_INIT;
     struct look l = { .right = true };
     struct chain h = { .ctx = NULL };
     struct gguf_error err;
-    must(island_init(&is, "A", true, NULL, &err), &err);
+    must(fake_backend_init(&is, "A", true, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     must(make_chain(&h, NULL, &err), &err);
     p.fn = look;
@@ -312,11 +312,11 @@ static void check_backends(void)
 static void check_failing(void)
 {
     struct failalloc fa;
-    static struct island is;
+    static struct fake_backend is;
     struct gguf_backend *cpu;
     struct gguf_error err;
     bool right = true;
-    must(island_init(&is, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&is, "A", false, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     for (unsigned n = 0;; n++) {
         struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;

@@ -20,7 +20,7 @@
 #include "gguf/cpu.h"
 #include "gguf/sched.h"
 #include "tests/bench/row.h"
-#include "tests/graph/island.h"
+#include "tests/graph/fake_backend.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -125,7 +125,7 @@ struct planner {
 
 static struct planner make_planner(const struct way *w)
 {
-    static struct island far;
+    static struct fake_backend far;
     struct gguf_error err;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     struct gguf_backend *cpu;
@@ -137,7 +137,7 @@ static struct planner make_planner(const struct way *w)
         x.weights = make_weights(gguf_backend_buft(cpu), 16);
         return x;
     }
-    must(island_init(&far, "FAR", false, NULL, &err), &err);
+    must(fake_backend_init(&far, "FAR", false, NULL, &err), &err);
     far.refuses[GGUF_OP_TANH] = true;
     struct gguf_backend *const both[] = { &far.backend, cpu };
     p.backends = both + (2 - w->n_backends);

@@ -8,7 +8,7 @@
 #include "gguf/blas.h"
 #include "kern/kern.h"
 #include "tests/failalloc.h"
-#include "tests/graph/gen.h"
+#include "tests/graph/random_graph.h"
 
 #include <float.h>
 #include <math.h>
@@ -284,7 +284,7 @@ static bool close_to(const tensor *a, const tensor *b)
  * gets copies; between them stands one with closed memory. */
 static void check_graphs(int n_graphs, uint64_t seed, bool own)
 {
-    static struct island is;
+    static struct fake_backend is;
     struct gguf_backend *blas, *cpu;
     struct gguf_sched *alone, *s;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
@@ -294,7 +294,7 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
     bp.own_memory = own;
     bp.min_size = 2;
     must(gguf_blas_backend_create(&blas, &bp, &err), &err);
-    must(island_init(&is, "A", true, NULL, &err), &err);
+    must(fake_backend_init(&is, "A", true, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { blas, &is.backend, cpu };
     p.backends = all + 2;
@@ -306,7 +306,7 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
         const struct gguf_buft *host[4], *home[4];
         const uint64_t x = seed + (uint64_t)k;
         tap_rng = x * UINT64_C(0x2545F4914F6CDD1D) | 1;
-        island_refuse(&is, rnd64());
+        fake_backend_refuse(&is, rnd64());
         for (int i = 0; i < 4; i++) {
             host[i] = gguf_host_buft();
             home[i] = i == 3 ? host[i] : gguf_backend_buft(all[rnd_below(3)]);
@@ -316,11 +316,12 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
         for (int i = 0; own && i < 3; i++) /* and take every product of them */
             if (home[i] == gguf_backend_buft(blas))
                 home[i] = host[i];
-        struct made one = gen_make(x, host), many = gen_make(x, home);
+        struct random_graph one = random_graph_make(x, host),
+                            many = random_graph_make(x, home);
         p.n_copies = 1 + (unsigned)k % 3;
         must(gguf_sched_create(&s, &p, &err), &err);
-        gen_run(alone, &one, x);
-        gen_run(s, &many, x);
+        random_graph_run(alone, &one, x);
+        random_graph_run(s, &many, x);
         for (size_t i = 0; i < gguf_graph_n_nodes(many.graph); i++) {
             const tensor *t = gguf_graph_node(many.graph, i);
             n_by_blas +=
@@ -332,8 +333,8 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
                 same = same && close_to(one.out[i], many.out[i]);
         differ += !same;
         gguf_sched_destroy(s);
-        gen_drop(&one);
-        gen_drop(&many);
+        random_graph_free(&one);
+        random_graph_free(&many);
     }
     ok(!differ,
        "%d random graphs over BLAS in %s memory, a closed backend and "

@@ -63,7 +63,7 @@ static void make_folder(const char *class_name, int n, const int *widths,
 static bool has_matrix(const struct gguf_file *f, const char *name, int cols,
                        int rows)
 {
-    const float *x = filed_matrix(f, name, cols, rows);
+    const float *x = converted_file_matrix(f, name, cols, rows);
     for (int i = 0; x && i < rows * cols; i++)
         if (x[i] != folder_value("linear.weight", (uint64_t)i))
             return false;
@@ -75,7 +75,7 @@ static struct gguf_file *convert_both_ways(const char *what)
 {
     struct gguf_error e;
     const char *out = scratch_path(top, "out.gguf");
-    struct gguf_file *f = filed_convert(folder.dir, out, what);
+    struct gguf_file *f = converted_file_convert(folder.dir, out, what);
     gguf_error_clear(&e);
     ok(folder_roundtrip(
            out, "hf", scratch_path(top, folder_dense ? "back-2" : "back"), &e),
@@ -90,7 +90,7 @@ static void check_gemma(void)
     struct gguf_file *f = convert_both_ways("not asked for");
     ok(f && !gguf_file_tensor_find(f, "dense_2.weight") &&
            !gguf_file_kv_find(f, "gemma-embedding.dense_2_feat_in") &&
-           filed_uint(f, "gemma-embedding.pooling_type", 1),
+           converted_file_uint(f, "gemma-embedding.pooling_type", 1),
        "and without matrices, but pooled");
     gguf_file_close(f);
     folder_dense = true;
@@ -98,11 +98,11 @@ static void check_gemma(void)
     ok(f && has_matrix(f, "dense_2.weight", 32, 48) &&
            has_matrix(f, "dense_3.weight", 48, 32),
        "both matrices are there");
-    ok(f && filed_uint(f, "gemma-embedding.dense_2_feat_in", 32) &&
-           filed_uint(f, "gemma-embedding.dense_2_feat_out", 48) &&
-           filed_uint(f, "gemma-embedding.dense_3_feat_in", 48) &&
-           filed_uint(f, "gemma-embedding.dense_3_feat_out", 32) &&
-           filed_uint(f, "gemma-embedding.pooling_type", 1),
+    ok(f && converted_file_uint(f, "gemma-embedding.dense_2_feat_in", 32) &&
+           converted_file_uint(f, "gemma-embedding.dense_2_feat_out", 48) &&
+           converted_file_uint(f, "gemma-embedding.dense_3_feat_in", 48) &&
+           converted_file_uint(f, "gemma-embedding.dense_3_feat_out", 32) &&
+           converted_file_uint(f, "gemma-embedding.pooling_type", 1),
        "and their widths");
     gguf_file_close(f);
     folder_dense = false;
@@ -115,7 +115,7 @@ static void check_lfm2(void)
     make_folder("Lfm2BidirectionalModel", 1, widths, IDENTITY);
     struct gguf_file *f = convert_both_ways("LFM2");
     ok(f && has_matrix(f, "dense_2.weight", 32, 24) &&
-           filed_uint(f, "lfm2.embedding_length_out", 24),
+           converted_file_uint(f, "lfm2.embedding_length_out", 24),
        "has its matrix without being asked");
     gguf_file_close(f);
     scratch_clean(top);

@@ -2,7 +2,7 @@
 /* check-plamo.c - folders of PLaMo 2: what tokenizer.jsonl becomes */
 #include "config.h"
 #include "tests/convert/reader.h"
-#include "tests/convert/tokenize.h"
+#include "tests/convert/converted_vocab.h"
 
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ static void check_refused(void)
 /* Tokens of bytes begin at 5, "the" is 255, U+3042 256; three are missing. */
 static void check_folder(void)
 {
-    struct made m;
+    struct converted_vocab m;
     struct gguf_error e;
     folder_begin(&f, scratch_path(top, "tiny"));
     folder_text(&f, "config.json",
@@ -75,16 +75,18 @@ static void check_folder(void)
     folder_tensors(&f, "model.embed_tokens.weight 260 8\n", 1, 0);
     folder_weights(&f, "F32", 1);
     folder_plamo2(&f);
-    ok(made_open(&m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+    ok(converted_vocab_open(&m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+           GGUF_OK,
        "a folder becomes a file %s", e.message);
-    ok(made_gives(&m, "the\xe3\x81\x82the", "255,256,255"), "words");
-    ok(made_gives(&m, "qthe", "118,255"), "a byte before a word");
-    ok(made_key(&m, "tokenizer.ggml.bos_token_id") == 1 &&
-           made_key(&m, "tokenizer.ggml.eos_token_id") == 2 &&
-           made_key(&m, "tokenizer.ggml.unknown_token_id") == 0 &&
-           made_key(&m, "tokenizer.ggml.padding_token_id") == 3 &&
-           made_key(&m, "tokenizer.ggml.eot_token_id") == 4 &&
-           made_key(&m, "tokenizer.ggml.add_space_prefix") == 0,
+    ok(converted_vocab_gives(&m, "the\xe3\x81\x82the", "255,256,255"),
+       "words");
+    ok(converted_vocab_gives(&m, "qthe", "118,255"), "a byte before a word");
+    ok(converted_vocab_key(&m, "tokenizer.ggml.bos_token_id") == 1 &&
+           converted_vocab_key(&m, "tokenizer.ggml.eos_token_id") == 2 &&
+           converted_vocab_key(&m, "tokenizer.ggml.unknown_token_id") == 0 &&
+           converted_vocab_key(&m, "tokenizer.ggml.padding_token_id") == 3 &&
+           converted_vocab_key(&m, "tokenizer.ggml.eot_token_id") == 4 &&
+           converted_vocab_key(&m, "tokenizer.ggml.add_space_prefix") == 0,
        "ids with a meaning");
     const struct gguf_str pad =
         m.vocab ? gguf_vocab_text(m.vocab, 257) : (struct gguf_str){ "", 0 };
@@ -92,7 +94,7 @@ static void check_folder(void)
            !memcmp(pad.data, "[PAD1]", 6) &&
            gguf_vocab_score(m.vocab, 259) == -1000,
        "fillers: %.*s", (int)pad.size, pad.data);
-    made_close(&m);
+    converted_vocab_close(&m);
 }
 
 int main(void)

@@ -59,14 +59,14 @@ static void make_folder(const char *name, bool tied, const char *card)
 
 static struct gguf_file *convert_folder(void)
 {
-    return filed_convert(folder.dir, scratch_path(top, "out.gguf"),
-                         folder.dir);
+    return converted_file_convert(folder.dir, scratch_path(top, "out.gguf"),
+                                  folder.dir);
 }
 
 /* Its rows, in this order, are those of the tensor of the folder. */
 static bool has_answers(const struct gguf_file *f, const char *from)
 {
-    const float *x = filed_matrix(f, "cls.output.weight", 32, 2);
+    const float *x = converted_file_matrix(f, "cls.output.weight", 32, 2);
     for (uint64_t i = 0; x && i < 32; i++)
         if (x[i] != folder_value(from, YES * 32 + i) ||
             x[32 + i] != folder_value(from, NO * 32 + i))
@@ -99,13 +99,14 @@ static void check_one(const char *name, bool tied, const char *card)
     struct gguf_file *f = convert_folder();
     ok(has_answers(f, from), "two rows of %s", from);
     ok(f && !gguf_file_tensor_find(f, "output.weight") &&
-           filed_matrix(f, "token_embd.weight", 32, 260),
+           converted_file_matrix(f, "token_embd.weight", 32, 260),
        "a head of its own is not there, embeddings are");
-    ok(filed_uint(f, "qwen3.pooling_type", 4) && has_labels(f),
+    ok(converted_file_uint(f, "qwen3.pooling_type", 4) && has_labels(f),
        "how it is pooled, and what its numbers are of");
-    ok(filed_text(f, "tokenizer.chat_template", "{{x}}") &&
-           filed_text(f, "tokenizer.chat_template.rerank",
-                      "<|im_start|>system\nJudge whether the Document "),
+    ok(converted_file_text(f, "tokenizer.chat_template", "{{x}}") &&
+           converted_file_text(
+               f, "tokenizer.chat_template.rerank",
+               "<|im_start|>system\nJudge whether the Document "),
        "and how it is asked, beside the tokenizer's own template");
     gguf_file_close(f);
     struct gguf_error e;
@@ -304,9 +305,10 @@ static void check_vision(void)
     struct gguf_file *f = convert_folder();
     ok(has_answers(f, "model.language_model.embed_tokens.weight"),
        "the vision class: two rows of the embedding");
-    ok(filed_text(f, "general.architecture", "qwen3vl") &&
-           filed_uint(f, "qwen3vl.pooling_type", 4) &&
-           filed_text(f, "tokenizer.chat_template.rerank", "<|im_start|>"),
+    ok(converted_file_text(f, "general.architecture", "qwen3vl") &&
+           converted_file_uint(f, "qwen3vl.pooling_type", 4) &&
+           converted_file_text(f, "tokenizer.chat_template.rerank",
+                               "<|im_start|>"),
        "and what else a reranker has");
     gguf_file_close(f);
     scratch_clean(top);
@@ -325,11 +327,12 @@ static void check_score(void)
                    FOLDER_EXPERTS);
     folder_weights(&folder, "F32", 1);
     struct gguf_file *f = convert_folder();
-    const float *x = filed_matrix(f, "cls.output.weight", 32, 2);
+    const float *x = converted_file_matrix(f, "cls.output.weight", 32, 2);
     bool good = x;
     for (uint64_t i = 0; good && i < 32; i++)
         good = x[i] == folder_value("score.weight", i) && x[32 + i] == 0;
-    ok(good && has_labels(f) && filed_uint(f, "qwen3.pooling_type", 4),
+    ok(good && has_labels(f) &&
+           converted_file_uint(f, "qwen3.pooling_type", 4),
        "Qwen3ForSequenceClassification: its row, and one of zeros");
     gguf_file_close(f);
     is_told_as("a classifier", 0, "classifier", "its class", NULL);

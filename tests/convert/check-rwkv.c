@@ -5,7 +5,7 @@
  */
 #include "config.h"
 #include "tests/convert/reader.h"
-#include "tests/convert/tokenize.h"
+#include "tests/convert/converted_vocab.h"
 
 #include <unistd.h>
 
@@ -163,19 +163,20 @@ static void check_folder(void)
         "it's \"\\ caf\xc3\xa9's \xc3\xa9",
         "\x01\x7f\xff\xfe tab\t",
     };
-    struct made made, *m = &made;
+    struct converted_vocab made, *m = &made;
     struct gguf_error e;
     struct gguf_str s;
     char ids[1000];
     begin_folder(FOLDER_VOCAB + 4);
     folder_rwkv(&f);
-    ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+    ok(converted_vocab_open(m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+           GGUF_OK,
        "rwkv_vocab_v20230424.txt %s", e.message);
     if (!m->vocab)
         return;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         count_ids(ids, texts[i]);
-        ok(made_gives(m, texts[i], ids), "text %zu is %s", i, ids);
+        ok(converted_vocab_gives(m, texts[i], ids), "text %zu is %s", i, ids);
     }
     s = gguf_vocab_text(m->vocab, FOLDER_VOCAB + 1);
     ok(gguf_vocab_n_tokens(m->vocab) == FOLDER_VOCAB + 4 && s.size == 6 &&
@@ -183,33 +184,34 @@ static void check_folder(void)
            gguf_vocab_kind(m->vocab, FOLDER_VOCAB) == GGUF_TOKEN_UNUSED &&
            gguf_vocab_kind(m->vocab, 0) == GGUF_TOKEN_CONTROL,
        "as many tokens as the model has rows, counted after the last");
-    ok(made_key(m, "tokenizer.ggml.bos_token_id") == 0 &&
-           made_key(m, "tokenizer.ggml.eos_token_id") == 0 &&
-           made_key(m, "tokenizer.ggml.eot_token_id") == -1 &&
+    ok(converted_vocab_key(m, "tokenizer.ggml.bos_token_id") == 0 &&
+           converted_vocab_key(m, "tokenizer.ggml.eos_token_id") == 0 &&
+           converted_vocab_key(m, "tokenizer.ggml.eot_token_id") == -1 &&
            !gguf_file_kv_find(m->file, "tokenizer.ggml.pre"),
        "token 0 begins and ends texts; words are not cut before");
     ok(gguf_kv_get_str(gguf_file_kv_find(m->file, "tokenizer.chat_template"),
                        &s, NULL) == GGUF_OK &&
            s.size == 10 && !memcmp(s.data, "rwkv-world", 10),
        "its form of turns");
-    made_close(m);
-    made_back(&f, scratch_path(top, "o.gguf"), top, "RWKV");
+    converted_vocab_close(m);
+    converted_vocab_roundtrip(&f, scratch_path(top, "o.gguf"), top, "RWKV");
     /* the same text in two ways is the same token */
     FILE *o = folder_create(&f, "rwkv_vocab_v20230424.txt");
     fputs("1 '\xc3\xa9' 2\n2 b'\\xc3\\xa9' 2\n", o);
     fclose(o);
-    ok(made_open(m, f.dir, scratch_path(top, "p.gguf"), &e) == GGUF_E_VOCAB &&
+    ok(converted_vocab_open(m, f.dir, scratch_path(top, "p.gguf"), &e) ==
+               GGUF_E_VOCAB &&
            strstr(e.message, "rwkv_vocab_v20230424.txt: tokens 1 and 2 are "
                              "both '\\\\xc3\\\\xa9'"),
        "refused: %s", e.message);
-    made_close(m);
+    converted_vocab_close(m);
 }
 
 /* ---- beside the tree: a vocabulary written as lines again ---- */
 
 static void check_golden(void)
 {
-    struct made made, *m = &made;
+    struct converted_vocab made, *m = &made;
     struct gguf_file *file;
     struct gguf_vocab *v = golden_vocab("vocab-made-rwkv.gguf", &file);
     struct gguf_error e;
@@ -227,7 +229,8 @@ static void check_golden(void)
         fprintf(o, "' %zu\n", n);
     }
     fclose(o);
-    ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+    ok(converted_vocab_open(m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+           GGUF_OK,
        "a vocabulary as lines of bytes %s", e.message);
     bool good = m->vocab != NULL;
     for (int i = 1; i < n_tokens && good; i++) {
@@ -237,8 +240,8 @@ static void check_golden(void)
                !memcmp(piece, other, n);
     }
     ok(good, "the bytes of its tokens");
-    golden_ids(m, v);
-    made_close(m);
+    check_golden_ids(m, v);
+    converted_vocab_close(m);
     gguf_vocab_destroy(v);
     gguf_file_close(file);
 }

@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "tests/convert/reader.h"
-#include "tests/convert/tokenize.h"
+#include "tests/convert/converted_vocab.h"
 
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ static void check_folder(void)
 {
     static const char *const merges[] = { "t h", "th e", "\xc4\xa0 the",
                                           "i n", "in g", "\xc3\x83 \xc2\xa9" };
-    struct made m;
+    struct converted_vocab m;
     struct gguf_error e;
     struct gguf_kv_iter it;
     struct gguf_kv kv;
@@ -46,7 +46,8 @@ static void check_folder(void)
     folder_tensors(&f, "transformer.wte.weight 480 8\n", 1, 0);
     folder_weights(&f, "F32", 1);
     write_tokens();
-    ok(made_open(&m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+    ok(converted_vocab_open(&m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+           GGUF_OK,
        "a folder becomes a file %s", e.message);
     const struct gguf_kv *list =
         gguf_file_kv_find(m.file, "tokenizer.ggml.merges");
@@ -60,13 +61,14 @@ static void check_folder(void)
         n++;
     }
     ok(good && n == N_WORDS, "merges by ranks: %zu", n);
-    ok(made_gives(&m, "the the\n", "257,258,10"), "words");
-    ok(made_gives(&m, "thin\xc3\xa9", "256,259,261"), "letters of two bytes");
-    ok(made_gives(&m, "x\x7f\xc2\xad", "120,127,194,173"),
+    ok(converted_vocab_gives(&m, "the the\n", "257,258,10"), "words");
+    ok(converted_vocab_gives(&m, "thin\xc3\xa9", "256,259,261"),
+       "letters of two bytes");
+    ok(converted_vocab_gives(&m, "x\x7f\xc2\xad", "120,127,194,173"),
        "bytes that are not printed");
-    ok(made_key(&m, "tokenizer.ggml.bos_token_id") == 262 &&
-           made_key(&m, "tokenizer.ggml.eos_token_id") == 262 &&
-           made_key(&m, "tokenizer.ggml.unknown_token_id") == 262,
+    ok(converted_vocab_key(&m, "tokenizer.ggml.bos_token_id") == 262 &&
+           converted_vocab_key(&m, "tokenizer.ggml.eos_token_id") == 262 &&
+           converted_vocab_key(&m, "tokenizer.ggml.unknown_token_id") == 262,
        "ids with a meaning");
     s = m.vocab ? gguf_vocab_text(m.vocab, 469) : (struct gguf_str){ "", 0 };
     ok(s.size == 13 && !memcmp(s.data, "<|extra_204|>", 13), "the last: %.*s",
@@ -74,7 +76,7 @@ static void check_folder(void)
     s = m.vocab ? gguf_vocab_text(m.vocab, 470) : (struct gguf_str){ "", 0 };
     ok(s.size && !memcmp(s.data, "[PAD", 4), "a filler: %.*s", (int)s.size,
        s.data);
-    made_close(&m);
+    converted_vocab_close(&m);
 }
 
 static void check_refused(void)

@@ -6,14 +6,15 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/tokenize.h"
+#include "tests/convert/converted_vocab.h"
 #include "tests/slurp.h"
 
 #include <ctype.h>
 #include <unistd.h>
 
-#define MARK           "\xe2\x96\x81"
-#define IS(KEY, VALUE) (made_key(m, "tokenizer.ggml." KEY) == (VALUE))
+#define MARK "\xe2\x96\x81"
+#define IS(KEY, VALUE)                                                        \
+    (converted_vocab_key(m, "tokenizer.ggml." KEY) == (VALUE))
 
 static char top[200];
 static struct folder f;
@@ -99,7 +100,7 @@ static void count_ids(char *ids, const char *text)
     strcat(ids, "1"); /* </s> */
 }
 
-static void check_texts(const struct made *m)
+static void check_texts(const struct converted_vocab *m)
 {
     static const char *const texts[] = {
         "",
@@ -112,20 +113,22 @@ static void check_texts(const struct made *m)
     char ids[1000];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         count_ids(ids, texts[i]);
-        ok(made_gives(m, texts[i], ids), "'%s' is %s", texts[i], ids);
+        ok(converted_vocab_gives(m, texts[i], ids), "'%s' is %s", texts[i],
+           ids);
     }
 }
 
 static void check_both(void)
 {
-    struct made made[2];
+    struct converted_vocab made[2];
     struct gguf_error e;
     for (int form = 0; form < 2; form++) {
-        struct made *m = &made[form];
+        struct converted_vocab *m = &made[form];
         begin_folder(form ? "spiece" : "json", "T5EncoderModel", FOLDER_VOCAB);
         folder_unigram(&f, form ? FOLDER_UGM_SPIECE : FOLDER_UGM_JSON);
-        ok(made_open(m, f.dir, scratch_path(top, form ? "1.gguf" : "0.gguf"),
-                     &e) == GGUF_OK,
+        ok(converted_vocab_open(m, f.dir,
+                                scratch_path(top, form ? "1.gguf" : "0.gguf"),
+                                &e) == GGUF_OK,
            "%s becomes a vocabulary %s", form ? "spiece.model" : "JSON",
            e.message);
         if (!m->vocab)
@@ -144,14 +147,14 @@ static void check_both(void)
         ok(kv && kv->n == sizeof map && kv->elem_type == GGUF_VAL_U8 &&
                !memcmp(kv->data, map, sizeof map),
            "the table is there, byte for byte");
-        made_back(&f, scratch_path(top, form ? "1.gguf" : "0.gguf"), top,
-                  "T5");
+        converted_vocab_roundtrip(
+            &f, scratch_path(top, form ? "1.gguf" : "0.gguf"), top, "T5");
     }
     ok(made[0].vocab && made[1].vocab &&
-           made_same(made[0].vocab, made[1].vocab),
+           vocab_equal(made[0].vocab, made[1].vocab),
        "both forms are one vocabulary");
-    made_close(&made[0]);
-    made_close(&made[1]);
+    converted_vocab_close(&made[0]);
+    converted_vocab_close(&made[1]);
 }
 
 /* ---- XLM-RoBERTa ---- */
@@ -170,7 +173,8 @@ static void write_xlmr(const char *name)
     fclose(o);
 }
 
-static bool text_is(const struct made *m, gguf_token id, const char *text)
+static bool text_is(const struct converted_vocab *m, gguf_token id,
+                    const char *text)
 {
     const struct gguf_str s = gguf_vocab_text(m->vocab, id);
     return s.size == strlen(text) && !memcmp(s.data, text, s.size);
@@ -178,11 +182,12 @@ static bool text_is(const struct made *m, gguf_token id, const char *text)
 
 static void check_xlmr(void)
 {
-    struct made made, *m = &made;
+    struct converted_vocab made, *m = &made;
     struct gguf_error e;
     begin_folder("xlmr", "XLMRobertaModel", 9);
     write_xlmr("sentencepiece.bpe.model");
-    ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+    ok(converted_vocab_open(m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+           GGUF_OK,
        "sentencepiece.bpe.model %s", e.message);
     if (!m->vocab)
         return;
@@ -200,9 +205,11 @@ static void check_xlmr(void)
            IS("mask_token_id", 7) && IS("add_bos_token", 1) &&
            IS("add_eos_token", 1) && IS("token_type_count", 1),
        "what they mean");
-    ok(made_gives(m, "a,, a", "0,5,4,4,5,2"), "a text between <s> and </s>");
-    made_close(m);
-    made_back(&f, scratch_path(top, "o.gguf"), top, "XLM-RoBERTa");
+    ok(converted_vocab_gives(m, "a,, a", "0,5,4,4,5,2"),
+       "a text between <s> and </s>");
+    converted_vocab_close(m);
+    converted_vocab_roundtrip(&f, scratch_path(top, "o.gguf"), top,
+                              "XLM-RoBERTa");
 }
 
 /* ---- refused ---- */
@@ -257,8 +264,8 @@ static void check_json_refused(void)
     begin_folder("json-refused", "T5EncoderModel", 260);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "tokenizer.json", rows[i].text);
-        folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,
-                       rows[i].status);
+        check_folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,
+                             rows[i].status);
     }
 }
 
@@ -278,32 +285,33 @@ static void check_model_refused(void)
     uint8_t b[20], none[1];
     begin_folder("model-refused", "T5EncoderModel", 260);
     write_model("spiece.model", b, folder_number(b, 3, 3), none, 0);
-    folder_refused(&f, "spiece.model: ", "kind 3", GGUF_NO_OFFSET,
-                   GGUF_E_UNSUPPORTED);
+    check_folder_refused(&f, "spiece.model: ", "kind 3", GGUF_NO_OFFSET,
+                         GGUF_E_UNSUPPORTED);
     write_model("spiece.model", b, folder_number(b, 24, 1), none, 0);
-    folder_refused(&f, "spiece.model: ", "treat_whitespace_as_suffix",
-                   GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
+    check_folder_refused(&f, "spiece.model: ", "treat_whitespace_as_suffix",
+                         GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
     write_model("spiece.model", none, 0, b, folder_number(b, 5, 0));
-    folder_refused(&f, "spiece.model: ", "escape_whitespaces", GGUF_NO_OFFSET,
-                   GGUF_E_UNSUPPORTED);
+    check_folder_refused(&f, "spiece.model: ", "escape_whitespaces",
+                         GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
     /* 12 bytes of a piece, two of each head */
     write_model("spiece.model", none, 0, "\x12\x04\x08\0\0\0", 6);
-    folder_refused(&f, "spiece.model: ", "says to take 8", 18, GGUF_E_VOCAB);
+    check_folder_refused(&f, "spiece.model: ", "says to take 8", 18,
+                         GGUF_E_VOCAB);
     begin_folder("xlmr-refused", "XLMRobertaModel", 9);
     write_model("sentencepiece.bpe.model", none, 0, none, 0);
-    folder_refused(&f, "sentencepiece.bpe.model: ", "first pieces", 0,
-                   GGUF_E_VOCAB);
+    check_folder_refused(&f, "sentencepiece.bpe.model: ", "first pieces", 0,
+                         GGUF_E_VOCAB);
     begin_folder("camembert", "CamembertModel", 9);
     write_xlmr("sentencepiece.bpe.model");
-    folder_refused(&f, "sentencepiece.bpe.model: ", "'CamembertModel'",
-                   GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
+    check_folder_refused(&f, "sentencepiece.bpe.model: ", "'CamembertModel'",
+                         GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
 }
 
 /* ---- beside the tree ---- */
 
 static void check_golden(void)
 {
-    struct made made, *m = &made;
+    struct converted_vocab made, *m = &made;
     struct gguf_file *file;
     struct gguf_vocab *v = golden_vocab("vocab-made-unigram.gguf", &file);
     struct gguf_error e;
@@ -314,12 +322,13 @@ static void check_golden(void)
         shared_path("golden/tokenizer/vocabs/made-unigram.model"), &size);
     begin_folder("made", "T5EncoderModel", 2300);
     ok(model && spill(scratch_path(f.dir, "spiece.model"), model, size) &&
-           made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+           converted_vocab_open(m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+               GGUF_OK,
        "a model that SentencePiece has trained %s", e.message);
-    ok(m->vocab && made_same(m->vocab, v), "its tokens and scores");
-    golden_ids(m, v);
+    ok(m->vocab && vocab_equal(m->vocab, v), "its tokens and scores");
+    check_golden_ids(m, v);
     free(model);
-    made_close(m);
+    converted_vocab_close(m);
     gguf_vocab_destroy(v);
     gguf_file_close(file);
 }

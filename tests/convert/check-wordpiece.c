@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "tests/convert/tokenize.h"
+#include "tests/convert/converted_vocab.h"
 
 #include <ctype.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ static void count_ids(char *ids, const char *text)
     strcat(ids, ",3");
 }
 
-static void check_texts(const struct made *m)
+static void check_texts(const struct converted_vocab *m)
 {
     static const char *const texts[] = {
         "",
@@ -99,22 +99,25 @@ static void check_texts(const struct made *m)
     char ids[1000];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         count_ids(ids, texts[i]);
-        ok(made_gives(m, texts[i], ids), "'%s' is %s", texts[i], ids);
+        ok(converted_vocab_gives(m, texts[i], ids), "'%s' is %s", texts[i],
+           ids);
     }
     /* e with an accent is e; Chinese characters are words; what has no token */
     sprintf(ids, "2,%d,%d,%d,1,3", find_token("cafe", 4),
             find_token("\xe4\xb8\xad", 3), find_token("\xe6\x96\x87", 3));
-    ok(made_gives(m, "Caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87 \xd0\xb6", ids),
+    ok(converted_vocab_gives(
+           m, "Caf\xc3\xa9 \xe4\xb8\xad\xe6\x96\x87 \xd0\xb6", ids),
        "accents, Chinese, Cyrillic");
 }
 
-static bool text_is(const struct made *m, gguf_token id, const char *text)
+static bool text_is(const struct converted_vocab *m, gguf_token id,
+                    const char *text)
 {
     const struct gguf_str s = gguf_vocab_text(m->vocab, id);
     return s.size == strlen(text) && !memcmp(s.data, text, s.size);
 }
 
-static void check_made(const struct made *m, const char *what)
+static void check_made(const struct converted_vocab *m, const char *what)
 {
     ok(text_is(m, 2, "[CLS]") &&
            text_is(m, 5,
@@ -128,7 +131,8 @@ static void check_made(const struct made *m, const char *what)
            gguf_vocab_kind(m->vocab, 4) == GGUF_TOKEN_CONTROL &&
            gguf_vocab_kind(m->vocab, 5) == GGUF_TOKEN_NORMAL,
        "%s: special tokens are control tokens", what);
-#define IS(KEY, VALUE) (made_key(m, "tokenizer.ggml." KEY) == (VALUE))
+#define IS(KEY, VALUE)                                                        \
+    (converted_vocab_key(m, "tokenizer.ggml." KEY) == (VALUE))
     ok(IS("bos_token_id", 2) && IS("cls_token_id", 2) &&
            IS("eos_token_id", 3) && IS("seperator_token_id", 3) &&
            IS("unknown_token_id", 1) && IS("padding_token_id", 0) &&
@@ -140,13 +144,14 @@ static void check_made(const struct made *m, const char *what)
 /* Both forms of one vocabulary. */
 static void check_both(void)
 {
-    struct made made, *m = &made;
+    struct converted_vocab made, *m = &made;
     struct gguf_error e;
     for (int json = 0; json < 2; json++) {
         const char *what = json ? "tokenizer.json" : "vocab.txt";
         begin_folder(json ? "json" : "txt");
         folder_wordpiece(&f, json);
-        ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+        ok(converted_vocab_open(m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+               GGUF_OK,
            "%s becomes a vocabulary %s", what, e.message);
         if (m->vocab) {
             check_made(m, what);
@@ -156,8 +161,8 @@ static void check_both(void)
                    IS("add_sep_token", json ? 0 : -1),
                "%s: what goes round texts", what);
         }
-        made_close(m);
-        made_back(&f, scratch_path(top, "o.gguf"), top, what);
+        converted_vocab_close(m);
+        converted_vocab_roundtrip(&f, scratch_path(top, "o.gguf"), top, what);
     }
     /* lines may end as on Windows, and the last not at all */
     static char text[4000];
@@ -168,13 +173,14 @@ static void check_both(void)
                              folder_wordpiece_token(i, buf));
     folder_text(&f, "vocab.txt", text);
     remove(scratch_path(f.dir, "tokenizer.json"));
-    ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK &&
+    ok(converted_vocab_open(m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+               GGUF_OK &&
            text_is(m, 5,
                    "\xe2\x96\x81"
                    "a") &&
            text_is(m, 41, "a"),
        "lines that end in CR and LF %s", e.message);
-    made_close(m);
+    converted_vocab_close(m);
 }
 
 /* Upper case is kept, or accents are, where the folder says so. */
@@ -200,17 +206,19 @@ static void check_cased(void)
     begin_folder("cased");
     folder_wordpiece(&f, false);
     for (size_t i = 0; i < 3; i++) {
-        struct made made, *m = &made;
+        struct converted_vocab made, *m = &made;
         struct gguf_error e;
         folder_text(&f, "tokenizer_config.json", rows[i].config);
-        ok(made_open(m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK &&
+        ok(converted_vocab_open(m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+                   GGUF_OK &&
                IS("normalizer.lowercase", rows[i].lower) &&
                IS("normalizer.strip_accents", rows[i].strip) &&
                IS("unknown_token_id", 1) && IS("mask_token_id", 4) &&
-               made_gives(m, rows[i].text, ids[i]),
+               converted_vocab_gives(m, rows[i].text, ids[i]),
            "%s: %s %s", rows[i].config, ids[i], e.message);
-        made_close(m);
-        made_back(&f, scratch_path(top, "o.gguf"), top, rows[i].config);
+        converted_vocab_close(m);
+        converted_vocab_roundtrip(&f, scratch_path(top, "o.gguf"), top,
+                                  rows[i].config);
     }
 }
 
@@ -241,8 +249,8 @@ static void check_txt_refused(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "vocab.txt", rows[i].text);
         folder_text(&f, "tokenizer_config.json", rows[i].config);
-        folder_refused(&f, "vocab.txt: ", rows[i].word, rows[i].off,
-                       rows[i].status);
+        check_folder_refused(&f, "vocab.txt: ", rows[i].word, rows[i].off,
+                             rows[i].status);
     }
 }
 
@@ -288,8 +296,8 @@ static void check_json_refused(void)
     begin_folder("json-refused");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_text(&f, "tokenizer.json", rows[i].text);
-        folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,
-                       rows[i].status);
+        check_folder_refused(&f, "tokenizer.json: ", rows[i].word, rows[i].off,
+                             rows[i].status);
     }
 }
 
@@ -310,7 +318,7 @@ static void check_golden(void)
     struct gguf_file *file;
     struct gguf_vocab *v = golden_vocab("ggml-vocab-bert-bge.gguf", &file);
     struct gguf_error e;
-    struct made m;
+    struct converted_vocab m;
     if (!v)
         return;
     folder_begin(&f, scratch_path(top, "bge"));
@@ -323,10 +331,11 @@ static void check_golden(void)
     for (size_t i = 0; i < gguf_vocab_n_tokens(v); i++)
         write_token(o, v, i);
     fclose(o);
-    ok(made_open(&m, f.dir, scratch_path(top, "o.gguf"), &e) == GGUF_OK,
+    ok(converted_vocab_open(&m, f.dir, scratch_path(top, "o.gguf"), &e) ==
+           GGUF_OK,
        "bge's vocab.txt %s", e.message);
-    golden_ids(&m, v);
-    made_close(&m);
+    check_golden_ids(&m, v);
+    converted_vocab_close(&m);
     gguf_vocab_destroy(v);
     gguf_file_close(file);
 }

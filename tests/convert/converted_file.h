@@ -13,8 +13,8 @@
 
 /* The file out of the folder at dir, which must be a model: one result. NULL
  * if it did not come. */
-static inline struct gguf_file *filed_convert(const char *dir, const char *out,
-                                              const char *what)
+static inline struct gguf_file *
+converted_file_convert(const char *dir, const char *out, const char *what)
 {
     struct gguf_error e;
     struct gguf_file *f = NULL;
@@ -30,16 +30,16 @@ static inline struct gguf_file *filed_convert(const char *dir, const char *out,
     return f;
 }
 
-static inline bool filed_uint(const struct gguf_file *f, const char *key,
-                              uint64_t want)
+static inline bool converted_file_uint(const struct gguf_file *f,
+                                       const char *key, uint64_t want)
 {
     uint64_t x;
     const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
     return kv && gguf_kv_get_uint(kv, &x, NULL) == GGUF_OK && x == want;
 }
 
-static inline bool filed_text(const struct gguf_file *f, const char *key,
-                              const char *begin)
+static inline bool converted_file_text(const struct gguf_file *f,
+                                       const char *key, const char *begin)
 {
     struct gguf_str s;
     const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
@@ -49,8 +49,9 @@ static inline bool filed_text(const struct gguf_file *f, const char *key,
 }
 
 /* The numbers of a matrix of F32; NULL: there is no such one. */
-static inline const float *filed_matrix(const struct gguf_file *f,
-                                        const char *name, int cols, int rows)
+static inline const float *converted_file_matrix(const struct gguf_file *f,
+                                                 const char *name, int cols,
+                                                 int rows)
 {
     const struct gguf_tensor_info *t =
         f ? gguf_file_tensor_find(f, name) : NULL;

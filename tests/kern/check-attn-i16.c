@@ -8,7 +8,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/kern/acts.h"
+#include "tests/kern/activations.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
 
@@ -34,7 +34,7 @@ static size_t round_up(size_t n, size_t to)
 
 static int16_t *make_ints(size_t n)
 {
-    int16_t *p = acts_must(aligned_alloc(64, round_up(n * 2, 64) + 64));
+    int16_t *p = activations_must(aligned_alloc(64, round_up(n * 2, 64) + 64));
     memset(p, 0x5a, round_up(n * 2, 64) + 64);
     return p;
 }
@@ -110,7 +110,7 @@ static void check_round(const char *level, const struct gg_kern_attn_i16 *k,
             const size_t n = lengths[l], rows = 1 + rnd_below(ROWS);
             const float size[] = { 1, 0x1p60f, 0x1p-60f };
             float s[ROWS], t[ROWS];
-            acts_fill(x, GG_LEN(x), (enum acts)kind);
+            activations_fill(x, GG_LEN(x), (enum acts)kind);
             for (size_t i = 0; i < GG_LEN(x); i++)
                 x[i] *= size[l % 3];
             memset(a, 0x5a, ROWS * I_STRIDE * sizeof *a);
@@ -203,7 +203,7 @@ static void check_values(const char *level, const struct gg_kern_attn_i16 *k,
     for (int kind = 0; kind < N_ACTS; kind++)
         for (size_t w = 0; w < GG_LEN(widths); w++)
             for (size_t n = 1; n <= 17; n += 1 + rnd_below(3)) {
-                acts_fill(x, GG_LEN(x), (enum acts)kind);
+                activations_fill(x, GG_LEN(x), (enum acts)kind);
                 good = good && same_values(k, ref, x, n, widths[w]);
             }
     ok(good, "%s: values are rounded as the reference does, to nearest",
@@ -312,7 +312,7 @@ static void fill_alike(struct tile_case *t, enum acts kind, size_t n)
     static float x[ROWS * X_STRIDE];
     static int16_t i[ROWS * I_STRIDE];
     const size_t steps = round_up(n, GG_ATTN_I16_UNIT);
-    acts_fill(x, GG_LEN(x), kind);
+    activations_fill(x, GG_LEN(x), kind);
     for (size_t r = 1; r < ROWS; r++)
         for (size_t p = 0; p < n; p++)
             x[r * X_STRIDE + p] = r & 1 ? -x[p] : x[p];

@@ -11,7 +11,7 @@
 #include "cpu/matmul.h"
 #include "dtype/block.h"
 #include "gguf/pool.h"
-#include "tests/kern/acts.h"
+#include "tests/kern/activations.h"
 #include "tests/tap.h"
 
 #include <float.h>
@@ -33,7 +33,8 @@ static void run_product(void *user, unsigned ith, unsigned nth)
 static void multiply_all(struct product *p, struct gguf_pool *pool)
 {
     const unsigned nth = gguf_pool_n_threads(pool);
-    p->work = acts_must(malloc(gg_cpu_gemm_work_size(&p->args, nth) + 1));
+    p->work =
+        activations_must(malloc(gg_cpu_gemm_work_size(&p->args, nth) + 1));
     if (gg_barrier_init(&p->barrier, nth, 0, NULL)) {
         printf("Bail out! no barrier\n");
         exit(1);
@@ -99,16 +100,16 @@ static void check_products(const char *level, const struct gg_kern *kern,
         const size_t k =
             dt->block_len < ACTS_STEPS ? d[2] - dt->block_len : d[2];
         const size_t size = k / dt->block_len * dt->block_size;
-        unsigned char *w = acts_must(malloc(m * size));
-        float *decoded = acts_must(malloc(m * k * sizeof *decoded));
-        float *x = acts_must(malloc(n * k * sizeof *x));
-        float *y = acts_must(malloc(2 * n * m * sizeof *y)),
+        unsigned char *w = activations_must(malloc(m * size));
+        float *decoded = activations_must(malloc(m * k * sizeof *decoded));
+        float *x = activations_must(malloc(n * k * sizeof *x));
+        float *y = activations_must(malloc(2 * n * m * sizeof *y)),
               *first = y + n * m;
         for (size_t i = 0; i < m * size; i++) /* halves near 0.05 */
             w[i] = (unsigned char)(0x28 + rnd_below(8));
         for (size_t i = 0; i < m; i++)
             kern->codec[dtype].decode(w + i * size, decoded + i * k, k);
-        acts_fill(x, n * k, s & 1 ? ACTS_INTEGERS : ACTS_NORMAL);
+        activations_fill(x, n * k, s & 1 ? ACTS_INTEGERS : ACTS_NORMAL);
         struct product p = { .args = { .kern = kern,
                                        .form = (enum gg_kern_gemm_form)form,
                                        .dtype_index = dtype,
@@ -168,14 +169,14 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
         const size_t k =
             s & 1 && dt->block_len < ACTS_STEPS ? full - dt->block_len : full;
         const size_t size = k / dt->block_len * dt->block_size, skew = 5;
-        unsigned char *w = acts_must(malloc(m * (size + skew)));
-        float *x = acts_must(malloc(MANY * k * sizeof *x));
-        float *y = acts_must(malloc(2 * MANY * m * sizeof *y));
+        unsigned char *w = activations_must(malloc(m * (size + skew)));
+        float *x = activations_must(malloc(MANY * k * sizeof *x));
+        float *y = activations_must(malloc(2 * MANY * m * sizeof *y));
         for (size_t i = 0; i < m * (size + skew); i++)
             w[i] = (unsigned char)rnd_below(s & 1 ? 256 : 0x60);
-        acts_fill(x, MANY * k, s % 3 ? ACTS_NORMAL : ACTS_EQUAL);
+        activations_fill(x, MANY * k, s % 3 ? ACTS_NORMAL : ACTS_EQUAL);
         if (s == 5)
-            acts_fill(x + 3 * k, k, ACTS_NOT_FINITE);
+            activations_fill(x + 3 * k, k, ACTS_NOT_FINITE);
         struct product p = { .args = { .kern = kern,
                                        .form = (enum gg_kern_gemm_form)form,
                                        .dtype_index = dtype,
@@ -269,9 +270,9 @@ static void check_extremes(const struct acts_form *f,
     enum { M = 48, K = 1024, MANY = 17 };
     const struct gguf_dtype_info *dt = gg_dtype_by_index(f->dtype);
     const size_t size = K / dt->block_len * dt->block_size;
-    unsigned char *w = acts_must(malloc(M * size));
-    float *x = acts_must(malloc((size_t)MANY * K * sizeof *x));
-    float *y = acts_must(malloc((size_t)2 * MANY * M * sizeof *y));
+    unsigned char *w = activations_must(malloc(M * size));
+    float *x = activations_must(malloc((size_t)MANY * K * sizeof *x));
+    float *y = activations_must(malloc((size_t)2 * MANY * M * sizeof *y));
     bool good = true;
     fill_extremes(w, M * size, f->dtype);
     fill_largest(x, MANY, K);

@@ -9,7 +9,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/gemm_i8.h"
-#include "tests/kern/acts.h"
+#include "tests/kern/activations.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
 
@@ -21,8 +21,8 @@ enum { STEPS = ACTS_STEPS, MAX_K = 3 * STEPS };
 
 static void *panel_of(size_t size)
 {
-    return memset(acts_must(aligned_alloc(64, (size / 64 + 2) * 64)), 0x5a,
-                  (size / 64 + 2) * 64);
+    return memset(activations_must(aligned_alloc(64, (size / 64 + 2) * 64)),
+                  0x5a, (size / 64 + 2) * 64);
 }
 
 /* Step p of row r of a block of integers. */
@@ -162,7 +162,7 @@ static void check_pack_x(const char *level, const struct gg_kern_gemm *g,
         for (size_t i = 0; i < GG_LEN(lengths); i++) {
             const size_t first = rnd_below(g->nr),
                          n = 1 + rnd_below(g->nr - first);
-            acts_fill(x, sizeof x / sizeof *x, (enum acts)kind);
+            activations_fill(x, sizeof x / sizeof *x, (enum acts)kind);
             if (!same_columns(g, ref, x, first, n, lengths[i])) {
                 printf("# kind %d, %zu steps\n", kind, lengths[i]);
                 good = false;
@@ -254,8 +254,8 @@ static void check_pack_w(const char *level, const struct gg_kern *kern,
     const struct gg_codec_kern *codec = &kern->codec[dtype];
     const size_t k = dt->block_len < STEPS ? MAX_K - dt->block_len : MAX_K;
     const size_t n = 70, size = k / dt->block_len * dt->block_size, skew = 3;
-    unsigned char *w = acts_must(malloc(n * (size + skew)));
-    float *decoded = acts_must(malloc(n * k * sizeof *decoded));
+    unsigned char *w = activations_must(malloc(n * (size + skew)));
+    float *decoded = activations_must(malloc(n * k * sizeof *decoded));
     for (size_t r = 0; r < n; r++) {
         random_row(codec, dt, w + r * (size + skew), k / dt->block_len);
         codec->decode(w + r * (size + skew), decoded + r * k, k);
@@ -385,7 +385,7 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g,
     for (int kind = 0; kind <= ACTS_OUTLIER; kind++)
         for (unsigned cols = 1; cols <= g->nr; cols++)
             for (size_t n = 0; n <= 3; n++) {
-                acts_fill(x, sizeof x / sizeof *x, (enum acts)kind);
+                activations_fill(x, sizeof x / sizeof *x, (enum acts)kind);
                 g->pack_x(g, t.x, 0, x, MAX_K + 3, g->nr, MAX_K);
                 t.n_blocks = n;
                 t.n_cols = cols;

@@ -2,7 +2,7 @@
 /* check-backends.c - models on several backends */
 #include "config.h"
 #include "gguf/gguf.h"
-#include "tests/graph/island.h"
+#include "tests/graph/fake_backend.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 
@@ -80,19 +80,19 @@ static int refuse_graph(void *user, struct gguf_graph *g,
 static void check_islands(const void *data, size_t size, const float *want)
 {
     static float out[N_TOK * N_VOCAB];
-    static struct island a, b;
+    static struct fake_backend a, b;
     struct gguf_error err;
     bool same = true;
     int n_far = 0;
-    must(island_init(&a, "A", true, NULL, &err), &err);
-    must(island_init(&b, "B", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", true, NULL, &err), &err);
+    must(fake_backend_init(&b, "B", false, NULL, &err), &err);
     a.offloads = b.offloads = true;
     struct gguf_backend *const all[] = { &a.backend, &b.backend };
     for (uint64_t k = 0; k < 6; k++) {
         struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
         struct seen s = { .n_graphs = 0 };
-        island_refuse(&a, k * 77);
-        island_refuse(&b, k * 99 + 1);
+        fake_backend_refuse(&a, k * 77);
+        fake_backend_refuse(&b, k * 99 + 1);
         p.n_ctx = 64;
         p.n_ubatch = 24;
         p.preferred = all;
@@ -114,11 +114,11 @@ static void check_islands(const void *data, size_t size, const float *want)
 static void check_compare(const void *data, size_t size, const float *want)
 {
     static float out[N_TOK * N_VOCAB];
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_backend *cpu;
     struct gguf_error err;
-    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", false, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct seen s = { .a = cpu, .b = &a.backend };
     p.n_ctx = 64;
@@ -151,14 +151,14 @@ static void check_compare(const void *data, size_t size, const float *want)
 /* A list of backends with a hole is refused by all that take one. */
 static void check_null(const void *data, size_t size)
 {
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_backend *const list[2] = { &a.backend, NULL };
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_session *s;
     struct gguf_error err;
     uint64_t n[2];
     struct run r;
-    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", false, NULL, &err), &err);
     bool opened = run_open(&r, data, size, 1, &p);
     must(opened ? GGUF_OK : r.err.status, &r.err);
     p.backend = r.backend;
@@ -201,7 +201,7 @@ static int see_columns(void *user, struct gguf_graph *g,
 static void check_wide(const void *data, size_t size)
 {
     static float out[10 * N_VOCAB];
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_backend *const preferred = &a.backend;
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     const gguf_token tok[10] = { 5, 1, 5, 2, 6, 3, 9, 8, 7, 4 };
@@ -209,7 +209,7 @@ static void check_wide(const void *data, size_t size)
     int64_t least = INT64_MAX;
     struct gguf_error err;
     struct run r;
-    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", false, NULL, &err), &err);
     a.wide = 7;
     p.n_ctx = 64;
     p.n_ubatch = 1;
@@ -236,11 +236,11 @@ static void check_memory(const void *data, size_t size, const float *want)
 {
     static float out[N_TOK * N_VOCAB];
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_backend *const other = &a.backend;
     struct gguf_error err;
     uint64_t cache[3], graph[3];
-    must(island_init(&a, "A", true, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", true, NULL, &err), &err);
     a.device.buft = gguf_host_buft();
     for (int op = 1; op < GGUF_N_OPS; op++)
         a.refuses[op] = op != GGUF_OP_MATMUL;

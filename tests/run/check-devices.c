@@ -6,7 +6,7 @@
 #include "config.h"
 #include "gguf/gguf.h"
 #include "run/session_int.h"
-#include "tests/graph/island.h"
+#include "tests/graph/fake_backend.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/family/skeleton.h"
@@ -15,7 +15,7 @@ enum { N_TOK = 40, N_VOCAB = 96, MOST_DEVICES = 3 };
 
 /* A model on a CPU and n devices before it, and a session. */
 struct world {
-    struct island island[MOST_DEVICES];
+    struct fake_backend fake[MOST_DEVICES];
     struct gguf_backend *list[MOST_DEVICES], *cpu;
     unsigned n;
     void *data;
@@ -44,9 +44,9 @@ static void open_devices(struct world *w, unsigned n)
     w->n = n;
     for (unsigned i = 0; i < n; i++) {
         static const char *const name[] = { "A", "B", "C" };
-        must(island_init(&w->island[i], name[i], i & 1, NULL, &w->err),
+        must(fake_backend_init(&w->fake[i], name[i], i & 1, NULL, &w->err),
              &w->err);
-        w->list[i] = &w->island[i].backend;
+        w->list[i] = &w->fake[i].backend;
     }
     must(gguf_cpu_backend_create(&w->cpu, NULL, &w->err), &w->err);
     w->sp = (struct gguf_session_params)GGUF_SESSION_PARAMS_INIT;
@@ -148,7 +148,7 @@ static unsigned count_kept(const struct world *w, int device, unsigned *all)
          t; t = gguf_ctx_next(w->session->cache_ctx, t)) {
         const struct gguf_buft *buft = gguf_buffer_buft(t->buffer);
         n += device < 0 ? gguf_buft_is_host(buft)
-                        : buft == &w->island[device].buft;
+                        : buft == &w->fake[device].buft;
         ++*all;
     }
     return n;
@@ -169,16 +169,16 @@ static void check_one(void)
         open_llama(&w, 1, layers[i]);
         place_weights(&w);
         start_session(&w);
-        ok(same_digits(&w, want) && !w.island[0].n_foreign,
+        ok(same_digits(&w, want) && !w.fake[0].n_foreign,
            "%u layers on a device: the CPU's bits", layers[i]);
-        const int before = w.island[0].n_sets;
+        const int before = w.fake[0].n_sets;
         const gguf_token tok = 3;
         struct gguf_batch b = GGUF_BATCH_INIT;
         b.n = 1;
         b.token = &tok;
         must(gguf_session_decode(w.session, &b, &w.err), &w.err);
         ok(w.n_copies == 5 && w.n_splits == 1 &&
-               w.island[0].n_sets - before == 5,
+               w.fake[0].n_sets - before == 5,
            "a pass of %u layers makes %zu copies, in %zu part", layers[i],
            w.n_copies, w.n_splits);
         ok(count_kept(&w, 0, &all) == all && all == 2 * layers[i],
@@ -205,11 +205,11 @@ static void check_refused(void)
     for (size_t i = 0; i < GG_LEN(ops); i++) {
         unsigned all, there;
         open_llama(&w, 1, 3);
-        w.island[0].refuses[ops[i]] = true;
+        w.fake[0].refuses[ops[i]] = true;
         place_weights(&w);
         start_session(&w);
         there = count_kept(&w, 0, &all);
-        ok(same_digits(&w, want) && !w.island[0].n_foreign &&
+        ok(same_digits(&w, want) && !w.fake[0].n_foreign &&
                there == (i < 2 ? 0 : all),
            "without %s, %u of %u keys and values lie there: the CPU's bits",
            gguf_op_name(ops[i]), there, all);
@@ -227,7 +227,7 @@ static void check_small(void)
     w.sp.n_ctx = 4096;
     w.sp.n_ubatch = 8;
     /* enough for graphs, but not for a cache of 6 MiB */
-    w.island[0].n_total = w.island[0].n_used + (4 << 20);
+    w.fake[0].n_total = w.fake[0].n_used + (4 << 20);
     start_session(&w);
     ok(count_kept(&w, -1, &all) == all && same_digits(&w, want),
        "keys and values that a device has no room for lie in host memory: the "
@@ -250,7 +250,7 @@ static int layer_at(const struct world *w, uint32_t il)
         if (!t || strncmp(t->name, prefix, strlen(prefix)) != 0)
             continue;
         for (unsigned k = 0; k < w->n; k++)
-            if (gguf_buffer_buft(t->buffer) == &w->island[k].buft)
+            if (gguf_buffer_buft(t->buffer) == &w->fake[k].buft)
                 here = (int)k;
         at = at == -3 || at == here ? here : -2;
     }
@@ -306,8 +306,8 @@ static void check_divided(unsigned tenths_a, unsigned tenths_b,
     uint64_t cache, graph;
     must(gguf_session_estimate(w.model, &w.sp, &cache, &graph, &w.err),
          &w.err);
-    w.island[0].n_total = graph + (all - graph) * tenths_a / 10;
-    w.island[1].n_total = graph + (all - graph) * tenths_b / 10;
+    w.fake[0].n_total = graph + (all - graph) * tenths_a / 10;
+    w.fake[1].n_total = graph + (all - graph) * tenths_b / 10;
     const bool told = get_split(&w, split);
     place_weights(&w);
     ok(told && lies_by(&w, N_LAYER, split) && split[0] >= least_a &&
@@ -317,9 +317,8 @@ static void check_divided(unsigned tenths_a, unsigned tenths_b,
     ok(get_split(&w, again) && !memcmp(split, again, sizeof split),
        "asked again, divided as before");
     start_session(&w);
-    ok(same_digits(&w, want) && !w.island[0].n_foreign &&
-           !w.island[1].n_foreign && w.island[0].n_nodes > 20 &&
-           w.island[1].n_nodes > 20,
+    ok(same_digits(&w, want) && !w.fake[0].n_foreign && !w.fake[1].n_foreign &&
+           w.fake[0].n_nodes > 20 && w.fake[1].n_nodes > 20,
        "the CPU's bits");
     ok(w.n_splits <= 2u + left_over && w.n_copies <= 12u + 6u * left_over,
        "a pass in %zu parts, %zu copies", w.n_splits, w.n_copies);
@@ -410,7 +409,7 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
     static struct world w;
     static float out[N_TOK * N_VOCAB];
     struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
-    struct island_gauge gauge = { 0, 0 };
+    struct fake_backend_gauge gauge = { 0, 0 };
     const uint32_t split[] = { 3, 7 };
     uint64_t cache[2], graph[2];
     gguf_token tok[N_TOK];
@@ -419,7 +418,7 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
     open_llama(&w, 2, 6);
     for (unsigned k = 0; k < 2; k++) {
         gguf_backend_destroy(w.list[k]);
-        must(island_init(&w.island[k], k ? "B" : "A", true, NULL, &w.err),
+        must(fake_backend_init(&w.fake[k], k ? "B" : "A", true, NULL, &w.err),
              &w.err);
     }
     p.split = split;
@@ -429,8 +428,8 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
     w.sp.n_copies = n_copies;
     start_session(&w);
     for (unsigned k = 0; k < 2; k++) {
-        w.island[k].gauge = &gauge;
-        w.island[k].slow = 3000;
+        w.fake[k].gauge = &gauge;
+        w.fake[k].slow = 3000;
     }
     struct gguf_batch b = GGUF_BATCH_INIT;
     struct run r = { .model = w.model,
@@ -439,7 +438,7 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
     b.n = N_TOK;
     b.token = tok;
     *same = run_logits(&r, &b, out) && !memcmp(out, want, sizeof out) &&
-            !w.island[0].n_foreign && !w.island[1].n_foreign;
+            !w.fake[0].n_foreign && !w.fake[1].n_foreign;
     gguf_session_memory(w.session, &cache[0], &graph[0]);
     must(gguf_session_estimate(w.model, &w.sp, &cache[1], &graph[1], &w.err),
          &w.err);
@@ -476,16 +475,15 @@ static void check_mapped(bool other_type)
     struct gguf_buft other;
     const float *want = reference_logits(3);
     open_llama(&w, 1, 3);
-    w.island[0].device.caps |= GGUF_DEVICE_HOST_PTR;
-    w.island[0].n_total = 250 << 10; /* graphs and cache, no weights */
-    other = w.island[0].buft;
-    w.island[0].shared_buft = other_type ? &other : NULL;
+    w.fake[0].device.caps |= GGUF_DEVICE_HOST_PTR;
+    w.fake[0].n_total = 250 << 10; /* graphs and cache, no weights */
+    other = w.fake[0].buft;
+    w.fake[0].shared_buft = other_type ? &other : NULL;
     place_weights(&w);
     place_weights(&w); /* they stay */
     const int there = other_type ? -1 : 0;
-    ok(!w.island[0].n_bytes && !w.island[0].n_used &&
-           w.island[0].n_shared == 1 && layer_at(&w, 0) == there &&
-           layer_at(&w, 2) == there &&
+    ok(!w.fake[0].n_bytes && !w.fake[0].n_used && w.fake[0].n_shared == 1 &&
+           layer_at(&w, 0) == there && layer_at(&w, 2) == there &&
            !gguf_model_get_info(w.model)->copied_size,
        "a device of shared memory%s: nothing is copied",
        other_type ? ", of another type than its own" : "");
@@ -493,9 +491,9 @@ static void check_mapped(bool other_type)
     const char *from = w.data, *at = t->data;
     ok(at > from, "weights lie in the file's bytes");
     start_session(&w);
-    ok(same_digits(&w, want) && !w.island[0].n_foreign, "the CPU's bits");
+    ok(same_digits(&w, want) && !w.fake[0].n_foreign, "the CPU's bits");
     close_world(&w);
-    ok(!w.island[0].n_shared, "its buffer is given back");
+    ok(!w.fake[0].n_shared, "its buffer is given back");
 }
 
 /* ---- other kinds of memory ---- */
@@ -548,12 +546,12 @@ static void check_switches(void)
     size_t n[2];
     for (int stay = 0; stay < 2; stay++) {
         open_llama(&w, 1, 2);
-        w.island[0].offloads = true;
+        w.fake[0].offloads = true;
         w.sp.no_offload_ops = stay;
         start_session(&w);
-        const int before = w.island[0].n_nodes;
+        const int before = w.fake[0].n_nodes;
         compute_logits(&w, out);
-        n[stay] = (size_t)(w.island[0].n_nodes - before);
+        n[stay] = (size_t)(w.fake[0].n_nodes - before);
         ok(!memcmp(out, want, sizeof out),
            "weights on the host: %zu nodes go to the device%s", n[stay],
            stay ? " with no_offload_ops" : "");

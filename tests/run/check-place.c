@@ -5,7 +5,7 @@
 #include "model/adapter/adapter_int.h"
 #include "model/model_int.h"
 #include "tests/failalloc.h"
-#include "tests/graph/island.h"
+#include "tests/graph/fake_backend.h"
 #include "tests/model/gen.h"
 #include "tests/model/lora.h"
 #include "tests/model/run.h"
@@ -18,9 +18,9 @@ static void *data;
 static size_t data_size;
 static float want[N_TOK * N_VOCAB];
 
-/* A model, two islands before a CPU, and a session on them. */
+/* A model, two fake backends before a CPU, and a session on them. */
 struct world {
-    struct island a, b;
+    struct fake_backend a, b;
     struct gguf_backend *list[2], *cpu;
     struct gguf_file *file;
     struct gguf_model *model;
@@ -37,8 +37,8 @@ static void open_world(struct world *w, const struct gguf_allocator *allocator)
     mp.allocator = allocator;
     w->sp = (struct gguf_session_params)GGUF_SESSION_PARAMS_INIT;
     w->pp = (struct gguf_place_params)GGUF_PLACE_PARAMS_INIT;
-    must(island_init(&w->a, "A", false, NULL, &w->err), &w->err);
-    must(island_init(&w->b, "B", true, NULL, &w->err), &w->err);
+    must(fake_backend_init(&w->a, "A", false, NULL, &w->err), &w->err);
+    must(fake_backend_init(&w->b, "B", true, NULL, &w->err), &w->err);
     must(gguf_cpu_backend_create(&w->cpu, NULL, &w->err), &w->err);
     must(gguf_file_open_memory(&w->file, data, data_size, NULL, &w->err),
          &w->err);
@@ -94,7 +94,8 @@ static bool same_logits(struct world *w)
     return !memcmp(out, want, sizeof out);
 }
 
-/* Bytes that a decode of one token brings to the islands, with its logits. */
+/* Bytes that a decode of one token brings to the fake backends, with its
+ * logits. */
 static uint64_t decode_one(struct world *w)
 {
     static float row[N_VOCAB];
@@ -377,8 +378,8 @@ static size_t n_elsewhere(const struct world *w, const struct gguf_adapter *a)
     return n;
 }
 
-/* A token with an adapter brings no pair to the islands that was placed: of all
- * matrices with one island, or of those that two share with the host. */
+/* A token with an adapter brings no pair to the fake backends that was placed:
+ * of all matrices with one fake, or of those that two share with the host. */
 static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
 {
     static struct world w;

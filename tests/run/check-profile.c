@@ -2,7 +2,7 @@
 /* check-profile.c - the time of each node, as gguf/profile.h defines it */
 #include "config.h"
 #include "gguf/gguf.h"
-#include "tests/graph/island.h"
+#include "tests/graph/fake_backend.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
@@ -182,12 +182,12 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
 static void check_island(bool async)
 {
     static struct seen s;
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_error err;
     struct run r;
     s = (struct seen){ .n = 0 };
-    if (island_init(&a, "A", async, NULL, &err) != GGUF_OK) {
+    if (fake_backend_init(&a, "A", async, NULL, &err) != GGUF_OK) {
         ok(0, "%s", err.message);
         return;
     }

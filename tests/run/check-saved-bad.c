@@ -5,7 +5,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "tests/failalloc.h"
-#include "tests/run/saved.h"
+#include "tests/run/saved_state.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "dtype/f16.h"
-#include "tests/run/saved.h"
+#include "tests/run/saved_state.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "gguf/sched.h"
 #include "sched/sched_int.h"
 #include "tests/failalloc.h"
-#include "tests/graph/gen.h"
+#include "tests/graph/random_graph.h"
 
 static int keep_going(void *user, tensor *t, bool done)
 {
@@ -20,14 +20,14 @@ static int keep_going(void *user, tensor *t, bool done)
 static void check_random(int n_graphs, uint64_t seed)
 {
     struct gguf_error err;
-    static struct island a, b;
+    static struct fake_backend a, b;
     struct gguf_backend *cpu;
     struct gguf_sched *alone, *s;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     int differ = 0, differ_twice = 0, differ_again = 0, n_asked = 0;
     size_t n_splits = 0, n_copies = 0;
-    must(island_init(&a, "A", false, NULL, &err), &err);
-    must(island_init(&b, "B", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&b, "B", false, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, &b.backend, cpu };
     p.backends = all + 2;
@@ -37,8 +37,8 @@ static void check_random(int n_graphs, uint64_t seed)
         const struct gguf_buft *host[4], *home[4];
         uint64_t x = seed + (uint64_t)k;
         tap_rng = x * UINT64_C(0x2545F4914F6CDD1D) | 1;
-        island_refuse(&a, k % 3 ? rnd64() : 0);
-        island_refuse(&b, rnd64());
+        fake_backend_refuse(&a, k % 3 ? rnd64() : 0);
+        fake_backend_refuse(&b, rnd64());
         p.n_backends = 2 + (unsigned)(k & 1);
         p.backends = p.n_backends == 3 ? all : all + 1;
         for (int i = 0; i < 4; i++) {
@@ -47,29 +47,30 @@ static void check_random(int n_graphs, uint64_t seed)
                 p.backends[rnd_below((uint64_t)p.n_backends)]);
             /* the holder of the cache must be able to write into it */
             if (i == 3 && home[i]->priv) {
-                struct island *is = home[i]->priv;
+                struct fake_backend *is = home[i]->priv;
                 is->refuses[GGUF_OP_CPY] = is->refuses[GGUF_OP_SET_ROWS] =
                     false;
             }
         }
-        struct made one = gen_make(x, host), many = gen_make(x, home);
+        struct random_graph one = random_graph_make(x, host),
+                            many = random_graph_make(x, home);
         must(gguf_sched_create(&s, &p, &err), &err);
-        gen_run(alone, &one, x);
-        gen_run(s, &many, x);
-        differ += !gen_same(&one, &many);
+        random_graph_run(alone, &one, x);
+        random_graph_run(s, &many, x);
+        differ += !random_graph_same(&one, &many);
         /* inputs are still what they were */
-        gen_set(many.cache, x + 4);
+        random_graph_fill(many.cache, x + 4);
         must(gguf_sched_compute(s, many.graph, &err), &err);
-        differ_twice += !gen_same(&one, &many);
+        differ_twice += !random_graph_same(&one, &many);
         n_splits += gguf_sched_n_splits(s);
         n_copies += gguf_sched_n_copies(s);
         /* once more, node by node where the callback wants */
         (void)gguf_sched_set_eval(s, keep_going, &n_asked, NULL);
-        gen_run(s, &many, x);
-        differ_again += !gen_same(&one, &many);
+        random_graph_run(s, &many, x);
+        differ_again += !random_graph_same(&one, &many);
         gguf_sched_destroy(s);
-        gen_drop(&one);
-        gen_drop(&many);
+        random_graph_free(&one);
+        random_graph_free(&many);
     }
     ok(!differ, "%d random graphs over 2 and 3 backends: the CPU's results",
        n_graphs);
@@ -118,7 +119,7 @@ static int end_at(void *user, tensor *t, bool done)
 
 /* Nodes from t on are not computed: A computes so many. */
 static void check_end(struct gguf_sched *s, struct gguf_graph *g,
-                      const struct island *a, const tensor *t, int n)
+                      const struct fake_backend *a, const tensor *t, int n)
 {
     struct end e = { t, 0 };
     struct gguf_error err;
@@ -133,14 +134,14 @@ static void check_end(struct gguf_sched *s, struct gguf_graph *g,
 static void check_by_hand(void)
 {
     struct gguf_error err;
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_backend *cpu;
     struct gguf_sched *s;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
     struct gguf_ctx *c;
     static char text[2000];
-    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", false, NULL, &err), &err);
     a.refuses[GGUF_OP_SOFT_MAX] = true;
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, cpu };
@@ -222,12 +223,12 @@ static int count_lines(void *user, const char *text, size_t n)
 static void check_again(void)
 {
     struct gguf_error err;
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_backend *cpu;
     struct gguf_sched *s, *alone;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     bool once = true, right = true;
-    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", false, NULL, &err), &err);
     a.refuses[GGUF_OP_SOFT_MAX] = a.refuses[GGUF_OP_ADD] = true;
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, cpu };
@@ -241,24 +242,24 @@ static void check_again(void)
     p.backends = all;
     p.n_backends = 2;
     must(gguf_sched_create(&s, &p, &err), &err);
-    struct made held[4];
+    struct random_graph held[4];
     uint64_t seed = 1;
     for (bool has_weight = false; !has_weight; seed += !has_weight) {
-        struct made one = gen_make(seed, host);
+        struct random_graph one = random_graph_make(seed, host);
         has_weight = gguf_graph_has(one.graph, one.weights[0]);
-        gen_drop(&one);
+        random_graph_free(&one);
     }
     for (int k = 0; k < 4; k++) {
         /* different tensors, at other addresses, and other values */
-        struct made one = gen_make(seed, host);
-        held[k] = gen_make(seed, home);
-        gen_run(alone, &one, (uint64_t)k);
-        gen_run(s, &held[k], (uint64_t)k);
-        right = right && gen_same(&one, &held[k]);
-        gen_run(s, &held[k], (uint64_t)k);
-        right = right && gen_same(&one, &held[k]);
+        struct random_graph one = random_graph_make(seed, host);
+        held[k] = random_graph_make(seed, home);
+        random_graph_run(alone, &one, (uint64_t)k);
+        random_graph_run(s, &held[k], (uint64_t)k);
+        right = right && random_graph_same(&one, &held[k]);
+        random_graph_run(s, &held[k], (uint64_t)k);
+        right = right && random_graph_same(&one, &held[k]);
         once = once && gguf_sched_n_plans(s) == 1;
-        gen_drop(&one);
+        random_graph_free(&one);
     }
     ok(once, "a graph of the same shape is not assigned again");
     ok(right, "and its results are right");
@@ -271,14 +272,14 @@ static void check_again(void)
     gguf_buffer_set_usage(held[3].buffers[0], GGUF_USAGE_ANY);
     must(gguf_sched_reserve(s, held[3].graph, &err), &err);
     ok(gguf_sched_n_plans(s) == 3, "so does what a buffer is for");
-    struct made other = gen_make(seed + 1, home);
+    struct random_graph other = random_graph_make(seed + 1, home);
     must(gguf_sched_alloc(s, other.graph, &err), &err);
     ok(gguf_sched_n_plans(s) == 4, "so does another graph");
     gguf_sched_destroy(s);
     gguf_sched_destroy(alone);
     for (int k = 0; k < 4; k++)
-        gen_drop(&held[k]);
-    gen_drop(&other);
+        random_graph_free(&held[k]);
+    random_graph_free(&other);
     gguf_backend_destroy(cpu);
     gguf_backend_destroy(&a.backend);
 }
@@ -319,8 +320,8 @@ static struct chain make_chain(struct gguf_sched *s)
     must(
         gguf_ctx_alloc_tensors(c.ctx, gguf_host_buft(), NULL, &c.buffer, &err),
         &err);
-    gen_set(c.weight, 1);
-    gen_set(c.cache, 2);
+    random_graph_fill(c.weight, 1);
+    random_graph_fill(c.cache, 2);
     c.mask = gguf_tensor_flag(gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, WIDTH),
                               GGUF_TENSOR_INPUT);
     tensor *t = c.mask;
@@ -351,7 +352,7 @@ static void compute_chain(struct gguf_sched *s, struct chain *c,
 {
     struct gguf_error err;
     must(gguf_sched_alloc(s, c->graph, &err), &err);
-    gen_set(c->mask, 3);
+    random_graph_fill(c->mask, 3);
     must(gguf_sched_compute(s, c->graph, &err), &err);
     must(gguf_tensor_get(c->out, out, 0, WIDTH * sizeof *out, &err), &err);
 }
@@ -359,12 +360,12 @@ static void compute_chain(struct gguf_sched *s, struct chain *c,
 static void check_copies(bool async, unsigned n_lanes)
 {
     struct gguf_error err;
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_backend *cpu;
     struct gguf_sched *s, *alone;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     float want[WIDTH], got[WIDTH];
-    must(island_init(&a, "A", async, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", async, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, cpu };
     p.backends = all + 1;
@@ -400,13 +401,13 @@ static void check_copies(bool async, unsigned n_lanes)
 static void check_one_buffer(void)
 {
     struct gguf_error err;
-    static struct island a;
+    static struct fake_backend a;
     struct gguf_backend *cpu, *other;
     struct gguf_sched *s, *alone;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     float want[WIDTH], got[WIDTH];
     static char text[4000];
-    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&a, "A", false, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     must(gguf_cpu_backend_create(&other, NULL, &err), &err);
     struct gguf_backend *const all[] = { other, &a.backend, cpu };
@@ -479,7 +480,7 @@ static void locked_free(void *user, void *p)
 /* What one try has made. */
 struct
 try {
-    struct island is;
+    struct fake_backend is;
     struct gguf_backend *cpu;
     struct gguf_ctx *ctx;
     struct gguf_buffer *buffer;
@@ -518,7 +519,7 @@ static enum gguf_status try_all(struct try *y, const struct gguf_allocator *a,
     struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
     struct gguf_graph *g;
     tensor *in;
-    GG_TRY(island_init(&y->is, "A", async, a, err));
+    GG_TRY(fake_backend_init(&y->is, "A", async, a, err));
     y->is.refuses[GGUF_OP_SOFT_MAX] = y->is.refuses[GGUF_OP_ADD] = true;
     cpu.allocator = a;
     GG_TRY(gguf_cpu_backend_create(&y->cpu, &cpu, err));

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""texts.txt and the digests of ids in digests.txt (check-carried.c) of FOLDER,
+"""texts.txt and the digests of ids in digests.txt (check-text-digests.c) of FOLDER,
 which has corpus.tsv and ids-trained-llama.tsv, what llama.cpp gives for it.
 
     carry.py [--check] FOLDER DIRECTORY
 
 With --check nothing is written: fails if the files in DIRECTORY say otherwise.
-Digests of words are this library's own: check-carried prints those that differ.
+Digests of words are this library's own: check-text-digests prints those that differ.
 """
 import sys
 

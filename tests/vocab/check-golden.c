@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-golden.c - ids of published vocabularies, against what llama.cpp gives
  *
- * Only where ../shared is; check-carried.c and its neighbours do without.
+ * Only where ../shared is; check-text-digests.c and its neighbours do without.
  */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-target-far.c - types for a size, of a model that comes through a reader
+/* check-target-reader.c - types for a size, of a model that comes through a
+ * reader
  */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-held.c - what is held of a file that a function gives is there */
+/* check-resident.c - what is held of a file that a function gives is there */
 #include "config.h"
 #include "base/resident.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-turns.c - a session's own positions and windows: programs that do not
- * know them, and memory that ends (texts of tests/family have what they do)
+/* check-positions.c - a session's own positions and windows: programs that do
+ * not know them, and memory that ends (texts of tests/family have what they do)
  */
 #include "config.h"
 #include "base/compiler.h"

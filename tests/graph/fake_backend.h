@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* island.h - a backend for tests, with memory of its own
+/* fake_backend.h - a backend for tests, with memory of its own
  *
  * It computes what the CPU does, but its memory is closed to the process
  * except while it works or its tensors are set and read: any other access
  * raises a signal. It refuses operations by chance, counts what it is given
  * that lies elsewhere, and may work on a thread of its own, with events.
  */
-#ifndef TESTS_GRAPH_ISLAND_H
-#define TESTS_GRAPH_ISLAND_H
+#ifndef TESTS_GRAPH_FAKE_BACKEND_H
+#define TESTS_GRAPH_FAKE_BACKEND_H
 
 #include "backend/stream.h"
 #include "tests/tap.h"
@@ -25,12 +25,12 @@ static inline void must(enum gguf_status st, const struct gguf_error *err)
     exit(1);
 }
 
-/* How many islands work at the same time. */
-struct island_gauge {
+/* How many fake backends work at the same time. */
+struct fake_backend_gauge {
     _Atomic int now, most;
 };
 
-struct island {
+struct fake_backend {
     struct gguf_buft buft;
     struct gguf_device device;
     struct gguf_backend backend;
@@ -50,10 +50,10 @@ struct island {
     struct gg_stream *stream; /* NULL: it works when it is called */
     int n_foreign;            /* nodes that it was given with far memory */
     int n_nodes;
-    int n_sets;                 /* how often tensors were set from outside */
-    uint64_t n_bytes;           /* by that */
-    int slow;                   /* microseconds that it sleeps per graph */
-    struct island_gauge *gauge; /* or NULL */
+    int n_sets;       /* how often tensors were set from outside */
+    uint64_t n_bytes; /* by that */
+    int slow;         /* microseconds that it sleeps per graph */
+    struct fake_backend_gauge *gauge; /* or NULL */
 
     pthread_mutex_t mutex; /* of what follows */
     struct gguf_buffer *open[64];
@@ -61,11 +61,12 @@ struct island {
 };
 
 /* allocator: of its stream and events. Destroyed with its backend. */
-enum gguf_status island_init(struct island *is, const char *name, bool async,
-                             const struct gguf_allocator *allocator,
-                             struct gguf_error *err);
+enum gguf_status fake_backend_init(struct fake_backend *is, const char *name,
+                                   bool async,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err);
 
 /* Refuse about a quarter of all operations by chance, or none (seed 0). */
-void island_refuse(struct island *is, uint64_t seed);
+void fake_backend_refuse(struct fake_backend *is, uint64_t seed);
 
 #endif

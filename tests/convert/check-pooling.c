@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-pooled.c - what folders of sentence-transformers, and of classifiers,
+/* check-pooling.c - what folders of sentence-transformers, and of classifiers,
  * say of the vectors of a text
  *
  * modules.json and config.json of its step that pools are as
@@ -313,7 +313,7 @@ static void check_classifier(void)
 
 int main(void)
 {
-    snprintf(top, sizeof top, "check-pooled.%d.tmp", (int)getpid());
+    snprintf(top, sizeof top, "check-pooling.%d.tmp", (int)getpid());
     folder_begin(&folder, top);
     check_pooling();
     check_left_out();

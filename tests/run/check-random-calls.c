@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-story.c - random calls on sessions of every kind of memory: decode,
- * copy, keep, remove, shift, divide, clear, save, restore, thousands of them
+/* check-random-calls.c - random calls on sessions of every kind of memory:
+ * decode, copy, keep, remove, shift, divide, clear, save, restore, thousands of
+ * them
  *
  * Sessions of streams keep theirs in host memory, the others on a device with
  * memory of its own.
@@ -19,7 +20,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/run/story.h"
+#include "tests/run/random_calls.h"
 #include "tests/tap.h"
 
 #define STREAMS                                                               \
@@ -50,8 +51,8 @@
 
 static const struct {
     int calls;
-    struct story_model m;
-} stories[] = {
+    struct random_calls_model m;
+} tests[] = {
     { 700, { NULL, PLAIN, .most = 96 } },
     { 400,
       { NULL, .window = 12, .kind = { WINDOWS, STREAMS, UNIFIED },
@@ -105,25 +106,25 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    static struct story s;
+    static struct random_calls s;
     const int more = getenv("GGUF_TEST_LONG") ? 20 : 1;
     const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-    for (size_t i = 0; i < GG_LEN(stories); i++) {
-        const struct story_model *m = &stories[i].m;
-        story_seed(seed + i);
-        bool good = story_open(&s, m);
-        while (good && s.n_calls < more * stories[i].calls)
-            good = story_go_on(&s);
+    for (size_t i = 0; i < GG_LEN(tests); i++) {
+        const struct random_calls_model *m = &tests[i].m;
+        random_calls_seed(seed + i);
+        bool good = random_calls_open(&s, m);
+        while (good && s.n_calls < more * tests[i].calls)
+            good = random_calls_step(&s);
         const struct gguf_dtype_info *type = gguf_dtype_find(m->dtype);
         ok(good,
            "%s%s, %s: %d calls, %d refused, %d tokens; %d states saved, %d "
            "restored, %d the same bytes, %d rows after one; rows: %d the same "
-           "bits, %d by lineage, %d from scratch, %d of two kinds, %.2g apart%s%s",
+           "bits, %d by the reference, %d from scratch, %d of two kinds, %.2g apart%s%s",
            m->name ? m->name : "llama", m->window ? " with windows" : "",
            type->name, s.n_calls, s.n_refused, s.n_tok, s.n_saved,
-           s.n_restored, s.n_same, s.n_lent, s.n_exact, s.n_lined, s.n_plain,
-           s.n_kinds, s.worst, good ? "" : ": ", s.why);
-        story_close(&s);
+           s.n_restored, s.n_same, s.n_lent, s.n_exact, s.n_reference,
+           s.n_plain, s.n_kinds, s.worst, good ? "" : ": ", s.why);
+        random_calls_close(&s);
     }
     return done_testing();
 }

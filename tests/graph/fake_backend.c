@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* island.c - the test backend: closed memory, refusals, counts */
+/* fake_backend.c - the test backend: closed memory, refusals, counts */
 #include "config.h"
-#include "tests/graph/island.h"
+#include "tests/graph/fake_backend.h"
 #include "gguf/cpu.h"
 #include "graph/op_table.h"
 
@@ -10,14 +10,14 @@
 
 /* --- memory --------------------------------------------------------------- */
 
-static void protect(struct island *is, int how)
+static void protect(struct fake_backend *is, int how)
 {
     for (int i = 0; i < is->n_open && !is->unlocked; i++)
         if (mprotect(is->open[i]->base, is->open[i]->size, how))
             exit(99);
 }
 
-static void enter(struct island *is)
+static void enter(struct fake_backend *is)
 {
     pthread_mutex_lock(&is->mutex);
     if (is->n_inside++ == 0)
@@ -25,7 +25,7 @@ static void enter(struct island *is)
     pthread_mutex_unlock(&is->mutex);
 }
 
-static void leave(struct island *is)
+static void leave(struct fake_backend *is)
 {
     pthread_mutex_lock(&is->mutex);
     if (--is->n_inside == 0)
@@ -33,14 +33,14 @@ static void leave(struct island *is)
     pthread_mutex_unlock(&is->mutex);
 }
 
-static struct island *of(const struct gguf_buffer *b)
+static struct fake_backend *of(const struct gguf_buffer *b)
 {
     return b->buft->priv;
 }
 
 static void mem_free(struct gguf_buffer *b)
 {
-    struct island *is = of(b);
+    struct fake_backend *is = of(b);
     bool own = false;
     pthread_mutex_lock(&is->mutex);
     for (int i = 0; i < is->n_open; i++)
@@ -108,7 +108,7 @@ static enum gguf_status mem_alloc(const struct gguf_buft *buft,
                                   struct gguf_buffer *b, size_t size,
                                   struct gguf_error *err)
 {
-    struct island *is = buft->priv;
+    struct fake_backend *is = buft->priv;
     void *p =
         mmap(NULL, size, is->unlocked ? PROT_READ | PROT_WRITE : PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -144,25 +144,25 @@ static const struct gguf_buft_iface memory = {
 static void tell_memory(const struct gguf_device *d, uint64_t *n_free,
                         uint64_t *n_total)
 {
-    const struct island *is = d->priv;
+    const struct fake_backend *is = d->priv;
     *n_free = is->n_total - (is->n_total ? is->n_used : 0);
     *n_total = is->n_total;
 }
 
 static bool supports(const struct gguf_device *d, const tensor *t)
 {
-    const struct island *is = d->priv;
+    const struct fake_backend *is = d->priv;
     return !is->refuses[t->op] && gguf_backend_supports_op(is->cpu, t);
 }
 
 static bool offloads(const struct gguf_device *d, const tensor *t)
 {
-    return ((const struct island *)d->priv)->offloads && supports(d, t);
+    return ((const struct fake_backend *)d->priv)->offloads && supports(d, t);
 }
 
 static uint32_t wide(const struct gguf_device *d)
 {
-    const struct island *is = d->priv;
+    const struct fake_backend *is = d->priv;
     return is->wide ? is->wide : 1;
 }
 
@@ -170,7 +170,7 @@ static bool supports_buft(const struct gguf_device *d,
                           const struct gguf_buft *buft)
 {
     return buft == d->buft ||
-           buft == ((const struct island *)d->priv)->shared_buft;
+           buft == ((const struct fake_backend *)d->priv)->shared_buft;
 }
 
 static enum gguf_status from_host(struct gguf_device *d,
@@ -179,7 +179,7 @@ static enum gguf_status from_host(struct gguf_device *d,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err)
 {
-    struct island *is = d->priv;
+    struct fake_backend *is = d->priv;
     is->n_shared++;
     return gguf_buffer_wrap(out, is->shared_buft ? is->shared_buft : &is->buft,
                             ptr, size, is, allocator, err);
@@ -198,7 +198,7 @@ static const struct gguf_device_iface device_iface = {
 
 /* --- backend -------------------------------------------------------------- */
 
-static void count(struct island *is, const tensor *t)
+static void count(struct fake_backend *is, const tensor *t)
 {
     if (gguf_op_is_view(t->op))
         return; /* a view accesses no memory */
@@ -212,7 +212,7 @@ static void count(struct island *is, const tensor *t)
                 !supports_buft(&is->device, t->src[k]->buffer->buft);
 }
 
-static void spoil(struct island *is, struct gguf_graph *g)
+static void spoil(struct fake_backend *is, struct gguf_graph *g)
 {
     for (size_t i = 0; is->wrong && i < gguf_graph_n_nodes(g); i++) {
         tensor *t = gguf_graph_node(g, i);
@@ -222,11 +222,11 @@ static void spoil(struct island *is, struct gguf_graph *g)
 }
 
 struct job {
-    struct island *is;
+    struct fake_backend *is;
     struct gguf_graph *graph;
 };
 
-static void come_and_go(struct island *is, int n)
+static void come_and_go(struct fake_backend *is, int n)
 {
     if (!is->gauge)
         return;
@@ -240,7 +240,7 @@ static void come_and_go(struct island *is, int n)
 static enum gguf_status work(void *arg, struct gguf_error *err)
 {
     const struct job *j = arg;
-    struct island *is = j->is;
+    struct fake_backend *is = j->is;
     come_and_go(is, 1);
     if (is->slow)
         nanosleep(&(struct timespec){ .tv_nsec = is->slow * 1000L }, NULL);
@@ -256,7 +256,7 @@ static enum gguf_status work(void *arg, struct gguf_error *err)
 
 static struct gg_stream *stream_of(struct gguf_backend *b)
 {
-    return ((struct island *)b->priv)->stream;
+    return ((struct fake_backend *)b->priv)->stream;
 }
 
 static enum gguf_status compute(struct gguf_backend *b, struct gguf_graph *g,
@@ -271,7 +271,7 @@ static enum gguf_status compute(struct gguf_backend *b, struct gguf_graph *g,
 
 static void destroy(struct gguf_backend *b)
 {
-    struct island *is = b->priv;
+    struct fake_backend *is = b->priv;
     gg_stream_destroy(is->stream);
     gguf_backend_destroy(is->cpu);
     pthread_mutex_destroy(&is->mutex);
@@ -339,11 +339,12 @@ static const struct gguf_backend_iface streaming = {
     .event_wait = await,
 };
 
-enum gguf_status island_init(struct island *is, const char *name, bool async,
-                             const struct gguf_allocator *allocator,
-                             struct gguf_error *err)
+enum gguf_status fake_backend_init(struct fake_backend *is, const char *name,
+                                   bool async,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
 {
-    *is = (struct island){ .n_open = 0 };
+    *is = (struct fake_backend){ .n_open = 0 };
     if (async)
         GG_TRY(gg_stream_create(&is->stream, allocator, err));
     struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
@@ -378,7 +379,7 @@ enum gguf_status island_init(struct island *is, const char *name, bool async,
     return GGUF_OK;
 }
 
-void island_refuse(struct island *is, uint64_t seed)
+void fake_backend_refuse(struct fake_backend *is, uint64_t seed)
 {
     tap_rng = seed;
     for (int i = 0; i < GGUF_N_OPS; i++)

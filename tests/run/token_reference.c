@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lineage.c - tokens in double precision, one by one */
+/* token_reference.c - tokens in double precision, one by one */
 #include "config.h"
-#include "tests/run/lineage.h"
+#include "tests/run/token_reference.h"
 
 #include "tests/model/ref.h"
 
@@ -11,19 +11,19 @@
 
 enum { Q, K, V, OUT, GATE, UP, DOWN, NORM, FFN_NORM, N_WEIGHTS };
 
-struct line_layer {
+struct token_ref_layer {
     float *w[N_WEIGHTS];
 };
 
-void line_init(struct line_model *m, const struct gen *g,
-               const struct gen_spec *spec, int window)
+void token_ref_init(struct token_ref *m, const struct gen *g,
+                    const struct gen_spec *spec, int window)
 {
     static const char *const name[N_WEIGHTS] = {
         [Q] = "attn_q",        [K] = "attn_k",       [V] = "attn_v",
         [OUT] = "attn_output", [GATE] = "ffn_gate",  [UP] = "ffn_up",
         [DOWN] = "ffn_down",   [NORM] = "attn_norm", [FFN_NORM] = "ffn_norm"
     };
-    *m = (struct line_model){ .spec = spec, .window = window };
+    *m = (struct token_ref){ .spec = spec, .window = window };
     m->layer = calloc(spec->n_layer, sizeof *m->layer);
     if (!m->layer)
         abort();
@@ -40,12 +40,12 @@ void line_init(struct line_model *m, const struct gen *g,
                 ref_weights(g, "blk.%u.%s.weight", il, name[i]);
 }
 
-void line_fini(struct line_model *m)
+void token_ref_fini(struct token_ref *m)
 {
     for (unsigned il = 0; il < m->spec->n_layer; il++)
         for (int i = 0; i < N_WEIGHTS; i++)
             free(m->layer[il].w[i]);
-    for (struct line_token *t = m->pool, *next; t; t = next) {
+    for (struct token_ref_kv *t = m->pool, *next; t; t = next) {
         next = t->next;
         free(t->k);
         free(t->v);
@@ -58,7 +58,7 @@ void line_fini(struct line_model *m)
     free(m->out);
 }
 
-static void norm_row(const struct line_model *m, const float *w,
+static void norm_row(const struct token_ref *m, const float *w,
                      const double *x, double *y)
 {
     const int n = (int)m->spec->n_embd;
@@ -69,13 +69,13 @@ static void norm_row(const struct line_model *m, const float *w,
         y[i] = x[i] / sqrt(sum / n + (double)m->spec->eps) * (double)w[i];
 }
 
-static int head_dim(const struct line_model *m)
+static int head_dim(const struct token_ref *m)
 {
     return (int)(m->spec->n_embd / m->spec->n_head);
 }
 
 /* The product of a query, turned already, and a key that is at a position. */
-static double product(const struct line_model *m, const double *q,
+static double product(const struct token_ref *m, const double *q,
                       const double *k, int pos)
 {
     const int d = head_dim(m);
@@ -88,7 +88,7 @@ static double product(const struct line_model *m, const double *q,
     return sum;
 }
 
-static void apply_rope(const struct line_model *m, double *q, int pos)
+static void apply_rope(const struct token_ref *m, double *q, int pos)
 {
     const int d = head_dim(m);
     for (int i = 0; i < d; i += 2) {
@@ -100,9 +100,9 @@ static void apply_rope(const struct line_model *m, double *q, int pos)
 }
 
 /* One head's result y[d]. */
-static void attend_head(const struct line_model *m, unsigned il,
+static void attend_head(const struct token_ref *m, unsigned il,
                         const double *q, int head, int pos,
-                        const struct line_seen *seen, int n, double *y)
+                        const struct token_ref_visible *seen, int n, double *y)
 {
     const int d = head_dim(m), n_kv = (int)m->spec->n_head_kv;
     const int at = ((int)il * n_kv + head / ((int)m->spec->n_head / n_kv)) * d;
@@ -126,12 +126,12 @@ static void attend_head(const struct line_model *m, unsigned il,
     free(p);
 }
 
-static void attention(const struct line_model *m, unsigned il,
-                      struct line_token *t, int pos,
-                      const struct line_seen *seen, int n, double *x)
+static void attention(const struct token_ref *m, unsigned il,
+                      struct token_ref_kv *t, int pos,
+                      const struct token_ref_visible *seen, int n, double *x)
 {
     const struct gen_spec *s = m->spec;
-    const struct line_layer *l = &m->layer[il];
+    const struct token_ref_layer *l = &m->layer[il];
     const int e = (int)s->n_embd, d = head_dim(m), kv = (int)s->n_head_kv * d;
     double *z = ref_doubles(3 * (size_t)e), *q = z + e, *y = q + e;
     norm_row(m, l->w[NORM], x, z);
@@ -148,9 +148,9 @@ static void attention(const struct line_model *m, unsigned il,
     free(z);
 }
 
-static void feed_forward(const struct line_model *m, unsigned il, double *x)
+static void feed_forward(const struct token_ref *m, unsigned il, double *x)
 {
-    const struct line_layer *l = &m->layer[il];
+    const struct token_ref_layer *l = &m->layer[il];
     const int e = (int)m->spec->n_embd, f = (int)m->spec->n_ff;
     double *z = ref_doubles((size_t)(e + 2 * f)), *gate = z + e,
            *up = gate + f;
@@ -165,23 +165,23 @@ static void feed_forward(const struct line_model *m, unsigned il, double *x)
     free(z);
 }
 
-const struct line_token *line_add(struct line_model *m, int token, int pos,
-                                  const struct line_seen *seen, int n,
-                                  double *logits)
+const struct token_ref_kv *
+token_ref_evaluate(struct token_ref *m, int token, int pos,
+                   const struct token_ref_visible *seen, int n, double *logits)
 {
     const struct gen_spec *s = m->spec;
     const size_t e = s->n_embd;
     const size_t kv = s->n_layer * s->n_head_kv * (size_t)head_dim(m);
-    struct line_token *t = calloc(1, sizeof *t);
-    struct line_seen *all = calloc((size_t)n + 1, sizeof *all);
+    struct token_ref_kv *t = calloc(1, sizeof *t);
+    struct token_ref_visible *all = calloc((size_t)n + 1, sizeof *all);
     double *x = ref_doubles(2 * e);
     if (!t || !all)
         abort();
-    *t = (struct line_token){ m->pool, ref_doubles(kv), ref_doubles(kv) };
+    *t = (struct token_ref_kv){ m->pool, ref_doubles(kv), ref_doubles(kv) };
     m->pool = t;
     if (n)
         memcpy(all, seen, (size_t)n * sizeof *all);
-    all[n] = (struct line_seen){ t, pos };
+    all[n] = (struct token_ref_visible){ t, pos };
     for (size_t i = 0; i < e; i++)
         x[i] = (double)m->embd[(size_t)token * e + i];
     for (unsigned il = 0; il < s->n_layer; il++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-carried.c - ids and words of 200 awkward texts, by their digests
+/* check-text-digests.c - ids and words of 200 awkward texts, by their digests
  *
  * texts.txt has the texts, a line each, \ff for the byte 0xff. digests.txt has
  * FNV-1a hashes:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* saved.c - sessions with texts, and their states as bytes */
+/* saved_state.c - sessions with texts, and their states as bytes */
 #include "config.h"
-#include "tests/run/saved.h"
+#include "tests/run/saved_state.h"
 
 #include <stdlib.h>
 

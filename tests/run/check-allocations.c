@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-counts.c - what sessions allocate, of every architecture
+/* check-allocations.c - what sessions allocate, of every architecture
  *
  * All that a session takes it takes when it is created: token by token, in
  * batches of all kinds, whatever kinds of memory the model has, nothing is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-spoiled.c - models of many architectures of which one thing is wrong */
+/* check-malformed-model.c - models of many architectures of which one thing is
+ * wrong */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"

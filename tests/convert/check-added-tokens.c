@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-rowless.c - added tokens that the embedding has no row for: each is
- * named once, and counted */
+/* check-added-tokens.c - added tokens that the embedding has no row for: each
+ * is named once, and counted */
 #include "config.h"
 #include "gguf/convert.h"
 #include "tests/convert/llama.h"
@@ -49,7 +49,7 @@ int main(void)
 {
     static char text[20000];
     size_t n = 0;
-    snprintf(top, sizeof top, "check-rowless.%d.tmp", (int)getpid());
+    snprintf(top, sizeof top, "check-added-tokens.%d.tmp", (int)getpid());
     folder_begin(&folder, top);
     make_folder("");
     check_tokens(0, "");

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* story.h - random calls on sessions of one model, and what their sequences
- * must then hold
+/* random_calls.h - random calls on sessions of one model, and what their
+ * sequences must then hold
  *
  * Several sessions of a model, which differ in how they keep what they keep,
  * are told the same. A tale is what a sequence holds by the calls' definition.
- * A model of which lineage.h knows every token is compared with that. Of others
- * a tale is plain while each of its tokens has seen just those before it, at
- * the distances that they have now: then a session that is told all of it at
- * once must give the same. And all sessions must give the same always.
+ * A model of which token_reference.h knows every token is compared with that.
+ * Of others a tale is plain while each of its tokens has seen just those before
+ * it, at the distances that they have now: then a session that is told all of
+ * it at once must give the same. And all sessions must give the same always.
  */
-#ifndef TESTS_RUN_STORY_H
-#define TESTS_RUN_STORY_H
+#ifndef TESTS_RUN_RANDOM_CALLS_H
+#define TESTS_RUN_RANDOM_CALLS_H
 
-#include "tests/graph/island.h"
-#include "tests/run/lineage.h"
+#include "tests/graph/fake_backend.h"
+#include "tests/run/token_reference.h"
 #include "tests/model/run.h"
 
-enum { STORY_SEQS = 4, STORY_MOST = 256, STORY_KINDS = 3, STORY_BATCH = 64 };
-enum { STORY_STATES = 4 };
+enum { CALLS_SEQS = 4, CALLS_MOST = 256, CALLS_KINDS = 3, CALLS_BATCH = 64 };
+enum { CALLS_STATES = 4 };
 
-struct story_token {
+struct seq_token {
     gguf_token tok;
     int32_t pos;
-    const struct line_token *of; /* or NULL */
+    const struct token_ref_kv *of; /* or NULL */
 };
 
-struct story_tale {
-    struct story_token t[STORY_MOST];
+struct seq_content {
+    struct seq_token t[CALLS_MOST];
     int n;
     bool plain;
     bool exact; /* and nothing was computed in another way: the same bits */
@@ -35,7 +35,7 @@ struct story_tale {
 };
 
 /* A way of keeping. */
-struct story_kind {
+struct random_calls_kind {
     const char *name;
     bool unified, full_windows;
     uint32_t n_ubatch;
@@ -43,7 +43,7 @@ struct story_kind {
 };
 
 /* What is to be known of a model. */
-struct story_model {
+struct random_calls_model {
     const char *name; /* of tests/family; or */
     int window;       /* a llama whose even layers see a window; 0: all. With a
                        * name: how long its windows are; 0: as it says */
@@ -51,7 +51,8 @@ struct story_model {
     bool absolute;    /* a shift is something else */
     bool still;       /* and is refused */
     bool close;       /* positions have no gaps */
-    struct story_kind kind[STORY_KINDS]; /* the first may forget what windows
+    struct random_calls_kind
+        kind[CALLS_KINDS]; /* the first may forget what windows
                                           * passed, no other may */
     int n_kinds;
     bool closed;    /* the device's memory is closed to the process; slow */
@@ -61,33 +62,33 @@ struct story_model {
     double apart;   /* at most, sum (a - b)^2 / sum b^2 of a row; 0: 1e-9 */
 };
 
-struct story_bytes {
+struct random_calls_bytes {
     unsigned char *p; /* NULL: there are none */
     uint64_t size;
 };
 
 /* What was saved of a sequence, or of all. */
-struct story_state {
+struct random_calls_state {
     bool all;
-    struct story_bytes of[STORY_KINDS];
-    struct story_tale tale[STORY_SEQS]; /* of one: the first */
+    struct random_calls_bytes of[CALLS_KINDS];
+    struct seq_content content[CALLS_SEQS]; /* of one: the first */
 };
 
-struct story {
-    const struct story_model *m;
+struct random_calls {
+    const struct random_calls_model *m;
     void *file;
-    struct run run[STORY_KINDS];
-    struct island island[STORY_KINDS]; /* devices of kinds that are far */
+    struct run run[CALLS_KINDS];
+    struct fake_backend fake[CALLS_KINDS]; /* devices of kinds that are far */
     struct run scratch;
-    struct line_model line;
-    bool lined, encodes;
+    struct token_ref line;
+    bool has_reference, encodes;
     int n_vocab;
-    struct story_tale tale[STORY_SEQS];
-    struct story_state state[STORY_STATES];
+    struct seq_content content[CALLS_SEQS];
+    struct random_calls_state state[CALLS_STATES];
     /* what was done: calls, calls that were refused, tokens that were computed,
      * rows of logits that were compared: by bits, by lineage, with a session
      * from scratch, with another kind's */
-    int n_calls, n_refused, n_tok, n_exact, n_lined, n_plain, n_kinds;
+    int n_calls, n_refused, n_tok, n_exact, n_reference, n_plain, n_kinds;
     /* states; those with the same bytes; rows after them, with the same bits */
     int n_saved, n_restored, n_same, n_lent;
     double worst;  /* sum (a - b)^2 / sum b^2 of a row */
@@ -95,12 +96,13 @@ struct story {
 };
 
 /* Where chance begins. */
-void story_seed(uint64_t seed);
+void random_calls_seed(uint64_t seed);
 
 /* Open sessions; false: why says. */
-bool story_open(struct story *s, const struct story_model *m);
-void story_close(struct story *s);
+bool random_calls_open(struct random_calls *s,
+                       const struct random_calls_model *m);
+void random_calls_close(struct random_calls *s);
 /* One random call; false: something is not as it must be, and why says what. */
-bool story_go_on(struct story *s);
+bool random_calls_step(struct random_calls *s);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* story_calls.c - what calls make of tales */
+/* sequence_content.c - what calls make of tales */
 #include "config.h"
-#include "tests/run/story_calls.h"
+#include "tests/run/sequence_content.h"
 
 #include "base/compiler.h"
-#include "tests/run/story_state.h"
+#include "tests/run/random_states.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- tales ---- */
 
-int32_t tale_next(const struct story_tale *t)
+int32_t content_next_pos(const struct seq_content *t)
 {
     int32_t next = 0;
     for (int i = 0; i < t->n; i++)
@@ -20,41 +20,41 @@ int32_t tale_next(const struct story_tale *t)
 }
 
 /* A tale of nothing is as good as new. */
-static void refresh_tale(struct story_tale *t)
+static void reset_if_empty(struct seq_content *t)
 {
     if (!t->n)
         t->plain = t->exact = true;
 }
 
-void tale_forget(struct story_tale *t)
+void content_clear(struct seq_content *t)
 {
     t->n = t->n_text = 0;
-    refresh_tale(t);
+    reset_if_empty(t);
 }
 
-void tale_remove(struct story_tale *t, int32_t begin, int32_t end)
+void content_remove(struct seq_content *t, int32_t begin, int32_t end)
 {
     int n = 0;
     for (int i = 0; i < t->n; i++) {
-        if (tale_between(t->t[i].pos, begin, end))
+        if (content_has_pos(t->t[i].pos, begin, end))
             continue;
         if (n < i) /* what stays saw what goes */
             t->plain = t->exact = false;
         t->t[n++] = t->t[i];
     }
     t->n = n;
-    refresh_tale(t);
+    reset_if_empty(t);
 }
 
-void tale_copy(const struct story *s, const struct story_tale *from,
-               struct story_tale *to, int32_t begin, int32_t end)
+void content_copy(const struct random_calls *s, const struct seq_content *from,
+                  struct seq_content *to, int32_t begin, int32_t end)
 {
     int n = 0, last = -1;
     if (from == to)
         return;
-    tale_remove(to, begin, end);
+    content_remove(to, begin, end);
     for (int i = 0; i < from->n; i++)
-        if (tale_between(from->t[i].pos, begin, end)) {
+        if (content_has_pos(from->t[i].pos, begin, end)) {
             n++;
             last = i;
         }
@@ -64,7 +64,7 @@ void tale_copy(const struct story *s, const struct story_tale *from,
     to->plain = begins && from->plain;
     to->exact = begins && from->exact;
     for (int i = 0; i <= last; i++)
-        if (tale_between(from->t[i].pos, begin, end))
+        if (content_has_pos(from->t[i].pos, begin, end))
             to->t[to->n++] = from->t[i];
     if (!s->encodes)
         return;
@@ -72,24 +72,24 @@ void tale_copy(const struct story *s, const struct story_tale *from,
     memcpy(to->text, from->text, sizeof to->text);
 }
 
-bool tale_fits(const struct story *s, const struct story_tale *from,
-               const struct story_tale *to, int32_t begin, int32_t end)
+bool content_fits(const struct random_calls *s, const struct seq_content *from,
+                  const struct seq_content *to, int32_t begin, int32_t end)
 {
     int n = 0;
     for (int i = 0; i < from->n; i++)
-        n += tale_between(from->t[i].pos, begin, end);
+        n += content_has_pos(from->t[i].pos, begin, end);
     for (int i = 0; i < to->n; i++)
-        n += !tale_between(to->t[i].pos, begin, end);
+        n += !content_has_pos(to->t[i].pos, begin, end);
     return from == to || n <= s->m->most;
 }
 
-void tale_move(struct story_tale *t, int32_t begin, int32_t end, int32_t delta,
-               int32_t divisor, bool absolute)
+void content_move(struct seq_content *t, int32_t begin, int32_t end,
+                  int32_t delta, int32_t divisor, bool absolute)
 {
     bool all = true, any = false;
     for (int i = 0; i < t->n; i++) {
         const int32_t pos = t->t[i].pos;
-        const bool in = tale_between(pos, begin, end);
+        const bool in = content_has_pos(pos, begin, end);
         if (in)
             t->t[i].pos = pos / divisor + delta;
         all = all && in;
@@ -103,28 +103,28 @@ void tale_move(struct story_tale *t, int32_t begin, int32_t end, int32_t delta,
 
 /* ---- what is decoded ---- */
 
-enum { V = 128, ROWS = STORY_BATCH };
+enum { V = 128, ROWS = CALLS_BATCH };
 
 struct call_batch {
     struct gguf_batch b;
     gguf_token tok[ROWS];
-    int32_t pos[ROWS], seq[ROWS * STORY_SEQS];
+    int32_t pos[ROWS], seq[ROWS * CALLS_SEQS];
     uint32_t n_seq[ROWS];
     int at[ROWS + 1];    /* where a token's sequences begin in seq */
-    int was[STORY_SEQS]; /* tokens of tales before */
-    float out[STORY_KINDS][ROWS * V];
+    int was[CALLS_SEQS]; /* tokens of tales before */
+    float out[CALLS_KINDS][ROWS * V];
 };
 
-static bool make_text(struct story *s, uint32_t q)
+static bool make_text(struct random_calls *s, uint32_t q)
 {
-    struct story_tale *t = &s->tale[q];
+    struct seq_content *t = &s->content[q];
     int32_t seq[8];
     struct gguf_batch b = GGUF_BATCH_INIT;
     t->n = 0;
-    refresh_tale(t);
-    t->n_text = 2 + story_rnd(7);
+    reset_if_empty(t);
+    t->n_text = 2 + random_calls_below(7);
     for (int i = 0; i < t->n_text; i++) {
-        t->text[i] = story_rnd(s->n_vocab);
+        t->text[i] = random_calls_below(s->n_vocab);
         seq[i] = (int32_t)q;
     }
     b.n = (size_t)t->n_text;
@@ -132,50 +132,54 @@ static bool make_text(struct story *s, uint32_t q)
     b.seq = seq;
     for (int i = 0; i < s->m->n_kinds; i++)
         if (gguf_session_encode(s->run[i].session, &b, &s->run[i].err))
-            return story_fault(s, "%s: %s", s->m->kind[i].name,
-                               s->run[i].err.message);
+            return random_calls_fail(s, "%s: %s", s->m->kind[i].name,
+                                     s->run[i].err.message);
     return true;
 }
 
 /* Room for 20 tokens more, and a text to look at. */
-static bool make_room(struct story *s, uint32_t q)
+static bool make_room(struct random_calls *s, uint32_t q)
 {
-    struct story_tale *t = &s->tale[q];
+    struct seq_content *t = &s->content[q];
     if (t->n + 20 > s->m->most) {
         for (int i = 0; i < s->m->n_kinds; i++)
             if (gguf_session_remove(s->run[i].session, q, 0, -1,
                                     &s->run[i].err))
-                return story_fault(s, "%s: %s", s->m->kind[i].name,
-                                   s->run[i].err.message);
+                return random_calls_fail(s, "%s: %s", s->m->kind[i].name,
+                                         s->run[i].err.message);
         t->n = 0;
-        refresh_tale(t);
+        reset_if_empty(t);
     }
-    return !s->encodes || (t->n_text && story_rnd(8)) || make_text(s, q);
+    return !s->encodes || (t->n_text && random_calls_below(8)) ||
+           make_text(s, q);
 }
 
 /* Tokens for some sequences, one after the other, or for them together. */
-static bool make_batch(struct story *s, struct call_batch *x)
+static bool make_batch(struct random_calls *s, struct call_batch *x)
 {
-    const bool together = story_rnd(4) == 0,
-               placed = story_rnd(3) == 0 && !s->m->close;
-    uint32_t some[STORY_SEQS];
+    const bool together = random_calls_below(4) == 0,
+               placed = random_calls_below(3) == 0 && !s->m->close;
+    uint32_t some[CALLS_SEQS];
     int n_some = 0, at = 0;
     *x = (struct call_batch){ .b = GGUF_BATCH_INIT };
-    for (uint32_t q = 0; q < STORY_SEQS; q++)
-        if (story_rnd(2))
+    for (uint32_t q = 0; q < CALLS_SEQS; q++)
+        if (random_calls_below(2))
             some[n_some++] = q;
     if (!n_some)
-        some[n_some++] = (uint32_t)story_rnd(STORY_SEQS);
+        some[n_some++] = (uint32_t)random_calls_below(CALLS_SEQS);
     for (int k = 0; k < n_some; k++)
         if (!make_room(s, some[k]))
             return false;
     for (int k = 0; k < (together ? 1 : n_some); k++) {
         /* wide products have 4 tokens and more */
-        const int n = (together || n_some == 1 ? 4 : 1) + story_rnd(10);
-        int32_t next = tale_next(&s->tale[some[k]]);
+        const int n =
+            (together || n_some == 1 ? 4 : 1) + random_calls_below(10);
+        int32_t next = content_next_pos(&s->content[some[k]]);
         for (int i = 0; i < n + (k == 0 ? 4 : 0); i++, x->b.n++) {
-            x->tok[x->b.n] = story_rnd(s->n_vocab);
-            next += placed && story_rnd(4) == 0 ? story_rnd(5) : 0;
+            x->tok[x->b.n] = random_calls_below(s->n_vocab);
+            next += placed && random_calls_below(4) == 0
+                        ? random_calls_below(5)
+                        : 0;
             x->pos[x->b.n] = next++;
             x->n_seq[x->b.n] = together ? (uint32_t)n_some : 1;
             x->at[x->b.n] = at;
@@ -191,50 +195,50 @@ static bool make_batch(struct story *s, struct call_batch *x)
     return true;
 }
 
-/* What comes of a token in double precision, and in the tale. */
-static const struct line_token *tell_token(struct story *s,
-                                           struct story_tale *t,
-                                           gguf_token tok, int32_t pos,
-                                           double *logits)
+/* What comes of a token in double precision, and in the content. */
+static const struct token_ref_kv *tell_token(struct random_calls *s,
+                                             struct seq_content *t,
+                                             gguf_token tok, int32_t pos,
+                                             double *logits)
 {
-    static struct line_seen seen[STORY_MOST];
-    if (!s->lined)
+    static struct token_ref_visible seen[CALLS_MOST];
+    if (!s->has_reference)
         return NULL;
     for (int i = 0; i < t->n; i++)
-        seen[i] = (struct line_seen){ t->t[i].of, t->t[i].pos };
-    return line_add(&s->line, tok, pos, seen, t->n, logits);
+        seen[i] = (struct token_ref_visible){ t->t[i].of, t->t[i].pos };
+    return token_ref_evaluate(&s->line, tok, pos, seen, t->n, logits);
 }
 
-static bool rows_near(struct story *s, const float *a, const float *b)
+static bool rows_near(struct random_calls *s, const float *a, const float *b)
 {
     const double d = run_nmse(a, b, (size_t)s->n_vocab);
     s->worst = d > s->worst ? d : s->worst;
     return d < (s->m->apart > 0 ? s->m->apart : 1e-9);
 }
 
-static bool check_line(struct story *s, const struct call_batch *x, size_t i,
-                       const double *logits)
+static bool check_line(struct random_calls *s, const struct call_batch *x,
+                       size_t i, const double *logits)
 {
     float y[V];
     for (int k = 0; k < s->n_vocab; k++)
         y[k] = (float)logits[k];
-    for (int kind = 0; kind < s->m->n_kinds; kind++, s->n_lined++)
+    for (int kind = 0; kind < s->m->n_kinds; kind++, s->n_reference++)
         if (!rows_near(s, x->out[kind] + i * (size_t)s->n_vocab, y))
-            return story_fault(
-                s, "%s: token %zu, sequence %d: %g from its lineage",
+            return random_calls_fail(
+                s, "%s: token %zu, sequence %d: %g from the reference",
                 s->m->kind[kind].name, i, x->seq[x->at[i]],
                 run_nmse(x->out[kind] + i * (size_t)s->n_vocab, y,
                          (size_t)s->n_vocab));
     return true;
 }
 
-static bool check_kinds(struct story *s, const struct call_batch *x)
+static bool check_kinds(struct random_calls *s, const struct call_batch *x)
 {
     for (size_t i = 0; i < x->b.n; i++)
         for (int kind = 1; kind < s->m->n_kinds; kind++, s->n_kinds++)
             if (!rows_near(s, x->out[kind] + i * (size_t)s->n_vocab,
                            x->out[0] + i * (size_t)s->n_vocab))
-                return story_fault(
+                return random_calls_fail(
                     s, "token %zu, sequence %d: %s is %g from %s", i,
                     x->seq[x->at[i]], s->m->kind[kind].name,
                     run_nmse(x->out[kind] + i * (size_t)s->n_vocab,
@@ -245,32 +249,33 @@ static bool check_kinds(struct story *s, const struct call_batch *x)
 }
 
 /* Tales grow. */
-static bool tell_all(struct story *s, struct call_batch *x)
+static bool tell_all(struct random_calls *s, struct call_batch *x)
 {
     double logits[V];
-    for (uint32_t q = 0; q < STORY_SEQS; q++)
-        x->was[q] = s->tale[q].n;
+    for (uint32_t q = 0; q < CALLS_SEQS; q++)
+        x->was[q] = s->content[q].n;
     for (size_t i = 0; i < x->b.n; i++)
         for (int k = x->at[i]; k < x->at[i + 1]; k++, s->n_tok++) {
-            struct story_tale *t = &s->tale[x->seq[k]];
-            const int32_t pos = x->b.pos ? x->pos[i] : tale_next(t);
-            const struct line_token *of =
+            struct seq_content *t = &s->content[x->seq[k]];
+            const int32_t pos = x->b.pos ? x->pos[i] : content_next_pos(t);
+            const struct token_ref_kv *of =
                 tell_token(s, t, x->tok[i], pos, logits);
-            t->t[t->n++] = (struct story_token){ x->tok[i], pos, of };
-            if (s->lined && k == x->at[i] && !check_line(s, x, i, logits))
+            t->t[t->n++] = (struct seq_token){ x->tok[i], pos, of };
+            if (s->has_reference && k == x->at[i] &&
+                !check_line(s, x, i, logits))
                 return false;
         }
     return true;
 }
 
 /* All of a tale at once, and its last tokens as they were given. */
-static bool check_scratch(struct story *s, const struct call_batch *x,
+static bool check_scratch(struct random_calls *s, const struct call_batch *x,
                           uint32_t q)
 {
-    static float all[STORY_MOST * V];
-    gguf_token tok[STORY_MOST];
-    int32_t pos[STORY_MOST];
-    const struct story_tale *t = &s->tale[q];
+    static float all[CALLS_MOST * V];
+    gguf_token tok[CALLS_MOST];
+    int32_t pos[CALLS_MOST];
+    const struct seq_content *t = &s->content[q];
     const size_t v = (size_t)s->n_vocab;
     struct gguf_batch b = GGUF_BATCH_INIT;
     for (int i = 0; i < t->n; i++) {
@@ -283,7 +288,8 @@ static bool check_scratch(struct story *s, const struct call_batch *x,
     if (gguf_session_clear(s->scratch.session, &s->scratch.err) ||
         !run_encode(&s->scratch, t->text, (size_t)t->n_text) ||
         !run_logits(&s->scratch, &b, all))
-        return story_fault(s, "from scratch: %s", s->scratch.err.message);
+        return random_calls_fail(s, "from scratch: %s",
+                                 s->scratch.err.message);
     for (size_t i = 0, k = (size_t)x->was[q]; i < x->b.n; i++) {
         bool of = false;
         for (int j = x->at[i]; j < x->at[i + 1]; j++)
@@ -299,7 +305,7 @@ static bool check_scratch(struct story *s, const struct call_batch *x,
                 t->exact && t->n >= 4 && !s->m->kind[kind].unified;
             *(bits ? &s->n_exact : &s->n_plain) += 1;
             if (bits ? memcmp(z, y, v * sizeof *z) != 0 : !rows_near(s, z, y))
-                return story_fault(
+                return random_calls_fail(
                     s, "%s: token %zu of sequence %u is %g from scratch%s",
                     s->m->kind[kind].name, k - 1, q, run_nmse(z, y, v),
                     bits ? ", not the same bits" : "");
@@ -311,8 +317,8 @@ static bool check_scratch(struct story *s, const struct call_batch *x,
 /* A session that took over a sequence before goes on with its tokens of the
  * batch as session i did: with the same digits, unless cells were shared or
  * fewer than 4 at once are computed by another way. */
-static bool check_lent(struct story *s, const struct call_batch *x, uint32_t q,
-                       int i, uint32_t to)
+static bool check_lent(struct random_calls *s, const struct call_batch *x,
+                       uint32_t q, int i, uint32_t to)
 {
     static float all[ROWS * V];
     gguf_token tok[ROWS];
@@ -334,18 +340,18 @@ static bool check_lent(struct story *s, const struct call_batch *x, uint32_t q,
     b.seq = seq;
     b.pos = x->b.pos ? pos : NULL;
     if (!run_logits(&s->scratch, &b, all))
-        return story_fault(s, "restored: %s", s->scratch.err.message);
+        return random_calls_fail(s, "restored: %s", s->scratch.err.message);
     /* this one keeps all in one book: where a book of windows was changed in
      * the middle, its cells may not be as far apart as those */
     const bool bits = b.n >= 4 && !s->m->kind[i].unified &&
-                      (s->m->kind[i].full_windows || s->tale[q].exact);
+                      (s->m->kind[i].full_windows || s->content[q].exact);
     for (size_t k = 0; k < b.n; k++) {
         if (x->seq[x->at[row[k]]] != (int32_t)q)
             continue; /* the row is of another sequence of the token */
         s->n_lent += bits;
         const float *y = x->out[i] + row[k] * v, *z = all + k * v;
         if (bits ? memcmp(z, y, v * sizeof *z) != 0 : !rows_near(s, z, y))
-            return story_fault(
+            return random_calls_fail(
                 s, "token %zu of sequence %u of %s, restored: %g from it%s", k,
                 q, s->m->kind[i].name, run_nmse(z, y, v),
                 bits ? ", not the same bits" : "");
@@ -353,25 +359,25 @@ static bool check_lent(struct story *s, const struct call_batch *x, uint32_t q,
     return true;
 }
 
-bool tale_decode(struct story *s)
+bool content_decode(struct random_calls *s)
 {
     static struct call_batch x;
-    const uint32_t q0 = (uint32_t)story_rnd(STORY_SEQS);
-    const int kind = story_rnd(s->m->n_kinds);
+    const uint32_t q0 = (uint32_t)random_calls_below(CALLS_SEQS);
+    const int kind = random_calls_below(s->m->n_kinds);
     bool lent;
     if (!make_batch(s, &x) ||
-        !state_lend(s, q0, kind, (q0 + 1) % STORY_SEQS, &lent))
+        !random_states_lend(s, q0, kind, (q0 + 1) % CALLS_SEQS, &lent))
         return false;
     for (int i = 0; i < s->m->n_kinds; i++)
         if (!run_logits(&s->run[i], &x.b, x.out[i]))
-            return story_fault(s, "%s: %s", s->m->kind[i].name,
-                               s->run[i].err.message);
+            return random_calls_fail(s, "%s: %s", s->m->kind[i].name,
+                                     s->run[i].err.message);
     if (!tell_all(s, &x) || !check_kinds(s, &x) ||
-        (lent && !check_lent(s, &x, q0, kind, (q0 + 1) % STORY_SEQS)))
+        (lent && !check_lent(s, &x, q0, kind, (q0 + 1) % CALLS_SEQS)))
         return false;
-    for (uint32_t q = 0; q < STORY_SEQS; q++)
-        if (s->tale[q].n > x.was[q] && s->tale[q].plain && story_rnd(3) == 0 &&
-            !check_scratch(s, &x, q))
+    for (uint32_t q = 0; q < CALLS_SEQS; q++)
+        if (s->content[q].n > x.was[q] && s->content[q].plain &&
+            random_calls_below(3) == 0 && !check_scratch(s, &x, q))
             return false;
     return true;
 }

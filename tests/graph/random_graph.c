@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* gen.c - random graphs with weights, inputs and a cache that is written */
+/* random_graph.c - random graphs with weights, inputs and a cache that is
+ * written */
 #include "config.h"
-#include "tests/graph/gen.h"
+#include "tests/graph/random_graph.h"
 #include "tests/graph/randop.h"
 
-enum { ROW = GEN_ROW };
+enum { ROW = RANDOM_GRAPH_ROW };
 
-static tensor *random_node(struct made *g, tensor **t, int n)
+static tensor *random_node(struct random_graph *g, tensor **t, int n)
 {
     struct gguf_ctx *c = g->ctx;
     tensor *a = t[n - 1 - (int)rnd_below((uint64_t)(n < 6 ? n : 6))];
@@ -47,7 +48,7 @@ static tensor *random_node(struct made *g, tensor **t, int n)
     }
 }
 
-void gen_set(tensor *t, uint64_t seed)
+void random_graph_fill(tensor *t, uint64_t seed)
 {
     static float v[ROW * ROW];
     struct gguf_error err;
@@ -58,12 +59,13 @@ void gen_set(tensor *t, uint64_t seed)
         must(gguf_tensor_set(t, v, 0, gguf_tensor_size(t), &err), &err);
 }
 
-struct made gen_make(uint64_t seed, const struct gguf_buft *const *home)
+struct random_graph random_graph_make(uint64_t seed,
+                                      const struct gguf_buft *const *home)
 {
     struct gguf_error err;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
-    struct made g = { .n_out = 0 };
-    tensor *t[3 * GEN_NODES];
+    struct random_graph g = { .n_out = 0 };
+    tensor *t[3 * RANDOM_GRAPH_NODES];
     int n = 0;
     p.mem_size = 2 << 20;
     p.no_alloc = true;
@@ -79,7 +81,7 @@ struct made gen_make(uint64_t seed, const struct gguf_buft *const *home)
         } else {
             g.cache = w;
         }
-        gen_set(w, seed + (uint64_t)k + 1);
+        random_graph_fill(w, seed + (uint64_t)k + 1);
     }
     tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
     for (int i = 0; i < 3; i++) {
@@ -87,8 +89,8 @@ struct made gen_make(uint64_t seed, const struct gguf_buft *const *home)
                                      1 + (int64_t)rnd_below(5));
         t[n++] = gguf_tensor_flag(g.inputs[i], GGUF_TENSOR_INPUT);
     }
-    g.graph = gguf_graph_create(g.ctx, 16 * GEN_NODES);
-    int n_nodes = 4 + (int)rnd_below(GEN_NODES - 4);
+    g.graph = gguf_graph_create(g.ctx, 16 * RANDOM_GRAPH_NODES);
+    int n_nodes = 4 + (int)rnd_below(RANDOM_GRAPH_NODES - 4);
     for (int i = 0; i < n_nodes; i++) {
         t[n] = random_node(&g, t, n);
         if (!rnd_below(6) || i == n_nodes - 1) {
@@ -101,20 +103,21 @@ struct made gen_make(uint64_t seed, const struct gguf_buft *const *home)
     return g;
 }
 
-void gen_drop(struct made *g)
+void random_graph_free(struct random_graph *g)
 {
     for (int k = 0; k < 4; k++)
         gguf_buffer_destroy(g->buffers[k]);
     gguf_ctx_destroy(g->ctx);
 }
 
-void gen_run(struct gguf_sched *s, struct made *g, uint64_t seed)
+void random_graph_run(struct gguf_sched *s, struct random_graph *g,
+                      uint64_t seed)
 {
     struct gguf_error err;
-    gen_set(g->cache, seed + 4);
+    random_graph_fill(g->cache, seed + 4);
     must(gguf_sched_alloc(s, g->graph, &err), &err);
     for (int i = 0; i < 3; i++)
-        gen_set(g->inputs[i], seed + 10 + (uint64_t)i);
+        random_graph_fill(g->inputs[i], seed + 10 + (uint64_t)i);
     must(gguf_sched_compute(s, g->graph, &err), &err);
 }
 
@@ -128,7 +131,8 @@ static bool same_tensor(const tensor *a, const tensor *b)
     return !memcmp(x, y, (size_t)size);
 }
 
-bool gen_same(const struct made *a, const struct made *b)
+bool random_graph_same(const struct random_graph *a,
+                       const struct random_graph *b)
 {
     bool all = same_tensor(a->cache, b->cache);
     for (int i = 0; i < a->n_out; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-scribble.c - files that change while they are read
+/* check-concurrent-write.c - files that change while they are read
  *
  * Tools map what they read, so another process can change any byte of a file
  * at any time. One process keeps writing values typical of counts and lengths
@@ -146,7 +146,7 @@ int main(void)
     const char *more = getenv("GGUF_TEST_LONG"), *srcdir = getenv("srcdir");
     unsigned rounds = more && *more ? 200 : 4;
     char tiny[PROGRAM_PATH];
-    if (!program_begin("check-scribble")) {
+    if (!program_begin("check-concurrent-write")) {
         skip("programs cannot be started here");
         return done_testing();
     }

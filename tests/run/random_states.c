@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* story_state.c - states that are saved within a story, and restored */
+/* random_states.c - states that are saved within a story, and restored */
 #include "config.h"
-#include "tests/run/story_state.h"
+#include "tests/run/random_states.h"
 
 #include "base/compiler.h"
-#include "tests/run/story_calls.h"
+#include "tests/run/sequence_content.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-void state_free(struct story *s)
+void random_states_free(struct random_calls *s)
 {
-    for (int k = 0; k < STORY_STATES; k++)
-        for (int i = 0; i < STORY_KINDS; i++)
+    for (int k = 0; k < CALLS_STATES; k++)
+        for (int i = 0; i < CALLS_KINDS; i++)
             free(s->state[k].of[i].p);
 }
 
-static bool get_state(struct story *s, int i, uint32_t seq,
-                      struct story_bytes *b)
+static bool get_state(struct random_calls *s, int i, uint32_t seq,
+                      struct random_calls_bytes *b)
 {
     struct run *r = &s->run[i];
     free(b->p);
@@ -26,54 +26,55 @@ static bool get_state(struct story *s, int i, uint32_t seq,
     if (gguf_session_state_size(r->session, seq, &b->size, &r->err) ||
         !(b->p = malloc((size_t)b->size)) ||
         gguf_session_state_get(r->session, seq, b->p, b->size, &r->err))
-        return story_fault(s, "%s, save: %s", s->m->kind[i].name,
-                           r->err.message);
+        return random_calls_fail(s, "%s, save: %s", s->m->kind[i].name,
+                                 r->err.message);
     return true;
 }
 
-static enum gguf_status set_state(struct story *s, int i, uint32_t seq,
-                                  const struct story_bytes *b)
+static enum gguf_status set_state(struct random_calls *s, int i, uint32_t seq,
+                                  const struct random_calls_bytes *b)
 {
     struct run *r = &s->run[i];
     return gguf_session_state_set(r->session, seq, b->p, b->size, &r->err);
 }
 
 /* A session's state is the same bytes as before. */
-static bool is_same(struct story *s, int i, uint32_t seq,
-                    const struct story_bytes *was, const char *after)
+static bool is_same(struct random_calls *s, int i, uint32_t seq,
+                    const struct random_calls_bytes *was, const char *after)
 {
-    struct story_bytes now = { NULL, 0 };
+    struct random_calls_bytes now = { NULL, 0 };
     bool good = get_state(s, i, seq, &now);
     if (good && (now.size != was->size ||
                  memcmp(now.p, was->p, (size_t)now.size) != 0)) {
         uint64_t at = 0;
         while (at < now.size && at < was->size && now.p[at] == was->p[at])
             at++;
-        good = story_fault(s,
-                           "%s: %s has other bytes after %s, the first is "
-                           "%" PRIu64 " of %" PRIu64 " and %" PRIu64,
-                           s->m->kind[i].name,
-                           seq == GGUF_ALL_SEQUENCES ? "all" : "a sequence",
-                           after, at, was->size, now.size);
+        good =
+            random_calls_fail(s,
+                              "%s: %s has other bytes after %s, the first is "
+                              "%" PRIu64 " of %" PRIu64 " and %" PRIu64,
+                              s->m->kind[i].name,
+                              seq == GGUF_ALL_SEQUENCES ? "all" : "a sequence",
+                              after, at, was->size, now.size);
     }
     s->n_same += good;
     free(now.p);
     return good;
 }
 
-bool state_save(struct story *s)
+bool random_states_save(struct random_calls *s)
 {
-    struct story_state *k = &s->state[story_rnd(STORY_STATES)];
-    uint32_t seq = (uint32_t)story_rnd(STORY_SEQS);
-    k->all = story_rnd(4) == 0;
-    if (!s->tale[seq].n) /* rather one that has tokens */
-        seq = (uint32_t)story_rnd(STORY_SEQS);
+    struct random_calls_state *k = &s->state[random_calls_below(CALLS_STATES)];
+    uint32_t seq = (uint32_t)random_calls_below(CALLS_SEQS);
+    k->all = random_calls_below(4) == 0;
+    if (!s->content[seq].n) /* rather one that has tokens */
+        seq = (uint32_t)random_calls_below(CALLS_SEQS);
     for (int i = 0; i < s->m->n_kinds; i++)
         if (!get_state(s, i, k->all ? GGUF_ALL_SEQUENCES : seq, &k->of[i]))
             return false;
-    k->tale[0] = s->tale[seq];
+    k->content[0] = s->content[seq];
     if (k->all)
-        memcpy(k->tale, s->tale, sizeof k->tale);
+        memcpy(k->content, s->content, sizeof k->tale);
     s->n_saved++;
     return true;
 }
@@ -84,38 +85,39 @@ bool state_save(struct story *s)
 enum answer { TAKES, MAY_REFUSE, REFUSES };
 
 /* May windows have lost tokens of a tale? */
-static bool has_passed(const struct story *s, const struct story_tale *t)
+static bool has_passed(const struct random_calls *s,
+                       const struct seq_content *t)
 {
-    const int32_t first = tale_next(t) - s->m->window + 1;
+    const int32_t first = content_next_pos(t) - s->m->window + 1;
     for (int i = 0; i < t->n; i++)
-        if (!s->lined || t->t[i].pos < first)
+        if (!s->has_reference || t->t[i].pos < first)
             return true;
     return false;
 }
 
-static enum answer answer_of(const struct story *s,
-                             const struct story_state *k, uint32_t seq,
+static enum answer answer_of(const struct random_calls *s,
+                             const struct random_calls_state *k, uint32_t seq,
                              int from, int i)
 {
-    const struct story_kind *a = &s->m->kind[from], *b = &s->m->kind[i];
+    const struct random_calls_kind *a = &s->m->kind[from], *b = &s->m->kind[i];
     if (k->all != (seq == GGUF_ALL_SEQUENCES) ||
         (k->all && a->unified != b->unified))
         return REFUSES;
     if (a->full_windows || !b->full_windows)
         return TAKES;
-    for (int q = 0; q < (k->all ? STORY_SEQS : 1); q++)
-        if (has_passed(s, &k->tale[q]))
+    for (int q = 0; q < (k->all ? CALLS_SEQS : 1); q++)
+        if (has_passed(s, &k->content[q]))
             return MAY_REFUSE;
     return TAKES;
 }
 
 /* Session i is told to take over a state, after others did if *taken, or were
  * refused if *refused. */
-static bool restore_one(struct story *s, const struct story_state *k,
-                        uint32_t seq, int from, int i, bool *taken,
-                        bool *refused)
+static bool restore_one(struct random_calls *s,
+                        const struct random_calls_state *k, uint32_t seq,
+                        int from, int i, bool *taken, bool *refused)
 {
-    struct story_bytes was = { NULL, 0 };
+    struct random_calls_bytes was = { NULL, 0 };
     const enum answer must = answer_of(s, k, seq, from, i);
     bool good = must == TAKES || get_state(s, i, GGUF_ALL_SEQUENCES, &was);
     if (!good)
@@ -131,7 +133,7 @@ static bool restore_one(struct story *s, const struct story_state *k,
         if (from == i && (k->all || !s->m->kind[i].unified))
             good = is_same(s, i, seq, &k->of[i], "restoring it");
     } else {
-        good = story_fault(
+        good = random_calls_fail(
             s, "%s, restore %s, that of %s: %s, which must%s be refused",
             s->m->kind[i].name, k->all ? "all" : "a sequence",
             s->m->kind[from].name, st ? s->run[i].err.message : "taken",
@@ -142,8 +144,9 @@ static bool restore_one(struct story *s, const struct story_state *k,
 }
 
 /* Those first that refuse it, whose refusal spares the others. */
-static bool restore_all(struct story *s, const struct story_state *k,
-                        uint32_t seq, int from, bool *refused)
+static bool restore_all(struct random_calls *s,
+                        const struct random_calls_state *k, uint32_t seq,
+                        int from, bool *refused)
 {
     bool taken = false;
     for (int must = REFUSES; must >= TAKES && !*refused; must--)
@@ -156,29 +159,32 @@ static bool restore_all(struct story *s, const struct story_state *k,
     return true;
 }
 
-static void tell_state(struct story *s, const struct story_state *k,
-                       uint32_t seq, bool exact)
+static void tell_state(struct random_calls *s,
+                       const struct random_calls_state *k, uint32_t seq,
+                       bool exact)
 {
-    for (int i = 0; i < (k->all ? STORY_SEQS : 1); i++) {
-        struct story_tale *t = &s->tale[k->all ? i : (int)seq];
-        *t = k->tale[i];
+    for (int i = 0; i < (k->all ? CALLS_SEQS : 1); i++) {
+        struct seq_content *t = &s->content[k->all ? i : (int)seq];
+        *t = k->content[i];
         t->exact = t->exact && (exact || !t->n);
     }
 }
 
-bool state_restore(struct story *s)
+bool random_states_restore(struct random_calls *s)
 {
-    const struct story_state *k = NULL;
-    const int first = story_rnd(STORY_STATES);
-    for (int i = 0; i < STORY_STATES && !k; i++)
-        if (s->state[(first + i) % STORY_STATES].of[0].p)
-            k = &s->state[(first + i) % STORY_STATES];
+    const struct random_calls_state *k = NULL;
+    const int first = random_calls_below(CALLS_STATES);
+    for (int i = 0; i < CALLS_STATES && !k; i++)
+        if (s->state[(first + i) % CALLS_STATES].of[0].p)
+            k = &s->state[(first + i) % CALLS_STATES];
     if (!k)
-        return state_save(s);
-    const bool wrong = story_rnd(10) == 0;
-    const uint32_t seq =
-        k->all != wrong ? GGUF_ALL_SEQUENCES : (uint32_t)story_rnd(STORY_SEQS);
-    const int from = story_rnd(3) ? -1 : story_rnd(s->m->n_kinds);
+        return random_states_save(s);
+    const bool wrong = random_calls_below(10) == 0;
+    const uint32_t seq = k->all != wrong
+                             ? GGUF_ALL_SEQUENCES
+                             : (uint32_t)random_calls_below(CALLS_SEQS);
+    const int from =
+        random_calls_below(3) ? -1 : random_calls_below(s->m->n_kinds);
     bool refused = false;
     if (!restore_all(s, k, seq, from, &refused))
         return false;
@@ -189,9 +195,10 @@ bool state_restore(struct story *s)
     return true;
 }
 
-bool state_lend(struct story *s, uint32_t q, int i, uint32_t to, bool *taken)
+bool random_states_lend(struct random_calls *s, uint32_t q, int i, uint32_t to,
+                        bool *taken)
 {
-    struct story_bytes b = { NULL, 0 };
+    struct random_calls_bytes b = { NULL, 0 };
     struct run *r = &s->scratch;
     *taken = false;
     if (!get_state(s, i, q, &b))
@@ -203,7 +210,7 @@ bool state_lend(struct story *s, uint32_t q, int i, uint32_t to, bool *taken)
     *taken = st == GGUF_OK;
     return *taken ||
            (st == GGUF_E_UNSUPPORTED && !s->m->kind[i].full_windows &&
-            has_passed(s, &s->tale[q])) ||
-           story_fault(s, "a sequence of %s, restored: %s", s->m->kind[i].name,
-                       r->err.message);
+            has_passed(s, &s->content[q])) ||
+           random_calls_fail(s, "a sequence of %s, restored: %s",
+                             s->m->kind[i].name, r->err.message);
 }

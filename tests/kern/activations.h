@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* acts.h - what the tests of products of integers share: activations of every
- * kind, and the forms that a type is multiplied in
+/* activations.h - what the tests of products of integers share: activations of
+ * every kind, and the forms that a type is multiplied in
  *
  * For a program's one file that has tests/tap.h, whose random numbers these
  * are.
  */
-#ifndef TESTS_KERN_ACTS_H
-#define TESTS_KERN_ACTS_H
+#ifndef TESTS_KERN_ACTIVATIONS_H
+#define TESTS_KERN_ACTIVATIONS_H
 
 #include "kern/gemm_i8.h"
 #include "tests/kern/kern.h"
@@ -28,7 +28,7 @@ enum acts {
 };
 
 /* p, or the end of the program. */
-static inline void *acts_must(void *p)
+static inline void *activations_must(void *p)
 {
     if (!p) {
         printf("Bail out! out of memory\n");
@@ -37,7 +37,7 @@ static inline void *acts_must(void *p)
     return p;
 }
 
-static inline void acts_fill(float *x, size_t n, enum acts kind)
+static inline void activations_fill(float *x, size_t n, enum acts kind)
 {
     for (size_t i = 0; i < n; i++) {
         float v = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* saved.h - what the tests of saved states share: sessions with two texts in
- * them, of which each token follows from its number, and their states as bytes
+/* saved_state.h - what the tests of saved states share: sessions with two texts
+ * in them, of which each token follows from its number, and their states as
+ * bytes
  */
-#ifndef TESTS_RUN_SAVED_H
-#define TESTS_RUN_SAVED_H
+#ifndef TESTS_RUN_SAVED_STATE_H
+#define TESTS_RUN_SAVED_STATE_H
 
 #include "tests/family/variant.h"
 

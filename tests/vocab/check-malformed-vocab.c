@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-spoilt.c - vocabularies that are wrong: merges that are malformed or go
- * round, arrays of other lengths, ids of no token. What cannot be meant is
- * refused with its key; what need not be used is not, and a warning names it;
- * checking a file finds each.
+/* check-malformed-vocab.c - vocabularies that are wrong: merges that are
+ * malformed or go round, arrays of other lengths, ids of no token. What cannot
+ * be meant is refused with its key; what need not be used is not, and a warning
+ * names it; checking a file finds each.
  */
 #include "config.h"
 #include "gguf/verify.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tokenize.h - what a converted folder's vocabulary makes of texts */
-#ifndef TESTS_CONVERT_TOKENIZE_H
-#define TESTS_CONVERT_TOKENIZE_H
+/* converted_vocab.h - what a converted folder's vocabulary makes of texts */
+#ifndef TESTS_CONVERT_CONVERTED_VOCAB_H
+#define TESTS_CONVERT_CONVERTED_VOCAB_H
 
 #include "gguf/convert.h"
 #include "gguf/vocab.h"
@@ -14,14 +14,16 @@
 #include <string.h>
 
 /* A file made of a folder, and its vocabulary. */
-struct made {
+struct converted_vocab {
     struct gguf_file *file;
     struct gguf_vocab *vocab;
 };
 
 /* Convert the folder to out, which is written over. */
-static inline enum gguf_status made_open(struct made *m, const char *dir,
-                                         const char *out, struct gguf_error *e)
+static inline enum gguf_status converted_vocab_open(struct converted_vocab *m,
+                                                    const char *dir,
+                                                    const char *out,
+                                                    struct gguf_error *e)
 {
     memset(m, 0, sizeof *m);
     gguf_error_clear(e);
@@ -34,7 +36,7 @@ static inline enum gguf_status made_open(struct made *m, const char *dir,
     return st;
 }
 
-static inline void made_close(struct made *m)
+static inline void converted_vocab_close(struct converted_vocab *m)
 {
     gguf_vocab_destroy(m->vocab);
     gguf_file_close(m->file);
@@ -42,8 +44,9 @@ static inline void made_close(struct made *m)
 
 /* A test: a folder that is written of the file at path, which was made of f,
  * becomes the same file. top: where it is written. */
-static inline void made_back(const struct folder *f, const char *path,
-                             const char *top, const char *what)
+static inline void converted_vocab_roundtrip(const struct folder *f,
+                                             const char *path, const char *top,
+                                             const char *what)
 {
     struct gguf_error e;
     gguf_error_clear(&e);
@@ -54,9 +57,9 @@ static inline void made_back(const struct folder *f, const char *path,
 
 /* A test: the folder is refused with this status at this byte of a file, in a
  * message that begins with the file's name and has the word. */
-static inline void folder_refused(const struct folder *f, const char *file,
-                                  const char *word, uint64_t off,
-                                  enum gguf_status status)
+static inline void check_folder_refused(const struct folder *f,
+                                        const char *file, const char *word,
+                                        uint64_t off, enum gguf_status status)
 {
     struct gguf_convert *c = NULL;
     struct gguf_error e;
@@ -69,8 +72,8 @@ static inline void folder_refused(const struct folder *f, const char *file,
 }
 
 /* Does a text become these ids ("1,2,3"), with those round it? */
-static inline bool made_gives(const struct made *m, const char *text,
-                              const char *ids)
+static inline bool converted_vocab_gives(const struct converted_vocab *m,
+                                         const char *text, const char *ids)
 {
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct gguf_error e;
@@ -89,7 +92,8 @@ static inline bool made_gives(const struct made *m, const char *text,
 }
 
 /* A key's value as a number; -1: there is none. */
-static inline int64_t made_key(const struct made *m, const char *key)
+static inline int64_t converted_vocab_key(const struct converted_vocab *m,
+                                          const char *key)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(m->file, key);
     uint64_t u;
@@ -100,8 +104,8 @@ static inline int64_t made_key(const struct made *m, const char *key)
 }
 
 /* Do two vocabularies have the same tokens, kinds and scores? */
-static inline bool made_same(const struct gguf_vocab *a,
-                             const struct gguf_vocab *b)
+static inline bool vocab_equal(const struct gguf_vocab *a,
+                               const struct gguf_vocab *b)
 {
     const size_t n_tokens = gguf_vocab_n_tokens(a);
     bool good = n_tokens == gguf_vocab_n_tokens(b);
@@ -122,8 +126,8 @@ static inline bool made_same(const struct gguf_vocab *a,
 
 /* Do they give the same ids for each line of a file? Returns how many lines, or
  * -1. */
-static inline int made_same_ids(const struct gguf_vocab *a,
-                                const struct gguf_vocab *b, FILE *lines)
+static inline int vocab_same_ids(const struct gguf_vocab *a,
+                                 const struct gguf_vocab *b, FILE *lines)
 {
     static char line[1 << 16];
     int n = 0;
@@ -161,10 +165,11 @@ static inline struct gguf_vocab *golden_vocab(const char *name,
 }
 
 /* A test: m gives the ids of v for the lines of a text beside it. */
-static inline void golden_ids(const struct made *m, const struct gguf_vocab *v)
+static inline void check_golden_ids(const struct converted_vocab *m,
+                                    const struct gguf_vocab *v)
 {
     FILE *lines = fopen(shared_path("golden/tokenizer/corpus.txt"), "rb");
-    const int n = m->vocab && lines ? made_same_ids(m->vocab, v, lines) : -1;
+    const int n = m->vocab && lines ? vocab_same_ids(m->vocab, v, lines) : -1;
     ok(n > 150, "ids of %d lines, as its GGUF file has them", n);
     if (lines)
         fclose(lines);

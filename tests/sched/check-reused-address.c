@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-remade.c - graphs and tensors that are made again where others lay
+/* check-reused-address.c - graphs and tensors that are made again where others
+ * lay
  *
  * A context that is reset, or destroyed and made again, gives the same
  * addresses to other things: code that remembers a graph or a tensor must see
@@ -9,7 +10,7 @@
 #include "gguf/cpu.h"
 #include "gguf/sched.h"
 #include "tests/failalloc.h"
-#include "tests/graph/island.h"
+#include "tests/graph/fake_backend.h"
 
 enum { N = 64 };
 
@@ -19,7 +20,7 @@ struct world {
     struct gguf_buffer *buffer;
     tensor *x, *y; /* y takes the result */
     struct gguf_backend *cpu;
-    struct island is;
+    struct fake_backend is;
     struct gguf_graph *graph;
     tensor *mid; /* a node of it */
 };
@@ -41,7 +42,7 @@ static void begin(struct world *w)
     float v[N];
     memset(w, 0, sizeof *w);
     must(gguf_cpu_backend_create(&w->cpu, NULL, &err), &err);
-    must(island_init(&w->is, "A", false, NULL, &err), &err);
+    must(fake_backend_init(&w->is, "A", false, NULL, &err), &err);
     w->is.refuses[GGUF_OP_CPY] = true;
     w->data = make_ctx(4);
     w->x = gguf_tensor_1d(w->data, GGUF_DTYPE_F32, N);
