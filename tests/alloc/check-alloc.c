@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* check-alloc.c - where tensors of graphs are laid: best fit, lifetimes, plans
+/* check-alloc.c - the allocator of graphs: best fit, lifetimes, plans
  *
- * Random graphs are laid out and computed, and computed again where every
- * tensor has memory of its own: the results must be the same bytes. Lifetimes
- * are worked out here a second time, plainly, to see that no two tensors that
- * live at the same time overlap, and how far the peak is from the largest sum
- * of what lives at one time.
+ * Random graphs are computed in planned memory, and again with memory of its
+ * own for every tensor. The results must be the same bytes. Lifetimes are
+ * computed independently (lifetimes.h): tensors that live at the same time
+ * must not overlap, and the peak must be near the lower bound.
  *
- *     check-alloc [GRAPHS [SEED]]
+ *   check-alloc [GRAPHS [SEED]]
  */
 #include "config.h"
 #include "alloc/bestfit.h"
@@ -93,10 +92,10 @@ struct made {
     struct gguf_graph *graph;
     tensor *inputs[8];
     int n_inputs;
-    tensor *cache; /* memory of its own, written by the graph */
+    tensor *cache; /* has memory of its own; the graph writes it */
 };
 
-/* One of what is there, preferring what is new. */
+/* Pick a tensor of the list; late ones are more likely. */
 static tensor *pick(tensor *const *t, int n)
 {
     int most = rnd_below(3) ? 5 : n;
@@ -143,7 +142,7 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
         return m % 8 ? gguf_op_mul(c, a, a)
                      : gguf_op_reshape_2d(c, gguf_op_cont(c, a), 8, m / 8);
     case 12:
-        /* what is copied onto memory that it shares is not said */
+        /* cpy onto memory that it shares is undefined */
         if (m <= gguf_tensor_n_elements(cache) && a->view_src != cache)
             return gguf_op_cpy(c, a, gguf_op_view_1d(c, cache, m, 0));
         return gguf_op_dup(c, a);
@@ -153,7 +152,7 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
     }
 }
 
-/* The graph of a seed; scale makes all its tensors larger. */
+/* The random graph of a seed. scale: factor of all tensors' sizes. */
 static struct made make(uint64_t seed, bool no_alloc, int64_t scale)
 {
     struct gguf_error err;
@@ -205,7 +204,7 @@ static void fill_inputs(struct made *g, uint64_t seed)
     for (int i = 0; i < g->n_inputs; i++)
         for (int64_t k = 0; k < gguf_tensor_n_elements(g->inputs[i]); k++) {
             float v = rnd_f32();
-            if (g->inputs[i]->data) /* not if no node reads it */
+            if (g->inputs[i]->data) /* NULL if no node reads it */
                 ((float *)g->inputs[i]->data)[k] = v;
         }
 }
@@ -232,7 +231,7 @@ static bool same_results(const struct made *a, const struct made *b)
                    (size_t)gguf_tensor_size(a->cache));
 }
 
-/* Where the allocator put what it placed; the cache has no buffer. */
+/* The allocator's buffer. The cache has no buffer. */
 static const struct gguf_buffer *buffer_of(const struct made *g)
 {
     for (size_t i = 0; i < gguf_graph_n_nodes(g->graph); i++)
@@ -244,8 +243,7 @@ static const struct gguf_buffer *buffer_of(const struct made *g)
     return NULL;
 }
 
-/* A graph for each operation, so that none is missing in the table of those
- * that random graphs draw from. */
+/* A graph for each operation, so that the random graphs' table lacks none. */
 static void check_each_op(void)
 {
     int n = 0;
@@ -294,7 +292,7 @@ static void check_random(int n_graphs, uint64_t seed)
             gguf_backend_compute(cpu, plain.graph, &err))
             bail("computation", &err);
         n_differ += !same_results(&g, &plain);
-        /* inputs are still what they were */
+        /* inputs must be unchanged */
         memset(g.cache->data, 0, (size_t)gguf_tensor_size(g.cache));
         if (gguf_backend_compute(cpu, g.graph, &err))
             bail("computation", &err);
@@ -314,7 +312,7 @@ static void check_random(int n_graphs, uint64_t seed)
     free(ratio);
 }
 
-/* A plan serves smaller graphs of the same structure, larger ones and other
+/* A plan serves smaller graphs of the same structure. Larger graphs and other
  * structures are planned anew. */
 static void check_reuse(unsigned n_models)
 {
@@ -371,8 +369,8 @@ static void check_reuse(unsigned n_models)
     gguf_ctx_destroy(b.ctx);
 }
 
-/* A sequence that grows: x [4, n] in rows of n, which are contiguous with one
- * column and not with more. */
+/* A graph that grows with the sequence: x [4, n] in rows of n, contiguous with
+ * one column and not with more. */
 static struct gguf_graph *make_growing(struct gguf_ctx *c, int64_t n)
 {
     struct gguf_error err;
@@ -409,7 +407,7 @@ static void check_growing(void)
     gguf_ctx_destroy(c);
 }
 
-/* Structures that take turns. */
+/* Graphs of two structures alternate: each keeps its plan. */
 static void check_turns(void)
 {
     struct gguf_error err;
@@ -429,8 +427,8 @@ static void check_turns(void)
     gguf_galloc_destroy(ga);
 }
 
-/* Numbers of types are for the structure that they were given for, and types
- * that are the same share a buffer. */
+/* Buffer types belong to the structure they were given for. Equal types share
+ * a buffer. */
 static void check_types(void)
 {
     enum { N = 3 };
@@ -486,7 +484,7 @@ int main(int argc, char **argv)
     if (gguf_cpu_backend_create(&cpu, NULL, NULL) != GGUF_OK)
         return 99;
     check_bestfit();
-    /* a barrier takes a hundred times as long with the thread sanitizer */
+    /* a barrier takes a hundred times as long under the thread sanitizer */
     const bool sample = getenv("GGUF_TEST_SAMPLE") != NULL;
     const int n_graphs = getenv("GGUF_TEST_LONG") ? 50000
                          : sample                 ? 200

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lifetimes.c - which tensor lives when, in plain and slow loops */
+/* lifetimes.c - the lifetime of each tensor, by plain and slow loops */
 #include "config.h"
 #include "tests/alloc/lifetimes.h"
 #include "graph/op_table.h"
@@ -54,8 +54,8 @@ int spans_of(const struct gguf_graph *g, const struct gguf_buffer *buffer,
     return n;
 }
 
-/* Whether node may lie where src does: an operand that it may overwrite is
- * there, and none that lies there otherwise than node would. */
+/* May node overwrite src? Only if every operand of node in src's memory has
+ * node's layout, and one of them may be overwritten. */
 static bool may_take(const tensor *node, const tensor *src)
 {
     unsigned slots = gg_op_row(node->op)->inplace;

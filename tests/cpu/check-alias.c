@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-alias.c - operations whose sources are one tensor
+/* check-alias.c - operations that read one tensor as several sources
  *
- * The result must have the bits that it has when each source is a tensor of its
- * own with the same elements. Every operation is tried by random nodes.
+ * The result must have the bits of the same operation on equal copies, one for
+ * each source. Random nodes of every operation are tried.
  */
 #include "config.h"
 #include "graph/op_table.h"
@@ -11,12 +11,12 @@
 
 enum { SEEDS = 40 };
 
-/* A node, and the graph that computes it. */
+/* A node and the graph that computes it. */
 struct made {
     ctx_t *ctx;
     tensor *t;
     struct gguf_graph *graph;
-    bool found; /* it has sources of one type and layout */
+    bool found; /* two sources have the same type and layout */
 };
 
 static tensor *random_source(ctx_t *c, int64_t ne0, int64_t ne1)
@@ -46,7 +46,8 @@ static struct made make_graph(uint32_t op, uint64_t seed, bool copied)
     return m;
 }
 
-/* Whether the results are equal on each team; *n counts those compared. */
+/* Are the results equal with every number of threads? *n is the number
+ * compared. */
 static bool compare_op(uint32_t op, uint64_t seed, int *n)
 {
     struct made same = make_graph(op, seed, false),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-attn.c - attention against double precision, at every level
+/* check-attn.c - attention against double precision, at every instruction set
+ * level
  *
- * The bound is an estimate of what f32 sums can lose: scores of length d err
- * by d * eps * sum|q k|, a weight by as much relatively, and the output is a
- * mean of n_kv values under such weights. Of integers (kern/attn_i16.h) it has
- * what half a step of each of them can do besides.
+ * The bound estimates the rounding of F32 sums. A score of length d is off by
+ * d * eps * sum |q k|, a weight by the same relative error, and the output is
+ * a mean of n_kv values with these weights. Attention on integers
+ * (kern/attn_i16.h) adds the error of half a step of each integer.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -25,7 +26,7 @@ struct shape {
     const char *name;
     size_t d, dv, n_tok, n_kv, n_head, n_head_kv, n_seq;
     enum mask_kind mask;
-    bool half; /* k, v and mask are f16 */
+    bool half; /* k, v and mask are F16 */
     float max_bias, softcap;
 };
 
@@ -52,8 +53,7 @@ static const struct shape shapes[] = {
 };
 #define N_SHAPES (sizeof shapes / sizeof shapes[0])
 
-/* What a cache may be: types of keys and of values, in heads of whole blocks.
- */
+/* Types of keys and of values that a cache may have. Heads are whole blocks. */
 static const int types[][2] = {
     { GG_DT_F16, GG_DT_F32 },    { GG_DT_BF16, GG_DT_BF16 },
     { GG_DT_Q8_0, GG_DT_Q8_0 },  { GG_DT_Q4_0, GG_DT_Q4_0 },
@@ -71,7 +71,7 @@ static const struct shape typed[] = {
 struct problem {
     const struct shape *s;
     struct gg_attn_args a;
-    float *q, *k, *v, *mask; /* f32 values, contiguous */
+    float *q, *k, *v, *mask; /* F32 values, contiguous */
     void *k_rows, *v_rows, *mask16;
     float *out;
     size_t out_floats;
@@ -88,7 +88,7 @@ static void *must_alloc(void *p)
     return p;
 }
 
-/* n random floats that f16 can hold. */
+/* n random floats that F16 stores exactly. */
 static float *random_values(size_t n, float size)
 {
     float *x = must_alloc(malloc((n + 1) * sizeof *x));
@@ -97,7 +97,8 @@ static float *random_values(size_t n, float size)
     return x;
 }
 
-/* x, n of them in heads of d, as a type; then x is what they decode to. */
+/* Encode x[n], in heads of d elements, as a type. Afterwards x has the decoded
+ * values. */
 static void *rows_of(const struct gg_kern *kern, int type, float *x, size_t n,
                      size_t d)
 {
@@ -125,23 +126,23 @@ static void *to_halves(const float *x, size_t n)
 
 static float mask_at(const struct shape *s, size_t tok, size_t pos)
 {
-    if (s->mask == WINDOW) /* 150 keys up to a token's own */
+    if (s->mask == WINDOW) /* 150 keys, up to the token's own position */
         return pos + s->n_tok <= tok + s->n_kv &&
                        pos + s->n_tok + 150 > tok + s->n_kv
                    ? 0
                    : -INFINITY;
-    if (s->mask == CAUSAL) /* the last token sees all */
+    if (s->mask == CAUSAL) /* the last token attends to every key */
         return pos + s->n_tok <= tok + s->n_kv
                    ? s->max_bias != 0
                          ? -(float)(tok + s->n_kv - s->n_tok - pos)
                          : 0
                    : -INFINITY;
-    /* token 2 sees nothing */
+    /* token 2 attends to no key */
     return tok == 2 || rnd_below(3) == 0 ? -INFINITY : (float)rnd_below(4) - 2;
 }
 
-/* k, v lie position by head by element, as a cache does; q and out head by
- * token. type: of k and v, or NULL. */
+/* k and v are ordered by position, head, element, as in a cache; q and out by
+ * head, token, element. type: types of k and v; NULL: F32. */
 static void problem_init(struct problem *p, const struct shape *s,
                          const int type[2], const struct gg_kern *kern)
 {
@@ -247,7 +248,8 @@ static void problem_run(struct problem *p, struct gguf_pool *pool)
     free(work);
 }
 
-/* Half a step of a row of integers, and its length. */
+/* A row rounded to integers: half a step, its length and its largest
+ * magnitude. */
 struct rounded {
     double half, length, max;
 };
@@ -265,17 +267,18 @@ static struct rounded rounded_copy(const float *x, size_t n)
                              length, max };
 }
 
-/* What a score can lose: all elements half a step, in the direction of the
- * other side. */
+/* Largest error of a score if every element of q and k is off by half a step.
+ */
 static double score_slack(struct rounded q, struct rounded k, size_t d)
 {
     const double n = sqrt((double)d);
     return n * (q.half * k.length + k.half * q.length + n * q.half * k.half);
 }
 
-/* What a token can lose by rounding values, of which those of key 0 are at v,
- * and weights of blocks of keys, which add up to 1: *plain of any element, and
- * so many times the magnitude of a key's. */
+/* Largest error of an output element if values, and weights per block of keys,
+ * are rounded. v: values of key 0; w: weights with a sum of 1. The bound is
+ * *plain, plus the sum of the returned factors times the magnitude of each
+ * key's element. free(). */
 static double *value_slack(const struct shape *s, const double *w,
                            const float *v, double *plain)
 {
@@ -301,15 +304,16 @@ static double *value_slack(const struct shape *s, const double *w,
     return factor;
 }
 
-/* A token of a head, whose weights are to be found. */
+/* A token of one head, and its weights. */
 struct token {
     const struct problem *p;
     size_t h;
-    const float *q, *k, *v, *mask; /* k, v: of key 0 */
-    double *w;                     /* [n_kv], add up to 1 */
-    double sum;                    /* before they did, or 0: sees nothing */
-    double slack;                  /* of scores in f32, in eps */
-    double lost;                   /* of scores by integers */
+    const float *q, *k, *v, *mask; /* k, v: rows of key 0 */
+    double *w;                     /* [n_kv], with a sum of 1 */
+    double sum;                    /* sum of the weights before division; 0:
+                                    * attends to no key */
+    double slack; /* error of scores in F32, in units of eps */
+    double lost;  /* error of scores on integers */
 };
 
 static void find_weights(struct token *t)
@@ -349,8 +353,8 @@ static void find_weights(struct token *t)
         w[i] /= t->sum;
 }
 
-/* One token of one head by the formula; the largest error as a fraction of
- * the bound. */
+/* Evaluate one token of one head by the formula. Returns the largest error as
+ * a fraction of the bound. */
 static double token_error(const struct problem *p, size_t seq, size_t h,
                           size_t tok)
 {
@@ -369,7 +373,7 @@ static double token_error(const struct problem *p, size_t seq, size_t h,
     };
     find_weights(&t);
     double plain, worst = 0, *factor = value_slack(s, t.w, t.v, &plain);
-    const double change = expm1(2 * t.lost); /* of a weight */
+    const double change = expm1(2 * t.lost); /* relative change of a weight */
     const float *out =
         p->out + ((seq * s->n_tok + tok) * s->n_head + h) * (s->dv + 3);
     for (size_t e = 0; e < s->dv + 3; e++) {
@@ -426,8 +430,8 @@ static void check_shape(const char *level, const struct gg_kern *kern,
     problem_fini(&p);
 }
 
-/* A token's result does not depend on the tokens that are computed with it:
- * the last token alone gives the bits it had among all. */
+/* A token's result does not depend on the others in the batch: alone, the last
+ * token has the same bits. */
 static void check_alone(const char *level, const struct gg_kern *kern,
                         const struct shape *s, bool integers,
                         struct gguf_pool *pool)
@@ -453,8 +457,8 @@ static void check_alone(const char *level, const struct gg_kern *kern,
     problem_fini(&p);
 }
 
-/* An infinity or a NaN of a key or a value is NaN for the tokens that see it,
- * and for no others but those of its panels. */
+/* An infinity or NaN in a key or a value makes the results of the tokens that
+ * attend to it NaN, and only of these and of tokens in the same panels. */
 static void check_not_finite(const char *level, const struct gg_kern *kern,
                              struct gguf_pool *pool)
 {
@@ -464,7 +468,7 @@ static void check_not_finite(const char *level, const struct gg_kern *kern,
         BLOCK = 256,
         BAD = 290,
         PANEL = 12
-    }; /* the last tokens see key BAD */
+    }; /* the last tokens attend to key BAD */
     bool shows = true, others = true;
     for (int of_v = 0; of_v < 2; of_v++) {
         struct problem p;
@@ -477,7 +481,8 @@ static void check_not_finite(const char *level, const struct gg_kern *kern,
             for (size_t h = 0; h < s.n_head; h++)
                 for (size_t e = 0; e < s.dv; e++) {
                     const float y = p.out[(t * s.n_head + h) * (s.dv + 3) + e];
-                    const size_t last = t + s.n_kv - s.n_tok; /* key */
+                    /* index of the last key */
+                    const size_t last = t + s.n_kv - s.n_tok;
                     shows = shows && (last < BAD || y != y);
                     others = others && (last + PANEL >= BLOCK || y == y);
                 }
@@ -502,7 +507,7 @@ static void check_level(const char *level, const struct gg_kern *kern,
 
 static void check_slopes(void)
 {
-    /* 8 heads: 2^-1 .. 2^-8; 12: those, then 2^-0.5, 2^-1.5, ... */
+    /* 8 heads: 2^-1 .. 2^-8; 12 heads: then also 2^-0.5, 2^-1.5, ... */
     bool good = gg_attn_slope(0, 3, 8) == 1;
     for (int h = 0; h < 8; h++)
         good = good && gg_attn_slope(8, h, 8) == ldexpf(1, -(h + 1)) &&

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* check-conv.c - convolution, pooling, columns, time steps */
+/* check-conv.c - convolution, pooling, im2col, time step embedding */
 #include "config.h"
 #include "tests/cpu/ops.h"
 
 static const struct gguf_window windows[] = {
-    /* size (of kernels too), stride, pad, dilation */
+    /* sizes (of kernels too), stride, padding, dilation */
     { { 1, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } },
     { { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
     { { 3, 2 }, { 2, 3 }, { 0, 1 }, { 1, 1 } },
     { { 4, 3 }, { 1, 2 }, { 3, 2 }, { 2, 1 } },
-    { { 2, 4 }, { 3, 1 }, { 4, 3 }, { 3, 2 } }, /* windows of nothing */
+    /* windows may lie in the padding */
+    { { 2, 4 }, { 3, 1 }, { 4, 3 }, { 3, 2 } },
     { { 7, 5 }, { 4, 4 }, { 3, 2 }, { 1, 1 } },
     { { 4, 4 }, { 4, 4 }, { 0, 0 }, { 1, 1 } },
 };
 enum { N_WINDOWS = sizeof windows / sizeof *windows };
 
-/* What the case is of. Formulas read these and not the node: the builders of
- * one dimension make more of them. */
+/* Parameters of the current case. Formulas read these and not the node, which
+ * the 1-D builders expand. */
 static struct {
     const tensor *kernel, *data;
     struct gguf_window w;
     bool depthwise;
 } now;
 
-/* Data element, 0 outside. */
+/* Element of the data; 0 in the padding. */
 static double data_at(int64_t i0, int64_t i1, int64_t c, int64_t n)
 {
     const tensor *d = now.data;
@@ -57,7 +58,8 @@ static double f_conv(const tensor *t, int64_t i0, int64_t i1, int64_t oc,
     return v;
 }
 
-/* By the definition: which elements of data reach this one. */
+/* Transposed convolution by its definition: sum over the elements of data that
+ * reach this one. */
 static double f_transpose(const tensor *t, int64_t i0, int64_t i1, int64_t oc,
                           int64_t n, double *tol)
 {
@@ -151,7 +153,7 @@ static void check_2d(void)
                  "conv_2d_dw %s", name);
         now.kernel = back;
         now.data = few;
-        for (int d = 0; d < 2; d++) /* so that something is left */
+        for (int d = 0; d < 2; d++) /* keeps the result from being empty */
             now.w.pad[d] = (int32_t)GG_MIN(now.w.pad[d], now.w.size[d] / 2);
         run_case(c, gguf_op_conv_transpose_2d(c, back, few, &now.w),
                  f_transpose, "conv_transpose_2d %s", name);
@@ -161,7 +163,7 @@ static void check_2d(void)
 
 /* --- one dimension -------------------------------------------------------- */
 
-/* The node is [w, 1, c, n] as [w, c, n]. */
+/* The result [w, 1, c, n] as [w, c, n]. */
 static double f_conv_1d(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                         int64_t i3, double *tol)
 {
@@ -183,7 +185,7 @@ static double f_im2col_1d(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     return f_im2col(t->src[0], i0, i1, 0, i2, tol);
 }
 
-/* A copy of a [w, c, n] as [w, 1, c, n], element by element. */
+/* Copy a [w, c, n] to [w, 1, c, n] element by element. */
 static const tensor *widen_2d(ctx_t *c, const tensor *a)
 {
     tensor *t =
@@ -235,7 +237,7 @@ static void check_1d(void)
     }
 }
 
-/* A convolution is a product with columns. */
+/* A convolution is the matrix product of kernels and im2col columns. */
 static void check_columns(void)
 {
     struct gguf_error err;
@@ -290,7 +292,7 @@ static void check_timesteps(void)
     }
 }
 
-/* Empty batches and channels; parameters that give no shape. */
+/* Batches and channels of size 0, and parameters that give no valid shape. */
 static void check_edges(void)
 {
     ctx_t *c = new_ctx();

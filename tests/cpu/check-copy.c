@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-copy.c - copies, and rows by number */
+/* check-copy.c - copies, get_rows and set_rows */
 #include "config.h"
 #include "tests/cpu/ops.h"
 
@@ -11,8 +11,8 @@ static double f_cpy(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     *tol = t->dtype == t->src[0]->dtype || t->dtype == GGUF_DTYPE_F32
                ? 0
                : ulp(t, v);
-    /* half a step (a whole one at the end of Q4_0's range), and 127 or 8
-     * times the rounding of the step to a half */
+    /* half a step (a whole one at the end of Q4_0's range), and 127 or 8 times
+     * the rounding of the scale to F16 */
     double most = t->src[0]->dtype == GGUF_DTYPE_I32 ? 1000 : 3;
     if (t->dtype == GGUF_DTYPE_Q8_0)
         *tol = most * (0.5 / 127 + 0x1p-11);
@@ -63,8 +63,8 @@ static double f_get_rows(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     return at(t->src[0], i0, (int64_t)at(t->src[1], i1, i2, i3, 0), i2, i3);
 }
 
-/* Row i1 of the destination: the last source with that number, or what was
- * there, which the case made 7. */
+/* Row i1 of the destination: the last source row with that number; else 7,
+ * which the case wrote there. */
 static double f_set_rows(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                          int64_t i3, double *tol)
 {

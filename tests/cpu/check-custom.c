@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* check-custom.c - operations of the program's own, and what is asked about
- * operations: names, costs, whether a backend computes them */
+/* check-custom.c - custom operations, and queries about operations: names,
+ * costs, support by a backend */
 #include "config.h"
 #include "tests/cpu/ops.h"
 #include "graph/op_table.h"
 
 #include <stdatomic.h>
 
-/* A weighted sum of the sources, divided by elements; counts its calls. */
+/* A weighted sum of the sources, split by elements. It counts its calls. */
 struct sum {
     double weight[10];
-    _Atomic unsigned calls, most; /* of nth */
+    _Atomic unsigned calls, most; /* calls, and the largest nth */
 };
 
 static enum gguf_status compute_weighted(tensor *t, unsigned ith, unsigned nth,
@@ -67,7 +67,7 @@ static void check_sums(void)
         }
         run_case(c, t, f_weighted, "custom with way %d, at most %u tasks",
                  k / 5, (unsigned)f.n_tasks);
-        /* teams of 1, 2, 3 and 8 */
+        /* teams of 1, 2, 3 and 8 threads */
         unsigned calls = 0, most = f.n_tasks ? GG_MIN(f.n_tasks, 8) : 8;
         for (unsigned n = 1; n <= 8; n = n == 3 ? 8 : n + 1)
             calls += f.n_tasks ? GG_MIN(f.n_tasks, n) : n;
@@ -113,8 +113,8 @@ static void check_failures(void)
     gguf_ctx_destroy(c);
 }
 
-/* Every operation is a row of both tables, except that the CPU leaves out
- * those without work. */
+/* Every operation has a row in both tables; operations without work have none
+ * in the CPU's. */
 static void check_table(void)
 {
     bool named = true, costed = true;

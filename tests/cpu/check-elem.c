@@ -38,7 +38,8 @@ FORMULA(sin, 2, sin(A))
 FORMULA(cos, 2, cos(A))
 FORMULA(clamp, 1, fmin(fmax(A, -0.5), 1.25))
 
-/* 1 + tanh and 1 + erf cancel for negative x: relative to x. */
+/* 1 + tanh and 1 + erf cancel for negative x: the tolerance is relative to x.
+ */
 #define CANCELS(name, expr, part)                                             \
     static double f_##name(const tensor *t, int64_t i0, int64_t i1,           \
                            int64_t i2, int64_t i3, double *tol)               \
@@ -52,9 +53,9 @@ CANCELS(geglu, gelu(A) * B, (A)*B)
 CANCELS(geglu_erf, A / 2 * (1 + erf(A / sqrt(2))) * B, (A)*B)
 FORMULA(geglu_quick, 8, A / (1 + exp(-1.702 * A)) * B)
 
-/* Parameters of the models that have these. */
+/* Parameters of gpt-oss. */
 #define OAI_ALPHA 1.702f
-#define OAI_LIMIT 2.0f /* 7 there; here some values are beyond it */
+#define OAI_LIMIT 2.0f /* 7 in gpt-oss; 2 so that some values exceed it */
 
 static double f_swiglu_oai(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                            int64_t i3, double *tol)
@@ -94,7 +95,7 @@ static tensor *clamp(ctx_t *c, tensor *a)
     return gguf_op_clamp(c, a, -0.5f, 1.25f);
 }
 
-/* Of what is not negative. */
+/* Square root of the magnitude. */
 static tensor *root(ctx_t *c, tensor *a)
 {
     return gguf_op_sqrt(c, gguf_op_abs(c, a));
@@ -183,7 +184,7 @@ static void check_unary(void)
 
 static void check_binary(void)
 {
-    /* what dimensions of b are divided by */
+    /* divisors of b's dimensions, to broadcast */
     static const int64_t shrink[][4] = {
         { 1, 1, 1, 1 }, { 1, 12, 1, 1 }, { 11, 1, 6, 2 }, { 33, 4, 3, 2 }
     };

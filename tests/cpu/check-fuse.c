@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-fuse.c - nodes that go over memory together: which, and the same bits
- */
+/* check-fuse.c - fused nodes: which nodes are fused, and their results have
+ * the same bits */
 #include "config.h"
 #include "base/mem.h"
 #include "cpu/fuse.h"
@@ -19,7 +19,7 @@ static struct gg_cpu_step step_of(tensor *t)
     return (struct gg_cpu_step){ .node = t, .n = 1 };
 }
 
-/* How many of a and b, and then c if there is one, are one step. */
+/* Number of nodes among a, b and c (NULL: none) that form one step. */
 static size_t nodes_together(tensor *a, tensor *b, tensor *c)
 {
     struct gg_cpu_step s[] = { step_of(a), step_of(b), step_of(c ? c : b) };
@@ -77,7 +77,7 @@ static void check_patterns(void)
     gguf_ctx_destroy(c);
 }
 
-/* As an allocator places results over what is not needed any more. */
+/* Results that an allocator places over dead tensors. */
 static void check_memory(void)
 {
     const size_t row = D * sizeof(float);
@@ -111,7 +111,7 @@ struct drawn {
     int n_out;
 };
 
-/* By chance of t[0] to t[n - 1], of which mostly the last. */
+/* A random node that reads t[0] to t[n - 1], most often the last. */
 static tensor *draw_node(struct drawn *g, tensor **t, int n)
 {
     ctx_t *c = g->ctx;
@@ -195,7 +195,8 @@ static void drop_graph(struct drawn *g)
     gguf_ctx_destroy(g->ctx);
 }
 
-/* Outputs one after the other; how many nodes joined others. */
+/* Compute the graph and copy its outputs to out. Returns the number of nodes
+ * that joined another one's step. */
 static size_t compute_drawn(struct drawn *g, unsigned team, size_t bytes,
                             char *out)
 {
@@ -251,7 +252,7 @@ static void check_bits(int n_graphs)
 
 /* ---- scratch ---- */
 
-/* What calls of a step's nodes may write of the plan's work, and who did. */
+/* Memory of the plan's work that each call may write, and its thread. */
 static struct {
     atomic_uint n;
     struct call {
@@ -287,7 +288,8 @@ static unsigned n_clashes(const char *work, size_t size)
     return n;
 }
 
-/* Threads that are at different nodes, of which each needs another amount. */
+/* Threads that compute different nodes of a step, each with another size of
+ * work memory. */
 static void check_scratch(void)
 {
     struct gguf_rope rope = GGUF_ROPE_INIT;
@@ -325,7 +327,8 @@ static void check_scratch(void)
     gguf_ctx_destroy(c);
 }
 
-/* Bytes of work are counted before steps are joined, as many of each thread. */
+/* Work memory is sized before nodes are fused: it must be the same for each
+ * thread. */
 static void check_work(void)
 {
     struct drawn g;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-hyper.c - how streams meet: by the formulas, in double, and by what
- * they are for: sums of 1, and streams put together by out_prod
- */
+/* check-hyper.c - hyper-connections: by their formulas in double precision,
+ * and by their properties: sums of 1, and streams combined by out_prod */
 #include "config.h"
 #include "tests/cpu/ops.h"
 
@@ -14,7 +13,7 @@ static struct gguf_hyper_params params_of(const tensor *t)
     return p;
 }
 
-/* What z becomes before anything else. */
+/* Element i of z after scale and base. */
 static double moved_value(const tensor *t, int64_t i, int which, int64_t i1,
                           int64_t i2, int64_t i3)
 {
@@ -22,7 +21,7 @@ static double moved_value(const tensor *t, int64_t i, int which, int64_t i1,
            at(t->src[BASE], i, 0, 0, 0);
 }
 
-/* Of the row that i0 = 0 began: c[dst][src]. */
+/* c[dst][src] of the row that i0 = 0 began. */
 static double c[GGUF_HYPER_MAX][GGUF_HYPER_MAX];
 
 static void over_src(int n, double eps)
@@ -101,7 +100,7 @@ static void check_rows(void)
             run_case(x, gguf_op_hyper(x, z, b, s, n, iterations[k], eps),
                      f_hyper, "hyper of %d streams, %d iterations, %s", (int)n,
                      (int)iterations[k], layout_names[layout]);
-            if (n > 1) { /* of 1 stream all has three elements */
+            if (n > 1) { /* a single stream has no other case */
                 z = source(x, type, layout, n, 40, 1, 1);
                 b = source(x, GGUF_DTYPE_F32, PLAIN, n, 1, 1, 1);
                 s = source(x, GGUF_DTYPE_F32, PLAIN, 1, 1, 1, 1);
@@ -112,7 +111,7 @@ static void check_rows(void)
         }
 }
 
-/* Rows and columns of c add to 1, the more nearly the more iterations. */
+/* Rows and columns of c have sums near 1, nearer with more iterations. */
 static void check_sums(void)
 {
     enum { N = 4, ALL = (2 + N) * N };

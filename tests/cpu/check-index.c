@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-index.c - which keys attention reads, by counting in double how many
- * are better
- */
+/* check-index.c - the keys that an indexer selects, found in double precision
+ * by counting better ones */
 #include "config.h"
 #include "tests/cpu/ops.h"
 
@@ -28,12 +27,11 @@ static double mask_at(const tensor *t, int64_t j, int64_t tok, int64_t seq)
     return src_at(t, MASK, j, tok, 0, seq);
 }
 
-/* Scores of all keys, or of all blocks by number, of the row at hand: NAN: not
- * seen. */
+/* Scores of all keys, or of all blocks, for the current row. NAN: masked. */
 static double score[512];
 
-/* How many are better than i; close: some are nearly as good or bad, where
- * floats may decide otherwise. */
+/* Number of scores better than score i. *close: some are so near that rounding
+ * may decide otherwise. */
 static int64_t n_better(int64_t n, int64_t i, bool *close)
 {
     int64_t better = 0;
@@ -45,7 +43,7 @@ static int64_t n_better(int64_t n, int64_t i, bool *close)
     return better;
 }
 
-/* The mask where i is of the n_top best, else minus infinity. */
+/* The mask if key i is among the n_top best, else minus infinity. */
 static double kept_mask(const tensor *t, int64_t n, int64_t i, double mask,
                         double got, double *tol)
 {
@@ -89,13 +87,13 @@ static double f_blocks(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
         last = b > last ? b : last;
     }
     for (int64_t b = 0; i0 == 0 && b < p.n_local && b <= last; b++)
-        if (!isnan(score[last - b])) /* the last of them first */
+        if (!isnan(score[last - b])) /* the last blocks first */
             score[last - b] = 1e9 - (double)b;
     return kept_mask(t, n, (int64_t)src_at(t, POS, i0, 0, 0, i3) / p.block,
                      mask_at(t, i0, i1, i3), at(t, i0, i1, i2, i3), tol);
 }
 
-/* Causal, with holes. */
+/* A causal mask with holes. */
 static tensor *make_mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
 {
     tensor *m = gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, n_tok, 1, n_seq);
@@ -109,7 +107,7 @@ static tensor *make_mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
     return m;
 }
 
-/* Positions of keys in no order, some far. */
+/* Positions of keys in random order, some far apart. */
 static tensor *make_places(ctx_t *c, int64_t n_kv, int64_t n_seq)
 {
     tensor *t = gguf_tensor_4d(c, GGUF_DTYPE_I32, n_kv, 1, 1, n_seq);
@@ -128,7 +126,7 @@ static const struct {
     { 64, 128, 40, 2, 1, 1 }, { 96, 70, 9, 3, 2, 1 },
 };
 
-/* What keys are kept as: those of single elements first. */
+/* Types of keys; the first three have no blocks. */
 static const uint32_t types[] = { GGUF_DTYPE_F16,   GGUF_DTYPE_F32,
                                   GGUF_DTYPE_BF16,  GGUF_DTYPE_Q8_0,
                                   GGUF_DTYPE_Q4_0,  GGUF_DTYPE_Q4_1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-join.c - put together and moved: concat, repeat, pad, roll */
+/* check-join.c - concat, repeat, pad, roll */
 #include "config.h"
 #include "tests/cpu/ops.h"
 

@@ -5,7 +5,7 @@
 #include "cpu/compute_table.h"
 #include "tests/cpu/ops.h"
 
-/* Sums along the rows of both sources, or (out_prod) along their columns. */
+/* Sum over the rows of both sources; for out_prod over their columns. */
 static double f_product(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                         int64_t i3, double *tol)
 {
@@ -20,7 +20,7 @@ static double f_product(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
         v += x;
         sum += fabs(x);
     }
-    *tol = (double)(n + 1) * 0x1p-24 * sum; /* any order */
+    *tol = (double)(n + 1) * 0x1p-24 * sum; /* any order of additions */
     return v;
 }
 
@@ -87,9 +87,9 @@ static void check_matmul_id(void)
     }
 }
 
-/* Many matrices, of which most are one thread's and one has too many columns
- * for that; of few tokens, matrices with a column or two; and rows of nothing,
- * of which zeros come. */
+/* Many matrices (mixture of experts): most are computed by one thread, and one
+ * has too many columns for that; few tokens, with one or two columns per
+ * matrix; and rows of length 0, whose results are 0. */
 static void check_many_matrices(void)
 {
     static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_Q8_0 };
@@ -101,7 +101,8 @@ static void check_many_matrices(void)
                            k & 4 ? 3 : 1, n_tok, 1);
         tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 3, n_tok);
         set_ids(ids, 24);
-        for (int64_t i = 0; i < n_tok; i++) /* more than a thread takes */
+        for (int64_t i = 0; i < n_tok; i++) /* more columns than one thread
+                                             * takes */
             ((int32_t *)ids->data)[3 * i] = 17;
         run_case(c, gguf_op_matmul_id(c, a, b, ids), f_matmul_id,
                  "matmul_id of 24 matrices, %d", k);
@@ -145,7 +146,8 @@ static double f_attention(const tensor *t, int64_t i0, int64_t head,
     int64_t hk = head / (q->ne[2] / k->ne[2]), n = k->ne[1];
     double slope = slope_of(p.max_bias, head, q->ne[2]);
     double sum = 0, out = 0, part = 0;
-    static double s[256], max; /* of the row that i0 = 0 began */
+    static double s[256],
+        max; /* maximum and sum of the row that i0 = 0 began */
     if (!i0)
         max = -INFINITY;
     for (int64_t i = 0; i < n && !i0; i++) {
@@ -222,8 +224,7 @@ static void check_attention(void)
             }
 }
 
-/* Of the work memory of n columns: what a product needs for any number of them
- * up to most, and the columns that it has side by side. */
+/* Work memory of a product with any number of columns up to most. */
 static size_t product_size(int64_t most, unsigned nth)
 {
     size_t size = 0;
@@ -237,9 +238,9 @@ static size_t product_size(int64_t most, unsigned nth)
     return size + (size_t)gg_cpu_gemm_few(&g) * (16 + 24) * sizeof(float);
 }
 
-/* Whatever way the numbers divide the columns, there is room: for all of them
- * with one matrix, and for as many as a thread takes alone in each thread.
- * There is no copy of all columns. */
+/* Work memory is large enough, however the ids divide the columns: for all of
+ * them with one matrix, and for the columns that each thread takes alone. The
+ * columns are not all copied. */
 static void check_work(void)
 {
     static const int64_t tokens[] = { 1, 5, 1000, 1024, 1030, 1100, 1537 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-panels.c - packed weights that are kept: the same bits, never stale */
+/* check-panels.c - kept panels of packed weights give the same bits and are
+ * never stale */
 #include "config.h"
 #include "base/mem.h"
 #include "cpu/compute_table.h"
@@ -45,7 +46,7 @@ static void set_data(tensor *w, uint64_t seed)
     free(x);
 }
 
-/* memory NULL: some of its own. */
+/* memory: of the weights; NULL: allocate it. */
 static void weights_init(struct weights *w, uint32_t dtype, int64_t n,
                          void *memory, size_t size)
 {
@@ -87,8 +88,7 @@ static struct gguf_backend *create_backend(unsigned team, uint64_t repack,
     return b;
 }
 
-/* Some columns; or where there are several matrices, two of these for each
- * column. */
+/* Columns to multiply. With several matrices, each column has two of them. */
 struct columns {
     tensor *x, *ids;
 };
@@ -166,7 +166,7 @@ static void check_bits(void)
     }
 }
 
-/* Where weights change, what was packed before is not served. */
+/* After a weight changes, its old panels are not used. */
 static void check_changes(void)
 {
     static _Alignas(64) char memory[K * M * 4];
@@ -189,7 +189,7 @@ static void check_changes(void)
     ok(same_results(plain, kept, b.w, N), "of other weights");
     must_succeed(gguf_tensor_copy(b.w, a.w, &err));
     ok(same_results(plain, kept, a.w, N), "after data were copied");
-    /* as model/weight/weight_swap.c exchanges a weight for another model's */
+    /* model/weight/weight_swap.c exchanges weights in this way */
     tensor was = *a.w;
     a.w->data = b.w->data;
     a.w->buffer = b.w->buffer;
@@ -206,12 +206,13 @@ static void check_changes(void)
     must_succeed(gguf_buffer_clear(a.buffer, 0, &err));
     ok(same_results(plain, kept, a.w, N), "after a buffer was cleared");
     weights_fini(&a);
-    gguf_backend_destroy(kept); /* before what it kept panels of */
+    gguf_backend_destroy(kept); /* destroy the backend before the weights whose
+                                 * panels it keeps */
     weights_fini(&b);
     gguf_backend_destroy(plain);
 }
 
-/* What is kept is what is multiplied with. */
+/* Products read the kept panels. */
 static void check_served(void)
 {
     struct gg_cpu_store s;
@@ -278,7 +279,7 @@ static void check_limit(void)
     gguf_ctx_destroy(c);
 }
 
-/* ---- what it takes ---- */
+/* ---- memory ---- */
 
 static size_t in_use;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* check-precision.c - products in a precision that the library does not have
  *
- * Blocks of 32 steps of 16-bit integers with a scale, other for weights than
- * for activations, in tiles of 6 by 5: put in the place of exact, so that every
- * operation that multiplies meets it. Its sums of small integers are exact too,
- * whatever the order: all is compared with the C kernels' results.
+ * Blocks of 32 steps of 16-bit integers with a scale, different for weights
+ * and activations, in tiles of 6 by 5. They replace the exact precision, so
+ * that every operation that multiplies uses them. Sums of small integers are
+ * exact in any order, so all results are compared with the C kernels' bits.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -18,7 +18,7 @@
 
 enum { MR = 6, NR = 5, STEPS = 32 };
 
-/* Weights row by row, activations step by step. */
+/* Weights are packed row by row, activations step by step. */
 struct w_block {
     float scale[MR];
     int16_t q[MR][STEPS];
@@ -26,13 +26,13 @@ struct w_block {
 struct x_block {
     int16_t q[STEPS][NR];
     float scale[NR];
-    char rest[12]; /* of no use: a block is as long as it says */
+    char rest[12]; /* padding: a block may be longer than its data */
 };
 
 static _Atomic unsigned n_tiles;
 
-/* A power of two by which all n numbers, stride apart, are below 2^14: what is
- * lost of one is 2^-14 of the largest at most. */
+/* A power of two that scales n numbers, stride apart, to less than 2^14.
+ * Rounding loses 2^-14 of the largest number at most. */
 static float scale_of(const float *x, size_t stride, size_t n)
 {
     float max = 0;
@@ -43,7 +43,7 @@ static float scale_of(const float *x, size_t stride, size_t n)
     return ldexpf(1, e - 14);
 }
 
-/* Element (r, p) of src at r * row + p * step. */
+/* Element (r, p) of src is at r * row + p * step. */
 static void put_weights(struct w_block *b, size_t first, const float *src,
                         size_t row, size_t step, size_t n, size_t k)
 {
@@ -145,7 +145,7 @@ static void run_copy(void *user, unsigned ith, unsigned nth)
     gg_cpu_op_row(j->node->op)->run(j->node, &t);
 }
 
-/* Whether it wrote nowhere but into its work. */
+/* Compute the node. Returns whether it wrote only to its work memory. */
 static bool compute_node(tensor *node, const struct gg_kern *kern, int team)
 {
     const unsigned nth = gguf_pool_n_threads(ops_pools[team]);
@@ -170,9 +170,9 @@ static bool compute_node(tensor *node, const struct gg_kern *kern, int team)
     return good;
 }
 
-/* The node in our precision by teams of 1 to 8, and in exact: how far the
- * first is from the last, and whether all of ours are the same bits and met
- * the tile. */
+/* Compute the node in this precision with 1 to 8 threads, and in the exact
+ * one. Returns the largest difference. *good: the threads' bits are equal, and
+ * the tile was called. */
 static double difference(tensor *t, bool *good)
 {
     struct gg_kern kern = ops_kern;
@@ -197,7 +197,7 @@ static double difference(tensor *t, bool *good)
     return worst;
 }
 
-/* Integers of -7 to 7, of a type that encodes. */
+/* Integers from -7 to 7 in a type that has an encoder. */
 static tensor *make_integers(ctx_t *c, uint32_t dtype, int64_t n0, int64_t n1,
                              int64_t n2, int64_t n3)
 {
@@ -238,8 +238,8 @@ static void check_matmul(void)
     }
 }
 
-/* Of numbers that are not small integers, rounded to 2^-14 of the largest on
- * either side. */
+/* Numbers that are not small integers are rounded to 2^-14 of the largest, on
+ * both sides. */
 static void check_rounding(void)
 {
     const int64_t k = 512;
@@ -267,8 +267,8 @@ static void check_matmul_id(void)
     gguf_ctx_destroy(c);
 }
 
-/* Products of keys are exact; weights lose 2^-14 of the largest, which is at
- * most the sum that they are divided by. */
+/* Products of queries and keys are exact here. Weights lose 2^-14 of the
+ * largest, which is at most their sum. */
 static void check_attention(void)
 {
     static const int64_t cases[][6] = {

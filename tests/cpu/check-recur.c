@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* check-recur.c - state spaces and linear attention
+/* check-recur.c - state space models and linear attention
  *
- * The formulas of op_recur.h in double, for all tokens at once, beside the
- * same formulas on the sizes of all terms: what f32 may lose is their sum
- * times its epsilon times the number of operations that an element is through.
+ * Formulas of op_recur.h are evaluated in double precision for all tokens at
+ * once, and again on the magnitudes of all terms. The bound is that sum times
+ * the epsilon of F32 times the number of operations on an element's longest
+ * path.
  */
 #include "config.h"
 #include "tests/cpu/ops.h"
 
-/* A value, and the sum of the sizes of what it was made of. */
+/* A value, and the sum of the magnitudes of its terms. */
 struct num {
     double v, size;
 };
@@ -28,7 +29,7 @@ static struct num mul(struct num a, struct num b)
     return (struct num){ a.v * b.v, a.size * b.size };
 }
 
-/* Results and states of the case; steps: operations on the longest way. */
+/* Results and states of the case. steps: operations on the longest path. */
 static struct {
     struct num *y, *s;
     double steps;
@@ -72,7 +73,7 @@ static double f_state(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 
 /* --- linear attention ----------------------------------------------------- */
 
-/* One token of head h: state S[j, i] at s[i * n + j], results y. */
+/* One token of head h: state S[j, i] at s[i * n + j], result y. */
 typedef void ref_fn(const tensor *t, struct num *s, struct num *y, int64_t n,
                     int64_t h, int64_t tok, int64_t seq);
 #define IN(src, i)  in(t, src, i, h, tok, seq)
@@ -141,7 +142,8 @@ static void delta(const tensor *t, struct num *s, struct num *y, int64_t n,
     }
 }
 
-/* Node t's reference; the state is source number k. */
+/* Compare node t with its reference. k: index of the state among the sources.
+ */
 static void compare_reference(const tensor *t, int k, ref_fn *fn)
 {
     const tensor *v = t->src[2];
@@ -163,7 +165,7 @@ static void compare_reference(const tensor *t, int k, ref_fn *fn)
 
 /* Shapes of a case. */
 struct shape {
-    int64_t s, heads, tok, seqs, heads_k; /* the last for gated_delta */
+    int64_t s, heads, tok, seqs, heads_k; /* heads_k: for gated_delta only */
 };
 static const struct shape cases[] = {
     { 8, 4, 5, 2, 2 },  { 16, 3, 1, 1, 1 }, { 33, 2, 6, 1, 2 },
@@ -172,7 +174,7 @@ static const struct shape cases[] = {
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
-/* Sources of that case: like v, in [low, high). */
+/* A source shaped like v, with values in [low, high). */
 static tensor *like_v(ctx_t *c, enum layout l, const struct shape *n,
                       double low, double high)
 {
@@ -194,7 +196,8 @@ static tensor *build_wkv6(ctx_t *c, enum layout l, const struct shape *n,
 static tensor *build_wkv7(ctx_t *c, enum layout l, const struct shape *n,
                           tensor *state, tensor **new_state)
 {
-    double small = 1 / sqrt((double)n->s + 1); /* the rule keeps S bounded */
+    /* keeps S bounded under the delta rule */
+    double small = 1 / sqrt((double)n->s + 1);
     return gguf_op_rwkv_wkv7(
         c, like_v(c, l, n, -1, 1), like_v(c, PADDED, n, -1, 1),
         like_v(c, l, n, -1, 1), like_v(c, PLAIN, n, 0.5, 1),
@@ -211,7 +214,7 @@ static tensor *build_gla(ctx_t *c, enum layout l, const struct shape *n,
         new_state);
 }
 
-/* gate: elements of g. */
+/* gate: number of elements of g. */
 static tensor *build_gate(ctx_t *c, enum layout l, const struct shape *n,
                           int64_t gate, tensor *state, tensor **new_state)
 {
@@ -241,7 +244,7 @@ static const struct {
     const char *name;
     build_fn *build;
     ref_fn *ref;
-    int state; /* its number among the sources */
+    int state; /* index of the state among the sources */
 } attns[] = {
     { "rwkv_wkv6", build_wkv6, wkv6, 5 },
     { "rwkv_wkv7", build_wkv7, wkv7, 6 },
@@ -275,8 +278,8 @@ static void check_attns(void)
     }
 }
 
-/* Tokens in two parts, the second with the first's state, give the bits of all
- * at once. */
+/* Tokens in two parts, the second starting from the first one's state, give
+ * the bits of all tokens at once. */
 static void check_parts(void)
 {
     for (int k = 0; k < N_ATTNS; k++) {
@@ -477,7 +480,8 @@ static void check_bad_number(void)
     ctx_t *c = new_ctx();
     tensor *y = scan_with(c, 2, 1, 2);
     bool all = true;
-    for (int32_t bad = -1; bad < 3; bad += 3) { /* of two states */
+    /* the first of two states, or none */
+    for (int32_t bad = -1; bad < 3; bad += 3) {
         int32_t *ids = y->src[0]->src[6]->data;
         ids[0] = 1;
         ids[1] = bad;

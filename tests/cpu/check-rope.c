@@ -3,8 +3,8 @@
 #include "config.h"
 #include "tests/cpu/ops.h"
 
-/* Sections by which a pair turns, as the pairing's authors write it: a row of
- * axes for all pairs of a head, and the exponents' numbers. */
+/* The axis that rotates a pair, and the pair's exponent, as the authors of
+ * each M-RoPE layout define them. */
 static int axis_of(const struct gguf_rope *r, int64_t pair, int64_t *number)
 {
     static int axis[2][512];
@@ -13,7 +13,7 @@ static int axis_of(const struct gguf_rope *r, int64_t pair, int64_t *number)
     for (int k = 0; k < 4; k++)
         sum += r->sections[k];
     if (r->kind == GGUF_ROPE_IMROPE) {
-        /* t h w t h w ..., each as often as its section says */
+        /* t h w t h w ..., each axis as often as its section says */
         int64_t i = pair % sum;
         return i < 3 * r->sections[i % 3] ? (int)(i % 3) : 3;
     }
@@ -74,7 +74,7 @@ static double f_rope(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 static const struct {
     const char *name;
     enum gguf_rope_kind kind;
-    int32_t n_dims[2]; /* of heads of 64 elements */
+    int32_t n_dims[2]; /* rotated dimensions of heads of 64 elements */
     int32_t sections[4];
 } kinds[] = {
     { "norm", GGUF_ROPE_NORM, { 64, 40 }, { 0 } },
@@ -128,9 +128,9 @@ static void check_rope(void)
     gguf_ctx_destroy(c);
 }
 
-/* Qwen2-VL's example of arXiv 2409.12191 in ggml's header: sections 4, 2, 2
- * give t t t t y y x x; that of an image encoder y y x x with the exponents of
- * each from 0. */
+/* Qwen2-VL (arXiv 2409.12191; the example is in ggml's header): sections 4, 2,
+ * 2 give t t t t y y x x. An image encoder has y y x x, with exponents from 0
+ * on each axis. */
 static void check_sections(void)
 {
     static const struct {
@@ -194,7 +194,7 @@ static void check_sections(void)
         tensor *pos = gguf_tensor_1d(c, GGUF_DTYPE_I32, 4);
         memcpy(pos->data, position, sizeof position);
         for (int64_t i = 0; i < d; i++)
-            ((float *)x->data)[i] = i < d / 2; /* turns to cosine, sine */
+            ((float *)x->data)[i] = i < d / 2; /* rotates to (cosine, sine) */
         tensor *t = gguf_op_rope(c, x, pos, NULL, &known[k].r);
         struct gguf_graph *g = gguf_graph_create(c, 4);
         bool good = gguf_graph_finish(c, g, t, &err) == GGUF_OK &&

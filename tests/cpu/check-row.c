@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-row.c - along rows: norms, soft-max, reductions, orders */
+/* check-row.c - operations along rows: norms, soft-max, reductions, argsort */
 #include "config.h"
 #include "tests/cpu/ops.h"
 
@@ -7,14 +7,14 @@ static double f_norms(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                       int64_t i3, double *tol)
 {
     const tensor *a = t->src[0];
-    static double mean, sum; /* of the row that i0 = 0 began */
+    static double mean, sum; /* mean and sum of the row that i0 = 0 began */
     float eps;
     memcpy(&eps, t->op_params, sizeof eps);
     if (i0)
         goto known;
     mean = sum = 0;
     if (t->op == GGUF_OP_L2_NORM)
-        eps = 0; /* rows are longer than that */
+        eps = 0; /* eps has no effect in long rows */
     if (t->op == GGUF_OP_NORM) {
         for (int64_t i = 0; i < a->ne[0]; i++)
             mean += at(a, i, i1, i2, i3);
@@ -36,7 +36,7 @@ static double f_soft_max(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     struct gguf_soft_max_params p;
     memcpy(&p, t->op_params, sizeof p);
     double slope = slope_of(p.max_bias, i2, x->ne[2]), mine = 0;
-    static double max, sum; /* of the row that i0 = 0 began */
+    static double max, sum; /* maximum and sum of the row that i0 = 0 began */
     if (!i0) {
         max = sinks ? at(sinks, i2, 0, 0, 0) : -INFINITY;
         sum = 0;
@@ -96,7 +96,7 @@ static double f_argmax(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     return (double)best;
 }
 
-/* Place of an element: how many come before it. */
+/* Rank of an element: the number of elements before it. */
 static double f_argsort(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                         int64_t i3, double *tol)
 {
@@ -213,7 +213,7 @@ static const struct {
     const char *name;
     tensor *(*build)(ctx_t *, tensor *);
     formula *f;
-    int64_t least, most; /* elements of a row */
+    int64_t least, most; /* number of elements of a row */
 } row_ops[] = {
     { "norm", norm, f_norms, 0, 200 },
     { "rms_norm", rms_norm, f_norms, 0, 200 },
@@ -225,7 +225,7 @@ static const struct {
     { "soft_max", soft_max, f_soft_max, 0, 200 },
     { "sum", gguf_op_sum, f_reduce, 0, 200 },
     { "cumsum", gguf_op_cumsum, f_reduce, 0, 200 },
-    /* the mean of nothing is not a number */
+    /* the mean of an empty row is NaN */
     { "sum_rows", gguf_op_sum_rows, f_reduce, 1, 200 },
     { "mean", gguf_op_mean, f_reduce, 1, 200 },
     { "argmax", gguf_op_argmax, f_argmax, 1, 200 },
@@ -252,7 +252,7 @@ static void check_row_ops(void)
         }
 }
 
-/* Zeros of either sign are equal, NaN of either comes last. */
+/* Zeros are equal whatever their sign, and NaN is last whatever its sign. */
 static double f_special(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                         int64_t i3, double *tol)
 {
@@ -278,7 +278,7 @@ static void check_special_order(void)
     }
 }
 
-/* A mask whose second row is closed. */
+/* A mask whose second row masks every element. */
 static tensor *mask_of(ctx_t *c, uint32_t dtype, int64_t n2, int64_t n3)
 {
     tensor *m = source(c, dtype, PLAIN, 50, 11, n2, n3);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-run.c - a computation that fails or is stopped */
+/* check-run.c - computations that fail or are stopped */
 #include "config.h"
 #include "tests/cpu/ops.h"
 
-/* Numbers that are out of range: a status from every team, nothing else. */
+/* Ids out of range give an error with any number of threads, and write
+ * nothing. */
 static void check_bad_numbers(void)
 {
     for (int k = 0; k < 3; k++) {
@@ -124,7 +125,7 @@ static void check_functions(void)
            gguf_backend_compute(b, g, &err) == GGUF_E_CANCELLED && n == 3,
        "stopped: %s", err.message);
     gguf_plan_destroy(plan);
-    if (set_n_threads(b, 2, NULL)) /* its pool goes with it */
+    if (set_n_threads(b, 2, NULL)) /* the old pool is destroyed */
         exit(99);
     gguf_backend_destroy(b);
     gguf_driver_destroy(d);
@@ -163,7 +164,7 @@ static void check_plans(void)
     gguf_ctx_destroy(c);
 }
 
-/* Threads that a backend of these parameters has. */
+/* Number of threads of a backend with these parameters. */
 static unsigned threads_of(const struct gguf_cpu_params *p)
 {
     struct gguf_error err;
@@ -214,7 +215,7 @@ static void check_defaults(void)
     gguf_registry_destroy(r);
 }
 
-/* A device whose buffers are small. */
+/* A device with a small largest buffer. */
 static void check_small_buffers(void)
 {
     struct gguf_error err;

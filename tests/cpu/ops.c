@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ops.c - sources, teams of threads, and comparing: see ops.h */
+/* ops.c - sources, teams of threads, comparison: see ops.h */
 #include "config.h"
 #include "tests/cpu/ops.h"
 #include "graph/op_table.h"
@@ -44,8 +44,8 @@ void ops_begin(void)
     }
 }
 
-/* Of each operation's cases: whether there was one, and one that is not left
- * to one thread (as lib/cpu/graph_run.c decides). */
+/* seen: the operation had a case; shared: one that several threads computed,
+ * as lib/cpu/graph_run.c decides. */
 static bool seen[GGUF_N_OPS], shared[GGUF_N_OPS];
 
 static void note_case(const tensor *t)
@@ -214,7 +214,7 @@ double slope_of(double max_bias, int64_t head, int64_t n_head)
 
 /* --- running -------------------------------------------------------------- */
 
-/* Largest error over tolerance, 0 if none is above it. */
+/* Largest error divided by the tolerance; 0: every element is within it. */
 static double compare_formula(const tensor *t, formula *f)
 {
     double worst = 0, tol = 0;
@@ -233,15 +233,14 @@ static double compare_formula(const tensor *t, formula *f)
     return worst;
 }
 
-/* The result's memory, before anything ran and as the first team left it. */
+/* Memory of the result: before any run, and after the first team's. */
 struct memory {
     void *data;
     size_t size;
     char *before, *first;
 };
 
-/* Everything is restored before each team runs: operations may write into
- * their sources. */
+/* Restore all sources before each team runs: operations may write into them. */
 static enum gguf_status run_teams(struct memory *m, struct gguf_graph *g,
                                   bool *same, struct gguf_error *err)
 {
@@ -258,7 +257,7 @@ static enum gguf_status run_teams(struct memory *m, struct gguf_graph *g,
     return GGUF_OK;
 }
 
-/* The same bits again with t where its source i lies. */
+/* Does t have the same bits in the memory of its source i? */
 static bool same_in_place(tensor *t, int i, const struct memory *m,
                           struct gguf_graph *g)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-baseline.c - files of a base's logits: bytes, and what is said of a
- * model by them */
+/* check-baseline.c - files of a base's logits: their bytes, and divergences of
+ * a model computed from them */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -28,7 +28,8 @@ enum {
 static void *file[2];
 static size_t file_size[2];
 static gguf_token text[N];
-static float by_hand[2][CHUNKS * CTX * V]; /* each chunk by itself */
+static float by_hand[2][CHUNKS * CTX * V]; /* logits of each chunk, decoded by
+                                            * itself */
 static char path[] = "check-baseline.XXXXXX";
 
 static bool open_one(struct run *r, int which, uint32_t n_seq)
@@ -81,7 +82,7 @@ static double float_at(const uint8_t *p)
     return (double)single_at(p);
 }
 
-/* ln p(i) of a record, as its form says. */
+/* ln p(i) of a stored row, decoded by the definition of the format. */
 static double stored_logit(const uint8_t *record, size_t i)
 {
     const float q = gg_bytes_load16le(record + 8 + 2 * i);
@@ -91,7 +92,8 @@ static double stored_logit(const uint8_t *record, size_t i)
 
 static void check_records(void)
 {
-    /* 5 to 5 - 65535 / 4096, in steps of 1 / 4096; far below is 16 below */
+    /* stored in 16 bits: 5 to 5 - 65535 / 4096, in steps of 1 / 4096; smaller
+     * logits become 5 - 16 */
     static const float row[] = {
         5, 5 - 1.0f / 4096, 5 - 2.4f / 4096, -11, -400, 4
     };
@@ -218,13 +220,14 @@ static void check_reading(void)
     gguf_baseline_close(b);
 }
 
-/* A word of the header or a token changed, or bytes at the end. */
+/* A file with a changed word of the header, a changed token, or more bytes at
+ * its end is refused. */
 static void check_damaged(void)
 {
     static const struct {
         size_t at;
         uint32_t value;
-        int more; /* bytes */
+        int more; /* bytes to append */
         enum gguf_status st;
         const char *message;
     } cases[] = {
@@ -310,7 +313,8 @@ static void check_divergence(void)
     run_close(&r);
 }
 
-/* Files of other runs: what differs is said before anything is computed. */
+/* Files of another run are refused with the difference, before anything is
+ * computed. */
 static void check_other(void)
 {
     static const struct {
@@ -333,7 +337,7 @@ static void check_other(void)
         memcpy(bytes, want, SIZE);
         size_t size = SIZE;
         gg_bytes_store32le(bytes + cases[i].at, cases[i].value);
-        if (cases[i].at == 16) { /* without the last chunk */
+        if (cases[i].at == 16) { /* leave out the last chunk */
             const size_t less = 4 * CTX;
             memmove(bytes + FIRST - less, bytes + FIRST, SIZE - FIRST);
             size -= less + ROWS * RECORD;
@@ -349,7 +353,7 @@ static void check_other(void)
     run_close(&r);
 }
 
-/* A record that is no number. */
+/* A row with a logit that is not a number is refused. */
 static void check_nonfinite(void)
 {
     struct gguf_baseline *b = NULL;

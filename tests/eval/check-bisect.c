@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-bisect.c - weights of a base put into a model: against files that have
- * them
- */
+/* check-bisect.c - exchanging weights of a model for the base's gives the
+ * figures of files with these weights */
 #include "config.h"
 #include "base/compiler.h"
 #include "dtype/f16.h"
@@ -16,8 +15,8 @@
 enum { CTX = 16, CHUNKS = 3, V = 200, N = CTX * CHUNKS + 3, E = 32 };
 
 static const struct gen_spec spec = { GEN_LAYERS(2), .n_vocab = V };
-static const char bad[] = "blk.1.ffn_down.weight"; /* all 0 in the model */
-static bool coarse; /* no weight is bad: all have few bits */
+static const char bad[] = "blk.1.ffn_down.weight"; /* all zeros in the model */
+static bool coarse; /* true: no weight is bad, and all have few bits */
 static gguf_token text[N];
 
 /* ---- files ---- */
@@ -40,8 +39,8 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-/* The model: F16, but for the bad one. In F32, with the n weights of names
- * those of the base: what an exchange should be as. n 0: the model. */
+/* A file with the base's weights in F32 (base), or the model's in F16 with the
+ * n named weights taken from the base. n 0: the model itself. */
 static struct file make_model(bool base, const char *const *names, size_t n)
 {
     static float values[64][V * E];
@@ -81,7 +80,7 @@ static bool open_run(struct run *r, struct file f, unsigned n_threads,
     return run_open(r, f.data, f.size, n_threads, &p);
 }
 
-/* Divergence of a file from the base, without all this. */
+/* Divergence of a file from the base, by gguf_kld alone. */
 static struct gguf_figure divergence_of(struct file q, struct file b)
 {
     struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
@@ -117,13 +116,13 @@ struct how {
     unsigned n_threads;
     uint32_t n_seq;
     size_t max_weights;
-    size_t stop_after; /* 0: not */
+    size_t stop_after; /* 0: do not stop */
     double seconds;
     enum gguf_bisect_by by;
 };
 struct seen {
     size_t n, stop_after;
-    bool in_order; /* of suspicion */
+    bool in_order; /* groups were measured in the order of suspicion */
     double last;
 };
 
@@ -169,7 +168,7 @@ static struct gguf_bisect *bisect_models(struct file q, struct file b,
     if (good)
         good = !gguf_bisect_run(&out, rq.model, rq.session, rb.session, text,
                                 N, &p, err);
-    if (good && after) { /* is the model as it was? */
+    if (good && after) { /* the model must have its own weights again */
         struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
         struct gguf_kld_stats s = GGUF_KLD_STATS_INIT;
         struct gguf_kld *k = NULL;
@@ -259,7 +258,8 @@ static void check_same(struct file q, struct file b, enum gguf_bisect_by by)
 
 enum { MOST = 64 };
 
-/* Entry i: sums, types, its name; *f: a file with the base's weights of it. */
+/* Check entry i: figures, types, name. *f: a file with the base's weights of
+ * this group. */
 static bool is_group(const struct gguf_bisect *x, size_t i,
                      enum gguf_bisect_by by, struct file *f)
 {
@@ -301,7 +301,7 @@ static bool is_group(const struct gguf_bisect *x, size_t i,
            fabs(suspicion - e->suspicion) <= 1e-12 * suspicion;
 }
 
-/* n: how many groups there must be; 0: any number. */
+/* Measure groups of kind `by'. n: number of groups expected; 0: any. */
 static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
                          size_t n)
 {
@@ -338,8 +338,8 @@ static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
     gguf_bisect_destroy(x);
 }
 
-/* The first half, which gains most, is halved first; and types that are none.
- */
+/* The half with the larger gain is divided first. An unknown kind of groups is
+ * refused. */
 static void check_halves(struct file q, struct file b)
 {
     struct gguf_error err;
@@ -400,7 +400,7 @@ static void check_ends(struct file q, struct file b)
 
 struct inputs {
     const char *name;
-    double e[E]; /* squares */
+    double e[E]; /* squared errors */
 };
 
 static int on_node(void *user, struct gguf_tensor *t, bool done)
@@ -474,7 +474,7 @@ static void check_suspicion(struct file q, struct file b)
     gguf_bisect_destroy(x);
 }
 
-/* Allocations of a run fail: of the first ones each, then a sample. */
+/* Allocations of a run fail: each of the first ones, then a sample. */
 static void check_memory(struct file q, struct file b, int by)
 {
     struct gguf_error err;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-collect-archs.c - importance data of every architecture: which matrices
- * have some, of each expert what it saw, the same digits in pieces, and that
- * nothing is computed after what they need
+/* check-collect-archs.c - importance data of every architecture
+ *
+ * The right matrices have data, and each expert has the sums of its own rows.
+ * Digits do not depend on how the text is cut. Nothing is computed after the
+ * last product that is collected.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -17,7 +19,7 @@
 
 enum { CTX = 32, MOST = 256 };
 
-/* ---- what a graph's products read, added up by a loop of its own ---- */
+/* ---- inputs of a graph's products, added up by a loop ---- */
 
 struct sums {
     char name[64];
@@ -29,9 +31,9 @@ struct sums {
 struct loop {
     struct sums list[MOST];
     size_t n;
-    unsigned n_nodes;  /* of all graphs, but for views */
-    unsigned n_needed; /* up to the last product, which itself is not, or to
-                        * what is kept for the next pass */
+    unsigned n_nodes;  /* nodes of all graphs, without views */
+    unsigned n_needed; /* nodes before the last product, or before the last row
+                        * stored for the next pass */
 };
 
 static struct sums *find_sums(struct loop *l, const struct gguf_tensor *w)
@@ -155,10 +157,11 @@ struct how {
     unsigned n_threads;
     uint32_t n_ubatch;
     bool layered;
-    const char *only; /* matrices of such names; NULL: all */
+    const char
+        *only; /* collect matrices with this in their names; NULL: all */
 };
 
-/* *n_asked: operations that were computed. */
+/* Collect importance data. *n_asked: operations that were computed. */
 static struct gguf_collect *
 collect_model(const void *file, size_t size, const struct how *h,
               const gguf_token *tok, unsigned *n_asked, struct gguf_error *err)
@@ -174,7 +177,7 @@ collect_model(const void *file, size_t size, const struct how *h,
     bool good =
         open_session(&r, file, size, h->n_threads, h->n_ubatch, NULL, n_asked);
     if (good && gguf_model_get_info(r.model)->is_whole && h->n_ubatch < CTX) {
-        run_close(&r); /* a sequence cannot be cut */
+        run_close(&r); /* the sequence cannot be cut */
         good = open_session(&r, file, size, h->n_threads, CTX, NULL, n_asked);
     }
     *err = r.err;
@@ -189,7 +192,7 @@ collect_model(const void *file, size_t size, const struct how *h,
     return NULL;
 }
 
-/* Has b what a has, with the same digits? */
+/* Does b have every entry of a, with the same digits? */
 static bool same_sums(const struct gguf_collect *a,
                       const struct gguf_collect *b)
 {
@@ -213,7 +216,7 @@ static bool same_sums(const struct gguf_collect *a,
     return true;
 }
 
-/* Sums as those of the loop, counts the same, no matrix more or less. */
+/* Do entries, counts and sums agree with the loop's? */
 static bool as_loop(const struct gguf_collect *c, const struct loop *l)
 {
     bool good = c->n_entries >= l->n && l->n;
@@ -253,8 +256,8 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
     return good && n_asked == l->n_nodes;
 }
 
-/* Only the first layer's, and nothing that only other layers need: a has all.
- */
+/* Collecting layer 0 alone computes nothing that only other layers need. a has
+ * the data of all layers. */
 static void check_some(const char *name, const void *file, size_t size,
                        const gguf_token *tok, const struct gguf_collect *a)
 {
@@ -278,7 +281,7 @@ static void check_some(const char *name, const void *file, size_t size,
 
 static unsigned n_layered, n_alike;
 
-/* The data of entry i alone; the caller destroys them. */
+/* The data of entry i alone. Free them with gguf_imatrix_destroy(). */
 static struct gguf_imatrix *take_one(const struct gguf_imatrix *im, size_t i)
 {
     struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
@@ -299,7 +302,7 @@ static struct gguf_imatrix *take_one(const struct gguf_imatrix *im, size_t i)
     return one;
 }
 
-/* Where data of one matrix are taken for another they are the same. */
+/* Matrices that share importance data have equal sums. */
 static void check_alike(const char *name, struct gguf_collect *c)
 {
     struct gguf_imatrix *im = NULL;
@@ -344,7 +347,7 @@ static void check_arch(const char *name)
                                        { 2, 10, true, NULL } };
     if (!skeleton_open(&s, name) || !s.n_rows || strstr(s.run, "encode+")) {
         skeleton_close(&s);
-        return; /* not evaluated, or of two texts */
+        return; /* not evaluated, or has two texts */
     }
     skeleton_tokens_of(&s, tok);
     void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-collect-golden.c - importance data against llama-imatrix's
- */
+/* check-collect-golden.c - importance data agree with llama-imatrix's */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/gguf.h"
@@ -12,8 +11,9 @@
 #include <math.h>
 #include <unistd.h>
 
-/* Counts the same; sums within 1e-3: its keys and values were F16, and so were
- * its products of activations. *worst: of columns. */
+/* Count the entries that differ: in counts, or by more than 1e-3 in a sum,
+ * since llama-imatrix stored keys, values and activations in F16. *worst:
+ * largest difference of a column. */
 static size_t n_golden_wrong(const struct gguf_imatrix *a,
                              const struct gguf_imatrix *b, double *worst)
 {
@@ -36,8 +36,8 @@ static size_t n_golden_wrong(const struct gguf_imatrix *a,
     return n_wrong;
 }
 
-/* Collect of the trained model as llama-imatrix did, with or without the
- * output matrix. */
+/* Collect data of the trained model with llama-imatrix's settings. output:
+ * with the output matrix. */
 static bool collect_golden(struct gguf_imatrix **im, bool output)
 {
     const char *path = shared_path("models/llama-f16.gguf");

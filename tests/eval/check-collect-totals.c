@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-collect-totals.c - totals of importance data: one sum, whatever the
- * order
- */
+/* check-collect-totals.c - totals of importance data do not depend on the
+ * order of additions */
 #include "config.h"
 #include "base/compiler.h"
 #include "eval/collect_int.h"
@@ -10,8 +9,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Numbers in any order, and in any parts: the same digits, close to their sum
- * in long double. */
+/* Numbers added in any order and in any parts have a sum with the same digits.
+ * It is close to the sum in long double. */
 static void check_totals(void)
 {
     enum { N_NUMBERS = 1000, N_TOTALS = 4 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-collect.c - importance data: sums against a forward pass in double, and
- * the same digits however they are collected
- */
+/* check-collect.c - importance data: sums agree with a forward pass in double
+ * precision, and do not depend on how they are collected */
 #include "config.h"
 #include "base/compiler.h"
 #include "eval/collect_int.h"
@@ -34,7 +33,7 @@ struct how {
     unsigned n_threads;
     uint32_t n_ubatch;
     size_t first, max;
-    size_t held; /* chunks, layer by layer; 0: chunk by chunk */
+    size_t held; /* chunks computed layer by layer; 0: chunk by chunk */
     const struct gguf_allocator *a;
 };
 
@@ -59,7 +58,7 @@ static struct gguf_collect *make_collect(const struct gguf_allocator *a)
     return gguf_collect_create(&c, &p, NULL) == GGUF_OK ? c : NULL;
 }
 
-/* Bytes that so many chunks leave for the next layer. */
+/* Bytes that n_chunks chunks store between two layers. */
 static uint64_t stored_bytes(struct run *r, size_t n_chunks)
 {
     uint8_t want[CTX];
@@ -104,7 +103,7 @@ static struct gguf_collect *collect_text(const struct how *h)
     return c;
 }
 
-/* The same digits and counts of the same matrices? */
+/* Do both have the same matrices, counts and digits? */
 static bool same_sums(const struct gguf_collect *a,
                       const struct gguf_collect *b)
 {
@@ -131,7 +130,7 @@ static bool same_sums(const struct gguf_collect *a,
     return true;
 }
 
-/* Files are the same bytes, too. */
+/* Are the files that both write equal byte by byte? */
 static bool same_order(const struct gguf_collect *a,
                        const struct gguf_collect *b)
 {
@@ -145,7 +144,7 @@ static bool same_order(const struct gguf_collect *a,
 
 struct wanted {
     const struct gguf_collect *c;
-    double sum[64][64]; /* of entry, column */
+    double sum[64][64]; /* [entry][column] */
     uint64_t n[64];
     int n_unknown;
 };
@@ -199,10 +198,10 @@ static void check_digits(void)
 {
     static const struct how ways[] = {
         { .n_threads = 1 },
-        { .n_threads = 3, .n_ubatch = 11 }, /* 11, 11 and 2 */
+        { .n_threads = 3, .n_ubatch = 11 }, /* micro-batches of 11, 11 and 2 */
         { .n_threads = 2, .n_ubatch = 5 },
         { .n_threads = 2, .n_ubatch = 4 * CTX },
-        { .n_threads = 2, .held = 3 }, /* 3, 3 and 1 */
+        { .n_threads = 2, .held = 3 }, /* groups of 3, 3 and 1 chunks */
         { .n_threads = 1, .n_ubatch = 11, .held = 1 },
         { .n_threads = 3, .n_ubatch = 5, .held = 2 * CHUNKS },
     };
@@ -224,8 +223,8 @@ static int stop_at_third(void *user, const struct gguf_collect_chunk *chunk)
     return chunk->n_done == 3;
 }
 
-/* Parts, through files, in another order than the text's; and a run that was
- * stopped and goes on. */
+/* Merging parts from files, in any order, gives the sums of one run. A stopped
+ * run continues with the same sums. */
 static void check_parts(void)
 {
     static const struct how parts[] = {
@@ -264,8 +263,8 @@ static void check_parts(void)
     gguf_collect_destroy(c);
 }
 
-/* A run that is stopped after three chunks, or with held ones after the group
- * of the third, goes on. */
+/* Stop a run after three chunks, or with held chunks after the third one's
+ * group, and continue it. */
 static void check_stopped(size_t held)
 {
     const struct how h = { .n_threads = 2, .held = held };
@@ -297,7 +296,7 @@ static void check_stopped(size_t held)
     gguf_collect_destroy(c);
 }
 
-/* Stopped by the progress within a group's layers, nothing of it is there. */
+/* Stop within a group's layers: none of its chunks is counted. */
 static int stop_at_half(void *user, uint64_t done, uint64_t total)
 {
     (void)user;
@@ -428,7 +427,7 @@ static void check_refused(void)
     REFUSED(text, N, GGUF_E_INVALID, "the session has room for 23");
     run_close(&r);
     sp.n_ctx = CTX;
-    /* one weight is another one */
+    /* one weight differs */
     float *some = (float *)(void *)((char *)file + file_size - 64);
     const float kept = *some;
     *some = kept + 1;
@@ -450,7 +449,7 @@ static int on_bad(void *user, const struct gguf_collect_chunk *chunk)
     return 0;
 }
 
-/* A token whose embedding is infinite spoils its chunk, and nothing else. */
+/* A token with an infinite embedding makes its chunk invalid, and no other. */
 static void check_nonfinite(size_t held)
 {
     const struct gguf_tensor_info *t;
@@ -511,7 +510,7 @@ static void check_nonfinite(size_t held)
     gguf_collect_destroy(rest);
 }
 
-/* Every allocation of a collection and of its part fails once. */
+/* Each allocation of a collection and of its part fails once. */
 static void check_no_memory(bool layered)
 {
     struct failalloc f;

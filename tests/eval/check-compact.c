@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-compact.c - the compact form of a base's logits: what a row holds, how
- * near divergences come, files that are whole or refused */
+/* check-compact.c - the compact form of a base's logits: contents of a row,
+ * errors of divergences, files read and refused */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -24,7 +24,8 @@ static char dir[] = "/tmp/check-compact-XXXXXX";
 enum { V = 3000 };
 static float base[V], model[V];
 
-/* Steep or flat; the model differs by noise. */
+/* Make a base's rows, steep or flat, and a model's rows that differ by noise.
+ */
 static void make_rows(double slope, double noise)
 {
     for (int i = 0; i < V; i++) {
@@ -53,8 +54,8 @@ static double exact_value(void)
     return (double)sum;
 }
 
-/* A tenth of what the other form takes; and so much that the least weight is
- * what stops it. */
+/* Bytes of a row: TENTH is a tenth of the full form; with AMPLE the smallest
+ * weight limits a row, not its size. */
 enum { TENTH = (2 * V + 8) / 10, AMPLE = 1 << 16 };
 static uint8_t bytes[1 << 18];
 
@@ -67,7 +68,7 @@ static double estimate_value(size_t room, uint64_t number,
                                  &top[0], &top[1]);
 }
 
-/* The mean over many draws is the divergence, within 5 of its own errors. */
+/* The mean over many draws is the divergence, within 5 standard errors. */
 static void check_unbiased(void)
 {
     static const double slopes[] = { 0.2, 1, 2 }, noises[] = { 0.02, 0.3, 3 };
@@ -95,7 +96,7 @@ static void check_unbiased(void)
         }
 }
 
-/* A row where all that matters is stored: the divergence itself. */
+/* A row that stores every token of some weight gives the exact divergence. */
 static void check_whole(void)
 {
     struct gg_compact_row about;
@@ -122,8 +123,8 @@ static void check_whole(void)
     ok(!about.size, "a row with a NaN is not written");
 }
 
-/* Each token above the weight is there: a model that gives it another
- * probability is as far off as it should be. */
+/* Every token above the row's weight is stored: changing the model's
+ * probability of such a token changes the divergence by the right amount. */
 static void check_tokens(void)
 {
     struct gg_compact_row about;
@@ -153,8 +154,8 @@ static void check_tokens(void)
        about.n);
 }
 
-/* Bytes that are no row, in memory of just their size: refused, or read to some
- * number. */
+/* Bytes that are not a row are refused or read without a read out of bounds.
+ * The memory ends with the bytes, so that a sanitizer sees one. */
 static void check_any(void)
 {
     struct gg_compact_row about;
@@ -183,8 +184,8 @@ static void check_any(void)
        "of 600 rows with other bytes %zu can be read", n_read);
 }
 
-/* The error that files state, of rows of a kind: near models are within 4 of
- * it, and most are within 1. */
+/* The error that a file states for rows of a kind. Divergences of near models
+ * are within 4 errors, and most are within 1. */
 static double stated_error(double spread, double fine, double n)
 {
     return sqrt(3 * spread + fine / (6 * 1e-5)) / n;
@@ -205,7 +206,8 @@ static void check_error(void)
     double squares = 0;
     for (size_t t = 0; t < TIMES; t++) {
         double want = 0, got = 0, spread = 0, fine = 0;
-        const double noise = 0.004 * exp(0.13 * (double)t); /* to 0.17 */
+        /* from 0.004 to 0.17 */
+        const double noise = 0.004 * exp(0.13 * (double)t);
         for (size_t r = 0; r < ROWS; r++) {
             struct gg_compact_row about;
             make_rows(0.8 + 0.03 * (double)r, noise);
@@ -225,8 +227,9 @@ static void check_error(void)
        TIMES, n_over, sqrt(squares / TIMES));
 }
 
-/* 128,000 tokens, a dozen rows: less than a tenth, and near what is stated, of
- * which 12 chunks of 512 tokens have a 16th. */
+/* With 128,000 tokens, a dozen rows take less than a tenth, and their
+ * divergence is near the stated error. The error of 12 chunks of 512 tokens is
+ * a 16th of it. */
 static void check_many(void)
 {
     enum { MANY = 128000, ROWS = 12 };
@@ -333,9 +336,9 @@ static void *make_model(uint64_t seed, const char *arch, uint32_t n_vocab,
     return p;
 }
 
-/* What the file says of its error, from its own bytes (as gguf/baseline.h has
- * them) and the logits: shares of what is below each row's weight, and counts
- * of tokens. */
+/* The error of a file, computed from its bytes (gguf/baseline.h) and the
+ * logits: sums over probabilities below each row's weight, and the number of
+ * tokens. */
 struct account {
     const uint8_t *at;
     long double tail, spread, fine;
@@ -370,7 +373,7 @@ static enum gguf_status account_rows(void *user,
         for (uint32_t k = 0; k < rows->n_vocab; k++)
             below += expl(row[k]) < w * sum ? expl(row[k]) / sum : 0;
         p += 2;
-        (void)seven_bits(&p); /* the likeliest token */
+        (void)seven_bits(&p); /* the most likely token */
         a->tail += below;
         a->spread += below * w;
         a->fine += seven_bits(&p) * (w / 128) * (w / 128);
@@ -445,7 +448,7 @@ static void check_files(void)
     file_size[1] = swap_size;
     free(pa);
     free(pc);
-    /* every 61st byte changed, every 83rd length */
+    /* change every 61st byte; truncate at every 83rd */
     size_t n_bad = 0, n_silent = 0;
     for (size_t i = 0; pb && i < sizes[1]; i += 61) {
         pb[i] ^= (uint8_t)(1u << rnd_below(8));
@@ -464,7 +467,7 @@ static void check_files(void)
         gguf_baseline_close(f);
     }
     ok(good && !n_bad, "so is a file that ends too early");
-    /* the first version was another form */
+    /* version 1 had another form */
     pb[8] = 1;
     ok(spill(c, pb, sizes[1]) &&
            gguf_baseline_open(&f, c, NULL, &err) == GGUF_E_VERSION &&

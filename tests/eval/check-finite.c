@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-finite.c - the first result that is not finite: which, and where */
+/* check-finite.c - the first result that is not finite is reported with its
+ * operation, weight and position */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/eval.h"
@@ -16,7 +17,7 @@ enum { CTX = 12, CHUNKS = 5, V = 400, N = CHUNKS * CTX, ODD = V - 1 };
 static const struct gen_spec spec = { GEN_LAYERS(3), .n_vocab = V };
 static gguf_token text[N];
 
-/* ---- a model of which one tensor is spoiled ---- */
+/* ---- models with one changed tensor ---- */
 
 static struct gen_tensor *find_tensor(struct gen *g, const char *name)
 {
@@ -26,7 +27,7 @@ static struct gen_tensor *find_tensor(struct gen *g, const char *name)
     return NULL;
 }
 
-/* Element at of the tensor is x; or all of them, times x, for at < 0. */
+/* A model whose tensor has x at element `at'; at < 0: all elements times x. */
 static void *make_spoiled(const char *name, int64_t at, float x, size_t *size)
 {
     struct gen g;
@@ -53,7 +54,7 @@ struct how {
     bool check;
 };
 
-/* Perplexity of the text; the message, and what the session found. */
+/* Perplexity of the text. Returns the error and the session's fault. */
 static enum gguf_status evaluate_text(const void *file, size_t size,
                                       struct how how,
                                       struct gguf_session_fault *fault,
@@ -110,7 +111,7 @@ static const struct one {
     { "output_norm.weight", 4, NAN, -1, "mul", "output_norm",
       "'blk.2.output', 'output_norm.weight'" },
     { "output.weight", 64, NAN, -1, "matmul", "output", NULL },
-    /* no weight is at fault: numbers grow too large */
+    /* every weight is finite; activations overflow */
     { "blk.1.ffn_up.weight", -1, 1e38f, 1, "swiglu", "",
       "'blk.1.ffn_gate', 'blk.1.ffn_up'" },
 };
@@ -155,8 +156,8 @@ static void check_ones(void)
 
 /* ---- whose it is ---- */
 
-/* Tokens of the text that are ODD have an embedding of NaN; none comes before
- * the first of them. */
+/* The token ODD has an embedding of NaN. It is reported where it first occurs
+ * in the text. */
 static void check_place(void)
 {
     static const struct how hows[] = {
@@ -194,8 +195,8 @@ static void check_place(void)
     free(file);
 }
 
-/* Logits alone: a row of the output matrix is of a token, so that all rows of
- * logits have it, and the first is that of the chunk's first scored token. */
+/* One NaN in the output matrix makes one logit of every row NaN. The first
+ * scored token of the chunk is reported. */
 static void check_logits(void)
 {
     size_t size;
@@ -267,7 +268,7 @@ static bool decode_tokens(const struct skeleton *s, const gguf_token *tok,
     return good;
 }
 
-/* Each weight in turn, NaN all over, if one of so many is its turn. */
+/* Fill one weight after another with NaN, every step-th of all models. */
 static void spoil_each(struct skeleton *s, const gguf_token *tok, float *out,
                        size_t step, size_t *turn)
 {
@@ -293,7 +294,7 @@ static void spoil_each(struct skeleton *s, const gguf_token *tok, float *out,
         t->values = old;
         free(bad);
         if (!f.op)
-            continue; /* nothing reads it */
+            continue; /* no operation reads it */
         n_found++;
         const bool is_layers = sscanf(t->name, "blk.%d.", &layer) == 1;
         if (strstr(f.sources, t->name) &&
@@ -316,7 +317,7 @@ static void check_arch(const char *name, size_t step, size_t *turn)
     gguf_token tok[SKELETON_TOKENS];
     if (!skeleton_open(&s, name) || !s.n_rows || strstr(s.run, "encode+")) {
         skeleton_close(&s);
-        return; /* not evaluated, or of two texts */
+        return; /* not evaluated, or has two texts */
     }
     skeleton_tokens_of(&s, tok);
     const size_t size = s.n_rows * s.width * sizeof(float);

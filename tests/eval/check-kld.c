@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-kld.c - divergence: against the definitions, in other arithmetic */
+/* check-kld.c - divergences agree with their definitions, evaluated in long
+ * double */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/kld.h"
@@ -37,7 +38,7 @@ static long double avg(const long double *v, size_t n)
 }
 
 /* Mean of (a - mean a)(b - mean b) over n - 1: the square of a standard error
- * where a is b. */
+ * if a is b. */
 static long double cov(const long double *a, const long double *b, size_t n)
 {
     long double ma = avg(a, n), mb = avg(b, n), s = 0;
@@ -46,7 +47,7 @@ static long double cov(const long double *a, const long double *b, size_t n)
     return s / (long double)n / (long double)(n - 1);
 }
 
-/* The i-th smallest, without sorting. */
+/* The i-th smallest number, found without sorting. */
 static long double nth_value(const long double *v, size_t n, size_t i)
 {
     for (size_t k = 0; k < n; k++) {
@@ -71,7 +72,7 @@ static long double quantile(const long double *v, size_t n, long double at)
     return lo + (at - (long double)i) * (hi - lo);
 }
 
-/* Relative to what is compared, or absolute where that is near 0. */
+/* Largest difference: relative, or absolute near 0. */
 static double worst;
 static void check_near(double got, long double want)
 {
@@ -106,7 +107,7 @@ static void near_quantiles(const struct gguf_figure *got, const long double *v,
 
 enum { MOST = 400 };
 
-/* All figures of n tokens. */
+/* Compare all statistics of n tokens. */
 static void near_stats(const struct gguf_kld_stats *s,
                        const struct gguf_kld_token *t, size_t n)
 {
@@ -129,7 +130,7 @@ static void near_stats(const struct gguf_kld_stats *s,
     near_figure(s->ppl, p, p * sqrtl(vx));
     near_figure(s->ppl_base, pb, pb * sqrtl(vb));
     near_figure(s->correlation, r, (1 - r * r) / sqrtl((long double)(n - 1)));
-    /* as llama.cpp has it: the variances and the covariance */
+    /* llama.cpp's formula: both variances and the covariance */
     near_figure(s->ln_ratio, avg(d, n), sqrtl(vx + vb - 2 * c));
     near_figure(s->ratio, ratio, ratio * sqrtl(vx + vb - 2 * c));
     near_figure(s->difference, p - pb,
@@ -165,7 +166,7 @@ static void check_stats(void)
         t[i].kld = exp(-5 + 3 * (double)rnd_f32());
         t[i].same_top = rnd_below(10) != 0;
     }
-    t[7].kld = t[8].kld = t[9].kld; /* equal ones */
+    t[7].kld = t[8].kld = t[9].kld; /* three equal values */
     static const size_t sizes[] = { 2, 3, 10, 101, MOST };
     for (size_t i = 0; i < GG_LEN(sizes); i++) {
         worst = 0;
@@ -201,7 +202,7 @@ static void check_stats(void)
 static void *file[3];
 static size_t file_size[3];
 static gguf_token text[N];
-static float *by_hand[2]; /* [CHUNKS * CTX][V], each chunk by itself */
+static float *by_hand[2]; /* [CHUNKS * CTX][V], each chunk decoded by itself */
 
 static bool open_one(struct run *r, int which, unsigned n_threads,
                      uint32_t n_seq, uint32_t n_ubatch,
@@ -249,7 +250,7 @@ static bool make_models(void)
     return good;
 }
 
-/* ln of the row's probabilities, in long double. */
+/* Log-probabilities of a row, in long double. */
 static void log_p(const float *row, long double *out)
 {
     long double sum = 0;
@@ -267,7 +268,7 @@ static int top_token(const float *row)
     return at;
 }
 
-/* What the tokens of chunk to chunk must be, of model m. */
+/* Expected tokens of all chunks, for model m. */
 static void expect_tokens(int m, struct gguf_kld_token *out)
 {
     static long double q[V], b[V];
@@ -294,7 +295,7 @@ struct beside {
     struct gguf_error err;
 };
 
-/* A base, and a model beside it. */
+/* Scan a base and a model side by side. */
 static bool scan_pair(struct beside *s, const struct gguf_kld_params *kp,
                       size_t max_chunks, unsigned threads,
                       const uint32_t shape[4])
@@ -323,7 +324,7 @@ static void close_pair(struct beside *s)
     run_close(&s->run[1]);
 }
 
-/* Padding of the struct is nothing. */
+/* Are the tokens equal? Padding of the struct does not count. */
 static bool equal_tokens(const struct gguf_kld_token *a,
                          const struct gguf_kld_token *b, size_t n)
 {
@@ -336,7 +337,7 @@ static bool equal_tokens(const struct gguf_kld_token *a,
     return same;
 }
 
-static struct gguf_kld_token first[SCORED]; /* of the first run */
+static struct gguf_kld_token first[SCORED]; /* tokens of the first run */
 static struct gguf_kld_stats first_stats;
 
 static void check_models(void)
@@ -368,7 +369,7 @@ static void check_models(void)
                 off[1] = fmax(off[1], fabs(t[k].kld / want[k].kld - 1));
                 same = same && t[k].same_top == want[k].same_top;
             }
-            /* x is from f32 exponentials, within their rounding */
+            /* x is computed in F32 and differs by rounding */
             ok(same && off[0] < 3e-7 && off[1] < 1e-12,
                "tokens: x to %.2g, divergence to %.2g of itself", off[0],
                off[1]);
@@ -384,7 +385,7 @@ static void check_models(void)
     }
 }
 
-/* Chunks of a run by themselves, added up: the bits of one run. */
+/* Chunks scanned separately and merged give the bits of one run. */
 static void check_parts(void)
 {
     struct gguf_kld_stats stats = GGUF_KLD_STATS_INIT;
@@ -408,7 +409,7 @@ static void check_itself(void)
     close_pair(&b);
 }
 
-/* After the chunk that user says. */
+/* Stop after the chunk that user points to. */
 static int stop_after(void *user, size_t chunk, size_t n_chunks,
                       const struct gguf_kld *k)
 {
@@ -468,7 +469,7 @@ static void check_refused(void)
     gguf_kld_destroy(s.kld);
 }
 
-/* A weight that is NaN: which model, which weight. */
+/* A NaN weight is reported with its model and its name. */
 static void check_nonfinite(void)
 {
     static const uint32_t shape[] = { 1, 0, 1, 0 };

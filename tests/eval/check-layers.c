@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-layers.c - activations of two models: against a loop in other
- * arithmetic that keeps all of them
- */
+/* check-layers.c - comparison of two models' activations agrees with a loop
+ * that keeps all of them */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/layers.h"
@@ -21,14 +20,14 @@ enum { CTX = 16, CHUNKS = 4, N = CTX * CHUNKS + 5, MOST = 700 };
 struct kept {
     char name[64];
     unsigned use;
-    size_t n, cap; /* floats, of all tokens */
+    size_t n, cap; /* floats of all tokens, and room for them */
     float *x;
 };
 
 struct loop {
     struct kept *list;
     size_t n;
-    bool no_nodes; /* logits are looked at when they are there */
+    bool no_nodes; /* no callback for nodes: read the logits after the pass */
     uint8_t seen[MOST];
 };
 
@@ -60,7 +59,7 @@ static void keep_activation(struct loop *l, const char *name, const float *x,
     k->n += n;
 }
 
-/* Names of activations: not those that a view has of what it shows. */
+/* Is this an activation with a name of its own? A view has its source's. */
 static bool is_wanted(const struct gguf_tensor *t)
 {
     return t->name[0] && !t->view_src && !strchr(t->name, '(') &&
@@ -94,7 +93,7 @@ static void drop_kept(struct loop *l)
     memset(l, 0, sizeof *l);
 }
 
-/* A chunk at a time, all tokens wanted. */
+/* Decode chunk by chunk, with outputs for every token. */
 static bool run_loop(struct loop *l, const void *file, size_t size,
                      const gguf_token *tok, size_t n, uint32_t ctx)
 {
@@ -119,7 +118,7 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
         l->no_nodes = true;
         for (size_t i = 0; good && i < ctx; i++) {
             if (gguf_session_logits(r.session, i, 1, &logits, &r.err))
-                break; /* it has none */
+                break; /* the tensor has no rows */
             memset(l->seen, 0, sizeof l->seen);
             keep_activation(l, "logits", logits, r.n_vocab);
         }
@@ -128,9 +127,9 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
     return good;
 }
 
-/* ---- what is to be found ---- */
+/* ---- expected figures ---- */
 
-static double worst; /* difference of a figure */
+static double worst; /* largest difference of a figure */
 static void check_near(double got, long double want)
 {
     const double d = fabs(got - (double)want) / fmax(1e-9, fabs((double)want));
@@ -165,8 +164,8 @@ static void check_entry(const struct gguf_layers_entry *e,
     check_near(e->worst, most);
 }
 
-/* Every activation that both loops kept, with its figures; but for those of
- * models that have rows of blocks of tokens. */
+/* Do the figures of every activation agree with the loops'? blocks: leave out
+ * activations with rows for blocks of tokens. */
 static bool as_loops(const struct gguf_layers *l, struct loop *q,
                      struct loop *b, bool blocks)
 {
@@ -227,7 +226,7 @@ static struct gguf_layers *compare_models(const struct two *t, struct how how,
         if (good)
             good = !gguf_layers_run(&l, q.session, b.session, t->tok, t->n,
                                     &sp, err);
-        if (l && a) { /* it has to go before its allocator's memory */
+        if (l && a) { /* destroy it before the allocator's memory */
             gguf_layers_destroy(l);
             l = NULL;
         }
@@ -422,7 +421,7 @@ static void check_refused(void)
     run_close(&q);
 }
 
-/* A weight of one of them is NaN: who, where, what. */
+/* A NaN weight is reported with its model, operation and token. */
 static void check_bad(int base)
 {
     static const struct gen_spec spec = { GEN_LAYERS(2), .n_vocab = 200 };
@@ -460,8 +459,8 @@ static void check_bad(int base)
     free(bad);
 }
 
-/* Only the logits after the last token of a chunk, which is never scored,
- * overflow: that chunk and position are named, not the next one's. */
+/* Only the logits after a chunk's last token overflow. They are not scored:
+ * that chunk and position are reported, not the next one's. */
 static void check_last(void)
 {
     static float embd[40 * 32], out[40 * 32];
@@ -478,7 +477,7 @@ static void check_last(void)
             continue;
         gen_weights(v, &g, &g.t[i]);
         g.t[i].values = v;
-        /* of one token most lies in column 3, on which a logit depends much */
+        /* column 3 of one token is large, and one logit depends on it */
         v[39 * 32 + 3] = in ? 1000.0f : 1.1e38f;
     }
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
@@ -501,7 +500,7 @@ static void check_last(void)
 
 /* ---- every architecture ---- */
 
-/* Does every token look at all of its chunk? */
+/* Does every token attend to the whole chunk? */
 static bool cannot_be_cut(const struct two *t)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -522,11 +521,11 @@ static void check_arch(const char *name)
     struct two t = { .tok = tok, .n = SKELETON_TOKENS };
     if (!skeleton_open(&s, name) || !s.n_rows || strstr(s.run, "encode+")) {
         skeleton_close(&s);
-        return; /* not evaluated, or of two texts */
+        return; /* not evaluated, or has two texts */
     }
     skeleton_tokens_of(&s, tok);
     t.b = gen_file(&s.g, GGUF_DTYPE_F32, &t.b_size);
-    s.g.seed++; /* other weights */
+    s.g.seed++; /* draw other weights */
     t.q = gen_file(&s.g, GGUF_DTYPE_F32, &t.q_size);
     const struct how whole = { 2, CTX, CTX, 0, 0 };
     struct gguf_layers *l = compare_models(&t, whole, NULL, &err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-lists.c - a NULL in a list of objects is refused by all that take one
+/* check-lists.c - every function that takes a list of objects refuses one with
+ * a NULL in it
  *
- * Lists of backends and of types of buffers are in
- * tests/backend/check-broken.c.
+ * tests/backend/check-broken.c tests lists of backends and of buffer types.
  */
 #include "config.h"
 #include "gguf/gguf.h"

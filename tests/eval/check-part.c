@@ -22,7 +22,7 @@ static double value[CHUNKS][MOST * VALUES], head[CHUNKS][HEADS];
 
 static size_t n_of(size_t chunk)
 {
-    return chunk % MOST; /* one has none */
+    return chunk % MOST; /* one chunk has no tokens */
 }
 
 static struct gguf_part *make_part(const char *ctx, const char *note)
@@ -36,7 +36,7 @@ static struct gguf_part *make_part(const char *ctx, const char *note)
     return p;
 }
 
-/* Chunks whose bit is set. */
+/* A part with the chunks whose bits are set. */
 static struct gguf_part *make_with(const char *ctx, const char *note,
                                    unsigned mask)
 {
@@ -181,7 +181,7 @@ static void check_refused(void)
        "%s", err.message);
 }
 
-/* Of settings that are long, what comes where they differ. */
+/* Long settings that differ are quoted around the first difference. */
 static void check_long(void)
 {
     struct gguf_part *a = make_part("64", ""), *b = make_part("64", "");
@@ -226,7 +226,7 @@ static void check_files(void)
     gguf_part_destroy(a);
 }
 
-/* Whatever byte is another, and wherever the file ends, it is refused. */
+/* A file with any byte changed, or truncated anywhere, is refused. */
 static void check_changed(void)
 {
     struct gguf_part *a = make_with("64", "a", 0x003), *b = NULL;
@@ -353,7 +353,7 @@ static void check_tell(void)
     free(file);
 }
 
-/* Processor time of n notes and settings. */
+/* Processor time to set n notes and settings. */
 static double time_notes(size_t n)
 {
     struct gguf_part *p;
@@ -372,7 +372,7 @@ static double time_notes(size_t n)
     return found ? (double)(clock() - begin) / CLOCKS_PER_SEC : -1;
 }
 
-/* Names are looked up by an index. */
+/* Names are found by an index: time grows linearly with their number. */
 static void check_many(void)
 {
     const double few = time_notes(8000), many = time_notes(16 * 8000);

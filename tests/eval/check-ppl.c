@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-ppl.c - perplexity: the arithmetic, and figures of llama.cpp */
+/* check-ppl.c - perplexity: the arithmetic, and llama.cpp's figures */
 #include "config.h"
 #include "base/compiler.h"
 #include "eval/nll.h"
@@ -51,7 +51,7 @@ static void check_sums(void)
         p.sum += x[i];
         p.sum_sq += x[i] * x[i];
     }
-    /* mean 3, mean square 11.5, variance 2.5 */
+    /* mean 3, mean of squares 11.5, variance 2.5 */
     ok(fabs(gguf_ppl_value(&p) - exp(3)) < 1e-12 &&
            fabs(gguf_ppl_error(&p) - exp(3) * sqrt(2.5 / 3)) < 1e-12,
        "value and uncertainty");
@@ -61,7 +61,7 @@ static void check_sums(void)
     const double bits = gguf_ppl_bits(&p, GGUF_PPL_BYTE, &bits_error);
     const double byte = gguf_ppl_per(&p, GGUF_PPL_BYTE, &byte_error);
     const double word = gguf_ppl_per(&p, GGUF_PPL_WORD, &word_error);
-    const double se = sqrt(2.5 / 3); /* of 12 nats in 4 tokens */
+    const double se = sqrt(2.5 / 3); /* 4 tokens with 12 nats */
     ok(fabs(bits - 12 / (16 * log(2))) < 1e-12 &&
            fabs(bits_error - se * 4 / (16 * log(2))) < 1e-12 &&
            fabs(byte - pow(2, bits)) < 1e-12 &&
@@ -174,10 +174,12 @@ static void check_own(void)
     gen_fini(&g);
 }
 
-/* ---- figures of llama.cpp: running values of each chunk ----
+/* ---- llama.cpp's figures: the running value after each chunk ----
  *
- * Of share/tiny-llama they are here; of models in ../shared there, where that
- * is. With GGUF_TEST_SAMPLE, for emulators: of the first. */
+ * Those of share/tiny-llama are in this file, those of other models in
+ * ../shared and skipped where that is missing. GGUF_TEST_SAMPLE, for
+ * emulators: check the first chunk only.
+ */
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -195,7 +197,7 @@ static char *read_file(const char *path, size_t *size)
 
 struct compare {
     const char *log; /* "[1]57.0912,[2]..." */
-    double worst;    /* relative */
+    double worst;    /* relative difference */
     size_t n;
 };
 
@@ -217,9 +219,9 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
 static const struct figure {
     const char *model, *log;
     uint32_t n_ctx, n_chunks;
-    double most;        /* relative difference of every running value */
-    const char *values; /* lines of the log, of TINY_LLAMA */
-    uint32_t stride;    /* or 0 */
+    double most;        /* bound of each running value's relative difference */
+    const char *values; /* lines of the log; NULL: TINY_LLAMA's */
+    uint32_t stride;    /* stride; 0: no overlap */
 } figures[] = {
     { "models/llama-f16.gguf", "llama.F16.c512", 512, 24, 2e-4,
       "[1]57.0912,[2]57.1818,[3]61.7536,[4]64.4319,[5]67.7278,[6]67.1115,"
@@ -255,7 +257,8 @@ static bool tokenize_text(struct run *r, struct gguf_tokens *t)
         read_file(source_path("share/tiny-llama/persuasion.txt"), &size);
     if (!text)
         return false;
-    size = GG_MIN(size, (size_t)150000); /* as the figures are of */
+    size = GG_MIN(size, (size_t)150000); /* llama.cpp read this part of the
+                                          * text */
     size -= size && text[size - 1] == '\n';
     bool good =
         gguf_vocab_tokenize(gguf_model_vocab(r->model), text, size,
@@ -316,7 +319,7 @@ static void check_figure(const struct figure *f)
     free(log);
 }
 
-/* The same bits however the work is cut. */
+/* Results have the same bits however the work is cut. */
 static void check_same(void)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-range.c - decisions as bytes: what is written is read, in about as many
- * bits as there must be, and any bytes can be read */
+/* check-range.c - the range coder: decisions are read back as written, take
+ * about their entropy in bits, and any bytes can be read */
 #include "config.h"
 #include "eval/range_coder.h"
 #include "tests/model/gen.h"
@@ -83,7 +83,7 @@ static void check_odds(double p)
        "as much room as it takes is enough");
 }
 
-/* A carry through many bytes of 255: all decisions against what is likely. */
+/* Improbable decisions only: a carry goes through many bytes of 255. */
 static void check_carry(void)
 {
     struct gg_range_coder_writer w;
@@ -108,7 +108,8 @@ static void check_carry(void)
     ok(!n_bad, "bytes of 255, and carries into them");
 }
 
-/* In memory of just that size, so that a sanitizer sees a byte too many. */
+/* Read random bytes. Their memory ends with them, so that a sanitizer sees a
+ * read beyond. */
 static void check_any(void)
 {
     size_t n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-scan.c - scans: what sinks get, in which order, and when they fail */
+/* check-scan.c - scans: calls that sinks get, their order, and their failures
+ */
 #include "config.h"
 #include "base/compiler.h"
 #include "eval/nll.h"
@@ -20,7 +21,8 @@ static const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = V };
 static void *file;
 static size_t file_size;
 static gguf_token text[N];
-static float by_hand[CHUNKS * CTX * V]; /* each chunk by itself */
+static float by_hand[CHUNKS * CTX * V]; /* logits of each chunk, decoded by
+                                         * itself */
 
 static bool open_session(struct run *r, uint32_t n_seq, uint32_t n_ubatch,
                          const struct gguf_allocator *a,
@@ -60,16 +62,17 @@ static bool make_model(void)
 /* ---- a sink that looks ---- */
 
 struct seen {
-    char log[400]; /* b, r for each row, c and its number, e */
+    char log
+        [400]; /* calls: b begin, r row, c and a number for a chunk, e end */
     struct gguf_scan_info info;
     uint32_t n_ctx;
     size_t n_pieces, n_wrong;
     double sum;
-    int fail_in;         /* the letter of the function that fails, or 0 */
-    size_t fail_at;      /* chunk */
-    const char *message; /* that it has then, or NULL */
-    enum gguf_status st; /* that end was told */
-    struct seen *before; /* the sink before it, or NULL */
+    int fail_in;         /* letter of the function that fails; 0: none */
+    size_t fail_at;      /* chunk at which it fails */
+    const char *message; /* message of the failure; NULL: none */
+    enum gguf_status st; /* status that end() got */
+    struct seen *before; /* the sink before this one; NULL: none */
 };
 
 static void note_call(struct seen *s, char c)
@@ -122,7 +125,7 @@ static enum gguf_status on_rows(void *user, const struct gguf_scan_rows *rows,
     s->n_wrong += rows->token != text + rows->chunk * CTX ||
                   rows->n_vocab != V ||
                   rows->first + rows->n > s->info.first + s->info.n_rows;
-    /* what the next one gets, if it is made only once for all that ask */
+    /* another sink must get its own copy of the scores */
     *(double *)(uintptr_t)nll = want[0] + 1;
     return may_fail(s, 'r', rows->chunk, err);
 }
@@ -152,7 +155,7 @@ static struct gguf_sink sink_of(struct seen *s)
     };
 }
 
-/* ---- what they get ---- */
+/* ---- calls ---- */
 
 static void expect_calls(char *log, uint32_t n_rows, size_t begin, size_t end)
 {
@@ -170,16 +173,17 @@ static void check_order(void)
 {
     static const struct {
         uint32_t n_seq, n_ubatch, first;
-        size_t first_chunk, max_chunks, most, n_pieces; /* most rows at once */
+        /* most: largest number of rows in a call */
+        size_t first_chunk, max_chunks, most, n_pieces;
         uint64_t max_stored;
     } cases[] = {
         { 1, 0, GGUF_SCAN_HALF, 0, 0, 4096, 7, 0 },
         { 3, 3 * CTX, GGUF_SCAN_HALF, 0, 0, 4096, 7, 0 },
-        /* 33 rows, 22 rows, cut at each 11 */
+        /* 33 and 22 rows in pieces of 11 */
         { 3, 3 * CTX, 0, 1, 5, 4, 18, 0 },
         { 5, 4 * CTX + 3, 10, 2, 0, 4096, 5, 0 },
         { 2, 5, 4, 0, 3, 5, 6, 0 },
-        /* layer by layer: all at once, and by twos and threes */
+        /* layer by layer: all chunks at once, by twos, by threes */
         { 1, 0, GGUF_SCAN_HALF, 0, 0, 4096, 7, UINT64_MAX },
         { 2, 2 * CTX, 4, 1, 5, 4, 12, 16000 },
         { 2, 5, 4, 0, 3, 5, 6, 8000 },
@@ -224,7 +228,7 @@ static void check_order(void)
 
 /* ---- failures ---- */
 
-/* Sink 1 of 0, 1, 2 fails in each function: what each was called for. */
+/* The second of three sinks fails in each function. Check the calls of all. */
 static void check_failures(void)
 {
     static const struct {
@@ -261,7 +265,7 @@ static void check_failures(void)
         for (int k = 0; k < 3; k++)
             good = good &&
                    !strcmp(s[k].log, cases[i].log[k] ? cases[i].log[k] : all);
-        /* sinks whose end came before it were told success */
+        /* sinks whose end() came first got GGUF_OK */
         good = good && s[0].st == (cases[i].in == 'e' ? GGUF_OK : GGUF_E_IO) &&
                (cases[i].in == 'b' || s[2].st == GGUF_E_IO);
         const char *want =
@@ -269,7 +273,7 @@ static void check_failures(void)
         ok(good && strstr(r.err.message, want) == r.err.message &&
                gguf_session_n_tokens(r.session, 0) == 0,
            "a failure in '%c': %s", cases[i].in, r.err.message);
-        /* without an error object all the same */
+        /* fails in the same way without an error object */
         ok(gguf_scan_run(r.session, text, N, &p, sinks, 3, NULL) == GGUF_E_IO,
            "and where nobody asks why");
         run_close(&r);
@@ -317,7 +321,7 @@ static void check_refused(void)
     late.struct_size = SIZE_MAX;
     REFUSED(N, 2, "gguf_sink: struct_size");
 #undef REFUSED
-    /* of an older program, which ends before end */
+    /* a sink of an older program, whose struct ends before end() */
     struct gguf_sink old = good_sink;
     old.struct_size = offsetof(struct gguf_sink, end);
     old.end = (gguf_sink_end_fn *)(void (*)(void))check_refused;
@@ -343,7 +347,7 @@ static void check_refused(void)
     run_close(&r);
 }
 
-/* ---- what it costs ---- */
+/* ---- memory ---- */
 
 static int count_graphs(void *user, struct gguf_graph *g,
                         struct gguf_sched *sched)
@@ -378,7 +382,7 @@ static void check_graphs(void)
     run_close(&r);
 }
 
-/* No chunk's logits are kept: what a scan needs beside its session is less. */
+/* A scan keeps no chunk's logits: its own memory is smaller than they are. */
 static void check_memory(void)
 {
     struct failalloc f;
@@ -400,7 +404,7 @@ static void check_memory(void)
     ok(f.now == 0, "and nothing stays");
 }
 
-/* Every allocation of a scan fails once. */
+/* Each allocation of a scan fails once. */
 static void check_no_memory(void)
 {
     struct failalloc f;
@@ -496,8 +500,8 @@ static void check_ppl(void)
     run_close(&r);
 }
 
-/* Of a long chunk the states of a piece are there at a time, and the digits are
- * those of the whole at once. */
+/* A chunk longer than a pass keeps the states of one piece at a time. Its
+ * digits are those of a single pass. */
 enum { LONG = 7000, SHORT = 2000 };
 static gguf_token long_text[2 * LONG];
 
@@ -529,7 +533,7 @@ static void check_long(void)
     struct gguf_ppl first = GGUF_PPL_INIT, pieces = first, whole = first;
     for (int i = 0; i < 2 * LONG; i++)
         long_text[i] = (gguf_token)rnd_below(V);
-    /* the first scan takes what a piece and the logits need */
+    /* the first scan allocates a piece's states and logits */
     bool good = open_long(&r, 128, failalloc_init(&fa, UINT_MAX)) &&
                 scan_long(&r, SHORT, &first);
     const size_t before = fa.now;

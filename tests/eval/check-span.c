@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-span.c - bytes and words of tokens of a text, in all parts of two
+/* check-span.c - bytes and words of a text's tokens, added up over any two
+ * parts
  *
- * Both are counted in the text itself, by a loop.
+ * The expected counts come from a loop over the text itself.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -19,7 +20,8 @@ static void count_words(const char *s, size_t n, uint64_t *n_words)
                     (!i || strchr(" \t\n\v\f\r", s[i - 1]));
 }
 
-/* Tokens of a text in all parts of two: those of the text. */
+/* The counts of two parts of a text add up to the text's, wherever it is cut.
+ */
 static void check_texts(void)
 {
     static const char *const texts[] = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-task-files.c - files of tasks: what is refused, and where it says that
- * the fault is
+/* check-task-files.c - malformed files of tasks are refused at the right byte
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -85,8 +84,9 @@ static void check_refused(void)
     }
 }
 
-/* A file of choices, cut off anywhere and with any byte changed, is refused or
- * read; the whole one has what JSON lines say. */
+/* A binary file of choices that is truncated anywhere, or has any byte
+ * changed, is refused or read. The whole file has the tasks of the JSON lines.
+ */
 static void check_bytes(void)
 {
     static const unsigned char bytes[] = {

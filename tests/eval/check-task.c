@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-task.c - tasks: scores against a forward pass in double precision, and
- * figures of llama.cpp
- */
+/* check-task.c - tasks: scores agree with a forward pass in double precision,
+ * figures with llama.cpp */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/task.h"
@@ -14,7 +13,7 @@
 
 #include <math.h>
 
-/* Letters, and pieces of two of them that hold together. */
+/* Letters and pairs of letters. */
 static const char *const pieces[] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81",
                                       "sx",    "ab",  "de" };
 enum { N_PIECES = 7, V = N_PIECES + 27 };
@@ -84,7 +83,7 @@ static struct gguf_tasks *parse_tasks(enum gguf_task_kind kind,
 
 /* ---- scores ---- */
 
-/* ln p of tokens first to end - 1 of a text, in double precision. */
+/* ln p of tokens [first, end) of a text, in double precision. */
 static double reference_score(const struct gguf_vocab *v, const char *text,
                               size_t first, size_t end)
 {
@@ -129,10 +128,10 @@ static int on_task(void *user, const struct gguf_task_scores *s)
     return 0;
 }
 
-/* A text, and which of its tokens count. */
+/* A text and the range of its tokens that is scored. */
 struct want {
     const char *text;
-    size_t first, end; /* end 0: to the last */
+    size_t first, end; /* end 0: to the last token */
 };
 
 static void check_scores(void)
@@ -222,8 +221,9 @@ static void check_scores(void)
     }
 }
 
-/* Names are scored where little comes after them; what is not published, but
- * as llama.cpp has it: the second name follows the end of the first text. */
+/* llama.cpp scores the names if few tokens follow them, and takes the second
+ * name after the end of the first text. Published descriptions do not say so.
+ */
 static void check_compat_names(void)
 {
     struct gguf_error err;
@@ -239,7 +239,7 @@ static void check_compat_names(void)
     bool good = t && open_session(&r, 2, 40, 2, 0, NULL) &&
                 !gguf_tasks_run(r.session, t, &p, &x, &err);
     const struct gguf_vocab *v = good ? gguf_model_vocab(r.model) : NULL;
-    /* <s> _ t h e _ p b: of p; of q after b */
+    /* tokens <s> _ t h e _ p b: score p; then q after b */
     const double a = good ? reference_score(v, "the pb", 6, 7) : 0;
     const double b = good ? reference_score(v, "the pbq", 8, 9) : 0;
     ok(good && fabs(got.sum[0][0] / a - 1) < 2e-6 &&
@@ -249,7 +249,7 @@ static void check_compat_names(void)
     gguf_tasks_destroy(t);
 }
 
-/* ---- what is computed ---- */
+/* ---- number of computed tokens ---- */
 
 static size_t n_computed;
 static int on_graph(void *user, struct gguf_graph *graph,
@@ -278,7 +278,8 @@ static void check_once(void)
     bool good = t && run_open(&r, file, file_size, 1, &p);
     n_computed = 0;
     good = good && !gguf_tasks_run(r.session, t, NULL, &x, &err);
-    /* 10 in common; of sat 2, slept 4, sang 3, ab (one piece) 0 */
+    /* 10 tokens in common; then sat 2, slept 4, sang 3, ab 0 (a single token)
+     */
     ok(good && n_computed == 10 + 2 + 4 + 3,
        "what texts have in common is computed once: %zu tokens of 53",
        n_computed);
@@ -379,13 +380,13 @@ static void check_shares(void)
 {
     double low, high;
     gguf_share_interval(2, 10, &low, &high);
-    /* of llama-perplexity, golden/ppl */
+    /* printed by llama-perplexity, golden/ppl */
     ok(fabs(low - 0.056682) < 1e-6 && fabs(high - 0.509838) < 1e-6,
        "2 of 10: %.6f to %.6f", low, high);
     ok(fabs(gguf_share_error(3, 10) - 0.152753) < 1e-6 &&
            isnan(gguf_share_error(1, 1)),
        "3 of 10: %.6f", gguf_share_error(3, 10));
-    /* the ends are where the share is z errors of theirs away */
+    /* the interval ends where the share is z standard errors away */
     for (uint64_t k = 0; k <= 40; k += 8) {
         const double p = (double)k / 40, z = 1.959963984540054;
         gguf_share_interval(k, 40, &low, &high);
@@ -455,8 +456,8 @@ static int on_pair(void *user, const struct gguf_task_scores *s)
     return 0;
 }
 
-/* Those it printed for seven sentences (its last one was lost), by its F16 keys
- * and quantized activations. */
+/* llama-perplexity's scores of seven sentences, from F16 keys and quantized
+ * activations. It prints no score for the last one. */
 static void check_golden(void)
 {
     static const double pairs[7][2] = {

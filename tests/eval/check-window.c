@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-window.c - windows that overlap, and several texts in one scan
+/* check-window.c - overlapping windows, and several texts in one scan
  *
- * What is expected is computed window by window: each alone in a session, its
- * logits by the API, likelihoods in double precision by a loop. */
+ * Expected values are computed window by window: each is decoded alone, and
+ * its likelihoods are computed in double precision.
+ */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/kld.h"
@@ -49,16 +50,16 @@ struct chunks {
     struct gguf_ppl of[64];
 };
 
-/* What is known of scored tokens, in the order in which they are scored. */
+/* Scored tokens, in the order in which they are scored. */
 struct scores {
     size_t n;
-    size_t at[4 * MOST]; /* number of the token */
+    size_t at[4 * MOST]; /* index of the token in the text */
     double x[4 * MOST];
-    struct chunks chunks; /* sums of each chunk */
-    uint64_t max_rows;    /* tokens that a chunk scores at most */
+    struct chunks chunks; /* sums per chunk */
+    uint64_t max_rows;    /* largest number of scored tokens of a chunk */
 };
 
-/* Tokens scored to end - 1 as the window from begin on predicts them. */
+/* Score the tokens before `end' that the window from `begin' scores. */
 static bool score_window(struct run *r, const gguf_token *tok, size_t begin,
                          size_t end, size_t scored, gguf_token bos,
                          struct scores *s)
@@ -86,8 +87,8 @@ static bool score_window(struct run *r, const gguf_token *tok, size_t begin,
     return good;
 }
 
-/* The loop that everybody writes in Python (Hugging Face, "Perplexity of
- * fixed-length models"). */
+/* The usual loop for sliding windows, in Hugging Face's "Perplexity of
+ * fixed-length models". */
 static bool score_sliding(struct run *r, const gguf_token *tok, size_t n,
                           size_t c, size_t stride, gguf_token bos,
                           struct scores *s)
@@ -120,7 +121,7 @@ static enum gguf_status on_rows(void *user, const struct gguf_scan_rows *rows,
         s->x[s->n++] = x[i];
         if (rows->token != text + rows->at ||
             rows->first + i + 1 >= rows->n_tokens)
-            s->n = 0; /* wrong */
+            s->n = 0; /* makes the test fail */
     }
     return GGUF_OK;
 }
@@ -177,8 +178,8 @@ static bool evaluate_text(struct run *r, struct gguf_scan_params scan,
     return false;
 }
 
-/* The same tokens in the same order, with likelihoods that differ by what
- * single precision of exponentials makes of them; and their sums. */
+/* Are tokens and their order equal, and likelihoods up to the rounding of
+ * exponentials in single precision? Are the sums equal? */
 static bool equal_scores(const struct scores *got, const struct scores *want,
                          const struct gguf_ppl *sums)
 {
@@ -214,7 +215,7 @@ static void check_sliding(void)
         { 12, 1, 20, 9 },
         { 12, 11, 51, 5 },
         /* the last has 7 */ { 12, 11, 24, 3 },
-        /* side by side: a last one of 1 token, of 2, of 3 */
+        /* several windows in a batch: the last has 1, 2 or 3 tokens */
         { 12, 12, 49, 4 },
         { 12, 12, 50, 5 },
         { 12, 12, 51, 5 },
@@ -237,7 +238,7 @@ static void check_sliding(void)
             score_sliding(&r, text, n, c, stride, GGUF_TOKEN_NONE, &want) &&
             evaluate_text(&r, p, n, &got, &sums);
         for (size_t k = 0; stride < c && k < n - 1; k++)
-            good = good && want.at[k] == k + 1; /* each once */
+            good = good && want.at[k] == k + 1; /* scored once */
         ok(good && equal_scores(&got, &want, &sums) &&
                gguf_scan_n_chunks(n, &p) == cases[i].n_chunks &&
                gguf_ppl_n_chunks(n, &p) == cases[i].n_chunks &&
@@ -257,7 +258,7 @@ static void check_strided(void)
     struct gguf_ppl sums;
     struct run r;
     bool good = open_session(&r, 0, 2, 3, 40);
-    /* perplexity_v2 of llama.cpp */
+    /* llama.cpp's perplexity_v2 */
     const size_t n_chunk = (N - C + S - 1) / S;
     for (size_t i = 0; good && i < n_chunk; i++)
         good = score_window(&r, text, i * S, i * S + C, i * S + C - S,
@@ -275,7 +276,7 @@ static void check_strided(void)
     run_close(&r);
 }
 
-/* A BOS takes the place of the first token, where there is one. */
+/* BOS replaces the first token of a window if the vocabulary has one. */
 static void check_bos(void)
 {
     enum { C = 48, S = 16, N = 100 };
@@ -323,7 +324,7 @@ static bool same_bits(const struct gguf_ppl *a, const struct gguf_ppl *b)
            !memcmp(&a->sum_sq, &b->sum_sq, sizeof a->sum_sq);
 }
 
-/* Each as if it were alone, bit for bit. */
+/* Each text has the bits of a scan of its own. */
 static void check_texts(enum gguf_scan_cut cut, uint32_t stride)
 {
     static const size_t end[] = { 40, 65, 115, 140 };
@@ -450,8 +451,7 @@ static void check_kld(void)
 
 /* ---- memory ---- */
 
-/* Of no window and no text logits are kept: more texts take no more memory
- * but for where they end. */
+/* No logits are kept: more texts take memory only for their ends. */
 static void check_memory(void)
 {
     static const size_t end[] = { 40, 80, 120, 160 };
@@ -554,7 +554,7 @@ static void check_refused(void)
     run_close(&r);
 }
 
-/* A file of logits has no place for windows. */
+/* A file of logits cannot store overlapping windows. */
 static void check_baseline(void)
 {
     char path[] = "check-window.XXXXXX";

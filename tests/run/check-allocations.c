@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-allocations.c - what sessions allocate, of every architecture
+/* check-allocations.c - sessions of every architecture allocate when they are
+ * created, and not later
  *
- * All that a session takes it takes when it is created: token by token, in
- * batches of all kinds, whatever kinds of memory the model has, nothing is
- * allocated after that, by the session or the backend, and the most bytes that
- * there ever are in use are those that there are then. What was foretold is
- * what buffers have.
+ * Each session decodes token by token and in batches of all kinds, with every
+ * kind of memory that its model has. Nothing is allocated after the creation,
+ * by the session or by the backend. The largest number of bytes in use is that
+ * after the creation. Buffers have the sizes that were estimated.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -22,7 +22,7 @@ static bool is_whole(const struct run *r)
     return gguf_model_get_info(r->model)->is_whole;
 }
 
-/* States or logits of what was computed, some at a time. */
+/* Read the states and the logits of the last batch, a few rows at a time. */
 static bool read_outputs(struct run *r)
 {
     const size_t n = gguf_session_n_outputs(r->session);
@@ -53,7 +53,7 @@ static bool encode_text(struct run *r, const gguf_token *tok, size_t n)
     return true;
 }
 
-/* One sequence token by token, as far as there are tokens. */
+/* Decode sequence 0 token by token, to the end of the tokens. */
 static bool one_by_one(struct run *r, const gguf_token *tok)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -67,8 +67,8 @@ static bool one_by_one(struct run *r, const gguf_token *tok)
     return true;
 }
 
-/* A batch of up to as many tokens as go together, of both sequences or one,
- * with all, some or no outputs. */
+/* Decode a batch of random size, of one sequence or both, with all, some or no
+ * outputs. One pass can take it. */
 static bool any_batch(struct run *r, const gguf_token *tok)
 {
     gguf_token t[N_UBATCH];
@@ -101,7 +101,7 @@ static bool any_batches(struct run *r, const gguf_token *tok)
     return true;
 }
 
-/* The type, or one that fits. */
+/* Open a session with this cache type, or with one whose blocks fit. */
 static bool open_any(struct run *r, const void *file, size_t size,
                      struct gguf_session_params *p)
 {
@@ -134,9 +134,9 @@ static void count_kinds(const struct run *r, struct counts *n)
 
 /* ---- all that is in use ---- */
 
-/* The most bytes of a session that is created and computes, of its allocator
- * and the backend's; and what was foretold, with a backend of its own, of all
- * that a session of m's takes. */
+/* Measure the largest number of bytes that a session takes while it is created
+ * and computes, from its allocator and from the backend's. Compare with the
+ * estimate, made with a backend of its own, for a session like m's. */
 static bool measure_peak(const struct run *m, struct gguf_session_params p,
                          unsigned n_threads, const gguf_token *tok,
                          uint64_t *got, uint64_t *said, struct gguf_error *err)
@@ -190,7 +190,7 @@ static void check_arch(const char *name, size_t number, struct counts *n)
     size_t size;
     if (!skeleton_open(&m, name))
         abort();
-    if (!m.n_rows) { /* not evaluated */
+    if (!m.n_rows) { /* no outputs: the architecture is not evaluated */
         skeleton_close(&m);
         return;
     }

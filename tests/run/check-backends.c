@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-backends.c - models on several backends */
+/* check-backends.c - a model computed by several backends gives the CPU's
+ * digits */
 #include "config.h"
 #include "gguf/gguf.h"
 #include "tests/graph/fake_backend.h"
@@ -15,7 +16,8 @@ static void *make_model(size_t *size)
     return data;
 }
 
-/* Logits of N_TOK tokens in two batches; how large is what it needs. */
+/* Decode N_TOK tokens in two batches and read all logits. The first batch
+ * grows as large as its scratch needs. */
 static void evaluate_text(const void *data, size_t size,
                           const struct gguf_session_params *p, float *out)
 {
@@ -35,8 +37,10 @@ static void evaluate_text(const void *data, size_t size,
 }
 
 struct seen {
-    int n_graphs, n_nodes, n_far; /* far: not on the last backend */
-    struct gguf_backend *a, *b;   /* to compare, or NULL */
+    int n_graphs, n_nodes, n_far; /* n_far: nodes that the last backend does
+                                   * not compute */
+    struct gguf_backend *a, *b;   /* compare these two node by node; NULL: do
+                                   * not */
     int n_differ;
     struct gguf_error err;
 };
@@ -148,7 +152,8 @@ static void check_compare(const void *data, size_t size, const float *want)
     run_close(&r);
 }
 
-/* A list of backends with a hole is refused by all that take one. */
+/* Every function that takes a list of backends refuses one with a NULL in it.
+ */
 static void check_null(const void *data, size_t size)
 {
     static struct fake_backend a;
@@ -182,7 +187,7 @@ static void check_null(const void *data, size_t size)
     gguf_backend_destroy(&a.backend);
 }
 
-/* The fewest columns that a product of the graphs has. */
+/* Record the smallest number of columns of any product in the graphs. */
 static int see_columns(void *user, struct gguf_graph *g,
                        struct gguf_sched *sched)
 {
@@ -196,8 +201,9 @@ static int see_columns(void *user, struct gguf_graph *g,
     return 0;
 }
 
-/* A backend that sums fewer than 7 columns in another order: passes of 7 where
- * 1 is asked for, and the last of 10 tokens fills one up. */
+/* A backend sums fewer than 7 columns in another order. A session that asks
+ * for passes of 1 token gets passes of 7, and the last of 10 tokens is padded.
+ */
 static void check_wide(const void *data, size_t size)
 {
     static float out[10 * N_VOCAB];
@@ -230,8 +236,8 @@ static void check_wide(const void *data, size_t size)
     gguf_backend_destroy(&a.backend);
 }
 
-/* A session on two backends of host memory, one of which computes products
- * only, takes no more than on one. */
+/* A session on two backends with host memory takes no more memory than on one.
+ * The second backend computes products only. */
 static void check_memory(const void *data, size_t size, const float *want)
 {
     static float out[N_TOK * N_VOCAB];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-cache.c - keys and values kept as any type
+/* check-cache.c - keys and values stored in every cache type
  *
- * What a row loses by being kept against the bound that gguf/session.h states;
- * evaluations against one in double that is given the keys and values that the
- * session kept, so that only rounding is left; and what is kept in every
- * architecture against the encoder's bytes of what a session of F32 keeps.
+ * The error of a stored row is within the bound that gguf/session.h states.
+ * Logits are compared with a double-precision evaluation that uses the stored
+ * keys and values, so that only rounding is left. In every architecture, the
+ * stored bytes are those that the encoder makes of the rows of a session with
+ * an F32 cache.
  */
 #include "config.h"
 #include "run/session_int.h"
@@ -28,7 +29,7 @@ static const uint32_t types[] = { GGUF_DTYPE_F32,   GGUF_DTYPE_F16,
                                   GGUF_DTYPE_IQ4_NL };
 enum { N_TYPES = GG_LEN(types) };
 
-static struct gg_kern kern; /* C, for tensors in memory */
+static struct gg_kern kern; /* C kernels for tensors in memory */
 
 static const char *name_of(uint32_t type)
 {
@@ -37,10 +38,10 @@ static const char *name_of(uint32_t type)
 
 /* ---- rows ---- */
 
-/* Least, greatest and extreme of 32 numbers. */
+/* Smallest, largest and extreme of the 32 numbers of a block. */
 struct span {
     double lo, hi, m;
-    double end; /* the number of the greatest magnitude */
+    double end; /* the number of largest magnitude */
 };
 
 static struct span span_of(const float *x)
@@ -58,13 +59,14 @@ static struct span span_of(const float *x)
     return s;
 }
 
-/* The most that x may be from what it comes back as, y; less rounding in the
- * encoder's own floats, which is 32 units in the last place of the extreme. */
+/* Bound of |x - y|, where y is x after encoding and decoding. It leaves out
+ * rounding in the encoder's own floats, which is 32 units in the last place of
+ * the extreme. */
 static double bound_of(uint32_t type, double x, double y, const struct span *s)
 {
     const double f16 = 0x1p-11 * fabs(y), w = s->hi - s->lo;
     const double affine = 0x1p-11 * (w + fabs(s->lo)) + 0x1p-25;
-    const bool far = x * s->end < 0; /* the sign is not the extreme one's */
+    const bool far = x * s->end < 0; /* the sign differs from the extreme's */
     switch (type) {
     case GGUF_DTYPE_F32: return 0;
     case GGUF_DTYPE_F16: return fmax(0x1p-11 * fabs(x), 0x1p-25);
@@ -76,12 +78,15 @@ static double bound_of(uint32_t type, double x, double y, const struct span *s)
         return s->m / (far ? 8 : 16) + fmax(f16, 8 * 0x1p-25);
     case GGUF_DTYPE_Q5_1: return w / 62 + affine + 31 * 0x1p-25;
     case GGUF_DTYPE_Q4_1: return w / 30 + affine + 15 * 0x1p-25;
-    default: return INFINITY; /* IQ4_NL: squares, below */
+    default:
+        return INFINITY; /* IQ4_NL has a bound on squares, see
+                               * table_error() */
     }
 }
 
-/* IQ4_NL: errors' squares times x^2 are no more than those of the scale that
- * makes the extreme -127. Largest fraction of that. */
+/* Error of a block of IQ4_NL as a fraction of its bound. The sum of squared
+ * errors, weighted by x^2, is at most that of the scale that maps the extreme
+ * to -127. */
 static double table_error(const float *x, const float *y, const struct span *s)
 {
     static const int level[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
@@ -99,7 +104,7 @@ static double table_error(const float *x, const float *y, const struct span *s)
     return s->m > 0 ? sqrt(got) / (sqrt(most) + sqrt(scale)) : 0;
 }
 
-/* The largest error of n numbers, as a fraction of the bound. */
+/* Largest error of n numbers, as a fraction of the bound. */
 static double row_error(uint32_t type, const float *x, const float *y,
                         size_t n)
 {
@@ -119,8 +124,8 @@ static double row_error(uint32_t type, const float *x, const float *y,
     return worst;
 }
 
-/* Random rows of many kinds: sums of few and of many draws, outliers, blocks of
- * one sign, of zeros, of one number; sizes from 1e-3 to 1e3. */
+/* A random row: sums of few or of many draws, outliers, blocks of one sign, of
+ * zeros or of one number, with magnitudes from 1e-3 to 1e3. */
 static void random_row(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i += 32) {
@@ -163,7 +168,7 @@ static void check_rows(void)
             c->decode(bytes, y, N);
             worst = fmax(worst, row_error(types[t], x, y, N));
         }
-        /* and it is not far from being reached */
+        /* the bound is tight: the worst error comes near it */
         ok(worst <= 1 && (types[t] == GGUF_DTYPE_F32 || worst > 0.5),
            "%s: %d random rows, errors of %.3f of the bound",
            name_of(types[t]), n_rows, worst);
@@ -192,7 +197,7 @@ static void make_tokens(gguf_token *t, int n)
         t[i] = (i * 37 + 11) % V;
 }
 
-/* A tensor that a session keeps. */
+/* Find a tensor of a session's cache. */
 static const struct gguf_tensor *kept_tensor(const struct run *r,
                                              const char *what, unsigned il)
 {
@@ -201,7 +206,7 @@ static const struct gguf_tensor *kept_tensor(const struct run *r,
     return gguf_ctx_find(r->session->cache_ctx, name);
 }
 
-/* Its first n rows as floats. free(). */
+/* Decode its first n rows to floats. Free them with free(). */
 static float *decode_rows(const struct gguf_tensor *t, size_t n)
 {
     const size_t d = (size_t)t->ne[0];
@@ -269,7 +274,8 @@ static void check_evaluations(const struct gen *g, const void *file,
                                    : N_TOK);
 }
 
-/* The same bits however a batch is cut and for any number of threads. */
+/* Logits have the same bits however the batch is cut and with any number of
+ * threads. */
 static void check_cuts(const void *file, size_t size)
 {
     static float all[N_TOK * V], got[N_TOK * V];
@@ -298,10 +304,11 @@ static void check_cuts(const void *file, size_t size)
     }
 }
 
-/* ---- what is kept, in all architectures ---- */
+/* ---- rows in the cache, in all architectures ---- */
 
-/* Of the first layer that keeps keys, and all that was encoded: its input does
- * not depend on the type. first: that layer's suffix, once it was met. */
+/* Is this tensor of the first layer that has keys, or of the encoder? Its
+ * input does not depend on the cache type. first: suffix of that layer's name,
+ * set once it is found. */
 static bool is_first(const char *name, const char **first)
 {
     if (!strncmp(name, "cross_", 6))
@@ -331,7 +338,8 @@ struct counts {
     unsigned n_rows, n_index, n_cross, n_refused, n_run, n_states;
 };
 
-/* Tensors of both sessions one by one: states are F32, rows are encoded. */
+/* Compare the cache tensors of both sessions: states are F32, rows are
+ * encoded. */
 static bool compare_kept(const struct run *r, const struct run *f,
                          uint32_t type, struct counts *n)
 {
@@ -339,7 +347,7 @@ static bool compare_kept(const struct run *r, const struct run *f,
     const char *first = NULL;
     for (; t; t = gguf_ctx_next(r->session->cache_ctx, t)) {
         const char *name = t->name;
-        /* a state, or of tokens whose block is not finished */
+        /* a state, or the tokens of an unfinished block */
         if (!strncmp(name, "state", 5) || strstr(name, "ring")) {
             n->n_states++;
             if (t->dtype != GGUF_DTYPE_F32)
@@ -375,7 +383,8 @@ static bool evaluate_model(struct run *r, const struct skeleton *m,
            run_encode(r, tok, SKELETON_TOKENS) && run_logits(r, &b, out);
 }
 
-/* Blocks do not fit into heads of this model: it says so, by the key. */
+/* Heads of this model do not fit the type's blocks, and the message names the
+ * key. */
 static bool is_refused(const struct run *r)
 {
     return r->err.status == GGUF_E_UNSUPPORTED && !r->session &&
@@ -409,8 +418,8 @@ static void check_arch(const char *name, size_t number, struct counts *n)
             n->n_run += run;
             n->n_refused += refused;
             const bool same = run && compare_kept(&r, &f, pick[i], n);
-            /* a choice of experts or keys may be another; states alone are
-             * the same */
+            /* Another expert or another key may have been chosen. Models with
+             * states only have the same digits. */
             ok(refused || (same && d < (i ? INFINITY : 0.1) &&
                            (d > 0) == (n->n_rows > before)),
                "%s, %s: %s%.2g", name, name_of(pick[i]),
@@ -513,12 +522,13 @@ static void check_refused(const void *file, size_t size)
     check_refusal(s, GGUF_DTYPE_BF16, GGUF_DTYPE_IQ4_NL, GGUF_E_UNSUPPORTED,
                   "llama.attention.value_length: values of layer 0 have 20 ",
                   "the 32 in a block of IQ4_NL");
-    /* a program that was built before there were two */
+    /* a program built before there were two types */
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct run r;
     p.struct_size = offsetof(struct gguf_session_params, key_dtype);
     p.cache_dtype = GGUF_DTYPE_Q8_0;
-    p.key_dtype = p.value_dtype = GGUF_DTYPE_Q4_K; /* not looked at */
+    /* ignored: the struct is too short for them */
+    p.key_dtype = p.value_dtype = GGUF_DTYPE_Q4_K;
     ok(run_open(&r, file, size, 1, &p) &&
            kept_tensor(&r, "cache_k", 0)->dtype == GGUF_DTYPE_Q8_0 &&
            kept_tensor(&r, "cache_v", 1)->dtype == GGUF_DTYPE_Q8_0,

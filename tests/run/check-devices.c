@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-devices.c - a model on devices with memory of their own
+/* check-devices.c - models on devices with memory of their own
  *
- * Copies and allocations are counted; digits are those of the CPU alone.
+ * Digits are those of the CPU alone, and copies and allocations are counted.
  */
 #include "config.h"
 #include "gguf/gguf.h"
@@ -13,7 +13,7 @@
 
 enum { N_TOK = 40, N_VOCAB = 96, MOST_DEVICES = 3 };
 
-/* A model on a CPU and n devices before it, and a session. */
+/* A model on n fake devices and the CPU, and a session. */
 struct world {
     struct fake_backend fake[MOST_DEVICES];
     struct gguf_backend *list[MOST_DEVICES], *cpu;
@@ -24,7 +24,7 @@ struct world {
     struct gguf_session *session;
     struct gguf_session_params sp;
     struct gguf_error err;
-    size_t n_copies, n_splits; /* of the last pass */
+    size_t n_copies, n_splits; /* copies and splits of the last pass */
 };
 
 static int see_pass(void *user, struct gguf_graph *g, struct gguf_sched *sched)
@@ -99,7 +99,7 @@ static void start_session(struct world *w)
     must(gguf_session_create(&w->session, w->model, &w->sp, &w->err), &w->err);
 }
 
-/* Logits of N_TOK tokens in two batches, and of one more. */
+/* Compute logits of N_TOK tokens in two batches, and of one more token. */
 static void compute_logits(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -119,7 +119,7 @@ static void compute_logits(struct world *w, float out[(N_TOK + 1) * N_VOCAB])
     }
 }
 
-/* The CPU's digits for a llama of so many layers. */
+/* Logits of a llama with n_layer layers on the CPU alone. */
 static const float *reference_logits(uint32_t n_layer)
 {
     static float want[(N_TOK + 1) * N_VOCAB];
@@ -138,8 +138,8 @@ static bool same_digits(struct world *w, const float *want)
     return !memcmp(out, want, sizeof out);
 }
 
-/* Tensors of the session's memory that lie in that device's; of -1: the
- * host's. */
+/* Count the tensors of the session's cache that lie on a device; -1: in host
+ * memory. */
 static unsigned count_kept(const struct world *w, int device, unsigned *all)
 {
     unsigned n = 0;
@@ -156,8 +156,8 @@ static unsigned count_kept(const struct world *w, int device, unsigned *all)
 
 /* ---- one device that computes everything ---- */
 
-/* A pass copies its inputs to the device: tokens, positions, rows that are
- * written, a mask, rows that are wanted; whatever its layers. */
+/* A pass copies five inputs to the device, however many layers it has: tokens,
+ * positions, rows to write, the mask, and rows to output. */
 static void check_one(void)
 {
     static struct world w;
@@ -226,7 +226,7 @@ static void check_small(void)
     place_weights(&w);
     w.sp.n_ctx = 4096;
     w.sp.n_ubatch = 8;
-    /* enough for graphs, but not for a cache of 6 MiB */
+    /* room for the graphs, but not for a cache of 6 MiB */
     w.fake[0].n_total = w.fake[0].n_used + (4 << 20);
     start_session(&w);
     ok(count_kept(&w, -1, &all) == all && same_digits(&w, want),
@@ -237,8 +237,8 @@ static void check_small(void)
 
 /* ---- several devices ---- */
 
-/* Device in whose memory a layer's query matrix lies; -1: the host's, -2: parts
- * of the layer lie elsewhere. */
+/* The device that holds a layer's query matrix; -1: the host, -2: parts of the
+ * layer lie elsewhere. */
 static int layer_at(const struct world *w, uint32_t il)
 {
     char prefix[32];
@@ -257,7 +257,7 @@ static int layer_at(const struct world *w, uint32_t il)
     return at;
 }
 
-/* Do layers lie as split points say? */
+/* Do the layers lie where the split points say? */
 static bool lies_by(const struct world *w, uint32_t n_layer,
                     const uint32_t *split)
 {
@@ -281,7 +281,8 @@ static bool get_split(struct world *w, uint32_t *split)
            GGUF_OK;
 }
 
-/* Bytes of a device for weights, cache, graphs and alignment. */
+/* Bytes that a device needs for all weights, the cache, graphs and alignment.
+ */
 static uint64_t size_of_all(struct world *w)
 {
     uint64_t cache, graph;
@@ -291,8 +292,8 @@ static uint64_t size_of_all(struct world *w)
            256 * (gguf_file_n_tensors(w->file) + 40);
 }
 
-/* Two devices without room for all: each gets layers by its free memory, in
- * tenths of what all takes. */
+/* Two devices have free memory for tenths of the model. Each gets layers in
+ * proportion to its free memory. */
 static void check_divided(unsigned tenths_a, unsigned tenths_b,
                           uint32_t least_a, uint32_t most_a, bool left_over)
 {
@@ -338,7 +339,7 @@ static void check_set(void)
         open_llama(&w, 2, N_LAYER);
         p.split = splits[i];
         p.n_split = 2;
-        if (i % 2) /* placed twice */
+        if (i % 2) /* place the weights twice */
             place_weights(&w);
         must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
         start_session(&w);
@@ -371,8 +372,8 @@ static void check_set(void)
     }
 }
 
-/* Factors of rope that all layers share lie on one device: a pass has a part
- * for each device all the same. */
+/* All layers share RoPE factors, which lie on one device. A pass still has one
+ * split per device. */
 static void check_shared_weight(void)
 {
     static struct world w;
@@ -402,8 +403,9 @@ static void check_shared_weight(void)
 
 /* ---- several micro-batches at a time ---- */
 
-/* A batch of N_TOK tokens, 4 at a time, on two devices with half of the layers
- * each; the most that worked at the same time. */
+/* Decode a batch of N_TOK tokens, 4 at a time, on two devices with half of the
+ * layers each. Returns the largest number of devices that worked at the same
+ * time. */
 static int count_workers(uint32_t n_copies, const float *want, bool *same)
 {
     static struct world w;
@@ -468,7 +470,7 @@ static void check_overlap(void)
     close_world(&w);
 }
 
-/* A device of shared memory computes with the mapping of the file. */
+/* A device that shares host memory computes on the file's mapping. */
 static void check_mapped(bool other_type)
 {
     static struct world w;
@@ -476,11 +478,12 @@ static void check_mapped(bool other_type)
     const float *want = reference_logits(3);
     open_llama(&w, 1, 3);
     w.fake[0].device.caps |= GGUF_DEVICE_HOST_PTR;
-    w.fake[0].n_total = 250 << 10; /* graphs and cache, no weights */
+    w.fake[0].n_total = 250 << 10; /* room for graphs and cache, not for
+                                    * weights */
     other = w.fake[0].buft;
     w.fake[0].shared_buft = other_type ? &other : NULL;
     place_weights(&w);
-    place_weights(&w); /* they stay */
+    place_weights(&w); /* the weights stay in the mapping */
     const int there = other_type ? -1 : 0;
     ok(!w.fake[0].n_bytes && !w.fake[0].n_used && w.fake[0].n_shared == 1 &&
            layer_at(&w, 0) == there && layer_at(&w, 2) == there &&
@@ -522,7 +525,7 @@ static void check_kinds(void)
     }
 }
 
-/* The switches of a session: memory and operations stay with the host. */
+/* Switches of a session keep the cache and its operations on the host. */
 static void check_switches(void)
 {
     static float out[(N_TOK + 1) * N_VOCAB];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-embed-bad.c - vectors of sequences: what is refused
- */
+/* check-embed-bad.c - requests for sequence embeddings that are refused */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/run/embed.h"
@@ -76,7 +75,7 @@ static void check_refused(void)
     free(file);
 }
 
-/* Classifiers that do not fit: ranking is refused, other ways are not. */
+/* Classifiers with wrong shapes: ranking is refused, other pooling works. */
 static void wide_out(struct gen *g, int e)
 {
     gen_tensor(g, e, 7, "cls.weight");

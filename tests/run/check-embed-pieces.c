@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-embed-pieces.c - vectors of sequences: batches in pieces, tokens of
- * several sequences, and positions in any order
- */
+/* check-embed-pieces.c - sequence embeddings do not depend on how a batch is
+ * cut, on tokens shared by sequences, or on the order of positions */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/run/embed.h"
@@ -27,8 +26,8 @@ static bool embed_batch(struct run *r, const struct gguf_batch *b,
     return true;
 }
 
-/* The vector of a text, alone, must be that of the same text beside another,
- * whatever micro-batches and threads. */
+/* A text's vector is the same alone and beside another text, with any
+ * micro-batch size and any number of threads. */
 static void check_pieces(void)
 {
     struct gguf_batch both = GGUF_BATCH_INIT, one = GGUF_BATCH_INIT;
@@ -65,7 +64,8 @@ static void check_pieces(void)
     free(file);
 }
 
-/* Tokens of two sequences count for each of them, computed once or twice. */
+/* A token of two sequences counts for each of them, whether it is computed
+ * once or twice. */
 static void check_several(void)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -112,8 +112,9 @@ static void check_several(void)
     free(file);
 }
 
-/* The file's way, which is the last token; positions decide, not the order in
- * the batch; and what is wanted is as ever. */
+/* The file's pooling is the last token. The last token is the one with the
+ * largest position, not the last one in the batch. Requested logits do not
+ * change. */
 static void check_positions(void)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;

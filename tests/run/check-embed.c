@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-embed.c - one vector for each sequence of a batch: every way of
- * pooling and classifiers, against double precision
- */
+/* check-embed.c - sequence embeddings with every pooling and classifier,
+ * compared with double precision */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
@@ -22,7 +21,7 @@ static const enum gguf_pooling kinds[] = { GGUF_POOLING_MEAN, GGUF_POOLING_CLS,
 
 /* ---- in double precision ---- */
 
-/* Which states count, of n tokens in the order of their positions. */
+/* Pool the states of n tokens, which are in the order of their positions. */
 static void pool_states(enum gguf_pooling kind, const double *states, size_t n,
                         size_t e, double *x)
 {
@@ -34,7 +33,7 @@ static void pool_states(enum gguf_pooling kind, const double *states, size_t n,
             x[i] += states[t * e + i] / (double)(to - from);
 }
 
-/* x [n] = W x + b, if there is such a matrix. */
+/* x [n] = W x + b, if the model has the matrix. */
 static bool apply_matrix(const struct gen *g, const char *name, double *x,
                          size_t *n)
 {
@@ -58,7 +57,7 @@ static bool apply_matrix(const struct gen *g, const char *name, double *x,
     return true;
 }
 
-/* The layer norm of ModernBERT's head. */
+/* Layer norm of ModernBERT's head. */
 static void layer_norm(const struct gen *g, double eps, double *x, size_t n)
 {
     float *w = ref_weights(g, "cls.norm.weight");
@@ -72,7 +71,7 @@ static void layer_norm(const struct gen *g, double eps, double *x, size_t n)
     free(w);
 }
 
-/* What becomes of pooled states; how many numbers that is. */
+/* A classification head, which makes the vector from pooled states. */
 struct head {
     int gelu, softmax;
     double eps;
@@ -156,7 +155,7 @@ static void check_encoder(void)
 
 /* ---- the same states, pooled by a session and by hand ---- */
 
-/* States of all tokens of a batch, of a session that does not pool. */
+/* States of every token of a batch, from a session without pooling. */
 static bool states_of(const void *file, size_t size,
                       const struct gguf_batch *batch, uint32_t n_seq,
                       double *out)
@@ -184,7 +183,7 @@ static bool states_of(const void *file, size_t size,
     return good;
 }
 
-/* Models whose vectors are more than pooled states. */
+/* Models with layers between the pooled states and the vector. */
 static void make_bert(struct gen *g, int e)
 {
     embed_classifier(g, "bert", e, 2, true);
@@ -231,9 +230,10 @@ static void make_bare(struct gen *g, int e)
 static const struct model {
     const char *name;
     void (*add)(struct gen *g, int e);
-    enum gguf_pooling rank; /* what RANK pools */
+    enum gguf_pooling rank; /* pooling that RANK uses */
     struct head head;
-    size_t width[2]; /* of MEAN, CLS and LAST, and of RANK; 0: n_embd */
+    size_t width[2]; /* numbers of a vector: [0] by MEAN, CLS and LAST, [1] by
+                      * RANK; 0: n_embd */
 } models[] = {
     { "bert", make_bert, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 2 } },
     { "bert", bert_out, GGUF_POOLING_CLS, { 0, 0, 0 }, { 0, 1 } },
@@ -322,8 +322,8 @@ static void check_labels(void)
     skeleton_close(&s);
 }
 
-/* Pooling and a classifier allocate nothing once there is a session; and any
- * allocation of its making may fail. */
+/* Pooling and classifiers allocate nothing after the session is created. Each
+ * allocation of the creation may fail. */
 static void check_allocations(void)
 {
     struct gguf_session_params p = init;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-layered.c - batches layer by layer against batches one by one
+/* check-layered.c - batches computed layer by layer have the bits of batches
+ * computed one by one
  *
- * Of a model of each architecture: the same bits, and each layer is done with
- * before the next begins, which is what it is for.
+ * Every architecture is tried. Each layer's weights are read for all batches
+ * before the next layer begins.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -17,8 +18,8 @@
 
 enum { N_BATCHES = 3, N_TOK = SKELETON_TOKENS, UBATCH = 16 };
 
-/* Three batches: one sequence, two side by side, and a short one of which one
- * row is wanted. */
+/* Three batches: one sequence, two side by side, and a short one with a single
+ * output row. */
 struct batches {
     gguf_token tok[N_BATCHES][N_TOK];
     int32_t seq[N_TOK];
@@ -50,12 +51,14 @@ static void make_batches(struct batches *w, const struct skeleton *m)
     w->b[1].token = w->tok[1];
 }
 
-/* What all batches gave: states, then logits, if there are any. */
+/* Outputs of all batches: states, then logits if the model has any. */
 struct got {
     struct run *r;
-    size_t width, n, next; /* floats; the batch that has to come next */
+    size_t width, n, next; /* floats of a row; floats in x; index of the next
+                            * batch */
     float x[N_BATCHES * N_TOK * 2 * 512];
-    enum gguf_status stop; /* instead of GGUF_OK, at the second batch */
+    enum gguf_status stop; /* status to return at the second batch; GGUF_OK: go
+                            * on */
 };
 
 static enum gguf_status take_outputs(void *user, size_t i,
@@ -89,11 +92,12 @@ static enum gguf_status take_outputs(void *user, size_t i,
     return GGUF_OK;
 }
 
-/* Which layers' weights are read, one node after another. */
+/* The order in which the layers' weights are read. */
 struct order {
     int64_t last;
     unsigned n,
-        back; /* nodes with weights; those of a layer before the last */
+        back; /* n: nodes with weights. back: nodes of a layer before the last
+               * one read. */
 };
 
 static int see_node(void *user, struct gguf_tensor *t, bool done)
@@ -152,8 +156,8 @@ static struct gguf_session_params make_params(struct order *o)
     return p;
 }
 
-/* Layers that look at keys and values of earlier ones are computed with them,
- * and those that have the same weights. */
+/* Does the model share keys, values or weights between layers? Such layers are
+ * computed together. */
 static bool shares_layers(const struct skeleton *m)
 {
     return !strcmp(m->name, "gemma3n") || !strcmp(m->name, "nanbeige");
@@ -192,7 +196,7 @@ static void check_model(const struct skeleton *m)
     free(file);
 }
 
-/* ---- what it costs, and how it ends ---- */
+/* ---- memory, and ends ---- */
 
 static int stop_at(void *user, uint64_t done, uint64_t total)
 {
@@ -200,7 +204,7 @@ static int stop_at(void *user, uint64_t done, uint64_t total)
     return done * 2 > total;
 }
 
-/* Of a plain model the stream of each token is all that crosses a cut. */
+/* A plain model stores only each token's residual stream between layers. */
 static void check_size(struct run *r, const struct batches *w)
 {
     uint64_t size;

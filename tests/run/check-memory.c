@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-memory.c - what sessions take: planned near the least there can be,
- * and foretold */
+/* check-memory.c - memory of sessions is near the lower bound and equals the
+ * estimate */
 #include "config.h"
 #include "run/session_int.h"
 #include "tests/alloc/lifetimes.h"
@@ -33,7 +33,7 @@ static const struct {
       { .arch = "qwen2", SHAPE, .n_head = 8, .n_head_kv = 2, .qkv_bias = 1 } },
 };
 
-/* Bytes from the lowest address of a tensor to the highest end. */
+/* Bytes from the lowest address of the tensors to their highest end. */
 static uint64_t extent_of(const struct span *s, int n)
 {
     const char *lo = NULL, *hi = NULL;
@@ -45,7 +45,7 @@ static uint64_t extent_of(const struct span *s, int n)
     return (uint64_t)(hi - lo);
 }
 
-/* The last n_tok tokens that there is room for: the largest pass. */
+/* Compute the largest pass: the last n_tok tokens that fit. */
 static void check_session(const char *what, struct run *r, size_t n_tok)
 {
     static struct span s[MAX_SPANS];
@@ -71,7 +71,7 @@ static void check_session(const char *what, struct run *r, size_t n_tok)
     struct gguf_graph *g = r->session->pass.graph;
     int n = spans_of(g, r->session->pass.tokens->buffer, s);
     double ratio = (double)extent_of(s, n) / (double)spans_bound(s, n, g);
-    /* a shorter pass lies in the places of the largest */
+    /* a shorter pass uses the places of the largest one */
     ok(n > 20 && !spans_overlap(s, n) && ratio >= 1 &&
            (n_tok < N_TOK || ratio <= 1.05),
        "%s, %zu tokens: memory is %.3f times the least there can be", what,

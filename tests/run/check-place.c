@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-place.c - each weight once in the memory of what computes with it */
+/* check-place.c - each weight lies once, in the memory of the backend that
+ * computes with it */
 #include "config.h"
 #include "gguf/gguf.h"
 #include "model/adapter/adapter_int.h"
@@ -18,7 +19,7 @@ static void *data;
 static size_t data_size;
 static float want[N_TOK * N_VOCAB];
 
-/* A model, two fake backends before a CPU, and a session on them. */
+/* A model and a session on two fake backends and the CPU. */
 struct world {
     struct fake_backend a, b;
     struct gguf_backend *list[2], *cpu;
@@ -66,7 +67,7 @@ static enum gguf_status place_weights(struct world *w)
     return gguf_model_place(w->model, &w->sp, &w->pp, &w->err);
 }
 
-/* N_TOK tokens in two batches. */
+/* Compute logits of N_TOK tokens in two batches. */
 static void compute_logits(struct world *w, float out[N_TOK * N_VOCAB])
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -86,7 +87,7 @@ static void compute_logits(struct world *w, float out[N_TOK * N_VOCAB])
     must(good ? GGUF_OK : r.err.status, &r.err);
 }
 
-/* Are those the CPU's bits? */
+/* Are the logits bit by bit the CPU's? */
 static bool same_logits(struct world *w)
 {
     static float out[N_TOK * N_VOCAB];
@@ -94,8 +95,8 @@ static bool same_logits(struct world *w)
     return !memcmp(out, want, sizeof out);
 }
 
-/* Bytes that a decode of one token brings to the fake backends, with its
- * logits. */
+/* Decode one token and read its logits. Returns the bytes copied to the fake
+ * backends. */
 static uint64_t decode_one(struct world *w)
 {
     static float row[N_VOCAB];
@@ -109,7 +110,7 @@ static uint64_t decode_one(struct world *w)
     return w->a.n_bytes + w->b.n_bytes - before;
 }
 
-/* Where a weight lies: 'A', 'B', or 'h' in host memory. */
+/* Memory of a weight: 'A', 'B', or 'h' for the host. */
 static char place_of(const struct world *w, const struct gguf_tensor *t)
 {
     const struct gguf_buft *buft = gguf_buffer_buft(t->buffer);
@@ -119,7 +120,7 @@ static char place_of(const struct world *w, const struct gguf_tensor *t)
                                                   : '?';
 }
 
-/* Weights at a place, and their bytes. */
+/* Count the weights in a memory, and their bytes. */
 static size_t count_weights(const struct world *w, char where, uint64_t *size)
 {
     size_t n = 0;
@@ -166,7 +167,7 @@ static void check_all(void)
         gguf_file_tensor_find(w.file, "output_norm.weight");
     const struct gguf_tensor *t =
         gguf_model_tensor_find(w.model, "output_norm.weight");
-    float there[64], here[64]; /* n_embd */
+    float there[64], here[64]; /* [n_embd] */
     ok(t && info->size <= sizeof there && place_of(&w, t) == 'A' &&
            gguf_tensor_get(t, there, 0, info->size, NULL) == GGUF_OK &&
            gguf_file_read(w.file, info->index, 0, here, info->size, NULL) ==
@@ -204,7 +205,7 @@ static bool expect_places(const struct world *w, char matrix, char norm,
 }
 
 static const struct {
-    uint32_t a, b; /* operation that it refuses */
+    uint32_t a, b; /* operations that A and B refuse */
     char matrix, norm, embd;
 } lacks[] = {
     { GGUF_OP_NONE, GGUF_OP_NONE, 'A', 'A', 'A' },
@@ -346,7 +347,7 @@ static void check_nomem(void)
        "each of %ld allocations may fail; nothing is lost", n - 1);
 }
 
-/* The CPU by itself, in one batch. */
+/* Compute the logits on the CPU alone, in one batch. */
 static void compute_reference(void)
 {
     struct run r;
@@ -366,7 +367,7 @@ static void compute_reference(void)
 
 /* ---- adapters ---- */
 
-/* Pairs that do not lie where their weight does. */
+/* Count the adapter's pairs that do not lie beside their weight. */
 static size_t n_elsewhere(const struct world *w, const struct gguf_adapter *a)
 {
     size_t n = 0;
@@ -378,8 +379,9 @@ static size_t n_elsewhere(const struct world *w, const struct gguf_adapter *a)
     return n;
 }
 
-/* A token with an adapter brings no pair to the fake backends that was placed:
- * of all matrices with one fake, or of those that two share with the host. */
+/* With a placed adapter, decoding a token copies no pair to the fake backends.
+ * Tried with all matrices on one backend, and with matrices that two backends
+ * share with the host. */
 static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
 {
     static struct world w;
@@ -394,7 +396,7 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
     uint64_t once[2] = { 0 }, size = 0;
     bool good = true;
     size_t n = 0;
-    for (int i = 0; i < 3; i++) { /* by the CPU alone; not placed; placed */
+    for (int i = 0; i < 3; i++) { /* 0: CPU alone, 1: not placed, 2: placed */
         open_world(&w, NULL);
         w.a.refuses[a_lacks] = w.b.refuses[b_lacks] = true;
         must(lora_open(&o, w.model, &l, &w.err), &w.err);
@@ -411,7 +413,7 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
             good = good && !n_elsewhere(&w, o.adapter) &&
                    !gguf_adapter_place(o.adapter, &w.err) &&
                    before == w.a.n_bytes + w.b.n_bytes;
-            /* what is looked up is read by operations of two backends */
+            /* tables are read by operations of two backends */
             for (size_t k = 0; k < o.adapter->n_pairs; k++) {
                 const struct gg_adapter_pair *x = &o.adapter->pair[k];
                 if (place_of(&w, x->weight) != 'h' &&
@@ -422,7 +424,7 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
         w.a.offloads = w.b.offloads = true;
         const bool same = same_logits(&w);
         good = good && same == (i > 0);
-        if (!i) { /* what it gives is wanted from now on */
+        if (!i) { /* keep the CPU's logits for the next rounds */
             gguf_session_destroy(w.session);
             w.session = NULL;
             compute_logits(&w, want);

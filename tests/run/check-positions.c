@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-positions.c - a session's own positions and windows: programs that do
- * not know them, and memory that ends (texts of tests/family have what they do)
- */
+/* check-positions.c - RoPE and window settings of a session: old programs
+ * without them, and failing allocations. Their effects are tested in
+ * tests/family/*.txt. */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
@@ -10,7 +10,8 @@
 
 static float out[VARIANT_TOKENS * VARIANT_WIDTH];
 
-/* A program that was built before: a smaller struct, the file's positions. */
+/* A program built before the settings: a smaller struct, the file's positions.
+ */
 static void check_older(void)
 {
     static struct variant v;

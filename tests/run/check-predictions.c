@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-predictions.c - what the type of keys and values does to predictions of
- * the shipped model
+/* check-predictions.c - error in the shipped model's predictions by cache type
  *
- * The Kullback-Leibler divergence of each type's predictions from those of F32,
- * printed; with GGUF_TEST_LONG over more text, and of keys and values apart.
+ * Prints the Kullback-Leibler divergence of each type's predictions from those
+ * with an F32 cache. With GGUF_TEST_LONG over more text, and for keys and
+ * values separately.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-/* More bits come first. */
+/* Types with more bits come first. */
 static const uint32_t types[] = { GGUF_DTYPE_F32,   GGUF_DTYPE_F16,
                                   GGUF_DTYPE_BF16,  GGUF_DTYPE_Q8_0,
                                   GGUF_DTYPE_Q5_1,  GGUF_DTYPE_Q5_0,
@@ -28,7 +28,7 @@ static const char *name_of(uint32_t type)
 
 #define TINY_LLAMA "share/tiny-llama/"
 
-/* The first n tokens of the text. */
+/* Tokenize the first n tokens of the text. */
 static bool tokenize_text(struct run *r, struct gguf_tokens *t)
 {
     enum { MOST = 40000 };
@@ -45,7 +45,7 @@ static bool tokenize_text(struct run *r, struct gguf_tokens *t)
     return good;
 }
 
-/* sum of p ln(p / q) of two rows of logits */
+/* Kullback-Leibler divergence of two rows of logits: sum of p ln(p / q). */
 static double rows_apart(const float *a, const float *b, size_t n)
 {
     double max[2] = { -INFINITY, -INFINITY }, sum[2] = { 0, 0 }, kl = 0;
@@ -64,7 +64,8 @@ static double rows_apart(const float *a, const float *b, size_t n)
     return kl;
 }
 
-/* Logits of chunks of n_ctx tokens of the shipped model. free(). */
+/* Logits of the shipped model in chunks of n_ctx tokens. Free them with
+ * free(). */
 static float *logits_of(uint32_t k, uint32_t v, uint32_t n_ctx,
                         size_t n_chunks, size_t *width)
 {
@@ -98,7 +99,7 @@ static float *logits_of(uint32_t k, uint32_t v, uint32_t n_ctx,
     return out;
 }
 
-/* Mean divergence, over tokens, of a cache of these types. */
+/* Mean divergence over all tokens with a cache of these types. */
 static double divergence_of(uint32_t k, uint32_t v, const float *want,
                             uint32_t n_ctx, size_t n_chunks)
 {
@@ -112,8 +113,8 @@ static double divergence_of(uint32_t k, uint32_t v, const float *want,
     return good ? sum / (double)(n_ctx * n_chunks) : INFINITY;
 }
 
-/* More bits, less divergence: each type in the list but IQ4_NL against one of
- * the bits of the next. */
+/* More bits give less divergence: each type but IQ4_NL is compared with one of
+ * the next smaller size. */
 static void check_predictions(void)
 {
     const bool is_long = getenv("GGUF_TEST_LONG") != NULL;

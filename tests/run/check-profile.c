@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-profile.c - the time of each node, as gguf/profile.h defines it */
+/* check-profile.c - profile records have the times that gguf/profile.h defines
+ */
 #include "config.h"
 #include "gguf/gguf.h"
 #include "tests/graph/fake_backend.h"
@@ -28,18 +29,22 @@ static void make_model(void)
     data = gen_model_file(&spec, 7, GGUF_DTYPE_F16, &size);
 }
 
-/* ---- what is reported ---- */
+/* ---- records ---- */
 
 struct seen {
-    const struct gguf_tensor *expected[MOST]; /* nodes of work, in order */
+    const struct gguf_tensor
+        *expected[MOST]; /* nodes that do work, in order */
     size_t n_expected, n_graphs;
-    size_t n, n_other; /* records; those of another node than expected */
-    uint64_t begin, end, sum; /* of all of them, in nanoseconds */
-    size_t n_backward;        /* records that end before they begin, or begin
-                               * before the one before ended */
-    size_t n_gaps;            /* records of the CPU that begin later */
-    size_t n_fused, n_shared, n_wrong; /* wrong: flops or bytes */
-    const struct gguf_backend *other;  /* a second one */
+    size_t n, n_other;        /* records; records of an unexpected node */
+    uint64_t begin, end, sum; /* first begin, last end and sum of times of all
+                               * records, in nanoseconds */
+    size_t n_backward;        /* records that end before they begin, or that
+                               * begin before the previous one ended */
+    size_t n_gaps;            /* records of the CPU that begin after the
+                               * previous end */
+    size_t n_fused, n_shared, n_wrong; /* n_wrong: records with wrong flops or
+                                        * bytes */
+    const struct gguf_backend *other;  /* the second backend */
     size_t n_on_other;
 };
 
@@ -61,7 +66,8 @@ static int on_graph(void *user, struct gguf_graph *g, struct gguf_sched *sched)
     return 0;
 }
 
-/* 2 k m n, and the bytes of both matrices and of the result. */
+/* Are the flops 2 k m n, and the bytes those of both matrices and the result?
+ */
 static bool is_product(const struct gguf_profile_node *n)
 {
     const struct gguf_tensor *t = n->node, *a = t->src[0], *b = t->src[1];
@@ -88,7 +94,7 @@ static bool is_right(const struct gguf_profile_node *n)
                            (t->src[0]->dtype == GGUF_DTYPE_F16 ? row / 2
                                                                : row) +
                        gguf_tensor_size(t->src[1]) + gguf_tensor_size(t);
-    case GGUF_OP_SET_ROWS: /* rows, ids, and what is stored in the cache */
+    case GGUF_OP_SET_ROWS: /* rows, ids, and the encoded rows in the cache */
         return !n->flops && n->bytes == 2 * gguf_tensor_size(t->src[1]) +
                                             gguf_tensor_size(t->src[2]);
     default: return n->bytes > 0;
@@ -178,7 +184,8 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
     run_close(&r);
 }
 
-/* One that does not measure by itself beside the CPU, which does. */
+/* A backend without a clock of its own computes beside the CPU, which has one.
+ */
 static void check_island(bool async)
 {
     static struct seen s;

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* check-random-calls.c - random calls on sessions of every kind of memory:
- * decode, copy, keep, remove, shift, divide, clear, save, restore, thousands of
- * them
+/* check-random-calls.c - thousands of random calls on sessions of every kind:
+ * decode, copy, keep, remove, shift, divide, clear, save, restore
  *
- * Sessions of streams keep theirs in host memory, the others on a device with
- * memory of its own.
+ * Sessions of kind "streams" compute on the host, the others on a fake device
+ * with memory of its own. GGUF_TEST_LONG makes twenty times the number of
+ * calls.
  *
- * Keys that are turned on are off by 11 u of a pair's length, u = 2^-24
- * (gguf/session.h, and check-sequences holds them to it), which is less than
- * what exact mode's products are off by: one bound is for both, 1e-9 of a row's
- * squares. With GGUF_TEST_LONG twenty times as many calls.
+ * Bounds. A key that is shifted is off by at most 11 u of its pair's length, u
+ * = 2^-24 (gguf/session.h; check-sequences tests it). Rounding of exact
+ * products is larger, so one bound serves for both: an NMSE of 1e-9 per row.
  *
- * Where keys and values are kept in shorter types two sessions may round one to
- * different sides, and turned keys are rounded twice. With e what a number is
- * off by at most, as gguf/session.h says, of the greatest in its block, rows
- * are less than 16 e apart (of F16 and BF16, whose errors are of each number,
- * 7 e were seen; of the blocks' types less), which a type of 4 bits could not
- * fail: of these 4 e.
+ * With a shorter cache type, two sessions may round one number to different
+ * sides, and shifted keys are rounded twice. Let e be the largest rounding
+ * error relative to the largest number of a block (gguf/session.h). Rows are
+ * less than 16 e apart: 7 e were measured for F16 and BF16, and less for block
+ * types. For types of 4 bits 16 e would allow anything, so their bound is 4 e.
  */
 #include "config.h"
 #include "base/compiler.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-recurrent.c - sessions of models that keep states, or nothing: what is
- * forgotten, sequences side by side, passes without outputs, damaged headers
- */
+/* check-recurrent.c - sessions of recurrent models and of models without
+ * memory: removing tokens, sequences side by side, passes without outputs,
+ * damaged headers */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/verify.h"
@@ -23,7 +23,7 @@ static void make_tokens(gguf_token *tok, int n, int from)
 
 /* ---- states ---- */
 
-/* A state cannot forget its last tokens; all of them it can. */
+/* A recurrent state cannot remove its last tokens. It can remove all. */
 static void check_forgetting(const void *file, size_t size)
 {
     static float first[N * V], again[N * V];
@@ -102,12 +102,12 @@ static void check_encoder(const void *file, size_t size)
     ok(good && gguf_session_states(r.session, N, 1, &rows, &r.err) ==
                    GGUF_E_INVALID,
        "%s", r.err.message);
-    /* every token sees every other: the first one, too */
+    /* attention is bidirectional: the last token changes the first output */
     tok[N - 1] = (tok[N - 1] + 1) % V;
     good = good && run_states(&r, &b, again);
     ok(good && memcmp(first, again, E * sizeof *first) != 0,
        "the first token sees the last");
-    /* as few as are filled up with repetitions */
+    /* batches of a few tokens are padded with repetitions */
     for (size_t n = 1; good && n < 6; n++) {
         struct gguf_batch few = {
             .struct_size = sizeof few, .n = n, .token = tok, .want = want
@@ -134,16 +134,15 @@ static bool can_compute(const void *data, size_t size, struct gguf_error *err)
     return good;
 }
 
-/* Errors that the verification finds. */
+/* Count the errors that verification finds. */
 static int count_error(void *user, const struct gguf_finding *f)
 {
     *(unsigned *)user += f->severity == GGUF_SEVERITY_ERROR;
     return 0;
 }
 
-/* Do opening a model and verifying it say the same? What is well formed and
- * not evaluated, of a type that is not known, or of no architecture or
- * tokenizer at all, is not an error. */
+/* Do opening a model and verifying it agree? A well-formed file that cannot be
+ * evaluated (unknown type, no architecture, no tokenizer) has no error. */
 static bool verification_agrees(const void *data, size_t size)
 {
     struct gguf_file *file;
@@ -203,8 +202,8 @@ static void check_mutations(const char *what, uint8_t *data, size_t size,
     ok(!n_apart, "%s: opened or not, as verified", what);
 }
 
-/* Logits of the last of LEN tokens of three sequences, alone and together, in
- * a batch of which only these are wanted, and in two. */
+/* Logits of the last of LEN tokens of three sequences: each alone, all in one
+ * batch that outputs only these, and in two batches. */
 static void check_together(const char *name)
 {
     enum { LEN = 6, SEQS = 3 };
@@ -247,9 +246,11 @@ static void check_together(const char *name)
         struct gguf_batch one = GGUF_BATCH_INIT;
         one.n = LEN;
         one.token = tok + (ptrdiff_t)q * LEN;
-        one.seq = seq + (ptrdiff_t)(SEQS - 1 - q) * LEN; /* another place */
+        /* the sequence has another number here */
+        one.seq = seq + (ptrdiff_t)(SEQS - 1 - q) * LEN;
         one.want = want;
-        memset(want, 0, LEN); /* a pass without outputs moves states, too */
+        memset(want, 0, LEN); /* a pass without outputs must advance the state,
+                               * too */
         good = gguf_session_decode(r.session, &one, &r.err) == GGUF_OK;
         want[LEN - 1] = 1;
         good = good &&

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-saved-bad.c - states that are refused: of others, damaged, cut short,
- * and where memory ends
- */
+/* check-saved-bad.c - saved states that are refused: of another model or
+ * session, damaged, truncated, and without memory */
 #include "config.h"
 #include "base/bytes.h"
 #include "tests/failalloc.h"
@@ -108,8 +107,9 @@ static void check_foreign(void)
     free(file);
 }
 
-/* Every shorter state, and every one with another byte, is refused, and the
- * session stays as it is; with a checksum that fits, nothing goes wrong. */
+/* Every truncated state and every state with a changed byte is refused, and
+ * the session keeps its content. With a corrected checksum a changed state
+ * does no harm. */
 static void check_damage(void)
 {
     const struct saved_kind k = { "llama", GGUF_DTYPE_F16, true, false,
@@ -138,7 +138,7 @@ static void check_damage(void)
     ok(good && !shorter && !other,
        "%" PRIu64 " shorter and as many other states are refused: %s", b.n,
        r.err.message);
-    /* where there are no rows */
+    /* bytes of the header, before the rows */
     for (uint64_t i = 24; good && i < 320; i++)
         for (unsigned bit = 0; bit < 8; bit += 3) {
             uint8_t *sum = b.p + b.n - 8;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-saved.c - states of sequences, saved and restored: the same digits, in
- * every kind of memory
- */
+/* check-saved.c - a sequence continues with the same digits after saving and
+ * restoring, in every kind of memory */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -17,7 +16,7 @@
 
 enum { N_MORE = 12, ROOM = 64 * VARIANT_WIDTH };
 
-/* How a sequence goes on: some tokens together, then one by one. */
+/* Continue a sequence: some tokens in one batch, then one by one. */
 static bool go_on(struct run *r, int text, int32_t seq, float *out)
 {
     const size_t n = text ? SAVED_B : SAVED_A;
@@ -47,7 +46,7 @@ static void check_kind(const struct saved_kind *k)
     p.n_ubatch = 20;
     p.n_seq = 5;
     const size_t n = good ? N_MORE * (size_t)r.n_vocab : 0;
-    /* one sequence, under another number */
+    /* one sequence, restored under another number */
     good = good && run_open(&other, file, size, 3, &p);
     bool same = good && saved_set(&other, 3, &one) == GGUF_OK &&
                 gguf_session_n_tokens(other.session, 3) ==
@@ -61,7 +60,7 @@ static void check_kind(const struct saved_kind *k)
     ok(same && !memcmp(a, x, n * sizeof *a),
        "%s: a sequence goes on with the same digits%s%s", what,
        same ? "" : ": ", same ? "" : other.err.message);
-    /* all of them */
+    /* all sequences */
     p.n_ubatch = 4;
     good = good && run_open(&third, file, size, 2, &p);
     same = good && saved_set(&third, GGUF_ALL_SEQUENCES, &all) == GGUF_OK &&
@@ -114,8 +113,8 @@ static void check_kinds(void)
 
 /* ---- sequences that share cells ---- */
 
-/* Tokens of several sequences stay that, and a sequence comes to lie beside
- * others. */
+/* Tokens shared by several sequences stay shared, and a sequence is restored
+ * beside others. */
 static void check_shared(void)
 {
     const struct saved_kind k = { "llama", GGUF_DTYPE_F32, true, false,
@@ -142,7 +141,8 @@ static void check_shared(void)
     ok(good && !memcmp(a, x, 10 * r.n_vocab * sizeof *a),
        "what one sequence forgets another one still has%s%s", good ? "" : ": ",
        good ? "" : other.err.message);
-    /* from one that shares to one that does not, and back beside others */
+    /* from a session that shares cells to one that does not, and back beside
+     * others */
     good = good && saved_set(&r, 2, &one) == GGUF_OK && go_on(&r, 0, 2, a);
     run_close(&other);
     p.unified = false;
@@ -163,8 +163,8 @@ static void check_shared(void)
 
 /* ---- windows ---- */
 
-/* A text longer than windows and their cells, to sessions whose windows have
- * other numbers of cells, or none of their own. */
+/* A text longer than the window is restored in sessions whose windows have
+ * another number of cells or keep all tokens. */
 static void check_windows(void)
 {
     static float a[ROOM], x[ROOM];
@@ -197,7 +197,7 @@ static void check_windows(void)
                 saved_set(&other, 0, &one) == GGUF_E_UNSUPPORTED &&
                 strstr(other.err.message, "full_windows");
     ok(same, "%s", other.err.message);
-    /* the other way round: all tokens are there */
+    /* the other direction: the full session has all tokens */
     free(one.p);
     same = good && saved_decode(&other, 0, 0, 0, 100, NULL) &&
            saved_decode(&other, 0, 0, 100, 200, NULL) &&
@@ -246,7 +246,7 @@ static void check_files(void)
            !gguf_session_save(r.session, 0, path, 1, &r.err);
     run_close(&r);
     const pid_t pid = good ? fork() : -1;
-    if (pid == 0) { /* another process */
+    if (pid == 0) { /* restore in another process */
         good = run_open(&r, file, size, 2, &p) &&
                !gguf_session_restore(r.session, 1, path, &r.err) &&
                go_on(&r, 0, 1, x) &&
@@ -273,9 +273,9 @@ static void check_files(void)
 
 /* ---- bytes of any machine ---- */
 
-/* Of sequence 0 of llama in halves: before the first rows, and a tensor's. */
+/* Layout of the saved state of sequence 0: llama with an F16 cache. */
 enum {
-    LEFT = SAVED_A - 7, /* tokens */
+    LEFT = SAVED_A - 7, /* tokens in the sequence */
     KEPT = 64,          /* numbers of a row */
     TENSORS = 4,
     BEFORE = 44 + 16 + 8 * LEFT,
@@ -283,8 +283,8 @@ enum {
     TENSOR_SIZE = BEFORE_ROWS + LEFT * KEPT * 2
 };
 
-/* Numbers of tensor t, read from the state; a sum in which each place counts
- * otherwise, and that of their sizes. */
+/* Read the numbers of tensor t from the state. Returns a sum with a different
+ * weight for each place, and in *sizes the sum of magnitudes. */
 static double sum_of(const struct saved_bytes *b, size_t t, double *sizes)
 {
     const uint8_t *p = b->p + BEFORE + t * TENSOR_SIZE + BEFORE_ROWS;
@@ -298,9 +298,10 @@ static double sum_of(const struct saved_bytes *b, size_t t, double *sizes)
     return sum;
 }
 
-/* What is not computed is the same everywhere, and so is the order of bytes of
- * what is computed, whose last bits are an instruction set's. A state with
- * numbers of its own is taken and given back. */
+/* Every byte that is not computed is the same on every machine, and so is the
+ * byte order of computed numbers. Their last bits depend on the instruction
+ * set. A state with given numbers is restored and saved again with the same
+ * bytes. */
 static void check_bytes(void)
 {
     static const double sums[TENSORS] = { 19.647, 261.303, 111.388, 1057.961 };

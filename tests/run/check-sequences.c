@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-sequences.c - sequences of a session: copied, kept alone, forgotten in
- * part, sharing a pool of cells; and what layers with windows keep
- */
+/* check-sequences.c - sequences of a session: copied, kept alone, partly
+ * removed, sharing a pool of cells, and with sliding windows */
 #include "config.h"
 #include "base/compiler.h"
 #include "run/session_int.h"
@@ -47,8 +46,8 @@ static gguf_token token_at(int i)
     return (gguf_token)((i * 37 + 11) % V);
 }
 
-/* Tokens [first, first + n) of the text for a sequence, from where it ended
- * on: all logits. */
+/* Decode tokens [first, first + n) of the text at the end of a sequence, and
+ * read all logits. */
 static bool decode_on(struct run *r, int32_t seq, int first, int n, float *out)
 {
     static gguf_token tok[MOST];
@@ -85,8 +84,8 @@ static bool same_logits(const float *a, const float *b, int n, bool bits)
 
 /* ---- copies ---- */
 
-/* Half of a text is copied, and each copy goes on. States are copied whole, so
- * that what is copied is a sequence. */
+/* Copy half of a text, and continue both copies. Recurrent states are copied
+ * whole: there the whole text is copied. */
 static void check_copy(const char *name, bool unified, bool part)
 {
     enum { N = 40, HALF = 20, FROM = 24 };
@@ -112,7 +111,7 @@ static void check_copy(const char *name, bool unified, bool part)
     if (unified)
         ok(n_used == (part ? FROM : HALF), "%s: %u cells for four", name,
            n_used);
-    /* what the first one said since is not forgotten with a copy */
+    /* removing the copy must not remove the first one's later tokens */
     good = good && !gguf_session_remove(r.session, 1, 0, -1, &r.err) &&
            !gguf_session_keep(r.session, 2, &r.err) &&
            gguf_session_n_tokens(r.session, 2) == N &&
@@ -193,7 +192,7 @@ static void check_several(const char *name, bool unified, uint32_t n_cells)
     for (int q = 1; good && q < 3; q++)
         good = decode_on(&r, q, BOTH, 4, some) &&
                same_logits(whole + BOTH * V, some, 4, !unified);
-    /* they are not the same any more, but what is said is */
+    /* the sequences share no cells any more; the logits stay the same */
     good = good && decode_on(&r, 1, BOTH + 4, 4, some) &&
            decode_on(&r, 2, BOTH + 4, 4, some);
     good = good && say_both(&r, seqs, n_seq, 16, BOTH, some) &&
@@ -218,7 +217,7 @@ static void check_several(const char *name, bool unified, uint32_t n_cells)
     free(m.file);
 }
 
-/* All of a pool for one, and no more. */
+/* One sequence may fill the whole pool, and no more. */
 static void check_full(void)
 {
     const struct model m = make_model("llama");
@@ -241,9 +240,9 @@ static void check_full(void)
 
 /* ---- positions ---- */
 
-/* The same tokens at places apart, and moved there: the first layer's keys do
- * not depend on what tokens see. The greatest difference, by the length of its
- * pair. */
+/* Decode the same tokens with a gap and shift them together. Keys of the first
+ * layer do not depend on other tokens. Returns the largest difference of a
+ * key's pair, relative to its length. */
 static double keys_apart(const struct run *a, const struct run *b, int n,
                          int d, bool neox)
 {
@@ -337,7 +336,8 @@ static void check_moves_refused(void)
     free(m.file);
 }
 
-/* Bytes are foretold, and nothing takes more: not the first shift either. */
+/* Bytes of a session equal the estimate, and no call takes more, the first
+ * shift included. */
 static void check_estimate(const char *name, bool unified)
 {
     const struct model m = make_model(name);
@@ -363,7 +363,8 @@ static void check_estimate(const char *name, bool unified)
     free(m.file);
 }
 
-/* A range that is shared gets cells of its own, if there are any. */
+/* A shared range that is changed gets cells of its own while there are free
+ * ones. */
 static void check_split(void)
 {
     const struct model m = make_model("llama");
@@ -401,7 +402,7 @@ static void check_holes(bool unified)
            decode_on(&r, 1, 200, 4, some);
     const int64_t few = r.session->ubatch.shape.n_kv[0];
     good = good && !gguf_session_remove(r.session, 1, 40, 150, &r.err);
-    /* tokens that stay lie together, in their order: cells tell positions */
+    /* tokens that stay are moved together in order: cells follow positions */
     good = good && decode_on(&r, 1, 204, 4, some);
     const struct gg_cells *c = &r.session->cells;
     const struct gg_run_stream *st = gg_cells_of(c, 1);
@@ -413,7 +414,7 @@ static void check_holes(bool unified)
        "%s: holes are closed where fewer cells are read: %d, %d, %d",
        unified ? "unified" : "streams", (int)before, (int)few,
        (int)r.session->ubatch.shape.n_kv[0]);
-    /* the same with everything forgotten in the middle of what is read */
+    /* again, with removed cells in the middle of the range that is read */
     good = good && !gguf_session_remove(r.session, 1, 0, -1, &r.err) &&
            decode_on(&r, 1, 0, 200, some) &&
            same_logits(whole, some, 200, true);
@@ -431,14 +432,15 @@ static uint64_t n_bytes(struct run *r)
     return cache;
 }
 
-/* gemma2's first layer sees 16 tokens, the second all. */
+/* gemma2: the first layer has a window of 16 tokens, the second none. */
 static void check_window(uint32_t n_ubatch, bool unified)
 {
     enum { N = 500 };
     const struct model m = make_model("gemma2");
     struct gguf_session_params p = make_params(N + 20, n_ubatch, unified);
-    const uint64_t row = 2 * 96 * sizeof(float), /* of a key and a value */
-        n_streams = unified ? 1 : p.n_seq;
+    /* bytes of a key and a value */
+    const uint64_t row = 2 * 96 * sizeof(float),
+                   n_streams = unified ? 1 : p.n_seq;
     uint64_t cache, graph, had, all;
     struct run r;
     p.full_windows = true;
@@ -483,7 +485,7 @@ static void check_window(uint32_t n_ubatch, bool unified)
     free(m.file);
 }
 
-/* Positions that do not grow are refused before anything changes. */
+/* Positions that do not increase are refused, and nothing changes. */
 static void check_positions(void)
 {
     const struct model m = make_model("gemma2");
@@ -531,7 +533,8 @@ int main(void)
     check_turned("llama", 32, false, 0, 3);
     check_turned("llama", 32, false, 77, 3);
     check_turned("gpt-oss", 32, true, 1000, 1); /* YaRN */
-    check_turned("qwen2vl", 32, true, 1000, 1); /* positions of axes */
+    /* positions on several axes (M-RoPE) */
+    check_turned("qwen2vl", 32, true, 1000, 1);
     check_moves_refused();
     check_split();
     for (int unified = 0; unified < 2; unified++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-session.c - what a session's results must not depend on, and what is
- * left of it when memory runs out */
+/* check-session.c - results of a session do not depend on how tokens are
+ * batched, and a session survives failing allocations */
 #include "config.h"
 #include "run/session_int.h"
 #include "sched/sched_int.h"
@@ -39,8 +39,8 @@ static void make_tokens(gguf_token *t, size_t n)
         t[i] = (gguf_token)(i * 7 % V);
 }
 
-/* A sequence in passes of n_ubatch, wanting what w says: all, the last one, or
- * a few from place 30 on. */
+/* Decode a sequence in passes of n_ubatch tokens. w chooses the outputs: all,
+ * the last one, or a few from token 30 on. */
 static bool get_logits(const void *file, size_t size, uint32_t n_ubatch, int w,
                        float *out, char *why)
 {
@@ -82,7 +82,7 @@ static void check_passes(const void *file, size_t size)
     }
 }
 
-/* Sequences of a few tokens, alone and beside others. */
+/* Short sequences give the same logits alone and beside others. */
 static void check_beside(const void *file, size_t size)
 {
     enum { LEN = 5, SEQS = 4 };
@@ -107,7 +107,7 @@ static void check_beside(const void *file, size_t size)
         for (int q = 0; good && q < n; q++)
             good = !memcmp(beside + q * LEN * V, alone, sizeof alone);
     }
-    /* one more token of each, which are too few to go side by side */
+    /* one more token of each: too few for a pass side by side */
     for (int q = 0; q < SEQS; q++) {
         tok[q] = 9;
         seq[q] = q;
@@ -121,7 +121,7 @@ static void check_beside(const void *file, size_t size)
     run_close(&r);
 }
 
-/* Logits a few rows at a time. */
+/* Read logits a few rows at a time. */
 static void check_rows(const void *file, size_t size)
 {
     static float all[N * V];
@@ -141,7 +141,7 @@ static void check_rows(const void *file, size_t size)
     run_close(&r);
 }
 
-/* Forgotten tokens left NaN in memory. */
+/* Removed tokens leave NaN in memory, which must not reach any logit. */
 static void check_forgotten(void *file, size_t size)
 {
     static float first[3 * V], bad[5 * V], again[3 * V];
@@ -171,7 +171,8 @@ static void check_forgotten(void *file, size_t size)
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "and removed");
-    /* every second one goes, then the others, until nothing can be seen */
+    /* remove every second token, then the others, until the sequence is empty
+     */
     (void)gguf_session_clear(r.session, NULL);
     good = good && run_logits(&r, &c, bad);
     for (int32_t i = 0; i < 5; i += 2)
@@ -202,7 +203,7 @@ static void check_last_position(const void *file, size_t size)
     run_close(&r);
 }
 
-/* Memory is what was reserved, whatever is decoded. */
+/* A session takes the memory that it reserved, whatever is decoded. */
 static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
                            uint32_t n_seq, uint32_t n_ubatch)
 {
@@ -220,7 +221,7 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
     bool good = run_open(&r, file, size, 1, &p);
     if (good)
         gguf_session_memory(r.session, &cache[0], &graph[0]);
-    /* full sequences, then as many tokens of each as go side by side */
+    /* full sequences, then the largest batch of all sequences side by side */
     for (uint32_t part = 0; good && part < 2; part++) {
         uint32_t at = n_ubatch / n_seq, n = part ? at : n_ctx - at;
         for (uint32_t i = 0; i < n * n_seq; i++) {
@@ -246,9 +247,10 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
     run_close(&r);
 }
 
-enum { KEPT = 300 }; /* tokens of a sequence */
+enum { KEPT = 300 }; /* tokens that a sequence keeps */
 
-/* Batches of any shape: some sequences, some tokens of each, some wanted. */
+/* Decode a batch of random shape: some sequences, some tokens of each, some
+ * outputs. */
 static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
 {
     static gguf_token tok[N];
@@ -281,8 +283,8 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
                                      &rows, &r->err) == GGUF_OK;
 }
 
-/* A decode allocates nothing, the first one too, and a sequence that grows is
- * not planned again. */
+/* Decoding allocates nothing, the first time included, and a growing sequence
+ * causes no new plan. */
 static void check_no_allocations(const void *file, size_t size, uint32_t n_seq,
                                  bool unified)
 {
@@ -325,8 +327,8 @@ static void check_no_allocations(const void *file, size_t size, uint32_t n_seq,
     ok(!f.live, "all %u are given back", at_first);
 }
 
-/* Every allocation of a decode with more outputs than were reserved fails once:
- * the outputs of the decode before are gone then. */
+/* Each allocation of a decode with more outputs than reserved fails once. The
+ * outputs of the previous decode are lost then. */
 static void check_no_memory(const void *file, size_t size)
 {
     struct gguf_session_params p = init;
@@ -343,7 +345,7 @@ static void check_no_memory(const void *file, size_t size)
     memset(want, 1, sizeof want);
     bool good = run_open(&r, file, size, 1, &p);
     for (bool more = true; good && more; n++) {
-        /* other numbers of tokens, so that nothing is found again */
+        /* other sizes, so that no plan is reused */
         struct gguf_batch b = { .struct_size = sizeof b,
                                 .n = 2,
                                 .token = tok };

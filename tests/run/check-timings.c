@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-timings.c - what is counted of a session's stages, and warming up */
+/* check-timings.c - times and counts of a session's stages, and warming up */
 #include "config.h"
 #include "tests/failalloc.h"
 #include "tests/model/run.h"
@@ -110,7 +110,7 @@ static void check_encoders(void)
     close_arch(&r, file);
 }
 
-/* Every digit as without, nothing allocated, nothing forgotten. */
+/* Warming up changes no digit, allocates nothing and removes no token. */
 static void check_warm_up(const char *name)
 {
     static float want[N * V], got[N * V];
@@ -141,7 +141,7 @@ static void check_warm_up(const char *name)
                    gguf_session_n_tokens(r.session, 0) == N,
                "%s: warmed up 8 times, the same digits, %u allocations", name,
                f.calls - calls);
-        /* the last logits again */
+        /* the logits of the last decode stay readable */
         const float *row = NULL;
         ok(good && !gguf_session_warm_up(r.session, &r.err) &&
                !gguf_session_logits(r.session, 0, 1, &row, &r.err) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* embed.c - models and batches for tests of vectors of sequences */
+/* embed.c - models and batches for tests of sequence embeddings */
 #include "config.h"
 #include "tests/run/embed.h"
 

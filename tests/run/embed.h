@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* embed.h - models and batches for tests of vectors of sequences
- */
+/* embed.h - models and batches for tests of sequence embeddings */
 #ifndef TESTS_RUN_EMBED_H
 #define TESTS_RUN_EMBED_H
 
@@ -13,21 +12,21 @@ enum { EMBED_VOCAB = 96 };
 /* Set the architecture's key ARCH.KEY. */
 void embed_u32(struct gen *g, const char *arch, const char *key, int v);
 
-/* A classifier of n_cls (at most 3) outputs with names, for states of e
- * numbers; with a dense layer before it, or without. */
+/* Add a classifier with n_cls (at most 3) labelled outputs for states of e
+ * numbers. dense: with a dense layer before it. */
 void embed_classifier(struct gen *g, const char *arch, int e, int n_cls,
                       bool dense);
 
-/* Two texts, of n and m tokens, that alternate as long as there are some of
- * both. tok and seq have room for all, and b points to them. */
+/* Interleave two texts of n and m tokens as sequences 0 and 1. tok and seq
+ * have room for n + m tokens; b points to them. */
 void embed_mix(struct gguf_batch *b, gguf_token *tok, int32_t *seq, size_t n,
                size_t m);
 
-/* The tokens of one of them, sequence q, and how many these are. */
+/* Copy the tokens of sequence q to out. Returns their number. */
 size_t embed_text(const struct gguf_batch *b, int q, gguf_token *out);
 
-/* The file of a llama whose vectors, of 32 numbers, are states of the last
- * token. malloc'ed. */
+/* The file of a llama whose vectors are the 32 numbers of the last token's
+ * state. Free it with free(). */
 void *embed_llama(size_t *size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* random_calls.c - random calls on sessions, and what must come of them */
+/* random_calls.c - random calls on several sessions, and their checks */
 #include "config.h"
 #include "tests/run/random_calls.h"
 
@@ -57,7 +57,7 @@ static const struct gen_spec spec = {
     .n_head_kv = 2,
 };
 
-/* fake is only used by a kind that is far. */
+/* Open a session of kind k. fake is used only if k->far. */
 static bool open_one(struct random_calls *s, struct run *r,
                      struct fake_backend *fake, size_t size,
                      const struct gg_arch *arch,
@@ -87,7 +87,7 @@ static bool open_one(struct random_calls *s, struct run *r,
     return good || random_calls_fail(s, "%s: %s", k->name, r->err.message);
 }
 
-/* Tokens of windows. */
+/* Rules for sliding windows of 12 and 16 tokens. */
 static uint32_t window_of_12(const struct gg_hparams *hp)
 {
     (void)hp;
@@ -100,8 +100,8 @@ static uint32_t window_of_16(const struct gg_hparams *hp)
     return 16;
 }
 
-/* A llama with windows is no architecture of its own, nor is one with shorter
- * ones. */
+/* Open every session. A llama with windows, or a model with another window,
+ * needs a row of its own in place of the table's. */
 static bool open_all(struct random_calls *s, size_t size)
 {
     const struct random_calls_kind alone = { "from scratch", false, true, 64,
@@ -190,7 +190,7 @@ static enum gguf_status do_call(struct run *r, const struct call *c)
     }
 }
 
-/* May it be refused with what the sequences hold? */
+/* Do the sequences hold something that lets the call be refused? */
 static bool may_refuse(const struct random_calls *s, const struct call *c)
 {
     const struct seq_content *t = &s->content[c->seq];
@@ -214,7 +214,7 @@ static bool may_refuse(const struct random_calls *s, const struct call *c)
         return true;
     if (s->encodes && c->op == COPY && left)
         return true;
-    /* the last tokens, or such as would be among them */
+    /* the range has tokens that are, or would be, among the last of a window */
     return windows;
 }
 
@@ -226,7 +226,7 @@ static bool call_all(struct random_calls *s, const struct call *c, bool *done)
         if (st == GGUF_E_UNSUPPORTED && may_refuse(s, c) &&
             (i == 0 || !*done)) {
             s->n_refused += i == 0;
-            /* of windows the others would not refuse it */
+            /* kinds with full windows would not refuse it */
             if (i == 0 && !s->m->kind[0].full_windows)
                 return true;
             continue;
@@ -242,7 +242,8 @@ static bool call_all(struct random_calls *s, const struct call *c, bool *done)
 
 /* ---- one call ---- */
 
-/* Sessions have as many tokens as tales. */
+/* Compare each session's number of tokens and next position with the contents.
+ */
 static bool check_counts(struct random_calls *s, const char *after)
 {
     for (int i = 0; i < s->m->n_kinds; i++)
@@ -262,7 +263,8 @@ static bool check_counts(struct random_calls *s, const char *after)
     return true;
 }
 
-/* Some of the positions that a tale has, or those from one on, or all. */
+/* Choose a random range of a sequence's positions: from one on, between two,
+ * or all. */
 static void choose_range(const struct seq_content *t, struct call *c)
 {
     const int last = content_next_pos(t), kind = random_calls_below(8);
@@ -292,7 +294,7 @@ static bool make_call(struct random_calls *s, struct call *c)
     c->by = 1;
     if (c->op == COPY &&
         !content_fits(s, t, &s->content[c->to], c->begin, c->end))
-        return true; /* streams are full, and a pool may not be */
+        return true; /* the stream would be full; a pool may not be */
     if (c->op == SHIFT) {
         int least = 1 << 30;
         for (int i = 0; i < t->n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* random_states.c - states that are saved within a story, and restored */
+/* random_states.c - saves and restores states among random calls */
 #include "config.h"
 #include "tests/run/random_states.h"
 
@@ -38,7 +38,7 @@ static enum gguf_status set_state(struct random_calls *s, int i, uint32_t seq,
     return gguf_session_state_set(r->session, seq, b->p, b->size, &r->err);
 }
 
-/* A session's state is the same bytes as before. */
+/* Does a session save the same bytes as before? */
 static bool is_same(struct random_calls *s, int i, uint32_t seq,
                     const struct random_calls_bytes *was, const char *after)
 {
@@ -74,17 +74,17 @@ bool random_states_save(struct random_calls *s)
             return false;
     k->content[0] = s->content[seq];
     if (k->all)
-        memcpy(k->content, s->content, sizeof k->tale);
+        memcpy(k->content, s->content, sizeof k->content);
     s->n_saved++;
     return true;
 }
 
 /* ---- restoring ---- */
 
-/* What a session must say to the state of session from. */
+/* The right answer to a state that session `from' saved. */
 enum answer { TAKES, MAY_REFUSE, REFUSES };
 
-/* May windows have lost tokens of a tale? */
+/* May a window have dropped tokens of the content? */
 static bool has_passed(const struct random_calls *s,
                        const struct seq_content *t)
 {
@@ -111,8 +111,8 @@ static enum answer answer_of(const struct random_calls *s,
     return TAKES;
 }
 
-/* Session i is told to take over a state, after others did if *taken, or were
- * refused if *refused. */
+/* Restore a state in session i. *taken: another session restored it; *refused:
+ * another one refused it. */
 static bool restore_one(struct random_calls *s,
                         const struct random_calls_state *k, uint32_t seq,
                         int from, int i, bool *taken, bool *refused)
@@ -129,7 +129,7 @@ static bool restore_one(struct random_calls *s,
         good = is_same(s, i, GGUF_ALL_SEQUENCES, &was, "a refusal");
     } else if (must != REFUSES && st == GGUF_OK && !*refused) {
         *taken = true;
-        /* unified, others may have its cells */
+        /* in a unified session other sequences may have taken its cells */
         if (from == i && (k->all || !s->m->kind[i].unified))
             good = is_same(s, i, seq, &k->of[i], "restoring it");
     } else {
@@ -143,7 +143,8 @@ static bool restore_one(struct random_calls *s,
     return good;
 }
 
-/* Those first that refuse it, whose refusal spares the others. */
+/* Restore in every session. Sessions that must refuse it come first: one
+ * refusal spares the others. */
 static bool restore_all(struct random_calls *s,
                         const struct random_calls_state *k, uint32_t seq,
                         int from, bool *refused)
@@ -159,9 +160,9 @@ static bool restore_all(struct random_calls *s,
     return true;
 }
 
-static void tell_state(struct random_calls *s,
-                       const struct random_calls_state *k, uint32_t seq,
-                       bool exact)
+static void restore_content(struct random_calls *s,
+                            const struct random_calls_state *k, uint32_t seq,
+                            bool exact)
 {
     for (int i = 0; i < (k->all ? CALLS_SEQS : 1); i++) {
         struct seq_content *t = &s->content[k->all ? i : (int)seq];
@@ -190,8 +191,9 @@ bool random_states_restore(struct random_calls *s)
         return false;
     s->n_refused += refused;
     s->n_restored += !refused;
-    if (!refused) /* what a unified session computed may have other bits */
-        tell_state(s, k, seq, from < 0 || !s->m->kind[from].unified);
+    /* logits that a unified session computed may have other bits */
+    if (!refused)
+        restore_content(s, k, seq, from < 0 || !s->m->kind[from].unified);
     return true;
 }
 

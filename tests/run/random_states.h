@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* random_states.h - states that are saved within a story, and restored */
+/* random_states.h - saved states among the random calls of random_calls.h */
 #ifndef TESTS_RUN_RANDOM_STATES_H
 #define TESTS_RUN_RANDOM_STATES_H
 
 #include "tests/run/random_calls.h"
 
-/* The state of a sequence, or of all, of each session, and what it is of. */
+/* Save the state of a random sequence, or of all, of every session, with its
+ * content. */
 bool random_states_save(struct random_calls *s);
 
-/* One of those that were saved, in the place of a sequence or of everything:
- * each session takes its own, or all take that of one of them. It is refused
- * where the library says so (gguf/session.h), and changes nothing then.
- * Nothing was saved: save. */
+/* Restore a saved state into a random sequence, or replace everything by it.
+ * Each session restores its own state, or all of them one session's. Check that
+ * a state is refused where gguf/session.h says so, and that a refusal changes
+ * nothing. If nothing was saved, save instead. */
 bool random_states_restore(struct random_calls *s);
 
-/* The session from scratch takes over a sequence of session i, as its sequence
- * to, and has no other; not taken: windows have lost tokens of it. */
+/* Clear s->scratch and restore sequence q of session i there as sequence to.
+ * *taken is false if session i has dropped tokens of a sliding window, so that
+ * the state is refused. */
 bool random_states_lend(struct random_calls *s, uint32_t q, int i, uint32_t to,
                         bool *taken);
 

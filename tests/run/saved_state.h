@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* saved_state.h - what the tests of saved states share: sessions with two texts
- * in them, of which each token follows from its number, and their states as
- * bytes
+/* saved_state.h - sessions that hold two texts, and their saved states
+ *
+ * A text is a sequence of tokens, each a function of its index. Functions that
+ * return bool return false after a failure, and r->err says why.
  */
 #ifndef TESTS_RUN_SAVED_STATE_H
 #define TESTS_RUN_SAVED_STATE_H
 
 #include "tests/family/variant.h"
 
-/* Tokens of the texts, and of a context. */
+/* Tokens of text 0, of text 1, and of the context. */
 enum { SAVED_A = 50, SAVED_B = 21, SAVED_CTX = 128 };
 
-/* The file of a model with changes (variant.h), to be freed. */
+/* The file of a model with changes (variant.h). Free it with free(). */
 void *saved_file_of(const char *name, const char *changes, size_t *size);
 
-/* A kind of memory. */
+/* How a session keeps keys and values. */
 struct saved_kind {
     const char *name;
     uint32_t dtype;
@@ -24,22 +25,22 @@ struct saved_kind {
 
 struct gguf_session_params saved_params_of(const struct saved_kind *k);
 
-/* false: r->err says why. */
-
-/* Tokens [from, to) of a text to a sequence; logits of all, or NULL. */
+/* Decode tokens [from, to) of a text into sequence seq. out: logits of every
+ * token, or NULL. */
 bool saved_decode(struct run *r, int text, int32_t seq, size_t from, size_t to,
                   float *out);
-/* Of a model that encodes first, what it encodes. */
+/* Encode the text if the model is an encoder-decoder; else do nothing. */
 bool saved_encode(struct run *r, int text, int32_t seq);
-/* Two texts, one of which loses some of its middle. */
+/* Decode text 0 into sequence 0 and text 1 into sequence 1. If k->holes, remove
+ * positions 30 to 36 of sequence 0. */
 bool saved_fill(struct run *r, const struct saved_kind *k);
 
 struct saved_bytes {
-    uint8_t *p; /* to be freed */
+    uint8_t *p; /* malloc'ed */
     uint64_t n;
 };
 
-/* The state of a sequence, or of GGUF_ALL_SEQUENCES. */
+/* Save the state of a sequence, or of GGUF_ALL_SEQUENCES. */
 bool saved_get(struct run *r, uint32_t seq, struct saved_bytes *b);
 enum gguf_status saved_set(struct run *r, uint32_t seq,
                            const struct saved_bytes *b);

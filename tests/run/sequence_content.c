@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sequence_content.c - what calls make of tales */
+/* sequence_content.c - the tokens that a sequence must hold after each call */
 #include "config.h"
 #include "tests/run/sequence_content.h"
 
@@ -19,7 +19,7 @@ int32_t content_next_pos(const struct seq_content *t)
     return next;
 }
 
-/* A tale of nothing is as good as new. */
+/* An empty content is plain and exact again. */
 static void reset_if_empty(struct seq_content *t)
 {
     if (!t->n)
@@ -38,7 +38,7 @@ void content_remove(struct seq_content *t, int32_t begin, int32_t end)
     for (int i = 0; i < t->n; i++) {
         if (content_has_pos(t->t[i].pos, begin, end))
             continue;
-        if (n < i) /* what stays saw what goes */
+        if (n < i) /* a token that stays attended to one that is removed */
             t->plain = t->exact = false;
         t->t[n++] = t->t[i];
     }
@@ -101,7 +101,7 @@ void content_move(struct seq_content *t, int32_t begin, int32_t end,
     t->plain = t->plain && all && divisor == 1 && !absolute;
 }
 
-/* ---- what is decoded ---- */
+/* ---- decoding ---- */
 
 enum { V = 128, ROWS = CALLS_BATCH };
 
@@ -110,8 +110,8 @@ struct call_batch {
     gguf_token tok[ROWS];
     int32_t pos[ROWS], seq[ROWS * CALLS_SEQS];
     uint32_t n_seq[ROWS];
-    int at[ROWS + 1];    /* where a token's sequences begin in seq */
-    int was[CALLS_SEQS]; /* tokens of tales before */
+    int at[ROWS + 1];    /* index in seq of each token's first sequence */
+    int was[CALLS_SEQS]; /* tokens of each content before the batch */
     float out[CALLS_KINDS][ROWS * V];
 };
 
@@ -137,7 +137,8 @@ static bool make_text(struct random_calls *s, uint32_t q)
     return true;
 }
 
-/* Room for 20 tokens more, and a text to look at. */
+/* Make room for 20 more tokens, and encode a text if the model is an
+ * encoder-decoder. */
 static bool make_room(struct random_calls *s, uint32_t q)
 {
     struct seq_content *t = &s->content[q];
@@ -154,7 +155,8 @@ static bool make_room(struct random_calls *s, uint32_t q)
            make_text(s, q);
 }
 
-/* Tokens for some sequences, one after the other, or for them together. */
+/* A random batch: tokens of some sequences one after the other, or tokens
+ * shared by these sequences. */
 static bool make_batch(struct random_calls *s, struct call_batch *x)
 {
     const bool together = random_calls_below(4) == 0,
@@ -195,11 +197,10 @@ static bool make_batch(struct random_calls *s, struct call_batch *x)
     return true;
 }
 
-/* What comes of a token in double precision, and in the content. */
-static const struct token_ref_kv *tell_token(struct random_calls *s,
-                                             struct seq_content *t,
-                                             gguf_token tok, int32_t pos,
-                                             double *logits)
+/* Evaluate a token in double precision after those of the content. */
+static const struct token_ref_kv *
+evaluate_reference(struct random_calls *s, struct seq_content *t,
+                   gguf_token tok, int32_t pos, double *logits)
 {
     static struct token_ref_visible seen[CALLS_MOST];
     if (!s->has_reference)
@@ -216,8 +217,8 @@ static bool rows_near(struct random_calls *s, const float *a, const float *b)
     return d < (s->m->apart > 0 ? s->m->apart : 1e-9);
 }
 
-static bool check_line(struct random_calls *s, const struct call_batch *x,
-                       size_t i, const double *logits)
+static bool check_reference(struct random_calls *s, const struct call_batch *x,
+                            size_t i, const double *logits)
 {
     float y[V];
     for (int k = 0; k < s->n_vocab; k++)
@@ -248,8 +249,8 @@ static bool check_kinds(struct random_calls *s, const struct call_batch *x)
     return true;
 }
 
-/* Tales grow. */
-static bool tell_all(struct random_calls *s, struct call_batch *x)
+/* Add the batch's tokens to the contents. */
+static bool append_batch(struct random_calls *s, struct call_batch *x)
 {
     double logits[V];
     for (uint32_t q = 0; q < CALLS_SEQS; q++)
@@ -259,16 +260,17 @@ static bool tell_all(struct random_calls *s, struct call_batch *x)
             struct seq_content *t = &s->content[x->seq[k]];
             const int32_t pos = x->b.pos ? x->pos[i] : content_next_pos(t);
             const struct token_ref_kv *of =
-                tell_token(s, t, x->tok[i], pos, logits);
+                evaluate_reference(s, t, x->tok[i], pos, logits);
             t->t[t->n++] = (struct seq_token){ x->tok[i], pos, of };
             if (s->has_reference && k == x->at[i] &&
-                !check_line(s, x, i, logits))
+                !check_reference(s, x, i, logits))
                 return false;
         }
     return true;
 }
 
-/* All of a tale at once, and its last tokens as they were given. */
+/* Decode all of a content at once, and compare the batch's tokens with the
+ * logits that the sessions gave. */
 static bool check_scratch(struct random_calls *s, const struct call_batch *x,
                           uint32_t q)
 {
@@ -300,7 +302,7 @@ static bool check_scratch(struct random_calls *s, const struct call_batch *x,
         for (int kind = 0;
              x->seq[x->at[i]] == (int32_t)q && kind < s->m->n_kinds; kind++) {
             const float *z = x->out[kind] + i * v;
-            /* fewer than 4 at once are computed by another way */
+            /* passes of fewer than 4 tokens are computed in another way */
             const bool bits =
                 t->exact && t->n >= 4 && !s->m->kind[kind].unified;
             *(bits ? &s->n_exact : &s->n_plain) += 1;
@@ -314,9 +316,9 @@ static bool check_scratch(struct random_calls *s, const struct call_batch *x,
     return true;
 }
 
-/* A session that took over a sequence before goes on with its tokens of the
- * batch as session i did: with the same digits, unless cells were shared or
- * fewer than 4 at once are computed by another way. */
+/* A session that restored a sequence decodes the sequence's tokens of the
+ * batch, as session i did. Logits have the same bits, unless cells were shared
+ * or fewer than 4 tokens are computed in another way. */
 static bool check_lent(struct random_calls *s, const struct call_batch *x,
                        uint32_t q, int i, uint32_t to)
 {
@@ -341,13 +343,13 @@ static bool check_lent(struct random_calls *s, const struct call_batch *x,
     b.pos = x->b.pos ? pos : NULL;
     if (!run_logits(&s->scratch, &b, all))
         return random_calls_fail(s, "restored: %s", s->scratch.err.message);
-    /* this one keeps all in one book: where a book of windows was changed in
-     * the middle, its cells may not be as far apart as those */
+    /* the restored session is unified: if a window's cells were changed in the
+     * middle, the distances of its cells may differ */
     const bool bits = b.n >= 4 && !s->m->kind[i].unified &&
                       (s->m->kind[i].full_windows || s->content[q].exact);
     for (size_t k = 0; k < b.n; k++) {
         if (x->seq[x->at[row[k]]] != (int32_t)q)
-            continue; /* the row is of another sequence of the token */
+            continue; /* the row belongs to another sequence of the token */
         s->n_lent += bits;
         const float *y = x->out[i] + row[k] * v, *z = all + k * v;
         if (bits ? memcmp(z, y, v * sizeof *z) != 0 : !rows_near(s, z, y))
@@ -372,7 +374,7 @@ bool content_decode(struct random_calls *s)
         if (!run_logits(&s->run[i], &x.b, x.out[i]))
             return random_calls_fail(s, "%s: %s", s->m->kind[i].name,
                                      s->run[i].err.message);
-    if (!tell_all(s, &x) || !check_kinds(s, &x) ||
+    if (!append_batch(s, &x) || !check_kinds(s, &x) ||
         (lent && !check_lent(s, &x, q0, kind, (q0 + 1) % CALLS_SEQS)))
         return false;
     for (uint32_t q = 0; q < CALLS_SEQS; q++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token_reference.c - tokens in double precision, one by one */
+/* token_reference.c - llama in double precision, one token at a time */
 #include "config.h"
 #include "tests/run/token_reference.h"
 
@@ -74,7 +74,7 @@ static int head_dim(const struct token_ref *m)
     return (int)(m->spec->n_embd / m->spec->n_head);
 }
 
-/* The product of a query, turned already, and a key that is at a position. */
+/* Product of a query, after RoPE, and a key at a position. */
 static double product(const struct token_ref *m, const double *q,
                       const double *k, int pos)
 {
@@ -99,7 +99,7 @@ static void apply_rope(const struct token_ref *m, double *q, int pos)
     }
 }
 
-/* One head's result y[d]. */
+/* Result y[d] of one head. */
 static void attend_head(const struct token_ref *m, unsigned il,
                         const double *q, int head, int pos,
                         const struct token_ref_visible *seen, int n, double *y)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* token_reference.h - tokens in double precision, each with what it saw
+/* token_reference.h - llama in double precision, one token at a time
  *
- * A token is evaluated on its own, against keys and values of given ones at
- * given positions, and leaves a key and a value for each layer. So a sequence
- * whose tokens came, moved and went in any order is known from the definition,
- * without any memory. Of llama, whose even layers may see a window.
+ * The caller lists the tokens that a token attends to, and their positions. The
+ * evaluation gives the token's logits, and its key and value in every layer for
+ * later tokens. So the logits of any sequence follow from the definition,
+ * however its tokens were removed, copied and moved. Even layers may have a
+ * sliding window.
  */
 #ifndef TESTS_RUN_TOKEN_REFERENCE_H
 #define TESTS_RUN_TOKEN_REFERENCE_H
@@ -13,14 +14,14 @@
 
 struct token_ref {
     const struct gen_spec *spec;
-    int window; /* positions that layers 0, 2, .. see; 0: all */
+    int window; /* sliding window of layers 0, 2, ... in tokens; 0: none */
     struct token_ref_layer *layer;
-    double *freq; /* [d / 2] what a position turns a pair by */
+    double *freq; /* [d / 2] RoPE: radians per position */
     float *embd, *norm, *out;
-    struct token_ref_kv *pool; /* all that there are */
+    struct token_ref_kv *pool; /* every token evaluated; freed by fini */
 };
 
-/* What a token leaves: a key, not turned yet, and a value of each layer. */
+/* Keys, before RoPE, and values of one token in every layer. */
 struct token_ref_kv {
     struct token_ref_kv *next;
     double *k, *v; /* [n_layer][n_head_kv * d] */
@@ -31,15 +32,15 @@ struct token_ref_visible {
     int pos;
 };
 
-/* Of a model that gen_model made of spec, which is kept, without
- * scaling, biases and norms of heads. */
+/* Read the weights of a llama that gen_model made of spec, without RoPE
+ * scaling, biases and head norms. spec must outlive m. */
 void token_ref_init(struct token_ref *m, const struct gen *g,
                     const struct gen_spec *spec, int window);
 void token_ref_fini(struct token_ref *m);
 
-/* Evaluate a token at a position that sees n others, which are at its position
- * or before: what it leaves, which belongs to the model, and its logits
- * [n_vocab], unless NULL. */
+/* Evaluate a token at position pos that attends to itself and to seen[n], whose
+ * positions are at most pos. Returns its keys and values, which belong to m.
+ * logits: [n_vocab], or NULL. */
 const struct token_ref_kv *
 token_ref_evaluate(struct token_ref *m, int token, int pos,
                    const struct token_ref_visible *seen, int n,
