@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-archs.c - the table of architectures: each row against a file of it
+/* check-archs.c - each row of the table of architectures is tested on a model
+ * file
  *
- *     check-archs --page       print doc/architectures.md
- *     check-archs NAME...      models of these names only
+ *   check-archs --page       print doc/architectures.md
+ *   check-archs NAME...      models of these names only
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -21,14 +22,14 @@
 #include <zlib.h>
 #endif
 
-/* ---- what is found in a file ---- */
+/* ---- findings in a file ---- */
 
 struct seen {
     unsigned n;
     char first[400];
 };
 
-/* Notes, and keys of a vocabulary that is not there, are not of interest. */
+/* Notes and findings about a missing vocabulary do not count. */
 static int note_finding(void *user, const struct gguf_finding *f)
 {
     struct seen *s = user;
@@ -57,11 +58,11 @@ static void check_model(struct skeleton *m)
     free(data);
 }
 
-/* ---- what a row computes ---- */
+/* ---- outputs of a row ---- */
 
-/* The bits of a batch do not depend on how it is cut, nor on threads; what
- * batches of one token give is summed in another order. Where a text is encoded
- * at once, what is decoded comes in several batches instead. */
+/* Outputs have the same bits however a batch is cut, and with any number of
+ * threads. Batches of one token sum in another order, so they are compared by
+ * NMSE. An encoder takes its text at once; there the decoder's text is cut. */
 static void check_cuts(const struct skeleton *m, const void *file, size_t size,
                        const struct gg_arch *arch, const float *all,
                        double most)
@@ -99,8 +100,8 @@ static void check_cuts(const struct skeleton *m, const void *file, size_t size,
        good ? "" : r.err.message);
 }
 
-/* Nor on how the CPU goes over memory: node by node, with weights that stay
- * packed, the same batch again. */
+/* Outputs have the same bits however the CPU computes: node by node, with kept
+ * panels, and the same batch again. */
 static void check_ways(const struct skeleton *m, const void *file, size_t size,
                        const struct gg_arch *arch, const float *all)
 {
@@ -137,7 +138,7 @@ static void check_ways(const struct skeleton *m, const void *file, size_t size,
        n_same, 2 * WAYS, good ? "" : r.err.message);
 }
 
-/* What llama.cpp gives for the tokens; NULL: not there. To be freed. */
+/* llama.cpp's outputs for the tokens. NULL: not on this machine. free(). */
 #ifdef HAVE_ZLIB
 static float *read_outputs(const char *name, size_t n)
 {
@@ -165,8 +166,8 @@ static float *read_outputs(const char *name, size_t n)
 }
 #endif
 
-/* How far all outputs are from llama.cpp's (run_nmse), and whether the digest
- * is of those. false: they are not there. */
+/* Compare all outputs with llama.cpp's: *far is the NMSE, *same whether the
+ * digest belongs to llama.cpp's. false: they are not on this machine. */
 static bool compare_outputs(const struct skeleton *s, const float *got,
                             double *nmse, bool *same)
 {
@@ -174,7 +175,7 @@ static bool compare_outputs(const struct skeleton *s, const float *got,
     if (!want)
         return false;
     *nmse = run_nmse(got, want, s->n_rows * s->width);
-    *same = skeleton_nmse(s, want) < 1e-15; /* of numbers of nine digits */
+    *same = skeleton_nmse(s, want) < 1e-15; /* the digest has nine digits */
     free(want);
     return true;
 }
@@ -191,8 +192,8 @@ static const struct gg_arch *find_row(const struct skeleton *m)
     return a;
 }
 
-/* Compute the model by the row of its architecture, even if the table has it
- * with runs = false. */
+/* Compute the model by its architecture's row, even if that says runs = false.
+ */
 static void check_logits(struct skeleton *m)
 {
     static float got[SKELETON_TOKENS * SKELETON_VOCAB];
@@ -213,7 +214,7 @@ static void check_logits(struct skeleton *m)
                 m->n_rows == SKELETON_TOKENS && m->width <= SKELETON_VOCAB &&
                 run_encode(&r, tok, SKELETON_TOKENS) &&
                 run_outputs(&r, &b, got);
-    /* gelu is a table of half precision numbers there */
+    /* llama.cpp's GELU is a table of F16 numbers */
     const bool gelu = arch.act && !strncmp(arch.act->text, "GELU", 4);
     const double most = m->tol > 0 ? m->tol : gelu ? 1e-6 : 1e-11;
     const double d = good ? skeleton_nmse(m, got) : 1;
@@ -256,7 +257,8 @@ static struct text check_text(const char *name)
     return t;
 }
 
-/* Logits that are struck out have no digest: check-logits has them. */
+/* Is the row tested by a digest? Models with masked logits have no digest;
+ * check-logits tests them. */
 static bool is_row_tested(const struct gg_arch *a, const struct text *t,
                           size_t n)
 {
@@ -309,7 +311,7 @@ static void check_order(void)
        "%zu rows of all families, in the order of names", n);
 }
 
-/* The page says what the rows say. */
+/* doc/architectures.md agrees with the rows. */
 static void check_page(void)
 {
     const char *top = getenv("srcdir");

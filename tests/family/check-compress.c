@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-compress.c - sizes and options of DeepSeek-V4, against doubles */
+/* check-compress.c - sizes and options of DeepSeek-V4 in double precision */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/ref.h"
@@ -13,7 +13,7 @@
 enum { V = REFDS4_VOCAB, MOST = 300 };
 
 /* Two blocks of 128 tokens, 75 of 4. The indexer has many heads, so that no
- * score is 0: which of equal ones stays is not said. */
+ * score is 0: the choice between equal scores is undefined. */
 static const struct refds4 plain = { .n_embd = 16,
                                      .n_head = 4,
                                      .d = 8,
@@ -43,7 +43,7 @@ static const struct refds4 plain = { .n_embd = 16,
                                      .hyper_eps = 1e-6f,
                                      .n_ctx_orig = 64 };
 
-/* What a variant has instead. */
+/* Members of a variant that differ from plain. */
 #define CHANGE(NAME, ...)                                                     \
     static void NAME(struct refds4 *s)                                        \
     {                                                                         \
@@ -129,7 +129,7 @@ static double from_doubles(const struct refds4 *s, int n)
     return run_nmse(all, want, (size_t)(n * V));
 }
 
-/* Logits of n tokens, in batches of step, micro-batches of at most ubatch. */
+/* Logits of n tokens, in batches of step tokens and micro-batches of ubatch. */
 static bool run_all(const void *file, size_t size, int n, int step,
                     uint32_t ubatch, unsigned n_threads, uint32_t dtype,
                     float *out)
@@ -186,7 +186,7 @@ static void check_variant(const struct variant *v)
 
 /* ---- several sequences, and forgetting ---- */
 
-/* Tokens of two sequences, the second n_more of them ahead, in one batch. */
+/* Decode a batch of two sequences. The second is n_more tokens ahead. */
 static bool decode_beside(struct run *r, int from, int to, int n_more,
                           float *out)
 {
@@ -306,8 +306,8 @@ static void check_positions(void)
     gen_fini(&g);
 }
 
-/* What keys that are compressed do not let happen to a sequence. Nothing
- * changes: it goes on as if nothing had been asked. */
+/* Calls that compressed keys do not allow are refused, and the sequence
+ * continues as if they had not been made. */
 static void check_calls(void)
 {
     enum { N = 60, MORE = 9 };
@@ -380,7 +380,7 @@ static void check_unified(void)
     gen_fini(&g);
 }
 
-/* What is planned is what a session takes. */
+/* A session takes the memory that was planned. */
 static void check_planned(void)
 {
     const struct refds4 s = plain;
@@ -432,7 +432,7 @@ static void check_types(void)
     gen_fini(&g);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused models ---- */
 
 static void set_u32(const char *key, uint32_t v)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-encoders.c - T5: against double precision, and what a session says of
- * encoders, and encoders with decoders */
+/* check-encoders.c - T5 against double precision, and sessions of encoders and
+ * of encoder-decoders */
 #include "config.h"
 #include "base/compiler.h"
 #include "model/build.h"
@@ -30,7 +30,7 @@ static bool encode_text(struct run *r, const gguf_token *tok, size_t n,
     return gguf_session_encode(r->session, &b, &r->err) == GGUF_OK;
 }
 
-/* States of all tokens of a text. */
+/* States of every token of a text. */
 static bool states_of(struct run *r, const gguf_token *tok, size_t n,
                       float *out)
 {
@@ -51,7 +51,7 @@ static bool logits_of(struct run *r, const gguf_token *tok, size_t n,
 
 /* ---- buckets ---- */
 
-/* Distances at which the next bucket begins, from the formula by hand. */
+/* Distances at which buckets begin, from the formula by hand. */
 static void check_buckets(void)
 {
     static const int both_32[] = { 1,  2,  3,  4,  5,  6,  7, 8,
@@ -85,7 +85,7 @@ static void check_buckets(void)
 
 /* ---- T5 ---- */
 
-/* Variants that the texts have names for. */
+/* Variants that have a name in the texts. */
 static const struct {
     const char *model, *variant;
 } t5s[] = {
@@ -98,7 +98,8 @@ static const struct {
     { "t5encoder", "three_layers" },
 };
 
-/* The text [n] is longer than the last bucket's distance for the first. */
+/* Compare with double precision. The text [n] is longer than the distance of
+ * the last bucket. */
 static void check_t5_model(const char *model, const char *variant, size_t n,
                            size_t m)
 {
@@ -117,12 +118,12 @@ static void check_t5_model(const char *model, const char *variant, size_t n,
     refenc_t5_run(&v.m, text, (int)n, to, (int)m, want, want_logits);
     bool good =
         run_open(&r, file, size, 2, &p) && states_of(&r, text, n, states);
-    double d = run_far(states, want, n * E), e = 0;
+    double d = run_nmse_double(states, want, n * E), e = 0;
     if (good && gguf_model_get_info(r.model)->encodes_first) {
         good = logits_of(&r, to, m, logits) && states_of(&r, text, n, states);
         for (size_t i = 0; good && i < m; i++)
             good = logits_of(&r, to + i, 1, again + i * V);
-        e = fmax(run_far(logits, want_logits, m * V),
+        e = fmax(run_nmse_double(logits, want_logits, m * V),
                  run_nmse(again, logits, m * V));
     }
     ok(good && d < 1e-11 && e < 1e-11,
@@ -194,8 +195,8 @@ static void check_order(void)
     free(file);
 }
 
-/* What was encoded is all that is left of a text, whatever was there before; a
- * part of what was decoded can be forgotten. */
+/* Encoding a text replaces the last one and all that was decoded. Decoded
+ * tokens can be removed in part. */
 static void check_again(void)
 {
     static float first[N_DEC * V], got[N_DEC * V];
@@ -228,7 +229,7 @@ static void check_again(void)
     free(file);
 }
 
-/* Texts of three lengths side by side, and what is decoded of each. */
+/* Encode texts of three lengths side by side, and decode a text after each. */
 static void check_beside(void)
 {
     enum { SEQS = 3, LEN = 6 };
@@ -265,7 +266,7 @@ static void check_beside(void)
     ok(good && !memcmp(beside, alone, sizeof beside),
        "sequences with texts of several lengths: the same bits as alone: %s",
        good ? "" : r.err.message);
-    /* one of them again, the others stay */
+    /* encode one of them again; the others stay */
     b.n = len[0];
     b.token = text;
     b.seq = seq;
@@ -312,7 +313,7 @@ static void check_bounds(void)
     free(file);
 }
 
-/* Models without an encoder, and encoders alone. */
+/* Models without an encoder, and encoders without a decoder. */
 static void check_others(void)
 {
     static const struct gen_spec llama = { GEN_ONE_LAYER, .n_vocab = V };

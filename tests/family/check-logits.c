@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-logits.c - outputs that texts of tests/family cannot describe: logits
- * that are struck out or capped, and numbers that depend on a model's size
- */
+/* check-logits.c - outputs that texts of tests/family cannot describe: masked
+ * or capped logits, and numbers that depend on the size of a model */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -20,7 +19,7 @@ static float x[N * V], y[N * V];
 
 /* ---- chameleon: no logits of images, norms of two kinds ---- */
 
-enum { LEFT = 4 }; /* number of tokens that are not of images */
+enum { LEFT = 4 }; /* tokens that are not image tokens */
 
 static void check_struck(void)
 {
@@ -37,7 +36,7 @@ static void check_struck(void)
        err.message);
 }
 
-/* Compare the logits of two variants that are not struck out (run_nmse). */
+/* Compare the logits of two variants that are not masked (run_nmse). */
 static void check_left(const char *a, const char *b, double least, double most,
                        const char *what)
 {
@@ -67,8 +66,7 @@ static void check_norms(void)
                "tensor blk.0-1.attn_q_norm.bias 32 4 + "
                "tensor blk.0-1.attn_k_norm.bias 32 2",
                1e-6, 9, "biases of head norms");
-    /* Queries of no length: only the norm's own epsilon says how long they
-     * become. */
+    /* Queries of zeros: only the norm's own epsilon sets their length. */
     check_left(SHORT,
                SHORT " + key .attention.layer_norm_rms_epsilon f32 1e-06", 0,
                1e-6, "head norms have an epsilon of 1e-5");
@@ -92,8 +90,8 @@ static void check_cap(void)
 
 /* ---- deepseek2: files that lack keys ---- */
 
-/* Read the hyperparameters of a file of n_layer layers and n_vocab tokens that
- * has attn_q. */
+/* Read the hyperparameters of a file with n_layer layers, n_vocab tokens and
+ * attn_q. */
 static bool load_sized(uint32_t n_layer, size_t n_vocab, struct gg_hparams *hp)
 {
     static struct variant v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-variants.c - models of tests/family with changes (variant.h)
  *
- *     check-variants [NAME...]    all models, or these
+ *   check-variants [NAME...]    these models; all without a name
  *
  * Each line of a section [variants] is a test.
  */
@@ -14,18 +14,18 @@
 
 enum { N = VARIANT_TOKENS, V = VARIANT_WIDTH, MOST = 1024 };
 
-/* A line in its parts. */
+/* A line, split into its parts. */
 struct check {
     const char *model;
     char a[MOST], b[MOST]; /* variants; "": the plain model */
     char what[MOST];
-    char status[32]; /* status of refuse; "": any */
+    char status[32]; /* expected status of refuse; "": any */
     double bound;    /* -1: none is given */
     int at;          /* token; -1: all */
 };
 
-/* Cut what follows a word between blanks, which is gone then; NULL: the word is
- * not there. */
+/* Cut the text before a word that stands between blanks. Returns the text
+ * after it; NULL: the word is missing. */
 static char *cut_after(char *p, const char *word)
 {
     char between[16];
@@ -61,7 +61,7 @@ static bool split_line(struct check *c, const char *line)
 
 /* ---- two variants ---- */
 
-/* Outputs of the plain model are computed once. */
+/* Compute outputs; those of the plain model are kept. */
 static bool get_outputs(const char *model, const char *changes, float *out,
                         struct gguf_error *err)
 {
@@ -80,7 +80,7 @@ static bool get_outputs(const char *model, const char *changes, float *out,
     return true;
 }
 
-/* 9: one has no outputs. */
+/* Distance of the outputs; 9: one has no outputs. */
 static double get_distance(const struct check *c)
 {
     static float x[N * V], y[N * V];
@@ -140,7 +140,7 @@ static void keep_warning(void *user, const char *message)
     snprintf(user, MOST, "%s", message);
 }
 
-/* Open the variant and get the last warning, or "". Return false if opening
+/* Open the variant. warning: its last warning, or "". Returns false if opening
  * fails. */
 static bool get_warning(const struct check *c, char warning[MOST])
 {
@@ -212,7 +212,7 @@ static void check_keeps(struct check *c)
     variant_close(&v);
 }
 
-/* What token at gets of the tokens from to last. */
+/* Output of the last token, if only tokens from to last are decoded. */
 static bool one_row(const struct check *c, int from, int last, float *out)
 {
     static struct variant v;
@@ -230,7 +230,7 @@ static bool one_row(const struct check *c, int from, int last, float *out)
     return good;
 }
 
-/* The token sees those of a range and no others, whichever there are. */
+/* The token attends to every token of a range, and to no other. */
 static void check_sees(struct check *c)
 {
     float all[V], some[V], less[V], more[V];
@@ -252,8 +252,8 @@ static void check_sees(struct check *c)
 
 /* ---- against double precision ---- */
 
-/* Compare outputs with those in double precision, and their bits with another
- * number of threads. */
+/* Compare outputs with double precision, and their bits with another number of
+ * threads. */
 static void check_double(struct check *c)
 {
     static struct variant v;
@@ -277,7 +277,7 @@ static void check_double(struct check *c)
         run_close(&r);
     }
     refbert_run(&v.m, tok, N, want);
-    const double d = good ? run_far(got[0], want, N * V) : 9;
+    const double d = good ? run_nmse_double(got[0], want, N * V) : 9;
     ok(d < 1e-11 && !memcmp(got[0], got[1], sizeof got[0]),
        "%s: %s: %.2g from doubles", c->model, c->what, d);
     free(file);
@@ -286,7 +286,7 @@ static void check_double(struct check *c)
 
 /* ---- all lines ---- */
 
-/* Is a name for changes used in another line? */
+/* Does another line use the name of these changes? */
 static bool is_used(const struct variant_text *t, const char *let)
 {
     char name[64];

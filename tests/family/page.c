@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page.c - doc/architectures.md from the rows of the table */
+/* page.c - prints doc/architectures.md from the rows of the table */
 #include "config.h"
 #include "base/compiler.h"
 #include "model/weight/need.h"
@@ -25,7 +25,7 @@ struct cell {
     char s[1024];
 };
 
-/* One more phrase, unless it is empty. */
+/* Add a phrase to a cell, unless it is empty. */
 static void add_text(struct cell *c, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -54,7 +54,7 @@ static const char *use_text(unsigned u)
     return u == GG_MUST ? "" : " maybe";
 }
 
-/* Has a row an item of need.h besides what its columns say? */
+/* Does a row list an item of need.h beyond those that its columns imply? */
 static bool has_item(const struct gg_arch *a, uint16_t item)
 {
     const uint16_t *i = a->more;
@@ -70,7 +70,7 @@ static bool has_key(const struct gg_arch *a, enum gg_model_hparam id)
     return n.key[id];
 }
 
-/* The number that counts where the file lacks a key. */
+/* Add the number that is used if the file lacks the key. */
 static void add_default(struct cell *c, const struct gg_arch *a,
                         enum gg_model_hparam id, const char *fmt)
 {
@@ -79,8 +79,7 @@ static void add_default(struct cell *c, const struct gg_arch *a,
             add_text(c, fmt, (double)d->value);
 }
 
-/* Get the weights and keys that the row of a model needs, whatever its
- * hyperparameters. */
+/* Weights and keys that a row needs, whatever the hyperparameters. */
 static struct gg_model_needs needs_of(const struct gg_arch *a)
 {
     static const struct gg_hparams hp;
@@ -98,7 +97,7 @@ static void norm_name(struct cell *c, const char *where, unsigned id)
                  gg_weights[id].name);
 }
 
-/* The order of a layer, and its norms where they are not llama's. */
+/* Add the order of a layer, and its norms if they are not llama's. */
 static void add_layer(struct cell *c, const struct gg_arch *a)
 {
     const bool usual = a->mix_norm.pre == GG_W_ATTN_NORM &&
@@ -290,7 +289,7 @@ static const char *const by_doubles[] = {
     "qwen2",        "t5",        "t5encoder"
 };
 
-/* Does a model of the architecture carry a digest of logits? */
+/* Does a model of the architecture have a digest of logits? */
 static bool has_logits(const struct gg_arch *a)
 {
     static char names[512][64];

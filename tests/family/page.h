@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* page.h - doc/architectures.md from the rows of the table */
+/* page.h - prints doc/architectures.md from the rows of the table */
 #ifndef TESTS_FAMILY_PAGE_H
 #define TESTS_FAMILY_PAGE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* refbert.c - encoders of BERT's kin in double precision
+/* refbert.c - encoders like BERT in double precision
  *
- * One token after the other, one loop after the other; nothing of the library
- * is used but the generator's weights.
+ * Plain loops over the tokens. The weights come from gen.h, and nothing else
+ * of the library is used.
  */
 #include "config.h"
 #include "tests/family/refbert.h"
@@ -18,9 +18,10 @@
 enum ffn { PLAIN, GATED, HALVES };
 enum rope { STILL, PAIRS, NEOX };
 
-/* pre: RMS norms before parts and one at the end, called last; else layer norms
- * after parts, and after the embeddings. GELU without a gate; SiLU with one of
- * its own, or in the first half of ffn_up. */
+/* Facts of an architecture. pre: RMS norms before each part and one at the
+ * end, called last; else layer norms after the parts and after the embeddings.
+ * The activation is GELU without a gate, or SiLU with a gate, which may be the
+ * first half of ffn_up. */
 struct model {
     int pre;
     const char *last;
@@ -28,11 +29,11 @@ struct model {
     enum ffn ffn;
     int alibi, second_norm, gelu_gate; /* jina-bert-v2 has these */
     int n_embd, n_ff, n_head, n_head_kv, n_layer;
-    int rot; /* elements that turn */
+    int rot; /* rotated elements of a head */
     int fused, causal, head_norm;
-    int ffn_bias;             /* biases of the feed-forward part count */
-    int swin;                 /* with pre: norms come after the parts */
-    int every, experts, used; /* layers il % every == 1 have experts */
+    int ffn_bias;             /* the feed-forward part has biases */
+    int swin;                 /* norms stand after the parts, with pre */
+    int every, experts, used; /* layers with il % every == 1 have experts */
     double eps, base;
 };
 
@@ -45,7 +46,7 @@ static int n_rows(const struct skeleton *m, const char *name)
     return 0;
 }
 
-/* Number or truth value of a key; other, if the model lacks it. */
+/* Number or bool of a key; `other' if the key is missing. */
 static double get_key(const struct skeleton *m, const char *key, double other)
 {
     char name[192];
@@ -118,7 +119,7 @@ struct pass {
     int n, il;
 };
 
-/* y[t] = W x[t] + b, of rows [first, first + m) of a matrix of k columns. */
+/* y[t] = W x[t] + b with rows [first, first + m) of a matrix of k columns. */
 static void product(const struct pass *p, const char *what, int biased,
                     const double *x, int k, int first, int m, double *y)
 {
@@ -132,7 +133,7 @@ static void product(const struct pass *p, const char *what, int biased,
     free(b);
 }
 
-/* Apply the norm of that name, of a layer or of the model. */
+/* Apply the norm of this name, of a layer or of the model. */
 static void apply_norm(const struct pass *p, const char *name, double *x)
 {
     const int e = p->s->n_embd, rms = p->s->pre;
@@ -164,9 +165,9 @@ static void apply_rope(const struct model *s, double *x, int pos)
     }
 }
 
-/* Slope of head h of n. Where n is not a power of two, the first heads have the
- * slopes of the power below n, the others every second slope of the power
- * above it. */
+/* ALiBi slope of head h of n. If n is not a power of two, the first heads have
+ * the slopes of the next smaller power, the others every second slope of the
+ * next larger one. */
 static double slope(int h, int n)
 {
     int p = 1;
@@ -202,7 +203,7 @@ static void attend_head(const struct pass *p, const double *q, const double *k,
     free(w);
 }
 
-/* Layer norms of all heads of queries or keys, of their own epsilon. */
+/* Layer norms of each head of queries or keys, with their own epsilon. */
 static void head_norms(const struct pass *p, const char *which, double *x,
                        int h)
 {
@@ -284,7 +285,7 @@ static void dense_ffn(const struct pass *p, const double *x, double *y)
     free(gate);
 }
 
-/* y += much * down(gelu(up x)) of expert k. */
+/* y += much * down(gelu(up x)) with the matrices of expert k. */
 static void add_expert(const struct pass *p, int k, double much,
                        const double *x, double *y)
 {
@@ -345,7 +346,7 @@ static void embed_tokens(const struct pass *p, const gguf_token *tok,
     free(pos);
 }
 
-/* Compute a part of a layer: x is the stream before and after it. */
+/* Compute a part of a layer in the stream x. */
 static void add_part(const struct pass *p, const char *what, double *x,
                      void (*fn)(const struct pass *p, const double *x,
                                 double *y))

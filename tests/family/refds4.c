@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* refds4.c - DeepSeek-V4 in double precision
  *
- * One token after the other, one loop after the other; nothing of the library
- * is used but the generator's weights.
+ * Plain loops over the tokens. The weights come from gen.h, and nothing else
+ * of the library is used.
  */
 #include "config.h"
 #include "tests/family/refds4.h"
@@ -15,7 +15,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Of a layer, all tokens. */
+/* A layer that is computed for all tokens. */
 struct pass {
     const struct gen *g;
     const struct refds4 *s;
@@ -61,7 +61,7 @@ static void norm_rows(const struct pass *p, const char *what, double *x, int n,
     free(w);
 }
 
-/* The last rot elements turned by a position, in a layer of ratio r. */
+/* Rotate the last elements by a position, in a layer with ratio r. */
 static void apply_rope(const struct refds4 *s, double *x, int d, double pos,
                        int r)
 {
@@ -90,7 +90,8 @@ static double sigmoid(double x)
 
 /* ---- streams ---- */
 
-/* z scaled and moved; scale has one number for n, n and n * n of them. */
+/* Scale and shift z. It has n, n and n * n numbers, and one scale for each
+ * part. */
 static void mix_streams(const struct pass *p, const char *stem,
                         const double *h, int all, double *z)
 {
@@ -113,7 +114,7 @@ static void mix_streams(const struct pass *p, const char *stem,
     free(scale);
 }
 
-/* c[dst][src] */
+/* Sinkhorn iterations on c[dst][src]. */
 static void balance_mix(const struct refds4 *s, const double *z, double *c)
 {
     const int n = s->streams;
@@ -136,7 +137,7 @@ static void balance_mix(const struct refds4 *s, const double *z, double *c)
         }
 }
 
-/* What a part reads of token t's streams. */
+/* Combine token t's streams into the input of a part. */
 static void read_streams(const struct refds4 *s, const double *z,
                          const double *h, double *u)
 {
@@ -169,7 +170,7 @@ static void write_streams(const struct refds4 *s, const double *z,
 
 /* ---- attention ---- */
 
-/* Rows of blocks, [n / r][d]. */
+/* Compress blocks of r tokens to rows, [n / r][d]. */
 static double *compress_blocks(const struct pass *p, const char *stem,
                                const double *u, int d, int r)
 {
@@ -209,7 +210,7 @@ static double *compress_blocks(const struct pass *p, const char *stem,
     return rows;
 }
 
-/* Which of the blocks each token reads, [n][n / 4]. */
+/* Choose the blocks that each token reads: [n][n / 4]. */
 static char *choose_blocks(const struct pass *p, const double *u,
                            const double *qr)
 {
@@ -251,10 +252,10 @@ static char *choose_blocks(const struct pass *p, const double *u,
     return yes;
 }
 
-/* What head q takes of rows [n_rows], by token t: y[d]. */
+/* Attention of head q over rows [n_rows], by token t: y[d]. */
 struct sees {
     const double *kv, *rows;
-    const char *yes; /* of blocks, or NULL: all */
+    const char *yes; /* blocks that are read; NULL: all */
     int r;
 };
 static void attend_head(const struct pass *p, const struct sees *k, int t,
@@ -283,7 +284,8 @@ static void attend_head(const struct pass *p, const struct sees *k, int t,
         y[j] /= sum;
 }
 
-/* Groups of heads, then all of them: y [n][n_embd] of x [n][n_head * d]. */
+/* y [n][n_embd] of x [n][n_head * d]: a matrix for each group of heads, then
+ * one for all. */
 static void project_out(const struct pass *p, const double *x, double *y)
 {
     const struct refds4 *s = p->s;
@@ -361,7 +363,7 @@ static void add_expert(const struct pass *p, const float *gate,
     free(z);
 }
 
-/* Ids and weights of a token's experts. */
+/* Choose a token's experts: their ids and weights. */
 static void route_token(const struct pass *p, int t, const double *x, int *id,
                         double *w)
 {

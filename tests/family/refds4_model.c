@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* refds4_model.c - models of DeepSeek-V4: their keys and tensors */
+/* refds4_model.c - models of DeepSeek-V4: keys and tensors */
 #include "config.h"
 #include "tests/family/refds4.h"
 
@@ -107,7 +107,7 @@ static void put_compressor(struct gen *g, int e, int d, int r, int il,
     gen_tensor(g, d, 0, "blk.%d.%s_norm.weight", il, what);
 }
 
-/* Another one for each. */
+/* A different choice for each token. */
 const int32_t *refds4_table(const struct refds4 *s)
 {
     static int32_t ids[REFDS4_VOCAB * 8];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* refenc.c - encoders and decoders in double precision
+/* refenc.c - T5 in double precision
  *
- * One token after the other, one loop after the other; nothing of the library
- * is used but the generator's weights.
+ * Plain loops over the tokens. The weights come from gen.h, and nothing else
+ * of the library is used.
  */
 #include "config.h"
 #include "tests/family/refenc.h"
@@ -22,7 +22,7 @@ static double gelu(double x)
                      (x + 0.044715 * x * x * x)));
 }
 
-/* y[t] = W x[t] + b for n tokens; the names' stem begins with what. */
+/* y[t] = W x[t] + b for n tokens; stem: first part of the tensors' names. */
 static void product(const struct gen *g, const char *stem, const double *x,
                     int n, int k, int m, double *y)
 {
@@ -48,8 +48,8 @@ static void norm_rows(const struct gen *g, const char *stem, double *x, int n,
     free(w);
 }
 
-/* softmax(scale q k + bias) v of one head: q [n], k and v [m] rows of given
- * widths; bias [n][m]. Adds to nothing: out rows of out_row. */
+/* out = softmax(scale q k + bias) v of one head. q [n], k and v [m] are rows
+ * of the given widths; bias is [n][m]. */
 static void attend_head(const double *q, int q_row, const double *k,
                         const double *v, int k_row, int d, int n, int m,
                         double scale, const double *bias, double *out)
@@ -102,11 +102,14 @@ static const char *name_stem(char out[64], const char *half, int il,
 /* ---- T5 ---- */
 
 struct model {
-    int n_vocab, n_embd, n_ff, n_head, n_head_kv, d; /* d: of a head */
-    int n_enc, n_dec, n_buckets; /* layers; n_dec 0: an encoder alone */
-    int gated;                   /* GEGLU, else ReLU */
-    int rel_all; /* every layer has numbers of its own, else the first */
-    int tied;    /* no output matrix */
+    int n_vocab, n_embd, n_ff, n_head, n_head_kv,
+        d;                       /* d: elements of a head */
+    int n_enc, n_dec, n_buckets; /* layers, and buckets; n_dec 0: an encoder
+                                  * without decoder */
+    int gated;                   /* GEGLU; 0: ReLU */
+    int rel_all; /* every layer has a table of biases; 0: the first layer's is
+                  * shared */
+    int tied;    /* the embedding is the output matrix */
 };
 
 static int get_key(const struct skeleton *m, const char *key, int other)
@@ -145,7 +148,7 @@ static struct model read_model(const struct skeleton *m)
     return s;
 }
 
-/* The bucket of a distance: the last whose first distance is not more. */
+/* Bucket of a distance: the last one that begins at or before it. */
 static int bucket(int n, int both, int rel)
 {
     int first = 0, d = rel < 0 ? -rel : 0;
@@ -163,7 +166,7 @@ static int bucket(int n, int both, int rel)
     return first + b;
 }
 
-/* Get the bias that head h of a layer adds to scores. */
+/* The bias that head h of a layer adds to its scores. */
 static void add_bias(const struct gen *g, const struct model *s,
                      const char *half, int il, int h, int n, double *bias)
 {
@@ -181,7 +184,7 @@ static void add_bias(const struct gen *g, const struct model *s,
     free(rel);
 }
 
-/* x [n] += attention of it, or of the encoder's states from [m]. */
+/* x [n] += attention to itself, or to the encoder's states [m]. */
 static void t5_attention(const struct gen *g, const struct model *s,
                          const char *half, int il, double *x, int n,
                          const double *from, int m)

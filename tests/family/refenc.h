@@ -5,9 +5,9 @@
 
 #include "tests/family/skeleton.h"
 
-/* T5 (Raffel et al., arXiv 1910.10683) as the keys and tensors of a model say.
- * Of texts of n and m tokens: states of the encoder [n][n_embd], and logits of
- * the decoder [m][n_vocab], if it has one. */
+/* Evaluate T5 (Raffel et al., arXiv 1910.10683) by the keys and tensors of a
+ * model: the encoder's states [n][n_embd] of a text of n tokens, and, if the
+ * model has a decoder, logits [m][n_vocab] of a second text. */
 void refenc_t5_run(const struct skeleton *of, const gguf_token *text, int n,
                    const gguf_token *to, int m, double *states,
                    double *logits);

@@ -10,7 +10,7 @@
 
 enum { MAX_FAMILIES = 64 };
 
-/* tests/family, or a family's folder there. */
+/* Path of tests/family, or of a family's folder there; NULL: the former. */
 static const char *folder_of(const char *family)
 {
     static char path[4096];
@@ -24,7 +24,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Add names in a folder that end so, without that end. */
+/* Add the names of a folder that have this end, without it. */
 static size_t add_names(const char *folder, const char *end, char (*names)[64],
                         size_t n, size_t max)
 {
@@ -39,7 +39,7 @@ static size_t add_names(const char *folder, const char *end, char (*names)[64],
     return n;
 }
 
-/* Families; a folder has no dot in its name, and texts nothing else. */
+/* Names of all families: those without a dot are folders of texts. */
 static size_t family_names(char (*names)[64])
 {
     const size_t n = add_names(folder_of(""), "", names, 0, MAX_FAMILIES);
@@ -98,7 +98,7 @@ void skeleton_key(const struct skeleton *s, const char *key, char full[192])
     snprintf(full, 192, "%.*s%s", (int)arch.size, arch.data, key);
 }
 
-/* A number of the model's architecture, or 0. */
+/* Number of an architecture's key; 0: missing. */
 static size_t get_number(const struct skeleton *s, const char *key)
 {
     char name[192];
@@ -132,10 +132,10 @@ void skeleton_tokens(gguf_token tok[SKELETON_TOKENS])
 
 /* ---- reading ---- */
 
-/* State of reading: values that the lines so far have set. */
+/* Values that earlier lines have set. */
 struct reader {
     struct skeleton *s;
-    char in[32]; /* "blk", or "" at the top */
+    char in[32]; /* "blk"; "": top level */
     uint8_t layer[256];
 };
 
@@ -206,7 +206,7 @@ bool skeleton_set_key(struct skeleton *s, char *p)
     return !strncmp(type, "arr:", 4) && read_array(m, key, type + 4, p);
 }
 
-/* "blk 0,2-5", or "-". */
+/* Read "blk 0,2-5" or "-". */
 static bool read_in(struct reader *r, char *p)
 {
     const char *w = next_word(&p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* variant.c - models that a text changes, and their outputs */
+/* variant.c - models with changes from a text, and their outputs */
 #include "config.h"
 #include "tests/family/variant.h"
 
@@ -47,7 +47,7 @@ const struct variant_text *variant_text(const char *model)
     return &text;
 }
 
-/* Changes that a line "let" has given this name; NULL: no line has. */
+/* Changes that a line "let" has given this name; NULL: unknown. */
 static const char *find_named(const char *model, const char *name)
 {
     const struct variant_text *t = variant_text(model);
@@ -63,11 +63,11 @@ static const char *find_named(const char *model, const char *name)
 
 /* ---- names of several layers ---- */
 
-/* "blk.0,2-5.rest": a name for each layer; any other name is one. */
+/* Names of "blk.0,2-5.rest": one for each layer. Any other text is one name. */
 struct names {
     const char *pattern, *rest;
     bool in[256];
-    int il; /* layer of the last name; -1: the name is of no layer */
+    int il; /* layer of the last name; -1: the name has no layer */
     size_t before;
 };
 
@@ -171,7 +171,7 @@ static void set_values(struct variant *v, char *args)
     }
 }
 
-/* A name may end with ".*". */
+/* Remove tensors. A name may end with ".*". */
 static void drop_tensors(struct variant *v, char *args)
 {
     struct names names;
@@ -191,7 +191,7 @@ static void drop_tensors(struct variant *v, char *args)
     }
 }
 
-/* "blk.1 blk.2-5" */
+/* Add layers as in "blk.1 blk.2-5". */
 static void add_layers(struct variant *v, char *args, bool copies)
 {
     struct gen *g = &v->m.g;
@@ -263,7 +263,7 @@ static void set_member(struct variant *v, char *args)
     static const struct {
         const char *name;
         size_t at;
-        bool real; /* the member is a float, else a uint32_t */
+        bool real; /* the member is a float; else a uint32_t */
     } members[] = {
         MEMBER(rope_scaling, false),   MEMBER(rope_freq_base, true),
         MEMBER(rope_factor, true),     MEMBER(yarn_orig_ctx, false),

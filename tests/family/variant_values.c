@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* variant_values.c - values of tensors, put together of those of others */
+/* variant_values.c - values of tensors, joined from those of others */
 #include "config.h"
 #include "tests/family/variant.h"
 
@@ -52,12 +52,13 @@ static float *new_values(struct variant *v, size_t n)
 
 /* ---- operands ---- */
 
-/* Slices of something along an axis. */
+/* Slices of an operand along an axis. */
 struct operand {
     const float *x;       /* NULL: each element is factor */
-    size_t inner, length; /* elements of a slice that lie together; slices */
-    size_t from, n;       /* those that are taken, */
-    size_t times;         /* so often */
+    size_t inner, length; /* inner: contiguous elements of a slice; length:
+                           * number of slices */
+    size_t from, n;       /* first slice, and number of slices */
+    size_t times;         /* number of repetitions */
     double factor;
 };
 
@@ -74,7 +75,7 @@ static const float *transpose_values(struct variant *v, const float *x,
     return y;
 }
 
-/* A tensor's values, which are generated unless it was given others. */
+/* Values of a tensor: given ones, else generated ones. */
 static const float *values_of(struct variant *v, const char *name, int64_t *ne)
 {
     const struct gen_tensor *t = variant_tensor(v, name);
@@ -88,7 +89,7 @@ static const float *values_of(struct variant *v, const char *name, int64_t *ne)
     return x;
 }
 
-/* NAME of an operand, with the layer for '@'. */
+/* Write NAME of an operand with the layer in place of '@'. */
 static void set_layer(char name[64], const char *word, size_t n, int il)
 {
     const char *at = memchr(word, '@', n);

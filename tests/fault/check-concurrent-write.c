@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* check-concurrent-write.c - files that change while they are read
+/* check-concurrent-write.c - files that another process changes while they are
+ * read
  *
- * Tools map what they read, so another process can change any byte of a file
- * at any time. One process keeps writing values typical of counts and lengths
- * to random places in the header of a model, and restores the bytes; meanwhile
- * every way to read the file runs. Each ends by itself, with status 0 or 1: no
- * signal, no hang, no report of a sanitizer that is built in. Some runs of
- * each; 200 with GGUF_TEST_LONG.
+ * Tools map files, so another process can change any byte at any time. One
+ * process keeps writing values typical of counts and lengths to random places
+ * in a model's header, and restores the bytes. Meanwhile every way to read the
+ * file runs. Each run must end by itself with status 0 or 1: no signal, no
+ * hang, no report of a sanitizer. GGUF_TEST_LONG makes 200 runs of each.
  */
 #include "config.h"
 #include "tests/fault/program.h"
@@ -44,7 +44,7 @@ static const char *const commands[] = {
 
 /* ------------------------------------------------------- the scribbler --- */
 
-/* Names and counts lie before this byte. */
+/* Bytes at the begin of each file that hold names and counts. */
 enum { HEADER = 1500, IMATRIX_HEADER = 400, TINY_HEADER = 48900 };
 
 static void put_bytes(int fd, const char *bytes, size_t n, off_t at)
@@ -53,7 +53,7 @@ static void put_bytes(int fd, const char *bytes, size_t n, off_t at)
         _exit(98);
 }
 
-/* Lengths that are a little wrong, or as wrong as can be. */
+/* A wrong length: off by a little, or as wrong as possible. */
 static uint64_t odd_value(uint64_t was)
 {
     static const uint64_t odd[] = {
@@ -71,8 +71,8 @@ static void wait_a_moment(uint64_t turns)
         continue;
 }
 
-/* One to eight bytes at a time, which stay for a short moment: most faults are
- * seen only by code that reads a value twice. It ends when its parent does. */
+/* Write one to eight bytes at random places and restore them soon after: most
+ * faults need a value that is read twice. Ends when its parent does. */
 static void scribble_header(const char *path, const struct bytes *good,
                             size_t header, uint64_t seed)
 {
@@ -150,7 +150,7 @@ int main(void)
         skip("programs cannot be started here");
         return done_testing();
     }
-    /* a report of a sanitizer is not an ordinary failure */
+    /* lets the test tell a sanitizer's report from an ordinary failure */
     setenv("ASAN_OPTIONS", "exitcode=99", 1);
     setenv("UBSAN_OPTIONS", "halt_on_error=1:exitcode=99", 1);
     setenv("TSAN_OPTIONS", "exitcode=99", 1);

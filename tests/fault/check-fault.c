@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* check-fault.c - every file call of every command that writes goes wrong
+/* check-fault.c - each file call of each command that writes fails, or is its
+ * last
  *
- *     check-fault [--log FILE] [NAME [FAULT [CALL]]]
+ *   check-fault [--log FILE] [NAME [FAULT [CALL]]]
  *
- * Each command runs once to count its file calls (by a preloaded library,
- * fault.c), and then, for each of these and each fault, in a folder of its own
- * with files beside it that are not its own. After each run inputs are what
- * they were, outputs absent, old or complete, nothing else was touched, and
- * what the program says at its end is true of what lies there; after a kill,
- * the same command does its work. A sample; every call with GGUF_TEST_LONG.
+ * Each command runs once under a preloaded library (fault.c) that counts its
+ * file calls. Then it runs once for each call and each fault, in a folder of
+ * its own with other files beside it. After each run:
  *
- * The arguments choose: NAME is a command, or part of its name. --log writes a
- * line for each run: command, fault, call, status, outputs (o: as before, n:
- * complete, x: neither), what else is left, the last line that was said.
+ *   inputs are unchanged;
+ *   each output is absent, old or complete;
+ *   no other file was touched;
+ *   the last message of the program agrees with the files;
+ *   after a kill, the same command succeeds.
+ *
+ * By default a sample of calls is tried, with GGUF_TEST_LONG every call.
+ *
+ * NAME is a command, or part of its name. --log writes a line for each run:
+ * command, fault, call, status, outputs (o: as before, n: complete, x:
+ * neither), other files left, last message.
  */
 #include "config.h"
 #include "tests/fault/job.h"
@@ -26,9 +32,9 @@ enum { MAX_TOLD = 8 };
 
 static FILE *detail; /* --log */
 
-/* -------------------------------------------------------- what is left --- */
+/* -------------------------------------------------- files after a run --- */
 
-/* Did what was injected end it? */
+/* Did the injected signal end the run? */
 static bool was_killed(const struct program_run *r)
 {
     return WIFSIGNALED(r->status) && job_calls->hits &&
@@ -39,13 +45,14 @@ static bool was_killed(const struct program_run *r)
 struct left {
     const struct job *j;
     const struct program_run *r;
-    char outputs[JOB_OUTPUTS + 1]; /* a letter each: o, n, x */
-    bool killed;                   /* the run, by what was injected */
+    char outputs[JOB_OUTPUTS + 1]; /* a letter for each output: o, n, x */
+    bool killed;                   /* the injected signal ended the run */
     unsigned n_new, n_old, n_torn, n_kept, n_temps, n_strange;
-    char strange[FOLDER_NAME + 16]; /* the first one and what became of it */
+    char strange[FOLDER_NAME + 16]; /* name of the first other file that
+                                     * changed, and its change */
 };
 
-/* .NAME.PID-N.tmp of this process */
+/* Is this .NAME.PID-N.tmp of this process? */
 static bool is_temporary(const char *name, const char *pid)
 {
     size_t n = strlen(name);
@@ -74,8 +81,7 @@ static void note_thing(void *user, const char *name, const char *what)
         snprintf(l->strange, sizeof l->strange, "%s %s", name, what);
 }
 
-/* The next character; every number counts as one '0', as numbers do not
- * matter. */
+/* The next character. A number counts as one '0': numbers may differ. */
 static int next_of(const char **p, const char *end)
 {
     const char *begin = *p;
@@ -99,7 +105,7 @@ static bool equal_but_numbers(const struct bytes *a, const struct bytes *b)
     return false;
 }
 
-/* Does the command say so that checks it? */
+/* Does the command's own check accept the output? */
 static bool is_good(const struct command *c)
 {
     static const char *const none[] = { NULL };
@@ -119,8 +125,8 @@ static bool is_complete(const struct job *j, const struct output *o,
                      : bytes_equal(b, &o->complete);
 }
 
-/* Is it the old file itself, not another with its bytes? Edited in place it
- * is, but its time differs. */
+/* Is it the old file itself, not a copy? After an edit in place it is, with
+ * another time. */
 static bool is_the_same(const struct job *j, const struct output *o,
                         const struct stat *s)
 {
@@ -158,7 +164,8 @@ static void look_at_run(struct left *l, const struct job *j,
     }
 }
 
-/* Is every output complete? One that a run does not change is both. */
+/* Is every output complete? An output that the run does not change is complete
+ * and old. */
 static bool is_whole(const struct job *j, const struct left *l)
 {
     for (size_t i = 0; i < j->n_outputs; i++) {
@@ -171,8 +178,8 @@ static bool is_whole(const struct job *j, const struct left *l)
     return true;
 }
 
-/* Are all existing outputs complete, apart from files that the command
- * deletes? */
+/* Are all outputs that exist complete, except those that the command deletes?
+ */
 static bool is_made(const struct job *j, const struct left *l)
 {
     bool made = true;
@@ -209,7 +216,7 @@ static bool removes_file(const char *call)
     return !strcmp(call, "unlink") || !strcmp(call, "remove");
 }
 
-/* A file that was to be deleted is gone only when the outputs are there. */
+/* Is a file gone that the command deletes, before the outputs are complete? */
 static bool deleted_early(const struct job *j, const struct left *l)
 {
     bool gone = false;
@@ -218,13 +225,13 @@ static bool deleted_early(const struct job *j, const struct left *l)
     return (j->c->flags & COMMAND_DELETES) && gone && !is_made(j, l);
 }
 
-/* What is wrong with that; NULL: nothing. */
+/* Judge a run by its status, messages and files. NULL: all is well. */
 static const char *judge_run(const struct job *j, const struct program_run *r,
                              const struct left *l, const struct kind *k,
                              const struct fault_call *call)
 {
     bool killed = l->killed && k->fault != FAULT_TERM;
-    /* what it would have removed may stay */
+    /* a file that the run could not remove may stay */
     bool stuck = k->fault == FAULT_DEAD ||
                  (k->error && (removes_file(call->name) ||
                                job_has_word(j->c->keeps, call->path)));
@@ -281,8 +288,8 @@ static void tell_fault(FILE *f, const char *before, const struct job *j,
             l->n_strange ? " strange" : "", r->last, why ? why : "");
 }
 
-/* After a kill or a failure that left something: the same command works. With
- * what is complete already it may want --force. */
+/* After a kill or a failure, the same command must succeed. If all is complete
+ * already, it may need --force. */
 static const char *run_again(const struct job *j,
                              const struct program_run *before)
 {
@@ -302,7 +309,7 @@ static const char *run_again(const struct job *j,
     look_at_run(&l, j, &first);
     bool good = r.rc == 0 && is_whole(j, &l) && l.n_kept <= j->whole_kept &&
                 !l.n_strange;
-    /* inputs that are deleted are not there again */
+    /* the run has deleted its inputs */
     bool gone = (j->c->flags & COMMAND_DELETES) && is_made(j, &l);
     program_run_free(&r);
     if (good || gone)
@@ -323,7 +330,7 @@ static void try_one(struct job *j, const struct kind *k, uint32_t at,
         job_prepare(j);
     job_run(&r, j->c->args, "", k->fault, at, k->error);
     look_at_run(&l, j, &r);
-    if (job_calls->hits) { /* else it made fewer calls than the first time */
+    if (job_calls->hits) { /* 0: the run made fewer calls than the first one */
         struct fault_call call = job_calls->calls[at - 1];
         const char *why = judge_run(j, &r, &l, k, &call);
         if (!why && (l.killed || l.n_kept))
@@ -342,7 +349,7 @@ static void try_one(struct job *j, const struct kind *k, uint32_t at,
 
 /* ----------------------------------------------------------- the tests --- */
 
-/* Is this call one that the fault can happen at? */
+/* Can this fault happen at this call? */
 static bool applies_to(const struct kind *k, const struct fault_call *c)
 {
     switch (k->fault) {
@@ -354,7 +361,7 @@ static bool applies_to(const struct kind *k, const struct fault_call *c)
     }
 }
 
-/* Every call, or of those that apply one in so many. */
+/* Try a fault at one in one_in of the calls that it applies to. */
 static void try_kind(struct job *j, const struct kind *k, unsigned one_in,
                      uint32_t only)
 {

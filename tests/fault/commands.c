@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* commands.c - the commands whose file calls are made to fail, or to be the
- * last */
+/* commands.c - the commands whose file calls are made to fail */
 #include "config.h"
 #include "tests/fault/commands.h"
 
@@ -11,7 +10,7 @@
 #define SET                                                                   \
     "set-00001-of-00003.gguf set-00002-of-00003.gguf "                        \
     "set-00003-of-00003.gguf"
-/* a set of other contents where the output will be */
+/* another set of files where the output will be */
 #define OLD_SET                                                               \
     "other-00001-of-00003.gguf=out-00001-of-00003.gguf "                      \
     "other-00002-of-00003.gguf=out-00002-of-00003.gguf "                      \

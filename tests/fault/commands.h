@@ -1,37 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* commands.h - the commands whose file calls are made to fail, or to be the
- * last */
+/* commands.h - the commands whose file calls are made to fail */
 #ifndef TESTS_FAULT_COMMANDS_H
 #define TESTS_FAULT_COMMANDS_H
 
 enum {
-    COMMAND_TORN = 1, /* x.gguf is half written, with the journal of that */
-    COMMAND_IN_PLACE = 2, /* x.gguf may be so, with a journal, afterwards */
-    COMMAND_DELETES = 4,  /* its inputs, when all outputs are complete */
-    COMMAND_REFUSED = 8,  /* it fails by itself */
-    COMMAND_SET = 16,     /* its outputs are one: all are new, or none */
-    COMMAND_TIMES = 32    /* it says on standard output how long it took */
+    COMMAND_TORN = 1, /* x.gguf is half written, and its journal is there */
+    COMMAND_IN_PLACE = 2, /* a failure may leave x.gguf half written, with its
+                           * journal */
+    COMMAND_DELETES = 4, /* deletes its inputs when all outputs are complete */
+    COMMAND_REFUSED = 8, /* fails without any fault */
+    COMMAND_SET = 16,    /* all outputs are new, or none */
+    COMMAND_TIMES = 32   /* prints times on standard output */
 };
 
-/* Lists are separated by blanks; in those of files, SEED=NAME is the file SEED
- * by another name. */
+/* A command. Words of a list are separated by blanks. SEED=NAME in a list of
+ * files is the file SEED under another name. */
 struct command {
     const char *name;
-    const char *args;  /* the program first */
-    const char *files; /* that must stay as they are */
-    const char *old;   /* that may be replaced or removed */
-    const char *keeps; /* that a run which fails may leave, to be gone on
-                        * with */
-    const char *check; /* what succeeds on a complete output, where two are
-                        * not alike; or NULL */
+    const char *args;  /* arguments; the first is the program */
+    const char *files; /* files that must not change */
+    const char *old;   /* files that the command may replace or remove */
+    const char *keeps; /* files that a failed run may leave, to be resumed */
+    const char *check; /* command that succeeds for a complete output; NULL:
+                        * complete outputs are equal byte by byte */
     unsigned flags;
 };
 
-/* Of shell, one a line, what makes the seeds; the programs are found by
- * PATH. */
+/* Lines of shell that make the seeds. Programs are found by PATH. */
 extern const char *const seed_commands[];
 
-/* The last one's name is NULL. */
+/* The table of commands. The last row's name is NULL. */
 extern const struct command commands[];
 
 #endif

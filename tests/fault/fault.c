@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* fault.c - file calls that fail when they are asked to (fault.h)
+/* fault.c - a preloaded library that makes file calls fail (fault.h)
  *
- * To be preloaded. Each function here stands before the C library's of its
- * name, has the call counted, and calls that. Calls that a system has under
- * two names or more, such as open and open64, are the same here. Streams are
- * read and written inside the C library, where nothing can stand before: they
- * are opened as streams whose functions are the ones here.
+ * Each function here replaces the C library's of the same name: it counts the
+ * call and calls the original. A call with several names, such as open and
+ * open64, is counted as one. The C library reads and writes streams
+ * internally, where no function can be replaced; so streams are opened with
+ * functions of this file.
  *
- * Waiting for the disk is left out: no machine crashes in these tests.
+ * Nothing waits for the disk: no machine crashes in these tests.
  */
 #include "config.h"
-/* Both names of each function are written out here, and none is inline. */
+/* Both names of each function are defined here, and none is inline. */
 #undef _FILE_OFFSET_BITS
 #undef _FORTIFY_SOURCE
-#include <stdio.h> /* what C library it is */
+#include <stdio.h> /* defines __GLIBC__ */
 
 #if defined(__GLIBC__)
 #include "tests/fault/fault.h"
@@ -43,8 +43,8 @@
 enum { N_FDS = 256 };
 
 static struct fault_log *call_log;
-static pid_t counted;                   /* the process */
-static char fd_path[N_FDS][FAULT_PATH]; /* for the log only */
+static pid_t counted;                   /* process whose calls are counted */
+static char fd_path[N_FDS][FAULT_PATH]; /* paths of descriptors, for the log */
 
 /* The C library's function of this name. */
 static void *next_of(const char *name)
@@ -100,8 +100,8 @@ static void note_call(struct fault_call *c, const char *name, unsigned kind,
         memcpy(c->path, fd_path[fd], FAULT_PATH);
 }
 
-/* What the call has to do: FAULT_ERROR, with errno set, FAULT_SHORT,
- * FAULT_KILL_HALF, FAULT_KILL_AFTER, or FAULT_NONE. */
+/* Count a call. Returns the fault that it must have: FAULT_ERROR, with errno
+ * set, FAULT_SHORT, FAULT_KILL_HALF, FAULT_KILL_AFTER, or FAULT_NONE. */
 static enum fault take_turn(const char *name, unsigned kind, const char *path,
                             int fd)
 {
@@ -109,8 +109,8 @@ static enum fault take_turn(const char *name, unsigned kind, const char *path,
     if (!l || getpid() != counted)
         return FAULT_NONE;
     if (!path && fd < 0)
-        return FAULT_NONE; /* memory that is no file's: a library's threads map
-                            * it at any time */
+        return FAULT_NONE; /* anonymous memory, which a library's threads map
+                            * at any time */
     uint32_t n = __atomic_add_fetch(&l->n_calls, 1, __ATOMIC_RELAXED);
     if (n <= FAULT_MAX_CALLS)
         note_call(&l->calls[n - 1], name, kind, path, fd);
@@ -141,7 +141,7 @@ static void end_call(enum fault f)
         die_now();
 }
 
-/* How much of n a call does that is short. */
+/* Bytes that a call does if it should do n and is short. */
 static size_t part_of(enum fault f, size_t n)
 {
     return (f == FAULT_SHORT || f == FAULT_KILL_HALF) && n > 1 ? n / 2 : n;
@@ -149,7 +149,7 @@ static size_t part_of(enum fault f, size_t n)
 
 /* ----------------------------------------------------------- functions --- */
 
-/* One that returns fail where it fails. */
+/* Define a function that returns `fail' if it fails. */
 #define CALL(type, fail, name, kind, path, fd, params, args)                  \
     EXPORT type name params;                                                  \
     EXPORT type name params                                                   \
@@ -165,7 +165,7 @@ static size_t part_of(enum fault f, size_t n)
 #define CHANGES FAULT_CHANGES
 #define ROOM    (FAULT_CHANGES | FAULT_ROOM)
 
-/* One that moves n bytes. */
+/* Define a function that reads or writes n bytes. */
 #define MOVE(name, kind, fd, params, args)                                    \
     EXPORT ssize_t name params;                                               \
     EXPORT ssize_t name params                                                \
@@ -266,7 +266,7 @@ STAT(lstat, stat)
 STAT(lstat64, stat64)
 FSTAT(fstat, stat)
 FSTAT(fstat64, stat64)
-#else /* there they have a version for an argument */
+#else /* older glibc: functions with a version argument */
 #define XSTAT(name, type)                                                     \
     CALL(int, -1, name, 0, a, -1, (int v, const char *a, struct type *s),     \
          (v, a, s))
@@ -289,7 +289,7 @@ STAT(statvfs64, statvfs64)
 FSTAT(fstatvfs, statvfs)
 FSTAT(fstatvfs64, statvfs64)
 
-/* Those that would wait for the disk. */
+/* Define a function that waits for the disk: it does not wait here. */
 #define SYNC(name, params)                                                    \
     EXPORT int name params;                                                   \
     EXPORT int name params                                                    \
@@ -305,7 +305,7 @@ SYNC(sync_file_range,
       __attribute__((unused)) off64_t n,
       __attribute__((unused)) unsigned flags))
 
-/* A descriptor is gone even where closing it fails. */
+/* The descriptor is closed even if close() fails. */
 EXPORT int close(int fd)
 {
     enum fault f = take_turn("close", 0, NULL, fd);
@@ -343,7 +343,7 @@ static int open_it(const char *name, int folder, const char *path, int flags,
     return fd;
 }
 
-/* The mode that follows flags, where one does. */
+/* Read the mode argument after flags, if flags need one. */
 #define MODE(m)                                                               \
     unsigned m = 0;                                                           \
     if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {                \
@@ -377,7 +377,7 @@ EXPORT int openat64(int folder, const char *path, int flags, ...)
     return open_it("openat", folder, path, flags | O_LARGEFILE, mode);
 }
 
-/* What headers make of open where a mode cannot be needed. */
+/* Headers call this for open without a mode. */
 EXPORT int __open_2(const char *path, int flags);
 EXPORT int __open_2(const char *path, int flags)
 {
@@ -396,7 +396,7 @@ EXPORT int creat(const char *path, mode_t mode)
                    mode);
 }
 
-/* Locks count, other uses do not. */
+/* Count locks. Other operations are not counted. */
 static int fcntl_it(int fd, int what, void *arg)
 {
     bool lock = what == F_SETLK || what == F_SETLKW || what == F_OFD_SETLK ||
@@ -429,7 +429,7 @@ EXPORT int fcntl64(int fd, int what, ...)
     return fcntl_it(fd, what, arg);
 }
 
-/* Those that share blocks count; terminals do not. */
+/* Count calls that share blocks. Those for terminals are not counted. */
 EXPORT int ioctl(int fd, unsigned long what, ...)
 {
     ARGUMENT(arg)
@@ -447,7 +447,7 @@ EXPORT int ioctl(int fd, unsigned long what, ...)
 enum { N_STREAMS = 32 };
 
 static struct stream {
-    FILE *f; /* NULL: free */
+    FILE *f; /* NULL: the entry is free */
     int fd;
 } streams[N_STREAMS];
 
@@ -478,8 +478,8 @@ static int stream_close(void *cookie)
     return close(s->fd);
 }
 
-/* A stream that calls the functions here; NULL: the descriptor is still
- * open. */
+/* A stream that reads and writes by the functions here. NULL: failed, and the
+ * descriptor is still open. */
 static FILE *stream_of(int fd, const char *mode)
 {
     struct stream *s = streams;
@@ -544,7 +544,8 @@ EXPORT int fileno(FILE *f)
     return NEXT(int, "fileno", FILE *)(f);
 }
 
-/* Standard output, too; errors must be seen whatever fails. */
+/* Replace standard output by such a stream. Standard error stays: messages must
+ * not be lost. */
 __attribute__((constructor)) static void take_stdout(void)
 {
     FILE *f = getenv("GGUF_FAULT") ? stream_of(STDOUT_FILENO, "w") : NULL;
@@ -552,7 +553,7 @@ __attribute__((constructor)) static void take_stdout(void)
         stdout = f;
 }
 
-#else /* another C library: nothing here */
+#else /* not glibc: the library does nothing */
 extern int fault_nothing;
 int fault_nothing;
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* folder.c - a folder of a test: what lies in it, and what became of that */
+/* folder.c - a folder of a test, and the changes of its files */
 #include "config.h"
 #include "tests/fault/folder.h"
 
@@ -122,7 +122,7 @@ void folder_put(struct folder *f)
         closedir(d);
     for (size_t i = 0; i < f->n; i++)
         put_entry(f, &f->e[i]);
-    for (size_t i = 0; i < f->n; i++) /* links have been counted by now */
+    for (size_t i = 0; i < f->n; i++) /* links were counted above */
         if (lstat(in_folder(f, f->e[i].name), &f->e[i].was))
             fail_file("lstat", f->e[i].name);
 }
@@ -132,7 +132,9 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Another name of an output has other counts and times when that one goes. */
+/* An entry of the folder is untouched if its bytes and attributes are those
+ * that folder_put made. If another name of the same file goes, counts and
+ * times may differ. */
 static bool is_untouched(const struct folder *f, const struct entry *e,
                          const struct stat *now)
 {
@@ -140,7 +142,7 @@ static bool is_untouched(const struct folder *f, const struct entry *e,
     bool good = now->st_ino == was->st_ino && now->st_mode == was->st_mode &&
                 now->st_size == was->st_size && now->st_uid == was->st_uid &&
                 now->st_gid == was->st_gid;
-    if (e->what == A_PIPE) /* what is written there leaves nothing else */
+    if (e->what == A_PIPE) /* writing to a pipe changes its attributes only */
         return good;
     good &= same_time(&now->st_mtim, &was->st_mtim);
     const struct entry *other =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* folder.h - a folder of a test: what lies in it, and what became of that
+/* folder.h - a folder of a test, and the changes of its files
  *
- * A program runs in the folder, which held what folder_put made; afterwards
- * folder_look tells of each file whether it is as it was. Single thread; what
- * the test itself cannot do ends it with status 99.
+ * folder_put() makes the files, a program runs in the folder, and
+ * folder_look() reports each file that has changed. Single thread. Failures of
+ * the test itself end it with status 99.
  */
 #ifndef TESTS_FOLDER_H
 #define TESTS_FOLDER_H
@@ -17,7 +17,7 @@ struct bytes {
     size_t size;
 };
 
-/* The whole file; {NULL, 0} if it is not there. To be freed. */
+/* Read a whole file; {NULL, 0} if it is missing. Free data with free(). */
 struct bytes bytes_of(const char *path);
 bool bytes_equal(const struct bytes *a, const struct bytes *b);
 
@@ -29,37 +29,36 @@ struct entry {
     char name[FOLDER_NAME];
     enum thing what;
     mode_t mode;
-    const struct bytes *bytes; /* of a file; kept */
-    const char *to;            /* of a link; kept */
-    bool output;               /* may change, and need not be there */
-    struct stat was;           /* from folder_put on */
+    const struct bytes *bytes; /* content of a file; must outlive the folder */
+    const char *to;            /* target of a link; must outlive the folder */
+    bool output;               /* an output: may change, and may be missing */
+    struct stat was;           /* attributes, set by folder_put() */
 };
 
 struct folder {
-    const char *path; /* kept */
+    const char *path; /* must outlive the folder */
     struct entry e[FOLDER_MAX];
     size_t n;
 };
 
-/* Add a file that folder_put will make. */
+/* Add a file for folder_put() to make. */
 void folder_add(struct folder *f, const char *name, const struct bytes *b,
                 mode_t mode, bool output);
-/* Add another thing; to: what a link leads to. */
+/* Add a link, a pipe or a folder. to: target of a link. */
 void folder_add_thing(struct folder *f, const char *name, enum thing what,
                       const char *to);
 const struct entry *folder_find(const struct folder *f, const char *name);
 
-/* Make the folder so that it holds the entries and nothing else. */
+/* Make the folder with these entries and no others. */
 void folder_put(struct folder *f);
 
-/* Tell of whatever is not as folder_put made it: report(user, name, what),
- * where what is "changed" (an entry that is not an output: its bytes, or any
- * attribute but the time of the last access), "is gone", or "is new". Outputs
- * are not compared. */
+/* Report each difference from folder_put(): report(user, name, what), where
+ * `what' is "changed" (its bytes, or any attribute but the time of the last
+ * access), "is gone", or "is new". Outputs are not compared. */
 typedef void folder_report_fn(void *user, const char *name, const char *what);
 void folder_look(const struct folder *f, folder_report_fn *report, void *user);
 
-/* Is everything as folder_put made it, outputs too? */
+/* Is every entry as folder_put() made it, outputs included? */
 bool folder_is_untouched(const struct folder *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job.c - a command that is tried: its files, what it makes, its file calls */
+/* job.c - a command under test: its files, its outputs, its file calls */
 #include "config.h"
 #include "tests/fault/job.h"
 #include "tests/tap.h"
@@ -53,7 +53,7 @@ void job_run(struct program_run *r, const char *args, const char *more,
     job_calls->at = at;
     job_calls->error = error;
     job_calls->here = job_calls->hits = job_calls->n_calls = 0;
-    /* so that opening it for writing does not wait for a reader */
+    /* so that opening the pipe for writing does not wait for a reader */
     int pipe_end =
         open(program_place("folder/pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     program_run(r, "folder", args, more, env);
@@ -86,7 +86,7 @@ static void add_files(struct folder *f, const char *list, bool output)
     }
 }
 
-/* Files of others, with names near those that tools use. */
+/* Add files with names near those that tools use. */
 static void add_strangers(struct folder *f)
 {
     static const char *const names[] = { ".out.gguf.1-0.tmp",
@@ -127,7 +127,7 @@ bool job_has(const char *name)
     return lstat(job_place(name), &s) == 0;
 }
 
-/* The call that an edit in place writes the header with; 0: none. */
+/* Number of the call with which an edit in place writes the header; 0: none. */
 static uint32_t find_header(void)
 {
     for (uint32_t i = 0; i < job_calls->n_calls && i < FAULT_MAX_CALLS; i++) {
@@ -142,7 +142,7 @@ static uint32_t find_header(void)
 
 bool job_prepare(struct job *j)
 {
-    static const char edit[] = /* early and late in the header */
+    static const char edit[] = /* near the begin and the end of the header */
         "gguf-edit --in-place --set llama.context_length=1 "
         "--set test.more.19=1 x.gguf";
     struct program_run r;
@@ -181,7 +181,7 @@ static void learn_new(void *user, const char *name, const char *what)
         output_of(j, name);
 }
 
-/* What a run makes, and with which calls. */
+/* Run the command, and record its outputs and its file calls. */
 static void learn_run(struct job *j)
 {
     struct stat s;
@@ -198,7 +198,7 @@ static void learn_run(struct job *j)
     memcpy(j->calls, job_calls->calls, sizeof *j->calls * j->n_calls);
 }
 
-/* What another run makes otherwise. */
+/* Run it again, and record the outputs that vary. */
 static void learn_again(struct job *j)
 {
     struct program_run r;
@@ -227,7 +227,8 @@ bool job_learn(struct job *j, const struct command *c)
             output_of(j, j->folder.e[i].name)->old = *j->folder.e[i].bytes;
     if (!job_prepare(j))
         return false;
-    if (c->flags & COMMAND_TORN) { /* it counts as what its journal has */
+    if (c->flags & COMMAND_TORN) { /* a torn file counts as the content that
+                                    * its journal restores */
         job_run(&r, "gguf-edit -q --recover x.gguf", "", FAULT_NONE, 0, 0);
         program_run_free(&r);
         output_of(j, "x.gguf")->old = bytes_of(job_place("x.gguf"));

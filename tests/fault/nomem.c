@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* nomem.c - an allocation that fails when it is asked to
+/* nomem.c - a preloaded library that makes an allocation fail
  *
- * To be preloaded. GGUF_NOMEM=N has the N-th allocation of the process fail, or
- * with N+ that and all later ones; 0: none. GGUF_NOMEM_COUNT=PATH: the file
- * that gets the number of allocations when the process exits. Allocations
- * before the program begins, and those of child processes, are not counted.
+ * GGUF_NOMEM=N makes the N-th allocation of the process fail, N+ that and all
+ * later ones; 0: none. GGUF_NOMEM_COUNT=PATH writes the number of allocations
+ * to the file PATH when the process exits. Allocations before main() and in
+ * child processes are not counted.
  */
 #include "config.h"
-/* glibc's allocator stands behind these names, too. */
+/* glibc's allocator has these names, too */
 #include <stdio.h>
 
 #if defined(__GLIBC__)
@@ -30,7 +30,7 @@ EXPORT int posix_memalign(void **out, size_t align, size_t size);
 static atomic_ulong n_calls;
 static unsigned long fail_at;
 static bool fail_after;
-static pid_t counted; /* the process */
+static pid_t counted; /* process whose allocations are counted */
 
 __attribute__((constructor)) static void begin(void)
 {

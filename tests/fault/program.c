@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* program.c - the tools as programs that a test starts */
+/* program.c - runs the tools as programs */
 #include "config.h"
 #include "tests/fault/program.h"
 
@@ -14,7 +14,7 @@
 
 static char top[PROGRAM_PATH / 2]; /* the test's own folder */
 static char build[PROGRAM_PATH / 2];
-static char bin[PROGRAM_PATH]; /* where the tools are */
+static char bin[PROGRAM_PATH]; /* folder of the tools */
 
 static const char *join_path(const char *folder, const char *name)
 {
@@ -46,7 +46,8 @@ bool program_begin(const char *test)
         !getcwd(top, sizeof top - 64))
         exit(99);
     strcpy(build, real);
-    /* Those in the build folder are scripts that start the real ones. */
+    /* tools in the build folder are libtool's scripts, which start the
+     * programs */
     bool libtool = access(program_built(".libs/gguf-edit"), X_OK) == 0;
     strcpy(bin, libtool ? program_built(".libs") : build);
     if (libtool)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* program.h - the tools as programs that a test starts
+/* program.h - runs the tools as programs
  *
- * Single thread; what the test itself cannot do ends it with status 99.
+ * Single thread. Failures of the test itself end it with status 99.
  */
 #ifndef TESTS_FAULT_PROGRAM_H
 #define TESTS_FAULT_PROGRAM_H
@@ -10,37 +10,38 @@
 
 enum { PROGRAM_PATH = 1024, PROGRAM_ARGS = 24 };
 
-/* Find the tools and make a folder for the test. False: they cannot be started
- * from here, since they are those of another machine. */
+/* Find the tools and make a folder for the test. false: the tools are programs
+ * for another machine. */
 bool program_begin(const char *test);
-/* Remove the folder and all in it. */
+/* Remove the folder and its content. */
 void program_end(void);
 
-/* NAME in the test's folder, or in the build folder; absolute, good for four
- * calls. */
+/* Absolute path of NAME in the test's folder, or in the build folder. Valid
+ * for four calls. */
 const char *program_place(const char *name);
 const char *program_built(const char *name);
 
-/* Run a line of shell in the folder NAME of the test's, which is made, with the
- * tools and those of tests/tools in PATH; a failure ends the test. */
+/* Run a line of shell in the folder NAME of the test's folder, which is
+ * created. PATH has the tools and the programs of tests/tools. A failure ends
+ * the test. */
 void program_shell(const char *folder, const char *line);
 
 struct program_run {
-    int status; /* of waitpid */
-    int rc;     /* exit status, or -1 */
+    int status; /* status of waitpid() */
+    int rc;     /* exit status; -1: a signal */
     char pid[16];
     struct bytes out, err;
-    const char *last; /* line of err; "" */
+    const char *last; /* last line of err; "": none */
 };
 
-/* Run args (separated by blanks, the tool's name first, then more) in the
- * folder NAME of the test's, with env, pairs of name and value up to NULL, in
- * its environment. What takes over 30 s ends by SIGALRM. */
+/* Run a program in the folder NAME of the test's folder. args: words separated
+ * by blanks, the program first; `more' is appended. env: pairs of name and
+ * value, ended by NULL. A program that runs over 30 s gets SIGALRM. */
 void program_run(struct program_run *r, const char *folder, const char *args,
                  const char *more, const char *const *env);
 void program_run_free(struct program_run *r);
 
-/* Cuts args at blanks; argv has PROGRAM_ARGS places, the last is NULL. */
+/* Cut args at blanks into argv[PROGRAM_ARGS], ended by NULL. */
 void program_split(char *args, char **argv);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-adapter-archs.c - adapters of every architecture that is evaluated */
+/* check-adapter-archs.c - adapters of every architecture that can be evaluated
+ */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/lora.h"
@@ -20,7 +21,8 @@ static const struct gguf_session_params *small_session(void)
 
 /* ---- every architecture ---- */
 
-/* Has it the form of a matrix, but is none, or is not the model's? */
+/* Is this a tensor that adapters cannot change, although it has the shape of a
+ * matrix? */
 static bool is_other(const char *name)
 {
     static const char *const ends[] = { "_norm.weight", "ssm_a", "ssm_d",
@@ -33,8 +35,8 @@ static bool is_other(const char *name)
     return strstr(name, ".vis_") != NULL;
 }
 
-/* Matrices that adapters may not change, since they are used otherwise than in
- * products and by tokens. */
+/* Is an adapter for this matrix refused? Its elements are used outside of
+ * products and token look-ups. */
 static bool is_refused(const char *name)
 {
     static const char *const parts[] = {
@@ -48,7 +50,7 @@ static bool is_refused(const char *name)
     return false;
 }
 
-/* Does a session take a pair for that weight alone? */
+/* Does a session take an adapter with a pair for this weight alone? */
 static bool takes_adapter(struct run *r, const char *arch,
                           const struct gen_tensor *t)
 {
@@ -68,7 +70,7 @@ static bool takes_adapter(struct run *r, const char *arch,
     return st == GGUF_OK;
 }
 
-/* Pairs for all weights that take one; how many. */
+/* Add pairs for all weights that take one. Returns their number. */
 static size_t fill_adapter(struct lora *l, struct run *r, const char *arch,
                            const struct gen *g, bool *good)
 {
@@ -91,10 +93,10 @@ static size_t fill_adapter(struct lora *l, struct run *r, const char *arch,
     return n;
 }
 
-/* How far outputs go when each weight of s, whose adapters are added in, moves
- * by four steps of single precision, up and down in turn: what rounding may do
- * in this model, as a product of some hundred terms in another order differs
- * by so much. A negative number where nothing was computed. */
+/* Measure how far rounding may move the outputs of s with the adapters'
+ * products added in: each weight moves by four units of single precision, up
+ * and down in turn, as a sum of some hundred terms in another order would.
+ * Returns the NMSE; below 0: evaluation failed. */
 static double measure_rounding(struct skeleton *s, const gguf_token *tok,
                                const float *added, size_t n_out)
 {
@@ -183,8 +185,7 @@ static void check_arch(const char *name)
 
 enum { VECTOR = 256 };
 
-/* Two matrices that a kind's vector goes through, as files may have them; rows
- * 0: as many as columns. */
+/* Models with two matrices after pooling. rows 0: square. */
 static const struct heads {
     const char *model;
     enum gguf_pooling pooling;
@@ -217,7 +218,7 @@ static void add_heads(struct gen *g, const struct heads *h)
     }
 }
 
-/* The vector of all tokens: so many numbers, or 0. */
+/* Vector of the whole text. Returns its number of elements; 0: failed. */
 static size_t get_vector(struct run *r, const gguf_token *tok,
                          float out[VECTOR])
 {
@@ -244,7 +245,7 @@ static size_t vector_with(struct run *r, const struct lora_opened *o,
                : 0;
 }
 
-/* The same of a session that has the adapter from the beginning. */
+/* Vector of the whole text from a session created with the adapter. */
 static size_t vector_from(struct run *r, const struct lora_opened *o,
                           float scale, struct gguf_session_params p,
                           const gguf_token *tok, float out[VECTOR])
@@ -260,8 +261,8 @@ static size_t vector_from(struct run *r, const struct lora_opened *o,
                : 0;
 }
 
-/* An adapter of the first, the second (which 0, 1) or both of them, against the
- * model with the products added in. */
+/* Test an adapter with a pair for matrix 0, 1 or both (which 0, 1, 2) against
+ * the model with the products added in. */
 static void check_heads(const struct heads *h, int which)
 {
     static struct skeleton s;
@@ -313,8 +314,8 @@ static void check_heads(const struct heads *h, int which)
     skeleton_close(&s);
 }
 
-/* A direction after layer 1: of a model of one stream it counts, of an encoder
- * and a decoder or of several streams it is refused. */
+/* Add a direction after layer 1. It must change a model with one stream. It is
+ * refused for an encoder-decoder and for a model with several streams. */
 static void check_direction(const char *name, bool counts)
 {
     struct skeleton s;

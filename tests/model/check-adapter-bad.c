@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-adapter-bad.c - adapters that are refused, by the tensor or the key */
+/* check-adapter-bad.c - malformed adapters are refused with the tensor or the
+ * key */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/lora.h"
@@ -25,7 +26,7 @@ static const struct gen_tensor *find_tensor(const struct gen *g,
     abort();
 }
 
-/* ---- what is refused ---- */
+/* ---- refused adapters ---- */
 
 static struct gen bad_model;
 static struct lora bad;
@@ -261,7 +262,7 @@ static void check_refused(void)
     gen_fini(&bad_model);
 }
 
-/* Of another model, with a scale that is no number. */
+/* An adapter of another model is refused, and a scale that is not finite. */
 static void check_uses(void)
 {
     struct gen g;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-adapter.c - LoRA adapters compute what the model does with their
+/* check-adapter.c - a LoRA adapter gives the logits of the model with its
  * products added in */
 #include "config.h"
 #include "base/compiler.h"
@@ -26,8 +26,8 @@ static const struct gguf_session_params *small_session(void)
 static struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = 96 };
 static gguf_token tokens[N];
 
-/* The logits of the model with products added in; rounded weights, all else in
- * double precision. */
+/* Logits of the model with products added in, in double precision on rounded
+ * weights. */
 static void reference_logits(struct gen *g, const struct lora *const *l,
                              const double *scale, size_t n, double *out)
 {
@@ -48,8 +48,8 @@ static double distance_of(const float *x, const double *y, size_t n)
 
 enum { DENSE = N * 96 };
 
-/* Two adapters, their scales changed between decodes: nothing is allocated for
- * that, and results are those of the sums. */
+/* Two adapters whose scales change between decodes: nothing is allocated, and
+ * the results are those of the sums. */
 static void check_dense(int tied)
 {
     static float plain[DENSE], out[DENSE];
@@ -121,9 +121,9 @@ static void check_dense(int tied)
     spec.tied = 0;
 }
 
-/* Give a tied model a pair of output.weight. The logits are those of an untied
- * model whose output matrix is the embedding with the product added; rows that
- * are looked up stay the embedding's. */
+/* A tied model with an adapter for output.weight has the logits of an untied
+ * model whose output matrix is the embedding plus the product. Token look-ups
+ * still read the embedding. */
 static void check_tied_output(int both)
 {
     static float out[DENSE];
@@ -198,8 +198,8 @@ static void check_tied_output(int both)
 
 /* ---- weights of other types ---- */
 
-/* Blocks of the base, halves of the adapter in F16: against the blocks'
- * numbers with the products added in. */
+/* The base in block types, the adapter in F16: compared with the decoded
+ * blocks plus the products. */
 static void check_quantized(void)
 {
     static float with[DENSE], added[DENSE];
@@ -273,8 +273,8 @@ static void check_quantized(void)
 
 /* ---- memory ---- */
 
-/* What is estimated is what a session takes that has them from the beginning,
- * and what one takes that gets them. */
+/* The estimate is exact for a session created with adapters, and for one that
+ * gets them later. */
 static void check_memory(void)
 {
     struct gen g;
@@ -316,8 +316,8 @@ static void check_memory(void)
     free(data);
 }
 
-/* Each allocation fails once, when an adapter is opened and when it is set: all
- * is as it was, and it can be tried again. */
+/* Each allocation fails once while an adapter is opened and set. The session
+ * is unchanged then, and the next try succeeds. */
 static void check_failures(void)
 {
     static float before[DENSE], with[DENSE], after[DENSE];

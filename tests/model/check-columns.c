@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-columns.c - three rows or more use each column of the table of
- * architectures, and each enumerator
- */
+/* check-columns.c - each column of the table of architectures, and each
+ * enumerator, is used by three rows or more */
 #include "config.h"
 #include "base/compiler.h"
 #include "model/arch.h"
@@ -11,7 +10,7 @@
 
 enum { LEAST = 3 };
 
-/* Columns that are numbers, and the enumerators of those that have a list. */
+/* Numeric columns, and the number of enumerators of those that have a list. */
 static const struct {
     const char *name;
     size_t off, size;
@@ -79,7 +78,7 @@ static const struct {
 #undef X
 };
 
-/* Rows whose column is value, or anything but 0 if value is 0. */
+/* Count the rows whose column is value; value 0: any value but 0. */
 static size_t count_rows(size_t column, unsigned value)
 {
     size_t n = 0;
@@ -109,7 +108,7 @@ static void check_columns(void)
 
 /* ---- are these all? ---- */
 
-/* Is a member of a struct of the row, whose name ends so, a column above? */
+/* Is a member whose name ends like this a column of the table above? */
 static int is_column(const char *member)
 {
     for (size_t i = 0; i < GG_LEN(columns); i++) {
@@ -120,7 +119,7 @@ static int is_column(const char *member)
     return 0;
 }
 
-/* Numbers that are members of the row's structs, in the words of arch.h. */
+/* Find numeric members of the row's structs in the text of arch.h. */
 static void check_header(void)
 {
     static const char *const kinds[] = { "    uint8_t ", "    uint16_t ",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-control.c - control vectors: what a layer gives and a direction, as
- * calculated in doubles, and what is refused
- */
+/* check-control.c - control vectors: directions added after layers agree with
+ * a calculation in double precision, and malformed ones are refused */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/lora.h"
@@ -25,7 +24,7 @@ static const struct gguf_session_params *small_session(void)
     return &p;
 }
 
-/* Directions after the layers 1 and 2. */
+/* Make directions for layers 1 and 2. */
 static void make_control(void)
 {
     gen_init(&control, 3);
@@ -55,8 +54,8 @@ static enum gguf_status open_control(struct lora_opened *o,
               : gguf_adapter_open(&o->adapter, r.model, o->file, p, &r.err);
 }
 
-/* In doubles: what is added after a layer is added to the bias of its last
- * matrix, which joins the stream as it is. */
+/* In double precision: a direction after a layer equals a change of the bias
+ * of the layer's last matrix. */
 static void reference_logits(const double *scale, double *out)
 {
     static float bias[LAYERS][EMBD];
@@ -128,7 +127,7 @@ static void check_sums(void)
     lora_close(&o[1]);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused vectors ---- */
 
 static void rename_to(const char *name)
 {

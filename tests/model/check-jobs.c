@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-jobs.c - work on all weights: threads, progress, cancelling */
+/* check-jobs.c - jobs on all weights: threads, progress, cancelling */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Some MiB, so that weights are cut into pieces. */
+/* large enough that weights are cut into pieces */
 static const struct gen_spec spec = { .arch = "llama",
                                       .n_vocab = 512,
                                       .n_ctx = 64,
@@ -55,7 +55,8 @@ static enum gguf_status scan_model(unsigned n_threads, struct run_watch *w,
     return st;
 }
 
-/* The bad element that comes first is found, whoever comes to it first. */
+/* The first bad element of the file is reported, whichever thread finds one
+ * first. */
 static void check_first(void)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-load.c - models that must be refused, and what is said */
+/* check-load.c - malformed models are refused with the right message */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/gen.h"
@@ -21,7 +21,7 @@ static void on_warn(void *user, const char *message)
     n_warned++;
 }
 
-/* Open, read all weights, close. */
+/* Open a file, read all weights and close it. */
 static enum gguf_status load_file(const char *path, struct gguf_error *err)
 {
     struct gguf_file *file;
@@ -88,7 +88,7 @@ static enum gguf_status open_bytes(const void *data, size_t size,
     return run_try(data, size, &p, err);
 }
 
-/* A key of a text changed. */
+/* Open the model with one key of its text changed. */
 static enum gguf_status open_changed(const char *key, const char *v,
                                      struct gguf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-malformed-model.c - models of many architectures of which one thing is
- * wrong */
+/* check-malformed-model.c - models of many architectures with one wrong key or
+ * tensor */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -17,7 +17,7 @@ static const char *const skeletons[] = {
     "qwen3",     "qwen3moe",  "stablelm",  "starcoder2",
 };
 
-/* Findings after n bytes at off were replaced; the file is as it was then. */
+/* Find findings after replacing n bytes at off. The file is restored. */
 static void with_bytes(uint8_t *data, size_t size, uint64_t off,
                        const void *bytes, size_t n, struct findings *s)
 {
@@ -29,7 +29,7 @@ static void with_bytes(uint8_t *data, size_t size, uint64_t off,
     memcpy(data + off, old, n);
 }
 
-/* Every hyperparameter that tensors depend on, one too many. */
+/* Increase each hyperparameter that tensor shapes depend on by one. */
 static unsigned check_keys(uint8_t *data, size_t size,
                            const struct gguf_file *file, const char *name)
 {
@@ -53,7 +53,7 @@ static unsigned check_keys(uint8_t *data, size_t size,
             gg_bytes_store32le(more, gg_bytes_load32le(data + kv->off) + 1);
             with_bytes(data, size, kv->off, more, 4, &s);
             if (!s.n_error) {
-                /* nothing uses it where all layers have experts */
+                /* unused if all layers have experts */
                 if (strstr(keys[k], "feed") && strstr(name, "moe"))
                     continue;
                 if (strstr(keys[k], "feed") && !strcmp(name, "gpt-oss"))
@@ -67,7 +67,7 @@ static unsigned check_keys(uint8_t *data, size_t size,
     return n;
 }
 
-/* Every tensor under another name: it is none then, or missing. */
+/* Rename each tensor: its new name is unknown, or its old one is missing. */
 static unsigned check_names(uint8_t *data, size_t size,
                             const struct gguf_file *file, const char *name)
 {

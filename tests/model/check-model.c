@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-model.c - logits of small models
+/* check-model.c - logits of small models agree with a forward pass in double
+ * precision
  *
- * Against a double-precision forward pass of our own; and memory, misuse, files
- * in either byte order. tests/family/check-archs has llama.cpp's outputs,
- * threads and pieces, tests/run sequences.
+ * Also memory, misuse, and files in either byte order.
+ * tests/family/check-archs compares with llama.cpp and tries threads and
+ * pieces; tests/run tests sequences.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -112,7 +113,7 @@ static void check_tiny(const char *what, const struct gen_spec *spec)
 
 static const struct gen_spec self = { .arch = "llama", TINY, HEADS };
 
-/* Forgetting and going on; rows that are not wanted are not computed. */
+/* Remove tokens and continue; rows without output are not computed. */
 static void check_memory(const void *file, size_t size)
 {
     enum { V = 96, N = 24 };
@@ -184,7 +185,7 @@ static void check_misuse(const void *file, size_t size)
     run_close(&r);
 }
 
-/* A file that lies askew in memory: its weights are copied. */
+/* Weights that are not aligned in memory are copied. */
 static void check_askew(const void *file, size_t size)
 {
     static float a[N_TOK * 96], b[N_TOK * 96];
@@ -206,7 +207,7 @@ static void check_askew(const void *file, size_t size)
     free(copy);
 }
 
-/* Make the file at path big-endian. */
+/* Convert the file at path to big-endian. */
 static enum gguf_status turn_bytes(const char *path, struct gguf_error *err)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
@@ -226,7 +227,7 @@ static enum gguf_status turn_bytes(const char *path, struct gguf_error *err)
     return st;
 }
 
-/* In either byte order the weights are the same. */
+/* Weights are equal in either byte order. */
 static void check_turned(const void *file, size_t size, const char *type)
 {
     static float a[N_TOK * 96], b[N_TOK * 96];

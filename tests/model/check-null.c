@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-null.c - NULL for parameters, for results and for callbacks
+/* check-null.c - NULL for parameters, results and callbacks
  *
- * Each public function that takes a structure with struct_size, or a callback,
- * is called with NULL in its place (headers.t looks for the calls here). NULL
- * for parameters must do what the defaults do. A NULL result or a NULL
- * callback that is required must give GGUF_E_INVALID. Each call runs in a
- * child process, so that one that crashes is one failed test.
+ * Calls each public function that takes a structure with struct_size, or a
+ * callback, with NULL in its place. (headers.t looks for the calls here.) NULL
+ * for parameters must act like the defaults. NULL for a result or a required
+ * callback must give GGUF_E_INVALID. Each call runs in a child process, so
+ * that a crash is one failed test.
  */
 #include "config.h"
 #include "tests/convert/folder_text.h"
@@ -38,7 +38,7 @@ static char dir[] = "check-null-XXXXXX";
 static const char path[] = "m.gguf", other[] = "out/x.gguf";
 static struct gguf_error err;
 
-/* The status that a child's call returned; -1: it crashed. */
+/* Status that the child's call returned; -1: it crashed. */
 static int child_status(pid_t child)
 {
     int how;
@@ -53,7 +53,7 @@ static pid_t child;
 #define run_child(call)                                                       \
     ((child = fork()) != 0 ? child : (_exit((int)(call)), child))
 
-/* call, whose parameters are p, does the same with NULL and with init. */
+/* Check that call, with parameters p, does the same for NULL and for init. */
 #define DEFAULTS(type, init, call)                                            \
     do {                                                                      \
         static const struct type initial = init;                              \
@@ -411,7 +411,7 @@ static void check_evaluation(void)
 
 /* ---- graphs and backends ---- */
 
-/* The status of ctx after t was built in it. */
+/* Status of ctx after building t. */
 static enum gguf_status built_status(struct gguf_tensor *t)
 {
     return t ? GGUF_OK : gguf_ctx_status(ctx, NULL);

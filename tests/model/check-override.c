@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-override.c - pairs that count instead of those of the file */
+/* check-override.c - metadata given by the caller replaces that of the file */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
@@ -37,7 +37,7 @@ static struct gguf_meta *no_pairs(void)
     return m;
 }
 
-/* The bytes of the model, its pairs changed by change if that is not NULL. */
+/* Make the file of the model. change: edits its metadata; NULL: none. */
 static void *make_file(void (*change)(struct gguf_meta *), size_t *size)
 {
     struct gen g;
@@ -120,7 +120,7 @@ static void set_arch(struct gguf_meta *m)
 static const struct {
     void (*change)(struct gguf_meta *);
     const char *what;
-    bool same; /* digits, as of the plain file */
+    bool same; /* digits are those of the file without overrides */
 } changes[] = {
     { set_freq, "a float", false },
     { set_eps, "another float", false },
@@ -245,7 +245,7 @@ static void check_refused(void)
     free(data);
 }
 
-/* A fault of a pair of the file keeps its byte. */
+/* An error in a pair of the file reports its offset. */
 static void check_offset(void)
 {
     size_t size;

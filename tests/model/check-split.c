@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-split.c - a split model computes what the whole file computes, to the
- * bit, and what is wrong about it is said of the right shard */
+/* check-split.c - a split model gives the bits of the whole file, and errors
+ * name the right shard */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
@@ -43,7 +43,7 @@ static void write_whole(const struct gen *g, uint32_t dtype)
     free(data);
 }
 
-/* The whole file in shards; returns how many. */
+/* Split the file. Returns the number of shards. */
 static size_t cut_file(const struct gguf_split_params *params)
 {
     struct gguf_file *from;
@@ -148,7 +148,7 @@ static void check_all_same(void)
     check_same("f32, by layer", GGUF_DTYPE_F32, p);
 }
 
-/* ---- what is wrong ---- */
+/* ---- malformed sets ---- */
 
 static char warned[512];
 
@@ -158,7 +158,7 @@ static void keep_warning(void *user, const char *message)
     snprintf(warned, sizeof warned, "%s", message);
 }
 
-/* Open, read all weights, close. */
+/* Open a model, read all weights and close it. */
 static enum gguf_status load_set(const char *path,
                                  const struct gguf_allocator *allocator,
                                  struct gguf_error *err)
@@ -219,7 +219,7 @@ static void add_tensor(struct gen *g)
 static const struct {
     void (*change)(struct gen *g);
     enum gguf_status status;
-    const char *begins, *says; /* the message or the warning */
+    const char *begins, *says; /* begin and part of the message or warning */
 } changes[] = {
     { change_nothing, GGUF_OK, "", "" },
     { set_heads, GGUF_E_HPARAM,
@@ -259,7 +259,7 @@ static void check_changes(void)
     }
 }
 
-/* A weight of the last shard is NaN. */
+/* A NaN in the last shard is reported there. */
 static void check_nan(size_t n)
 {
     struct gguf_file *file;

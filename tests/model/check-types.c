@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-types.c - weights of every type that decodes: evaluating a model is
- * evaluating what its weights decode to, bit by bit
- */
+/* check-types.c - weights of every type that has a decoder: the logits are,
+ * bit by bit, those of the decoded weights in F32 */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -13,8 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows are of two blocks of 256, the largest that there are: the second does
- * not follow a header. */
+/* Rows have two blocks of 256, the largest block: the second one does not
+ * follow a header. */
 enum { E = 512, V = 96, KV = 128, FF = 256, N_EXPERT = 4, N = 40 };
 
 static struct gg_kern kern;
@@ -36,8 +35,8 @@ static void add_matrix(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
     t->n_dims = ne2 > 1 ? 3 : 2;
 }
 
-/* A layer of attention and one of experts: rows are looked up, multiplied, and
- * multiplied by number. */
+/* A layer with attention and one with experts, for get_rows, products, and
+ * products by expert. */
 static void describe_model(struct gen *g)
 {
     static const struct {
@@ -139,8 +138,8 @@ static void end_file(struct file *f)
 
 /* ---- weights of a type ---- */
 
-/* Types that are decoded only: any bytes, with small scales. They are in the
- * header, of 4 bytes or of 2 as half precision, or at the begin of a block. */
+/* Make a row of a type that has no encoder: random bytes with small scales. A
+ * scale is at the begin of the row or of each block, in F32 or F16. */
 static void make_up(const struct gguf_dtype_info *dt, uint8_t *row,
                     size_t n_blocks, uint32_t *state)
 {
@@ -158,8 +157,8 @@ static void make_up(const struct gguf_dtype_info *dt, uint8_t *row,
                            (uint16_t)(0x1000 | *state >> 24));
 }
 
-/* Some rows, which come again and again: encoders take long, and the number is
- * prime, so that another row is seldom the same one. */
+/* Rows are reused, since encoders are slow. The number is prime, so that equal
+ * rows are rarely neighbours. */
 enum { POOL = 11 };
 
 static void put_rows(uint8_t *to, const struct gen *g,
@@ -184,8 +183,8 @@ static void put_rows(uint8_t *to, const struct gen *g,
         memcpy(to + r * size, to + r % POOL * size, size);
 }
 
-/* Both files of a type: its bytes, and what they decode to. false: that is not
- * finite, and the test says nothing. */
+/* Make the files of a type: one with encoded weights, one with the same
+ * weights decoded. false: a weight is not finite, and the test skips it. */
 static bool make_files(const struct gen *g, const struct gguf_dtype_info *dt,
                        struct file *typed, struct file *plain)
 {
@@ -240,7 +239,8 @@ static bool get_logits(const struct file *f, size_t n, float *out)
 static void check_type(const struct gen *g, const struct gguf_dtype_info *dt)
 {
     static float a[N * V], b[N * V];
-    static const size_t counts[] = { 1, N }; /* a narrow product, a wide one */
+    /* a narrow product and a wide one */
+    static const size_t counts[] = { 1, N };
     struct file typed, plain;
     bool good = make_files(g, dt, &typed, &plain), moves = true;
     for (size_t i = 0; i < GG_LEN(counts) && good; i++) {

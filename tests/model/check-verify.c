@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-verify.c - findings about what a model contains */
+/* check-verify.c - findings of gguf_file_verify about metadata and tensors */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------------ fixtures --- */
 
-/* Findings that are not about a place in the file. */
+/* Do all these findings lack a place in the file? */
 static int has_no_place(const char *codes)
 {
     static const char *const none[] = { "no-tokenizer", "no-scores",
@@ -44,7 +44,7 @@ static void check_fixtures(void)
     }
 }
 
-/* A fixture by its name. */
+/* Make the fixture of this name. */
 static void make_fixture(struct fix *fx, const char *name)
 {
     fix_init(fx);
@@ -53,8 +53,8 @@ static void make_fixture(struct fix *fx, const char *name)
             x->make(fx);
 }
 
-/* What would be found if a file had its own metadata is what is found in it;
- * with those of a good model in its place, only what tensors have wrong. */
+/* Verifying a file with its own metadata as new metadata gives the file's
+ * findings. Without an architecture in them, that is found. */
 static void check_meta(void)
 {
     struct gguf_check_params payload = GGUF_CHECK_PARAMS_INIT;
@@ -83,7 +83,8 @@ static void check_meta(void)
         bad += !same;
         gguf_meta_remove(m, "general.architecture");
         two = (struct findings){ .n = 0 };
-        bool later = gguf_meta_find(m, "split.no"); /* needs none */
+        /* the file is a later shard, which needs no architecture */
+        bool later = gguf_meta_find(m, "split.no");
         bad += gguf_file_verify_meta(f, m, NULL, findings_note, &two, &err) !=
                    GGUF_OK ||
                !strstr(two.codes, "no-architecture") != later;
@@ -106,7 +107,7 @@ static void check_meta(void)
     fix_fini(&fx);
 }
 
-/* Names are compared with those that are known. */
+/* A finding about a misspelled name suggests the nearest known one. */
 static void check_near(void)
 {
     struct findings s = { .n = 0 };
@@ -119,7 +120,7 @@ static void check_near(void)
     fix_fini(&fx);
 }
 
-/* Where a finding is: the place of the text, element or entry itself. */
+/* The offset of a finding is that of the text, element or entry at fault. */
 static void check_places(void)
 {
     static const struct {
@@ -194,7 +195,7 @@ static void counted_free(void *user, void *ptr)
     free(p - 16 / sizeof *p);
 }
 
-/* n tokens, `same' of them with one text, and as many merges. */
+/* A vocabulary of n tokens and n merges, where `same' tokens have one text. */
 static void large_vocab(struct fix *fx, unsigned n, unsigned same)
 {
     char text[32];
@@ -225,7 +226,7 @@ static void check_large(void)
         struct fix fx;
         p.allocator = &a;
         large_vocab(&fx, N, same);
-        const double most = SCRATCH_SANITIZED ? 10 : 1; /* s */
+        const double most = SCRATCH_SANITIZED ? 10 : 1; /* seconds */
         double t = scratch_cpu_time();
         enum gguf_status st = findings_in(fx.data, fx.size, &p, &s);
         t = scratch_cpu_time() - t;
@@ -254,7 +255,8 @@ static void check_large(void)
 
 /* ---------------------------------------------------------------- sets --- */
 
-/* What keeps path from being opened is code; NULL: there is nothing. */
+/* Verify the model at path. Its second shard is missing, which is found as
+ * code; NULL: there is nothing at path. */
 static void check_gap(const char *path, const char *code)
 {
     struct findings s = { .n = 0 };
@@ -413,12 +415,12 @@ static void check_paths(void)
 
 /* ------------------------------------------------- hostile collection --- */
 
-/* What the table asks for, of files that open: those that cannot be loaded
- * have an error, those with "yes" a warning, those that load no error. */
+/* Do the findings agree with the table? A file that cannot be loaded has an
+ * error, one with "yes" a warning, one that loads no error. */
 static int agrees_with(const char *name, const char *model, const char *warn,
                        const struct findings *s)
 {
-    /* no architecture, or one that is not known: no more can be said */
+    /* the architecture is missing or unknown: nothing else can be checked */
     static const char *const vague[] = {
         "hp-arch-type.gguf",
         "hp-arch-unknown.gguf",
@@ -457,7 +459,7 @@ static void check_hostile(void)
         struct findings s = { .n = 0 };
         struct gguf_file *file;
         struct gguf_error err;
-        q.quick = 1; /* what gguf-info says without being asked */
+        q.quick = 1; /* gguf-info checks that much by default */
         snprintf(path, sizeof path, "%s/%s", dir, col[0]);
         enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
         if (st == GGUF_OK)

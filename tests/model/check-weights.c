@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-weights.c - weights found, read ahead, copied, locked, let go */
+/* check-weights.c - weights of a model: found, read ahead, copied, locked,
+ * released */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
@@ -27,12 +28,12 @@ static const struct gen_spec spec = { .arch = "llama",
                                       .freq_base = 10000 };
 
 static char path[64];
-static uint8_t *bytes; /* of the file */
+static uint8_t *bytes; /* content of the file */
 static size_t n_bytes;
 
 static float want[N_TOK * N_VOCAB];
 
-/* A file that is open, with its model. */
+/* An open file and its model. */
 struct opened {
     struct gguf_file *file;
     struct gguf_model *model;
@@ -95,7 +96,7 @@ static uint64_t copied_bytes(const struct opened *o)
     return gguf_model_get_info(o->model)->copied_size;
 }
 
-/* Bytes of the file's mappings that are in memory, by /proc; -1: not known. */
+/* Bytes of the file's mappings in memory, by /proc; -1: unknown. */
 static int64_t resident_bytes(void)
 {
     FILE *f = fopen("/proc/self/smaps", "r");
@@ -175,7 +176,7 @@ static void check_prefetch(void)
     if (before < 0)
         skip("/proc does not say what is in memory");
     else
-        /* the system maps, and lets go, more than one page at a time */
+        /* the system maps and releases several pages at a time */
         ok(with_extra >= size + EXTRA - 65536 && released <= size + 65536 &&
                released >= size / 2,
            "with it %" PRId64 " bytes are in memory, released %" PRId64,
@@ -275,8 +276,8 @@ static void check_cut(void)
 
 /* ---- locks ---- */
 
-/* Bytes that the process has locked, or -1; sanitizers lock nothing and say
- * that they did. */
+/* Bytes that the process has locked; -1: unknown. Sanitizers pretend to lock.
+ */
 static int64_t locked_bytes(void)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -318,7 +319,7 @@ static void check_lock(bool read)
     close_it(&o);
 }
 
-/* A process that may lock little, and is not root. */
+/* A process without root's rights may lock a small amount only. */
 static void check_limit(void)
 {
     struct opened o;
@@ -351,8 +352,8 @@ static void check_limit(void)
 
 /* ---- weights by name ---- */
 
-/* Every tensor of the file, by its number and by its name, has the file's
- * type, shape and bytes; but for one that the model does not use. */
+/* Does every tensor that the model uses have the file's type, shape and bytes,
+ * found by number and by name? */
 static bool has_weights(const struct opened *o)
 {
     const size_t n = gguf_file_n_tensors(o->file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* findings.c - findings as tests look at them */
+/* findings.c - collects findings of a verification */
 #include "config.h"
 #include "tests/model/findings.h"
 #include "gguf/file.h"

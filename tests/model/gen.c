@@ -61,8 +61,8 @@ void gen_drop(struct gen *g, const char *name)
     memmove(&g->t[i], &g->t[i + 1], (g->n - i) * sizeof g->t[0]);
 }
 
-/* ---- weights: FNV-1a of the name seeds splitmix64, whose four 16-bit parts
- * add up to a nearly normal number ---- */
+/* ---- weights: FNV-1a of the tensor's name seeds splitmix64, and the four
+ * 16-bit parts of a number add up to a nearly normal one ---- */
 
 static uint64_t fnv1a(const char *s)
 {
@@ -83,9 +83,9 @@ static double draw_normal(uint64_t state, uint64_t i)
     return ((double)s - 131070.0) / 37837.22723720648;
 }
 
-/* Numbers of a mean and a deviation, both times the gain or not, by what a
- * name has: the first that fits. All else of one dimension is near one, of more
- * a matrix. */
+/* Mean and deviation of weights by a part of the name; the first row that fits
+ * counts. gain: both are multiplied by the gain. Other tensors are near one if
+ * they have one dimension, else they are matrices. */
 static const struct {
     const char *pattern;
     double mean, dev;
@@ -105,8 +105,8 @@ static const struct {
     { "(^|\\.)bias$", 0, 0.1, 0 },
 };
 
-/* The pattern compiled: the first ones once, as that takes much of the time of
- * small models; others into *own. */
+/* Compile the pattern. The first ones are kept, since compiling takes most of
+ * the time of small models; others go to *own. */
 static const regex_t *compile_pattern(const char *pattern, regex_t *own)
 {
     enum { MOST = 32 };
@@ -185,7 +185,8 @@ void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
         double v = mean + dev * draw_normal(state, i);
         out[i] = (float)(gains ? v * gain : v);
     }
-    for (size_t i = own, m; i < n; i += m) { /* again and again */
+    /* repeat the first `own' weights */
+    for (size_t i = own, m; i < n; i += m) {
         m = n - i < own ? n - i : own;
         memcpy(out + i, out, m * sizeof *out);
     }
@@ -212,7 +213,7 @@ static void put_tensor(uint8_t *to, const struct gen *g,
     free(w);
 }
 
-/* NULL: it cannot be written, and err says why. */
+/* Make the file. NULL: it cannot be written, and err says why. */
 static void *make_file(const struct gen *g, uint32_t dtype, int weights,
                        size_t *size, struct gguf_error *err)
 {
@@ -292,7 +293,7 @@ static void set_f32(struct gen *g, const char *arch, const char *key, float v)
     must_succeed(gguf_meta_set_f32(g->meta, name, v, &err), &err);
 }
 
-/* One number, or with layers one for each layer. */
+/* Set a key to one number, or to one for each layer. */
 static void set_layers(struct gen *g, const struct gen_spec *s,
                        const char *key, uint32_t v, const uint32_t *layers)
 {

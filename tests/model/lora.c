@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lora.c - adapters for tests */
+/* lora.c - LoRA adapters for tests */
 #include "config.h"
 #include "tests/model/lora.h"
 
@@ -42,7 +42,7 @@ size_t lora_n(const struct gen_tensor *t)
     return n;
 }
 
-/* Multiples of 2^-9 from -1 to 1, which F16 holds, too. */
+/* Random multiple of 2^-9 in [-1, 1], exact in F16. */
 static double draw_number(uint64_t *state)
 {
     *state =
@@ -131,7 +131,7 @@ void *lora_file(const struct lora *l, uint32_t dtype, size_t *size)
     return gen_file(&l->g, dtype, size);
 }
 
-/* ---- models and what is added to them ---- */
+/* ---- models with products added in ---- */
 
 enum gguf_status lora_open_data(struct lora_opened *o,
                                 const struct gguf_model *model, void *data,
@@ -161,7 +161,7 @@ void lora_close(struct lora_opened *o)
     free(o->data);
 }
 
-/* The values of a tensor of g with products of adapters, rounded once. */
+/* Values of a tensor of g plus the adapters' products, rounded once. */
 static float *sum_of(const struct gen *g, const struct gen_tensor *t,
                      const struct lora *const *l, const double *scale,
                      size_t n_loras)
@@ -209,7 +209,7 @@ void lora_of_llama(struct lora *l, const struct gen *g, int64_t rank,
             lora_pair(l, &g->t[i], rank, 0.3 / sqrt((double)g->t[i].ne[0]));
 }
 
-/* Rows of outputs of a session that forgets all before. */
+/* Clear the session, and compute rows of logits or states. */
 bool lora_outputs(struct run *r, const gguf_token *tok, float *out)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;

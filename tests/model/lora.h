@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lora.h - adapters for tests: files of random pairs, and what they add up to
- */
+/* lora.h - LoRA adapters for tests: files of random pairs, and models with
+ * their products added in */
 #ifndef TESTS_MODEL_LORA_H
 #define TESTS_MODEL_LORA_H
 
@@ -11,38 +11,39 @@
 
 struct lora {
     struct gen g; /* the file: metadata, and two tensors for each pair */
-    double alpha; /* 0: it has none */
+    double alpha; /* 0: the key is missing */
 };
 
-/* Without pairs, for models of that architecture. */
+/* Begin an adapter without pairs for models of an architecture. */
 void lora_init(struct lora *l, const char *arch, double alpha);
 void lora_fini(struct lora *l);
 
-/* A random pair for a weight, whose products' elements are about size by
- * rank / alpha. */
+/* Add a random pair for a weight. size: magnitude of the product's elements,
+ * times alpha / rank. */
 void lora_pair(struct lora *l, const struct gen_tensor *weight, int64_t rank,
                double size);
 
-/* sum[] of the weight's elements += scale * alpha / rank * B A, if it has a
- * pair. */
+/* If the adapter has a pair for the weight: sum[] += scale * alpha / rank * B
+ * A. */
 void lora_add(const struct lora *l, const struct gen_tensor *weight,
               double scale, double *sum);
 
-/* The elements of a tensor. */
+/* Number of elements of a tensor. */
 size_t lora_n(const struct gen_tensor *t);
 
-/* Give every tensor of g its values with the products of n adapters, rounded
- * once; and its own again. Values that it was given are freed. */
+/* Add the products of n adapters to the values of every tensor of g, rounded
+ * once; or give the tensors their own values again. The added values are
+ * freed. */
 void lora_add_in(struct gen *g, const struct lora *const *l,
                  const double *scale, size_t n);
 void lora_drop_values(struct gen *g);
 
-/* A pair for each matrix of a llama. */
+/* Add a pair for each matrix of a llama. */
 void lora_of_llama(struct lora *l, const struct gen *g, int64_t rank,
                    double alpha);
 
-/* An adapter opened for a model: of l with halves of F32, or of a file in
- * memory, which is taken. Close it in any case. */
+/* An adapter opened for a model: from l with pairs of F32, or from a file in
+ * memory, which is taken over. Call lora_close() in any case. */
 struct lora_opened {
     struct gguf_file *file;
     struct gguf_adapter *adapter;
@@ -56,12 +57,12 @@ enum gguf_status lora_open_data(struct lora_opened *o,
                                 size_t size, struct gguf_error *err);
 void lora_close(struct lora_opened *o);
 
-/* What a session gives for LORA_TOKENS tokens, of which it forgets all after
- * that: rows of logits, or of an encoder's states. false: r->err says why. */
+/* Clear the session and compute outputs of LORA_TOKENS tokens: rows of logits,
+ * or of an encoder's states. false: r->err says why. */
 enum { LORA_TOKENS = 16 };
 bool lora_outputs(struct run *r, const gguf_token *tok, float *out);
 
-/* The file in memory, malloc'ed, with halves of dtype (F32 or F16). */
+/* The adapter's file with pairs of dtype (F32 or F16). Free it with free(). */
 void *lora_file(const struct lora *l, uint32_t dtype, size_t *size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ref.c - a forward pass in double precision
  *
- * One token after the other, one loop after the other; nothing of the library
- * is used but the generator's weights.
+ * Plain loops over the tokens. The weights come from gen.h, and nothing else
+ * of the library is used.
  */
 #include "config.h"
 #include "tests/model/ref.h"
@@ -44,7 +44,7 @@ double *ref_doubles(size_t n)
     return p;
 }
 
-/* Who looks at what matrices multiply. */
+/* Callback for the vectors that matrices multiply. */
 struct watch {
     ref_seen_fn *seen;
     void *user;
@@ -79,8 +79,8 @@ void ref_linear(double *y, const float *w, const float *b, const double *x,
     }
 }
 
-/* Angle of pair i at position p, and in *scale what the pair is multiplied
- * with; YaRN as in arXiv 2309.00071, section 3. */
+/* Angle of pair i at position p; *scale: factor of the pair. YaRN as in arXiv
+ * 2309.00071, section 3. */
 static double angle(const struct gen_spec *s, const float *freqs, int n_rot,
                     int i, int p, double *scale)
 {
@@ -118,7 +118,7 @@ static void apply_rope(const struct gen_spec *s, const float *freqs, double *x,
     }
 }
 
-/* Project, normalise and rotate heads of all n tokens: out [n][h * d]. */
+/* Project, normalise and rotate the heads of n tokens: out [n][h * d]. */
 static void project_heads(const struct gen *g, const struct gen_spec *s,
                           const char *what, unsigned il, const double *x,
                           int n, int d, int h, int rotate, double *out)
@@ -144,7 +144,7 @@ static void project_heads(const struct gen *g, const struct gen_spec *s,
     free(freqs);
 }
 
-/* y[d] of head h (kv head hk) of token t. */
+/* Attention of head h (KV head hk) for token t: y[d]. */
 static void attend_head(const double *q, const double *k, const double *v,
                         int t, int d, int stride_kv, double *y)
 {
@@ -165,7 +165,7 @@ static void attend_head(const double *q, const double *k, const double *v,
     free(p);
 }
 
-/* x += attention of layer il */
+/* x += attention of layer il. */
 static void attention(const struct gen *g, const struct gen_spec *s,
                       unsigned il, const struct ref_kept *kept, double *x,
                       int n, const struct watch *seen)

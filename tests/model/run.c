@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - a model from bytes, and its logits */
+/* run.c - opens models in memory and evaluates them */
 #include "config.h"
 #include "tests/model/run.h"
 
@@ -173,7 +173,7 @@ double run_nmse(const float *a, const float *b, size_t n)
     return d / s;
 }
 
-double run_far(const float *a, const double *b, size_t n)
+double run_nmse_double(const float *a, const double *b, size_t n)
 {
     double d = 0, s = 0;
     for (size_t i = 0; i < n; i++) {

@@ -143,7 +143,7 @@ static void check_encoder(void)
             good = gguf_session_embedding(r.session, q, &row, &width,
                                           &r.err) == GGUF_OK &&
                    width == w;
-            d = fmax(d, good ? run_far(row, want, width) : 1);
+            d = fmax(d, good ? run_nmse_double(row, want, width) : 1);
         }
         ok(good && d < 1e-11, "an encoder, %s: %.2g%s",
            gguf_pooling_name(kinds[k]), d, good ? "" : r.err.message);
@@ -288,7 +288,7 @@ static void check_model(const struct model *m)
             gguf_session_decode(r.session, &b, &r.err) == GGUF_OK &&
             gguf_session_embedding(r.session, 0, &row, &n, &r.err) == GGUF_OK;
         if (good && n == width)
-            d = run_far(row, want, n);
+            d = run_nmse_double(row, want, n);
         ok(good && d < 1e-11, "%s, %s: %zu numbers, %.2g%s", m->name,
            gguf_pooling_name(kinds[k]), n, d, good ? "" : r.err.message);
         run_close(&r);
