@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check-adapter.c - PEFT folders of adapters become files
  *
- * A model with an adapter is, in double precision, W + alpha / rank B A for
- * each matrix; that is what the converted model has to be when the converted
- * adapter is merged into it: rows that conversion permutes, and the embedding,
- * too.
+ * With the converted adapter merged in, each matrix of the converted model is
+ * W + alpha / rank B A in double precision. This includes matrices whose rows
+ * the conversion permutes, and the embedding.
  */
 #include "config.h"
 #include "gguf/stats.h"
@@ -33,7 +32,7 @@ static const char tensors[] =
     "mlp.gate_proj.weight 48 32\n" L "mlp.up_proj.weight 48 32\n" L
     "mlp.down_proj.weight 32 48\n";
 
-/* The modules that are adapted, their rows and columns. */
+/* Adapted modules, with their rows and columns. */
 static const struct {
     const char *name, *to;
     int rows, cols;
@@ -50,7 +49,7 @@ static struct {
     const char *front, *lack, *mid;
 } names = { "base_model.model.", "", "" };
 
-/* Element i of a half, by its name in the file. */
+/* Element i of matrix A or B, by its name in the file. */
 static float half_value(const char *module, char half, size_t i)
 {
     char name[100];
@@ -85,7 +84,7 @@ static void put_file(const char *dir, const char *name)
         exit(99);
 }
 
-/* more: a tensor that is no half; skip: the last half is missing. */
+/* more: a tensor that is neither A nor B; skip: leave out the last B. */
 static void make_adapter(const char *config, const char *more, bool skip)
 {
     folder_begin(&folder, scratch_path(top, "lora"));
@@ -146,7 +145,7 @@ static enum gguf_status convert_adapter(const char *base,
     return st;
 }
 
-/* The model with the adapter merged in. */
+/* Merge the adapter into the model. */
 static enum gguf_status merge_adapter(struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
@@ -174,7 +173,8 @@ static enum gguf_status merge_adapter(struct gguf_error *err)
     return st;
 }
 
-/* Row of the folder's matrix that is row r of the file's: halves to pairs. */
+/* Row of the folder's matrix that becomes row r of the file's: RoPE pairs are
+ * halves in the one and neighbours in the other. */
 static int row_of(size_t m, int r)
 {
     const int head = 8;
@@ -233,7 +233,7 @@ static void check_merged(const char *what, double factor)
     gguf_rows_destroy(rows);
 }
 
-/* As llama.cpp's converter of adapters writes them; and the type. */
+/* Keys have the order and the type of llama.cpp's adapter converter. */
 static void check_order(void)
 {
     struct gguf_error e;
@@ -256,7 +256,7 @@ static void check_names(const char *base, const char *config)
     } ways[] = {
         { "", "", "" },
         { "base_model.model.", "", ".default" },
-        { "base_model.model.", "model.", "" }, /* AutoModel has none */
+        { "base_model.model.", "model.", "" }, /* AutoModel has no prefix */
         { "base_model.model.", "", ".sql" },   /* the adapter's own name */
         { "base_model.model._orig_mod.", "", "" },
         { "base_model.model.model.language_model.", "model.", ".default" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-added-tokens.c - added tokens that the embedding has no row for: each
- * is named once, and counted */
+/* check-added-tokens.c - added tokens without a row in the embedding are each
+ * named once, and counted */
 #include "config.h"
 #include "gguf/convert.h"
 #include "tests/convert/llama.h"
@@ -20,7 +20,7 @@ static void make_folder(const char *more)
     folder_weights(&folder, "F32", 1);
 }
 
-/* n tokens are left out, and the notes are these. */
+/* Check that n tokens are left out, with these notes. */
 static void check_tokens(size_t n, const char *said)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;

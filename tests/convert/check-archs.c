@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* check-archs.c - a small folder of each architecture becomes a sound model
  *
- * folder_text.h has what is made. What is checked of the result: verification
- * (keys, names and shapes as the architecture's row in model/ wants them) finds
- * no error, the model opens and computes, tensors have the numbers, and keys
- * the values, that the text says, and a folder of the file becomes the same
- * file.
+ * folder_text.h describes the folders. Verification of the result finds no
+ * error in keys, names and shapes. The model opens and computes. Tensors and
+ * keys have the values that the text gives. Converted back to a folder, it
+ * becomes the same file.
  *
- *     check-archs DIR     leaves the folders in DIR, for other programs
+ *   check-archs DIR     leave the folders in DIR, for other programs
  */
 #include "config.h"
 #include "convert/classes.h"
@@ -32,7 +31,7 @@ static bool keep;
 
 /* ---- the result ---- */
 
-/* Has tensor l->key of f the numbers that it should, in all layers? */
+/* Does tensor l->key of f have the expected numbers, in every layer? */
 static bool check_numbers_of(const struct folder *from,
                              const struct gguf_file *f, struct gguf_rows *rows,
                              const struct folder_line *l)
@@ -80,7 +79,7 @@ static void put_number(char *out, const struct gguf_kv *kv)
         sprintf(out, "?");
 }
 
-/* As folder_text.h has it. */
+/* Write a key's value in the form of folder_text.h. */
 static void put_value(char out[400], const struct gguf_kv *kv)
 {
     struct gguf_kv_iter it;
@@ -96,7 +95,8 @@ static void put_value(char out[400], const struct gguf_kv *kv)
         put_number(out + n + (n ? (size_t)sprintf(out + n, ",") : 0), &e);
 }
 
-/* "@NAME": the numbers of that tensor, of each layer if it has "%". */
+/* The expected text of a key. "@NAME" stands for the numbers of that tensor,
+ * of each layer if it has "%". */
 static const char *expected_value(const char *text, char out[400])
 {
     char name[160];
@@ -172,7 +172,8 @@ static void check_order(const struct folder_text *t,
            t->order[i]);
 }
 
-/* A folder of a known class that files of the architecture cannot say. */
+/* A folder of a known class is refused if files of its architecture cannot
+ * describe it. */
 static void check_refused(const struct folder_text *t)
 {
     static struct folder_text changed;
@@ -229,7 +230,7 @@ static void check_arch(const struct folder_text *t, struct gguf_rows *rows)
 
 /* ---- one text more closely ---- */
 
-/* Several files, BF16: the same numbers in files of their own types. */
+/* Several files with BF16: files of each type have the same numbers. */
 static void check_files(struct gguf_rows *rows)
 {
     static struct folder f;
@@ -256,7 +257,8 @@ static void check_files(struct gguf_rows *rows)
     scratch_clean(top);
 }
 
-/* Check that a folder is refused once "from" is "to" in its tensors. */
+/* Check that a folder is refused if `from' in its tensors is replaced by `to'.
+ */
 static void refuse_tensor(const char *class_name, const char *from,
                           const char *to, const char *why)
 {
@@ -277,7 +279,7 @@ static void refuse_tensor(const char *class_name, const char *from,
     scratch_clean(top);
 }
 
-/* Tensors that are numbers of keys: of one number, in each layer. */
+/* Tensors whose numbers become keys: one number in each layer. */
 static void check_numbers(void)
 {
     static const struct {
@@ -292,22 +294,23 @@ static void check_numbers(void)
                       rows[i].why);
 }
 
-/* Rows of heads that are put in halves: whole heads, and not any number, since
- * each takes memory. */
+/* The halves of heads are exchanged for whole heads only. Their number is
+ * limited, since each takes memory. */
 static void check_halves(void)
 {
     static const struct {
         const char *to, *why;
     } cases[] = {
         { "self_attn.q_proj.bias 33\n", "has no rows of whole heads" },
-        { "self_attn.q_proj.bias 32776\n", "has too many heads" }, /* 4097 */
+        /* 4097 heads */
+        { "self_attn.q_proj.bias 32776\n", "has too many heads" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refuse_tensor("Glm4vForConditionalGeneration",
                       "self_attn.q_proj.bias 32\n", cases[i].to, cases[i].why);
 }
 
-/* The beginning of a file. */
+/* Read the begin of a file. */
 static void read_text(const char *dir, const char *name, char *out, size_t n)
 {
     FILE *f = fopen(scratch_path(dir, name), "rb");
@@ -317,8 +320,8 @@ static void read_text(const char *dir, const char *name, char *out, size_t n)
         fclose(f);
 }
 
-/* Rows of zeros that a folder does not have: the folder that is made again has
- * none of them either, where transformers takes fewer. */
+/* The conversion adds rows of zeros that the folder lacks. The way back leaves
+ * them out if transformers takes fewer. */
 static void check_filled(void)
 {
     static struct folder f;
@@ -353,7 +356,7 @@ enum { MOST_ROWS = 400 };
 
 struct all {
     struct gguf_rows *rows;
-    bool met[MOST_ROWS]; /* rows of the converter's table */
+    bool met[MOST_ROWS]; /* rows of the converter's table that were used */
 };
 
 static void check_text(const struct folder_text *t, void *user)

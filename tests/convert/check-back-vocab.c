@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-back-vocab.c - tokenizers of folders that GGUF files become
+/* check-back-vocab.c - tokenizers of GGUF files become tokenizers of folders
  *
- * Held to what the Rust library makes of tokenizer.json (tokenizers 0.22,
- * added_vocabulary.rs): an added token has the id that its text has in the
- * model's vocab, and the next free number if that has none. And to what
- * SentencePiece (0.2, model_interface.cc) takes: 256 pieces of bytes with
- * byte_fallback, none without. That both give the ids of the original:
- * tests/tools/tokenizers.t.
+ * Rules of the Rust library for tokenizer.json (tokenizers 0.22,
+ * added_vocabulary.rs): an added token has the id of its text in the model's
+ * vocab, or the next free number. Rules of SentencePiece (0.2,
+ * model_interface.cc): 256 byte pieces with byte_fallback, otherwise none.
+ * tests/tools/tokenizers.t checks that both give the ids of the original.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -118,7 +117,7 @@ static bool is_text(const json_t *v, const char *s)
     return json_is_string(v) && !strcmp(json_string_value(v), s);
 }
 
-/* Do all added tokens have their ids in the model's vocab, each once? */
+/* Does each added token have the id of its text in the model's vocab, once? */
 static bool ids_hold(const struct written *w)
 {
     const json_t *vocab = json_at(json_at(w->json.root, "model"), "vocab");
@@ -136,7 +135,7 @@ static bool ids_hold(const struct written *w)
     return json_is_object(vocab);
 }
 
-/* Is it the token of that text in a template, or the text A? */
+/* Is this step of a template the token, or text A? */
 static bool is_step(const json_t *e, const char *token)
 {
     return token ? is_text(json_at(json_at(e, "SpecialToken"), "id"), token)
@@ -148,7 +147,7 @@ static bool is_step(const json_t *e, const char *token)
 static const struct token gpt2[] = {
     { "<|endoftext|>", 3 }, { "a", 1 },        { "b", 1 },
     { "\xc4\xa0", 1 },      { "ab", 1 },       { "[PAD5]", 5 },
-    { "<two words>", 4 },   { "<|begin|>", 3 } /* behind a gap */
+    { "<two words>", 4 },   { "<|begin|>", 3 } /* after a gap */
 };
 
 static void check_gpt2(void)
@@ -216,14 +215,14 @@ static void check_gpt2(void)
     }
 }
 
-/* Ways to cut words that vocab_pre.c does not describe are written by the
- * expressions of their rows. */
+/* A pre-tokenizer that vocab_pre.c does not describe is written as the
+ * expressions of its row. */
 static void check_pre(void)
 {
     static const struct {
         const char *pre;
-        size_t n;          /* steps; 0: refused */
-        const char *first; /* its expression */
+        size_t n;          /* number of steps; 0: refused */
+        const char *first; /* expression of the first step */
     } rows[] = {
         { "deepseek-coder", 6, "[\\r\\n]" },
         { "deepseek-llm", 7, "[\\r\\n]" },
@@ -256,7 +255,7 @@ static void check_pre(void)
     }
 }
 
-/* A token of NUL, which Jansson's trees do not have. */
+/* A token with a NUL, which Jansson cannot store. */
 static void check_nul(void)
 {
     static const struct gguf_str text[] = { { "a", 1 },
@@ -282,7 +281,7 @@ static void check_nul(void)
 
 /* ---- pieces with U+2581 ---- */
 
-/* Tokens of 256 bytes, but for those left out; more of t before them. */
+/* Make tokens for 256 bytes, except those left out, after the tokens t. */
 static size_t with_bytes(struct token *out, const struct token *t, size_t n,
                          int left_out)
 {
@@ -326,7 +325,7 @@ static void check_ranked(void)
     end_file(&w);
 }
 
-/* Field 35 of TrainerSpec, byte_fallback; -1 without one. */
+/* Value of field 35 of TrainerSpec, byte_fallback; -1: missing. */
 static int byte_fallback(const struct gg_back_text *t)
 {
     for (size_t i = 0; i + 2 < t->size; i++)
@@ -340,9 +339,9 @@ static void check_spm(const char *model)
     static const struct {
         int left_out;
         bool bytes;
-        size_t n; /* pieces of bytes; 0 with bytes: refused */
+        size_t n; /* number of byte pieces; 0 with bytes: refused */
     } rows[] = { { -1, true, 256 },
-                 { 9, true, 256 }, /* "\t" stands for it */
+                 { 9, true, 256 }, /* "\t" stands for byte 9 */
                  { 65, true, 0 },
                  { -1, false, 0 } };
     for (size_t i = 0; i < GG_LEN(rows); i++) {

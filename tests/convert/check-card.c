@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-card.c - model cards: their pairs, the parts of names, and what is
- * written of them */
+/* check-card.c - model cards: their pairs, the parts of names, and the keys
+ * written from them */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
@@ -12,8 +12,8 @@
 
 /* ---- names ---- */
 
-/* What gguf-py/tests/test_metadata.py of llama.cpp (commit 18f4bb5e) has:
- * name, weights, then organization, base, finetune, version, size. */
+/* Cases of llama.cpp's gguf-py/tests/test_metadata.py (commit 18f4bb5e): name,
+ * number of weights; then organization, base, finetune, version, size. */
 static const struct {
     const char *id;
     double n_params;
@@ -138,8 +138,8 @@ static void check_names(void)
 
 /* ---- pairs ---- */
 
-/* What is written between "---" and "---", and the items of key k: "a|b", "L:"
- * before those of a list, "-" where there is no such key. */
+/* Text between "---" and "---", and the expected items of key k: "a|b"; lists
+ * begin with "L:"; "-": the key is missing. */
 static const struct {
     const char *text, *want;
 } pairs[] = {
@@ -173,7 +173,7 @@ static const struct {
       "z" },
 };
 
-/* The same, and a part of the message. */
+/* Malformed cards, and a part of each message. */
 static const char *const bad[][2] = {
     { "k", "line 2, 'k': neither a key nor an item of a list" },
     { "j: a\n\nk", "line 4, 'k'" },
@@ -196,7 +196,7 @@ static const char *const bad[][2] = {
     { "k: \xff", "are not UTF-8" },
 };
 
-/* The items of k as the table has them. */
+/* Write the items of k in the form of the table. */
 static void print_card(char *out, size_t size, const struct gg_card *c)
 {
     const struct gg_card_pair *p = gg_card_find(c, "k");
@@ -237,7 +237,7 @@ static void check_pairs(void)
     }
 }
 
-/* Texts that are all head, or none. */
+/* Texts that are all head, or have no head. */
 static void check_frames(void)
 {
     struct gg_mem_arena a;
@@ -288,7 +288,7 @@ static void check_frames(void)
 
 /* ---- work and memory ---- */
 
-/* A card with a list that has n times what; its size. */
+/* Make a card with a list of n times `what'. Returns its size. */
 static size_t put_list(char *out, const char *what, size_t n)
 {
     const size_t k = strlen(what);
@@ -298,7 +298,7 @@ static size_t put_list(char *out, const char *what, size_t n)
     return size + (size_t)sprintf(out + size, "]\n---\n");
 }
 
-/* Processor time of reading a card so many times. */
+/* Processor time of reading a card `times' times. */
 static double time_reads(const char *text, size_t size, int times)
 {
     const clock_t begin = clock();
@@ -313,7 +313,7 @@ static double time_reads(const char *text, size_t size, int times)
     return (double)(clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/* 16 cards of 32 KB take as long as one of 512 KB. */
+/* Reading 16 cards of 32 KB takes as long as reading one of 512 KB. */
 static void check_linear(void)
 {
     static const char *const bits[] = { ",", "~,", " ,", ",#\n " };
@@ -331,7 +331,7 @@ static void check_linear(void)
     free(text);
 }
 
-/* Quotations take no more memory than they have bytes. */
+/* Quoted strings take at most their size in memory. */
 static void check_memory(void)
 {
     struct failalloc fa;
@@ -356,7 +356,7 @@ static void check_memory(void)
     free(text);
 }
 
-/* Any bytes: whatever is read of them, nothing is read beyond. */
+/* Random bytes are read or refused, without a read out of bounds. */
 static void check_random(void)
 {
     static const char *const bits[] = { "---\n", "k",   ": ",  "- ",   "\n",
@@ -377,7 +377,8 @@ static void check_random(void)
         }
         memcpy(text + n, "\n---\n", 5);
         n += 5;
-        char *exact = malloc(n); /* whose end tools see */
+        char *exact = malloc(n); /* ends with the text, so that sanitizers see
+                                  * a read beyond */
         if (!exact)
             exit(99);
         memcpy(exact, text, n);

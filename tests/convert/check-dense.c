@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-dense.c - matrices that the vector of a text is multiplied by after
- * pooling, each from a folder of its own in a folder of sentence-transformers
+/* check-dense.c - dense layers after pooling, each in a subfolder of a
+ * sentence-transformers folder
  *
- * The step's config.json and the name of its tensor are as that writes them
- * (models/Dense.py); where they go in the file, and which classes have them
- * without being asked, is as llama.cpp's converter does it.
+ * config.json and the tensor's name are those that sentence-transformers
+ * writes (models/Dense.py). Names in the file, and the classes that have dense
+ * layers by default, follow llama.cpp's converter.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -19,10 +19,10 @@
 #define WIDTHS   "\"in_features\":32,\"out_features\":24,"
 
 static char top[200];
-static char *root; /* of the folder */
+static char *root; /* path of the folder */
 static struct folder folder;
 
-/* A folder of the class, whose tokens' mean n matrices follow, of widths. */
+/* A folder of the class with n matrices of these widths after mean pooling. */
 static void make_folder(const char *class_name, int n, const int *widths,
                         const char *act)
 {
@@ -58,8 +58,7 @@ static void make_folder(const char *class_name, int n, const int *widths,
     }
 }
 
-/* rows x cols numbers of a tensor of the folder's that is called
- * linear.weight. */
+/* Does the file have the rows x cols numbers of the folder's linear.weight? */
 static bool has_matrix(const struct gguf_file *f, const char *name, int cols,
                        int rows)
 {
@@ -70,7 +69,7 @@ static bool has_matrix(const struct gguf_file *f, const char *name, int cols,
     return x;
 }
 
-/* The file that the folder becomes, and the folder that this does. */
+/* Convert the folder to a file, and the file back. Returns the file. */
 static struct gguf_file *convert_both_ways(const char *what)
 {
     struct gguf_error e;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-llama3-rope.c - rope_scaling of type llama3 found again by its factors
+/* check-llama3-rope.c - rope_scaling of type llama3 is recovered from its
+ * factors
  *
  * Factors are computed by transformers' definition (modeling_rope_utils.py,
- * _compute_llama3_parameters) for sizes of heads and numbers that published
- * models have, and for drawn ones; numbers that are found must give the same
+ * _compute_llama3_parameters), for head sizes and parameters of published
+ * models and for random ones. The recovered parameters must give the same
  * factors, bit by bit.
  */
 #include "config.h"
@@ -18,7 +19,7 @@ struct numbers {
     double factor, low, high, old;
 };
 
-/* The factors of n pairs, by which frequencies are divided. */
+/* Factors of n pairs, by which frequencies are divided. */
 static void compute_factors(const struct numbers *p, double base, size_t n,
                             float *out)
 {
@@ -33,7 +34,7 @@ static void compute_factors(const struct numbers *p, double base, size_t n,
     }
 }
 
-/* Are the factors of these numbers found, and the same? */
+/* Are parameters recovered that give the same factors? */
 static bool comes_back(const struct numbers *p, double base, size_t n)
 {
     float want[128], got[128];
@@ -80,7 +81,7 @@ static void check_known(void)
     }
 }
 
-/* Decimal numbers, as people write them. */
+/* Random decimal numbers like those that people write. */
 static void check_drawn(void)
 {
     enum { N = 500 };

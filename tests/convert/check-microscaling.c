@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* check-microscaling.c - DeepSeek V4 and gpt-oss as they are published
+/* check-microscaling.c - published forms of DeepSeek V4 and gpt-oss
  *
- * DeepSeek V4 has 8-bit floats with scales that are powers of two, experts of
- * two 4-bit floats a byte and tables of whole numbers. gpt-oss has experts in
- * MXFP4, rows of gates and of others in turns, which become blocks of the same
- * numbers. What a folder's bytes stand for is written here from the
- * definitions: OCP 8-bit Floating Point (E4M3), OCP Microscaling 1.0 (E2M1,
- * E8M0), and the folder's, where the first of two neighbours is in the low half
- * of a byte.
+ * DeepSeek V4 has 8-bit floats with scales that are powers of two, experts
+ * with two 4-bit floats per byte, and tables of integers. gpt-oss has experts
+ * in MXFP4, whose gate rows and up rows alternate, and which become blocks
+ * with the same numbers. The values of the folder's bytes are computed here
+ * from the definitions: OCP 8-bit Floating Point (E4M3), OCP Microscaling 1.0
+ * (E2M1, E8M0), with the first of two neighbours in the low half of a byte.
  */
 #include "config.h"
 #include "gguf/stats.h"
@@ -23,8 +22,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { E = 64, F = 32, X = 3, USED = 2 }; /* width, of an expert, experts */
-enum { ROWS = 16, COLS = 32 };            /* that share a scale */
+enum {
+    E = 64,
+    F = 32,
+    X = 3,
+    USED = 2
+}; /* width; width of an expert; number
+                                           * of experts; experts per token */
+enum {
+    ROWS = 16,
+    COLS = 32
+}; /* rows and columns that share a
+                                           * scale */
 
 static char top[100];
 static struct folder folder;
@@ -40,7 +49,7 @@ static unsigned mix_bits(const char *name, int r, int c)
     return h ^ h >> 15;
 }
 
-/* No NaN: the exponent is 0 to 14. */
+/* The exponent is 0 to 14, so that the code is not NaN. */
 static unsigned e4m3_of(const char *name, int r, int c)
 {
     const unsigned x = mix_bits(name, r, c);
@@ -117,8 +126,8 @@ static void add_f8(const char *name, int rows, int cols)
         s[i] = (uint8_t)scale_of(name, i / along, i % along);
 }
 
-/* A fault: of experts without a scale, of one with another shape, of a table.
- */
+/* Faults: no scale of an expert, a wrong shape, a table of wide integers, a
+ * table of floats. */
 enum fault { NONE, NO_SCALE, SHAPE, WIDE, FLOATS };
 
 static void add_f4(const char *name, int rows, int cols, enum fault fault)
@@ -170,7 +179,7 @@ static const char config[] =
     "\"scale_fmt\":\"ue8m0\",\"activation_scheme\":\"dynamic\","
     "\"weight_block_size\":[16,32]}}";
 
-/* Names, rows and columns of 8-bit matrices; and of floats. */
+/* Names, rows and columns of 8-bit matrices, and of float matrices. */
 static const struct {
     const char *name, *to;
     int rows, cols;
@@ -249,7 +258,7 @@ static void make_deepseek(enum fault fault)
 
 #define EXPERTS "model.layers.0.mlp.experts."
 
-/* All experts in one: blocks of 32 numbers, and their scales. */
+/* Add a tensor of all experts: blocks of 32 numbers, and their scales. */
 static void add_mxfp4(const char *name, int rows, int cols)
 {
     char full[120], shape[60];
@@ -320,8 +329,8 @@ static void make_gpt_oss(void)
 
 typedef float value_fn(const char *name, int r, int c);
 
-/* Which rows of a tensor are checked: row r of n, from row to on, is row step r
- * + from of the folder's. */
+/* Rows to check: from row to on of n rows. Row r is row step * r + from of the
+ * folder's tensor. */
 struct part {
     int to, n, step, from;
 };
@@ -420,7 +429,7 @@ static void check_deepseek(struct gguf_rows *rows, const char *out)
     rmdir(back);
 }
 
-/* Rows of gates and of others are in turns. */
+/* Gate rows and up rows alternate. */
 static void check_gpt_oss(struct gguf_rows *rows, const char *out)
 {
     static const struct {

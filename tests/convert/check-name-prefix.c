@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-name-prefix.c - folders whose names have a prefix more, or one less
+/* check-name-prefix.c - folders whose tensor names have an additional prefix,
+ * or lack one
  *
- * Each small model of the texts is a folder again with its tensors renamed as
- * PEFT, TRL, torch.compile, DDP, FSDP or any program does it. The folder has
- * to become the same tensors, each made of the same ones, and one note has to
- * say so.
+ * The tensors of each small model are renamed as PEFT, TRL, torch.compile,
+ * DDP, FSDP or any program does it. The conversion must give the same tensors
+ * from the same sources, and one note must name the prefix.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -19,9 +19,12 @@ static char top[100];
 
 /* ---- renaming ---- */
 
-/* front: before all names; middle: after the first segment; inner: before
- * "self_attn"; removed: a prefix that names lose, if they have it; part: what
- * the class calls otherwise than the checkpoint. */
+/* A way to rename tensors.
+ *
+ * front: prefix of all names. middle: text after the first segment. inner:
+ * text before "self_attn". removed: prefix to remove where it stands. part: a
+ * module with another name in the class than in the checkpoint.
+ */
 struct renaming {
     const char *front, *middle, *inner, *removed;
     const char *part, *as;
@@ -67,7 +70,7 @@ static void rename_one(char out[400], const char *name,
              name + first, inner ? r->inner : "", name + k);
 }
 
-/* Does any name lose or get something? */
+/* Does any name change? */
 static bool changes_names(const struct folder *f, const struct renaming *r)
 {
     char name[400];
@@ -113,8 +116,8 @@ static enum gguf_status open_folder(struct gguf_convert **c, int *n_notes,
     return gguf_convert_open(c, scratch_path(top, "hf"), &p, err);
 }
 
-/* Has the renamed folder the tensors of the other, f, made of the same? Those
- * that conversion adds (factors of positions) keep their names. */
+/* Does the renamed folder give the tensors of f, each from the same sources?
+ * Tensors that the conversion adds (RoPE factors) keep their names. */
 static bool same_plan(const struct folder *f, const struct gguf_convert *as,
                       const struct gguf_convert *is, const struct renaming *r)
 {
@@ -170,7 +173,7 @@ static void check_arch(const struct folder_text *a, void *user)
     gguf_convert_close(as);
 }
 
-/* A prefix that only some names have is none. */
+/* A prefix of only some names is not removed. */
 static void check_mixed(void)
 {
     static struct folder f;

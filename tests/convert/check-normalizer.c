@@ -2,8 +2,8 @@
 /* check-normalizer.c - normalizers of BPE in tokenizer.json
  *
  * The steps are those of Hugging Face's tokenizers (normalizers/mod.rs of
- * version 0.22). llama.cpp rewrites texts of each kind so: "gpt2" as they are;
- * "gemma4" with U+2581 for blanks; "llama" the same, with one in front where
+ * version 0.22). llama.cpp rewrites texts by kind: "gpt2" does not; "gemma4"
+ * replaces blanks by U+2581; "llama" does so, too, and adds one in front if
  * add_space_prefix says so.
  */
 #include "config.h"
@@ -33,8 +33,8 @@ static void keep_note(void *user, enum gguf_convert_note kind,
 
 enum kind { GPT2, LLAMA, GEMMA4 };
 
-/* The folder's tokenizer has normalizer; *prefix is what add_space_prefix says
- * in the file, -1 where it says nothing. */
+/* Convert a folder whose tokenizer has this normalizer. *prefix:
+ * add_space_prefix of the file; -1: missing. */
 static enum gguf_status convert_tokenizer(enum kind kind,
                                           const char *normalizer, int ignore,
                                           int *prefix, struct gguf_error *e)
@@ -83,12 +83,12 @@ static enum gguf_status convert_tokenizer(enum kind kind,
 #define BLANKS     REPLACE("\"String\":\" \"", MARK)
 #define PREPEND(S) STEP("Prepend", ",\"prepend\":\"" S "\"")
 
-/* takes: letters of the kinds that rewrite texts as the normalizer does:
- * g(pt2), l(lama), (gem)m(a4). name: the first step that others refuse, as in
- * messages. */
+/* takes: letters of the kinds that rewrite texts like the normalizer: g(pt2),
+ * l(lama), (gem)m(a4). name: the first step that other kinds refuse, as
+ * messages name it. */
 static const struct {
     const char *normalizer, *takes, *name;
-    int prefix; /* add_space_prefix of "llama" */
+    int prefix; /* expected add_space_prefix of "llama" */
 } rows[] = {
     { "null", "glm", "", 0 },
     { SEQUENCE(""), "glm", "", 0 },
@@ -153,7 +153,7 @@ static void check_rows(void)
         }
 }
 
-/* Malformed steps are refused, --ignore-normalizer or not. */
+/* Malformed steps are refused, with and without --ignore-normalizer. */
 static void check_forms(void)
 {
     static const char *const forms[] = {

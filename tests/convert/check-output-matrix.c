@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-output-matrix.c - tied output matrices, and those of their own
+/* check-output-matrix.c - tied output matrices, and separate ones
  *
- * transformers ties by tie_word_embeddings, or by the default of the class
- * (false: LlamaConfig, true: GemmaConfig), and keeps a matrix whose numbers are
- * others than the embedding's (tie_weights, modeling_utils.py of 5.0).
+ * transformers ties by tie_word_embeddings, or by the class's default
+ * (LlamaConfig false, GemmaConfig true). It keeps a matrix that differs from
+ * the embedding (tie_weights, modeling_utils.py of 5.0).
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -25,7 +25,7 @@
 static char top[100];
 static struct folder folder;
 
-/* A folder of these tensors; zeros: all numbers are 0. */
+/* Make a folder with these tensors. zeros: all elements are 0. */
 static void make_folder(const char *class_name, const char *more,
                         const char *tensors, bool has_own, bool zeros)
 {
@@ -43,8 +43,8 @@ static void make_folder(const char *class_name, const char *more,
     folder_bpe(&folder, false);
 }
 
-/* Check that the output matrix is made of the tensor `from' (NULL: there is no
- * matrix), and that a note has the words `said' (NULL: there is no note). */
+/* Check that the output matrix is made from tensor `from' (NULL: the file has
+ * no output matrix) and that a note has the words `said' (NULL: no note). */
 static void check_matrix(const char *what, const char *from, const char *said)
 {
     static const char *const ignore[] = { "^lm_head" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-plamo.c - folders of PLaMo 2: what tokenizer.jsonl becomes */
+/* check-plamo.c - folders of PLaMo 2: tokenizer.jsonl becomes a vocabulary */
 #include "config.h"
 #include "tests/convert/reader.h"
 #include "tests/convert/converted_vocab.h"
@@ -60,7 +60,7 @@ static void check_refused(void)
                    sizeof broken / sizeof *broken, GGUF_E_FORMAT);
 }
 
-/* Tokens of bytes begin at 5, "the" is 255, U+3042 256; three are missing. */
+/* Byte tokens begin at 5, "the" is 255, U+3042 256; three are missing. */
 static void check_folder(void)
 {
     struct converted_vocab m;

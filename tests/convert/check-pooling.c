@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-pooling.c - what folders of sentence-transformers, and of classifiers,
- * say of the vectors of a text
+/* check-pooling.c - pooling of sentence-transformers folders and of
+ * classifiers
  *
- * modules.json and config.json of its step that pools are as
- * sentence-transformers writes them (models/Pooling.py), id2label as
- * transformers does (configuration_utils.py).
+ * modules.json and the pooling step's config.json are those that
+ * sentence-transformers writes (models/Pooling.py), id2label is transformers'
+ * (configuration_utils.py).
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -56,8 +56,8 @@ static void make_folder(const char *class_name, const char *more,
     folder_wordpiece(&folder, true);
 }
 
-/* A list of modules with a step that pools, in folder path; config: of this
- * step, or NULL. */
+/* Write a list of modules with a pooling step in folder path. config: of this
+ * step; NULL: none. */
 static void add_pooling(const char *path, const char *config)
 {
     static struct folder step;
@@ -77,7 +77,7 @@ static void add_pooling(const char *path, const char *config)
     free(dir);
 }
 
-/* The key as text, "-" if it is not there, lists with commas. */
+/* A key as text: lists with commas; "-": missing. */
 static void value_of(const struct gguf_file *f, const char *key, char out[200])
 {
     const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
@@ -151,7 +151,7 @@ static void keep_note(void *user, enum gguf_convert_note kind,
     snprintf(user, 300, "%s", line);
 }
 
-/* Steps that multiply by matrices of their own are noted, others not. */
+/* Steps with matrices of their own are noted; others are not. */
 static void check_left_out(void)
 {
     static const struct {
@@ -236,7 +236,7 @@ static void check_labels(void)
     scratch_clean(top);
 }
 
-/* The tensor of the plan that is made of this one of the folder, or "-". */
+/* Check the tensor that is made from this one of the folder; "-": none. */
 static void made_of(const char *from, const char *want, const char *said)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
@@ -260,8 +260,8 @@ static void made_of(const char *from, const char *want, const char *said)
     scratch_clean(top);
 }
 
-/* BertForSequenceClassification: classifier(tanh(pooler.dense(first token))),
- * which is what readers compute of cls and cls.output. */
+/* BertForSequenceClassification computes classifier(tanh(pooler.dense(first
+ * token))); so do readers with cls and cls.output. */
 static void check_classifier(void)
 {
     static const char pooler[] =

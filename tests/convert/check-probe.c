@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-probe.c - pre-tokenizers recognised by what they make of a text
+/* check-probe.c - pre-tokenizers are recognised by the way they cut a probe
+ * text
  *
- * The text tells apart all rows of expressions that cut differently, and the
- * published expressions, written in other words, cut it as their rows do.
+ * Rows whose expressions cut differently cut the probe text differently. The
+ * published expressions, which are written in other words, cut it as their
+ * rows do.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -46,8 +48,8 @@ static bool same_stages(const struct gg_pretok_row *a,
     return true;
 }
 
-/* Written differently, they cut every text alike: blanks up to the last newline
- * are \s*[\r\n]+ and \s*[\r\n]. */
+/* Rows with different expressions that cut every text alike: blanks up to the
+ * last newline are \s*[\r\n]+ in one and \s*[\r\n] in the other. */
 static bool are_alike(const struct gg_pretok_row *a,
                       const struct gg_pretok_row *b)
 {
@@ -97,7 +99,7 @@ static void check_rows(void)
 
 /* ---- descriptions ---- */
 
-/* What a section becomes, in e if that fails; notes are counted. */
+/* Pre-tokenizer of a section, or the error in e; counts the notes. */
 static int n_notes;
 
 static void note_text(void *user, enum gguf_convert_note kind,
@@ -109,7 +111,7 @@ static void note_text(void *user, enum gguf_convert_note kind,
     n_notes++;
 }
 
-static const char *tokenizer_config; /* or NULL: there is none */
+static const char *tokenizer_config; /* NULL: the file is missing */
 
 static enum gguf_status recognise_row(const char *section, bool whole,
                                       char name[64], struct gguf_error *e)
@@ -152,7 +154,7 @@ static enum gguf_status recognise_row(const char *section, bool whole,
 #define GPT2                                                                  \
     "'(?:[stmd]|re|ve|ll)| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}"          \
     "\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+"
-/* Contractions in the words of OpenAI's tiktoken. */
+/* tiktoken's expression for contractions. */
 #define TIKTOKEN(DIGITS_)                                                     \
     "'(?i:[sdmt]|ll|ve|re)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+"           \
     "|\\\\p{N}" DIGITS_ "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*"           \
@@ -182,7 +184,7 @@ static void check_known(void)
                            SPLIT("[\\u4e00-\\u9fa5\\u0800-\\u4e00"
                                  "\\uac00-\\ud7ff]+") DIGITS("true") BYTES),
           false, "deepseek-coder" },
-        /* matches stay, and nothing is between them */
+        /* keep matches; nothing is left between them */
         { SEQUENCE("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" TIKTOKEN(
               "{1,3}") "\"},\"behavior\":\"Removed\",\"invert\":true}," BYTES),
           false, "smaug-bpe" },
@@ -207,7 +209,7 @@ static void check_known(void)
     }
 }
 
-/* Known by their description: nothing is said. */
+/* Known descriptions give no note. */
 static void check_described(void)
 {
     static const struct {
@@ -235,11 +237,11 @@ static void check_described(void)
     }
 }
 
-/* Names of one way to cut words: those by which llama.cpp 0.5 removes blanks
- * before punctuation from texts (clean_spaces in src/llama-vocab.cpp), or does
- * not, as clean_up_tokenization_spaces says; and one by which there is no BOS
- * unless the file names it. Configurations are those of Command R, SmolLM2,
- * Trillion, Qwen 2.5, StableLM 2, BLOOM and GLM 4, but for what is not read. */
+/* Names for one way to cut words. In some, llama.cpp 0.5 removes blanks before
+ * punctuation when it detokenizes (clean_spaces in src/llama-vocab.cpp):
+ * clean_up_tokenization_spaces decides. In one, BOS is not added unless the
+ * file says so. The configurations are those of Command R, SmolLM2, Trillion,
+ * Qwen 2.5, StableLM 2, BLOOM and GLM 4, without members that are not read. */
 static void check_other_names(void)
 {
 #define BYTE_LEVEL "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}"
@@ -291,8 +293,8 @@ static void check_other_names(void)
     tokenizer_config = NULL;
 }
 
-/* The way back: names of the same words have one description, and say which
- * blanks the tokenizer keeps. */
+/* The way back: all names of one way have the same description, and say
+ * whether blanks are removed. */
 static void check_descriptions(void)
 {
     static const struct {
@@ -319,7 +321,8 @@ static void check_descriptions(void)
        "a name without a description");
 }
 
-/* DeepSeek's, whose numbers llama.cpp keeps together. */
+/* llama.cpp keeps the digits of a number together; DeepSeek's expression does
+ * not. */
 static void check_departed(void)
 {
     static char section[6000];
@@ -383,16 +386,19 @@ static void check_published(void)
 static void check_not(void)
 {
     static const char *const rows[] = {
-        SEQUENCE(SPLIT(TIKTOKEN("{1,2}")) BYTES), /* two digits: no row */
+        /* two digits: no row has this */
+        SEQUENCE(SPLIT(TIKTOKEN("{1,2}")) BYTES),
         SEQUENCE(SPLIT("(") BYTES),
         SEQUENCE(SPLIT("\\\\p{Odd}") BYTES),
         SEQUENCE(SPLIT("\\\\C") BYTES),
         SEQUENCE(SPLIT("a\\\\Kb") BYTES),
-        SEQUENCE(SPLIT("(?:(?:[^~]+)+)+~") BYTES), /* backtracks for ever */
+        /* takes exponential time to match */
+        SEQUENCE(SPLIT("(?:(?:[^~]+)+)+~") BYTES),
         SEQUENCE(SPLIT("(?R)") BYTES),
         SEQUENCE(SPLIT("") BYTES),
         SEQUENCE(SPLIT(GPT2) "{\"type\":\"Whitespace\"}," BYTES),
-        SEQUENCE(BYTES "," SPLIT(GPT2) BYTES), /* bytes are letters by then */
+        /* the bytes are letters when Split sees them */
+        SEQUENCE(BYTES "," SPLIT(GPT2) BYTES),
         SEQUENCE(SPLIT("a") SPLIT("b") SPLIT("c") SPLIT("d") SPLIT("e")
                      SPLIT("f") SPLIT("g") BYTES),
         "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-published.c - folders with the names that models are published with
+/* check-published.c - folders with the tensor names of published models
  *
- * The sections [published CLASS NAME] of the texts have them (folder_text.h).
- * Of each model a folder of zeros is made; every tensor must have a place in a
- * file, or be left out if it carries nothing; and the file must be a sound one
- * of its architecture.
+ * Each section [published CLASS NAME] of the texts (folder_text.h) becomes a
+ * folder of zeros. Every tensor must get a place in the file, or be left out
+ * because it carries no information. The file must be sound for its
+ * architecture.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 static char top[200];
-static struct folder left; /* tensors that carry nothing */
+static struct folder left; /* tensors without information */
 
 static bool is_left(const char *name)
 {
     return folder_find(&left, name) != NULL;
 }
 
-/* Of the first that is left out and should not be, or the other way round. */
+/* Name of the first tensor that is wrongly left out or kept; NULL: none. */
 static const char *wrong_name(const struct gguf_convert *c)
 {
     size_t used = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-quantized.c - folders of packed and 8-bit weights become files
+/* check-quantized.c - folders with packed and 8-bit weights become files
  *
- * Where numbers lie is tests/data/check-packed; here it is what config.json
- * says of them, what they become, and what is refused.
+ * Here: the descriptions in config.json, the numbers in the file, and refused
+ * folders. tests/data/check-packed.c tests the place of each number.
  */
 #include "config.h"
 #include "gguf/stats.h"
@@ -27,8 +27,8 @@ static const char *const matrices[] = {
     "mlp.down_proj",
 };
 
-/* The code of row r, column c; scales are 2 for the first half of the columns,
- * 0.5 for the others; zero points are 3. */
+/* Code of row r, column c. The scale is 2 in the first half of the columns and
+ * 0.5 in the second; the zero point is 3. */
 static int code_of(size_t matrix, int r, int c)
 {
     return (int)((matrix * 5 + (size_t)r * 3 + (size_t)c * 7) % 16);
@@ -65,7 +65,7 @@ static void add_gptq(const char *base, size_t m, int zero)
         gg_bytes_store32le(g + 4 * c, c >= N / 2);
 }
 
-/* Bytes with a scale for each row, which is 0.5: the codes less 3, halved. */
+/* Add bytes with a scale of 0.5 for each row: half of (code - 3). */
 static void add_bytes(const char *base, size_t m, bool f8)
 {
     static const uint8_t f8_codes[16] = { /* -3 to 12 as E4M3 */
@@ -89,7 +89,7 @@ static void add_bytes(const char *base, size_t m, bool f8)
     stfile_add(&file, name, "F32", "", 4);
 }
 
-/* Of 16 a scale of 2 or 1 (E4M3), times one of 0.25 for all. */
+/* Add NVFP4: scales of 2 or 1 (E4M3) for 16 numbers, and 0.25 for all. */
 static void add_nvfp4(const char *base, size_t m)
 {
     char name[120];
@@ -108,7 +108,7 @@ static void add_nvfp4(const char *base, size_t m)
     stfile_add(&file, name, "F32", "", 4);
 }
 
-/* Blocks of 32, whose scale is 3; the table is the squares. */
+/* Add NF4: blocks of 32 with a scale of 3. The table has squares. */
 static void add_nf4(const char *base, size_t m)
 {
     static const char state[] = "{\"blocksize\":32,\"dtype\":\"float16\","
@@ -135,7 +135,7 @@ static void add_nf4(const char *base, size_t m)
 
 enum form { GPTQ, GPTQ_V2, I8, F8, NVFP4, NF4 };
 
-/* bytes: half of the codes less 3. */
+/* Expected number. bytes: half of (code - 3). */
 static float wanted_number(enum form form, size_t m, int r, int c)
 {
     static const float levels[16] = {
@@ -151,8 +151,8 @@ static float wanted_number(enum form form, size_t m, int r, int c)
     }
 }
 
-/* What begins with '@' is hf_quant_config.json, and config.json says
- * nothing. */
+/* Make the folder. A description that begins with '@' goes to
+ * hf_quant_config.json. */
 static void make_folder(enum form form, const char *quantization)
 {
     static const char *const norms[] = { "input_layernorm",
@@ -242,7 +242,7 @@ static void check_refused(const char *quantization, const char *word)
        "refused: %s", e.message);
 }
 
-/* The folder that is there. */
+/* Check that the current folder is refused. */
 static void refused_file(enum gguf_status status, const char *word)
 {
     struct gguf_file *f;

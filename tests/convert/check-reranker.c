@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-reranker.c - folders of Qwen3-Reranker become files whose classifier is
- * the head's rows of "yes" and "no", and which folders these are
+/* check-reranker.c - folders of Qwen3-Reranker become classifiers from the
+ * head's rows of "yes" and "no"; other folders do not
  *
- * What is asked for, and which tokens answer, is in the model card of
- * Qwen3-Reranker-0.6B; keys are those that llama.cpp's converter writes.
+ * The prompt and the answer tokens are in the model card of
+ * Qwen3-Reranker-0.6B; keys are those of llama.cpp's converter.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -20,7 +20,7 @@ enum { YES = 256, NO = 257 };
 static char top[200];
 static struct folder folder;
 
-/* tokenizer.json with the last two tokens of bytes' own called like this. */
+/* Write tokenizer.json with these names for the last two byte tokens. */
 static void name_tokens(const char *yes, const char *no)
 {
     static char text[20000];
@@ -63,7 +63,7 @@ static struct gguf_file *convert_folder(void)
                                   folder.dir);
 }
 
-/* Its rows, in this order, are those of the tensor of the folder. */
+/* Are the file's rows those of the answers in the folder's tensor, in order? */
 static bool has_answers(const struct gguf_file *f, const char *from)
 {
     const float *x = converted_file_matrix(f, "cls.output.weight", 32, 2);
@@ -149,7 +149,7 @@ static void add_text(const char *dir, const char *name, const char *text)
     free(path);
 }
 
-/* Check the kind, its reason, and a part of a note; NULL: no note. */
+/* Check the kind of model, its reason, and a part of a note; NULL: no note. */
 static void is_told_as(const char *what, int asked, const char *kind,
                        const char *reason, const char *said)
 {
@@ -209,7 +209,7 @@ static void check_told(void)
                 "Note that the answer can only be \"yes\" or \"no\".");
     is_told_as("a template", 0, rr, "its chat template",
                "differs from that in tokenizer_config.json");
-    /* the folder of a cache, without a card */
+    /* a folder of the download cache, without a card */
     char *repo = strdup(scratch_path(top, "models--Qwen--Qwen3-Reranker-0"));
     folder_begin(&folder, repo);
     free(repo);
@@ -224,7 +224,7 @@ static void check_told(void)
 
 #define ASKS "answer can only be \\\"yes\\\" or \\\"no\\\""
 
-/* Templates in all places but a file of their own. */
+/* The template in every place, not only in its own file. */
 static void check_templates(void)
 {
     make_folder("hf", true, NULL);
@@ -271,7 +271,7 @@ static void check_refused(void)
                "classifier_from_token has other answers");
 }
 
-/* The rows of the tokens that modules.json numbers, of the vision class. */
+/* Rows of the tokens that modules.json numbers, in the vision class. */
 static void check_vision(void)
 {
     static const char tensors[] =
@@ -314,8 +314,8 @@ static void check_vision(void)
     scratch_clean(top);
 }
 
-/* A single row gets a row of zeros: readers compute softmax(x, 0), which is the
- * sigmoid of x. */
+/* A single row gets a row of zeros: readers compute softmax(x, 0), which is
+ * the sigmoid of x. */
 static void check_score(void)
 {
     make_folder("hf", true, NULL);

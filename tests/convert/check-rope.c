@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-rope.c - how positions are stretched, as config.json says it
+/* check-rope.c - RoPE scaling in config.json
  *
  * Each kind of rope_scaling of a small Llama, in both places that config.json
- * has for it, against its definition in transformers (modeling_rope_utils.py),
- * written here as frequencies: those of the file are the model's, divided by
- * rope_freqs.weight.
+ * has for it. The frequencies of the file, divided by rope_freqs.weight, agree
+ * with the definition in transformers (modeling_rope_utils.py).
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -18,13 +17,13 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { PAIRS = 4 }; /* of a head of 8 */
+enum { PAIRS = 4 }; /* pairs of a head of 8 */
 
 static char top[100], out[160];
 static struct folder folder;
 static struct gguf_error err;
 
-/* The folder with these members in config.json as a file; NULL: refused. */
+/* Convert a folder with these members in config.json; NULL: refused. */
 static struct gguf_file *convert_folder(const char *more)
 {
     struct gguf_file *f = NULL;
@@ -62,7 +61,7 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= 1e-6 * fabs(b);
 }
 
-/* n numbers of a tensor; how many there are. */
+/* Read the numbers of a tensor. Returns n. */
 static uint64_t numbers_of(const struct gguf_file *f, const char *name,
                            float x[PAIRS])
 {
@@ -77,8 +76,8 @@ static uint64_t numbers_of(const struct gguf_file *f, const char *name,
     return n;
 }
 
-/* Long waves turn by the factor slower, short ones as they did, those between
- * by a mean of both frequencies. */
+/* llama3: low frequencies are divided by the factor, high ones are kept, and
+ * those between get a mean. */
 static double llama3(int i, double base, double factor, double low,
                      double high, double old)
 {
@@ -160,9 +159,9 @@ static void check_refused(const char *more, enum gguf_status st,
     gguf_file_close(f);
 }
 
-/* Check the key that contradictory rotary parameters become, and the part of
- * a note (NULL: no note), against the rule of transformers 5.0
- * (convert_rope_params_to_dict, standardize_rope_params). */
+/* Check the key and the note (NULL: none) for contradictory RoPE parameters.
+ * The rule is transformers 5.0's (convert_rope_params_to_dict,
+ * standardize_rope_params). */
 static void check_choice(const char *config, const char *key, double want,
                          const char *said)
 {
@@ -207,7 +206,7 @@ static void check_choices(void)
         double want;
         const char *said;
     } cases[] = {
-        /* a base in an object, and beside it */
+        /* one base in an object, another one beside it */
         { LLAMA(
               ",\"rope_theta\":1e4,\"rope_parameters\":{\"rope_theta\":5e4}"),
           BASE, 5e4, "50000 is taken" },
@@ -236,7 +235,7 @@ static void check_choices(void)
                 "\"rope_type\":\"linear\",\"factor\":8},\"sliding_attention\":"
                 "{\"rope_type\":\"default\"}}"),
           FACTOR, 2, "rope_scaling is taken" },
-        /* two names of the type, or none */
+        /* two names of the type, or no name */
         { LLAMA(",\"rope_scaling\":{\"rope_type\":\"linear\",\"type\":"
                 "\"yarn\",\"factor\":2}"),
           FACTOR, 2, "rope_type is taken" },
@@ -247,11 +246,11 @@ static void check_choices(void)
         /* numbers in quotes */
         { LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"4.0\"}"),
           FACTOR, 4, "factor is the text '4.0'" },
-        /* frequencies divided by the factor, all of them */
+        /* all frequencies are divided by the factor */
         { LLAMA(",\"rope_parameters\":{\"rope_type\":\"proportional\","
                 "\"factor\":2}"),
           FACTOR, 2, NULL },
-        /* a language model within another */
+        /* a language model inside another model */
         { INNER(",\"rope_theta\":5e4",
                 ",\"rope_parameters\":{\"rope_theta\":1e4}"),
           BASE, 5e4, "50000 is taken" },
@@ -288,7 +287,7 @@ int main(void)
                 "linear", 2.5);
     check_plain(",\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":8}",
                 "linear", 8);
-    /* nothing is stretched before sequences are longer than any was */
+    /* dynamic scaling begins beyond the trained length */
     check_plain(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2.0}",
                 NULL, NAN);
     check_plain(",\"rope_scaling\":{\"rope_type\":\"default\"}", NULL, NAN);

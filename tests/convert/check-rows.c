@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check-rows.c - rules for the rows of the converter's classes
  *
- * Every text on axes can be read; its slices name sizes, and its right side
- * names factors of the left. A row without a condition is the last of its
- * classes, so that each row can be reached. Each computed key has a function.
+ * Every text about axes can be read; its slices name sizes, and its right side
+ * names factors of the left side. A row without a condition is the last of its
+ * class, so that each row can be reached. Each computed key has a function.
  */
 #include "config.h"
 #include "convert/describe/axes.h"
@@ -23,7 +23,7 @@ static bool has_sizes(const struct gg_convert_arch *a,
            (!*s->first || is_size(a, s->first));
 }
 
-/* Is one factor of each dimension unknown at most? */
+/* Is at most one factor of each dimension unknown? */
 static bool is_known(const struct gg_convert_arch *a,
                      const struct gg_axes_axis *axis)
 {
@@ -79,7 +79,7 @@ static void check_keys(const struct gg_convert_arch *a,
             ok(false, "%s: nothing gives %s", a->classes, k->key);
 }
 
-/* Is there a later row of a class, which is never taken? */
+/* Is there a later row for the class, which could never be reached? */
 static bool hides(size_t row, const char *class_name, size_t size)
 {
     const struct gguf_str name = { class_name, size };
@@ -101,7 +101,7 @@ static void check_reach(size_t row)
     }
 }
 
-/* Texts that cannot be read are refused. */
+/* Malformed texts are refused. */
 static void check_refused(void)
 {
     static const char *const texts[] = { "x, y",

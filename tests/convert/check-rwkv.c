@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-rwkv.c - folders of RWKV: what rwkv_vocab_v20230424.txt becomes
+/* check-rwkv.c - folders of RWKV: rwkv_vocab_v20230424.txt becomes a
+ * vocabulary
  *
- * Ids are compared with a count of its own: the longest token each time.
+ * Ids are compared with a plain count: the longest token each time.
  */
 #include "config.h"
 #include "tests/convert/reader.h"
@@ -14,7 +15,7 @@ static struct folder f;
 
 /* ---- lines ---- */
 
-/* What Python's repr() gives of the bytes, by Python 3. */
+/* Literals as Python 3's repr() writes bytes. */
 static void check_literals(void)
 {
     static const struct {
@@ -99,7 +100,7 @@ static void check_refused(void)
     };
     reader_refuses(gg_convert_vocab_rwkv, rows, sizeof rows / sizeof *rows,
                    GGUF_E_VOCAB);
-    /* the longest text there may be, and one byte more */
+    /* the longest allowed text, and one byte more */
     static char line[5000];
     for (int more = 0; more < 2; more++) {
         struct gg_convert_vocab v;
@@ -195,7 +196,7 @@ static void check_folder(void)
        "its form of turns");
     converted_vocab_close(m);
     converted_vocab_roundtrip(&f, scratch_path(top, "o.gguf"), top, "RWKV");
-    /* the same text in two ways is the same token */
+    /* one text, written in two ways, is one token */
     FILE *o = folder_create(&f, "rwkv_vocab_v20230424.txt");
     fputs("1 '\xc3\xa9' 2\n2 b'\\xc3\\xa9' 2\n", o);
     fclose(o);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-template.c - chat templates of a folder, and of the folder of a file
+/* check-template.c - chat templates of a folder, and on the way back
  *
- * Which keys there are is what llama.cpp's converter writes (SpecialVocab of
+ * The keys are those that llama.cpp's converter writes (SpecialVocab of
  * gguf-py/gguf/vocab.py, add_chat_template of gguf_writer.py).
  */
 #include "config.h"
@@ -41,8 +41,8 @@ static void end_folder(void)
     scratch_clean(folder.dir);
 }
 
-/* Keys of templates with their texts, in the order of the file: "KEY=TEXT ..."
- * after tokenizer.chat_template, a list as "[NAME,NAME]". */
+/* Print the template keys in the order of the file: "KEY=TEXT ..." after
+ * tokenizer.chat_template, a list as "[NAME,NAME]". */
 static void print_keys(const struct gguf_meta *m, char out[500])
 {
     static const char prefix[] = "tokenizer.chat_template";
@@ -69,7 +69,7 @@ static void print_keys(const struct gguf_meta *m, char out[500])
     }
 }
 
-/* What the folder becomes, and the part of a note (NULL: there is none). */
+/* Check the keys that the folder gives, and a part of a note (NULL: none). */
 static void check_templates(const char *what, const char *want,
                             const char *said)
 {
@@ -104,7 +104,7 @@ static void check_refused(const char *why)
     end_folder();
 }
 
-/* The folder's file becomes a folder that becomes the same file. */
+/* The file becomes a folder again, which becomes the same file. */
 static void check_back(void)
 {
     struct gguf_error e;
@@ -148,7 +148,7 @@ static void check_places(void)
     add_more("b-c d.jinja", "b");
     add_more("notes.txt", "n");
     check_templates("named files", ".b_c_d=b .rag=r s=[b_c_d,rag] =a", NULL);
-    /* a folder on a server is not listed: names that are published */
+    /* folders on a server are not listed: published names are tried */
     unlink(scratch_path(more.dir, "b-c d.jinja"));
     check_back();
     begin_folder();

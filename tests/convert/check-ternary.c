@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-ternary.c - matrices of -v, 0 and v become folders and the same again
+/* check-ternary.c - matrices of -v, 0 and v become folders and files with the
+ * same numbers
  *
- * What a folder of BitNet becomes is computed here from the definition: with
- * the mean magnitude m of a matrix, round(x / m), at most 1, times m. Then the
- * file becomes a folder, in the type that it has, and that the same matrices.
+ * BitNet's conversion is computed here from its definition: with the mean
+ * magnitude m of a matrix, round(x / m), limited to 1, times m. The file
+ * becomes a folder in the file's type, and that a file with the same matrices.
  */
 #include "config.h"
 #define STFILE_MOST (1 << 22)
@@ -26,7 +27,7 @@ static struct stfile file;
 static const struct {
     const char *hf, *name;
     int rows, cols;
-    int draw; /* of how many numbers one is far from 0; 0: all are 0 */
+    int draw; /* one in `draw' numbers is far from 0; 0: all are 0 */
 } linear[] = {
     { "self_attn.q_proj", "blk.0.attn_q.weight", E, E, 1 },
     { "self_attn.k_proj", "blk.0.attn_k.weight", E / 2, E, 3 },
@@ -40,7 +41,7 @@ enum { N = sizeof linear / sizeof *linear };
 
 static float x[N][F * E];
 
-/* Numbers of matrix k, exact in BF16 if so. */
+/* Draw the numbers of matrix k; bf16: exact in BF16. */
 static void draw_all(int k, bool bf16)
 {
     const float size = 0.001f * (float)(1 + rnd_below(9999));
@@ -116,7 +117,7 @@ static bool read_all(const struct gguf_file *f, struct gguf_rows *rows, int k,
                GGUF_OK;
 }
 
-/* Is the number of the file, in single precision, what x becomes? */
+/* Does the file have x rounded by the definition, in single precision? */
 static bool is_rounded(int k, const float *got)
 {
     const int n = linear[k].rows * linear[k].cols;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-tiktoken.c - folders of Qwen's first series: what qwen.tiktoken becomes
- */
+/* check-tiktoken.c - folders of the first Qwen models: qwen.tiktoken becomes a
+ * vocabulary */
 #include "config.h"
 #include "tests/convert/reader.h"
 #include "tests/convert/converted_vocab.h"
@@ -10,7 +10,7 @@
 static char top[200];
 static struct folder f;
 
-/* Bytes in their order are the ranks 0 to 255. */
+/* Bytes in order have ranks 0 to 255. */
 static const char *const words[] = { "th", "the", " the",
                                      "in", "ing", "\xc3\xa9" };
 enum { N_WORDS = sizeof words / sizeof *words };

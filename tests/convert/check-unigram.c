@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-unigram.c - folders of T5 and XLM-RoBERTa: what their tokenizers become
+/* check-unigram.c - folders of T5 and XLM-RoBERTa: their tokenizers become
+ * vocabularies
  *
- * Ids are compared with a count of its own: of all ways to cut a word into
- * pieces, the one of the highest sum, by trying the pieces at each place.
+ * Ids are compared with a plain search: the pieces of a word with the largest
+ * sum of scores, by trying every piece at each place.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -40,8 +41,8 @@ static void begin_folder(const char *name, const char *class_name, int n_vocab)
 
 enum { UNK = 2 };
 
-/* The best ids for s, which begins a word; unknown characters, of ASCII, ten
- * below the lowest score. Appends to ids. */
+/* Append the best ids of s, which begins a word. Unknown characters (ASCII)
+ * have a score of ten below the lowest. */
 static void put_word(char *ids, const char *s, bool *unknown)
 {
     double best[200] = { 0 };
@@ -256,9 +257,9 @@ static void check_json_refused(void)
           GGUF_E_VOCAB },
         { TABLE("AA-A"), "digit 2", 59, GGUF_E_VOCAB },
         { TABLE("AAA="), "has 2 bytes", 14, GGUF_E_VOCAB },
-        /* a trie of 8 bytes, of which 4 are there */
+        /* a trie of 8 bytes; 4 of them exist */
         { TABLE("CAAAAAAAAAA="), "says to take 8", 14, GGUF_E_VOCAB },
-        /* one unit, which has a text that does not end */
+        /* one unit with a text that does not end */
         { TABLE("BAAAAAABAABh"), "unit 0 of 1", 14, GGUF_E_VOCAB },
     };
     begin_folder("json-refused", "T5EncoderModel", 260);
@@ -269,7 +270,7 @@ static void check_json_refused(void)
     }
 }
 
-/* A model of one piece, with these specifications. */
+/* Write a model of one piece with these specifications. */
 static void write_model(const char *name, const uint8_t *trainer, size_t n,
                         const void *normalizer, size_t n_normalizer)
 {
@@ -293,7 +294,7 @@ static void check_model_refused(void)
     write_model("spiece.model", none, 0, b, folder_number(b, 5, 0));
     check_folder_refused(&f, "spiece.model: ", "escape_whitespaces",
                          GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
-    /* 12 bytes of a piece, two of each head */
+    /* a piece of 12 bytes with two heads of two */
     write_model("spiece.model", none, 0, "\x12\x04\x08\0\0\0", 6);
     check_folder_refused(&f, "spiece.model: ", "says to take 8", 18,
                          GGUF_E_VOCAB);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-vocab.c - tokenizers of folders: what they become, what is refused */
+/* check-vocab.c - tokenizers of folders become vocabularies, and malformed
+ * ones are refused */
 #include "config.h"
 #include "tests/convert/reader.h"
 #include "tests/convert/folder.h"
@@ -15,12 +16,12 @@ static char top[200];
 
 #define PIECE                                                                 \
     "\x0a\x0a\x0a\x01"                                                        \
-    "a\x15\0\0\x80\xbf\x18\x01" /* a, -1, normal */
+    "a\x15\0\0\x80\xbf\x18\x01" /* "a", score -1, normal */
 
 static void check_spm(void)
 {
-    /* a piece, one with defaults only, TrainerSpec of BPE with another field
-     * before it, NormalizerSpec without a blank in front, an unknown field */
+    /* a piece; one with defaults only; TrainerSpec of BPE after another field;
+     * NormalizerSpec without a blank in front; an unknown field */
     static const char good[] = PIECE "\x0a\x05\x0a\x03\xe2\x96\x81"
                                      "\x12\x05\x0a\x01x\x18\x02"
                                      "\x1a\x02\x18\x00"
@@ -38,13 +39,13 @@ static void check_spm(void)
        "a tokenizer.model of two pieces %s", e.message);
     reader_forget(&v, &c);
     int refused = 0;
-    for (size_t n = 0; n + 1 < sizeof good; n++) { /* cut off */
+    for (size_t n = 0; n + 1 < sizeof good; n++) { /* truncated */
         st = reader_run(gg_convert_vocab_spm, good, n, &v, &c, &e);
         refused += st != GGUF_OK && e.message[0];
         reader_forget(&v, &c);
     }
-    /* what ends before one of the last three fields is a whole one, and so is
-     * what ends before TrainerSpec, of Unigram */
+    /* complete before each of the last three fields, and before TrainerSpec,
+     * where it is a Unigram model */
     ok(refused == (int)sizeof good - 1 - 5,
        "%d of %zu beginnings of it are refused", refused, sizeof good - 1);
 }
@@ -204,7 +205,7 @@ static void check_json_refused(void)
     }
 }
 
-/* An element of a key of texts, or of numbers as a text. */
+/* Element of a key of texts; a number is written as a text. */
 static struct gguf_str element_of(const struct gguf_convert *c,
                                   const char *key, uint64_t i)
 {
@@ -221,7 +222,7 @@ static bool is_text(struct gguf_str s, const char *z)
     return s.size == strlen(z) && !memcmp(s.data, z, s.size);
 }
 
-/* SentencePiece's BPE in the form of tokenizer.json: merges become scores. */
+/* SentencePiece BPE in tokenizer.json: merges become scores. */
 static void check_scores(void)
 {
     static const char text[] =
@@ -267,7 +268,7 @@ static void check_scores(void)
     gguf_convert_close(c);
 }
 
-/* Merges as pairs are those as texts; blanks within are written. */
+/* Merges as pairs equal merges as texts; blanks inside are escaped. */
 static void check_merges(void)
 {
     static const char text[] =
@@ -312,8 +313,8 @@ static void check_nul(void)
     gguf_convert_close(c);
 }
 
-/* A merge counts however long the piece is that it makes: a score for each, by
- * its place. */
+/* A merge counts even if its piece is very long: each has a score by its rank.
+ */
 static void check_long(void)
 {
     enum { N = 1500 };
@@ -337,8 +338,8 @@ static void check_long(void)
     gguf_convert_close(c);
 }
 
-/* Gemma 4's pieces keep their merges, and no scores: what chats are read by is
- * shown, and a text begins with BOS, whatever the folder says. */
+/* Gemma 4 keeps its merges and has no scores. Tokens that chats are parsed by
+ * are visible, and texts begin with BOS, whatever the folder says. */
 static void check_ranked(void)
 {
     static const char text[] =
@@ -418,7 +419,7 @@ static const char im_end[] =
     "\"special\":true}],\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},"
     "\"merges\":[]}}";
 
-/* Ids of models that are parts: the whole's, or those of "text_config". */
+/* Ids of a model's parts: those of the whole, or of "text_config". */
 static void check_ids(void)
 {
     static const struct {
@@ -449,7 +450,7 @@ static void check_ids(void)
     }
 }
 
-/* Tokens with a meaning that rows of architectures know. */
+/* Tokens whose roles the architectures' rows know. */
 static void check_roles(void)
 {
     static const char text[] =
@@ -501,8 +502,8 @@ static void check_roles(void)
     gguf_convert_close(c);
 }
 
-/* By the name llama-bpe texts begin with BOS, unless the file says no: that of
- * a tokenizer which puts none there says so. */
+/* The name llama-bpe implies BOS. A tokenizer that adds no BOS must say so in
+ * the file. */
 static void check_implied_bos(void)
 {
 #define LLAMA(POST)                                                           \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* check-weight-files.c - folders with several sets of weights
  *
- * transformers reads model.safetensors where it is there, otherwise what the
- * index names (_get_resolved_checkpoint_files, modeling_utils.py of 5.0). The
- * sets differ in their type of numbers here, which tells what was read.
+ * transformers reads model.safetensors if it exists, otherwise the files of
+ * the index (_get_resolved_checkpoint_files, modeling_utils.py of 5.0). Here
+ * each set has another type of numbers, so that the type shows which set was
+ * read.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -29,8 +30,7 @@ static void drop_file(const char *name)
     unlink(scratch_path(top, path));
 }
 
-/* The type of the embedding in the plan, and what a note says; NULL: there is
- * no note. */
+/* Check the type of the embedding, and a part of a note; NULL: no note. */
 static void check_files(const char *what, uint32_t dtype, const char *said)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;

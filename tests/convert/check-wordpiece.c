@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-wordpiece.c - folders of BERT: what their tokenizers become
+/* check-wordpiece.c - folders of BERT: their tokenizers become vocabularies
  *
- * Ids are compared with a count of its own: words cut by hand, each the longest
- * token of the folder's vocabulary after the other.
+ * Ids are compared with a plain count: words cut by hand, and in each the
+ * longest token of the vocabulary, one after another.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -39,7 +39,7 @@ static int find_token(const char *text, size_t n)
     return -1;
 }
 
-/* Append the ids of one word; 1, the unknown token, if there is none. */
+/* Append the ids of a word; 1, the unknown token, if it cannot be cut. */
 static void put_word(char *ids, const char *word, size_t n)
 {
     char piece[200];
@@ -63,7 +63,7 @@ static void put_word(char *ids, const char *word, size_t n)
     }
 }
 
-/* Of a text of ASCII. */
+/* Ids of a text in ASCII. */
 static void count_ids(char *ids, const char *text)
 {
     char word[200];
@@ -102,7 +102,8 @@ static void check_texts(const struct converted_vocab *m)
         ok(converted_vocab_gives(m, texts[i], ids), "'%s' is %s", texts[i],
            ids);
     }
-    /* e with an accent is e; Chinese characters are words; what has no token */
+    /* e with an accent is e; each Chinese character is a word; an unknown word
+     * is one unknown token */
     sprintf(ids, "2,%d,%d,%d,1,3", find_token("cafe", 4),
             find_token("\xe4\xb8\xad", 3), find_token("\xe6\x96\x87", 3));
     ok(converted_vocab_gives(
@@ -164,7 +165,7 @@ static void check_both(void)
         converted_vocab_close(m);
         converted_vocab_roundtrip(&f, scratch_path(top, "o.gguf"), top, what);
     }
-    /* lines may end as on Windows, and the last not at all */
+    /* Windows line ends, and no line end at the end of the file */
     static char text[4000];
     char buf[32];
     size_t n = 0;
@@ -183,7 +184,7 @@ static void check_both(void)
     converted_vocab_close(m);
 }
 
-/* Upper case is kept, or accents are, where the folder says so. */
+/* The folder says whether upper case and accents are kept. */
 static void check_cased(void)
 {
     static const struct {

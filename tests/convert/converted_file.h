@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* converted_file.h - what a file has that was made of a folder */
+/* converted_file.h - reads a file that was converted from a folder */
 #ifndef TESTS_CONVERT_CONVERTED_FILE_H
 #define TESTS_CONVERT_CONVERTED_FILE_H
 
@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* The file out of the folder at dir, which must be a model: one result. NULL
- * if it did not come. */
+/* Convert the folder at dir to the file out and verify it: one test. NULL:
+ * conversion failed. */
 static inline struct gguf_file *
 converted_file_convert(const char *dir, const char *out, const char *what)
 {
@@ -48,7 +48,7 @@ static inline bool converted_file_text(const struct gguf_file *f,
            !memcmp(s.data, begin, n);
 }
 
-/* The numbers of a matrix of F32; NULL: there is no such one. */
+/* Numbers of a matrix in F32; NULL: missing, or of another type or shape. */
 static inline const float *converted_file_matrix(const struct gguf_file *f,
                                                  const char *name, int cols,
                                                  int rows)

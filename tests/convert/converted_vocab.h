@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* converted_vocab.h - what a converted folder's vocabulary makes of texts */
+/* converted_vocab.h - tokenizes texts with a converted folder's vocabulary */
 #ifndef TESTS_CONVERT_CONVERTED_VOCAB_H
 #define TESTS_CONVERT_CONVERTED_VOCAB_H
 
@@ -13,13 +13,13 @@
 
 #include <string.h>
 
-/* A file made of a folder, and its vocabulary. */
+/* A file converted from a folder, and its vocabulary. */
 struct converted_vocab {
     struct gguf_file *file;
     struct gguf_vocab *vocab;
 };
 
-/* Convert the folder to out, which is written over. */
+/* Convert the folder to the file out, which is replaced. */
 static inline enum gguf_status converted_vocab_open(struct converted_vocab *m,
                                                     const char *dir,
                                                     const char *out,
@@ -42,8 +42,8 @@ static inline void converted_vocab_close(struct converted_vocab *m)
     gguf_file_close(m->file);
 }
 
-/* A test: a folder that is written of the file at path, which was made of f,
- * becomes the same file. top: where it is written. */
+/* Check that the file at path, converted from f, becomes a folder below top,
+ * and that again the same file: one test. */
 static inline void converted_vocab_roundtrip(const struct folder *f,
                                              const char *path, const char *top,
                                              const char *what)
@@ -55,8 +55,8 @@ static inline void converted_vocab_roundtrip(const struct folder *f,
        "%s: a folder of it becomes the same file %s", what, e.message);
 }
 
-/* A test: the folder is refused with this status at this byte of a file, in a
- * message that begins with the file's name and has the word. */
+/* Check that the folder is refused with this status at this byte of a file.
+ * The message begins with the file's name and contains the word. One test. */
 static inline void check_folder_refused(const struct folder *f,
                                         const char *file, const char *word,
                                         uint64_t off, enum gguf_status status)
@@ -71,7 +71,7 @@ static inline void check_folder_refused(const struct folder *f,
     gguf_convert_close(c);
 }
 
-/* Does a text become these ids ("1,2,3"), with those round it? */
+/* Does a text become these ids ("1,2,3"), with special tokens? */
 static inline bool converted_vocab_gives(const struct converted_vocab *m,
                                          const char *text, const char *ids)
 {
@@ -91,7 +91,7 @@ static inline bool converted_vocab_gives(const struct converted_vocab *m,
     return good;
 }
 
-/* A key's value as a number; -1: there is none. */
+/* Value of a key as a number; -1: missing. */
 static inline int64_t converted_vocab_key(const struct converted_vocab *m,
                                           const char *key)
 {
@@ -103,7 +103,7 @@ static inline int64_t converted_vocab_key(const struct converted_vocab *m,
     return kv && gguf_kv_get_uint(kv, &u, NULL) == GGUF_OK ? (int64_t)u : -1;
 }
 
-/* Do two vocabularies have the same tokens, kinds and scores? */
+/* Do two vocabularies have equal tokens, kinds and scores? */
 static inline bool vocab_equal(const struct gguf_vocab *a,
                                const struct gguf_vocab *b)
 {
@@ -124,8 +124,8 @@ static inline bool vocab_equal(const struct gguf_vocab *a,
     return good;
 }
 
-/* Do they give the same ids for each line of a file? Returns how many lines, or
- * -1. */
+/* Compare ids for each line of a file. Returns the number of lines; -1: some
+ * differ. */
 static inline int vocab_same_ids(const struct gguf_vocab *a,
                                  const struct gguf_vocab *b, FILE *lines)
 {
@@ -148,7 +148,7 @@ static inline int vocab_same_ids(const struct gguf_vocab *a,
     return good ? n : -1;
 }
 
-/* A vocabulary of ../shared/golden, and its file; NULL: it is not here. */
+/* A vocabulary of ../shared/golden, and its file; NULL: not on this machine. */
 static inline struct gguf_vocab *golden_vocab(const char *name,
                                               struct gguf_file **file)
 {
@@ -164,7 +164,7 @@ static inline struct gguf_vocab *golden_vocab(const char *name,
     return v;
 }
 
-/* A test: m gives the ids of v for the lines of a text beside it. */
+/* Compare the ids of m and v for the lines of the golden text: one test. */
 static inline void check_golden_ids(const struct converted_vocab *m,
                                     const struct gguf_vocab *v)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* folder.c - small Hugging Face folders, made on the spot */
+/* folder.c - makes small Hugging Face folders */
 #include "config.h"
 #include "tests/convert/folder.h"
 
@@ -104,7 +104,7 @@ const struct folder_tensor *folder_find(const struct folder *f,
     return NULL;
 }
 
-/* Every n_files-th tensor, from the no-th on. */
+/* Write every n_files-th tensor, beginning with number no. */
 static void write_file(const struct folder *f, const char *name,
                        const char *dtype, int no, int n_files)
 {
@@ -168,8 +168,8 @@ void folder_weights(const struct folder *f, const char *dtype, int n_files)
     }
 }
 
-/* The letter that byte-level BPE writes for a byte (GPT-2): itself if it is
- * printable, else the next one from U+0100 on. */
+/* Write the letter of byte-level BPE (GPT-2) for a byte: the byte itself if
+ * printable, else the next letter from U+0100 on. */
 static void put_byte(FILE *o, int byte)
 {
     int c = byte, n = 0;

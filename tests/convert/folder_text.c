@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* folder_text.c - folders of an architecture, said in its text */
+/* folder_text.c - reads descriptions of folders */
 #include "config.h"
 #include "tests/convert/folder_text.h"
 
@@ -36,7 +36,7 @@ static const struct {
 
 /* ---- config.json ---- */
 
-/* The end of the member at p: a ',' outside brackets and texts, or the end. */
+/* End of the member at p: a ',' outside of brackets and texts, or the end. */
 static const char *member_end(const char *p)
 {
     bool quoted = false;
@@ -48,7 +48,7 @@ static const char *member_end(const char *p)
     return p;
 }
 
-/* Remove the member that begins as name does, up to its second quote. */
+/* Remove the member that begins like name, up to its second quote. */
 static void remove_member(char *config, const char *name)
 {
     const size_t n = (size_t)(strchr(name + 1, '"') - name) + 1;
@@ -82,8 +82,8 @@ static void set_members(struct folder_text *t, const char *members)
 
 /* ---- tensors ---- */
 
-/* Add the lines that a line stands for to lines: of the first {...} each word,
- * or each number. */
+/* Expand the first {...} of a line to each word, or each number, and add the
+ * lines to lines. */
 static void add_lines(char *lines, size_t size, const char *line)
 {
     const char *begin = strchr(line, '{'), *end = strchr(line, '}');
@@ -136,10 +136,10 @@ static void remove_tensors(struct folder_text *t, const char *name)
 
 /* ---- blocks ---- */
 
-static char *blocks; /* the text of tests/family/blocks.txt */
+static char *blocks; /* text of tests/family/blocks.txt */
 
-/* The next line of *p without its end, with those that go on with it, into out;
- * false: it was the last of the section. */
+/* Copy the next line of *p, with its continuation lines, to out. false: it was
+ * the last one of the section. */
 static bool next_line(const char **p, char out[2000])
 {
     size_t n = 0;
@@ -155,7 +155,7 @@ static bool next_line(const char **p, char out[2000])
     return true;
 }
 
-/* Return the lines of a block; NULL: no block has that name. */
+/* Lines of a block; NULL: unknown. */
 static const char *find_block(const char *name)
 {
     char heading[80];
@@ -205,7 +205,7 @@ static bool add_block(struct folder_text *t, const char *name, const char *at)
     return true;
 }
 
-/* "NAME ... [at P]" */
+/* Read "NAME ... [at P]". */
 static bool use_blocks(struct folder_text *t, char *words)
 {
     char *at = strstr(words, " at ");
@@ -223,9 +223,9 @@ static bool use_blocks(struct folder_text *t, char *words)
 /* ---- lines ---- */
 
 struct reader {
-    struct folder_text folder[20]; /* those of the text at hand */
+    struct folder_text folder[20]; /* folders of the current text */
     size_t n;
-    char prefix[128]; /* beginning of names of tensors that follow */
+    char prefix[128]; /* prefix of the next tensors' names */
 };
 
 static bool begin_like(struct reader *r, const char *class_name)
@@ -265,7 +265,7 @@ static bool add_text(char list[4][400], size_t *n, const char *text)
     return true;
 }
 
-/* Text is "KEY SEPARATOR VALUE". */
+/* Add a line "KEY SEPARATOR VALUE" to a list. */
 static bool add_line(struct folder_line *list, size_t *n, const char *text,
                      const char *separator)
 {
@@ -317,7 +317,7 @@ static bool read_line(struct reader *r, char *line)
     return true;
 }
 
-/* The architecture of the model that begins a text. */
+/* Architecture of the model that begins a text. */
 static void read_arch(const char *text, char out[64])
 {
     static const char key[] = "key general.architecture str ";
@@ -326,7 +326,7 @@ static void read_arch(const char *text, char out[64])
     snprintf(out, 64, "%.*s", (int)strcspn(p, "\n"), p);
 }
 
-/* The heading at p, "[WORD CLASS NAME]", begins a folder. */
+/* Begin a folder at its heading, "[WORD CLASS NAME]". */
 static bool begin_folder(struct reader *r, const char *p, const char *arch)
 {
     if (r->n == sizeof r->folder / sizeof *r->folder)
@@ -346,7 +346,7 @@ static bool is_full(const struct folder_text *t)
            strlen(t->left) + 1 == sizeof t->left;
 }
 
-/* The folders of one text, or the published ones. */
+/* Read the folders of one text, or its published ones. */
 static bool read_text(struct reader *r, const char *text, bool published)
 {
     const char *heading = published ? "\n[published " : "\n[folder ";
@@ -365,7 +365,7 @@ static bool read_text(struct reader *r, const char *text, bool published)
             }
         if (is_full(&r->folder[r->n - 1]))
             return false;
-        p--; /* the end of the line before a heading */
+        p--; /* end of the line before a heading */
     }
     return true;
 }

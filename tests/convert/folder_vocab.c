@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* folder_vocab.c - tokenizers of folders that are not byte-level BPE */
+/* folder_vocab.c - writes tokenizers other than byte-level BPE */
 #include "config.h"
 #include "tests/convert/folder.h"
 
@@ -36,7 +36,7 @@ void folder_json_text(FILE *o, const char *s)
 
 /* ---- pieces that keep their merges ---- */
 
-/* 256 bytes, letters, "ab", "abc", and tokens with a meaning: 260 rows. */
+/* 256 bytes, letters, "ab", "abc", and special tokens: 260 rows. */
 void folder_ranked(const struct folder *f)
 {
     static const char text[] =
@@ -83,7 +83,7 @@ const char *folder_wordpiece_token(int id, char buf[32])
         return buf;
     }
     i -= 2 * n_letters;
-    if (i < n_marks) { /* punctuation of ASCII */
+    if (i < n_marks) { /* ASCII punctuation */
         int c = '!';
         for (; i; i--)
             c += c == '/' ? 11 : c == '@' ? 27 : c == '`' ? 27 : 1;
@@ -182,7 +182,7 @@ static void put32(uint8_t *out, uint32_t u)
         out[b] = (uint8_t)(u >> 8 * b);
 }
 
-/* The root leads to units 256 on; what a letter c leads to is at 512 + c. */
+/* The root leads to units from 256 on, and letter c to a unit at 512 + c. */
 void folder_charsmap(uint8_t out[FOLDER_CHARSMAP])
 {
     memset(out, 0, FOLDER_CHARSMAP);

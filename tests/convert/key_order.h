@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_order.h - the order of a file's keys */
+/* key_order.h - checks the order of a file's keys */
 #ifndef TESTS_CONVERT_KEY_ORDER_H
 #define TESTS_CONVERT_KEY_ORDER_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Does f have the keys, which blanks separate, with nothing between them? */
+/* Does f have the keys (separated by blanks) one right after the other? */
 static bool keys_follow(const struct gguf_file *f, const char *keys)
 {
     size_t n = strcspn(keys, " "), i = 0;

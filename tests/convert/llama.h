@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* llama.h - small folders of Llama and classes like it, for tests of what
- * folders of any class have
+/* llama.h - small folders of Llama, for tests that any class would do for
  *
- * Folders of each class are in texts (folder_text.h).
+ * Folders of each class are described in texts (folder_text.h).
  */
 #ifndef TESTS_CONVERT_LLAMA_H
 #define TESTS_CONVERT_LLAMA_H
@@ -29,8 +28,8 @@
     L "mlp.gate_proj.weight 48 32\n" L "mlp.up_proj.weight 48 32\n" L         \
       "mlp.down_proj.weight 32 48\n"
 
-/* A folder of LlamaForCausalLM without its weights. more: further members of
- * config.json, each after a comma. */
+/* Make a folder of LlamaForCausalLM without its weights. more: further members
+ * of config.json, each after a comma. */
 static inline void folder_llama(struct folder *f, const char *dir,
                                 const char *more)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notes.h - lines that a conversion says about its folder, one after another */
+/* notes.h - collects the notes of a conversion */
 #ifndef TESTS_CONVERT_NOTES_H
 #define TESTS_CONVERT_NOTES_H
 
@@ -12,7 +12,7 @@ struct notes {
     char text[40000];
 };
 
-/* A gguf_convert_note_fn; user is a struct notes of zeros. */
+/* A gguf_convert_note_fn. user: a struct notes that begins with zeros. */
 static inline void notes_keep(void *user, enum gguf_convert_note kind,
                               const char *line)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numbers.c - evaluates texts that describe the numbers of a tensor */
+/* numbers.c - evaluates descriptions of a tensor's numbers */
 #include "config.h"
 #include "tests/convert/numbers.h"
 
@@ -31,7 +31,7 @@ struct term {
     struct chosen right[MOST_AXES];
     size_t n_right;
     char functions[200];
-    float mean; /* magnitude, for ternary */
+    float mean; /* mean magnitude, for ternary */
 };
 
 void numbers_name(char out[160], const char *pattern, int il, int ie)
@@ -43,7 +43,7 @@ void numbers_name(char out[160], const char *pattern, int il, int ie)
     *out = 0;
 }
 
-/* Read the next word of *p; false: *p has no more words. */
+/* Read the next word of *p. false: no word is left. */
 static bool next_word(const char **p, char out[160])
 {
     size_t n = 0;
@@ -57,8 +57,8 @@ static bool next_word(const char **p, char out[160])
 
 /* ---- the left side ---- */
 
-/* Give the axes from first on, which are one dimension, their sizes. An axis
- * without a size gets the quotient of the dimension and the others. */
+/* Set the sizes of the axes from `first' on, which make up one dimension. An
+ * axis without a size gets the quotient of the dimension and the others. */
 static bool split_dimension(struct term *e, size_t first, uint64_t size)
 {
     uint64_t known = 1;
@@ -81,7 +81,7 @@ static bool read_left(struct term *e, const char *left)
     const struct folder_tensor *t = e->t;
     char word[160];
     unsigned dim = 0;
-    size_t first = 0; /* axis of the dimension at hand */
+    size_t first = 0; /* first axis of the current dimension */
     bool open = false;
     while (next_word(&left, word)) {
         if (e->n_axes == MOST_AXES)
@@ -106,7 +106,7 @@ static bool read_left(struct term *e, const char *left)
 
 /* ---- the right side ---- */
 
-/* [N], [FIRST:], [FIRST:END], [N,N...] */
+/* Read [N], [FIRST:], [FIRST:END] or [N,N...]. */
 static void read_indices(struct chosen *c, const char *p)
 {
     char *end;
@@ -228,7 +228,7 @@ static float mean_magnitude(const struct folder_tensor *t)
     return (float)(sum / (double)t->n);
 }
 
-/* rest: what follows the name of the source. */
+/* Compare a term. rest: text after the name of the source. */
 static bool compare_source(const struct folder_tensor *t, const char *rest,
                            struct result *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reader.h - one reader of a tokenizer, on bytes in memory */
+/* reader.h - runs one reader of a tokenizer on bytes in memory */
 #ifndef TESTS_CONVERT_READER_H
 #define TESTS_CONVERT_READER_H
 
@@ -26,8 +26,8 @@ static inline void reader_begin(struct reader_folder *c)
     c->folder.arena = &c->arena;
 }
 
-/* What fn makes of size bytes goes to v, of c: to be forgotten afterwards,
- * also where it is refused. */
+/* Read size bytes with fn into v, which belongs to c. Call reader_forget()
+ * afterwards, also after a failure. */
 static inline enum gguf_status reader_run(reader_fn *fn, const void *data,
                                           size_t size,
                                           struct gg_convert_vocab *v,
@@ -57,7 +57,7 @@ static inline void reader_forget(struct gg_convert_vocab *v,
     gg_mem_arena_fini(&c->arena);
 }
 
-/* Lines that a reader refuses: a word of the message, the byte. */
+/* Lines that a reader refuses, with a word of the message and the byte. */
 struct reader_refusal {
     const char *lines, *word;
     uint64_t off;

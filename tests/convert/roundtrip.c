@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* roundtrip.c - a file becomes a folder, which becomes the same file */
+/* roundtrip.c - converts folders to files, and files back to folders */
 #include "config.h"
 #include "tests/convert/roundtrip.h"
 #include "tests/scratch.h"
@@ -29,7 +29,7 @@ static bool same_bytes(const char *a, const char *b)
 
 /* ---- folders that are elsewhere ---- */
 
-/* What "far:PATH" means, and how many of them are open. */
+/* Opens "far:PATH" and counts the open readers. */
 static int n_open;
 
 static int far_takes(void *user, const char *path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* roundtrip.h - a file becomes a folder, which becomes the same file */
+/* roundtrip.h - converts folders to files, and files back to folders */
 #ifndef TESTS_CONVERT_ROUNDTRIP_H
 #define TESTS_CONVERT_ROUNDTRIP_H
 
@@ -7,21 +7,21 @@
 
 #include <stdbool.h>
 
-/* Folders need not be models: for tests of their tokenizers. */
+/* Set for folders that are not models, to test their tokenizers. */
 extern bool folder_any;
 
-/* Matrices after pooling are asked for. */
+/* Set to convert dense layers after pooling. */
 extern bool folder_dense;
 
-/* Convert the folder at dir to the file out, in types of its own or those of
- * recipe; and from an opener (gguf/reader.h), which must give the same:
- * GGUF_E_MISMATCH. */
+/* Convert the folder at dir to the file out, in its own types or those of
+ * recipe. Convert it once more through an opener (gguf/reader.h); if the files
+ * differ, return GGUF_E_MISMATCH. */
 enum gguf_status folder_convert(const char *dir, const char *out,
                                 const char *recipe, struct gguf_error *err);
 
-/* Write the file at path, of which the folder called name was made, as a folder
- * of that name in back, and convert this to back/again.gguf: are these the
- * same bytes? What differs is printed. */
+/* Convert the file at path to a folder `name' in back, and that to
+ * back/again.gguf. Returns whether the files are equal; prints a difference.
+ * The file must have been made from a folder of that name. */
 bool folder_roundtrip(const char *path, const char *name, const char *back,
                       struct gguf_error *err);
 
