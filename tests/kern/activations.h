@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* activations.h - what the tests of products of integers share: activations of
- * every kind, and the forms that a type is multiplied in
+/* activations.h - tests of integer products: activations of every kind, and
+ * the forms of each type
  *
- * For a program's one file that has tests/tap.h, whose random numbers these
- * are.
+ * Include it in the one file of a program that includes tests/tap.h: it draws
+ * that file's random numbers.
  */
 #ifndef TESTS_KERN_ACTIVATIONS_H
 #define TESTS_KERN_ACTIVATIONS_H
@@ -18,16 +18,16 @@ enum { ACTS_STEPS = GG_GEMM_INT_STEPS };
 
 enum acts {
     ACTS_NORMAL,
-    ACTS_EQUAL,    /* magnitudes: the largest sum that there is */
-    ACTS_OUTLIER,  /* one far above the others */
-    ACTS_INTEGERS, /* that are their own rounding */
+    ACTS_EQUAL,    /* equal magnitudes: the largest possible sum */
+    ACTS_OUTLIER,  /* one is far above the others */
+    ACTS_INTEGERS, /* integers, which rounding keeps */
     ACTS_ZEROS,
     ACTS_TINY,
     ACTS_NOT_FINITE,
     N_ACTS
 };
 
-/* p, or the end of the program. */
+/* Returns p. Ends the program if p is NULL. */
 static inline void *activations_must(void *p)
 {
     if (!p) {
@@ -58,14 +58,14 @@ static inline void activations_fill(float *x, size_t n, enum acts kind)
     }
 }
 
-/* A type at a level, in a form that a precision multiplies it in. */
+/* A type, at a level, in a form that a precision multiplies. */
 struct acts_form {
     const char *level;
     const struct gg_kern *kern;
     int dtype, form;
 };
 
-/* Each of them once, at every level. */
+/* Call fn once for each form, at every level. */
 static inline void
 acts_each_form(void (*fn)(const struct acts_form *f, void *user), void *user)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-attn-i16.c - products of attention in integers
+/* check-attn-i16.c - products of attention on integers
  *
- * Integers, scales, panels and what tiles make of them are those of the
- * reference at every level, bit for bit, and the reference's integers say of
- * floats what they should. That no sum overflows is shown by rows and columns
- * that are as long as they get, and of one direction.
+ * At every level integers, scales, panels and results of tiles have the bits
+ * of the reference. The reference's integers are within half a step of the
+ * floats. Rows and columns of the largest length and of one direction show
+ * that no sum overflows.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -55,8 +55,8 @@ static float largest(const float *x, size_t n)
     return max;
 }
 
-/* Integers times a scale are x within half a step; what is filled up is 0, and
- * what comes after is not touched. */
+/* Check rounding: integers times the scale are within half a step of x,
+ * padding is 0, and nothing after it is written. */
 static bool are_rounded(const float *x, size_t n, const int16_t *i,
                         float scale)
 {
@@ -87,7 +87,7 @@ static bool same_floats(const float *a, const float *b, size_t n)
     return true;
 }
 
-/* Neither an integer nor a row is longer than the proof has it. */
+/* Are integers and rows no larger than the proof against overflow assumes? */
 static bool ints_fit(const int16_t *i, size_t n)
 {
     double squares = 0;
@@ -133,7 +133,7 @@ static void check_round(const char *level, const struct gg_kern_attn_i16 *k,
 
 /* ---- panels ---- */
 
-/* Step p of row r of a panel of mr rows. */
+/* Step p of row r of a panel with mr rows. */
 static int16_t step_at(const int16_t *panel, size_t mr, size_t r, size_t p)
 {
     return panel[(p / 2 * mr + r) * 2 + p % 2];
@@ -161,7 +161,7 @@ static void check_rows(const char *level, const struct gg_kern_attn_i16 *k)
     free(panel);
 }
 
-/* n values of dv, at one level and by the reference. */
+/* Compare n values of dv elements at one level with the reference. */
 static bool same_values(const struct gg_kern_attn_i16 *k,
                         const struct gg_kern_attn_i16 *ref, const float *x,
                         size_t n, size_t dv)
@@ -271,7 +271,8 @@ struct tile_case {
     bool add;
 };
 
-/* What a tile should have: f32 that no level may round otherwise. */
+/* Expected element of a tile. *fit: its F32 sum is exact, so that no level may
+ * round it. */
 static float element(const struct tile_case *t, size_t r, size_t c, bool *fit)
 {
     int64_t sum = 0;
@@ -305,8 +306,8 @@ static bool tile_good(const struct tile_case *t, unsigned n_cols)
     return good && y[0] == guard;
 }
 
-/* Rows and columns of n steps that are alike, but for the sign: their products
- * are as large as there are. */
+/* Fill rows and columns of n steps with equal magnitudes: their products are
+ * the largest possible. */
 static void fill_alike(struct tile_case *t, enum acts kind, size_t n)
 {
     static float x[ROWS * X_STRIDE];
@@ -353,7 +354,7 @@ static void check_tile(const char *level, const struct gg_kern_attn_i16 *k)
     free(t.x);
 }
 
-/* The largest values by weights whose sum is the largest. */
+/* The largest values with weights of the largest sum. */
 static void check_most(const char *level, const struct gg_kern_attn_i16 *k)
 {
     struct tile_case t = { .k = k, .n_pairs = STEPS / 2, .add = true };
@@ -377,7 +378,7 @@ static void check_most(const char *level, const struct gg_kern_attn_i16 *k)
 
 /* ---- what makes weights ---- */
 
-/* The exp of exp_sum times a row, in place, too; and their sum. */
+/* exp_mul: the exp of exp_sum times a row, also in place, and the sum. */
 static void check_exp_mul(const char *level, const struct gg_vec_kern *k)
 {
     float x[STEPS], f[STEPS], want[STEPS], y[STEPS + 1];

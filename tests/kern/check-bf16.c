@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-bf16.c - products of pairs of bf16: packers, tiles, who has them
+/* check-bf16.c - products of BF16 pairs: packers, tiles, and the levels that
+ * have them
  *
- * Packed numbers are the same at every level, bit for bit. A tile is within the
- * bound of any order of f32 sums, and the same bits where every partial sum is
- * exact, so that no pair can be missing. A whole product is in
- * check-int-products.c.
+ * Packed numbers have the same bits at every level. A tile is within the bound
+ * of F32 sums in any order. It has equal bits if every partial sum is exact,
+ * which shows that no pair is missing. check-int-products.c tests whole
+ * products.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -23,12 +24,12 @@ enum { MAX_K = 600, MAX_ROWS = 32, STRIDE = MAX_K + 3, FILL = 0x5a };
 
 /* ---- packers ---- */
 
-/* Any bits at all, and those that rounding is about. */
+/* Random bits, or a number that is hard to round. */
 static float any_float(void)
 {
     static const uint32_t special[] = {
-        0,          0x80000000, 0x7f800000, 0xff800000, /* 0, infinity */
-        0x7f800001, 0xffc12345, 0x00000001, 0x807fffff, /* NaN, subnormal */
+        0,          0x80000000, 0x7f800000, 0xff800000, /* zeros, infinities */
+        0x7f800001, 0xffc12345, 0x00000001, 0x807fffff, /* NaNs, subnormals */
         0x00800000, 0x7f7fffff, 0x3f808000, 0x3f818000, /* ties */
         0x3f808001, 0x3f817fff, 0xff7f8000, 0x7f7f7fff, /* near infinity */
     };
@@ -50,7 +51,8 @@ static size_t of_x(const struct gg_kern_gemm *g, size_t p, size_t r)
     return (p / 2 * g->nr + r) * 2 + p % 2;
 }
 
-/* Rows first and up as the reference rounds each by itself; nothing else. */
+/* Does the packer round rows from `first' like the reference, and write
+ * nothing else? */
 static bool packs_rows(const struct gg_kern_gemm *g,
                        gg_kern_gemm_pack_fn *pack,
                        const struct gg_kern_gemm *ref,
@@ -119,7 +121,7 @@ static void check_rounding(const struct gg_kern_gemm *ref)
 
 /* ---- tiles ---- */
 
-/* Element (i, j) of a tile in double, and the sum of magnitudes. */
+/* Element (i, j) of a tile in double precision, and the sum of magnitudes. */
 static double element(const struct gg_kern_gemm *g, const uint16_t *w,
                       const uint16_t *x, size_t n, size_t i, size_t j,
                       double *size)
@@ -191,12 +193,12 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g)
 
 /* ---- forms ---- */
 
-/* Does a level multiply pairs? C does, and what is built for C alone, whatever
- * the machine has; AVX2 takes nothing from C. */
+/* Must a level multiply pairs? C does, and so does a build for C alone. AVX2
+ * takes no function from C. */
 static bool has_pairs(uint32_t mask)
 {
     bool has = true;
-    (void)mask; /* of no use then */
+    (void)mask; /* unused in that build */
 #if HAVE_X86_AVX2
     has = !mask;
 #endif
@@ -206,7 +208,7 @@ static bool has_pairs(uint32_t mask)
     return has;
 }
 
-/* F16 and BF16 are multiplied by pairs in int8, where there is a tile. */
+/* int8 precision multiplies F16 and BF16 as pairs if the level has a tile. */
 static void check_forms(const char *level, struct gg_kern *kern, bool has)
 {
     bool good = true;

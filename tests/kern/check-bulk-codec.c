@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* check-bulk-codec.c - codecs against ggml's own bytes and floats
  *
- * Six distributions, 32 rows of each, without importances, with positive ones
- * and with some that are zero. A digest for each type is the XXH64 of the XXH64
- * of what is made of each, in that order, eight bytes each. Every level of this
- * machine must give the same. Where ../shared is, the digests are also those of
- * golden/codec/bulk.tsv there, which --carry prints. Awkward rows are in
- * check-codec-digest.
+ * Six distributions with 32 rows each, without importances, with positive
+ * ones, and with some zeros. A type's digest is the XXH64 of the XXH64s of
+ * each result, in that order, eight bytes each. Every level of this machine
+ * must give the digests in this file. If ../shared is there, they are also
+ * compared with golden/codec/bulk.tsv, whose digests --carry prints.
+ * check-codec-digest has awkward rows.
  *
- *     check-bulk-codec [--carry]
+ *   check-bulk-codec [--carry]
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -23,8 +23,8 @@
 
 enum { N_DIST = 6, N_WEIGHT = 3, N_ROWS = 32 };
 
-/* Of ggml_quantize_chunk and its decoders (commit d99724f, gcc 12, plain
- * x86-64, no contraction). */
+/* Digests of ggml_quantize_chunk and ggml's decoders (commit d99724f, gcc 12,
+ * plain x86-64, no contraction). */
 static const struct carried {
     const char *type;
     uint64_t bytes, floats;
@@ -58,7 +58,8 @@ static const struct carried {
     { "Q2_0", UINT64_C(0xe3dcc1a2af44154d), UINT64_C(0xa778185278386534) },
 };
 
-/* Of the table, 0 where it has none; of a digest's order. */
+/* Digests of a type: of bytes and floats, in the order of the rows; 0:
+ * missing. */
 struct hashes {
     uint64_t bytes[N_DIST][N_WEIGHT], floats[N_DIST][N_WEIGHT];
 };
@@ -148,10 +149,10 @@ static void make_rows(void)
     }
 }
 
-/* ---- what is made of them ---- */
+/* ---- digests ---- */
 
-/* What this processor makes of an operation that is invalid becomes what an
- * x86-64 does. */
+/* Replace the NaN that this processor makes in an invalid operation by the one
+ * that x86-64 makes. */
 static void name_nan(float *x, size_t n)
 {
     static const volatile float zero = 0;
@@ -161,7 +162,7 @@ static void name_nan(float *x, size_t n)
             x[i] = gg_bytes_f32_from_bits(0xffc00000);
 }
 
-/* Is a type encoded with these importances: 0 is none? */
+/* Is a type encoded with importances of kind w? 0: without. */
 static bool is_wanted(const struct gguf_dtype_info *t, unsigned flags, int w)
 {
     return w ? t->block_len > 1 : !(flags & GG_CODEC_NEEDS_WEIGHT);
@@ -205,7 +206,8 @@ static void run_one(const struct gg_codec_kern *k, int d, int w,
     free(y);
 }
 
-/* Does a codec give what it says? wrong: what does not, or "". */
+/* Does a codec give the digests? wrong: name of the first that differs, or "".
+ */
 static bool codec_right(int type, const struct gg_codec_kern *k,
                         char wrong[128])
 {
@@ -235,7 +237,8 @@ static bool codec_right(int type, const struct gg_codec_kern *k,
 
 /* ---- the table ---- */
 
-/* A row; false if it is of other numbers than are made here. */
+/* Read a row of the table. false: it is for numbers that this test does not
+ * make. */
 static bool read_row(char **f)
 {
     static const char *const weights[N_WEIGHT] = { "none", "pos", "zeros" };
@@ -270,7 +273,7 @@ static bool read_table(char *text)
     return text != NULL;
 }
 
-/* Are the digests here those of the table? */
+/* Do the digests in this file agree with the table? */
 static bool table_agrees(void)
 {
     bool agrees = true;
@@ -288,7 +291,7 @@ static bool table_agrees(void)
     return agrees;
 }
 
-/* Print the digests of the table, as they are written here. */
+/* Print the table's digests in the form of this file. */
 static void print_digests(void)
 {
     for (int i = 0; i < GG_N_DTYPES; i++)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* check-codec-digest.c - bytes of encoders for awkward rows, in every build
+/* check-codec-digest.c - encoders give the same bytes for awkward rows in
+ * every build
  *
- *     check-codec-digest [--print]
+ *   check-codec-digest [--print]
  *
- * The inputs are integers times powers of two, so that each compiler makes the
- * same floats. Compilers, their options and instruction sets must not change a
- * bit. The digests are those of ggml_quantize_chunk itself (commit d99724f, gcc
- * 12, plain x86-64, no contraction; of Q8_1 and Q8_K those of its
- * quantize_row_*_ref), called on the same rows; F64 is not ggml's. The codebook
- * types, where ggml aborts if sums overflow, have the tame rows only. --print
- * prints the table for this build. Usual rows are in check-bulk-codec.
+ * The inputs are integers times powers of two, so that every compiler makes
+ * the same floats. Compilers, options and instruction sets must not change a
+ * bit. The digests are those of ggml_quantize_chunk (commit d99724f, gcc 12,
+ * plain x86-64, no contraction; for Q8_1 and Q8_K of quantize_row_*_ref) on
+ * the same rows; F64 is not one of ggml's types. Codebook types have tame rows
+ * only, since ggml aborts if a sum overflows. --print prints the table for
+ * this build. check-bulk-codec has usual rows.
  */
 #include "config.h"
 #include "tests/kern/kern.h"
@@ -18,13 +19,13 @@
 
 #include <math.h>
 
-/* Awkward rows: kinds of elements, the first of which are tame, and of
- * importances; each with each. */
+/* Kinds of rows, the first N_TAME tame ones, and kinds of importances. Every
+ * pair is encoded. */
 enum { AWK_ROW = 512, N_KIND = 20, N_TAME = 14, N_WEIGHT = 8 };
 
 static const struct expected {
     const char *type;
-    uint64_t plain, weighted; /* 0: not done */
+    uint64_t plain, weighted; /* 0: not tested */
 } expected[] = {
     { "F32", UINT64_C(0x38b691bef801698c), UINT64_C(0x0000000000000000) },
     { "F16", UINT64_C(0xac7f80c8a95f9f5d), UINT64_C(0x0000000000000000) },
@@ -71,7 +72,7 @@ static uint64_t rnd(void)
     return z ^ z >> 31;
 }
 
-/* Of 24 bits, much as a normal number is distributed. */
+/* A number of 24 bits with a nearly normal distribution. */
 static int32_t bell(void)
 {
     int32_t sum = 0;
@@ -89,7 +90,7 @@ static float awkward(int kind, int i, float c)
     case 0: return v;
     case 1: /* all equal */ return c;
     case 2: /* zeros of both signs */ return gg_bytes_f32_from_bits(sign);
-    case 3: /* far from zero: rounding decides whether a line can be fitted */
+    case 3: /* far from zero: rounding decides between fits */
         return 724 + v * 8;
     case 4: /* alternating */ return i & 1 ? -fabsf(v) : fabsf(v);
     case 5: /* sorted */ return (float)(i - 100) * 0x1p-9f;
@@ -104,7 +105,8 @@ static float awkward(int kind, int i, float c)
     case 10: /* powers of two, and just below */
         return gg_bytes_f32_from_bits(0x3f800000 + (bits % 9 << 23) -
                                       (bits >> 31));
-    case 11: /* a scale for each 16 */ return i / 16 % 2 ? v : v * 0x1p-24f;
+    case 11: /* a scale for each 16 numbers */
+        return i / 16 % 2 ? v : v * 0x1p-24f;
     case 12: /* ramps, one sign */ return (float)(i % 64) * -0x1p-5f;
     case 13: return bits % 20 ? 0 : v;
     case 14: /* subnormal */
@@ -116,7 +118,7 @@ static float awkward(int kind, int i, float c)
     case 17: /* the largest */
         return gg_bytes_f32_from_bits(sign | (0x7f7fffff - bits % 200));
     case 18: /* squares overflow */ return v * 0x1p70f;
-    default: /* below what counts as zero, and above */
+    default: /* below and above the threshold for zero */
         return (float)(int)(bits % 9) * c * 0x1p-52f;
     }
 }
@@ -128,7 +130,7 @@ static float awkward_weight(int kind, int i)
     switch (kind) {
     case 0: return v;
     case 1: /* a fifth is zero */ return bits % 5 ? v : 0;
-    case 2: /* one in 64: nothing but rounding makes a line of it */
+    case 2: /* one in 64: rounding alone decides the fit */
         return i % 64 == 44 ? v : 0;
     case 3: /* spiky */ return i % 32 != 12 ? v * 0x1p-10f : v * 0x1p12f;
     case 4: return v * 0x1p-100f;
@@ -138,15 +140,15 @@ static float awkward_weight(int kind, int i)
     }
 }
 
-/* How many rows of a kind of importances: those that leave rounding to decide
- * are the ones that show what encoders do with a negative scale. */
+/* Number of rows for a kind of importances. Kinds where rounding decides have
+ * more: they show how an encoder handles a negative scale. */
 static int n_awkward(int codebook, int by)
 {
     return !codebook && (by == 2 || by == 3) ? 8 : 1;
 }
 
-/* Rows of all kinds, with importances of each kind, or (wanted 0) as often
- * without. */
+/* Digest of rows of all kinds with importances of each kind; wanted 0: without
+ * importances, with the same number of rows. */
 static uint64_t digest_rows(const struct gg_codec_kern *k,
                             const struct gguf_dtype_info *t, int wanted)
 {

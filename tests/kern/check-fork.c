@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-fork.c - the types of ik_llama.cpp: its own rows, and any rows
+/* check-fork.c - ik_llama.cpp's types: its own rows, and random rows
  *
  * Every level decodes the rows of fork.hex to ik_llama.cpp's floats, bit for
- * bit. What the formulas say is checked apart from that, on random rows, by a
- * decoder in double that knows a type only as a list of bit fields.
+ * bit. Independently, a decoder in double precision, which knows a type only
+ * as a list of bit fields, evaluates the formulas on random rows.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -13,8 +13,9 @@
 
 #include <math.h>
 
-/* Numbers of `width' bits, packed into groups of `group' bytes: number i is
- * in byte i % group of its group, above those group before it. */
+/* Numbers of `width' bits, packed into groups of `group' bytes: number i is in
+ * byte i % group of its group, above the numbers i - group, i - 2 group, ...
+ * of that byte. */
 struct field {
     int off, width, group;
 };
@@ -32,13 +33,13 @@ static unsigned get_field(const struct field *f, const uint8_t *block, int i)
     return v;
 }
 
-/* A type: fields of elements (low part, high part), of sub-blocks' scales
- * (likewise) and of their shifts. Offsets count from the block. */
+/* A type: bit fields of elements (low part, high part), of the scales of
+ * sub-blocks (low, high), and of their shifts. Offsets count from the block. */
 static const struct spec {
     uint32_t id;
-    int sub; /* elements in a sub-block */
+    int sub; /* elements of a sub-block */
     struct field q, q_high, sc, sc_high, shifted;
-    int bias; /* taken from the scale */
+    int bias; /* subtracted from the scale */
     int shift;
 } specs[] = {
     /* clang-format off */
@@ -90,8 +91,8 @@ static double level(int bits, int q)
     }
 }
 
-/* The 128 bytes of IQ4_KSS as those of IQ4_KS: words of 16 bits, each a bit of
- * the scale and 15 bits of a Gray code. */
+/* Convert the 128 bytes of IQ4_KSS to those of IQ4_KS: words of 16 bits, each
+ * with a bit of the scale and 15 bits of a Gray code. */
 static void unfold_block(uint8_t to[136], const uint8_t *from)
 {
     memset(to, 0, 136);
@@ -107,7 +108,7 @@ static void unfold_block(uint8_t to[136], const uint8_t *from)
         }
 }
 
-/* Element e of a block by its formula, and a bound of what rounding can do. */
+/* Element e of a block by its formula, and the bound of its rounding. */
 static double element(const struct spec *s, double d, const uint8_t *block,
                       int e, double *bound)
 {
@@ -118,7 +119,7 @@ static double element(const struct spec *s, double d, const uint8_t *block,
     }
     int sub = e / s->sub;
     int bits = s->q.width + s->q_high.width, sc, shifted;
-    /* Q6_0's upper pairs: the two middle quarters change places */
+    /* Q6_0: the two middle quarters of the upper pairs are exchanged */
     int high = s->id == 133 && e / 8 % 3 ? e + (e < 16 ? 8 : -8) : e;
     int q = (int)(get_field(&s->q, block, e) |
                   get_field(&s->q_high, block, high) << s->q.width);
@@ -159,7 +160,7 @@ static double row_scale(const uint8_t *p, size_t size)
                      : (double)gg_bytes_f32_from_bits(gg_bytes_load32le(p));
 }
 
-/* A row decoded and held against the formula. */
+/* Decode a row and count the elements that differ from the formula. */
 static unsigned count_wrong(const struct gguf_dtype_info *t,
                             gg_kern_decode_fn *decode, const uint8_t *row,
                             size_t n)
@@ -192,7 +193,7 @@ static void random_rows(const struct gguf_dtype_info *t, const char *level,
     for (int r = 0; r < 50; r++) {
         for (size_t i = 0; i < size; i++)
             row[i] = (uint8_t)rnd64();
-        /* scales below 2: an f16, or the upper half of an f32 */
+        /* keep scales below 2: an F16, or the upper half of an F32 */
         if (t->row_header)
             row[t->row_header - 1] &= 0xbf;
         for (int k = 0; !t->row_header && k < 3; k++)
@@ -212,7 +213,7 @@ static int hex_digit(int c)
                                   : -1;
 }
 
-/* size bytes written in hex over some lines; where they end. */
+/* Read size bytes in hex from several lines. Returns their end. */
 static const char *read_hex(const char *p, uint8_t *out, size_t size)
 {
     for (size_t i = 0; i < 2 * size; p++)

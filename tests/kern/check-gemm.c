@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-gemm.c - products: tiles, packing and the whole, at every level
+/* check-gemm.c - matrix products at every level: tiles, packing, whole
+ * products
  *
- * Sums are compared with double precision: on any data within the bound of
- * any order of summation, and on data whose every partial sum is exact, where
- * the result must be equal.
+ * Sums are compared with double precision: on any data within the bound for
+ * any order of summation, and with equal bits on data whose partial sums are
+ * all exact.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -32,16 +33,16 @@ static float *make_floats(size_t n)
     return must_alloc(malloc((n + 1) * sizeof(float)));
 }
 
-/* Small integers, whose products' sums are exact, or anything. */
+/* Small integers with exact sums of products, or random floats. */
 static void fill_floats(float *x, size_t n, bool exact)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = exact ? (float)rnd_below(15) - 7 : rnd_f32();
 }
 
-/* Kernels alone */
+/* ---- tiles and packers ---- */
 
-/* A packer of panels of that width into every place; trans: src is a matrix of
+/* Pack panels of that width from every offset; trans: src is a matrix of
  * steps. */
 static bool pack_good(const struct gg_kern_gemm *g, gg_kern_gemm_pack_fn *pack,
                       size_t width, bool trans)
@@ -122,8 +123,8 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g)
     ok(rest, "%s: tiles write nothing else", level);
 }
 
-/* Panels of packed rows against the reference's floats: of bytes of any kind,
- * infinite scales and NaN included. */
+/* Panels of packed rows against the reference's floats, from random bytes,
+ * with infinite scales and NaN. */
 static bool rows_good(const struct gg_kern *kern, const struct gg_kern *ref,
                       int dtype, size_t n, size_t first, size_t k)
 {
@@ -176,7 +177,7 @@ static void check_rows(const char *level, const struct gg_kern *kern,
        "%s: panels of %s are the reference's", level, dt->name);
 }
 
-/* Whole products */
+/* ---- whole products ---- */
 
 struct product {
     struct gg_cpu_gemm_args args;
@@ -206,7 +207,7 @@ static bool product_init(struct product *p, const struct gg_kern *kern,
     p->args = (struct gg_cpu_gemm_args){
         .kern = kern,
         .dtype_index = dtype,
-        .w_stride = row + skew, /* rows at any address */
+        .w_stride = row + skew, /* rows begin at any address */
         .x_stride = (k + 3) * sizeof(float),
         .y_stride = (m + 5) * sizeof(float),
         .m = (int64_t)m,
@@ -227,7 +228,7 @@ static bool product_init(struct product *p, const struct gg_kern *kern,
         else if (exact)
             return false;
         else
-            for (size_t b = 0; b < row; b++) /* halves near 0.05 */
+            for (size_t b = 0; b < row; b++) /* scales in F16, near 0.05 */
                 w[b] = (unsigned char)(0x28 + rnd_below(8));
         codec->decode(w, p->decoded + i * k, k);
     }
@@ -267,7 +268,8 @@ static void product_run(struct product *p, struct gguf_pool *pool)
     free(work);
 }
 
-/* Every element against double precision; what lies between columns stays. */
+/* Compare every element with double precision. Memory between columns is not
+ * written. */
 static bool product_good(const struct product *p, bool exact)
 {
     const struct gg_cpu_gemm_args *a = &p->args;
@@ -314,7 +316,7 @@ static void check_products(const char *level, const struct gg_kern *kern,
     for (size_t s = 0; s < N_SHAPES; s++)
         for (int exact = 0; exact < 2; exact++) {
             struct product p = { 0 };
-            /* Only floats give small integers back. */
+            /* only types of floats store small integers exactly */
             if (exact && gg_dtype_by_index(dtype)->block_len > 1)
                 continue;
             if (product_init(&p, kern, dtype, shapes[s][0], shapes[s][1],
@@ -348,7 +350,7 @@ static void check_products(const char *level, const struct gg_kern *kern,
     ok(same, "%s: %s: same bits with 1 to 4 threads", level, type);
 }
 
-/* More columns than are packed at a time: k is long enough for two passes. */
+/* More columns than are packed at once; k is long enough for two passes. */
 static void check_passes(const char *level, const struct gg_kern *kern,
                          struct gguf_pool *const pool[4])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-hash.c - the inner loops of checksums: XXH64 of our own against
- * libxxhash's, kernels of every level against what they replace
+/* check-hash.c - inner loops of checksums: the library's XXH64 against
+ * libxxhash's, kernels of every level against the C reference
  *
  * A seed as argument gives other data.
  */
@@ -26,14 +26,14 @@ static uint64_t hash_of(const struct gg_xxh64 *s)
     return v;
 }
 
-/* Some of the bytes that are left, fewer than most. */
+/* A number of bytes between 1 and `most', at most left. */
 static size_t some_bytes(size_t left, uint64_t most)
 {
     const size_t k = (size_t)rnd_below(most);
     return GG_MIN(k, left);
 }
 
-/* Of any length, from any address, whole and in pieces. */
+/* Any length, any address, whole and in pieces. */
 static void check_xxh64(void)
 {
     unsigned wrong = 0;
@@ -53,7 +53,7 @@ static void check_xxh64(void)
     ok(!wrong, "XXH64 of texts of 0 to 299 bytes");
 }
 
-/* Two sums that began at different bytes, and get the same ones from there. */
+/* Two sums over the same bytes that began at different ones. */
 static void check_two(gg_xxh64_two_fn *two, const char *level)
 {
     unsigned wrong = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-int-products.c - products of integers as a whole
+/* check-int-products.c - whole products on integers
  *
- * A product is that of the decoded weights but for the rounding of activations,
- * which is at most half a step (of bf16: of both), and the same bits with any
- * number of threads.
+ * A product equals that of the decoded weights up to the rounding of
+ * activations, at most half a step (for BF16, of weights and activations). Its
+ * bits do not depend on the number of threads.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -44,7 +44,7 @@ static void multiply_all(struct product *p, struct gguf_pool *pool)
     free(p->work);
 }
 
-/* Element by element: half a step of each activation, and the f32 sums. */
+/* Compare each element: half a step for each activation, plus the F32 sums. */
 static bool product_good(const struct product *p, const float *decoded,
                          bool integers)
 {
@@ -73,9 +73,10 @@ static bool product_good(const struct product *p, const float *decoded,
                         all * 0.51 *
                         fmax(max / 32767, 1.01 * sum / (double)g->ints.most);
             }
-            if (a->form == GG_GEMM_BF16) /* both are rounded to 8 bits */
+            if (a->form == GG_GEMM_BF16) /* weights and activations are rounded
+                                          * to 8 bits */
                 lost = size * 0x1.02p-8;
-            /* what minima take away counts too: a few times the sum */
+            /* minima are subtracted, so the bound is a few times the sum */
             if (fabs((double)a->y[j * m + i] - want) >
                 lost + 64 * (double)k * FLT_EPSILON * size) {
                 printf("# y[%zu][%zu] = %a, not %a\n", j, i,
@@ -105,7 +106,7 @@ static void check_products(const char *level, const struct gg_kern *kern,
         float *x = activations_must(malloc(n * k * sizeof *x));
         float *y = activations_must(malloc(2 * n * m * sizeof *y)),
               *first = y + n * m;
-        for (size_t i = 0; i < m * size; i++) /* halves near 0.05 */
+        for (size_t i = 0; i < m * size; i++) /* scales in F16, near 0.05 */
             w[i] = (unsigned char)(0x28 + rnd_below(8));
         for (size_t i = 0; i < m; i++)
             kern->codec[dtype].decode(w + i * size, decoded + i * k, k);
@@ -127,7 +128,7 @@ static void check_products(const char *level, const struct gg_kern *kern,
         memcpy(first, y, n * m * sizeof *y);
         multiply_all(&p, pool[1]);
         same = same && !memcmp(first, y, n * m * sizeof *y);
-        /* as few as are not multiplied exactly */
+        /* the smallest number of columns that is rounded */
         p.args.n = GG_MAX(1, (int64_t)kern->gemm[form].narrow);
         multiply_all(&p, pool[0]);
         apart = apart && !memcmp(first, y, (size_t)p.args.n * m * sizeof *y);
@@ -151,9 +152,9 @@ static bool same_bits(const float *a, const float *b, size_t n)
     return true;
 }
 
-/* Few columns straight from blocks, as many as the type's row says, are, bit
- * for bit, what they are among many that are multiplied by panels; with blocks
- * of any bytes. */
+/* A few columns, multiplied straight from the blocks, have the bits that they
+ * have among many columns, multiplied by panels. The row of the type says the
+ * largest number. Blocks have random bytes. */
 static void check_few(const char *level, const struct gg_kern *kern, int dtype,
                       int form, struct gguf_pool *const pool[])
 {
@@ -210,8 +211,7 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
        most);
 }
 
-/* Where blocks of a type have the halves that they are multiplied by; of MXFP4
- * an exponent, a small one. */
+/* Offset of the scale in F16 in blocks of each type. MXFP4 has an exponent. */
 static const struct halves {
     int dtype;
     size_t d, dmin;
@@ -232,7 +232,7 @@ static const struct halves {
 #undef D
 };
 
-/* n bytes of blocks whose integers are the largest and the least. */
+/* Fill n bytes of blocks with the largest and smallest integers. */
 static void fill_extremes(unsigned char *w, size_t n, int dtype)
 {
     static const unsigned char extreme[] = { 0, 0xff, 0x80, 0x7f };
@@ -246,14 +246,15 @@ static void fill_extremes(unsigned char *w, size_t n, int dtype)
                 memcpy(w + b + halves[h].dmin, "\x66\x2e", 2);
                 memcpy(w + b + halves[h].d, "\x11\x2f", 2);
             }
-        if (dtype == GG_DT_Q8_K) /* 1, and a half of nibbles: 0x2xxx */
+        if (dtype == GG_DT_Q8_K) /* scale 1, and half of the nibbles */
             memcpy(w + b, "\0\0\x80\x3f", 4);
         if (dtype == GG_DT_IQ1_M)
             w[b + size - 1] = (unsigned char)(0x20 | (w[b + size - 1] & 15));
     }
 }
 
-/* Columns of largest activations: of one sign, the other, both. */
+/* Fill columns with the largest activations: of one sign, of the other, of
+ * both. */
 static void fill_largest(float *x, size_t n_cols, size_t k)
 {
     for (size_t j = 0; j < n_cols; j++)
@@ -263,7 +264,8 @@ static void fill_largest(float *x, size_t n_cols, size_t k)
         }
 }
 
-/* Sums that are as large as they can be are as they are among many. */
+/* The largest possible sums of a few columns have the bits that they have
+ * among many columns. */
 static void check_extremes(const struct acts_form *f,
                            struct gguf_pool *const pool[])
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-int.c - products of integers: packers and tiles
+/* check-int.c - packers and tiles of products on integers
  *
- * Integers, scales and their sums are the same at every level, bit for bit;
- * what a tile makes of them is within the bound of any order of f32 sums. That
- * no sum overflows is shown by the largest weights of each type and activations
- * of all kinds.
+ * Integers, scales and their sums have the same bits at every level. Results
+ * of a tile are within the bound for F32 sums in any order. The largest
+ * weights of each type and activations of all kinds show that no sum
+ * overflows.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -41,12 +41,12 @@ static int w_at(const struct gg_kern_gemm *g, const struct gg_gemm_int_w *w,
     return step_at(g, w->q, p, r, g->mr) - (int)g->ints.bias;
 }
 
-/* A block of activations of either width. */
+/* A block of activations, of one or two bytes each. */
 struct x_block {
     const void *i;
     const float *s, *sum;
-    const int32_t *begin; /* or NULL */
-    size_t steps;         /* that share a scale */
+    const int32_t *begin; /* sums for minima; NULL: none */
+    size_t steps;         /* steps that share a scale */
 };
 
 static struct x_block x_block(const struct gg_kern_gemm *g, void *panel,
@@ -67,7 +67,7 @@ static int x_at(const struct gg_kern_gemm *g, const struct x_block *x,
     return g->ints.width == 1 ? (int8_t)i : i;
 }
 
-/* Steps of an integer sum: those that share a scale of both sides. */
+/* Steps of an integer sum: those that share a scale on both sides. */
 static size_t run_length(const struct gg_kern_gemm *g)
 {
     const size_t steps = STEPS / g->ints.n_scales;
@@ -82,7 +82,7 @@ static float s_at(const struct gg_kern_gemm *g, const struct x_block *x,
 
 /* ---- activations ---- */
 
-/* One packed column: its integers say of x what they should. */
+/* Are the integers of a packed column within half a step of x? */
 static bool rounds_column(const struct gg_kern_gemm *g, void *panel, size_t c,
                           const float *x, size_t k)
 {
@@ -114,8 +114,7 @@ static bool rounds_column(const struct gg_kern_gemm *g, void *panel, size_t c,
     return true;
 }
 
-/* Columns first and up, at one level: as the reference has them, and no
- * others. */
+/* Does a level pack columns from `first' like the reference, and no others? */
 static bool same_columns(const struct gg_kern_gemm *g,
                          const struct gg_kern_gemm *ref, const float *x,
                          size_t first, size_t n, size_t k)
@@ -174,7 +173,7 @@ static void check_pack_x(const char *level, const struct gg_kern_gemm *g,
 
 /* ---- weights ---- */
 
-/* Blocks of bytes that are all alike, or random; scales are finite. */
+/* Fill blocks with one byte, or with random bytes and finite scales. */
 static void random_row(const struct gg_codec_kern *codec,
                        const struct gguf_dtype_info *dt, unsigned char *row,
                        size_t n)
@@ -190,7 +189,7 @@ static void random_row(const struct gg_codec_kern *codec,
                 row[i] = pattern < sizeof all && tries < 20
                              ? all[pattern]
                              : (unsigned char)rnd_below(256);
-            /* the scale may be any of the words of two bytes */
+            /* the scale may be any word of two bytes */
             for (size_t i = 0; pattern < sizeof all && i < 2 && tries < 20;
                  i++) {
                 row[i] = (unsigned char)rnd_below(100);
@@ -205,7 +204,7 @@ static void random_row(const struct gg_codec_kern *codec,
     }
 }
 
-/* Panels of one level against those of another and the decoder. */
+/* Compare panels of two levels, and with the decoder. */
 static bool same_rows(const struct gg_kern *kern, const struct gg_kern *ref,
                       int form, const struct gg_kern_gemm_rows *w, size_t n,
                       size_t k, const float *decoded)
@@ -279,8 +278,8 @@ struct tile_case {
     int add;
 };
 
-/* Element (r, c) in double precision, and the sum of magnitudes; false: a sum
- * of integers does not fit. */
+/* Element (r, c) in double precision, and the sum of magnitudes. false: a sum
+ * of integers overflows. */
 static bool element(const struct tile_case *t, size_t r, size_t c, double *sum,
                     double *size)
 {
@@ -343,8 +342,8 @@ static bool tile_good(const struct tile_case *t)
     return y[0] == guard;
 }
 
-/* Integers as large as the form has them: of one sign in both, so that sums
- * are the largest that there are. */
+/* Fill with the largest integers of the form, with one sign, so that sums are
+ * the largest possible. */
 static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
                    size_t n_blocks, bool extreme, const struct tile_case *t)
 {
@@ -399,8 +398,8 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g,
     free(t.x);
 }
 
-/* With 1 for all scales, and no minima, integers alone are added up, and are
- * small enough for f32: no level may lose any. */
+/* With scales of 1 and no minima, the sums have integers only and exact in
+ * F32: every level must give them. */
 static void check_exact(const char *level, const struct gg_kern_gemm *g,
                         unsigned form)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-native.c - tensors in memory: plain numbers as C has them, and what has
- * to be swapped to get from a file in either byte order to there */
+/* check-native.c - numbers in memory: kernels read and write the machine's
+ * byte order, after files of either order are swapped */
 #include "config.h"
 #include "dtype/order.h"
 #include "tests/kern/kern.h"
@@ -8,7 +8,7 @@
 
 static struct gg_codec_kern file[GG_N_DTYPES], native[GG_N_DTYPES];
 
-/* C's numbers are read; floats are written. */
+/* Decoders read C's numbers, and encoders of floats write them. */
 static void check_numbers(void)
 {
     const float want[2] = { -1.5f, 3 };
@@ -46,8 +46,8 @@ static void check_numbers(void)
        "integers as C has them");
 }
 
-/* size bytes at p, of a file in that order, are what they were as floats when
- * they are a tensor's. */
+/* Do size bytes of a file in that byte order decode to the floats, after
+ * swapping? */
 static int same_floats(int type, uint64_t row, bool big_endian, uint8_t *p,
                        size_t size, const float *want, size_t n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check-recur.c - kernels of recurrences at every level of this machine
  *
- * Against the C reference where every sum is exact; against double precision,
- * by what any order of summation may lose; and against themselves, with rows
- * and tokens in parts. A seed as argument gives other data.
+ * They are compared with the C reference if every sum is exact, with double
+ * precision within the bound of any order of summation, and with themselves,
+ * with rows and tokens in parts. A seed as argument gives other data.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -22,7 +22,7 @@ static const size_t lengths[] = { 1,  2,  7,  8,  9,  15, 16,  17,
 static const char *level_name;
 static const float guard = -12345.675f;
 
-/* What all of them read, some of it as rows of n, and what they write. */
+/* Inputs of all kernels, some of them as rows of n, and their outputs. */
 static struct {
     float token[5][TOK * MAX_N], number[3][TOK], row[TOK * (MAX_N + GAP)];
     float step[TOK * ROWS], x[TOK * ROWS], a[ROWS * MAX_N];
@@ -33,7 +33,8 @@ struct out {
 };
 static struct out want, got, cut;
 
-/* Small whole numbers, of which every sum is exact, or any below size. */
+/* Fill with small integers, whose sums are exact, or with numbers below size.
+ */
 static void fill_numbers(float *x, size_t n, bool exact, double size)
 {
     for (size_t i = 0; i < n; i++)
@@ -123,7 +124,7 @@ static void wkv7(const struct gg_vec_kern *k, size_t n, size_t first,
     k->wkv7(&p);
 }
 
-/* All of a head: rows do not matter. */
+/* All rows of a head: they are independent. */
 static void wkv6(const struct gg_vec_kern *k, bool own, size_t n, size_t tok,
                  size_t n_tok, struct out *to)
 {
@@ -188,7 +189,7 @@ static void ref_scan(size_t n, size_t t, bool own)
         const double step = (double)in.step[t * ROWS + r];
         for (size_t i = 0; i < n; i++) {
             struct num *s = &ref_s[r * n + i], decay = of(in.number[0][t]);
-            if (own) /* the rounded product, as the kernel has it */
+            if (own) /* the rounded product, as in the kernel */
                 decay = of((float)exp(
                     (double)(float)(step * (double)in.a[r * n + i])));
             *s = term(term(nothing, *s, decay), of(in.token[0][t * n + i]), x);
@@ -260,7 +261,8 @@ static double over(float x, struct num n, double most)
     return fabs((double)x - n.v) / (most * n.size + 1e-37);
 }
 
-/* How far got is from double, in parts of what any order may lose. */
+/* Distance of the result from double precision, as a part of the bound for any
+ * order of summation. */
 static double distance(ref_fn *ref, size_t n, size_t rows)
 {
     double worst = 0;

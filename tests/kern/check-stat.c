@@ -21,7 +21,7 @@ static const float special[] = { 0.0f,    -0.0f,   INFINITY, -INFINITY,
                                  NAN,     FLT_MAX, -FLT_MAX, FLT_TRUE_MIN,
                                  -1e-30f, 1,       -1,       3e30f };
 
-/* Rows of one kind: usual, with specials, constant, all specials, large. */
+/* A row of one kind: usual, with specials, constant, all specials, large. */
 static void fill_row(float *v, size_t n, int kind)
 {
     for (size_t i = 0; i < n; i++) {
@@ -118,8 +118,8 @@ static bool diff_right(size_t n)
            close_to(s.yy, yy, yy) && close_to(s.xy, xy, size);
 }
 
-/* Rows of any length, stride floats apart, one that is not finite among them:
- * one after the other, each square exact. */
+/* Rows of any length, stride floats apart, one of them not finite: the sums
+ * are added one after another, each square exact. */
 static bool squares_right(const struct gg_stat_kern *k, size_t n_rows,
                           size_t n)
 {

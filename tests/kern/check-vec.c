@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check-vec.c - kernels on rows at every level of this machine
  *
- * EXACT kernels against the C reference, the others against double precision.
- * Rows start at odd addresses and lie between guards; lengths go round the
- * lengths of vectors. A seed as argument gives other data. */
+ * EXACT kernels are compared with the C reference, the others with double
+ * precision. Rows begin at odd addresses, between guards, with lengths around
+ * those of vectors. A seed as argument gives other data. */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/kern/kern.h"
@@ -52,7 +52,7 @@ static const float special[] = {
     89.5f,     1e-20f,    -1e30f,
 };
 
-/* Values of a size, every tenth a special one if wanted. */
+/* Fill with values of a magnitude; specials: every tenth is a special one. */
 static void fill_values(float *x, size_t n, float size, bool specials)
 {
     for (size_t i = 0; i < n; i++)
@@ -107,7 +107,7 @@ static void check_binary(const char *name, gg_vec_binary_fn *f,
         f(out, in1, in2, n);
         good = good && same_row(out, ref, n) && guards_intact(n);
         memcpy(out, in1, n * sizeof *out);
-        f(out, out, in2, n); /* in place */
+        f(out, out, in2, n); /* output over input */
         good = good && same_row(out, ref, n);
     }
     ok(good, "%s: %s is exact, in place too", level_name, name);
@@ -212,7 +212,7 @@ static void check_exp(const struct gg_vec_kern *k)
        worst);
 }
 
-/* Reductions: inputs whose every partial sum is exact, then any. */
+/* Reductions of inputs with exact partial sums, then of random ones. */
 static void check_sums(const struct gg_vec_kern *k)
 {
     bool exact = true, bound = true, max_good = true;
@@ -242,7 +242,7 @@ static void check_sums(const struct gg_vec_kern *k)
         bound = bound && fabs(k->sum(in1, n) - total) <=
                              (double)n * DBL_EPSILON * total_size;
         max_good = max_good && k->max(in1, n) == max;
-        if (n) { /* wherever it is */
+        if (n) { /* the maximum may stand anywhere */
             in1[rnd_below(n)] = 77;
             max_good = max_good && k->max(in1, n) == 77;
             in1[rnd_below(n)] = INFINITY;
@@ -254,7 +254,7 @@ static void check_sums(const struct gg_vec_kern *k)
     ok(max_good, "%s: max finds the largest", level_name);
 }
 
-/* Random blocks of a type that stand for numbers of which sums are finite. */
+/* Random blocks of a type with finite sums. */
 static void random_blocks(const struct gg_kern *k, int type, unsigned char *w,
                           size_t n)
 {
@@ -272,8 +272,8 @@ static void random_blocks(const struct gg_kern *k, int type, unsigned char *w,
     }
 }
 
-/* Numbers of a type where they lie, against dot of what they decode to: any
- * bits, several columns, every length, any address. */
+/* Dot products of encoded rows against those of decoded rows: random bits,
+ * several columns, every length, any address. */
 static void check_dots(const struct gg_kern *kern, int type)
 {
     enum { LONGEST = 1030, STRIDE = LONGEST + 5 };
@@ -435,7 +435,7 @@ static void check_taps(const struct gg_vec_kern *k)
 
 enum { D_N = 130, D_ROWS = 11, D_TOK = 5, D_GAP = 3 };
 
-/* What a call takes, with one s for all levels and one for each. */
+/* Arguments of a call; s is shared by all levels or separate for each. */
 static struct {
     float g[D_TOK * D_N], k[D_TOK * D_N], gk[D_TOK * D_N], gq[D_TOK * D_N];
     float beta[D_TOK], kq[D_TOK], v[D_TOK * (D_ROWS + D_GAP)];
@@ -445,7 +445,7 @@ struct delta_out {
     float s[D_ROWS * D_N + 1], y[D_TOK * (D_ROWS + D_GAP)];
 };
 
-/* Inputs of which every sum is exact, or any. */
+/* Inputs with exact sums, or random ones. */
 static void fill_delta(size_t n, bool exact)
 {
     float *const all[] = { din.k, din.gk, din.gq, din.from };
@@ -463,8 +463,8 @@ static void fill_delta(size_t n, bool exact)
         din.v[i] = exact ? (float)rnd_below(9) - 4 : rnd_f32();
 }
 
-/* Values [first, first + rows), tokens [tok, tok + n_tok), from what s was
- * before: din.from, or to's. */
+/* Compute values [first, first + rows) for tokens [tok, tok + n_tok), from the
+ * earlier state: din.from, or to's own. */
 static void run_delta(gg_vec_delta_fn *f, size_t n, size_t first, size_t rows,
                       size_t tok, size_t n_tok, struct delta_out *to)
 {
@@ -488,7 +488,7 @@ static void run_delta(gg_vec_delta_fn *f, size_t n, size_t first, size_t rows,
     f(&p);
 }
 
-/* How far to is from the same in double, in parts of the bound. */
+/* Distance of a result from double precision, as a part of the bound. */
 static double delta_distance(const struct delta_out *to, size_t n)
 {
     double worst = 0;

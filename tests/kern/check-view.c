@@ -2,10 +2,10 @@
 /* check-view.c - block layouts read with 128-bit vectors in plain C
  *
  * Defines a view (kern/block/block_view.h) of one row in vectors of 128 bits,
- * a width that no kernel has yet, and a sink that stores floats. Every layout
- * must decode blocks of arbitrary bytes to the floats of the C decoder. This
- * shows, on any processor, that a port of the kernels writes a view and no
- * layout.
+ * a width that no kernel uses, and a sink that stores floats. Every layout
+ * must decode random blocks to the floats of the C decoder. So a port to
+ * another instruction set writes a view and no layout; this shows it on any
+ * processor.
  */
 #include "config.h"
 #include "kern/c/block_io.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* checkkern.c - run every variant of every kernel against its C reference
+/* checkkern.c - runs every variant of every kernel against its C reference
  *
- *     checkkern [--seed N] [--only NAME] [--rounds N] [--rows N] [--bench]
+ *   checkkern [--seed N] [--only NAME] [--rounds N] [--rows N] [--bench]
  *
- * Without options: a sample, seeded by a constant, for `make check'. A longer
- * test is --rounds 10000 --seed $RANDOM; --rows 500000 encodes that many rows
- * per type and instruction set, 14.5 million in all, some 15 minutes: so does
- * `make check-long' (GGUF_TEST_LONG). --bench prints rates.
+ * Without options: a sample with a constant seed, for `make check'. A longer
+ * test is --rounds 10000 --seed $RANDOM; --rows 500000 encodes that number of
+ * rows per type and instruction set (14.5 million in all, some 15 minutes), as
+ * `make check-long' does (GGUF_TEST_LONG). --bench prints rates.
  */
 #include "config.h"
 #include "tests/kern/checkkern.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inputs.c - awkward rows of floats, and importances to go with them */
+/* inputs.c - awkward rows of floats, and importances for them */
 #include "config.h"
 #include "tests/kern/checkkern.h"
 #include "dtype/f16.h"
@@ -27,7 +27,7 @@ uint64_t test_below(uint64_t n)
     return test_rnd() % n;
 }
 
-/* Uniform in [-1, 1), of 24 bits. */
+/* Uniform in [-1, 1), with 24 bits. */
 static float uniform(void)
 {
     return (float)((int32_t)(test_rnd() >> 40) - (1 << 23)) * 0x1p-23f;
@@ -41,7 +41,7 @@ static float gauss(void)
     return s * 0.7f;
 }
 
-/* Any finite float, exponents spread over lo .. hi. */
+/* A finite float with an exponent from lo to hi. */
 static float spread_float(int lo, int hi)
 {
     return ldexpf(1 + 0.5f * (uniform() + 1),
@@ -115,10 +115,10 @@ void test_weights(float *w, size_t n, unsigned kind)
             w[i] = test_below(50) ? v * 1e-3f : v * 1e3f;
             break;
         case 4: /* small */ w[i] = v * 1e-30f; break;
-        case 5: /* one in 64: rounding decides what fits */
+        case 5: /* one in 64: rounding decides the fit */
             w[i] = i % 64 == 44 ? v : 0;
             break;
-        case 6: /* one in 16 is all that counts */
+        case 6: /* one in 16 counts */
             w[i] = i % 16 == 12 ? v * 4096 : v * 1e-3f;
             break;
         case 7: w[i] = 0; break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* k_codec.c - decoders and encoders: the same bits as the reference
+/* k_codec.c - decoders and encoders have the bits of the reference
  *
- * Contract EXACT. A NaN decodes to a NaN; which one is not part of it.
+ * Contract EXACT. A NaN decodes to a NaN, of any bits.
  */
 #include "config.h"
 #include "tests/kern/checkkern.h"
@@ -23,7 +23,7 @@ static size_t bytes_of(const struct slot *s, size_t n)
     return n / s->type->block_len * s->type->block_size + s->type->row_header;
 }
 
-/* Index of the first float that differs, or n. */
+/* Index of the first float that differs; n: none. */
 static size_t first_difference(const float *a, const float *b, size_t n)
 {
     size_t i = 0;
@@ -33,13 +33,13 @@ static size_t first_difference(const float *a, const float *b, size_t n)
     return i;
 }
 
-/* Decode one random row by both; 0 if they agree. */
+/* Decode a random row with both. Returns 0 if they agree. */
 static int decode_once(const struct slot *s, size_t n, int encoded)
 {
     struct guarded src = guarded_new(bytes_of(s, n));
     float *a = malloc((n + 1) * sizeof *a);
     struct guarded b = guarded_new(n * sizeof *a + 3);
-    float *y = (float *)(void *)(b.p + 3); /* guards at odd addresses */
+    float *y = (float *)(void *)(b.p + 3); /* next to the guards */
     if (encoded && s->ref.encode && !s->type->row_header) {
         float *x = malloc((n + 1) * sizeof *x);
         float *w = malloc((n + 1) * sizeof *w);
@@ -78,7 +78,7 @@ static void test_decode(const struct check_options *o, const struct slot *s)
     check_result(!bad, s->name, "decode");
 }
 
-/* Encode rows of one distribution by both. */
+/* Encode rows of one distribution with both. */
 static int encode_once(const struct slot *s, size_t rows, size_t n,
                        unsigned dist, int weight)
 {
@@ -87,7 +87,7 @@ static int encode_once(const struct slot *s, size_t rows, size_t n,
     size_t size = rows * bytes_of(s, n);
     struct guarded a = guarded_new(size), b = guarded_new(size);
     const float *importance = weight < 0 ? NULL : w;
-    x += 1; /* no alignment beyond a float's */
+    x += 1; /* no more alignment than a float's */
     for (size_t r = 0; r < rows; r++)
         test_floats(x + r * n, n, dist);
     test_weights(w, n, (unsigned)(weight < 0 ? 0 : weight));
@@ -108,7 +108,7 @@ static int encode_once(const struct slot *s, size_t rows, size_t n,
     return bad;
 }
 
-/* The r-th kind of importances that the type takes; -1: none. */
+/* The r-th kind of importances that the type takes; -1: none left. */
 static int weight_of(const struct slot *s, unsigned r)
 {
     int weight = (int)(r % (TEST_N_WEIGHT + 1)) - 1;
@@ -130,7 +130,7 @@ static void test_encode(const struct check_options *o, const struct slot *s)
     check_result(!bad, s->name, "encode");
 }
 
-/* Many rows of all distributions, with and without importances. */
+/* Encode many rows of all distributions, with and without importances. */
 static void test_rows(const struct check_options *o, const struct slot *s)
 {
     unsigned long done = 0;
@@ -146,7 +146,7 @@ static void test_rows(const struct check_options *o, const struct slot *s)
     check_result(!bad, s->name, "encode many rows");
 }
 
-/* Million elements a second, best of a few tries, in processor time. */
+/* Million elements per second of processor time, best of several tries. */
 static double measure_rate(const struct slot *s, int what, const float *x,
                            void *q, float *y, const float *w, size_t rows,
                            size_t n)
@@ -197,7 +197,7 @@ static void bench_slot(const struct slot *s)
 void check_codec(const struct check_options *o, const char *level,
                  const struct gg_kern *ref, const struct gg_kern *k)
 {
-    static gg_kern_encode_fn *done[GG_N_DTYPES]; /* by a level below */
+    static gg_kern_encode_fn *done[GG_N_DTYPES]; /* tested at a lower level */
     for (int i = 0; i < GG_N_DTYPES; i++) {
         struct slot s = { level, "", gg_dtype_by_index(i), ref->codec[i],
                           k->codec[i] };

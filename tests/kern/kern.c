@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kern.c - what the tests of kernels share */
+/* kern.c - levels and tables for tests of kernels */
 #include "config.h"
 #include "tests/kern/kern.h"
 #include "base/bytes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kern.h - what the tests of kernels share: levels, tables, golden vectors */
+/* kern.h - levels, tables and golden vectors for tests of kernels */
 #ifndef TESTS_KERN_H
 #define TESTS_KERN_H
 
@@ -15,13 +15,13 @@ struct test_level {
 };
 unsigned test_levels(struct test_level out[8]);
 
-/* Do something with the kernels of each. */
+/* Call fn with the kernels of each level. */
 void test_each_level(void (*fn)(const struct gg_kern *k, const char *level));
 
-/* Split a line of tab-separated fields in place; returns how many. */
+/* Split a line of tab-separated fields in place. Returns their number. */
 unsigned test_fields(char *line, char **field, unsigned max);
 
-/* XXH64 with seed 0; of floats, that of their little-endian bytes. */
+/* XXH64 with seed 0; for floats, of their little-endian bytes. */
 uint64_t test_hash(const void *p, size_t n);
 uint64_t test_hash_floats(const float *x, size_t n);
 

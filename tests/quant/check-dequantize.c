@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-dequantize.c - models of types that are decoded, back to floats
+/* check-dequantize.c - jobs that decode quantized models to floats
  *
- * A job's F32 is what gguf_rows_get gives for the input, element by element:
- * of a fork's types, and of NVFP4 with scales outside of its blocks.
+ * A job's F32 equals gguf_rows_get() of the input, element by element: for a
+ * fork's types, and for NVFP4 with scales outside of its blocks.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -46,8 +46,8 @@ static const struct gguf_tensor_info *find_tensor(const struct gguf_file *f,
     return gguf_file_tensor_find(f, s);
 }
 
-/* Every tensor of `out' against that of `in', as floats; how many there are,
- * or -1 where two differ. */
+/* Compare every tensor of `out' with that of `in' as floats. Returns their
+ * number; -1: some differ. */
 static int compare_tensors(const struct gguf_rows *rows)
 {
     struct gguf_file *a, *b;
@@ -77,8 +77,8 @@ static int compare_tensors(const struct gguf_rows *rows)
     return n;
 }
 
-/* The smallest types there are for `in': all of a fork's types that are larger
- * than Q2_K become it, those of rows with headers too. */
+/* With the smallest type as target, all of a fork's types larger than Q2_K
+ * become Q2_K, those with row headers, too. */
 static void test_fork_target(void)
 {
     static const char text[] = "base Q2_K\n";
@@ -149,7 +149,7 @@ static void test_fork(const struct gguf_rows *rows)
        "what is not decoded is refused: %s", err.message);
 }
 
-/* What is not finite is named with the place of its block in the file. */
+/* A number that is not finite is reported with the offset of its block. */
 static void test_place(void)
 {
     enum { ROW = 4 + 2 * 136 };
@@ -171,7 +171,7 @@ static void test_place(void)
     free(data);
 }
 
-/* To F64, any float exactly, and back to itself. */
+/* F64 holds any float exactly, and converts back. */
 static void test_wider(const struct gguf_rows *rows)
 {
     enum { N = 64 * 40 };
@@ -202,7 +202,7 @@ static void test_wider(const struct gguf_rows *rows)
 
 /* ---------------------------------------------------------------- NVFP4 --- */
 
-/* The tensor of `out' is that of nvfp4[i], decoded and times the scales. */
+/* Is the tensor of `out' nvfp4[i], decoded and multiplied by the scales? */
 static bool is_scaled(const struct gguf_rows *rows, int i, const float *scale)
 {
     struct gguf_file *f;
@@ -295,9 +295,9 @@ static void test_bad_scales(const struct gguf_rows *rows)
 
 /* ------------------------------------------------ NVFP4 with its scales --- */
 
-/* Weights of three matrices, each 256 times below the one before; the share of
- * their squares that is lost on the way to NVFP4, matrices counting alike, or
- * 1 if that does not look as it should. */
+/* Quantize three matrices to NVFP4, each 256 times smaller than the one
+ * before. Returns the share of squares that is lost, with equal weight for
+ * each matrix; 1: the output is wrong. */
 static double loss_of_small(const struct gguf_rows *rows, const float *x,
                             int outer, unsigned n_threads)
 {

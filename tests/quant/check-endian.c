@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-endian.c - files in the other byte order: made, made back, and read */
+/* check-endian.c - files in the other byte order: written, converted back,
+ * read */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -20,9 +21,8 @@
 static char dir[] = "check-endian-XXXXXX";
 static char little[64], big[64], again[64];
 
-/* Beside one tensor of each type: rows that are longer than what is swapped at
- * once, and tensors of more than one piece, with blocks that do not divide
- * it. */
+/* Tensors besides one of each type: rows longer than the swap buffer, and
+ * tensors of several pieces, with blocks that do not divide a piece. */
 static const struct {
     const char *name, *type;
     int64_t ne[2];
@@ -56,7 +56,7 @@ static enum gguf_status add_tensor(struct gguf_writer *w, const char *name,
                                   type, 2, ne, NULL);
 }
 
-/* All types whose numbers are known, of bytes by chance. */
+/* Write a model with every known type, from random bytes. */
 static void write_model(uint32_t version)
 {
     static const int64_t ne[2] = { 512, 3 };
@@ -174,7 +174,7 @@ static void check_bytes(void)
        "what is big-endian stays it");
 }
 
-/* Gaps, odd orders and trailing bytes keep their places. */
+/* Gaps, unusual orders and trailing bytes stay in place. */
 static void check_layouts(void)
 {
     for (const struct fixture *x = fix_list("good"); x->name; x++) {
@@ -289,7 +289,7 @@ static void check_rows(void)
         int good = gguf_rows_get(rows, l, i, 0, n, x, &err) == GGUF_OK &&
                    gguf_rows_get(rows, b, i, 0, n, y, &err) == GGUF_OK &&
                    !memcmp(x, y, (size_t)n * 4);
-        /* A part of a row, from its middle on. */
+        /* a part of a row, from its middle on */
         uint64_t at = (uint64_t)t->ne[0] / 2 / len * len;
         uint64_t k = (uint64_t)t->ne[0] - at;
         good = good && gguf_rows_get(rows, l, i, at, k, y, &err) == GGUF_OK &&
@@ -359,7 +359,7 @@ static enum gguf_status quantize_file(const char *in, const char *out,
     return st;
 }
 
-/* A model of floats and blocks that have decoders, and of integers that are
+/* A model of floats and blocks that have decoders, and of integers, which are
  * copied. */
 static void write_plain(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* check-files.c - whole output files against those of llama-quantize
+/* check-files.c - output files are equal to llama-quantize's
  *
- * files.tsv lists runs on share/tiny-llama and the SHA-256 of what they wrote:
- * those lines of ../shared/golden/files/runs.tsv, with importance data left
- * out. Where that is, all of it is done. Models that were trained lie beside
- * the vectors; synthetic ones are made here by the vectors' own script, where
- * there is a Python with numpy. A run whose options or types are not supported
- * is counted, not passed. With GGUF_TEST_LONG=1 every run is done, else a
- * sample: the first of each GGUF_TEST_SAMPLE (3) of a model.
+ * files.tsv lists runs on share/tiny-llama and the SHA-256 of their outputs:
+ * the lines of ../shared/golden/files/runs.tsv without importance data. If
+ * that table is there, its lines run, too, on trained models beside it and on
+ * synthetic ones made by its script, which needs Python with numpy. A run with
+ * options or types that are not supported is counted, not passed.
+ * GGUF_TEST_LONG=1 makes all runs; otherwise the first of every
+ * GGUF_TEST_SAMPLE (3) runs of a model.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -19,10 +19,10 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-static char dir[4096]; /* of temporary files */
+static char dir[4096]; /* folder of temporary files */
 static struct gguf_pool *pools[4];
 
-/* The digest of a file by the system's tool. */
+/* Digest of a file, by the system's tool. */
 static bool sha256(const char *path, char out[65])
 {
     char command[8300];
@@ -33,7 +33,7 @@ static bool sha256(const char *path, char out[65])
     return f && pclose(f) == 0 && good;
 }
 
-/* Lines of a table, cut at the tabs. */
+/* Lines of a table, split at the tabs. */
 enum { MAX_FIELDS = 16 };
 struct row {
     char line[4096];
@@ -76,7 +76,7 @@ static uint32_t type_of(const char *name)
     return t ? t->id : GGUF_DTYPE_NONE;
 }
 
-/* KEY=TYPE:VALUE as llama-quantize takes it. */
+/* Parse KEY=TYPE:VALUE as llama-quantize does. */
 static bool override_key(struct args *a, char *text)
 {
     char *eq = strchr(text, '='), *colon = eq ? strchr(eq, ':') : NULL;
@@ -94,7 +94,7 @@ static bool override_key(struct args *a, char *text)
     return !gguf_meta_set_strz(a->meta, text, colon, NULL);
 }
 
-/* Options of llama-quantize as params; false if one is not for this test. */
+/* Parse options of llama-quantize. false: this test does not support one. */
 static bool parse_args(struct args *a, const char *text)
 {
     char *save, *value = NULL;
@@ -152,9 +152,9 @@ static enum outcome one_run(const char *model, const struct row *run)
     static unsigned n;
     char out[5000], digest[65];
 
-    /* Where layers are left out the reference writes the weights of layer k
-     * under the name of layer k, as if the last ones had been left out:
-     * check-quant tests what should come out. */
+    /* The reference is wrong if layers are left out in the middle: it stores
+     * the weights of layer k under the name of layer k, as if the last layers
+     * were left out. check-quant tests the right result. */
     bool wrong = strstr(run->f[4], "--prune") && strstr(run->f[0], "deep");
     if (wrong || !parse_args(&a, run->f[4])) {
         gguf_meta_destroy(a.meta);
@@ -189,7 +189,7 @@ static enum outcome one_run(const char *model, const struct row *run)
     gguf_meta_destroy(a.meta);
     if (st == GGUF_E_UNSUPPORTED)
         return UNSUPPORTED;
-    if (a.p.keep_split) /* the run's name ends in the shard's */
+    if (a.p.keep_split) /* the run's name has the shard's as its end */
         snprintf(out, sizeof out, "%s/out%s.gguf", dir,
                  strrchr(run->f[0], 't') + 1);
     if (st == GGUF_OK && sha256(out, digest) && !strcmp(digest, run->f[8]))
@@ -212,7 +212,7 @@ static FILE *open_runs(void)
     return fopen(path ? path : source_path("tests/quant/files.tsv"), "r");
 }
 
-/* Every line of files.tsv is one of the other table. */
+/* Every line of files.tsv stands in the other table. */
 static void check_carried(void)
 {
     static char all[1 << 20], line[4096];
@@ -229,7 +229,7 @@ static void check_carried(void)
     ok(n > 20 && n == n_there, "%u runs are those of ../shared", n);
 }
 
-/* Runs of a model that lies at path; name is how the table calls it. */
+/* Make the runs of the model at path. name: in the table. */
 static void check_model(const char *name, const char *path)
 {
     struct row run;
@@ -241,7 +241,7 @@ static void check_model(const char *name, const char *path)
         if (!slash || strcmp(slash + 1, name))
             continue;
         if (strcmp(run.f[6], "0")) {
-            failed++; /* the reference gave up */
+            failed++; /* the reference failed */
             continue;
         }
         if (k++ % step)
@@ -259,7 +259,7 @@ static void check_model(const char *name, const char *path)
 
 /* --------------------------------------------------------- the models --- */
 
-/* Make a synthetic model by its command in models.tsv. */
+/* Make a synthetic model with its command in models.tsv. */
 static bool make_model(const struct row *m, const char *path)
 {
     static const char *const pythons[] = { "python3", "/usr/bin/python3" };
@@ -306,7 +306,7 @@ static void check_models(FILE *models)
     }
 }
 
-/* syn-a in three files, as the reference splits it. */
+/* syn-a in three files, split by the reference. */
 static void check_split(void)
 {
     char in[5000], out[5000], path[9000];
@@ -336,7 +336,7 @@ static void check_split(void)
 static void check_derived(const char *name, const char *type)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    p.compat = 1; /* as llama-quantize made them */
+    p.compat = 1; /* llama-quantize made them so */
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_recipe *recipe;
     struct gguf_quant *q = NULL;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-input.c - inputs that change, journals of others, and names that
- * cannot be given: what a run then leaves on the disk
- */
+/* check-input.c - files on the disk after a run whose input changes, whose
+ * journal is another run's, or whose output cannot get its name */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/outfile_int.h"
@@ -13,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char in[4000];     /* in_dir forgets */
-static struct stat first; /* of the input, as it was made */
+static char in[4000];     /* a copy: in_dir() reuses its paths */
+static struct stat first; /* attributes of the input at the begin */
 
-/* Called by the progress callback, at the call that is asked for. */
+/* Action of the progress callback at one of its calls. */
 struct event {
     uint64_t calls, at;
     void (*fn)(void);
@@ -69,7 +68,7 @@ static void cut_off(void)
         exit(99);
 }
 
-/* The file's time does not show it. */
+/* Truncate the file and keep its time. */
 static void cut_secretly(void)
 {
     cut_off();
@@ -118,8 +117,8 @@ static void cut_imatrix(void)
         exit(99);
 }
 
-/* The importance data, in either form, while a run weighs with them; and what
- * is saved of them. */
+/* The importance data file changes, in either form, during a run that uses it;
+ * its copy in the output is checked. */
 static void check_imatrix(uint64_t n_calls)
 {
     for (int form = 0; form < 2; form++) {
@@ -159,7 +158,7 @@ static void check_imatrix(uint64_t n_calls)
 
 /* ------------------------------------------------ between two runs --- */
 
-/* All tensor data another, and nothing else. */
+/* Change all tensor data, and nothing else. */
 static void other_data(void)
 {
     static uint8_t b[1 << 16];
@@ -174,7 +173,7 @@ static void other_data(void)
     set_time(first.st_mtim);
 }
 
-/* The same bytes at the same time in another file. */
+/* Replace the file by a copy with the same bytes and time. */
 static void other_inode(void)
 {
     size_t n;
@@ -214,7 +213,7 @@ static void check_identity(uint64_t n_calls)
 
 enum { OTHER = 12345 };
 
-/* name becomes another user's file, in a folder like /tmp. */
+/* Give the file to another user, in a folder like /tmp. */
 static void give_away(const char *name)
 {
     if (chown(in_dir(name), OTHER, OTHER) || chmod(in_dir(name), 0666) ||
@@ -285,7 +284,7 @@ static bool has_text(const char *name, const char *text)
     return same;
 }
 
-/* Two outputs; event: the second cannot get its name. */
+/* Make two outputs. event: the second one cannot get its name. */
 static enum gguf_status run_two(struct event *e, bool force, bool resume,
                                 const struct gguf_paths *noted,
                                 struct gguf_error *err)
@@ -366,7 +365,8 @@ static void check_names(void)
     }
 }
 
-/* What the caller reads and writes besides. */
+/* A job refuses an output or a journal that the caller also writes
+ * (gguf_paths), before it reads anything. */
 static void check_noted(void)
 {
     static const char *const names[] = { "b", "a.resume",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-limit.c - large weights: each type holds them within its error, or the
- * job says which one it does not
+/* check-limit.c - large weights: each type stores them within its error, or
+ * the job reports the type that does not
  *
  * The limits follow from the layouts (gguf-quants(7)): the largest F16 times
- * the largest factor that the codes of a block can give it. An F16 ends at
- * 65504; 65520 is the first number that is rounded to infinity.
+ * the largest factor that a block's codes can give it. The largest F16 is
+ * 65504; 65520 is the first number that rounds to infinity.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -20,10 +20,13 @@
 #define F16_MAX 65504.0f
 #define F16_END 65520.0f
 
-/* A type: the largest factors of its scale, for numbers above 0 and below; how
- * much the scale that its encoder searches for may differ from the plain one;
- * and how far a block's largest element may be off, 1: anything, as a codebook
- * need not have a group that is one large number among zeros. */
+/* A type.
+ *
+ * Factors of its scale for the largest positive and negative number. How far
+ * the scale that its encoder searches for may differ from the plain one. Error
+ * of a block's largest element; 1: any, since a codebook need not have a group
+ * with one large number among zeros.
+ */
 static const struct type {
     const char *name;
     float up, down, search, error;
@@ -55,8 +58,8 @@ static const struct type {
     { "F16", 1, 1, 0, 0.001f },
 };
 
-/* And those without an F16: the largest number that is held, and one that is
- * not (0: there is none). */
+/* Types without an F16 scale: a number that is stored, and one that is not (0:
+ * every number is). */
 static const struct other {
     const char *name;
     float held, refused, error;
@@ -66,7 +69,7 @@ static const struct other {
     { "BF16", 0x1.fep127f, 0x1.ffp127f, 0.004f },
     { "Q8_K", 0x1.fp127f, 0, 0.01f },
     { "MXFP4", FLT_MAX, 0, 0.26f }, /* 8 * 2^e becomes 6 * 2^e */
-    { "NVFP4", 2783, 2785, 0.15f }, /* 6 * (448 + 480) / 2; 7 is 6 or 8 */
+    { "NVFP4", 2783, 2785, 0.15f }, /* 6 * (448 + 480) / 2; 7 becomes 6 or 8 */
 };
 
 enum { COLUMNS = 256, ROWS = 2, AT = COLUMNS + 37, MOST = 128 };
@@ -74,7 +77,7 @@ static char names[MOST][16];
 static float numbers[MOST][ROWS * COLUMNS];
 static struct gguf_imatrix *im;
 
-/* A model of n tensors of small numbers, with one large one each. */
+/* Write a model of n tensors of small numbers, with one large number each. */
 static bool write_large(const float *large, size_t n)
 {
     static struct tensor t[MOST];
@@ -89,7 +92,7 @@ static bool write_large(const float *large, size_t n)
     return write_model(t, n);
 }
 
-/* To be given to gguf_quant_destroy; it has run. */
+/* Run a job. Destroy it with gguf_quant_destroy(). */
 static enum gguf_status run_job(struct gguf_quant **q, const char *type,
                                 enum gguf_nonfinite what, bool weighted,
                                 uint32_t cpu, struct gguf_error *err)
@@ -118,7 +121,7 @@ static enum gguf_status run_job(struct gguf_quant **q, const char *type,
     return st;
 }
 
-/* The large numbers of n tensors of the output. */
+/* Read the large numbers of n tensors of the output. */
 static bool read_large(float *large, size_t n)
 {
     static float row[COLUMNS];
@@ -142,7 +145,7 @@ static bool needs_weights(const char *type)
            !strcmp(type, "IQ3_XXS");
 }
 
-/* A number that is held, and one that is not (0: none), with all kernels. */
+/* With all kernels: a number that is stored, and one that is not (0: none). */
 static void check_sides(const char *type, float held, float refused,
                         float error, bool weighted)
 {
@@ -179,8 +182,8 @@ static void check_sides(const char *type, float held, float refused,
     }
 }
 
-/* Numbers of all magnitudes are either counted as not held, which all above the
- * limit are, or within the type's error. */
+/* Numbers of all magnitudes are counted as too large, or stored within the
+ * type's error. All above the limit are counted. */
 static void check_all(const char *type, const float *large, float limit,
                       float error, bool weighted, uint32_t cpu)
 {
@@ -233,7 +236,7 @@ static void check_each(float sign)
     }
 }
 
-/* Each type that has an encoder is in one of the tables. */
+/* Each type with an encoder stands in one of the tables. */
 static void check_tables(void)
 {
     static struct gg_codec_kern codec[GG_N_DTYPES];
@@ -265,7 +268,8 @@ int main(void)
     }
     for (size_t i = 0; i < 2 * GG_LEN(types); i++) {
         const struct type *t = &types[i / 2];
-        /* with importances all scales are searched for, as far as 1.4 */
+        /* with importances every scale is searched for, up to a factor of 1.4
+         */
         const float search = i % 2 ? 0.4f : t->search;
         const float held = (0.999f - search) * F16_MAX;
         const float refused = (1.001f + search) * F16_END;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* check-many.c - very many tensors, and importance data of very many tensors
- * and texts: time grows with their number, not with its square */
+ * and texts: time is proportional to their number */
 #include "config.h"
 #include "base/bytes.h"
 #include "gguf/imatrix.h"
@@ -12,9 +12,9 @@
 
 #include <unistd.h>
 
-enum { N_ENTRIES = 190000, N_TEXTS = 100000 }; /* 4.6 and 1.5 MB */
+enum { N_ENTRIES = 190000, N_TEXTS = 100000 }; /* files of 4.6 and 1.5 MB */
 
-/* Seconds for what takes a tenth of one; squares take 10 to 40. */
+/* Seconds. Linear time takes a tenth of one, quadratic time 10 to 40. */
 static const double LIMIT = 4;
 
 static char dir[200];
@@ -30,7 +30,8 @@ static uint8_t *put_name(uint8_t *p, uint32_t v)
     return p + 4;
 }
 
-/* The older form, names descending, or ascending from another letter. */
+/* Write importance data in the older form, names descending, or ascending from
+ * another letter. */
 static bool write_dat(const char *path, bool descending)
 {
     uint8_t *b = malloc(4 + (size_t)N_ENTRIES * 24), *p = b;
@@ -116,7 +117,7 @@ static void check_texts(void)
     ok(good && took < LIMIT && !gguf_imatrix_dataset(b, N_TEXTS) &&
            !strcmp(gguf_imatrix_dataset(b, N_TEXTS - 1), "099999"),
        "without folders half as many: %.2f s", took);
-    /* what is noted is known by the names that are left */
+    /* a text is found by its new name only */
     ok(gguf_imatrix_add_chunks(b, "000001", 1, 1, &err) == GGUF_OK &&
            !gguf_imatrix_dataset(b, N_TEXTS) &&
            gguf_imatrix_add_chunks(b, "0/000001", 1, 1, &err) == GGUF_OK &&
@@ -126,7 +127,7 @@ static void check_texts(void)
     gguf_imatrix_destroy(b);
 }
 
-/* Each tensor has a scale beside it, which goes into its weights. */
+/* Each tensor has a scale beside it, which is multiplied into its weights. */
 static void check_scales(void)
 {
     enum { N = 40000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-merge.c - adapters merged into what is quantized: to F32 exactly the
- * stated sums, byte for byte; to other types what their encoders make of these
- */
+/* check-merge.c - adapters merged into quantized weights: F32 outputs are
+ * exactly the stated sums, byte for byte, and other types their encoders'
+ * bytes for these sums */
 #include "config.h"
 #include "base/compiler.h"
 #include "data/merged.h"
@@ -16,7 +16,7 @@
 static char dir[] = "check-merge.XXXXXX";
 static struct gen model;
 static struct lora one, two;
-static struct gguf_file *base, *halves[2]; /* the adapters' files */
+static struct gguf_file *base, *halves[2]; /* halves: files of the adapters */
 static const double alpha[2] = { 6, 0 };
 static const float scales[2] = { 0.75f, -1.5f };
 
@@ -54,8 +54,8 @@ static struct gguf_file *at_path(const char *path)
     return f;
 }
 
-/* Of rows of 64, 96 and 300 elements; two adapters that overlap, one of rank
- * 300, more than is summed at a time. */
+/* Rows have 64, 96 and 300 elements. Two adapters overlap; one has rank 300,
+ * more than is added at once. */
 static void make_files(void)
 {
     size_t size;
@@ -82,7 +82,7 @@ static void make_files(void)
     halves[1] = in_memory(data, size);
 }
 
-/* ---- what must come of it ---- */
+/* ---- expected sums ---- */
 
 /* Numbers of a tensor of a file. */
 static float *numbers(const struct gguf_file *f, const char *name, size_t *n)
@@ -195,7 +195,7 @@ static struct gguf_quant_params merge_params(size_t n_loras)
     return p;
 }
 
-/* Are the bytes of a file's F32 tensors those of the sums? */
+/* Do the F32 tensors of a file have the bytes of the sums? */
 static void check_sums(const struct gguf_file *in, const char *path,
                        int n_loras, const char *what)
 {
@@ -235,7 +235,7 @@ static void check_f32(void)
             snprintf(what, sizeof what, "%u adapters, %u threads", n, threads);
             check_sums(base, path, (int)n, what);
         }
-    /* with scale 0 there is nothing to do */
+    /* with scale 0 nothing is merged */
     struct gguf_quant_params p = merge_params(2);
     loras[0].scale = loras[1].scale = 0;
     if (quantize_merged(base, "COPY", path, &p, 1, &err))
@@ -243,7 +243,7 @@ static void check_f32(void)
     check_sums(base, path, 0, "scale 0");
 }
 
-/* What is noted in the file. */
+/* Keys of the output describe the merge. */
 static void check_meta(void)
 {
     struct gguf_file *f = at_path(scratch_path(dir, "two.gguf"));
@@ -263,7 +263,8 @@ static void check_meta(void)
     gguf_file_close(f);
 }
 
-/* The same as making F32 of it first; and a base that is quantized already. */
+/* Merging while quantizing gives the file of merging to F32 and then
+ * quantizing. The base may be quantized already. */
 static void check_types(void)
 {
     struct gguf_error err;
@@ -291,7 +292,7 @@ static void check_types(void)
     }
     ok(good && n_q8 >= 3, "Q8_0: the bytes of two steps, %u tensors", n_q8);
     check_meta();
-    /* decoded, added, and what is left of the type */
+    /* decoded, added, and encoded in the same type again */
     struct gguf_quant_params q = merge_params(2);
     ok(quantize_merged(a, "F32", steps, &q, 1, &err) == GGUF_E_UNSUPPORTED &&
            strstr(err.message, "not allowed unless asked for"),
@@ -305,7 +306,7 @@ static void check_types(void)
     gguf_file_close(f);
 }
 
-/* A tensor that keeps its type is encoded in it again; others are copied. */
+/* A tensor that keeps its type is encoded again; others are copied. */
 static void check_copy(void)
 {
     struct gguf_error err;
@@ -369,7 +370,7 @@ static void check_parts(void)
                     !gg_data_rows(&m.over.list, t->index, &r, &err);
         gg_data_info(&m.over.list, t->index, &info);
         for (int k = 0; good && k < 200; k++) {
-            uint64_t at, count; /* a part of a row, or rows */
+            uint64_t at, count; /* a part of a row, or several rows */
             if (k & 1) {
                 at = rnd_below(t->n_elements);
                 count = 1 + rnd_below(ne0 - at % ne0);
@@ -396,7 +397,7 @@ static void check_parts(void)
         gg_lora_fini(&with[i].lora);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused adapters ---- */
 
 static void check_refusal(struct lora *l, struct gguf_quant_params *p,
                           enum gguf_status status, const char *says)
@@ -454,7 +455,7 @@ static void check_refused(void)
     check_refusal(&l, &p, GGUF_E_NONFINITE, "tensor 'blk.0.attn_q.weight': ");
 }
 
-/* Jobs over one reading add the same. */
+/* Jobs over one reading merge the same sums. */
 static void check_together(void)
 {
     struct gguf_error err;

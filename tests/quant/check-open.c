@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-open.c - quantization from what is open already: the bytes are those of
- * a job that opens it by itself */
+/* check-open.c - quantizing a model that is open already gives the bytes of a
+ * job that opens it */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/split.h"
@@ -19,7 +19,7 @@ static struct gguf_quant_params job_params(void)
     return p;
 }
 
-/* Run the job, if there is one, and see whether the output is what want has. */
+/* Run the job, if not NULL, and compare its output with the file want. */
 static bool makes_file(struct gguf_quant *q, const char *want, bool resume,
                        struct gguf_error *err)
 {
@@ -64,7 +64,7 @@ static void check_file(struct gguf_file *f, const char *want, const char *what)
     remove(paths[1]);
 }
 
-/* Two files, each with jobs of its own, are not one input. */
+/* Jobs of two files cannot share an input. */
 static void check_two(const struct gguf_file *f, const struct gguf_file *g)
 {
     struct gguf_error err;
@@ -137,9 +137,9 @@ static void check_set(const char *in, const char *want)
     gguf_file_close(set);
 }
 
-/* What a caller of the check function saw. */
+/* Calls of the check function. */
 struct asked {
-    const char *want[2]; /* the files that the outputs are to be */
+    const char *want[2]; /* expected outputs */
     size_t n, n_files;
     bool good;
     enum gguf_status answer;
@@ -177,7 +177,8 @@ static enum gguf_status ask_rows(void *user, size_t job,
                : gguf_error_set(err, a->answer, "not to be kept");
 }
 
-/* Is what is written shown before it has its name, and kept if it may be? */
+/* The check function sees each output before it gets its name, and may refuse
+ * it. */
 static void check_asked(const char *in, const char *want, uint64_t most,
                         bool resume)
 {
@@ -223,7 +224,7 @@ static void check_asked(const char *in, const char *want, uint64_t most,
 
 int main(void)
 {
-    char in[4000], want[4000]; /* in_dir forgets */
+    char in[4000], want[4000]; /* copies: in_dir() reuses its paths */
     struct gguf_error err;
     struct gguf_file *f, *g;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-parts.c - jobs over parts of a model: fewer layers, several files */
+/* check-parts.c - jobs over a part of a model: fewer layers, several files */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -9,7 +9,7 @@
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
 
-/* A tensor of 32 values per layer, each the layer's number. */
+/* A tensor of 32 values per layer; each value is the layer's number. */
 static void write_layers(const char *path, int n_layers, const char *arch,
                          bool other)
 {
@@ -60,8 +60,8 @@ static void write_layers(const char *path, int n_layers, const char *arch,
     gguf_meta_destroy(m);
 }
 
-/* A layer number as large as a name can have it: this makes leaving out a
- * thousand others no slower. */
+/* The largest layer number that a name can have does not make it slower to
+ * leave out a thousand layers. */
 static void check_far_layer(void)
 {
     static uint32_t prune[1000];
@@ -95,7 +95,7 @@ static void check_far_layer(void)
     remove(out);
 }
 
-/* The alignment of the output is what its metadata say, in all of its files. */
+/* The output has the alignment that its metadata say, in each of its files. */
 static void check_alignment(const char *in)
 {
     struct setup s = SETUP("Q8_0");
@@ -128,7 +128,8 @@ static void check_alignment(const char *in)
     gguf_meta_destroy(m);
 }
 
-/* In a model without an architecture the only count of layers is meant. */
+/* Without an architecture, the only number of layers in the metadata is used.
+ */
 static void check_pruning(const char *arch)
 {
     static const uint32_t prune[] = { 1, 4, 4 }, none[] = { 6 };
@@ -183,7 +184,8 @@ static void check_pruning(const char *arch)
     remove(out);
 }
 
-/* Two counts, and nothing says which of them is of these layers. */
+/* Two numbers of layers: the metadata do not say which one belongs to these
+ * layers. */
 static void check_pruning_unclear(void)
 {
     static const uint32_t prune[] = { 1 };

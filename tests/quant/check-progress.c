@@ -45,11 +45,11 @@ static void check_progress(const char *in)
 
 /* --------------------------------------------------- how fast it stops --- */
 
-/* What lies between two looks at the progress callback: never more than a
- * slice of rows, or a piece that is copied. */
+/* Work between two calls of the progress callback: at most a slice of rows, or
+ * a piece that is copied. */
 struct gait {
     uint64_t last, most;
-    double last_cpu, most_cpu; /* seconds of this thread */
+    double last_cpu, most_cpu; /* processor time of this thread, in seconds */
 };
 
 static int measure_gait(void *user, uint64_t done, uint64_t total)
@@ -65,8 +65,8 @@ static int measure_gait(void *user, uint64_t done, uint64_t total)
     return 0;
 }
 
-/* Slices have 16384 elements, of 4 bytes at most here; rows are shorter. The
- * slowest C kernel encodes a million a second. */
+/* A slice has 16384 elements of at most 4 bytes here; rows are shorter. The
+ * slowest C kernel encodes a million elements per second. */
 static void check_gait(const char *in)
 {
     static const char *const types[] = { "Q8_0", "Q4_K_M", "IQ2_XS", "IQ3_S",
@@ -92,7 +92,7 @@ static void check_gait(const char *in)
     gguf_imatrix_destroy(im);
 }
 
-/* With several threads, whose work nobody waits for once the call returns. */
+/* With several threads: no work goes on after the call has returned. */
 static void check_stops(const char *in)
 {
     struct gguf_error err;
@@ -116,8 +116,8 @@ static void check_stops(const char *in)
              "left");
 }
 
-/* Stopped at each call there is, while it waits for the disk too: the status
- * says so, and what is left is nothing, or what --resume goes on with. */
+/* Stop a run at each call, also while it waits for the disk. The status says
+ * so, and nothing is left, or files that --resume continues with. */
 static void check_each_stop(const char *in, bool resume)
 {
     static const char *const outs[] = { "o-00001-of-00002.gguf",
@@ -125,7 +125,7 @@ static void check_each_stop(const char *in, bool resume)
     static const char *const left[] = { "o.gguf.resume",
                                         "o-00001-of-00002.gguf.resume-data",
                                         "o-00002-of-00002.gguf.resume-data" };
-    char out[4000]; /* in_dir forgets */
+    char out[4000]; /* a copy: in_dir() reuses its paths */
     struct gguf_error err;
     struct setup s = SETUP("Q8_0");
     struct watch w = { 0 };
@@ -157,7 +157,7 @@ static void check_each_stop(const char *in, bool resume)
 
 struct counter {
     size_t now, most;
-    int left; /* calls that still succeed; < 0: all */
+    int left; /* calls that succeed before one fails; < 0: all */
 };
 
 static void *count_alloc(void *user, size_t size)

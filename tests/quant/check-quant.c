@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-quant.c - jobs: the same bytes however they run, and their figures */
+/* check-quant.c - jobs give the same bytes however they run, and the right
+ * figures */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/stats.h"
@@ -10,8 +11,8 @@
 
 #include <math.h>
 
-/* One type: with 1, 2, 3 and 8 threads, little memory, and with the kernels of
- * every level that this machine has. */
+/* A type with 1, 2, 3 and 8 threads, with little memory, and with the kernels
+ * of every level of this machine. */
 static void check_type(const char *in, const char *type,
                        const struct gguf_imatrix *im)
 {
@@ -55,7 +56,7 @@ static void check_same(const char *in)
     check_type(in, "Q3_K_M", NULL);
 }
 
-/* The figures against a plain computation, and that threads do not matter. */
+/* Losses agree with a plain computation, with any number of threads. */
 static void check_loss(const char *in)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
@@ -101,7 +102,7 @@ static void check_loss(const char *in)
         gguf_recipe_destroy(r);
         gguf_pool_destroy(pool);
     }
-    /* the library's own comparison of the two files */
+    /* the library's comparison of the two files */
     struct gguf_file *a = NULL, *b = NULL;
     struct gguf_rows *rows = NULL;
     struct gguf_stats_params sp = GGUF_STATS_PARAMS_INIT;

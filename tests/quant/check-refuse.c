@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-refuse.c - what jobs refuse, that no file is left then, and what they
- * do when told to go on */
+/* check-refuse.c - requests that jobs refuse, without leaving a file, and
+ * those that they carry out if told to */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -57,7 +57,7 @@ static void check_nonfinite(void)
         ok(quantize(in, out, s, &err) == GGUF_OK, "kept");
         remove(out);
     }
-    /* zero is what a zero would have given */
+    /* with on_nonfinite zero, the output is that of an input with zeros */
     const char *zero = in_dir("zero.gguf"), *out2 = in_dir("o2.gguf");
     write_model(in, 4, 100, NAN);
     write_model(zero, 4, 100, 0);
@@ -72,7 +72,7 @@ static void check_nonfinite(void)
     remove(out2);
 }
 
-/* The element of a tensor of the file, as a float. */
+/* Element of a tensor of a file, as a float. */
 static float get_element(const char *path, const char *name, uint64_t at)
 {
     static float row[512];
@@ -89,7 +89,7 @@ static float get_element(const char *path, const char *name, uint64_t at)
     return x;
 }
 
-/* Weights that are numbers, but not in the type that they get. */
+/* Finite weights that overflow in the type that they get. */
 static void check_too_large(void)
 {
     static const struct {
@@ -106,7 +106,8 @@ static void check_too_large(void)
         { "TQ2_0", 7e4f, false },     { "IQ4_XS", 1e9f, false },
         { "MXFP4_MOE", 9e6f, false },
     };
-    static const char name[] = "blk.10.attn_v.weight"; /* F32, base type */
+    /* F32, and of the base type */
+    static const char name[] = "blk.10.attn_v.weight";
     const char *in = in_dir("big.gguf"), *out = in_dir("o.gguf");
     struct gguf_error err;
     uint64_t at = 64 * 256 + 37;
@@ -242,7 +243,7 @@ static void check_choices(const char *in)
     t.p.allow_requantize = 1;
     ok(quantize(out, out2, t, &err) == GGUF_OK, "unless asked for");
 
-    /* what came out */
+    /* types in the output */
     struct gguf_file *f;
     uint32_t v = 0;
     if (gguf_file_open(&f, out, NULL, &err) == GGUF_OK) {
@@ -286,7 +287,7 @@ static void check_choices(const char *in)
     remove(out2);
 }
 
-/* The model with the type of one tensor changed, by its place in the file. */
+/* Copy the model with the type of one tensor changed, found in its header. */
 static void set_type(const char *in, const char *out, const char *name,
                      uint32_t type)
 {
@@ -304,7 +305,8 @@ static void set_type(const char *in, const char *out, const char *name,
     free(b);
 }
 
-/* Types that are not weights: integers are copied, unknown types cannot be. */
+/* Types that are not weights: integers are copied, unknown types are refused.
+ */
 static void check_types(const char *in)
 {
     const char *bad = in_dir("type.gguf"), *out = in_dir("o.gguf");
@@ -317,7 +319,7 @@ static void check_types(const char *in)
            strstr(err.message, "unknown type 4999") &&
            err.offset != GGUF_NO_OFFSET,
        "%s", err.message);
-    set_type(in, bad, name, GGUF_DTYPE_I16); /* it is F16 */
+    set_type(in, bad, name, GGUF_DTYPE_I16); /* was F16 */
     ok(quantize(bad, out, s, &err) == GGUF_OK &&
            gguf_file_open(&f, out, NULL, &err) == GGUF_OK,
        "a matrix of integers");

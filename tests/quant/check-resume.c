@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-resume.c - jobs that are killed, cancelled or find strange journals,
- * and are resumed
+/* check-resume.c - jobs that are killed or cancelled, or find a foreign
+ * journal, are resumed
  *
- * A child process kills itself (SIGKILL) inside of the progress callback, at a
- * random call: everything that a run does lies between two of them, but for
- * the naming, which is tested step by step.
+ * A child process kills itself (SIGKILL) in a random call of the progress
+ * callback. Everything that a run does happens between two of these calls,
+ * except naming the outputs, which is tested step by step.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -21,7 +21,7 @@
 
 enum { MAX_OUT = 3 };
 
-/* A run of one job or several, with what is to be done to it. */
+/* A run of one job or several, and the way it ends. */
 struct plan {
     const char *types[MAX_OUT], *names[MAX_OUT];
     int n;
@@ -31,9 +31,9 @@ struct plan {
 };
 
 struct hook {
-    uint64_t calls, stop; /* the call at which it ends; 0: never */
-    bool kill;            /* by SIGKILL, else by cancelling */
-    uint64_t kept;        /* set by run: tensors of an earlier run */
+    uint64_t calls, stop; /* stop: the call at which it ends; 0: never */
+    bool kill;            /* end by SIGKILL; false: by cancelling */
+    uint64_t kept; /* set by run: tensors taken over from an earlier run */
 };
 
 static int on_step(void *user, uint64_t done, uint64_t total)
@@ -112,7 +112,7 @@ static enum gguf_status run_job(const char *in, const struct plan *p,
     return st;
 }
 
-/* In a child, which the hook kills: true if it did. */
+/* Run in a child process. Returns whether the hook killed it. */
 static bool run_killed(const char *in, const struct plan *p, uint64_t stop)
 {
     fflush(stdout);
@@ -141,7 +141,7 @@ static void remove_all(const char *name)
 
 /* --------------------------------------------------------------- kills --- */
 
-/* How often the callback is called in a whole run. */
+/* Number of calls of the callback in a whole run. */
 static uint64_t count_calls(const char *in, const struct plan *p)
 {
     struct gguf_error err;
@@ -152,8 +152,8 @@ static uint64_t count_calls(const char *in, const struct plan *p)
     return run_job(in, &whole, &h, &err) == GGUF_OK ? h.calls : 0;
 }
 
-/* One file, killed again and again at random, with other threads and memory
- * each time, until it is there. */
+/* Kill a run again and again at random, with other threads and memory each
+ * time, until the file is complete. */
 static void check_kills(const char *in, int n)
 {
     struct plan p = {
@@ -183,7 +183,7 @@ static void check_kills(const char *in, int n)
     remove(in_dir("one"));
 }
 
-/* Two outputs, one of them of two files. */
+/* Two outputs; one of them has two files. */
 static void check_many_kills(const char *in, int n)
 {
     static const char *const want[] = { "a-00001-of-00002.gguf",
@@ -220,7 +220,7 @@ static void check_many_kills(const char *in, int n)
     ok(n_entries() == 1, "and nothing else is there");
 }
 
-/* -------------------------------------------------------- what is kept --- */
+/* ---------------------------------------------- tensors taken over --- */
 
 static void check_kept(const char *in)
 {
@@ -246,7 +246,7 @@ static void check_kept(const char *in)
        "the next one keeps %llu tensors", (unsigned long long)h.kept);
     remove_all("two");
 
-    /* the losses of both runs */
+    /* losses of both runs */
     struct gguf_quant_loss want[32];
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     const char *path = in_dir("two");
@@ -288,7 +288,7 @@ static void check_kept(const char *in)
        "not even when it is killed");
 }
 
-/* Bytes in the middle of the files go wrong. "one" is there from before. */
+/* Damage bytes in the middle of the files. "one" exists before. */
 static void check_damage(const char *in)
 {
     struct plan p = {
@@ -322,7 +322,8 @@ static void check_damage(const char *in)
         int fd = open(path, O_RDWR);
         uint8_t b = 0;
         bad += fstat(fd, &st) != 0;
-        /* after the head and what is noted of the file; the header */
+        /* in the journal: after its head and the facts about the input; in the
+         * data: the header */
         off_t from = journal ? 32 + 104 : 4096;
         off_t at = from + (off_t)rnd_below((uint64_t)(st.st_size - from));
         bad += pread(fd, &b, 1, at) != 1;
@@ -431,7 +432,7 @@ static void check_others(const char *in)
     remove_all("two");
 }
 
-/* Another process is at it. */
+/* Another process has locked the journal. */
 static void check_lock(const char *in)
 {
     struct plan p = {
@@ -473,8 +474,8 @@ static void check_lock(const char *in)
 
 /* ------------------------------------------------------------ the names --- */
 
-/* Killed when only the first of two files has its name: step by step, with
- * the calls that a run makes. */
+/* Kill a run after the first of two files got its name: step by step, at each
+ * call. */
 static void check_names(const char *in)
 {
     static const char *const names[] = { "s-00001-of-00002.gguf",
@@ -517,7 +518,7 @@ static void check_names(const char *in)
         remove_all(names[0]);
         remove_all(names[1]);
     }
-    /* the name belongs to another file by now */
+    /* meanwhile another file has the name */
     h = (struct hook){ .stop = n_calls };
     bool good = run_job(in, &p, &h, &err) == GGUF_E_CANCELLED;
     FILE *f = fopen(in_dir(names[0]), "w");
@@ -537,7 +538,7 @@ static void check_names(const char *in)
     }
 }
 
-/* What a run that did not end left is of no use after one without resume. */
+/* A run without resume discards the files of an unfinished run. */
 static void check_discard(const char *in)
 {
     struct plan p = {

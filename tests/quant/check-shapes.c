@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-shapes.c - every type for rows of every length, in a model that has no
- * metadata at all; and useless importance data */
+/* check-shapes.c - every type for rows of every length, in a model without
+ * metadata; and unusable importance data */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -18,7 +18,7 @@ static const int64_t widths[] = { 1,   31,  32,  48,  64, 96,
                                   128, 160, 256, 300, 512 };
 enum { N_WIDTHS = GG_LEN(widths), N_ROWS = 3 };
 
-/* Tensors "w32.weight" and so on; no metadata, no architecture. */
+/* Tensors "w32.weight" and so on, without metadata. */
 static void write_bare(const char *path)
 {
     struct gguf_writer *w = NULL;
@@ -47,7 +47,7 @@ static void write_bare(const char *path)
     gguf_writer_destroy(w);
 }
 
-/* Importance data whose value k of each is f(k). */
+/* Importance data; value k of each tensor is f(k). */
 static struct gguf_imatrix *make_imatrix(float f(size_t))
 {
     static const float one = 1;
@@ -72,8 +72,8 @@ static float uneven_value(size_t k)
     return 0.1f + (float)(k % 5);
 }
 
-/* What llama-quantize takes where a type does not fit, and F16 where it gives
- * up: facts about that program, not from our table. */
+/* The type that llama-quantize uses for rows that do not fit; F16 if it fails.
+ * Facts about that program, not from the library's table. */
 static uint32_t fallback_of(uint32_t type)
 {
     switch (type) {
@@ -106,7 +106,8 @@ static uint32_t expected_type(uint32_t type, int64_t width)
     return width % t->block_len == 0 ? t->id : GGUF_DTYPE_F16;
 }
 
-/* All tensors to type: what they get, and that it is the numbers still. */
+/* Quantize all tensors to a type. Count those with a wrong type or wrong
+ * numbers. */
 static int count_wrong(const struct gguf_quant *q, uint32_t type)
 {
     int bad = gguf_quant_n_tensors(q) != N_WIDTHS;
@@ -164,7 +165,7 @@ static void check_types(const char *in)
     gguf_imatrix_destroy(im);
 }
 
-/* Presets look at metadata that is not there. */
+/* Presets read metadata that is missing. */
 static void check_presets(const char *in)
 {
     struct gguf_imatrix *im = make_imatrix(uneven_value);
@@ -215,7 +216,7 @@ static void check_bad_imatrix(const char *in)
     static const struct {
         const char *what;
         float (*f)(size_t);
-        uint64_t mended; /* of 256 columns */
+        uint64_t mended; /* columns of 256 without data that were filled */
     } cases[] = {
         { "zero throughout", all_zero, 256 },
         { "NaN throughout", all_nan, 256 },
@@ -264,7 +265,7 @@ static void check_bad_imatrix(const char *in)
 
 int main(void)
 {
-    char in[4000]; /* in_dir forgets */
+    char in[4000]; /* a copy: in_dir() reuses its paths */
     if (!enter_dir())
         return 99;
     snprintf(in, sizeof in, "%s", in_dir("in.gguf"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-shared-read.c - jobs over one read whose outputs have different tensors
+/* check-shared-read.c - several jobs over one reading, with different tensors
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -8,7 +8,7 @@
 
 enum { F32, COPY, COMPAT };
 
-/* Progress that stops the run when it comes to at. */
+/* Progress that stops the run at call `at'. */
 struct stop {
     uint64_t calls, at;
 };
@@ -59,7 +59,7 @@ static bool same_losses(const struct gguf_quant *a, const struct gguf_quant *b)
 }
 
 /* Two jobs with different tensors in one run give the files of two runs. With
- * resume, a run that is stopped at each progress call in turn is resumed. */
+ * resume, a run that is stopped at each call in turn is resumed. */
 static void test_two_outputs(int one, int two, const char *what)
 {
     static char alone[2][4100];
@@ -111,8 +111,8 @@ static void test_two_outputs(int one, int two, const char *what)
     }
 }
 
-/* Blocks that one output takes apart, with infinity made zero, and another
- * keeps as they are. */
+/* Blocks that one output decodes, with infinity replaced by zero, and another
+ * one copies. */
 static void test_kept_blocks(void)
 {
     uint8_t *data = random_data(128 * 34);
@@ -126,7 +126,7 @@ static void test_kept_blocks(void)
     free(data);
 }
 
-/* Weights with their scale and the same ones without: not of one read. */
+/* Weights with their scales, and without: two readings. */
 static void test_two_readings(void)
 {
     const char *paths[] = { out, out_2 };

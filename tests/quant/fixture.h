@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fixture.h - a scratch folder, a small model in it, and jobs over it: what the
- * tests of the quantizer share */
+/* fixture.h - a scratch folder, a small model in it, and jobs over it */
 #ifndef TESTS_QUANT_FIXTURE_H
 #define TESTS_QUANT_FIXTURE_H
 
@@ -12,28 +11,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Make the folder, which in_dir speaks of; false, with a message, if that does
- * not work. leave_dir removes it, empty; false if it is not. */
+/* Make the folder of in_dir(). false: failed, and a message is printed.
+ * leave_dir() removes the folder; false: it is not empty. */
 bool enter_dir(void);
 bool leave_dir(void);
 
-/* Path of a file in the folder; good for 63 calls more. */
+/* Path of a file in the folder. Valid for 63 more calls. */
 const char *in_dir(const char *name);
 
-/* Does the folder have an entry of that name, a link that leads nowhere
- * included? */
+/* Does the folder have an entry of this name? A dangling link counts. */
 bool file_exists(const char *name);
 
-/* The folder itself, and how many entries it has, so that nothing can be left
- * without notice. */
+/* Path of the folder, and the number of its entries. */
 const char *dir_name(void);
 int n_entries(void);
 
-/* Make the folder with the model of all shapes, in.gguf, and return its path;
- * or end the program. */
+/* Make the folder and in it in.gguf, a model of all shapes. Returns the
+ * model's path. Ends the program after a failure. */
 const char *enter_model(void);
 
-/* Remove both: a test that nothing else is left. Returns what main() does. */
+/* Remove both. Tests that no other file is left. Returns the status for
+ * main(). */
 static inline int leave_model(void)
 {
     remove(in_dir("in.gguf"));
@@ -41,7 +39,7 @@ static inline int leave_model(void)
     return done_testing();
 }
 
-/* A model of all shapes: tensors of its file, in order. */
+/* Tensors of the model of all shapes, in the order of its file. */
 struct model_tensor {
     const char *name;
     uint32_t type;
@@ -49,17 +47,18 @@ struct model_tensor {
 };
 extern const struct model_tensor model_tensors[];
 
-/* Write it; tensor bad (or -1) gets the value at element where. */
+/* Write the model. Element `where' of tensor bad gets the value; bad -1: none.
+ */
 void write_model(const char *path, int bad, size_t where, float value);
 
-/* Importance data for all matrices of the model, uneven; NULL: no memory. */
+/* Uneven importance data for all matrices of the model. NULL: out of memory. */
 struct gguf_imatrix *model_imatrix(void);
 
 struct setup {
     struct gguf_quant_params p;
     const char *type;
     unsigned threads; /* 0: no pool */
-    bool forced;      /* the kernels of the levels in cpu only */
+    bool forced;      /* use only kernels of the levels in cpu */
     uint32_t cpu;
     bool no_force, resume;
     bool sync; /* wait for the disk */
@@ -69,7 +68,7 @@ struct setup {
         .p = GGUF_QUANT_PARAMS_INIT, .type = t                                \
     }
 
-/* Make the job and run it. */
+/* Create and run a job. */
 enum gguf_status quantize(const char *in, const char *out, struct setup s,
                           struct gguf_error *err);
 

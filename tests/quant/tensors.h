@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tensors.h - models of any tensors, written by a list: for the tests of a
- * job's way from blocks to floats and back
+/* tensors.h - models from lists of tensors, for tests of jobs that decode and
+ * encode
  *
- * A program that includes this has one folder, with the model `in' and what is
- * made of it, `out' and `out_2'.
+ * A program that includes this has one folder, with the model `in' and the
+ * outputs `out' and `out_2'.
  */
 #ifndef TESTS_QUANT_TENSORS_H
 #define TESTS_QUANT_TENSORS_H
@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 static char dir[3000], in[4000], out[4000], out_2[4000];
-static uint32_t n_shards; /* of the model, as its metadata have it; 0: not */
+static uint32_t n_shards; /* split.count of the model; 0: no key */
 
-/* Make the folder; false if that does not work. */
+/* Make the folder. false: failed. */
 static inline bool make_dir(const char *program)
 {
     const char *tmp = getenv("TMPDIR");
@@ -43,12 +43,11 @@ struct tensor {
     const char *name;
     uint32_t type;
     int64_t ne[4];
-    const void *data; /* F32: floats; NULL: random, with scales that are
-                         finite */
+    const void *data; /* F32: floats; NULL: random, with finite scales */
 };
 
-/* Random bytes: every other byte has no bit that could make a half or a float
- * infinite, whatever field it falls into. */
+/* Random bytes. Bits that could make an F16 or float infinite are cleared,
+ * whatever field the byte belongs to. */
 static inline uint8_t *random_data(uint64_t size)
 {
     uint8_t *p = malloc((size_t)size);
@@ -57,7 +56,7 @@ static inline uint8_t *random_data(uint64_t size)
     return p;
 }
 
-/* The data of tensor t as size bytes of its file. */
+/* Data of tensor t: size bytes as in its file. */
 static inline uint8_t *file_data(const struct tensor *t, uint64_t size)
 {
     if (!t->data)
@@ -71,7 +70,7 @@ static inline uint8_t *file_data(const struct tensor *t, uint64_t size)
     return p;
 }
 
-/* The model `in' of n tensors. */
+/* Write the model `in' of n tensors. */
 static inline bool write_model(const struct tensor *t, size_t n)
 {
     struct gguf_meta *m;
@@ -125,7 +124,7 @@ static struct tensor nvfp4[N_TENSORS] = {
     { "blk.0.other.scale", GGUF_DTYPE_F32, { 1, 1, 1, 1 }, scales },
 };
 
-/* Write it, with random blocks. */
+/* Write it with random blocks. */
 static inline void write_nvfp4(void)
 {
     nvfp4[Q].data = random_data(6 * 128 / 64 * 36);
