@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* attn_i16.h - products of attention in integers of 16 bits
+/* attn_i16.h - attention products in 16-bit integers
  *
- * Both sides are rounded to integers of 16 bits, s * i, with one scale for a
- * row, and multiplied in pairs whose sums are integers of 32 bits and exact:
+ * Both sides are rounded to 16-bit integers, s * i, with one scale s per row.
+ * They are multiplied in pairs whose 32-bit sums are exact:
  *
  *     scores   rows of K, each with its scale, by columns of Q with theirs
- *     values   rows of V, which are steps here, have a scale each, too. It is
- *              multiplied into the weights of that step; a column of what comes
- *              of it is rounded, with a scale of its own
+ *     values   rows of V are the steps of this product. Each has a scale,
+ *              which is multiplied into the softmax weights of that step. A
+ *              column of the products is then rounded, with its own scale
  *
- * No sum overflows. Of scores it is |sum of k q| <= |k| |q|, the Euclidean
- * lengths (Cauchy and Schwarz). A row is scaled so that it is no longer than
- * GG_ATTN_I16_LENGTH; rounding moves it by at most sqrt(n) / 2 <= 32, n being
- * GG_ATTN_I16_MOST_STEPS at most; the errors of the length in f32, sums of
- * n / 16 terms in each of 16 lanes, are n / 16 + 10 times 2^-24 of it at most,
- * which is below 1. So it is at most 46300 + 33, and 46333^2 < 2^31.
+ * No sum overflows. For scores, |sum of k q| <= |k| |q|, the product of the
+ * Euclidean lengths (Cauchy and Schwarz). A row is scaled to a length of at
+ * most GG_ATTN_I16_LENGTH. Rounding adds at most sqrt(n) / 2 <= 32 to it, where
+ * n <= GG_ATTN_I16_MOST_STEPS. The length itself is an f32 sum of n / 16 terms
+ * in each of 16 lanes, whose relative error is at most (n / 16 + 10) 2^-24:
+ * less than 1. So a length is at most 46300 + 33, and 46333^2 < 2^31.
  *
- * Of values magnitudes are GG_ATTN_I16_VALUE at most, so that weights may add
- * up to (2^31 - 1) / 8191 = 262176. They are scaled to add up to no more than
- * GG_ATTN_I16_SUM; rounding adds 64 at most to the sum of GG_ATTN_I16_STEPS of
- * them, and the errors of f32 less than 1: 262165.
+ * For values, magnitudes are at most GG_ATTN_I16_VALUE, so weights may add up
+ * to (2^31 - 1) / 8191 = 262176. They are scaled to add up to at most
+ * GG_ATTN_I16_SUM. Rounding GG_ATTN_I16_STEPS of them adds at most 64, and the
+ * errors of f32 less than 1: 262165.
  *
- * 32767 is the largest integer of either. A row whose length is that of one of
- * its elements gets that; one of 64 that are alike still 5787.
+ * The largest integer of either side is 32767. A row with a single nonzero
+ * element gets that; 64 equal elements still get 5787.
  *
- * Panels have the steps in pairs. One of mr rows is
+ * Panels hold the steps in pairs. A panel of mr rows is
  *
  *     int16_t i[n_pairs][mr][2]
  *
- * and one of nr columns
+ * and a panel of nr columns
  *
  *     int16_t i[n_steps / 128][nr][GG_ATTN_I16_STRIDE]
  *
- * where a column's 128 steps lie together, so that it is written as it is. All
- * kernels give the same bits at every level: integers are exact, and the rest
- * is done in one order. Contract: EXACT.
+ * where the 128 steps of a column are contiguous, so that they are written in
+ * one piece. All levels give the same bits: integers are exact, and the f32
+ * part has one order. Contract: EXACT.
  */
 #ifndef GG_KERN_ATTN_I16_H
 #define GG_KERN_ATTN_I16_H
@@ -47,54 +47,66 @@
 #include <stdint.h>
 
 enum {
-    GG_ATTN_I16_STEPS = 128, /* of a column that lie together */
-    GG_ATTN_I16_STRIDE =
-        160,               /* integers from column to column: 64 bytes more, so
-                            * that they are not in the same sets of the cache */
-    GG_ATTN_I16_ROWS = 8,  /* that are rounded at once */
-    GG_ATTN_I16_UNIT = 16, /* rows are filled up to so many steps with 0 */
-    GG_ATTN_I16_MOST_STEPS = 4096, /* of a score */
+    GG_ATTN_I16_STEPS = 128, /* contiguous steps of a column */
+    /* Integers from column to column. The 64 extra bytes keep columns out of
+     * the same sets of the cache. */
+    GG_ATTN_I16_STRIDE = 160,
+    GG_ATTN_I16_ROWS = 8, /* rows rounded by one call */
+    /* rows are padded with 0 to a multiple of this many steps */
+    GG_ATTN_I16_UNIT = 16,
+    GG_ATTN_I16_MOST_STEPS = 4096, /* most steps of a score */
     GG_ATTN_I16_MOST = 32767,
     GG_ATTN_I16_LENGTH = 46300,
     GG_ATTN_I16_VALUE = 8191,
     GG_ATTN_I16_SUM = 262100
 };
 
-/* Below it a row's largest element counts as 0, so that all scales are
+/* Rows whose largest magnitude is below this count as 0, so that all scales are
  * finite. */
 #define GG_ATTN_I16_LEAST 0x1p-100f
 
-/* Round rows of n floats, at most GG_ATTN_I16_MOST_STEPS, to nearest (ties to
- * even), as rows and columns of scores are: n_rows of them, GG_ATTN_I16_ROWS at
- * most, stride floats apart, to_stride integers where they go. scale: theirs;
- * with an infinity or a NaN among them that is NaN, and integers are 0. */
+/* Round rows of floats to 16-bit integers, to nearest, ties to even.
+ *
+ * x          n_rows rows of n floats; n_rows <= GG_ATTN_I16_ROWS, n <=
+ *            GG_ATTN_I16_MOST_STEPS
+ * stride     floats from row to row of x
+ * to         integers, to_stride from row to row
+ * scale      n_rows scales. A row with an infinity or a NaN gets the scale NaN
+ *            and integers 0. */
 typedef void gg_kern_attn_i16_round_fn(const float *x, size_t stride,
                                        size_t n_rows, size_t n, int16_t *to,
                                        size_t to_stride, float *scale);
 
-/* GG_ATTN_I16_ROWS rows of integers, stride from row to row, into a panel of
- * mr, from the row at panel on; n_steps is a multiple of the unit. */
+/* Copy GG_ATTN_I16_ROWS rows of integers into a panel of mr rows, from the row
+ * at panel on. Rows lie stride integers apart; n_steps is a multiple of
+ * GG_ATTN_I16_UNIT. */
 typedef void gg_kern_attn_i16_rows_fn(const int16_t *row, size_t stride,
                                       size_t n_steps, int16_t *panel);
 
-/* n rows of values, stride floats from row to row, dv of each, a multiple of
- * mr, as steps of dv / mr panels: the first at panel, the next size integers
- * further on. An odd step is one of a pair with 0. scale: n. */
+/* Round rows of values and store them as steps of dv / mr panels.
+ *
+ * x          n rows of dv floats, stride floats apart; dv is a multiple of mr
+ * panel      first panel; the next is size integers further on. If n is odd,
+ *            the last step is paired with 0.
+ * scale      n scales */
 typedef void gg_kern_attn_i16_values_fn(const float *x, size_t stride,
                                         size_t n, size_t dv, int16_t *panel,
                                         size_t size, float *scale);
 
-/* Weights, not negative, of n_cols columns, n steps of each, at most
- * GG_ATTN_I16_STEPS, with the steps' scales in them already: to integers,
- * GG_ATTN_I16_STRIDE apart. x is stride floats from column to column. scale:
- * the columns', or NaN as above. */
+/* Round softmax weights to integers. The steps' scales are already multiplied
+ * in.
+ *
+ * x          n_cols columns of n weights, none negative, stride floats apart; n
+ *            <= GG_ATTN_I16_STEPS
+ * to         integers, columns GG_ATTN_I16_STRIDE apart
+ * scale      n_cols scales, NaN for a column with an infinity or a NaN */
 typedef void gg_kern_attn_i16_weights_fn(const float *x, size_t stride,
                                          size_t n_cols, size_t n, int16_t *to,
                                          float *scale);
 
-/* Multiply mr rows, a panel at w on 64 bytes, with n_cols columns, 1..nr:
- * y[j * y_stride + r] = (float)sum of integers * (row[r] * col[j]), or with
- * row NULL y = y + (float)sum * col[j]. */
+/* Multiply mr rows with n_cols columns (1 .. nr). w is a panel aligned to 64
+ * bytes. y[j * y_stride + r] = (float)sum of integers * (row[r] * col[j]). If
+ * row is NULL: y = y + (float)sum * col[j]. */
 typedef void gg_kern_attn_i16_tile_fn(const int16_t *w, const int16_t *x,
                                       size_t n_pairs, unsigned n_cols,
                                       const float *row, const float *col,
@@ -111,30 +123,30 @@ struct gg_kern_attn_i16 {
 
 void gg_kern_attn_i16_init(struct gg_kern_attn_i16 *k, uint32_t cpu);
 
-/* What is largest in a row by its bits: NaN is more than infinity, that than
- * all numbers. */
+/* Can a row with this largest magnitude be scaled? bits is the largest bit
+ * pattern of its magnitudes: NaN exceeds infinity, which exceeds all
+ * numbers. */
 static inline bool gg_kern_attn_i16_is_some(uint32_t bits)
 {
     return bits < 0x7f800000 &&
            gg_bytes_f32_from_bits(bits) >= GG_ATTN_I16_LEAST;
 }
 
-/* The row's scale, if it is none of these: 0 or NaN. */
+/* Scale of a row that cannot be scaled: 0 or NaN. */
 static inline float gg_kern_attn_i16_nothing(uint32_t bits)
 {
     return bits < 0x7f800000 ? 0 : NAN;
 }
 
-/* Squares of elements up to max may be added up as they are: they neither
- * overflow nor underflow where that counts. */
+/* May squares of elements up to max be added without scaling? They neither
+ * overflow nor underflow where that matters. */
 static inline bool gg_kern_attn_i16_is_plain(float max)
 {
     return max > 0x1p-40f && max < 0x1p40f;
 }
 
-/* By what a row is multiplied, and what its scale is then: max becomes 32767,
- * or less where size, the length or the sum of what would come of that, is
- * beyond limit. */
+/* Factor of a row and the scale that results. max becomes 32767, or less if
+ * size, the length or sum that would result, exceeds limit. */
 struct gg_kern_attn_i16_scale {
     float inverse, scale;
 };
@@ -150,8 +162,8 @@ gg_kern_attn_i16_scale_of(float max, float size, float limit)
     return s;
 }
 
-/* gg_kern_attn_i16_round_avx2 and so on. Tiles of the levels with VNNI, the
- * rest of those without. */
+/* Functions of the levels: gg_kern_attn_i16_round_avx2 and so on. Levels with
+ * VNNI have tiles of their own and share the rest with the level without. */
 gg_kern_attn_i16_round_fn gg_kern_attn_i16_round_c,
     gg_kern_attn_i16_round_avx2, gg_kern_attn_i16_round_avx512;
 gg_kern_attn_i16_rows_fn gg_kern_attn_i16_rows_c, gg_kern_attn_i16_rows_avx2,
@@ -164,7 +176,7 @@ gg_kern_attn_i16_tile_fn gg_kern_attn_i16_tile_c, gg_kern_attn_i16_tile_avx2,
     gg_kern_attn_i16_tile_avxvnni, gg_kern_attn_i16_tile_avx512,
     gg_kern_attn_i16_tile_vnni512;
 
-/* Shapes of tiles: the exact ones. */
+/* Shapes of tiles, those of the exact products. */
 enum {
     GG_ATTN_I16_MR_C = 8,
     GG_ATTN_I16_NR_C = 4,

@@ -51,27 +51,27 @@ typedef void gg_kern_decode_fn(const void *src, float *dst, size_t n);
 typedef void gg_kern_encode_fn(const float *src, void *dst, size_t n_rows,
                                size_t row_len, const float *weight);
 
-/* sum[j] = the sum of w * x over the n numbers that w stands for and column j
- * of x, which begins at x + j * x_stride floats; n_cols is 1 to
- * GG_KERN_DOTS_COLS.
- * The bits are those of decoding the row and then gg_vec_dot_fn (vec.h) of the
- * same level, for finite numbers.
+/* Multiply one row by up to three columns.
  *
+ * sum      sum[j] = sum of w * x over the n elements and column j
  * w        part of a row, as for decoding, but plain numbers are in the
- *          machine's byte order, as in tensors in memory; a type with a row
- *          header has no such kernel
+ *          machine's byte order, as in tensors in memory. A type with a row
+ *          header has no such kernel.
+ * x        column j begins at x + j * x_stride floats
+ * n_cols   1 to GG_KERN_DOTS_COLS
  * n        a multiple of the type's block_len
  *
- * Cannot fail; any thread.
+ * For finite numbers the bits are those of decoding the row and then
+ * gg_vec_dot_fn (vec.h) of the same level. Cannot fail; any thread.
  */
 enum { GG_KERN_DOTS_COLS = 3 };
 typedef void gg_kern_dots_fn(float *sum, const void *w, const float *x,
                              size_t x_stride, size_t n_cols, size_t n);
 
 #define GG_CODEC_WEIGHT       (1u << 0) /* importances change the result */
-#define GG_CODEC_NEEDS_WEIGHT (1u << 1) /* and cannot be left out */
+#define GG_CODEC_NEEDS_WEIGHT (1u << 1) /* importances are required */
 
-/* What can be done with a type; NULL: this build does not do it. */
+/* Kernels of one type. NULL: this build lacks the kernel. */
 struct gg_codec_kern {
     gg_kern_decode_fn *decode;
     gg_kern_encode_fn *encode;
@@ -79,23 +79,23 @@ struct gg_codec_kern {
     uint32_t flags; /* GG_CODEC_... */
 };
 
-/* A magnitude that no block of the type GG_DT_... stands for, and none above it
- * either: INFINITY for types that reach as far as floats. Encoders do not look
- * at it: what they make of such a number is anything, also zero, since sums of
- * squares overflow on the way. Below it a block can still be infinite, by its
- * other elements or by importances. */
+/* Smallest magnitude that no block of type GG_DT_... can store; INFINITY for
+ * types with the range of floats. Encoders do not check it: the result of
+ * encoding such a number is unspecified, possibly zero, since sums of squares
+ * overflow. A smaller number can still give an infinite block, through its
+ * other elements or through importances. */
 float gg_codec_limit(int dtype);
 
-/* Fill table[GG_N_DTYPES] (index GG_DT_...) for the levels in cpu: rows as
- * they are in a little-endian file. */
+/* Fill table[GG_N_DTYPES] (index GG_DT_...) with the kernels of the levels in
+ * cpu, for rows as little-endian files have them. */
 void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
 
-/* Make of it the table for tensors in memory, whose plain numbers are in the
- * machine's byte order (gg_order_differs): where that is little-endian, too,
- * nothing changes. */
+/* Change table to read tensors in memory, whose plain numbers are in the
+ * machine's byte order (gg_order_differs). Changes nothing on little-endian
+ * machines. */
 void gg_codec_kern_native(struct gg_codec_kern *table);
 
-/* gg_kern_decode_q4_k_c and so on. */
+/* Functions of the levels: gg_kern_decode_q4_k_c and so on. */
 #define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2,           \
           ENCODE_AVX512, DOTS_C, DOTS_AVX2, DOTS_AVX512, FLAGS)               \
     GG_CODEC_##DECODE_C(gg_kern_decode_fn gg_kern_decode_##NAME##_c;)         \

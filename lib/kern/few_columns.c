@@ -71,7 +71,7 @@ const struct gg_kern_few_row *gg_kern_few_of(unsigned level, unsigned width)
     return few[level][width - 1];
 }
 
-/* What kernels add to the integers of a type. */
+/* Bias that kernels add to the integers of a type. */
 static const uint8_t bias[GG_N_DTYPES] = {
 #define X(LEVEL, TYPE, NAME, KIND, N, SCALES, MINS, BIAS, ...)                \
     [GG_DT_##TYPE] = BIAS,
@@ -87,15 +87,15 @@ size_t gg_kern_few_x_size(const struct gg_kern_gemm *g, size_t k)
            GG_FEW16_X_WORDS(g->nr, g->ints.n_mins) * sizeof(int32_t);
 }
 
-/* Steps 16 half to 16 half + 15 of 32, which are halves of 16 pairs, to four
- * times two pairs; returns their sum. */
+/* Order 16 steps of 32, 16 half to 16 half + 15, for the kernels: halves of 16
+ * pairs become four times two pairs. Returns the sum of the steps. */
 static int32_t order_16(const uint32_t *pair, size_t nr, unsigned half,
                         uint32_t *to)
 {
     uint32_t i[16], sum = 0;
     for (size_t p = 0; p < 16; p++) {
         i[p] = pair[p * nr] >> 16 * half & 0xffff;
-        sum += (i[p] ^ 0x8000) - 0x8000; /* with its sign */
+        sum += (i[p] ^ 0x8000) - 0x8000; /* sign extension */
     }
     for (size_t t = 0; t < 16; t += 4)
         for (size_t h = 0; h < 2; h++, to += nr)

@@ -1,50 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /* few_columns.h - products of few columns, straight from rows of blocks
  *
- * What tiles of integers give (gemm_int.h, gemm_i8.h), bit for bit, without
- * panels of weights: bytes are made of blocks in registers, whose lanes are
- * rows, and what is computed in f32 is the same in the same order.
+ * These kernels give the bits of the integer tiles (gemm_int.h, gemm_i8.h)
+ * without panels of weights: blocks become bytes in registers whose lanes are
+ * rows, and the f32 part has the same order.
  *
- * Activations of 8 bits are read from their panels. Of 16 bits, pairs are put
- * into another order first: bytes of weights lie four steps to a lane, which
- * become two pairs, the even ones and the odd ones, by a mask and a shift. So a
- * block of 256 steps of nr columns is
+ * 8-bit activations are read from their panels. 16-bit activations are first
+ * put into another order: a lane holds the weights of four steps as bytes,
+ * which a mask and a shift turn into two pairs, the even and the odd steps. So
+ * a block of 256 steps of nr columns is
  *
  *     int16_t i[64][2][nr][2], int32_t begin[16][nr], float s[nr],
  *         float sum[n_mins][nr]
  *
- * where i[t][h] has the steps 4 t + h and 4 t + h + 2, and begin what a sum of
- * 16 steps begins with: minus the sum of i times what weights have added to
- * have no sign (GG_KERN_FEW).
+ * where i[t][h] has the steps 4 t + h and 4 t + h + 2, and begin is the initial
+ * value of each sum of 16 steps: minus the sum of i times the bias that makes
+ * weights unsigned (GG_KERN_FEW).
  *
- * Sub-scales are not multiplied into weights: the sum of a run is multiplied
- * by them, in 32 bits. What is added up so is a number that fits into these
- * (gemm_int.h), and all steps are exact modulo 2^32: they may wrap around on
- * the way.
+ * Sub-scales are not multiplied into weights. They multiply the 32-bit sum of a
+ * run. The total fits into 32 bits (gemm_int.h), so intermediate values may
+ * wrap around.
  */
 #ifndef GG_KERN_FEW_COLUMNS_H
 #define GG_KERN_FEW_COLUMNS_H
 
 #include "kern/gemm_i8.h"
 
-/* Steps of GG_GEMM_PANEL_ROWS rows by one panel of activations. */
+/* Product of GG_GEMM_PANEL_ROWS rows and one panel of activations. */
 struct gg_kern_few {
-    const void *w; /* the first row's first block */
+    const void *w; /* first block of the first row */
     size_t w_stride;
-    const void *next; /* the same number of bytes, of what will be multiplied
-                       * next: they are asked for; or w */
-    const void *x;    /* a panel of k steps */
-    size_t k;         /* at most kc, a multiple of the type's block */
-    unsigned n_cols;  /* 1 to nr */
-    float *y;         /* column j at y + j * y_stride floats */
+    /* Bytes that will be multiplied next, of the same size as those at w: they
+     * are prefetched. No prefetch: equal to w. */
+    const void *next;
+    const void *x;   /* panel of activations of k steps */
+    size_t k;        /* steps: a multiple of the type's block, at most kc */
+    unsigned n_cols; /* 1 to nr */
+    float *y;        /* column j at y + j * y_stride floats */
     size_t y_stride;
     int add; /* 0: y = sum; else y = y + sum */
 };
 
-/* X(level, type, its name, kind (x86/lanes.h), blocks of 256 steps, scales and
- * minima of those in products of 8 bits, what is added to its integers, bits
- * that they have then, most columns (MOST_16, MOST_8 of few_columns.c): of 16
- * bits with AVX2, with AVX-VNNI, of 8 likewise; with AVX-512) */
+/* X(level, TYPE, name, KIND, N, SCALES, MINS, BIAS, BITS, MOST...): a kernel.
+ *
+ * KIND     how the type stores its scales (x86/lanes.h)
+ * N        blocks in 256 steps
+ * SCALES   scales of 256 steps in 8-bit products
+ * MINS     minima of 256 steps in 8-bit products
+ * BIAS     added to the type's integers to make them unsigned
+ * BITS     bits of the integers with the bias
+ * MOST...  most columns: 16-bit products with AVX2, with AVX-VNNI; 8-bit
+ *          products with AVX2, with AVX-VNNI; all products with AVX-512
+ *          (MOST_16, MOST_8 of few_columns.c) */
 #define GG_KERN_FEW_LOW(X, level)                                             \
     X(level, Q4_0, q4_0, own, 8, 8, 0, 8, 4, 8, 8, 8, 8, 8)                   \
     X(level, Q4_1, q4_1, own, 8, 8, 8, 0, 4, 8, 6, 8, 6, 8)                   \
@@ -76,8 +83,9 @@ struct gg_kern_few {
     X(level, Q3_K, q3_k, fold, 1, 1, 0, 4, 3, 8, 6, 8, 7, 8)                  \
     X(level, IQ4_XS, iq4_xs, sub, 1, 8, 0, 128, 8, 8, 8, 8, 8, 8)
 
-/* gg_kern_few8_q4_0_avx2 and so on: of 8 bits, without VNNI for types that use
- * up to 7; and of 16. */
+/* Kernels of the levels. gg_kern_few8_q4_0_avx2 and so on have 8-bit
+ * activations; without VNNI only types of up to 7 bits have one.
+ * gg_kern_few16_... have 16-bit activations. */
 #define X(level, type, name, ...) gg_kern_few_fn gg_kern_few8_##name##_##level;
 GG_KERN_FEW_LOW(X, avx2)
 GG_KERN_FEW_LOW(X, avx512)
@@ -92,19 +100,21 @@ GG_KERN_FEW_ALL(X, avx512)
 GG_KERN_FEW_ALL(X, vnni512)
 #undef X
 
-/* The kernels of a level and width, [GG_N_DTYPES]; NULL for a level without. */
+/* Table of kernels of a level and a width in bytes (1 or 2), [GG_N_DTYPES];
+ * NULL if the level has none. */
 const struct gg_kern_few_row *gg_kern_few_of(unsigned level, unsigned width);
 
-/* A block of activations of 16 bits in the order of few, 32-bit words. */
+/* Number of 32-bit words of a block of 16-bit activations in this order. */
 enum { GG_FEW16_BEGIN = 2 * GG_GEMM_I8_QUADS, GG_FEW16_RUNS = 16 };
 #define GG_FEW16_X_WORDS(width, n_mins)                                       \
     ((size_t)(width) * (GG_FEW16_BEGIN + GG_FEW16_RUNS + 1 + (n_mins)))
 
-/* Bytes of k steps of a panel's columns as kernels of g->few read them. */
+/* Size in bytes of k steps of a panel's columns in the order that g->few
+ * reads. */
 size_t gg_kern_few_x_size(const struct gg_kern_gemm *g, size_t k);
 
-/* A panel of activations of k steps in this order, its first n columns; the
- * others are 0. Not for forms of 8 bits: those are read as they are. */
+/* Convert a panel of 16-bit activations of k steps into this order: its first n
+ * columns; the other columns become 0. 8-bit panels need no conversion. */
 void gg_kern_few_order(const struct gg_kern_gemm *g, int dtype_index,
                        const void *panel, size_t n, size_t k, void *to);
 

@@ -13,7 +13,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* What follows from the shape of a tile and a level's name. */
+/* Members that follow from the shape of a tile and the name of a level. */
 #define EXACT(NAME, LEVEL)                                                    \
     .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = 1,         \
     .w_block = GG_GEMM_MR_##LEVEL * sizeof(float),                            \
@@ -26,7 +26,8 @@
     .pack_x = gg_kern_gemm_pack_x_##NAME, .tile = gg_kern_gemm_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
-/* Pairs of steps, 32 bits as an exact one: panels of as many bytes. */
+/* Panels of bf16 have pairs of steps in 32 bits, so they are as large as exact
+ * panels. */
 #define BF16(NAME, LEVEL)                                                     \
     .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = 2,         \
     .w_block = GG_GEMM_MR_##LEVEL * sizeof(float),                            \
@@ -40,8 +41,8 @@
 
 #define PACK_GROUPS_c    NULL
 #define PACK_GROUPS_avx2 gg_kern_int_pack_groups_avx2
-/* Integers: of 256 steps a block. kc: panels of
- * as many bytes as the exact ones have. */
+/* Integer forms have 256 steps a block. kc makes their panels as large as the
+ * exact ones. */
 #define I16(SCALES, MINS, MOST, LEVEL, PACK, TILE)                            \
     {                                                                         \
         .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL,                   \
@@ -146,7 +147,7 @@ static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
     [GG_LEVEL_VNNI512] = { GG_GEMM_I16_FORMS(I16_AVX512, vnni512) },
 #endif
 };
-/* What has no tile here takes that of the level below, but not from C. */
+/* A form without a tile at a level uses that of the level below, except C's. */
 static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
     [GG_LEVEL_C] = { I8_FORMS(C, c, TILE_C) },
 #if HAVE_X86_AVX2
@@ -196,8 +197,9 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
 
 enum { ROW_HEADER = 8, PART_BYTES = 4096 }; /* most of a header; of a part */
 
-/* Elements [at, at + n) of a row as floats. What a header says counts for all
- * of a row: a part that is not its first comes after a copy of that. */
+/* Decode elements [at, at + n) of a row. A type with a row header decodes from
+ * the first element only, so a later part is decoded from a copy that begins
+ * with the header. */
 static void decode_part(gg_kern_decode_fn *decode,
                         const struct gguf_dtype_info *dt,
                         const unsigned char *row, size_t at, size_t n,
@@ -245,7 +247,7 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
         unsigned char *to = (unsigned char *)panel + gg_kern_gemm_w_size(g, p);
         for (size_t r = 0; r < n; r++, row += w->stride) {
             gg_kern_gemm_prefetch(row + off, size);
-            if (!at) /* those of the next rows */
+            if (!at) /* prefetch the next rows */
                 gg_kern_gemm_prefetch(row + n * w->stride - size, size);
             if (!direct)
                 decode_part(decode, dt, row, at, len,
@@ -290,10 +292,10 @@ void gg_kern_gemm_pack_decoded(const struct gg_kern *kern,
 }
 
 enum {
-    DOT_LEN = 1024,  /* floats of a row at a time, 4 KB of L1 */
-    DOT_AHEAD = 4096 /* bytes between what is multiplied and what is asked for:
-                      * of 2, 4, 8 and 16 KB the best for Q8_0 and Q6_K, on a
-                      * Zen 5 */
+    DOT_LEN = 1024, /* floats of a row at a time, 4 KB of L1 */
+    /* Distance in bytes of the prefetch. The best of 2, 4, 8 and 16 KB for Q8_0
+     * and Q6_K on a Zen 5. */
+    DOT_AHEAD = 4096
 };
 
 /* Weights are multiplied where they lie, with the same bits as decoded ones. */

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm.h - kernels of dense products: pack panels, multiply tiles
  *
- * A product y[col][row] = sum over p of w[row][p] * x[col][p] is cut into
- * tiles of mr rows by nr columns. Both sides are first packed into panels, in
- * which the numbers that a block of steps p needs lie side by side. Rows are
- * the vector side (a row of y's tile is contiguous in memory, which is why a
- * tile is stored without shuffles), columns are broadcast.
+ * A product y[col][row] = sum over p of w[row][p] * x[col][p] is cut into tiles
+ * of mr rows by nr columns. Both sides are first packed into panels, which hold
+ * the numbers of a block of steps p side by side. Rows are the vector side: the
+ * rows of a tile of y are contiguous in memory, so that it is stored without
+ * shuffles. Columns are broadcast.
  *
- * What goes in and comes out is weights of any type, activations in f32, sums
- * in f32. What lies in panels is the business of a form: its packers write
- * what its tile reads. The code that drives a product counts blocks and bytes
- * and names no type of a number. A form is a row of struct gg_kern_gemm for
- * each level:
+ * Inputs are weights of any type and f32 activations; results are f32. The
+ * format of panels is private to a form: its packers write it and its tile
+ * reads it. The driver of a product counts blocks and bytes only. A form has a
+ * row of struct gg_kern_gemm for each level:
  *
  *     exact   w panel [k][mr] f32, x panel [k][nr] f32; a block is one step.
  *             Weights are decoded by their type's kernel, then transposed.
- *     i16...  integers of 16 bits with scales: gemm_int.h
- *     i8...   of 8 bits: gemm_i8.h
+ *     i16...  16-bit integers with scales: gemm_int.h
+ *     i8...   8-bit integers with scales: gemm_i8.h
  *     bf16    pairs of bf16: gemm_bf16.h
  *
- * Which form multiplies a type of weights in a precision:
- * gg_kern_gemm_form_of().
+ * gg_kern_gemm_form_of() gives the form for a type of weights and a precision.
  */
 #ifndef GG_KERN_GEMM_H
 #define GG_KERN_GEMM_H
@@ -58,23 +56,24 @@ typedef void gg_kern_gemm_tile_fn(const void *w, const void *x,
                                   size_t n_blocks, unsigned n_cols, float *y,
                                   size_t y_stride, int add);
 
-/* Put floats into a panel as its rows (or columns) first to first + n - 1, for
- * k steps from the start of its first block; other rows of these blocks are
- * not touched. What a last block has beyond k becomes 0.
+/* Pack floats as rows (or columns) first to first + n - 1 of a panel.
  *
- * g        the form whose panel it is
- * src      element (r, p) at src[r * stride + p]; in the functions for steps
- *          (pack_wt) at src[p * stride + r]
+ * g        form of the panel
+ * panel    k steps from the start of its first block. Other rows of these
+ *          blocks keep their values; steps of the last block beyond k become 0.
+ * src      element (r, p) is src[r * stride + p]; in functions that take steps
+ *          (pack_wt) it is src[p * stride + r]
  * stride   floats
  *
- * A panel of zero bytes is one of zeros. Contract of the exact ones: EXACT.
+ * A panel of zero bytes is a panel of zeros. Contract of the exact packers:
+ * EXACT.
  */
 typedef void gg_kern_gemm_pack_fn(const struct gg_kern_gemm *g, void *panel,
                                   size_t first, const float *src,
                                   size_t stride, size_t n, size_t k);
 
-/* The same of a block that is integers already: src[r * stride + i] is what
- * 32 bits of row r have in the panel, n_groups of them. */
+/* Pack one block whose numbers are integers already. src[r * stride + i] is
+ * 32-bit group i of row r as the panel stores it; a row has n_groups groups. */
 typedef void gg_kern_gemm_pack_groups_fn(const struct gg_kern_gemm *g,
                                          void *block, size_t first,
                                          const int32_t *src, size_t stride,
@@ -131,22 +130,23 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
 struct gg_kern_few;
 typedef void gg_kern_few_fn(const struct gg_kern_few *f);
 struct gg_kern_few_row {
-    gg_kern_few_fn *run; /* or NULL */
-    unsigned most;       /* columns, at most GG_GEMM_FEW: with more, panels are
-                    * faster */
+    gg_kern_few_fn *run; /* NULL: panels are used for any number of columns */
+    /* Largest number of columns for which this is faster than panels; at most
+     * GG_GEMM_FEW. */
+    unsigned most;
 };
 
-/* What panels of integers hold (gemm_int.h, gemm_i8.h); 0 in others. */
+/* Contents of integer panels (gemm_int.h, gemm_i8.h). All 0 for other forms. */
 struct gg_kern_gemm_ints {
-    unsigned width;    /* bytes of an integer */
-    unsigned n_scales; /* of a row in a block, which has as many runs of steps:
-                        * an integer sum is of one run */
-    unsigned n_mins;   /* likewise minima */
-    unsigned bias;     /* of 8 bits: what weights have added, */
-    unsigned top;      /* and the largest that they become */
-    uint32_t
-        most; /* of 16: that magnitudes of a column's integers in a run may
-                        * sum up to */
+    unsigned width; /* bytes of an integer */
+    /* Scales of a row in a block: one per run of steps. An integer sum covers
+     * one run. */
+    unsigned n_scales;
+    unsigned n_mins; /* minima of a row in a block */
+    unsigned bias;   /* 8-bit forms: bias of weights */
+    unsigned top;    /* 8-bit forms: largest weight with the bias */
+    /* 16-bit forms: limit of the sum of magnitudes of a column in a run */
+    uint32_t most;
 };
 
 /* A form at a level. */
@@ -163,22 +163,25 @@ struct gg_kern_gemm {
     unsigned narrow; /* fewer columns go through dot; 0: none do */
     size_t buf_size; /* bytes that pack_rows needs */
     gg_kern_gemm_pack_rows_fn *pack_rows;
-    gg_kern_gemm_pack_fn *pack_w;  /* rows of weights */
-    gg_kern_gemm_pack_fn *pack_wt; /* the same from a matrix of steps; NULL in
-                                    * forms that attention does not use */
-    gg_kern_gemm_pack_fn *pack_x;  /* columns of activations */
+    gg_kern_gemm_pack_fn *pack_w; /* rows of weights */
+    /* packs rows of weights that are stored step by step; NULL in forms that
+     * attention does not use */
+    gg_kern_gemm_pack_fn *pack_wt;
+    gg_kern_gemm_pack_fn *pack_x; /* columns of activations */
     gg_kern_gemm_tile_fn *tile;
     gg_kern_gemm_dot_fn *dot;                 /* NULL if narrow is 0 */
-    gg_kern_gemm_pack_groups_fn *pack_groups; /* or NULL: pack_w alone */
-    gg_kern_panel_fn *const *panel; /* [GG_N_DTYPES], each NULL where there is
-                                     * none; or NULL */
-    const struct gg_kern_few_row *few; /* likewise; multiply few columns as
-                                        * tiles do */
+    gg_kern_gemm_pack_groups_fn *pack_groups; /* NULL: only pack_w */
+    /* [GG_N_DTYPES], kernels that decode into panels; an entry may be NULL.
+     * NULL: no such kernels. */
+    gg_kern_panel_fn *const *panel;
+    /* [GG_N_DTYPES], kernels for few columns, which give the bits of the tiles;
+     * an entry may be NULL. NULL: no such kernels. */
+    const struct gg_kern_few_row *few;
     struct gg_kern_gemm_ints ints;
 };
 
-/* Of integers: the number of scales, then that of minima. U4 to U7: bytes that
- * have as many bits. */
+/* Forms. In names of integer forms: number of scales, then number of minima. U4
+ * to U7: bytes that use so many bits. */
 enum gg_kern_gemm_form {
     GG_GEMM_EXACT,
     GG_GEMM_BF16,
@@ -197,15 +200,16 @@ enum gg_kern_gemm_form {
     GG_GEMM_U7_16,
     GG_GEMM_U4_1,
     GG_GEMM_I8_1,
-    GG_GEMM_I8_1_127, /* with a bias of 127, not 128 */
+    GG_GEMM_I8_1_127, /* its bias is 127 instead of 128 */
     GG_GEMM_U6_1_16,
     GG_GEMM_N_FORMS
 };
 
-/* How products of weights are computed (gguf/cpu.h): exact, or with
- * activations rounded, where the type of weights has a form for it. To 8 bits:
- * where the type or the processor has none, to 16; F16 and BF16, where the
- * processor multiplies pairs of bf16, by these. */
+/* Precision of products with weights (gguf/cpu.h): exact, or with activations
+ * rounded to 16 or 8 bits if the type of the weights has such a form. INT8
+ * falls back to 16 bits if the type or the processor has no 8-bit form. With
+ * INT8, F16 and BF16 weights are multiplied as pairs of bf16 if the processor
+ * has instructions for them. */
 enum gg_kern_precision {
     GG_PRECISION_EXACT,
     GG_PRECISION_INT16,
@@ -213,16 +217,16 @@ enum gg_kern_precision {
     GG_N_PRECISIONS
 };
 
-/* In kern->precision. */
+/* Form for a type of weights in kern->precision. */
 enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
                                             int dtype_index);
 
-/* Fill k[GG_GEMM_N_FORMS]. Where they would not be faster than those of 16 bits
- * forms of 8 have no tile: those that use all bits, without VNNI; that of bf16
- * is for AVX-512 BF16 (and C: the reference). */
+/* Fill k[GG_GEMM_N_FORMS] for the levels in cpu. 8-bit forms have no tile where
+ * it would not be faster than the 16-bit form: forms that use all 8 bits,
+ * without VNNI. The bf16 form needs AVX-512 BF16, or C (the reference). */
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
-/* Blocks of k steps, and bytes of a panel of so many. */
+/* Number of blocks in k steps, and size in bytes of a panel of k steps. */
 static inline size_t gg_kern_gemm_n_blocks(const struct gg_kern_gemm *g,
                                            size_t k)
 {
@@ -241,37 +245,38 @@ static inline size_t gg_kern_gemm_x_size(const struct gg_kern_gemm *g,
     return gg_kern_gemm_n_blocks(g, k) * g->x_block;
 }
 
-/* For forms that have nothing better: rows are decoded and handed on to
- * pack_w some at a time, or multiplied as f32. Rows lie a cache line further
- * apart than their length in the buffer, so that a column of them does not fall
- * into one set of the cache. */
+/* Generic packing: decode some rows at a time and pass them to pack_w, or
+ * multiply them as f32. Rows in the buffer lie a cache line further apart than
+ * their length, so that elements of a column fall into different sets of the
+ * cache. */
 enum {
     GG_GEMM_BUF_ROWS = 16,
     GG_GEMM_BUF_LEN = 256, /* a multiple of every type's block */
     GG_GEMM_BUF_STRIDE = GG_GEMM_BUF_LEN + 16,
     GG_GEMM_BUF_SIZE =
         GG_GEMM_BUF_ROWS * GG_GEMM_BUF_STRIDE * (int)sizeof(float),
-    /* Of as few columns decoding is most of the work, and transposing would be
-     * as much again. What has a kernel for it is multiplied where it lies, with
-     * the bits that decoding it first would give (codec.h, dots). */
+    /* Fewest columns for which panels pay. With fewer, decoding is most of the
+     * work and transposing would double it: rows are multiplied where they lie
+     * if the type has a kernel for that, with the bits that decoding first
+     * would give (codec.h, dots). */
     GG_GEMM_NARROW = 4,
     GG_GEMM_FEW = 8
 };
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_decoded;
-/* n rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
+/* Pack n rows, at most GG_GEMM_BUF_ROWS, as rows first and up of one panel. */
 typedef void gg_kern_gemm_pack_some_fn(const struct gg_kern *kern,
                                        const struct gg_kern_gemm *g,
                                        const struct gg_kern_gemm_rows *w,
                                        size_t first, size_t n, size_t k,
                                        void *panel, float *buf);
-/* What pack_rows does, by some. */
+/* Pack rows as pack_rows does, calling some() for groups of rows. */
 void gg_kern_gemm_pack_panels(const struct gg_kern *kern,
                               const struct gg_kern_gemm *g,
                               const struct gg_kern_gemm_rows *w, size_t n_rows,
                               size_t k, void *panels, void *buf,
                               gg_kern_gemm_pack_some_fn *some);
-/* Ask for the n bytes after the n bytes at p: rows are far apart, and a short
- * part of each is read at a time, which hardware does not foresee. */
+/* Prefetch the n bytes after the n bytes at p. Rows are far apart and read in
+ * short parts, which the hardware prefetcher does not predict. */
 void gg_kern_gemm_prefetch(const void *p, size_t n);
 gg_kern_gemm_dot_fn gg_kern_gemm_dot_decoded; /* n < GG_GEMM_NARROW */
 
@@ -284,8 +289,7 @@ gg_kern_gemm_pack_fn gg_kern_gemm_pack_wt_c, gg_kern_gemm_pack_wt_avx2,
 gg_kern_gemm_pack_fn gg_kern_gemm_pack_x_c, gg_kern_gemm_pack_x_avx2,
     gg_kern_gemm_pack_x_avx512;
 
-/* Shapes of tiles and blocks of a vector's length: for kernels and rows. KC is
- * of exact panels. */
+/* Shapes of tiles and blocks. KC belongs to the exact panels. */
 enum {
     GG_GEMM_MR_C = 8,
     GG_GEMM_NR_C = 4,
@@ -302,7 +306,7 @@ enum {
     GG_GEMM_KC_AVX512 = 512,
     GG_GEMM_MC_AVX512 = 128,
     GG_GEMM_ROUND_AVX512 = GG_GEMM_NR_AVX512,
-    GG_GEMM_MR_INT512 = 32, /* of integers in as long vectors */
+    GG_GEMM_MR_INT512 = 32, /* integer tiles with 512-bit vectors */
     GG_GEMM_NR_INT512 = 6,
     GG_GEMM_KC_INT512 = GG_GEMM_KC_AVX512,
     GG_GEMM_MC_INT512 = GG_GEMM_MC_AVX512,

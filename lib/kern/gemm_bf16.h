@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_bf16.h - products of bf16: panels of pairs of steps
  *
- * Weights and activations are rounded to bf16, to nearest, ties to even, with
- * what is subnormal as 0 of its sign. A panel's block has two steps of each row
- * or column side by side,
+ * Weights and activations are rounded to bf16, to nearest, ties to even;
+ * subnormal numbers become 0 of the same sign. A block of a panel has two steps
+ * of each row or column side by side:
  *
  *     uint16_t q[mr or nr][2]
  *
- * and an element of a tile is a chain in f32: of each pair, the products of
- * both steps, which are exact in f32, are added in an order and with a rounding
- * in between that are the machine's.
+ * An element of a tile is a chain of f32 sums. The products of a pair are exact
+ * in f32; the processor decides in which order they are added and whether the
+ * sum of both is rounded.
  */
 #ifndef GG_KERN_GEMM_BF16_H
 #define GG_KERN_GEMM_BF16_H

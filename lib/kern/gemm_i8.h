@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i8.h - products of bytes: panels of what has activations of 8 bits
+/* gemm_i8.h - products of bytes: panels with 8-bit activations
  *
- * As gemm_int.h, with these differences. Activations of 32 steps are rounded to
- * integers of 8 bits, up to 127, each 32 with a scale of their own. Weights are
- * integers of 8 bits without a sign, q + bias, where the bias is the form's
- * own, 0 for types that have no sign. What the bias adds to the sum of a run is
- * the same for all rows: sums begin at that with its sign turned.
+ * These panels differ from those of gemm_int.h as follows. Activations are
+ * rounded to 8-bit integers, up to 127, with a scale for each 32 steps. Weights
+ * are unsigned bytes, q + bias; the bias belongs to the form and is 0 for types
+ * without a sign. The bias adds the same amount to the sum of a run for all
+ * rows, so sums begin with that amount negated.
  *
- * A run is of 32 steps, or of 16. Its sum is at most 32 * 255 * 127 and begins
- * at most 32 * 128 * 127 from 0: below 2^21.
+ * A run has 32 or 16 steps. Its sum is at most 32 * 255 * 127 and begins at
+ * most 32 * 128 * 127 from 0: below 2^21.
  *
  * Without VNNI bytes are multiplied by vpmaddubsw, which adds two products in
- * 16 bits and would cut off what is above 32767. That pays where weights have
- * less than 8 bits, so that n vectors of products fit, each of which is at most
- * 2 * top * 127 (GG_GEMM_I8_SUMS):
+ * 16 bits and saturates above 32767. That pays where weights have less than 8
+ * bits, so that n vectors of such sums, each at most 2 * top * 127, can be
+ * added in 16 bits (GG_GEMM_I8_SUMS):
  *
  *     bits  types                                         top   n   sum
  *     4     Q4_0, Q4_1, Q4_K, Q1_0, Q2_0, TQ              15    8   30480
@@ -21,18 +21,18 @@
  *     6     Q6_K, IQ1_M, Q2_K (whose largest is 45)       63    2   32004
  *     7     Q6_0, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS         127   1   32258
  *
- * Types that use 8 bits are multiplied as pairs of 16 there: with two vectors
- * for their high and low parts, or with signs moved from weights to
- * activations, they would take as many instructions.
+ * Types that use 8 bits are multiplied as 16-bit pairs there: splitting weights
+ * into high and low parts, or moving signs from weights to activations, takes
+ * as many instructions.
  *
- * A panel's block of weights has 256 steps of mr rows, and one of activations
- * as many of nr columns:
+ * A block of a weights panel has 256 steps of mr rows, a block of an
+ * activations panel 256 steps of nr columns:
  *
  *     uint8_t q[64][mr][4], float d[n_scales][mr], float m[n_mins][mr]
  *     int8_t i[64][nr][4], int32_t begin[n_runs][nr], float s[8][nr],
  *         float sum[n_mins][nr]
  *
- * where sum is multiplied by s already.
+ * where sum is already multiplied by s.
  */
 #ifndef GG_KERN_GEMM_I8_H
 #define GG_KERN_GEMM_I8_H
@@ -43,11 +43,13 @@
 
 enum {
     GG_GEMM_I8_QUADS = GG_GEMM_INT_STEPS / 4,
-    GG_GEMM_I8_SCALES = GG_GEMM_INT_STEPS / 32, /* of activations in a block */
+    /* scales of activations in a block */
+    GG_GEMM_I8_SCALES = GG_GEMM_INT_STEPS / 32,
     GG_GEMM_I8_MOST = 127
 };
 
-/* An integer sum is of steps that share both scales. */
+/* Runs in a block: the steps of a run share the scale of weights and that of
+ * activations. */
 #define GG_GEMM_I8_RUNS(n_scales)                                             \
     ((n_scales) > GG_GEMM_I8_SCALES ? (n_scales) : GG_GEMM_I8_SCALES)
 
@@ -58,7 +60,8 @@ enum {
                   GG_GEMM_I8_SCALES + (n_mins)))
 
 struct gg_gemm_i8_x {
-    int8_t *i; /* of step p, column c: i[(p / 4 * nr + c) * 4 + p % 4] */
+    /* step p of column c is i[(p / 4 * nr + c) * 4 + p % 4] */
+    int8_t *i;
     int32_t *begin;
     float *s, *sum;
 };

@@ -25,27 +25,32 @@ enum { MOST_BLOCK = 512 }; /* bytes of 256 steps, at most */
 
 struct ints_type;
 
-/* The scale of a block, which gets the unit instead. */
+/* Take the scale of a block and put the unit in its place. */
 typedef float take_fn(const struct ints_type *t, uint8_t *block);
-/* Minima of a block's groups with their sign turned, to m[i * mr], of which the
- * block gets rid. */
+/* Write the minima of a block's groups, negated, to m[i * mr] and remove them
+ * from the block. */
 typedef void mins_fn(const struct ints_type *t, uint8_t *block, float *m,
                      size_t mr);
 
-/* Scales of a block's runs, which are d times integers that become 1. */
+/* Write the scales of a block's runs, d times integers. These integers become 1
+ * in the block. */
 typedef void subs_fn(const struct ints_type *t, uint8_t *block, float d,
                      float *to, size_t mr);
 
 struct ints_type {
-    unsigned form;   /* of 16 bits; 0: none */
-    unsigned form_8; /* of 8, integers from -bias to top - bias; 0: as of 16 */
+    unsigned form; /* form of 16-bit products; 0: none */
+    /* Form of 8-bit products, with integers from -bias to top - bias. 0: the
+     * 16-bit form. */
+    unsigned form_8;
     take_fn *take;
-    unsigned d;      /* where the scale is */
-    int unit;        /* log2 */
-    mins_fn *min;    /* or NULL */
-    unsigned m;      /* where the scale of minima is */
-    unsigned scales; /* and what it is multiplied by, or the scale */
-    subs_fn *sub;    /* of 8 bits; NULL: runs have the block's scale */
+    unsigned d;   /* offset of the scale in a block */
+    int unit;     /* log2 of the scale that the block gets instead */
+    mins_fn *min; /* NULL: the type has no minima */
+    unsigned m;   /* offset of the scale of minima */
+    /* offset of the integers that multiply it, or that multiply the scale */
+    unsigned scales;
+    /* scales of runs in 8-bit products; NULL: the block's scale */
+    subs_fn *sub;
 };
 
 static float take_f16(const struct ints_type *t, uint8_t *block)
@@ -134,7 +139,7 @@ static void sub_q6_k(const struct ints_type *t, uint8_t *block, float d,
     }
 }
 
-/* 32 is taken from what the bits say: 33 is 1. */
+/* The stored bits are 32 more than the scale: 33 stands for 1. */
 static void sub_iq4_xs(const struct ints_type *t, uint8_t *block, float d,
                        float *to, size_t mr)
 {
@@ -171,7 +176,7 @@ static void sub_iq3_s(const struct ints_type *t, uint8_t *block, float d,
     sub_nibbles(t, block, d, to, mr, 8);
 }
 
-/* The same of n_bits below the bit top of a byte, step bytes apart. */
+/* Scales of n_bits below bit top of a byte, in bytes that are step apart. */
 static void sub_top(uint8_t *s, size_t step, unsigned top, unsigned n_bits,
                     float d, float *to, size_t mr)
 {
@@ -351,12 +356,12 @@ static gg_kern_ints_fn *const ints_avx2[GG_N_DTYPES][3] = {
 #undef X
 };
 
-/* What a panel's rows are made from, and the memory for it. */
+/* Source of a panel's rows, and memory for decoding. */
 struct source {
     const struct gguf_dtype_info *dt;
     const struct ints_type *type;
     gg_kern_decode_fn *decode;
-    gg_kern_ints_fn *ints; /* or NULL */
+    gg_kern_ints_fn *ints; /* NULL: rows go through floats */
     float *buf;
 };
 
@@ -398,9 +403,9 @@ static void pack_direct(const struct gg_kern_gemm *g, const struct source *s,
                    stride / 4, n, row / 4);
 }
 
-/* The same by way of copies that have 1 for their scale. All are made before
- * the first is decoded: bytes that were just stored in another size take long
- * to load. */
+/* Pack rows from copies whose scale is 1. All copies are made before the first
+ * is decoded: loading bytes right after they were stored in another size is
+ * slow. */
 static void pack_copies(const struct gg_kern_gemm *g, const struct source *s,
                         const uint8_t *src, size_t src_stride, size_t first,
                         size_t n, size_t len, struct gg_gemm_int_w to)

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_int.h - products of integers: what the types store, with scales
+/* gemm_int.h - products of integers: integers as types store them, with scales
  *
- * Weights of most types are integers times a scale, less a minimum:
- * w = d * q - m. Activations of a block of 256 steps are rounded to integers
- * of 16 bits, x = s * i, relative to the block's largest. Then
+ * Weights of most types are integers times a scale, less a minimum: w = d * q -
+ * m. Activations of a block of 256 steps are rounded to 16-bit integers, x = s
+ * * i, relative to the largest one of the block. Then
  *
  *     sum of w * x = s * (sum over runs of d * sum of q * i
  *                         - sum over groups of m * sum of i)
  *
- * where a run is the steps that share d and a group those that share m. Sums
- * of q * i and of i are integers and exact; the rest is in f32. So the result
- * is that of exact products but for the rounding of x, and of f32.
+ * A run is the steps that share d, a group the steps that share m. Sums of q *
+ * i and of i are integers and exact; the rest is f32. So the result differs
+ * from an exact product only by the rounding of x and of f32.
  *
- * A sum over a run has to fit into 32 bits: with |q| <= Q it does if
- * magnitudes of i add up to no more than (2^31 - 1) / Q. Where 32767 for the
- * largest would go beyond, the packer takes a coarser s. So no product can
- * overflow, whatever the weights and activations are, and long runs cost no
- * more of the precision than the activations at hand ask for: 256 of a normal
- * distribution still have their largest at 7000 and more if Q is 4096.
+ * The sum of a run has to fit into 32 bits. With |q| <= Q it fits if the
+ * magnitudes of i add up to at most (2^31 - 1) / Q. Where they would exceed
+ * that, the packer takes a coarser s. So no product can overflow, whatever the
+ * weights and activations are, and long runs cost only the precision that the
+ * activations require: the largest of 256 normally distributed numbers still
+ * gets 7000 or more if Q is 4096.
  *
- * A panel's block of weights has 256 steps of mr rows:
+ * A block of a weights panel has 256 steps of mr rows,
  *
  *     int16_t q[128][mr][2], float d[n_scales][mr], float m[n_mins][mr]
  *
- * m with its sign turned; one of activations likewise
+ * where m is negated. A block of an activations panel has 256 steps of nr
+ * columns,
  *
  *     int16_t i[128][nr][2], float s[nr], float sum[n_mins][nr]
  *
- * where sum is multiplied by s already, and pair t of each 32 steps is of steps
- * t and t + 16.
+ * where sum is already multiplied by s. Pair t of each 32 steps has the steps t
+ * and t + 16.
  */
 #ifndef GG_KERN_GEMM_INT_H
 #define GG_KERN_GEMM_INT_H
@@ -43,16 +44,17 @@ enum {
     GG_GEMM_INT_MOST = 32767 /* magnitude of an activation */
 };
 
-/* Bytes of a block of panels that are width wide. */
+/* Size in bytes of a block of a panel of width rows or columns. */
 #define GG_GEMM_INT_W_BLOCK(width, n_scales, n_mins)                          \
     ((width)*4 * (GG_GEMM_INT_PAIRS + (n_scales) + (n_mins)))
 #define GG_GEMM_INT_X_BLOCK(width, n_mins)                                    \
     ((width)*4 * (GG_GEMM_INT_PAIRS + 1 + (n_mins)))
 
-/* The parts of a block, of weights whatever their width is. */
+/* Parts of a block of weights, of any width of integers. */
 struct gg_gemm_int_w {
-    int16_t *q; /* of pair p, row r: q[(p * mr + r) * 2] and the next; or the
-                 * bytes of gemm_i8.h */
+    /* pair p of row r is q[(p * mr + r) * 2] and the next; in 8-bit forms the
+     * bytes of gemm_i8.h */
+    int16_t *q;
     float *d, *m;
 };
 struct gg_gemm_int_x {
@@ -78,19 +80,21 @@ gg_gemm_int_x_at(const struct gg_kern_gemm *g, void *panel, size_t block)
     return (struct gg_gemm_int_x){ (int16_t *)(void *)p, s, s + g->nr };
 }
 
-/* Largest magnitudes of the integers of the types that a form is for, and from
- * them what magnitudes of a column's integers in a run may sum up to. A run of
- * 32 steps adds up to 32 * 32767 at most, which times 128 is below 2^31. */
+/* Limit of the sum of magnitudes of a column in a run, for weights of magnitude
+ * up to q. A run of 32 steps adds up to at most 32 * 32767, which times 128 is
+ * below 2^31. */
 #define GG_GEMM_INT_LIMIT(q) (INT32_MAX / (q))
 
-/* What follows from the integers i that are largest at 32767: by what their
- * scale is to be multiplied so that in no run magnitudes sum up to more than
- * most. sum: the largest such sum now, of n_steps.
+/* Factor by which a scale has to grow so that no run's magnitudes add up to
+ * more than most.
  *
- * With f = (sum + n + 8) / (most - n - 8), n = n_steps / 2: |x / s| <=
- * |i| + 1/2, so after dividing by f and rounding again the sum is at most
- * (sum + n) / f + n < most - 8 + the errors of a few roundings of f32, which
- * are 2^-22 of most: less than 8 where this is called, for most < 2^23. */
+ * sum       largest sum of magnitudes of a run, whose largest integer is 32767
+ * n_steps   steps of a run
+ *
+ * With f = (sum + n + 8) / (most - n - 8) and n = n_steps / 2: |x / s| <= |i| +
+ * 1/2, so after dividing by f and rounding again the sum is at most (sum + n) /
+ * f + n < most - 8 + the errors of a few f32 roundings. Those are 2^-22 of
+ * most: less than 8 for most < 2^23, as all callers have it. */
 static inline float gg_gemm_int_coarser(int32_t sum, uint32_t most,
                                         unsigned n_steps)
 {
@@ -100,12 +104,12 @@ static inline float gg_gemm_int_coarser(int32_t sum, uint32_t most,
     return (float)(sum + n) / (float)((int32_t)most - n);
 }
 
-/* Below it a block's largest activation counts as 0, so that 32767 / largest
- * is finite. */
+/* A block whose largest activation is below this counts as 0, so that 32767 /
+ * largest is finite. */
 #define GG_GEMM_INT_LEAST 0x1p-110f
 
-/* Rows by way of floats: blocks are decoded with 1 (or what makes integers)
- * for their scale. Multiplies w->dtype_index only if the form is its own. */
+/* Pack rows through floats: blocks are decoded with the scale 1 (or the one
+ * that gives integers). w->dtype_index must be a type of the form. */
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_ints;
 
 /* Blocks to integers as panels have them, and their scales.
@@ -156,21 +160,20 @@ typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
 GG_KERN_INTS(X)
 #undef X
 
-/* Of all x86 levels. */
+/* Function that all x86 levels use. */
 gg_kern_gemm_pack_groups_fn gg_kern_int_pack_groups_avx2;
 
 /* pack_w takes floats that are integers and leaves scales and minima alone. A
- * block without 256 steps is filled up with 0. */
+ * block of less than 256 steps is padded with 0. */
 gg_kern_gemm_pack_fn gg_kern_i16_pack_w_c;
-/* Rounded to nearest, ties to even; a block with an infinity or a NaN is 0
+/* Round to nearest, ties to even. A block with an infinity or a NaN becomes 0
  * times NaN. Contract: EXACT. */
 gg_kern_gemm_pack_fn gg_kern_i16_pack_x_c, gg_kern_i16_pack_x_avx2;
 
-/* gg_kern_i16_tile_8_8_avx2 and so on: of scales, of minima, level. Tiles have
- * the shapes of the exact ones. Integer sums are exact; in f32, each element is
- * a chain over the runs and groups of a block, added to those of the blocks
- * before. All columns of a panel are read, which are there: pack_x or
- * zeros fill them. */
+/* Tiles: gg_kern_i16_tile_SCALES_MINS_LEVEL. They have the shapes of the exact
+ * tiles. Integer sums are exact; in f32 each element is a chain over the runs
+ * and groups of a block, added to those of the blocks before. A tile reads all
+ * columns of a panel, which pack_x or zeros fill. */
 #define GG_GEMM_I16_FORMS(X, level)                                           \
     X(8, 0, 128, level)                                                       \
     X(8, 8, 128, level)                                                       \
@@ -186,8 +189,8 @@ GG_GEMM_I16_FORMS(X, avx512)
 GG_GEMM_I16_FORMS(X, vnni512)
 #undef X
 
-/* A tile of the table: tile() with numbers that the compiler knows, which may
- * be more than those of scales and minima. */
+/* Define a tile of the table: multiply_tile() with constants, which may be more
+ * than the numbers of scales and minima. */
 #define GG_GEMM_INT_TILE(name, ...)                                           \
     void name(const void *w, const void *x, size_t n_blocks, unsigned n_cols, \
               float *y, size_t y_stride, int add)                             \

@@ -17,7 +17,7 @@
 struct gg_hash_xxh3 {
     void *(*create)(void); /* empty; NULL: no memory */
     void (*add)(void *state, const void *p, size_t n);
-    void (*end)(void *state, unsigned char out[16]); /* and free it */
+    void (*end)(void *state, unsigned char out[16]); /* also frees state */
 };
 
 struct gg_hash_kern {

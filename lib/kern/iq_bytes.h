@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* iq_bytes.h - the codebooks of dtype/iq_code.h, an entry's levels as bytes
  *
- * Element 0 is the lowest byte. Of IQ1 levels are in eighths. Computed while
- * building (kern/gen/iq_bytes.c): 33 KB.
+ * Element 0 is the lowest byte. Levels of IQ1 are in eighths. The tables are
+ * computed while building (kern/gen/iq_bytes.c): 33 KB.
  */
 #ifndef GG_KERN_IQ_BYTES_H
 #define GG_KERN_IQ_BYTES_H

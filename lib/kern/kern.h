@@ -22,8 +22,8 @@ struct gg_kern {
     uint32_t cpu;                            /* the mask it was made for */
     struct gg_codec_kern codec[GG_N_DTYPES]; /* index GG_DT_... */
     struct gg_kern_gemm gemm[GG_GEMM_N_FORMS];
-    enum gg_kern_precision precision; /* of products of weights; exact until
-                                         it is set */
+    /* precision of products with weights; EXACT after gg_kern_init() */
+    enum gg_kern_precision precision;
     struct gg_kern_attn_i16 attn_i16;
     struct gg_vec_kern vec;
     struct gg_stat_kern stat;

@@ -9,7 +9,7 @@
 #include "dtype/f16.h"
 #include "kern/codec.h"
 
-/* FLOAT: what the number whose bits are v is as a float. */
+/* FLOAT: expression for the float of a number whose bits are v. */
 #define DECODER(NAME, BITS, FLOAT)                                            \
     static void decode_##NAME(const void *src, float *dst, size_t n)          \
     {                                                                         \

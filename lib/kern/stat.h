@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* stat.h - kernels that sum up rows of f32
  *
- * Sums are of doubles in GG_STAT_LANES lanes: element i goes into lane
- * i % GG_STAT_LANES, and gg_stat_join (stat_join.h) puts the lanes together in
- * one order, so that every level gives the same bits (EXACT, see vec.h).
- * Elements that are not finite are counted and take no part in anything else.
- * n is at most GG_STAT_MAX. No pointer needs alignment. Any thread.
+ * Sums are kept in double in GG_STAT_LANES lanes: element i goes into lane i %
+ * GG_STAT_LANES, and gg_stat_join (stat_join.h) adds the lanes in one order, so
+ * that every level gives the same bits (EXACT, see vec.h). Elements that are
+ * not finite are counted and otherwise ignored. n is at most GG_STAT_MAX. No
+ * pointer needs alignment. Any thread.
  */
 #ifndef GG_KERN_STAT_H
 #define GG_KERN_STAT_H
@@ -34,7 +34,7 @@ typedef void gg_stat_bins_fn(const float *x, size_t n, double lo, double scale,
                              uint64_t *bins, unsigned n_bins);
 
 struct gg_stat_diff {
-    size_t n_finite;       /* pairs of which both are */
+    size_t n_finite;       /* pairs of two finite numbers */
     size_t n_same;         /* pairs of equal numbers or two NaN */
     double max_abs;        /* largest |x - y| */
     double dd, xx, yy, xy; /* sums of (x - y)^2, x^2, y^2, x y */

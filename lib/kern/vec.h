@@ -79,17 +79,20 @@ typedef void gg_vec_taps_fn(float *y, const float *x, size_t x_stride,
                             const float *w, size_t w_stride, size_t n_taps,
                             size_t n);
 
-/* The gated delta rule (gguf/op_recur.h) of n_rows values of a head, over
- * n_tok tokens in their order. What all values share is made once: with the
- * gate g and q times 1 / sqrt(n), gk and gq are g k and g q, elementwise, and
- * kq is the product of k and q. Value i has n numbers s, of which each token
- * makes
+/* Gated delta rule (gguf/op_recur.h): n_rows values of one head over n_tok
+ * tokens in order.
+ *
+ * Terms that all values share are computed once by the caller: gk = g k and gq
+ * = g q, elementwise, with q times 1 / sqrt(n), and kq, the product of k and q.
+ * Value i has a state s of n numbers, which each token updates:
+ *
  *     e = beta (v[i] - sum of s gk)
  *     y[i] = sum of s gq + e kq
  *     s = g s + e k
- * rounded as products of floats are (FMA or not), sums in any order. What
- * becomes of a value does not depend on those beside it, nor on how tokens are
- * divided among calls. Without tokens s is not written. SUM. */
+ *
+ * Products are rounded as floats (FMA or not), sums may have any order. A value
+ * does not depend on its neighbours, nor on how tokens are divided among calls.
+ * Without tokens s is not written. SUM. */
 struct gg_vec_delta {
     size_t n, n_rows, n_tok;
     const float *from;            /* [n_rows][n]: s before; or s itself */
@@ -123,13 +126,17 @@ struct gg_vec_scan {
 };
 typedef void gg_vec_scan_fn(const struct gg_vec_scan *p);
 
-/* RWKV-7 (gguf/op_recur.h) of n_rows values of a head. What all values share is
- * made once: wr is w r, elementwise, kr and br are the products of k and of b
- * with r. Value i has n numbers s, of which each token makes
+/* RWKV-7 (gguf/op_recur.h): n_rows values of one head over n_tok tokens.
+ *
+ * Terms that all values share are computed once by the caller: wr = w r,
+ * elementwise, and kr and br, the products of k and of b with r. Value i has a
+ * state s of n numbers, which each token updates:
+ *
  *     e = sum of s a
  *     y[i] = sum of s wr + v[i] kr + e br
  *     s = w s + v[i] k + e b
- * Parts as for delta. SUM. */
+ *
+ * Independence of rows and calls as for gg_vec_delta. SUM. */
 struct gg_vec_wkv7 {
     size_t n, n_rows, n_tok;
     const float *from;               /* [n_rows][n]: s before; or s itself */

@@ -24,7 +24,7 @@ struct bytes {
     const uint8_t *at;
 };
 
-/* Already multiplied by the scale of the block. */
+/* sub-scales, already multiplied by the scale of the block */
 struct subs {
     float by[16];
 };

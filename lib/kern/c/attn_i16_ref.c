@@ -18,7 +18,7 @@ enum {
     STRIDE = GG_ATTN_I16_STRIDE
 };
 
-/* Of UNIT lanes, as vectors add them up. */
+/* Sum of UNIT lanes, in the order in which vectors add them. */
 static float sum_of(float lane[UNIT])
 {
     for (size_t half = UNIT / 2; half; half /= 2)
@@ -56,7 +56,7 @@ static float row_length(const float *x, size_t n, float factor)
     return sqrtf(sum_of(lane));
 }
 
-/* Of one row; returns its scale. */
+/* Round one row; returns its scale. */
 static float round_row(const float *x, size_t n, int16_t *to)
 {
     const float max = gg_kern_max_abs(x, n);

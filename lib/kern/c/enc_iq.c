@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* enc_iq.c - reference encoders of the IQ2 and IQ3 types
  *
- * For each part a few scales are tried: elements round to levels, groups that
- * are no codebook entry get the best of the near ones; the scale whose fit
- * explains most wins, and is then fitted once more. Source: the functions
- * quantize_row_iq2_*_impl and iq3_*_impl of ggml-quants.c (ggml commit
- * d99724f). Where those abort (sums that overflow), the first near entry is
- * taken.
+ * For each part a few scales are tried. Elements round to levels; a group whose
+ * levels are not a codebook entry gets the best of the near entries. The scale
+ * whose fit explains most wins and is then fitted once more. Source: the
+ * functions quantize_row_iq2_*_impl and iq3_*_impl of ggml-quants.c (ggml
+ * commit d99724f). Where those abort (sums that overflow), the first near entry
+ * is taken.
  */
 #include "config.h"
 #include "kern/codec.h"
@@ -23,7 +23,7 @@ struct part {
     float root[32];     /* square roots of importances */
     uint16_t code[8];   /* level numbers, of codebook entries */
     uint8_t near[8];    /* the group was no entry before */
-    int zero;           /* nothing to fit */
+    int zero;           /* the part is zero: it is not fitted */
 };
 
 /* Magnitudes and signs of eight elements. If the number of signs must be
@@ -215,7 +215,8 @@ void gg_kern_iq_scale_codes(const struct gg_kern_iq_type *t,
     float max = 0;
     for (int s = 0; s < 256 / t->n; s++)
         max = max > b->scale[s] ? max : b->scale[s];
-    if (max == 0) { /* the types with all signs keep what they have */
+    /* types with all signs keep the entries and signs of zero parts */
+    if (max == 0) {
         if (t->even)
             memset(b, 0, sizeof *b);
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* enc_iq.h - what the IQ2 and IQ3 encoders have in common
+/* enc_iq.h - parts that the IQ2 and IQ3 encoders share
  *
- * A part of 16 or 32 elements has a scale; groups of 8 or 4 of its elements
- * are a codebook entry of odd numbers 2 * level + 1, and signs. The five types
+ * A part of 16 or 32 elements has a scale. Groups of 8 or 4 of its elements
+ * have a codebook entry of odd numbers 2 * level + 1, and signs. The five types
  * differ in numbers only.
  */
 #ifndef GG_KERN_C_ENC_IQ_H
@@ -10,9 +10,9 @@
 
 #include "kern/c/iq_near.h"
 
-/* Importances where none are given. */
+/* Importances used when none are given. */
 enum gg_kern_iq_plain {
-    GG_IQ_NONE,   /* they must be */
+    GG_IQ_NONE,   /* the type requires importances */
     GG_IQ_SQUARE, /* x^2 */
     GG_IQ_SHIFTED /* x^2 + sigma2 / 4 */
 };
@@ -57,20 +57,21 @@ struct gg_kern_iq_type {
             0, 0, 1, 1.033f                                                   \
     }
 
-/* A block as it was fitted: per part the scale's code, per group the entry,
- * per eight elements the signs. A part of zeros has entries and signs 0. */
+/* Result of fitting a block: the code of the scale of each part, the entry of
+ * each group, the signs of each eight elements. A part of zeros has entries and
+ * signs 0. */
 struct gg_kern_iq_block {
-    float scale[16], d;         /* d: what is stored, before rounding to f16 */
+    float scale[16], d; /* d: scale of the block before rounding to f16 */
     uint8_t code[16], zero[16]; /* zero: the part was skipped */
     uint16_t entry[64];
     uint8_t signs[32];
 };
 
-/* Codes of the parts' scales, and d. */
+/* Compute the codes of the parts' scales, and d. */
 void gg_kern_iq_scale_codes(const struct gg_kern_iq_type *t,
                             struct gg_kern_iq_block *b);
 
-/* Write a fitted block at out: one for each type. */
+/* Write a fitted block at out. Each type has such a function. */
 typedef void gg_kern_iq_put_fn(const struct gg_kern_iq_block *b, void *out);
 gg_kern_iq_put_fn gg_kern_iq2_xxs_put, gg_kern_iq2_xs_put, gg_kern_iq2_s_put,
     gg_kern_iq3_xxs_put, gg_kern_iq3_s_put;

@@ -143,7 +143,7 @@ struct part {
     float scale;
 };
 
-/* Which of a part's shifts group g has: IQ1_M's parts have two groups. */
+/* Index of the shift of group g in its part: parts of IQ1_M have two groups. */
 static int down_of(const struct part *p, int g)
 {
     return p->down[g & 1];
@@ -190,7 +190,8 @@ static void fit_part(const struct gg_kern_iq1_search *search, const float *x,
         return;
     if (!(n == 32 ? search->split_s : search->split_m)(x, w, order, &s))
         return;
-    int turn = s.scale < 0; /* then levels and shifts change sign */
+    /* a negative scale changes the sign of levels and shifts */
+    int turn = s.scale < 0;
     for (int j = 0; j < n; j++) {
         int l = j < s.one ? 0 : j < s.two ? 1 : 2;
         level[order[j]] = (uint8_t)(turn ? 2 - l : l);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* enc_iq1.h - the searches of the IQ1 encoders, which levels can replace
+/* enc_iq1.h - searches of the IQ1 encoders, which levels can replace
  *
- * All else of the encoders is the same code at all levels (enc_iq1.c).
+ * The rest of the encoders is the same code at all levels (enc_iq1.c).
  */
 #ifndef GG_KERN_C_ENC_IQ1_H
 #define GG_KERN_C_ENC_IQ1_H
 
 #include <stddef.h>
 
-/* A division: the first `one' elements of the order are -1, those from `two'
- * on are 1. down: for the lower and the upper half of the part. */
+/* Division of a part into levels -1, 0 and 1. In sorted order the first `one'
+ * elements are -1, those from `two' on are 1. down: whether the lower and the
+ * upper half of the part are shifted down. */
 struct gg_kern_iq1_split {
     int one, two;
     int down[2];
@@ -20,13 +21,17 @@ struct gg_kern_iq1_split {
 typedef void gg_kern_iq1_weigh_fn(const float *x, const float *weight,
                                   float sigma2, float *w);
 
-/* Best division of a part's elements x with importances w: 32 elements and
- * one shift (IQ1_S), 16 elements and a shift for each half (IQ1_M). order gets
- * their indices sorted by x, equal ones by index. 0 if there is none. */
+/* Find the best division of a part: 32 elements and one shift (IQ1_S), 16
+ * elements and a shift for each half (IQ1_M).
+ *
+ * x, w     elements and their importances
+ * order    receives the indices sorted by x, equal elements by index
+ *
+ * Returns 0 if no division has an error that can be computed. */
 typedef int gg_kern_iq1_split_fn(const float *x, const float *w, int *order,
                                  struct gg_kern_iq1_split *best);
 
-/* Code of the entry near a point with the least error of scale * v[level]. */
+/* Code of the entry near a point whose error, by scale * v[level], is least. */
 typedef unsigned gg_kern_iq1_near_fn(unsigned point, const float *x,
                                      const float *w, float scale,
                                      const float v[3]);
@@ -39,7 +44,7 @@ struct gg_kern_iq1_search {
 
 extern const struct gg_kern_iq1_search gg_kern_iq1_search_c;
 
-/* What the levels stand for, shifted up and down by an eighth. */
+/* Values of the levels, shifted up and down by an eighth. */
 #define GG_IQ1_SHIFTED                                                        \
     {                                                                         \
         { -0.875f, 0.125f, 1.125f },                                          \

@@ -6,7 +6,7 @@
 #include "kern/c/block_io.h"
 #include "kern/c/round.h"
 
-/* Scale s of a block, -32 .. 31. */
+/* Scale of part s of a block, -32 .. 31. */
 static inline int gg_kern_iq4_xs_scale(const struct gg_block_iq4_xs *b, int s)
 {
     int lo = b->scales_l[s / 2] >> 4 * (s & 1) & 15;

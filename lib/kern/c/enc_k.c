@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* enc_k.c - reference encoders of Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and Q8_K
  *
- * A fit per sub-block, then the block's scales are made small integers and
- * every element is rounded again by what a decoder will see. Source:
+ * Each sub-block is fitted. Then the block's scales become small integers, and
+ * every element is rounded again by the scale that a decoder will read. Source:
  * quantize_row_q*_K_ref and _impl of ggml-quants.c (ggml commit d99724f).
  */
 #include "config.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* enc_k.h - what the encoders of 256-element blocks share at all levels
+/* enc_k.h - parts of the encoders of 256-element blocks for all levels
  *
- * Only what costs little time or compiles well as it stands; static inline,
- * so that each instruction set level has its own copy.
+ * Only functions that take little time or compile well as they stand. They are
+ * static inline, so that each instruction set level has its own copy.
  */
 #ifndef GG_KERN_C_ENC_K_H
 #define GG_KERN_C_ENC_K_H
@@ -11,12 +11,13 @@
 #include "kern/c/enc_search_ref.h"
 #include "kern/c/round.h"
 
-/* What sets apart the types with a scale and a minimum per sub-block. */
+/* Parameters of a type with a scale and a minimum per sub-block. */
 struct gg_kern_affine_type {
-    int sub;        /* elements in a sub-block */
-    int n_sub;      /* sub-blocks, sub * n_sub = 256 */
-    int scale_max;  /* largest code of a sub-block's scale and minimum */
-    uint8_t top[2]; /* where codes are cut, without and with importances */
+    int sub;       /* elements in a sub-block */
+    int n_sub;     /* sub-blocks, sub * n_sub = 256 */
+    int scale_max; /* largest code of a sub-block's scale and minimum */
+    /* largest code that is stored, without and with importances */
+    uint8_t top[2];
     struct gg_kern_affine_search plain, weighted;
 };
 
@@ -33,15 +34,15 @@ struct gg_kern_affine_type {
         32, 8, 63, { 63, 63 }, GG_AFFINE_Q5, GG_AFFINE_W(31)                  \
     }
 
-/* A block on its way: what the fits found, then what is stored. */
+/* Block during encoding: results of the fits, then the numbers to store. */
 struct gg_kern_affine_block {
     uint8_t scale[16], min[16]; /* codes of sub-blocks */
     uint8_t q[256];             /* codes of elements */
-    uint16_t d, dmin;           /* halves */
+    uint16_t d, dmin;           /* f16 bits */
 };
 
-/* Scales without importances: the largest gets the largest code, cut to a
- * byte. */
+/* Compute codes of scales without importances: the largest scale gets the
+ * largest code. Codes are cut to a byte. Returns the scale of the block. */
 static inline float gg_kern_plain_scale_codes(const float *v, int n,
                                               int code_max, uint8_t *code)
 {
@@ -54,9 +55,9 @@ static inline float gg_kern_plain_scale_codes(const float *v, int n,
     return max / (float)code_max;
 }
 
-/* Make the codes of scales and minima what a decoder will see. Those that are
- * too large for their bits (rounding can make a scale negative, which is then
- * cut to a byte) run into their neighbours, as in ggml. */
+/* Replace the codes of scales and minima by those that a decoder will read.
+ * Codes too large for their bits (rounding can make a scale negative, which is
+ * then cut to a byte) overwrite bits of their neighbours, as in ggml. */
 static inline void gg_kern_affine_store(const struct gg_kern_affine_type *t,
                                         int weighted,
                                         struct gg_kern_affine_block *b)
@@ -79,8 +80,8 @@ static inline void gg_kern_affine_store(const struct gg_kern_affine_type *t,
     }
 }
 
-/* The sub-blocks' scales of Q6_K become eight-bit integers, the one of
- * largest magnitude -128. Returns 0 where all are zero. */
+/* Store the sub-blocks' scales of Q6_K as 8-bit integers. The scale of largest
+ * magnitude becomes -128. Returns 0 if all are zero. */
 static inline int gg_kern_q6_k_scales(const float scale[16],
                                       struct gg_block_q6_k *b)
 {
@@ -98,7 +99,7 @@ static inline int gg_kern_q6_k_scales(const float scale[16],
     return 1;
 }
 
-/* Q3_K: 16 scale codes of six bits (gg_kern_k3_scale). */
+/* Pack 16 scale codes of six bits of Q3_K (gg_kern_k3_scale). */
 static inline void gg_kern_k3_pack(uint8_t s[12], const uint8_t code[16])
 {
     for (int j = 0; j < 8; j++)
@@ -108,8 +109,8 @@ static inline void gg_kern_k3_pack(uint8_t s[12], const uint8_t code[16])
                              code[j + 8] >> 4 << 4 | code[j + 12] >> 4 << 6);
 }
 
-/* Q3_K without importances: the scale of largest magnitude gets code 0, which
- * stands for -32. Returns the block's scale. */
+/* Compute scale codes of Q3_K without importances: the scale of largest
+ * magnitude gets code 0, which stands for -32. Returns the block's scale. */
 static inline float gg_kern_q3_k_scale_codes(const float scale[16],
                                              uint8_t code[16])
 {

@@ -73,8 +73,9 @@ static float plain_affine(const float *x, int q_max, uint8_t q[32], float *min)
 struct walk {
     const float *src, *weight; /* weight: of a row, may be NULL */
     size_t row_len, n, i;      /* blocks, and those that were met */
-    const float *x, *w;        /* of the block; w NULL: no weights */
-    float mean2;               /* of its row, for the weights */
+    /* elements of the block and their importances; w NULL: none */
+    const float *x, *w;
+    float mean2; /* mean square of the row, for importances */
 };
 
 static struct walk walk_of(const float *src, size_t n_rows, size_t row_len,

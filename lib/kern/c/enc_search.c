@@ -77,8 +77,8 @@ static void affine_codes(const float *x, int n, int q_max, float inv,
                                       q_max);
 }
 
-/* The weighted least-squares line through (q, x); false if there is none.
- * sum_w and sum_x do not depend on the codes. */
+/* Fit the weighted least-squares line through (q, x). Returns false if the
+ * points do not determine one. sum_w and sum_x do not depend on the codes. */
 static int affine_line(const float *x, const float *w, int n, const uint8_t *q,
                        float sum_w, float sum_x, float *scale, float *min)
 {
@@ -228,7 +228,7 @@ float gg_kern_fit_positive(const float *x, const float *w, int n, int q_max,
         memset(q, 0, (size_t)n);
         return 0;
     }
-    /* Of equal errors the first wins; the plain division comes first. */
+    /* The first of equal errors wins; the plain division comes first. */
     float inv = (float)q_max / max;
     float best = positive_error(x, w, n, q_max, inv, 1);
     for (int k = -4; k <= 4; k++) {

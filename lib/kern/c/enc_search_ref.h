@@ -38,7 +38,7 @@ struct gg_kern_affine_search {
     int abs_error; /* judge by |error|, not its square */
 };
 
-/* Those of ggml: without and with importances. */
+/* Searches of ggml, without and with importances. */
 #define GG_AFFINE_Q2                                                          \
     {                                                                         \
         3, -0.5f, 0.1f, 15, 1                                                 \

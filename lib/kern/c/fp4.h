@@ -17,8 +17,8 @@ static inline float gg_kern_e8m0_half(uint8_t e)
                                         : (uint32_t)(e - 1) << 23);
 }
 
-/* Half of an unsigned E4M3 (bias 7); 0x7f, its NaN, is zero. Bit 7, which
- * an unsigned value does not have, is not looked at. */
+/* Half of an unsigned E4M3 (bias 7). 0x7f, its NaN, is zero. Bit 7 is ignored:
+ * an unsigned E4M3 does not have it. */
 static inline float gg_kern_ue4m3_half(uint8_t v)
 {
     unsigned exp = v >> 3 & 15, man = v & 7;
@@ -29,8 +29,8 @@ static inline float gg_kern_ue4m3_half(uint8_t v)
     return gg_bytes_f32_from_bits((exp + 127 - 8) << 23 | man << 20);
 }
 
-/* The nearest unsigned E4M3 of v; halves go up, NaN and what is not positive
- * are 0, the largest is 448 (0x7e). */
+/* Nearest unsigned E4M3 of v; halves go up. NaN and numbers up to 0 become 0.
+ * The largest result is 448 (0x7e). */
 static inline uint8_t gg_kern_ue4m3_of(float v)
 {
     if (!(v > 0))
@@ -72,8 +72,9 @@ static inline int gg_kern_floor_log2f(float amax)
     return k != 0 && (float)eps < limit ? k : k - 1;
 }
 
-/* Scale of MXFP4: the largest level, 6, is for magnitudes from 4 to 8. What
- * does not fit into eight bits wraps, as ggml's conversion does on x86. */
+/* Exponent of the scale of MXFP4: the largest level, 6, is for magnitudes from
+ * 4 to 8. An exponent beyond eight bits wraps, as in ggml's conversion on
+ * x86. */
 static inline uint8_t gg_kern_mxfp4_exponent(float amax)
 {
     if (!(amax > 0))

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* iq_near.h - which codebook entries are near a point
+/* iq_near.h - codebook entries near a point
  *
  * A point is one level number per element; only some points are entries. For
- * each point: the codes of the entries at the smallest few squared distances
- * (in level numbers; 1 distance for IQ2_S, 3 for IQ1 and IQ3_S, 2 for the
- * others), nearest first, by index within a distance; for a point that is an
- * entry just its index. An encoder looks among these for the best by
- * importance. Source of the rule: iq2xs_init_impl and iq3xs_init_impl of
- * ggml-quants.c (ggml commit d99724f).
+ * each point there is a list of the codes of the entries at the smallest few
+ * squared distances in level numbers (1 distance for IQ2_S, 3 for IQ1 and
+ * IQ3_S, 2 for the others). Nearer entries come first, entries at one distance
+ * by index. The list of a point that is an entry has just its index. An encoder
+ * chooses the best of a list by importance. Source of the rule: iq2xs_init_impl
+ * and iq3xs_init_impl of ggml-quants.c (ggml commit d99724f).
  *
- * Points count in base 3 (IQ1, IQ2) or 8 (IQ3), element 0 lowest.
- * start[p] >> 1 is where the list of point p begins, start[p + 1] >> 1 where
- * it ends; start[p] & 1: the point is an entry. After the last list are eight
+ * The number of a point has base 3 (IQ1, IQ2) or 8 (IQ3), element 0 lowest. The
+ * list of point p begins at start[p] >> 1 and ends at start[p + 1] >> 1;
+ * start[p] & 1 says that the point is an entry. After the last list are eight
  * more numbers, for loads of whole vectors.
  */
 #ifndef GG_KERN_C_IQ_NEAR_H
@@ -26,7 +26,7 @@ extern const uint16_t gg_kern_near_iq1[], gg_kern_near_iq2_xxs[],
     gg_kern_near_iq2_xs[], gg_kern_near_iq2_s[], gg_kern_near_iq3_xxs[],
     gg_kern_near_iq3_s[];
 
-/* A codebook as an encoder needs it. */
+/* Codebook for an encoder. */
 struct gg_kern_iq_book {
     const uint16_t *code;
     const uint32_t *start;
@@ -47,7 +47,7 @@ static inline unsigned gg_kern_iq_level(const struct gg_kern_iq_book *b,
     return code >> b->bits * i & ((1u << b->bits) - 1);
 }
 
-/* The point of a code, and the entry's index of the code of an entry. */
+/* Point of a code; and index of the entry that has a code. */
 static inline unsigned gg_kern_iq_point(const struct gg_kern_iq_book *b,
                                         unsigned code)
 {

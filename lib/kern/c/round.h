@@ -21,7 +21,8 @@ static inline int gg_kern_nearest(float v)
     return (int)(bits & 0x7fffff) - 0x400000;
 }
 
-/* Towards zero; INT32_MIN for what is out of range, and NaN (CVTTSS2SI). */
+/* Truncate towards zero. Numbers out of range and NaN give INT32_MIN, as
+ * CVTTSS2SI does. */
 static inline int32_t gg_kern_truncate(float v)
 {
     return v >= -0x1p31f && v < 0x1p31f ? (int32_t)v : INT32_MIN;

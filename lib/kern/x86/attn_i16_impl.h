@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* attn_i16_impl.h - rounding for attention, 16 floats at a time
  *
- * Included once by attn_i16_avx2.c and attn_i16_avx512.c, which define before
- * it U, a unit, UI, bits of magnitudes, what is done with these (u_, ui_) and
- * FN(name), the name with the level's suffix.
+ * Included once by attn_i16_avx2.c and attn_i16_avx512.c, which first define U,
+ * a unit of 16 floats, UI, the bits of their magnitudes, operations on these
+ * (u_, ui_), and FN(name), the name with the level's suffix.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ static inline void all_zero(size_t n, int16_t *to)
     memset(to, 0, (n + UNIT - 1) / UNIT * UNIT * sizeof *to);
 }
 
-/* n floats times a number, to integers. */
+/* Multiply n floats by a number and round them to integers. */
 static GG_ALWAYS_INLINE void round_all(const float *x, size_t n, float inverse,
                                        int16_t *to)
 {
@@ -26,7 +26,8 @@ static GG_ALWAYS_INLINE void round_all(const float *x, size_t n, float inverse,
         u_round(to + i, u_mul(u_load_n(x + i, n - i), f));
 }
 
-/* Bits of the largest magnitude; *sum: of the squares, or of what there is. */
+/* Bits of the largest magnitude of a row. *sum receives the sum of squares, or
+ * of magnitudes. */
 static GG_ALWAYS_INLINE uint32_t measure_row(const float *x, size_t n,
                                              bool square, float *sum)
 {
@@ -47,7 +48,7 @@ static GG_ALWAYS_INLINE uint32_t measure_row(const float *x, size_t n,
     return ui_largest(most);
 }
 
-/* The length of x times a number. */
+/* Euclidean length of x times a number. */
 static float row_length(const float *x, size_t n, float factor)
 {
     U all = u_all(0);
@@ -60,8 +61,8 @@ static float row_length(const float *x, size_t n, float factor)
     return sqrtf(u_sum(all));
 }
 
-/* All rows are measured before the first is rounded: what a row's scale takes
- * is one long chain. */
+/* All rows are measured before the first is rounded: computing a row's scale is
+ * one long dependency chain. */
 void FN(gg_kern_attn_i16_round)(const float *x, size_t stride, size_t n_rows,
                                 size_t n, int16_t *to, size_t to_stride,
                                 float *scale)
@@ -111,7 +112,7 @@ void FN(gg_kern_attn_i16_weights)(const float *x, size_t stride, size_t n_cols,
     }
 }
 
-/* By what dv values of a step are multiplied. */
+/* Factor of the dv values of a step. */
 static inline float inverse_of(const float *x, size_t dv, float *scale)
 {
     UI most = ui_zero();
@@ -128,8 +129,8 @@ void FN(gg_kern_attn_i16_values)(const float *x, size_t stride, size_t n,
                                  size_t dv, int16_t *panel, size_t size,
                                  float *scale)
 {
-    /* A step without integers has 0 for its inverse: NaN, which infinity times
-     * 0 is, becomes INT32_MIN, whose lower half is 0 as well. */
+    /* A step whose integers are all 0 has the inverse 0. Infinity times 0 is
+     * NaN, which becomes INT32_MIN, whose lower half is 0 as well. */
     for (size_t p = 0; p < n; p += 2, x += 2 * stride) {
         const float *y = p + 1 < n ? x + stride : x;
         const float a = inverse_of(x, dv, scale + p);

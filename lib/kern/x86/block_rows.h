@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* block_rows.h - rows of blocks, which rows_256.h and rows_512.h make lanes of
- * */
+/* block_rows.h - rows of blocks, one per lane (rows_256.h, rows_512.h) */
 #ifndef GG_KERN_X86_BLOCK_ROWS_H
 #define GG_KERN_X86_BLOCK_ROWS_H
 
@@ -11,15 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where their blocks are. */
+/* Position of the blocks. */
 struct rows {
     const uint8_t *at;
     size_t stride;
-    uintptr_t *ahead; /* where take() asks for lines, and moves on; or NULL */
+    /* Next address to prefetch, which take() advances; NULL: no prefetch. */
+    uintptr_t *ahead;
 };
 
-/* Memory is read as fast as it can be where lines are asked for one after the
- * other, whatever order their bytes are needed in. */
+/* Memory is fastest if lines are prefetched one after the other, whatever order
+ * their bytes are needed in. */
 static GG_ALWAYS_INLINE void prefetch_lines(const struct rows *r, size_t size)
 {
     if (!r->ahead)

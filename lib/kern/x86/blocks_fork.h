@@ -66,7 +66,7 @@ static GG_ALWAYS_INLINE void put_one(TO *to, __m256i level, int shift,
     to_i8(to, level, scale, scale);
 }
 
-/* Of the block at p. */
+/* Address of a member of the block at p. */
 #define FIELD(type, member) (p + offsetof(struct gg_block_##type, member))
 
 static GG_ALWAYS_INLINE void gg_kern_each_iq2_k(TO *to, const void *src,

@@ -27,7 +27,8 @@ static inline __m256i with_signs(__m256i q, uint32_t signs)
 /* gg_dtype_iq_signs of 32 bytes of seven bits. */
 static inline __m256i even_signs(__m256i s)
 {
-    const char odd = (char)0x80; /* of as many bits as a nibble has set */
+    /* index: a nibble; bit 7: it has an odd number of set bits */
+    const char odd = (char)0x80;
     const __m256i parity = _mm256_broadcastsi128_si256(_mm_setr_epi8(
         0, odd, odd, 0, odd, 0, 0, odd, odd, 0, 0, odd, 0, odd, odd, 0));
     const __m256i p = _mm256_xor_si256(s, _mm256_srli_epi16(s, 4));
@@ -36,8 +37,8 @@ static inline __m256i even_signs(__m256i s)
                                _mm256_and_si256(p, _mm256_set1_epi8(15))));
 }
 
-/* The same of four times seven bits in each of eight words, and the four bits
- * above these as scales: d (1/2 + bits) half. */
+/* Signs of four times seven bits in each of eight words; the four bits above
+ * them are the scale, d (1/2 + bits) half. */
 static inline void signs_and_scales(uint32_t sign[8], float scale[8],
                                     __m256i v, float d, float half)
 {
@@ -94,7 +95,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq2_xxs(TO *to, const void *src,
 {
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
-        /* of each eight bytes the last four */
+        /* the last four of each eight bytes */
         const __m256 a = _mm256_castsi256_ps(gg_x86_load256(p + 2));
         const __m256 b = _mm256_castsi256_ps(gg_x86_load256(p + 34));
         const __m256i odd = _mm256_permute4x64_epi64(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* deq_flt_avx2.c - decoders of plain numbers, eight at a time
  *
- * VCVTPH2PS and a shift do what the reference does, NaN included. Integers of
- * 8 and 16 bits are exact.
+ * VCVTPH2PS (f16) and a shift (bf16) give the reference's results, NaN
+ * included. Integers of 8 and 16 bits are exact.
  */
 #include "config.h"
 #include "kern/codec.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* dots_512.h - rows of blocks that dots_avx512.c multiplies by tables
  *
- * Included by dots_impl.h, with what that has defined.
+ * Included by dots_impl.h, after its definitions.
  *
- * The weights of a sub-block with 16 codes are 16 floats, which are a vector.
- * They are computed once, as the decoder rounds them, and looked up by their
- * codes: of a code's lane vpermps reads four bits, so that nothing has to be
- * masked.
+ * A sub-block with 16 codes has 16 different weights, which fit into one
+ * vector. They are computed once, rounded as the decoder rounds them, and
+ * looked up by their codes. vpermps reads the low four bits of a lane, so codes
+ * need no mask.
  */
 static inline VF codes_0_to_15(void)
 {
@@ -14,8 +14,8 @@ static inline VF codes_0_to_15(void)
                           15);
 }
 
-/* 32 bytes of two nibbles: the low ones are of one sub-block of 32, the high
- * ones of the next. */
+/* Add 32 bytes of nibbles: low nibbles belong to one sub-block of 32, high
+ * nibbles to the next. */
 static GG_ALWAYS_INLINE void add_nibbles(TO *to, const uint8_t *qs, VF low,
                                          VF high)
 {

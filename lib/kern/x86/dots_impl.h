@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* dots_impl.h - rows of blocks by columns of activations, for a vector type
  *
- * Before it: VF and its functions (vf_avx2.h), FN(name), VECS vectors that hold
- * 32 numbers, and vf_of_i8, vf_of_u8 and vf_of_ps that make vector k of these
- * of what blocks_*.h hand on. A weight is rounded as its decoder rounds it, and
- * vector i of a row goes to sum i modulo 4, as in gg_vec_dot: so the bits are
- * those of decoding first.
+ * Included after the definitions of VF and its functions (vf_avx2.h), FN(name),
+ * VECS, the number of vectors that hold 32 numbers, and vf_of_i8, vf_of_u8 and
+ * vf_of_ps, which make vector k of them from the arguments of to_i8, to_u8 and
+ * to_ps (floats.h). A weight is rounded as its decoder rounds it, and vector i
+ * of a row is added to sum i modulo 4, as in gg_vec_dot: the bits are those of
+ * decoding first.
  */
 #include "base/compiler.h"
 
@@ -36,8 +37,9 @@ static GG_ALWAYS_INLINE void add_vector(TO *to, VF w, int k)
                 vf_fma(w, vf_load(to->x[j] + k * LANES), to->sum[j][k]);
 }
 
-/* After 32 numbers. Where those are fewer than four vectors the other sums are
- * next: they change places, which costs no more than names. */
+/* End a run of 32 numbers. If those are fewer than four vectors, the next run
+ * adds to the other sums: the sums change places, which only renames
+ * registers. */
 static GG_ALWAYS_INLINE void end_run(TO *to)
 {
     GG_UNROLL
@@ -96,7 +98,7 @@ static GG_ALWAYS_INLINE void to_signs(TO *to, uint32_t bits, float d)
 #include "kern/x86/blocks_low.h"
 #include "kern/x86/row_256.h"
 #include "kern/x86/dots_tables.h"
-#ifdef EACH_OF_LEVEL /* what a level has of its own */
+#ifdef EACH_OF_LEVEL /* types for which the level has tables */
 #include EACH_OF_LEVEL
 #else
 #define EACH_Q4_K gg_kern_each_q4_k
@@ -104,8 +106,8 @@ static GG_ALWAYS_INLINE void to_signs(TO *to, uint32_t bits, float d)
 
 typedef void each_fn(TO *to, const void *src, size_t n);
 
-/* n_cols columns of n numbers. What four vectors do not divide is a block of
- * 32, the last: its numbers all go to the first sum. */
+/* Multiply n numbers by n_cols columns. A row whose vectors are not a multiple
+ * of four ends with a block of 32, all of which is added to the first sum. */
 static GG_ALWAYS_INLINE void some_cols(float *sum, const void *w,
                                        const float *x, size_t x_stride,
                                        int n_cols, size_t n, each_fn *each,
@@ -142,8 +144,9 @@ static GG_ALWAYS_INLINE void some_cols(float *sum, const void *w,
                                     vf_add(to.sum[j][2], to.sum[j][3])));
 }
 
-/* A copy for each number of columns, whose sums stay in registers. EACH hands
- * the numbers on; DECODE: of a type with blocks of 32, NULL: of longer ones. */
+/* Define a copy for each number of columns, so that sums stay in registers.
+ * EACH reads the numbers. DECODE: the decoder of a type with blocks of 32; NULL
+ * for longer blocks. */
 #define DOTS_BY(NAME, EACH, DECODE)                                           \
     void FN(gg_kern_dots_##NAME)(float *sum, const void *w, const float *x,   \
                                  size_t x_stride, size_t n_cols, size_t n)    \

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* dots_tables.h - rows of blocks of two bits, which are looked up
+/* dots_tables.h - rows of 2-bit blocks, whose weights are looked up
  *
- * Included by dots_impl.h, with what that has defined, and by the level's file:
+ * Included by dots_impl.h after its definitions and after these of the level's
+ * file:
  *
- *     vf_codes(p)       LANES bytes, of which each becomes 32 bits
- *     vf_shift(c, n)    these shifted down
- *     vf_four(p)        four floats, over and over
- *     vf_pick(t, c)     of t the one that the lowest two bits of c say
+ *     vf_codes(p)       LANES bytes, widened to 32 bits each
+ *     vf_shift(c, n)    codes shifted right
+ *     vf_four(p)        four floats, repeated
+ *     vf_pick(t, c)     element of t that the low two bits of c select
  *
- * The weights of a sub-block are four floats. They are computed once, as the
- * decoder rounds them, and picked by codes that need not be masked.
+ * The weights of a sub-block take four values. They are computed once, rounded
+ * as the decoder rounds them, and selected by codes that need no mask.
  */
 
 /* level[s][q]: what code q of eight sub-blocks, from s on, stands for. */
@@ -36,7 +37,7 @@ static GG_ALWAYS_INLINE void levels_k2(float level[8][4], const float *scale,
     }
 }
 
-/* 32 bytes of codes of four runs of 32; of a run, a half has the levels at
+/* Add 32 bytes of codes of four runs of 32. One half of a run has the levels at
  * level, the other those step floats further on. */
 static GG_ALWAYS_INLINE void add_codes(TO *to, const uint8_t *qs,
                                        const float *level, size_t step)

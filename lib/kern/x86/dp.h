@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* dp.h - the instructions that multiply integers or bf16 and add to sums
+/* dp.h - instructions that multiply integers or bf16 and add to sums
  *
- * By assembly, of one instruction each, or of two where there is none that does
- * both: gcc 12 copies sums between registers and spills them around the
- * intrinsics, which makes products of integers slower than those of floats.
+ * Each is one instruction of inline assembly, or two where no single
+ * instruction multiplies and adds. gcc 12 copies sums between registers and
+ * spills them around the intrinsics, which makes integer products slower than
+ * products of floats.
  */
 #ifndef GG_KERN_X86_DP_H
 #define GG_KERN_X86_DP_H
@@ -15,7 +16,8 @@
 #define GG_X86_DP_256(name, c, a, b)                                          \
     __asm__("%{vex%} " name " %2, %1, %0" : "+x"(c) : "x"(a), "x"(b))
 
-/* c += sums of the four products of bytes of a, without a sign, and of b. */
+/* c += sums of the four products of unsigned bytes of a and signed bytes of
+ * b. */
 #define GG_X86_DPBUSD_512(c, a, b) GG_X86_DP_512("vpdpbusd", c, a, b)
 #define GG_X86_DPBUSD_256(c, a, b) GG_X86_DP_256("vpdpbusd", c, a, b)
 
@@ -35,8 +37,8 @@
 #define GG_X86_MADDWD_256(c, a, b)                                            \
     GG_X86_DP_TWO(__m256i, "x", "x", "vpmaddwd", "vpaddd", c, a, b)
 
-/* The same of bytes in two steps. c = (or c +=) sums of the two products of
- * bytes of a, without a sign, and of b in 16 bits, which must fit. */
+/* Byte products in two steps: c = (or c +=) sums of the two products of
+ * unsigned bytes of a and signed bytes of b in 16 bits, which must fit. */
 #define GG_X86_MUL_BYTES_256(c, a, b)                                         \
     __asm__("vpmaddubsw %2, %1, %0" : "=x"(c) : "x"(a), "x"(b))
 #define GG_X86_ADD_BYTES_256(c, a, b)                                         \
@@ -46,7 +48,8 @@
 #define GG_X86_ADD_BYTES_512(c, a, b)                                         \
     GG_X86_DP_TWO(__m512i, "v", "v", "vpmaddubsw", "vpaddw", c, a, b)
 
-/* c += sums of the two of 16 bits of a: ones need not be in a register. */
+/* c += sums of the two 16-bit integers in each lane of a. ones need not be in a
+ * register. */
 #define GG_X86_WIDEN_256(c, a, ones)                                          \
     GG_X86_DP_TWO(__m256i, "x", "xm", "vpmaddwd", "vpaddd", c, a, ones)
 #define GG_X86_WIDEN_512(c, a, ones)                                          \

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* enc_iq1_avx2.c - encoders of IQ1_S and IQ1_M
  *
- * Most divisions of a part are far from the best one. An estimate of all
- * scores tells which need the reference's sums (c/enc_iq1.c), in its order;
- * these few are then looked at one after the other, as there.
+ * Most divisions of a part are far from the best one. An estimate of all scores
+ * selects those that need the reference's sums (c/enc_iq1.c), in its order.
+ * These few are then visited one after the other, as in the reference.
  *
- * Why that gives the reference's choice. Let r be qx^2 / qq of a division's
- * sums as the reference rounds them, R the largest r, u = 2^-24, and n the
- * number of divisions, at most 1122. The reference takes a division if
+ * Proof that this gives the reference's choice. Let r be qx^2 / qq of a
+ * division's sums as the reference rounds them, R the largest r, u = 2^-24, and
+ * n the number of divisions, at most 1122. The reference takes a division if
  * fl(qx^2) > fl(score * qq), where score is the r of the last one taken, two
- * roundings off. So one whose r exceeds all before by 8u is taken, whichever
- * was taken before; and what is held falls below the largest r met by less
- * than 8nu < 2^-10, all roundings together. On the way from (1 - 2^-10) R to R
- * the largest r met makes a step of more than 8u, or n steps were not enough.
- * The division after that step is taken by a walk over all divisions and by
- * one over those above (1 - 2^-9) R alike. What is held from there on stays
- * above (1 - 2^-9) R, so none below is taken, and both end alike. The estimate
- * is off by less than 2^-11, most of it by _mm256_rcp_ps; to look at those
- * estimated above 1 - 2^-8 of the largest estimate is enough.
+ * roundings off. So a division whose r exceeds all earlier ones by 8u is taken,
+ * whichever was taken before. The score that is held falls below the largest r
+ * met by less than 8nu < 2^-10, all roundings together. On the way from (1 -
+ * 2^-10) R to R the largest r met makes at least one step of more than 8u: n
+ * smaller steps would not be enough. The division after that step is taken by a
+ * walk over all divisions and by a walk over those above (1 - 2^-9) R alike.
+ * From there on the score stays above (1 - 2^-9) R, so no division below is
+ * taken, and both walks end alike. The estimate is off by less than 2^-11, most
+ * of it by _mm256_rcp_ps, so it is enough to visit the divisions estimated
+ * above 1 - 2^-8 of the largest estimate.
  *
- * All this wants sums that neither overflow nor get lost among the smallest
- * floats; parts with such sums go to the reference.
+ * This requires sums that neither overflow nor underflow; parts with other sums
+ * go to the reference.
  */
 #include "config.h"
 #include "kern/codec.h"
@@ -301,7 +302,7 @@ static int split_m(const float *x, const float *w, int *order,
             __m256 sx = _mm256_loadu_ps(r.sx + j);
             __m256 lo = _mm256_loadu_ps(h.sw[0] + j);
             __m256 hi = _mm256_loadu_ps(h.sw[1] + j);
-            /* of all importances c and 2 - c, first and second run */
+            /* sums of all importances c and 2 - c, first and second run */
             __m256 sw = _mm256_mul_ps(two, _mm256_add_ps(lo, hi));
             __m256 p =
                 _mm256_add_ps(_mm256_mul_ps(c0, lo), _mm256_mul_ps(c1, hi));

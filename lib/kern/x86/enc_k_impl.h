@@ -76,7 +76,7 @@ static void given_weights(const float *x, const float *const *weight,
     }
 }
 
-/* What a type with scale and minimum adds to the common part. */
+/* Functions of a type with scale and minimum. */
 struct affine_kind {
     struct gg_kern_affine_type t;
     size_t size;
@@ -122,7 +122,8 @@ static void finish_block(const float *x, const struct gg_kern_affine_type *t,
     }
 }
 
-/* The 512 / (sub * n_sub) blocks that fill 16 lanes. 0: give up. */
+/* Encode the 512 / (sub * n_sub) blocks that fill 16 lanes. Returns 0 if the
+ * search gives up. */
 static int affine_blocks(const float *x, const float *const *weight,
                          const struct gg_kern_affine_type *t,
                          struct gg_kern_affine_block *b)

@@ -30,8 +30,8 @@ static inline float max_abs(const float *x, size_t n)
 
 /* ----------------------------------------------------------- four bits --- */
 
-/* The middles of levels, of which the lower wins: code k is for magnitudes
- * above number k - 1. */
+/* Midpoints between levels; a midpoint itself rounds to the lower level. Code k
+ * is for magnitudes above midpoint k - 1. */
 struct middles {
     __m256 v[7];
 };

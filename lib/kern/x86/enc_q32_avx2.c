@@ -144,7 +144,7 @@ static GG_ALWAYS_INLINE float plain_affine(const float *src, int q_max,
         hi = _mm256_min_ps(n, hi);
     }
     float first = least_lane(lo), last = -least_lane(hi);
-    /* of zeros of both signs the reference has the first */
+    /* the reference takes the first of several zeros, whatever their signs */
     for (int j = 0; first == 0 && j < 32; j++)
         if (src[j] == 0) {
             first = src[j];

@@ -105,8 +105,8 @@ static void start_fits(struct fits *f, const float *const sub[LANES])
     }
 }
 
-/* What a change of one code would make of it, of its terms and of the sums,
- * and the lanes in which it is done. */
+/* Change of one code: the new code, its terms, the new sums, and the lanes in
+ * which it is an improvement. */
 struct change {
     __m256 c, wxc, wcc, xl, ll, better;
 };
@@ -212,8 +212,9 @@ static void scales_of(const struct fits *f, float scale[LANES])
     }
 }
 
-/* Fit the n sub-blocks of a list, in at most n_pass passes. Returns how many
- * would change in one more; the list then begins with those. */
+/* Fit the n sub-blocks of a list in at most n_pass passes. Returns the number
+ * of sub-blocks that another pass would change; they are then the first in the
+ * list. */
 static int fit_list(const float *x, int n_pass, uint16_t *list, int n,
                     float *scale)
 {

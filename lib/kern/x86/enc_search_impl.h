@@ -73,7 +73,7 @@ void FN(gg_kern_lanes_symmetric)(const struct gg_kern_lanes *l, int n,
 struct affine {
     struct pair x_lo, hi;     /* least and largest element */
     struct pair lo;           /* minimum of the best fit */
-    struct pair scale, error; /* of the best fit */
+    struct pair scale, error; /* scale and error of the best fit */
     pair_mask flat;           /* mask: nothing to fit */
     struct pair sum_w, sum_x;
     struct pair best_inv, best_base;
@@ -109,7 +109,8 @@ static inline struct pair affine_error(const struct gg_kern_lanes *l, int n,
     return sum;
 }
 
-/* The codes, and the line through them; valid says where there is one. */
+/* Compute the codes and the line through them; valid is the mask of lanes in
+ * which the line is determined. */
 static inline void affine_line(const struct gg_kern_lanes *l, int n,
                                float q_max, const struct affine *s,
                                struct pair inv, float q[][16],
@@ -141,7 +142,7 @@ static inline void affine_line(const struct gg_kern_lanes *l, int n,
         *scale = choose_pair(above, quot_pairs(sum_xl, sum_ll), *scale);
 }
 
-/* The ends, the sums, and the fit that the plain division gives. */
+/* Compute the ends, the sums, and the fit of the plain division. */
 static inline int affine_start(const struct gg_kern_lanes *l, int n,
                                const struct gg_kern_affine_search *p,
                                int abs_error, struct affine *s)

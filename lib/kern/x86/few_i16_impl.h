@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* few_i16_impl.h - few columns of 16-bit integers straight from blocks
  *
- * Included once by the file of a level, which has included gemm_int_256.h and
- * rows_256.h, or those of 512, and defined LEVEL and VI_DP (gemm_int_impl.h).
+ * Included once by the file of a level, which first includes gemm_int_256.h and
+ * rows_256.h, or gemm_int_512.h and rows_512.h, and defines LEVEL and VI_DP
+ * (gemm_int_impl.h).
  *
- * Here is what sums become of bytes; lanes_blocks.h makes these of blocks.
+ * lanes_blocks.h turns blocks into bytes; this file turns bytes into sums.
  */
 #include "kern/x86/few_sums.h"
 
@@ -65,7 +66,7 @@ static GG_ALWAYS_INLINE void multiply_run(const struct out *o, VI acc[COLS],
         multiply_16(acc, q + 4 * h, o->x, i + h, o->n_cols);
 }
 
-/* ---- what few_impl.h hands on ---- */
+/* ---- functions that few_impl.h calls ---- */
 
 /* A scale that is d times a small integer: the integer. */
 typedef VI scale_of_run;

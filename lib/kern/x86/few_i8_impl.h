@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* few_i8_impl.h - few columns of bytes straight from blocks
  *
- * Included once by the file of a level, which has included gemm_int_256.h and
- * rows_256.h, or those of 512, and defined
+ * Included once by the file of a level, which first includes gemm_int_256.h and
+ * rows_256.h, or gemm_int_512.h and rows_512.h, and defines
  *
  *     LEVEL             the suffix of its functions
- *     VI_DP             as in gemm_int_impl.h, or VI_MUL, VI_ADD and VI_WIDEN;
- *                       those without VI_DP have types of up to 7 bits alone
+ *     VI_DP             as in gemm_int_impl.h; or VI_MUL, VI_ADD and VI_WIDEN,
+ *                       which support only types of up to 7 bits
  *     VI_SCALE(c, a, b) c += the sums of two products of 16 bits
  *
- * Here is what sums become of bytes; lanes_blocks.h makes these of blocks.
+ * lanes_blocks.h turns blocks into bytes; this file turns bytes into sums.
  */
 #include "kern/x86/few_sums.h"
 
@@ -29,7 +29,8 @@
 struct acts {
     const int32_t *quads, *begin;
     const float *s, *sum;
-    int32_t begin_16[16][8]; /* of fold_begin */
+    /* initial values of the sums of 16 steps, by fold_begin() */
+    int32_t begin_16[16][8];
 };
 static_assert((int)NR <= 8, "columns in 256 bits");
 
@@ -43,8 +44,8 @@ static GG_ALWAYS_INLINE void acts_at(struct acts *x, const int32_t *at,
     x->sum = x->s + GG_GEMM_I8_SCALES * NR;
 }
 
-/* The sums of products of n quads of the rows with those of columns at x, as
- * they are added before they are 32 bits wide: of 16 bits without VNNI. */
+/* Sums of products of n quads of the rows with those of the columns at x,
+ * before they are widened to 32 bits: 16-bit sums without VNNI. */
 static GG_ALWAYS_INLINE void multiply_quads(VI to[COLS], const VI *q,
                                             const int32_t *x, size_t n,
                                             int n_cols)
@@ -95,7 +96,7 @@ static GG_ALWAYS_INLINE VF scale_at(const struct out *o, size_t i, int j)
     return vf_all(o->x->s + i * NR + (size_t)j);
 }
 
-/* ---- what few_impl.h hands on ---- */
+/* ---- functions that few_impl.h calls ---- */
 
 /* A scale that is d times a small integer. */
 typedef VF scale_of_run;
@@ -121,7 +122,7 @@ static GG_ALWAYS_INLINE void own_run(struct out *o, const VI q[PARTS],
     sub_run(o, q, i, d);
 }
 
-/* Runs that share a scale of activations are added up first. */
+/* Add up runs that share a scale of activations before scaling. */
 static GG_ALWAYS_INLINE void half_run(struct out *o, const VI q[4], size_t i,
                                       VF d)
 {
@@ -136,7 +137,7 @@ static GG_ALWAYS_INLINE void half_run(struct out *o, const VI q[4], size_t i,
     }
 }
 
-/* So are, with their scales, those that share one of weights. */
+/* Add up scaled runs that share a scale of weights. */
 static GG_ALWAYS_INLINE void add_part(struct out *o, const VI acc[COLS],
                                       size_t i)
 {
@@ -153,7 +154,7 @@ static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[PARTS],
     add_part(o, acc, i);
 }
 
-/* What sums of 16 steps begin with: -4 times the sum of activations. */
+/* Initial value of a sum of 16 steps: -4 times the sum of activations. */
 static GG_ALWAYS_INLINE void fold_begin(struct out *o)
 {
     const __m256i four = _mm256_set1_epi8(4), m1 = _mm256_set1_epi16(-1);
@@ -171,12 +172,11 @@ static GG_ALWAYS_INLINE void fold_begin(struct out *o)
     }
 }
 
-/* Sums of 16 steps have to fit into 16 bits, once bytes that are larger have
- * lost that, and do: of Q2_K they are at most
- * 16 * 3 * 127 = 6096. Of Q3_K bytes are up to 7, and what the sums begin with
- * takes away what 4 in each adds: at most 16 * 4 * 127 = 8128 in the end, and
- * 16 * 7 * 127 + 8128 = 22352 on the way. A run of 32 adds up to 2 * 15 * 6096
- * or 2 * 32 * 8128, below 2^20. */
+/* Sums of 16 steps have to fit into 16 bits. In Q2_K, larger bytes are shifted
+ * down first: sums are at most 16 * 3 * 127 = 6096. In Q3_K, bytes are up to 7,
+ * and the initial value cancels the 4 that is added to each: at most 16 * 4 *
+ * 127 = 8128 in the end and 16 * 7 * 127 + 8128 = 22352 on the way. A run of 32
+ * adds up to 2 * 15 * 6096 or 2 * 32 * 8128, below 2^20. */
 static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
                                       VI sub, unsigned n)
 {
@@ -221,7 +221,8 @@ static GG_ALWAYS_INLINE void one_end(struct out *o, VF d)
         o->sum[j] = vf_fma(o->part[j], d, o->sum[j]);
 }
 
-/* Each kind, and without VNNI each number of bits that it has there. */
+/* Functions of each kind, and without VNNI of each number of bits that the kind
+ * has there. */
 /* clang-format off */
 #ifdef VI_DP
 #define KINDS(X) X(own, 8) X(sub, 8) X(half, 8) X(two, 8) X(fold, 8) X(one, 8)

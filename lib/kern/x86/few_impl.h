@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* few_impl.h - rows by columns, block by block
  *
- * Included by few_i8_impl.h and few_i16_impl.h after what they do with bytes.
- * Several columns are multiplied with lanes (lanes.h), by code for each kind of
- * type: for each type it would be most of the library. For one column, where
- * making bytes is most of the work, there is code for each type that multiplies
- * them as they are made, up to a fifth faster; but not with sanitizers, with
- * which that takes minutes to compile.
+ * Included by few_i8_impl.h and few_i16_impl.h after their functions on bytes.
+ * Several columns are multiplied with lanes (lanes.h) by code for each kind of
+ * type: code for each type would be most of the library. For one column, where
+ * producing bytes is most of the work, there is code for each type that
+ * multiplies bytes as they are produced, up to a fifth faster. Sanitizer builds
+ * lack it, because it takes minutes to compile with them.
  */
 #ifdef GGUF_INSTRUMENTED
 #define ONE_BY_TYPE 0
@@ -20,11 +20,12 @@ typedef void cols_fn(const struct gg_kern_few *f, const struct type *t);
 struct type {
     lanes_fn *lanes;
     size_t size;             /* bytes of 256 steps of a row */
-    size_t n_scales, n_mins; /* of those */
+    size_t n_scales, n_mins; /* number of scales and minima of 256 steps */
     size_t x_words;          /* 32 bits each of a block of activations */
     int bias;                /* GG_KERN_FEW_ALL */
-    cols_fn *one;            /* one column of this type alone, or NULL */
-    cols_fn *const *cols;    /* 1 where that is NULL, 2, 4 and COLS */
+    cols_fn *one; /* function for one column of this type; NULL: cols[0] */
+    /* functions for 1 column (without one), 2, 4 and COLS */
+    cols_fn *const *cols;
 };
 
 /* ---- kinds: n_runs of 32 steps, all 8 but for the kind own ---- */
@@ -68,7 +69,8 @@ static GG_ALWAYS_INLINE void fold_kind(struct out *o, const struct lanes *w,
     one_end(o, w->d[0]);
 }
 
-/* By what power of 2 the bytes of the i-th 16 steps of Q2_K are larger. */
+/* log2 of the factor by which the bytes of the i-th 16 steps of Q2_K are
+ * larger. */
 static GG_ALWAYS_INLINE unsigned two_shift(size_t i)
 {
     return TWO_APART ? (unsigned)(i % 8 / 2 * 2) : 0;
@@ -97,7 +99,7 @@ static GG_ALWAYS_INLINE void one_kind(struct out *o, const struct lanes *w,
 
 /* ---- rows by columns ---- */
 
-/* Up to end: what take() has not asked for of a block's part. */
+/* Prefetch a block's part up to end that take() has not prefetched. */
 static GG_ALWAYS_INLINE void prefetch_rest(const struct rows *r, uintptr_t end)
 {
     while (*r->ahead < end)
@@ -157,7 +159,7 @@ static GG_ALWAYS_INLINE void some_rows(const struct gg_kern_few *f,
         block(&o, t, &r, n);
         x += t->x_words;
         k -= n;
-        if (n < GG_GEMM_INT_STEPS) { /* a panel's block goes on with zeros */
+        if (n < GG_GEMM_INT_STEPS) { /* zeros fill up the panel's block */
             GG_UNROLL
             for (int j = 0; j < n_cols; j++)
                 o.sum[j] = vf_add(o.sum[j], vf_zero());
@@ -221,7 +223,8 @@ KINDS(KIND_COLUMNS)
 #define LANES_two(NAME) NAME
 #endif
 
-/* As many columns as there is code for: pack_x or zeros fill the panel. */
+/* Computes as many columns as there is code for: pack_x or zeros fill the
+ * panel. */
 static GG_ALWAYS_INLINE void multiply_few(const struct gg_kern_few *f,
                                           const struct type *t)
 {

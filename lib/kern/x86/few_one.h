@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* few_one.h - one column: bytes of blocks are multiplied as they are made
+/* few_one.h - one column: bytes of blocks are multiplied as they are produced
  *
  * Included by few_impl.h.
  */
@@ -8,7 +8,8 @@ enum kind { KIND_own, KIND_sub, KIND_half, KIND_fold, KIND_two, KIND_one };
 struct to {
     struct out *o;
     size_t n;
-    VF d, *min; /* not in the struct, as sums of struct out are not */
+    /* arrays outside the struct, for the reason in few_sums.h */
+    VF d, *min;
     /* constants once this is inlined: */
     int bias, apart, min_first;
     enum kind kind;
@@ -88,6 +89,6 @@ static GG_ALWAYS_INLINE void end_block(struct to *to)
     }                                                                         \
     static void NAME##_one(const struct gg_kern_few *f, const struct type *t) \
     {                                                                         \
-        (void)t; /* which the compiler is to know */                          \
+        (void)t; /* read by the compiler only */                              \
         some_cols(f, &type_##NAME, NAME##_one_block, 1, BITS);                \
     }

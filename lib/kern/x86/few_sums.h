@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* few_sums.h - what few_i8_impl.h and few_i16_impl.h share before their sums */
+/* few_sums.h - definitions before the sums of few_i8_impl.h and
+ * few_i16_impl.h */
 #include "dtype/iq_code.h"
 #include "kern/few_columns.h"
 #include "kern/x86/lanes.h"
@@ -7,19 +8,20 @@
 #include <assert.h>
 #include <stddef.h>
 
-enum { COLS = NR }; /* most columns that there is code for */
+enum { COLS = NR }; /* largest number of columns with code */
 
 struct acts;
 
-/* Sums of a lane's row by columns, of all steps so far and of this block. They
- * are not in the struct: what an index may write is no constant to clang. */
+/* Sums of a lane's row by columns: of all steps so far and of this block. They
+ * point to arrays outside the struct: an array in it that is written by index
+ * would keep clang from treating the other members as constants. */
 struct out {
     VF *sum, *part;
     VI *total;
     struct acts *x; /* the block of activations */
     /* constants once this is inlined: */
     int n_cols;
-    int bias; /* what is added to a type's integers; a constant in code for
-                    * one type */
-    unsigned bits; /* that they have then */
+    /* bias of a type's integers; a constant in code for one type */
+    int bias;
+    unsigned bits; /* bits of the integers with the bias */
 };

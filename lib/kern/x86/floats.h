@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* floats.h - what becomes of the numbers of blocks: floats in memory
+/* floats.h - sink of blocks: floats in memory
  *
- * blocks_*.h say how the numbers of a type lie in its blocks, and hand them on
- * 32 at a time, in order. Who includes them says before what becomes of them:
- * the type TO, a function that is shown the scale of a block of which parts
- * have integers for theirs, and three that take the next 32 numbers.
+ * blocks_*.h read the numbers of a type from its blocks and pass them on 32 at
+ * a time, in order. Their includer first defines the sink: the type TO, a
+ * function that receives the scale of a block whose parts have integer scales,
+ * and functions that receive the next 32 numbers.
  *
- *     to_d(to, d, unit)              what to take for d, itself or 2^unit, with
- *                                    which all numbers are integers
+ *     to_d(to, d, unit)              returns the scale to use: d itself, or
+ *                                    2^unit, which makes all numbers integers
  *     to_i8(to, q, s0, s1)           q times a scale, 16 by each
  *     to_u8(to, q, s0, m0, s1, m1)   q times a scale, less a minimum
  *     to_ps(to, v)                   v[4], eight floats each

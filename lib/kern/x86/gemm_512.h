@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_512.h - tiles of 32 rows by 12 columns in vectors of 512 bits
  *
- * Included once by the file of a level, which has defined vf_fma(a, b, c), what
- * a step, 32 bits of a row and of a column, adds to a sum, and TILE, the name.
- * 24 accumulators, two vectors of weights and a broadcast; a step is 2 + 12
- * loads for 24 multiply-adds. The x panel (kc * 48 bytes) stays in L1, w
- * panels stream from L2.
+ * Included once by the file of a level, which first defines vf_fma(a, b, c),
+ * which adds the products of a step (32 bits of a row and of a column) to a
+ * sum, and TILE, the name of the tile. 24 accumulators, two vectors of weights
+ * and a broadcast are in registers; a step is 2 + 12 loads for 24
+ * multiply-adds. The x panel (kc * 48 bytes) stays in L1, w panels stream from
+ * L2.
  */
 #include <immintrin.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_impl.h - exact products for x86, in terms of a level's vectors
  *
- * Included once by gemm_avx2.c and gemm_avx512.c, which define before it:
+ * Included once by gemm_avx2.c and gemm_avx512.c, which first define
  *
  *     MR, NR              rows (two vectors) and columns of a tile
- *     VF, LANES           a vector of floats, how many
+ *     VF, LANES           vector of floats, and its number of lanes
  *     vf_zero, vf_loadu, vf_storeu, vf_add, vf_fma (a*b + c)
  *     vf_load             aligned
  *     vf_all(p)           the float at p in all lanes

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_int_256.h - tiles of 16 rows by 6 columns in vectors of 256 bits
  *
- * Included once by the file of a level and a width of integers.
- * Twelve sums of integers, two vectors of weights and a broadcast are in
- * registers, and without VNNI a product. Bytes are so quick that what moves
- * between runs counts: three columns at a time, AT_ONCE defined before, are up
- * to a quarter faster, on a Xeon with AVX-VNNI a tenth. Pairs are slower so.
+ * Included once by the file of a level and a width of integers. Twelve integer
+ * sums, two vectors of weights, a broadcast and, without VNNI, a product are in
+ * registers. Byte products are so fast that moves between runs matter: three
+ * columns at a time (AT_ONCE, defined before) are up to a quarter faster, on a
+ * Xeon with AVX-VNNI a tenth. 16-bit pairs would be slower with it.
  */
 #include "kern/x86/vi_256.h"
 

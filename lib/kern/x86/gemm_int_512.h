@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_int_512.h - tiles of 32 rows by 6 columns in vectors of 512 bits
  *
- * Included once by the file of a level and a width of integers. 12 sums of
- * integers and 12 in f32, two vectors of weights and a broadcast are in
- * registers, and without VNNI a product. Twice as many columns, whose sums in
- * f32 are in memory, are a tenth slower.
+ * Included once by the file of a level and a width of integers. 12 integer
+ * sums, 12 f32 sums, two vectors of weights, a broadcast and, without VNNI, a
+ * product are in registers. 12 columns, whose f32 sums are in memory, are a
+ * tenth slower.
  */
 #include "kern/x86/vi_512.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_int_avx2.h - what the packers of integers for AVX2 share */
+/* gemm_int_avx2.h - functions that the integer packers for AVX2 share */
 #ifndef GG_KERN_X86_GEMM_INT_AVX2_H
 #define GG_KERN_X86_GEMM_INT_AVX2_H
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Eight rows of 32-bit groups of steps, v[r]: to dst[i * width + r]. */
+/* Store eight rows of 32-bit groups of steps, v[r], to dst[i * width + r]. */
 static GG_ALWAYS_INLINE void gg_x86_put_8(int32_t *dst, size_t width,
                                           const __m256i rows[8])
 {
@@ -22,7 +22,7 @@ static GG_ALWAYS_INLINE void gg_x86_put_8(int32_t *dst, size_t width,
         _mm256_storeu_ps((float *)(void *)(dst + (size_t)i * width), v[i]);
 }
 
-/* One row. */
+/* Store one row. */
 static GG_ALWAYS_INLINE void gg_x86_put_1(int32_t *dst, size_t width,
                                           __m256i row)
 {
@@ -32,9 +32,9 @@ static GG_ALWAYS_INLINE void gg_x86_put_1(int32_t *dst, size_t width,
         dst[t * width] = v[t];
 }
 
-/* Columns col[j], j < n, of n_groups times 32 bits to dst[t * width + j]. As
- * many as tiles have, rows are stored with two lanes too many, which the next
- * row is stored over. */
+/* Store columns col[j], j < n, of n_groups 32-bit groups to dst[t * width + j].
+ * For GG_X86_COLS columns, rows are stored with two lanes too many, which the
+ * next row overwrites. */
 enum { GG_X86_COLS = 6, GG_X86_COL_GROUPS = 192 };
 static inline void gg_x86_put_cols(int32_t *dst, size_t width, size_t n,
                                    int32_t col[][GG_X86_COL_GROUPS],
@@ -62,14 +62,15 @@ static inline void gg_x86_put_cols(int32_t *dst, size_t width, size_t n,
             dst[t * width + j] = col[j][t];
 }
 
-/* Sums of the four lanes of each half: of v[i] those are lanes i and i + 4. */
+/* Sums of the four lanes of each half: lanes i and i + 4 are those of v[i]. */
 static GG_ALWAYS_INLINE __m256i gg_x86_sums_4(const __m256i v[4])
 {
     return _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]),
                              _mm256_hadd_epi32(v[2], v[3]));
 }
 
-/* 256 floats of k from at on; what is missing is 0, in part. */
+/* Address of the 256 floats of x[k] from at on. If some are missing, they are
+ * copied into part, padded with 0. */
 static inline const float *gg_x86_block_256(const float *x, size_t at,
                                             size_t k,
                                             float part[GG_GEMM_INT_STEPS])

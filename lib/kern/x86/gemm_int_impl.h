@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_int_impl.h - tiles of integers, in terms of a level's vectors
  *
- * Included once by the file of a level and a width of integers, which has
- * included gemm_int_256.h or gemm_int_512.h and defined
+ * Included once by the file of a level and a width of integers, which first
+ * includes gemm_int_256.h or gemm_int_512.h and defines
  *
  *     MR, NR           rows (two vectors) and columns of a tile
- *     VI, VF, LANES    vectors of 32-bit integers and of floats, how many
+ *     VI, VF, LANES    vectors of 32-bit integers and of floats, their lanes
  *     vi_zero, vi_load (aligned), vi_all (the 32 bits at p in all lanes)
- *     VI_DP(c, a, b)   c += the sums of products in each 32 bits of a, which
- *                      are of weights, and b: of two of 16 bits, or of four
- *                      bytes of which a's have no sign. Or, of bytes, in steps:
+ *     VI_DP(c, a, b)   c += the sums of products in each 32 bits of a (weights)
+ *                      and b: of two 16-bit integers, or of four bytes, which
+ *                      are unsigned in a. Or, for bytes, in two steps:
  *     VI_MUL, VI_ADD   c = and c += the sums of two products in each 16 bits;
- *                      n_sums of such fit into 16 bits
- *     VI_WIDEN(c, a)   c += the sums of two of 16 bits
+ *                      n_sums of these fit into 16 bits
+ *     VI_WIDEN(c, a)   c += the sums of two 16-bit integers
  *     vf_loadu, vf_storeu, vf_all, vf_add, vf_mul, vf_fma (a*b + c)
  *     vf_of            integers to floats
- *     AT_ONCE          columns at a time, a divisor of NR,
- *     ROUND_TO, CASES  and numbers that there is code for: CASE(n)
- *     BYTES            of an integer
- *     X_SCALES         of a column in a block
+ *     AT_ONCE          columns at a time, a divisor of NR
+ *     ROUND_TO, CASES  numbers of columns with code: CASE(n)
+ *     BYTES            bytes of an integer
+ *     X_SCALES         scales of a column in a block
  *
- * Sums in f32 are in registers beside those in integers where registers are 32;
- * with 16 and six columns the compiler moves them out of the way between runs.
+ * With 32 registers, f32 sums are in registers beside the integer sums. With 16
+ * registers and six columns the compiler spills them between runs.
  */
 
-enum { GROUPS = GG_GEMM_INT_STEPS * BYTES / 4 }; /* of steps, 32 bits each */
+enum { GROUPS = GG_GEMM_INT_STEPS * BYTES / 4 }; /* 32-bit groups of steps */
 
-/* The integer sums of a run begin with begin's or 0. */
+/* Set the integer sums of a run to begin, or to 0. */
 static GG_ALWAYS_INLINE void begin_sums(VI acc[NR][2], const int32_t *begin,
                                         int n_cols)
 {
@@ -37,7 +37,7 @@ static GG_ALWAYS_INLINE void begin_sums(VI acc[NR][2], const int32_t *begin,
                   : vi_zero();
 }
 
-/* A run, n groups long, to acc; n_sums: a divisor of n. */
+/* Add the products of a run of n groups to acc. n_sums: a divisor of n. */
 #ifdef VI_DP
 static GG_ALWAYS_INLINE void multiply_run(VI acc[NR][2], const int32_t *w,
                                           const int32_t *x,
@@ -89,7 +89,7 @@ static GG_ALWAYS_INLINE void multiply_run(VI acc[NR][2], const int32_t *w,
 }
 #endif
 
-/* sums += values times the rows' factors times the columns' */
+/* sums += values times the factors of rows times those of columns */
 static GG_ALWAYS_INLINE void add_runs(VF sums[NR][2], VI acc[NR][2],
                                       const float *d, const float *s,
                                       int n_cols)
@@ -103,7 +103,7 @@ static GG_ALWAYS_INLINE void add_runs(VF sums[NR][2], VI acc[NR][2],
     }
 }
 
-/* The same in f32, times those of the rows, */
+/* f32 sums += values times the factors of rows */
 static GG_ALWAYS_INLINE void add_rows(VF sums[NR][2], VF v[NR][2],
                                       const float *d, int n_cols)
 {
@@ -115,7 +115,7 @@ static GG_ALWAYS_INLINE void add_rows(VF sums[NR][2], VF v[NR][2],
     }
 }
 
-/* or of the columns. */
+/* f32 sums += values times the factors of columns */
 static GG_ALWAYS_INLINE void add_cols(VF sums[NR][2], VF v[NR][2],
                                       const float *s, int n_cols)
 {
@@ -134,9 +134,9 @@ static GG_ALWAYS_INLINE void set_zero(VF v[NR][2], int n_cols)
         v[j][0] = v[j][1] = vf_zero();
 }
 
-/* A block, for numbers that the compiler knows. Where rows have more scales
- * than columns, or the other way round, runs that share one of the coarser are
- * added up first. */
+/* Multiply a block, with numbers that are constants. Where rows have more
+ * scales than columns, or columns more than rows, runs that share the coarser
+ * scale are added up first. */
 static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
                                         VF sums[NR][2], int n_cols,
                                         int n_scales, int n_mins,
@@ -197,7 +197,8 @@ static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
     }
 }
 
-/* As many columns as there is code for, to y as many as are wanted. */
+/* Computes as many columns as there is code for; stores the wanted ones to
+ * y. */
 static GG_ALWAYS_INLINE void tile_cols(const unsigned char *w,
                                        const unsigned char *x, size_t n_blocks,
                                        int n_cols, unsigned n_wanted, float *y,
@@ -245,7 +246,7 @@ static GG_ALWAYS_INLINE void multiply_tile(const void *w, const void *x,
         switch ((some + ROUND_TO - 1) / ROUND_TO * ROUND_TO) {
             CASES
         }
-        at += 4 * AT_ONCE; /* 32 bits of each, whatever they are */
+        at += 4 * AT_ONCE; /* 32 bits each, in any form */
         y += AT_ONCE * y_stride;
     }
 }

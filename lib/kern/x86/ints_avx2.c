@@ -12,8 +12,8 @@ struct ints {
     float *d, *m;
     int bias;
     /* constants once this is inlined: */
-    int bytes;  /* of an integer, 1 or 2 */
-    int halves; /* scales are of 16 steps */
+    int bytes;  /* bytes of an integer: 1 or 2 */
+    int halves; /* each 16 steps have a scale */
     int folded; /* scales, small integers then, are multiplied into q: d is
                  * that of a block */
 };
@@ -34,7 +34,7 @@ static GG_ALWAYS_INLINE void store_32(TO *to, __m256i v)
     to->q += 32;
 }
 
-/* Of 16 bits, steps 0 .. 15 and those after. */
+/* Store 16-bit integers: steps 0 .. 15 and 16 .. 31. */
 static GG_ALWAYS_INLINE void put_16(TO *to, __m256i lo, __m256i hi)
 {
     if (to->bytes == 2) { /* pairs of steps t and t + 16 */
@@ -89,7 +89,7 @@ static GG_ALWAYS_INLINE void to_signs(TO *to, uint32_t bits, float d)
     to_i8(to, _mm256_sub_epi8(set, one), d, d);
 }
 
-/* Of types that are not here. */
+/* Not used: no type of this file passes floats. */
 static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
 {
     (void)to;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* iq_trials_avx2.h - a part of an IQ2 or IQ3 block rounded by many scales
  *
- * For enc_iq_avx2.c: levels by eight scales at a time, then codebook
- * entries for the groups whose levels are not one. For most of these it is
- * enough to look at the ends of the range of scales by which a group is the
+ * For enc_iq_avx2.c: levels by eight scales at a time, then codebook entries
+ * for the groups whose levels are not an entry. For most of these groups it is
+ * enough to examine the ends of the range of scales by which a group is the
  * same point.
  */
 #ifndef GG_KERN_X86_IQ_TRIALS_AVX2_H
@@ -22,14 +22,15 @@ struct part {
     float x[32], w[32], root[32];
     float amax; /* largest magnitude */
     uint16_t code[8];
-    unsigned near; /* bit g: group g was no entry before */
+    unsigned near; /* bit g: the levels of group g were not an entry */
     int zero;
-    int failed; /* quotients out of range: the block is the reference's */
+    /* a quotient is out of range: the reference encodes the block */
+    int failed;
 };
 
 /* A part rounded by several scales, largest first. Codes by group and scale,
- * with room for whole vectors; near: bit k of a group's says that it was no
- * entry by scale k. */
+ * with room for whole vectors. Bit k of near of a group: its levels by scale k
+ * were not an entry. */
 #define CODE_ROOM (2 * MAX_TRY)
 struct trials {
     int n;
@@ -38,19 +39,19 @@ struct trials {
     uint32_t near[8];
 };
 
-/* The point of a group by scales from .. to, and codes: one from `from' on,
- * another from `turn' on. Of near entries the place of the lowest by either
- * end, or -1. */
+/* Run of scales from .. to by which a group is the same point, and its codes:
+ * one from `from' on, another from `turn' on. For the near entries: places of
+ * the lowest error by either end, or -1. */
 struct run {
     uint16_t point, code[2];
     int16_t first, last;
     uint8_t group, from, turn, to;
 };
 
-/* All runs of a part, groups and scales in order; which of them have lists of
+/* All runs of a part, in order of groups and scales, sorted by kind: lists of
  * near entries that fill one vector, two, three, more. Each kind is looked up
- * in one go, since no processor can foretell which comes next. The last kind
- * are entries. open: those that are not done; of the same kind. */
+ * in one loop, since no branch predictor foresees which comes next. Points of
+ * the last kind are entries. open: unfinished runs of a kind. */
 #define N_KIND 5
 struct runs {
     int n, n_of[N_KIND];
@@ -103,21 +104,21 @@ static GG_ALWAYS_INLINE unsigned best_near(const struct gg_kern_iq_book *b,
  *
  *     sum root * (s*q - x)^2 = s * (s * a - b) + c,
  *
- * a being the sum of root * q^2, b that of 2 * root * x * q, and c the same
- * for all entries. Which entry has the least error is decided by s * a - b,
- * and each of these is a line over s. So an entry that is below all others at
- * two scales is that at all scales between.
+ * where a is the sum of root * q^2, b the sum of 2 * root * x * q, and c is the
+ * same for all entries. So s * a - b decides which entry has the least error.
+ * It is a line over s for each entry: an entry that is below all others at two
+ * scales is below them at all scales between.
  *
  * With u = 2^-24 and e = sum root * (s*q + |x|)^2, the reference's errors are
  * off by less than 15 u e (each difference by u * (s*q + |s*q - x|), the
- * products by 3u, the sum by 8u), and s times the line here by less than
- * 11 u e. An entry that is below the others by margin = 64 u e / s here, with
- * e for the largest s and q and that divided by the least s, is below them by
- * 42 u e, and so by more than 30 u e where s is between: its error is the
- * least in the reference. Where it is below by less, the reference's errors
- * are computed; also where e or s are so large or small that terms (root * q^2
- * is at most e / s^2) could overflow, or what they lose among the smallest
- * floats, at most 2^-149 times s^2, could count. */
+ * products by 3u, the sum by 8u), and s times the line here by less than 11 u
+ * e. An entry that is below the others by margin = 64 u e / s here, with e for
+ * the largest s and q and that divided by the least s, is below them by 42 u e,
+ * and so by more than 30 u e where s is between: its error is the least in the
+ * reference. Where the distance is less, the reference's errors are computed.
+ * They are also computed where e or s are so large or small that terms (root *
+ * q^2 is at most e / s^2) could overflow, or that losses among the smallest
+ * floats, at most 2^-149 times s^2, could matter. */
 #define MAX_NEAR 40 /* vectors of entries */
 
 struct lines {
@@ -205,8 +206,8 @@ static inline const uint16_t *list_of(const struct gg_kern_iq_book *b,
     return b->near + from;
 }
 
-/* Look up the runs of a kind by both ends. Returns how many are open, since
- * the lowest differ or are not safe. */
+/* Look up the runs of a kind by both ends. Returns the number of runs that stay
+ * open: their lowest entries differ or are not safe. */
 static GG_ALWAYS_INLINE int look_up(const struct gg_kern_iq_book *b,
                                     const struct trials *t, int kind,
                                     struct runs *runs, struct lines *l)
@@ -229,9 +230,9 @@ static GG_ALWAYS_INLINE int look_up(const struct gg_kern_iq_book *b,
     return n_open;
 }
 
-/* Of n open runs of a kind, do those that turn from one entry to another at
- * the scale where their lines meet: each is the lowest on its side, and so up
- * to its end. Returns how many are still open. */
+/* Finish those of n open runs of a kind that change from one entry to another
+ * at the scale where their lines meet: each entry is the lowest on its side, up
+ * to its end. Returns the number of runs that stay open. */
 static GG_ALWAYS_INLINE int find_turns(const struct gg_kern_iq_book *b,
                                        const struct trials *t, int kind, int n,
                                        struct runs *runs, struct lines *l)

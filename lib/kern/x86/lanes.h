@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* lanes.h - a block of each of some rows to vectors whose lanes are the rows
  *
- * Included after rows_256.h or rows_512.h. What few_impl.h multiplies: 256
- * steps of ROWS rows as bytes without a sign, with the type's bias
- * (GG_KERN_FEW_ALL), and their scales, whatever precision activations have. So
- * there is code for a type once for each width of vectors, and code that
- * multiplies once for each kind of type.
+ * Included after rows_256.h or rows_512.h. few_impl.h multiplies these vectors:
+ * 256 steps of ROWS rows as unsigned bytes with the type's bias
+ * (GG_KERN_FEW_ALL), and their scales. They do not depend on the precision of
+ * activations. So each type has code once per width of vectors, and the code
+ * that multiplies exists once per kind of type.
  */
 #ifndef GG_KERN_X86_LANES_H
 #define GG_KERN_X86_LANES_H
@@ -16,21 +16,21 @@ enum { QUADS = GG_GEMM_I8_QUADS };
 
 /* Kinds of types, by their scales:
  *
- *     own   of each 32 steps d[i]
- *     sub   of each 32 steps d[0] times the integer sub[i]
- *     half  of each 16 steps likewise
- *     fold  the same, and sums of 16 steps fit into 16 bits (few_i8_impl.h)
- *     two   the same, of two bits
- *     one   of all d[0]
+ *     own   each 32 steps have a scale d[i]
+ *     sub   each 32 steps have the scale d[0] times the integer sub[i]
+ *     half  each 16 steps have the scale d[0] times the integer sub[i]
+ *     fold  as half, and sums of 16 steps fit into 16 bits (few_i8_impl.h)
+ *     two   as fold, with codes of two bits
+ *     one   all steps have the scale d[0]
  */
 struct lanes {
     VI q[QUADS]; /* steps 4 t to 4 t + 3 */
     VI sub[16];
     VF d[8];
-    VF min[16]; /* with the sign that they are added with */
+    VF min[16]; /* minima with the sign with which they are added */
 };
 
-/* The next n steps, at most 256 and a multiple of the type's block. */
+/* Read the next n steps, at most 256 and a multiple of the type's block. */
 typedef void lanes_fn(struct lanes *w, const struct rows *r, size_t n);
 
 /* gg_kern_lanes_q4_k_avx2 and so on. */
@@ -41,9 +41,10 @@ typedef void lanes_fn(struct lanes *w, const struct rows *r, size_t n);
 GG_KERN_FEW_ALL(X, )
 #undef X
 
-/* Of Q2_K two bits stay where they are in a byte: those of the second quarter
- * of each 128 steps are 4 times larger, of the third 16, of the fourth 64. So a
- * sum is shifted, instead of the four bytes that it is of. */
+/* Variant of Q2_K that leaves pairs of bits where they are in a byte: those of
+ * the second quarter of each 128 steps are 4 times larger, of the third 16
+ * times, of the fourth 64 times. One shift of a sum then replaces shifts of its
+ * four bytes. */
 lanes_fn gg_kern_lanes_q2_k_apart_avx2, gg_kern_lanes_q2_k_apart_avx512;
 
 #endif

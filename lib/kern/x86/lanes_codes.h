@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* lanes_codes.h - blocks of the codebook types to bytes whose lanes are rows
  *
- * Included after lanes_blocks.h, whose functions take the bytes. Numbers of
- * entries (kern/iq_bytes.h) are made row by row; entries are then put together
- * from all rows to be lanes. Signs, scales and what is added to entries are
- * made in lanes.
+ * Included after lanes_blocks.h, whose functions take the bytes. The numbers of
+ * entries (kern/iq_bytes.h) are computed row by row. The entries of all rows
+ * are then combined into lanes. Signs, scales and offsets are computed in
+ * lanes.
  */
 #include "kern/iq_bytes.h"
 
-/* Of a block of all rows: 32 entries of eight bytes, or 64 of four. */
+/* Numbers of the entries of a block of all rows: 32 entries of eight bytes, or
+ * 64 of four. */
 struct codes_8 {
     uint16_t of[ROWS][32];
 };
@@ -16,9 +17,8 @@ struct codes_4 {
     uint16_t of[ROWS][64];
 };
 
-/* The bytes of a run of 32 steps from the t-th entry on. They are loaded to
- * where they are needed: stores that go to another line each would take longer
- * than all else. */
+/* Load the bytes of a run of 32 steps from the t-th entry on, each to its
+ * place. Stores to one cache line each would take longer than the rest. */
 static GG_ALWAYS_INLINE void
 take_8(const struct codes_8 *c, const uint64_t *table, size_t t, VI q[PARTS])
 {
@@ -77,9 +77,9 @@ static GG_ALWAYS_INLINE __m256i spread_bytes(__m128i v, int n, int times)
         _mm256_or_si256(byte, _mm256_set1_epi16((short)0x8000)));
 }
 
-/* n numbers of entries: bytes at low, and bits above them, of which a byte of
- * qh has those of so many entries; by, a product for each entry, puts them
- * where mask is. */
+/* Compute n numbers of entries from the bytes at low and the bits above them. A
+ * byte of qh has the bits of several entries; by, a product for each entry,
+ * moves them to mask. */
 static GG_ALWAYS_INLINE void codes_of(uint16_t *k, size_t n,
                                       const uint8_t *low, __m128i qh,
                                       int entries, __m256i by, int mask)
@@ -93,7 +93,8 @@ static GG_ALWAYS_INLINE void codes_of(uint16_t *k, size_t n,
     }
 }
 
-/* Of each four bytes and what is not one, the four. */
+/* The first four of each eight bytes are numbers of entries; the others are
+ * signs and a scale. */
 static void codes_iq2_xxs(struct codes_8 *c, const struct rows *r)
 {
     const __m128i first = _mm_setr_epi8(0, 1, 2, 3, 8, 9, 10, 11, -1, -1, -1,
@@ -211,7 +212,8 @@ static GG_ALWAYS_INLINE void add_signs(VI q[PARTS], VI signs, int bias)
 /* gg_dtype_iq_signs of each byte. */
 static GG_ALWAYS_INLINE VI even_signs(VI s)
 {
-    enum { ODD = 0x80 }; /* of as many bits as a nibble has set */
+    /* index: a nibble; bit 7: it has an odd number of set bits */
+    enum { ODD = 0x80 };
     static const uint8_t parity[16] = { 0,   ODD, ODD, 0,   ODD, 0,   0,   ODD,
                                         ODD, 0,   0,   ODD, 0,   ODD, ODD, 0 };
     const VI p = vi_and(vi_xor(s, vi_srl(s, 4)), vi_bytes(15));
@@ -239,7 +241,7 @@ static GG_ALWAYS_INLINE VF scale_floats(VF v, float by)
     return vf_mul(v, vf_all(&by));
 }
 
-/* Two halves of run s, of which sub has a nibble each. */
+/* Pass on the two halves of run s; sub has a nibble for each. */
 static GG_ALWAYS_INLINE void two_halves(struct to *to, const VI q[PARTS],
                                         size_t s, VI sub)
 {
@@ -352,7 +354,7 @@ BLOCK_256(iq3_s)
     }
 }
 
-/* What levels of IQ1 are moved by, with the bias: -1 if bit 31 is set, or 1. */
+/* Offset of levels of IQ1, with the bias: -1 if bit 31 is set, else 1. */
 static GG_ALWAYS_INLINE VI delta_of(VI v, int bias)
 {
     return vi_add8(vi_and(vi_sra(v, 31), vi_bytes(-2)), vi_bytes(bias + 1));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* panel_avx512.c - rows of blocks straight into exact panels, for AVX-512
  *
- * Lanes are rows: four bytes of each of 16 rows lie in a vector before
- * anything is decoded, so that what is transposed is a quarter to an eighth of
- * what the floats would be, and each row's scale is a lane.
+ * Lanes are rows: four bytes of each of 16 rows lie in a vector before anything
+ * is decoded. So the transposition moves a quarter to an eighth of the bytes
+ * that floats would take, and the scale of each row is in its lane.
  *
- * A byte of a lane is not moved down: masked where it is, byte b is its number
- * times 2^8b, as an integer and as a float exact, and the scale that it is
- * multiplied by is divided by 2^8b before. That is exact, too: scales are
- * f16 or products of those with integers below 2^8, at least 2^-24, and so far
- * above what is subnormal. So each product is rounded as the decoder rounds it.
+ * A byte of a lane is masked in place instead of moved down. Byte b then is its
+ * number times 2^8b, exactly, as an integer and as a float. Its scale is
+ * divided by 2^8b in advance. That is exact, too: scales are f16 or products of
+ * f16 with integers below 2^8, at least 2^-24, and so far above subnormal
+ * numbers. So each product is rounded as the decoder rounds it.
  */
 #include "config.h"
 #include "base/compiler.h"

@@ -8,7 +8,7 @@
 
 enum { RECUR_ROWS = 4 };
 
-/* f(p, row, how many) for p's rows. */
+/* Call f(p, row, n) for all rows of p, n rows at a time. */
 #define BY_ROWS(p, f)                                                         \
     do {                                                                      \
         size_t row_ = 0;                                                      \
@@ -20,8 +20,8 @@ enum { RECUR_ROWS = 4 };
 
 /* ---- x > 0 ? x + log(1 + e^-x) : log(1 + e^x) ----
  *
- * log(1 + u) = 2 atanh(u / (2 + u)), u in [0, 1]: atanh(z) = z + z^3 / 3 + ..,
- * z <= 1/3, of which the terms after z^17 are below 2^-32 of the first. */
+ * log(1 + u) = 2 atanh(u / (2 + u)), u in [0, 1]. In atanh(z) = z + z^3 / 3 +
+ * .., z <= 1/3, the terms after z^17 are below 2^-32 of the first. */
 
 static inline VF vf_softplus(VF x)
 {
@@ -43,8 +43,8 @@ void FN(gg_vec_softplus)(float *y, const float *x, size_t n)
 
 /* ---- the selective scan ----
  *
- * n_rows rows of the state and n_vec vectors of each, of which the last has
- * n_last lanes; n_rows, n_vec and own (each element has its decay) are
+ * n_rows rows of the state, n_vec vectors each; the last vector has n_last
+ * lanes. n_rows, n_vec and own (each element has its own decay) are
  * constants. */
 
 static GG_ALWAYS_INLINE VF load_some(const float *p, size_t n)
@@ -266,8 +266,8 @@ void FN(gg_vec_wkv7)(const struct gg_vec_wkv7 *p)
 
 /* ---- RWKV-6 and gated linear attention: rows are keys ----
  *
- * n_vec vectors of values, the last of which has n_last lanes; n_vec and own
- * are constants. */
+ * n_vec vectors of values; the last has n_last lanes. n_vec and own are
+ * constants. */
 
 static GG_ALWAYS_INLINE void wkv6_token(const struct gg_vec_wkv6 *p,
                                         const float *from, size_t t,

@@ -6,7 +6,7 @@
 #include "kern/x86/block_rows.h"
 #include "kern/x86/vi_512.h"
 
-#define ROWS_LEVEL avx512 /* suffix of what is compiled once */
+#define ROWS_LEVEL avx512 /* suffix of functions that are compiled once */
 enum { ROWS = 16 };
 
 /* 16 bytes of each row, from off on: v[i] is 32 bits of each. */

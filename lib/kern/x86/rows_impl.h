@@ -28,15 +28,15 @@ struct subs {
 #define w_max       vi_max
 #define w_float     vi_float
 
-/* The same as spread(), of what is read for the first time. */
+/* spread() for bytes that are read for the first time: prefetches, too. */
 static GG_ALWAYS_INLINE void take_16(const struct rows *r, size_t off, VI v[4])
 {
     prefetch_lines(r, ROWS * sizeof(__m128i));
     load_lanes(r, off, v);
 }
 
-/* The byte of each row at off, and the f16, of a block of 16 bytes at least:
- * with bytes around it, which is faster than one by one. */
+/* The byte of each row at off, and the f16. The block has at least 16 bytes:
+ * loading 16 bytes around it is faster than one load per row. */
 static GG_ALWAYS_INLINE VI take_byte(const struct rows *r, size_t off)
 {
     VI v[4];
@@ -52,15 +52,15 @@ static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
     return halves_to_floats(off < LAST ? v[0] : vi_srl(v[3], 16));
 }
 
-/* n bits of each lane, from bit at on: the shift, which only two units do, is
- * left out where it can be. */
+/* n bits of each lane, from bit at on. The shift runs on two units only, so it
+ * is left out where it can be. */
 static GG_ALWAYS_INLINE VI bits_of(VI v, size_t at, size_t n)
 {
     v = at ? vi_srl(v, (unsigned)at) : v;
     return at + n < 32 ? vi_and(v, vi_words((1 << n) - 1)) : v;
 }
 
-/* Byte b of each lane, with a sign or without, */
+/* Byte b of each lane, signed or unsigned. */
 static GG_ALWAYS_INLINE VI byte_of(VI v, size_t b, int is_signed)
 {
     if (!is_signed)
@@ -68,7 +68,7 @@ static GG_ALWAYS_INLINE VI byte_of(VI v, size_t b, int is_signed)
     return vi_sra(b < 3 ? vi_sll(v, (unsigned)(24 - 8 * b)) : v, 24);
 }
 
-/* as a float. */
+/* Byte b of each lane as a float. */
 static GG_ALWAYS_INLINE VF byte_ps(VI v, size_t b, int is_signed)
 {
     return vf_of(byte_of(v, b, is_signed));
@@ -111,7 +111,7 @@ static GG_ALWAYS_INLINE VF half_at(const struct bytes *b, size_t off)
     return halves_to_floats(off % 4 ? vi_srl(v, 16) : v);
 }
 
-/* For vi_lookup: the lowest byte of each lane, all over it. */
+/* Table for vi_lookup: repeats the lowest byte of each lane. */
 static GG_ALWAYS_INLINE VI first_bytes(void)
 {
     static const uint8_t which[16] = { 0, 0, 0, 0, 4,  4,  4,  4,

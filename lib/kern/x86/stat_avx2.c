@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* stat_avx2.c - summing up rows, eight elements at a time
  *
- * A vector of eight floats is two of four doubles: lanes 0 to 3 and 4 to 7.
- * What is not finite becomes 0 where it is added, which changes no sum.
- * Products are rounded before they are added, as in the reference.
+ * A vector of eight floats becomes two vectors of four doubles: lanes 0 to 3
+ * and 4 to 7. Elements that are not finite are replaced by 0 before they are
+ * added, which changes no sum. Products are rounded before they are added, as
+ * in the reference.
  */
 #include "config.h"
 #include "kern/stat_join.h"

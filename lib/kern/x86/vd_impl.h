@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* vd_impl.h - sums in double, in terms of a level's vectors
  *
- * Included once by vf_avx2.h and vf_avx512.h, which have defined
+ * Included once by vf_avx2.h and vf_avx512.h, which first define
  *
- *     VF                 a vector of floats
- *     D                  one of half as many doubles
+ *     VF                 vector of floats
+ *     D                  vector of doubles, with half as many lanes
  *     d_zero, d_add, d_fma (a*b + c), d_sum (of all lanes)
  *     d_lo(x), d_hi(x)   the lower and the upper floats of a vector
  */
 
-/* Two vectors of sums: of the lower and of the upper lanes. */
+/* Two vectors of sums, for the lower and for the upper lanes. */
 typedef struct {
     D lo, hi;
 } VD;

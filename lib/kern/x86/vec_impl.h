@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* vec_impl.h - rows of f32 for x86, in terms of a level's vectors
  *
- * Included once by vec_avx2.c and vec_avx512.c, which define before it:
+ * Included once by vec_avx2.c and vec_avx512.c, which first define
  *
- *     VF, LANES           a vector of floats, how many
+ *     VF, LANES           vector of floats, and its number of lanes
  *     FN(name)            name with the level's suffix
  *     vf_load, vf_store   unaligned; _n: the first n < LANES only, the other
  *                         lanes are 0
@@ -18,8 +18,8 @@
  *     VD, vd_add(s, x), vd_add_sq(s, x), vd_sum    sums in double
  *     vf_rotate(x, c, s)  LANES/2 interleaved pairs, c and s LANES/2 values
  *
- * Elements at the end of a row go through the same operations as the others,
- * in a vector that is not full.
+ * Elements at the end of a row go through the same operations as the others, in
+ * a partly filled vector.
  */
 enum { SIDE = LANES == 16 ? 4 : 2 }; /* vectors that registers hold at once */
 
@@ -32,9 +32,9 @@ enum { SIDE = LANES == 16 ? 4 : 2 }; /* vectors that registers hold at once */
     for (int i = 0; i < n_vecs; i++)                                          \
     EXPR
 
-/* Of n_vecs vectors side by side, step by step: each is one long chain, and of
- * chains one after the other a processor holds too few at a time. x becomes
- * e^r - 1. */
+/* Exponentials of n_vecs vectors, interleaved: each is one long dependency
+ * chain, and a processor does not overlap enough chains that follow one
+ * another. x becomes e^r - 1. */
 static GG_ALWAYS_INLINE void vf_exp_parts(VF *x, VF *n, int n_vecs)
 {
     VF p[SIDE];

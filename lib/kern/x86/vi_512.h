@@ -31,8 +31,9 @@
 #define vi_sra         _mm512_srai_epi32
 #define vi_lookup      _mm512_shuffle_epi8
 #define vi_float       _mm512_castsi512_ps
-/* A table of 16 bytes; bytes of bits where v has any of some, or 0; those of v
- * with their sign turned where bits have any of some. */
+/* vi_sixteen: table of 16 bytes. vi_where: bytes of bits where v has the bit
+ * some, else 0. vi_minus_where: bytes of v, negated where bits has the bit
+ * some. */
 #define vi_sixteen(p)                                                         \
     _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p)))
 #define vi_where(v, some, bits)                                               \
@@ -40,8 +41,8 @@
 #define vi_minus_where(v, bits, some)                                         \
     _mm512_mask_sub_epi8(v, _mm512_test_epi8_mask(bits, some),                \
                          _mm512_setzero_si512(), v)
-/* Of two vectors the lower, or the upper, 32 bits of each 64: of each 128 bits
- * of a, then of b. */
+/* The lower, or the upper, 32 bits of each 64 bits of two vectors: of each 128
+ * bits of a, then of b. */
 #define vi_evens(a, b) vi_shuffle(a, b, 0x88)
 #define vi_odds(a, b)  vi_shuffle(a, b, 0xdd)
 #define vi_shuffle(a, b, n)                                                   \

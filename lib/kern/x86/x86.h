@@ -149,7 +149,7 @@ static inline __m256 gg_x86_abs_ps(__m256 v)
 }
 
 /* Importances of n floats (a multiple of 8): weight * sqrt(sigma2 + x^2), or
- * x^2 where there is no weight. */
+ * x^2 if weight is NULL. */
 static inline void gg_x86_importances(const float *x, const float *weight,
                                       float sigma2, int n, float *w)
 {
@@ -174,7 +174,8 @@ static inline int gg_x86_hmax_epi32(__m256i v)
     return _mm_cvtsi128_si32(m);
 }
 
-/* Sum of eight floats: of the halves, of what is left of these, and so on. */
+/* Sum of eight floats: adds the upper half to the lower, then again, until one
+ * is left. */
 static inline float gg_x86_hsum_ps(__m256 v)
 {
     __m128 s =
@@ -243,9 +244,9 @@ static inline __m256i gg_x86_pack_bytes(__m256i a, __m256i b, __m256i c,
         v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-/* gg_round_away of round.h for |v| < 2^22, and INT32_MIN for what is out of
- * range. Adding the float below one half and cutting is exact: only what is at
- * least half reaches the next integer. */
+/* gg_round_away of round.h for |v| < 2^22; INT32_MIN for numbers out of range.
+ * Adding the float below one half and truncating is exact: only a fraction of
+ * at least one half reaches the next integer. */
 static inline __m256i gg_round_away_epi32(__m256 v)
 {
     __m256 sign = _mm256_and_ps(v, _mm256_set1_ps(-0.0f));
