@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-attn.c - attention beside the machine's multiply-add peak
+/* bench-attn.c - rate of attention, as a part of the machine's multiply-add
+ * peak
  *
- *     bench-attn [PART [ROUNDS]]
+ *   bench-attn [PART [ROUNDS]]
  *
- * Rows whose name has PART in it (default: all). 512 tokens, the last of so
- * many keys, see all keys before them, or those of a window. Only products
- * that are left open count: what blocks compute beyond them is lost. Runs of
- * attention and of multiply-adds in registers take turns on one thread; the
- * best of ROUNDS (5) of its processor time is printed.
+ * Measures rows whose name contains PART (default: all). 512 tokens, the last
+ * ones of a context, attend to all keys before them or to those of a window.
+ * Only products that the mask leaves open count as work: products that blocks
+ * compute beyond them are lost. Attention and multiply-adds in registers run
+ * in turns on one thread. The best processor time of ROUNDS (5) is printed.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -24,8 +25,8 @@ enum { N_TOK = 512, MAX_ROUNDS = 100 };
 static const struct shape {
     const char *name;
     int64_t d, dv, n_head, n_head_kv, n_kv;
-    int64_t window; /* 0: none */
-    int type;       /* of keys and values */
+    int64_t window; /* sliding window in tokens; 0: none */
+    int type;       /* type of keys and values */
     float softcap;
 } shapes[] = {
     { "heads of 64", 64, 64, 12, 4, 512, 0, GG_DT_F32, 0 },
@@ -54,7 +55,7 @@ static float *random_floats(int64_t n)
     return x;
 }
 
-/* Rows of n floats, encoded. */
+/* Make rows of n floats and encode them. */
 static void *encoded_rows(const struct gg_kern *kern, int type, int64_t n,
                           int64_t n_rows, size_t *row_size)
 {
@@ -68,7 +69,7 @@ static void *encoded_rows(const struct gg_kern *kern, int type, int64_t n,
     return q;
 }
 
-/* Which keys are open, and how many are of all tokens. */
+/* Make the mask. *open: number of open pairs of token and key. */
 static float *make_mask(const struct shape *s, double *open)
 {
     float *mask = bench_must(malloc((size_t)(N_TOK * s->n_kv) * sizeof *mask));
@@ -83,8 +84,8 @@ static float *make_mask(const struct shape *s, double *open)
     return mask;
 }
 
-/* As a session has them: heads of a token side by side in queries and results,
- * and of a position in keys and values. */
+/* Lay out as in a session: heads of a token side by side in queries and
+ * results, heads of a position in keys and values. */
 static void args_init(struct gg_attn_args *a, const struct gg_kern *kern,
                       const struct shape *s, double *open)
 {
@@ -166,7 +167,7 @@ int main(int argc, char **argv)
             continue;
         mask |= gg_kern_cpu_levels[l - 1].bit;
         if (l == GG_LEVEL_AVX512BF16)
-            continue; /* no kernels of its own for this */
+            continue; /* the level has no kernels of its own for this */
         const bool exact = l == GG_LEVEL_AVX2 || l == GG_LEVEL_AVX512;
         gg_kern_init(&kern, mask);
         for (size_t i = 0; i < GG_LEN(shapes); i++)

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-codec.c - rates of encoders and decoders beside that of copying
+/* bench-codec.c - rates of encoders and decoders, beside the rate of memcpy
  *
- *     bench-codec [PART [ROUNDS]]
+ *   bench-codec [PART [ROUNDS]]
  *
- * For each type whose name has PART in it (default: all), each level that has
- * a kernel of its own for it, on one thread and on two: million elements a
- * second, and for decoders the bytes read and written in parts of a hundred of
- * those that memcpy moves. Runs of memcpy and of decoding take turns. Rows are
- * 4096 elements long and lie in more memory than caches hold; slow encoders
- * get less, so that a run takes some hundredths of a second. A run's time is
- * the processor time of its threads divided by their number, so what other
- * programs take from the machine does not count, and the best of ROUNDS
- * (default 5) is printed.
+ * Measures each type whose name contains PART (default: all) at each level
+ * with a kernel of its own, on one thread and on two. Prints million elements
+ * per second, and for decoders the bytes read and written as percent of those
+ * that memcpy moves. memcpy and decoding run in turns. Rows have 4096
+ * elements, in more memory than caches hold; slow encoders get less, so that a
+ * run takes some hundredths of a second. The time is the processor time of the
+ * threads divided by their number, so that other programs do not count. The
+ * best of ROUNDS (5) is printed.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -27,7 +26,7 @@
 enum {
     ROW = 4096,  /* elements */
     ROWS = 2048, /* 32 MiB of floats */
-    SLICE = 4,   /* rows of a call: what a job encodes at once */
+    SLICE = 4,   /* rows of a call: a job encodes this number at once */
     MAX_THREADS = 2,
     MAX_ROUNDS = 100
 };
@@ -64,7 +63,7 @@ static void run_job(void *user, unsigned ith, unsigned nth)
     j->seconds[ith] = scratch_cpu_time() - t0;
 }
 
-/* Elements a second. */
+/* Elements per second. */
 static double measure_rate(struct job *j, struct gguf_pool *pool,
                            enum what what)
 {
@@ -77,7 +76,7 @@ static double measure_rate(struct job *j, struct gguf_pool *pool,
     return (double)j->n_rows * ROW * nth / GG_MAX(sum, 1e-9);
 }
 
-/* As many rows as take RUN_SECONDS, by the rate of a few. */
+/* Choose the number of rows that take RUN_SECONDS, from the rate of a few. */
 static void choose_rows(struct job *j, struct gguf_pool *pool, enum what what)
 {
     j->n_rows = 8;
@@ -116,7 +115,7 @@ static void show_decode(struct job *j, const struct bench_row *like,
         t[i] = 1 / measure_rate(j, pool, DECODE);
     }
     const double best = 1 / bench_best(t, rounds, &r.spread);
-    /* bytes of an element: copied, and decoded */
+    /* bytes of an element, copied and decoded */
     const double moved = 4 + (double)j->row_size / ROW;
     r.table = "decoders";
     r.value = 1e-6 * best;
@@ -126,7 +125,7 @@ static void show_decode(struct job *j, const struct bench_row *like,
     bench_row(&r);
 }
 
-/* The type's lines for a level. */
+/* Print the lines of a type at a level. */
 static void show_type(struct job *j, int type, const char *level,
                       struct gguf_pool **pool, unsigned n_pools,
                       unsigned rounds)
@@ -140,14 +139,14 @@ static void show_type(struct job *j, int type, const char *level,
         r.threads = p + 1;
         show_encode(j, &r, pool[p], rounds, ENCODE);
         show_encode(j, &r, pool[p], rounds, WEIGHTED);
-        /* halves near 0.05, and no number that is subnormal */
+        /* scales in F16 near 0.05, no subnormal number */
         for (size_t i = 0; i < ROWS * j->row_size; i++)
             j->q[i] = (uint8_t)(0x28 + ((uint32_t)i * 2654435761u >> 29));
         show_decode(j, &r, pool[p], rounds);
     }
 }
 
-/* Bell-shaped rows, as weights are: sums of four bytes. */
+/* Rows with a bell-shaped distribution, like weights: sums of four bytes. */
 static void make_rows(struct job *j)
 {
     uint64_t s = 1;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-gemm.c - products beside the machine's multiply-add peak
+/* bench-gemm.c - rates of matrix products, as a part of the machine's peak
  *
- *     bench-gemm [THREADS [ROUNDS [PART]]]
+ *   bench-gemm [THREADS [ROUNDS [PART]]]
  *
- * For each level that the machine has, shape and type (with PART in its name)
- * in each precision: runs of the product take turns, on the same threads, with
- * a loop of multiply-adds in registers, of floats or of the integers that are
- * multiplied; or, where there are few columns, with memcpy, beside which stands
- * how many bytes of weights are read a second. A run's time is the processor
- * time of its threads divided by their number, so what other programs take from
- * the machine does not count, and the best of ROUNDS is printed with the spread
- * to the median.
+ * Measures each shape and type (with PART in its name) in each precision, at
+ * each level of the machine. The product runs in turns, on the same threads,
+ * with a loop of multiply-adds in registers, of floats or of the same
+ * integers. With few columns it runs in turns with memcpy instead, and the
+ * bytes of weights read per second are printed. The time is the processor time
+ * of the threads divided by their number, so that other programs do not count.
+ * The best of ROUNDS is printed, with the spread to the median.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -28,7 +27,8 @@ enum {
     MAX_THREADS = 64,
     MAX_ROUNDS = 100,
     PEAK_ROUNDS = 1000000,
-    NARROW = 8,          /* columns up to which reading weights is the work */
+    NARROW = 8,          /* up to that number of columns, time is spent on
+                          * reading weights */
     COPY_SIZE = 64 << 20 /* bytes: more than caches hold */
 };
 
@@ -38,8 +38,8 @@ struct job {
     struct gg_cpu_gemm_args args;
     void *work;
     struct gg_barrier barrier;
-    unsigned level, width; /* width: bytes of the integers that are
-                            * multiplied; 0: floats */
+    unsigned level, width; /* width: bytes of the multiplied integers; 0:
+                            * floats */
     enum what what;
     unsigned char *from, *to; /* COPY_SIZE bytes each */
     double seconds[MAX_THREADS];
@@ -73,7 +73,7 @@ static double run_seconds(struct job *job, struct gguf_pool *pool,
     return sum / nth;
 }
 
-/* How fast what stands beside a product goes: operations, or bytes read. */
+/* Rate of the peak beside a product: operations or bytes per second. */
 static double peak_rate(const struct job *job, unsigned nth)
 {
     if (job->args.n <= NARROW)
@@ -135,7 +135,8 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
     a->dtype_index = dtype;
     kern.precision = precision;
     a->form = gg_kern_gemm_form_of(&kern, dtype);
-    for (unsigned p = 0; p < precision; p++) { /* said already */
+    /* another precision has printed it */
+    for (unsigned p = 0; p < precision; p++) {
         kern.precision = (enum gg_kern_precision)p;
         if (gg_kern_gemm_form_of(&kern, dtype) == a->form)
             return;
@@ -150,7 +151,7 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
     a->y = bench_must(malloc((size_t)(a->m * a->n) * sizeof(float)));
     job->work = bench_must(
         malloc(gg_cpu_gemm_work_size(a, gguf_pool_n_threads(pool)) + 1));
-    for (size_t i = 0; i < w_size; i++) /* halves near 0.05 */
+    for (size_t i = 0; i < w_size; i++) /* scales in F16 near 0.05 */
         w[i] = (unsigned char)(0x28 + (i * 2654435761u >> 29));
     for (size_t i = 0; i < nx; i++)
         x[i] = (float)(i % 17) - 8;
@@ -170,7 +171,7 @@ static const int shapes[][3] = {
     { 16384, 8, 4096 },  { 16384, 4, 4096 },  { 16384, 2, 4096 },
     { 16384, 1, 4096 },
 };
-/* From N_WIDE on with few columns alone. */
+/* Types from N_WIDE on are measured with few columns only. */
 static const int types[] = {
     GG_DT_F32,     GG_DT_F16,    GG_DT_Q8_0,  GG_DT_Q4_0,   GG_DT_Q4_K,
     GG_DT_Q6_K,    GG_DT_Q5_K,   GG_DT_Q2_K,  GG_DT_Q3_K,   GG_DT_IQ2_XXS,
@@ -181,7 +182,7 @@ static const int types[] = {
 };
 enum { N_WIDE = 15 };
 
-/* All shapes of types with part in their name, at a level; 0: C. */
+/* Measure all shapes for types with part in their names, at a level; 0: C. */
 static void bench_level(struct job *job, struct gguf_pool *pool,
                         unsigned rounds, unsigned level, const char *part)
 {
@@ -192,7 +193,7 @@ static void bench_level(struct job *job, struct gguf_pool *pool,
             job->args.m = shapes[s][0];
             job->args.n = shapes[s][1];
             job->args.k = shapes[s][2];
-            if (level == 0 && (s || t)) /* C is slow: one line */
+            if (level == 0 && (s || t)) /* C is slow: measure one line */
                 continue;
             if (t >= N_WIDE && job->args.n > NARROW)
                 continue;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-graph.c - what building, planning and dispatching a graph costs
+/* bench-graph.c - costs of building, planning and dispatching a graph
  *
- *     bench-graph [THREADS]
+ *   bench-graph [THREADS]
  *
  * Part of make bench. Building and planning are measured in processor time of
  * the calling thread, the best of several rounds:
  *
  *   cold      the first graph of a process: memory is touched for the first
- *             time, code is paged in. Every round is a child process of its own
- *   warm      another graph than the last one, in memory that is there
- *   again     a graph like the last one: its tensors are new, but nothing is
- *             assigned or planned again
+ *             time, code is paged in. Every round is a child process
+ *   warm      a different graph, in memory that was used before
+ *   again     a graph equal to the last one: its tensors are new, but
+ *             nothing is assigned or planned again
  *
- * "build" makes context, tensors and graph; "plan" gives the tensors their
- * places by the graph allocator alone or, with a scheduler, assigns backends,
- * splits, lays out and places.
+ * "build" creates context, tensors and graph. "plan" places the tensors: with
+ * the graph allocator alone or, with a scheduler, by assigning backends,
+ * splitting, laying out and placing.
  */
 #include "config.h"
 #include "gguf/cpu.h"
@@ -37,7 +37,7 @@ static double clock_seconds(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Pages of memory that were touched for the first time so far. */
+/* Number of page faults so far: pages touched for the first time. */
 static long n_faults(void)
 {
     struct rusage u;
@@ -63,7 +63,7 @@ static struct gguf_ctx *make_ctx(void)
     return c;
 }
 
-/* Weights of n elements, zeros. */
+/* Weights of n zeros. */
 static tensor *make_weights(const struct gguf_buft *buft, int64_t n)
 {
     struct gguf_error err;
@@ -80,8 +80,8 @@ static tensor *make_weights(const struct gguf_buft *buft, int64_t n)
     return w;
 }
 
-/* A chain with branches, about n_nodes of w's shape; every far-th link is an
- * operation that the second backend refuses (0: none). */
+/* A chain with branches, of about n_nodes nodes in w's shape. Every far-th
+ * link is an operation that the second backend refuses (0: none). */
 static struct gguf_graph *build_graph(struct gguf_ctx *c, int n_nodes,
                                       tensor *w, int far)
 {
@@ -119,7 +119,7 @@ struct costs {
 
 struct planner {
     struct gguf_galloc *galloc;
-    struct gguf_sched *sched; /* or NULL */
+    struct gguf_sched *sched; /* NULL: none */
     tensor *weights;
 };
 
@@ -147,7 +147,7 @@ static struct planner make_planner(const struct way *w)
     return x;
 }
 
-/* c is NULL the first time. */
+/* Measure one way. c is NULL the first time. */
 static struct cost measure_way(const struct planner *x, const struct way *w,
                                struct gguf_ctx **c, int n_nodes)
 {
@@ -171,7 +171,7 @@ static struct cost measure_way(const struct planner *x, const struct way *w,
     return (struct cost){ t[1] - t[0], t[2] - t[1], f[1] - f[0], f[2] - f[1] };
 }
 
-/* In a process that did nothing of the kind before. */
+/* Measure all ways in a fresh process. */
 static void measure_all(const struct way *w, struct costs *all)
 {
     const struct planner x = make_planner(w);
@@ -224,7 +224,7 @@ static void show_way(const struct way *w, const struct costs *all,
     }
 }
 
-/* The round whose cold start was the cheapest. */
+/* Measure a way; print the round with the cheapest cold start. */
 static void bench_way(const struct way *w, struct costs *shared)
 {
     struct costs best = { .cold = { 1e9, 1e9, 0, 0 } };
@@ -260,7 +260,7 @@ static struct gguf_backend *make_cpu(struct gguf_pool *pool)
     return cpu;
 }
 
-/* Seconds for a run of the graph, the best of many. */
+/* Seconds of a run of the graph, the best of many. */
 static double run_graph(struct gguf_pool *pool, int64_t n)
 {
     struct gguf_error err;
@@ -299,7 +299,7 @@ static void bench_dispatch(unsigned n_threads)
                            .spread = -1 };
     r.value = run_graph(pool, 16) / n_work * 1e6;
     bench_row(&r);
-    /* large enough to be shared: what is above the work is the barriers */
+    /* large enough for several threads: the rest of the time is barriers */
     r.shape = "2050 elements in two rows";
     r.value = run_graph(pool, 2050) / n_work * 1e6;
     bench_row(&r);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-pass.c - a model's passes, and what operations take of them
+/* bench-pass.c - time of a model's pass, and of each operation in it
  *
- *     bench-pass [-t THREADS] [-c CONTEXT] [-r ROUNDS] [-p PRECISION]
- *                [-k CACHE_TYPE] MODEL...
- *     bench-pass -g TOKENS [-t THREADS] [-p PRECISION] MODEL...
+ *   bench-pass [-t THREADS] [-c CONTEXT] [-r ROUNDS] [-p PRECISION]
+ *              [-k CACHE_TYPE] MODEL...
+ *   bench-pass -g TOKENS [-t THREADS] [-p PRECISION] MODEL...
  *
- * Of each model: seconds for 512 tokens of a chunk of CONTEXT tokens (512), the
- * second half with logits as when texts are evaluated, the best of ROUNDS (3);
- * with the rate of operations as a part of the multiply-add peak. Then a pass
- * is computed node by node: for each operation its rate, and which part of the
- * time it takes; and how many times its part of the arithmetic attention takes,
- * of which only what the mask leaves open counts.
+ * For each model: seconds for 512 tokens of a chunk of CONTEXT tokens (512),
+ * with logits of the second half as in the evaluation of a text, the best of
+ * ROUNDS (3), and the rate as a part of the multiply-add peak. Then a pass is
+ * computed node by node: the rate of each operation, its part of the time, and
+ * the time that attention takes relative to its part of the arithmetic. Only
+ * pairs that the mask leaves open count as arithmetic of attention.
  *
- * With -g: tokens one by one, as when a text is written. How many bytes of
- * weights are read a second, as a part of what memcpy reads.
+ * With -g: tokens one by one, as when a text is generated, and the bytes of
+ * weights read per second as a part of memcpy's.
  *
- * Seconds are processor time divided by the number of threads (1), so what
- * other programs take from the machine does not count.
+ * Seconds are processor time divided by the number of threads (1), so that
+ * other programs do not count.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -48,12 +48,12 @@ struct bench {
     struct gguf_session *s;
     gguf_token *token;
     uint8_t *want;
-    double began; /* of the node that is computed */
+    double began; /* begin of the current node */
     bool by_node;
     struct of_op op[GGUF_N_OPS];
 };
 
-/* Of all threads, the pool's included. */
+/* Processor time of all threads, the pool's included. */
 static double processor_time(void)
 {
     struct timespec t;
@@ -61,8 +61,7 @@ static double processor_time(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Multiply-adds of an attention node, scores and values, where its mask is
- * open. */
+/* Multiply-adds of an attention node: scores and values of open pairs. */
 static double open_steps(const struct gguf_tensor *t)
 {
     const struct gguf_tensor *q = t->src[0], *v = t->src[2], *m = t->src[3];
@@ -110,7 +109,7 @@ static int on_graph(void *user, struct gguf_graph *graph,
            GGUF_OK;
 }
 
-/* A chunk; its processor time. */
+/* Compute a chunk and measure its processor time. */
 static enum gguf_status run_pass(struct bench *b, double *seconds,
                                  struct gguf_error *err)
 {
@@ -131,7 +130,7 @@ static enum gguf_status run_pass(struct bench *b, double *seconds,
     return GGUF_OK;
 }
 
-/* Multiply-adds a second of a thread, at the machine's best level. */
+/* Multiply-adds per second and thread, at the machine's best level. */
 static double peak_rate(void)
 {
     const uint32_t cpu = gg_kern_cpu_detect();
@@ -189,7 +188,7 @@ static void show_ops(const struct bench *b, const struct bench_row *like)
     }
 }
 
-/* Bytes a second that copying reads: of memory, not of caches. */
+/* Bytes per second that memcpy reads from memory, not from caches. */
 static double copy_rate(void)
 {
     enum { SIZE = 128 << 20 };
@@ -201,14 +200,16 @@ static double copy_rate(void)
         const double t0 = processor_time();
         memcpy(to, from, SIZE);
         const double rate = SIZE / (processor_time() - t0);
-        best = i && rate > best ? rate : best; /* the first touches memory */
+        /* the first one touches the memory */
+        best = i && rate > best ? rate : best;
     }
     free(from);
     free(to);
     return best;
 }
 
-/* Bytes of weights that a token reads: of experts all, though it takes some. */
+/* Bytes of weights that are read for a token. All experts count, although a
+ * token takes some of them. */
 static double bytes_of(const struct gguf_file *f)
 {
     double all = 0, rows = 0;
@@ -266,7 +267,7 @@ static enum gguf_status measure_model(struct bench *b, const char *path,
     snprintf(shape, sizeof shape, "context %u%s%s", b->o->context,
              b->o->cache ? " " : "",
              b->o->cache ? gguf_dtype_find(b->o->cache)->name : "");
-    GG_TRY(run_pass(b, &one, err)); /* touches memory */
+    GG_TRY(run_pass(b, &one, err)); /* touches the memory */
     for (unsigned i = 0; i < b->o->rounds; i++)
         GG_TRY(run_pass(b, &t[i], err));
     b->by_node = true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* mksynth.c - write a model of a size with weights by chance (synth.h)
+/* mksynth.c - writes a model of a given size with random weights (synth.h)
  *
- *     mksynth SIZE TYPE OUT.gguf [SEED [VOCAB.gguf]]
+ *   mksynth SIZE TYPE OUT.gguf [SEED [VOCAB.gguf]]
  *
- * TYPE is one of gguf-quantize's, such as F16, BF16 or Q4_K_M. Takes no more
- * memory for a large model than for a small one. OUT is replaced.
+ * TYPE is a type of gguf-quantize, such as F16, BF16 or Q4_K_M. Memory does
+ * not grow with the size of the model. OUT is replaced.
  */
 #include "config.h"
 #include "tests/bench/synth.h"

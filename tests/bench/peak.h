@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* peak.h - the multiply-add rate of a processor, from registers only
+/* peak.h - the multiply-add peak of a processor, in registers only
  *
  * peak_run(level, rounds) does rounds * peak_flops(level) floating-point
- * operations (a multiply-add is two) with the vectors of a level: 0 is what
- * the compiler makes of C, 1 and up are the rows of gg_kern_cpu_levels. There
- * are enough independent chains to hide the latency of a multiply-add.
- * peak_run_ints and peak_ints: the same of integers of 2 or 1 bytes, added up
- * in 32 bits, but of bytes without VNNI in 16.
+ * operations (a multiply-add is two) with the vectors of a level: 0 is plain
+ * C, 1 and up are the rows of gg_kern_cpu_levels. There are enough independent
+ * chains to hide the latency of a multiply-add. peak_run_ints() and
+ * peak_ints() do so for integers of 2 or 1 bytes with sums in 32 bits; sums of
+ * bytes without VNNI have 16 bits.
  */
 #ifndef PEAK_H
 #define PEAK_H
@@ -24,7 +24,7 @@ enum { PEAK_CHAINS = 12 };
 static volatile float peak_sink;
 
 #if PEAK_X86
-/* Each chain from another value: equal ones would be computed once. */
+/* Each chain begins with another value: equal ones would be computed once. */
 #define START256(i) _mm256_set1_ps(0.01f * (i))
 #define START512(i) _mm512_set1_ps(0.01f * (i))
 
@@ -85,7 +85,8 @@ peak_avx512(size_t rounds)
 #endif
 
 #if PEAK_X86
-/* One instruction, or two where there is none that adds, twelve times. */
+/* Repeat one instruction twelve times, or two where multiply and add are two.
+ */
 #define PEAK_TWELVE(X)                                                        \
     X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define PEAK_CLOBBERS                                                         \
@@ -158,7 +159,7 @@ static inline void peak_run(unsigned level, size_t rounds)
 /* Operations of a round. */
 static inline double peak_ints(unsigned level, unsigned width)
 {
-    /* in the order of levels, twice a vector's integers of 16 bits */
+    /* at each level twice the number of 16-bit integers in a vector */
     static const double ints[] = { 4, 32, 32, 64, 64, 64 };
     return PEAK_CHAINS * ints[level] * (width == 1 ? 2 : 1);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* row.h - the rows that programs of make bench print
+/* row.h - rows that the programs of make bench print
  *
- * A line each, cells with tabs between: table, what, shape, level, precision,
- * threads, value, unit, part, of what it is a part, spread. Cells that say
- * nothing are "-". bench.sh makes tables and JSON of them.
+ * A row is a line of cells with tabs between: table, what, shape, level,
+ * precision, threads, value, unit, part, of, spread. "-" is an empty cell.
+ * bench.sh makes tables and JSON from the rows.
  */
 #ifndef TESTS_BENCH_ROW_H
 #define TESTS_BENCH_ROW_H
@@ -13,15 +13,15 @@
 #include <string.h>
 
 struct bench_row {
-    const char *table, *what, *shape; /* NULL: - */
-    const char *level, *precision;    /* likewise */
+    const char *table, *what, *shape; /* NULL: empty */
+    const char *level, *precision;    /* NULL: empty */
     unsigned threads;
     double value;     /* the best of several runs */
-    const char *unit; /* of the value */
-    double part;      /* the value as a part of, */
-    const char *of;   /* something measured beside it; NULL: of nothing */
-    double spread;    /* how much worse the median was, as a part of the value;
-                       * below 0: not known */
+    const char *unit; /* unit of value */
+    double part;      /* value as a part of `of' */
+    const char *of;   /* name of a rate measured beside it; NULL: none */
+    double spread;    /* relative difference of the median and the value; below
+                       * 0: unknown */
 };
 
 static inline void bench_row(const struct bench_row *r)
@@ -42,7 +42,7 @@ static inline void bench_row(const struct bench_row *r)
     fflush(stdout);
 }
 
-/* p, or the end of the program. */
+/* Returns p. Ends the program if p is NULL. */
 static inline void *bench_must(void *p)
 {
     if (!p) {
@@ -58,8 +58,8 @@ static inline int bench_ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The least of n times, which it sorts; *spread: by how much their median is
- * more. */
+/* Sort n times and return the smallest. *spread: relative difference of their
+ * median. */
 static inline double bench_best(double *t, size_t n, double *spread)
 {
     qsort(t, n, sizeof *t, bench_ascending);

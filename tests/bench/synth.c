@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* synth.c - models of a size with weights by chance */
+/* synth.c - models of a given size with random weights */
 #include "config.h"
 #include "tests/bench/synth.h"
 
@@ -31,10 +31,10 @@ struct synth_tensor {
     char name[64];
     unsigned n_dims;
     int64_t ne[3];
-    float about; /* what weights lie around: 1 of norms */
-    float scale; /* of a number whose standard deviation is 37837 */
+    float about; /* mean of the weights: 1 for norms */
+    float scale; /* factor of a number whose standard deviation is 37837 */
     uint64_t seed;
-    uint64_t outlier; /* the first larger column; OUTLIERS: none */
+    uint64_t outlier; /* first column of outliers; OUTLIERS: none */
 };
 
 struct synth {
@@ -71,7 +71,7 @@ static uint64_t mix_bits(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The sum of four uniform numbers of 16 bits, less its mean: its standard
+/* The sum of four uniform numbers of 16 bits minus its mean: the standard
  * deviation is 65536 / sqrt(3). */
 static int32_t bell_number(uint64_t x)
 {
@@ -200,7 +200,7 @@ static enum gguf_status set_keys(struct gguf_meta *m,
 {
     const struct {
         const char *key;
-        uint32_t v; /* 0: there is none */
+        uint32_t v; /* 0: no key */
     } keys[] = {
         { "llama.block_count", z->n_layer },
         { "llama.context_length", z->n_ctx },
@@ -222,7 +222,7 @@ static enum gguf_status set_keys(struct gguf_meta *m,
     return gguf_meta_set_f32(m, "llama.rope.freq_base", 10000, err);
 }
 
-/* A vocabulary as it is put together. */
+/* A vocabulary under construction. */
 struct vocab {
     struct gguf_str *token;
     float *score;
@@ -242,8 +242,8 @@ static void add_token(struct vocab *v, int type, const char *text)
     v->n++;
 }
 
-/* Control tokens, bytes, then letters and their combinations, the most
- * frequent letters first. Texts of any language have tokens. */
+/* Control tokens, bytes, then letters and combinations of letters, the most
+ * frequent letters first. Texts of any language can be tokenized. */
 static void add_tokens(struct vocab *v)
 {
     static const char letters[] = "etaoinshrdlucmfwypvbgkjqxz";
@@ -389,7 +389,7 @@ const struct gg_data *synth_data(const struct synth *s)
     return &s->list;
 }
 
-/* Importance data for every tensor that wants some. */
+/* Importance data for every tensor that needs some. */
 static enum gguf_status add_importance(const struct gguf_quant *job,
                                        struct gguf_imatrix *im,
                                        struct gguf_error *err)

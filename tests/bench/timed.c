@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* timed.c - run a program and note what it took
+/* timed.c - runs a program and measures its time and memory
  *
- *     timed FILE PROGRAM [ARGUMENT]...
+ *   timed FILE PROGRAM [ARGUMENT]...
  *
- * Appends a line to FILE: seconds that went by, seconds of processor time of
- * all its threads, its own and the system's for it, and the most memory that it
- * had, in KiB. Ends with the program's status.
+ * Appends a line to FILE: seconds of wall time, seconds of processor time
+ * (user and system, all threads), and the largest resident memory in KiB.
+ * Returns the program's status.
  */
 #include "config.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-changed.c - files that change, or are truncated in their last page,
- * while their tensors are copied: no output is left then
- */
+/* check-changed.c - input files that change, or are truncated, while their
+ * tensors are copied: no output remains */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/edit.h"
@@ -44,7 +43,7 @@ struct event {
 };
 
 static const char *victim; /* the file that is changed */
-static struct stat before; /* it was */
+static struct stat before; /* its attributes before */
 
 static int progress(void *user, uint64_t done, uint64_t total)
 {
@@ -69,7 +68,7 @@ static void touch_it(void)
     set_time(t);
 }
 
-/* The file's time does not show it. */
+/* Truncate the file and keep its time. */
 static void cut_it(void)
 {
     if (truncate(in_dir(victim), before.st_size - 100))
@@ -181,7 +180,7 @@ static enum gguf_status run_merge(struct event *e, struct gguf_error *err)
     return st;
 }
 
-/* A program's own writer, whose input is named to it. */
+/* A program's own writer, which has named its input. */
 static enum gguf_status run_writer(struct event *e, struct gguf_error *err)
 {
     struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
@@ -236,7 +235,7 @@ static void remove_outputs(void)
     remove(in_dir("out-00002-of-00002.gguf"));
 }
 
-/* Both files of the set "set", as a split of in.gguf. */
+/* Make both shards of "set", split from in.gguf. */
 static void make_inputs(void)
 {
     struct event e = { .calls = 0 };

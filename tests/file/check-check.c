@@ -12,7 +12,7 @@
 /* Codes of all findings, in order, separated by blanks. */
 struct seen {
     char codes[512], last[512];
-    uint64_t offset; /* of the last one */
+    uint64_t offset; /* place of the last finding */
     unsigned n, stop_at;
 };
 
@@ -42,7 +42,7 @@ static enum gguf_status check_bytes(const uint8_t *p, size_t n,
     return st;
 }
 
-/* Texts in arrays of arrays are texts. */
+/* Strings in nested arrays are checked, too. */
 static void check_nested_texts(void)
 {
     struct seen s = { .n = 0 };
@@ -106,8 +106,8 @@ static void check_fixtures(void)
 
 enum { N_BLOCKS = 5 };
 
-/* A file with one tensor of N_BLOCKS rows of a block of zeros each; *data is
- * where. */
+/* Make a file with one tensor of N_BLOCKS rows with a block of zeros each.
+ * *data: offset of its data. */
 static void one_tensor(struct fix *fx, uint32_t type, size_t *data)
 {
     const struct gguf_dtype_info *dt = gguf_dtype_find(type);
@@ -121,8 +121,8 @@ static void one_tensor(struct fix *fx, uint32_t type, size_t *data)
     fix_pad(fx, 32);
 }
 
-/* Bytes that make the number at off of a block infinite or no number. Offsets
- * are those of the block layouts in the format's own documentation. */
+/* Bytes that make the number at off of a block infinite or NaN. Offsets are
+ * those of the block layouts in the format's documentation. */
 static const struct {
     uint32_t type;
     size_t off, n;
@@ -167,7 +167,7 @@ static const struct {
     { 139, 0, 2, { 0, 0x7c } },
     { 140, 0, 2, { 0, 0x7c } },
     { 141, 0, 2, { 0, 0x7c } },
-    { 134, 0, 2, { 0, 0x7c } }, /* IQ1_BN and on: in the row's header */
+    { 134, 0, 2, { 0, 0x7c } }, /* IQ1_BN and later: in the row header */
     { 135, 0, 4, { 0, 0, 0x80, 0x7f } },
     { 144, 0, 4, { 0, 0, 0xc0, 0x7f } },
     { 145, 0, 2, { 0, 0xfc } },
@@ -212,8 +212,8 @@ static int stop_early(void *user, uint64_t done, uint64_t total)
     return ++*n == 2;
 }
 
-/* A tensor of many pieces, with some bad numbers: the same finding for any
- * number of threads. */
+/* A tensor of many pieces with some bad numbers gives the same finding with
+ * any number of threads. */
 static void check_threads(void)
 {
     enum { N = 6 << 20 };
@@ -267,7 +267,7 @@ static void check_threads(void)
     fix_fini(&fx);
 }
 
-/* The manual page has every code with its severity. */
+/* The manual page lists every code with its severity. */
 static void check_page(void)
 {
     static char page[1 << 16];

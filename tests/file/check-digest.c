@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-digest.c - digests by any number of threads, and their manifests */
+/* check-digest.c - digests with any number of threads, and manifests */
 #include "config.h"
 #include "base/sha256.h"
 #include "gguf/digest.h"
@@ -14,7 +14,7 @@
 
 enum { N = 7 };
 
-/* Tensor i has i * i * 40000 + 4 bytes. gone: it has no name any more. */
+/* Tensor i has i * i * 40000 + 4 bytes. gone: the file is unlinked. */
 static struct gguf_file *make_file_at(const char *path, bool gone)
 {
     struct gguf_writer *w = NULL;
@@ -52,7 +52,7 @@ static struct gguf_file *make_file_at(const char *path, bool gone)
     return f;
 }
 
-/* What the digests must be, from the library's one-shot calls. */
+/* Expected digests, by one-shot calls of the libraries. */
 static void expect(const struct gguf_file *f, enum gguf_digest_algo algo,
                    struct gguf_digest *t, struct gguf_digest *m)
 {
@@ -90,13 +90,13 @@ static int equal(const struct gguf_digest *a, const struct gguf_digest *b,
 
 static void check_bytes(enum gguf_digest_algo algo)
 {
-    /* What xxhsum gives for "", "a" and "abc". */
+    /* xxhsum's digests of "", "a" and "abc" */
     static const char *const want[3][3] = {
         { "ef46db3751d8e999", "d24ec4f1a98c6e5b", "44bc2cf5ad770999" },
         { "99aa06d3014798d86001c324468d497f",
           "a96faf705af16834e6c632b61e964e1f",
           "06b05ab6733a618578af5f94892f3950" },
-        /* sha256sum's, the last one of FIPS 180-4's example */
+        /* sha256sum's digests; the last is FIPS 180-4's example */
         { "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
           "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
           "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
@@ -113,7 +113,7 @@ static void check_bytes(enum gguf_digest_algo algo)
     }
 }
 
-/* The longer examples of FIPS 180-4, and any way to cut a text. */
+/* The longer examples of FIPS 180-4, and texts cut anywhere. */
 static void check_sha256(void)
 {
     static const char *const want[2] = {
@@ -134,7 +134,7 @@ static void check_sha256(void)
            size[i]);
     }
     unsigned wrong = 0;
-    for (size_t n = 0; n < 200; n++) { /* two ways of cutting */
+    for (size_t n = 0; n < 200; n++) { /* cut in two ways */
         uint8_t a[32], b[32];
         struct gg_sha256 s;
         gg_sha256_init(&s, gg_sha256_blocks);
@@ -156,7 +156,7 @@ static int stop_at_second(void *user, uint64_t done, uint64_t total)
     return done > total || ++*n == 2;
 }
 
-/* f in shards of two tensors, which are removed once they are open. */
+/* f in shards of two tensors, which are unlinked once they are open. */
 static struct gguf_file *open_set(const struct gguf_file *f)
 {
     struct gguf_split_params p = { .struct_size = sizeof p, .max_tensors = 2 };
@@ -219,7 +219,7 @@ static void check_digests(const struct gguf_file *f,
     gguf_file_close(set);
 }
 
-/* Bytes that the process has read by calls so far; 0: nothing says so here. */
+/* Bytes that the process has read by calls so far; 0: unknown. */
 static unsigned long long n_read(void)
 {
     unsigned long long n = 0;
@@ -231,9 +231,9 @@ static unsigned long long n_read(void)
     return n;
 }
 
-/* Tensors and model together take each byte from the file once. Valgrind reads
- * a byte of its own for each time that it lets another thread run: some dozens,
- * where a piece that is read twice has thousands. */
+/* Digests of tensors and of the model read each byte once. Valgrind reads a
+ * byte whenever another thread runs: some dozens, while a piece that is read
+ * twice has thousands. */
 static void check_reads(const struct gguf_file *f)
 {
     unsigned long long total = 0;
@@ -259,7 +259,7 @@ static void check_reads(const struct gguf_file *f)
     }
 }
 
-/* A file that became shorter since it was opened. */
+/* A file that became shorter after it was opened. */
 static void check_shorter(void)
 {
     struct gguf_file *f = make_file_at("check-digest-short.gguf", false);
@@ -304,7 +304,7 @@ static enum gguf_status parse(const char *text, struct gguf_manifest **m,
 
 static void check_manifest(void)
 {
-    /* As llama-gguf-hash prints them. */
+    /* as llama-gguf-hash prints them */
     static const char text[] =
         "xxh64     f66e9cd66a4396a0  dir/test.gguf:tensor_0\n"
         "sha1      59f79ecefd8125a996fdf419239051a7e99e5f20  "
@@ -333,7 +333,7 @@ static void check_manifest(void)
     ok(n == strlen(line) && n == strcspn(text, "\n") &&
            !strncmp(line, text, n),
        "writes the same line: %s", line);
-    /* A direction mark, and the text that it is escaped to. */
+    /* a direction mark, and its escaped form */
     static const char mark[] = "a\xe2\x80\xae", text_of_mark[] = "a\\u{202E}";
     char both[256];
     n = gguf_manifest_line(both, sizeof both, d, file,
@@ -417,7 +417,7 @@ static void check_manifest(void)
     ok(!wrong, "memory may run out at any call");
 }
 
-/* A set, with an allocator that fails at every n-th call. */
+/* A set, with an allocator that fails at each call in turn. */
 static void check_nomem(const struct gguf_file *f)
 {
     struct gguf_file *set = open_set(f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-edit.c - other metadata, the same tensors */
+/* check-edit.c - editing metadata keeps the tensors */
 #include "config.h"
 #include "gguf/edit.h"
 #include "gguf/writer.h"
@@ -89,7 +89,7 @@ static void check_in_place(void)
     p.mode = GGUF_EDIT_IN_PLACE;
     write_model(1000, 5000);
     stat(model_path, &before);
-    /* Every length: too long, exact, too little left for a pair. */
+    /* every length: too long, exact, too little room for a padding pair */
     unsigned n_fit = 0, bad = 0;
     for (size_t n = 900; n <= 1100; n++) {
         enum gguf_status st = edit(n, 'b', &p, &way, &err);
@@ -154,7 +154,7 @@ static void check_layouts(void)
     }
 }
 
-/* Bytes that pad the header, and are not zero, stay where the header keeps its
+/* Header padding that is not zero stays in place while the header keeps its
  * length: in another byte order, in a copy, in place. */
 static void check_header_pad(void)
 {
@@ -275,7 +275,7 @@ static void check_large(void)
            length_of(model_path, pad) < 2 * 4096,
        "or copied");
     int good = gguf_file_open(&f, model_path, NULL, &err) == GGUF_OK;
-    /* The old data began at byte 192 or so. */
+    /* the old data began near byte 192 */
     good = good && gguf_file_data_off(f) % 4096 < 512;
     const uint8_t *d = good ? gguf_file_tensor_data(f, 0) : NULL;
     for (size_t i = 0; good && i < (size_t)ne[0]; i += 4097)

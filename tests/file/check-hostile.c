@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-hostile.c - every file of the hostile collection gets its answer
+/* check-hostile.c - every file of the hostile collection is opened or refused
+ * as it must be
  *
- * Its rows (tests/hostile) say what opening and listing must answer, and why.
- * Files that are wrong only as members of a set, or as importance data, open
- * like others.
+ * The rows of tests/hostile give the expected answer of opening and listing,
+ * and the reason. Files that are wrong only as members of a set, or as
+ * importance data, open like any other.
  */
 #include "config.h"
 #include "gguf/check.h"
@@ -14,7 +15,8 @@
 
 #include <inttypes.h>
 
-/* Touch all that a listing shows. Returns something that depends on it. */
+/* Touch everything that a listing prints. Returns a value that depends on it.
+ */
 static uint64_t list(const struct gguf_file *f)
 {
     uint64_t sum = 0;
@@ -43,7 +45,7 @@ static int count_warning(void *user, const struct gguf_finding *f)
     return 0;
 }
 
-/* Files that want a warning get one. */
+/* Check for a warning if the row expects one. */
 static void check_warning(const struct gguf_file *f, const char *name,
                           const char *wanted)
 {
@@ -55,7 +57,7 @@ static void check_warning(const struct gguf_file *f, const char *name,
        *wanted ? wanted : "none needed");
 }
 
-/* warning: why there must be one, or "" */
+/* Check a file. warning: reason of an expected warning, or "". */
 static void check(const char *dir, const char *name, const char *expect,
                   const char *reason, const char *warning)
 {
@@ -87,7 +89,7 @@ static void check(const char *dir, const char *name, const char *expect,
     gguf_file_close(f);
 }
 
-/* All that ../shared/hostile has, where it is there, is in the rows. */
+/* Compare the rows with ../shared/hostile, if it is there. */
 static void compare(void)
 {
     size_t n, n_same = 0;
@@ -133,8 +135,8 @@ int main(void)
         if (!name || name[0] == '#' || !expect || !reason || !class)
             continue;
         n++;
-        /* certainty, use and model come before the column of warnings; what
-         * a vocabulary or a model warns of is not this layer's. */
+        /* skip three columns; warnings about vocabularies and models are given
+         * elsewhere */
         char *warn = NULL;
         for (int i = 0; i < 4; i++)
             warn = strtok(NULL, "\t");

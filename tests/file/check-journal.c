@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-journal.c - edits in place that are interrupted, or meet each other */
+/* check-journal.c - edits in place that are interrupted, or that meet each
+ * other */
 #include "config.h"
 #include "base/outfile_int.h"
 #include "file/edit_journal.h"
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Header of name, up to the data. */
+/* Header of a file, up to its data. */
 static uint8_t *header_of(const char *name, size_t *n)
 {
     struct gguf_file *f;
@@ -28,7 +29,7 @@ static uint8_t *header_of(const char *name, size_t *n)
     return p;
 }
 
-/* The states that an edit in place goes through, made by hand. */
+/* The states of an edit in place, made by hand. */
 static void check_journal(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
@@ -69,7 +70,7 @@ static void check_journal(void)
         ok(gguf_edit_recover(model_path, &done, &err) == GGUF_OK && done == 0,
            "once");
     }
-    /* A journal of another file. */
+    /* a journal of another file */
     write_model(2000, 5000);
     ok(gg_mapfile_open(&map, model_path, 0, 0, &err) == GGUF_OK &&
            gg_edit_journal_save(NULL, model_path, &map, new, n, &err) ==
@@ -88,7 +89,7 @@ static void check_journal(void)
     free(old);
 }
 
-/* Somebody else's journal in a folder like /tmp. */
+/* Another user's journal in a folder like /tmp. */
 static void check_foreign_journal(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
@@ -142,7 +143,8 @@ static uint8_t *save_journal(size_t *n)
     return new;
 }
 
-/* Who may read the file may read its journal, and nobody else. */
+/* The journal has the file's permissions: its readers may read it, and no one
+ * else. */
 static void check_private(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
@@ -168,7 +170,7 @@ static void check_private(void)
     unlink(model_path);
 }
 
-/* Under the journal's name lies a file that is not a journal. */
+/* The journal's name belongs to a file that is not a journal. */
 static void check_stranger(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
@@ -187,7 +189,8 @@ static void check_stranger(void)
     unlink(journal_path);
 }
 
-/* A journal that cannot be opened may tell of a header that is half written. */
+/* A journal that cannot be opened is reported: it may belong to a half-written
+ * header. */
 static void check_unreadable(void)
 {
     struct rlimit was, few;
@@ -214,7 +217,7 @@ static void check_unreadable(void)
     free(new);
 }
 
-/* What a failure leaves is said. */
+/* A failed write reports the files that remain. */
 static void check_failed_write(void)
 {
     struct rlimit was, few;
@@ -260,7 +263,8 @@ static int edit_meanwhile(void *user, uint64_t done, uint64_t total)
     return 0;
 }
 
-/* Two edits of one file: none is lost, and none meets the other's header. */
+/* Two simultaneous edits of a file: none is lost, and none meets the other's
+ * header. */
 static void check_two_edits(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
@@ -296,7 +300,7 @@ static void check_two_edits(void)
         gguf_meta_destroy(m);
         gguf_file_close(f);
     }
-    /* The journal of an edit that is under way is not finished by others. */
+    /* another process must not finish an edit that is under way */
 #if HAVE_FLOCK
     size_t n;
     uint8_t *head = header_of(model_path, &n);

@@ -271,8 +271,9 @@ static void check_list(void)
     gguf_meta_destroy(m);
 }
 
-/* Is a value that has one bit more or less in its last byte, or in any byte if
- * that is sure to be part of a number, another one? */
+/* Compare values after changing a bit of the last byte; or of any byte, if
+ * every byte is part of a number. Returns the number of changes that were
+ * missed. */
 static unsigned same_but_for_a_bit(const struct gguf_kv *a,
                                    const struct gguf_kv *b)
 {
@@ -311,7 +312,7 @@ static void check_equal(const struct gguf_file *f, const struct gguf_file *g,
        "nothing is nothing");
 }
 
-/* Everything that a big-endian file has reads the same from a copy. */
+/* Everything in a big-endian file reads the same from a copy. */
 static void check_copy(const char *name,
                        void check(const struct gguf_file *, const char *))
 {
@@ -382,8 +383,8 @@ static void check_nomem(void)
     ok(bad == 0 && n > 40, "memory may run out at each of %u calls", n);
 }
 
-/* A copy of a big-endian value is turned, and the file may have been changed
- * since its lengths were checked: they may say anything. */
+/* Copying a big-endian value swaps its bytes. The file may have changed since
+ * its lengths were checked, so they may have any value. */
 static void check_turned(void)
 {
     enum { SIZE = 12 + 8 + 3 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-name.c - the number of a layer in a tensor's name: one rule, which
- * splitting, recipes, leaving layers out and architectures ask */
+/* check-name.c - the layer number in a tensor's name, by the one rule that
+ * splitting, recipes, pruning and architectures use */
 #include "config.h"
 #include "base/str.h"
 #include "file/name.h"
@@ -48,7 +48,7 @@ int main(void)
                gguf_name_layer(name, NULL) == layer,
            "'%s' is of layer %" PRId64, cases[i].name, cases[i].layer);
     }
-    /* counted, not ended: what follows in memory is not part of the name */
+    /* counted strings: memory after them is not part of the name */
     const struct gguf_str cut = { "blk.12.x", 5 }, dot = { "blk.12.x", 7 };
     ok(gguf_name_layer(cut, NULL) == -1 && gguf_name_layer(dot, NULL) == 12,
        "no byte after the name is read");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-open.c - every fixture gets its answer, whole, cut, and bent
+/* check-open.c - every fixture is opened or refused as it must be: whole,
+ * truncated, changed
  *
- * Bad ones are refused with the expected status at the expected byte; good
- * ones open, and are refused wherever they are cut; all survive having bytes
- * changed; memory may run out at any call.
+ * Bad fixtures are refused with the expected status at the expected byte. Good
+ * ones open, and are refused when truncated. With changed bytes nothing may
+ * crash. Memory may run out at any call.
  */
 #include "config.h"
 #include "gguf/file.h"
@@ -23,7 +24,8 @@ static enum gguf_status open_fix(const struct fix *fx, struct gguf_file **f,
     return gguf_file_open_memory(f, fx->data, fx->size, NULL, err);
 }
 
-/* Walk all that can be asked for; the sum keeps it from being left out. */
+/* Read everything in the file. The sum keeps the compiler from leaving it out.
+ */
 static uint64_t touch(const struct gguf_file *f)
 {
     uint64_t sum = gguf_file_data_end(f);
@@ -71,7 +73,7 @@ static void check_answers(const struct fixture *x)
 }
 
 /* Every proper prefix of a good file is refused, unless only padding or bytes
- * after the data are missing. The prefix is copied, for the sanitizers. */
+ * after the data are missing. Prefixes are copied, for the sanitizers. */
 static void check_cut(const struct fixture *x)
 {
     for (; x->name; x++) {
@@ -85,7 +87,7 @@ static void check_cut(const struct fixture *x)
             continue;
         uint64_t needed = gguf_file_n_tensors(f) ? gguf_file_data_end(f)
                                                  : gguf_file_header_end(f);
-        /* A size that is inferred shrinks with the file. */
+        /* a tensor of inferred size shrinks with the file */
         for (size_t i = 0; i < gguf_file_n_tensors(f); i++)
             if (gguf_file_tensor(f, i)->size_inferred)
                 needed = gguf_file_data_off(f);
@@ -108,7 +110,7 @@ static void check_cut(const struct fixture *x)
     }
 }
 
-/* Change each byte in several ways: any answer is fine, but nothing may
+/* Change each byte in several ways: the file may open or not, but nothing may
  * crash. */
 static void check_bent(const struct fixture *x)
 {
@@ -174,7 +176,7 @@ static void check_sources(void)
     struct gguf_file *f;
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     struct fix fx, one;
-    enum { START = 5000 }; /* no multiple of a page */
+    enum { START = 5000 }; /* not a multiple of the page size */
     int fd = mkstemp(path);
     fix_init(&fx);
     fix_init(&one);
@@ -259,7 +261,7 @@ static void check_limits(void)
 {
     static const struct {
         const char *fixture, *limit;
-        uint64_t enough; /* one less is refused */
+        uint64_t enough; /* smallest limit that suffices */
     } rows[] = {
         { "good-arrays", "kv", 5 },
         { "good-types", "tensors", 6 },
@@ -300,7 +302,7 @@ static void check_limits(void)
     ok(n == 9, "nine limits have names");
 }
 
-/* ------------------------------------------------- what the tables mean --- */
+/* ---------------------------------------------- meaning of the tables --- */
 
 static void check_types(void)
 {
@@ -343,8 +345,8 @@ static void check_types(void)
     fix_fini(&fx);
 }
 
-/* As gguf/file.h says: 512 bytes for each tensor and for each key. Numbers are
- * those after which what grows by doubling has grown just now. */
+/* Memory is within gguf/file.h's bound, 512 bytes for each tensor and each
+ * key. At these numbers, arrays that grow by doubling have just grown. */
 static void check_memory(uint64_t n_tensors, uint64_t n_keys)
 {
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;

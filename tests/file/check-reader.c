@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that a function reads: what is asked for, and what needs memory. */
+/* check-reader.c - files that a function reads: requested ranges, and memory */
 #include "config.h"
 #include "tests/fix.h"
 #include "tests/scratch.h"
@@ -19,14 +19,14 @@
 
 static char dir[] = "/tmp/check-reader-XXXXXX";
 
-/* Bytes in memory, and what was asked of them. */
+/* Bytes in memory, and the requests for them. */
 struct from {
     const uint8_t *data;
     size_t size;
     size_t n_reads, n_closed;
-    uint64_t upto;      /* the end of what was read */
-    uint64_t fail_from; /* reads that reach a byte after it fail */
-    bool bad;           /* a read out of range, or of nothing */
+    uint64_t upto;      /* end of the last byte that was read */
+    uint64_t fail_from; /* reads beyond this byte fail */
+    bool bad;           /* a read out of range, or of 0 bytes, was asked for */
 };
 
 static enum gguf_status from_read(void *user, uint64_t off, void *dst,
@@ -118,7 +118,7 @@ static void test_fixture(const struct fixture *x)
 
 enum { N_WORDS = 60000, N_BOOLS = 700000, N_TENSORS = 9000 };
 
-/* A header of some MB whose fields lie across the ends of pieces. */
+/* A header of some MB with fields across the ends of pieces. */
 static void make_long(struct fix *f)
 {
     char name[40];
@@ -192,7 +192,7 @@ static void test_pieces(void)
     fix_fini(&f);
 }
 
-/* A string of 1 GB that the size would allow, if it were true. */
+/* A string of 1 GB that the size of the file would allow. */
 static void test_lies(void)
 {
     struct fix f;
@@ -283,9 +283,9 @@ static void test_data(void)
     fix_fini(&f);
 }
 
-/* ---- paths that are no files' ---- */
+/* ---- paths of an opener ---- */
 
-/* Takes "far:NAME", which is NAME in dir. */
+/* Opens "far:NAME", the file NAME in dir. */
 struct world {
     struct from from[8];
     size_t n;
@@ -330,7 +330,7 @@ static size_t n_open(const struct world *w)
     return n;
 }
 
-/* The model in three shards, and as one file. */
+/* Make the model in three shards, and as one file. */
 static bool make_set(void)
 {
     struct fix f;
@@ -353,7 +353,7 @@ static bool make_set(void)
     return good;
 }
 
-/* What is wrong in an opener is found before it is asked. */
+/* A malformed opener is refused before it is called. */
 static void test_opener_checked(void)
 {
     static struct world w;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-replace.c - a split set that is written over another one
+/* check-replace.c - a split set that replaces another one
  *
- * The old set stays until the new one is complete: whatever ends the work
- * before, the folder is as it was. And many shards take neither many
- * descriptors nor more than their share of time.
+ * The old set stays until the new one is complete: if the work ends before,
+ * the folder is unchanged. Many shards do not need many descriptors, and take
+ * time in proportion to their number.
  */
 #include "config.h"
 #include "gguf/split.h"
@@ -25,7 +25,7 @@ static const char *in_dir(const char *name)
     return scratch_path(dir, name);
 }
 
-/* n tensors of 32 bytes c. */
+/* Write n tensors of 32 bytes c. */
 static void write_model(const char *name, unsigned n, unsigned c)
 {
     struct fix fx;
@@ -44,8 +44,9 @@ static void write_model(const char *name, unsigned n, unsigned c)
     fix_fini(&fx);
 }
 
-/* Of all names that do not begin with a dot, and what is in the files; a sum,
- * so that the order does not matter. *n_hidden: the others. */
+/* A checksum of all names that do not begin with a dot, and of the files'
+ * content; it does not depend on the order. *n_hidden: number of the other
+ * names. */
 static uint64_t print_of_folder(unsigned *n_hidden)
 {
     uint64_t sum = 0;
@@ -71,7 +72,7 @@ static uint64_t print_of_folder(unsigned *n_hidden)
     return sum;
 }
 
-/* What comes between, at the at-th call. */
+/* An action at a call of the progress callback. */
 struct between {
     unsigned calls, at;
     int (*act)(void);
@@ -113,7 +114,7 @@ static int stop(void)
     return 1;
 }
 
-/* A folder takes the place of the third shard. */
+/* Put a folder in the place of the third shard. */
 static int block(void)
 {
     unlink(in_dir("s-00003-of-00005.gguf"));
@@ -151,7 +152,7 @@ static void check_stop(unsigned n, unsigned step, const char *what)
     ok(print_of_folder(&hidden) != before && !hidden, "else it is not");
 }
 
-/* A name that cannot be given: those that were given before are taken back. */
+/* One name cannot be given: the names given before are taken back. */
 static void check_blocked(void)
 {
     struct gguf_error err;
@@ -169,7 +170,7 @@ static void check_blocked(void)
     rmdir(in_dir("s-00003-of-00005.gguf"));
 }
 
-/* More shards than there may be open files. */
+/* More shards than files that may be open. */
 static void check_descriptors(void)
 {
     struct rlimit was, few;
@@ -185,7 +186,7 @@ static void check_descriptors(void)
     ok(st == GGUF_OK, "400 shards with 320 descriptors %s", err.message);
 }
 
-/* Seconds that n shards from as many take; below 0: they did not come. */
+/* Seconds to split a file into n shards that replace n; below 0: failed. */
 static double split_time(unsigned n, struct gguf_error *err)
 {
     scratch_clean(dir);
@@ -195,8 +196,8 @@ static double split_time(unsigned n, struct gguf_error *err)
     return st == GGUF_OK ? scratch_cpu_time() - begin : -1;
 }
 
-/* Each of n outputs is compared with n inputs, but not one by one: of four
- * times as many that would take 16 times as long. */
+/* Outputs are not compared with inputs one by one: with four times the number,
+ * that would take 16 times as long. */
 static void check_time(void)
 {
     enum { FEW = 750, MANY = 4 * FEW };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Files with layouts that no writer makes: split and merged, each byte is
- * where it was. And forged keys of a layout, which must be refused. */
+/* check-split-layout.c - files with layouts that no writer makes are split and
+ * merged, and each byte returns to its place. Forged layout keys are refused.
+ */
 #include "config.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
@@ -53,7 +54,7 @@ static enum gguf_status merge(const struct gguf_allocator *a, uint64_t *size,
     return st;
 }
 
-/* in.gguf, split into shards s-..., and merged.gguf from them. */
+/* Split in.gguf into shards s-..., and merge them to merged.gguf. */
 static enum gguf_status there_and_back(const struct gguf_allocator *a,
                                        uint64_t *size, struct gguf_error *err)
 {
@@ -88,18 +89,18 @@ static void round_trip(const char *what, const struct fix *f)
        "%s: %s", what, st == GGUF_OK ? "comes back" : err.message);
 }
 
-/* Ways in which a file can be unusual, each a bit. */
+/* Unusual properties of a file, as bits. */
 enum {
     HEADER_JUNK = 1, /* padding after the header that is not zero */
-    JUNK = 2,        /* after tensors, too */
+    JUNK = 2,        /* padding after tensors that is not zero */
     GAPS = 4,        /* unused bytes before each tensor */
     ORDER = 8,       /* data in another order than the list */
     NO_END = 16,     /* no padding after the last tensor */
     TRAIL = 32,      /* bytes after it */
-    KEYS = 64,       /* split keys that somebody left */
+    KEYS = 64,       /* split keys from an earlier set */
     BIG = 128,       /* big-endian */
     OF_ONE = 256,    /* the only shard of a set */
-    OWN = 512,       /* keys under names that splitting gives */
+    OWN = 512,       /* keys with the names of layout keys */
     N_WAYS = 1024
 };
 
@@ -115,7 +116,7 @@ static void add_keys(struct fix *f, unsigned count)
     fix_u16(f, count);
 }
 
-/* As if it had been split, and what was split had been split. */
+/* Add the keys of a file that was split twice. */
 static void add_own(struct fix *f)
 {
     fix_kv_str(f, "libgguf.split.no", "a text");
@@ -172,7 +173,8 @@ static void test_ways(void)
     }
 }
 
-/* A tensor of unknown size ends where the next one begins, or its file. */
+/* Are all sizes known? A tensor of unknown type ends where the next one
+ * begins, or its file. */
 static bool sizes_known(const struct fix *f)
 {
     struct gguf_file *file;
@@ -185,7 +187,7 @@ static bool sizes_known(const struct fix *f)
     return known;
 }
 
-/* Files of sets: what came of one of them comes back, too. */
+/* Files that come from sets return to their bytes, too. */
 static void test_again(void)
 {
     struct fix f;
@@ -231,7 +233,7 @@ static void test_fixtures(void)
     }
 }
 
-/* The keys are there only where they are needed, and in the first shard. */
+/* Layout keys stand only where they are needed, and in the first shard. */
 static void test_keys(void)
 {
     static const struct {
@@ -269,13 +271,13 @@ static void test_keys(void)
 
 struct made_up {
     const char *what;
-    unsigned n; /* offsets */
+    unsigned n; /* number of offsets */
     uint64_t off[3], size;
     unsigned n_gaps;
-    uint32_t type; /* of the offsets */
+    uint32_t type; /* type of the offsets */
 };
 
-/* Header after the metadata: infos of two tensors, then padding. */
+/* Write the header after the metadata: infos of two tensors, then padding. */
 static void write_made_up(const struct made_up *m)
 {
     for (unsigned no = 0; no < 2; no++) {
@@ -369,7 +371,7 @@ static void test_made_up(void)
                holds("merged.gguf", want.data, want.size),
            "made up, %s: %s", rows[i].what, st ? err.message : "no harm");
     }
-    /* The counterpart: valid keys are used. */
+    /* the counterpart: valid keys are used */
     const struct made_up good = { "",        2,        { 64, 0 },
                                   pad + 128, pad + 48, GGUF_VAL_U64 };
     scratch_clean(dir);

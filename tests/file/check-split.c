@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Split sets: names, sizes, what makes a set, plans, writing, merging. */
+/* check-split.c - split sets: names, sizes, membership, plans, writing,
+ * merging */
 #include "config.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
@@ -117,16 +118,16 @@ static void test_sizes(void)
 
 /* ---- sets ---- */
 
-/* A shard: what it says, and one tensor. */
+/* A shard: its keys, and one tensor. */
 struct shard {
     const char *file;
     unsigned no, count;
     int total;
-    const char *tensor;  /* NULL: none */
-    const char *name;    /* general.name, NULL: no such key */
-    unsigned count_type; /* 0: as it should be */
+    const char *tensor;  /* NULL: no tensor */
+    const char *name;    /* general.name; NULL: no key */
+    unsigned count_type; /* 0: the right type */
     unsigned align;      /* 0: no key */
-    unsigned cut;        /* bytes off the end */
+    unsigned cut;        /* bytes to cut off the end */
 };
 
 static void write_shard(const struct shard *s)
@@ -174,7 +175,8 @@ static void write_sound(void)
         write_shard(&sound[i]);
 }
 
-/* Opens the set with shard 1 (from 0) as given and the others sound. */
+/* Check that the set with this second shard, and the others sound, is refused.
+ */
 static void refuse(const char *what, struct shard second,
                    enum gguf_status want, const char *says)
 {
@@ -194,7 +196,7 @@ static void refuse(const char *what, struct shard second,
     }
 }
 
-/* Two shards that both have a key of n bytes; one of another value. */
+/* Write two shards with a key of n bytes, with values of their own. */
 static void write_keyed(size_t n, unsigned first, unsigned second)
 {
     char *key = malloc(n + 1);
@@ -224,7 +226,7 @@ static void write_keyed(size_t n, unsigned first, unsigned second)
     free(key);
 }
 
-/* Of whatever length a key is, a later shard may repeat it. */
+/* A later shard may repeat a key of any length. */
 static void test_long_keys(void)
 {
     static const size_t sizes[] = { 1, 255, 256, 257, 65535 };
@@ -294,7 +296,7 @@ static void test_open(void)
            strstr(err.message, "missing: 1, 3"),
        "%s", err.message);
     for (unsigned i = 1; i <= 200; i++) {
-        /* Every third of the first 150 is there, and those up to 200. */
+        /* every third of the first 150 exists, then all to 200 */
         char name[32];
         snprintf(name, sizeof name, "w-%05u-of-03000.gguf", i);
         struct shard x = { name, i - 1, 3000, 0, NULL, NULL, 0, 0, 0 };
@@ -342,7 +344,7 @@ static void test_refuse(void)
     refuse("a truncated header", x, GGUF_E_TRUNCATED, "byte");
 }
 
-/* Totals that no shard contradicts but the tensors do. */
+/* Totals that agree with every shard but not with the tensors. */
 static void test_total(void)
 {
     struct gguf_file *s;
@@ -358,7 +360,7 @@ static void test_total(void)
        "%s", err.message);
 }
 
-/* A file that says it is all there is, under the name of a shard. */
+/* A file under the name of a shard whose keys say that it is a whole model. */
 static void test_alone(void)
 {
     struct gguf_file *s;
@@ -473,7 +475,7 @@ static void test_cancel(void)
     gguf_file_close(s);
 }
 
-/* Open, plan, write, merge with an allocator. */
+/* Open, plan, write and merge with an allocator. */
 static enum gguf_status whole_way(const struct gguf_allocator *a)
 {
     struct gguf_file *s = NULL;
@@ -498,7 +500,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
     return st;
 }
 
-/* Files of the folder whose names begin with this, or all. */
+/* Number of files in the folder whose names begin like this. */
 static unsigned n_files(const char *begin)
 {
     unsigned n = 0;
@@ -520,7 +522,7 @@ static void test_memory(void)
         write_sound();
         enum gguf_status st = whole_way(failalloc_init(&fa, n));
         leaks += fa.live != 0;
-        /* All shards or none, nothing that is not complete. */
+        /* all shards or none, and no incomplete file */
         unsigned out = n_files("out-"), all = n_files("all.gguf");
         left += (out && out != 2) || (all && !out) ||
                 n_files("") != 3 + out + all || (all && st != GGUF_OK);

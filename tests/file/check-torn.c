@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check-torn.c - readers of a file whose header is being written in place
  *
- * An allocator is the hook: at its n-th call, for every n, the file that is
- * being opened is edited, or an edit is begun and never ended. What is opened
- * is the old file or the new one.
+ * The allocator is the hook: at its n-th call, for every n, the file that is
+ * being opened is edited, or an edit is begun and never finished. A reader
+ * must get the old file or the new one.
  */
 #include "config.h"
 #include "file/edit_journal.h"
@@ -48,7 +48,7 @@ static void write_model(char c)
     fix_fini(&fx);
 }
 
-/* The metadata of f with n bytes of c for each text. */
+/* Metadata of f with n bytes of c for each text. */
 static struct gguf_meta *changed(const struct gguf_file *f, char c, size_t n)
 {
     struct gguf_meta *m;
@@ -79,7 +79,8 @@ static enum gguf_status edit(char c, size_t n)
     return st;
 }
 
-/* An edit that dies after half of its header: 'n', as edit() makes it. */
+/* An edit that dies after half of its header. It would write 'n', as edit()
+ * does. */
 static void begin_edit(size_t n)
 {
     struct gguf_file *f;
@@ -105,7 +106,7 @@ static void begin_edit(size_t n)
     free(new);
 }
 
-/* The letter of all texts, 0 if they are not all of one and of n bytes. */
+/* The letter of all texts; 0: they differ, or have another length than n. */
 static char letter(const struct gguf_file *f, size_t *n)
 {
     char c = 0;
@@ -157,7 +158,7 @@ static void whole_edit(size_t n)
         exit(99);
 }
 
-/* Every place at which an edit may come between. */
+/* An edit at every place between two calls. */
 static void check_between(const char *what, void (*run)(size_t n), size_t n,
                           bool must_be_new)
 {
@@ -186,7 +187,7 @@ static void check_between(const char *what, void (*run)(size_t n), size_t n,
        new, mixed);
 }
 
-/* What was opened stays what it was. */
+/* An open file keeps its content. */
 static void check_stays(void)
 {
     struct gguf_file *f;
@@ -205,7 +206,7 @@ static void check_stays(void)
     gguf_file_close(f);
 }
 
-/* Until this process is killed; edits counts. */
+/* Edit until this process is killed, and count the edits. */
 static void edit_forever(atomic_uint *edits)
 {
     for (unsigned i = 0;; i++) {
@@ -251,7 +252,7 @@ static void check_race(void)
     munmap(edits, sizeof *edits);
 }
 
-/* A file that is written to all the time, but for its header, opens. */
+/* A file that is written to all the time, except its header, opens. */
 static void check_growing(void)
 {
     struct gguf_file *f;

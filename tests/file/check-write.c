@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-write.c - what is written is what is read, byte for byte again
+/* check-write.c - written files are read back, and written again with the same
+ * bytes
  *
- * Random metadata of every type, nested arrays too, and random tensors; in
- * pieces, by copy, and by several threads' write_at.
+ * Random metadata of every type, with nested arrays, and random tensors: in
+ * pieces, by copy, and by write_at from several threads.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -54,7 +55,7 @@ static void put(struct bytes *o, uint64_t v, size_t size)
     }
 }
 
-/* A value's encoding, arrays at most depth deep. */
+/* Encode a random value; arrays are nested to at most depth. */
 static void random_value(struct bytes *o, uint32_t type, unsigned depth)
 {
     size_t size = gguf_val_type_size(type);
@@ -133,12 +134,13 @@ static int plan_tensors(struct gguf_writer *w, size_t n)
     return 1;
 }
 
-/* Data of all tensors: in pieces of random size, or in reverse order by
+/* Write the data of all tensors: in pieces of random size, in reverse order by
  * write_at, or alternately. */
 static int write_data(struct gguf_writer *w, unsigned how)
 {
     struct gguf_error err;
-    static uint8_t buf[5 * 5 * 5 * 5 * 144]; /* the largest of plan_tensors */
+    /* the largest tensor of plan_tensors() */
+    static uint8_t buf[5 * 5 * 5 * 5 * 144];
     for (size_t k = 0, n = gguf_writer_n_tensors(w); k < n; k++) {
         size_t i = how == 1 ? n - 1 - k : k;
         const struct gguf_tensor_info *t = gguf_writer_tensor(w, i);
@@ -196,7 +198,7 @@ static int equal_file(const struct gguf_file *f, const struct gguf_meta *m,
     return 1;
 }
 
-/* f once more, through copies. */
+/* Write f once more, through copies. */
 static int rewrite(const struct gguf_file *f, const char *path)
 {
     struct gguf_error err;
@@ -390,7 +392,7 @@ static void check_target(void)
     gguf_writer_destroy(w);
     ok(n_entries() == 3, "no temporaries stay");
 
-    /* Somebody takes the name while we write. */
+    /* another file takes the name during the write */
     const char *late = in_dir("late.gguf");
     w = small_writer();
     FILE *other = NULL;
@@ -496,7 +498,8 @@ static enum gguf_status write_with(const struct gguf_allocator *a)
         st = gguf_writer_add_tensor(w, s, 0, 1, ne, &err);
     }
     if (st == GGUF_OK && gguf_writer_open(w, dir, &o, &err) == GGUF_E_NOMEM)
-        st = GGUF_E_NOMEM; /* else not a file: the next attempt is a new one */
+        st = GGUF_E_NOMEM; /* otherwise it fails since dir is a folder, and can
+                            * be opened again */
     if (st == GGUF_OK)
         st = gguf_writer_open(w, in_dir("nomem.gguf"), &o, &err);
     for (size_t i = 0; st == GGUF_OK && i < 70; i++) {
@@ -523,7 +526,7 @@ static void check_nomem(void)
             bad += st != GGUF_OK;
             break;
         }
-        /* The last calls that can fail come after the naming of the file. */
+        /* the last calls that may fail come after naming the file */
         bad += st != GGUF_E_NOMEM || n_entries() != files;
     }
     ok(bad == 0 && n > 10, "memory may run out at each of %u calls", n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* edited.c - a small model whose metadata tests change */
+/* edited.c - a small model whose metadata is edited */
 #include "config.h"
 #include "tests/file/edited.h"
 #include "gguf/file.h"

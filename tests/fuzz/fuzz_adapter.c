@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_adapter.c - files of adapters: refused with a message, or computed with,
- * merged into a model, and forgotten again
+/* fuzz_adapter.c - adapter files are refused with a message, or used, merged
+ * into a model and removed again
  *
- * The first byte chooses a model, the second one what is done with the
- * adapter; the rest is its file, a LoRA adapter or a control vector.
+ * The first byte chooses a model, the second the use of the adapter. The rest
+ * is its file, a LoRA adapter or a control vector.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -16,14 +16,14 @@
 
 enum {
     N = 4,        /* tokens */
-    MERGE = 0x80, /* what is done: one of these bits is enough */
+    MERGE = 0x80, /* merge if one of these bits is set */
     TWICE = 0x40,
-    LAYERS = 0x07 /* the last layer of a control vector */
+    LAYERS = 0x07 /* last layer of a control vector */
 };
 
 static const struct shape {
     const char *model;
-    const char *weight[3]; /* that the adapters of the seeds change */
+    const char *weight[3]; /* weights that the seeds' adapters change */
 } shapes[] = {
     { "llama",
       { "token_embd.weight", "blk.1.attn_q.weight", "output.weight" } },
@@ -39,13 +39,13 @@ static struct made {
     void *data; /* the model's file */
     size_t size;
     struct run r;
-    float *plain; /* what it gives alone */
+    float *plain; /* outputs without an adapter */
     size_t width;
 } made[GG_LEN(shapes)];
 
 /* ---- a model ---- */
 
-/* Outputs of all tokens, in the width of logits or states. */
+/* Outputs of every token: logits or states. */
 static bool outputs(struct made *m, float *out)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -93,7 +93,8 @@ static void must_be_plain(struct made *m, float *out)
     MUST(!memcmp(out, m->plain, N * m->width * sizeof *out));
 }
 
-/* With it, and without it again: then bits are those of the model. */
+/* Compute with the adapter, and then without it: these must be the model's
+ * bits. */
 static void compute(struct made *m, const struct gguf_adapter *a,
                     const uint8_t what)
 {
@@ -127,7 +128,7 @@ static void look_at(const struct gguf_adapter *a)
          (info->rank_min > 0 && info->rank_min <= info->rank_max));
 }
 
-/* The model with the adapter added in, as another file. */
+/* Write the model with the adapter merged in as another file. */
 static void merge(const struct made *m, const struct gguf_file *file)
 {
     const struct gguf_quant_lora lora = { file, 0.5f, "lora" };

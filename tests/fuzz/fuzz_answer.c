@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_answer.c - the headers of a server's answer, and addresses in texts */
+/* fuzz_answer.c - headers of a server's answer, and addresses in texts */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/common/address.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A range has its bytes in order and in the whole; an etag is a text. */
+/* A range begins before its end and lies in the whole; an etag is a text. */
 static void read_headers(const uint8_t *data, size_t size)
 {
     struct remote_answer a = { .ranged = false };
@@ -22,7 +22,7 @@ static void read_headers(const uint8_t *data, size_t size)
     }
 }
 
-/* A text from which secrets were taken has no more of them. */
+/* After secrets were removed from a text, none is found in it. */
 static void hide(const uint8_t *data, size_t size)
 {
     char *s = malloc(size + 1), *again = malloc(size + 1);

@@ -2,10 +2,10 @@
 /* fuzz_arch.c - small changes of a model of any architecture: opened,
  * tokenized, evaluated
  *
- * The first byte or two choose one of tests/family, each further group a
- * change of it: a key's value or type, an array's length, a key that is gone
- * or new, a tensor's shape, name or type, or a vocabulary that does not fit.
- * What comes of it is refused with a message, or computes without fault.
+ * The first byte or two choose a model of tests/family. Each further group of
+ * bytes is a change: a key's value or type, an array's length, a missing or
+ * new key, a tensor's shape, name or type, or a vocabulary that does not fit.
+ * The model is refused with a message, or it computes.
  */
 #include "config.h"
 #include "gguf/cpu.h"
@@ -23,7 +23,7 @@ enum {
     N_TOKENS = 6,
     MAX_LAYERS = 64,
     OWN_WEIGHTS = 509,
-    MAX_ELEMENTS = 1 << 20, /* of all weights */
+    MAX_ELEMENTS = 1 << 20, /* weights of a model */
     MAX_GRAPH = 64 << 20    /* bytes of a session */
 };
 
@@ -111,7 +111,7 @@ static void set_key(struct bytes *in, const char *key)
     }
 }
 
-/* The name of a key that the model has, or could have. */
+/* Choose the name of a key that the model has, or could have. */
 static bool choose_key(struct bytes *in, char out[128])
 {
     const size_t n = gguf_meta_n_kv(model.g.meta), i = take(in);
@@ -186,8 +186,8 @@ static void reshape(struct bytes *in)
         t->ne[i] = i < t->n_dims && t->ne[i] > 0 ? t->ne[i] : 1;
 }
 
-/* As another tensor is called, with a word more or less, or in another layer:
- * parts that files may have. */
+/* Rename a tensor: to another one's name, with a word more or less, or in
+ * another layer. */
 static void rename_tensor(struct bytes *in)
 {
     static const char *const words[] = {
@@ -209,7 +209,7 @@ static void rename_tensor(struct bytes *in)
     memcpy(t->name, name, sizeof name);
 }
 
-/* One more, as another one is but for its name. */
+/* Add a copy of a tensor under another name. */
 static void add_tensor(struct bytes *in)
 {
     struct gen_tensor *t = choose_tensor(in);
@@ -283,7 +283,7 @@ static change_fn *const changes[] = { change_key, change_key, change_key,
                                       reshape,    reshape,    rename_tensor,
                                       add_tensor, add_vocab };
 
-/* ---- what comes of it ---- */
+/* ---- using the model ---- */
 
 static void warn(void *user, const char *message)
 {
@@ -315,7 +315,7 @@ static void through_vocab(const struct gguf_vocab *v)
     gguf_tokens_fini(&t);
 }
 
-/* A few tokens at once, then one more. */
+/* Decode a few tokens at once, then one more. */
 static void decode(struct gguf_session *s, const struct gguf_model_info *info)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -350,7 +350,7 @@ static void evaluate(const struct gguf_model *m)
     uint64_t cache, graph;
     through_vocab(gguf_model_vocab(m));
     if (info->n_layer > MAX_LAYERS || info->n_vocab > 1000)
-        return; /* it would take long */
+        return; /* would take long */
     p.n_ctx = 2 * N_TOKENS;
     cpu.n_threads = 1;
     MUST(gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK);
@@ -428,7 +428,7 @@ void fuzz_make_seeds(void)
     for (size_t i = 0; i < n_names; i++) {
         uint8_t b[N] = { (uint8_t)i, (uint8_t)(i >> 8), i % 5 == 0 };
         for (size_t k = 3; k < N; k++) {
-            x = x * 1664525 + 1013904223; /* Knuth's */
+            x = x * 1664525 + 1013904223; /* Knuth's constants */
             b[k] = (uint8_t)(x >> 24);
         }
         fix_bytes(new_seed(), b, i % 4 ? N : 3 + i % 24);

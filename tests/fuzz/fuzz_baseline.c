@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_baseline.c - files of a base's logits in either form: refused with a
- * reason, or every row of them compared with a model
+/* fuzz_baseline.c - files of a base's logits in either form are refused with a
+ * reason, or every row is compared with a model
  *
- * Unless the first byte says so, a checksum at the end is made good, so that
- * what is inside is looked at.
+ * Unless the first byte says otherwise, the checksum at the end is corrected,
+ * so that the content is read.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -30,7 +30,7 @@ static void look(const struct gguf_baseline *b)
             gg_baseline_rows(b, c, first + i, &rows, &base);
             (void)gg_baseline_nll(&rows, 0, 0);
             gg_divergence_rows(NULL, &base, q, n, 1, t);
-            /* numbers of llama.cpp's form may be any */
+            /* numbers of llama.cpp's form may have any value */
             MUST(strcmp(gguf_baseline_form(b), "compact") != 0 ||
                  isfinite(t->kld));
         }

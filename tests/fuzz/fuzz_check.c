@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_check.c - every finding about every file that opens, and about the model
- * in it */
+/* fuzz_check.c - findings of every check on any file that opens, and on the
+ * model in it */
 #include "config.h"
 #include "gguf/verify.h"
 #include "tests/fuzz/fuzz.h"

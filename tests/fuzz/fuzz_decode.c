@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_decode.c - any bytes as rows of any type: no level reads or writes
- * more than the row, and all give the floats of the C reference, bit by bit;
- * only where that has a NaN any NaN will do
+ * beyond the row, and all give the floats of the C reference bit by bit,
+ * except that any NaN may stand for a NaN
  *
- * The first byte chooses the type, the rest is the row, rounded down to
+ * The first byte chooses the type. The rest is the row, rounded down to
  * blocks.
  */
 #include "config.h"
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         n = MAX_ELEMENTS / t->block_len * t->block_len;
     if (n == 0)
         return 0;
-    /* The row ends where memory does. */
+    /* the row ends where its memory ends */
     size_t n_bytes = t->row_header + n / t->block_len * t->block_size;
     uint8_t *row = malloc(n_bytes);
     float *want = malloc(n * sizeof *want);
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Of each type a row of two blocks: small bytes, large ones, all kinds. */
+/* Two blocks of each type: small bytes, large bytes, all bytes. */
 void fuzz_make_seeds(void)
 {
     for (int type = 0; type < GG_N_DTYPES; type++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_edit.c - edit a file in place or by copy: what comes out opens, with
- * the metadata asked for and the same tensor data
+/* fuzz_edit.c - a file edited in place or by copy opens, with the requested
+ * metadata and the same tensor data
  *
- * The last byte of the input chooses what is done, as a sum of these.
+ * The last byte of the input chooses the changes, a sum of these.
  */
 #include "config.h"
 #include "gguf/edit.h"
@@ -13,10 +13,10 @@
 
 enum how {
     IN_PLACE = 1,
-    SET = 2,    /* a text as long as the sum */
+    SET = 2,    /* a text whose length is the sum */
     REMOVE = 4, /* the first pair */
-    SWAP = 8,   /* to the other byte order, and back */
-    ALIGN = 16  /* to 64 bytes */
+    SWAP = 8,   /* swap the byte order, and swap it back */
+    ALIGN = 16  /* align to 64 bytes */
 };
 
 static void compare(const struct gguf_file *a, const char *path,
@@ -43,7 +43,7 @@ static void compare(const struct gguf_file *a, const char *path,
     gguf_file_close(b);
 }
 
-/* What of it is wanted into m. */
+/* Make the changes in m. */
 static void change(struct gguf_meta *m, const struct gguf_file *f,
                    unsigned how)
 {
@@ -65,7 +65,7 @@ static void change(struct gguf_meta *m, const struct gguf_file *f,
         MUST(gguf_meta_set_u32(m, "general.alignment", 64, NULL) == GGUF_OK);
 }
 
-/* Back to its old byte order. */
+/* Swap the file back to its old byte order. */
 static void swap_back(const char *path, const struct gguf_meta *m,
                       struct gguf_edit_params *p)
 {

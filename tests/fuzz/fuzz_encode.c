@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_encode.c - any floats to any type: every level writes the bytes of the
- * C reference and nothing else, and they decode to numbers
+ * C reference and nothing else, and they decode to finite numbers
  *
- * The first byte chooses the type, the second whether there are weights; the
- * rest are the upper halves of floats, over and over until a row is full.
+ * The first byte chooses the type, the second whether there are importances.
+ * The rest are the upper halves of floats, repeated to fill a row.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -22,7 +22,7 @@ struct row {
     bool weighted, finite;
 };
 
-/* Float number i of the input. */
+/* Float i of the input. */
 static float get_float(const struct bytes *b, size_t i)
 {
     size_t half = b->n / 2;
@@ -53,7 +53,7 @@ static void encode(gg_kern_encode_fn *f, const struct row *r, uint8_t *out,
         MUST(out[i] == 0x5a && out[GUARD + n_bytes + i] == 0x5a);
 }
 
-/* Numbers of moderate size stay that. */
+/* Numbers of moderate size decode to such numbers. */
 static void check_back(const struct gg_codec_kern *k, const struct row *r,
                        const uint8_t *bytes)
 {
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Of each type, with and without weights, a ramp and a few numbers. */
+/* For each type, with and without importances: a ramp, and a few numbers. */
 void fuzz_make_seeds(void)
 {
     static const float few[] = { 0, -0.0f, 1, -1, 0.25f, -3, 1e-30f, 7 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_folder.c - a folder: its texts, and the weights of a small llama
+/* fuzz_folder.c - a Hugging Face folder: its texts, and the weights of a small
+ * llama
  *
- * The input is files, each a line with its name and what it has, with a byte
- * 0x1e between them. model.safetensors is one of numbers that are 0, unless
- * the input has it. Nothing outside of the folder is asked for, and a folder of
- * some KB takes no more than 64 MB.
+ * The input is a sequence of files, each a line with its name and then its
+ * content, with a byte 0x1e between them. model.safetensors is one of zeros,
+ * unless the input has it. Files outside of the folder must not be opened, and
+ * a folder of some KB must not take more than 64 MB.
  */
 #include "config.h"
 #include "gguf/convert.h"
@@ -86,7 +87,7 @@ static enum gguf_status far_open(void *user, const char *path,
     return gguf_error_set(err, GGUF_E_NOTFOUND, "is not there");
 }
 
-/* The files of the input; the last is that of the weights. */
+/* Split the input into files; the last is that of the weights. */
 static void take_files(struct far_folder *d, const uint8_t *data, size_t size,
                        const uint8_t *weights, size_t n_weights)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_imatrix.c - importance data in either form: read, added to themselves,
- * written in both forms, read again
- */
+ * written in both forms, read again */
 #include "config.h"
 #include "base/compiler.h"
 #include "imatrix/imatrix_int.h"
@@ -12,7 +11,8 @@
 
 enum { MAX_VALUES = 4096 };
 
-/* What an encoder gets is finite and not negative, whatever the file says. */
+/* Encoders get finite importances that are not negative, whatever the file
+ * says. */
 static void check_weights(const struct gguf_imatrix *im, const char *name)
 {
     static float w[MAX_VALUES];
@@ -49,7 +49,8 @@ static void read_all(const struct gguf_imatrix *im)
     MUST(gguf_imatrix_entry(im, n, &e, NULL) == GGUF_E_INVALID);
 }
 
-/* Written and read again: the same entries, and what only this form has. */
+/* Write and read again: the entries are equal, and so are the facts that only
+ * this form stores. */
 static void save(const struct gguf_imatrix *im, enum gguf_imatrix_form form)
 {
     struct gguf_imatrix *back;
@@ -72,7 +73,7 @@ static void save(const struct gguf_imatrix *im, enum gguf_imatrix_form form)
             MUST(!strcmp(a.name, b.name) && a.n_values == b.n_values);
         }
         gguf_imatrix_destroy(back);
-    } else { /* a file without entries does not count as importance data */
+    } else { /* a file without entries is not importance data */
         MUST(form == GGUF_IMATRIX_DAT && !gguf_imatrix_n_entries(im));
     }
 }
@@ -127,7 +128,7 @@ static void put_old(struct fix *f, uint32_t n_entries, uint32_t calls)
     }
 }
 
-/* counts: how many; 0: none at all. */
+/* counts: number of counts; 0: no tensor of counts. */
 static void put_new(struct fix *f, uint64_t counts, float first)
 {
     fix_head(f, 3, counts ? 2 : 1, 4);
@@ -157,7 +158,7 @@ void fuzz_make_seeds(void)
     put_i32_str(f, "text.txt");
     put_new(new_seed(), 2, 1);
     put_new(new_seed(), 2, NAN);
-    put_new(new_seed(), 3, 1); /* counts of another shape */
+    put_new(new_seed(), 3, 1); /* counts with another shape */
     put_new(new_seed(), 0, 1);
     seed_text("");
 }

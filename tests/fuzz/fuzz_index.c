@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_index.c - an index of safetensors: which tensor is in which file */
+/* fuzz_index.c - a safetensors index: the file of each tensor */
 #include "config.h"
 #include "data/safetensors.h"
 #include "kern/cpu_features.h"
@@ -12,8 +12,8 @@
     "\x38\0\0\0\0\0\0\0{\"" NAME                                              \
     "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}  \0\0\x80\x3f"
 
-/* A folder of an index, which is the input, and two files of a tensor each;
- * the input must ask for nothing that is not directly in it. */
+/* A folder with an index, which is the input, and two files of a tensor each.
+ * Only files directly in it may be opened. */
 struct far_file {
     const char *data;
     size_t size;

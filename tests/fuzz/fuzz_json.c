@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_json.c - JSON: read as a tree, where it lies, and by Jansson */
+/* fuzz_json.c - JSON: read as a tree, scanned in place, and read by Jansson */
 #include "config.h"
 #include "base/json_scan.h"
 #include "base/str.h"
@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* Jansson's reader makes the same tree or refuses the text, too. Excluded: a
- * NUL, which it drops after a number, and long numbers, which it reads. */
+/* Jansson's reader must make the same tree or refuse the text, too.
+ * Exceptions: a NUL after a number, which it drops, and long numbers, which it
+ * reads. */
 static void compare(const struct gg_json *j, const uint8_t *data, size_t size)
 {
     json_error_t e;
@@ -35,7 +36,7 @@ static void read_tree(const uint8_t *data, size_t size, unsigned flags)
     }
     if (!(flags & GG_JSON_PYTHON))
         compare(&j, data, size);
-    const json_t *v = j.root; /* the first of the first ... */
+    const json_t *v = j.root; /* the first member of the first member ... */
     while (json_array_size(v))
         v = json_array_get(v, json_array_size(v) - 1);
     MUST(gg_json_place(&j, v) < size);
@@ -70,7 +71,8 @@ static bool scan_items(struct gg_json_scan *s, const json_t *v)
     return !s->lex.what;
 }
 
-/* The next value is v, if that is none; false: it is not one that is read. */
+/* Scan the next value. It must equal v, unless v is NULL. false: the scanner
+ * does not read it. */
 static bool scan_value(struct gg_json_scan *s, const json_t *v)
 {
     struct gguf_str text, same;
@@ -96,8 +98,8 @@ static size_t pass_blanks(const uint8_t *data, size_t size, size_t at)
     return at;
 }
 
-/* A list or object must be the same as the tree of it; a list of what is read
- * is refused where a tree is refused. */
+/* A list or object must equal its tree. A list is refused if its tree is
+ * refused. */
 static void try_scan(const uint8_t *data, size_t size)
 {
     struct gg_json j;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_manifest.c - a list of digests from anywhere */
+/* fuzz_manifest.c - a manifest: a list of digests */
 #include "config.h"
 #include "gguf/digest.h"
 #include "tests/fuzz/fuzz.h"

@@ -17,7 +17,7 @@ static void same(const struct gguf_kv *a, const struct gguf_kv *b)
     MUST(a->size == 0 || !memcmp(a->data, b->data, a->size));
 }
 
-/* Through a file in this byte order, and back into a list. */
+/* Write a file in this byte order, and read it back into a list. */
 static void round_trip(const struct gguf_meta *m, int big_endian)
 {
     struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;

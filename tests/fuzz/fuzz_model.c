@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_model.c - any set of shards as a model: opened, evaluated
+/* fuzz_model.c - a set of shards as a model: opened, evaluated
  *
- * The input is as shards_open takes it. A set and the file that it merges to
- * are one model: both open, or neither does and for the same reason, and
- * compute the same bits. What is verified without errors, and has known types,
+ * The input has the form of shards_open(). A set and the file that it merges
+ * to are one model: both open, or both are refused for the same reason, and
+ * they compute the same bits. A model without errors and with known types
  * opens.
  */
 #include "config.h"
@@ -25,7 +25,8 @@ static void warn(void *user, const char *message)
         MUST((unsigned char)*p >= 0x20 && *p != 0x7f);
 }
 
-/* What may keep a model from being opened: errors, and types that are odd. */
+/* Count findings that may keep a model from opening: errors, and unusual
+ * types. */
 static int count_faults(void *user, const struct gguf_finding *f)
 {
     unsigned *n = user;
@@ -34,7 +35,7 @@ static int count_faults(void *user, const struct gguf_finding *f)
     return 0;
 }
 
-/* Logits after a few tokens, *n numbers; NULL if that is refused. */
+/* Logits after a few tokens: *n numbers; NULL: refused. */
 static float *evaluate(const struct gguf_model *m, size_t *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -48,7 +49,7 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
     info = *gguf_model_get_info(m);
     if (info.n_vocab > MAX_VOCAB || info.n_embd > MAX_EMBD ||
         info.n_layer > MAX_LAYERS)
-        return NULL; /* it would take long */
+        return NULL; /* would take long */
     for (unsigned i = 0; i < N_TOKENS; i++)
         id[i] = (gguf_token)(i % info.n_vocab);
     struct gguf_batch batch = { .struct_size = sizeof batch,
@@ -75,7 +76,7 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
     return out;
 }
 
-/* Two models that are one. */
+/* Compare two models that must be equal. */
 static void compare(const struct gguf_model *a, const struct gguf_model *b)
 {
     struct gguf_model_info x, y;
@@ -93,8 +94,8 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
     free(q);
 }
 
-/* The set in one file; NULL if it is not split, or its alignment is one that is
- * not written. */
+/* Merge the set into one file; NULL: it is not split, or its alignment cannot
+ * be written. */
 static struct gguf_file *merged(const struct gguf_file *s)
 {
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
@@ -109,8 +110,8 @@ static struct gguf_file *merged(const struct gguf_file *s)
     return f;
 }
 
-/* Adapters and the like are verified as such files; files without an
- * architecture, as far as that goes. */
+/* Is the set a model? Adapters and the like are verified as such; a file
+ * without an architecture in part only. */
 static bool is_model(const struct gguf_file *s)
 {
     const struct gguf_file *f = gguf_file_shard(s, 0);
@@ -156,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- seeds ---- */
 
-/* A file as shards of max_tensors, one after another. */
+/* Seeds: a file in shards of max_tensors tensors. */
 static void seed_shards(const struct fix *file, const char *how,
                         uint64_t max_tensors)
 {

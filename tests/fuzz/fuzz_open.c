@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_open.c - open a file and read everything in it */
+/* fuzz_open.c - opens a file and reads everything in it */
 #include "config.h"
 #include "gguf/file.h"
 #include "tests/fuzz/fuzz.h"
@@ -29,7 +29,7 @@ static void read_value(const struct gguf_kv *kv)
     while (gguf_kv_next(&it, &e)) {
         MUST(e.index == n++);
         if (e.type == GGUF_VAL_ARR)
-            read_value(&e); /* as deep as the limit: 8 */
+            read_value(&e); /* nested up to the limit of 8 */
     }
     MUST(n == (kv->type == GGUF_VAL_ARR ? kv->n : 0));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_part.c - parts of an evaluation: refused with a reason, or merged with
- * themselves, saved and loaded again
+/* fuzz_part.c - parts of an evaluation are refused with a reason, or merged
+ * with themselves, saved and loaded again
  *
- * Unless the first byte says so, a checksum at the end is made good, so that
- * what is inside is looked at.
+ * Unless the first byte says otherwise, the checksum at the end is corrected,
+ * so that the content is read.
  */
 #include "config.h"
 #include "gguf/digest.h"
@@ -29,7 +29,7 @@ static void make_good(uint8_t *p, size_t n)
     memcpy(p + n - SUM, hex, SUM);
 }
 
-/* The same chunks, all of them finite numbers. */
+/* Both have equal chunks, and all numbers are finite. */
 static void look(const struct gguf_part *a, const struct gguf_part *b)
 {
     size_t n_done = 0;
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* Chunks 0 to n_chunks - 1, but for every third, with some rows each. */
+/* Seed: chunks 0 to n_chunks - 1 without every third, with some rows each. */
 static void seed(size_t n_chunks, size_t n_heads, size_t n_values,
                  uint8_t what)
 {

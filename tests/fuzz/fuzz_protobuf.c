@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_protobuf.c - tokenizer.model of SentencePiece, which is a message of
- * protobuf, with ids as they are in it and as fairseq counts them
- */
+/* fuzz_protobuf.c - SentencePiece's tokenizer.model, a message of protobuf,
+ * with its own ids and with fairseq's */
 #include "config.h"
 #include "tests/fuzz/vocabs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_quant.c - any file made into another of any recipe: what comes out is
- * as large as was planned, opens, and has the types that were chosen
+/* fuzz_quant.c - any file quantized with any recipe: the output has the
+ * planned size, opens, and has the chosen types
  *
  * Six bytes of options, then the file.
  */
@@ -115,7 +115,7 @@ static void put_model(struct fix *f, const void *options)
     fix_info(&m, "blk.1.attn_norm.weight", FIX_NE(4), GGUF_DTYPE_F32, 1376);
     fix_pad(&m, 32);
     for (int i = 0; i < 512; i++)
-        fix_u16(&m, 0x3800u + (unsigned)i); /* 0.5 and more */
+        fix_u16(&m, 0x3800u + (unsigned)i); /* 0.5 and larger */
     for (int i = 0; i < 64; i++)
         fix_f32(&m, (float)(i - 20) / 8);
     fix_fill(&m, 0x21, 68);

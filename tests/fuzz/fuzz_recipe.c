@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_recipe.c - a recipe from anywhere, and the types it gives
+/* fuzz_recipe.c - a recipe, and the types it chooses
  *
  * The input is the text; the bytes after a NUL are facts of the model.
  */
@@ -42,7 +42,7 @@ static void read_facts(struct gg_recipe_chooser *c, struct bytes *b)
     c->leave_output = how & 4;
     c->compat = how & 8;
     c->facts.arch = gg_str_z(archs[how >> 4 & 3]);
-    /* Numbers of one byte, the largest of a type, or below zero. */
+    /* numbers of one byte, the largest of the type, or negative */
     for (int i = 0; i < GG_N_VARS; i++) {
         int64_t v = take(b);
         c->facts.var[i] = v < 250   ? v
@@ -51,7 +51,7 @@ static void read_facts(struct gg_recipe_chooser *c, struct bytes *b)
     }
 }
 
-/* false: a pattern takes too many steps. */
+/* Choose all types. false: a pattern takes too many steps. */
 static bool choose_all(struct gg_recipe_chooser *c,
                        const struct gguf_recipe *r,
                        struct gg_recipe_choice out[N_TENSORS])
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_facts(&c, &rest);
     d = c;
     bool chosen = choose_all(&c, r, a);
-    /* What it says of itself is a recipe too, and the same one. */
+    /* its own text must parse to the same recipe */
     MUST(gguf_recipe_parse(&again, gguf_recipe_text(r), NULL, NULL) ==
          GGUF_OK);
     MUST(choose_all(&d, again, b) == chosen);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_safetensors.c - a file of tensors: as it is, or, after a byte 'q', with
- * weights that are packed; then a byte says how, and one how many bits they
- * have.
+/* fuzz_safetensors.c - a safetensors file, as it is or with packed weights
+ *
+ * After a byte 'q' weights are packed: the next byte chooses the form, and
+ * another one the number of bits.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -40,7 +41,7 @@ static void try_safetensors(const uint8_t *data, size_t size)
     gg_safetensors_close(s);
 }
 
-/* Everything that can be read of tensor i: as floats, and as it is given. */
+/* Read everything of tensor i: as floats, and in its own type. */
 static void read_tensor(const struct gg_safetensors *s, size_t i)
 {
     static float x[PIECE];
@@ -125,8 +126,8 @@ static void seed_tensors(const char *header, size_t n_data)
     fix_bytes(f, zeros, n_data);
 }
 
-/* Weights of a form: its number and the byte of bits come first; the shape that
- * one form ends with, after zeros. */
+/* Seed: weights of a form. Its number and the byte of bits come first; one
+ * form ends with the shape, after zeros. */
 static void seed_packed(unsigned form, uint8_t how, const char *header,
                         size_t n_data)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_split.c - a split set: opened, merged, split again, merged again
  *
- * The input is as shards_open takes it; what is left of what comes before the
- * shards says how the set is split again.
+ * The input has the form of shards_open(). The rest of the bytes before the
+ * shards chooses how the set is split again.
  */
 #include "config.h"
 #include "gguf/split.h"
@@ -14,7 +14,7 @@
 
 enum { MAX_SHARDS = 40 };
 
-/* Names, types and data of a and b are the same. */
+/* Names, types and data of a and b must be equal. */
 static void same_tensors(const struct gguf_file *a, const struct gguf_file *b)
 {
     MUST(gguf_file_n_tensors(a) == gguf_file_n_tensors(b));
@@ -33,8 +33,8 @@ static void same_tensors(const struct gguf_file *a, const struct gguf_file *b)
     }
 }
 
-/* Merge a set into a file; it has the same tensors. false: its alignment is
- * one that is not written. */
+/* Merge a set into a file, which must have the same tensors. false: its
+ * alignment cannot be written. */
 static bool merge(const struct gguf_file *s, const char *name)
 {
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
@@ -120,10 +120,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* ---- seeds ---- */
 
 struct shard {
-    const char *name; /* general.name; NULL: no such key */
+    const char *name; /* general.name; NULL: no key */
     const char *tensor[3];
     uint16_t no, count;
-    uint32_t total, type; /* of its tensors */
+    uint32_t total, type; /* total: number of the set's tensors; type of that
+                           * key */
 };
 
 static void put_shard(struct fix *f, const struct shard *s)
@@ -179,17 +180,17 @@ void fuzz_make_seeds(void)
         { "x", { "a", "a" }, 0, 2, 3, GGUF_DTYPE_Q8_0 },
         { "y", { "a" }, 0, 3, 2, 4242 },
     };
-    seed_set("0 \001", false, two, 2); /* the first shard, one tensor each */
+    seed_set("0 \001", false, two, 2); /* the first shard; one tensor each */
     seed_set("1 \002\100", false, two, 2);
-    seed_set("p \010", true, two, 2);    /* the prefix, by layer */
+    seed_set("p \010", true, two, 2);    /* the prefix; by layer */
     seed_set("d \031", false, three, 3); /* the folder */
     seed_set("0m", false, two, 2);       /* a shard is missing */
-    seed_set("0m", false, alone, 1);     /* one that says that it is not a
-                                          * shard */
+    seed_set("0m", false, alone, 1);     /* one whose keys say that it is a
+                                          * whole model */
     seed_set("0 ", false, wrong, 2);
     seed_set("0 ", false, wrong + 1, 1);
     seed_files("0 \001", 3, "", 0);
-    /* 59 bytes whose copy has a GiB of padding. */
+    /* 59 bytes; a copy would have a GiB of padding */
     struct fix *f = new_seed();
     fix_bytes(f, "0 \001", 3);
     fix_head(f, 3, 0, 1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_state.c - states of sessions: refused with a byte, or taken over, gone
- * on with and saved again
+/* fuzz_state.c - session states are refused at a byte, or restored, continued
+ * and saved again
  *
  * The first byte chooses a model and how its session keeps sequences, the
- * second one which sequence the state is for; the rest is the state. Unless the
- * second byte says so, its size, digest and checksum are made good, so that
- * what is inside is looked at.
+ * second the sequence to restore. The rest is the state. Unless the second
+ * byte says otherwise, size, digest and checksum are corrected, so that the
+ * content is read.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -126,8 +126,8 @@ static void make_good(const struct made *m, uint8_t *p, size_t size)
     gg_bytes_store64le(p + size - SUM, XXH3_64bits(p, size - SUM));
 }
 
-/* All sequences go on, forget and are copied; what is saved then can be
- * restored. */
+/* Decode in, remove from and copy every sequence. A state saved afterwards can
+ * be restored. */
 static void use(struct made *m, uint32_t seq)
 {
     uint32_t n[N_SEQ];
@@ -143,7 +143,7 @@ static void use(struct made *m, uint32_t seq)
         n[q] = gguf_session_n_tokens(m->session, q);
     if (seq == GGUF_ALL_SEQUENCES)
         MUST(gguf_session_clear(m->session, NULL) == GGUF_OK);
-    /* cells that it shared are its own then, which may be too many */
+    /* cells that it shared become its own, which may be too many */
     const enum gguf_status st =
         gguf_session_state_set(m->session, seq, p, size, NULL);
     MUST(st == GGUF_OK || (st == GGUF_E_FULL && seq != GGUF_ALL_SEQUENCES));

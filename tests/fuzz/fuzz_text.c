@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_text.c - short texts from people and files: sizes, names of shards,
- * limits and types, patterns, and escaping
- */
+/* fuzz_text.c - short texts: sizes, names of shards, limits and types,
+ * patterns, escaping */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
@@ -13,7 +12,7 @@
 
 #include <string.h>
 
-/* One line that a terminal can show, whatever comes in. */
+/* The escaped text is one line that a terminal can show. */
 static void check_escape(struct gguf_str s)
 {
     size_t room = 8 * s.size + 1;
@@ -25,7 +24,7 @@ static void check_escape(struct gguf_str s)
         uint32_t cp;
         size_t k = gguf_text_decode(all + i, n - i, &cp);
         MUST(k && cp >= 0x20 && (cp < 0x7f || cp > 0x9f));
-        MUST(cp < 0x202a || cp > 0x202e); /* directions */
+        MUST(cp < 0x202a || cp > 0x202e); /* direction marks */
         i += k;
     }
     n = gguf_text_escape(small, sizeof small, s);
@@ -62,7 +61,7 @@ static void check_pattern(struct gguf_str s)
     gg_pattern_destroy(p);
 }
 
-/* A name that was read is written the same way. */
+/* A name that was parsed is printed the same. */
 static void check_shard_name(const char *z)
 {
     size_t n;
@@ -124,7 +123,8 @@ void fuzz_make_seeds(void)
         "\\",
         "[",
         "a{1,2}{3}",
-        "....49+++++++++++++++++++++9i", /* more memory than there is */
+        "....49+++++++++++++++++++++9i", /* needs more memory than the machine
+                                          * has */
         "(?:a|(?=b))\\b(?!c)",
         "((a{99}){99}){99}",
         "(a*)*(a*)*(a*)*b",

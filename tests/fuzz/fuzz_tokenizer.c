@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_tokenizer.c - files of tokenizers that are texts; the first byte says
- * which: tokenizer.json, or the vocabularies that some models bring instead
+/* fuzz_tokenizer.c - tokenizer files in text form
+ *
+ * The first byte chooses the form: tokenizer.json, or the vocabularies of some
+ * models.
  */
 #include "config.h"
 #include "tests/fuzz/vocabs.h"

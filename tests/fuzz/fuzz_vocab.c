@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_vocab.c - the vocabulary of any file, and text through it and back
+/* fuzz_vocab.c - the vocabulary of any file, and text tokenized and back
  *
- * The last 32 bytes of the input are text too.
+ * The last 32 bytes of the input are a text, too.
  */
 #include "config.h"
 #include "base/compiler.h"

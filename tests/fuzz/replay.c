@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c - run a target over seeds, without a fuzzer
+/* replay.c - runs a target over its seeds, without a fuzzer
  *
- *     check-NAME               its seeds, and changed copies of them
- *     check-NAME FILE...       these inputs
- *     check-NAME --seeds DIR   write the seeds as files, for a fuzzer
+ *   check-NAME               its seeds, and changed copies of them
+ *   check-NAME FILE...       these inputs
+ *   check-NAME --seeds DIR   write the seeds as files, for a fuzzer
  */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/tap.h"
 
-/* Changed copies, of all seeds together: fewer of targets that take long. */
+/* Number of changed copies of all seeds; smaller for slow targets. */
 #ifndef FUZZ_CHANGED
 #define FUZZ_CHANGED 4000
 #endif
 
 enum {
-    SMALL = 32768 /* bytes of a seed that is changed */
+    SMALL = 32768 /* largest seed in bytes that is changed */
 };
 
-/* A copy of exactly this size, so that a sanitizer sees one byte too far. */
+/* Run on a copy of exactly this size, so that a sanitizer sees a read beyond.
+ */
 static void run(const uint8_t *p, size_t n)
 {
     uint8_t *copy = malloc(n ? n : 1);
@@ -28,7 +29,7 @@ static void run(const uint8_t *p, size_t n)
     free(copy);
 }
 
-/* s with some bytes changed, cut, or doubled. */
+/* Run on s with some bytes changed, cut or doubled. */
 static void run_changed(const struct fix *s)
 {
     static const uint8_t odd[] = { 0, 1, 0x7f, 0x80, 0xff };

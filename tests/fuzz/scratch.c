@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scratch.c - a folder for files that live as long as one input */
+/* scratch.c - a folder for files of one input */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* seeds.c - the list of inputs that a target begins with */
+/* seeds.c - the seeds of a target */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* shards.c - a split set out of one input
+/* shards.c - splits an input into the shards of a set
  *
- * What comes before the first "GGUF" says how: which path is opened, and
- * whether a shard is missing. From there on every "GGUF" begins another shard.
+ * The bytes before the first "GGUF" choose the path to open, and whether a
+ * shard is missing. Each "GGUF" begins a shard.
  */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
@@ -12,7 +12,8 @@
 
 enum { MAX_PIECES = 8 };
 
-/* The shards of in, and how many bytes come before the first. */
+/* Split `in' into shards. *front: number of bytes before the first. Returns
+ * the number of shards. */
 static size_t cut(struct bytes in, struct bytes *piece, size_t *front)
 {
     size_t n = 0, i = 0;

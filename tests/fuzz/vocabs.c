@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vocabs.c - see vocabs.h */
+/* vocabs.c - runs readers of tokenizers on bytes (vocabs.h) */
 #include "config.h"
 #include "tests/fuzz/vocabs.h"
 

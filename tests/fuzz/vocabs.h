@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vocabs.h - what readers of tokenizers are given, and must give */
+/* vocabs.h - runs readers of tokenizers on bytes, and checks the result */
 #ifndef TESTS_FUZZ_VOCABS_H
 #define TESTS_FUZZ_VOCABS_H
 
@@ -16,10 +16,11 @@ struct vocab {
 
 void vocab_begin(struct vocab *t);
 
-/* Check what reading gave, st, and free it. whole: every id has a text. */
+/* Check the result of reading, whose status is st, and free it. whole: every
+ * id has a text. */
 void vocab_end(struct vocab *t, enum gguf_status st, bool whole);
 
-/* Read a file of a tokenizer, and check what came of it. */
+/* A reader of tokenizers. vocab_try() runs it and checks the result. */
 typedef enum gguf_status vocab_reader(struct gg_convert_vocab *v,
                                       const struct gg_mapfile *m,
                                       struct gguf_error *err);

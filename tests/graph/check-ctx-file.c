@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* check-ctx-file.c - contexts with the tensors of a GGUF file
  *
- * The file is written here byte by byte, in either order. What its tensors
- * have to be is what was written.
+ * The test writes the file byte by byte, in either byte order, and compares
+ * the tensors with these bytes.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -19,13 +19,13 @@ static const float floats[8] = { 1, -2, 0.5f, 3e8f, -1e-7f, 0, 7, 1e30f };
 static const int32_t ints[3] = { -5, 1 << 20, 77 };
 static const uint16_t halves[8] = { 0x3c00, 0xc000, 0x0001, 0x7bff,
                                     0x8000, 0x4248, 0xfbff, 0x1234 };
-static uint8_t blocks[2 * BLOCK]; /* as in a little-endian file */
+static uint8_t blocks[2 * BLOCK]; /* bytes of a little-endian file */
 
 static const struct {
     const char *name;
     uint32_t dtype;
     int64_t ne[4];
-    const void *data; /* as in memory */
+    const void *data; /* expected data in memory */
     size_t size;
 } want[N_TENSORS] = {
     { "floats", GGUF_DTYPE_F32, { 4, 2, 1, 1 }, floats, sizeof floats },
@@ -53,8 +53,8 @@ static void make_blocks(void)
     fix_fini(&f);
 }
 
-/* skip bytes, then the file; more is the type of a sixth tensor, if it has
- * any dimensions. */
+/* Write skip bytes, then the file. more: type of a sixth tensor, if it has
+ * dimensions. */
 static void make_file(struct fix *f, bool big_endian, size_t skip,
                       const uint64_t *more_ne, uint32_t more)
 {
@@ -106,7 +106,7 @@ static struct gguf_file *open_file(const struct fix *f, size_t skip)
     return file;
 }
 
-/* ---- what is made of it ---- */
+/* ---- tensors in contexts ---- */
 
 static enum gguf_status create(struct gguf_ctx **ctx,
                                const struct gguf_file *file,
@@ -183,7 +183,7 @@ static void check_tensors(const char *what, bool big_endian, size_t skip,
     fix_fini(&f);
 }
 
-/* y = x W^T with W of the file and room for the rest. */
+/* Compute y = x W^T with W from the file and memory for the rest. */
 static void check_compute(enum gguf_ctx_data data)
 {
     static const float x[4] = { 1, 10, 100, 0 };
@@ -229,7 +229,7 @@ static void check_compute(enum gguf_ctx_data data)
     fix_fini(&f);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused files ---- */
 
 static void check_refused(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-tensor.c - contexts, tensors, views, builders' errors, dumps */
+/* check-tensor.c - contexts, tensors, views, errors of builders, dumps */
 #include "config.h"
 #include "graph/cgraph.h"
 #include "tests/tap.h"
@@ -218,10 +218,10 @@ static void check_shapes(void)
     gguf_ctx_destroy(c);
 }
 
-static struct gguf_ctx *ctx; /* of one failing call */
+static struct gguf_ctx *ctx; /* context of one failing call */
 static tensor *w, *x, *ids, *q4;
 
-/* One failing builder call on a fresh context. */
+/* Check that one builder call fails on a fresh context. */
 #define FAILS(status, part, call)                                             \
     do {                                                                      \
         struct gguf_error e_ = { GGUF_OK, 0, 0, "" };                         \
@@ -441,7 +441,7 @@ static void check_graph(void)
     ok(gguf_ctx_status(c, &err) == GGUF_E_INVALID, "%s", err.message);
     gguf_ctx_destroy(c);
 
-    /* far deeper than a stack of calls could be */
+    /* far deeper than recursion could go */
     c = new_ctx((size_t)200 << 20, NULL, true);
     g = gguf_graph_create(c, 200000);
     a = gguf_tensor_1d(c, GGUF_DTYPE_F32, 1);
@@ -453,7 +453,7 @@ static void check_graph(void)
     gguf_ctx_destroy(c);
 }
 
-/* Edges as a search would give them, in the graph and in a view of it. */
+/* Are the edges those that a search finds, in the graph and in a view of it? */
 static bool edges_are_right(const struct gguf_graph *g)
 {
     bool all = true;
@@ -471,7 +471,8 @@ static bool edges_are_right(const struct gguf_graph *g)
     return all;
 }
 
-/* As many nodes and leaves as there is room for, in pages of two arenas. */
+/* Fill the graph with nodes and leaves up to its capacity, in pages of two
+ * arenas. */
 static void check_full_graph(void)
 {
     enum { N = 3000 };
@@ -501,7 +502,7 @@ static void check_full_graph(void)
     gguf_ctx_destroy(far);
 }
 
-/* What a backend reads of an operation, if it knows of all there is. */
+/* Parameters of an operation that a backend reads. */
 static void check_params(void)
 {
     struct gguf_tensor t = { .op_params = { 1, 2, 3 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_backend.c - the test backend: closed memory, refusals, counts */
+/* fake_backend.c - the fake backend: closed memory, refusals, counts */
 #include "config.h"
 #include "tests/graph/fake_backend.h"
 #include "gguf/cpu.h"
@@ -49,7 +49,7 @@ static void mem_free(struct gguf_buffer *b)
             own = true;
         }
     pthread_mutex_unlock(&is->mutex);
-    if (!own) { /* around memory of others */
+    if (!own) { /* around memory of the host */
         is->n_shared--;
         return;
     }
@@ -65,7 +65,8 @@ static enum gguf_status mem_set(struct gguf_buffer *b, tensor *t,
     enter(of(b));
     memcpy((char *)t->data + off, src, (size_t)size);
     leave(of(b));
-    pthread_mutex_lock(&of(b)->mutex); /* its queue's thread sets, too */
+    pthread_mutex_lock(
+        &of(b)->mutex); /* the queue's thread sets tensors, too */
     of(b)->n_sets++;
     of(b)->n_bytes += size;
     pthread_mutex_unlock(&of(b)->mutex);

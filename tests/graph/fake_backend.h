@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_backend.h - a backend for tests, with memory of its own
  *
- * It computes what the CPU does, but its memory is closed to the process
- * except while it works or its tensors are set and read: any other access
- * raises a signal. It refuses operations by chance, counts what it is given
- * that lies elsewhere, and may work on a thread of its own, with events.
+ * It computes with the CPU's kernels. Its memory is closed to the process
+ * except while it computes, or while its tensors are set or read: any other
+ * access raises a signal. It refuses random operations, counts nodes with
+ * tensors in foreign memory, and may compute on a thread of its own, with
+ * events.
  */
 #ifndef TESTS_GRAPH_FAKE_BACKEND_H
 #define TESTS_GRAPH_FAKE_BACKEND_H
@@ -25,7 +26,7 @@ static inline void must(enum gguf_status st, const struct gguf_error *err)
     exit(1);
 }
 
-/* How many fake backends work at the same time. */
+/* Number of fake backends that work at the same time: now, and at most. */
 struct fake_backend_gauge {
     _Atomic int now, most;
 };
@@ -34,39 +35,42 @@ struct fake_backend {
     struct gguf_buft buft;
     struct gguf_device device;
     struct gguf_backend backend;
-    struct gguf_backend *cpu; /* does its work */
+    struct gguf_backend *cpu; /* computes for it */
     bool refuses[GGUF_N_OPS];
     bool
         unlocked; /* set before use: memory is never closed, which is faster */
-    uint64_t n_total; /* bytes of its memory, which it tells; 0: no limit, and
-                         not told */
+    uint64_t n_total; /* bytes of its memory that it reports; 0: no limit, and
+                       * it reports none */
     uint64_t n_used;  /* bytes of its buffers */
     int n_shared;     /* buffers around host memory */
-    const struct gguf_buft *shared_buft; /* type of buffers around host
-                                          * memory, if not its own; or NULL */
-    bool offloads;            /* wants what it supports, weights or not */
-    uint32_t wide;            /* what its device says; 0: 1 */
-    uint32_t wrong;           /* operation whose results it spoils, or 0 */
-    struct gg_stream *stream; /* NULL: it works when it is called */
-    int n_foreign;            /* nodes that it was given with far memory */
+    const struct gguf_buft *shared_buft; /* type of buffers around host memory;
+                                          * NULL: its own */
+    bool offloads;  /* prefers every operation that it supports,
+                               * wherever the weights lie */
+    uint32_t wide;  /* batch width that its device reports; 0: 1 */
+    uint32_t wrong; /* operation with wrong results; 0: none */
+    struct gg_stream
+        *stream;   /* its queue; NULL: it computes when it is called */
+    int n_foreign; /* nodes with tensors in foreign memory */
     int n_nodes;
-    int n_sets;       /* how often tensors were set from outside */
-    uint64_t n_bytes; /* by that */
+    int n_sets;       /* calls that set a tensor from outside */
+    uint64_t n_bytes; /* bytes set by these calls */
     int slow;         /* microseconds that it sleeps per graph */
-    struct fake_backend_gauge *gauge; /* or NULL */
+    struct fake_backend_gauge *gauge; /* NULL: not counted */
 
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* protects the members below */
     struct gguf_buffer *open[64];
     int n_open, n_inside;
 };
 
-/* allocator: of its stream and events. Destroyed with its backend. */
+/* Create the backend. async: computes on a thread of its own. allocator: of
+ * its queue and events. Destroy it with gguf_backend_destroy(&is->backend). */
 enum gguf_status fake_backend_init(struct fake_backend *is, const char *name,
                                    bool async,
                                    const struct gguf_allocator *allocator,
                                    struct gguf_error *err);
 
-/* Refuse about a quarter of all operations by chance, or none (seed 0). */
+/* Refuse a random quarter of all operations; seed 0: none. */
 void fake_backend_refuse(struct fake_backend *is, uint64_t seed);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* random_graph.c - random graphs with weights, inputs and a cache that is
- * written */
+/* random_graph.c - random graphs with weights, inputs and a cache */
 #include "config.h"
 #include "tests/graph/random_graph.h"
 #include "tests/graph/randop.h"

@@ -16,19 +16,19 @@ struct random_graph {
     int n_out;
 };
 
-/* home[k]: buffer types of the three weights and the cache. */
+/* Make a graph. home[k]: buffer types of the three weights and the cache. */
 struct random_graph random_graph_make(uint64_t seed,
                                       const struct gguf_buft *const *home);
 void random_graph_free(struct random_graph *g);
 
-/* Random values for t, if it has memory. */
+/* Set t to random values, if it has memory. */
 void random_graph_fill(tensor *t, uint64_t seed);
 
 /* Allocate, set inputs and the cache by seed, compute. */
 void random_graph_run(struct gguf_sched *s, struct random_graph *g,
                       uint64_t seed);
 
-/* Whether outputs and caches are equal, bit by bit. */
+/* Are the outputs and caches equal, bit by bit? */
 bool random_graph_same(const struct random_graph *a,
                        const struct random_graph *b);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* randop.c - operations by chance, see randop.h
+/* randop.c - random operations, see randop.h
  *
- * Operations whose builder takes nothing but one or two sources are drawn by
- * that; each other one has a function make_NAME here.
+ * Operations whose builder takes one or two sources and nothing else are drawn
+ * by the builder. Each other operation has a function make_NAME here.
  */
 #include "config.h"
 #include "tests/graph/randop.h"
@@ -13,13 +13,13 @@
 typedef struct gguf_tensor tensor;
 typedef tensor *randop_fn(const struct randop *r);
 
-/* Larger ones are cut. */
+/* elements of the largest tensor */
 enum { MAX_ELEMENTS = 2000 };
 
 /* --- what operations take ------------------------------------------------- */
 
-/* t's elements, as many as are wanted: the first or the last ones, or again
- * and again; never memory of the cache, which may be written meanwhile. */
+/* Cut or repeat t's elements to this shape: the first, the last, or repeated
+ * ones. Never a view of the cache, which may be written meanwhile. */
 static tensor *shaped(const struct randop *r, tensor *t, int64_t ne0,
                       int64_t ne1, int64_t ne2, int64_t ne3)
 {
@@ -40,15 +40,15 @@ static tensor *shaped(const struct randop *r, tensor *t, int64_t ne0,
 
 #define A(ne0, ne1, ne2, ne3) shaped(r, r->a, ne0, ne1, ne2, ne3)
 #define B(ne0, ne1, ne2, ne3) shaped(r, r->b, ne0, ne1, ne2, ne3)
-/* numbers from 0 on in some order, in each row */
+/* a permutation of 0, 1, ... in each row */
 #define IDS(n, m) gguf_op_argsort(r->ctx, B(n, m, 1, 1), rnd_below(2))
 /* between 0 and 1 */
 #define GATE(x) gguf_op_sigmoid(r->ctx, x)
-/* b as something that can be added to a */
+/* b in a shape that can be added to a */
 #define LIKE_A                                                                \
     (rnd_below(2) ? B(r->a->ne[0], 1, 1, 1)                                   \
                   : B(r->a->ne[0], r->a->ne[1], r->a->ne[2], r->a->ne[3]))
-/* not so large that it grows without end */
+/* bounded, so that values do not grow without end */
 #define SMALL(x) gguf_op_tanh(r->ctx, x)
 
 #define ROW(id, ...)                                                          \
@@ -217,7 +217,7 @@ static tensor *make_gated_delta(const struct randop *r)
     return rnd_below(2) ? y : state;
 }
 
-/* Contiguous in, contiguous out: twice its source. */
+/* Twice its source, contiguous to contiguous. */
 static enum gguf_status twice(tensor *t, unsigned ith, unsigned nth,
                               void *user)
 {
@@ -237,8 +237,7 @@ ROW(custom, gguf_op_map_1(r->ctx, SMALL(A(11, 3, 1, 1)), &custom))
 typedef tensor *one_fn(struct gguf_ctx *ctx, tensor *a);
 typedef tensor *two_fn(struct gguf_ctx *ctx, tensor *a, tensor *b);
 
-/* How an operation's node is made: by a function above, or, where the builder
- * takes nothing but sources, by that. */
+/* Functions that make nodes, for operations with parameters. */
 static const struct {
     randop_fn *own;
     one_fn *one;
@@ -254,8 +253,8 @@ static const struct {
 #undef X
 };
 
-/* Of those builders, the ones that do not take any numbers of any shape, or do
- * not give floats. */
+/* Builders that restrict the shape or the values of their sources, or do not
+ * give F32. */
 static const struct {
     enum gguf_op op;
     randop_fn *make;
@@ -266,8 +265,9 @@ static const struct {
     { GGUF_OP_SQRT, make_sqrt },         { GGUF_OP_SSM_CONV, make_ssm_conv },
 };
 
-/* From small numbers, so that no function of them is large. Sometimes they are
- * read again afterwards, so that the result may not lie where they do. */
+/* Make a node from small numbers, so that no function of them is large.
+ * Sometimes the sources are read again later, so that the result may not
+ * overwrite them. */
 static tensor *make_simple(const struct randop *r, uint32_t op)
 {
     const bool any_b = gg_op_row(op)->shape == gg_graph_shape_binary;
@@ -292,7 +292,7 @@ static tensor *make_op(const struct randop *r, uint32_t op)
     return makers[op].own ? makers[op].own(r) : make_simple(r, op);
 }
 
-/* Whether one of them can be read in place of the other. */
+/* Can one tensor be read in place of the other? */
 static bool exchangeable(const tensor *a, const tensor *b)
 {
     return a && b && a->dtype == b->dtype && gguf_tensor_same_layout(a, b);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* check-answers.c - what the tools answer to every file of the hostile
- * collection
+/* check-answers.c - every tool on every file of the hostile collection
  *
- * Its table has a row per file: what opening must answer, what tools that
- * touch tensor data, what loading for evaluation, whether a warning is wanted,
- * and what reading it as importance data must answer. Each tool is run on each
- * file as users run it. Whatever the answer, a run must end by itself, within
- * a second of processor time and 64 MiB, print no raw escape, and refuse with
- * one line that says which file; a file that does not open, at which byte.
+ * The table has a row per file: the answers of opening, of tools that read
+ * tensor data, of loading for evaluation, of reading it as importance data,
+ * and whether a warning is expected. Each tool runs on each file as users run
+ * it. Every run must end by itself within a second of processor time and 64
+ * MiB, print no raw escape, and refuse with one line that names the file, and
+ * for a file that does not open, the byte.
  */
 #include "config.h"
 #include "tests/hostile/hostile.h"
@@ -23,17 +22,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Sanitizers take time and memory of their own, and so does an emulator. */
+/* Sanitizers and emulators need more time and memory. */
 #define MEASURES    (!SCRATCH_SANITIZED)
 #define MAX_SECONDS 1.0
 #define MAX_MEMORY  (64L << 10) /* kB */
 enum { MAX_ARGS = 16 };
 
 static char dir[64], bin[4096], libs[4200], table_dir[4096];
-static const char
-    *emulator; /* that the tools of a cross build need; or NULL */
+static const char *emulator; /* needed by tools of a cross build; NULL: none */
 
-/* A file's row, and what was wrong about the answers to it. */
+/* A row of the table, and the faults found for its file. */
 struct row {
     char *name, *expect, *class, *use, *model, *warn, *extra;
     char path[4400], wrong[2048];
@@ -41,10 +39,10 @@ struct row {
 
 struct answer {
     int status;     /* -1: ended by a signal */
-    double seconds; /* of processor time */
-    long memory;    /* kB, at most */
+    double seconds; /* processor time */
+    long memory;    /* largest resident memory in kB */
     char err[8192];
-    unsigned n_lines;  /* of err */
+    unsigned n_lines;  /* lines of err */
     bool escapes, out; /* raw escapes; anything on standard output */
 };
 
@@ -62,7 +60,7 @@ static char *in_dir(char path[128], const char *name)
     return path;
 }
 
-/* Look through what a run printed. */
+/* Read the output of a run and record its properties. */
 static void look(const char *name, struct answer *a, bool is_err)
 {
     char path[128], buf[8192];
@@ -90,7 +88,7 @@ static void redirect(const char *name, int fd)
         _exit(126);
 }
 
-/* Become a tool: argv[0] is its name, NULL ends. */
+/* Replace this process by a tool. argv[0] is its name; ended by NULL. */
 static void become(const char *const *argv)
 {
     char program[4200];
@@ -104,7 +102,7 @@ static void become(const char *const *argv)
         execv(program, (char *const *)(uintptr_t)argv);
 }
 
-/* Run a tool with such arguments. */
+/* Run a tool with these arguments. */
 static struct answer run(const char *const *argv)
 {
     struct answer a = { .status = -1 };
@@ -138,7 +136,7 @@ static struct answer run(const char *const *argv)
     return a;
 }
 
-/* What holds for every run. */
+/* Check the rules for every run. */
 static void judge_run(struct row *r, const char *tool, const struct answer *a)
 {
     char number[64];
@@ -153,7 +151,7 @@ static void judge_run(struct row *r, const char *tool, const struct answer *a)
 }
 
 /* want: "accept", "reject", or "-" for either. A refusal is one line that
- * begins with the tool's name, and names the byte if the file does not open. */
+ * begins with the tool's name, and gives the byte if the file does not open. */
 static void judge(struct row *r, const char *tool, const struct answer *a,
                   const char *want)
 {
@@ -172,7 +170,7 @@ static void judge(struct row *r, const char *tool, const struct answer *a,
         complain(r, tool, "no byte", a->err);
 }
 
-/* Nothing but what the runs leave: a refusal leaves no output. */
+/* A refused run leaves no output. */
 static void check_outputs(struct row *r, const char *tool, const char *file,
                           const struct answer *a)
 {
@@ -185,7 +183,7 @@ static void check_outputs(struct row *r, const char *tool, const char *file,
     unlink(path);
 }
 
-/* Shards whose other shards are missing or foreign. The two others make a
+/* Is it a shard of a set with missing or foreign shards? Two of them make a
  * sound model here, whichever is named. */
 static bool is_of_broken_set(const struct row *r)
 {
@@ -204,15 +202,15 @@ static void info(struct row *r)
         complain(r, "info", "no warning", "");
     a = run((const char *[]){ "gguf-info", "-q", "--alone", "--check",
                               "--hash", r->path, NULL });
-    judge_run(r, "info --check", &a); /* 1: there are errors */
+    judge_run(r, "info --check", &a); /* 1: the file has errors */
     if (!a.out)
         complain(r, "info --check", "no findings", a.err);
     if (!strcmp(r->expect, "reject") && (!a.status || !strstr(a.err, "byte ")))
         complain(r, "info --check", "accepted", a.err);
 }
 
-/* The tools that read and write tensor data. Those that want all of a model
- * refuse a set that is broken. */
+/* Run the tools that read and write tensor data. Tools that need the whole
+ * model refuse an incomplete set. */
 static void use(struct row *r)
 {
     char out[128];
@@ -279,7 +277,7 @@ static bool read_row(struct row *r, char *line)
     return r->name[0] && r->name[0] != '#';
 }
 
-/* The programs, past libtool's scripts if they are there. */
+/* Find the programs, behind libtool's scripts if there are some. */
 static void find_tools(void)
 {
     const char *top = getenv("builddir");
@@ -295,7 +293,7 @@ static void find_tools(void)
     }
 }
 
-/* What became of a row: workers write it, in memory that they share. */
+/* Result of a row. Workers write it to shared memory. */
 struct verdict {
     bool judged;
     char name[128], wrong[2048];
@@ -320,7 +318,7 @@ static void remove_folder(void)
     rmdir(dir);
 }
 
-/* Of the table's rows every WORKERS-th, in a folder of its own. */
+/* Test every WORKERS-th row of the table, in a folder of the worker. */
 static void work(unsigned worker, struct verdict *verdicts)
 {
     char line[4096], table[4200];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tools share: JSON, tables, sizes. */
+/* check-common.c - code that the tools share: JSON, tables, sizes */
 #include "config.h"
 #include "tests/tap.h"
 #include "tools/common/address.h"
@@ -19,7 +19,7 @@
 
 static char text[4096];
 
-/* What fn prints, into text. */
+/* Capture the output of fn in text. */
 static void capture(void (*fn)(FILE *f))
 {
     FILE *f = tmpfile();
@@ -47,7 +47,7 @@ static void write_json(FILE *f)
     json_key(&j, (struct gguf_str){ "keyed-off", 5 });
     json_str(&j, NULL, (struct gguf_str){ bad, sizeof bad - 1 });
     json_strz(&j, "seen",
-              "\xf0\x9f\x98\x80\xc2\xa0" /* and what is not: */
+              "\xf0\x9f\x98\x80\xc2\xa0" /* invisible ones: */
               "\xf3\xa0\x81\x81\xe2\x81\xa0");
     json_open(&j, "flat", '(');
     json_bool(&j, NULL, true);
@@ -130,7 +130,7 @@ static void write_cells(FILE *f)
     table_fini(&t);
 }
 
-/* A cell too wide for its column: others are not padded to it. */
+/* A cell too wide for its column does not widen the others. */
 static void write_wide(FILE *f)
 {
     struct table t;
@@ -237,7 +237,7 @@ static void test_read(void)
     text_fini(&t);
 }
 
-/* Closed standard streams are not what is opened next. */
+/* If standard streams are closed, opened files do not take their numbers. */
 static void test_closed(void)
 {
     int status = 0;
@@ -258,7 +258,7 @@ static void test_closed(void)
        "no file takes the place of a closed standard stream");
 }
 
-/* No line reaches the last column, whatever is in it. */
+/* No line reaches the last column, whatever its text. */
 static void test_width(const char *label, const char *unit)
 {
     struct progress p;
@@ -280,7 +280,7 @@ static void test_width(const char *label, const char *unit)
        "at 80: %s", line);
 }
 
-/* A running estimate goes as a whole, after the rate and the time. */
+/* A running estimate disappears as a whole, after the rate and the time. */
 static void test_note(void)
 {
     struct progress p;
@@ -336,8 +336,8 @@ static void test_figure(void)
            "%g to %d digits: %s", rows[i].v, rows[i].digits, out);
 }
 
-/* Messages of several processes do not mix: each is one write, and so one piece
- * of a socket that keeps pieces. */
+/* Messages of several processes do not mix: each is one write, which a socket
+ * of type SEQPACKET keeps as one piece. */
 static void test_messages(void)
 {
     static const char *const want[] = {
@@ -379,7 +379,7 @@ static void test_messages(void)
     close(ends[1]);
 }
 
-/* Texts with addresses: secrets go, the rest stays. */
+/* Addresses in texts lose their secrets and nothing else. */
 static void check_addresses(void)
 {
     static const char *const rows[][2] = {

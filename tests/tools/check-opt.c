@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options: how they are written, what they may be, what excludes what. */
+/* check-opt.c - options: syntax, values, and rules of exclusion */
 #include "config.h"
 #include "tests/tap.h"
 #include "tools/common/opt.h"
@@ -121,7 +121,7 @@ static void child(const struct opt_tool *t, const char *const *argv)
     exit(fflush(stdout));
 }
 
-/* What parsing argv prints: the values, or the message; its status in *rc. */
+/* Parse argv. Returns the printed values or message; *rc: status. */
 static const char *parse(const struct opt_tool *t, const char *const *argv,
                          int *rc)
 {
@@ -151,8 +151,8 @@ static const char *parse(const struct opt_tool *t, const char *const *argv,
 
 #define ARGV(...) ((const char *const[]){ "t", __VA_ARGS__, NULL })
 
-/* got is whole: the values, or the message without "t: ". A message ends with
- * the hint, but for one that says itself what to do instead. */
+/* Check the whole output: the values, or the message without "t: ". A message
+ * ends with the hint, unless it says itself what to do. */
 static void good(const struct opt_tool *t, const char *const *argv,
                  const char *want)
 {
@@ -191,7 +191,8 @@ static void test_writing(void)
     good(t, ARGV("--size", "1.5Ki", "--fast"), "mode=2 size=1536 |");
 }
 
-/* A word is a name, or letters of options, or unknown: not cut anywhere. */
+/* An argument is a name, letters of options, or unknown; it is not cut
+ * elsewhere. */
 static void test_words(void)
 {
     const struct opt_tool *t = &tool;

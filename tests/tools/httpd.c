@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* httpd.c - a small server for tests, which lies where it is asked to
+/* httpd.c - a small HTTP server for tests, which fails on request
  *
- *     httpd DIR PORTS LOG
+ *   httpd DIR PORTS LOG
  *
  * Serves the files of DIR on two ports of 127.0.0.1, which it writes to the
- * file PORTS, until it is killed or ten minutes are over. A path is /MODE/FILE.
- * Each request is a line of LOG: its port (1 or 2), path, range and token.
+ * file PORTS, until it is killed or ten minutes have passed. A path is
+ * /MODE/FILE; MODE chooses the failure. Each request is a line of LOG: port (1
+ * or 2), path, range and token.
  */
 #include "config.h"
 
@@ -26,12 +27,12 @@
 
 static const char *folder, *log_path;
 static unsigned port[2];
-static unsigned *n_asked; /* by all processes together */
+static unsigned *n_asked; /* requests of all processes */
 
 struct call {
-    int fd, no; /* no: which port */
+    int fd, no; /* no: index of the port */
     char path[1024], token[256];
-    uint64_t from, to; /* of Range; to is the last byte */
+    uint64_t from, to; /* requested range; to is the last byte */
     bool ranged;
     const char *mode, *file;
     uint64_t size;
@@ -70,21 +71,21 @@ static void body(const struct call *c, uint64_t from, uint64_t n)
         const size_t k = n < sizeof s ? (size_t)n : sizeof s;
         const ssize_t got = pread(c->data, s, k, (off_t)from);
         if (got <= 0)
-            memset(s, 'x', k); /* more than there is */
+            memset(s, 'x', k); /* more bytes than the file has */
         say(c->fd, s, got > 0 ? (size_t)got : k);
         from += got > 0 ? (uint64_t)got : k;
         n -= got > 0 ? (uint64_t)got : k;
     }
 }
 
-/* ---- modes: what is wrong with an answer ---- */
+/* ---- modes: faults of an answer ---- */
 
 static bool is(const struct call *c, const char *mode)
 {
     return !strcmp(c->mode, mode);
 }
 
-/* All of it, whatever was asked. */
+/* Send the whole file, whatever range was requested. */
 static void whole(const struct call *c, const char *more, bool length)
 {
     char s[512];
@@ -110,10 +111,10 @@ static void part(const struct call *c)
     if (to >= total)
         to = total - 1;
     if (is(c, "less") && to - from > 1000)
-        to = from + (to - from) / 2; /* which is allowed */
+        to = from + (to - from) / 2; /* servers may send a part of a range */
     const uint64_t n = to - from + 1;
     uint64_t length = n, sent = n;
-    if (is(c, "bytes")) /* one of each request: allowed, too */
+    if (is(c, "bytes")) /* servers may send one byte for each request */
         to = from, length = sent = 1;
     if (is(c, "other-range"))
         from++, to++;
@@ -164,8 +165,8 @@ static void lead(const struct call *c, const char *to)
     nothing(c, "302 Found", s);
 }
 
-/* Send an error's text, its bytes one by one, or headers without an end; or a
- * header of 200 KB. */
+/* Send an error text byte by byte, headers without an end, or a header of 200
+ * KB. */
 static void endless(const struct call *c, const char *status)
 {
     static char s[200 << 10];
@@ -213,7 +214,7 @@ static void answer(struct call *c)
         snprintf(s, sizeof s, "http://127.0.0.1:%u/ok/%s", port[1], c->file);
         lead(c, s);
     } else if (is(c, "expires")) {
-        /* what it leads to holds for two requests */
+        /* the target is valid for two requests */
         snprintf(s, sizeof s, "/twice/%s", c->file);
         n_asked[2] = 0;
         lead(c, s);
@@ -249,7 +250,7 @@ static void note(const struct call *c)
     close(fd);
 }
 
-/* A request's text. The last two parts of its path count, so that it may look
+/* Parse a request. The last two parts of its path count, so that it may look
  * like the Hub's: /OWNER/REPO/resolve/MODE/FILE. */
 static void parse(struct call *c, char *text)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* mkfolder.c - "mkfolder DIR [ARG]...": a small Hugging Face folder of a llama
+/* mkfolder.c - writes a small Hugging Face folder of a llama
+ *
+ *   mkfolder DIR [ARG]...
  *
  * ARG: bf16, files=N, extra (a tensor that no model has), wide (rows of 256,
- * which all types' blocks divide), large=N: N layers of the sizes of Llama 3 8B
- * (36: 8e9 weights), all of them 0, in files that take no room on a disk.
+ * which the blocks of all types divide), large=N: N layers with the sizes of
+ * Llama 3 8B (36: 8e9 weights), all of them 0, in sparse files.
  */
 #include "config.h"
 #include "tests/convert/folder.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* mkimatrix - importance data for the tests, in the older form, byte by byte
+/* mkimatrix.c - writes importance data in the older form, byte by byte
  *
- *     mkimatrix OUT [SCALE [COLUMNS [big]]]
- *     mkimatrix OUT layers N
- *     mkimatrix OUT tensor NAME COLUMNS
- *     mkimatrix OUT uncounted
- *     mkimatrix OUT made gguf|dat
+ *   mkimatrix OUT [SCALE [COLUMNS [big]]]
+ *   mkimatrix OUT layers N
+ *   mkimatrix OUT tensor NAME COLUMNS
+ *   mkimatrix OUT uncounted
+ *   mkimatrix OUT made gguf|dat
  *
- * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
- * calls, value k of each is SCALE * (k % 5). Default: 1, 64. SCALE nan: every
- * second is one. big: as a machine with that byte order writes it. The path of
- * the text is in a home folder.
+ * The tensors are blk.0.attn_q, blk.0.ffn_down with three times the columns,
+ * and blk.1.attn_q, with 4 calls. Value k is SCALE * (k % 5); the defaults are
+ * 1 and 64 columns. SCALE nan: every second value is NaN. big: big-endian. The
+ * path of the text is in a home folder.
  *
- * layers: instead N layers of one tensor with a column. tensor: instead this
- * one. uncounted: 0 calls.
+ * layers: N layers with one tensor of one column. tensor: only this tensor.
+ * uncounted: 0 calls. made: the data of tests/imatrix/sample.h.
  */
 #include "tests/imatrix/sample.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* mklora - a LoRA adapter of random pairs for a model
+/* mklora.c - writes a LoRA adapter of random pairs for a model
  *
- *     mklora OUT MODEL RANK ALPHA [PART [NORM]]
+ *   mklora OUT MODEL RANK ALPHA [PART [NORM]]
  *
- * A pair for each matrix of the file MODEL, or for those whose names have PART;
- * and a bare vector NORM.
+ * A pair for each matrix of the file MODEL, or for those whose names contain
+ * PART; and a vector NORM, which is not part of a pair.
  *
- *     mklora OUT MODEL control LAYERS
+ *   mklora OUT MODEL control LAYERS
  *
- * Instead a control vector, with directions after the layers 1 to LAYERS.
+ * Writes a control vector instead, with directions after layers 1 to LAYERS.
  */
 #include "config.h"
 #include "tests/model/lora.h"

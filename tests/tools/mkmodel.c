@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* mkmodel - write a small GGUF file for the tests of the tools
+/* mkmodel.c - writes a small GGUF file for the tests of the tools
  *
- *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N] [weights=1]
- *             [five=1] [gathered=1]
- *     mkmodel OUT deep=N
+ *   mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N] [weights=1]
+ *           [five=1] [gathered=1]
+ *   mkmodel OUT deep=N
  *
- * Knows nothing of the library: what the tools make of its files is compared
- * with what is written here. Tensors t0, t1 ... cycle through types and shapes
- * (256 x rows), in canonical layout; as weights they are t0.weight ..., which
- * are quantized. five: with 5 dimensions, 256 x rows/6 x 1 x 2 x 3. gathered:
- * the first is per_layer_token_embd.weight. deep: a model of N layers instead,
- * each with one tensor, which has the wrong shape.
+ * Does not use the library: outputs of the tools are compared with bytes
+ * written here. Tensors t0, t1 ... go through types and shapes (256 x rows),
+ * in canonical layout. weights: their names are t0.weight ..., which are
+ * quantized. five: 5 dimensions, 256 x rows/6 x 1 x 2 x 3. gathered: the first
+ * one is per_layer_token_embd.weight. deep: a model of N layers, each with one
+ * tensor, which has the wrong shape.
  */
 #include "config.h"
 
@@ -61,7 +61,7 @@ static void kv_str(const char *key, const char *v)
     str(v);
 }
 
-/* id, elements and bytes of a block */
+/* id; elements and bytes of a block */
 static const struct {
     uint32_t id, len, size;
 } types[] = { { 0, 1, 4 }, { 1, 1, 2 }, { 8, 32, 34 }, { 12, 256, 144 } };
@@ -80,7 +80,8 @@ static void pad(uint64_t align)
 static void metadata(uint64_t n_kv, uint32_t align)
 {
     kv_str("general.architecture", "llama");
-    kv_str("general.type", "adapter"); /* not all tensors that llama has */
+    kv_str("general.type", "adapter"); /* an adapter, which need not have all
+                                        * tensors of a llama */
     kv_str("general.name", "Test \033[31m\\ model\n");
     if (align)
         kv_u32("general.alignment", align);
@@ -135,7 +136,7 @@ static void data(uint64_t n, uint64_t rows, uint64_t align)
             size_t k = left < sizeof buf ? (size_t)left : sizeof buf;
             for (size_t b = 0; b < k; b++) {
                 x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-                /* Exponents of 16-bit floats stay finite. */
+                /* exponents of 16-bit floats stay finite */
                 buf[b] = (unsigned char)(x >> 56) & 0x3b;
             }
             put(buf, k);

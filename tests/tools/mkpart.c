@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* mkpart.c - "mkpart IN OUT [CHANGE]...": a part with other contents
+/* mkpart.c - writes a part of an evaluation with other contents
+ *
+ *   mkpart IN OUT [CHANGE]...
  *
  * CHANGE: note NAME VALUE, set NAME VALUE, number I X (number I of the first
- * chunk that is done: heads, then rows), many N (notes n0, n1 and so on). The
- * checksum is that of what is written.
+ * finished chunk: heads, then rows), many N (notes n0, n1 and so on). The
+ * checksum is correct.
  */
 #include "config.h"
 #include "eval/part_int.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mkskeleton - the model of a description (tests/family) as a file
+/* mkskeleton.c - writes the model of a description (tests/family)
  *
- *     mkskeleton OUT NAME
+ *   mkskeleton OUT NAME
  */
 #include "config.h"
 #include "tests/family/skeleton.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Run a command on a terminal that is so many columns wide, its standard output
- * and error, and copy what comes to standard output:
+/* onpty.c - runs a command on a terminal and copies its output
  *
- *     onpty COLUMNS COMMAND...
+ *   onpty COLUMNS COMMAND...
  *
- * Status: that of the command; 77 if the system gives no terminal. */
+ * Standard output and error of the command are a terminal of COLUMNS columns.
+ * The copy goes to standard output. Returns the command's status; 77 if the
+ * system gives no terminal.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -32,7 +34,7 @@ static int open_pair(int *slave, unsigned short columns)
 #endif
     struct termios t;
     if (tcgetattr(*slave, &t) == 0) {
-        t.c_oflag &= ~(tcflag_t)OPOST; /* bytes as they were written */
+        t.c_oflag &= ~(tcflag_t)OPOST; /* keep bytes as they were written */
         (void)tcsetattr(*slave, TCSANOW, &t);
     }
     return master;
