@@ -32,8 +32,8 @@ refused()
 }
 
 refused <<'END'
-convert|x --outfile O|there is no '--outfile' here: --output OUT names it
-convert|x -o O --outtype q8_0|there is no '--outtype' here: it goes with the name: --output OUT=TYPE
+convert|x --outfile O|there is no '--outfile' here: --output OUT names the file
+convert|x -o O --outtype q8_0|there is no '--outtype' here: --output OUT=TYPE sets the type
 convert|x --outtpye q8_0|unknown option '--outtpye'
 convert|x y.gguf|'y.gguf' is one argument too many: --output OUT names what is written
 convert|M -o O|a folder is wanted, not the GGUF file '
@@ -120,7 +120,7 @@ info|--s M|option '--s' can be any of --summary, --stats, --sort, --strings
 info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
 info|--key a --key b M|option '--key' is given twice
 edit||FILE is missing
-edit|M|nothing is said to be changed: --set KEY=VALUE
+edit|M|no change is given: add KEY VALUE, or an option
 edit|M --special-token eos|--special-token: 'eos' is not NAME=TEXT, or two words
 edit|--special-token eos M|FILE is missing
 edit|--special-token oes=x M|--special-token: 'oes' is not the name of a special token; did you mean 'eos'?
@@ -131,16 +131,16 @@ info|--cache-type f61 --memory M|--cache-type: 'f61' is not
 info|--diff --types M M|'--diff' and '--types' exclude
 info|--table --tensors M|'--table' and '--tensors' exclude
 info|--no-tensors M|there is no '--no-tensors' here: --summary and --metadata
-info|--data-offset M|there is no '--data-offset' here: --json has it
+info|--data-offset M|there is no '--data-offset' here: --json prints
 info|--sha256 M|there is no '--sha256' here: --hash=sha256
 info|--uuid M|there is no '--uuid' here: --hash has
 edit|--general-name x M O|there is no '--general-name' here: --set general.name
 edit|--special-token-by-id bos 1 M O|there is no '--special-token-by-id' here: --set
 edit|--chat-template-file x M O|there is no '--chat-template-file' here: --set-file
 convert|--vocab-only x|there is no '--vocab-only' here: a vocabulary
-convert|--mmproj x|there is no '--mmproj' here: only what a language model
+convert|--mmproj x|there is no '--mmproj' here: only the language model
 convert|--base-model-id a/b x|there is no '--base-model-id' here: --base hf://ID
-info|--json-array M|there is no '--json-array' here: --json has all
+info|--json-array M|there is no '--json-array' here: --json prints all
 info|--hash=xhx64 M|--hash: 'xhx64' is not 'xxh64', 'xxh3-128' or 'sha256'; did you mean 'xxh64'?
 info|--hash=md5 M|--hash: 'md5' is not 'xxh64', 'xxh3-128' or 'sha256' (try
 quantize|M O Q4KM|'Q4KM' is not a type, which --list-types lists; did you mean 'Q4_K_M'?
@@ -150,15 +150,15 @@ quantize|--print-recipe IQ4SX|--print-recipe: there is no recipe 'IQ4SX'; did yo
 quantize|--attn-v-type Q6_K M O Q4_0|there is no '--attn-v-type' here: --tensor-type PATTERN=TYPE
 quantize|--ffn-down-type Q6_K M O Q4_0|there is no '--ffn-down-type' here: --tensor-type
 quantize|--ffn-gate-inp-type Q6_K M O Q4_0|there is no '--ffn-gate-inp-type' here: --tensor-type
-quantize|--repack M O Q4_0|there is no '--repack' here: files have no order
+quantize|--repack M O Q4_0|there is no '--repack' here: files are not repacked
 quantize|--custom-q a=Q6_K M O Q4_0|there is no '--custom-q' here: --tensor-type
 quantize|--nthread 4 M O Q4_0|there is no '--nthread' here: --threads
 quantize|--max-buffer-size 1 M O Q4_0|there is no '--max-buffer-size' here: --max-memory
-quantize|--hide-imatrix M O Q4_0|there is no '--hide-imatrix' here: of importance data
+quantize|--hide-imatrix M O Q4_0|there is no '--hide-imatrix' here: only the name of the file
 quantize|--limit dim=5 M O Q4_0|--limit: no limit is called 'dim'; there are kv, tensors, key-size, name-size, str-size, array-items, depth, dims, header; did you mean 'dims'?
 edit|--set a=1|FILE is missing
-edit|M M|nothing is said to be changed
-edit|--set a=1 -o O M M|2 files cannot become the one output '
+edit|M M|no change is given
+edit|--set a=1 -o O M M|--output: '
 edit|--set =1 M|--set: '=1' is not KEY=[TYPE:]VALUE
 edit|--rename a M|--rename: 'a' is not OLD=NEW
 edit|--in-place -o O --set a=1 M|'--in-place' and '-o' exclude each other

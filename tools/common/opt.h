@@ -190,8 +190,8 @@ _Noreturn void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
 
 /* What --help says about a row of kind OPT_LIMIT. */
 #define OPT_LIMIT_HELP                                                        \
-    "read files that break a limit honestly; NAME is one of kv, tensors, "    \
-    "key-size, name-size, str-size, array-items, depth, dims, header"
+    "raise a safety limit to read a legitimate file, such as dims=5; the "    \
+    "manual page lists the names"
 
 /* path, as an argument of kind OPT_OUT; for operands. */
 const char *opt_out(const char *path);

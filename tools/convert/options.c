@@ -19,111 +19,111 @@ static const struct opt_word reranker_words[] = {
 static const struct opt table[] = {
     { .help = "What is written:" },
     { "-o --output", "OUT[=[TYPE][@SIZE]]",
-      "write OUT with tensors of TYPE, a recipe as gguf-quantize has it; "
-      "without one, of the types that they have. @SIZE is its --target-size, "
-      "or @Xbpw its --target-bpw. May be given again: DIR is read once for all",
+      "write OUT as TYPE of gguf-quantize (default: types of DIR); @SIZE or "
+      "@Xbpw limits its size",
       OPT_LIST, AT(q.outputs) },
     { "--to-safetensors", "DIR[=TYPE]",
-      "the other way: write the model in FILE, a GGUF file, as a folder DIR "
-      "with numbers of TYPE, F32, F16 or BF16; without one, F16 for those "
-      "that are quantized and what they are for others",
+      "write GGUF model FILE as folder DIR; TYPE is F32, F16 or BF16 "
+      "(default: FILE's; quantized: F16)",
       OPT_OUT, AT(folder) },
     { .group = &quantize_work, Q },
     { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
       AT(q.force) },
     { .help = "Which types:" },
     { "--target-size", "SIZE",
-      "choose types for a first OUT of at most SIZE bytes", OPT_SIZE,
+      "choose types so that the first OUT has at most SIZE bytes", OPT_SIZE,
       AT(q.target.max_size) },
     { .group = &quantize_mix, Q },
     { .help = "What is shown:" },
     { .group = &quantize_plan, Q },
-    { "-v --verbose", NULL, "list the tensors, and what each is made of",
+    { "-v --verbose", NULL, "list the tensors and what each is made of",
       OPT_FLAG, AT(q.verbose) },
     { .help = "What is read:", .rare = true },
     { "--pre", "NAME",
-      "how words are cut, as tokenizer.ggml.pre names it, instead of what the "
-      "tokenizer's description is recognised as",
+      "use this pre-tokenizer, a value of tokenizer.ggml.pre, instead of "
+      "recognising it",
       OPT_STR, AT(params.pre) },
     { "--ignore-normalizer", NULL,
-      "leave out what the tokenizer does to texts first (lower case, NFKC) "
-      "and no GGUF file holds; such a tokenizer is refused otherwise",
+      "leave out steps of the normalizer that GGUF cannot hold (default: "
+      "refuse such tokenizers)",
       OPT_FLAG, AT(params.ignore_normalizer) },
     { "--ignore", "PATTERN",
-      "leave out tensors of DIR whose names match PATTERN, a regular "
-      "expression; may be given again",
+      "leave out tensors of DIR whose names match the regular expression "
+      "PATTERN; may be repeated",
       OPT_LIST, AT(ignore) },
     { "--base", "PATH",
-      "DIR has a LoRA adapter: the model that it is for, a folder or a GGUF "
-      "file; only what it is is read",
+      "convert the LoRA adapter in DIR for this base model, a folder or a "
+      "GGUF file",
       OPT_STR, AT(params.base) },
     { "--reranker", "WORD",
-      "take a Qwen 3 model for a reranker, whose answers are yes and no, or "
-      "for a language model: auto (the default), yes or no",
+      "convert a Qwen 3 model as a reranker: yes, no or auto (default: auto, "
+      "by the files of DIR)",
       OPT_WORD, AT(params.reranker), .words = reranker_words },
     { "--sentence-transformers-dense-modules", NULL,
-      "with the matrices by which vectors of texts are multiplied after "
-      "pooling (EmbeddingGemma), which are left out otherwise",
+      "also convert the dense layers after pooling, for EmbeddingGemma "
+      "(default: left out)",
       OPT_FLAG, AT(params.dense_modules) },
-    { .help = "Whether an output is kept:", .rare = true },
+    { .help = "Verifying the outputs:", .rare = true },
     { "--verify", "TEXT",
-      "evaluate some chunks of TEXT with each OUT when it is complete; where "
-      "the perplexity is not a number or above the limit nothing is kept",
+      "evaluate chunks of TEXT with each complete OUT; keep none if a "
+      "perplexity is above the limit",
       OPT_STR, AT(verify.text) },
-    { "--verify-chunks", "N", "so many chunks at most; 4 by default", OPT_UINT,
-      AT(verify.n_chunks), .min = 1, .max = UINT32_MAX },
+    { "--verify-chunks", "N", "evaluate at most N chunks (default: 4)",
+      OPT_UINT, AT(verify.n_chunks), .min = 1, .max = UINT32_MAX },
     { "--verify-ctx", "N",
-      "tokens of a chunk; 512 by default, or what the model was trained on if "
-      "that is less",
+      "tokens of a chunk (default: 512, or the training context if that is "
+      "shorter)",
       OPT_UINT, AT(verify.n_ctx), .min = 4, .max = INT32_MAX },
     { "--verify-max", "X",
-      "the limit; the size of the vocabulary by default, which is the "
-      "perplexity of a guess at random",
+      "greatest perplexity that is kept (default: size of the vocabulary, "
+      "that of random guessing)",
       OPT_DOUBLE, AT(verify.max), .low = 1, .high = 1e9 },
     { "--verify-factor", "X",
-      "also refuse an OUT whose perplexity is above X times that of the first",
+      "also refuse an OUT whose perplexity is above X times that of the first "
+      "OUT",
       OPT_DOUBLE, AT(verify.factor), .low = 1, .high = 1e9 },
-    { "--max-text", "SIZE", "size of TEXT at most, unpacked; 1Gi by default",
+    { "--max-text", "SIZE",
+      "refuse a TEXT of more than SIZE bytes, unpacked (default: 1Gi)",
       OPT_SIZE, AT(verify.max_text) },
     { .group = &quantize_rest, Q },
     /* of convert_hf_to_gguf.py and its relatives */
-    ROW_REFUSED("--outfile", "FILE",
-                "--output OUT names it, --output OUT=TYPE its type"),
-    ROW_REFUSED("--outtype", "TYPE",
-                "it goes with the name: --output OUT=TYPE"),
+    ROW_REFUSED(
+        "--outfile", "FILE",
+        "--output OUT names the file, --output OUT=TYPE also its type"),
+    ROW_REFUSED("--outtype", "TYPE", "--output OUT=TYPE sets the type"),
     ROW_REFUSED("--model-name", "NAME",
                 "--override-kv general.name=str:NAME sets it"),
     ROW_REFUSED("--metadata", "FILE",
-                "--override-kv KEY=TYPE:VALUE sets a key, and gguf-edit many"),
+                "--override-kv KEY=TYPE:VALUE sets a key"),
     ROW_REFUSED("--remote", NULL,
-                "a folder on a server is given as hf://OWNER/REPO"),
+                "give a folder on a server as hf://OWNER/REPO"),
     ROW_REFUSED("--base-model-id", "ID", "--base hf://ID does that"),
     ROW_REFUSED("--split-max-tensors --no-tensor-first-split", "N",
-                "--split-max-size SIZE limits files, and gguf-split has more"),
+                "--split-max-size SIZE limits the files, and gguf-split has "
+                "more options"),
     ROW_REFUSED("--bigendian", NULL,
-                "gguf-edit --to-endian big turns the file"),
+                "gguf-edit --to-endian big converts the file"),
     ROW_REFUSED("--use-temp-file --no-lazy", NULL,
-                "memory does not grow with the model; leave it out"),
+                "memory use does not grow with the model; leave it out"),
     ROW_REFUSED("--trust-remote-code", NULL,
                 "no code of DIR is run; leave it out"),
     ROW_REFUSED("--fp8-as-q8", NULL, "--output OUT=Q8_0 gives that type"),
     ROW_REFUSED("--fuse-gate-up-exps", NULL,
-                "experts' matrices stay apart; leave it out"),
+                "expert matrices are not fused; leave it out"),
     ROW_REFUSED("--mtp --dspark --target-model-dir", NULL,
-                "layers that draft are not written as a file of their own"),
+                "draft (MTP) layers are not written to a file of their own"),
     ROW_REFUSED("--no-mtp --no-nextn", NULL,
-                "layers that draft go with the model; leave it out"),
-    ROW_REFUSED("--mmproj", NULL,
-                "only what a language model computes with is converted"),
+                "draft (MTP) layers stay in the model; leave it out"),
+    ROW_REFUSED("--mmproj", NULL, "only the language model is converted"),
     ROW_REFUSED("--vocab-only", NULL,
-                "a vocabulary is written with its model only"),
+                "a vocabulary is only written with its model"),
     ROW_REFUSED("--mistral-format "
                 "--disable-mistral-community-chat-template",
                 NULL,
-                "DIR must have config.json and names as transformers have "
-                "them"),
+                "DIR must have config.json and the tensor names of "
+                "transformers"),
     ROW_REFUSED("--print-supported-models", NULL,
-                "gguf-convert(1) says what is converted"),
+                "gguf-architectures(7) lists them"),
     { .names = NULL },
 };
 
@@ -145,9 +145,9 @@ static const struct opt_tool tool = {
     "gguf-convert",
     "[OPTION]... DIR -o OUT[=[TYPE][@SIZE]]...\n[OPTION]... --dry-run DIR\n"
     "[OPTION]... FILE --to-safetensors DIR[=TYPE]",
-    "Make a GGUF file of the model in DIR, a folder as Hugging Face's "
-    "transformers have it: config.json, weights as safetensors, a tokenizer. "
-    "OUT appears under its name when it is complete.",
+    "Make a GGUF file of the model in DIR, a folder in the layout of Hugging "
+    "Face's transformers: config.json, safetensors, a tokenizer. OUT appears "
+    "under its name when it is complete.",
     table,
     rules,
     "DIR [MORE]...",

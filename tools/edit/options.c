@@ -22,51 +22,49 @@ static const struct opt_word byte_orders[] = {
 static const struct opt table[] = {
     { .help = "What to change, in the order given:" },
     { "--set", "KEY=[TYPE:]VALUE",
-      "give KEY a value. TYPE is u8, i8, u16, i16, u32, i32, u64, i64, f32, "
-      "f64, bool, str, or arr[TYPE] with a VALUE like 1,2,3 or "
-      "[\"a\", \"b\"], or arr[arr[TYPE]] with [[1,2],[3]] and so on; without "
-      "it, the type that KEY has, or else one that fits",
+      "set KEY. TYPE is u8 ... i64, f32, f64, bool, str or arr[TYPE] "
+      "(default: KEY's, or one that fits)",
       OPT_LIST, AT(changes), .value = SET },
     { "--set-file", "KEY=PATH",
-      "give KEY the bytes of the file PATH as a string; '-' is standard "
+      "set KEY to the bytes of the file PATH as a string; '-' is standard "
       "input",
       OPT_LIST, AT(changes), .value = SET_FILE },
-    { "--rename", "OLD=NEW", "give a value another key", OPT_LIST, AT(changes),
-      .value = RENAME },
+    { "--rename", "OLD=NEW", "rename a key; its value and place stay",
+      OPT_LIST, AT(changes), .value = RENAME },
     { "--delete --remove-metadata", "KEY",
-      "take KEY out, or all keys that are like it, if it is a pattern: *, ?",
-      OPT_LIST, AT(changes), .value = DELETE },
-    { "--chat-template", "TEXT",
-      "give tokenizer.chat_template this text; --set-file has one from a file",
+      "delete KEY, or all keys that match it as a pattern (*, ?)", OPT_LIST,
+      AT(changes), .value = DELETE },
+    { "--chat-template", "TEXT", "set tokenizer.chat_template to TEXT",
       OPT_LIST, AT(changes), .value = TEMPLATE },
     { "--special-token", "NAME=TEXT",
-      "give tokenizer.ggml.NAME_token_id the number of the token TEXT; NAME is "
-      "bos, eos, eot, eom, unk, pad, sep, cls, mask ... NAME TEXT will do, too",
+      "set token id NAME (bos, eos, eot, eom, unk, pad, sep, cls, mask ...) "
+      "to that of token TEXT",
       OPT_LIST, AT(changes), .value = SPECIAL },
     { "--to-endian", "ORDER",
-      "write metadata and tensor data in this byte order: big or little",
+      "convert metadata and tensor data to this byte order: big or little",
       OPT_WORD, AT(order), .words = byte_orders },
     { .help = "How to write it:" },
     { "-o --output", "OUT",
-      "write a new file, or a new set, if it is named as its first shard; FILE "
-      "stays as it is",
+      "write a new file and leave FILE unchanged; for a split model OUT is "
+      "named as its first shard",
       OPT_OUT, AT(output) },
-    { "--in-place", NULL,
-      "never copy the tensor data: fail if the metadata does not fit",
-      OPT_FLAG, AT(mode), .value = GGUF_EDIT_IN_PLACE },
-    { "--copy", NULL, "always write a whole file, without room to spare",
-      OPT_FLAG, AT(mode), .value = GGUF_EDIT_COPY },
     { "--recover", NULL,
       "finish an edit that was interrupted; change nothing else", OPT_FLAG,
       AT(recover) },
-    { .help = "In general:" },
-    { "-n --dry-run", NULL, "print what would change; write nothing", OPT_FLAG,
-      AT(dry_run) },
+    { "-n --dry-run", NULL, "check and print the changes; write nothing",
+      OPT_FLAG, AT(dry_run) },
     { "-f --force", NULL,
-      "also make changes that others cannot read, and replace OUT", OPT_FLAG,
-      AT(force) },
+      "replace OUT, and make changes that other programs cannot read",
+      OPT_FLAG, AT(force) },
+    { "-q --quiet", NULL, "print no progress and no summary", OPT_FLAG,
+      AT(quiet) },
+    { .help = "Space and limits:", .rare = true },
+    { "--in-place", NULL,
+      "never copy the tensor data; fail if the metadata does not fit",
+      OPT_FLAG, AT(mode), .value = GGUF_EDIT_IN_PLACE },
+    { "--copy", NULL, "always write a whole file, without libgguf.padding",
+      OPT_FLAG, AT(mode), .value = GGUF_EDIT_COPY },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
-    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
     /* of gguf_new_metadata.py */
     ROW_REFUSED("--general-name", "NAME", "--set general.name=NAME does that"),
     ROW_REFUSED("--general-description", "TEXT",
@@ -74,12 +72,12 @@ static const struct opt table[] = {
     ROW_REFUSED("--chat-template-file", "FILE",
                 "--set-file tokenizer.chat_template=FILE does that"),
     ROW_REFUSED("--chat-template-config", "FILE",
-                "--chat-template TEXT sets one that is taken out of FILE"),
+                "--chat-template TEXT sets the template"),
     ROW_REFUSED("--pre-tokenizer", "NAME",
                 "--set tokenizer.ggml.pre=NAME does that"),
     ROW_REFUSED("--special-token-by-id", "NAME",
                 "--set tokenizer.ggml.NAME_token_id=ID does that"),
-    ROW_REFUSED("-v --verbose", NULL, "each change is told; leave it out"),
+    ROW_REFUSED("-v --verbose", NULL, "each change is printed; leave it out"),
     { .names = NULL },
 };
 
@@ -97,9 +95,9 @@ static const struct opt_rule rules[] = {
 static const struct opt_tool tool = {
     "gguf-edit",
     "[OPTION]... FILE...\n[OPTION]... FILE KEY VALUE\n--recover FILE...",
-    "Change the metadata of a GGUF file. Tensor data of a large file stays "
-    "where it is if the metadata fits into the space before it. Whenever the "
-    "program is interrupted, what is left is the old file or the new one.",
+    "Change the metadata of a GGUF file. A large file is edited in place if "
+    "the metadata fits into the space before the tensor data. After an "
+    "interruption the file is the old one or the new one.",
     table,
     rules,
     "FILE...",
@@ -211,11 +209,14 @@ int edit_parse(struct edit_options *o, int argc, char **argv)
         return 1;
     }
     if (!some)
-        opt_usage("nothing is said to be changed: --set KEY=VALUE, --delete "
-                  "KEY and others do that, or FILE KEY VALUE");
+        opt_usage("no change is given: add KEY VALUE, or an option such as "
+                  "--set or --delete");
     if (n > 1 && o->output &&
         !gguf_split_name_parse(o->output, NULL, NULL, NULL))
-        opt_usage("%d files cannot become the one output '%s'", n, o->output);
+        opt_usage(
+            "--output: '%s' is one file, but %d are edited: name one, or "
+            "edit them in place",
+            o->output, n);
     return n;
 }
 

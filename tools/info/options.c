@@ -37,100 +37,102 @@ static const struct opt_word whens[] = {
 static const struct opt_word all[] = { { "all", UINT64_MAX }, { NULL, 0 } };
 
 static const struct opt table[] = {
-    { .help = "What is shown (without these, all of it):" },
-    { "--summary", NULL,
-      "architecture, shape, parameters, sizes, also by tensor type", OPT_FLAG,
+    { .help = "What is shown (default: everything):" },
+    { "--summary", NULL, "show architecture, parameters and sizes", OPT_FLAG,
       SHOW(SUMMARY) },
-    { "--metadata", NULL, "keys and their values", OPT_FLAG, SHOW(METADATA) },
+    { "--metadata", NULL, "show metadata keys and values", OPT_FLAG,
+      SHOW(METADATA) },
     { "--tensors", "[GLOB]",
-      "names, shapes and types of the tensors, of those that match GLOB",
+      "show names, shapes and types of the tensors, or of those that match "
+      "GLOB",
       OPT_STR, AT(glob), SHOW(TENSORS) },
-    { "--types", NULL, "totals by tensor type", OPT_FLAG, SHOW(TYPES) },
-    { "--table", NULL, "one table of all files, a line for each", OPT_FLAG,
-      AT(lines) },
+    { "--types", NULL, "show totals for each tensor type", OPT_FLAG,
+      SHOW(TYPES) },
     { "--memory", NULL,
-      "what weights, key/value cache and computation take in memory", OPT_FLAG,
+      "show the memory for weights, key/value cache and computation", OPT_FLAG,
       SHOW(MEMORY) },
     { "--key", "NAME",
-      "print the value of NAME and nothing else: a string as its bytes, an "
-      "array one element a line",
+      "print only the value of NAME: a string as its bytes, an array with an "
+      "element on each line",
       OPT_STR, AT(key) },
+    { "--table", NULL, "show all files in one table, a line for each",
+      OPT_FLAG, AT(lines) },
+    { "--diff", NULL,
+      "compare two models: keys, shapes, types and values; with --metadata or "
+      "--tensors only these",
+      OPT_FLAG, AT(diff) },
     { .help = "What reads tensor data:" },
     { "--check", "[WHAT]",
-      "look for whatever is odd or wrong, down to every number; WHAT is 'all' "
-      "or 'header', which reads no tensor data",
+      "look for faults; WHAT is 'header' or 'all', which also checks every "
+      "number (default: all)",
       OPT_WORD, AT(check_header), SHOW(CHECK), .words = checks },
     { "--stats", "[GLOB]",
-      "extremes, mean, rms, kurtosis, zeros, what is not finite, and a "
-      "histogram, of the tensors that match GLOB",
+      "show range, mean, rms, kurtosis, zeros, histogram of the tensors, or of "
+      "those that match GLOB",
       OPT_STR, AT(glob), SHOW(STATS) },
     { "--hash", "[ALGO]",
-      "print checksums of the tensors and of the model, as a manifest; ALGO is "
-      "'xxh64' or 'xxh3-128', or 'sha256': of each whole file, metadata "
-      "included, as sha256sum prints it",
+      "print checksums: xxh64 or xxh3-128 of tensors and model, sha256 of "
+      "whole files (default: xxh64)",
       OPT_WORD, AT(hash), SHOW(HASH), .words = algorithms,
       .value = GGUF_DIGEST_XXH64 },
     { "--manifest", "FILE",
-      "compare with the checksums in FILE, which --hash, llama-gguf-hash or "
-      "sha256sum wrote",
+      "compare with the checksums that --hash, llama-gguf-hash or sha256sum "
+      "wrote to FILE",
       OPT_STR, AT(manifest) },
-    { "--diff", NULL,
-      "compare two models: keys, shapes, types, and the numbers after "
-      "decoding; with --metadata or --tensors=GLOB, these alone",
-      OPT_FLAG, AT(diff) },
-    { "-t --threads", "N", "use N threads; all processors by default",
-      OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
-    { .help = "How:" },
-    { "-j --json", NULL, "one JSON document", OPT_FLAG, AT(json) },
-    { "--markdown", NULL, "Markdown, for model cards", OPT_FLAG,
+    { .help = "How it is shown:" },
+    { "-j --json", NULL, "print one JSON document", OPT_FLAG, AT(json) },
+    { "--markdown", NULL, "print Markdown, for model cards", OPT_FLAG,
       AT(markdown) },
     { "--sort", "WORD",
-      "list tensors by 'name', 'size', 'type', 'elements' or 'offset' "
-      "instead of by their place in the file",
+      "list tensors by name, size, type, elements or offset (default: order "
+      "of the file)",
       OPT_WORD, AT(sort), .words = orders },
-    { "-q --quiet", NULL, "no warnings", OPT_FLAG, AT(quiet) },
+    { "-q --quiet", NULL, "print no warnings", OPT_FLAG, AT(quiet) },
     { .help = "Values, memory and limits:", .rare = true },
     { "--raw", NULL,
-      "with --key: the bytes of a string, and no line end after them",
+      "with --key: print the bytes of a string without a newline after them",
       OPT_FLAG, AT(raw) },
     { "--values", "NAME",
-      "print the numbers of tensor NAME and nothing else, a row on each line",
-      OPT_STR, AT(values) },
+      "print only the numbers of tensor NAME, a row on each line", OPT_STR,
+      AT(values) },
     { "--arrays", "N",
-      "show N elements of each array, or all of them (N is 'all'); 6 without "
-      "this option, and all with --json and --key",
+      "show N elements of each array, or 'all' (default: 6; all with --json "
+      "and --key)",
       OPT_UINT, AT(limits.elems), .max = UINT64_MAX, .words = all,
       OPT_BITS(struct info_options, limits_given, INFO_ARRAYS) },
     { "--strings", "N",
-      "show N bytes of each string, or all of them (N is 'all'); 120 without "
-      "this option, and all with --json and --key",
+      "show N bytes of each string, or 'all' (default: 120; all with --json "
+      "and --key)",
       OPT_UINT, AT(limits.bytes), .max = UINT64_MAX, .words = all,
       OPT_BITS(struct info_options, limits_given, INFO_STRINGS) },
     { "-c --ctx-size", "N",
-      "tokens of the cache for --memory, such as 8192 or 8k; those of the "
-      "model by default",
+      "tokens of the cache for --memory, such as 8192 or 8k (default: the "
+      "model's context length)",
       OPT_UINT, AT(n_ctx), .min = 1, .max = UINT32_MAX, .kilo = true },
     { "--cache-type", "TYPE",
-      "type of keys and values for --memory: f32, f16 (without this option), "
-      "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
+      "type of the cache for --memory: f32, f16, bf16, q8_0, q5_1, q5_0, "
+      "q4_1, q4_0, iq4_nl (default: f16)",
       OPT_WORD, AT(cache_dtype), .words = cache_words },
     { "--alone", NULL,
       "show one shard of a split model as if it were a file of its own",
       OPT_FLAG, AT(alone) },
     { "--color", "WHEN",
-      "'auto' (colours on a terminal only), 'always' or 'never'", OPT_WORD,
-      AT(color), .words = whens },
+      "use colours always, never or on terminals: always, never, auto "
+      "(default: auto)",
+      OPT_WORD, AT(color), .words = whens },
+    { "-t --threads", "N", "use N threads (default: one for each processor)",
+      OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
     /* of gguf_dump.py */
     ROW_REFUSED("--no-tensors", NULL,
-                "--summary and --metadata leave tensors out"),
-    ROW_REFUSED("--json-array", NULL, "--json has all elements of arrays"),
+                "--summary and --metadata show no tensors"),
+    ROW_REFUSED("--json-array", NULL, "--json prints all elements of arrays"),
     ROW_REFUSED("--data-offset --data-alignment", NULL,
-                "--json has it: data_offset and alignment of each file"),
-    ROW_REFUSED("-v --verbose", NULL, "all is shown; leave it out"),
+                "--json prints data_offset and alignment of each file"),
+    ROW_REFUSED("-v --verbose", NULL, "everything is shown; leave it out"),
     /* of llama-gguf-hash */
     ROW_REFUSED("--xxh64", NULL, "--hash prints XXH64"),
-    ROW_REFUSED("--sha256", NULL, "--hash=sha256 prints it, of each file"),
+    ROW_REFUSED("--sha256", NULL, "--hash=sha256 prints it for each file"),
     ROW_REFUSED("--sha1 --uuid --all", NULL,
                 "--hash has xxh64, xxh3-128 and sha256"),
     ROW_REFUSED("--no-layer", NULL,
@@ -159,8 +161,7 @@ static const struct opt_tool tool = {
     "gguf-info",
     "[OPTION]... FILE...\n--diff [OPTION]... FILE-A FILE-B",
     "Show what is in GGUF files: the model, its metadata, its tensors. FILE "
-    "may be a shard, the folder or the prefix of a split model, which is then "
-    "shown as one.",
+    "may also be a split model, by any shard, its folder or its prefix.",
     table,
     rules,
     "FILE...",

@@ -14,12 +14,12 @@ static const struct opt_word nonfinites[] = {
 
 static const struct opt mix[] = {
     { "--tensor-type", "PATTERN=TYPE",
-      "type of the tensors whose names match PATTERN, a regular expression; "
-      "may be given again, the first that matches counts",
+      "type of tensors whose names match the regular expression PATTERN; the "
+      "first match counts",
       OPT_LIST, AT(types), .value = TYPE_TEXT },
     { "--imatrix", "FILE",
-      "importance data, in GGUF or the older form (.dat); given again, the "
-      "data are added up",
+      "weigh errors by importance data (GGUF or .dat); several files are "
+      "added up",
       OPT_LIST, AT(imatrix_paths) },
     { .names = NULL },
 };
@@ -29,10 +29,10 @@ static const struct opt work[] = {
     { "--split-max-size", "SIZE", "write several files of at most SIZE bytes",
       OPT_SIZE, AT(params.max_file_size) },
     { "--resume", NULL,
-      "note in OUT.resume what is complete, for the same command to go on "
-      "after an interruption",
+      "note progress in OUT.resume; after an interruption the same command "
+      "continues",
       OPT_FLAG, AT(resume) },
-    { "-t --threads", "N", "threads; the default is one for each processor",
+    { "-t --threads", "N", "use N threads (default: one for each processor)",
       OPT_UINT, AT(threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { .names = NULL },
 };
@@ -41,58 +41,62 @@ const struct opt_group quantize_work = { work, NULL };
 static const struct opt plan[] = {
     { "-n --dry-run", NULL, "show the plan; read no tensor data", OPT_FLAG,
       AT(dry_run) },
-    { "--explain", NULL, "list tensors with the rule that chose each type",
+    { "--explain", NULL, "list the tensors with the rule that chose each type",
       OPT_FLAG, AT(explain) },
     { "-j --json", NULL, "print plan and result as one JSON document",
       OPT_FLAG, AT(json) },
-    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
+    { "-q --quiet", NULL, "print no progress and no summary", OPT_FLAG,
+      AT(quiet) },
     { .names = NULL },
 };
 const struct opt_group quantize_plan = { plan, NULL };
 
 static const struct opt rest[] = {
     { .help = "Types of single tensors:", .rare = true },
-    { "--pure", NULL, "every tensor that can be quantized gets the base type",
+    { "--pure", NULL, "give every tensor that can be quantized the base type",
       OPT_FLAG, AT(params.pure) },
     { "--output-tensor-type", "TYPE",
-      "type of output.weight, or of the token embedding where that is both",
+      "give output.weight this type (or the token embedding, if that is the "
+      "output matrix, too)",
       OPT_STR, AT(output_type) },
-    { "--token-embedding-type", "TYPE", "type of the token embedding", OPT_STR,
-      AT(embedding_type) },
-    { "--leave-output-tensor", NULL, "output.weight keeps its type", OPT_FLAG,
-      AT(params.leave_output) },
+    { "--token-embedding-type", "TYPE", "give the token embedding this type",
+      OPT_STR, AT(embedding_type) },
+    { "--leave-output-tensor", NULL, "keep the type of output.weight",
+      OPT_FLAG, AT(params.leave_output) },
     { "--tensor-type-file", "FILE",
-      "rules of --tensor-type from a file, separated by blanks or lines; one "
-      "that matches nothing is an error",
+      "read PATTERN=TYPE rules from FILE, separated by blanks or lines; each "
+      "must match a tensor",
       OPT_LIST, AT(types), .value = TYPE_FILE },
     { "--outer-scales", NULL,
-      "tensors that become NVFP4 get a scale of their own, NAME.scale, so "
-      "that small weights lose less",
+      "give each NVFP4 tensor a scale tensor NAME.scale, so that small "
+      "weights lose less",
       OPT_FLAG, AT(params.outer_scales) },
     { "--on-nonfinite", "WHAT",
-      "weights that are NaN or infinite: error (the default) ends the run, "
-      "zero takes them as 0, keep encodes what comes",
+      "NaN or infinite weights: error ends the run, zero writes 0, keep "
+      "encodes them (default: error)",
       OPT_WORD, AT(params.nonfinite), .words = nonfinites },
     { .help = "Types by size and importance:", .rare = true },
-    { "--target-bpw", "X", "as --target-size, with at most X bits per weight",
+    { "--target-bpw", "X", "choose types for at most X bits per weight",
       OPT_DOUBLE, AT(target.max_bpw), .low = 0.01, .high = 64 },
-    { "--target-types", "TYPE,...", "choose from these types only", OPT_STR,
-      AT(target_types) },
+    { "--target-types", "TYPE,...",
+      "let --target-size and --target-bpw choose only from these types",
+      OPT_STR, AT(target_types) },
     { "--include-weights", "TEXT",
       "use importance data only for tensors whose names contain TEXT; may be "
-      "given again",
+      "given several times",
       OPT_LIST, AT(include) },
     { "--exclude-weights", "TEXT",
-      "use none for such tensors; excludes --include-weights", OPT_LIST,
-      AT(exclude) },
+      "use no importance data for tensors whose names contain TEXT; may be "
+      "given several times",
+      OPT_LIST, AT(exclude) },
     { .help = "Metadata and memory:", .rare = true },
     { "--override-kv", "KEY=TYPE:VALUE",
       "set a metadata key; TYPE is int, float, bool, str, or a type of GGUF "
-      "such as u64 or i8. May be given again",
+      "such as u64 or i8",
       OPT_LIST, AT(kv_texts) },
     { "--max-memory", "SIZE",
-      "bytes of buffers at most, 128Mi by default; the input is mapped and "
-      "does not count",
+      "use at most SIZE bytes for buffers, besides the mapped input "
+      "(default: 128Mi)",
       OPT_SIZE, AT(params.max_memory) },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
     { .names = NULL },

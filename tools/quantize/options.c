@@ -12,46 +12,50 @@
 static const struct opt table[] = {
     { .help = "Which types:" },
     { "--target-size", "SIZE",
-      "choose types for an OUT of at most SIZE bytes; TYPE may be left out",
+      "choose types so that OUT has at most SIZE bytes; TYPE may be left "
+      "out",
       OPT_SIZE, AT(target.max_size) },
     { .group = &quantize_mix },
-    { "-r --recipe", "FILE", "a recipe of one's own instead of TYPE", OPT_STR,
+    { "-r --recipe", "FILE", "use the recipe in FILE instead of TYPE", OPT_STR,
       AT(recipe_file) },
-    { "--list-types", NULL, "list what TYPE may be, and exit", OPT_FLAG,
+    { "--list-types", NULL, "list the values of TYPE and exit", OPT_FLAG,
       AT(list_types) },
     { .help = "What is written:" },
     { "-o --output", "OUT=[TYPE][@SIZE]",
-      "another output; may be given again. The input is read once for all. "
-      "@SIZE is its --target-size, or @Xbpw its --target-bpw",
+      "write another output from the same reading; @SIZE limits its bytes, "
+      "@Xbpw its bits per weight",
       OPT_LIST, AT(outputs) },
     { "--allow-requantize", NULL,
-      "also from quantized tensors, which costs quality", OPT_FLAG,
-      AT(params.allow_requantize) },
+      "also quantize tensors that are quantized already, which costs "
+      "quality",
+      OPT_FLAG, AT(params.allow_requantize) },
     { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
       AT(force) },
     { .group = &quantize_work },
     { .help = "What is shown:" },
     { .group = &quantize_plan },
     { "-v --verbose", NULL, "list the tensors", OPT_FLAG, AT(verbose) },
-    { "--report", "[FILE]", "error of each tensor, as a table or as JSON",
+    { "--report", "[FILE]",
+      "report the error of each tensor as a table, or as JSON in FILE",
       OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
     { .help = "Layers, adapters and files:", .rare = true },
-    { "--print-recipe", "TYPE", "print the recipe of TYPE, and exit", OPT_STR,
+    { "--print-recipe", "TYPE", "print the recipe of TYPE and exit", OPT_STR,
       AT(print_recipe) },
     { "--lora", "FILE[=SCALE]",
-      "merge a LoRA adapter into the weights, times a scale; 1 without one. May "
-      "be given again. Tensors that it changes are never copied",
+      "merge a LoRA adapter, times SCALE (default: 1), into the weights; may be "
+      "given several times",
       OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
-    { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
-      OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
+    { "--lora-scaled", "FILE:SCALE",
+      "merge a LoRA adapter, in the syntax of llama.cpp", OPT_LIST,
+      AT(lora_texts), .value = SCALED_ALWAYS },
     { "--prune-layers", "N,...",
-      "leave out these layers, counted from 0; later ones move up", OPT_STR,
+      "leave out these layers, counted from 0; later layers move up", OPT_STR,
       AT(prune_layers) },
     { "--keep-split", NULL,
       "write as many files as IN has: OUT-00001-of-0000N.gguf ...", OPT_FLAG,
       AT(params.keep_split) },
-    { "--compat", NULL, "the file that llama-quantize writes, byte for byte",
-      OPT_FLAG, AT(params.compat) },
+    { "--compat", NULL, "write the same bytes as llama-quantize", OPT_FLAG,
+      AT(params.compat) },
     { .group = &quantize_rest },
     /* of llama-quantize and its relatives */
     ROW_REFUSED("--attn-q-type --attn-k-type --attn-v-type --attn-qkv-type "
@@ -62,27 +66,28 @@ static const struct opt table[] = {
                 "--tensor-type PATTERN=TYPE does that for any tensors, such "
                 "as attn_v=Q6_K"),
     ROW_REFUSED("--custom-q", "LIST",
-                "--tensor-type PATTERN=TYPE may be given again, and "
-                "--tensor-type-file reads many"),
+                "--tensor-type PATTERN=TYPE may be given several times, and "
+                "--tensor-type-file reads rules from a file"),
     ROW_REFUSED("--extra-output-tensor", "TYPE",
-                "tensors are never added; --output-tensor-type TYPE is for "
-                "the one that there is"),
+                "no tensor is added; --output-tensor-type TYPE sets the type "
+                "of output.weight"),
     ROW_REFUSED("--ignore-imatrix-rules", NULL,
-                "--tensor-type and recipes decide before rules; leave it "
-                "out"),
+                "--tensor-type and recipes decide first; leave it out"),
     ROW_REFUSED("--partial-requant", NULL,
-                "--resume goes on with what is complete"),
+                "--resume continues an interrupted run"),
     ROW_REFUSED("--repack --repack-pattern", NULL,
-                "files have no order of one machine's; gguf-ppl --repack "
-                "makes one in memory"),
+                "files are not repacked; gguf-ppl --repack repacks weights in "
+                "memory"),
     ROW_REFUSED("--slow-iq2ks --symmetric-q40", NULL,
-                "a type has one encoder; leave it out"),
-    ROW_REFUSED("--nthread --nthreads", "N", "--threads N says how many"),
+                "each type has one encoder; leave it out"),
+    ROW_REFUSED("--nthread --nthreads", "N",
+                "--threads N sets the number of threads"),
     ROW_REFUSED("--max-buffer-size", "SIZE",
                 "--max-memory SIZE limits buffers"),
-    ROW_REFUSED("--hide-imatrix", NULL,
-                "of importance data the name of the file alone is recorded, "
-                "which gguf-edit --delete quantize.imatrix.file takes out"),
+    ROW_REFUSED(
+        "--hide-imatrix", NULL,
+        "only the name of the file is recorded, and gguf-edit --delete "
+        "quantize.imatrix.file removes it"),
     { .names = NULL },
 };
 
@@ -98,11 +103,11 @@ static const struct opt_tool tool = {
     "[OPTION]... --recipe FILE IN OUT [THREADS]\n"
     "[OPTION]... --target-size SIZE IN OUT [TYPE [THREADS]]\n"
     "[OPTION]... IN -o OUT=[TYPE][@SIZE]...",
-    "Write the model IN as OUT with tensors of smaller types. TYPE names a "
-    "recipe, such as Q4_K_M, that chooses a type for each tensor; a number is "
-    "understood as general.file_type has it. IN may be any shard of a split "
-    "model. Without OUT it is ggml-model-TYPE.gguf beside IN. Any "
-    "architecture will do. OUT appears under its name when it is complete.",
+    "Write the model IN, of any architecture, as OUT with tensors of smaller "
+    "types. TYPE is a recipe that chooses a type for each tensor, such as "
+    "Q4_K_M, or its number in general.file_type. IN may be any shard of a "
+    "split model. Without OUT the output is ggml-model-TYPE.gguf beside IN. "
+    "It appears under its name when it is complete.",
     table,
     rules,
     "[IN] [OUT] [TYPE] [THREADS]",

@@ -28,47 +28,47 @@ struct options {
 static const struct opt table[] = {
     { .help = "What to do:" },
     { "--split", NULL,
-      "write the model IN as shards OUT-00001-of-0000N.gguf ...; this is the "
-      "default",
-      OPT_FLAG, AT(split) },
+      "write IN as shards OUT-00001-of-0000N.gguf ... (the default)", OPT_FLAG,
+      AT(split) },
     { "--merge", NULL,
-      "write the split model IN as one file OUT; IN is any of its shards, its "
-      "folder or its prefix",
+      "write the split model IN (any shard, its folder or its prefix) as one "
+      "file OUT",
       OPT_FLAG, AT(merge) },
     { .help = "How to split:" },
     { "--split-max-tensors", "N",
-      "at most N tensors in a shard; 128 if no limit is given", OPT_UINT,
-      AT(limits.max_tensors), .min = 1, .max = INT32_MAX },
+      "put at most N tensors into a shard (default: 128 without another "
+      "limit)",
+      OPT_UINT, AT(limits.max_tensors), .min = 1, .max = INT32_MAX },
     { "--split-max-size", "SIZE",
-      "at most SIZE bytes in a shard's file, metadata counted. SIZE may have "
-      "a fraction and a unit: k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti "
-      "(powers of 1024)",
+      "limit shards to SIZE bytes; units: k, M, G, T (powers of 1000), Ki, Mi, "
+      "Gi, Ti (of 1024)",
       OPT_SIZE, AT(limits.max_size) },
     { "--no-tensor-first-split", NULL,
-      "put metadata only into the first shard", OPT_FLAG,
+      "put only metadata into the first shard", OPT_FLAG,
       AT(limits.no_tensor_first) },
     { "--split-by-layer", NULL,
-      "keep the tensors of a layer together; without a limit each layer is a "
-      "shard",
+      "keep the tensors of a layer together; without a limit, write a shard "
+      "for each layer",
       OPT_FLAG, AT(limits.by_layer) },
     { .help = "In general:" },
     { "--verify", NULL,
-      "read the output again and compare the checksums of its data with those "
-      "of the input",
+      "read the output again and compare its checksums with those of the "
+      "input",
       OPT_FLAG, AT(verify) },
     { "--delete-inputs --delete-splits", NULL,
-      "delete the input files, after --verify found the output right",
-      OPT_FLAG, AT(delete_inputs) },
+      "verify the output, then delete the input files", OPT_FLAG,
+      AT(delete_inputs) },
     { "-n --dry-run", NULL, "print what would be written; read no tensor data",
       OPT_FLAG, AT(dry_run) },
     { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
       AT(force) },
     { "--resume", NULL,
-      "with --merge: note in OUT.resume what is complete; if the run is "
-      "interrupted, the same command goes on from there",
+      "with --merge: note progress in OUT.resume; after an interruption the "
+      "same command continues",
       OPT_FLAG, AT(resume) },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
-    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
+    { "-q --quiet", NULL, "print no progress and no summary", OPT_FLAG,
+      AT(quiet) },
     { .names = NULL },
 };
 
@@ -83,10 +83,10 @@ static const struct opt_rule rules[] = {
 static const struct opt_tool tool = {
     "gguf-split",
     "[--split] [OPTION]... IN OUT-PREFIX\n--merge [OPTION]... IN OUT",
-    "Split a GGUF model into several files, or merge them. Every file of the "
-    "input is checked before the first byte is written, an output appears "
-    "under its name when it is complete, and merging what was split gives the "
-    "original file, byte for byte.",
+    "Split a GGUF model into several files, or merge them. The input is "
+    "checked before the first byte is written. An output appears under its "
+    "name when it is complete. Merging what was split gives the original "
+    "file, byte for byte.",
     table,
     rules,
     "IN OUT [MORE]...",
