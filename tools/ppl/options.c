@@ -77,7 +77,8 @@ static const struct opt table[] = {
       "once (default: 0, no overlap)",
       OPT_UINT, AT(stride), .min = 0, .max = EV_MOST_TOKENS },
     { "--hf", NULL,
-      "windows of Hugging Face's guide: no BOS, stride 512 or half of -c, whichever is less",
+      "windows of Hugging Face's guide: no BOS, stride 512, or half of -c if "
+      "-c is 512 or less",
       OPT_FLAG, AT(hf) },
     { "--compat", NULL,
       "print llama.cpp's figure where it differs: with --ppl-stride or "
