@@ -32,4 +32,11 @@ enum gguf_status gg_error_set_nomem(struct gguf_error *err, size_t size);
             return gg_st_;                                                    \
     } while (0)
 
+/* Drop st, on a path that cannot report it: while an object is destroyed, or
+ * when a later call reports the same failure. */
+static inline void gg_status_ignore(enum gguf_status st)
+{
+    (void)st;
+}
+
 #endif

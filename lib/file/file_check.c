@@ -203,9 +203,10 @@ static enum gguf_status check_metadata(const struct gg_file_checker *c,
     struct gg_str_esc e;
     struct gguf_str name;
     uint64_t no = 0; /* later shards leave it to the first */
-    (void)gguf_kv_get_uint(
-        gguf_file_kv_find(c->file, gg_file_split_keys[GG_SPLIT_NO]), &no,
-        NULL);
+    const struct gguf_kv *shard =
+        gguf_file_kv_find(c->file, gg_file_split_keys[GG_SPLIT_NO]);
+    if (gguf_kv_get_uint(shard, &no, NULL) != GGUF_OK)
+        no = 0;
     if (!no && (gguf_kv_get_str(arch, &name, NULL) != GGUF_OK || !name.size))
         GG_TRY(gg_file_finding(c, GG_CHECK_NO_ARCH,
                                GG_STR("general.architecture"),

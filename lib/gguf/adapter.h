@@ -47,10 +47,7 @@ struct gguf_adapter_params {
         last_layer; /* of a control vector: only directions of
                                        * these count; last 0: all */
 };
-#define GGUF_ADAPTER_PARAMS_INIT                                              \
-    {                                                                         \
-        sizeof(struct gguf_adapter_params), NULL, 0, 0                        \
-    }
+#define GGUF_ADAPTER_PARAMS_INIT GGUF_INIT(struct gguf_adapter_params)
 
 /* Read an adapter and check it against the model, which is kept. Its numbers
  * are decoded to floats in memory of its own (size in the info below): the file
@@ -84,8 +81,9 @@ GGUF_API void gguf_adapter_destroy(struct gguf_adapter *adapter);
  * after gguf_model_place() (load.h), so that no graph copies pairs to a device.
  * No session may use the adapter then. Directions stay in host memory. All or
  * nothing. GGUF_E_NOMEM, GGUF_E_LIMIT, what devices return. Since: 0.1 */
-GGUF_API enum gguf_status gguf_adapter_place(struct gguf_adapter *adapter,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_adapter_place(struct gguf_adapter *adapter,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Made by the library: it may grow at its end. */
 struct gguf_adapter_info {

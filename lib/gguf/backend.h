@@ -50,10 +50,7 @@ struct gguf_host_buft_params {
     size_t alignment; /* of each tensor's address, a power of two; 0:
                        * GGUF_TENSOR_ALIGN */
 };
-#define GGUF_HOST_BUFT_PARAMS_INIT                                            \
-    {                                                                         \
-        sizeof(struct gguf_host_buft_params), NULL, 0, 0                      \
-    }
+#define GGUF_HOST_BUFT_PARAMS_INIT GGUF_INIT(struct gguf_host_buft_params)
 /* params NULL: the defaults. The type must outlive its buffers and whatever
  * was created with it. GGUF_E_NOMEM, GGUF_E_INVALID. Since: 0.1 */
 GGUF_API enum gguf_status
@@ -117,9 +114,9 @@ gguf_buffer_usage(const struct gguf_buffer *buffer);
 GGUF_API void gguf_buffer_set_usage(struct gguf_buffer *buffer,
                                     enum gguf_buffer_usage usage);
 /* Every byte becomes value. Fails as the device does. Since: 0.1 */
-GGUF_API enum gguf_status gguf_buffer_clear(struct gguf_buffer *buffer,
-                                            uint8_t value,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_buffer_clear(struct gguf_buffer *buffer, uint8_t value,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* Forget what the buffer keeps about its tensors, before others are placed in
  * it. Since: 0.1 */
 GGUF_API void gguf_buffer_reset(struct gguf_buffer *buffer);
@@ -128,13 +125,13 @@ GGUF_API void gguf_buffer_reset(struct gguf_buffer *buffer);
  * t->buffer. Overlap with others is not checked. GGUF_E_INVALID (has memory
  * already, does not fit in size, alignment: host buffers around foreign memory
  * accept any). Since: 0.1 */
-GGUF_API enum gguf_status gguf_buffer_place(struct gguf_buffer *buffer,
-                                            struct gguf_tensor *t,
-                                            uint64_t off,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_buffer_place(struct gguf_buffer *buffer, struct gguf_tensor *t,
+                  uint64_t off, struct gguf_error *err) GGUF_MUST_CHECK;
 /* Give a view the memory of its root, which must have some. Since: 0.1 */
-GGUF_API enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *view,
-                                                struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_tensor_bind_view(struct gguf_tensor *view,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Allocate every tensor of ctx that has no memory yet and is not a view,
  * packed in one buffer (one object that holds several buffers if buft has a
@@ -153,24 +150,21 @@ gguf_ctx_alloc_tensors(struct gguf_ctx *ctx, const struct gguf_buft *buft,
 /* Copy size bytes between the caller's memory and a tensor's, there from byte
  * off on; off + size <= gguf_tensor_size(t). Works wherever t lies; complete
  * when it returns. GGUF_E_INVALID (no memory, range). Since: 0.1 */
-GGUF_API enum gguf_status gguf_tensor_set(struct gguf_tensor *t,
-                                          const void *src, uint64_t off,
-                                          uint64_t size,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_tensor_get(const struct gguf_tensor *t,
-                                          void *dst, uint64_t off,
-                                          uint64_t size,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_tensor_memset(struct gguf_tensor *t,
-                                             uint8_t value, uint64_t off,
-                                             uint64_t size,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_tensor_set(struct gguf_tensor *t, const void *src, uint64_t off,
+                uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_tensor_get(const struct gguf_tensor *t, void *dst, uint64_t off,
+                uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_tensor_memset(struct gguf_tensor *t, uint8_t value, uint64_t off,
+                   uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
 /* Copy between tensors of the same layout in any two buffers: directly where
  * one side can reach the other, else through host memory. GGUF_E_SHAPE,
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
-                                           struct gguf_tensor *dst,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_tensor_copy(const struct gguf_tensor *src, struct gguf_tensor *dst,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* --- memory for a graph --------------------------------------------------- */
 
@@ -204,25 +198,24 @@ GGUF_API void gguf_galloc_destroy(struct gguf_galloc *ga);
 
 /* Plan graph, the worst case that will come, and allocate the buffers; tensors
  * are not placed. GGUF_E_NOMEM, GGUF_E_LIMIT. Since: 0.1 */
-GGUF_API enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
-                                              const struct gguf_graph *graph,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_galloc_reserve(struct gguf_galloc *ga, const struct gguf_graph *graph,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 /* The same with the number of a buffer type for each node and each leaf;
  * graphs of this structure that are placed later use it too. All other graphs
  * lie in the first type. Since: 0.1 */
-GGUF_API enum gguf_status gguf_galloc_reserve_n(struct gguf_galloc *ga,
-                                                const struct gguf_graph *graph,
-                                                const int *node_buft,
-                                                const int *leaf_buft,
-                                                struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_galloc_reserve_n(struct gguf_galloc *ga, const struct gguf_graph *graph,
+                      const int *node_buft, const int *leaf_buft,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Place the tensors of graph. A graph like one that was planned (same
  * operations, same sources, no tensor larger; the last four structures are
  * remembered) costs one walk; another is planned anew, and the buffers grow if
  * it does not fit. Since: 0.1 */
-GGUF_API enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
-                                            struct gguf_graph *graph,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_galloc_alloc(struct gguf_galloc *ga, struct gguf_graph *graph,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Bytes of the buffer of type i; 0 if an earlier type is the same.
  * Since: 0.1 */
@@ -318,9 +311,9 @@ gguf_registry_create_empty(struct gguf_registry **out,
 GGUF_API void gguf_registry_destroy(struct gguf_registry *r);
 /* driver is given: also destroyed if adding it fails. GGUF_E_NOMEM.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_registry_add(struct gguf_registry *r,
-                                            struct gguf_driver *driver,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_registry_add(struct gguf_registry *r, struct gguf_driver *driver,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* In the order in which they were added; NULL if i is out of range.
  * Since: 0.1 */
 GGUF_API size_t gguf_registry_n_drivers(const struct gguf_registry *r);
@@ -378,37 +371,37 @@ GGUF_API bool gguf_backend_offloads_op(const struct gguf_backend *backend,
  * before anything runs), GGUF_E_INVALID (a tensor without memory; a row number
  * out of range), GGUF_E_CANCELLED (abort callback), GGUF_E_NOMEM. After a
  * failure results are undefined. Since: 0.1 */
-GGUF_API enum gguf_status gguf_backend_compute(struct gguf_backend *backend,
-                                               struct gguf_graph *graph,
-                                               struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_backend_compute(struct gguf_backend *backend, struct gguf_graph *graph,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 /* The same, but only started. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_backend_compute_async(struct gguf_backend *backend,
-                           struct gguf_graph *graph, struct gguf_error *err);
+                           struct gguf_graph *graph,
+                           struct gguf_error *err) GGUF_MUST_CHECK;
 /* Wait for everything that was started; returns its first failure.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_backend_sync(struct gguf_backend *backend,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_backend_sync(struct gguf_backend *backend,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* gguf_tensor_set and _get in the order of the backend's work; t lies in
  * memory that the backend can reach. GGUF_E_INVALID. Since: 0.1 */
-GGUF_API enum gguf_status gguf_backend_set_async(struct gguf_backend *backend,
-                                                 struct gguf_tensor *t,
-                                                 const void *src, uint64_t off,
-                                                 uint64_t size,
-                                                 struct gguf_error *err);
-GGUF_API enum gguf_status gguf_backend_get_async(struct gguf_backend *backend,
-                                                 const struct gguf_tensor *t,
-                                                 void *dst, uint64_t off,
-                                                 uint64_t size,
-                                                 struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_backend_set_async(struct gguf_backend *backend, struct gguf_tensor *t,
+                       const void *src, uint64_t off, uint64_t size,
+                       struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_backend_get_async(struct gguf_backend *backend,
+                       const struct gguf_tensor *t, void *dst, uint64_t off,
+                       uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
 /* gguf_tensor_copy from memory of one backend to that of another (or the same)
  * in the order of both: after what was started on either so far, before what
  * is started later. GGUF_E_SHAPE, GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_backend_copy_async(struct gguf_backend *from, struct gguf_backend *to,
                         const struct gguf_tensor *src, struct gguf_tensor *dst,
-                        struct gguf_error *err);
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* An event tells when a backend has reached the point where the event was last
  * recorded; one that was never recorded counts as past. GGUF_E_UNSUPPORTED
@@ -422,19 +415,20 @@ gguf_event_create(struct gguf_event **out, struct gguf_device *device,
 GGUF_API void gguf_event_destroy(struct gguf_event *event);
 /* Record the event after all work started so far on backend, which must be of
  * the event's device. GGUF_E_INVALID (another device). Since: 0.1 */
-GGUF_API enum gguf_status gguf_event_record(struct gguf_event *event,
-                                            struct gguf_backend *backend,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_event_record(struct gguf_event *event, struct gguf_backend *backend,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* What is started on backend, of any device, from now on runs when event, as
  * recorded now, is past. An asynchronous backend does the waiting, else the
  * caller. Since: 0.1 */
-GGUF_API enum gguf_status gguf_event_wait(struct gguf_event *event,
-                                          struct gguf_backend *backend,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_event_wait(struct gguf_event *event, struct gguf_backend *backend,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 /* The calling thread waits. A failure is the waiting's own: whether the work
  * before it failed is not said here. Since: 0.1 */
-GGUF_API enum gguf_status gguf_event_sync(struct gguf_event *event,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_event_sync(struct gguf_event *event,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* A plan: a graph prepared once and computed many times. */
 struct gguf_plan;
@@ -447,10 +441,12 @@ gguf_plan_create(struct gguf_plan **out, struct gguf_backend *backend,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* As gguf_backend_compute and gguf_backend_compute_async; GGUF_E_INVALID if
  * the graph was changed since (gguf_graph_generation). Since: 0.1 */
-GGUF_API enum gguf_status gguf_plan_compute(struct gguf_plan *plan,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_plan_compute_async(struct gguf_plan *plan,
-                                                  struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_plan_compute(struct gguf_plan *plan,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_plan_compute_async(struct gguf_plan *plan,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 /* How many threads compute node i of the graph, where that is known: 0 if it
  * takes no work, like a view, or i is out of range. And the largest of these
  * numbers. Since: 0.1 */

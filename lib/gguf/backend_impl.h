@@ -87,10 +87,7 @@ struct gguf_buft_params {
     bool is_host;     /* the processor reads and writes it by pointers */
     void *priv;       /* the backend's own */
 };
-#define GGUF_BUFT_PARAMS_INIT                                                 \
-    {                                                                         \
-        sizeof(struct gguf_buft_params), NULL, NULL, NULL, 0, 0, false, NULL  \
-    }
+#define GGUF_BUFT_PARAMS_INIT GGUF_INIT(struct gguf_buft_params)
 
 /* Destroyed with gguf_buft_destroy, by the driver's destroy as a rule.
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
@@ -139,10 +136,7 @@ struct gguf_driver_params {
     const char *name;                       /* required; kept */
     void *priv;
 };
-#define GGUF_DRIVER_PARAMS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_driver_params), NULL, NULL, NULL, NULL             \
-    }
+#define GGUF_DRIVER_PARAMS_INIT GGUF_INIT(struct gguf_driver_params)
 
 /* Without devices yet. After a failure priv is still the caller's; after
  * success destroy frees it. GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
@@ -210,10 +204,9 @@ struct gguf_device_params {
 
 /* One more device of driver, which owns it, before anybody uses the driver. out
  * may be NULL. GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_driver_add_device(struct gguf_driver *driver,
-                       const struct gguf_device_params *params,
-                       struct gguf_device **out, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_driver_add_device(
+    struct gguf_driver *driver, const struct gguf_device_params *params,
+    struct gguf_device **out, struct gguf_error *err) GGUF_MUST_CHECK;
 /* What it was created with. Since: 0.1 */
 GGUF_API void *gguf_device_priv(const struct gguf_device *d);
 
@@ -298,10 +291,7 @@ struct gguf_backend_params {
     uint64_t id; /* gguf_backend_id: drawn once for an implementation, not 0 */
     void *priv;
 };
-#define GGUF_BACKEND_PARAMS_INIT                                              \
-    {                                                                         \
-        sizeof(struct gguf_backend_params), NULL, NULL, NULL, 0, NULL         \
-    }
+#define GGUF_BACKEND_PARAMS_INIT GGUF_INIT(struct gguf_backend_params)
 
 /* From a device's backend function. After a failure priv is still the caller's;
  * after success destroy frees it. GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */

@@ -143,7 +143,7 @@ GGUF_API enum gguf_status gguf_baseline_writer_create(
 GGUF_API enum gguf_status
 gguf_baseline_writer_set_form(struct gguf_baseline_writer *w,
                               enum gguf_baseline_form form,
-                              struct gguf_error *err);
+                              struct gguf_error *err) GGUF_MUST_CHECK;
 /* Owned by the writer. Since: 0.1 */
 GGUF_API const struct gguf_sink *
 gguf_baseline_writer_sink(struct gguf_baseline_writer *w);
@@ -151,7 +151,7 @@ gguf_baseline_writer_sink(struct gguf_baseline_writer *w);
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_baseline_writer_commit(struct gguf_baseline_writer *w,
-                            struct gguf_error *err);
+                            struct gguf_error *err) GGUF_MUST_CHECK;
 /* Without a commit nothing stays on disk. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_baseline_writer_destroy(struct gguf_baseline_writer *w);
 

@@ -56,10 +56,7 @@ struct gguf_check_params {
                 * the header, even padding; and (verify.h) comparing the texts
                 * of more than GGUF_QUICK_TEXTS tokens */
 };
-#define GGUF_CHECK_PARAMS_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_check_params), NULL, NULL, 0, NULL, NULL, 0        \
-    }
+#define GGUF_CHECK_PARAMS_INIT GGUF_INIT(struct gguf_check_params)
 
 /* Report findings in a fixed order: file, metadata, tensors, payload by
  * tensor. params may be NULL; report is required. Whatever is found, the status
@@ -73,7 +70,8 @@ struct gguf_check_params {
 GGUF_API enum gguf_status
 gguf_file_check(const struct gguf_file *file,
                 const struct gguf_check_params *params,
-                gguf_finding_fn *report, void *user, struct gguf_error *err);
+                gguf_finding_fn *report, void *user,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The n-th code that a finding can have (also those of verify.h), what it
  * means in a few words, and its severity; NULL after the last. Since: 0.1 */

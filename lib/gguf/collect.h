@@ -96,11 +96,7 @@ struct gguf_collect_run {
                           * chunks are in c, and reported, when all are
                           * through; the sums take twice their memory */
 };
-#define GGUF_COLLECT_RUN_INIT                                                 \
-    {                                                                         \
-        sizeof(struct gguf_collect_run), NULL, 0, 0, NULL, NULL, NULL, NULL,  \
-            0                                                                 \
-    }
+#define GGUF_COLLECT_RUN_INIT GGUF_INIT(struct gguf_collect_run)
 
 /* Evaluate the chunks of n tokens (tokenized with GGUF_TOKENIZE_ADD_SPECIAL)
  * that c does not have yet, one at a time or layer by layer, with the same
@@ -133,14 +129,11 @@ struct gguf_collect_info {
     const char *precision; /* of the params, or of the part that was loaded;
                             * lives as long as what was collected */
 };
-#define GGUF_COLLECT_INFO_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_collect_info), 0, false, 0, 0, 0, 0, NULL          \
-    }
+#define GGUF_COLLECT_INFO_INIT GGUF_INIT(struct gguf_collect_info)
 /* GGUF_E_INVALID (out). Since: 0.1 */
-GGUF_API enum gguf_status gguf_collect_info(const struct gguf_collect *c,
-                                            struct gguf_collect_info *out,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_collect_info(const struct gguf_collect *c, struct gguf_collect_info *out,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 enum gguf_collect_state {
     GGUF_COLLECT_MISSING = 0,
@@ -165,9 +158,9 @@ gguf_collect_result(const struct gguf_collect *c, struct gguf_imatrix **out,
  * "imatrix-part"; what is in it is described in gguf-imatrix(1). GGUF_E_INVALID
  * (there was no run), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_collect_save(const struct gguf_collect *c,
-                                            const char *path, int force,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_collect_save(const struct gguf_collect *c, const char *path, int force,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* params: of the file; NULL: the defaults. The statuses of gguf_file_open, and
  * GGUF_E_NOTFOUND (not a part), GGUF_E_VERSION, GGUF_E_FORMAT, GGUF_E_MISMATCH,
  * GGUF_E_TYPE. Since: 0.1 */
@@ -180,9 +173,9 @@ gguf_collect_load(struct gguf_collect **out, const char *path,
  * GGUF_E_MISMATCH (another model, text, setting; a chunk
  * that both have: the message says which), GGUF_E_NOMEM. Nothing has changed
  * then, but for GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_collect_merge(struct gguf_collect *c,
-                                             const struct gguf_collect *other,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_collect_merge(struct gguf_collect *c, const struct gguf_collect *other,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -65,10 +65,7 @@ struct gguf_difference {
                           infinite if max_abs is or a is 0 */
 };
 
-#define GGUF_DIFFERENCE_INIT                                                  \
-    {                                                                         \
-        sizeof(struct gguf_difference), 0, 0, 0, 0                            \
-    }
+#define GGUF_DIFFERENCE_INIT GGUF_INIT(struct gguf_difference)
 
 /* Of two tensors of one shape and of types that decode, wherever they lie;
  * integers are compared as integers. GGUF_E_INVALID (out), GGUF_E_SHAPE,
@@ -77,7 +74,8 @@ struct gguf_difference {
 GGUF_API enum gguf_status
 gguf_tensor_compare(const struct gguf_tensor *a, const struct gguf_tensor *b,
                     const struct gguf_allocator *allocator,
-                    struct gguf_difference *out, struct gguf_error *err);
+                    struct gguf_difference *out,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* --- two backends --------------------------------------------------------- */
 
@@ -97,10 +95,7 @@ struct gguf_compare_params {
     gguf_compare_fn *fn; /* or NULL */
     void *user;
 };
-#define GGUF_COMPARE_PARAMS_INIT                                              \
-    {                                                                         \
-        sizeof(struct gguf_compare_params), NULL, false, NULL, NULL           \
-    }
+#define GGUF_COMPARE_PARAMS_INIT GGUF_INIT(struct gguf_compare_params)
 
 struct gguf_compare_counts {
     size_t struct_size;        /* the caller's: as much is filled in */
@@ -108,19 +103,18 @@ struct gguf_compare_counts {
     size_t n_only_a, n_only_b; /* nodes that one had to compute for both */
 };
 
-#define GGUF_COMPARE_COUNTS_INIT                                              \
-    {                                                                         \
-        sizeof(struct gguf_compare_counts), 0, 0, 0                           \
-    }
+#define GGUF_COMPARE_COUNTS_INIT GGUF_INIT(struct gguf_compare_counts)
 
 /* Compute graph, whose inputs are set, on clones of it; graph and its data
  * stay as they are. A node that only one backend supports is computed by that
  * one, for both. counts may be NULL. GGUF_E_OP (a node that neither computes),
  * failures of cloning and computing. Since: 0.1 */
-GGUF_API enum gguf_status gguf_compare_backends(
-    struct gguf_backend *a, struct gguf_backend *b,
-    const struct gguf_graph *graph, const struct gguf_compare_params *params,
-    struct gguf_compare_counts *counts, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_compare_backends(struct gguf_backend *a, struct gguf_backend *b,
+                      const struct gguf_graph *graph,
+                      const struct gguf_compare_params *params,
+                      struct gguf_compare_counts *counts,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -92,11 +92,7 @@ struct gguf_convert_params {
                    * Qwen3VLForConditionalGeneration: 1: reranker; 2: language
                    * model; 0: by the evidence that the folder has */
 };
-#define GGUF_CONVERT_PARAMS_INIT                                              \
-    {                                                                         \
-        sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0, NULL,  \
-            NULL, NULL, NULL, 0, 0, 0, 0                                      \
-    }
+#define GGUF_CONVERT_PARAMS_INIT GGUF_INIT(struct gguf_convert_params)
 
 /* Open the folder at path and make the plan. params may be NULL. Reading a
  * header of safetensors takes at most 1 KiB of memory for each of its tensors.

@@ -56,11 +56,7 @@ struct gguf_digest_params {
     gguf_progress_fn *progress; /* bytes; NULL: silent */
     void *progress_user;
 };
-#define GGUF_DIGEST_PARAMS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_digest_params), NULL, GGUF_DIGEST_XXH64, NULL,     \
-            NULL, NULL                                                        \
-    }
+#define GGUF_DIGEST_PARAMS_INIT GGUF_INIT(struct gguf_digest_params)
 
 /* Digests of a file or a set of shards.
  *
@@ -76,22 +72,21 @@ GGUF_API enum gguf_status
 gguf_digest_file(const struct gguf_file *file,
                  const struct gguf_digest_params *params,
                  struct gguf_digest *tensors, struct gguf_digest *model,
-                 struct gguf_error *err);
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Digests of every byte of each file as it is on the disk: whole[i] is that of
  * shard i. Each shard is one stream for one thread. params as above. Fails as
  * gguf_digest_file. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_digest_whole(const struct gguf_file *file,
-                  const struct gguf_digest_params *params,
-                  struct gguf_digest *whole, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_digest_whole(
+    const struct gguf_file *file, const struct gguf_digest_params *params,
+    struct gguf_digest *whole, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The digest of size bytes at data, of a text for example. GGUF_E_NOMEM,
  * GGUF_E_INVALID. Any thread. Since: 0.1 */
-GGUF_API enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
-                                            enum gguf_digest_algo algo,
-                                            const void *data, size_t size,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_digest_bytes(struct gguf_digest *out, enum gguf_digest_algo algo,
+                  const void *data, size_t size,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ----------------------------------------------------------- manifests ---
  *

@@ -86,9 +86,9 @@ GGUF_API const struct gguf_dtype_info *gguf_dtype_at(size_t n);
 /* Bytes of a row of ne0 elements. GGUF_E_UNSUPPORTED (unknown or removed id),
  * GGUF_E_SHAPE (ne0 is not a multiple of block_len), GGUF_E_OVERFLOW.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_dtype_row_size(uint32_t id, uint64_t ne0,
-                                              uint64_t *size,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_dtype_row_size(uint32_t id, uint64_t ne0, uint64_t *size,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

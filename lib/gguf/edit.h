@@ -82,11 +82,7 @@ struct gguf_edit_params {
     const struct gguf_paths *paths; /* the caller's other files, which are not
                                      * written to here. Borrowed; NULL: none */
 };
-#define GGUF_EDIT_PARAMS_INIT                                                 \
-    {                                                                         \
-        sizeof(struct gguf_edit_params), NULL, GGUF_EDIT_AUTO, NULL, 0, 0,    \
-            NULL, NULL, GGUF_EDIT_KEEP_ORDER, NULL                            \
-    }
+#define GGUF_EDIT_PARAMS_INIT GGUF_INIT(struct gguf_edit_params)
 
 /* Give file the pairs of meta and no others. Version, byte order (unless
  * params->order changes it) and the list of tensors stay; with another
@@ -108,13 +104,14 @@ struct gguf_edit_params {
 GGUF_API enum gguf_status
 gguf_edit_apply(const struct gguf_file *file, const struct gguf_meta *meta,
                 const struct gguf_edit_params *params, enum gguf_edit_way *way,
-                struct gguf_error *err);
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Finish an edit that was interrupted; *done (may be NULL) is 1 if there was
  * one. GGUF_E_IO (also: the edit is still going on), GGUF_E_MISMATCH,
  * GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_edit_recover(const char *path, int *done,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_edit_recover(const char *path, int *done,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

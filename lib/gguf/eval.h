@@ -117,7 +117,8 @@ GGUF_API const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows,
  * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_scan_count_text(const struct gguf_scan_rows *rows, uint64_t *n_bytes,
-                     uint64_t *n_words, struct gguf_error *err);
+                     uint64_t *n_words,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The functions of a sink. A status other than GGUF_OK ends the scan with that
  * status and with the message in err, which is never NULL. */
@@ -144,10 +145,7 @@ struct gguf_sink {
                                 * a failure: then st says how the scan ended,
                                 * and the status that end returns is ignored */
 };
-#define GGUF_SINK_INIT                                                        \
-    {                                                                         \
-        sizeof(struct gguf_sink), NULL, NULL, NULL, NULL, NULL                \
-    }
+#define GGUF_SINK_INIT GGUF_INIT(struct gguf_sink)
 
 struct gguf_scan_params {
     size_t struct_size;
@@ -250,10 +248,7 @@ struct gguf_ppl {
     uint64_t n_bytes; /* of the text that these tokens stand for, */
     uint64_t n_words; /* and in it: as gguf_scan_count_text has them */
 };
-#define GGUF_PPL_INIT                                                         \
-    {                                                                         \
-        sizeof(struct gguf_ppl), 0, 0, 0, 0, 0                                \
-    }
+#define GGUF_PPL_INIT GGUF_INIT(struct gguf_ppl)
 
 /* exp(sum / n); NaN for n = 0. Since: 0.1 */
 GGUF_API double gguf_ppl_value(const struct gguf_ppl *p);
@@ -277,7 +272,7 @@ GGUF_API double gguf_ppl_bits(const struct gguf_ppl *p,
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_ppl_add(struct gguf_ppl *sums,
                                        const struct gguf_ppl *part,
-                                       struct gguf_error *err);
+                                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Called after each chunk (counted from 0) of n_chunks with its sums and the
  * sums of all so far; struct_size is that of the run's result. A result other
@@ -296,10 +291,7 @@ struct gguf_ppl_params {
                                            * scan, after perplexity's own */
     size_t n_sinks;
 };
-#define GGUF_PPL_PARAMS_INIT                                                  \
-    {                                                                         \
-        sizeof(struct gguf_ppl_params), NULL, NULL, NULL, NULL, 0             \
-    }
+#define GGUF_PPL_PARAMS_INIT GGUF_INIT(struct gguf_ppl_params)
 
 /* Number of tokens that one text needs: two chunks of n_ctx tokens, or 4 tokens
  * for GGUF_SCAN_SLIDING. 0: params are wrong. Since: 0.1 */

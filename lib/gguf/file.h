@@ -73,9 +73,9 @@ struct gguf_limits {
  * "array-items", "depth", "dims", "header"), for options as --limit NAME=N.
  * GGUF_E_INVALID: unknown name (the message lists all), or value out of range.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_limits_set(struct gguf_limits *limits,
-                                          const char *name, uint64_t value,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_limits_set(struct gguf_limits *limits, const char *name, uint64_t value,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The n-th limit's name, or NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_limits_name(size_t n);
@@ -92,10 +92,7 @@ struct gguf_file_params {
     int alone; /* open the file at path by itself, even if it is a shard; so is
                 * a part of a file (offset or size is not 0) */
 };
-#define GGUF_FILE_PARAMS_INIT                                                 \
-    {                                                                         \
-        sizeof(struct gguf_file_params), NULL, NULL, 0, 0, NULL, 0            \
-    }
+#define GGUF_FILE_PARAMS_INIT GGUF_INIT(struct gguf_file_params)
 
 /* Open and check. path: a file, any shard of a set, a folder that holds one
  * set, or the prefix of a set. params may be NULL. Offsets in errors count from
@@ -194,10 +191,10 @@ GGUF_API const struct gguf_kv *gguf_file_kv(const struct gguf_file *file,
 GGUF_API const struct gguf_kv *gguf_file_kv_find(const struct gguf_file *file,
                                                  const char *key);
 /* GGUF_E_NOTFOUND (names the key) instead of NULL. Since: 0.1 */
-GGUF_API enum gguf_status gguf_file_kv_get(const struct gguf_file *file,
-                                           const char *key,
-                                           const struct gguf_kv **out,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_file_kv_get(const struct gguf_file *file, const char *key,
+                 const struct gguf_kv **out,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ------------------------------------------------------------- tensors --- */
 

@@ -89,16 +89,16 @@ typedef int gguf_write_fn(void *user, const char *text, size_t size);
  * escaped. part (letters and digits, or NULL) names a graph that is one of
  * several. write is required. GGUF_E_CANCELLED if write stopped,
  * GGUF_E_INVALID if it is NULL. Since: 0.1 */
-GGUF_API enum gguf_status gguf_graph_dump(const struct gguf_graph *graph,
-                                          const char *part,
-                                          gguf_write_fn *write, void *user,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_graph_dump(const struct gguf_graph *graph, const char *part,
+                gguf_write_fn *write, void *user,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 /* The same for Graphviz: a digraph, or of a part a cluster with its name, which
  * the caller writes into a digraph. write is required. Since: 0.1 */
-GGUF_API enum gguf_status gguf_graph_dump_dot(const struct gguf_graph *graph,
-                                              const char *part,
-                                              gguf_write_fn *write, void *user,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_graph_dump_dot(const struct gguf_graph *graph, const char *part,
+                    gguf_write_fn *write, void *user,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

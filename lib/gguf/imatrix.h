@@ -59,17 +59,14 @@ struct gguf_imatrix_entry {
     uint64_t n_mats;    /* counts; 0: the older form, which does not know */
     uint64_t n_calls;   /* of the older form, not 0; else 0 */
 };
-#define GGUF_IMATRIX_ENTRY_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_imatrix_entry), NULL, 0, 0, 0                      \
-    }
+#define GGUF_IMATRIX_ENTRY_INIT GGUF_INIT(struct gguf_imatrix_entry)
 
 /* By ascending name. GGUF_E_INVALID (i, out). Since: 0.1 */
 GGUF_API size_t gguf_imatrix_n_entries(const struct gguf_imatrix *im);
-GGUF_API enum gguf_status gguf_imatrix_entry(const struct gguf_imatrix *im,
-                                             size_t i,
-                                             struct gguf_imatrix_entry *out,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
+                   struct gguf_imatrix_entry *out,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 /* The entry of this name: 1 and its number in *i; 0 if there is none.
  * Since: 0.1 */
 GGUF_API int gguf_imatrix_find(const struct gguf_imatrix *im,
@@ -87,14 +84,14 @@ GGUF_API int gguf_imatrix_find_for(const struct gguf_imatrix *im,
 
 /* Sums of squares first .. first+n-1 of entry i, and its counts: how many rows
  * of input each matrix saw. GGUF_E_INVALID (out of range). Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_sums(const struct gguf_imatrix *im,
-                                            size_t i, uint64_t first, size_t n,
-                                            float *dst,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im,
-                                              size_t i, uint64_t first,
-                                              size_t n, float *dst,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i, uint64_t first,
+                  size_t n, float *dst,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i, uint64_t first,
+                    size_t n, float *dst,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Names of the texts that were read, in order. NULL after the last.
  * Since: 0.1 */
@@ -111,9 +108,9 @@ GGUF_API uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im);
  * other programs pass over. Since: 0.1 */
 GGUF_API const char *gguf_imatrix_precision(const struct gguf_imatrix *im);
 /* name: NULL: unknown. GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_set_precision(struct gguf_imatrix *im,
-                                                     const char *name,
-                                                     struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_set_precision(struct gguf_imatrix *im, const char *name,
+                           struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Remove the folders from the texts' paths, as they tell about a machine, and
  * keep the file names. Since: 0.1 */
@@ -140,50 +137,44 @@ struct gguf_imatrix_stats {
     double entropy; /* in bits, of the values divided by their sum: log2(n) if
                        * all are the same */
 };
-#define GGUF_IMATRIX_STATS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_imatrix_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
-            0, 0                                                              \
-    }
+#define GGUF_IMATRIX_STATS_INIT GGUF_INIT(struct gguf_imatrix_stats)
 
 /* Figures of entry i. GGUF_E_INVALID (i, out). Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im,
-                                             size_t i,
-                                             struct gguf_imatrix_stats *out,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
+                   struct gguf_imatrix_stats *out,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Cosine of the angle between the mean squares of entries i and k; 0 if one of
  * them is zero throughout. GGUF_E_INVALID (out of range), GGUF_E_MISMATCH
  * (shapes). Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_cosine(const struct gguf_imatrix *im,
-                                              size_t i, size_t k, double *out,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i, size_t k,
+                    double *out, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Add data to an entry, which is made if there is none: sums[n_cols * n_mats]
  * and counts[n_mats], none below 0 and one above, because without counted
  * input there is no data. GGUF_E_MISMATCH (another shape than before),
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im,
-                                           const char *name, uint64_t n_cols,
-                                           uint64_t n_mats, const float *sums,
-                                           const float *counts,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_add(struct gguf_imatrix *im, const char *name, uint64_t n_cols,
+                 uint64_t n_mats, const float *sums, const float *counts,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 /* Count chunks of size tokens from a text, and note its name if it is new;
  * dataset may be NULL. Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_add_chunks(struct gguf_imatrix *im,
-                                                  const char *dataset,
-                                                  uint64_t n_chunks,
-                                                  uint64_t size,
-                                                  struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_add_chunks(struct gguf_imatrix *im, const char *dataset,
+                        uint64_t n_chunks, uint64_t size,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Add everything of other. Calls of the older form stay calls until data with
  * counts are added to them: then a call counts as many tokens as a chunk of
  * either object has. After a failure, im may have a part of other.
  * GGUF_E_MISMATCH (another shape), GGUF_E_NONFINITE (no value of a tensor is a
  * number in both), GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
-                                             const struct gguf_imatrix *other,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_merge(struct gguf_imatrix *im, const struct gguf_imatrix *other,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Keep (keep not 0) or drop the entries whose names contain one of the n
  * texts. Since: 0.1 */
@@ -198,10 +189,10 @@ enum gguf_imatrix_form { GGUF_IMATRIX_GGUF, GGUF_IMATRIX_DAT };
  * become chunks. force: replace an existing file. GGUF_E_LIMIT (more than the
  * form has numbers for), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE,
  * GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_imatrix_save(const struct gguf_imatrix *im,
-                                            const char *path,
-                                            enum gguf_imatrix_form form,
-                                            int force, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_save(const struct gguf_imatrix *im, const char *path,
+                  enum gguf_imatrix_form form, int force,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

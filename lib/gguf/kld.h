@@ -123,7 +123,8 @@ GGUF_API const struct gguf_sink *gguf_kld_sink(struct gguf_kld *kld);
  * names the index), GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_kld_add(struct gguf_kld *kld,
                                        const struct gguf_kld_token *token,
-                                       size_t n, struct gguf_error *err);
+                                       size_t n,
+                                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Tokens so far, in the order of the text; valid until one is added.
  * Since: 0.1 */
@@ -134,12 +135,12 @@ gguf_kld_tokens(const struct gguf_kld *kld, size_t *n);
  * few tokens are NaN. gguf_kld_means leaves quantiles out, which take sorting
  * and memory of their own. GGUF_E_INVALID (struct_size), GGUF_E_NOMEM.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_kld_means(const struct gguf_kld *kld,
-                                         struct gguf_kld_stats *stats,
-                                         struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kld_get_stats(const struct gguf_kld *kld,
-                                             struct gguf_kld_stats *stats,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kld_means(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
+               struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kld_get_stats(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

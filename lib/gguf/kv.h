@@ -83,59 +83,64 @@ struct gguf_kv {
  * failure. Any thread. Since: 0.1 */
 
 /* Exactly this type, else GGUF_E_TYPE. */
-GGUF_API enum gguf_status gguf_kv_get_u8(const struct gguf_kv *kv,
-                                         uint8_t *out, struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_i8(const struct gguf_kv *kv, int8_t *out,
-                                         struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_u16(const struct gguf_kv *kv,
-                                          uint16_t *out,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_i16(const struct gguf_kv *kv,
-                                          int16_t *out,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_u32(const struct gguf_kv *kv,
-                                          uint32_t *out,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_i32(const struct gguf_kv *kv,
-                                          int32_t *out,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_u64(const struct gguf_kv *kv,
-                                          uint64_t *out,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_i64(const struct gguf_kv *kv,
-                                          int64_t *out,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_f32(const struct gguf_kv *kv, float *out,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_f64(const struct gguf_kv *kv,
-                                          double *out, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kv_get_u8(const struct gguf_kv *kv, uint8_t *out,
+               struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_i8(const struct gguf_kv *kv, int8_t *out,
+               struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_u16(const struct gguf_kv *kv, uint16_t *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_i16(const struct gguf_kv *kv, int16_t *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_u32(const struct gguf_kv *kv, uint32_t *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_i32(const struct gguf_kv *kv, int32_t *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_u64(const struct gguf_kv *kv, uint64_t *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_i64(const struct gguf_kv *kv, int64_t *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_f32(const struct gguf_kv *kv, float *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_f64(const struct gguf_kv *kv, double *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 /* 0 or 1 */
-GGUF_API enum gguf_status gguf_kv_get_bool(const struct gguf_kv *kv, int *out,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kv_get_bool(const struct gguf_kv *kv, int *out,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 /* Counted, not terminated, any bytes. */
-GGUF_API enum gguf_status gguf_kv_get_str(const struct gguf_kv *kv,
-                                          struct gguf_str *out,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kv_get_str(const struct gguf_kv *kv, struct gguf_str *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* For hyperparameters: any integer type, if the value is in range. GGUF_E_TYPE
  * for other types, GGUF_E_OVERFLOW for values out of range. */
-GGUF_API enum gguf_status gguf_kv_get_uint(const struct gguf_kv *kv,
-                                           uint64_t *out,
-                                           struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_get_int(const struct gguf_kv *kv,
-                                          int64_t *out,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kv_get_uint(const struct gguf_kv *kv, uint64_t *out,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_int(const struct gguf_kv *kv, int64_t *out,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 /* f32, f64, or any integer; not checked for NaN and infinity. */
-GGUF_API enum gguf_status gguf_kv_get_float(const struct gguf_kv *kv,
-                                            double *out,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kv_get_float(const struct gguf_kv *kv, double *out,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* -------------------------------------------------------------- arrays --- */
 
 /* Is kv an array with elements of this type? GGUF_E_TYPE. Since: 0.1 */
-GGUF_API enum gguf_status gguf_kv_check_array(const struct gguf_kv *kv,
-                                              uint32_t elem_type,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kv_check_array(const struct gguf_kv *kv, uint32_t elem_type,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Element i of an array, as a value with the array's key and its index, for
  * the getters above; an element that is itself an array for those below. One
@@ -144,24 +149,21 @@ GGUF_API enum gguf_status gguf_kv_check_array(const struct gguf_kv *kv,
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
                                        struct gguf_kv *out,
-                                       struct gguf_error *err);
+                                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Elements first .. first+n-1 of an array, converted, into dst[n]. f32: from
  * f32 or f64 elements; the others from elements of any integer type, or bool,
  * whose values are in range. GGUF_E_TYPE, GGUF_E_OVERFLOW, GGUF_E_INVALID
  * (first or n). Since: 0.1 */
-GGUF_API enum gguf_status gguf_kv_elems_f32(const struct gguf_kv *kv,
-                                            uint64_t first, size_t n,
-                                            float *dst,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_elems_i32(const struct gguf_kv *kv,
-                                            uint64_t first, size_t n,
-                                            int32_t *dst,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_kv_elems_uint(const struct gguf_kv *kv,
-                                             uint64_t first, size_t n,
-                                             uint64_t *dst,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_kv_elems_f32(const struct gguf_kv *kv, uint64_t first, size_t n,
+                  float *dst, struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_elems_i32(const struct gguf_kv *kv, uint64_t first, size_t n,
+                  int32_t *dst, struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_elems_uint(const struct gguf_kv *kv, uint64_t first, size_t n,
+                   uint64_t *dst, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Walk an array of any element type, nested ones too:
  *
@@ -215,86 +217,86 @@ GGUF_API const struct gguf_kv *gguf_meta_find(const struct gguf_meta *m,
                                               const char *key);
 
 /* Add or replace. GGUF_E_NOMEM, GGUF_E_INVALID (key). Since: 0.1 */
-GGUF_API enum gguf_status gguf_meta_set_u8(struct gguf_meta *m,
-                                           const char *key, uint8_t v,
-                                           struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_i8(struct gguf_meta *m,
-                                           const char *key, int8_t v,
-                                           struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_u16(struct gguf_meta *m,
-                                            const char *key, uint16_t v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_i16(struct gguf_meta *m,
-                                            const char *key, int16_t v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_u32(struct gguf_meta *m,
-                                            const char *key, uint32_t v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_i32(struct gguf_meta *m,
-                                            const char *key, int32_t v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_u64(struct gguf_meta *m,
-                                            const char *key, uint64_t v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_i64(struct gguf_meta *m,
-                                            const char *key, int64_t v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_f32(struct gguf_meta *m,
-                                            const char *key, float v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_f64(struct gguf_meta *m,
-                                            const char *key, double v,
-                                            struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_bool(struct gguf_meta *m,
-                                             const char *key, int v,
-                                             struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_str(struct gguf_meta *m,
-                                            const char *key, struct gguf_str v,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_meta_set_u8(struct gguf_meta *m, const char *key, uint8_t v,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_i8(struct gguf_meta *m, const char *key, int8_t v,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_u16(struct gguf_meta *m, const char *key, uint16_t v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_i16(struct gguf_meta *m, const char *key, int16_t v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_u32(struct gguf_meta *m, const char *key, uint32_t v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_i32(struct gguf_meta *m, const char *key, int32_t v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_u64(struct gguf_meta *m, const char *key, uint64_t v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_i64(struct gguf_meta *m, const char *key, int64_t v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_f32(struct gguf_meta *m, const char *key, float v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_f64(struct gguf_meta *m, const char *key, double v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_bool(struct gguf_meta *m, const char *key, int v,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_str(struct gguf_meta *m, const char *key, struct gguf_str v,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* v is NUL-terminated. */
-GGUF_API enum gguf_status gguf_meta_set_strz(struct gguf_meta *m,
-                                             const char *key, const char *v,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_meta_set_strz(struct gguf_meta *m, const char *key, const char *v,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* An array of n scalars of elem_type, at v as in a C array of that type
  * (bool: one byte each, 0 or 1). v may be NULL if n is 0. */
 GGUF_API enum gguf_status
 gguf_meta_set_array(struct gguf_meta *m, const char *key, uint32_t elem_type,
-                    const void *v, uint64_t n, struct gguf_error *err);
-GGUF_API enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m,
-                                                  const char *key,
-                                                  const struct gguf_str *v,
-                                                  uint64_t n,
-                                                  struct gguf_error *err);
+                    const void *v, uint64_t n,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
+                        const struct gguf_str *v, uint64_t n,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* A value of any type, as it is encoded in a little-endian file: after the
  * type id, so a string with its length, an array with element type and count.
  * The only way to set nested arrays. Checked as if it came from a file, with
  * the default limits; the statuses are those of gguf_file_open. */
-GGUF_API enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m,
-                                                const char *key, uint32_t type,
-                                                const void *bytes, size_t size,
-                                                struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_meta_set_encoded(struct gguf_meta *m, const char *key, uint32_t type,
+                      const void *bytes, size_t size,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Copy of a value of a file or list, under its own key or (key not NULL)
  * under another. kv must not be an array's element. */
-GGUF_API enum gguf_status gguf_meta_set_kv(struct gguf_meta *m,
-                                           const char *key,
-                                           const struct gguf_kv *kv,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_meta_set_kv(struct gguf_meta *m, const char *key,
+                 const struct gguf_kv *kv,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 /* Every pair of file, in its order. */
-GGUF_API enum gguf_status gguf_meta_copy_file(struct gguf_meta *m,
-                                              const struct gguf_file *file,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_meta_copy_file(struct gguf_meta *m, const struct gguf_file *file,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Take key out: 1, or 0 if it was not there. Since: 0.1 */
 GGUF_API int gguf_meta_remove(struct gguf_meta *m, const char *key);
 
 /* Another key for a value, in its place. GGUF_E_NOTFOUND, GGUF_E_DUPLICATE
  * (to is there already), GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_meta_rename(struct gguf_meta *m,
-                                           const char *from, const char *to,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_meta_rename(struct gguf_meta *m, const char *from, const char *to,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -30,9 +30,10 @@ extern "C" {
  * the threads of the job; the system is told of each piece before it is
  * touched. Whether they stay is the system's business. GGUF_E_CANCELLED
  * (progress), GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_model_prefetch(const struct gguf_model *model,
-                                              const struct gguf_model_job *job,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_model_prefetch(const struct gguf_model *model,
+                    const struct gguf_model_job *job,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Read all weights that are used in a mapping into memory of the model's own,
  * from its allocator, on the threads of the job, and let the mapping's pages
@@ -42,16 +43,17 @@ GGUF_API enum gguf_status gguf_model_prefetch(const struct gguf_model *model,
  * GGUF_E_NOMEM, GGUF_E_IO, GGUF_E_TRUNCATED (the file became shorter),
  * GGUF_E_CANCELLED (progress), GGUF_E_INVALID (the weights are locked).
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_model_read(struct gguf_model *model,
-                                          const struct gguf_model_job *job,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_model_read(struct gguf_model *model, const struct gguf_model_job *job,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Lock the weights that lie in host memory, so that the system keeps them
  * there until the model is destroyed. All or nothing. GGUF_E_LIMIT (the bytes,
  * and how many the process may lock), GGUF_E_IO, GGUF_E_UNSUPPORTED (the
  * system locks nothing). Since: 0.1 */
-GGUF_API enum gguf_status gguf_model_lock(struct gguf_model *model,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_model_lock(struct gguf_model *model,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Let the pages of the mappings go that no weight of the model lies in: of
  * tensors that it does not use, and of weights that are elsewhere. They are
@@ -76,10 +78,7 @@ struct gguf_place_params {
                             * gets; NULL: chosen */
     size_t n_split;
 };
-#define GGUF_PLACE_PARAMS_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_place_params), NULL, 0, NULL, NULL, 0              \
-    }
+#define GGUF_PLACE_PARAMS_INIT GGUF_INIT(struct gguf_place_params)
 
 /* Copy each weight, once, to the memory of the backend that will compute with
  * it: of the session's backends, the preferred ones first, the first one that
@@ -114,19 +113,20 @@ struct gguf_place_params {
  * GGUF_E_INVALID (number of split points, or one is less than the one before),
  * GGUF_E_LIMIT, GGUF_E_NOMEM, GGUF_E_CANCELLED, what devices return.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_model_place(
-    struct gguf_model *model, const struct gguf_session_params *session,
-    const struct gguf_place_params *params, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_model_place(struct gguf_model *model,
+                 const struct gguf_session_params *session,
+                 const struct gguf_place_params *params,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The split points that gguf_model_place would choose for such a session, or
  * those of the layers that lie on its devices already: one for each preferred
  * backend, n_split in all, in split. Nothing is copied. GGUF_E_INVALID (n_split
  * is not the number of preferred backends), and as gguf_session_create fails.
  * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_model_get_split(const struct gguf_model *model,
-                     const struct gguf_session_params *session,
-                     uint32_t *split, size_t n_split, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_model_get_split(
+    const struct gguf_model *model, const struct gguf_session_params *session,
+    uint32_t *split, size_t n_split, struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

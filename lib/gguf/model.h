@@ -43,10 +43,7 @@ struct gguf_model_params {
     const struct gguf_meta *meta; /* pairs that count instead of those of the
                                    * file, or beside them; NULL: none; kept */
 };
-#define GGUF_MODEL_PARAMS_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_model_params), NULL, NULL, NULL, NULL, NULL        \
-    }
+#define GGUF_MODEL_PARAMS_INIT GGUF_INIT(struct gguf_model_params)
 
 /* file is kept: it must outlive the model, and stay as it is on disk. An offset
  * in an error about a set counts in the shard whose name begins the message.
@@ -134,9 +131,10 @@ gguf_model_tensor_find(const struct gguf_model *model, const char *name);
 
 /* What number i of n_label that RANK gives is of, by classifier.output_labels:
  * *label is borrowed of the file. GGUF_E_INVALID. Since: 0.1 */
-GGUF_API enum gguf_status gguf_model_label(const struct gguf_model *model,
-                                           size_t i, struct gguf_str *label,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_model_label(const struct gguf_model *model, size_t i,
+                 struct gguf_str *label,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* How work on all weights is done, which takes a while. */
 struct gguf_model_job {
@@ -147,10 +145,7 @@ struct gguf_model_job {
                                  * of them */
     void *user;                 /* of progress */
 };
-#define GGUF_MODEL_JOB_INIT                                                   \
-    {                                                                         \
-        sizeof(struct gguf_model_job), NULL, NULL, NULL                       \
-    }
+#define GGUF_MODEL_JOB_INIT GGUF_INIT(struct gguf_model_job)
 
 /* Read every weight that is used, and look for NaN and infinities.
  * (gguf_file_check looks at a file as a container.) GGUF_E_NONFINITE names the
@@ -160,7 +155,7 @@ struct gguf_model_job {
 GGUF_API enum gguf_status
 gguf_model_scan_finite(const struct gguf_model *model,
                        const struct gguf_model_job *job,
-                       struct gguf_error *err);
+                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The n-th architecture that can be evaluated, or NULL after the last.
  * Since: 0.1 */

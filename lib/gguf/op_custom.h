@@ -31,10 +31,7 @@ struct gguf_custom {
     uint32_t n_tasks;  /* the largest nth; 0: the number of threads */
     uint32_t reserved; /* 0 */
 };
-#define GGUF_CUSTOM_INIT                                                      \
-    {                                                                         \
-        sizeof(struct gguf_custom), NULL, NULL, 0, 0                          \
-    }
+#define GGUF_CUSTOM_INIT GGUF_INIT(struct gguf_custom)
 
 /* A result of a's type and shape from one, two, three sources. */
 GGUF_API struct gguf_tensor *gguf_op_map_1(struct gguf_ctx *ctx,

@@ -35,15 +35,16 @@ gguf_outfile_open(struct gguf_outfile **out, const char *path, int force,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Append. GGUF_E_IO, GGUF_E_NOSPACE. Since: 0.1 */
-GGUF_API enum gguf_status gguf_outfile_write(struct gguf_outfile *o,
-                                             const void *data, uint64_t size,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_outfile_write(struct gguf_outfile *o, const void *data, uint64_t size,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Sync, and give the file its name. It can only be destroyed afterwards.
  * GGUF_E_EXIST if path has come to exist and force is not set; GGUF_E_IO,
  * GGUF_E_NOSPACE; GGUF_E_INVALID if it was committed before. Since: 0.1 */
-GGUF_API enum gguf_status gguf_outfile_commit(struct gguf_outfile *o,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_outfile_commit(struct gguf_outfile *o,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Without a commit nothing stays on disk. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_outfile_destroy(struct gguf_outfile *o);

@@ -61,12 +61,12 @@ GGUF_API void gguf_part_destroy(struct gguf_part *p);
  * when they are merged, that of the first stays. name: 1 to 40 of a to z, 0 to
  * 9, '_' and '.'; both are copied; one of that name is replaced.
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_part_set(struct gguf_part *p, const char *name,
-                                        const char *value,
-                                        struct gguf_error *err);
-GGUF_API enum gguf_status gguf_part_note(struct gguf_part *p, const char *name,
-                                         const char *value,
-                                         struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_part_set(struct gguf_part *p, const char *name, const char *value,
+              struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_part_note(struct gguf_part *p, const char *name, const char *value,
+               struct gguf_error *err) GGUF_MUST_CHECK;
 /* The i-th setting, in the order in which they were set: its name, and *value;
  * NULL if there is none. Since: 0.1 */
 GGUF_API const char *gguf_part_setting(const struct gguf_part *p, size_t i,
@@ -79,19 +79,19 @@ GGUF_API const char *gguf_part_get_note(const struct gguf_part *p,
  * hyperparameters and weights: of a tensor above 64 KiB, 16 pieces of 4096
  * bytes), "cache.I" (types of keys and values), "text" (a digest of the tokens)
  * and "tokens". As gguf_part_set. Since: 0.1 */
-GGUF_API enum gguf_status gguf_part_tell(struct gguf_part *p, unsigned i,
-                                         const struct gguf_session *session,
-                                         const gguf_token *token, size_t n,
-                                         struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_part_tell(struct gguf_part *p, unsigned i,
+               const struct gguf_session *session, const gguf_token *token,
+               size_t n, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Chunk number chunk, from 0, is done: heads, n_heads of them (NULL for 0), and
  * n_rows rows of n_values numbers, all copied. GGUF_E_INVALID (no such chunk,
  * one that is done, a number that is not finite: names its index),
  * GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_part_add(struct gguf_part *p, size_t chunk,
-                                        const double *heads,
-                                        const double *values, size_t n_rows,
-                                        struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_part_add(struct gguf_part *p, size_t chunk, const double *heads,
+              const double *values, size_t n_rows,
+              struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* As it was created. Since: 0.1 */
 GGUF_API size_t gguf_part_n_chunks(const struct gguf_part *p);
@@ -109,20 +109,20 @@ GGUF_API const double *gguf_part_chunk(const struct gguf_part *p, size_t chunk,
 /* Add what other has. GGUF_E_MISMATCH: other is of another text or model, has
  * another setting, or a chunk that p has: the message says which, and both
  * values. Nothing has changed then. GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_part_merge(struct gguf_part *p,
-                                          const struct gguf_part *other,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_part_merge(struct gguf_part *p, const struct gguf_part *other,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Settings alone: is b as a? As gguf_part_merge. Since: 0.1 */
-GGUF_API enum gguf_status gguf_part_check(const struct gguf_part *a,
-                                          const struct gguf_part *b,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_part_check(const struct gguf_part *a, const struct gguf_part *b,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Written atomically: a process that is killed leaves the file of before.
  * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_part_save(const struct gguf_part *p,
-                                         const char *path, int force,
-                                         struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_part_save(const struct gguf_part *p, const char *path, int force,
+               struct gguf_error *err) GGUF_MUST_CHECK;
 /* params: of the file; NULL: the defaults; its allocator is kept. The statuses
  * of gguf_file_open, and GGUF_E_NOTFOUND (not a part), GGUF_E_VERSION,
  * GGUF_E_MISMATCH (the checksum, or a tensor's shape), GGUF_E_FORMAT,

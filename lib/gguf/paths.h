@@ -43,18 +43,18 @@ GGUF_API void gguf_paths_destroy(struct gguf_paths *p);
  * "input" or "--imatrix". Both are copied. A file may be read several times.
  * GGUF_E_INVALID, with a message that names the file and both uses: "'x.gguf'
  * would be both input and output". GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_paths_read(struct gguf_paths *p,
-                                          const char *path, const char *what,
-                                          struct gguf_error *err);
-GGUF_API enum gguf_status gguf_paths_write(struct gguf_paths *p,
-                                           const char *path, const char *what,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_paths_read(struct gguf_paths *p, const char *path, const char *what,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_paths_write(struct gguf_paths *p, const char *path, const char *what,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The run has a file open, such as standard input or output, that must not be
  * overwritten. A closed descriptor is ignored. Since: 0.1 */
-GGUF_API enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
-                                             const char *what,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_paths_read_fd(struct gguf_paths *p, int fd, const char *what,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -38,10 +38,7 @@ struct gguf_pool_params {
     const unsigned *cpus; /* GGUF_BIND_CPUS: n_cpus numbers; borrowed */
     size_t n_cpus;
 };
-#define GGUF_POOL_PARAMS_INIT                                                 \
-    {                                                                         \
-        sizeof(struct gguf_pool_params), NULL, 0, GGUF_BIND_NONE, NULL, 0     \
-    }
+#define GGUF_POOL_PARAMS_INIT GGUF_INIT(struct gguf_pool_params)
 
 /* n_threads - 1 threads are started; the calling thread is the first of the
  * team while it runs a job. Threads spin for a short while between jobs, then
@@ -58,8 +55,9 @@ GGUF_API void gguf_pool_destroy(struct gguf_pool *pool);
 
 /* Bind the calling thread as the first member of the team, permanently. Fails
  * as above. Since: 0.1 */
-GGUF_API enum gguf_status gguf_pool_bind_caller(const struct gguf_pool *pool,
-                                                struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_pool_bind_caller(const struct gguf_pool *pool,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Number of threads of the team; 1 for NULL. Since: 0.1 */
 GGUF_API unsigned gguf_pool_n_threads(const struct gguf_pool *pool);
@@ -91,8 +89,9 @@ enum gguf_numa_policy {
  * before a pool is created and a model is read. No effect on a machine with
  * one node. GGUF_E_IO, GGUF_E_UNSUPPORTED (the system has no such call).
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_numa_set(enum gguf_numa_policy policy,
-                                        struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_numa_set(enum gguf_numa_policy policy,
+              struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

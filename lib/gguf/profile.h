@@ -77,10 +77,9 @@ typedef void gguf_backend_set_profile_fn(struct gguf_backend *backend,
  * for shifts of positions. fn NULL: measure nothing, as at first. Sessions that
  * share a backend must not both have a profile. Fails as work that is under way
  * does. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_set_profile(struct gguf_session *s,
-                                                   gguf_profile_fn *fn,
-                                                   void *user,
-                                                   struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_set_profile(struct gguf_session *s, gguf_profile_fn *fn,
+                         void *user, struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

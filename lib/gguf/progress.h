@@ -14,6 +14,13 @@ extern "C" {
  * job: it cleans up and returns GGUF_E_CANCELLED. */
 typedef int gguf_progress_fn(void *user, uint64_t done, uint64_t total);
 
+/* A progress function and the pointer that it is called with. It never
+ * grows. */
+struct gguf_progress_callback {
+    gguf_progress_fn *fn; /* function to call; NULL: none */
+    void *user;           /* first argument of each call */
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -259,15 +259,11 @@ struct gguf_quant_totals {
     uint64_t n_left_out;        /* vectors NAME_norm.weight of loras, which are
                                  * not merged (gguf/adapter.h) */
 };
-#define GGUF_QUANT_TOTALS_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_quant_totals), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0, 0                                                              \
-    }
+#define GGUF_QUANT_TOTALS_INIT GGUF_INIT(struct gguf_quant_totals)
 /* GGUF_E_INVALID (out). Since: 0.1 */
-GGUF_API enum gguf_status gguf_quant_totals(const struct gguf_quant *q,
-                                            struct gguf_quant_totals *out,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_quant_totals(const struct gguf_quant *q, struct gguf_quant_totals *out,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ------------------------------------------------------------- the run --- */
 
@@ -291,10 +287,7 @@ struct gguf_quant_output {
     gguf_quant_check_fn *check;     /* or NULL */
     void *check_user;
 };
-#define GGUF_QUANT_OUTPUT_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_quant_output), 0, 0, 0, NULL, NULL, NULL           \
-    }
+#define GGUF_QUANT_OUTPUT_INIT GGUF_INIT(struct gguf_quant_output)
 
 /* Number of output files: more than one with keep_split or max_file_size,
  * whose paths then are PREFIX-NNNNN-of-NNNNN.gguf, where PREFIX is the path
@@ -347,7 +340,8 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_run(struct gguf_quant *q, const char *path,
-               const struct gguf_quant_output *output, struct gguf_error *err);
+               const struct gguf_quant_output *output,
+               struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Several jobs over the same input, which is read and decoded once: jobs[n]
  * must have been created from the same path, open file or set; paths[n]
@@ -360,15 +354,16 @@ gguf_quant_run(struct gguf_quant *q, const char *path,
 GGUF_API enum gguf_status
 gguf_quant_run_many(struct gguf_quant *const *jobs, const char *const *paths,
                     size_t n, const struct gguf_quant_output *output,
-                    struct gguf_error *err);
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Remove what a run with resume that did not end left for path: PATH.resume,
  * and files ending in .resume-data in its folder that this journal notes. *n:
  * how many files went. What is not of this user or not a journal, or is at work
  * in another process, stays: *n is 0. For after a run without resume, whose
  * output is complete. GGUF_E_IO, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_quant_discard(const char *path, size_t *n,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_quant_discard(const char *path, size_t *n,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

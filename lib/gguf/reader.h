@@ -44,10 +44,7 @@ struct gguf_reader {
      * input again. NULL: there is none, and samples of the bytes are read. */
     const char *version;
 };
-#define GGUF_READER_INIT                                                      \
-    {                                                                         \
-        sizeof(struct gguf_reader), 0, NULL, NULL, NULL, NULL                 \
-    }
+#define GGUF_READER_INIT GGUF_INIT(struct gguf_reader)
 
 struct gguf_opener {
     size_t struct_size;
@@ -62,10 +59,7 @@ struct gguf_opener {
                              struct gguf_reader *out, struct gguf_error *err);
     void *user;
 };
-#define GGUF_OPENER_INIT                                                      \
-    {                                                                         \
-        sizeof(struct gguf_opener), NULL, NULL, NULL                          \
-    }
+#define GGUF_OPENER_INIT GGUF_INIT(struct gguf_opener)
 
 /* Open and check as gguf_file_open does. reader is copied, and closed by
  * gguf_file_close, or when this fails. name is what gguf_file_path gives; it
@@ -86,9 +80,9 @@ GGUF_API int gguf_file_has_reader(const struct gguf_file *file);
 /* Copy size bytes from byte off on of tensor i to dst, of any file.
  * GGUF_E_INVALID (not in the tensor), GGUF_E_IO, GGUF_E_TRUNCATED (a file that
  * became shorter), and what a reader returns. Since: 0.1 */
-GGUF_API enum gguf_status gguf_file_read(const struct gguf_file *file,
-                                         size_t i, uint64_t off, void *dst,
-                                         size_t size, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_file_read(const struct gguf_file *file, size_t i, uint64_t off, void *dst,
+               size_t size, struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

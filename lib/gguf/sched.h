@@ -83,48 +83,48 @@ GGUF_API void gguf_sched_destroy(struct gguf_sched *s);
 /* Assign, split and plan graph, the worst case that will come, and allocate;
  * tensors are not placed. GGUF_E_OP (a node that no backend can compute, with
  * its shapes), GGUF_E_NOMEM, GGUF_E_LIMIT. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_reserve(struct gguf_sched *s,
-                                             const struct gguf_graph *graph,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_reserve(struct gguf_sched *s, const struct gguf_graph *graph,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The same and place the tensors: set inputs after it. Waits for what is under
  * way. A graph like the last one (same operations, shapes, sources, flags,
  * memory; its tensors may be others) is not assigned and planned again: that
  * costs a walk over its nodes. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
-                                           struct gguf_graph *graph,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_alloc(struct gguf_sched *s, struct gguf_graph *graph,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Compute graph, which must be the one of the last alloc with unchanged nodes
  * and memory (else it is allocated first, and inputs in the scheduler's memory
  * are not set); complete when it returns. Failures of copies and backends;
  * GGUF_E_CANCELLED (callback). Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_compute(struct gguf_sched *s,
-                                             struct gguf_graph *graph,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_compute(struct gguf_sched *s, struct gguf_graph *graph,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Only start it. When it returns, inputs (leaves with GGUF_TENSOR_INPUT) that
  * lie with the last backend may be set again. Results are there after a sync,
  * and for later work on the backend that computes them. With an evaluation
  * callback it is complete when it returns. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
-                                                   struct gguf_graph *graph,
-                                                   struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_compute_async(struct gguf_sched *s, struct gguf_graph *graph,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
 /* Wait for all backends; returns the first failure. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_sync(struct gguf_sched *s,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_sync(struct gguf_sched *s, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Wait, and forget the pins and the last graph; buffers stay. Returns the first
  * failure of what was waited for: all is forgotten then, too. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_reset(struct gguf_sched *s,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_reset(struct gguf_sched *s, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Pin t: compute it on backend i, in later graphs too, until a reset. Another
  * tensor that comes to lie at its address is not pinned. Sets t->pin.
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_pin(struct gguf_sched *s,
-                                         struct gguf_tensor *t, unsigned i,
-                                         struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_pin(struct gguf_sched *s, struct gguf_tensor *t, unsigned i,
+               struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Called for each node with done false: returns whether the caller wants to
  * see it. Called again with done true when a wanted node is computed: 0 stops
@@ -132,20 +132,18 @@ GGUF_API enum gguf_status gguf_sched_pin(struct gguf_sched *s,
 typedef int gguf_sched_eval_fn(void *user, struct gguf_tensor *t, bool done);
 /* Wait, and set the callback; fn NULL: none. Returns the first failure of what
  * was waited for: fn is set then, too. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_set_eval(struct gguf_sched *s,
-                                              gguf_sched_eval_fn *fn,
-                                              void *user,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn, void *user,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Wait, and set the callback that receives the time of each node from now on
  * (profile.h); fn NULL: none. It is set on the backends, which only one
  * scheduler with a profile may use at a time. With an evaluation callback,
  * nodes of backends that do not measure by themselves are left out. Returns the
  * first failure of what was waited for: fn is set then, too. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_set_profile(struct gguf_sched *s,
-                                                 gguf_profile_fn *fn,
-                                                 void *user,
-                                                 struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_set_profile(struct gguf_sched *s, gguf_profile_fn *fn, void *user,
+                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The backends, in order of preference; NULL if i is out of range.
  * Since: 0.1 */
@@ -167,17 +165,16 @@ GGUF_API size_t gguf_sched_size(const struct gguf_sched *s, unsigned i);
 /* Splits, their copies and nodes, a line each. write is required.
  * GGUF_E_CANCELLED if write stopped, GGUF_E_INVALID if the graph has changed
  * or write is NULL. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
-                                          gguf_write_fn *write, void *user,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_dump(const struct gguf_sched *s, gguf_write_fn *write, void *user,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Where the tensors of the last alloc lie: each backend's buffer, then each
  * leaf, node and copy with its bytes in one of them. write is required. Fails
  * as above. Since: 0.1 */
-GGUF_API enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
-                                               gguf_write_fn *write,
-                                               void *user,
-                                               struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_sched_dump_plan(const struct gguf_sched *s, gguf_write_fn *write,
+                     void *user, struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -209,7 +209,7 @@ GGUF_API void gguf_session_destroy(struct gguf_session *s);
 GGUF_API enum gguf_status
 gguf_session_set_adapters(struct gguf_session *s,
                           const struct gguf_adapter_use *use, size_t n,
-                          struct gguf_error *err);
+                          struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The adapters that count now; NULL if i is out of range. Owned by the session,
  * until they are replaced. Since: 0.1 */
@@ -220,9 +220,11 @@ gguf_session_adapter(const struct gguf_session *s, size_t i);
 /* Bytes of key/value memory and of graphs that such a session would take. The
  * graphs are planned as by create; nothing of that size is allocated. Fails
  * like create. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_estimate(
-    const struct gguf_model *model, const struct gguf_session_params *params,
-    uint64_t *cache_size, uint64_t *graph_size, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_estimate(const struct gguf_model *model,
+                      const struct gguf_session_params *params,
+                      uint64_t *cache_size, uint64_t *graph_size,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The most bytes that such a session has in use at one time, of all that it
  * allocates: the above, the books of what is in the cache, plans, outputs, what
@@ -234,10 +236,9 @@ GGUF_API enum gguf_status gguf_session_estimate(
  * (plan_memory in backend_impl.h), and what calls take while they last that
  * save, restore, shift, change adapters or decode layer by layer. Fails like
  * create. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_session_estimate_peak(const struct gguf_model *model,
-                           const struct gguf_session_params *params,
-                           uint64_t *size, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_session_estimate_peak(
+    const struct gguf_model *model, const struct gguf_session_params *params,
+    uint64_t *size, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Its parameters, with the chosen values where params had 0. Since: 0.1 */
 GGUF_API const struct gguf_model *
@@ -263,10 +264,7 @@ struct gguf_batch {
     const uint32_t *n_seq; /* how many sequences each token is of, 1 and more,
                             * which seq lists token after token; NULL: one */
 };
-#define GGUF_BATCH_INIT                                                       \
-    {                                                                         \
-        sizeof(struct gguf_batch), 0, NULL, NULL, NULL, NULL, NULL            \
-    }
+#define GGUF_BATCH_INIT GGUF_INIT(struct gguf_batch)
 
 /* Run the batch, in as many pieces as n_ubatch asks for. A token sees the
  * tokens of its sequence at its position and before, if they were run before
@@ -328,7 +326,7 @@ GGUF_API enum gguf_status gguf_session_decode_layered(
 GGUF_API enum gguf_status
 gguf_session_layered_size(struct gguf_session *s,
                           const struct gguf_batch *batch, uint64_t *size,
-                          struct gguf_error *err);
+                          struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Number of rows of logits of the last decode, in batch order. Since: 0.1 */
 GGUF_API size_t gguf_session_n_outputs(const struct gguf_session *s);
@@ -341,19 +339,19 @@ GGUF_API size_t gguf_session_max_logits(const struct gguf_session *s);
  * n rows of n_vocab floats, valid until the next call on the session.
  * GGUF_E_INVALID, GGUF_E_UNSUPPORTED (of an encoder), GGUF_E_CANCELLED,
  * GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_logits(struct gguf_session *s,
-                                              size_t first, size_t n,
-                                              const float **logits,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_logits(struct gguf_session *s, size_t first, size_t n,
+                    const float **logits,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* States of rows first to first + n - 1 of the last call's outputs, after the
  * last norm and before the output matrix: n rows of n_embd floats (model.h),
  * valid until the next one. They are the result of an encoder, which has no
  * logits. GGUF_E_INVALID. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
-                                              size_t first, size_t n,
-                                              const float **states,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_states(const struct gguf_session *s, size_t first, size_t n,
+                    const float **states,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* One vector for all tokens that the last decode or encode had of a sequence,
  * whether they were wanted or not: their states, pooled as pooling says, then
@@ -364,10 +362,9 @@ GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
  * the sequence's tokens; no digit depends on other sequences or on n_ubatch.
  * GGUF_E_UNSUPPORTED (pooling is NONE), GGUF_E_INVALID (the last batch had no
  * token of the sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_embedding(struct gguf_session *s,
-                                                 uint32_t seq,
-                                                 const float **row, size_t *n,
-                                                 struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_embedding(struct gguf_session *s, uint32_t seq, const float **row,
+                       size_t *n, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* How it pools: the file's pooling where the parameters had MODEL.
  * Since: 0.1 */
@@ -397,15 +394,14 @@ GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
 
 /* Bytes of the state of a sequence, or of all. GGUF_E_INVALID (seq),
  * GGUF_E_UNSUPPORTED (an encoder keeps nothing). Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_state_size(struct gguf_session *s,
-                                                  uint32_t seq, uint64_t *size,
-                                                  struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_state_size(struct gguf_session *s, uint32_t seq, uint64_t *size,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 /* Write it to state, of so many bytes: GGUF_E_INVALID if these are not as many
  * as there are. GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_state_get(struct gguf_session *s,
-                                                 uint32_t seq, void *state,
-                                                 uint64_t size,
-                                                 struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_state_get(struct gguf_session *s, uint32_t seq, void *state,
+                       uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
 /* Put the state of a sequence, which may have had another number, in the place
  * of what seq has; or that of all sequences, in the place of everything. All is
  * checked before anything changes. Errors have the byte of the state.
@@ -428,9 +424,9 @@ gguf_session_state_set(struct gguf_session *s, uint32_t seq, const void *state,
 /* The same to a file, which appears complete or not at all (outfile.h). Without
  * force one that is there is kept: GGUF_E_EXIST. GGUF_E_IO, GGUF_E_NOSPACE, and
  * as state_get. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_save(struct gguf_session *s,
-                                            uint32_t seq, const char *path,
-                                            int force, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_save(struct gguf_session *s, uint32_t seq, const char *path,
+                  int force, struct gguf_error *err) GGUF_MUST_CHECK;
 /* The same from one, which must not change meanwhile. GGUF_E_IO, and as
  * state_set. Since: 0.1 */
 GGUF_API enum gguf_status
@@ -457,16 +453,15 @@ GGUF_API int32_t gguf_session_next_pos(const struct gguf_session *s,
  * Nothing is forgotten then. What removing leaves in the middle is moved
  * together when a batch comes and fewer cells are read for it then.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_remove(struct gguf_session *s,
-                                              uint32_t seq, int32_t begin,
-                                              int32_t end,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
+                    int32_t end, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Forget all of the other sequences. GGUF_E_INVALID (seq is out of range); else
  * fails as clear does. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_keep(struct gguf_session *s,
-                                            uint32_t seq,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_keep(struct gguf_session *s, uint32_t seq,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Give a sequence the tokens of another at positions begin to end - 1 (end < 0:
  * to the last), instead of what it has there, and of an encoder and a decoder
@@ -476,10 +471,10 @@ GGUF_API enum gguf_status gguf_session_keep(struct gguf_session *s,
  * all are copied, to a sequence that has no others, and what was encoded goes
  * with all tokens of a sequence; or windows, as with remove. Nothing is copied
  * then. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_copy(struct gguf_session *s,
-                                            uint32_t from, uint32_t to,
-                                            int32_t begin, int32_t end,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_copy(struct gguf_session *s, uint32_t from, uint32_t to,
+                  int32_t begin, int32_t end,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Move tokens of a sequence at positions begin to end - 1 (end < 0: to the
  * last) by delta positions, or to position / divisor. Keys that positions
@@ -502,20 +497,21 @@ GGUF_API enum gguf_status gguf_session_copy(struct gguf_session *s,
  * of their own), GGUF_E_NOMEM before anything has changed. After what computing
  * on a device fails with, or GGUF_E_CANCELLED, the sequence must be cleared.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_shift(struct gguf_session *s,
-                                             uint32_t seq, int32_t begin,
-                                             int32_t end, int32_t delta,
-                                             struct gguf_error *err);
-GGUF_API enum gguf_status gguf_session_divide(struct gguf_session *s,
-                                              uint32_t seq, int32_t begin,
-                                              int32_t end, int32_t divisor,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_shift(struct gguf_session *s, uint32_t seq, int32_t begin,
+                   int32_t end, int32_t delta,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_session_divide(struct gguf_session *s, uint32_t seq, int32_t begin,
+                    int32_t end, int32_t divisor,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Forget everything. Fails as the device does whose memory has to be cleared:
  * nothing is known to be forgotten then, and it may be tried again.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_clear(struct gguf_session *s,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_clear(struct gguf_session *s,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ---- how long it takes ---- */
 
@@ -555,8 +551,9 @@ GGUF_API void gguf_session_reset_timings(struct gguf_session *s);
  * after adapters changed. Changes nothing that is remembered and no digit: the
  * last decode's logits can be asked for again. Fails as gguf_session_create
  * does when it plans. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_warm_up(struct gguf_session *s,
-                                               struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_session_warm_up(struct gguf_session *s,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* --- results that are not finite ------------------------------------------ */
 

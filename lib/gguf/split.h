@@ -38,10 +38,9 @@ extern "C" {
 /* PREFIX-%05u-of-%05u.gguf into out; no counts from 1. GGUF_E_INVALID (no or
  * count out of range), GGUF_E_LIMIT (does not fit in size bytes with its NUL).
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_split_name_format(char *out, size_t size,
-                                                 const char *prefix,
-                                                 unsigned no, unsigned count,
-                                                 struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_split_name_format(char *out, size_t size, const char *prefix, unsigned no,
+                       unsigned count, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* 1 if path ends in -NNNNN-of-NNNNN.gguf with 1 <= no <= count, and how many
  * bytes come before; else 0. The pointers may be NULL. Since: 0.1 */
@@ -52,8 +51,9 @@ GGUF_API int gguf_split_name_parse(const char *path, size_t *prefix_size,
  * none or B (bytes), k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti (powers of
  * 1024), each in either case and with or without a B after it. Fractions of a
  * byte are dropped. GGUF_E_INVALID, GGUF_E_OVERFLOW. Since: 0.1 */
-GGUF_API enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_size_parse(const char *text, uint64_t *bytes,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ---------------------------------------------------------- splitting --- */
 
@@ -67,10 +67,7 @@ struct gguf_split_params {
                            * runs of other names. Without a limit each run is a
                            * shard */
 };
-#define GGUF_SPLIT_PARAMS_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_split_params), 0, 0, 0, 0                          \
-    }
+#define GGUF_SPLIT_PARAMS_INIT GGUF_INIT(struct gguf_split_params)
 
 /* How to write. Works in one thread; progress counts bytes of tensor data. */
 struct gguf_split_job {
@@ -81,10 +78,7 @@ struct gguf_split_job {
     void *user;
     int resume; /* of merging: keep a journal, and go on from it: see there */
 };
-#define GGUF_SPLIT_JOB_INIT                                                   \
-    {                                                                         \
-        sizeof(struct gguf_split_job), 0, 0, NULL, NULL, 0                    \
-    }
+#define GGUF_SPLIT_JOB_INIT GGUF_INIT(struct gguf_split_job)
 
 struct gguf_split_plan;
 
@@ -135,7 +129,7 @@ gguf_split_plan_shard(const struct gguf_split_plan *plan, size_t i);
 GGUF_API enum gguf_status
 gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
                       const struct gguf_split_job *job,
-                      struct gguf_error *err);
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ------------------------------------------------------------ merging --- */
 
@@ -153,15 +147,15 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
  *
  * GGUF_E_INVALID   set is not split; path is one of its files
  * and what gguf_split_plan_write returns. Since: 0.1 */
-GGUF_API enum gguf_status gguf_split_merge(const struct gguf_file *set,
-                                           const char *path,
-                                           const struct gguf_split_job *job,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_split_merge(const struct gguf_file *set, const char *path,
+                 const struct gguf_split_job *job,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Bytes of the file that gguf_split_merge would write. Since: 0.1 */
-GGUF_API enum gguf_status gguf_split_merge_size(const struct gguf_file *set,
-                                                uint64_t *size,
-                                                struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_split_merge_size(const struct gguf_file *set, uint64_t *size,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -39,10 +39,10 @@ GGUF_API int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype);
  * without the scale, which may be in another), GGUF_E_TENSOR (a scale of
  * another type or shape, or not finite), GGUF_E_INVALID (range).
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_rows_get(const struct gguf_rows *rows,
-                                        const struct gguf_file *file, size_t i,
-                                        uint64_t first, uint64_t n, float *dst,
-                                        struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_rows_get(const struct gguf_rows *rows, const struct gguf_file *file,
+              size_t i, uint64_t first, uint64_t n, float *dst,
+              struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ---------------------------------------------------------- statistics --- */
 
@@ -52,10 +52,7 @@ struct gguf_stats_params {
     const struct gguf_rows *rows;           /* must be given */
     struct gguf_pool *pool;                 /* NULL: the calling thread */
 };
-#define GGUF_STATS_PARAMS_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_stats_params), NULL, NULL, NULL                    \
-    }
+#define GGUF_STATS_PARAMS_INIT GGUF_INIT(struct gguf_stats_params)
 
 #define GGUF_STATS_BINS 24
 
@@ -86,7 +83,8 @@ struct gguf_stats {
 GGUF_API enum gguf_status
 gguf_stats_tensor(const struct gguf_file *file, size_t i,
                   const struct gguf_stats_params *params,
-                  struct gguf_stats *out, struct gguf_error *err);
+                  struct gguf_stats *out,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 struct gguf_stats_diff {
     size_t struct_size; /* the caller's: as much is filled in */
@@ -99,18 +97,14 @@ struct gguf_stats_diff {
     double cosine; /* cosine cosine of the angle between a and b; 1 if both are
                           * 0, 0 if one is */
 };
-#define GGUF_STATS_DIFF_INIT                                                  \
-    {                                                                         \
-        sizeof(struct gguf_stats_diff), 0, 0, 0, 0, 0, 0, 0, 0                \
-    }
+#define GGUF_STATS_DIFF_INIT GGUF_INIT(struct gguf_stats_diff)
 
 /* Tensor ia of a against ib of b: types may differ, shapes may not
  * (GGUF_E_SHAPE). Else as gguf_stats_tensor. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_stats_compare(const struct gguf_file *a, size_t ia,
-                   const struct gguf_file *b, size_t ib,
-                   const struct gguf_stats_params *params,
-                   struct gguf_stats_diff *out, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_stats_compare(
+    const struct gguf_file *a, size_t ia, const struct gguf_file *b, size_t ib,
+    const struct gguf_stats_params *params, struct gguf_stats_diff *out,
+    struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

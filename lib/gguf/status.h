@@ -12,6 +12,7 @@
 #ifndef GGUF_STATUS_H
 #define GGUF_STATUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,25 @@ extern "C" {
 #else
 #define GGUF_API
 #define GGUF_MUST_CHECK
+#endif
+
+/* The initialiser of a structure whose first member is struct_size: that
+ * member is the structure's size, all others are 0, NULL or false, which is
+ * the default of each. GGUF_..._INIT is this for one structure, and a program
+ * can as well write a designated initialiser of its own:
+ *
+ *     struct gguf_scan_params p = { .struct_size = sizeof p, .n_ctx = 2048 };
+ */
+#ifdef __cplusplus
+#define GGUF_INIT(type)                                                       \
+    {                                                                         \
+        sizeof(type)                                                          \
+    }
+#else
+#define GGUF_INIT(type)                                                       \
+    {                                                                         \
+        .struct_size = sizeof(type)                                           \
+    }
 #endif
 
 /* Values never change; grouped in tens. */

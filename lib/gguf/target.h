@@ -65,10 +65,7 @@ struct gguf_target_params {
                         * were chosen with the same sample: what was measured
                         * then is not measured again; NULL: none */
 };
-#define GGUF_TARGET_PARAMS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_target_params), 0, 0, NULL, 0, 0, NULL             \
-    }
+#define GGUF_TARGET_PARAMS_INIT GGUF_INIT(struct gguf_target_params)
 
 struct gguf_target_result {
     size_t struct_size;   /* the caller's: as much is filled in */
@@ -78,10 +75,7 @@ struct gguf_target_result {
     double bound;         /* no choice that fits has less */
     int exact; /* the choice is proven to be the best: noise == bound */
 };
-#define GGUF_TARGET_RESULT_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_target_result), 0, 0, 0, 0, 0, 0                   \
-    }
+#define GGUF_TARGET_RESULT_INIT GGUF_INIT(struct gguf_target_result)
 
 /* Choose. Uses the job's pool, memory and progress (bytes looked at); types
  * that need importance data are chosen only with them. A job with pure gets
@@ -98,10 +92,9 @@ struct gguf_target_result {
  * GGUF_E_CANCELLED, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM; what a reader returns
  * (reader.h): the sampled rows are brought, those of some tensors at a time,
  * in half of max_memory. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_quant_target(struct gguf_quant *q,
-                  const struct gguf_target_params *params,
-                  struct gguf_target_result *result, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_quant_target(
+    struct gguf_quant *q, const struct gguf_target_params *params,
+    struct gguf_target_result *result, struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -86,7 +86,7 @@ GGUF_API uint32_t gguf_tasks_most_answers(const struct gguf_tasks *t);
 GGUF_API enum gguf_status
 gguf_tasks_most_tokens(const struct gguf_tasks *t,
                        const struct gguf_vocab *vocab, uint32_t *out,
-                       struct gguf_error *err);
+                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Keep n by chance, if there are more, in the order of the file: always the
  * same of one set. Since: 0.1 */
@@ -116,10 +116,7 @@ struct gguf_task_params {
     size_t first_task;          /* tasks before it are not computed */
     size_t max_tasks;           /* 0: all */
 };
-#define GGUF_TASK_PARAMS_INIT                                                 \
-    {                                                                         \
-        sizeof(struct gguf_task_params), false, NULL, NULL, NULL, NULL, 0, 0  \
-    }
+#define GGUF_TASK_PARAMS_INIT GGUF_INIT(struct gguf_task_params)
 
 /* What came of them. */
 struct gguf_task_result {
@@ -131,10 +128,7 @@ struct gguf_task_result {
                            * chance: mean over tasks of right answers / answers;
                            * compat: tasks / answers of all together */
 };
-#define GGUF_TASK_RESULT_INIT                                                 \
-    {                                                                         \
-        sizeof(struct gguf_task_result), 0, 0, 0, 0                           \
-    }
+#define GGUF_TASK_RESULT_INIT GGUF_INIT(struct gguf_task_result)
 
 /* Which answer a model chooses by n scores: the one with the highest, the first
  * of equal ones; with compat, of two of WINOGRANDE that are equal the second.

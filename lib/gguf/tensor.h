@@ -83,10 +83,7 @@ struct gguf_ctx_params {
                         outlive the context (kept) */
     bool no_alloc;   /* descriptions only: tensors get no data */
 };
-#define GGUF_CTX_PARAMS_INIT                                                  \
-    {                                                                         \
-        sizeof(struct gguf_ctx_params), NULL, 0, NULL, false                  \
-    }
+#define GGUF_CTX_PARAMS_INIT GGUF_INIT(struct gguf_ctx_params)
 
 /* params NULL: the defaults. mem_size for n tensors without data: n *
  * gguf_tensor_overhead(), and gguf_graph_overhead() for each graph; 0: the
@@ -105,8 +102,9 @@ GGUF_API void gguf_ctx_reset(struct gguf_ctx *ctx);
 
 /* GGUF_OK, or the first failure on this context, copied to *err.
  * ctx may be NULL: GGUF_E_INVALID. Since: 0.1 */
-GGUF_API enum gguf_status gguf_ctx_status(const struct gguf_ctx *ctx,
-                                          struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_ctx_status(const struct gguf_ctx *ctx,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Bytes taken, with headers and padding, and bytes left. Since: 0.1 */
 GGUF_API size_t gguf_ctx_used(const struct gguf_ctx *ctx);
@@ -168,10 +166,7 @@ struct gguf_ctx_file_params {
     enum gguf_ctx_data data;
     size_t extra_size; /* bytes of the context for objects made later */
 };
-#define GGUF_CTX_FILE_PARAMS_INIT                                             \
-    {                                                                         \
-        sizeof(struct gguf_ctx_file_params), NULL, GGUF_CTX_DATA_NONE, 0      \
-    }
+#define GGUF_CTX_FILE_PARAMS_INIT GGUF_INIT(struct gguf_ctx_file_params)
 
 /* A context with one leaf for each tensor of file, in the order of the file:
  * its name, cut at 63 bytes as by gguf_tensor_name, its type and its shape.

@@ -93,9 +93,9 @@ typedef enum gguf_status gguf_json_fn(void *user,
  * UTF-8; not an object or list; a number that no double holds),
  * GGUF_E_DUPLICATE (two members of one name), GGUF_E_LIMIT (depth 64, 4 million
  * values), GGUF_E_NOMEM. Any thread. Since: 0.1 */
-GGUF_API enum gguf_status gguf_text_walk_json(struct gguf_str json,
-                                              gguf_json_fn *fn, void *user,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_text_walk_json(struct gguf_str json, gguf_json_fn *fn, void *user,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

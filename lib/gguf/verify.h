@@ -44,7 +44,8 @@ extern "C" {
 GGUF_API enum gguf_status
 gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
-                 gguf_finding_fn *report, void *user, struct gguf_error *err);
+                 gguf_finding_fn *report, void *user,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Report the findings that the file would have if it, or the first shard of
  * the set, had the pairs of meta and no others. Nothing is written. Offsets
@@ -54,7 +55,7 @@ gguf_file_verify(const struct gguf_file *file,
 GGUF_API enum gguf_status gguf_file_verify_meta(
     const struct gguf_file *file, const struct gguf_meta *meta,
     const struct gguf_check_params *params, gguf_finding_fn *report,
-    void *user, struct gguf_error *err);
+    void *user, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* gguf_file_verify of the file or set that gguf_file_open opens at path. A
  * failure to open it is a finding as well (its file is NULL): "malformed",
@@ -66,7 +67,8 @@ GGUF_API enum gguf_status gguf_file_verify_meta(
 GGUF_API enum gguf_status
 gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
                  const struct gguf_check_params *params,
-                 gguf_finding_fn *report, void *user, struct gguf_error *err);
+                 gguf_finding_fn *report, void *user,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

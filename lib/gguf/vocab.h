@@ -74,10 +74,7 @@ struct gguf_vocab_params {
     const struct gguf_meta *meta; /* pairs that count instead of those of the
                                    * file, or beside them; NULL: none; kept */
 };
-#define GGUF_VOCAB_PARAMS_INIT                                                \
-    {                                                                         \
-        sizeof(struct gguf_vocab_params), NULL, NULL, NULL, NULL, NULL        \
-    }
+#define GGUF_VOCAB_PARAMS_INIT GGUF_INIT(struct gguf_vocab_params)
 
 /* The vocabulary of a file. file is kept: token texts stay in its mapping.
  * Special ids that there are not, unknown token types and scores that are no

@@ -69,14 +69,14 @@ GGUF_API void gguf_writer_destroy(struct gguf_writer *w);
 GGUF_API enum gguf_status
 gguf_writer_add_tensor(struct gguf_writer *w, struct gguf_str name,
                        uint32_t dtype, unsigned n_dims, const int64_t *ne,
-                       struct gguf_error *err);
+                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The next tensor, with the name, type, shape and size of one in a file: of
  * unknown types too, and with up to GGUF_MAX_DIMS dimensions. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_writer_add_like(struct gguf_writer *w,
                      const struct gguf_tensor_info *like,
-                     struct gguf_error *err);
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The plan so far. tensor: offset and size where they will be; NULL if i is
  * out of range; valid until the next one is added. Since: 0.1 */
@@ -93,9 +93,9 @@ GGUF_API uint64_t gguf_writer_file_size(const struct gguf_writer *w);
 /* The header up to the tensor data, encoded, padding included: data_off
  * bytes, owned by the writer, valid until a tensor is added. GGUF_E_NOMEM.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_header(struct gguf_writer *w,
-                                             const void **data, size_t *size,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_header(struct gguf_writer *w, const void **data, size_t *size,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ----------------------------------------------------------- the bytes --- */
 
@@ -114,10 +114,7 @@ struct gguf_output_params {
     int resume; /* with partial: go on with what is there; else nothing may
                   * be there */
 };
-#define GGUF_OUTPUT_PARAMS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_output_params), 0, 0, 0, NULL, 0, 0, 0             \
-    }
+#define GGUF_OUTPUT_PARAMS_INIT GGUF_INIT(struct gguf_output_params)
 
 /* Begin the file that will be path: makes the temporary, makes sure that there
  * is room for it, writes the header. params may be NULL. GGUF_E_EXIST (path is
@@ -129,58 +126,60 @@ struct gguf_output_params {
 GGUF_API enum gguf_status
 gguf_writer_open(struct gguf_writer *w, const char *path,
                  const struct gguf_output_params *params,
-                 struct gguf_error *err);
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Data of tensor i comes next. Tensors are begun in order; those that are left
  * out come by gguf_writer_write_at. GGUF_E_INVALID if i is not after the last
  * one, or that one is not complete. Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_begin(struct gguf_writer *w, size_t i,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The next size bytes of that tensor. GGUF_E_INVALID if it has fewer left,
  * GGUF_E_IO, GGUF_E_NOSPACE. Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_write(struct gguf_writer *w,
-                                            const void *data, uint64_t size,
-                                            struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_write(struct gguf_writer *w, const void *data, uint64_t size,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The same from bytes off .. off+size of tensor src of file, by the file
  * system's own copy where there is one. Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_copy(struct gguf_writer *w,
-                                           const struct gguf_file *file,
-                                           size_t src, uint64_t off,
-                                           uint64_t size,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_copy(struct gguf_writer *w, const struct gguf_file *file,
+                 size_t src, uint64_t off, uint64_t size,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Bytes off .. off+size of tensor i, in any order and from any thread, while
  * no other function runs on w, and only for tensors after the last that was
  * begun. Every byte must be written exactly once, as only their number is
  * counted. Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
-                                               uint64_t off, const void *data,
-                                               uint64_t size,
-                                               struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_write_at(struct gguf_writer *w, size_t i, uint64_t off,
+                     const void *data, uint64_t size,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Read back bytes off .. off+size of tensor i, which must have been written,
  * by this writer or the one whose file it resumes. From any thread, as
  * gguf_writer_write_at. GGUF_E_INVALID, GGUF_E_TRUNCATED, GGUF_E_IO.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_read_at(const struct gguf_writer *w,
-                                              size_t i, uint64_t off,
-                                              void *data, uint64_t size,
-                                              struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_read_at(const struct gguf_writer *w, size_t i, uint64_t off,
+                    void *data, uint64_t size,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* All of tensor i was written by the writer whose file this one resumes: it
  * is complete. GGUF_E_INVALID. Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_keep(struct gguf_writer *w, size_t i,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_keep(struct gguf_writer *w, size_t i,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Every tensor must be complete (GGUF_E_INVALID names the first that is not).
  * Syncs, then gives the file its name. GGUF_E_EXIST if path has come to exist
  * and force is not set; GGUF_E_MISMATCH if an input has changed since it was
  * opened. If the folder cannot be synced (GGUF_E_IO), the file has its name
  * already. The writer can only be destroyed afterwards. Since: 0.1 */
-GGUF_API enum gguf_status gguf_writer_commit(struct gguf_writer *w,
-                                             struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_writer_commit(struct gguf_writer *w,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

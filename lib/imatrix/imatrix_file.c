@@ -298,8 +298,8 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
     struct gguf_str type = GG_STR("missing"), text;
     struct gguf_kv_iter it;
     struct gg_str_esc e;
-    (void)gguf_kv_get_str(kv, &type, NULL);
-    if (!gg_str_eqz(type, "imatrix"))
+    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK ||
+        !gg_str_eqz(type, "imatrix"))
         return gg_error_set(err, GGUF_E_NOTFOUND, kv ? kv->off : 0,
                             "the file has no importance data: general.type "
                             "is '%s', must be 'imatrix'; gguf-imatrix makes "

@@ -138,7 +138,7 @@ void gguf_sched_destroy(struct gguf_sched *s)
         return;
     (void)forget_plan(s, NULL);
     if (s->profile)
-        (void)gguf_sched_set_profile(s, NULL, NULL, NULL);
+        gg_status_ignore(gguf_sched_set_profile(s, NULL, NULL, NULL));
     for (int b = 0; b < s->n_backends; b++)
         gguf_event_destroy(s->done[b]);
     for (unsigned i = 0; i < s->n_lanes; i++)
@@ -420,7 +420,8 @@ enum gguf_status gg_sched_plan(struct gguf_sched *s,
                       (g == s->planned || !gg_sched_is_plain(s));
     enum gguf_status st = GGUF_OK;
     s->graph = NULL;
-    gguf_sched_sync(s, NULL); /* its failure is not this graph's */
+    /* A failure belongs to the graph before this one. */
+    gg_status_ignore(gguf_sched_sync(s, NULL));
     if (!like)
         st = assign_nodes(s, g, err);
     else if (!same)

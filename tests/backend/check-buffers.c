@@ -5,6 +5,7 @@
 #include "gguf/cpu.h"
 #include "gguf/op.h"
 #include "tests/failalloc.h"
+#include "tests/ignore_status.h"
 #include "tests/tap.h"
 
 typedef struct gguf_tensor tensor;
@@ -69,7 +70,7 @@ static void check_buffers(void)
            v->data == (char *)a->data + 8 && v->buffer == b &&
            gguf_buffer_size(b) == 128 + 64,
        "all tensors of a context in one buffer");
-    (void)gguf_buffer_clear(b, 1, NULL);
+    ignore_status(gguf_buffer_clear(b, 1, NULL));
     float one[15], got[15];
     for (int i = 0; i < 15; i++)
         one[i] = (float)i;
@@ -100,7 +101,7 @@ static void check_buffers(void)
         bail("buffer", &err);
     ok(gguf_buffer_size(b) == 0 && !gguf_buffer_base(b),
        "a buffer of nothing");
-    (void)gguf_buffer_clear(b, 1, NULL);
+    ignore_status(gguf_buffer_clear(b, 1, NULL));
     gguf_buffer_destroy(b);
 }
 
@@ -144,7 +145,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
         tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 64);
         STEP(gguf_ctx_alloc_tensors(c, gguf_host_buft(), a, &w, &err));
         if (err.status == GGUF_OK)
-            (void)gguf_buffer_clear(w, 0, NULL);
+            ignore_status(gguf_buffer_clear(w, 0, NULL));
         struct gguf_graph *g = gguf_graph_create(c, 64);
         for (int i = 0; i < 20; i++)
             x = gguf_op_add(c, gguf_op_matmul(c, m, x), gguf_op_silu(c, x));
@@ -218,7 +219,7 @@ static void check_parts(void)
     } while (st == GGUF_E_NOMEM && n < 100);
     ok(st == GGUF_OK && n > 8 && !left,
        "memory that fails at one of %u calls leaves no tensor anywhere", n);
-    (void)gguf_buffer_clear(b, 3, NULL);
+    ignore_status(gguf_buffer_clear(b, 3, NULL));
     bool good = gguf_buffer_size(b) == 3 * 256 && !gguf_buffer_base(b) &&
                 t[0]->buffer == t[1]->buffer && t[1]->buffer != t[2]->buffer;
     for (int i = 0; i < N; i++)

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "gguf/convert.h"
 #include "tests/convert/folder.h"
+#include "tests/ignore_status.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -68,10 +69,10 @@ static enum gguf_status convert_tokenizer(enum kind kind,
     gguf_error_clear(e);
     const enum gguf_status st = gguf_convert_open(&c, f.dir, &p, e);
     if (c)
-        (void)gguf_kv_get_bool(gguf_meta_find(gguf_convert_meta(c),
-                                              "tokenizer.ggml.add_space_"
-                                              "prefix"),
-                               prefix, NULL);
+        ignore_status(gguf_kv_get_bool(
+            gguf_meta_find(gguf_convert_meta(c), "tokenizer.ggml.add_space_"
+                                                 "prefix"),
+            prefix, NULL));
     gguf_convert_close(c);
     return st;
 }

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "tests/convert/reader.h"
 #include "tests/convert/folder.h"
+#include "tests/ignore_status.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
@@ -213,7 +214,7 @@ static struct gguf_str element_of(const struct gguf_convert *c,
     struct gguf_kv e;
     const struct gguf_kv *kv = gguf_meta_find(gguf_convert_meta(c), key);
     if (kv && gguf_kv_elem(kv, i, &e, NULL) == GGUF_OK)
-        (void)gguf_kv_get_str(&e, &s, NULL);
+        ignore_status(gguf_kv_get_str(&e, &s, NULL));
     return s;
 }
 
@@ -286,9 +287,9 @@ static void check_merges(void)
        "merges as pairs %s", e.message);
     struct gguf_str s = { "", 0 };
     if (c)
-        (void)gguf_kv_get_str(
+        ignore_status(gguf_kv_get_str(
             gguf_meta_find(gguf_convert_meta(c), "tokenizer.chat_template"),
-            &s, NULL);
+            &s, NULL));
     ok(is_text(s, "2"), "of several templates the default");
     gguf_convert_close(c);
 }
@@ -363,8 +364,8 @@ static void check_ranked(void)
     if (st != GGUF_OK)
         return;
     const struct gguf_meta *m = gguf_convert_meta(c);
-    (void)gguf_kv_get_str(gguf_meta_find(m, "tokenizer.ggml.model"), &model,
-                          NULL);
+    ignore_status(gguf_kv_get_str(gguf_meta_find(m, "tokenizer.ggml.model"),
+                                  &model, NULL));
     bool good =
         gguf_kv_elems_f32(gguf_meta_find(m, "tokenizer.ggml.scores"), 0, 9,
                           score, NULL) == GGUF_OK &&

@@ -71,8 +71,8 @@ static bool score_window(struct run *r, const gguf_token *tok, size_t begin,
     own[0] = bos == GGUF_TOKEN_NONE ? own[0] : bos;
     b.n = end - begin;
     b.token = own;
-    (void)gguf_session_clear(r->session, NULL);
-    const bool good = run_logits(r, &b, logits);
+    const bool good = gguf_session_clear(r->session, NULL) == GGUF_OK &&
+                      run_logits(r, &b, logits);
     for (size_t t = scored; good && t < end; t++) {
         const float *row = logits + (t - 1 - begin) * r->n_vocab;
         double sum = 0, max = -INFINITY;
@@ -349,8 +349,8 @@ static void check_texts(enum gguf_scan_cut cut, uint32_t stride)
     good = good && evaluate_text(&r, p, 140, &got, &sums) &&
            got.chunks.n == alone.chunks.n;
     for (size_t i = 0; good && i < got.chunks.n; i++) {
-        good = same_bits(&got.chunks.of[i], &alone.chunks.of[i]);
-        (void)gguf_ppl_add(&total, &got.chunks.of[i], NULL);
+        good = same_bits(&got.chunks.of[i], &alone.chunks.of[i]) &&
+               gguf_ppl_add(&total, &got.chunks.of[i], NULL) == GGUF_OK;
     }
     ok(good && same_bits(&total, &sums) && got.n == total.n,
        "four texts together, cut in way %d: the bits of each alone, "

@@ -441,23 +441,23 @@ static void set_u32(const char *key, uint32_t v)
     if (gguf_meta_set_u32(g.meta, name, v, NULL))
         abort();
 }
+static void set_ratios(const int32_t *v, size_t n)
+{
+    if (gguf_meta_set_array(g.meta, "deepseek4.attention.compress_ratios",
+                            GGUF_VAL_I32, v, n, NULL))
+        abort();
+}
 static void ratio_of_8(void)
 {
-    const int32_t v[] = { 0, 8, 0 };
-    gguf_meta_set_array(g.meta, "deepseek4.attention.compress_ratios",
-                        GGUF_VAL_I32, v, 3, NULL);
+    set_ratios((const int32_t[]){ 0, 8, 0 }, 3);
 }
 static void ratio_below_0(void)
 {
-    const int32_t v[] = { 0, -4, 0 };
-    gguf_meta_set_array(g.meta, "deepseek4.attention.compress_ratios",
-                        GGUF_VAL_I32, v, 3, NULL);
+    set_ratios((const int32_t[]){ 0, -4, 0 }, 3);
 }
 static void two_ratios(void)
 {
-    const int32_t v[] = { 0, 4 };
-    gguf_meta_set_array(g.meta, "deepseek4.attention.compress_ratios",
-                        GGUF_VAL_I32, v, 2, NULL);
+    set_ratios((const int32_t[]){ 0, 4 }, 2);
 }
 static void one_ratio(void)
 {

@@ -13,6 +13,7 @@
 #include "gguf/verify.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/family/skeleton.h"
+#include "tests/ignore_status.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,16 +83,19 @@ static void set_array(struct bytes *in, const char *key)
     }
     switch (kind % 6) {
     case 0:
-        (void)gguf_meta_set_array(model.g.meta, key, GGUF_VAL_F32, f, n, NULL);
+        ignore_status(
+            gguf_meta_set_array(model.g.meta, key, GGUF_VAL_F32, f, n, NULL));
         break;
     case 1:
-        (void)gguf_meta_set_str_array(model.g.meta, key, s, n, NULL);
+        ignore_status(gguf_meta_set_str_array(model.g.meta, key, s, n, NULL));
         break;
     case 2:
-        (void)gguf_meta_set_array(model.g.meta, key, GGUF_VAL_I32, v, n, NULL);
+        ignore_status(
+            gguf_meta_set_array(model.g.meta, key, GGUF_VAL_I32, v, n, NULL));
         break;
     default:
-        (void)gguf_meta_set_array(model.g.meta, key, GGUF_VAL_U32, v, n, NULL);
+        ignore_status(
+            gguf_meta_set_array(model.g.meta, key, GGUF_VAL_U32, v, n, NULL));
     }
 }
 
@@ -102,12 +106,16 @@ static void set_key(struct bytes *in, const char *key)
     switch (take(in) % 8) {
     case 0:
     case 1:
-    case 2: (void)gguf_meta_set_u32(m, key, (uint32_t)v, NULL); break;
-    case 3: (void)gguf_meta_set_f32(m, key, odd_float(in), NULL); break;
+    case 2: ignore_status(gguf_meta_set_u32(m, key, (uint32_t)v, NULL)); break;
+    case 3:
+        ignore_status(gguf_meta_set_f32(m, key, odd_float(in), NULL));
+        break;
     case 4: set_array(in, key); break;
-    case 5: (void)gguf_meta_set_strz(m, key, odd_text(in), NULL); break;
-    case 6: (void)gguf_meta_set_bool(m, key, v & 1, NULL); break;
-    default: (void)gguf_meta_set_i64(m, key, (int64_t)v, NULL);
+    case 5:
+        ignore_status(gguf_meta_set_strz(m, key, odd_text(in), NULL));
+        break;
+    case 6: ignore_status(gguf_meta_set_bool(m, key, v & 1, NULL)); break;
+    default: ignore_status(gguf_meta_set_i64(m, key, (int64_t)v, NULL));
     }
 }
 
@@ -260,21 +268,25 @@ static void add_vocab(struct bytes *in)
     for (size_t i = 0; i < 8; i++)
         merge[i] = (struct gguf_str){ merges[(i + how) % 8],
                                       strlen(merges[(i + how) % 8]) };
-    (void)gguf_meta_set_strz(m, "tokenizer.ggml.model", odd_text(in), NULL);
-    (void)gguf_meta_set_strz(m, "tokenizer.ggml.pre", odd_text(in), NULL);
-    (void)gguf_meta_set_str_array(m, "tokenizer.ggml.tokens", text, n, NULL);
+    ignore_status(
+        gguf_meta_set_strz(m, "tokenizer.ggml.model", odd_text(in), NULL));
+    ignore_status(
+        gguf_meta_set_strz(m, "tokenizer.ggml.pre", odd_text(in), NULL));
+    ignore_status(
+        gguf_meta_set_str_array(m, "tokenizer.ggml.tokens", text, n, NULL));
     if (how & 8)
-        (void)gguf_meta_set_array(m, "tokenizer.ggml.scores", GGUF_VAL_F32,
-                                  score, n - (how >> 7), NULL);
+        ignore_status(gguf_meta_set_array(m, "tokenizer.ggml.scores",
+                                          GGUF_VAL_F32, score, n - (how >> 7),
+                                          NULL));
     if (how & 16)
-        (void)gguf_meta_set_array(m, "tokenizer.ggml.token_type", GGUF_VAL_I32,
-                                  kind, n, NULL);
+        ignore_status(gguf_meta_set_array(m, "tokenizer.ggml.token_type",
+                                          GGUF_VAL_I32, kind, n, NULL));
     if (how & 32)
-        (void)gguf_meta_set_str_array(m, "tokenizer.ggml.merges", merge,
-                                      take(in) % 9, NULL);
+        ignore_status(gguf_meta_set_str_array(m, "tokenizer.ggml.merges",
+                                              merge, take(in) % 9, NULL));
     if (how & 64)
-        (void)gguf_meta_set_u32(m, "tokenizer.ggml.bos_token_id",
-                                (uint32_t)odd_number(in), NULL);
+        ignore_status(gguf_meta_set_u32(m, "tokenizer.ggml.bos_token_id",
+                                        (uint32_t)odd_number(in), NULL));
 }
 
 typedef void change_fn(struct bytes *in);

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "tests/ignore_status.h"
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
@@ -129,7 +130,7 @@ static void check_memory(const void *file, size_t size)
     ok(good && gguf_session_n_tokens(r.session, 0) == N, "a full sequence");
     ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_FULL,
        "no more fits: %s", r.err.message);
-    (void)gguf_session_remove(r.session, 0, 10, -1, NULL);
+    ignore_status(gguf_session_remove(r.session, 0, 10, -1, NULL));
     ok(gguf_session_n_tokens(r.session, 0) == 10, "the end is forgotten");
     struct gguf_batch tail = { .struct_size = sizeof tail,
                                .n = N - 10,
@@ -137,7 +138,7 @@ static void check_memory(const void *file, size_t size)
     good = good && run_logits(&r, &tail, again);
     ok(good && run_nmse(again, first + 10 * V, (N - 10) * V) < 1e-11,
        "and computed again");
-    (void)gguf_session_clear(r.session, NULL);
+    ignore_status(gguf_session_clear(r.session, NULL));
     want[17] = 1;
     b.want = want;
     good = good && run_logits(&r, &b, some);
@@ -145,10 +146,10 @@ static void check_memory(const void *file, size_t size)
            run_nmse(some, first + 17 * V, V) < 1e-11,
        "one row of many");
     memset(want, 0, sizeof want);
-    (void)gguf_session_clear(r.session, NULL);
+    ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &b, some) &&
            gguf_session_n_outputs(r.session) == 0;
-    (void)gguf_session_remove(r.session, 0, N - 1, -1, NULL);
+    ignore_status(gguf_session_remove(r.session, 0, N - 1, -1, NULL));
     struct gguf_batch last = { .struct_size = sizeof last,
                                .n = 1,
                                .token = tok + N - 1 };

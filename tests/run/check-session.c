@@ -5,6 +5,7 @@
 #include "run/session_int.h"
 #include "sched/sched_int.h"
 #include "tests/failalloc.h"
+#include "tests/ignore_status.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
@@ -100,7 +101,7 @@ static void check_beside(const void *file, size_t size)
     struct gguf_batch b = { .struct_size = sizeof b, .n = LEN, .token = tok };
     bool good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, alone);
     for (int n = 1; good && n <= SEQS; n++) {
-        (void)gguf_session_clear(r.session, NULL);
+        ignore_status(gguf_session_clear(r.session, NULL));
         b.n = (size_t)n * LEN;
         b.seq = seq;
         good = run_logits(&r, &b, beside);
@@ -159,26 +160,26 @@ static void check_forgotten(void *file, size_t size)
     for (int i = 0; i < N_EMBD; i++)
         row[13 * N_EMBD + i] = NAN;
     good = good && run_logits(&r, &b, first);
-    (void)gguf_session_clear(r.session, NULL);
+    ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &c, bad) && isnan(bad[0]);
-    (void)gguf_session_clear(r.session, NULL);
+    ignore_status(gguf_session_clear(r.session, NULL));
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "a sequence after one of NaN, cleared");
-    (void)gguf_session_clear(r.session, NULL);
+    ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &c, bad);
-    (void)gguf_session_remove(r.session, 0, 0, -1, NULL);
+    ignore_status(gguf_session_remove(r.session, 0, 0, -1, NULL));
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "and removed");
     /* remove every second token, then the others, until the sequence is empty
      */
-    (void)gguf_session_clear(r.session, NULL);
+    ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &c, bad);
     for (int32_t i = 0; i < 5; i += 2)
-        (void)gguf_session_remove(r.session, 0, i, i + 1, NULL);
+        ignore_status(gguf_session_remove(r.session, 0, i, i + 1, NULL));
     for (int32_t i = 1; i < 5; i += 2)
-        (void)gguf_session_remove(r.session, 0, i, i + 1, NULL);
+        ignore_status(gguf_session_remove(r.session, 0, i, i + 1, NULL));
     ok(good && gguf_session_n_tokens(r.session, 0) == 0 &&
            run_logits(&r, &b, again) && !memcmp(first, again, sizeof first),
        "and removed one by one");
@@ -264,8 +265,8 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
     for (uint32_t q = 0; q < n_seq; q++) {
         uint32_t n = kind == 3 ? (uint32_t)rnd_below(most + 1) : each;
         if (gguf_session_n_tokens(r->session, q) + n > KEPT)
-            (void)gguf_session_remove(r->session, q, (int32_t)rnd_below(40),
-                                      -1, NULL);
+            ignore_status(gguf_session_remove(
+                r->session, q, (int32_t)rnd_below(40), -1, NULL));
         for (; n && b.n < N; n--, b.n++) {
             tok[b.n] = (gguf_token)rnd_below(V);
             seq[b.n] = (int32_t)q;
@@ -349,7 +350,7 @@ static void check_no_memory(const void *file, size_t size)
         struct gguf_batch b = { .struct_size = sizeof b,
                                 .n = 2,
                                 .token = tok };
-        (void)gguf_session_clear(r.session, NULL);
+        ignore_status(gguf_session_clear(r.session, NULL));
         good = !gguf_session_decode(r.session, &b, &r.err);
         b = (struct gguf_batch){
             .struct_size = sizeof b, .n = 5 + n, .token = tok, .want = want

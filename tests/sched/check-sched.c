@@ -9,6 +9,7 @@
 #include "sched/sched_int.h"
 #include "tests/failalloc.h"
 #include "tests/graph/random_graph.h"
+#include "tests/ignore_status.h"
 
 static int keep_going(void *user, tensor *t, bool done)
 {
@@ -65,7 +66,7 @@ static void check_random(int n_graphs, uint64_t seed)
         n_splits += gguf_sched_n_splits(s);
         n_copies += gguf_sched_n_copies(s);
         /* once more, node by node where the callback wants */
-        (void)gguf_sched_set_eval(s, keep_going, &n_asked, NULL);
+        ignore_status(gguf_sched_set_eval(s, keep_going, &n_asked, NULL));
         random_graph_run(s, &many, x);
         differ_again += !random_graph_same(&one, &many);
         gguf_sched_destroy(s);
@@ -124,11 +125,11 @@ static void check_end(struct gguf_sched *s, struct gguf_graph *g,
     struct end e = { t, 0 };
     struct gguf_error err;
     const int before = a->n_nodes;
-    (void)gguf_sched_set_eval(s, end_at, &e, NULL);
+    ignore_status(gguf_sched_set_eval(s, end_at, &e, NULL));
     ok(!gguf_sched_compute(s, g, &err) && e.n_handed == 1 &&
            a->n_nodes - before == n,
        "ended at %s: %d of 3 nodes of A are computed", gguf_op_name(t->op), n);
-    (void)gguf_sched_set_eval(s, NULL, NULL, NULL);
+    ignore_status(gguf_sched_set_eval(s, NULL, NULL, NULL));
 }
 
 static void check_by_hand(void)
@@ -158,7 +159,7 @@ static void check_by_hand(void)
     struct gguf_buffer *b;
     must(gguf_ctx_alloc_tensors(c, &a.buft, NULL, &b, &err), &err);
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
-    (void)gguf_buffer_clear(b, 0, NULL);
+    ignore_status(gguf_buffer_clear(b, 0, NULL));
     tensor *x = gguf_tensor_name(gguf_tensor_1d(c, GGUF_DTYPE_F32, 4), "x");
     gguf_tensor_flag(x, GGUF_TENSOR_INPUT);
     tensor *y = gguf_op_matmul(c, w, x);
@@ -188,9 +189,9 @@ static void check_by_hand(void)
     must(gguf_sched_compute(s, g, &err), &err);
     must(gguf_tensor_get(r, v, 0, 16, &err), &err);
     ok(v[0] == 0 && v[3] == 0, "computed");
-    (void)gguf_sched_set_eval(s, stop, NULL, NULL);
+    ignore_status(gguf_sched_set_eval(s, stop, NULL, NULL));
     ok(gguf_sched_compute(s, g, &err) == GGUF_E_CANCELLED, "%s", err.message);
-    (void)gguf_sched_set_eval(s, NULL, NULL, NULL);
+    ignore_status(gguf_sched_set_eval(s, NULL, NULL, NULL));
     check_end(s, g, &a, y, 0);
     check_end(s, g, &a, sm, 1);
     check_end(s, g, &a, r, 2);
@@ -201,7 +202,7 @@ static void check_by_hand(void)
     ok(gguf_sched_pin(s, r, 2, &err) == GGUF_E_INVALID, "%s", err.message);
     must(gguf_sched_pin(s, sm, 0, &err), &err);
     ok(gguf_sched_alloc(s, g, &err) == GGUF_E_OP, "%s", err.message);
-    (void)gguf_sched_reset(s, NULL);
+    ignore_status(gguf_sched_reset(s, NULL));
     ok(gguf_sched_n_splits(s) == 0, "reset");
     gguf_sched_destroy(s);
     gguf_buffer_destroy(b);
@@ -500,7 +501,7 @@ static enum gguf_status build(struct try *y, const struct gguf_allocator *a,
     tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 8);
     GG_TRY(gguf_ctx_alloc_tensors(c, &y->is.buft, a, &y->buffer, err));
     gguf_buffer_set_usage(y->buffer, GGUF_USAGE_WEIGHTS);
-    (void)gguf_buffer_clear(y->buffer, 0, NULL);
+    ignore_status(gguf_buffer_clear(y->buffer, 0, NULL));
     *in = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 3),
                            GGUF_TENSOR_INPUT);
     tensor *t = gguf_op_matmul(c, w, *in);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-vocab.c - text to tokens and back, with small vocabularies */
 #include "config.h"
+#include "tests/ignore_status.h"
 #include "tests/vocab/own.h"
 
 static const struct own_token spm_tokens[] = {
@@ -38,18 +39,22 @@ static void check_own(void)
        "no text");
     own_close(&o);
 
-    gguf_meta_set_bool(o.meta, "tokenizer.ggml.add_eos_token", 1, NULL);
-    gguf_meta_set_bool(o.meta, "tokenizer.ggml.add_space_prefix", 0, NULL);
+    ignore_status(
+        gguf_meta_set_bool(o.meta, "tokenizer.ggml.add_eos_token", 1, NULL));
+    ignore_status(gguf_meta_set_bool(o.meta, "tokenizer.ggml.add_space_prefix",
+                                     0, NULL));
     ok(own_open(&o, NULL) == GGUF_OK &&
            gives_ids(o.v, "ab", GGUF_TOKENIZE_ADD_SPECIAL, "1,7,2"),
        "EOS, and no blank in front");
     own_close(&o);
-    gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id", 18, NULL);
+    ignore_status(
+        gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id", 18, NULL));
     ok(own_open(&o, NULL) == GGUF_E_VOCAB &&
            strstr(o.err.message, "bos_token_id is 18, there are 18 tokens"),
        "a BOS that there is not: %s", o.err.message);
     own_close(&o);
-    gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id", UINT64_MAX, NULL);
+    ignore_status(gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id",
+                                    UINT64_MAX, NULL));
     ok(own_open(&o, NULL) == GGUF_OK &&
            gguf_vocab_special(o.v, GGUF_SPECIAL_BOS) == GGUF_TOKEN_NONE,
        "a BOS that is none");
@@ -168,9 +173,10 @@ static void check_bytes(void)
     char out[16];
     p.warn = on_warn;
     own_tokens(&o, tokens, GG_LEN(tokens), "gpt2");
-    gguf_meta_set_str_array(o.meta, "tokenizer.ggml.merges", merges,
-                            GG_LEN(merges), NULL);
-    gguf_meta_set_strz(o.meta, "tokenizer.ggml.pre", "gpt-2", NULL);
+    ignore_status(gguf_meta_set_str_array(o.meta, "tokenizer.ggml.merges",
+                                          merges, GG_LEN(merges), NULL));
+    ignore_status(
+        gguf_meta_set_strz(o.meta, "tokenizer.ggml.pre", "gpt-2", NULL));
     n_warned = 0;
     int good = own_open(&o, &p) == GGUF_OK;
     ok(good && n_warned == 2, "bytes and merges that are no tokens: warnings");
@@ -182,7 +188,8 @@ static void check_bytes(void)
     if (good)
         check_nomem(&o, "merges by rank");
     own_close(&o);
-    gguf_meta_set_strz(o.meta, "tokenizer.ggml.pre", "unheard-of", NULL);
+    ignore_status(
+        gguf_meta_set_strz(o.meta, "tokenizer.ggml.pre", "unheard-of", NULL));
     ok(own_open(&o, NULL) == GGUF_E_UNSUPPORTED, "%s", o.err.message);
     own_close(&o);
     gguf_meta_destroy(o.meta);

@@ -2,6 +2,7 @@
 /* guard.c - what a change of metadata must not break for others */
 #include "config.h"
 #include "tools/common/guard.h"
+#include "tools/common/ignore_status.h"
 
 #include <gguf/edit.h>
 #include <gguf/model.h>
@@ -78,7 +79,7 @@ static void check_kept(struct guard *g)
         gguf_meta_find(g->before, "general.architecture");
     const struct gguf_hparam *h;
     struct gguf_str a = { "", 0 };
-    (void)gguf_kv_get_str(arch, &a, NULL);
+    ignore_status(gguf_kv_get_str(arch, &a, NULL));
     for (size_t i = 0; i < sizeof keep / sizeof *keep; i++)
         check_key(g, keep[i].key, keep[i].value, keep[i].why);
     for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++) {
@@ -98,8 +99,8 @@ static void check_alignment(struct guard *g)
     const struct gguf_kv *old = gguf_meta_find(g->before, name);
     const struct gguf_kv *new = gguf_meta_find(g->after, name);
     uint64_t a = 32, b = 32;
-    (void)gguf_kv_get_uint(old, &a, NULL);
-    (void)gguf_kv_get_uint(new, &b, NULL);
+    ignore_status(gguf_kv_get_uint(old, &a, NULL));
+    ignore_status(gguf_kv_get_uint(new, &b, NULL));
     if (a != b)
         complain_change(g, (struct gguf_str){ name, sizeof name - 1 }, old,
                         new, "all tensor data would be laid out anew");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gguf-convert - a GGUF file of a Hugging Face folder, and back */
 #include "config.h"
+#include "tools/common/ignore_status.h"
 #include "tools/convert/convert.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
@@ -96,7 +97,7 @@ static enum gguf_status write_all(struct convert_options *o,
     for (size_t i = 0; i < q->n_targets && o->verify.refused && q->resume;
          i++) {
         size_t n;
-        (void)gguf_quant_discard(q->targets[i].path, &n, NULL);
+        ignore_status(gguf_quant_discard(q->targets[i].path, &n, NULL));
     }
     return st;
 }

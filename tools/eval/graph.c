@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* graph.c - what is computed, as text or for Graphviz */
 #include "config.h"
+#include "tools/common/ignore_status.h"
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
 
@@ -26,13 +27,13 @@ static int print_graph(void *user, struct gguf_graph *graph,
     const char *part = p->n++ ? "logits" : "pass";
     /* a full disk is noticed at exit, as for all output */
     if (o->print_graph == EVAL_GRAPH_TEXT)
-        (void)gguf_graph_dump(graph, part, to_stdout, NULL, NULL);
+        ignore_status(gguf_graph_dump(graph, part, to_stdout, NULL, NULL));
     if (o->print_graph == EVAL_GRAPH_DOT)
-        (void)gguf_graph_dump_dot(graph, part, to_stdout, NULL, NULL);
+        ignore_status(gguf_graph_dump_dot(graph, part, to_stdout, NULL, NULL));
     if (o->print_assignments)
-        (void)gguf_sched_dump(sched, to_stdout, NULL, NULL);
+        ignore_status(gguf_sched_dump(sched, to_stdout, NULL, NULL));
     if (o->print_plan)
-        (void)gguf_sched_dump_plan(sched, to_stdout, NULL, NULL);
+        ignore_status(gguf_sched_dump_plan(sched, to_stdout, NULL, NULL));
     return 0;
 }
 

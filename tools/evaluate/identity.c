@@ -8,6 +8,7 @@
  * and parts for theirs, have digests, and --no-digest leaves them out.
  */
 #include "config.h"
+#include "tools/common/ignore_status.h"
 #include "tools/evaluate/run.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
@@ -144,7 +145,7 @@ struct gguf_str ev_model_name(const struct ev_model *m)
         kv = gguf_meta_find(m->meta, "general.name");
     if (!kv)
         kv = gguf_file_kv_find(m->file, "general.name");
-    (void)gguf_kv_get_str(kv, &s, NULL); /* or empty */
+    ignore_status(gguf_kv_get_str(kv, &s, NULL)); /* or empty */
     return s;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gguf-ppl - perplexity of a model on a text */
 #include "config.h"
+#include "tools/common/ignore_status.h"
 #include "tools/ppl/ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/ranks.h"
@@ -104,7 +105,7 @@ void ppl_add_to_text(struct ppl_run *r, size_t chunk,
     while (chunk >= texts[i].first_chunk + texts[i].n_chunks)
         i++;
     r->text_at = i;
-    (void)gguf_ppl_add(&texts[i].sums, one, NULL);
+    ignore_status(gguf_ppl_add(&texts[i].sums, one, NULL));
 }
 
 static int on_chunk(void *user, size_t chunk, size_t n_chunks,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* print.c - what gguf-ppl prints */
 #include "config.h"
+#include "tools/common/ignore_status.h"
 #include "tools/ppl/ppl.h"
 #include "tools/common/json.h"
 #include "tools/common/msg.h"
@@ -25,7 +26,7 @@ void ppl_print_chunk(struct ppl_run *r)
     struct gguf_ppl sum = GGUF_PPL_INIT;
     progress_clear(&r->e.bar);
     for (size_t i = 0; i < r->n_done; i++) {
-        (void)gguf_ppl_add(&sum, &r->sums[i], NULL);
+        ignore_status(gguf_ppl_add(&sum, &r->sums[i], NULL));
         if (i >= begin)
             wrap_printf("[%zu]%.4f,", r->e.first_chunk + i + 1,
                         gguf_ppl_value(&sum));

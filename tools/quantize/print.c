@@ -2,6 +2,7 @@
 /* print.c - plan and result of gguf-quantize, for people and for
  * programs */
 #include "config.h"
+#include "tools/common/ignore_status.h"
 #include "tools/quantize/quantize.h"
 #include "tools/common/json.h"
 #include "tools/common/msg.h"
@@ -153,7 +154,7 @@ static const char *list_lacking(const struct target *target, struct text *text)
 void print_left_out(const struct target *t)
 {
     struct gguf_quant_totals s = GGUF_QUANT_TOTALS_INIT;
-    (void)gguf_quant_totals(t->job, &s, NULL);
+    ignore_status(gguf_quant_totals(t->job, &s, NULL));
     if (s.n_left_out)
         msg_warn(NULL,
                  "not merged: %" PRIu64 " norm%s of adapters, which llama.cpp "
@@ -165,7 +166,7 @@ void print_imatrix(const char *in, const struct target *target, size_t n,
                    bool filtered)
 {
     struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
-    (void)gguf_quant_totals(target->job, &t, NULL);
+    ignore_status(gguf_quant_totals(target->job, &t, NULL));
     if (t.n_imatrix_unknown)
         msg_warn(in,
                  "has no tensor for %" PRIu64 " of the importance data, which "
@@ -173,7 +174,7 @@ void print_imatrix(const char *in, const struct target *target, size_t n,
                  t.n_imatrix_unknown);
     for (size_t i = 0; i < n && !filtered; i++) {
         struct text text = { NULL, 0, 0 };
-        (void)gguf_quant_totals(target[i].job, &t, NULL);
+        ignore_status(gguf_quant_totals(target[i].job, &t, NULL));
         if (t.n_lacks_imatrix)
             msg_warn(target[i].path,
                      "%" PRIu64 " of %" PRIu64 " tensors that importance data "
@@ -189,7 +190,7 @@ void print_summary(const struct target *target, double seconds)
 {
     struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
     char from[24], to[24], files[32] = "", time[32] = "";
-    (void)gguf_quant_totals(target->job, &t, NULL);
+    ignore_status(gguf_quant_totals(target->job, &t, NULL));
     if (gguf_quant_n_files(target->job) > 1)
         snprintf(files, sizeof files, ", %zu files",
                  gguf_quant_n_files(target->job));
@@ -308,7 +309,7 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
 void json_target(struct json *j, const struct target *target)
 {
     struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
-    (void)gguf_quant_totals(target->job, &t, NULL);
+    ignore_status(gguf_quant_totals(target->job, &t, NULL));
     json_open(j, NULL, '{');
     if (target->path)
         json_strz(j, "path", target->path);

@@ -138,8 +138,8 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
     size_t least = SIZE_MAX;
     enum gguf_status first = GGUF_OK;
     struct gguf_error first_why;
-    if (kv)
-        (void)gguf_kv_get_str(kv, &name, NULL);
+    if (kv && gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
+        name.size = 0;
     for (size_t i = 0;
          least && first != GGUF_E_NOMEM && (a = gg_convert_arch_row(i)); i++) {
         struct gguf_error why;

@@ -36,8 +36,8 @@ static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
 {
     const struct gguf_kv *kv = gg_back_key(m, "rope.freq_base");
     double base = 10000;
-    if (kv)
-        (void)gguf_kv_get_float(kv, &base, NULL);
+    if (kv && gguf_kv_get_float(kv, &base, NULL) != GGUF_OK)
+        base = 10000;
     base = json_real_value(json_object_get(m->root, "rope_theta")) > 0
                ? json_real_value(json_object_get(m->root, "rope_theta"))
                : base;
@@ -173,10 +173,10 @@ void gg_back_put_partial(struct gg_back_maker *m)
     uint64_t n, head = 0, w = 0, h = 0;
     if (!turns || gguf_kv_get_uint(turns, &n, NULL))
         return;
-    if (key)
-        (void)gguf_kv_get_uint(key, &head, NULL);
-    else if (width && heads && !gguf_kv_get_uint(width, &w, NULL) &&
-             !gguf_kv_get_uint(heads, &h, NULL) && h)
+    if (key && gguf_kv_get_uint(key, &head, NULL) != GGUF_OK)
+        head = 0;
+    if (!key && width && heads && !gguf_kv_get_uint(width, &w, NULL) &&
+        !gguf_kv_get_uint(heads, &h, NULL) && h)
         head = w / h;
     if (head > n && m->arch->rope_count)
         gg_back_put(m->root, "partial_rotary_factor",
