@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* failalloc.h - an allocator that fails at the n-th call (or, with
- * failalloc_from, at all from then on), and counts
+/* failalloc.h - an allocator that fails at one call, or from one call on
  *
  *     struct failalloc fa;
  *     for (unsigned n = 0; ; n++) {
@@ -10,6 +9,9 @@
  *         if (fa.calls <= n)
  *             break;          nothing failed: every call was tried
  *     }
+ *
+ * failalloc_from() makes one that fails at every call from the n-th on. Both
+ * count calls and bytes.
  */
 #ifndef TESTS_FAILALLOC_H
 #define TESTS_FAILALLOC_H
@@ -22,14 +24,14 @@
 
 struct failalloc {
     struct gguf_allocator a;
-    unsigned fail_at; /* this call fails */
-    unsigned last;    /* and those up to this one, the others do not */
+    unsigned fail_at; /* index of the first call that fails */
+    unsigned last;    /* index of the last call that fails */
     unsigned calls;
     int live;         /* blocks that are not freed */
-    size_t now, most; /* bytes in them, and the most that there were */
+    size_t now, most; /* bytes in these blocks: now, and at most */
 };
 
-/* A block's size lies before it. */
+/* A block's size is stored before it. */
 enum { FAILALLOC_HEAD = 64 };
 
 static inline void *failalloc_alloc(void *user, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fix.c - the pen that fixtures are written with */
+/* fix.c - writes GGUF files field by field, and reads tests/fixtures.txt */
 #include "config.h"
 #include "tests/fix.h"
 #include "base/bytes.h"
@@ -171,7 +171,7 @@ static enum gguf_status read_status(const char *name)
     fail_at("no such status", name);
 }
 
-/* Lines are joined: each fixture has all its words in one string. */
+/* Join lines: each fixture has all its words in one string. */
 static void read_line(char *line, struct fixture **part, size_t *n)
 {
     if (line[0] == '[') {
@@ -235,7 +235,8 @@ const struct fixture *fix_find(const char *name)
     fail_at("no such fixture", name);
 }
 
-/* The text between quotes at p, which may have NULs; what follows it. */
+/* Read the text between quotes at p, which may contain NUL. Returns the place
+ * after it. */
 static const char *read_text(const char *p, char *out, size_t *n)
 {
     for (*n = 0; *++p != '"'; (*n)++) {
@@ -287,7 +288,7 @@ static const char *put_tensor(struct fix *f, const char *p)
     return p;
 }
 
-/* A word that begins at p; what follows it. */
+/* Write the word at p. Returns the place after it. */
 static const char *put_word(struct fix *f, const char *p)
 {
     char text[256];

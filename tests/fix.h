@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fix.h - GGUF files made by hand, good and bad, byte by byte
  *
- * tests/fixtures.txt has one after another, in parts "[good]", "[bad metadata]"
- * and "[bad tensors]": a line "NAME STATUS", what opening the file gives, and
- * lines that begin with a blank and say what is in it:
+ * tests/fixtures.txt describes them in parts "[good]", "[bad metadata]" and
+ * "[bad tensors]". A fixture is a line "NAME STATUS", with the status of
+ * opening it, and lines that begin with a blank and give its content:
  *
  *     "text"                   these characters; \x0a is the byte 0x0a
  *     u8:1 u16:1 u32:1 u64:1   a number
@@ -15,12 +15,12 @@
  *     pad:32                   zeros up to a multiple of 32
  *     ...^3                    three times
  *     big-endian               from here on
- *     @NAME                    all that another file has
- *     mark                     the first wrong field begins here, which is the
- *                              offset that the error must report
+ *     @NAME                    the content of another fixture
+ *     mark                     the first wrong field begins here; the error
+ *                              must report this offset
  *
- * fix_model.c has models that open, with what a verification finds in them.
- * mkfix writes all of them as files.
+ * fix_model.c has models that open, and the findings that a verification
+ * reports for them. mkfix writes all of these files.
  */
 #ifndef TESTS_FIX_H
 #define TESTS_FIX_H
@@ -33,13 +33,13 @@ struct fix {
     uint8_t *data;
     size_t size, room;
     bool big_endian;
-    uint64_t mark; /* or GGUF_NO_OFFSET */
+    uint64_t mark; /* offset of the first wrong field; GGUF_NO_OFFSET: none */
 };
 
 void fix_init(struct fix *f);
 void fix_fini(struct fix *f);
 
-/* The next field goes wrong. */
+/* The next field is the first wrong one. */
 void fix_mark(struct fix *f);
 
 void fix_u8(struct fix *f, unsigned v);
@@ -63,30 +63,30 @@ void fix_key(struct fix *f, const char *key, uint32_t type);
 void fix_array(struct fix *f, const char *key, uint32_t elem, uint64_t n);
 void fix_kv_u32(struct fix *f, const char *key, uint32_t v);
 void fix_kv_str(struct fix *f, const char *key, const char *v);
-/* One entry of the tensor list; ne ends with 0. */
+/* An entry of the tensor list; ne ends with 0. */
 void fix_info(struct fix *f, const char *name, const uint64_t *ne,
               uint32_t type, uint64_t off);
 #define FIX_NE(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
 
 struct fixture {
-    char *name; /* NULL: the end of a list */
+    char *name; /* NULL: end of a list */
     char *words;
     enum gguf_status status;
 };
 
-/* Those of a part; exits with status 99 if there is none. */
+/* Fixtures of a part. Exits with status 99 if the part is missing. */
 const struct fixture *fix_list(const char *part);
-/* The one of that name, likewise. */
+/* Fixture of this name. Exits with status 99 if it is missing. */
 const struct fixture *fix_find(const char *name);
 void fix_make(const struct fixture *x, struct fix *f);
 
 struct fix_model {
     const char *name;
     void (*make)(struct fix *f);
-    const char *codes; /* of the findings, with blanks between */
+    const char *codes; /* codes of the findings, separated by blanks */
 };
 
-/* Ends with a row whose name is NULL. */
+/* The last row's name is NULL. */
 extern const struct fix_model fix_models[];
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fix_model.c - models that open, each with one thing wrong about what it
- * contains
+/* fix_model.c - models that open, each with one fault in its content
  *
- * A model of two layers with a vocabulary, as lists of keys and tensors, which
- * a fixture changes before they are written. The last column is what a
- * verification must find, in order.
+ * A model is a list of keys and tensors: two layers with a vocabulary. A
+ * fixture changes them before they are written. The last column has the
+ * findings that a verification must report, in order.
  */
 #include "config.h"
 #include "tests/fix.h"
@@ -48,7 +47,7 @@ static void drop_key(struct model *m, const char *name)
         }
 }
 
-/* The value of a key, new or in place of the old one: its type is there. */
+/* The value of a key, new or replaced; the type is written already. */
 static struct fix *set_key(struct model *m, const char *name, uint32_t type)
 {
     drop_key(m, name);
@@ -93,8 +92,8 @@ static void set_strs(struct model *m, const char *name, const char *const *v,
 
 /* ---------------------------------------------------------- vocabulary --- */
 
-/* Token i of N_TOKENS; the 256 after the first three stand for bytes, in one
- * of two ways of writing them. */
+/* Text of token i of N_TOKENS. The 256 after the first three stand for bytes,
+ * in one of two notations. */
 static const char *token_text(size_t i, bool bpe, char out[8])
 {
     static const char *const others[] = { "<unk>", "<s>", "</s>",
@@ -106,7 +105,7 @@ static const char *token_text(size_t i, bool bpe, char out[8])
         snprintf(out, 8, "<0x%02X>", b);
         return out;
     }
-    /* what does not print is a character from U+0100 on */
+    /* bytes that are not printable become characters from U+0100 on */
     if (b <= 32)
         c = 256 + b;
     else if (b >= 127 && b <= 160)
@@ -118,7 +117,7 @@ static const char *token_text(size_t i, bool bpe, char out[8])
     return out;
 }
 
-/* With token at replaced by text, unless text is NULL. */
+/* Set the texts of all tokens; token `at' gets text, unless text is NULL. */
 static void set_texts(struct model *m, const char *key, bool bpe, size_t at,
                       const char *text)
 {
@@ -140,7 +139,7 @@ static void set_scores(struct model *m, uint32_t elem, size_t n, float last)
         fix_f32(f, i + 1 < n ? -(float)i : last);
 }
 
-/* The last score is last, the others 0. */
+/* All scores are 0 but the last. */
 static void set_scores_i32(struct model *m, uint32_t last)
 {
     struct fix *f =
@@ -149,7 +148,8 @@ static void set_scores_i32(struct model *m, uint32_t last)
         fix_u32(f, i + 1 < N_TOKENS ? 0 : last);
 }
 
-/* bytes: what the 256 tokens are; last: what the last one is. */
+/* Set the kinds of all tokens. bytes: of the 256 byte tokens; last: of the
+ * last one. */
 static void set_kinds(struct model *m, size_t n, uint32_t bytes, uint32_t last)
 {
     struct fix *f = set_array(m, "tokenizer.ggml.token_type", GGUF_VAL_I32, n);
@@ -247,7 +247,7 @@ static uint64_t size_of(const struct tensor *t)
     return n * (t->type == GGUF_DTYPE_F32 ? 4 : 1);
 }
 
-/* Data is zeros. */
+/* Write the file; data are zeros. */
 static void end_model(struct model *m, struct fix *f)
 {
     uint64_t off = 0;
@@ -268,7 +268,7 @@ static void end_model(struct model *m, struct fix *f)
 
 /* --------------------------------------------------------- the fixtures --- */
 
-/* A function that makes a model, changes it as told, and writes it. */
+/* Define a function that makes a model, changes it and writes it. */
 #define MODEL(name, ...)                                                      \
     static void name(struct fix *f)                                           \
     {                                                                         \

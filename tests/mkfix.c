@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mkfix.c - write every fixture as a file: mkfix DIRECTORY */
+/* mkfix.c - writes every fixture to a file: mkfix DIRECTORY */
 #include "config.h"
 #include "tests/fix.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scratch.h - a test's own folder, and the processor time that it takes */
+/* scratch.h - a test's own folder, and its processor time */
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Sanitizers take time and memory of their own. */
+/* Sanitizers need more time and memory. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SCRATCH_SANITIZED 1
@@ -19,8 +19,8 @@
 #define SCRATCH_SANITIZED 0
 #endif
 
-/* DIR/NAME, valid for eight calls. A path of more than 255 bytes ends the test.
- * For one thread. */
+/* Path DIR/NAME, valid for eight calls. A path of more than 255 bytes ends the
+ * test. Single thread. */
 static inline char *scratch_path(const char *dir, const char *name)
 {
     static char path[8][256];
@@ -32,8 +32,8 @@ static inline char *scratch_path(const char *dir, const char *name)
     return p;
 }
 
-/* Remove what is in the folder, but not what begins with a dot; ends the
- * test if that does not work. */
+/* Remove the content of the folder, except names that begin with a dot. Ends
+ * the test after a failure. */
 static inline void scratch_clean(const char *dir)
 {
     char cmd[300];
@@ -42,7 +42,7 @@ static inline void scratch_clean(const char *dir)
         exit(99);
 }
 
-/* Seconds of processor time that this thread took so far. */
+/* Processor time of this thread in seconds. */
 static inline double scratch_cpu_time(void)
 {
     struct timespec t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slurp.h - whole files in and out of memory, for tests */
+/* slurp.h - reads and writes whole files */
 #ifndef TESTS_SLURP_H
 #define TESTS_SLURP_H
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every byte of a file and a NUL after them, to be freed; NULL, and a size of
+/* Read a whole file and append a NUL. Free it with free(). NULL, and a size of
  * 0, if path is NULL or cannot be read. size may be NULL. */
 static inline void *slurp(const char *path, size_t *size)
 {
@@ -30,7 +30,7 @@ static inline void *slurp(const char *path, size_t *size)
     return p;
 }
 
-/* Make a file of n bytes; false if that does not work. */
+/* Write a file of n bytes. false: failed. */
 static inline bool spill(const char *path, const void *p, size_t n)
 {
     FILE *f = fopen(path, "wb");
@@ -40,7 +40,7 @@ static inline bool spill(const char *path, const void *p, size_t n)
     return good;
 }
 
-/* Do the two files have the same bytes, and some? */
+/* Are the files equal and not empty? */
 static inline bool same_files(const char *a, const char *b)
 {
     size_t n, m;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where it is; good until the next call. */
+/* Path of a file in the source tree, valid until the next call. */
 static inline const char *source_path(const char *name)
 {
     static char path[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stfile.h - a .safetensors file put together in memory, tensor by tensor */
+/* stfile.h - a .safetensors file made in memory, tensor by tensor */
 #ifndef TESTS_STFILE_H
 #define TESTS_STFILE_H
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The most bytes of numbers; those who need more say so before. */
+/* Largest number of bytes of data; define it before including for more. */
 #ifndef STFILE_MOST
 #define STFILE_MOST (1 << 18)
 #endif
@@ -17,7 +17,7 @@ struct stfile {
     char header[1 << 14];
     uint8_t data[STFILE_MOST];
     size_t n_header, n_data;
-    uint8_t bytes[STFILE_MOST + (1 << 14) + 8]; /* of the whole file */
+    uint8_t bytes[STFILE_MOST + (1 << 14) + 8]; /* the whole file */
 };
 
 static inline void stfile_begin(struct stfile *f)
@@ -27,8 +27,8 @@ static inline void stfile_begin(struct stfile *f)
     memset(f->data, 0, sizeof f->data);
 }
 
-/* Add a tensor of size bytes, zeros, whose shape is a list in JSON; its
- * bytes. */
+/* Add a tensor of size zero bytes. shape: list in JSON without brackets.
+ * Returns its data. */
 static inline uint8_t *stfile_add(struct stfile *f, const char *name,
                                   const char *type, const char *shape,
                                   size_t size)
@@ -44,7 +44,7 @@ static inline uint8_t *stfile_add(struct stfile *f, const char *name,
     return p;
 }
 
-/* Its size; it is in bytes. */
+/* Complete f->bytes. Returns the size of the file. */
 static inline size_t stfile_end(struct stfile *f)
 {
     f->n_header += (size_t)sprintf(f->header + f->n_header, "}");

@@ -17,7 +17,7 @@
 
 static int tap_n, tap_bad;
 
-/* One result; on failure the place and the condition follow as a comment. */
+/* Print one result. A failure is followed by its place and condition. */
 #define ok(c, ...)                                                            \
     do {                                                                      \
         int c_ = !!(c);                                                       \
@@ -30,7 +30,7 @@ static int tap_n, tap_bad;
         fflush(stdout);                                                       \
     } while (0)
 
-/* One result that could not be had here, and why. */
+/* Print one result that is skipped, and the reason. */
 #define skip(...)                                                             \
     do {                                                                      \
         printf("ok %d # SKIP ", ++tap_n);                                     \
@@ -38,16 +38,17 @@ static int tap_n, tap_bad;
         putchar('\n');                                                        \
     } while (0)
 
-/* The plan, at the end. A program that ran no test has failed. */
+/* Print the plan, at the end. Returns the status for main(): 1 if a test
+ * failed or none ran. */
 static inline int done_testing(void)
 {
     printf("1..%d\n", tap_n);
     return tap_bad != 0 || tap_n == 0;
 }
 
-/* Path of a file of the vectors that lie beside the source tree and that a
- * user does not have: $GGUF_SHARED (set by tests/Makefile.inc) or ../shared
- * from the source. NULL when absent: skip(). Static buffer. */
+/* Path of a test vector in $GGUF_SHARED, which tests/Makefile.inc sets to
+ * ../shared beside the source if that exists. Users do not have it. NULL:
+ * missing, skip(). Static buffer. */
 static inline const char *shared_path(const char *name)
 {
     static char path[4096];
@@ -73,8 +74,8 @@ static inline uint64_t rnd64(void)
     return tap_rng * UINT64_C(0x2545F4914F6CDD1D);
 }
 
-/* Another beginning, which an argument of a test names; what it is, is printed.
- */
+/* Seed the generator with a test's argument, if it has one, and print the
+ * state. */
 static inline void rnd_seed(int argc, char **argv)
 {
     if (argc > 1)
@@ -88,7 +89,7 @@ static inline uint64_t rnd_below(uint64_t n)
     return rnd64() % n;
 }
 
-/* Uniform in [-1, 1), of 24 bits. */
+/* Uniform in [-1, 1), with 24 bits. */
 static inline float rnd_f32(void)
 {
     return (float)((int32_t)(rnd64() >> 40) - (1 << 23)) * 0x1p-23f;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-async.c - queues, events, transfers in order, computations that
+/* check-async.c - queues, events, ordered transfers, and computations that
  * overlap
  *
- *     check-async [GRAPHS [SEED]]
+ *   check-async [GRAPHS [SEED]]
  */
 #include "config.h"
 #include "gguf/cpu.h"
@@ -68,8 +68,8 @@ static enum gguf_status nap(void *arg, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* Two queues that hand a counter to and fro, by events alone: a race for
- * ThreadSanitizer, and a wrong order, if one of them comes early. */
+/* Two queues pass a counter to and fro with events alone. If one of them runs
+ * early, the order is wrong, and ThreadSanitizer reports a race. */
 static void check_events(void)
 {
     enum { N = 100 };
@@ -104,7 +104,7 @@ static void check_events(void)
 
     ok(gguf_event_record(ea, &b.backend, &err) == GGUF_E_INVALID, "%s",
        err.message);
-    /* what fails reaches its events */
+    /* a failed job fails its events */
     struct step bad = { log, &n, 7, GGUF_E_OP };
     n = 0;
     gg_stream_push(a.stream, run_step, &bad, sizeof bad);
@@ -135,8 +135,8 @@ static void check_events(void)
 
 /* --- transfers ------------------------------------------------------------ */
 
-/* Values go from the caller to A, are doubled there, go to B, are doubled
- * there, go on to the CPU and come back, all queued. */
+/* Values go from the caller to A and are doubled there, go to B and are
+ * doubled there, go on to the CPU and back. All of this is queued. */
 static void check_transfers(void)
 {
     enum { N = 4, ROUNDS = 60 };
@@ -180,7 +180,7 @@ static void check_transfers(void)
             &err);
         if (r % 8)
             continue;
-        /* the CPU's calls do the work at once: it waits for B */
+        /* calls of the CPU work synchronously: this one waits for B */
         must(gguf_backend_copy_async(b[1], b[2], y[1], x[2], &err), &err);
         must(gguf_backend_compute_async(b[2], g[2], &err), &err);
         must(gguf_backend_get_async(b[2], y[2], cpu_out[r], 0,
@@ -229,8 +229,8 @@ static bool is_cache(const struct random_graph *g, const tensor *t)
     return t == g->cache || t->view_src == g->cache;
 }
 
-/* The bytes of all outputs after each of RUNS computations with other inputs.
- * Started in a row if flow, else one by one. */
+/* Outputs of RUNS computations with different inputs, as bytes. flow: start
+ * them all without waiting; else one by one. */
 static size_t collect(struct gguf_sched *s, struct gguf_backend *const *b,
                       struct random_graph *g, uint64_t seed, bool flow,
                       char *out)
@@ -318,7 +318,7 @@ static void check_computations(int n_graphs, uint64_t seed)
         gguf_backend_destroy(all[i]);
 }
 
-/* A graph whose first half is on A and whose second is on B. */
+/* A graph with its first half on A and its second half on B. */
 static void check_overlap(void)
 {
     static struct fake_backend a, b;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-broken.c - backends that break their promises are refused
+/* check-broken.c - backends that break the rules of their interface are
+ * refused
  *
- * Memory that tensors cannot lie in, sizes of tensors that are too small,
- * functions that succeed and make nothing, lists with a hole: each gives
- * GGUF_E_INVALID and a message, and what was allocated is freed.
+ * Memory that tensors cannot lie in, sizes that are too small for tensors,
+ * functions that succeed and make nothing, lists with a NULL: each gives
+ * GGUF_E_INVALID and a message, and all memory is freed.
  */
 #include "config.h"
 #include "gguf/gguf.h"
@@ -15,7 +16,7 @@
 
 static int n_allocated;
 
-/* Distance of a buffer's memory from an aligned address, in bytes. */
+/* Bytes from an aligned address to a buffer's memory. */
 static size_t skew;
 
 static enum gguf_status alloc(const struct gguf_buft *buft,
@@ -100,8 +101,8 @@ static enum gguf_status host_nothing(struct gguf_device *d,
     return GGUF_OK;
 }
 
-/* Memory for a buffer, for a context's tensors and for a graph, of a type with
- * that table: each is refused, and no memory is kept. */
+/* Memory of a type with this table is refused for a buffer, for a context's
+ * tensors and for a graph, and is freed. */
 static void refuse_memory(const struct gguf_buft_iface *table,
                           const char *what)
 {
@@ -186,7 +187,7 @@ static void test_bad_device(void)
     gguf_driver_destroy(driver);
 }
 
-/* Lists in which an object is missing. */
+/* Lists with a NULL in them. */
 static void test_null_lists(void)
 {
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-buffers.c - buffers: tensors in them, parts, memory that fails */
+/* check-buffers.c - buffers: tensors in them, several parts, failing memory */
 #include "config.h"
 #include "backend/buffer_age.h"
 #include "gguf/cpu.h"
@@ -18,7 +18,7 @@ static void bail(const char *what, const struct gguf_error *err)
 
 /* --- buffers -------------------------------------------------------------- */
 
-/* Of no bytes at all. */
+/* Buffers of 0 bytes. */
 static void check_nothing(void)
 {
     struct gguf_error err;
@@ -107,7 +107,7 @@ static void check_buffers(void)
 
 /* --- failing memory ------------------------------------------------------- */
 
-/* Graph, allocator, backend, run; the first failure's status. */
+/* Build, allocate and compute a graph. Returns the first failure. */
 static enum gguf_status whole_way(const struct gguf_allocator *a)
 {
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
@@ -182,8 +182,8 @@ static void check_failing(void)
        n - 1);
 }
 
-/* A type of buffer with a limit: several buffers as one object, and when
- * memory runs out on the way no tensor is left in one that is gone. */
+/* A buffer type with a largest size: several buffers act as one. If memory
+ * runs out on the way, no tensor remains in a freed one. */
 static void check_parts(void)
 {
     enum { N = 6 };
@@ -252,7 +252,7 @@ static void check_parts(void)
     gguf_ctx_destroy(c);
 }
 
-/* Whoever keeps what was made of weights learns that these changed. */
+/* After weights change, data derived from them is known to be stale. */
 static void check_age(void)
 {
     struct gguf_error err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-compare.c - copies of graphs, and two backends node by node */
+/* check-compare.c - copies of graphs, and comparison of two backends node by
+ * node */
 #include "config.h"
 #include "gguf/compare.h"
 #include "gguf/cpu.h"
@@ -82,8 +83,8 @@ static bool equal(const tensor *a, const tensor *b)
     return gguf_tensor_same_layout(a, b) && !memcmp(x, y, (size_t)size);
 }
 
-/* Graphs whose nodes all have memory of their own, computed; the copy has the
- * same data, and computed once more has it again. */
+/* Every node has memory of its own, and the graph is computed. The copy has
+ * the same data, and after computing it has them again. */
 static void check_clones(int n_graphs)
 {
     static struct fake_backend is;
@@ -103,9 +104,9 @@ static void check_clones(int n_graphs)
         must(gguf_ctx_alloc_tensors(g.ctx, host[0], NULL, &rest, &err), &err);
         for (int i = 0; i < 3; i++)
             random_graph_fill(g.inputs[i], (uint64_t)(k + i));
-        p.reuse = true; /* before its nodes have data */
+        p.reuse = true; /* before the nodes have data */
         must(gguf_clone_create(&r, &is.backend, g.graph, &p, &err), &err);
-        float before[256]; /* caches are changed by computing */
+        float before[256]; /* computing changes caches */
         must(gguf_tensor_get(g.cache, before, 0, sizeof before, &err), &err);
         must(gguf_backend_compute(cpu, g.graph, &err), &err);
         p.reuse = false;
@@ -151,7 +152,7 @@ static void check_clones(int n_graphs)
     gguf_backend_destroy(&is.backend);
 }
 
-/* Weights that the backend reaches are shared, if that is wanted. */
+/* Weights that the backend can read are shared, if the caller asks for it. */
 static void check_sharing(void)
 {
     struct gguf_backend *cpu;
@@ -199,7 +200,7 @@ struct look {
     int n, n_differ;
     size_t first;
     uint32_t op;
-    bool right; /* shapes and layouts */
+    bool right; /* shapes and layouts are equal */
 };
 
 static int look(void *user, size_t i, const tensor *node, const tensor *a,

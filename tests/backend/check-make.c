@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-make.c - objects of backends that are made from tables */
+/* check-make.c - devices, buffers and backends created from tables of
+ * functions */
 #include "config.h"
 #include "gguf/gguf.h"
 #include "tests/failalloc.h"
@@ -25,7 +26,7 @@ static void free_it(struct gguf_buffer *b)
     free(gguf_buffer_base(b));
 }
 
-/* A device that fails at every transfer, as one that was lost. */
+/* A device that fails at every transfer, like a lost one. */
 static enum gguf_status lost(struct gguf_error *err)
 {
     return gguf_error_set(err, GGUF_E_IO, "lost %d", 7);
@@ -80,7 +81,7 @@ static uint32_t wide(const struct gguf_device *d)
 
 static int n_queued;
 
-/* Queued, and nobody hears of the failure before the next sync. */
+/* Queue a failure, which the next sync reports. */
 static enum gguf_status compute(struct gguf_backend *b,
                                 struct gguf_graph *graph,
                                 struct gguf_error *err)
@@ -98,7 +99,7 @@ static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
     return waits ? lost(err) : GGUF_OK;
 }
 
-static bool marks; /* points can be recorded, and are past at once */
+static bool marks; /* events can be recorded, and are reached at once */
 
 static enum gguf_status record(struct gguf_backend *b, struct gguf_event *e,
                                struct gguf_error *err)
@@ -309,7 +310,7 @@ static size_t no_size(const struct gguf_backend *b, const void *plan)
     return 0;
 }
 
-/* A scheduler that waits says what it was that it waited for. */
+/* A failed wait of a scheduler names the backend that it waited for. */
 static void test_waiting(void)
 {
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
@@ -360,7 +361,7 @@ static void test_waiting(void)
     ok((call) == GGUF_E_INVALID && strstr(err.message, what), "%s",           \
        err.message)
 
-/* What is required, and tables of older and newer backends. */
+/* Required functions, and tables of older and newer backends. */
 static void test_tables(void)
 {
     struct gguf_buft_params bp = GGUF_BUFT_PARAMS_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* use-backend.c - the backend of doc/backend.c, used as a program would
+/* use-backend.c - uses the backend of doc/backend.c as a program would
  *
- * backend.t compiles both against the public headers and runs this: TAP.
+ * backend.t compiles both against the public headers and runs this test (TAP).
  */
 #include "backend.c"
 
@@ -27,7 +27,7 @@ static void must(enum gguf_status st, const struct gguf_error *err)
     exit(1);
 }
 
-/* y = relu(w x + b) x' with a norm in between, which tiny refuses. */
+/* y = relu(w x + b) x', with a norm between that tiny refuses. */
 struct net {
     struct gguf_ctx *weights, *ctx;
     struct gguf_buffer *buffer;
@@ -84,7 +84,7 @@ static void set_x(struct net *net, int64_t n)
          &err);
 }
 
-/* What the CPU alone makes of it. */
+/* Compute the expected result on the CPU alone. */
 static void expect(float *out, int64_t n)
 {
     struct gguf_backend *cpu;

@@ -250,7 +250,7 @@ static void check_arena(void)
         gg_mem_free_aligned(NULL, p);
     }
     ok(!bad, "aligned blocks are");
-    /* sizes below, at and above half of a huge page, one page and two */
+    /* sizes around half a huge page, one page and two */
     for (size_t size = 1u << 19; size <= 1u << 23; size += size / 2) {
         char *p = gg_mem_alloc_huge(NULL, size, 64);
         bad += !p || (uintptr_t)p % 64;
@@ -372,7 +372,8 @@ static void check_error(void)
        "status strings");
 }
 
-/* The distance by its definition: over all ways to edit, no place twice. */
+/* Edit distance by its definition, over all sequences of edits that change no
+ * place twice. */
 static unsigned edits(const char *a, const char *b)
 {
     if (!*a || !*b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-json.c - JSON from strangers: what is read, what is refused and where
- */
+/* check-json.c - JSON: texts that are read, and malformed ones that are
+ * refused at the right byte */
 #include "config.h"
 #include "base/json.h"
 #include "base/json_scan.h"
@@ -57,8 +57,8 @@ static void check_refused(void)
     }
 }
 
-/* Line and column count characters from 1, and a message has the character that
- * stands where another was expected. */
+/* Lines and columns count characters from 1. A message quotes the character
+ * that stands in place of the expected one. */
 static void check_messages(void)
 {
     static const struct {
@@ -126,7 +126,7 @@ static void check_limits(void)
     free(many);
 }
 
-/* What Python's json.dumps writes of float("inf") and 10 ** 30. */
+/* Texts that Python's json.dumps writes for float("inf") and 10 ** 30. */
 static void check_python(void)
 {
     static const char text[] =
@@ -199,11 +199,11 @@ static void check_places(void)
     gg_json_fini(&j);
 }
 
-/* ---- what is left out, and read where it lies ---- */
+/* ---- skipped values, and values read in place ---- */
 
 static const char *const later[] = { "m", "v", "w", NULL };
 
-/* In text, the place of what. */
+/* Offset of `what' in text. */
 static size_t place(const char *text, const char *what)
 {
     return (size_t)(strstr(text, what) - text);
@@ -242,8 +242,8 @@ static void check_later(void)
     gg_json_fini(&j);
 }
 
-/* A text that is wrong before, between, after what is left out, or there: the
- * byte and the line that are said. */
+/* A fault before, between, after or in skipped values: the message gives its
+ * byte and line. */
 static void check_later_refused(void)
 {
     static const struct {
@@ -269,8 +269,8 @@ static void check_later_refused(void)
     }
 }
 
-/* Read m.w of text as a list of texts, numbers and lists of them: how many
- * values; *sum of the numbers, *bytes of the texts. */
+/* Scan m.w of text as a list of texts, numbers and lists of them. Returns the
+ * number of values; *sum: of the numbers, *bytes: of the texts. */
 static int scan(const char *text, double *sum, size_t *bytes,
                 struct gguf_error *e)
 {
@@ -313,9 +313,9 @@ static void check_scan(void)
 {
     static const struct {
         const char *list;
-        int n; /* values; -1: it is no JSON; -2: something else is there */
+        int n; /* number of values; -1: malformed JSON; -2: m.w is not a list */
         double sum;
-        unsigned bytes, at; /* at: of the failure, in the list */
+        unsigned bytes, at; /* bytes of texts; offset of the failure */
     } rows[] = {
         { "[]", 0, 0, 0, 0 },
         { " [ 1 , 2.5 ,\t-3 ] ", 3, 0.5, 0, 0 },
@@ -371,7 +371,7 @@ static void check_scan(void)
 
 struct seen {
     char s[200];
-    int stop; /* values until the walk is ended */
+    int stop; /* values after which the walk is stopped */
 };
 
 static enum gguf_status note_value(void *user, const struct gguf_json_value *v,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* check-outfile.c - outputs appear whole or not at all; inputs are mapped
  *
- * Once without a name until the commit, once under a temporary's name, as on
- * file systems that cannot do better.
+ * Tests run twice: with files that have no name until the commit, and with
+ * temporary names, as on file systems without unnamed files.
  */
 #include "config.h"
 #include "base/mapfile.h"
@@ -20,7 +20,7 @@
 static char dir[] = "check-outfile-XXXXXX";
 static char target[64], source[64], part[64 + sizeof GG_OUTFILE_PART];
 
-/* Files in dir that are not one of the two. */
+/* Number of files in dir besides the two. */
 static int n_others(void)
 {
     int n = 0;
@@ -33,7 +33,7 @@ static int n_others(void)
     return n;
 }
 
-/* Does path hold n bytes, byte i of them f(i)? */
+/* Does path hold n bytes, with f(i) as byte i? */
 static int holds(const char *path, size_t n, uint8_t f(size_t))
 {
     struct gg_mapfile m;
@@ -56,7 +56,7 @@ static uint8_t copy_at(size_t i)
     return i < 100 ? 0 : byte_at(i - 100 + 7);
 }
 
-/* Pieces of all sizes, with a hole that is filled later. */
+/* Write pieces of all sizes, and fill a hole afterwards. */
 static enum gguf_status write_pieces(struct gg_outfile *o, size_t n)
 {
     uint8_t *b = malloc(n);
@@ -141,7 +141,7 @@ static uint8_t x_at(size_t i)
     return 'x';
 }
 
-/* Files that belong together get their names, and lose them again. */
+/* Files of a set get their names together, and lose them together. */
 static void check_names(unsigned how, const char *name)
 {
     struct gguf_error err;
@@ -173,7 +173,7 @@ static void check_names(unsigned how, const char *name)
            "%s: once", name);
         unlink(part);
     }
-    /* the name belongs to another file by now */
+    /* meanwhile another file has the name */
     unlink(target);
     ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
            gg_outfile_finish(&o, &err) == GGUF_OK &&
@@ -186,7 +186,7 @@ static void check_names(unsigned how, const char *name)
        "%s: is not taken back", name);
 }
 
-/* A partial file: made, never taken from others. */
+/* Create a partial file; one that exists is never used. */
 static struct gg_outfile *file_at(void *files, size_t i)
 {
     return (struct gg_outfile *)files + i;
@@ -197,8 +197,8 @@ static uint8_t one_at(size_t i)
     return (uint8_t)('0' + i);
 }
 
-/* Three files of which all are to have their names, or none: with a folder in
- * the way of the second, and without. */
+/* Three files get their names, or none of them does. in_the_way: a folder has
+ * the name of the second. */
 static void check_all(unsigned how, const char *name, bool in_the_way)
 {
     struct gg_outfile o[3];
@@ -317,7 +317,7 @@ static void check_map(void)
     close(fd);
 }
 
-/* A file whose folder comes after it, if files need no names here. */
+/* A file without a name is created before its folder, if the system allows. */
 static void check_new_folder(void)
 {
     struct gguf_error err;
@@ -349,8 +349,8 @@ static void check_new_folder(void)
        "not one that must have a name: %s", err.message);
 }
 
-/* Make target by way of a named temporary, and die after 1 step (it is
- * written), 2 (it is synced) or 3 (it has its name). */
+/* Write target under a temporary name, and die after 1 step (written), 2
+ * (synced) or 3 (named). */
 static void die_after(int steps)
 {
     struct gg_outfile o;
@@ -363,7 +363,8 @@ static void die_after(int steps)
     raise(SIGKILL);
 }
 
-/* tests/fault kills the programs, whose files have no names here. */
+/* With temporary names; tests/fault kills programs whose files have no names.
+ */
 static void check_killed(void)
 {
     char cmd[100];

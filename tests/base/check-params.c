@@ -37,7 +37,7 @@ static void test_take(void)
            !memcmp(&own, &given, sizeof own),
        "all is given");
     own = init;
-    /* what an older program has, and not a byte after it */
+    /* the struct of an older program, and not a byte more */
     size_t old = offsetof(struct sample, b);
     struct sample *exact = malloc(old);
     memcpy(exact, &given, old);
@@ -102,13 +102,13 @@ static void test_give(void)
        "to one without a size: %s", err.message);
 }
 
-/* Every function that takes a structure looks at its size first. */
+/* Every function that takes a structure checks its size first. */
 static void test_functions(void)
 {
     struct gguf_error err;
     void *p[32] = { NULL };
     size_t n = 0;
-    const size_t size = 1 << 20; /* of no structure */
+    const size_t size = 1 << 20; /* a size that no structure has */
     const size_t *any = &size;
 #define REFUSES(call)                                                         \
     do {                                                                      \
@@ -150,8 +150,8 @@ static void test_functions(void)
     ok(none, "none of %zu made anything", n);
 }
 
-/* The last sizeof(size_t) bytes before memory that cannot be read: the
- * structure of a program that knows no member. */
+/* The last sizeof(size_t) bytes before unreadable memory: the structure of a
+ * program that knows no member. */
 static void test_no_byte_after(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -178,8 +178,8 @@ static void test_no_byte_after(void)
     munmap(two, 2 * page);
 }
 
-/* Results of objects: as much as the caller has room for, and nothing without a
- * size. */
+/* Results are written up to the caller's size, and not at all without a size.
+ */
 static void test_results(void)
 {
     struct gguf_imatrix *im;
@@ -229,7 +229,8 @@ static void give(void *user, void *p)
     free(p);
 }
 
-/* The allocator is kept, not copied: its size says what may be called. */
+/* The allocator is kept, not copied: its size says which members may be used.
+ */
 static void test_allocator(void)
 {
     struct {
@@ -259,7 +260,7 @@ static enum gguf_status nothing(struct gguf_tensor *t, unsigned ith,
     return GGUF_OK;
 }
 
-/* Builders of operations: the first failure stays in the context. */
+/* Builders of operations keep the first failure in the context. */
 static void test_operations(void)
 {
     struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-paths.c - two names of one file are found; files of other users
- * stay */
+/* check-paths.c - two names of one file are recognised, and files of other
+ * users stay */
 #include "config.h"
 #include "base/file_id.h"
 #include "base/paths_int.h"
@@ -44,7 +44,7 @@ static bool has(const char *name, const char *text)
 
 /* ------------------------------------------------------------- clashes --- */
 
-/* Is reading a and then writing b refused, and the other way round? */
+/* Is it refused to read a and then write b, and the reverse? */
 static bool clashes(const char *a, const char *b)
 {
     int n = 0;
@@ -185,7 +185,7 @@ static void check_open(void)
        "a link, a folder, a pipe: %s", err.message);
 }
 
-/* As another user, in a folder like /tmp and in another one. */
+/* As another user: in a folder like /tmp, and in another folder. */
 static void check_owner(void)
 {
     enum { OTHER = 12345 };

@@ -19,7 +19,7 @@
 enum { MAX_THREADS = 8, MOST_THREADS = 128 };
 
 struct job {
-    unsigned calls[MOST_THREADS]; /* plain: each member writes its own */
+    unsigned calls[MOST_THREADS]; /* not atomic: each member writes its own */
     unsigned nth;
     struct gg_barrier *barrier;
     uint64_t sum[MOST_THREADS];
@@ -34,8 +34,9 @@ static void count(void *user, unsigned ith, unsigned nth)
         j->nth = nth;
 }
 
-/* Each round every member adds what its neighbour wrote in the round before:
- * wrong, and a race for ThreadSanitizer, if anyone passes a barrier early. */
+/* In each round every member adds the number that its neighbour wrote in the
+ * round before. If one of them passes a barrier early, the sum is wrong, and
+ * ThreadSanitizer reports a race. */
 static void ring(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
@@ -64,8 +65,8 @@ static void on_bus_error(int number)
     _exit(42);
 }
 
-/* The program's handler is called when a worker reads a mapped file that was
- * truncated. In a process of its own, which ends. */
+/* The program's handler is called if a worker reads a mapped file that was
+ * truncated. Runs in a child process. */
 static void check_bus_error(void)
 {
     struct gguf_pool *pool;
@@ -110,7 +111,7 @@ static void check_team(unsigned n)
         each = each && j.calls[i] == 1000;
     ok(each, "1000 jobs, every member of %u once each", n);
 
-    /* once spinning, once asleep at once */
+    /* once spinning, once sleeping at once */
     for (unsigned spin = 0; spin <= 200; spin += 200) {
         struct gg_barrier b;
         ok(gg_barrier_init(&b, n, spin, &err) == GGUF_OK, "a barrier");
@@ -132,9 +133,9 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Far more members than processors: those that wait must sleep, or each would
- * take its turn at a processor to look whether the others came. Between two
- * barriers a member then costs a switch or two, some microseconds. */
+/* Far more members than processors. Waiting members must sleep: otherwise each
+ * would use a processor's time slice to look at the others. Between two
+ * barriers a member then costs one or two switches, some microseconds. */
 static void check_crowd(unsigned n)
 {
     enum { ROUNDS = 100 };
@@ -265,7 +266,7 @@ static void put(const char *root, const char *name, const char *text)
         exit(99);
 }
 
-/* A machine of three nodes, the second without memory, whose others have the
+/* A machine with three nodes. The second has no memory; the others have the
  * processors that this process may use. */
 static void check_nodes(void)
 {

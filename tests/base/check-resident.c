@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-resident.c - what is held of a file that a function gives is there */
+/* check-resident.c - pieces of a file that a function reads stay in memory
+ * while they are held */
 #include "config.h"
 #include "base/resident.h"
 #include "tests/tap.h"
@@ -8,7 +9,7 @@
 
 enum { PAGES = 200, MOST = 40 };
 
-/* Byte i of the whole, never 0: what was given back reads as zeros. */
+/* Byte i of the file, never 0: memory that was released reads as zeros. */
 static uint8_t byte_at(uint64_t i)
 {
     return (uint8_t)(1 + (i * 7 + i / 251) % 250);
@@ -44,7 +45,7 @@ struct piece {
     uint64_t off, size;
 };
 
-/* Many pieces at random, some held at the same time, like those of threads. */
+/* Many random pieces, some of them held at the same time, as by threads. */
 static void check_random(struct gg_resident *w, const struct gg_mapfile *m)
 {
     enum { AT_ONCE = 6 };
@@ -70,7 +71,7 @@ static void check_random(struct gg_resident *w, const struct gg_mapfile *m)
        "and not much of the rest: %u blocks", (unsigned)w->n_idle);
 }
 
-/* What was there before stays, whatever comes and goes. */
+/* Memory that was resident before stays, whatever is held and released. */
 static void check_pinned(uint64_t size, uint64_t upto)
 {
     struct from from = { 0, false };

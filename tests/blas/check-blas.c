@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check-blas.c - the BLAS backend: what it takes, its sums, its queue, and
- * graphs that it shares with others
+/* check-blas.c - the BLAS backend: supported operations, errors of sums, its
+ * queue, and graphs shared with other backends
  *
- *     check-blas [GRAPHS [SEED]]
+ *   check-blas [GRAPHS [SEED]]
  */
 #include "config.h"
 #include "gguf/blas.h"
@@ -75,8 +75,8 @@ static void check_device(void)
 
 static struct gg_kern kern;
 
-/* Largest error of y over its bound: any order of summing k products errs by
- * at most k eps times the sum of their sizes. */
+/* Largest error of y as a fraction of its bound: summing k products in any
+ * order errs by at most k eps times the sum of their magnitudes. */
 static double worst_of(const tensor *a, const tensor *b, const tensor *t,
                        int64_t row_step)
 {
@@ -182,7 +182,7 @@ static void check_products(void)
     gguf_backend_destroy(blas);
 }
 
-/* --- what it refuses ------------------------------------------------------ */
+/* --- refused operations -------------------------------------------------- */
 
 static void check_refusals(void)
 {
@@ -272,16 +272,17 @@ static bool close_to(const tensor *a, const tensor *b)
     must(gguf_tensor_get(b, y, 0, size, &err), &err);
     for (size_t i = 0; i < size / sizeof *x; i++) {
         if (isnan(x[i]) ? isnan(y[i]) : isinf(x[i]) && x[i] == y[i])
-            continue; /* masks, and what was made of them */
+            continue; /* masks and their views */
         diff += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
         all += (double)x[i] * x[i];
     }
     return diff <= 1e-8 * all;
 }
 
-/* Graphs whose products have only a few columns: the backend takes them from
- * two on here. BLAS in host memory takes turns with the CPU, in its own it
- * gets copies; between them stands one with closed memory. */
+/* Graphs whose products have few columns; here the backend takes products from
+ * two columns on. With host memory BLAS and the CPU alternate; with memory of
+ * its own BLAS gets copies. own: a fake backend with closed memory stands
+ * between them. */
 static void check_graphs(int n_graphs, uint64_t seed, bool own)
 {
     static struct fake_backend is;
@@ -313,7 +314,7 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
             if (home[i] == &is.buft) /* the holder of weights must read them */
                 is.refuses[GGUF_OP_MATMUL] = false;
         }
-        for (int i = 0; own && i < 3; i++) /* and take every product of them */
+        for (int i = 0; own && i < 3; i++) /* all products run on it */
             if (home[i] == gguf_backend_buft(blas))
                 home[i] = host[i];
         struct random_graph one = random_graph_make(x, host),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-composed.c - tensors made of parts of others, against loops over
- * indices */
+/* check-composed.c - tensors composed of parts of others, compared with loops
+ * over indices */
 #include "config.h"
 #include "base/mem.h"
 #include "data/composed.h"
@@ -9,7 +9,7 @@
 
 enum { N = 240, N_BASE = 3 };
 
-/* A list of three tensors of N numbers: 1000 i, 1000 i + 1 ... */
+/* A list of three tensors of N numbers: 1000 i, 1000 i + 1, ... */
 static size_t base_n(const struct gg_data *d)
 {
     (void)d;
@@ -61,11 +61,12 @@ static const struct gg_data_ops ops = { .n_tensors = base_n,
                                         .bytes = base_bytes };
 static const struct gg_data base = { &ops };
 
-/* A part of random shape over all of a tensor, with its dimensions in any
- * order, and sometimes a piece of one of them only; or zeros. */
+/* A random part: all of a tensor in a random shape, with its dimensions in
+ * random order, and sometimes only a piece of one; or zeros. */
 static void draw_part(struct gg_composed_part *p)
 {
-    static const uint64_t sizes[] = { 2, 3, 4, 5, 2 }; /* 240 together */
+    /* 240 elements together */
+    static const uint64_t sizes[] = { 2, 3, 4, 5, 2 };
     uint64_t step[5], s = 1;
     unsigned order[5] = { 0, 1, 2, 3, 4 };
     *p = (struct gg_composed_part){ .from = rnd_below(N_BASE), .n_dims = 5 };
@@ -97,7 +98,7 @@ static void draw_part(struct gg_composed_part *p)
     }
 }
 
-/* Its elements one by one. */
+/* Its elements, one by one. */
 static size_t expand_list(const struct gg_composed_part *p, float *x)
 {
     size_t n = 0;
@@ -148,7 +149,7 @@ static void check_random(void)
         if (gg_data_made_init(&m, &base, &t, 1, NULL, NULL) != GGUF_OK ||
             gg_data_rows(&m.list, 0, &r, NULL) != GGUF_OK)
             break;
-        for (size_t at = 0; at < n;) { /* in pieces */
+        for (size_t at = 0; at < n;) { /* piece by piece */
             size_t piece = 1 + rnd_below(n - at);
             memset(got, 0xff, sizeof got);
             gg_data_read(&r, at, piece, got);
@@ -162,7 +163,7 @@ static void check_random(void)
     ok(good == tried, "%d of %d tensors of random views", good, tried);
 }
 
-/* Only a whole tensor as it is has bytes. */
+/* Only a whole tensor without changes has bytes. */
 static void check_bytes(void)
 {
     struct gg_composed_part whole = {

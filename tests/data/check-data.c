@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-data.c - lists of tensors: of a file, of a set, and of another list */
+/* check-data.c - lists of tensors: of a file, of a set, of another list */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/error.h"
@@ -18,7 +18,7 @@ enum { COLS = 64, ROWS = 6, N = COLS * ROWS };
 static char dir[200];
 static struct gg_codec_kern codec[GG_N_DTYPES];
 
-/* x of floats; w.weight of NVFP4, 3 matrices, and a scale for each. */
+/* x in F32; w.weight in NVFP4, 3 matrices with a scale each. */
 static void write_file(const char *path)
 {
     static const struct {
@@ -78,7 +78,7 @@ static bool read_all(const struct gg_data *d, size_t i, float *x,
     return true;
 }
 
-/* What a list of the tensors says and gives, whatever it is made of. */
+/* Check the names, types, shapes and data of a list, whatever it is made of. */
 static void check_list(const struct gg_data *d, const struct gg_data *plain,
                        const char *what)
 {

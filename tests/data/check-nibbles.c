@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-nibbles.c - weights of 4-bit numbers, against double precision
+/* check-nibbles.c - weights of 4-bit numbers, compared with double precision
  *
- * Numbers and scales are drawn, put into bytes as each form's authors do, and
- * read back; what is expected is computed of what was drawn. Tables are their
- * definitions: NF4's is the published one, E2M1's and E4M3's are computed.
+ * Numbers and scales are drawn, packed as each form's authors pack them, and
+ * read back. Expected values are computed from the drawn numbers. Tables
+ * follow their definitions: NF4's is the published one, E2M1's and E4M3's are
+ * computed.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -50,8 +51,8 @@ static enum gguf_status open_it(struct gg_safetensors **s,
     return st;
 }
 
-/* Is the list's x.weight what is wanted, in pieces, too; in single precision
- * it is rounded few times. */
+/* Does the list's x.weight have the expected numbers, as a whole and in
+ * pieces? In single precision some roundings are allowed. */
 static void is_weight(enum gg_nibbles_form form, uint32_t own,
                       const char *what)
 {
@@ -185,7 +186,7 @@ static void put_bnb(bool nested, const char *dtype)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- refused weights ---- */
 
 static void check_refusal(enum gg_nibbles_form form, const char *word)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-packed.c - packed weights, against double precision
+/* check-packed.c - packed weights, compared with double precision
  *
- * Codes, zero points and scales are drawn, put into words as each form's
- * authors do (one number after another, by its place), and read back; what is
- * expected is computed of what was drawn.
+ * Codes, zero points and scales are drawn, packed into words as each form's
+ * authors pack them (number after number, each by its index), and read back.
+ * Expected values are computed from the drawn numbers.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -79,7 +79,7 @@ static void draw_weight(struct weight *w, unsigned bits, int n_groups,
     }
 }
 
-/* Number v of so many bits at place at of a word. */
+/* Write v in `bits' bits at bit `at' of a word. */
 static void put_bits(uint8_t *word, unsigned bits, unsigned at, int v)
 {
     gg_bytes_store32le(word,
@@ -93,8 +93,8 @@ static uint16_t half_bits(float x)
     return gg_bytes_load16le(b);
 }
 
-/* Is the list's tensor NAME what the weight is, zero points being zero[][] +
- * plus? In pieces, too. */
+/* Does the list's tensor have the weight's numbers, as a whole and in pieces?
+ * Zero points are zero[][] + plus. */
 static bool is_weight(const struct gg_safetensors *s, const char *name,
                       const struct weight *w, int plus)
 {
@@ -141,8 +141,9 @@ static void put_scales(const struct weight *w, bool groups_first,
                 half_bits(w->scale[r][g]));
 }
 
-/* Number no of a row of words that lie step bytes apart: in one word, or, of 3
- * bits, 10 in a word, one in two, 10, one in two, 10. */
+/* Write number no of a row of words that lie step bytes apart. With 3 bits,
+ * three words hold 10 numbers, one across two words, 10, one across two words,
+ * and 10. */
 static void put_code(uint8_t *words, size_t step, unsigned bits, int no, int v)
 {
     if (bits == 3) {
@@ -189,7 +190,7 @@ static void put_gptq(const struct weight *w, bool index)
 
 static void put_awq(const struct weight *w)
 {
-    /* AutoAWQ packs column order[i] of eight at place i. */
+    /* AutoAWQ packs column order[i] of eight at place i */
     static const int order[8] = { 0, 2, 4, 6, 1, 3, 5, 7 };
     char shape[40];
     begin_file();
@@ -223,7 +224,7 @@ static void check_columns(void)
             draw_weight(&w, config.bits = bits, 4, index);
             put_gptq(&w, index);
             config.zero_plus_1 = v1;
-            /* groups are not in order: their size is of no use */
+            /* unused: columns are not in the order of groups */
             config.group = k == 0 ? COLS / 4 : 0;
             const bool good = open_it(&s, &config, &e) == GGUF_OK &&
                               is_weight(s, "x.weight", &w, v1);
@@ -245,7 +246,7 @@ static void check_columns(void)
 
 /* ---- compressed-tensors ---- */
 
-/* zeros: as they are, or half of the range. */
+/* zeros: drawn zero points; false: half of the range. */
 static void put_words(struct weight *w, bool zeros)
 {
     const int per = 32 / (int)w->bits;
@@ -341,7 +342,7 @@ static void check_compressed(void)
     gg_safetensors_close(s);
 }
 
-/* bitsandbytes: bytes are 127ths of the scale of their row. */
+/* bitsandbytes: a byte is a multiple of 1/127 of its row's scale. */
 static void check_scb(void)
 {
     static float x[ROWS * COLS];
@@ -354,7 +355,8 @@ static void check_scb(void)
     begin_file();
     uint8_t *q = add_tensor("x.weight", "I8", "32,64", ROWS * COLS);
     uint8_t *p = add_tensor("x.SCB", "F32", "32", 4 * ROWS);
-    add_tensor("y.weight", "I8", "2,2", 4); /* no scales: another kind */
+    add_tensor("y.weight", "I8", "2,2",
+               4); /* no scales: not a packed weight */
     for (int i = 0; i < ROWS; i++) {
         scale[i] = (float)(1 + rnd_below(1000)) * 0x1p-7f;
         gg_bytes_store32le(p + 4 * i, gg_bytes_f32_bits(scale[i]));
@@ -418,7 +420,7 @@ static void check_mxfp4(void)
     gg_safetensors_close(s);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused weights ---- */
 
 static void check_refusal(enum gg_packed_form form, enum gguf_status want,
                           const char *word)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-safetensors.c - Hugging Face folders: numbers, and what is refused */
+/* check-safetensors.c - safetensors files in Hugging Face folders: numbers,
+ * and malformed files that are refused */
 #include "config.h"
 #include "base/bytes.h"
 #include "data/safetensors.h"
@@ -17,7 +18,7 @@
 static char dir[200];
 static struct gg_codec_kern codec[GG_N_DTYPES];
 
-/* A file: the header's length, header, data. */
+/* A file: length of the header, header, data. */
 static uint8_t *make_file(const char *header, const void *data, size_t n,
                           size_t *size)
 {
@@ -47,7 +48,7 @@ static void put_number(const char *name, const char *header, const void *data,
     free(p);
 }
 
-/* ---- what is refused, and where ---- */
+/* ---- malformed files ---- */
 
 #define T(...) "{\"a\":{\"dtype\":\"F32\"," __VA_ARGS__ "}}"
 #define AT_2(A, B)                                                            \
@@ -57,11 +58,11 @@ static void put_number(const char *name, const char *header, const void *data,
 #define EIGHT(C) C C C C C C C C
 #define DEEP(C)  EIGHT(EIGHT(C)) C C
 
-/* mark: the byte is where this text begins, counted from the header's. */
+/* mark: the expected byte is where this text begins in the header. */
 static const struct {
     const char *header, *mark, *word;
     enum gguf_status status;
-    size_t data; /* bytes */
+    size_t data; /* bytes of data */
 } bad[] = {
     { "", NULL, "begin", GGUF_E_FORMAT, 0 },
     { "[]", "[", "begin", GGUF_E_FORMAT, 0 },
@@ -188,7 +189,7 @@ static bool read_all(const struct gg_safetensors *s, const char *name,
     if (i == GG_INDEX_NONE || s->tensor[i].n_elements != n ||
         gg_data_rows(&s->list, i, &r, &e) != GGUF_OK)
         return false;
-    for (uint64_t k = 0; k < n; k += 3) /* in pieces */
+    for (uint64_t k = 0; k < n; k += 3) /* piece by piece */
         gg_data_read(&r, k, n - k < 3 ? n - k : 3, x + k);
     return true;
 }
@@ -236,7 +237,7 @@ static void check_types(void)
     free(p);
 }
 
-/* Values of 8-bit floats by their definition, bit by bit. */
+/* Value of an 8-bit float by its definition, bit by bit. */
 static double value_of(uint8_t x, int n_exp, int n_man, bool ieee)
 {
     const int bias = (1 << (n_exp - 1)) - 1;
@@ -354,7 +355,7 @@ static uint8_t *make_many(size_t *size)
     return p;
 }
 
-/* KiB that the process has had at most. */
+/* Largest resident memory of the process in KiB. */
 static long resident_bytes(void)
 {
     struct rusage u;
@@ -362,8 +363,9 @@ static long resident_bytes(void)
     return u.ru_maxrss;
 }
 
-/* As gguf/convert.h says: 1 KiB for each tensor. The tree of JSON is not from
- * the allocator: all that is allocated is measured from outside. */
+/* Memory is within the bound in gguf/convert.h, 1 KiB for each tensor. The
+ * JSON tree does not use the allocator, so the process is measured from
+ * outside. */
 static void check_memory(void)
 {
     size_t size;
@@ -431,7 +433,7 @@ static void check_folders(void)
     gg_safetensors_close(s);
     put_number("a.safetensors", one_a, "\0\0\200\77", 4);
     put_number("b.safetensors", one_b, "\0\0\0\100", 4);
-    /* transformers reads model.safetensors before it looks for an index */
+    /* transformers reads model.safetensors if it exists, and no index */
     check_index("{\"weight_map\":{\"b\":\"b.safetensors\"}}", GGUF_OK, NULL);
     ok(open_dir(&s, &e) == GGUF_OK && s->n_files == 1 &&
            read_all(s, "a", &x, 1),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Statistics and comparison of tensors, against plain loops in double. */
+/* check-stats.c - statistics and comparison of tensors, compared with plain
+ * loops in double precision */
 #include "config.h"
 #include "tests/fix.h"
 #include "tests/ignore_status.h"
@@ -14,8 +15,8 @@ enum { N = 1 << 20, M = 700 * 256 };
 
 static float *values;
 
-/* Tensors: x of floats; y the same but for three; q of Q8_0, scale 1; odd
- * with what is not finite; e empty of everything but zeros. */
+/* Tensors: x in F32; y differs from x in three elements; q in Q8_0 with scale
+ * 1; odd with numbers that are not finite; e with zeros only. */
 static struct gguf_file *make_values(struct fix *f)
 {
     static const uint64_t at[5] = { 0, (uint64_t)N * 4, (uint64_t)N * 8,
@@ -150,8 +151,8 @@ static void test_rows(const struct gguf_file *f, const struct gguf_rows *rows)
        "types");
 }
 
-/* Rows with headers: pieces that begin anywhere, as the formula has them
- * (IQ4_KS, gguf-quants(7); all codes 8 but in the last sub-blocks). */
+/* Rows with headers: pieces that begin anywhere agree with the formula
+ * (IQ4_KS, gguf-quants(7); all codes are 8 except in the last sub-blocks). */
 static void test_headers(const struct gguf_rows *rows)
 {
     enum { ROW = 20 * 256, ROWS = 3, BLOCKS = ROW / 256 };
@@ -209,8 +210,8 @@ static void count_free(void *user, void *p)
     free(p);
 }
 
-/* A tensor of one piece is the calling thread's: no other is woken for it, nor
- * has memory. */
+/* A tensor of one piece is computed by the calling thread: no other one is
+ * woken or allocates. */
 static void test_small(const struct gguf_file *f, struct gguf_stats_params p)
 {
     const struct gguf_allocator counting =

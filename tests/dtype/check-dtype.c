@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-/* id, elements and bytes per block, and bytes of a row's header, as ggml and
- * ik_llama.cpp have them: independent of the structs that the table takes its
- * sizes from. */
+/* id, elements and bytes of a block, and bytes of a row header, as ggml and
+ * ik_llama.cpp have them. Independent of the structs from which the table
+ * takes its sizes. */
 static const struct {
     uint32_t id, len, size;
     const char *name;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-iq-code.c - the codebook tables against the list of their entries
+/* check-iq-code.c - codebook tables agree with the lists of their entries
  *
- *     check-iq-code            compare with the digests here and, where it is,
- *                              with $GGUF_SHARED/golden/codebooks
- *     check-iq-code --carry    print the digests of those
- *     check-iq-code DIR        print lib/dtype/iq_code_tab.c, from DIR
+ *   check-iq-code            compare with the digests here and, where it is,
+ *                            with $GGUF_SHARED/golden/codebooks
+ *   check-iq-code --carry    print the digests of these lists
+ *   check-iq-code DIR        print lib/dtype/iq_code_tab.c, from DIR
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -41,7 +41,7 @@ static const struct book {
       iq3_s_levels, UINT64_C(0xd5e25b1c0743c18c) },
 };
 
-/* Read the next entry; -1 at the end or if a number is not a level. */
+/* Read the next entry; -1: end of the list, or a number that is not a level. */
 static long next_code(FILE *f, const struct book *b)
 {
     unsigned long code = 0;
@@ -67,8 +67,7 @@ static uint64_t digest_codes(const uint16_t *code, unsigned n)
     return XXH64(b, 2 * (size_t)n, 0);
 }
 
-/* The entries of a list into code[b->n]; false: it is not here, or is
- * another. */
+/* Read a list into code[b->n]. false: it is not on this machine, or differs. */
 static bool read_list(const struct book *b, uint16_t *code)
 {
     char name[128];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check-order.c - which bytes of tensor data a change of byte order moves */
+/* check-order.c - bytes of tensor data that a change of byte order moves */
 #include "config.h"
 #include "dtype/order.h"
 #include "tests/tap.h"
 
-/* The numbers of each type, written down by hand from the formats: OFF:WIDTH
- * xN in a block, each OFF ascending; after "h" those of a row header. */
+/* Numbers of each type, written by hand from the formats: OFF:WIDTHxN in a
+ * block, with OFF ascending; after "h" those of a row header. */
 static const struct {
     const char *type, *numbers;
 } want[] = {
@@ -73,7 +73,7 @@ static const char *numbers_of(const char *type)
     return NULL;
 }
 
-/* Reverse in p what the text says, for a header or a block. */
+/* Reverse the numbers that the text lists, in a header or a block. */
 static void apply_text(const char *text, int header, uint8_t *p)
 {
     unsigned off, width, n;
@@ -112,7 +112,7 @@ static void check_type(int type)
     int good = numbers && gg_order_known(type) && !memcmp(is, by_hand, size);
     gg_order_swap(type, row, 0, is, size);
     good = good && !memcmp(is, was, size);
-    /* In pieces of every size that holds a header or a block. */
+    /* in pieces of every size that holds a header or a block */
     size_t least =
         t->row_header > t->block_size ? t->row_header : t->block_size;
     for (size_t max = least; good && max <= size; max++) {

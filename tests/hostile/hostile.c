@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hostile.c - hostile files, made of the rows that say what they change */
+/* hostile.c - makes hostile files from rows that describe their bytes */
 #include "config.h"
 #include "tests/hostile/hostile.h"
 
@@ -9,16 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The files so far; the last is being made. */
+/* The files made before, and the one under construction. */
 struct maker {
     struct hostile *list;
     size_t n, cap;
-    size_t base; /* whose bytes @ takes */
+    size_t base; /* file whose bytes @ copies */
 };
 
 /* ---- bytes of a file ---- */
 
-/* Room for n more bytes, which are then there; where they begin. */
+/* Add n bytes to the file. Returns where they begin. */
 static uint8_t *more(struct hostile *h, size_t n)
 {
     if (h->size + n > h->cap) {
@@ -43,7 +43,7 @@ static void put_u64(struct hostile *h, uint64_t v)
     gg_bytes_store64le(more(h, 8), v);
 }
 
-/* Of an embedding and of norms, about as large as they are. */
+/* Weights of an embedding and of norms, with usual magnitudes. */
 static void put_weights(struct hostile *h, size_t n)
 {
     uint64_t s = h->size;
@@ -75,7 +75,7 @@ static bool put_again(struct hostile *h, size_t back, size_t n)
     return true;
 }
 
-/* Each a byte under a name of its own. */
+/* Keys of one byte each, with distinct names. */
 static void put_keys(struct hostile *h, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -87,7 +87,7 @@ static void put_keys(struct hostile *h, unsigned n)
     }
 }
 
-/* Each eight floats, one after another. */
+/* Tensors of eight floats each, one after another. */
 static void put_tensors(struct hostile *h, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ static int digit(char c)
                                   : -1;
 }
 
-/* Two hexadecimal digits; -1: they are not. */
+/* Two hexadecimal digits; -1: not hexadecimal. */
 static int byte(const char *p)
 {
     const int a = digit(p[0]), b = a < 0 ? -1 : digit(p[1]);
@@ -159,7 +159,7 @@ static bool find_base(struct maker *m, const char *name, size_t n)
     return false;
 }
 
-/* One word; the place after it, or NULL. */
+/* Write one word. Returns the place after it; NULL: malformed. */
 static const char *put_word(struct maker *m, const char *p)
 {
     struct hostile *h = &m->list[m->n - 1];
@@ -312,7 +312,7 @@ void hostile_remove(void)
         snprintf(path, sizeof path, "%s/%s", made, h[i].name);
         unlink(path);
         *strrchr(path, '/') = 0;
-        rmdir(path); /* after the last that is in it */
+        rmdir(path); /* after the last file in it */
     }
     snprintf(path, sizeof path, "%s/expect.tsv", made);
     unlink(path);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* hostile.h - files made to break readers, and what must be answered
+/* hostile.h - files made to break readers, and the answers that they must get
  *
  * tests/hostile/files.txt has a row for each, of nine fields between tabs:
  *
  *     file      name, with a folder if it is a shard of a set
- *     expect    what opening and listing must answer: accept or reject
- *     reason    why
- *     class     of the defect
+ *     expect    answer of opening and listing: accept or reject
+ *     reason    reason of that answer
+ *     class     class of the defect
  *     certainty must, or policy where the specification is silent
- *     use       what tools that touch tensor data must answer, or -
- *     model     what loading for evaluation must answer, or -
- *     warn      yes: a warning is due
+ *     use       answer of tools that read tensor data, or -
+ *     model     answer of loading for evaluation, or -
+ *     warn      yes: a warning is expected
  *     extra     merge:ANSWER, imatrix:ANSWER, noraw:BYTE, or -
  *
- * Lines after it that begin with a blank say what is in the file, a word for
- * some bytes after another:
+ * Lines after the row that begin with a blank give the content of the file,
+ * word by word:
  *
  *     "text"       these characters; \22 is the byte 0x22
  *     0a1b         these bytes
@@ -22,12 +22,12 @@
  *     00*7         a byte, seven times
  *     of NAME      from here on @ means the file of that name, made before
  *     @20+49       49 bytes of it, from byte 20 on
- *     again 12+96  96 bytes, each as the one 12 before
- *     weights 64   64 bytes of small floats, whichever
- *     keys 60000, tensors 40000    as many, of distinct names
+ *     again 12+96  96 bytes, each equal to the byte 12 before
+ *     weights 64   64 bytes of small floats, of any values
+ *     keys 60000, tensors 40000    n keys or tensors with distinct names
  *
- * carry.py makes the rows of ../shared/hostile, the files that these were first
- * written for; check-hostile compares them where they are there.
+ * carry.py makes the rows from ../shared/hostile, for which they were first
+ * written; check-hostile compares both if that is there.
  */
 #ifndef TESTS_HOSTILE_H
 #define TESTS_HOSTILE_H
@@ -37,23 +37,23 @@
 #include <stdint.h>
 
 struct hostile {
-    char *row;     /* the nine fields, no newline */
-    char name[96]; /* the first of them */
+    char *row;     /* the nine fields, without a newline */
+    char name[96]; /* the first field */
     uint8_t *data;
-    uint8_t *any; /* for each byte: 1 if it could as well be another */
+    uint8_t *any; /* 1 for each byte that may have any value */
     size_t size, cap;
 };
 
-/* All *n of them; NULL, and a line on standard output, if the rows cannot be
- * read. Aborts when memory runs out. */
+/* Read all *n files. NULL: the rows are malformed, which is printed. Aborts if
+ * memory runs out. */
 struct hostile *hostile_read(size_t *n);
 void hostile_free(struct hostile *h, size_t n);
 
-/* Write them into a folder that is there, with expect.tsv: the rows. */
+/* Write the files and expect.tsv, the rows, to an existing folder. */
 bool hostile_write(const char *dir);
 
-/* The same in a new temporary folder: its path, valid until it is removed;
- * NULL, and a line on standard output, if that does not work. One at a time. */
+/* Write the files to a new temporary folder. Returns its path, valid until it
+ * is removed; NULL: failed, which is printed. One folder at a time. */
 const char *hostile_make(void);
 void hostile_remove(void);
 

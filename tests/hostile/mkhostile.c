@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mkhostile.c - write the hostile files: mkhostile DIRECTORY */
+/* mkhostile.c - writes the hostile files: mkhostile DIRECTORY */
 #include "config.h"
 #include "tests/hostile/hostile.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-imatrix.c - importance data: both file forms against those of
- * llama-imatrix, adding up, what encoders get, and files that are refused */
+/* check-imatrix.c - importance data: both forms of files agree with
+ * llama-imatrix's; adding up, weights for encoders, and malformed files */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/bytes.h"
@@ -23,7 +23,7 @@ static const char *in_dir(const char *name)
     return p;
 }
 
-/* At most size bytes of a file, into p. */
+/* Read at most size bytes of a file to p. */
 static size_t read_into(const char *path, uint8_t *p, size_t size)
 {
     size_t n;
@@ -35,8 +35,8 @@ static size_t read_into(const char *path, uint8_t *p, size_t size)
     return n;
 }
 
-/* Written again a file is the same; the newer form becomes the older one that
- * the reference wrote of the same data. */
+/* A file that is read and written again is equal. Converting the newer form to
+ * the older gives the file that llama-imatrix wrote for the same data. */
 static void check_forms(const char *model, const char *gguf, const char *dat)
 {
     const char *out = in_dir("out");
@@ -67,7 +67,7 @@ static void check_forms(const char *model, const char *gguf, const char *dat)
     remove(out);
 }
 
-/* Data made here, and where they are those of llama-imatrix. */
+/* Data made by the tests, and llama-imatrix's if they are on this machine. */
 static void check_golden(const char *model)
 {
     char name[256], gguf[4096], dat[4096];
@@ -139,9 +139,10 @@ static void check_sums(void)
     gguf_imatrix_destroy(b);
 }
 
-/* Data of both forms give the same whatever their order: a call is a chunk of
- * as many tokens as the others' chunks have, experts are those of the form that
- * knows them. Entry "t" has 2 matrices; "u" is in the older form only. */
+/* Adding files of both forms gives the same result in any order. A call counts
+ * as a chunk with the number of tokens of the others' chunks; experts come
+ * from the form that knows them. Entry "t" has 2 matrices; "u" is in the older
+ * form only. */
 static void check_orders(void)
 {
     static const float s1[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, c1[2] = { 30, 10 };
@@ -185,7 +186,7 @@ static void check_orders(void)
                    is_near(back, "t", 7, (8 / 30.0f * 60 + 8) / 70);
             gguf_imatrix_destroy(back);
         }
-        /* two files of 3 calls are 60 tokens */
+        /* two files with 3 calls are 60 tokens */
         ok(good && t[0] == 90 && t[1] == 70 && u == 60,
            "order %zu: counts %g, %g and %g %s", i, (double)t[0], (double)t[1],
            (double)u, err.message);
@@ -227,7 +228,7 @@ static void check_mending(void)
 
 /* ------------------------------------------------ data that cannot be --- */
 
-/* The bytes from, which are there once, become to. */
+/* Replace the only occurrence of the bytes from by to. */
 static void patch_file(uint8_t *b, size_t n, const char *from, const char *to,
                        size_t size)
 {
@@ -239,9 +240,9 @@ static void patch_file(uint8_t *b, size_t n, const char *from, const char *to,
     abort();
 }
 
-/* Write what has these four sums and this count, in the older form calls; two
- * tensors. Returns the bytes at b. No object takes what is not counted, so that
- * the count is written over another. */
+/* Write two tensors with these four sums and this count (calls in the older
+ * form). Returns the bytes at b. The library refuses data without a count, so
+ * the count is written over a valid one. */
 static size_t save_one(const char *path, const float *sums, float count,
                        enum gguf_imatrix_form format, uint8_t *b, size_t size)
 {
@@ -341,8 +342,8 @@ static void check_values(void)
     remove(path);
 }
 
-/* One rule for loading, adding and saving: tensors without counts are refused,
- * so that every saved file can be read. */
+/* Loading, adding and saving follow one rule: tensors without counts are
+ * refused, so that every saved file can be read. */
 static void check_uncounted(void)
 {
     static const float sums[4] = { 1, 2, 3, 4 };
@@ -425,8 +426,8 @@ static void check_keys(void)
     remove(path);
 }
 
-/* Every prefix of a file, and every byte of its beginning changed, is either
- * refused or read; nothing else happens. */
+/* A truncated file, and one with a changed byte near its begin, is refused or
+ * read. */
 static void check_broken(const char *name)
 {
     static uint8_t b[1 << 20];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-stats.c - figures about importance data, against their formulas in
+/* check-stats.c - statistics of importance data agree with their formulas in
  * long double */
 #include "config.h"
 #include "base/compiler.h"
@@ -11,14 +11,15 @@
 
 enum { COLS = 96, MATS = 3, N = COLS * MATS };
 static float sums[N], before[N];
-static const float counts[MATS] = { 40, 0, 7 }; /* the second saw nothing */
+/* the second expert got no token */
+static const float counts[MATS] = { 40, 0, 7 };
 
 static bool is_near(double got, long double want)
 {
     return fabsl(got - want) <= 1e-12L * fabsl(want);
 }
 
-/* Mean square j; of matrices without input there is none. */
+/* Mean square j. *is: false for a matrix without input. */
 static long double value_of(const float *of, int j, bool *is)
 {
     const float count = counts[j / COLS];
@@ -103,7 +104,7 @@ static void check_figures(const char *what)
     gguf_imatrix_destroy(im);
 }
 
-/* From 0 to 1. */
+/* A random number from 0 to 1. */
 static double drawn_chance(void)
 {
     return (double)rnd_below(1 << 20) / (1 << 20);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sample.c - importance data, written without the library */
+/* sample.c - writes importance data without the library */
 #include "config.h"
 #include "tests/imatrix/sample.h"
 
@@ -10,7 +10,7 @@
 
 enum { CHUNKS = 8, CHUNK_SIZE = 64, N_LAYERS = 4 };
 
-/* Tensors of a layer, in the order of names, and one after them. */
+/* Tensors of a layer in the order of names, and one after them. */
 static const struct kind {
     const char *name;
     uint32_t n_cols, n_mats;
@@ -33,7 +33,7 @@ static struct kind entry_name(unsigned i, char name[64])
     return kinds[i % N_KINDS];
 }
 
-/* Tokens that a matrix has seen. */
+/* Number of tokens that a matrix got. */
 static float count_rows(const struct kind *k, uint32_t mat)
 {
     static const float experts[4] = { 200, 100, 24, 188 };
@@ -45,7 +45,7 @@ static uint32_t n_calls(const struct kind *k)
     return ((uint32_t)count_rows(k, 0) + CHUNK_SIZE - 1) / CHUNK_SIZE;
 }
 
-/* Sum of the squares of a column. */
+/* Sum of squares of a column. */
 static float sum_of(unsigned i, uint32_t at)
 {
     uint32_t x = (i * 7919 + at + 1) * UINT32_C(2654435761);
@@ -68,7 +68,7 @@ static void put_float(float v)
     put_bytes(bits, 4);
 }
 
-/* With a length of so many bytes. */
+/* A text after its length in size bytes. */
 static void put_text(const char *s, int size)
 {
     put_bytes(strlen(s), size);
@@ -97,7 +97,7 @@ bool write_sample_dat(const char *path)
     return fclose(f) == 0;
 }
 
-/* A tensor's place in the file's head. */
+/* Entry of a tensor in the file's header. */
 static uint64_t put_info(const char *name, const char *suffix, uint32_t ne0,
                          uint32_t ne1, uint64_t off)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-recipe.c - the language of recipes, patterns, presets. What the presets
- * choose for models of many shapes is check-types.c's. */
+/* check-recipe.c - recipes: language, patterns, presets. check-types.c tests
+ * the types that presets choose. */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
@@ -14,7 +14,7 @@ static void check_patterns(void)
 {
     static const struct {
         const char *pattern, *name;
-        int want; /* 1, 0, or -1: no pattern */
+        int want; /* 1, 0, or -1: malformed pattern */
     } cases[] = {
         { "attn_v", "blk.0.attn_v.weight", 1 },
         { "ATTN_V", "blk.0.attn_v.weight", 1 },
@@ -65,7 +65,7 @@ static void check_patterns(void)
     }
 }
 
-/* Expressions that take regcomp's, or a matcher's, whole life. */
+/* Expressions that take regcomp or a matcher exponential time. */
 static void check_bombs(void)
 {
     static const char *const bombs[] = {
@@ -91,7 +91,8 @@ static void check_bombs(void)
     }
 }
 
-/* Memory that ends at the n-th call ends in GGUF_E_NOMEM, for every n. */
+/* If memory runs out at the n-th call, for any n, the status is GGUF_E_NOMEM.
+ */
 static void check_nomem(void)
 {
     struct failalloc fa;
@@ -185,7 +186,7 @@ static void check_conditions(void)
 static void check_texts(void)
 {
     static const struct {
-        const char *text, *want; /* part of the message; NULL: fine */
+        const char *text, *want; /* want: part of the message; NULL: valid */
     } cases[] = {
         { "base Q4_K", NULL },
         { "base q4_k\r\n# comment\n\n\"a#b\" = F16 # more\n* = base", NULL },
@@ -219,7 +220,7 @@ static void check_texts(void)
                "recipe %zu: %s", i, err.message);
         gguf_recipe_destroy(r);
     }
-    /* names that double in each line: growth is bounded */
+    /* names whose text doubles in each line: growth is bounded */
     char text[4096] = "base Q4_K\nlet a0 = i + i\n";
     for (int i = 1; i < 40; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text),
@@ -262,9 +263,9 @@ static void check_presets(void)
        "'Q4' is not a preset");
 }
 
-/* Two rules that no model of the reference's has to weigh: of falcon the
- * attention's output is the base, also with eight experts, but for the types of
- * less than three bits. (Source: llama-quant.cpp of llama.cpp.) */
+/* Two rules that the reference's models do not show: for falcon the attention
+ * output gets the base type, also with eight experts, except in types of less
+ * than three bits. (Source: llama-quant.cpp of llama.cpp.) */
 static void check_falcon(void)
 {
     static const char *const want[][2] = {
@@ -301,8 +302,8 @@ static void check_falcon(void)
     }
 }
 
-/* What tables that are only looked up get, beside the same shape as a matrix:
- * Q8_0 or better, unless something is said about them. */
+/* Tables that are only looked up get Q8_0 or better unless a rule names them;
+ * a matrix of the same shape does not. */
 static void check_gathered(void)
 {
     static const struct {
@@ -358,7 +359,7 @@ static void check_gathered(void)
     }
 }
 
-/* A rule for the table's name asks for a type; one for its class does not. */
+/* A rule for the table's name sets its type; a rule for its class does not. */
 static void check_gathered_rules(void)
 {
     static const int64_t ne[GGUF_MAX_DIMS] = { 512, 512, 1, 1, 1, 1, 1, 1 };
@@ -385,8 +386,8 @@ static void check_gathered_rules(void)
     }
 }
 
-/* Presets with bytes changed, taken out and doubled: parsed or refused with a
- * message, and what is parsed can be asked. */
+/* Presets with bytes changed, removed and doubled are parsed or refused with a
+ * message. A parsed recipe can be used. */
 static void check_mutations(void)
 {
     static char text[8192];
@@ -401,7 +402,7 @@ static void check_mutations(void)
             switch (rnd_below(4)) {
             case 0: text[at] = (char)rnd64(); break;
             case 1: text[at] = "\n\"=()#*%/-9ai "[rnd_below(14)]; break;
-            case 2: /* out */
+            case 2: /* removed */
                 len = GG_MIN(len, n - 1);
                 memmove(text + at, text + at + len, n - at - len);
                 n -= len;

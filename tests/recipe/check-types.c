@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* check-types.c - which types each preset chooses for models of 22 shapes,
- * against what llama-quantize (August 2026) chose
+/* check-types.c - each preset chooses llama-quantize's types (August 2026) for
+ * models of 22 shapes
  *
- * tests/recipe/types.txt is made by carry.py of ../shared/golden/recipes. It
- * has the shapes:
+ * carry.py makes tests/recipe/types.txt from ../shared/golden/recipes. It
+ * lists the shapes:
  *
  *     shape NAME ARCHITECTURE LAYERS HEADS KV-HEADS EXPERTS
  *     output.weight f16 4096 32000      a tensor, its type, and its shape
- *     in 0-31                           blk.0 to blk.31 each have what follows,
- *     in -                              up to here
+ *     in 0-31                           the next tensors are in blk.0 to blk.31
+ *     in -                              the next tensors are in no layer
  *
- * in the order of files: what a tensor gets depends on those before it.
- * And for each preset, with importance data and without, the sum of the FNV-1a
- * hashes of "SHAPE TENSOR TYPE" over all tensors of all shapes, and of
- * "SHAPE needs" where the preset lacks importance data that it needs:
+ * in the order of the files: a tensor's type depends on the tensors before it.
+ * For each preset, with and without importance data, follows the sum of the
+ * FNV-1a hashes of "SHAPE TENSOR TYPE" over all tensors of all shapes, and of
+ * "SHAPE needs" for presets that lack the importance data they need:
  *
  *     types Q4_K_M no 0x0123456789abcdef falcon_7b! bert?
  *
- * A shape with ! is one where the reference gave up or was not asked, with ?
- * one where it fell back on other types, and did not say what is needed. Where
- * ../shared is, the types that it lists are compared one by one.
+ * A shape with ! is one where the reference failed or was not run. With ? it
+ * fell back to other types, and did not say whether data are needed. If
+ * ../shared is there, its list of types is compared one by one.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -59,7 +59,7 @@ static uint64_t fnv1a(uint64_t h, const char *s)
     return h;
 }
 
-/* Of words with a blank between; b may be NULL. */
+/* Hash of words with blanks between them; b may be NULL. */
 static uint64_t hash_text(const struct shape *s, const char *a, const char *b)
 {
     uint64_t h = fnv1a(UINT64_C(0xcbf29ce484222325), s->name);
@@ -74,14 +74,15 @@ static uint64_t hash_text(const struct shape *s, const char *a, const char *b)
     return h;
 }
 
-/* What a preset chooses for a shape. */
+/* Types that a preset chooses for a shape. */
 struct chosen {
     const char *type[MAX_TENSORS];
-    uint64_t sum; /* of the hashes */
-    bool needs;   /* importance data */
+    uint64_t sum; /* sum of the hashes */
+    bool needs;   /* needs importance data */
 };
 
-/* false: a tensor gets none, or one that does not fit its rows. */
+/* Choose types. false: a tensor gets no type, or one that does not fit its
+ * rows. */
 static bool choose_types(const struct shape *s, const struct gguf_recipe *r,
                          bool imatrix, struct chosen *out)
 {
@@ -115,14 +116,14 @@ static bool choose_types(const struct shape *s, const struct gguf_recipe *r,
 
 /* ---- the shapes ---- */
 
-/* The tensors that layers have each: from which one on, and how many layers
- * come after the first. */
+/* Tensors of a layer: the first one's index, and the number of further layers.
+ */
 static struct {
     unsigned first;
     int layer, more;
 } block;
 
-/* Give the other layers what the first one has. */
+/* Repeat the tensors of the first layer for the others. */
 static bool end_block(struct shape *s)
 {
     const unsigned n = s ? s->n - block.first : 0;
@@ -205,7 +206,7 @@ static struct digest {
     bool imatrix;
     uint64_t sum;
     char odd[512];   /* " SHAPE! SHAPE? " */
-    uint64_t listed; /* the sum of what ../shared lists */
+    uint64_t listed; /* sum of the hashes of ../shared's types */
 } digests[128];
 static unsigned n_digests;
 
@@ -225,7 +226,7 @@ static bool read_digest(const char *line)
     return true;
 }
 
-/* 0, '!' or '?'. */
+/* Mark of a shape: 0, '!' or '?'. */
 static char is_odd(const struct digest *d, const struct shape *s)
 {
     const size_t n = strlen(s->name);
@@ -284,7 +285,7 @@ static void check_carried(void)
 
 /* ---- golden/recipes, where it is: every type ---- */
 
-/* Tensors of a shape in the order of its lists. */
+/* Tensors of each shape in the order of ../shared's lists. */
 static const char *order[32][MAX_TENSORS];
 static unsigned n_order[32];
 
@@ -304,7 +305,7 @@ static void read_order(void)
         fclose(f);
 }
 
-/* Compare with "type*count,type..."; the sum of the hashes of that. */
+/* Compare with "type*count,type...". *sum: hash of that list. */
 static bool same_types(const struct shape *s, const struct chosen *c,
                        const char *want, uint64_t *sum)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-reused-address.c - graphs and tensors that are made again where others
- * lay
+/* check-reused-address.c - graphs and tensors at the addresses of earlier ones
  *
- * A context that is reset, or destroyed and made again, gives the same
- * addresses to other things: code that remembers a graph or a tensor must see
- * that it is another one.
+ * A context that is reset, or destroyed and created again, gives the same
+ * addresses to other objects. Code that remembers a graph or a tensor must
+ * notice.
  */
 #include "config.h"
 #include "gguf/cpu.h"
@@ -15,15 +14,15 @@
 
 enum { N = 64 };
 
-/* What graphs are made from, in memory of its own. */
+/* Inputs of graphs, in memory of their own. */
 struct world {
     struct gguf_ctx *data, *ctx;
     struct gguf_buffer *buffer;
-    tensor *x, *y; /* y takes the result */
+    tensor *x, *y; /* y: result */
     struct gguf_backend *cpu;
     struct fake_backend is;
     struct gguf_graph *graph;
-    tensor *mid; /* a node of it */
+    tensor *mid; /* a node of the graph */
 };
 
 static struct gguf_ctx *make_ctx(size_t n_tensors)
@@ -112,7 +111,7 @@ static int drop(void *user, const char *text, size_t n)
 
 /* --- graphs --------------------------------------------------------------- */
 
-/* Computed without an alloc of the graph that lies there now. */
+/* Compute without allocating the graph that now has this address. */
 static bool compute_again(struct world *w, struct gguf_sched *s, int n)
 {
     struct gguf_error err;
@@ -255,7 +254,7 @@ static void check_generation(void)
 
 /* --- pins ----------------------------------------------------------------- */
 
-/* Whoever allocates first: nobody else has given the nodes memory. */
+/* Backend of the middle node, whichever scheduler allocates first. */
 static int backend_of_mid(struct world *w, struct gguf_sched *s)
 {
     struct gguf_error err;
@@ -309,7 +308,7 @@ static void check_pins(void)
     end(&w);
 }
 
-/* Pins for each of many batches do not pile up. */
+/* Pins for each of many batches do not accumulate. */
 static void check_many_pins(void)
 {
     struct gguf_error err;

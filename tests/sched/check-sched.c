@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-sched.c - the scheduler over backends whose memory is their own
+/* check-sched.c - the scheduler with backends that have memory of their own
  *
- *     check-sched [GRAPHS [SEED]]
+ *   check-sched [GRAPHS [SEED]]
  */
 #include "config.h"
 #include "gguf/cpu.h"
@@ -46,7 +46,7 @@ static void check_random(int n_graphs, uint64_t seed)
             host[i] = gguf_host_buft();
             home[i] = gguf_backend_buft(
                 p.backends[rnd_below((uint64_t)p.n_backends)]);
-            /* the holder of the cache must be able to write into it */
+            /* the cache's backend must be able to write to it */
             if (i == 3 && home[i]->priv) {
                 struct fake_backend *is = home[i]->priv;
                 is->refuses[GGUF_OP_CPY] = is->refuses[GGUF_OP_SET_ROWS] =
@@ -59,13 +59,13 @@ static void check_random(int n_graphs, uint64_t seed)
         random_graph_run(alone, &one, x);
         random_graph_run(s, &many, x);
         differ += !random_graph_same(&one, &many);
-        /* inputs are still what they were */
+        /* inputs must be unchanged */
         random_graph_fill(many.cache, x + 4);
         must(gguf_sched_compute(s, many.graph, &err), &err);
         differ_twice += !random_graph_same(&one, &many);
         n_splits += gguf_sched_n_splits(s);
         n_copies += gguf_sched_n_copies(s);
-        /* once more, node by node where the callback wants */
+        /* once more, node by node where the callback asks for it */
         ignore_status(gguf_sched_set_eval(s, keep_going, &n_asked, NULL));
         random_graph_run(s, &many, x);
         differ_again += !random_graph_same(&one, &many);
@@ -118,7 +118,7 @@ static int end_at(void *user, tensor *t, bool done)
     return t == e->t ? GG_SCHED_END : 0;
 }
 
-/* Nodes from t on are not computed: A computes so many. */
+/* End the graph before node t. n: number of nodes that A computes. */
 static void check_end(struct gguf_sched *s, struct gguf_graph *g,
                       const struct fake_backend *a, const tensor *t, int n)
 {
@@ -219,8 +219,8 @@ static int count_lines(void *user, const char *text, size_t n)
     return 0;
 }
 
-/* Graphs of one shape, made anew each time, are assigned once; another shape,
- * pin or place of the weights is another graph. */
+/* Graphs of one shape, built anew each time, are assigned once. Another shape,
+ * pin or place of the weights gives another assignment. */
 static void check_again(void)
 {
     struct gguf_error err;
@@ -251,7 +251,7 @@ static void check_again(void)
         random_graph_free(&one);
     }
     for (int k = 0; k < 4; k++) {
-        /* different tensors, at other addresses, and other values */
+        /* other tensors, at other addresses, with other values */
         struct random_graph one = random_graph_make(seed, host);
         held[k] = random_graph_make(seed, home);
         random_graph_run(alone, &one, (uint64_t)k);
@@ -289,9 +289,9 @@ static void check_again(void)
 
 enum { LINKS = 5, WIDTH = 64 };
 
-/* A chain in which A and the CPU take turns, where each link of A reads a
- * weight and a mask of the CPU; the cache is read by A, written by the CPU, and
- * read again. */
+/* A chain in which A and the CPU alternate. Each link of A reads a weight and
+ * a mask of the CPU. A reads the cache, the CPU writes it, and A reads it
+ * again. */
 struct chain {
     struct gguf_ctx *ctx;
     struct gguf_buffer *buffer;
@@ -299,7 +299,7 @@ struct chain {
     struct gguf_graph *graph;
 };
 
-/* On the last backend, or the one before it. */
+/* Pin a tensor to the last backend, or to the one before it. */
 static void put(struct gguf_sched *s, tensor *t, bool last)
 {
     struct gguf_error err;
@@ -379,10 +379,10 @@ static void check_copies(bool async, unsigned n_lanes)
     struct chain plain = make_chain(alone), c = make_chain(s);
     compute_chain(alone, &plain, want);
     compute_chain(s, &c, got);
-    /* to A: the weight, the mask, what each link but the first and the one of
-     * the cache begin with; the cache before it is written; what was written,
-     * and the cache again. To the CPU: what each link and A's last but one give
-     */
+    /* Copies to A: the weight, the mask, the input of each link but the first
+     * and the cache's; the cache before it is written; the written rows, and
+     * the cache again. Copies to the CPU: the output of each link and of A's
+     * last but one. */
     const int to_a = 2 + LINKS - 1 + 1 + 1 + 2, to_cpu = LINKS + 1;
     ok((int)gguf_sched_n_copies(s) == to_a + to_cpu && a.n_sets == to_a &&
            a.n_bytes == (uint64_t)to_a * sizeof got,
@@ -398,7 +398,7 @@ static void check_copies(bool async, unsigned n_lanes)
     gguf_backend_destroy(&a.backend);
 }
 
-/* Two backends in host memory: one buffer. */
+/* Two backends with host memory share one buffer. */
 static void check_one_buffer(void)
 {
     struct gguf_error err;
@@ -454,7 +454,7 @@ static void check_one_buffer(void)
 
 /* --- failing memory ------------------------------------------------------- */
 
-/* Threads of a backend allocate too. */
+/* An allocator for several threads: a backend's threads allocate, too. */
 struct locked {
     struct gguf_allocator a;
     struct failalloc f;
@@ -478,7 +478,7 @@ static void locked_free(void *user, void *p)
     pthread_mutex_unlock(&l->mutex);
 }
 
-/* What one try has made. */
+/* Objects created by one try. */
 struct
 try {
     struct fake_backend is;

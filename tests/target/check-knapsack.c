@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-knapsack.c - the choice of options against all choices there are */
+/* check-knapsack.c - the choice of options, compared with trying all choices */
 #include "config.h"
 #include "target/knapsack.h"
 #include "tests/tap.h"
@@ -13,10 +13,10 @@ struct instance {
     size_t n;
     struct gg_knapsack_group groups[MAX_GROUPS];
     struct gg_knapsack_option options[MAX_GROUPS][MAX_OPTIONS];
-    uint64_t least, most; /* sizes of all smallest and all largest */
+    uint64_t least, most; /* sum of all smallest and of all largest sizes */
 };
 
-/* Options as types have them: costs fall with sizes, not quite. */
+/* Options like those of types: costs mostly fall as sizes grow. */
 static void make_instance(struct instance *in, size_t n, size_t n_options,
                           uint64_t max_size, bool coarse)
 {
@@ -43,8 +43,7 @@ static void make_instance(struct instance *in, size_t n, size_t n_options,
     }
 }
 
-/* The least cost within limit, by trying everything; infinite if there is
- * nothing. */
+/* Least cost within limit, by trying everything; infinite: impossible. */
 static double try_all(const struct instance *in, size_t i, uint64_t limit)
 {
     double best = (double)INFINITY;
@@ -60,7 +59,7 @@ static double try_all(const struct instance *in, size_t i, uint64_t limit)
     return best;
 }
 
-/* Does k say what the groups' choices are? */
+/* Does k agree with the groups' choices? */
 static bool is_consistent(const struct instance *in, uint64_t limit,
                           const struct gg_knapsack *k)
 {
@@ -104,7 +103,8 @@ static void check_small(int n)
        n_none);
 }
 
-/* With next to no memory: still right, and no better than the bound. */
+/* With very little memory the choice is valid, and its cost is at least the
+ * bound. */
 static void check_bound(int n)
 {
     static struct instance in;
@@ -126,7 +126,7 @@ static void check_bound(int n)
        n);
 }
 
-/* As large as models are. */
+/* The size of a large model. */
 static void check_large(void)
 {
     static struct instance in, again;
@@ -162,7 +162,7 @@ static void check_large(void)
 }
 
 struct failing {
-    int left;         /* calls that still succeed */
+    int left;         /* calls that succeed before one fails */
     size_t now, most; /* bytes */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-target-reader.c - types for a size, of a model that comes through a
- * reader
- */
+/* check-target-reader.c - types for a given size, for a model that is read by
+ * a function */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/reader.h"
@@ -11,12 +10,12 @@
 
 #include <stdatomic.h>
 
-/* What "far:" stands before is a file whose bytes a function gives. */
+/* A file "far:PATH", whose bytes a function gives. */
 static struct far {
     uint8_t *data;
     size_t size;
     atomic_size_t n_reads, n_bytes;
-    size_t fail_at; /* the number of the read that fails; 0: none */
+    size_t fail_at; /* number of the read that fails; 0: none */
     bool open;
 } far;
 
@@ -60,14 +59,14 @@ static enum gguf_status open_far(void *user, const char *path,
 static const struct gguf_opener opener = { sizeof opener, reader_takes,
                                            open_far, &far };
 
-/* A job, its target, and, if out is a path, what comes of it. */
+/* A job, its target, and its output; out NULL: no output. */
 struct job {
     struct gguf_quant_params p;
     struct gguf_target_params t;
     unsigned threads;
     struct gguf_target_result result;
     uint32_t types[64];
-    size_t n_reads, n_bytes; /* by the target */
+    size_t n_reads, n_bytes; /* reads and bytes by the target */
     struct gguf_error err;
 };
 #define JOB                                                                   \
@@ -134,7 +133,8 @@ static void check_same(const char *in)
             x.p.outer_scales = with;
             x.t.types = with ? outer : NULL;
             x.t.n_types = with ? GG_LEN(outer) : 0;
-            x.p.max_memory = threads == 2 ? 300000 : 0; /* some at a time */
+            /* a few tensors at a time */
+            x.p.max_memory = threads == 2 ? 300000 : 0;
             struct job y = x;
             bad += run_job(&x, in, a) != GGUF_OK ||
                    run_job(&y, there, b) != GGUF_OK;
@@ -146,7 +146,8 @@ static void check_same(const char *in)
     remove(b);
 }
 
-/* Of each tensor a row, of few a matrix: not the whole file. */
+/* The target reads a row of most tensors and a matrix of a few, not the whole
+ * file. */
 static void check_bytes(void)
 {
     struct job x = JOB;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-target.c - models of a size that was asked for */
+/* check-target.c - models quantized to a given size */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/split.h"
@@ -16,9 +16,9 @@
 struct case_ {
     struct gguf_quant_params p;
     struct gguf_target_params t;
-    const char *recipe; /* text */
+    const char *recipe; /* text of the recipe */
     unsigned threads;
-    uint32_t cpu; /* with forced: levels */
+    uint32_t cpu; /* levels, with forced */
     bool forced;
     struct gguf_target_result result;
     struct gguf_recipe *r;
@@ -85,8 +85,8 @@ static const struct gguf_quant_tensor *find_tensor(const struct case_ *c,
     return gguf_quant_tensor(c->q, i);
 }
 
-/* From just enough to everything: files never exceed the limit, and noise
- * falls. */
+/* From the smallest possible size to the largest: files never exceed the
+ * limit, and noise falls. */
 static void check_sizes(const char *in)
 {
     const char *out = in_dir("o.gguf");
@@ -138,7 +138,7 @@ static void check_sizes(const char *in)
     remove(out);
 }
 
-/* The same types and figures, however it is computed. */
+/* Types and figures are equal, however they are computed. */
 static void check_same(const char *in)
 {
     static uint32_t want[64];
@@ -241,7 +241,7 @@ static void check_constraints(const char *in)
     end_job(&d);
 }
 
-/* Importance data allow more types, and decide about noise. */
+/* Importance data allow more types, and weight the noise. */
 static void check_imatrix(const char *in)
 {
     static float sums[512 * 3], counts[3] = { 1, 1, 1 };
@@ -269,7 +269,7 @@ static void check_imatrix(const char *in)
     gguf_imatrix_destroy(im);
 }
 
-/* What is expected is what happens, where all rows are looked at. */
+/* If all rows are measured, the expected noise is that of the output. */
 static void check_noise(const char *in)
 {
     struct case_ c = CASE;
@@ -293,7 +293,7 @@ static void check_noise(const char *in)
     end_job(&c);
 }
 
-/* Another alignment than the input's: sizes are counted with it. */
+/* Another alignment than the input's is taken into account. */
 static void check_alignment(const char *in)
 {
     const char *out = in_dir("o.gguf");
@@ -316,8 +316,8 @@ static void check_alignment(const char *in)
     remove(out);
 }
 
-/* Every weight in NVFP4 has its scale beside it, and no other has. n: how many
- * have. */
+/* Does every weight in NVFP4 have its scale beside it, and no other weight? n:
+ * number of scales. */
 static bool has_scales(const char *path, size_t *n)
 {
     struct gguf_file *f;
@@ -328,7 +328,7 @@ static bool has_scales(const char *path, size_t *n)
         return false;
     for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
-        int size = (int)t->name.size - 7; /* .weight */
+        int size = (int)t->name.size - 7; /* before ".weight" */
         if (t->ne[1] == 1)
             continue;
         snprintf(name, sizeof name, "%.*s.scale", size, t->name.data);
@@ -340,9 +340,9 @@ static bool has_scales(const char *path, size_t *n)
     return good;
 }
 
-/* NVFP4 with scales outside of the blocks: those of the input stay beside the
- * weights that do, and go into the others; those of the output are what is
- * measured, and both have bytes that count. */
+/* NVFP4 with scales outside of its blocks. The input's scales stay beside
+ * weights that keep their type, and are multiplied into the others. The
+ * output's scales are included in the measurement. Both count as bytes. */
 static void check_outer(const char *in)
 {
     static const uint32_t types[] = { GGUF_DTYPE_NVFP4, GGUF_DTYPE_Q2_K,
@@ -454,7 +454,7 @@ static int stop_at(void *user, uint64_t done, uint64_t total)
     return ++s->calls == s->stop;
 }
 
-/* How many bytes are to be measured. */
+/* Note the total number of bytes to measure. */
 static int note_total(void *user, uint64_t done, uint64_t total)
 {
     uint64_t *most = user;
@@ -463,7 +463,7 @@ static int note_total(void *user, uint64_t done, uint64_t total)
     return 0;
 }
 
-/* Several sizes: what is chosen is what a job alone chooses, and nothing is
+/* With several sizes each choice is that of a separate job, and nothing is
  * measured twice. */
 static void check_several(const char *in)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-algos.c - each algorithm on a vocabulary of a few tokens */
+/* check-algos.c - each tokenizer algorithm on a vocabulary of a few tokens */
 #include "config.h"
 #include "tests/vocab/own.h"
 
@@ -20,7 +20,8 @@ static void on_warn(void *user, const char *message)
     snprintf(warning, sizeof warning, "%s", message);
 }
 
-/* Opened with n tokens and what set adds; what fails ends the test. */
+/* Open a vocabulary of n tokens with the keys that set adds. Ends the test
+ * after a failure. */
 static void begin_vocab(struct own *o, const struct own_token *t, size_t n,
                         const char *model, void (*set)(struct gguf_meta *))
 {
@@ -431,7 +432,7 @@ static void pad_is_5(struct gguf_meta *m)
     set_u32(m, "tokenizer.ggml.padding_token_id", 5);
 }
 
-/* As llama_vocab_nl is defined (lib/gguf/vocab.h). */
+/* The newline token, as lib/gguf/vocab.h defines it. */
 static void check_newline(void)
 {
     static const struct own_token spm[] = {
@@ -469,7 +470,7 @@ static void check_newline(void)
     }
 }
 
-/* ---- what must be refused ---- */
+/* ---- refused vocabularies ---- */
 
 static void short_scores(struct gguf_meta *m)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-charsmap.c - SentencePiece's table for rewriting a text: what it does,
- * and what is refused */
+/* check-charsmap.c - SentencePiece's table for rewriting a text: its effect,
+ * and malformed tables */
 #include "config.h"
 #include "base/bytes.h"
 #include "tests/ignore_status.h"
@@ -8,8 +8,8 @@
 
 #define KEY "tokenizer.ggml.precompiled_charsmap"
 
-/* A trie of two blocks of 256 units: the root leads to the second, where A and
- * AB have texts. */
+/* A trie of two blocks of 256 units: the root leads to the second block, where
+ * A and AB have texts. */
 enum { N_UNITS = 512, SIZE = 4 + 4 * N_UNITS + 6 };
 enum {
     ROOT = 0,
@@ -190,7 +190,7 @@ static void check_cycle(void)
     end_vocab(&o);
 }
 
-/* Any bytes: refused, or as good as others. */
+/* A table with random bytes is refused or used without harm. */
 static void check_any(void)
 {
     int n_taken = 0, n_refused = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check-golden.c - ids of published vocabularies, against what llama.cpp gives
+/* check-golden.c - ids of published vocabularies agree with llama.cpp's
  *
- * Only where ../shared is; check-text-digests.c and its neighbours do without.
+ * Needs ../shared; the other tests of this folder do not.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -77,7 +77,7 @@ static int check_line(const struct gguf_vocab *v, char *line)
         *col[i]++ = 0;
     }
     if (strncmp(col[2], "ERR", 3) == 0)
-        return 1; /* the peer gives up on a byte sequence */
+        return 1; /* llama.cpp fails for a byte sequence */
     size_t k = strtoul(col[0], NULL, 10);
     if (k >= n_corpus)
         return 0;
@@ -105,8 +105,8 @@ static int check_line(const struct gguf_vocab *v, char *line)
                                          NULL, 0);
         char *out = malloc(n + 1);
         gguf_vocab_detokenize(v, t.id, t.n, GGUF_DETOKENIZE_SPECIAL, out, n);
-        /* some tokenizers' authors take blanks out before punctuation: the
-         * peer does so too; the text as it was is right */
+        /* llama.cpp removes blanks before punctuation, as some tokenizers'
+         * authors do; the original text is right, too */
         good = (n == want.size && memcmp(out, want.data, n) == 0) ||
                (n == corpus[k].size && memcmp(out, corpus[k].data, n) == 0);
         if (!good)
@@ -120,7 +120,7 @@ static int check_line(const struct gguf_vocab *v, char *line)
     return good;
 }
 
-/* One vocabulary, with another way to cut words or none (NULL). */
+/* Compare one vocabulary, with another pre-tokenizer (NULL: its own). */
 static void check_golden(const char *name, const char *ids_path,
                          const char *file_path, const char *pre,
                          gguf_token newline)
@@ -205,10 +205,9 @@ static void check_pre(void)
     fclose(f);
 }
 
-/* newline: what llama_vocab_nl of llama.cpp's library gives (node-llama-cpp
- * 3.22.1, a model opened with vocabOnly, tokens.nl). That program does not show
- * a token of kind unknown: made-unigram's is from the definition in
- * gguf/vocab.h. */
+/* newline: llama_vocab_nl of llama.cpp's library (node-llama-cpp 3.22.1, a
+ * model opened with vocabOnly, tokens.nl). That program does not show a token
+ * of kind unknown: made-unigram's is from the definition in gguf/vocab.h. */
 static const struct golden {
     const char *name;
     gguf_token newline;

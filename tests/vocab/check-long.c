@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check-long.c - long tokens, and the work that long words take
+/* check-long.c - long tokens, and the work for long words
  *
- * Command-R's vocabulary has tokens of 1, 2, 4 and so on to 512 blanks, of
- * which the last is 1024 bytes as a file has it. A run of n blanks is by the
- * definition of merges by rank as many of 512 as fit, then one for each binary
- * digit of the rest.
+ * Command-R's vocabulary has tokens of 1, 2, 4, ..., 512 blanks. The longest
+ * has 1024 bytes in the file. By the definition of BPE, a run of n blanks
+ * becomes tokens of 512, then one token for each binary digit of the rest.
  */
 #include "config.h"
 #include "file/file_check.h"
@@ -14,7 +13,7 @@
 
 enum { N_RUNS = 10, LONGEST = 1 << (N_RUNS - 1) };
 
-#define LETTER "\xc4\xa0" /* a blank as files have it */
+#define LETTER "\xc4\xa0" /* a blank as files store it */
 
 static char blanks[2 * LONGEST + 1];
 
@@ -24,8 +23,8 @@ static void on_warn(void *user, const char *message)
     ++*(int *)user;
 }
 
-/* A vocabulary whose token k is 2^k blanks. Each merge joins two equal tokens;
- * without merges, only the first stands there. */
+/* Make a vocabulary whose token k is 2^k blanks. Each merge joins two equal
+ * tokens. Without merges, only the first token is used. */
 static void make_vocab(struct own *o, const char *pre, bool merges)
 {
     struct gguf_str token[N_RUNS], merge[N_RUNS];
@@ -73,7 +72,7 @@ static void check_runs(void)
     memset(text, ' ', sizeof text);
     make_vocab(&o, "gpt-2", true);
     const int good = own_open(&o, &p) == GGUF_OK;
-    ok(good && n_warned == 1, /* of bytes that have no token */
+    ok(good && n_warned == 1, /* warning about bytes without a token */
        "tokens of 1024 bytes: their merges count");
     for (; good && n <= sizeof text; n += n < 2100 ? 1 : 9973) {
         struct gguf_tokens t = GGUF_TOKENS_INIT;
@@ -126,7 +125,7 @@ static void check_found(void)
 
 static unsigned long n_asked;
 
-/* Two runs of the same length join. */
+/* Join two runs of the same length. */
 static bool merge_pair(const void *user, const struct gg_vocab_sym *l,
                        const struct gg_vocab_sym *r, double *score,
                        gguf_token *id)
@@ -138,8 +137,9 @@ static bool merge_pair(const void *user, const struct gg_vocab_sym *l,
     return l->id == r->id;
 }
 
-/* A word of n symbols asks for each neighbour once, and for two after each of
- * at most n - 1 joins, whatever the length of tokens. */
+/* For a word of n symbols, merges are looked up once for each pair of
+ * neighbours, and twice after each of at most n - 1 joins, whatever the length
+ * of tokens. */
 static void check_work(void)
 {
     struct gg_merge m;
@@ -157,7 +157,7 @@ static void check_work(void)
     ok(!wrong, "n symbols: at most 3 n pairs are looked at");
 }
 
-/* Memory that tokenizing n blanks takes. */
+/* Memory for tokenizing n blanks. */
 static size_t memory_for(const struct gguf_file *file, const char *text,
                          size_t n)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-malformed-vocab.c - vocabularies that are wrong: merges that are
- * malformed or go round, arrays of other lengths, ids of no token. What cannot
- * be meant is refused with its key; what need not be used is not, and a warning
- * names it; checking a file finds each.
+/* check-malformed-vocab.c - malformed vocabularies: merges that are malformed
+ * or circular, arrays of wrong length, ids out of range
+ *
+ * A fault that changes tokens is refused with its key. A fault in a part that
+ * need not be used is ignored with a warning that names it. Verifying the file
+ * finds both.
  */
 #include "config.h"
 #include "gguf/verify.h"
@@ -36,7 +38,7 @@ static int on_find(void *user, const struct gguf_finding *f)
     return 0;
 }
 
-/* Merges of one text, entries with commas between. */
+/* Set the merges from one text with commas between them. */
 static void put_merges(struct own *o, const char *list)
 {
     struct gguf_str s[16];
@@ -75,7 +77,7 @@ static void end_vocab(struct own *o)
     gguf_meta_destroy(o->meta);
 }
 
-/* What checking the file finds. */
+/* Codes of the findings in the file. */
 static const char *find_codes(struct own *o)
 {
     static char all[4096];
@@ -115,8 +117,8 @@ static void check_malformed(void)
     }
 }
 
-/* Rules that make what they are made of, or of each other, in any order: each
- * joining leaves fewer pieces, and the text stays what it is. */
+/* Rules that make their own parts, or each other's, in any order: each join
+ * leaves fewer pieces, and the text stays the same. */
 static void check_round(void)
 {
     static const char *const lists[] = {
@@ -213,7 +215,7 @@ static void check_arrays(void)
     }
 }
 
-/* One number of type, of the integer i or else of x. */
+/* Write a number of a type: the integer i, or else x. */
 static size_t put_number(void *to, enum gguf_val_type type, int64_t i,
                          double x)
 {
@@ -231,9 +233,9 @@ static size_t put_number(void *to, enum gguf_val_type type, int64_t i,
     return size;
 }
 
-/* Scores and token types of every type of numbers: read where each value fits,
- * refused by key and index where one does not; narrower types are refused. The
- * last token has the value; the others have 1. */
+/* Scores and token types in every numeric type: read if each value fits, else
+ * refused with key and index; narrower types are refused. The last token has
+ * the value; the others have 1. */
 static void check_numbers(void)
 {
     static const struct {
@@ -347,7 +349,7 @@ static void check_ids(void)
         }
 }
 
-/* A kind that cuts texts in one way needs no name of one. */
+/* An algorithm with one way to cut texts needs no pre-tokenizer's name. */
 static void check_one_way(void)
 {
     static const char *const models[] = { "gemma4", "gpt2" };

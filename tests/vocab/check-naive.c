@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-naive.c - each algorithm against its definition, written plainly, on
- * random vocabularies and texts */
+/* check-naive.c - each algorithm agrees with a plain program by its
+ * definition, on random vocabularies and texts */
 #include "config.h"
 #include "tests/ignore_status.h"
 #include "tests/vocab/own.h"
@@ -9,7 +9,7 @@
 
 enum { MOST = 40, TEXT = 60 };
 
-/* A vocabulary that is drawn. */
+/* A random vocabulary. */
 struct drawn {
     struct own_token t[600];
     char text[600][12];
@@ -29,7 +29,7 @@ static void add_token(struct drawn *d, const char *text, float score,
     d->n++;
 }
 
-/* A word of at most n of these letters. */
+/* A random word of at most n of these letters. */
 static const char *draw_text(char *out, size_t n, const char *letters)
 {
     size_t k = 1 + rnd_below(n);
@@ -72,7 +72,7 @@ static gguf_token find_token(const struct drawn *d, const char *p, size_t n)
     return GGUF_TOKEN_NONE;
 }
 
-/* ---- byte-pair encoding: the best pair, the leftmost, until there is none */
+/* ---- byte-pair encoding: join the best pair, the leftmost, repeatedly ---- */
 
 static size_t naive_bpe(const struct drawn *d, char (*rule)[24],
                         size_t n_rules, const char *text, gguf_token *out)
@@ -158,7 +158,7 @@ static void check_bpe(void)
 
 /* ---- unigram: of all ways the best ---- */
 
-/* Best sum from each place to the end. */
+/* Best sum of scores from each place to the end. */
 static void naive_sums(const struct drawn *d, const char *text, double unknown,
                        double *best)
 {
@@ -178,7 +178,7 @@ static void naive_sums(const struct drawn *d, const char *text, double unknown,
     }
 }
 
-/* What the tokens count, or NaN if they are not the text's. */
+/* Sum of the tokens' scores; NaN: the tokens do not make up the text. */
 static double sum_of(const struct drawn *d, const struct gguf_tokens *t,
                      const char *text, double unknown)
 {
@@ -211,7 +211,7 @@ static void check_ugm(void)
         char word[12];
         d.n = 0;
         add_token(&d, "<unk>", 0, 2);
-        for (const char *c = "ab"; *c; c++) /* x is in no token */
+        for (const char *c = "ab"; *c; c++) /* no token has an x */
             add_token(&d, (char[]){ *c, 0 }, -(float)(1 + rnd_below(9)), 1);
         for (int i = 0; i < 20; i++)
             add_token(&d, draw_text(word, 6, "ab"),
@@ -223,7 +223,7 @@ static void check_ugm(void)
         open_drawn(&o, &d, "t5", NULL, 0);
         for (int k = 0; k < 20; k++) {
             struct gguf_tokens t = GGUF_TOKENS_INIT;
-            /* now and then one that is longer than the window */
+            /* sometimes longer than the window */
             draw_text(text, k ? TEXT : LONG, "ababababx");
             naive_sums(&d, text, low - 10, best);
             if (gguf_vocab_tokenize(o.v, text, strlen(text), 0, &t, NULL) !=
@@ -289,7 +289,8 @@ static void check_plamo2(void)
             snprintf(word, sizeof word, "<0x%02X>", b);
             add_token(&d, word, 0, 6);
         }
-        for (int i = 0; i < 20; i++) /* few scores: many ways are as good */
+        for (int i = 0; i < 20;
+             i++) /* few scores: many ways have equal sums */
             add_token(&d, draw_text(word, 6, "abc"),
                       -(float)(1 + rnd_below(3)), 1);
         struct own o;
@@ -340,7 +341,7 @@ static void check_longest(void)
 {
     int n_bad = 0, n_unknown = 0;
     for (int round = 0; round < 200; round++) {
-        static struct drawn d, w; /* w: the same, and words that begin so */
+        static struct drawn d, w; /* w: d with tokens that begin words, too */
         char word[12], text[TEXT + 1];
         d.n = w.n = 0;
         add_token(&d, "<unk>", 0, 2);
@@ -398,7 +399,8 @@ static double time_of(const struct gguf_vocab *v, const char *text, size_t n)
     return best;
 }
 
-/* One word, and one sixteen times as long, of letters that all go together. */
+/* Time for a word, and for one sixteen times as long, of letters that all
+ * join. */
 static void check_time(void)
 {
     enum { SHORT = 20000, LONG = 16 * SHORT };

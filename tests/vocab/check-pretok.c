@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-pretok.c - where texts are cut into words */
+/* check-pretok.c - pre-tokenizers cut texts into words at the right places */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
@@ -8,7 +8,7 @@
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
 
-/* The first word's size, the others' are not looked at. */
+/* Note the size of the first word. */
 static enum gguf_status first_word(void *user, size_t off, size_t size,
                                    struct gguf_error *err)
 {
@@ -18,7 +18,7 @@ static enum gguf_status first_word(void *user, size_t off, size_t size,
     return GGUF_OK;
 }
 
-/* Whether a blank stands alone before the code point and a letter. */
+/* Is a blank before the code point and a letter a word of its own? */
 static bool stands_alone(const struct gg_pretok *p, uint32_t cp)
 {
     char text[8] = " ";
@@ -29,8 +29,8 @@ static bool stands_alone(const struct gg_pretok *p, uint32_t cp)
     return first == 1;
 }
 
-/* A blank goes with what follows unless that is white space, which is what
- * Unicode (since 6.3) says. */
+/* A blank joins the next character, unless that is white space by Unicode
+ * (since 6.3). */
 static void check_white_space(void)
 {
     static const uint32_t white[] = { 9,      0xb,    0xc,    0x85,   0xa0,
@@ -92,12 +92,12 @@ static void check_cut(const char *name, const char *text, const char *words)
     ok(good, "%s: %s", name, good ? "words" : w.out);
 }
 
-/* Characters that are new in Unicode 15 (U+1E030, a letter, U+1D2C0, a number),
- * 15.1 (U+2EBF0, a letter) and 16 (letters U+1C89 and U+1C8A, digit U+10D40,
- * mark U+0897, punctuation U+1B7F, symbol U+1FADF), and one of Unicode 17
- * (U+088F), of no class here. Of DeepSeek's expression "~" is a symbol. The
- * words are those that the Rust library tokenizers 0.23 cuts by the published
- * expressions. */
+/* Characters that are new in Unicode 15 (U+1E030, a letter, U+1D2C0, a
+ * number), 15.1 (U+2EBF0, a letter) and 16 (letters U+1C89 and U+1C8A, digit
+ * U+10D40, mark U+0897, punctuation U+1B7F, symbol U+1FADF), and one of
+ * Unicode 17 (U+088F), which has no class here. In DeepSeek's expression "~"
+ * is a symbol. Expected words are those of the Rust library tokenizers 0.23 by
+ * the published expressions. */
 static void check_published(void)
 {
     static const struct {
@@ -210,7 +210,7 @@ static void check_words(void)
         check_cut(cases[i].name, cases[i].text, cases[i].words);
 }
 
-/* What functions cut, against what their expression says of each place. */
+/* Functions cut as their expressions do, at each place. */
 static void check_digits(void)
 {
     int n_bad = 0;
@@ -220,7 +220,7 @@ static void check_digits(void)
         struct words w;
         for (size_t n = 1 + rnd_below(20); n; n--)
             strcat(text, parts[rnd_below(round % 2 ? 3 : 4)]);
-        /* (?=(\d{3})+(?!\d)): so many digits follow, and then none */
+        /* (?=(\d{3})+(?!\d)): a multiple of three digits follows, then none */
         for (size_t i = 0; text[i]; i++) {
             size_t k = strspn(text + i, "123");
             if (i && k && k % 3 == 0)
@@ -233,7 +233,7 @@ static void check_digits(void)
         cut_text("superbpe", text, &w);
         n_bad += w.n != strlen(want) || memcmp(w.out, want, w.n) != 0;
         if (round % 2 == 0)
-            continue; /* of ASCII alone groups from the right are the same */
+            continue; /* groups of ASCII digits from the right are equal */
         cut_text("afmoe", text, &w);
         n_bad += w.n != strlen(want) || memcmp(w.out, want, w.n) != 0;
     }
@@ -266,8 +266,8 @@ static double time_of(const struct gg_pretok *p, const char *text, size_t n)
     return best;
 }
 
-/* Every row on texts of one kind of character: no stack runs out, and no run is
- * looked at again and again. */
+/* Every row on long texts of one kind of character: no stack overflows, and
+ * runs are not scanned again and again. */
 static void check_time(void)
 {
     enum { SHORT = 1 << 14, LONG = 1 << 19 };
@@ -288,7 +288,7 @@ static void check_time(void)
             for (size_t at = 0; at < n_long; at++)
                 text[at] = units[u][at % k];
             double a = time_of(p, text, n_short), b = time_of(p, text, n_long);
-            /* 32 times as long; quadratic would be 1024 */
+            /* 32 times the length; quadratic time would be 1024 times */
             if (b > 200 * a + 0.01)
                 slow = units[u];
         }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* check-regex.c - regular expressions against PCRE2
+/* check-regex.c - regular expressions agree with PCRE2
  *
- * Expressions of all rows and random ones, on random texts. The characters of
- * the texts are in Unicode since version 4, so that PCRE2 of any version knows
- * their classes; those of newer ones are in check-unicode.c.
+ * Expressions of all rows and random ones, on random texts. Characters of the
+ * texts are in Unicode since version 4, so that every version of PCRE2 knows
+ * their classes; check-unicode.c has newer ones.
  *
- * PCRE2 is asked plainly: of its version 10.42, the compiler for processors
- * goes back into (?>(s+|s)){3}, and loops that are made possessive do not give
- * back what \P{L}+\p{^S} needs. Perl finds there what this library does.
+ * PCRE2 is used without its compiler and its optimisations: in version 10.42
+ * the compiler backtracks into (?>(s+|s)){3}, and loops that were made
+ * possessive do not give back the characters that \P{L}+\p{^S} needs. Perl
+ * agrees with this library there.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -59,7 +60,7 @@ static void drop_both(struct both *b)
     pcre2_match_data_free(b->data);
 }
 
-/* Do both find the same in all of the text? *n counts what is found. */
+/* Do both find the same matches in the text? *n: number of matches. */
 static bool both_agree(const struct both *b, const char *text, size_t size,
                        int *n)
 {
@@ -76,7 +77,7 @@ static bool both_agree(const struct both *b, const char *text, size_t size,
         if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
             return true;
         if (rc >= 0 && o[0] == size)
-            return found == GG_REGEX_NONE; /* nothing, at the end */
+            return found == GG_REGEX_NONE; /* no match at the end */
         if ((found == GG_REGEX_FOUND) != (rc >= 0) ||
             (rc >= 0 && (o[0] != begin || o[1] != end))) {
             printf("# from %zu: %d %zu to %zu, PCRE2: %d %zu to %zu\n", from,
@@ -321,7 +322,7 @@ static void check_random(void)
        n_bad, N, n_refused, n);
 }
 
-/* ---- what is beyond PCRE2, or differs there ---- */
+/* ---- differences from PCRE2 ---- */
 
 static bool finds_match(const char *expr, const char *text, size_t begin,
                         size_t end)
@@ -407,7 +408,7 @@ static void check_refused(void)
            "%s: %s", i < 2 ? "bracket" : rows[i], e.message);
 }
 
-/* Any bytes: refused, or run to an end. */
+/* Random bytes are refused, or run to an end. */
 static void check_garbage(void)
 {
     static const char bytes[] = "ab'1 \\\\\\pPsSdDxu{}{L}{Lu}[]()^$?*+|,-.:"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check-split.c - tokens that are taken out of a text before it is tokenized:
- * against a plain search for all of them, and how much that takes */
+/* check-split.c - special tokens are found in a text before it is tokenized:
+ * compared with a plain search for all of them, and time */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -29,15 +29,15 @@ static bool splits_token(uint8_t kind, bool parse)
                                                  kind == GGUF_TOKEN_UNKNOWN));
 }
 
-/* Does token a come before b? The longer one, then the lower number. */
+/* Does token a take precedence? The longer one does, then the smaller id. */
 static bool token_precedes(const struct gguf_vocab *v, size_t a, size_t b)
 {
     size_t m = v->token[a].text.size, n = v->token[b].text.size;
     return m != n ? m > n : a < b;
 }
 
-/* Token of each byte where one begins, as id + 1, and bytes that are dropped:
- * 255. One token after the other, each from left to right. */
+/* Mark the byte where each token begins with id + 1, and dropped bytes with
+ * 255. Searches for one token after the other, each from left to right. */
 static void split_plainly(const struct gguf_vocab *v, const char *text,
                           size_t size, bool parse, uint8_t *at)
 {
@@ -102,7 +102,7 @@ static bool same_pieces(const struct gguf_vocab *v, const uint8_t *at,
     return off == size;
 }
 
-/* Tokens and texts of two letters and blanks. */
+/* Random tokens and texts of two letters and blanks. */
 static void check_random(void)
 {
     static const uint8_t kinds[] = { GGUF_TOKEN_USER, GGUF_TOKEN_USER,
@@ -124,7 +124,7 @@ static void check_random(void)
                                          .kind =
                                              kinds[rnd_below(GG_LEN(kinds))],
                                          .rstrip = rnd_below(4) == 0 };
-            for (size_t o = 0; o < i; o++) /* each text is there once */
+            for (size_t o = 0; o < i; o++) /* texts of tokens differ */
                 if (t[o].text.size == k &&
                     !memcmp(t[o].text.data, texts[i], k))
                     t[i].text.size = 0;
@@ -153,7 +153,7 @@ static void check_random(void)
        n_tokens, n_wrong);
 }
 
-/* ---- how much it takes ---- */
+/* ---- time and memory ---- */
 
 static size_t n_live, n_most;
 
@@ -178,8 +178,8 @@ static void count_free(void *user, void *p)
     free((char *)p - 16);
 }
 
-/* Cuts size bytes of text, with and without tokens for control; the processor
- * time that it takes, or -1. */
+/* Split size bytes of text, with and without control tokens. Returns the
+ * processor time; -1: failed. */
 static double time_of_cuts(const struct gguf_vocab *v, const char *text,
                            size_t size, struct gg_vocab_piece **p, size_t *n)
 {
@@ -192,9 +192,9 @@ static double time_of_cuts(const struct gguf_vocab *v, const char *text,
     return scratch_cpu_time() - start;
 }
 
-/* 2000 tokens, each of which begins with all shorter ones, and a text at whose
- * every byte all of them begin: memory and time are the text's, not their
- * product: four times as long takes four times as much. */
+/* 2000 tokens: each begins with every shorter one. All of them begin at every
+ * byte of the text. Memory and time are proportional to the text, not to the
+ * product: four times the text takes four times the time. */
 static void check_chain(const char *what, char last)
 {
     enum { N = 2000, SIZE = 60000 };
@@ -222,7 +222,7 @@ static void check_chain(const char *what, char last)
         time_of_cuts(&v, text + SIZE / 4 * 3, SIZE / 4, &p, &n);
     n_most = 0;
     const double all = time_of_cuts(&v, text, SIZE, &p, &n);
-    /* 30 of 2000; or one with the last byte, 29 of 1999 and what is left */
+    /* 30 of 2000; or one with the last byte, 29 of 1999 and a rest */
     ok(part >= 0 && all >= 0 && n == (last == ' ' ? 30 : 31) &&
            p[0].size == (last == ' ' ? N : N - 1) && n_most < 100 * SIZE &&
            all < 8 * part + 0.2,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* check-text-digests.c - ids and words of 200 awkward texts, by their digests
+/* check-text-digests.c - ids and words of 200 awkward texts agree with digests
  *
- * texts.txt has the texts, a line each, \ff for the byte 0xff. digests.txt has
+ * texts.txt has a text per line, with \ff for the byte 0xff. digests.txt has
  * FNV-1a hashes:
  *
  *     ids MODE HASH     of the lines of ids, with commas, that llama.cpp
- *                       gives with the vocabulary of share/tiny-llama; of the
- *                       text that the plain ones become again: mode text
+ *                       gives with the vocabulary of share/tiny-llama; mode
+ *                       text: of the texts detokenized from the plain ids
  *     words PRE HASH    of the ends of the words that a pre-tokenizer cuts, a
  *                       line for each text
  *
- * carry.py makes both of ../shared, but for hashes of words, which this test
- * prints. Those are the library's own, made when check-golden found the ids of
- * every pre-tokenizer to be llama.cpp's; of afmoe, deepseek-v3, hunyuan-dense
- * and joyai-llm the Rust library tokenizers 0.23 made them of the published
- * expressions, in which "~" is a symbol.
+ * carry.py makes both files from ../shared, except for the hashes of words,
+ * which this test prints. They are the library's own, made when check-golden
+ * found llama.cpp's ids for every pre-tokenizer. For afmoe, deepseek-v3,
+ * hunyuan-dense and joyai-llm they come from the Rust library tokenizers 0.23
+ * with the published expressions, in which "~" is a symbol.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -63,7 +63,7 @@ static int hex_digit(char c)
     return c >= 'a' ? c - 'a' + 10 : c - '0';
 }
 
-/* Of a line with escapes. */
+/* Decode a line with escapes. */
 static struct text decode_line(const char *p)
 {
     struct text t = { malloc(strlen(p) + 1), 0 };
@@ -138,7 +138,7 @@ static uint64_t hash_words(const char *pre)
     if (gg_pretok_create(&p, gg_str_z(pre), NULL, NULL) != GGUF_OK)
         return 0;
     for (size_t i = 0; i < n_texts; i++) {
-        /* what is not UTF-8 is made so before words are cut */
+        /* words are cut after invalid UTF-8 was replaced */
         if (gg_str_utf8_valid(texts[i].data, texts[i].size) &&
             gg_pretok_split(p, texts[i].data, texts[i].size, add_word, &h,
                             NULL) != GGUF_OK)
@@ -181,8 +181,8 @@ static void check_digests(const struct gguf_vocab *v)
     ok(n == 90, "%u digests", n);
 }
 
-/* Time per byte of a text and of one sixteen times as long, of one word and
- * of many: no more than log-linear. */
+/* Time per byte of a text and of one sixteen times as long, of one word and of
+ * many words, grows at most logarithmically. */
 static double time_text(const struct gguf_vocab *v, const char *text, size_t n)
 {
     struct gguf_tokens t = GGUF_TOKENS_INIT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check-unicode.c - lib/vocab/unicode_tab.c against Unicode 16.0.0
+/* check-unicode.c - lib/vocab/unicode_tab.c agrees with Unicode 16.0.0
  *
- * They are made of UnicodeData.txt. Numbers and digests here come from
- * elsewhere: of categories from DerivedGeneralCategory-16.0.0.txt, of lower
+ * The tables are made from UnicodeData.txt. Numbers and digests here come from
+ * other sources: categories from DerivedGeneralCategory-16.0.0.txt, lower
  * cases and decompositions from String.toLowerCase and String.normalize of a
- * JavaScript engine (ICU 78) for all characters that Unicode 16 has.
+ * JavaScript engine (ICU 78), for all characters of Unicode 16.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -42,8 +42,8 @@ static unsigned category_of(uint32_t cp)
     return c == GG_UNICODE_NEXT_LINE ? GG_UNICODE_CC : c;
 }
 
-/* Digest of "HEX Xx\n" of each character whose category is not that of the one
- * before it. */
+/* Digest of "HEX Xx\n" for each character whose category differs from that of
+ * the character before it. */
 static void check_categories(void)
 {
     uint32_t n[GG_LEN(categories)] = { 0 };
@@ -66,7 +66,7 @@ static void check_categories(void)
        "nothing above U+10FFFF");
 }
 
-/* Digest of "HEX HEX\n" of each character that becomes another one. */
+/* Digest of "HEX HEX\n" for each character that the map changes. */
 static void check_mapping(uint32_t (*map)(uint32_t), uint64_t want,
                           const char *what)
 {
@@ -84,7 +84,7 @@ static void check_mapping(uint32_t (*map)(uint32_t), uint64_t want,
     ok(h == want && map(UINT32_MAX) == UINT32_MAX, "%u %s", n, what);
 }
 
-/* PropList.txt */
+/* White space by PropList.txt. */
 static void check_spaces(void)
 {
     static const uint32_t spaces[][2] = {

@@ -23,7 +23,7 @@ static void check_own(void)
         own_close(&o);
         return;
     }
-    /* "bc" joins before "ab", although it comes after it */
+    /* "bc" joins before "ab", although it stands after it */
     ok(gives_ids(o.v, "abc", 0, "9,8"), "the better pair joins first");
     ok(gives_ids(o.v, "ab ab", 0, "10,10"), "words, with a blank in front");
     ok(gives_ids(o.v, "ab  b", 0, "10,16,5"), "blanks");
@@ -67,14 +67,14 @@ static void check_own(void)
     gguf_meta_destroy(o.meta);
 }
 
-/* Back to text, into buffers of every size. */
+/* Tokens back to text, into buffers of every size. */
 static void check_pieces(void)
 {
     static const gguf_token ids[] = { 1, 10, 11, 9, 14, 2 };
     static const struct {
         unsigned flags;
         const char *text;
-    } ways[] = { { 0, "ab a\n" }, /* the BOS gives nothing */
+    } ways[] = { { 0, "ab a\n" }, /* BOS has no text */
                  { GGUF_DETOKENIZE_SPECIAL, "<s> ab<ctl> a\n</s>" },
                  { GGUF_DETOKENIZE_STRIP, "ab a\n" } };
     struct own o = { 0 };
@@ -104,7 +104,7 @@ static void check_pieces(void)
     gguf_meta_destroy(o.meta);
 }
 
-/* ---- what must be refused, or warned of ---- */
+/* ---- malformed vocabularies ---- */
 
 static int n_warned;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ids.h - ids of tokens as texts: "1,2,3" */
+/* ids.h - token ids as text: "1,2,3" */
 #ifndef TESTS_VOCAB_IDS_H
 #define TESTS_VOCAB_IDS_H
 

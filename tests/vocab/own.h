@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* own.h - small vocabularies made in a test */
+/* own.h - small vocabularies made by a test */
 #ifndef TESTS_VOCAB_OWN_H
 #define TESTS_VOCAB_OWN_H
 
@@ -22,7 +22,7 @@ struct own {
     struct gguf_error err;
 };
 
-/* Text, score, kind. U+2581 is written as _ here. */
+/* Text, score, kind. "_" stands for U+2581. */
 struct own_token {
     const char *text;
     float score;
@@ -64,7 +64,7 @@ static inline void own_tokens(struct own *o, const struct own_token *t,
         abort();
 }
 
-/* The file of o->meta, and its vocabulary. */
+/* Make the file of o->meta and open its vocabulary. */
 static inline enum gguf_status own_open(struct own *o,
                                         const struct gguf_vocab_params *params)
 {
