@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# GGUF_BLAS: --with-blas[=MODULE]. A library with the C interface of BLAS, by
-# pkg-config: sets BLAS_CFLAGS, BLAS_LIBS, BLAS_MODULE and HAVE_BLAS.
+# GGUF_BLAS: --with-blas[=MODULE]. A library with the C interface of BLAS,
+# found by pkg-config: sets BLAS_CFLAGS, BLAS_LIBS, BLAS_MODULE and HAVE_BLAS.
 #
-# Off unless asked for: OpenBLAS starts its threads when it is loaded, and so
-# would every program that links libgguf.
+# Off by default: OpenBLAS starts its threads when it is loaded, and so would
+# every program that links libgguf.
 AC_DEFUN([GGUF_BLAS], [
 AC_ARG_WITH([blas],
   [AS_HELP_STRING([--with-blas@<:@=MODULE@:>@],

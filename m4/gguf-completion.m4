@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# GGUF_COMPLETION: where completion of the tools' options goes. It is made by
-# asking the tools that were built, so a cross build has none.
+# GGUF_COMPLETION: folders for completion of the tools' options. Files are made
+# by asking the built tools, so a cross build lacks them.
 AC_DEFUN([GGUF_COMPLETION], [
 AC_ARG_WITH([bash-completion-dir],
   [AS_HELP_STRING([--with-bash-completion-dir=DIR],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# GGUF_CURL: --with-curl[=auto|yes|no]. libcurl, by which tools read models on
+# GGUF_CURL: --with-curl[=auto|yes|no]. With libcurl tools read models on
 # servers: sets CURL_CFLAGS, curl_module and HAVE_CURL. It is loaded when it is
 # needed (tools/common/remote_http.c), not linked.
 AC_DEFUN([GGUF_CURL], [

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# GGUF_FLOAT: FLOAT_CFLAGS, what it takes to compute floats as floats. Codecs
-# are exact only then; x87, the default on 32-bit x86, has other ideas, and so
-# has gcc for s390x under -std=c11, which our sources are compiled with, but
-# not under its default: products and sums are doubles there until assigned.
+# GGUF_FLOAT: FLOAT_CFLAGS makes the compiler compute floats as floats, without
+# which codecs are not exact. x87, the default on 32-bit x86, computes with
+# more bits. So does gcc for s390x under -std=c11, with which this tree is
+# compiled, but not under its default: products and sums are doubles until they
+# are assigned.
 AC_DEFUN([GGUF_FLOAT], [
 AC_CACHE_CHECK([for flags that compute floats as floats], [gguf_cv_float], [
   gguf_save_CFLAGS=$CFLAGS

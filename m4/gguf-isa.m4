@@ -2,10 +2,10 @@
 # GGUF_CHECK_ISA(NAME, LABEL, FLAGS, PROLOGUE, BODY, FEATURE)
 # Can the compiler build this instruction set level? Sets NAME_CFLAGS, the
 # conditional HAVE_NAME, HAVE_NAME in config.h, and adds LABEL to the summary.
-# Whether the processor has it is asked at run time; here, too, with
-# --enable-simd=native: its FEATURE, the last of the level's that processors got,
-# by the name that gcc and clang give it. What that cannot say (a compiler
-# without the name, a cross build) is built.
+# Programs ask at run time whether the processor has the level. With
+# --enable-simd=native configure asks, too: FEATURE is the last of the level's
+# features that processors got, by its name in gcc and clang. Without an answer
+# (a compiler that does not know the name, a cross build) the level is built.
 AC_DEFUN([GGUF_CHECK_ISA], [
 gguf_isa_$1=no
 AS_IF([test "x$enable_simd" != xno], [
@@ -32,10 +32,9 @@ AS_IF([test "x$gguf_isa_$1" = xyes],
    AC_SUBST([$1_CFLAGS], ["$3 $gguf_cv_untracked"])])
 ])
 
-# GGUF_UNTRACKED: gguf_cv_untracked, what keeps gcc from following variables
-# through unrolled kernels for debuggers. With -g that takes as long as all else
-# that it does with them. Lines and functions are there all the same, and
-# CFLAGS=-fvar-tracking comes after it.
+# GGUF_UNTRACKED: gguf_cv_untracked, a flag that keeps gcc from tracking
+# variables through unrolled kernels for debuggers, which with -g takes half of
+# the time. Lines and functions remain, and CFLAGS=-fvar-tracking overrides it.
 AC_DEFUN([GGUF_UNTRACKED], [
 AC_CACHE_CHECK([how $CC leaves out variables of kernels],
   [gguf_cv_untracked], [
@@ -65,8 +64,8 @@ GGUF_CHECK_ISA([X86_AVX512], [avx512],
   [[#include <immintrin.h>
 ]], [[__m512 a = _mm512_setzero_ps(); a = _mm512_fmadd_ps(a, a, a);
       return (int)_mm512_cvtss_f32(a);]], [avx512bw])
-dnl Kernels of these use the instructions by assembly (lib/kern/x86/dp.h): the
-dnl assembler has to know them, the compiler need not.
+dnl Kernels use these instructions by assembly (lib/kern/x86/dp.h): the
+dnl assembler must know them, the compiler need not.
 GGUF_CHECK_ISA([X86_AVXVNNI], [avxvnni], [-mavx2 -mfma -mf16c],
   [[#include <immintrin.h>
 ]], [[__m256i a = _mm256_setzero_si256();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# GGUF_LD_VERSION_SCRIPT: conditional HAVE_LD_VERSION_SCRIPT, when the linker
+# GGUF_LD_VERSION_SCRIPT: conditional HAVE_LD_VERSION_SCRIPT, set if the linker
 # takes a GNU version script.
 AC_DEFUN([GGUF_LD_VERSION_SCRIPT], [
 AC_CACHE_CHECK([whether the linker takes a version script], [gguf_cv_ld_vs], [
@@ -11,7 +11,7 @@ AC_CACHE_CHECK([whether the linker takes a version script], [gguf_cv_ld_vs], [
 AM_CONDITIONAL([HAVE_LD_VERSION_SCRIPT], [test "x$gguf_cv_ld_vs" = xyes])
 ])
 
-# GGUF_VISIBILITY: VISIBILITY_CFLAGS hides what GGUF_API does not export.
+# GGUF_VISIBILITY: VISIBILITY_CFLAGS hides symbols without GGUF_API.
 AC_DEFUN([GGUF_VISIBILITY], [
 AC_CACHE_CHECK([for -fvisibility=hidden], [gguf_cv_vis], [
   gguf_save_CFLAGS=$CFLAGS; CFLAGS="$CFLAGS -Werror -fvisibility=hidden"

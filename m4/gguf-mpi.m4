@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# GGUF_MPI: --with-mpi[=MODULE]. An MPI library, by pkg-config or by what its
-# compiler says of itself: sets MPI_CFLAGS, MPI_LIBS, mpi_module and HAVE_MPI.
+# GGUF_MPI: --with-mpi[=MODULE]. An MPI library, found by pkg-config or by
+# asking its compiler: sets MPI_CFLAGS, MPI_LIBS, mpi_module and HAVE_MPI.
 #
-# Off unless asked for: gguf-ppl then links it, and few who run gguf-ppl on one
+# Off by default: gguf-ppl would link it, and few who run gguf-ppl on one
 # machine have it.
 AC_DEFUN([GGUF_MPI], [
 AC_ARG_WITH([mpi],
@@ -25,7 +25,7 @@ AS_IF([test "x$mpi_module" != xnone],
   [AS_CASE([$with_mpi], [yes|auto], [
     AC_CHECK_PROGS([MPICC], [mpicc])
     AS_IF([test "x$MPICC" != x], [
-      # Open MPI's; else what MPICH's says, without the compiler's name
+      # ask Open MPI's compiler, else MPICH's, and drop the compiler's name
       AS_IF([gguf_say=`$MPICC --showme:compile 2>/dev/null`],
         [MPI_CFLAGS=$gguf_say MPI_LIBS=`$MPICC --showme:link`],
         [MPI_CFLAGS=`$MPICC -compile-info 2>/dev/null | sed 's/^@<:@^ @:>@* *//;s/ -c$//'`

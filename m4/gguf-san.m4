@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# GGUF_DEBUG: assertions are off unless --enable-debug.
+# GGUF_DEBUG: assertions are off without --enable-debug.
 AC_DEFUN([GGUF_DEBUG], [
 AC_ARG_ENABLE([debug],
   [AS_HELP_STRING([--enable-debug], [check internal invariants at run time])],
@@ -16,9 +16,9 @@ AC_ARG_ENABLE([$1],
 AS_IF([test "x$enable_$1" = xyes], [gguf_san="$gguf_san $1"])
 ])
 
-# GGUF_SANITIZERS: --enable-asan, -ubsan, -tsan, -coverage, -fuzz.
-# The flags go to compiling and linking of everything that this tree builds.
-# Fuzzing comes with asan and ubsan unless they are disabled by name.
+# GGUF_SANITIZERS: --enable-asan, -ubsan, -tsan, -coverage, -fuzz. The flags go
+# to compiling and linking of everything in this tree. --enable-fuzz turns asan
+# and ubsan on unless they are disabled by name.
 AC_DEFUN([GGUF_SANITIZERS], [
 AS_IF([test "x$enable_fuzz" = xyes],
   [: "${enable_asan=yes}" "${enable_ubsan=yes}"

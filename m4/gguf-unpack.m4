@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# GGUF_UNPACK: libraries by which tools read compressed texts, for each of which
-# it sets unpack_modules and UNPACK_CPPFLAGS. zlib must be there, for xz and
-# zstd it is enough if not.
+# GGUF_UNPACK: libraries with which tools read compressed texts; sets
+# unpack_modules and UNPACK_CPPFLAGS for each. zlib is required, xz and zstd
+# are optional.
 #
-# pkg-config may know a library for the machine that builds alone, or for
-# another width: what is not needed counts only if a program links with it.
+# pkg-config may find a library for the building machine only, or for another
+# width: an optional library counts only if a program links with it.
 AC_DEFUN([GGUF_UNPACK_ONE], [ # NAME, PREFIX, module, a function
 PKG_CHECK_MODULES([$2], [$3],
   [AC_MSG_CHECKING([whether programs link with $2_LIBS])

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# abi.sh - is the shared library still what programs were linked with?
+# abi.sh - do programs that were linked with the last release still run?
 #
-#   tests/abi.sh why SOURCE         a line that says why that cannot be told, if
-#                                   so
-#   tests/abi.sh SOURCE BUILD       compare the library built in BUILD from
-#                                   SOURCE, a git checkout, with that of the last
-#                                   tag, which is built in BUILD/tag
+#   tests/abi.sh why SOURCE         print why this cannot be tested, if so
+#   tests/abi.sh SOURCE BUILD       compare the library in BUILD, built from
+#                                   SOURCE, a git checkout, with that of the
+#                                   last tag, which is built in BUILD/tag
 #
-# abidiff reads both by their debugging data: configure with -g. What may change
-# (additions, and structs that grow at their end) is in tests/abi.suppr. A
-# library with another soname may be another one. This is a row of matrix.sh.
+# abidiff reads both libraries by their debugging data: configure with -g.
+# tests/abi.suppr lists the allowed changes (additions, and structs that grow
+# at their end). A library with another soname is not compared. This is a row
+# of matrix.sh.
 set -eu
 last_tag() {
     git -C "$1" describe --tags --abbrev=0 2>/dev/null

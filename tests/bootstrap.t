@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ./bootstrap installs what the build needs, and what its features want where
-# that can be had; what it leaves out does not stop it. The package manager and
-# the programs that build are stubs, in a PATH of their own.
+# ./bootstrap installs libraries that the build needs, and libraries of features if the
+# system has them; missing features do not stop it. The package manager and the
+# programs that build are stubs, in a PATH of their own.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 top=$tmp/top stub=$tmp/stub
@@ -28,7 +28,7 @@ echo 'test "$1" != -u || echo "$FAKE_UID"' | program id
 echo 'echo 2' | program getconf
 echo 'echo made >>"$LOG"' | program make
 echo 'test -e "$THERE/$2"' | program pkg-config
-# Packages become modules of pkg-config, but for those of $REFUSED.
+# Installing a package makes its pkg-config module, except those of $REFUSED.
 program apt-get <<'END'
 echo "apt-get $*" >>"$LOG"
 test "$1" = install || exit 0

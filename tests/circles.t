@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Calls between the files of a room run one way. A file and its parts may call
-# each other: where files do, one of them is the parent, without which no
-# circle is left. What calls what is read from the object files.
+# Calls between the files of a room go one way. A file and its parts may call
+# each other: one of them is the parent, and without it no circle is left. The
+# calls are read from the object files.
 set -u
 : "${srcdir:=.}" "${builddir:=.}"
 tmp=$(mktemp -d) || exit 99
@@ -13,7 +13,7 @@ if ! command -v nm >/dev/null || ! test -s "$tmp/objects"; then
     echo "1..0 # SKIP no nm, or no object files"
     exit 0
 fi
-# An older build leaves objects of files that are gone.
+# An older build leaves objects of deleted files.
 while read -r o; do
     c=${o#"$builddir/"}
     c=$srcdir/$(echo "${c%.o}.c" | sed 's,\.libs/,,')

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# coverage.sh - how many lines of the library and the tools the tests ran
+# coverage.sh - counts the lines of library and tools that the tests ran
 #
-#   tests/coverage.sh BUILD     of a build with --enable-coverage whose tests
-#                               ran; BUILD/*.gcov then have the lines that none
-#                               ran, marked by #####
+#   tests/coverage.sh BUILD     for a build with --enable-coverage whose tests
+#                               ran; BUILD/*.gcov then mark the lines that no
+#                               test ran with #####
 #
-# One line for each folder of lib, one for tools, one for all: lines that ran,
-# lines that are code, per cent. Headers are not counted. This is part of the
-# row coverage of matrix.sh.
+# Prints a line for each folder of lib, one for the tools, one for all: lines
+# that ran, lines of code, per cent. Headers are not counted. This is part of
+# the row coverage of matrix.sh.
 set -eu
 cd "$1"
 find lib tools -name '*.gcno' | sort | xargs ${GCOV-gcov} -l -p |

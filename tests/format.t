@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How files and functions look: none is too long to be read in one sitting, and
-# every .c and .h is laid out as .clang-format says (generated tables, *_tab.c,
-# are not). Versions of clang-format differ, so only one is asked.
+# Layout of files and functions: none is too long to be read in one sitting,
+# and every .c and .h except generated tables (*_tab.c) has the layout of
+# .clang-format. Versions of clang-format differ, so only one is asked.
 set -u
 : "${srcdir:=.}"
 n=0
@@ -27,7 +27,7 @@ verdict 'half of the files of lib have fewer than 150 lines' "$(
     awk '$2 != "total" { n++; short += $1 < 150 }
          END { if (2 * short <= n) print short " of " n }')"
 
-# In the first line, or after #!; see COPYING.
+# The licence is in the first line, or after #!; see COPYING.
 verdict 'every source names its licence' "$(
     find lib tools tests doc man m4 packaging share bootstrap configure.ac \
         Makefile.am libgguf.pc.in ! -name '*_tab.c' '(' -name '*.[cht1-9]' -o \
@@ -40,7 +40,7 @@ verdict 'every source names its licence' "$(
         FNR <= 2 && /SPDX-License-Identifier: MIT/ { seen = 1 }
         FNR == 2 && !seen { print FILENAME }' | head -20)"
 
-# Braces of functions stand alone, in the first column; what is between them.
+# Braces of functions stand alone in the first column: count lines between.
 verdict 'no function of lib or tools has more than 60 lines' "$(
     sources -name '*.[ch]' | grep -E '^(lib|tools)/' | xargs awk '
     /^[{]$/ { begin = FNR }
@@ -50,7 +50,7 @@ verdict 'no function of lib or tools has more than 60 lines' "$(
         begin = 0
     }' | head -20)"
 
-# "$(command)" $? is the status of command in bash, of what was before in dash.
+# In f "$(command)" $?, bash has the status of command, dash the previous one.
 verdict 'no status is asked for after a command among the words' "$(
     find tests -name '*.t' -o -name '*.sh' | sort |
     xargs grep -nE '^ *[a-z_]+ .*[$][(][^;]*[)][^;|&]* [$][?]' | head -20)"
@@ -70,7 +70,7 @@ verdict 'files are as clang-format lays them out (clang-format -i)' "$(
     sources -name '*.[ch]' |
     xargs -n 60 "$f" --style=file --dry-run 2>&1 |
     sed -n 's/: warning: .*//p' | sort -u | head -20)"
-# It touches no comments. (Lines of published expressions stay whole.)
+# clang-format does not wrap comments. (Lines of published expressions stay.)
 verdict 'no line has more than 80 characters' "$(
     sources -name '*.[ch]' |
     xargs awk 'length > 80 && !/^ *"/ { print FILENAME ":" FNR }' | head -20)"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What HACKING and doc/architecture.md name is there: files, folders, targets of
-# make, options of configure, rows of the matrix. Files are laid out as
-# .editorconfig says.
+# Files, folders, targets of make, options of configure and rows of the matrix
+# that HACKING and doc/architecture.md name exist. Files have the layout of
+# .editorconfig.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 
-# Lines of paths that are not there. Words in capitals, F (a family) and words in
-# <> stand for anything; programs of tests have a source. doc/architecture.md
-# counts from lib/, or from a room where its table has said which.
+# Print the paths that do not exist. Words in capitals, F (a family) and words
+# in <> stand for anything; a test program stands for its source. Paths in
+# doc/architecture.md begin at lib/, or in a room that its table has named.
 absent()
 {
     sed -E 's/NAME|AREA|<[a-z]*>/*/g; s,/F([/.]),/*\1,g' | sort -u |
@@ -23,7 +23,7 @@ absent()
         done
 }
 
-# Every word with a slash between names, but for <gguf/...> and addresses.
+# Every word with a slash, except <gguf/...> and addresses.
 tr -s ' ,;()"`=' '\n' <"$srcdir/HACKING" | grep -av -e '\.\.\.' -e // |
     sed 's/^\(\.\.*\/\)*//; s/[.:]*$//' |
     grep -E '^[A-Za-z][A-Za-z0-9_.*-]*(/[A-Za-z0-9_.*-]+)+/?$' >"$tmp/paths"
@@ -31,7 +31,7 @@ test "$(wc -l <"$tmp/paths")" -gt 120 && absent <"$tmp/paths" >"$tmp/log" &&
     test ! -s "$tmp/log"
 verdict "HACKING names files that are there" $? "$tmp/log"
 
-# Between backquotes: with a slash, or the name of a file.
+# Words between backquotes with a slash, or names of files.
 grep -o '`[^` ]*`' "$srcdir/doc/architecture.md" | tr -d '`' |
     grep -v '\.\.\.' | grep -E '/|\.([chtm]|md|sh|map|awk)$' >"$tmp/paths"
 test "$(wc -l <"$tmp/paths")" -gt 60 && absent <"$tmp/paths" >"$tmp/log" &&
@@ -75,7 +75,7 @@ test -s "$tmp/rows" && test ! -s "$tmp/log"
 verdict "rows of the matrix are there" $? "$tmp/log"
 
 # ---------------------------------------------------------------- layout ---
-# Of text that people write: models are none, nor is what a build leaves.
+# Only texts that people write: no models, no files of a build.
 if test "$(cd "$srcdir" && pwd)" = "$(cd "$builddir" && pwd)"; then
     skip "files are laid out as .editorconfig says" "built among the sources"
     done_testing
@@ -89,7 +89,7 @@ grep -vE '\.(tsv|txt|hex)$' "$tmp/files" | tr '\n' '\0' |
     xargs -0 grep -nE '[[:blank:]]$|'"$(printf '\r')" >"$tmp/log"
 test ! -s "$tmp/log"
 verdict "no line ends with blanks, but in data" $? "$tmp/log"
-# One by one only if there are fewer ends than files.
+# Look at each file only if there are fewer line ends than files.
 : >"$tmp/log"
 ends=$(tr '\n' '\0' <"$tmp/files" | xargs -0 tail -qc 1 | tr -dc '\n' | wc -c)
 test "$ends" -eq "$(wc -l <"$tmp/files")" || while read -r f; do

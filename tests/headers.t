@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every public header compiles alone, as C11 and as C++11; and every struct in
-# them can grow, or says why it cannot.
+# Every public header compiles alone, as C11 and as C++11. Every struct in them
+# can grow, or its comment says why not.
 set -u
 : "${srcdir:=.}" "${CC_FOR_TEST:=cc}" "${CXX_FOR_TEST=}"
 tmp=$(mktemp -d) || exit 99
@@ -31,8 +31,8 @@ for h in "$srcdir"/lib/gguf/*.h; do
     fi
 done
 
-# A line for each struct: its name, "sized" if it begins with its size, else
-# "made" or "never" as its comment says, else "neither".
+# Print a line for each struct: its name, and "sized" if it begins with its
+# size, else "made" or "never" as its comment says, else "neither".
 kinds() # headers...
 {
     awk '
@@ -72,16 +72,16 @@ sed -n 's/ sized$//p' "$tmp/kinds" | grep -v '_iface$' | while read -r s; do
 done >"$tmp/bad"
 same "those with a size have an initialiser" "$tmp/bad"
 
-# What may grow at its end is never in the memory of a program: no function
-# takes one but as const, or a tensor, whose members builders do not copy.
+# A struct that may grow is never in a program's memory: functions take it as
+# const only, except tensors, whose members builders do not copy.
 cat "$srcdir"/lib/gguf/*.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\(\*\|[^*/][^*]*\*\)*/||g' |
     sed 's/const struct gguf_[a-z0-9_]*//g' >"$tmp/code"
 sed -n 's/ made$//p' "$tmp/kinds" | grep -vx gguf_tensor | while read -r s; do
     grep -oE "struct $s \**[a-z_]+[,)]" "$tmp/code"
 done >"$tmp/bad"
 same "what the library makes is never a program's to fill" "$tmp/bad"
-# NULL in place of a struct with a size, or of a callback, is tried for every
-# function that takes one.
+# Every function that takes a struct with a size, or a callback, is called with
+# NULL in its place.
 cat "$srcdir"/lib/gguf/*.h | tr '\n' ' ' |
     sed 's|/\*[^*]*\*\(\*\|[^*/][^*]*\*\)*/||g; s/;/;\n/g' |
     grep GGUF_API >"$tmp/functions"
@@ -101,9 +101,9 @@ n=$((n + 1))
 if test "$(wc -l <"$tmp/takers")" -gt 90; then echo "ok $n - they are found"
 else echo "not ok $n - they are found"; status=1; fi
 
-# A line for each callback, parameter or member, of which no comment says
-# whether it may be NULL: that beside it or before it, the struct's or the
-# function's, or one for the whole header.
+# Print a line for each callback (parameter or member) without a comment on
+# whether it may be NULL: beside it, before it, at the struct or function, or
+# once for the whole header.
 silent() # headers...
 {
     awk '

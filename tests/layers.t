@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Includes point one way: a file of lib/ includes its own folder, public
-# headers, and layers before its own in this list.
+# Includes go one way: a file of lib/ includes its own folder, public headers,
+# and layers before its own in this list.
 set -u
 : "${srcdir:=.}"
 layers='base dtype kern file data imatrix recipe quant target graph alloc backend sched cpu blas vocab model run eval convert'
@@ -27,8 +27,8 @@ for layer in $layers; do
         status=1
     fi
 done
-# So do folders within a layer, in this order; files of none of them have
-# headers for all.
+# So do folders within a layer, in this order. Files in the layer's own folder
+# have headers for all of them.
 inner() # layer folder...
 {
     layer=$1 allowed=
@@ -52,7 +52,7 @@ inner() # layer folder...
 }
 inner quant job resume run
 inner convert card folder vocab describe back family
-# A folder that is in no list is a layer that nobody agreed on.
+# A folder that is in no list is an unknown layer.
 n=$((n + 1))
 extra=
 for d in "$srcdir"/lib/*/; do

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The manual pages of section 3 say what the headers do: each header and each
-# function that the library exports stands in the SYNOPSIS of one page, with a
-# prototype that the compiler takes for the same; no page names what is not
-# there; and each page's program compiles, runs, and prints what the page says.
-# All pages are formatted without warnings and refer to each other both ways.
+# The manual pages of section 3 agree with the headers. Each header, and each
+# exported function, is in the SYNOPSIS of one page, with a prototype that the
+# compiler takes for the same. Pages name only what exists. The program of each
+# page compiles, runs, and prints the page's output. All pages are formatted
+# without warnings and refer to each other both ways.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
-# All pages are gathered: some are made when the library is built.
+# Gather all pages: some are made when the library is built.
 mkdir "$tmp/man"
 cp "$srcdir"/man/*.[1-9] "$builddir"/man/*.[1-9] "$tmp/man" 2>/dev/null
 
-# What a page has in the n-th block of code of a section.
+# The n-th block of code in a section of a page.
 block() # page, section, n
 {
     "$AWK" -v section="$2" -v want="$3" '
@@ -35,7 +35,7 @@ for page in "$tmp"/man/libgguf_*.3; do
     test -s "$tmp/$name.protos" && $CC_FOR_TEST -std=c11 -Wall -Wextra -Werror \
         -I"$srcdir/lib" -fsyntax-only "$tmp/t.c" >"$tmp/log" 2>&1
     verdict "$name: its prototypes are those of its headers" $? "$tmp/log"
-    # A prototype is a second one: of what its headers declare.
+    # A prototype of the page repeats one of its headers.
     $CC_FOR_TEST -std=c11 -I"$srcdir/lib" -E "$tmp/t.c" 2>/dev/null |
         sed '/^#/d' | tr -s '\n ' ' ' >"$tmp/all"
     sed 's/(.*//; s/.*[ *]//' "$tmp/$name.protos" >"$tmp/names"
@@ -77,7 +77,7 @@ for page in "$tmp"/man/*.[357]; do
 done
 
 # -------------------------------------------------------------- cross links ---
-# "page(section) other(section)" for each in SEE ALSO of what is ours.
+# "page(section) other(section)" for each of our pages in SEE ALSO.
 for page in "$tmp"/man/*.[1-9]; do
     sed 's/\\-/-/g' "$page" | "$AWK" -v me="$(basename "$page")" '
         BEGIN { sub(/\.[1-9]$/, "(&)", me); sub(/\(\./, "(", me) }

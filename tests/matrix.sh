@@ -1,54 +1,60 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# matrix.sh - build and test the tree in every way that must work
+# matrix.sh - builds and tests the tree in every way that must work
 #
 #   tests/matrix.sh [ROW]...     run these rows, or all of them
 #   tests/matrix.sh --list
 #
 # Each row is built from scratch in matrix/ROW of the current folder; its log
-# is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
-# skipped. This is what `make check-long` runs last.
+# is matrix/ROW.log. Rows whose compiler, libraries or programs are missing are
+# skipped. `make check-long` runs this last.
 #
-# All of them take 75 minutes on two processors of 2.4 GHz, Zen 3.
-# Two rows are built and tested at a time: one that configures or links, or waits,
-# leaves a processor idle. A row builds and runs what no other does
-# (tests/Makefile.inc). dist is what a user gets: all tests, of what make dist
-# packs, with both ways to link and all kernels. clang has what configure can find
-# beside, BLAS and MPI. 32-bit has the C alone that kernels are compared with, as
-# an optimiser changes it most; its kernels are compiled. no-tools is what no
-# optimiser changed, in valgrind. coverage and asan run what is no page or source,
-# asan without most of what evaluates one text again and again. In all rows but
-# dist there is one way to link, and long lists of files and chunks are sampled
-# (GGUF_TEST_SAMPLE); where it takes long to compile there are those kernels alone
-# that this processor runs.
+# All rows take 75 minutes on two processors of 2.4 GHz, Zen 3. Two rows run at
+# a time, since a row that configures, links or waits leaves a processor idle.
+# Each row builds and runs what no other row does (tests/Makefile.inc):
 #
-# Where ccache is (in matrix/ccache, made and removed here), a file that one row
-# compiled is not compiled again by another that says the same of it, nor by dist
-# for the other way to link. Instead of -Werror a row fails after its tests if its
-# log has a warning and its table says so: not with -O3, with which gcc warns of
-# what cannot be, nor with checks.
+#   dist       what a user gets: all tests of the archive of make dist, with both
+#              ways to link and all kernels
+#   clang      also what configure finds beside: BLAS and MPI
+#   32-bit     only the C code that kernels are compared with, as an optimiser
+#              changes it most; its kernels are compiled, not run
+#   no-tools   code without optimisation, in valgrind
+#   coverage, asan   no tests of pages and sources; asan without most tests that
+#              evaluate one text again and again
 #
-# The row coverage says how many lines of each room the tests run (coverage.sh).
-# Where tests leave a program no room its counts have none either, and say so on
-# standard error: to GCOV_ERROR_FILE instead.
+# All rows but dist link in one way, and sample long lists of files and chunks
+# (GGUF_TEST_SAMPLE). Where compiling is slow, only this processor's kernels
+# are built.
 #
-# The row abi compares the shared library with that of the last tag (abi.sh).
+# ccache, if it is there (in matrix/ccache, made and removed here), lets a row
+# use the files of another row with the same options, and lets dist use them
+# for the other way to link. A row does not use -Werror; it fails after its
+# tests if its log has a warning and its table says so. Rows with -O3, with
+# which gcc warns of impossible cases, and rows with sanitizers may have
+# warnings.
 #
-# The big-endian row is a cross build whose tests run in an emulator, against
-# the s390x libraries that the compiler finds (QEMU_LD_PREFIX, where Debian has
-# them if it is not set, tells qemu). It runs what depends on the order of
-# bytes, and of what takes minutes there a sample; make check-cross runs more.
+# Row coverage counts the lines of each room that the tests run (coverage.sh).
+# A program that a test starts without room on the disk has no room for its
+# counts either, and would print that on standard error; GCOV_ERROR_FILE takes
+# it.
+#
+# Row abi compares the shared library with that of the last tag (abi.sh).
+#
+# Row big-endian is a cross build whose tests run in an emulator, with the
+# s390x libraries that the compiler finds. (QEMU_LD_PREFIX names them for qemu;
+# default: Debian's folder.) It runs tests that depend on the byte order, and a
+# sample of those that take minutes there; make check-cross runs more.
 set -u
 : "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
 export QEMU_LD_PREFIX
 src=$(cd "$(dirname "$0")/.." && pwd)
-# It starts in a third of bash's time, and libtool starts for each file.
+# Starts in a third of bash's time, and libtool starts for each file.
 if test -z "${CONFIG_SHELL-}" && command -v dash >/dev/null 2>&1; then
     CONFIG_SHELL=$(command -v dash)
     export CONFIG_SHELL
 fi
 
-# Tests of an archive that was unpacked find the folder beside the tree, too.
+# Tests of an unpacked archive find the folder beside the tree, too.
 : "${GGUF_SHARED=$src/../shared}"
 export GGUF_SHARED
 
@@ -69,7 +75,7 @@ if test "${1-}" = --list; then
     echo "$rows" | sed '/^$/d'
     exit 0
 fi
-# What is asked of a row that was built, beside its goals.
+# Checks of a row after its goals.
 after() {
     case $1 in
     abi) CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD" ;;
@@ -78,13 +84,13 @@ after() {
     32-bit) kernels_of "$2" ;;
     esac
 }
-# The library with its kernels of every level, compiled by this COMPILER.
+# Compile the library with its kernels of every level, by this COMPILER.
 kernels_of() {
     mkdir kernels && cd kernels &&
         "$src/configure" -q CC="$1" CFLAGS=-O0 --disable-tools --disable-static &&
         make -s -j"$jobs" libgguf.la
 }
-# Archives that were made at two times are the same bytes.
+# Archives made at two times must be equal.
 same_archives() {
     rm -rf twice && mkdir twice || return 1
     for k in 1 2; do
@@ -93,21 +99,21 @@ same_archives() {
     done
     cmp twice/1 twice/2
 }
-# Can this compiler make programs (such as FILE) that link what ours do, and has it
-# the kernel's headers, which another package may bring?
+# Can this compiler make programs (such as FILE) with our libraries, and does
+# it have the kernel's headers, which another package may bring?
 can_link() {
     printf '#include <errno.h>\nint main(void) { return errno; }\n' >"$2.c"
     # shellcheck disable=SC2086 # a compiler may have options
     $1 -o "$2" "$2.c" -lxxhash -lz -lpcre2-8 -ljansson 2>/dev/null
 }
-# And are they run, by an emulator if the goals name one? Not all systems for 64
-# bits run those of 32.
+# Can these programs run, by an emulator if the goals name one? Some 64-bit
+# systems do not run 32-bit programs.
 can_run() {
     case $1 in *EMULATOR=*) return 0 ;; esac
     "$2" 2>/dev/null
 }
-# A linker that takes less than half of the time of the usual one, for hundreds of
-# tests, if this COMPILER finds one. dist is linked as users do.
+# A linker that takes less than half of the usual one's time, for hundreds of
+# tests, if this COMPILER finds one. dist is linked as users do it.
 linker() {
     for flag in -fuse-ld=gold -fuse-ld=lld; do
         if test "$1" != dist && can_link "$2 $flag" "matrix/probe-$1"; then
@@ -117,7 +123,7 @@ linker() {
     done
     rm -f "matrix/probe-$1" "matrix/probe-$1.c"
 }
-# Why this ROW COMPILER GOALS PROGRAM cannot be run here; or nothing.
+# Print why this ROW COMPILER GOALS PROGRAM cannot run here, if so.
 why_not() {
     if ! can_link "$2" "matrix/probe-$1"; then
         echo "$2 is not here, or not its libraries"
@@ -131,7 +137,7 @@ why_not() {
     rm -f "matrix/probe-$1" "matrix/probe-$1.c"
 }
 
-# Compilers found first that ask ccache, for programs of the same name after them.
+# Programs named like compilers that call ccache, found first in PATH.
 through_ccache() {
     command -v ccache >/dev/null 2>&1 || return 0
     rm -rf matrix/ccache
@@ -144,7 +150,7 @@ through_ccache() {
     export CCACHE_DIR PATH
 }
 
-# One row, NAME of the table.
+# Run row NAME of the table.
 row() {
     echo "$rows" | grep "^$1 *|" | {
         if ! IFS='|' read -r name cc cflags strict options goals; then
@@ -186,7 +192,7 @@ row() {
     }
 }
 
-# Each of the two has half of the processors, and one more.
+# Each of the two rows has half of the processors, and one more.
 jobs=$(($(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) / 2 + 1))
 if test "${1-}" = --row; then
     row "$2"

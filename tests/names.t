@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Internal names say where they live: what a header of lib/ROOM/ names, tags
-# and types of functions included, begins with gg_ROOM_ or with gg_FILE_, where
-# FILE is a file of that room and of no other. So no name can be there twice,
-# and whoever reads one knows where to look. A family of architectures has its
-# name in several rooms: lib/ROOM/family/FAMILY.c.
+# Internal names say where they live: names in a header of lib/ROOM/, tags and
+# function types included, begin with gg_ROOM_ or with gg_FILE_, where only
+# that room has a file FILE. So names are unique, and a reader knows where to
+# look. A family of architectures has its name in several rooms:
+# lib/ROOM/family/FAMILY.c.
 set -u
 : "${srcdir:=.}" "${builddir:=.}"
 n=0
@@ -21,7 +21,7 @@ cd "$srcdir/lib" || exit 99
 find . -name '*.[ch]' ! -path './gguf/*' ! -path '*/family/*.c' | sed 's,^\./,,' | sort >"$tmp/files"
 
 # "ROOM WORD": the room's name, and each file name that only it has. A file
-# cannot take the name of another room.
+# cannot have the name of another room.
 awk -F/ '{
     room = $1; word = $NF; sub(/\.[ch]$/, "", word)
     rooms[room] = 1
@@ -33,8 +33,8 @@ END {
     for (w in of) if (!(w in shared) && !(w in rooms)) print of[w], w
 }' "$tmp/files" >"$tmp/words"
 
-# "ROOM NAME FILE" of everything that headers name: tags with a body, functions
-# (a prototype begins its line), types of functions.
+# "ROOM NAME FILE" for every name in headers: tags with a body, functions (a
+# prototype begins its line), function types.
 names() # files
 {
     xargs awk '
@@ -84,7 +84,7 @@ verdict 'every internal name begins with its room or its file' "$(awk '
     }' "$tmp/words" "$tmp/names" | sort -u)"
 verdict 'no two files have one name' "$(find . -name '*.[ch]' ! -path '*/family/*.c' |
     sed 's,.*/,,' | sort | uniq -d)"
-# One word is a verb without its object, or an object without its verb; some
+# One word is a verb without an object, or an object without a verb. Some
 # functions of mathematics have one.
 verdict 'no static function has a name of one word' "$(
     find . ../tools -name '*.[ch]' | sort | xargs awk '
@@ -97,7 +97,7 @@ verdict 'no tag has a body in two rooms' "$(
     sed 's,^,,' "$tmp/files" | xargs grep -ohE \
         '^(struct|enum|union) gg_[a-z0-9_]+ \{' /dev/null | sort | uniq -d)"
 
-# What is linked, from any file: macros make names of kernels, which no header
+# Symbols of any object file: macros make names of kernels, which no header
 # spells out.
 lib=$builddir/.libs/libgg.a
 if test -f "$lib"; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What make install puts where, and what make uninstall leaves; what the .pc file
-# and the manual pages say of the release.
+# Files that make install installs and make uninstall removes; facts about the
+# release in the .pc file and the manual pages.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -29,7 +29,7 @@ verdict 'manual pages have one date, and the version of configure.ac' $? "$tmp/d
         echo 'packaging/libgguf.spec: another version'
     grep -q "/libgguf-$version.tar.xz\"$" "$srcdir/packaging/libgguf.rb" ||
         echo 'packaging/libgguf.rb: another version'
-    # What configure asks pkg-config for, all of them ask for, too.
+    # Modules that configure asks pkg-config for are in every package's list.
     sed -n 's/.*PKG_CHECK_MODULES(\[[A-Z0-9]*\], \[\([a-z0-9-]*\).*/\1/p' \
         "$srcdir/configure.ac" | while read -r module; do
         grep -q "pkgconfig($module)" "$srcdir/packaging/libgguf.spec" ||
@@ -83,7 +83,7 @@ fi
 if test -e "$builddir/completion/zsh/_gguf-info"; then
     echo share/zsh/site-functions/_gguf-quantize >>"$tmp/want"
 fi
-# Other folders than the usual ones were chosen: names alone count.
+# Other folders than the usual ones were chosen: compare names alone.
 sed 's|.*/||' "$tmp/files" | sort >"$tmp/names"
 sed 's|.*/||' "$tmp/want" | sort | comm -23 - "$tmp/names" >"$tmp/out"
 test ! -s "$tmp/out"
@@ -92,9 +92,9 @@ test "$(find "$tmp/to" -name demo.sh -perm -100 | wc -l)" -eq 1
 verdict 'the demo can be run' $? "$tmp/files"
 
 # ---- who has which file
-# Where folders are the usual ones, each is in one of Debian's packages or said
-# to be in none; likewise with the spec.
-# Files that no pattern of a list covers; a folder covers all that is in it.
+# With the usual folders, each file is in one of Debian's packages, or listed
+# as left out; likewise with the spec. Print the files that no pattern of a
+# list covers; a folder covers its content.
 uncovered() # list of patterns
 {
     while read -r f; do
@@ -121,7 +121,7 @@ if grep -q '^share/doc/libgguf/README$' "$tmp/files" &&
             sed -n '/^%files/,/^%changelog/s/^%doc //p
                 /^%files/,/^%changelog/p' "$tmp/spec" |
                 grep -v '^%\|^$'
-            # which its sections build and install leave out
+            # left out by its sections build and install
             printf '%s\n' lib/libgguf.a lib/libgguf.la share/doc/libgguf/COPYING
         } >"$tmp/covers"
         uncovered "$tmp/covers" >"$tmp/out"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The programs in README, libgguf(3) and doc/tour.md compile without warnings against the
-# library that was just built, and do what is said of them.
+# The programs in README, libgguf(3) and doc/tour.md compile without warnings
+# against the built library, and print the text's output.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 sed -n '/^A program$/,/^    cc prog.c/p' "$srcdir/README" |
@@ -30,13 +30,13 @@ verdict "README says how many architectures are evaluated ($n_archs)" $? "$tmp/o
 grep "Evaluates $n_archs architectures " "$srcdir/ChangeLog" >"$tmp/out" 2>&1
 verdict "and ChangeLog" $? "$tmp/out"
 
-# What README shows of gguf-ppl, but for the time and for what is the machine's.
+# gguf-ppl's output in README, except the time and the machine's figures.
 shown()
 {
     sed -e '/^time /d' -e 's/^\(mode .*\), [0-9]* threads*, .*/\1/' "$1"
 }
-# Texts that are the same but for the last digit of a figure, in which machines
-# differ: words alike, numbers within 1e-6 of each other.
+# Are texts equal except for the last digit of figures, in which machines
+# differ? Words are equal, numbers within 1e-6.
 same()
 {
     awk 'function rest(s) { gsub(/[0-9]+(\.[0-9]+)?/, "#", s); return s }
@@ -52,7 +52,7 @@ same()
       } }
     END { exit bad || m != n }' "$1" "$2"
 }
-# The bytes of the files of the demo.
+# Sizes of the demo's files.
 for type in Q8_0 Q4_K_M; do
     "$builddir/gguf-quantize" -qf "$model" "$tmp/demo.gguf" $type >"$tmp/log" 2>&1
     size=$(wc -c <"$tmp/demo.gguf" | tr -d ' ')
@@ -85,7 +85,7 @@ if "$tmp/ppl" "$tmp/bad.gguf" </dev/null >"$tmp/out" 2>&1; then bad=1; else
 fi
 verdict "and refuses a truncated file with one line" "$bad" "$tmp/out"
 
-# What the tour says it prints.
+# The tour's program prints the tour's output.
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$srcdir/doc/tour.md" \
     >"$tmp/tour.c"
 sed -n '/a.out$/,/^$/s/^    \([0-9].*\)/\1/p' "$srcdir/doc/tour.md" \
@@ -119,7 +119,7 @@ verdict "a seed says what is drawn" $? "$tmp/out"
 "$tmp/generate" "$model" "$begin" 20 0.8 40 0.95 8 >"$tmp/again" 2>&1 &&
     ! cmp -s "$tmp/out" "$tmp/again"
 verdict "another one something else" $? "$tmp/again"
-# Every function that the page names is there.
+# Every function that the page names exists.
 grep -o '`gguf_[a-z0-9_]*`' "$srcdir/doc/from-ggml.md" | tr -d '`' |
     grep -v -e '_$' -e '^gguf_\(init_from_file\|find_key\|get_val_u32\|find_tensor\|get_tensor_offset\|write_to_file\)$' |
     sort -u >"$tmp/named"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sentences that a reader has to read twice: comments of C files, manual pages,
-# texts of --help and the documents at the top, by the rules below. HACKING, "How
-# sentences read", explains them. A rule finds a shape of words: a sentence that
-# passes may still be bad, and an area may keep a few good ones that look bad.
+# Sentences that a reader has to read twice: in comments, manual pages, texts of
+# --help and documents, by the rules below. HACKING, "How sentences read",
+# explains them. A rule finds a shape of words: a sentence without one may still
+# be bad, and an area may keep a few good ones that look bad.
 #
-#     tests/sentences.t                 the test, in the build folder
-#     tests/sentences.t --list [FILE]...    print what the rules find
+#     tests/sentences.t                     the test, in the build folder
+#     tests/sentences.t --list [FILE]...    print the sentences found in FILEs
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 
@@ -25,8 +25,7 @@ relative anywhere | of which, of whose, of whom | two sentences
 quaint anywhere | by chance, as it comes, gone on, goes on from, in vain, is had, are had, to be had, is told, are told, for want of, it were, thereof, wherein | the usual word: random, continues, ignored, gets, missing
 END
 
-# A bad sentence of each rule, and a good one that says the same. In sentences
-# of "beside" a blank is the code.
+# "RULE|BAD|GOOD": a bad sentence, and a good one with the same meaning.
 cat >"$tmp/examples" <<'END'
 opening|/* Of one graph; used again for the next. */|/* Scratch for one graph; reused for the next. */
 opening|/* Whether a key is there. */|/* Is there a key? */
@@ -44,7 +43,8 @@ quaint|/* A row by chance. */|/* A random row. */
 quaint|/* The message is gone on from here. */|/* The message continues here. */
 END
 
-# Sentences that each area may still have. Numbers only become smaller.
+# Number of sentences that an area may still have. It only becomes smaller; an
+# area without a line must have none.
 cat >"$tmp/allowed" <<'END'
 HACKING 14
 README 8
@@ -109,8 +109,8 @@ tools/tokenize 1
 END
 
 # ---------------------------------------------------------------- the reader ---
-# "FILE:LINE<tab>PLACE<tab>TEXT" of each comment: PLACE is "beside" code or
-# "above" it; "page" is running text.
+# "FILE:LINE<tab>PLACE<tab>TEXT" for each comment of a C file: PLACE is "beside"
+# code or "above" it.
 cat >"$tmp/comments.awk" <<'END'
 function next_token(s) # where the next string, character or comment begins
 {
@@ -146,7 +146,7 @@ FNR == 1 { inside = 0 }
 }
 END
 
-# The same of manual pages: a paragraph of running text, without macros.
+# A paragraph of a manual page, without macros. PLACE is "page".
 cat >"$tmp/man.awk" <<'END'
 function flush()
 {
@@ -168,7 +168,7 @@ example || /^[.']\\"/ { next }
 END { flush() }
 END
 
-# The same of documents: a paragraph, without lines of code and tables.
+# A paragraph of a document, without code and tables. PLACE is "page".
 cat >"$tmp/document.awk" <<'END'
 function flush()
 {
@@ -186,7 +186,28 @@ example || /^(    |\t)/ || /^[|#=-]/ || /^[ \t]*$/ { flush(); next }
 END { flush() }
 END
 
-# The same of rows of options: { "--name", "VALUE", "what it does", OPT_...
+# A comment of a script: lines that begin with "#". PLACE is "above".
+cat >"$tmp/script.awk" <<'END'
+function flush()
+{
+    if (text != "") print file ":" line "\tabove\t" text
+    text = ""
+}
+FNR == 1 { flush(); file = FILENAME }
+/^[ \t]*#+ / && !/SPDX-License|^#!/ {
+    words = $0
+    sub(/^[ \t]*#+ /, "", words)
+    if (words ~ /^ /) { flush(); next } # an example
+    if (text == "") line = FNR
+    text = text " " words
+    next
+}
+{ flush() }
+END { flush() }
+END
+
+# The text of a row of options: { "--name", "VALUE", "text", OPT_... PLACE is
+# "page".
 cat >"$tmp/help.awk" <<'END'
 FNR == 1 { row = 0 }
 !row && /^ *\{ *("-|NULL, *"-)/ { row = 1; text = ""; line = FNR }
@@ -258,6 +279,8 @@ read_files() # paths on standard input; comments and paragraphs
     grep '\.[1-9]\(in\)\{0,1\}$' "$tmp/read" | xargs ${AWK} -f "$tmp/man.awk" /dev/null
     grep -E '\.md$|(^|/)(README|HACKING)$' "$tmp/read" |
         xargs ${AWK} -f "$tmp/document.awk" /dev/null
+    grep -E '\.(t|sh|m4|ac|am|inc|awk|py)$|(^|/)bootstrap$' "$tmp/read" |
+        xargs ${AWK} -f "$tmp/script.awk" /dev/null
     grep -E '^tools/.*\.[ch]$' "$tmp/read" |
         xargs ${AWK} -f "$tmp/help.awk" /dev/null
 }
@@ -299,13 +322,12 @@ verdict "lines of comments, pages and documents are right" $? "$tmp/found"
 
 # -------------------------------------------------------------------- the tree ---
 cd "$srcdir" || exit 99
-if test "${1-}" = --list; then
-    shift
-    test $# -gt 0 || set -- lib tools tests doc man README HACKING
-fi
-test $# -gt 0 && list=yes || list=
-test "$list" || set -- lib tools tests doc man README HACKING
-find "$@" -type f ! -name '*_tab.*' >"$tmp/files"
+list=
+test "${1-}" = --list && shift && list=yes
+test $# -gt 0 || set -- lib tools tests doc man m4 bootstrap configure.ac \
+    Makefile.am README HACKING
+find "$@" -type f ! -name '*_tab.*' ! -name 'lt*.m4' ! -name libtool.m4 \
+    >"$tmp/files"
 read_files <"$tmp/files" | apply_rules >"$tmp/found"
 if test "$list"; then
     cat "$tmp/found"

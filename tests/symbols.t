@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the library exports and what its objects define: every public symbol is
-# in the map and begins with gguf_, none is one that ggml or gguf-tools
-# export, internal ones begin with gg_, kernels carry their level's suffix, and
-# nothing prints, aborts or exits.
+# Symbols that the library exports and its objects define: every public symbol
+# is in the map, begins with gguf_ and is not one of ggml's or gguf-tools';
+# internal ones begin with gg_, kernels carry their level's suffix, and no code
+# prints, aborts or exits.
 set -u
 : "${srcdir:=.}" "${builddir:=.}"
 map=$srcdir/lib/libgguf.map
@@ -21,7 +21,8 @@ trap 'rm -rf "$tmp"' EXIT
 sed -n 's/^[[:space:]]*\(gguf_[a-z0-9_]*\);.*/\1/p' "$map" | sort >"$tmp/map"
 verdict 'the map lists each symbol once' "$(uniq -d "$tmp/map")"
 
-# Verb-first names belong to others (ggml's gguf.h, gguf-tools' gguflib.h).
+# Names that begin with a verb belong to ggml's gguf.h and gguf-tools'
+# gguflib.h.
 verdict 'no name that ggml or gguf-tools could export' \
     "$(grep -E '^gguf_(get|set|init|add|append|find|remove|write|print|skip|do)_' "$tmp/map"
        grep -xE 'gguf_(free|open|close|create|init|rewind|remap|type_name|tensor_to_(bf16|f16|float))' "$tmp/map")"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# tap.sh - what shell tests share: TAP, and a scratch folder $tmp. Sourced.
+# tap.sh - for shell tests: TAP, and a scratch folder $tmp. Sourced.
 : "${srcdir:=.}" "${builddir:=.}" "${CC_FOR_TEST:=cc}" "${AWK:=awk}"
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
@@ -30,8 +30,8 @@ done_testing()
     exit $status
 }
 
-# Compile $tmp/NAME.c, as a program that uses the library which was just built,
-# to $tmp/NAME; what is said of it is in $tmp/log.
+# Compile $tmp/NAME.c, as a program that uses the built library, to $tmp/NAME.
+# Messages go to $tmp/log.
 compile() # NAME
 {
     $CC_FOR_TEST -std=c11 -Wall -Wextra -Werror -I"$srcdir/lib" \

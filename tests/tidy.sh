@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tidy.sh - clang-tidy over lib and tools, as .clang-tidy says; `make tidy`
-# runs it in a configured tree, with TIDY_CPPFLAGS from there. Files that the
-# configuration does not build (BLAS, MPI) are left out. FILES: only these.
+# tidy.sh - runs clang-tidy over lib and tools, as .clang-tidy says. `make
+# tidy` calls it in a configured tree, with TIDY_CPPFLAGS from there. Files
+# that the configuration does not build (BLAS, MPI) are left out. FILES: only
+# these.
 set -u
 : "${srcdir:=.}" "${TIDY_CPPFLAGS:=}"
 tidy=${CLANG_TIDY-clang-tidy}

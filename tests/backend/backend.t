@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The backend of doc/backend.c compiles against the public headers alone, links
-# the library alone, and computes with the CPU what the CPU computes without it.
-# What doc/backend.md shows of it is in it.
+# the library alone, and together with the CPU computes the CPU's results.
+# doc/backend.md shows its text.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 cp "$srcdir/doc/backend.c" "$srcdir/tests/backend/use-backend.c" "$tmp"

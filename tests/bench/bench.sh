@@ -1,21 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# bench.sh - run the programs of make bench; their rows as tables and as JSON
+# bench.sh - runs the programs of make bench and writes tables and JSON
 #
 #     bench.sh [TABLES]
 #
-# TABLES: which, of products codecs graphs attention passes tokens; all without
-# it. Run by make bench in the build folder; variables:
+# TABLES are some of products codecs graphs attention passes tokens; default:
+# all. make bench runs it in the build folder. Variables:
 #
-#     BENCH_JSON     the file for the JSON, bench.json
-#     BENCH_THREADS  1: of passes and tokens, 0 for one for each processor
-#     BENCH_ROUNDS   runs of each measurement, of which the best counts: 3
-#     BENCH_SIZES    models, as mksynth has them: 160m moe. Others: 1b 8b
-#     BENCH_TYPES    their types: F16 Q8_0 Q4_K_M
-#     BENCH_CONTEXTS of passes: 512 4096
-#     BENCH_MODELS   a folder for the models, which then stay there
+#     BENCH_JSON     file for the JSON (default: bench.json)
+#     BENCH_THREADS  threads of passes and tokens (default: 1); 0: one for each
+#                    processor
+#     BENCH_ROUNDS   runs of each measurement; the best counts (default: 3)
+#     BENCH_SIZES    sizes of models, as mksynth names them (default: 160m moe);
+#                    also 1b 8b
+#     BENCH_TYPES    types of models (default: F16 Q8_0 Q4_K_M)
+#     BENCH_CONTEXTS contexts of passes (default: 512 4096)
+#     BENCH_MODELS   folder for the models, which are kept there
 #
-# doc/bench.md says what is in the tables.
+# doc/bench.md explains the tables.
 set -u
 : "${builddir:=.}" "${AWK:=awk}" "${BENCH_JSON:=bench.json}"
 : "${BENCH_THREADS:=1}" "${BENCH_ROUNDS:=3}" "${BENCH_SIZES:=160m moe}"
@@ -28,7 +30,7 @@ trap 'exit 1' INT TERM
 models=${BENCH_MODELS:-$tmp}
 test "$BENCH_THREADS" -gt 0 || BENCH_THREADS=$(getconf _NPROCESSORS_ONLN)
 
-# Runs a program for each model; $model is its path, of type $type.
+# Run a program for each model: $model is its path, $type its type.
 each_model() # command...
 {
     for size in $BENCH_SIZES; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What bench.sh makes of rows, and peers.sh of times; what they refuse.
+# bench.sh makes tables of rows, peers.sh of times; both refuse bad arguments.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 sh=${SHELL:-/bin/sh}
@@ -8,7 +8,7 @@ here=$srcdir/tests/bench
 m=$tmp/tiny.gguf
 "$builddir/tests/bench/mksynth" tiny Q8_0 "$m" || exit 99
 
-# programs that print rows, in the place of those that measure
+# programs that print rows, in place of those that measure
 mkdir -p "$tmp/fake/tests/bench"
 for p in gemm attn; do
     cat >"$tmp/fake/tests/bench/bench-$p" <<END
@@ -48,7 +48,7 @@ run env builddir="$tmp/fake" BENCH_JSON="$tmp/c.json" "$sh" "$here/bench.sh" \
 test $rc -ne 0 -a ! -e "$tmp/c.json" && grep -q 'no such table' "$tmp/err"
 ok 'a table that there is not'
 
-# gguf-ppl takes llama-perplexity's options: it is compared with itself
+# gguf-ppl takes llama-perplexity's options: compare it with itself
 printf '#!/bin/sh\nexec "%s" -q "$@"\n' "$bin/gguf-ppl" \
     >"$tmp/llama-perplexity"
 chmod +x "$tmp/llama-perplexity"

@@ -1,34 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# peers.sh - another program and ours, in turns, and how many times as long it
-# takes. Run in a build folder, after make check or make bench built the tests:
+# peers.sh - measures another program and ours in turns
+#
+# Run it in a build folder, after make check or make bench built the tests:
 #
 #     peers.sh [OPTION]... PROGRAM MODEL...
 #
 # PROGRAM is the path of a llama-perplexity, llama-imatrix, llama-quantize or
-# llama-bench; its name says what is measured, on each MODEL:
+# llama-bench. Its name chooses the measurement on each MODEL:
 #
 #     llama-perplexity  gguf-ppl: a chunk of a text
 #     llama-imatrix     gguf-imatrix: a chunk of a text
 #     llama-quantize    gguf-quantize, to the type of -q: a file
 #     llama-bench       bench-pass: a token by itself
 #
-# Times are differences of runs with many and with few chunks (or tokens), so
-# that loading does not count; of files, whole runs. Printed are medians of
-# RUNS pairs of runs, and the median of the pairs' ratios with the least and the
-# largest: once of processor time (of all threads, the system's included), which
-# stays what it is while other programs run, and once of the time that goes by.
-# On a machine that is shared take one thread: threads that wait for each other
-# take processor time, too.
+# Times are differences between runs with many and with few chunks (or tokens),
+# so that loading does not count; for files they are whole runs. Prints medians
+# of RUNS pairs of runs, and the median, smallest and largest ratio of the
+# pairs: for processor time (all threads, user and system), which other
+# programs do not change, and for wall time. On a shared machine use one
+# thread: threads that wait for each other use processor time, too.
 #
 #     -f TEXT     the text
-#     -r RUNS     pairs of runs; 5 without this option
-#     -t THREADS  1 without this option
-#     -c TOKENS   of a chunk: 512 without this option
-#     -n FEW,MANY chunks; 4,12 without this option
-#     -q TYPE     of llama-quantize; Q4_K_M without this option
-#     -o ARGS     more arguments for ours, such as '--precision int8'
-#     -x ARGS     more arguments for the other, such as '-rtr'
+#     -r RUNS     pairs of runs (default: 5)
+#     -t THREADS  threads (default: 1)
+#     -c TOKENS   tokens of a chunk (default: 512)
+#     -n FEW,MANY numbers of chunks (default: 4,12)
+#     -q TYPE     type for llama-quantize (default: Q4_K_M)
+#     -o ARGS     more arguments for our program, such as '--precision int8'
+#     -x ARGS     more arguments for the other program, such as '-rtr'
 set -u
 here=$(dirname "$0")
 text='' runs=5 threads=1 ctx=512 few=4 many=12 type=Q4_K_M ours='' extra=''
@@ -66,7 +66,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM
 
-# Time a command: its line goes to $tmp/NAME, what it says to $tmp/log.
+# Time a command. Its line goes to $tmp/NAME, its messages to $tmp/log.
 timed() # NAME command...
 {
     timed_name=$1
@@ -78,7 +78,7 @@ timed() # NAME command...
     exit 1
 }
 
-# Both programs with n chunks, tokens or files: of ours, then of the other.
+# Run both programs with n chunks, tokens or files: first ours, then the other.
 both() # NAME n model
 {
     case ${peer##*/} in
@@ -108,8 +108,8 @@ both() # NAME n model
     esac
 }
 
-# A line of the table: of the column (1: time that goes by, 2: processor time)
-# of the files with both programs' times.
+# Print a line of the table for one column (1: wall time, 2: processor time) of
+# the files with both programs' times.
 report() # column
 {
     paste -d ' ' "$tmp/ours.few" "$tmp/ours.many" "$tmp/peer.few" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Models for measuring: sound files of every type, the same each time, that can
-# be evaluated; what mksynth refuses.
+# Models for measurements: sound files of every type, equal each time, that can
+# be evaluated. mksynth refuses bad arguments.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 make=$builddir/tests/bench/mksynth
@@ -10,7 +10,7 @@ ppl=$bin/gguf-ppl
 awk 'BEGIN { for (i = 0; i < 4000; i++) printf "%c%s", 97 + i * i % 26,
     i % 5 ? "" : i % 60 ? " " : "\n" }' >"$tmp/text"
 
-# A number, and no "nan": e ^ 6 is about 512 tokens by chance.
+# A number, not "nan": random weights give about e ^ 6, of 512 tokens.
 finite() # model
 {
     run "$ppl" -q -m "$1" -f "$tmp/text" -c 128 --chunks 2

@@ -1,16 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-quants(7) describes every type of lib/dtype/list.h: with its id, the
-# length and size of a block, bits per element, and the fields of the block
-# where lib/dtype/block.h has them.
+# gguf-quants(7) describes every type of lib/dtype/list.h: its id, length and
+# size of a block, bits per element, and the fields of its block in
+# lib/dtype/block.h.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 list=$srcdir/lib/dtype/list.h block=$srcdir/lib/dtype/block.h
 sed 's/\\-/-/g; s/ *$//' "$srcdir/man/gguf-quants.7" >"$tmp/page"
 
-# What the headers say, in the words of the page: for types with a section of
-# their own its first line and two lines of the diagram, for the others the
-# row of their table.
+# The headers' facts in the page's words: for types with a section, its first
+# line and two lines of the diagram; for the others the row of their table.
 "$AWK" '
 BEGIN {
     split("uint8_t int8_t uint16_t int16_t int32_t int64_t float double", t)
@@ -60,14 +59,14 @@ name && /^ *u?int|^ *float/ {
     printf "%s\n%d@%s\n\n", a[2], a[1], a[2]
 }' OFMT='%.6g' CONVFMT='%.6g' "$block" "$list" >"$tmp/want"
 
-# The same of the page: sections, and rows of its tables.
+# These facts in the page: sections, and rows of its tables.
 "$AWK" '
 function finish() { if (type) print ""; type = ""; part = 0 }
 /^\.S[SH] / { finish() }
 /^\.SS / { type = $2; print type; next }
 type && /^Id / { print; next }
 type && part < 5 && /^[+|0]/ {
-    # of the diagram: the second line, names, and the fifth, offsets
+    # lines 2 and 5 of the diagram: names and offsets
     if (++part == 2 || part == 5) {
         gsub(/  +/, " ")
         print
@@ -83,7 +82,7 @@ type && part < 5 && /^[+|0]/ {
 /^[0-9]+@[A-Z]/ { split($0, a, "@"); print a[2] "\n" $0 "\n" }
 END { finish() }' "$tmp/page" >"$tmp/have"
 
-# One record a type, in the order of names, to compare.
+# A record for each type, in the order of names, to compare.
 for f in want have; do
     "$AWK" 'BEGIN { RS = ""; FS = "\n" }
         { printf "%s", $1; for (i = 2; i <= NF; i++) printf "\t%s", $i; print "" }

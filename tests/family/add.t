@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# An architecture is added by three files of one name, as HACKING shows: two rows
-# and a text. The example is Qwen3 under another name, so that its digest is what
-# llama.cpp gives for Qwen3.
+# An architecture is added by three files of one name, as HACKING shows: two
+# rows and a text. The example is Qwen3 under another name, so that its digest
+# is that of llama.cpp's outputs for Qwen3.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 
@@ -34,7 +34,7 @@ example 'seed 0x718e' 'key attention.key_length 8' |
         >"$tmp/tests/family/$family/$new.txt"
 cp "$srcdir/tests/family/blocks.txt" "$tmp/tests/family/"
 
-# The library with these two files in the place of its own.
+# Link the library with these two files in place of its own.
 for f in model convert; do
     $CC_FOR_TEST -std=c11 -ffp-contract=off -I"$builddir" -I"$srcdir" \
         -I"$srcdir/lib" ${TEST_CFLAGS-} -c "$tmp/$f.c" -o "$tmp/$f.o" || exit 99

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Texts that tests carry say what they were made of, where that is.
+# Texts generated from ../shared name the versions of their sources.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 

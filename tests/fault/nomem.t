@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# No memory: each allocation of a conversion fails once (nomem.c), one in some
-# also with all after it, and the address space ends at every tenth MB (at every
-# MB with GGUF_TEST_LONG). Each run says "memory" and leaves no output, or gives
-# the output of a run that has memory: no crash, no other message.
+# No memory: each allocation of a conversion fails once (nomem.c), some of them
+# with all later ones, and the address space ends at every tenth MB (with
+# GGUF_TEST_LONG at every MB). Each run says "memory" and leaves no output, or
+# gives the output of a run with memory. It does not crash or print another
+# message.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 preload=$builddir/tests/fault/.libs/nomem.so
@@ -22,7 +23,7 @@ fi
 step=13 mb=10
 test -z "${GGUF_TEST_LONG-}" || step=1 mb=1
 
-# The run is over: is what it left right? $1: what was done to it.
+# Check the files after a run. $1: the fault.
 judge()
 {
     if test $rc -eq 0 && diff -r "$tmp/want" "$out" >/dev/null 2>&1; then
@@ -36,7 +37,7 @@ judge()
     echo "$1: status $rc: $(head -c 200 "$tmp/err")" >>"$tmp/bad"
 }
 
-# Every allocation of a command, whose output is $out.
+# Fail every allocation of a command whose output is $out.
 sweep() # description, command...
 {
     what=$1
@@ -90,7 +91,7 @@ out=$tmp/back
 sweep 'the way back' "$bin/gguf-convert" -q "$tmp/m.gguf" \
     --to-safetensors="$out"
 
-# 200,000 values of config.json are a tree of some 40 MB.
+# 200,000 values of config.json take some 40 MB as a tree.
 {
     printf '{"id2label":{"x":"y"'
     awk 'BEGIN { for (i = 0; i < 200000; i++) printf ",\"%d\":\"l%d\"", i, i }'

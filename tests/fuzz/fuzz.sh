@@ -1,24 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fuzz.sh - run fuzz targets one after another and say what came of it
+# fuzz.sh - runs fuzz targets one after another and prints their results
 #
 #   tests/fuzz/fuzz.sh TARGET...
 #
 # Runs in a folder that was configured with --enable-fuzz; `make fuzz` calls
-# it. Each target gets $FUZZ_TIME seconds and its seeds; what it finds new is
-# kept in fuzz/TARGET and used again by the next run, what it fails on is
-# fuzz/TARGET-crash-..., -oom-... or -timeout-..., its log fuzz/TARGET.log.
-# Prints a row per target. Exit status: 1 if any failed.
+# it. Each target gets $FUZZ_TIME seconds and its seeds. New inputs are kept in
+# fuzz/TARGET for the next run, failures in fuzz/TARGET-crash-..., -oom-... or
+# -timeout-..., the log in fuzz/TARGET.log. Prints a row per target. Exit
+# status: 1 if any failed.
 set -u
 : "${FUZZ_TIME:=60}"
 status=0
 
-# The number that libFuzzer's statistics give for $2 in log $1.
+# The number of statistic $2 in libFuzzer's log $1.
 stat() {
     sed -n "s/^stat::$2: *//p" "$1"
 }
 
-# The longest input that is tried: longer ones only take longer.
+# Largest input in bytes: longer ones only take longer.
 max_len() {
     case $1 in
     decode) echo 600 ;;
@@ -30,7 +30,7 @@ max_len() {
     esac
 }
 
-# The most memory in MB: a model is a file, its weights and a session.
+# Memory limit in MB: a model is a file, its weights and a session.
 rss_limit() {
     case $1 in
     arch) echo 2048 ;;

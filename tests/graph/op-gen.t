@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What op-gen.sh makes of the table of operations and of their prototypes: the
-# sources have it, and a row and a prototype more give a number and a line in
-# the map, in the node of the version that is not released.
+# op-gen.sh makes numbers and the map from the table of operations and their
+# prototypes. The sources have its output. A new row and prototype give a
+# number, and a line in the map's node of the version that is not released.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 gen=$srcdir/lib/graph/op-gen.sh
@@ -17,7 +17,7 @@ run() { sh "$gen" "$tmp" >"$tmp/log" 2>&1; }
 run && test ! -s "$tmp/log"
 verdict "numbers and map are what the table and the headers say" $? "$tmp/log"
 
-# a row after the last one, and a prototype of it and of one that has no row
+# a row after the last one, and a prototype of it and of one without a row
 sed '/^#define GG_OP_LIST/,/^$/{
     /[^\\]$/s/$/ \\\
     X(CUBE, cube, 1, 0, 1, WORK, one, unary, out)/
@@ -42,7 +42,7 @@ printf '>%s;\n' gguf_op_a gguf_op_cube gguf_op_cube_of_sum >"$tmp/want"
 diff "$tmp/want" "$tmp/got" >"$tmp/log"
 verdict "each prototype gives a line in the map, wherever it breaks" $? "$tmp/log"
 
-# as if those of the sources were released
+# as if the operations of the sources were released
 sed 's/^};$/};\
 LIBGGUF_9 {\
 global:\
@@ -58,7 +58,7 @@ sed '/^LIBGGUF_9/,$d' "$map" | diff "$tmp/map" - >"$tmp/log" &&
     diff "$tmp/want" "$tmp/got" >"$tmp/log"
 verdict "what is released keeps its version" $? "$tmp/log"
 
-# what is wrong leaves all as it is
+# an error leaves all files unchanged
 cp "$numbers" "$tmp/numbers"
 echo >"$list"
 run

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ops(7) names every operation's function that the library exports, in a
-# table's first column, and no other.
+# gguf-ops(7) lists exactly the operations' functions that the library exports,
+# in the first column of its tables.
 set -u
 : "${srcdir:=.}" "${AWK:=awk}"
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 sed -n 's/^[[:space:]]*gguf_op_\([a-z0-9_]*\);.*/\1/p' \
     "$srcdir/lib/libgguf.map" | grep -vxE 'name|is_view' | sort >"$tmp/map"
-# "exp, log(a)@..." names exp and log.
+# "exp, log(a)@..." lists exp and log.
 "$AWK" -F@ '
 /^\.TS/ { on = 1 }
 /^\.TE/ { on = 0 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What is of one architecture is in its family's files: no number of layers of a
-# published model and no architecture's name elsewhere; no order of enumerators
-# means anything. Functions of one architecture are hooks of its row: each is
-# called from one place.
+# Facts of one architecture stand in its family's files: other files do
+# not have a published model's number of layers or an architecture's name, and
+# the order of enumerators means nothing. Functions of one architecture are
+# hooks of its row, and each is called from one place.
 set -u
 : "${srcdir:=.}"
 n=0
@@ -32,8 +32,8 @@ sizes='n_(layer|vocab|expert|embd|head|ctx_train)'
 verdict 'no size of a published model is outside its family' "$(
     xargs grep -nE "${sizes}\)? *([<>=!]=|[<>]) *[0-9]{2,}" <"$tmp/files")"
 
-# Kinds of tokenizers have some of the names, and so has the way back to them.
-# general.architecture is never such a literal.
+# Kinds of tokenizers share some of the names, and so does the way back to
+# them. general.architecture is never such a literal.
 verdict 'no architecture is named outside its family' "$(
     sed 's/.*/"&"/' "$tmp/names" >"$tmp/quoted"
     grep -vE '^convert/(vocab/|back/back_vocab[.])' "$tmp/files" |

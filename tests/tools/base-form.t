@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gguf-ppl --base-form compact: a tenth of the size, divergences near those of
-# two models side by side, and what is refused.
+# two models side by side, malformed files.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -52,8 +52,8 @@ assert abs(value(small, "dp_rms") / value(exact, "dp_rms") - 1) < 1e-5' \
     "$tmp/exact.json" "$tmp/small.json"
 test $rc -eq 0
 ok "the divergence, and its error: $(cat "$tmp/out")"
-# Three candidates, few chunks: against two models side by side, since the
-# other form is off itself where models are as near as Q8_0.
+# Three candidates, few chunks, compared with two models side by side: the full
+# form itself is inexact for models as near as Q8_0.
 for type in Q8_0 Q2_K; do
     "$bin/gguf-quantize" -q "$m" "$tmp/$type.gguf" $type || exit 99
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The examples of doc/cluster.md, as they are printed there: each gives the
-# digits of one run. Slurm's part is played by its variables.
+# The commands of doc/cluster.md run as they are printed there, and give the
+# digits of one run. Variables play Slurm's part.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
@@ -31,7 +31,7 @@ figure()
     grep -E '^ *"(ppl|ppl_error|nll|scored)"' "$1"
 }
 
-# What the page says about the number of chunks.
+# The page's number of chunks.
 run gguf-ppl -m "$MODEL" -f "$TEXT" -c 64 --chunks 1 --save-part first.part
 CHUNKS=$(sed -n 's/^.*first.part: part, 1 of \([0-9]*\) chunks$/\1/p' "$tmp/err")
 test "${CHUNKS:-0}" -ge 8

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-imatrix -f: what it collects, parts, and that a killed run goes on.
+# gguf-imatrix -f: data of a text, parts, and resuming a killed run.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 im=$bin/gguf-imatrix

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-compare --bisect: which weights of a quantized file cost most. What it says of
-# a weight is held against a file that has the base's.
+# gguf-compare --bisect: the weights of a quantized file that cost most. The
+# gain of a weight is compared with a file that has the base's weight.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 compare=$bin/gguf-compare
@@ -42,7 +42,7 @@ test $rc -eq 0 -a ! -s "$tmp/err" && grep -q '^KLD     0\.[0-9]' "$tmp/out" &&
     grep -q '^measured \([0-9]*\) of \1 weights that differ$' "$tmp/out"
 ok 'all weights that differ are measured'
 
-# ---- a line that it suggests does what it says
+# ---- its suggested command works
 sed -n 's/^for gguf-quantize --tensor-type-file.*/&/p;/^\^.*\$=/p' "$tmp/out" |
     grep '^\^' >"$tmp/lines"
 test "$(wc -l <"$tmp/lines")" -eq 10
@@ -192,17 +192,17 @@ else
     test $rc -eq 0 -a $# -eq 2 -a $spent -le 12 && test "$1" -lt "$2"
     ok "a time that is enough for some (${1-}/${2-}, $spent s)"
 fi
-# those that are left follow by suspicion
+# the remaining weights are in the order of suspicion
 left=$(awk '$3 == "->" && $6 == "-" { print $9 }' "$tmp/out.text")
 test "$left" = "$(echo "$left" | sort -g -r)"
 ok 'the others by suspicion'
-# and what was measured is more suspicious than they
+# and the measured ones are more suspicious
 awk '$3 == "->" && $6 == "-" && (!most || $9 > most) { most = $9 }
     $3 == "->" && $6 != "-" && (!least || $9 < least) { least = $9 }
     END { exit !(most == "" || least == "" || least + 0 >= most + 0) }' "$tmp/out.text"
 ok 'which were less suspicious'
 
-# ---- what is none
+# ---- refused command lines
 run "$compare" -q -m "$m" --base "$m" -f "$t" -c 32 --chunks 1 --bisect
 test $rc -eq 0 && grep -q '^measured 0 of 0 weights that differ' "$tmp/out" &&
     ! grep -q 'tensor-type-file' "$tmp/out"

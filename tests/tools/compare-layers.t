@@ -67,7 +67,7 @@ else
     done
 fi
 
-# Two backends: rounding alone, which is some, so both were at work.
+# Two backends differ by rounding alone, so both computed.
 if "$compare" -m "$m" -f "$t" -c 64 --backend nothing 2>&1 | grep -q BLAS; then
     for b in CPU:BLAS BLAS,CPU:CPU; do
         run "$compare" -j --no-digest -m "$m" -f "$t" -c 64 --chunks 2 --layers \
@@ -92,7 +92,7 @@ else
     skip 'two backends' 'built without BLAS'
 fi
 
-# The last weight becomes NaN: of the output matrix.
+# The last weight, of the output matrix, becomes NaN.
 cp "$m" "$tmp/nan.gguf" && chmod u+w "$tmp/nan.gguf"
 size=$(wc -c <"$m")
 printf '\377\377' | dd of="$tmp/nan.gguf" bs=1 seek=$((size - 2)) \
@@ -111,7 +111,7 @@ run "$compare" -m "$m" -m "$q4" --base "$m" -f "$t" --layers
 test $rc -eq 2
 ok 'two models'
 
-# Twice the same text is twice the same sums, if each is cut by itself.
+# Twice the text gives twice the sums, if each is cut by itself.
 run "$compare" -q -m "$q4" --base "$m" -f "$t" -c 64
 grep -E '^ *[0-9]+ .*e-|^logits' "$tmp/out" >"$tmp/once"
 run "$compare" -q -m "$q4" --base "$m" -f "$t" -f "$tmp/te[x]t" -c 64

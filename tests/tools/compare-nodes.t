@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gguf-compare --compare-backends: a model on two backends, node by node; and
-# what gguf-compare refuses.
+# command lines that gguf-compare refuses.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 compare=$bin/gguf-compare

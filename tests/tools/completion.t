@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Completion for bash and zsh: that it knows every option and word that a tool's
-# help names, and what bash offers for some lines.
+# Completion for bash and zsh knows every option and word of a tool's --help.
+# bash offers the right words for some lines.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 made=$builddir/completion

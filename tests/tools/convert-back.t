@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-convert --to-safetensors: files become folders, which become the files
-# again; what is refused leaves nothing. All architectures: tests/convert.
+# gguf-convert --to-safetensors: files become folders, which become the same
+# files. A refused run leaves nothing. tests/convert has all architectures.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 convert=$bin/gguf-convert
@@ -186,8 +186,8 @@ test $rc -eq 1 -a ! -e "$tmp/back/x" &&
     grep -q 'a token of RWKV' "$tmp/err"
 ok 'one that is not of its kind'
 
-# A run that is killed leaves no folder, or all of it. Where files cannot wait
-# without a name the folder comes first, and may stay empty.
+# A killed run leaves no folder, or all of it. If files cannot be created
+# without a name, the folder comes first, and may stay empty.
 rm -rf "$tmp/killed" && mkdir "$tmp/killed" || exit 99
 bad=0 whole=0
 for k in 0 1 2 3 4 5 6 7 8 9; do
@@ -208,7 +208,7 @@ else
     ok "10 killed runs leave no empty folder ($whole folders)"
 fi
 
-# Chat templates that a list of JSON cannot hold are named.
+# Chat templates that a JSON list cannot store are named.
 printf '{{ x }}\377' >"$tmp/bytes"
 "$bin/gguf-edit" -q -f "$tmp/a.gguf" -o "$tmp/templates.gguf" \
     --set tokenizer.chat_template=str:x \
@@ -223,7 +223,7 @@ tokenizer.chat_template.default tokenizer.chat_template.n " &&
     grep -q '"name":"default","template":"x"},{"name":"t","template":"z"}'
 ok 'chat templates that a folder cannot have are named, others written'
 
-# The largest float is more than BF16 and F16 hold.
+# The largest float is too large for BF16 and F16.
 cp -r "$tmp/hf" "$tmp/large" || exit 99
 size=$(wc -c <"$tmp/large/model.safetensors")
 printf '\377\377\177\177' | dd of="$tmp/large/model.safetensors" bs=1 \

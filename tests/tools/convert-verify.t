@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-convert --verify: a file that is no model of language is not kept.
+# gguf-convert --verify: a file that is not a language model is removed.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 convert=$bin/gguf-convert
@@ -18,7 +18,7 @@ refused() # message
 }
 
 # Two folders that only look like the model: the rows of the embedding, or the
-# weights of one layer, in another order.
+# weights of one layer, are in another order.
 spoil() # folder, tensor, how
 {
     cp -r "$tmp/hf" "$1" && python3 -c 'import json, struct, sys
@@ -70,7 +70,7 @@ run "$convert" --json "$tmp/hf" -o "$tmp/z.gguf" --verify - <"$tmp/text.gz"
 test $rc -eq 0 && grep -q '"n_chunks": 4' "$tmp/out"
 ok 'a text may be compressed, and come from standard input'
 
-# -------------------------------------------------------------- what is refused ---
+# ------------------------------------------------------------- refused models ---
 run "$convert" "$tmp/odd" -o "$o/x.gguf" --verify "$text"
 refused 'x.gguf: perplexity [0-9.]* +/- [0-9.]* on 4 chunks of 512 tokens, above 2048, that of a guess at random: not kept'
 ok 'worse than a guess'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-convert: folders become files, by every option; what is refused leaves
-# nothing. Numbers and architectures are tests/convert.
+# gguf-convert: folders become files, with every option. A refused run leaves
+# nothing. tests/convert has numbers and architectures.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 convert=$bin/gguf-convert
@@ -55,7 +55,7 @@ test $rc -eq 0 -a "$(grep -c 'disagree' "$tmp/err")" -eq 1 &&
     grep -q 'num_attention_heads is [0-9]*, and n_heads 3:' "$tmp/err"
 ok 'names of config.json that say different numbers are told'
 
-# ------------------------------------------------- folders that are no models ---
+# ------------------------------------------------- folders without models ---
 no_model() # message
 {
     run "$convert" "$tmp/no" -o "$tmp/no.gguf"
@@ -252,8 +252,8 @@ test $rc -eq 0 && cmp "$tmp/bad.gguf" "$tmp/path.gguf" && grep -q \
 ok 'a card that cannot be read is said, and left alone'
 
 # ----------------------------------------------------------------- memory ---
-# Of a model of 700 MB no more than 64 are held beyond what is mapped. Programs
-# with sanitizers do not start with so little.
+# For a model of 700 MB, at most 64 MB are allocated beyond mapped memory.
+# Programs with sanitizers do not start with that.
 hold() # command...
 {
     (ulimit -d 65536 && exec "$@")
@@ -269,7 +269,7 @@ else
         'no limit on memory'
 fi
 
-# -------------------------------------------------------------- what is refused ---
+# ------------------------------------------------------------ refused folders ---
 run "$convert" "$tmp/extra" -o "$tmp/o.gguf"
 fails "2 tensors of the folder have no place in a model of architecture llama: 'model.layers.0.odd.weight', 'model.layers.1.odd.weight'"
 ok 'a tensor without a place is listed'
@@ -340,7 +340,7 @@ sed 's/Llama/Llamma/' "$tmp/hf/config.json" >"$tmp/odd/config.json"
 run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
 fails "config.json: models of class 'LlammaForCausalLM' are not converted"
 ok 'a class that is not known'
-# Numbers that would take hours or gigabytes are compared first.
+# Sizes that would take hours or gigabytes are refused first.
 sed 's/"LlamaForCausalLM"/"Lfm2ForCausalLM"/
     s/"num_hidden_layers":[0-9]*/"num_hidden_layers":1000000,"full_attn_idxs":[0]/' \
     "$tmp/hf/config.json" >"$tmp/odd/config.json"

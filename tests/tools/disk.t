@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Outputs that cannot be: full disks, folders that are read-only, pipes. The
-# tools say so in one line, leave nothing behind, and what was there stays. And
-# file systems that share blocks between files: there an edit of a large file
-# takes no room.
+# Outputs that cannot be written: full disks, read-only folders, pipes. The
+# tools say so in one line, leave nothing behind, and keep existing files. On
+# file systems that share blocks between files, editing a large file takes no
+# room.
 set -u
 if test -z "${GGUF_TEST_MOUNT-}"; then
-    # In a namespace of its own: what is mounted goes away with it.
+    # In a namespace of its own: its mounts disappear with it.
     for how in '-m' '-rm'; do
         if unshare $how sh -c 'mount -t tmpfs none /tmp' 2>/dev/null; then
             GGUF_TEST_MOUNT=$how
@@ -46,7 +46,7 @@ a quantization in shards|"$quantize" --keep-split "$tmp/set-00001-of-00003.gguf"
 a conversion|"$convert" -q "$tmp/hf" -o OUT/x.gguf
 a conversion back|"$convert" -q "$tmp/hf.gguf" --to-safetensors OUT/hf'
 
-# Each job with OUT=$1: it must fail in one line that has the text $2, and
+# Run each job with OUT=$1: it must fail in one line that has the text $2, and
 # leave nothing.
 all_fail() # folder, text, why
 {
@@ -61,7 +61,7 @@ all_fail() # folder, text, why
 }
 all_fail "$full" 'the file system has [0-9]* free' 'a full disk'
 
-# The room that logits take is known before any is computed.
+# The size of a file of logits is known before any is computed.
 tiny=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 if test -f "$tiny"; then
     head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/text"
@@ -73,7 +73,7 @@ else
     skip 'logits: a full disk, known before' 'no model in share/'
 fi
 
-# Files of a limited size, which no look at the free room tells.
+# A limited file size, which the free room does not show.
 mkdir "$tmp/limit"
 echo "$jobs" >"$tmp/jobs"
 while IFS='|' read -r name command; do
@@ -83,7 +83,7 @@ while IFS='|' read -r name command; do
     ok "$name: a limit on files"
 done <"$tmp/jobs"
 
-# In place there is no room for the journal: the file stays, and no journal.
+# There is room for an edit in place, but not for its journal: nothing changes.
 "$mkmodel" "$full/x.gguf" n=3 rows=16 || exit 99
 cp "$full/x.gguf" "$tmp/x.gguf"
 cat /dev/zero >"$full/zeros" 2>/dev/null
@@ -151,7 +151,7 @@ shared() # mkfs, type
     x=$tmp/$2/f.gguf
     "$mkmodel" "$x" n=2 rows=45000 && sync || exit 99
     tensors=$("$info" --hash "$x" | awk '{ print $1, $2 }')
-    # Until a second copy has no room.
+    # Copy until a second copy has no room.
     i=0
     while test "$(free "$tmp/$2")" -gt 45000; do
         i=$((i + 1))
@@ -175,7 +175,7 @@ shared() # mkfs, type
         test "$("$info" --hash "$x.new" | awk '{ print $1, $2 }')" = \
             "$(echo "$tensors" | sed 's#f.gguf#&.new#')"
     ok "$2: a copy with a longer header shares the data"
-    # Where the place in a page changes nothing is shared, and elsewhere.
+    # Offsets within a page that stay the same share blocks, and others.
     mkdir "$tmp/$2/s"
     mount -t tmpfs -o size=1m none "$full" || exit 99
     for command in '"$split" --split-max-tensors 1 "$x" "$tmp/$2/s/x"' \
@@ -190,7 +190,7 @@ shared() # mkfs, type
     run "$edit" --to-endian big -o "$x.big" "$x"
     test $rc -eq 1 -a ! -e "$x.big" && grep -q 'free$' "$tmp/err"
     ok "$2: another byte order cannot, and says so first"
-    # With pages for an alignment it is the same.
+    # Pages as alignment give the same result.
     "$edit" -q --force --set general.alignment=4096 -o "$tmp/paged.gguf" "$x" 2>"$tmp/err" &&
         rm -f "$tmp/$2"/zeros* "$x.new" &&
         cp "$tmp/paged.gguf" "$tmp/$2/p.gguf" && sync || exit 99

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Downloads that went wrong: what is in a file's place is named, whichever file
-# it is; and what to do with folders whose files are of another form.
+# Failed downloads: an error page or pointer in place of a file is named,
+# whatever file it replaces. Messages say what to do with folders of another
+# form.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 mkfolder=$builddir/tests/tools/mkfolder
@@ -19,7 +20,7 @@ convert() # folder, option...
     run "$bin/gguf-convert" -q "$@" -o "$tmp/o.gguf"
 }
 
-# What is there instead, by the name that messages have for it.
+# The content, by the name that messages have for it.
 make() # name: the file $tmp/x
 {
     case $1 in

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-edit in place and as a copy: what fits, what is left over, and that
-# whatever kills it leaves the old file or the new one.
+# gguf-edit in place and as a copy: edits that fit, remaining room, and kills,
+# which leave the old file or the new one.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 . "${srcdir:-.}/tests/tools/edit.sh"
@@ -29,7 +29,7 @@ run "$edit" --recover "$w"
 test $rc -eq 0 && grep -q 'no edit was interrupted' "$tmp/err"
 ok '--recover with nothing to do'
 
-# From 64 MiB on that is the default.
+# From 64 MiB on this is the default.
 "$mkmodel" "$w" n=1 rows=65536
 run "$edit" --delete test.nested --set general.name=Large "$w"
 test $rc -eq 0 -a "$(key "$w" general.name)" = Large &&
@@ -40,8 +40,8 @@ test $rc -eq 0 -a "$(key "$w" general.name | wc -c)" -eq 501 &&
     test "$(wc -c <"$w")" -gt 67108864
 ok 'or written anew if that does not fit'
 
-# A file that may not be written: no edit in place, and no journal either,
-# which would make one of it. The superuser may write all files.
+# A read-only file is not edited in place, and gets no journal, which would
+# change it later. The superuser may write all files.
 fresh
 chmod 444 "$w"
 chmod 777 "$tmp"
@@ -57,8 +57,8 @@ else
 fi
 chmod 700 "$tmp"
 
-# Kills. Each round edits in place, back and forth; whatever is left opens, has
-# one of the two names, and all its tensors.
+# Kills. Each round edits in place, back and forth. The remaining file opens,
+# has one of the two names, and all its tensors.
 "$mkmodel" "$tmp/k.gguf" n=8 rows=256 kv=20000
 tensors "$tmp/k.gguf" >"$tmp/k.tensors"
 long=$(printf '%01000d' 7)
@@ -90,7 +90,7 @@ for how in --in-place --copy; do
     test -z "$bad"
     ok "killed with $how: the old file or the new one"
 done
-# What an edit in place leaves over is in nobody's way.
+# Files that an edit in place leaves behind are in no other file's way.
 fresh
 "$edit" -q --in-place --delete test.nested --set test.one=1 "$w"
 "$edit" -q --copy -o "$tmp/plain.gguf" "$w"

@@ -26,7 +26,7 @@ cut() # a fresh set of two shards
         cp "$one" "$tmp/one" && cp "$two" "$tmp/two"
 }
 
-# Keys are the first shard's, whichever is given.
+# Keys are those of the first shard, whichever is named.
 while read -r what file; do
     cut
     run "$edit" --set a.b=7 "$tmp/$file"
@@ -57,7 +57,7 @@ test $rc -eq 0 && grep -q 'a later shard' "$tmp/err" &&
     test "$(key "$tmp/folder/s-00002-of-00002.gguf" a.b)" = 1
 ok 'a shard that is alone is edited as a file'
 
-# Byte order: all shards.
+# The byte order of all shards changes.
 cut
 run "$edit" --to-endian big "$two"
 test $rc -eq 0 && ! cmp -s "$one" "$tmp/one" && ! cmp -s "$two" "$tmp/two" &&

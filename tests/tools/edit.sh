@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# edit.sh - what the tests of gguf-edit share: a model, and what is in files.
-# For those that have read lib.sh.
+# edit.sh - for tests of gguf-edit: a model, and facts of files. Source it
+# after lib.sh.
 edit=$bin/gguf-edit
 info=$bin/gguf-info
 m=$tmp/model.gguf

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-edit: every operation, what is refused and what is not, that tensor data
-# stays, and that nothing is overwritten.
+# gguf-edit: every operation, and refused ones. Tensor data stay, and no file
+# is overwritten.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 . "${srcdir:-.}/tests/tools/edit.sh"
@@ -41,7 +41,7 @@ run "$edit" --set general.name=B "$w"
 test $rc -eq 0 && grep -q 'nothing was written' "$tmp/err"
 ok 'a value that is there already'
 
-# Types: option, type and value that it gives.
+# Types: option; type and value of the result.
 while IFS='|' read -r arg type value; do
     fresh
     run "$edit" -q --set "k.k=$arg" "$w"
@@ -85,7 +85,7 @@ for arg in u8:256 i8:-129 i8:128 u8:-1 u32:4294967296 u64:18446744073709551616 \
     ok "k.k=$arg is refused in one line"
 done
 
-# Arrays: what is set, and what it is in JSON on one line.
+# Arrays: option; value in JSON on one line.
 while IFS='|' read -r arg json; do
     fresh
     run "$edit" -q -f --set "k.k=$arg" "$w"
@@ -158,7 +158,7 @@ fresh
     key "$w" x.y | head -c "$(wc -c <"$tmp/template")" |
     cmp - "$tmp/template"
 ok '--set-file from standard input'
-# What is taken out and set again stays the same, however often.
+# Removing pairs and setting them again gives the same file, however often.
 fresh
 for text in '' 'x' 'x\n' 'x\n\n' '\n' 'a\r\nb' '\303\251 \033[1m\t'; do
     printf "$text" >"$tmp/first"
@@ -182,7 +182,7 @@ run "$edit" -q --force --set-file "x.y=$tmp/bytes" "$w"
 test $rc -eq 0 && "$info" --key x.y "$w" | head -c 2 | cmp - "$tmp/bytes"
 ok 'but with --force'
 
-# As other programs have it.
+# Files as other programs write them.
 fresh
 run "$edit" "$w" general.name 'a = b'
 test $rc -eq 0 && test "$("$info" --key general.name "$w")" = 'a = b'
@@ -216,7 +216,7 @@ ok 'a key that is not there: one that is like it'
 run "$edit" --delete tokenizer.ggml.oes_token_id "$tmp/t.gguf"
 test $rc -eq 1 && grep -q "did you mean 'tokenizer.ggml.eos_token_id'" "$tmp/err"
 ok 'also one to delete'
-# Several files: each by itself, and what fails does not keep others.
+# Several files: each by itself; a failure does not stop the others.
 cp "$m" "$tmp/s1.gguf" && cp "$m" "$tmp/s2.gguf"
 run "$edit" --set test.many=7 "$tmp/s1.gguf" "$tmp/s0.gguf" "$tmp/s2.gguf"
 test $rc -eq 1 && grep -q 's0.gguf: ' "$tmp/err" &&
@@ -230,7 +230,7 @@ test $rc -eq 1 && grep -q "no token of tokenizer.ggml.tokens is 'nothing'" \
 ok '--special-token that is not there'
 rm -f "$tmp/t.gguf"
 
-# What others need. Each is refused with the key's name, and done by force.
+# Keys that others depend on: refused with the key's name, done with --force.
 "$mkmodel" "$tmp/base.gguf" n=2
 "$edit" -q --set tokenizer.ggml.eos_token_id=7 \
     --set tokenizer.ggml.model=llama --set llama.embedding_length=256 \
@@ -270,7 +270,7 @@ tokenizer.ggml.scores|--set tokenizer.ggml.tokens=a,b,c
 tokenizer.ggml.scores|--set tokenizer.ggml.scores=1,2
 tokenizer.ggml.token_type|--set tokenizer.ggml.token_type=arr[i32]:1
 END
-# Numbers that contradict the tensors, in a model that is right.
+# Numbers that contradict the tensors, in a sound model.
 mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
 good=$tmp/fix/model-spm.gguf
 while IFS='|' read -r arg message; do
@@ -292,14 +292,14 @@ llama.feed_forward_length=17|tensor 'blk.0.ffn_gate.weight' has shape
 llama.attention.head_count=3|llama.attention.head_count is 3, does not divide
 llama.block_count=3|1 of 3 layers has no tensors
 END
-# Layers that nothing would compute with: others do not read such a file.
+# Names of layers that no model has: other programs do not read such a file.
 rm -f "$w" && cp "$good" "$w"
 run "$edit" -q --set llama.block_count=1 "$w"
 test $rc -eq 1 && cmp "$good" "$w" &&
     grep -q "refused: tensor 'blk.1.[a-z_.]*' is of layer 1, there are 1" \
         "$tmp/err"
 ok 'refused: fewer layers than there are'
-# Names that nobody knows.
+# Unknown names.
 for name in bpe:tokenizer.ggml.pre=lama-bpe spm:tokenizer.ggml.model=lama; do
     rm -f "$w" && cp "$tmp/fix/model-${name%%:*}.gguf" "$w"
     run "$edit" --set "${name#*:}" "$w"
@@ -314,8 +314,8 @@ rm -f "$w" && cp "$tmp/fix/model-bpe.gguf" "$w"
 run "$edit" --set tokenizer.ggml.pre=tekken "$w"
 test $rc -eq 0
 ok 'a name that others know'
-# The same where no other file than the model can be opened: 0, 1, 2, it, and
-# what looks for its journal.
+# Again, if only one more file can be opened: standard streams, the model,
+# and one descriptor to look for its journal.
 rm -f "$w" && cp "$good" "$w"
 few='refused without a temporary file, too'
 if test -n "${EMULATOR-}"; then
@@ -327,8 +327,8 @@ else
         grep -q "refused: tensor 'token_embd.weight'" "$tmp/err"
     ok "$few"
 fi
-# Wrong in each of 40,000 layers: in time (an emulator and sanitizers are given
-# ten times it).
+# An error in each of 40,000 layers is found in time (an emulator and
+# sanitizers have ten times the limit).
 "$mkmodel" "$tmp/deep.gguf" deep=40000 || exit 99
 seconds=5
 test -z "${EMULATOR-}${TEST_CFLAGS-}" || seconds=50
@@ -479,7 +479,7 @@ ok 'not in place'
 run "$edit" --to-endian middle "$w"
 test $rc -eq 2 && cmp "$m" "$w" && grep -q "'middle'" "$tmp/err"
 ok 'no other order'
-# Files that break a limit honestly.
+# A legitimate file that exceeds a limit.
 while read -r name limit; do
     f=$tmp/fix/$name.gguf
     run "$edit" --set a.b=1 -o "$tmp/limit.gguf" "$f"
@@ -498,7 +498,7 @@ test $rc -eq 2 && run "$edit" --limit nothing=1 --set a.b=1 "$m" &&
     test $rc -eq 2
 ok 'no such limit'
 
-# Calls that are wrong.
+# Malformed command lines.
 for args in '' "$m" "--set general.name=x" "--set general.name $m" \
     "--set =x $m" "--rename a $m" "--rename =a $m" "--set-file a $m" \
     "--recover --set a=1 $m" '--recover' "--in-place --copy --set a=1 $m" \
@@ -516,8 +516,8 @@ run "$edit" --set a.b=1 "$tmp/cut.gguf"
 test $rc -eq 1 && test "$(wc -c <"$tmp/cut.gguf")" -eq 100
 ok 'a file that is truncated'
 
-# Files made to break readers: an edit fails in one line, or what comes out is
-# as sound as what went in.
+# Files made to break readers: an edit fails in one line, or its output is as
+# sound as its input.
 h=$tmp/hostile
 mkdir "$h" && "$mkhostile" "$h"
 ok 'hostile files are made'

@@ -66,7 +66,7 @@ test $rc -eq 0 && grep -q '"of": "embeddings"' "$tmp/out" &&
               exit !(d * d < 1e-9 && l * l < 1e-9) }'
 ok 'normalised: the same direction, of length 1'
 
-# --- what is refused ------------------------------------------------------
+# --- refused lines --------------------------------------------------------
 echo kept >"$tmp/kept"
 embed kept
 test $rc -eq 1 && grep -q 'does not say how to pool; --pooling' "$tmp/err" &&

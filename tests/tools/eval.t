@@ -8,7 +8,7 @@ m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 t=$tmp/text
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 
-# Where the time goes: parts that add up.
+# Times of the parts add up to the total.
 run "$eval" -m "$m" -f "$t" -c 128 --chunks 5 -t 2 --profile
 test $rc -eq 0 && grep -q '^chunks *5 of 128 tokens' "$tmp/out" &&
     grep -q '^time .* tokens/s$' "$tmp/out"
@@ -60,7 +60,7 @@ else
     skip 'assignments of two backends' 'built without BLAS'
 fi
 
-# What a model gives for tokens, row after row.
+# Logits of tokens, row by row.
 saves() # arguments after the ids; the rows are in $tmp/rows
 {
     rm -f "$tmp/rows"
@@ -94,7 +94,7 @@ saves -c 128
 head -c $((69 * 2048 * 4)) "$tmp/rows.64" | cmp -s - "$tmp/rows"
 ok 'no row depends on later tokens'
 rm "$tmp/rows.64"
-# All logits 0 is impossible, and the likeliest next token is often the right one.
+# Not all logits are 0, and the most likely next token is often right.
 if command -v python3 >/dev/null 2>&1; then
     python3 -c 'import array, math, sys
 ids = [int(x) for x in open(sys.argv[1]).read().split()]

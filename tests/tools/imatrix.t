@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-imatrix: what it shows, that merging adds up, that converting keeps.
+# gguf-imatrix: shows data, adds data up, converts without loss.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 im=$bin/gguf-imatrix
@@ -55,7 +55,7 @@ run "$im" -j --exclude attn "$tmp/a.dat"
 test $rc -eq 0 && grep -q ffn_down "$tmp/out" && ! grep -q attn "$tmp/out"
 ok '--exclude'
 
-# What people download in place of a file.
+# Failed downloads in place of a file.
 like() # what got looks like
 {
     run "$im" "$tmp/got"
@@ -80,7 +80,7 @@ like 'the answer of a server that wants a token'
 printf '\010\0\0\0\0\0\0\0{"a":{}}' >"$tmp/got"
 like 'a safetensors file'
 
-# Of a machine with the other byte order, and a limit.
+# Data of a big-endian machine, and a limit.
 "$mk" "$tmp/big.dat" 1 64 big
 run "$im" -q --keep-paths -o "$tmp/little.dat" "$tmp/big.dat"
 test $rc -eq 0 && cmp -s "$tmp/little.dat" "$tmp/a.dat" &&

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-info: split models, by whatever they are named.
+# gguf-info: split models, by any of their names.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 info=$bin/gguf-info
@@ -21,7 +21,7 @@ run "$info" -q --table --alone "$tmp"/set/*
 test "$(wc -l <"$tmp/out")" -eq 4
 ok '--alone: each is one by itself'
 
-# A folder without a split model: what there is.
+# A folder without a split model: list the models in it.
 mkdir "$tmp/some"
 no_set() # what the message ends in
 {

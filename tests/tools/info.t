@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-info: what it shows, in which form, and how it ends.
+# gguf-info: contents and forms of its output, and its exit status.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 info=$bin/gguf-info
@@ -62,7 +62,7 @@ else
     skip 'colours on a terminal' 'there is no script(1), or no terminal'
 fi
 
-# Out of the JSON document and into the file again: nothing went by way of a
+# Values go from the JSON document back to the file without a loss through
 # double.
 big=$("$info" --json "$m" |
     sed -n '/"test.big"/,/}/s/.*"value": *\([0-9]*\).*/\1/p' | head -1)
@@ -116,8 +116,8 @@ if test -f "$tiny"; then
     "$info" --json --memory "$tmp/tiny" | sed -n '/"memory"/,$p' |
         cmp -s - "$tmp/whole" && grep -q '"compute": [1-9]' "$tmp/whole"
     ok '--memory of a split model, as of the whole'
-    # Programs with sanitizers do not even start with so little, and an
-    # emulator needs more for itself.
+    # Programs with sanitizers need more to start, and an emulator needs more
+    # for itself.
     if test -z "${EMULATOR-}" &&
         (ulimit -v 200000 && exec "$info" --version) >"$tmp/out" 2>&1; then
         (ulimit -v 200000 && exec "$info" --memory -c 8000000 "$tiny") \
@@ -168,7 +168,7 @@ run "$info" --markdown "$m"
 grep -q '^## Tensors: 8$' "$tmp/out" && grep -q '^|:---|:---|:---|---:|' "$tmp/out"
 ok '--markdown'
 
-# JSON, read by others.
+# The JSON is read by other programs.
 run "$info" --json "$m"
 cp "$tmp/out" "$tmp/json"
 if python3 -c '' 2>/dev/null; then
@@ -265,7 +265,7 @@ run "$info" -q --memory "$tmp/huge.gguf"
 test $rc -eq 0 && grep -q '^  cache for 4294967295 tokens  not known' "$tmp/out"
 ok '--memory of numbers that are too large'
 
-# A file that others cut off while it is read: the pipe is full, so that the
+# A file that is truncated while it is read: the pipe is full, so that the
 # program waits in the middle of it.
 "$mkmodel" "$tmp/cut.gguf" n=1 rows=16384
 if mkfifo "$tmp/fifo"; then
@@ -299,7 +299,8 @@ else
 fi
 rm -f "$tmp/cut.gguf"
 
-# What reads tensor data. m2 differs from m in one byte of the last tensor.
+# Options that read tensor data. m2 differs from m in one byte of the last
+# tensor.
 m2=$tmp/other.gguf
 size=$(wc -c <"$m")
 cp "$m" "$m2"
@@ -564,7 +565,7 @@ test $rc -eq 0 && grep -q "warning: tensor 'blk.1.ffn_norm.weight' has shape" \
     "$tmp/err"
 ok 'without it, a warning'
 
-# The files that readers trip over (tests/tools/check-answers looks at each).
+# Files that break readers (tests/tools/check-answers runs every tool on each).
 h=$tmp/hostile
 mkdir "$h" && "$mkhostile" "$h"
 ok 'hostile files are made'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# lib.sh - what the shell tests of the tools share. Sourced.
+# lib.sh - for shell tests of the tools. Sourced.
 . "${srcdir:-.}/tests/tap.sh"
 : "${GGUF_SHARED=$srcdir/../shared}"
-# Programs of a cross build run in an emulator: here are some that start it.
+# A cross build's programs run in an emulator: make scripts that start it.
 if test -n "${EMULATOR-}"; then
     mkdir -p "$tmp/cross/tests/hostile" "$tmp/cross/tests/tools"
     for p in gguf-compare gguf-edit gguf-eval gguf-imatrix gguf-info \
@@ -16,8 +16,8 @@ if test -n "${EMULATOR-}"; then
 fi
 mkmodel=$builddir/tests/tools/mkmodel
 mkhostile=$builddir/tests/hostile/mkhostile
-# Programs in the build folder are scripts that set up the library's path and
-# start the real ones; hundreds of calls go faster without.
+# Programs in the build folder are scripts that set the library's path and
+# start the real ones; hundreds of calls are faster without them.
 bin=$(cd "$builddir" && pwd)
 if test -x "$bin/.libs/gguf-info" &&
     LD_LIBRARY_PATH=$bin/.libs "$bin/.libs/gguf-info" --version >/dev/null 2>&1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl: how a model is loaded.
+# gguf-ppl: options for loading a model.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl

@@ -153,7 +153,7 @@ ok 'one that is not there'
 run "$quantize" -q -f --lora "$tmp/copy.gguf" "$m" "$tmp/copy.gguf" Q8_0
 test $rc -eq 1 && cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"
 ok 'the output over an adapter'
-# a run that is not the same does not go on from it
+# a part of another run is not resumed
 "$quantize" -q --resume --lora "$tmp/a.gguf" "$m" "$tmp/r.gguf" Q4_K_M 1 &
 pid=$!
 while test ! -e "$tmp/r.gguf.resume" && kill -0 $pid 2>/dev/null; do :; done

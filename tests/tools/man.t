@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Options in --help and in the manual page of every tool are the same, the
-# examples of the pages run, and the pages have the sections that they should.
+# --help and the manual page of every tool list the same options, the examples
+# of the pages run, and the pages have all required sections.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 
-# Names of options in what --help prints: of the lines that begin with one,
-# what stands before the text.
+# Names of options in --help: of each line that begins with one, the words
+# before the text.
 help_options() # tool
 {
     "$1" --help=all | sed -n 's/^  *\(-[^ ].*\)/\1/p' | sed 's/   .*//' |
         tr ' ,=[' '\n\n\n\n' | grep '^-' | sort -u
 }
 
-# Of a page: names in the line after each .TP in OPTIONS.
+# Names of options in a page: the line after each .TP in OPTIONS.
 man_options() # page
 {
     awk '/^\.SH/ { on = /^\.SH OPTIONS/ } on' "$1" |
@@ -22,7 +22,7 @@ man_options() # page
         tr ' ,="[' '\n\n\n\n\n' | grep '^-' | sort -u
 }
 
-# What tools share is in one page.
+# Options that tools share are in one page.
 man_options "$srcdir/man/gguf-evaluation.7" >"$tmp/shared"
 for page in "$srcdir"/man/*.1; do
     tool=$(basename "$page" .1)
@@ -65,7 +65,7 @@ sort -u "$tmp/helps" | comm -13 - "$tmp/shared" >"$tmp/out"
 test ! -s "$tmp/out" -a -s "$tmp/shared"
 ok 'gguf-evaluation(7): each option is one of a tool'
 
-# Every command of every page's examples runs, on a model that goes with it.
+# Run every command of the pages' examples, on a model that goes with it.
 "$mkmodel" "$tmp/small.gguf" || exit 99
 share=$(cd "$srcdir/share/tiny-llama" && pwd)
 commands() # page: one a line

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl --mpi: whatever the number of ranks, the bytes of one process; an
-# error is said once and ends all; a rank that is killed, too. In a build without
-# MPI: what is said.
+# gguf-ppl --mpi: any number of ranks gives the bytes of one process. An error
+# is printed once and ends all ranks; so does a killed rank. A build without
+# MPI says so.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -41,7 +41,7 @@ then
 fi
 "$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M || exit 99
 
-# Everything but how long it took, and how many did it.
+# Everything but times and numbers of ranks.
 bytes()
 {
     sed -e '/"timings": {/,/^  }/d' -e '/^time /d' -e '/^ranks /d' \
@@ -172,7 +172,7 @@ for f in alone side lines tasks; do
     fi
 done
 
-# The numbers of chunks that ranks did, of a document.
+# Numbers of chunks that the ranks computed, from a document.
 shares()
 {
     sed -n 's/^ *"rank_chunks": \[\(.*\)\],*$/\1/p' "$1" | tr -d ,
@@ -190,8 +190,8 @@ set -- $(shares "$tmp/few.json")
 test $rc -eq 0 -a $# -eq 5 -a "${1-}" = 1
 ok "more ranks than chunks ($*)"
 
-# A rank that stands still for a while takes fewer. It begins with the others,
-# and is stopped once it computes.
+# A rank that is stopped for a while takes fewer chunks. It starts with the
+# others, and is stopped once it computes.
 cat >"$tmp/slow.sh" <<'END'
 #!/bin/sh
 "$@" &

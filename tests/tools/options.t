@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Command lines: what llama.cpp's words mean, what is refused by its own name,
-# what excludes what. How words are read is in check-opt.c.
+# Command lines: llama.cpp's names of options, names that are refused with
+# advice, options that exclude each other. check-opt.c tests how words are
+# parsed.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 tiny=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
@@ -9,7 +10,7 @@ m=$tmp/m.gguf
 "$mkmodel" "$m" || exit 99
 head -c 3000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/text"
 
-# Lines "tool|arguments|message": a usage error that begins with the message.
+# Lines "tool|arguments|message": a usage error whose message begins like this.
 # M, T and O stand for a model, a text and an output.
 refused()
 {
@@ -204,8 +205,8 @@ quantize|-o x M|--output: 'x' is not OUT=TYPE
 quantize|-output x=Q8_0 M|unknown option '-output': is '--output' meant?
 END
 
-# What gguf-ppl had of options when it was one tool: each is still its own, or
-# the message names a tool that has it.
+# Options that gguf-ppl had when it was the only tool are still its own, or the
+# message names the tool that has them.
 for name in -m --model --base --kl-divergence-base --save-all-logits \
     --kl-divergence -f --file --field --skip-short --tokens --chunks \
     --ppl-stride --hf --max-text --lora --lora-scaled --control-vector \
@@ -245,7 +246,7 @@ test $rc -eq 2 -a ! -e "$tmp/o" && grep -q 'is not a text' "$tmp/err"
 ok 'gguf-quantize --tensor-type-file: a NUL ends nothing silently'
 
 if test -f "$tiny"; then
-    # devices are no outputs, whether they may be replaced or not
+    # devices are not outputs, with --force or without
     for args in 'imatrix -o' 'imatrix --save-part' 'imatrix --force -o' \
         'ppl -c128 --save-part' 'ppl --force -c128 --save-part'; do
         set -- $args
@@ -280,14 +281,14 @@ if test -f "$tiny"; then
         grep -q '"cache_type_v": "IQ4_NL"' "$tmp/digits"
     ok 'gguf-ppl -ctv: of values alone'
 
-    # options of llama.cpp that ask for what is so anyway change nothing
+    # options of llama.cpp that ask for the default change nothing
     key='"settings"'
     digits && cp "$tmp/digits" "$tmp/plain" &&
         digits -ngl 0 -fa on -fit off -s 42 --no-warmup --mmap -nr &&
         cmp -s "$tmp/digits" "$tmp/plain"
     ok 'gguf-ppl -ngl 0 and others: accepted'
 
-    # four chunks together, in a cache each or in one
+    # four chunks at once, with a cache each or one for all
     key='"sequences"'
     digits && grep -q '"sequences": [2-9]' "$tmp/out" &&
         cp "$tmp/digits" "$tmp/apart" && digits --unified &&
@@ -307,8 +308,8 @@ if test -f "$tiny"; then
     ok 'gguf-ppl: and says so'
 fi
 
-# A model whose layers see the last five tokens, of which sessions keep no more
-# than these, a micro-batch and some; or all.
+# A model whose layers have a window of five tokens. Sessions keep the window,
+# a micro-batch and some; or all tokens.
 w=$tmp/windows.gguf
 "$builddir/tests/tools/mkskeleton" "$w" gemma3 &&
     "$bin/gguf-edit" -q --force --set gemma3.attention.sliding_window=5 "$w" ||

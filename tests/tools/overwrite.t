@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A file that a run reads is not written by that run: every option that names an
-# input against every option that names an output, each by the same path, by
-# another path, by a symbolic link and by a hard link.
+# A run does not overwrite a file that it reads: every option that names an
+# input, with every option that names an output, by the same path, by another
+# path, by a symbolic link and by a hard link.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 mkfolder=$builddir/tests/tools/mkfolder mklora=$builddir/tests/tools/mklora
@@ -47,16 +47,16 @@ pair=base_model.model.model.layers.0.self_attn.q_proj.lora_
 "$bin/gguf-convert" -q "$d/base" -o "$d/base.gguf" &&
     cp "$d/base.gguf" "$d/back/model.safetensors" || exit 99
 
-# Names, inodes and sizes of all files, the bytes of one.
+# Names, inodes and sizes of all files, and the bytes of one.
 look() # path
 {
     ls -AilR "$d" && cksum "$1"
 }
 
-# The command, with a path of the input in place of @, that path without its
-# ending in place of %, or its folder in place of a ^ at the beginning, ends with
-# status 1 and one line that has the name of the file and these words; nothing on
-# the disk changes.
+# Run a command with a path of the input in place of @, that path without its
+# ending in place of %, or its folder in place of a ^ at the begin. It must end
+# with status 1 and one line with the name of the file and these words, and
+# change nothing on the disk.
 refused() # input, words, command...
 {
     in=$1 words=$2
@@ -92,7 +92,7 @@ clash() # path, command...
         cmp "$tmp/before" "$tmp/after" >>"$tmp/err" 2>&1
 }
 
-# What a journal, and what is kept beside an unfinished output, would replace.
+# Files that a journal, or data of an unfinished output, would replace.
 for f in types i.dat lora.gguf; do
     cp "$d/$f" "$d/$f.resume" && cp "$d/$f" "$d/$f.resume-data" || exit 99
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl --save-part and --merge-parts: the same digits however a text is
-# divided, and parts that do not belong together are refused.
+# gguf-ppl --save-part and --merge-parts: the digits do not depend on how a
+# text is divided, and parts that do not belong together are refused.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -16,7 +16,7 @@ t=$tmp/text q4=$tmp/q4.gguf q8=$tmp/q8.gguf
 head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 "$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M && "$bin/gguf-quantize" -q "$m" "$q8" Q8_0 || exit 99
 
-# What does not depend on the time, nor on how work was shared out.
+# Members that do not depend on the time, or on how work was shared.
 digits()
 {
     sed '/"timings": {/,/^  }/d' "$tmp/out" | grep -v -e '"seconds"' \
@@ -25,7 +25,7 @@ digits()
         -e '^model  ' -e '^base   ' -e '^parts ' -e '^texts ' -e '^tasks '
 }
 
-# Parts of the text in another order than they lie in it, and other batches.
+# Parts of the text in another order, and other batches.
 save() # arguments...
 {
     rm -f "$tmp"/part.*
@@ -202,7 +202,7 @@ refuses good2 'chunk 0 has a number that no divergence has' number 7 0.5
 refuses good3 'chunk 0 has a number that no hellaswag has' number 0 -1
 refuses good3 'chunk 0 has a number that no hellaswag has' number 2 0
 refuses good3 'chunk 0 has a number that no hellaswag has' number 3 2
-# What is allowed is written as this document has it.
+# Allowed differences are written in the form of this document.
 "$mkpart" "$tmp/good" "$tmp/odd" note settings.json \
     '"a":"\u001b[31m\u202e","b":[1,[],{"c":-0.5}],"d":[],"e":null' || exit 99
 run "$ppl" --json --merge-parts "$tmp/odd"
@@ -221,7 +221,7 @@ page() # file: without what depends on time and threads
     sed -e '/timings/,/^  }/d' "$1" | grep -v -e 'seconds' -e 'tokens_per_second' \
         -e 'sequences' -e 'ubatch_size' -e 'threads'
 }
-# Without the section of errors layer by layer, which need models.
+# Without the section of errors layer by layer, which needs models.
 without_layers()
 {
     awk '/^<section>/ { head = $0; next }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the tools read they do not write over, what they did not make they do
-# not remove, and a report is what it was until the new one is complete: looked
-# at on the disk, after runs that are refused, that fail and that succeed.
+# The tools do not overwrite files that they read, do not remove files that
+# they did not make, and keep a report until the new one is complete. The disk
+# is compared after runs that are refused, that fail and that succeed.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 q=$bin/gguf-quantize edit=$bin/gguf-edit imatrix=$bin/gguf-imatrix
@@ -25,15 +25,15 @@ printf 'a text' >"$d/text"
 ln -s m.gguf "$d/link"
 ln "$d/i.dat" "$d/hard"
 
-# All that is in the folder: names, inodes, sizes, bytes.
+# Content of the folder: names, inodes, sizes, bytes.
 look()
 {
     (cd "$d" && ls -Ail . sub && cat m.gguf s-* i.dat recipe types report text |
         cksum)
 }
 
-# The command ends with status 1 and these words, and nothing on the disk has
-# changed.
+# The command must end with status 1 and these words, and change nothing on the
+# disk.
 refused() # words, command...
 {
     words=$1
@@ -231,7 +231,7 @@ refused 'input' "$split" -q -f --split-max-tensors 20 \
 ok 'gguf-split: nor are the new ones the old ones'
 
 # --------------------------------------------------------------- addresses ---
-# What does not read from servers says so, before anything is done.
+# Options that do not read from servers say so before anything is done.
 far() # COMMAND...
 {
     run "$@"

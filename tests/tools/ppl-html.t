@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl --html: a page that needs nothing else, whose figures are those of
+# gguf-ppl --html: a page that needs no other file, with the figures of the
 # JSON.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

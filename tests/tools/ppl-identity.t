@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl --json: what a figure belongs to. Digests of model, base, text and
+# gguf-ppl --json: the origin of a figure. Digests of model, base, text and
 # tokenizer, and every setting that decides a number.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
@@ -17,7 +17,7 @@ if ! command -v python3 >/dev/null 2>&1; then
     exit 0
 fi
 
-# The value of a path such as model.digest or models.0.digest.
+# Value at a path such as model.digest or models.0.digest.
 value() # file, path
 {
     python3 -c 'import json, sys
@@ -121,7 +121,7 @@ fits "$tmp/tasks.json" && test "$(value "$tmp/tasks.json" settings.mode)" = task
         xxh64:"$(python3 "$srcdir/tests/tools/xxh64.py" "$tmp/tasks")"
 ok 'tasks keep to the schema, too'
 
-# Without digests; and without a document nothing is hashed.
+# Without digests; without a document nothing is hashed.
 run "$ppl" -q -j -m "$m" -f "$t" -c 128 --chunks 2 --no-digest
 cp "$tmp/out" "$tmp/no.json"
 fits "$tmp/no.json" && test "$(value "$tmp/no.json" model.digest)" = None &&

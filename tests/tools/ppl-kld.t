@@ -13,15 +13,15 @@ q8=$tmp/q8.gguf
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 "$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M && "$bin/gguf-quantize" -q "$m" "$q8" Q8_0 || exit 99
 
-# Without the lines of JSON that are of the text itself: its file, its size and
-# its digest are another's where it is taken from a file of logits.
+# Leave out members that describe the text: file, size and digest differ if it
+# comes from a file of logits.
 no_text()
 {
     awk '/^ *"text": *\{/{in_text = 1} in_text && /^ *\}/{in_text = 0}
         !(in_text && /"(file|size|tokens|digest)"/)' "$1"
 }
 
-# What does not depend on the time, nor on how work was shared out.
+# Members that do not depend on the time, or on how work was shared.
 digits()
 {
     grep -v -e '"seconds"' -e '"tokens_per_second"' -e '"sequences"' \
@@ -83,7 +83,7 @@ assert kld[0] > kld[1] > 0' "$tmp/three.json" "$tmp/one.json" "$tmp/two.json"
     test $rc -eq 0
     ok 'and without a base'
 
-    # The divergence of one chunk from rows of logits that are saved.
+    # The divergence of one chunk, from saved rows of logits.
     run "$bin/gguf-tokenize" -m "$m" -f "$t"
     cut -f1 "$tmp/out" | head -n 64 >"$tmp/ids"
     "$bin/gguf-eval" -q -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/b" -c 64 \
@@ -236,7 +236,7 @@ run "$ppl" -q -j -m "$q4" --base "$tmp/shuffled" --force
 test $rc -eq 0
 ok 'but with --force'
 
-# What llama-perplexity printed of its own files: all of the base's figures.
+# llama-perplexity's output for its own files: every figure of the base.
 golden=$GGUF_SHARED/golden/ppl/trained
 for name in llama qwen2; do
     f=$GGUF_SHARED/models/$name-f16.gguf
@@ -344,8 +344,8 @@ for part in 0 2..2 3..1 .. ..2 -1 1..2..3 2. x; do
     test $rc -eq 2 && grep -q 'is not a number of chunks, or A..B (' "$tmp/err"
     ok "no chunks: $part"
 done
-# A file in one precision against itself in exact: what is told of both, and how
-# far they are apart.
+# A model in one precision against itself in exact: both are named, with their
+# difference.
 for type in Q4_K_M Q8_0; do
     f=$q4 && test $type = Q4_K_M || f=$q8
     run "$ppl" -j -q -m "$f" --base "$f" -c 256 --chunks 24 \
@@ -365,7 +365,7 @@ for type in Q4_K_M Q8_0; do
         grep -q '^Mean    KLD:   0.000000 ' "$tmp/out"
     ok "$type: int16 against itself"
 done
-# Another type, whose integers have as many bits as there are.
+# Another type, whose integers have the largest number of bits.
 run "$ppl" -j -q -m "$q8" --base "$q8" -c 256 --chunks 24 \
     -f "$srcdir/share/tiny-llama/persuasion.txt" --precision int8
 grep -q '"precision": *"int8"' "$tmp/out" &&

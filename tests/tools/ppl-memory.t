@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What gguf-ppl takes beside weights and cache, with a vocabulary of 150,000
-# words: below 100 MB whatever the context, of two models together, too. Of
-# 2048 tokens; with GGUF_TEST_LONG of 32768, some minutes.
+# Memory of gguf-ppl besides weights and cache, with a vocabulary of 150,000
+# words: less than 100 MB for any context, also for two models. Contexts of
+# 2048 tokens; with GGUF_TEST_LONG of 32768, which takes some minutes.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 if test ! -r /proc/self/status || ! command -v python3 >/dev/null 2>&1; then
@@ -26,8 +26,8 @@ $AWK -v n=$ctx 'BEGIN { for (i = 0; i < 2 * n; i++) printf "%c%c%c%s",
     97 + i * i % 26, 97 + i % 25, 97 + i * 7 % 23, i % 9 ? " " : "\n" }' \
     >"$tmp/text"
 
-# The most that RssAnon is while a command runs, in bytes, less a cache of
-# float keys and values, 2 heads of 64, for each of its models.
+# Largest RssAnon of a command in bytes, less the cache of each model: float
+# keys and values of 2 heads of 64.
 cat >"$tmp/peak.py" <<'EOF'
 import subprocess, sys, time
 ctx, models, most = int(sys.argv[1]), int(sys.argv[2]), 0

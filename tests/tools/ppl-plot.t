@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl --plot: what is drawn is what JSON and --per-token say.
+# gguf-ppl --plot: the drawing has the figures of JSON and --per-token.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl

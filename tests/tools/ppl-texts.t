@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl: several texts in one run, lines of JSON, and files that are not texts.
+# gguf-ppl: several texts in one run, lines of JSON, and files that are not
+# texts.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -20,7 +21,7 @@ digits()
         -e '"threads"' -e '"create"' -e '"graphs"' "$tmp/out"
 }
 
-# ---- each as if it were alone
+# ---- each text has the figures of a run of its own
 
 for how in '' '--ppl-stride 48' '--hf'; do
     for f in "$a" "$b" "$c"; do
@@ -259,8 +260,8 @@ PDF %%PDF-1.7
 Parquet PAR1
 GGUF GGUF
 END
-# What downloads leave in a text's place. A pointer is short; a text about them
-# is not, and a page may be meant.
+# Failed downloads in place of a text. A pointer is short: a long text about
+# pointers is a text, and a page may be meant.
 lfs='version https://git-lfs.github.com/spec/v1'
 printf '%s\noid sha256:%064d\nsize 1290590\n' "$lfs" 7 >"$tmp/lfs"
 for how in "ppl -f $tmp/lfs" "ppl -f $tmp/lfs --force" \
@@ -285,7 +286,7 @@ ok 'a web page is warned of'
 run "$ppl" -q -m "$m" -f "$tmp/page" -c 64 --chunks 1
 test $rc -eq 0 -a ! -s "$tmp/err"
 ok 'and not with --quiet'
-# What packs texts: read where the library is there, else refused by name.
+# Compressed texts: read if the library is there, else refused with its name.
 ppls() { grep PPL "$tmp/out" >"$tmp/$1"; } # file
 run "$ppl" -m "$m" -f "$a" -c 64 --chunks 2 -q
 ppls want

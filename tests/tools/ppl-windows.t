@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl: windows that overlap, the convention of Python's programs, figures
-# for each byte and word.
+# gguf-ppl: overlapping windows, the convention of Python programs, figures per
+# byte and word.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -10,7 +10,7 @@ schema=$srcdir/share/gguf-ppl.schema.json
 t=$tmp/text
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 
-# All digits that do not depend on the machine, the time and how it is cut.
+# All digits that do not depend on the machine, the time and the batches.
 digits()
 {
     grep -v -e '"seconds"' -e '"tokens_per_second"' -e '"passes"' \
@@ -48,7 +48,7 @@ sed -n 's/.*"chunk_nll": \[\(.*\)\],/\1/p' "$tmp/doc" | tr ',' '\n' |
     tr -d ' ' | cmp -s - "$tmp/parts" && test "$(wc -l <"$tmp/parts")" -eq 18
 ok 'the same digits in three parts'
 
-# Rows of logits of windows by themselves, likelihoods by Python.
+# Logits of each window by itself, likelihoods by Python.
 if command -v python3 >/dev/null 2>&1; then
     run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
     test $rc -eq 0

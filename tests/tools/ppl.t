@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl: what it prints, what it reads, and how it fails.
+# gguf-ppl: its output, its inputs, and its failures.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -9,7 +9,8 @@ t=$tmp/text
 head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
 gzip -c "$t" >"$t.gz"
 
-# What does not depend on the machine, the time and the way to the text.
+# Figures that do not depend on the machine, the time and the source of the
+# text.
 figures()
 {
     grep -v -e '^mode' -e '^time' -e '^text' "$tmp/out"
@@ -130,7 +131,7 @@ ok 'a directory as text'
 run "$ppl" -m "$m" -f "$m"
 fails_with 1 'is a GGUF file, not a text'
 ok 'a model as text'
-# Texts without an end, or longer than it looks.
+# Texts without an end, or longer than their size says.
 head -c 3000000 /dev/zero | tr '\0' 'a' | gzip -c >"$tmp/bomb.gz"
 run "$ppl" -m "$m" -f "$tmp/bomb.gz" --max-text 2M
 test $rc -eq 1 -a "$(wc -l <"$tmp/err")" -eq 1 &&
@@ -167,7 +168,7 @@ run "$ppl" -m "$tmp/arch.gguf" -f "$t"
 fails_with 1 "architecture 'lamma' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
 ok 'an architecture that is not supported says what still works'
 
-# A split model is evaluated as it is.
+# A split model is evaluated directly.
 digits()
 {
     figures | grep -v '^model'
@@ -206,7 +207,7 @@ run "$ppl" -m "$tmp/set/y" -f "$t" -c 128
 fails_with 1 ": there is no such file, nor a split model 'y-NNNNN-of-NNNNN.gguf'"
 ok 'a model that is not there'
 
-# The byte order of a file, and so that of the machine, changes no digit.
+# The byte order of a file, and of a machine, changes no digit.
 run "$bin/gguf-quantize" -q --tensor-type attn_q=q5_0 --tensor-type ffn=iq4_xs \
     "$m" "$tmp/q.gguf" Q8_0
 run "$ppl" -m "$tmp/q.gguf" -f "$t" -c 128 --chunks 2
@@ -216,7 +217,8 @@ run "$ppl" -m "$tmp/big.gguf" -f "$t" -c 128 --chunks 2
 test $rc -eq 0 -a -s "$tmp/little" && digits | cmp -s - "$tmp/little"
 ok 'the same digits from a big-endian file'
 
-# The vocabulary is the model's, and nobody types a text for nothing.
+# The vocabulary is the model's. A bad model is
+# refused before standard input is read.
 run "$bin/gguf-edit" -qf --set tokenizer.ggml.model=none -o "$tmp/none.gguf" "$m"
 run "$ppl" -m "$tmp/none.gguf" -f "$tmp/absent"
 fails_with 1 "none.gguf: the file has no vocabulary"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-quantize: which importance data hold for a matrix.
+# gguf-quantize: the importance data that count for a matrix.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 q=$bin/gguf-quantize
@@ -10,8 +10,8 @@ if test ! -f "$m"; then
     exit 0
 fi
 
-# One of two matrices with the same input has data: the other's bytes are those
-# that its own data give.
+# One of two matrices with the same input has data. The other one's bytes are
+# those that data of its own would give.
 for pair in 'ffn_gate ffn_up' 'ffn_up ffn_gate' 'attn_q attn_k' \
     'attn_k attn_v' 'attn_v attn_q'; do
     one=${pair% *} other=${pair#* }

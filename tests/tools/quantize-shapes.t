@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-quantize: tensors of more dimensions than files have as a rule, and
-# tables that rows are only looked up in.
+# gguf-quantize: tensors with more dimensions than usual, and tables whose rows
+# are only looked up.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 q=$bin/gguf-quantize
 
-# Tensors of five dimensions, where --limit lets them in, have the bytes of as
-# many rows in two.
+# Tensors of five dimensions, if --limit admits them, have the bytes of the
+# same rows in two dimensions.
 "$mkmodel" "$tmp/in5.gguf" five=1 weights=1 rows=12 n=2
 "$mkmodel" "$tmp/in2.gguf" weights=1 rows=12 n=2
 run "$q" -q "$tmp/in5.gguf" "$tmp/p.gguf" Q4_0
@@ -40,7 +40,7 @@ types() # option...: the plan in $tmp/out
     test $rc -eq 0 -a ! -s "$tmp/err"
 }
 
-# Tables that rows are only looked up in.
+# Tables whose rows are only looked up.
 "$mkmodel" "$tmp/in.ple.gguf" gathered=1 weights=1 rows=64 n=2
 types "$tmp/in.ple.gguf" Q4_K_M &&
     grep -q '^per_layer_token_embd.weight .* -> Q8_0 .* only looked up: Q8_0 or better$' "$tmp/out" &&
@@ -57,7 +57,7 @@ ok 'less where it is asked for'
 run "$q" -q -n --explain --target-bpw 4 "$tmp/in.ple.gguf" Q4_K_M
 test $rc -eq 0 && grep -q '^per_layer_token_embd.weight .* target: ' "$tmp/out"
 ok 'for a size they are as free as others'
-# F64 is for --force: llama.cpp aborts.
+# F64 needs --force: llama.cpp aborts.
 "$mkmodel" "$tmp/f.gguf" weights=1 rows=2 n=2
 for way in F64 '--tensor-type t1=F64 F16'; do
     # shellcheck disable=SC2086 # words

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-quantize: how it is called, what it prints, how it ends.
+# gguf-quantize: command lines, output, exit status.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 q=$bin/gguf-quantize
@@ -138,7 +138,7 @@ test $rc -eq 0 && grep -q '^  i64 .* a.min .*-9223372036854775808$' "$tmp/err" &
     grep -q '^  u32 .* a.small .*4294967295$' "$tmp/err" &&
     test "$("$bin/gguf-info" --key a.long "$tmp/o.gguf" | wc -c)" -eq 100001
 ok '--override-kv: 64-bit integers, long strings'
-# What gguf-edit refuses is refused here, too, and done by force.
+# Changes that gguf-edit refuses are refused here, too, and done with --force.
 mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
 while IFS='|' read -r f kv message; do
     rm -f "$tmp/g.gguf"
@@ -240,7 +240,7 @@ run "$q" -q -f --limit kv=5 "$m" "$tmp/p.gguf" Q8_0
 test $rc -eq 1 -a ! -e "$tmp/p.gguf" && grep -q 'keys at byte 16, limit is 5 (--limit kv=[0-9]* takes it)' "$tmp/err"
 ok '--limit'
 rm -f "$tmp/o.gguf"
-# Two weights of output.weight, which is last, F16 in rows of 512 bytes.
+# Two weights of output.weight, which is last: F16 in rows of 512 bytes.
 cp "$m" "$tmp/odd.gguf"
 size=$(wc -c <"$m")
 for at in $((size - 1024 + 6)) $((size - 512)); do
@@ -266,8 +266,8 @@ test $rc -eq 0 && "$bin/gguf-info" "$tmp/o-00001-of-00003.gguf" |
 ok '--prune-layers, --split-max-size'
 rm -f "$tmp"/o-*
 
-# Scales of NVFP4: the same when split and merged, or resumed; none where the
-# output is to be llama-quantize's.
+# Scales of NVFP4: equal when split and merged, or resumed; left out with the
+# options of llama-quantize.
 run "$q" -q --outer-scales --tensor-type 'blk=NVFP4' "$m" "$tmp/a.gguf" Q8_0
 test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/a.gguf" |
     grep -q '^  blk.0.ffn_up.scale  *1  *F32 ' &&
@@ -291,7 +291,7 @@ test $rc -eq 0 && grep -q 'x.gguf: COPY, 99 tensors' "$tmp/err" &&
 ok 'plans of outputs that have not the same tensors'
 rm -f "$tmp"/[ab].gguf "$tmp"/o-*
 
-# Which types: what --explain says of the options.
+# Types: --explain names the option that chose each.
 types() # option...: the plan in $tmp/out
 {
     run "$q" -n -q --explain "$@"
@@ -334,13 +334,13 @@ test $rc -eq 0 && ! grep -q somebody "$tmp/o.gguf" &&
     grep -q 'quantize.imatrix.dataset *wiki.raw$'
 ok 'no path of the machine gets into the output'
 rm -f "$tmp/o.gguf"
-# It has data of blk.0.attn_q, blk.1.attn_q and blk.0.ffn_down; what multiplies
-# the same vectors takes them, too: attn_k and attn_v.
+# The data have blk.0.attn_q, blk.1.attn_q and blk.0.ffn_down. Matrices with
+# the same input, attn_k and attn_v, use them, too.
 run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/o.gguf=Q4_0" -o "$tmp/a.gguf=Q8_0"
 test $rc -eq 0 -a "$(grep -c warning "$tmp/err")" -eq 1 &&
     grep -q "^gguf-quantize: .*o.gguf: warning: 35 of 42 tensors that importance data would weigh have none: 'blk.0.attn_output.weight', 'blk.0.ffn_gate.weight', 'blk.0.ffn_up.weight' \.\.\.$" "$tmp/err"
 ok 'importance data for a part of the model are reported'
-# Data of a fused matrix are those of its parts, and the other way round.
+# Data of a fused matrix count for its parts, and the reverse.
 "$builddir/tests/tools/mkimatrix" "$tmp/half.dat" tensor blk.2.attn_qkv.weight 256
 run "$q" -n --imatrix "$tmp/im.dat" --imatrix "$tmp/half.dat" "$m" "$tmp/n.gguf" Q4_0
 test $rc -eq 0 &&
@@ -403,7 +403,7 @@ test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
     "$bin/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q8_0'
 ok '--target-bpw, with types, constraints and another output'
 rm -f "$tmp"/[ao].gguf
-# Several sizes of one reading: each file is that of a run of its own.
+# Several sizes of one reading: each file is that of a separate run.
 run "$q" "$m" -o "$tmp/a.gguf=@3M" -o "$tmp/b.gguf=Q4_K_M@4.5bpw" \
     -o "$tmp/c.gguf=Q8_0"
 test $rc -eq 0 && grep -q 'a.gguf: .* bytes of 3000000; noise' "$tmp/err" &&
@@ -489,8 +489,8 @@ else
 fi
 rmdir "$tmp/small"
 
-# D1: llama-quantize keeps general.alignment and lays tensors out on 32 bytes
-# all the same; then its own loader refuses the file.
+# D1: llama-quantize keeps general.alignment but lays tensors out on 32 bytes;
+# then its own loader refuses the file.
 "$mkmodel" "$tmp/a64.gguf" align=64 n=7 rows=3
 for type in COPY Q8_0; do
     run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" $type
@@ -507,9 +507,10 @@ run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" COPY
 run "$bin/gguf-info" --manifest "$tmp/manifest" "$tmp/o.gguf"
 test $rc -eq 0
 ok 'D1: the copy has the same data'
-# Interrupted, at a time when a run is under way: its status is above 128, and
-# the output, which may be complete when the signal comes, is not there. Without
-# --foreground timeout kills itself, too, before a run that holds a journal ended.
+# Interrupted while a run is under way: the status is above 128, and the
+# output, which may be complete when the signal comes, does not remain. Without
+# --foreground timeout would kill itself, too, before a run with a journal
+# ends.
 hit() # signal, option...
 {
     signal=$1
@@ -559,7 +560,7 @@ for signal in INT KILL; do
     ok "the next run gives the same file"
     rm -f "$tmp/o.gguf"
 done
-# A disk that is full when the journal wants its second block.
+# The disk is full when the journal needs its second block.
 mkdir "$tmp/small"
 pages=$(($(wc -c <"$tmp/want.gguf") / 4096 + 2))
 if mount -t tmpfs -o size=$((4 * pages))k none "$tmp/small" 2>/dev/null; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Folders on servers become files, and merging goes on: what is asked for, what
-# lies, and where a token goes.
+# Folders on servers become files, and merging works: requests, a server's
+# wrong answers, and the recipients of a token.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 convert=$bin/gguf-convert
@@ -91,7 +91,7 @@ for name in near "$shard" q4 nv; do
     test $rc -eq 0 && diff -r "$tmp/here" "$tmp/there" >"$tmp/out"
     ok "$name.gguf on a server becomes the same folder as one on the disk"
 done
-# bytes of the ranges that were asked for, of the last one
+# bytes of the requested ranges, from the last request
 "$AWK" '{ split($3, r, "-"); n += r[2] - r[1] + 1 } END { print n }' \
     "$tmp/log" >"$tmp/n"
 n_bytes=$(wc -c <"$www/nv.gguf")
@@ -206,7 +206,7 @@ test $rc -eq 1 && grep -q "$second" "$tmp/err" && nothing_left
 ok 'and one that is cut'
 mv "$tmp/$second" "$www"
 
-# ---- what is interrupted goes on ----
+# ---- interrupted runs are resumed ----
 
 fresh
 run "$convert" -t 1 --resume "$at/ok" -o "$out"

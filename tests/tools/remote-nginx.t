@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Models on a real server, nginx on 127.0.0.1: http, https, through a proxy, and
-# runs that are interrupted while it sends slowly.
+# Models on a real server, nginx on 127.0.0.1: http, https, through a proxy,
+# and runs that are interrupted while it sends slowly.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 info=$bin/gguf-info
@@ -34,7 +34,7 @@ fi
     "$split" -q --split-max-tensors 8 "$www/model.gguf" "$www/set" || exit 99
 first=$(ls "$www" | grep '^set-' | sed -n 1p)
 
-# Ports that are free now: of a server, of its https, of a proxy.
+# Free ports for a server, its https, and a proxy.
 python3 -c 'import socket
 s = [socket.socket() for i in range(3)]
 for x in s: x.bind(("127.0.0.1", 0))
@@ -132,7 +132,7 @@ goes_on() # what: the same command goes on, and asks for less than all
     test $rc -eq 0 && cmp -s "$out" "$want" &&
         test "$(ls -A "$tmp/o")" = out.gguf
 }
-# The interrupted runs are not the shell's to wait for longer than this.
+# The shell waits at most this long for interrupted runs.
 want=$www/model.gguf
 for what in merge quantize convert; do
     case $what in

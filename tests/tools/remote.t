@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Models on servers: what is asked for, what lies, and where a token goes.
+# Models on servers: requests, a server's wrong answers, recipients of a token.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 info=$bin/gguf-info
@@ -35,7 +35,7 @@ asked() # how many requests since the last call of it
 }
 : >"$tmp/log"
 
-# A header of some MB: tokens alone do it.
+# A header of some MB, by its tokens alone.
 if ! command -v python3 >/dev/null 2>&1; then
     skip 'models on servers' 'there is no python3 to make one with'
     done_testing
@@ -311,7 +311,7 @@ ok 'from a server that knows no ranges'
 run "$quantize" -f --target-size 12M "$at/ok/long.gguf" "$tmp/q.gguf"
 test $rc -eq 0 && cmp -s "$tmp/q.gguf" "$tmp/q.local"
 ok '--target-size: the same types, and the same file'
-# Of matrices of 2048 columns and 2048 rows 64 rows are looked at, 8 together.
+# Matrices of 2048 rows: 64 rows are read, 8 together.
 python3 -c 'import random, struct, sys
 def text(s):
     return struct.pack("<Q", len(s)) + s

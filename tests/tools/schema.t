@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What tools print with --json keeps to share/TOOL.schema.json: documents of
-# every kind, and that a schema refuses what it does not know.
+# JSON of the tools agrees with share/TOOL.schema.json: documents of every
+# kind. A schema refuses members that it does not know.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf

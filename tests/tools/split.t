@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-split: what was split comes back byte for byte, nothing that is broken
-# is merged, nothing is overwritten. D1 to D8 are defects of another splitter,
-# each with a test here that this one has not got it.
+# gguf-split: merging gives the split file byte for byte, broken sets are not
+# merged, no file is overwritten. D1 to D8 are defects of another splitter;
+# each has a test here that this one does not have it.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 split=$bin/gguf-split
@@ -42,8 +42,8 @@ round_trip 'no limit' rt
 for a in 8 64 4096; do
     model=$tmp/a$a.gguf
     "$mkmodel" "$model" n=7 rows=3 align=$a
-    # D2: shards of a file with another alignment could not be opened.
-    # D7: the merged file kept the split keys.
+    # D2: shards of a file with another alignment could not be opened. D7: the
+    # merged file kept the split keys.
     round_trip "D2, D7: alignment $a" rt --split-max-tensors 2
     for f in "$tmp"/rt/*; do
         "$info" --summary --alone "$f" >"$tmp/out" 2>"$tmp/err" &&
@@ -98,7 +98,7 @@ test $rc -eq 1 -a -e "$tmp/d.gguf"
 ok 'a failure deletes nothing'
 rm -f "$tmp"/d*.gguf
 
-# D6: sizes with fractions and units, and the whole file counts.
+# D6: sizes with fractions and units; the whole file counts.
 for s in 11500 11.5k 0.0115M 11.3KiB 0.012mb; do
     rm -f "$tmp"/z-*
     run "$split" -q --split-max-size "$s" "$m" "$tmp/z"
@@ -123,15 +123,15 @@ run "$split" --split-max-tensors 0 "$m" "$tmp/no"
 test $rc -eq 2
 ok 'D5: --split-max-tensors 0 is a usage error'
 
-# D3, D4: what is truncated is refused, and nothing is written.
+# D3, D4: a truncated file is refused, and nothing is written.
 cp "$tmp"/a-* "$tmp/rt" && rm -f "$tmp"/rt/s-*
 size=$(wc -c <"$tmp/rt/a-00004-of-00004.gguf")
 for cut in 1 40 $((size / 2)) $((size - 8)); do
     head -c $((size - cut)) "$tmp/a-00004-of-00004.gguf" \
         >"$tmp/rt/a-00004-of-00004.gguf"
     run "$split" --merge "$tmp/rt" "$tmp/merged.gguf"
-    # The last tensor's padding may be missing: one byte less is whole still
-    # if there is any.
+    # The last tensor's padding may be missing: if there is any, a file without
+    # its last byte is still whole.
     if test $rc -eq 0; then
         test $cut -eq 1 && cmp "$m" "$tmp/merged.gguf"
     else
@@ -174,7 +174,7 @@ test $rc -eq 1 && grep -q 'both input and output' "$tmp/err" &&
 ok 'shards are not split onto themselves'
 rm -f "$tmp"/n-* "$tmp/link.gguf" "$tmp/merged.gguf"
 
-# --dry-run says what would be.
+# --dry-run lists the files.
 run "$split" --dry-run --split-max-tensors 3 "$m" "$tmp/a"
 cp "$tmp/out" "$tmp/list"
 awk 'NR > 1 { print $3, $1 }' "$tmp/list" >"$tmp/want"
@@ -220,7 +220,7 @@ test $rc -eq 0 && grep -q 'warning: .*missing' "$tmp/err" &&
     grep -q blk.2.t9 "$tmp/out"
 ok 'gguf-info shows what is left'
 
-# Calls that are wrong.
+# Malformed command lines.
 for args in '' "$m" '--merge' '--split --merge a b' '--merge -n a' \
     "--merge --split-max-tensors 3 $m x" 'a b c' "--merge $m -" \
     "$m $tmp/"; do
@@ -238,7 +238,7 @@ run "$split" --split-max-tensors 3 "$m" "$tmp/no/such/folder"
 test $rc -eq 1 && grep -q "no/such/folder: " "$tmp/err"
 ok 'a folder that is not there'
 
-# Kills: what has its name is complete, and inputs are as they were.
+# Kills: files with their names are complete, and inputs are unchanged.
 "$mkmodel" "$tmp/large.gguf" n=16 rows=2048
 sum=$(cksum <"$tmp/large.gguf")
 for signal in KILL TERM; do
@@ -261,7 +261,7 @@ for signal in KILL TERM; do
 done
 rm -f "$tmp"/k-*
 
-# Sets that are not what they say.
+# Sets whose keys are wrong.
 h=$tmp/hostile
 mkdir "$h" && "$mkhostile" "$h"
 ok 'hostile sets are made'

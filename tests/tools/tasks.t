@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-ppl --hellaswag, --winogrande, --multiple-choice: what it prints, which
-# files it reads, and what it refuses.
+# gguf-ppl --hellaswag, --winogrande, --multiple-choice: output, files of
+# tasks, and refused ones.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl

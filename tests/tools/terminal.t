@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Nothing that a file or an argument says does something to a terminal, or to
-# who reads a Markdown document; lines fit the terminal.
+# Text from a file or an argument has no effect on a terminal, or on a reader
+# of a Markdown document; lines fit the terminal.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 
@@ -16,14 +16,14 @@ esc=$(printf '\033')
 mark=$(printf '\342\200\256')
 bad=$(printf 'x\033[31m\302\23331m\342\200\256y')
 
-# Of the bytes of a file none does something to a terminal.
+# Bytes of a file have no effect on a terminal.
 harmless() # file
 {
     ! LC_ALL=C grep -q -e "$esc" -e "$(printf '\302\233')" \
         -e "$mark" "$1"
 }
 
-# One line, status 2, nothing raw.
+# One line, status 2, no raw bytes.
 refused() # command...
 {
     run "$@"
@@ -66,8 +66,8 @@ if test -f "$tiny"; then
 fi
 
 # A tensor and a file whose names have characters that reorder text: an Arabic
-# letter mark, and one of each other kind. No text output of a tool has them,
-# in a pipe either.
+# letter mark, and one of each other kind. No text output of a tool contains
+# them, in a pipe either.
 marked="$tmp/m$(printf '\342\200\216\342\200\217\342\200\252\342\200\256')"
 marked="$marked$(printf '\342\201\246\342\201\251')"
 LC_ALL=C sed "s/t1/$(printf '\330\234')/" "$m" >"$marked.gguf"
@@ -108,7 +108,7 @@ echo "$bad_modes" >"$tmp/out"
 test -z "$bad_modes"
 ok 'no tool prints them'
 
-# What is escaped in a manifest is found again.
+# Escaped names of a manifest are found again.
 for a in xxh64 xxh3-128 sha256; do
     "$bin/gguf-info" --hash=$a "$marked.gguf" >"$tmp/manifest"
     run "$bin/gguf-info" --manifest "$tmp/manifest" "$marked.gguf"
@@ -117,7 +117,7 @@ for a in xxh64 xxh3-128 sha256; do
     ok "gguf-info --manifest: $a of names with marks"
 done
 
-# The bar of a job that takes a while.
+# The progress bar of a job that takes some time.
 if $pty && test -f "$tiny"; then
     head -c 16000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/text"
     for columns in 40 20; do
@@ -151,7 +151,7 @@ if $pty && test -f "$tiny"; then
     ok 'and with tasks'
 fi
 
-# What --help prints, but for the names of an option.
+# Texts of --help, without the names of an option.
 if $pty; then
     for columns in 40 60 200; do
         for tool in info split edit imatrix quantize ppl compare eval \
@@ -165,7 +165,7 @@ if $pty; then
     done
 fi
 
-# Values of metadata end where the terminal does, unless a length is asked for.
+# Values of metadata end where the terminal does, unless a length is given.
 if $pty; then
     short=$tmp/short.gguf # the path is never cut
     cp "$tiny" "$short"
@@ -249,7 +249,7 @@ weight|$bisect $seconds" \
     ok 'a name that is cut has its beginning and its end'
 fi
 
-# Lines that are no tables: the same words, whole, on lines that fit.
+# Lines outside of tables have the same words, whole, on lines that fit.
 if $pty && test -f "$tiny"; then
     cp "$tiny" "$tmp/t.gguf"
     mv "$tmp/q4.gguf" "$tmp/q.gguf"
@@ -287,7 +287,7 @@ if $pty && test -f "$tiny"; then
     ok 'a word longer than a line has one of its own'
 fi
 
-# A line for each file: columns are left out, names lose their beginning.
+# A line for each file: columns are left out, names lose their begin.
 if $pty; then
     mkdir "$tmp/a-folder-with-a-long-name"
     long=$tmp/a-folder-with-a-long-name/another-\303\251-model.gguf
@@ -311,7 +311,7 @@ if $pty; then
     ok 'and on a wide terminal is what goes into a pipe'
 fi
 
-# Checksums: nothing in a name does something.
+# Checksums: names have no effect.
 cp "$m" "$tmp/$bad.gguf"
 cp "$m" "$tmp/$mark.gguf"
 "$bin/gguf-info" --hash "$tmp/$mark.gguf" >"$tmp/out"
@@ -330,7 +330,7 @@ else
     skip '--hash on a terminal' 'no terminal'
 fi
 
-# Markdown: no links, nobody is told of anything, no HTML.
+# Markdown: no links, no mentions, no HTML.
 "$bin/gguf-edit" -q -o "$tmp/links.gguf" \
     --set 'general.name=str:see https://evil.example now' \
     --set 'general.author=str:thanks to @somebody' \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Folders that become files and folders again give the Rust library the same
 # ids, on texts in ten scripts with special tokens, blanks, digits and emoji.
-# Of make check-long, where node finds the package "tokenizers" of npm:
+# Part of make check-long, if node finds npm's package "tokenizers":
 #     NODE_PATH=.../node_modules GGUF_TEST_LONG=1 tests/tools/tokenizers.t
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"

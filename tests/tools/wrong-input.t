@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Inputs that are taken for something else: messages say what they are, and the
-# option or the step that helps. And the names that folders give to models.
+# Inputs of a wrong kind: messages name the kind, and the option or step
+# that helps. Also names that folders give to models.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 convert=$bin/gguf-convert
@@ -22,7 +22,7 @@ says() # message of a run that failed
     test $rc -eq 1 -a ! -e "$tmp/o.gguf" &&
         grep -q -e "$1" "$tmp/err"
 }
-# A folder like hf with these tensors more, of 4 x 4 zeros.
+# A folder like hf with these additional tensors of 4 x 4 zeros.
 more() # folder name...
 {
     rm -rf "$tmp/$1" && cp -r "$tmp/hf" "$tmp/$1" || exit 99
