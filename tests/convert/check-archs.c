@@ -312,7 +312,7 @@ static void check_halves(void)
                       "self_attn.q_proj.bias 32\n", cases[i].to, cases[i].why);
 }
 
-/* Read the begin of a file. */
+/* Read the start of a file. */
 static void read_text(const char *dir, const char *name, char *out, size_t n)
 {
     FILE *f = fopen(scratch_path(dir, name), "rb");

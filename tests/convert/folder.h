@@ -57,7 +57,7 @@ void folder_bpe(const struct folder *f, bool pairs);
 /* folder_vocab.c: other tokenizers, each with FOLDER_VOCAB tokens.
  *
  * WordPiece, as tokenizer.json or vocab.txt: BERT's special tokens, then
- * letters and digits at the begin of words and inside, punctuation, a few
+ * letters and digits at the start of words and inside, punctuation, a few
  * words. buf: room for the text.
  */
 void folder_ranked(const struct folder *f);

@@ -10,7 +10,7 @@
  *                           folder of that class in this text
  *     without NAME ...      leave out tensors, or members in quotes
  *     use NAME ... [at P]   add blocks of tests/family/blocks.txt; P, or
- *                           nothing for "-", replaces the begin of names:
+ *                           nothing for "-", replaces the start of names:
  *                           "model.layers.%.", or "model." in names without %
  *     "MEMBER":VALUE, ...   members of config.json, replacing those of the same
  *                           names; @NAME stands for the members of a block

@@ -23,7 +23,7 @@
  *     key .x arr:i32 0 2 0
  *     in blk 0,2-5                   the next tensors are blk.0.X, blk.2.X, ...
  *     attn_q.weight 128 64           a tensor and its shape, innermost first
- *     in -                           the next tensors are X, as at the begin
+ *     in -                           the next tensors are X, as at the start
  *     digest 64 128 V ...            digest of 64 rows of 128 outputs
  *
  * The tokens are (37 i + 11) mod 128. The digest belongs to llama.cpp's

@@ -44,7 +44,7 @@ static const char *const commands[] = {
 
 /* ------------------------------------------------------- the scribbler --- */
 
-/* Bytes at the begin of each file that hold names and counts. */
+/* Bytes at the start of each file that hold names and counts. */
 enum { HEADER = 1500, IMATRIX_HEADER = 400, TINY_HEADER = 48900 };
 
 static void put_bytes(int fd, const char *bytes, size_t n, off_t at)

@@ -142,7 +142,7 @@ static uint32_t find_header(void)
 
 bool job_prepare(struct job *j)
 {
-    static const char edit[] = /* near the begin and the end of the header */
+    static const char edit[] = /* near the start and the end of the header */
         "gguf-edit --in-place --set llama.context_length=1 "
         "--set test.more.19=1 x.gguf";
     struct program_run r;

@@ -426,7 +426,7 @@ static void check_keys(void)
     remove(path);
 }
 
-/* A truncated file, and one with a changed byte near its begin, is refused or
+/* A truncated file, and one with a changed byte near its start, is refused or
  * read. */
 static void check_broken(const char *name)
 {

@@ -219,7 +219,7 @@ static void add_tensor(struct gen *g)
 static const struct {
     void (*change)(struct gen *g);
     enum gguf_status status;
-    const char *begins, *says; /* begin and part of the message or warning */
+    const char *begins, *says; /* start and part of the message or warning */
 } changes[] = {
     { change_nothing, GGUF_OK, "", "" },
     { set_heads, GGUF_E_HPARAM,

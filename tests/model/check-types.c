@@ -139,7 +139,7 @@ static void end_file(struct file *f)
 /* ---- weights of a type ---- */
 
 /* Make a row of a type that has no encoder: random bytes with small scales. A
- * scale is at the begin of the row or of each block, in F32 or F16. */
+ * scale is at the start of the row or of each block, in F32 or F16. */
 static void make_up(const struct gguf_dtype_info *dt, uint8_t *row,
                     size_t n_blocks, uint32_t *state)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static char in[4000];     /* a copy: in_dir() reuses its paths */
-static struct stat first; /* attributes of the input at the begin */
+static struct stat first; /* attributes of the input at the start */
 
 /* Action of the progress callback at one of its calls. */
 struct event {

@@ -54,7 +54,7 @@ look() # path
 }
 
 # Run a command with a path of the input in place of @, that path without its
-# ending in place of %, or its folder in place of a ^ at the begin. It must end
+# ending in place of %, or its folder in place of a ^ at the start. It must end
 # with status 1 and one line with the name of the file and these words, and
 # change nothing on the disk.
 refused() # input, words, command...

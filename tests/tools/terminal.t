@@ -287,7 +287,7 @@ if $pty && test -f "$tiny"; then
     ok 'a word longer than a line has one of its own'
 fi
 
-# A line for each file: columns are left out, names lose their begin.
+# A line for each file: columns are left out, names lose their start.
 if $pty; then
     mkdir "$tmp/a-folder-with-a-long-name"
     long=$tmp/a-folder-with-a-long-name/another-\303\251-model.gguf
