@@ -97,7 +97,7 @@ struct made {
 };
 
 /* Pick a tensor of the list; late ones are more likely. */
-static tensor *pick(tensor *const *t, int n)
+static tensor *pick_tensor(tensor *const *t, int n)
 {
     int most = rnd_below(3) ? 5 : n;
     int back = (int)rnd_below((uint64_t)GG_MIN(n, most));
@@ -107,7 +107,7 @@ static tensor *pick(tensor *const *t, int n)
 static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
                            tensor *cache)
 {
-    tensor *a = pick(t, n), *b = pick(t, n);
+    tensor *a = pick_tensor(t, n), *b = pick_tensor(t, n);
     if (rnd_below(4) == 0)
         return randop_any(&(struct randop){ c, a, b, cache, rnd64() });
     int64_t m = gguf_tensor_n_elements(a);
@@ -154,7 +154,7 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
 }
 
 /* The random graph of a seed. scale: factor of all tensors' sizes. */
-static struct made make(uint64_t seed, bool no_alloc, int64_t scale)
+static struct made make_graph(uint64_t seed, bool no_alloc, int64_t scale)
 {
     struct gguf_error err;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
@@ -250,7 +250,7 @@ static void check_each_op(void)
     int n = 0;
     for (uint32_t op = 1; op < GGUF_N_OPS; op++) {
         struct gguf_error err;
-        struct made g = make(op, false, 1);
+        struct made g = make_graph(op, false, 1);
         const struct randop r = { g.ctx, g.inputs[0], g.inputs[0], g.cache,
                                   op };
         tensor *t = randop_make(&r, op);
@@ -278,8 +278,8 @@ static void check_random(int n_graphs, uint64_t seed)
     struct gguf_error err;
     struct gguf_galloc *ga;
     for (int k = 0; k < n_graphs; k++) {
-        struct made g = make(seed + (uint64_t)k, true, 1);
-        struct made plain = make(seed + (uint64_t)k, false, 1);
+        struct made g = make_graph(seed + (uint64_t)k, true, 1);
+        struct made plain = make_graph(seed + (uint64_t)k, false, 1);
         if (gguf_galloc_create(&ga, NULL, gguf_backend_buft(cpu), &err) ||
             gguf_galloc_alloc(ga, g.graph, &err))
             bail("allocation", &err);
@@ -323,13 +323,13 @@ static void check_reuse(unsigned n_models)
     for (uint64_t k = 0; k < n_models; k++) {
         if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err))
             bail("allocator", &err);
-        struct made big = make(k, true, 3);
+        struct made big = make_graph(k, true, 3);
         if (gguf_galloc_reserve(ga, big.graph, &err))
             bail("reserve", &err);
         size_t size = gguf_galloc_size(ga, 0);
         for (int64_t scale = 1; scale <= 4; scale++) {
-            struct made g = make(k, true, scale);
-            struct made plain = make(k, false, scale);
+            struct made g = make_graph(k, true, scale);
+            struct made plain = make_graph(k, false, scale);
             unsigned before = gguf_galloc_n_plans(ga);
             for (int round = 0; round < 2; round++) {
                 if (gguf_galloc_alloc(ga, g.graph, &err))
@@ -356,7 +356,7 @@ static void check_reuse(unsigned n_models)
     ok(n_grown > (int)n_models / 2, "%d of %u grew for a larger graph",
        n_grown, n_models);
 
-    struct made a = make(5, true, 1), b = make(6, true, 1);
+    struct made a = make_graph(5, true, 1), b = make_graph(6, true, 1);
     if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err) ||
         gguf_galloc_alloc(ga, a.graph, &err) ||
         gguf_galloc_alloc(ga, a.graph, &err))
@@ -417,7 +417,7 @@ static void check_turns(void)
         bail("allocator", &err);
     for (int round = 0; round < 3; round++)
         for (uint64_t k = 0; k < 4; k++) {
-            struct made g = make(k, true, 1);
+            struct made g = make_graph(k, true, 1);
             if (round ? gguf_galloc_alloc(ga, g.graph, &err)
                       : gguf_galloc_reserve(ga, g.graph, &err))
                 bail("allocation", &err);

@@ -61,7 +61,7 @@ static void check_queue(void)
     ok(n == 4, "destroying one waits for it");
 }
 
-static enum gguf_status nap(void *arg, struct gguf_error *err)
+static enum gguf_status sleep_ns(void *arg, struct gguf_error *err)
 {
     (void)err;
     nanosleep(&(struct timespec){ .tv_nsec = *(const long *)arg }, NULL);
@@ -89,7 +89,7 @@ static void check_events(void)
         struct step x = { log, &n, 2 * i, GGUF_OK };
         long ns = i % 3 ? 0 : 50000;
         must(gguf_event_wait(eb, &a.backend, &err), &err);
-        gg_stream_push(a.stream, nap, &ns, sizeof ns);
+        gg_stream_push(a.stream, sleep_ns, &ns, sizeof ns);
         gg_stream_push(a.stream, run_step, &x, sizeof x);
         must(gguf_event_record(ea, &a.backend, &err), &err);
         x.number++;
@@ -114,7 +114,7 @@ static void check_events(void)
        "an event after a failure is reached");
     /* destroyed while a queue waits for it */
     long ns = 2000000;
-    gg_stream_push(a.stream, nap, &ns, sizeof ns);
+    gg_stream_push(a.stream, sleep_ns, &ns, sizeof ns);
     must(gguf_event_record(ea, &a.backend, &err), &err);
     must(gguf_event_wait(ea, &b.backend, &err), &err);
     gguf_event_destroy(ea);

@@ -203,8 +203,8 @@ struct look {
     bool right; /* shapes and layouts are equal */
 };
 
-static int look(void *user, size_t i, const tensor *node, const tensor *a,
-                const tensor *b)
+static int note_difference(void *user, size_t i, const tensor *node,
+                           const tensor *a, const tensor *b)
 {
     struct look *l = user;
     struct gguf_difference d = GGUF_DIFFERENCE_INIT;
@@ -271,7 +271,7 @@ static void check_backends(void)
     must(fake_backend_init(&is, "A", true, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     must(make_chain(&h, NULL, &err), &err);
-    p.fn = look;
+    p.fn = note_difference;
     p.user = &l;
     must(gguf_compare_backends(cpu, &is.backend, h.graph, &p, &n, &err), &err);
     ok(l.n == 5 && l.right && !l.n_differ && n.n_both == 5 && !n.n_only_a,

@@ -10,9 +10,9 @@
 
 static int n_destroyed, n_synced;
 
-static enum gguf_status alloc(const struct gguf_buft *buft,
-                              struct gguf_buffer *b, size_t size,
-                              struct gguf_error *err)
+static enum gguf_status alloc_buffer(const struct gguf_buft *buft,
+                                     struct gguf_buffer *b, size_t size,
+                                     struct gguf_error *err)
 {
     const size_t align = gguf_buft_alignment(buft);
     (void)err;
@@ -21,60 +21,65 @@ static enum gguf_status alloc(const struct gguf_buft *buft,
     return GGUF_OK;
 }
 
-static void free_it(struct gguf_buffer *b)
+static void free_buffer(struct gguf_buffer *b)
 {
     free(gguf_buffer_base(b));
 }
 
 /* A device that fails at every transfer, like a lost one. */
-static enum gguf_status lost(struct gguf_error *err)
+static enum gguf_status fail_transfer(struct gguf_error *err)
 {
     return gguf_error_set(err, GGUF_E_IO, "lost %d", 7);
 }
 
-static enum gguf_status set(struct gguf_buffer *b, struct gguf_tensor *t,
-                            const void *src, uint64_t off, uint64_t size,
-                            struct gguf_error *err)
+static enum gguf_status set_tensor(struct gguf_buffer *b,
+                                   struct gguf_tensor *t, const void *src,
+                                   uint64_t off, uint64_t size,
+                                   struct gguf_error *err)
 {
     (void)b, (void)t, (void)src, (void)off, (void)size;
-    return lost(err);
+    return fail_transfer(err);
 }
 
-static enum gguf_status get(struct gguf_buffer *b, const struct gguf_tensor *t,
-                            void *dst, uint64_t off, uint64_t size,
-                            struct gguf_error *err)
+static enum gguf_status get_tensor(struct gguf_buffer *b,
+                                   const struct gguf_tensor *t, void *dst,
+                                   uint64_t off, uint64_t size,
+                                   struct gguf_error *err)
 {
     (void)b, (void)t, (void)dst, (void)off, (void)size;
-    return lost(err);
+    return fail_transfer(err);
 }
 
-static enum gguf_status fill(struct gguf_buffer *b, struct gguf_tensor *t,
-                             uint8_t value, uint64_t off, uint64_t size,
-                             struct gguf_error *err)
+static enum gguf_status fill_tensor(struct gguf_buffer *b,
+                                    struct gguf_tensor *t, uint8_t value,
+                                    uint64_t off, uint64_t size,
+                                    struct gguf_error *err)
 {
     (void)b, (void)t, (void)value, (void)off, (void)size;
-    return lost(err);
+    return fail_transfer(err);
 }
 
-static enum gguf_status clear(struct gguf_buffer *b, uint8_t value,
-                              struct gguf_error *err)
+static enum gguf_status clear_buffer(struct gguf_buffer *b, uint8_t value,
+                                     struct gguf_error *err)
 {
     (void)b, (void)value;
-    return lost(err);
+    return fail_transfer(err);
 }
 
-static bool supports(const struct gguf_device *d, const struct gguf_tensor *t)
+static bool supports_op(const struct gguf_device *d,
+                        const struct gguf_tensor *t)
 {
     (void)d;
     return t->op == GGUF_OP_ADD;
 }
 
-static bool reaches(const struct gguf_device *d, const struct gguf_buft *buft)
+static bool supports_buft(const struct gguf_device *d,
+                          const struct gguf_buft *buft)
 {
     return buft == gguf_device_buft(d);
 }
 
-static uint32_t wide(const struct gguf_device *d)
+static uint32_t batch_width(const struct gguf_device *d)
 {
     return *(const uint32_t *)gguf_device_priv(d);
 }
@@ -82,33 +87,35 @@ static uint32_t wide(const struct gguf_device *d)
 static int n_queued;
 
 /* Queue a failure, which the next sync reports. */
-static enum gguf_status compute(struct gguf_backend *b,
-                                struct gguf_graph *graph,
-                                struct gguf_error *err)
+static enum gguf_status compute_graph(struct gguf_backend *b,
+                                      struct gguf_graph *graph,
+                                      struct gguf_error *err)
 {
     (void)b, (void)graph, (void)err;
     n_queued++;
     return GGUF_OK;
 }
 
-static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
+static enum gguf_status sync_backend(struct gguf_backend *b,
+                                     struct gguf_error *err)
 {
     const bool waits = n_queued > 0;
     (void)b;
     n_queued = 0;
-    return waits ? lost(err) : GGUF_OK;
+    return waits ? fail_transfer(err) : GGUF_OK;
 }
 
 static bool marks; /* events can be recorded, and are reached at once */
 
-static enum gguf_status record(struct gguf_backend *b, struct gguf_event *e,
-                               struct gguf_error *err)
+static enum gguf_status record_event(struct gguf_backend *b,
+                                     struct gguf_event *e,
+                                     struct gguf_error *err)
 {
     (void)b, (void)e;
-    return marks ? GGUF_OK : lost(err);
+    return marks ? GGUF_OK : fail_transfer(err);
 }
 
-static void destroy(struct gguf_backend *b)
+static void destroy_backend(struct gguf_backend *b)
 {
     n_destroyed += *(int *)gguf_backend_priv(b);
 }
@@ -117,41 +124,42 @@ static enum gguf_status event_sync(struct gguf_event *e,
                                    struct gguf_error *err)
 {
     n_synced += *(int *)gguf_event_priv(e);
-    return marks ? GGUF_OK : lost(err);
+    return marks ? GGUF_OK : fail_transfer(err);
 }
 
 static int one = 1;
 static uint32_t columns = 5;
 static const struct gguf_buft_iface memory = {
     .struct_size = sizeof memory,
-    .alloc = alloc,
-    .free = free_it,
-    .set = set,
-    .get = get,
-    .memset = fill,
-    .clear = clear,
+    .alloc = alloc_buffer,
+    .free = free_buffer,
+    .set = set_tensor,
+    .get = get_tensor,
+    .memset = fill_tensor,
+    .clear = clear_buffer,
 };
 static const struct gguf_backend_iface work = {
     .struct_size = sizeof work,
-    .destroy = destroy,
-    .compute = compute,
-    .sync = sync,
-    .event_record = record,
+    .destroy = destroy_backend,
+    .compute = compute_graph,
+    .sync = sync_backend,
+    .event_record = record_event,
 };
 static const struct gguf_event_iface point = { sizeof point, NULL,
                                                event_sync };
 static struct gguf_allocator const *with;
 
-static enum gguf_status event(struct gguf_device *d, struct gguf_event **out,
-                              const struct gguf_allocator *a,
-                              struct gguf_error *err)
+static enum gguf_status create_event(struct gguf_device *d,
+                                     struct gguf_event **out,
+                                     const struct gguf_allocator *a,
+                                     struct gguf_error *err)
 {
     return gguf_event_make(out, d, &point, &one, a, err);
 }
 
-static enum gguf_status backend(struct gguf_device *d,
-                                struct gguf_backend **out,
-                                struct gguf_error *err)
+static enum gguf_status create_backend(struct gguf_device *d,
+                                       struct gguf_backend **out,
+                                       struct gguf_error *err)
 {
     struct gguf_backend_params p = GGUF_BACKEND_PARAMS_INIT;
     p.allocator = with;
@@ -163,11 +171,11 @@ static enum gguf_status backend(struct gguf_device *d,
 
 static const struct gguf_device_iface device = {
     .struct_size = sizeof device,
-    .supports_op = supports,
-    .supports_buft = reaches,
-    .wide = wide,
-    .backend = backend,
-    .event = event,
+    .supports_op = supports_op,
+    .supports_buft = supports_buft,
+    .wide = batch_width,
+    .backend = create_backend,
+    .event = create_event,
 };
 static const struct gguf_driver_iface driver = { sizeof driver, NULL, NULL };
 
@@ -179,7 +187,7 @@ struct all {
     struct gguf_event *event;
 };
 
-static void drop(struct all *x)
+static void destroy_all(struct all *x)
 {
     gguf_event_destroy(x->event);
     gguf_backend_destroy(x->backend);
@@ -187,8 +195,8 @@ static void drop(struct all *x)
     gguf_buft_destroy(x->buft);
 }
 
-static enum gguf_status make(struct all *x, const struct gguf_allocator *a,
-                             struct gguf_error *err)
+static enum gguf_status make_all(struct all *x, const struct gguf_allocator *a,
+                                 struct gguf_error *err)
 {
     struct gguf_buft_params bp = GGUF_BUFT_PARAMS_INIT;
     struct gguf_driver_params dp = GGUF_DRIVER_PARAMS_INIT;
@@ -216,7 +224,7 @@ static enum gguf_status make(struct all *x, const struct gguf_allocator *a,
     if (st == GGUF_OK)
         st = gguf_event_create(&x->event, x->device, a, err);
     if (st != GGUF_OK) {
-        drop(x);
+        destroy_all(x);
         *x = (struct all){ .buft = NULL };
     }
     return st;
@@ -229,11 +237,11 @@ static void test_memory(void)
     struct all x;
     bool good = true;
     for (unsigned n = 0;; n++) {
-        const enum gguf_status st = make(&x, failalloc_init(&fa, n), &err);
+        const enum gguf_status st = make_all(&x, failalloc_init(&fa, n), &err);
         const bool failed = fa.calls > n;
         good = good && st == (failed ? GGUF_E_NOMEM : GGUF_OK);
         if (!failed)
-            drop(&x);
+            destroy_all(&x);
         good = good && fa.live == 0;
         if (!failed)
             break;
@@ -252,7 +260,7 @@ static void test_failures(void)
     n_destroyed = n_synced = 0;
     cp.mem_size = 1 << 14;
     cp.no_alloc = true;
-    if (make(&x, NULL, &err) != GGUF_OK ||
+    if (make_all(&x, NULL, &err) != GGUF_OK ||
         gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK)
         exit(99);
     struct gguf_tensor *t = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
@@ -296,15 +304,15 @@ static void test_failures(void)
        "a device is not asked about operations that compute nothing");
     gguf_buffer_destroy(b);
     gguf_ctx_destroy(ctx);
-    drop(&x);
+    destroy_all(&x);
     ok(n_destroyed == 1, "destroyed once");
 }
 
-static void one_of_these(void)
+static void do_nothing(void)
 {
 }
 
-static size_t no_size(const struct gguf_backend *b, const void *plan)
+static size_t plan_size(const struct gguf_backend *b, const void *plan)
 {
     (void)b, (void)plan;
     return 0;
@@ -323,7 +331,7 @@ static void test_waiting(void)
     marks = true;
     cp.mem_size = 1 << 14;
     cp.no_alloc = true;
-    if (make(&x, NULL, &err) != GGUF_OK ||
+    if (make_all(&x, NULL, &err) != GGUF_OK ||
         gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK)
         exit(99);
     struct gguf_backend *both[2] = { x.backend, NULL };
@@ -353,7 +361,7 @@ static void test_waiting(void)
     gguf_backend_destroy(both[1]);
     gguf_buffer_destroy(b);
     gguf_ctx_destroy(ctx);
-    drop(&x);
+    destroy_all(&x);
     marks = false;
 }
 
@@ -374,7 +382,7 @@ static void test_tables(void)
     struct gguf_backend *b;
     struct gguf_error err;
     struct all x;
-    if (make(&x, NULL, &err) != GGUF_OK)
+    if (make_all(&x, NULL, &err) != GGUF_OK)
         exit(99);
     REFUSES(gguf_buft_create(&buft, &bp, &err), "iface");
     bp.iface = &m;
@@ -401,11 +409,11 @@ static void test_tables(void)
     p.priv = &one;
     i.sync = NULL;
     REFUSES(gguf_backend_create(&b, x.device, &p, &err), "sync");
-    i.sync = sync;
+    i.sync = sync_backend;
     i.event_record = NULL;
     REFUSES(gguf_backend_create(&b, x.device, &p, &err), "event_record");
-    i.event_record = record;
-    i.plan_work_size = no_size;
+    i.event_record = record_event;
+    i.plan_work_size = plan_size;
     REFUSES(gguf_backend_create(&b, x.device, &p, &err), "plan_create");
     i.plan_work_size = NULL;
     i.compute = NULL;
@@ -419,7 +427,7 @@ static void test_tables(void)
     ok(gguf_backend_create(&b, x.device, &p, &err) == GGUF_OK,
        "a newer table that has nothing new");
     gguf_backend_destroy(b);
-    newer.more = one_of_these;
+    newer.more = do_nothing;
     REFUSES(gguf_backend_create(&b, x.device, &p, &err), "struct_size");
     dp.caps = 0;
     d = device;
@@ -431,7 +439,7 @@ static void test_tables(void)
         exit(99);
     REFUSES(gguf_driver_add_device(cpu, &dp, NULL, &err), "no more devices");
     gguf_driver_destroy(cpu);
-    drop(&x);
+    destroy_all(&x);
 }
 
 int main(void)

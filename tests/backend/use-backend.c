@@ -12,7 +12,7 @@ enum { K = 8, M = 6, N = 5 };
 
 static int n_tests, n_bad;
 
-static void ok(bool good, const char *what)
+static void print_result(bool good, const char *what)
 {
     n_tests++;
     n_bad += !good;
@@ -35,7 +35,7 @@ struct net {
     struct gguf_graph *graph;
 };
 
-static void build(struct net *net, const struct gguf_buft *buft, int64_t n)
+static void build_net(struct net *net, const struct gguf_buft *buft, int64_t n)
 {
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     struct gguf_error err;
@@ -67,7 +67,7 @@ static void build(struct net *net, const struct gguf_buft *buft, int64_t n)
          &err);
 }
 
-static void drop(struct net *net)
+static void free_net(struct net *net)
 {
     gguf_buffer_destroy(net->buffer);
     gguf_ctx_destroy(net->weights);
@@ -85,14 +85,14 @@ static void set_x(struct net *net, int64_t n)
 }
 
 /* Compute the expected result on the CPU alone. */
-static void expect(float *out, int64_t n)
+static void compute_expected(float *out, int64_t n)
 {
     struct gguf_backend *cpu;
     struct gguf_galloc *mem;
     struct gguf_error err;
     struct net net;
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
-    build(&net, gguf_backend_buft(cpu), n);
+    build_net(&net, gguf_backend_buft(cpu), n);
     must(gguf_galloc_create(&mem, NULL, gguf_backend_buft(cpu), &err), &err);
     must(gguf_galloc_alloc(mem, net.graph, &err), &err);
     set_x(&net, n);
@@ -101,7 +101,7 @@ static void expect(float *out, int64_t n)
                          &err),
          &err);
     gguf_galloc_destroy(mem);
-    drop(&net);
+    free_net(&net);
     gguf_backend_destroy(cpu);
 }
 
@@ -119,26 +119,26 @@ static void test_sched(struct gguf_backend *tiny, struct gguf_backend *cpu)
     for (int64_t n = 1; n <= N; n++) {
         float want[M * N], got[M * N];
         struct net net;
-        expect(want, n);
-        build(&net, gguf_backend_buft(tiny), n);
+        compute_expected(want, n);
+        build_net(&net, gguf_backend_buft(tiny), n);
         must(gguf_sched_alloc(s, net.graph, &err), &err);
         set_x(&net, n);
         must(gguf_sched_compute(s, net.graph, &err), &err);
         must(gguf_tensor_get(net.out, got, 0, sizeof(float) * (size_t)(M * n),
                              &err),
              &err);
-        ok(gguf_sched_backend_of(s, net.sum) == 0 &&
-               gguf_sched_backend_of(s, net.norm) == 1 &&
-               gguf_sched_backend_of(s, net.out) == 0 &&
-               gguf_sched_n_copies(s) >= 3,
-           "each computes what it can");
-        ok(memcmp(want, got, sizeof(float) * (size_t)(M * n)) == 0,
-           "and the result is the CPU's");
+        print_result(gguf_sched_backend_of(s, net.sum) == 0 &&
+                         gguf_sched_backend_of(s, net.norm) == 1 &&
+                         gguf_sched_backend_of(s, net.out) == 0 &&
+                         gguf_sched_n_copies(s) >= 3,
+                     "each computes what it can");
+        print_result(memcmp(want, got, sizeof(float) * (size_t)(M * n)) == 0,
+                     "and the result is the CPU's");
         must(gguf_sched_reset(s, &err), &err);
-        drop(&net);
+        free_net(&net);
     }
-    ok(counts_of(tiny).n_made > 0 && counts_of(tiny).n_remade > 0,
-       "plans were made, and made again");
+    print_result(counts_of(tiny).n_made > 0 && counts_of(tiny).n_remade > 0,
+                 "plans were made, and made again");
     gguf_sched_destroy(s);
 }
 
@@ -161,11 +161,11 @@ static void test_plan(struct gguf_backend *tiny)
     must(gguf_galloc_alloc(mem, g, &err), &err);
     must(gguf_tensor_set(x, v, 0, sizeof v, &err), &err);
     must(gguf_plan_create(&plan, tiny, g, &err), &err);
-    ok(gguf_plan_n_threads(plan) == 1 &&
-           gguf_plan_node_threads(plan, 0) == 1 &&
-           gguf_plan_node_threads(plan, 1) == 0 &&
-           gguf_plan_work_size(plan) == 2 * sizeof(double),
-       "threads and scratch of a plan");
+    print_result(gguf_plan_n_threads(plan) == 1 &&
+                     gguf_plan_node_threads(plan, 0) == 1 &&
+                     gguf_plan_node_threads(plan, 1) == 0 &&
+                     gguf_plan_work_size(plan) == 2 * sizeof(double),
+                 "threads and scratch of a plan");
     bool same = true;
     for (int i = 0; i < 3; i++) {
         must(gguf_plan_compute(plan, &err), &err);
@@ -174,16 +174,17 @@ static void test_plan(struct gguf_backend *tiny)
         same =
             same && got[0] == 1 && got[1] == 3 && got[2] == 3 && got[3] == 9;
     }
-    ok(same, "computed three times");
+    print_result(same, "computed three times");
     v[1] = (float)NAN;
     v[2] = (float)INFINITY;
     must(gguf_tensor_set(x, v, 0, sizeof v, &err), &err);
-    ok(gguf_plan_compute(plan, &err) == GGUF_E_NONFINITE &&
-           strstr(err.message, "relu") && strstr(err.message, "[2, 2]"),
-       err.message);
+    print_result(gguf_plan_compute(plan, &err) == GGUF_E_NONFINITE &&
+                     strstr(err.message, "relu") &&
+                     strstr(err.message, "[2, 2]"),
+                 err.message);
     gguf_plan_destroy(plan);
-    ok(gguf_backend_compute(tiny, g, &err) == GGUF_E_NONFINITE,
-       "also without a plan");
+    print_result(gguf_backend_compute(tiny, g, &err) == GGUF_E_NONFINITE,
+                 "also without a plan");
     gguf_galloc_destroy(mem);
     gguf_ctx_destroy(c);
 }
@@ -194,26 +195,26 @@ static void test_refusals(struct gguf_device *d, struct gguf_backend *tiny)
     struct gguf_buffer *big, *small;
     uint64_t n_free, n_total;
     struct net net;
-    ok(gguf_buffer_create(&big, gguf_device_buft(d), 1 << 20, NULL, &err) ==
-               GGUF_E_NOMEM &&
-           !big && strstr(err.message, "1048576 bytes are wanted"),
-       err.message);
+    print_result(gguf_buffer_create(&big, gguf_device_buft(d), 1 << 20, NULL,
+                                    &err) == GGUF_E_NOMEM &&
+                     !big && strstr(err.message, "1048576 bytes are wanted"),
+                 err.message);
     must(gguf_buffer_create(&small, gguf_device_buft(d), 1000, NULL, &err),
          &err);
     gguf_device_memory(d, &n_free, &n_total);
-    ok(n_total - n_free == 1000, "memory that is taken");
+    print_result(n_total - n_free == 1000, "memory that is taken");
     gguf_buffer_destroy(small);
     gguf_device_memory(d, &n_free, &n_total);
-    ok(n_total == n_free, "and given back");
-    build(&net, gguf_device_buft(d), 2);
+    print_result(n_total == n_free, "and given back");
+    build_net(&net, gguf_device_buft(d), 2);
     struct gguf_galloc *mem;
     must(gguf_galloc_create(&mem, NULL, gguf_device_buft(d), &err), &err);
     must(gguf_galloc_alloc(mem, net.graph, &err), &err);
-    ok(gguf_backend_compute(tiny, net.graph, &err) == GGUF_E_OP &&
-           strstr(err.message, "rms_norm"),
-       err.message);
+    print_result(gguf_backend_compute(tiny, net.graph, &err) == GGUF_E_OP &&
+                     strstr(err.message, "rms_norm"),
+                 err.message);
     gguf_galloc_destroy(mem);
-    drop(&net);
+    free_net(&net);
 }
 
 int main(void)
@@ -226,17 +227,18 @@ int main(void)
     must(tiny_driver_create(&driver, 1 << 16, &err), &err);
     must(gguf_registry_add(r, driver, &err), &err);
     struct gguf_device *d = gguf_registry_find(r, "TINY0");
-    ok(d && gguf_device_driver(d) == driver && gguf_device_wide(d) == 1 &&
-           gguf_device_kind(d) == GGUF_DEVICE_ACCEL,
-       "a device among the others");
+    print_result(d && gguf_device_driver(d) == driver &&
+                     gguf_device_wide(d) == 1 &&
+                     gguf_device_kind(d) == GGUF_DEVICE_ACCEL,
+                 "a device among the others");
     must(gguf_device_backend(d, &tiny, &err), &err);
     must(gguf_device_backend(gguf_registry_find(r, "CPU"), &cpu, &err), &err);
-    ok(gguf_backend_id(tiny) == TINY_ID &&
-           !strcmp(gguf_backend_name(tiny), "tiny0") &&
-           gguf_backend_device(tiny) == d &&
-           !gguf_backend_supports_buft(tiny, gguf_host_buft()) &&
-           gguf_backend_supports_buft(tiny, gguf_backend_buft(tiny)),
-       "a backend of it");
+    print_result(gguf_backend_id(tiny) == TINY_ID &&
+                     !strcmp(gguf_backend_name(tiny), "tiny0") &&
+                     gguf_backend_device(tiny) == d &&
+                     !gguf_backend_supports_buft(tiny, gguf_host_buft()) &&
+                     gguf_backend_supports_buft(tiny, gguf_backend_buft(tiny)),
+                 "a backend of it");
     test_sched(tiny, cpu);
     test_plan(tiny);
     test_refusals(d, tiny);

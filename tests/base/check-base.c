@@ -374,17 +374,17 @@ static void check_error(void)
 
 /* Edit distance by its definition, over all sequences of edits that change no
  * place twice. */
-static unsigned edits(const char *a, const char *b)
+static unsigned edit_distance(const char *a, const char *b)
 {
     if (!*a || !*b)
         return (unsigned)(strlen(a) + strlen(b));
-    unsigned best = edits(a + 1, b + 1) + (*a != *b);
-    unsigned d = edits(a + 1, b) + 1;
+    unsigned best = edit_distance(a + 1, b + 1) + (*a != *b);
+    unsigned d = edit_distance(a + 1, b) + 1;
     best = d < best ? d : best;
-    d = edits(a, b + 1) + 1;
+    d = edit_distance(a, b + 1) + 1;
     best = d < best ? d : best;
     if (a[1] && b[1] && a[0] == b[1] && a[1] == b[0]) {
-        d = edits(a + 2, b + 2) + 1;
+        d = edit_distance(a + 2, b + 2) + 1;
         best = d < best ? d : best;
     }
     return best;
@@ -416,7 +416,7 @@ static void check_near(void)
             a[k] = (char)('a' + (rnd64() >> 40) % 3);
         for (unsigned k = 0, n = (unsigned)(rnd64() >> 32) % 7; k < n; k++)
             b[k] = (char)('a' + (rnd64() >> 40) % 3);
-        wrong += gg_similar_distance(text(a), text(b)) != edits(a, b);
+        wrong += gg_similar_distance(text(a), text(b)) != edit_distance(a, b);
     }
     ok(!wrong, "distances are those of the definition");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

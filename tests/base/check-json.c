@@ -204,7 +204,7 @@ static void check_places(void)
 static const char *const later[] = { "m", "v", "w", NULL };
 
 /* Offset of `what' in text. */
-static size_t place(const char *text, const char *what)
+static size_t offset_of(const char *text, const char *what)
 {
     return (size_t)(strstr(text, what) - text);
 }
@@ -231,13 +231,13 @@ static void check_later(void)
            json_object_get(json_array_get(json_object_get(m, "x"), 0), "v"),
        "others of their name are not");
     ok(gg_json_place(&j, json_object_get(m, "v")) ==
-               100 + place(text, "{\"a]") &&
+               100 + offset_of(text, "{\"a]") &&
            gg_json_place(&j, json_object_get(m, "w")) ==
-               100 + place(text, "[[4]") &&
+               100 + offset_of(text, "[[4]") &&
            gg_json_place(&j, json_object_get(m, "y")) ==
-               100 + place(text, "6}") &&
+               100 + offset_of(text, "6}") &&
            gg_json_place(&j, json_object_get(j.root, "z")) ==
-               100 + place(text, "8}"),
+               100 + offset_of(text, "8}"),
        "places are those of the whole text");
     gg_json_fini(&j);
 }
@@ -271,8 +271,8 @@ static void check_later_refused(void)
 
 /* Scan m.w of text as a list of texts, numbers and lists of them. Returns the
  * number of values; *sum: of the numbers, *bytes: of the texts. */
-static int scan(const char *text, double *sum, size_t *bytes,
-                struct gguf_error *e)
+static int scan_list(const char *text, double *sum, size_t *bytes,
+                     struct gguf_error *e)
 {
     struct gg_json j;
     struct gg_json_scan s;
@@ -356,7 +356,7 @@ static void check_scan(void)
         const int at =
             snprintf(text, sizeof text, "{\"m\":{\n\"w\":%s}}", rows[i].list) -
             (int)strlen(rows[i].list) - 2;
-        const int n = scan(text, &sum, &bytes, &e);
+        const int n = scan_list(text, &sum, &bytes, &e);
         const uint64_t lo = 100 + (unsigned)at + rows[i].at;
         ok(n == rows[i].n &&
                (n < 0 ? e.offset >= lo && e.offset <= lo + 20 &&

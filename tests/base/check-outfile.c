@@ -34,7 +34,7 @@ static int n_others(void)
 }
 
 /* Does path hold n bytes, with f(i) as byte i? */
-static int holds(const char *path, size_t n, uint8_t f(size_t))
+static int has_bytes(const char *path, size_t n, uint8_t f(size_t))
 {
     struct gg_mapfile m;
     if (gg_mapfile_open(&m, path, 0, 0, NULL) != GGUF_OK)
@@ -91,7 +91,7 @@ static void check_way(unsigned how, const char *name)
     ok(gg_outfile_reserve(&o, SIZE, true, &err) == GGUF_OK &&
            write_pieces(&o, SIZE) == GGUF_OK &&
            gg_outfile_commit(&o, &err) == GGUF_OK &&
-           holds(target, SIZE, byte_at) && n_others() == 0,
+           has_bytes(target, SIZE, byte_at) && n_others() == 0,
        "%s: then all of it", name);
     ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_E_EXIST,
        "%s: once only: %s", name, err.message);
@@ -102,7 +102,7 @@ static void check_way(unsigned how, const char *name)
        "%s: by force", name);
     gg_outfile_abort(&o);
     gg_outfile_abort(&o);
-    ok(holds(target, SIZE, byte_at) && n_others() == 0,
+    ok(has_bytes(target, SIZE, byte_at) && n_others() == 0,
        "%s: giving up keeps the old one", name);
 
     int fd = open(source, O_RDONLY);
@@ -111,7 +111,7 @@ static void check_way(unsigned how, const char *name)
            gg_outfile_zeros(&o, 100, &err) == GGUF_OK &&
            gg_outfile_copy(&o, fd, 7, SIZE - 7, &err) == GGUF_OK &&
            gg_outfile_commit(&o, &err) == GGUF_OK &&
-           holds(target, SIZE - 7 + 100, copy_at) && n_others() == 0,
+           has_bytes(target, SIZE - 7 + 100, copy_at) && n_others() == 0,
        "%s: a copy replaces it", name);
     ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_FORCE, &err) ==
                GGUF_OK &&
@@ -123,7 +123,7 @@ static void check_way(unsigned how, const char *name)
            (o.no_cfr = true) && gg_outfile_zeros(&o, 100, &err) == GGUF_OK &&
            gg_outfile_copy(&o, fd, 7, SIZE - 7, &err) == GGUF_OK &&
            gg_outfile_commit(&o, &err) == GGUF_OK &&
-           holds(target, SIZE - 7 + 100, copy_at),
+           has_bytes(target, SIZE - 7 + 100, copy_at),
        "%s: a copy without the file system's help", name);
     close(fd);
 
@@ -131,7 +131,7 @@ static void check_way(unsigned how, const char *name)
     ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
            link(source, target) == 0 &&
            gg_outfile_commit(&o, &err) == GGUF_E_EXIST &&
-           holds(target, SIZE, byte_at) && n_others() == 0,
+           has_bytes(target, SIZE, byte_at) && n_others() == 0,
        "%s: a late name is not taken away: %s", name, err.message);
 }
 
@@ -156,14 +156,14 @@ static void check_names(unsigned how, const char *name)
             gg_outfile_open(&o, NULL, target, flags, &err) == GGUF_OK &&
             gg_outfile_write(&o, "x", 1, &err) == GGUF_OK &&
             gg_outfile_finish(&o, &err) == GGUF_OK;
-        ok(good && (force ? holds(target, 1 << 20, byte_at)
+        ok(good && (force ? has_bytes(target, 1 << 20, byte_at)
                           : access(target, F_OK) != 0),
            "%s: finished, it has no name yet", name);
         ok(gg_outfile_name(&o, true, &err) == GGUF_OK &&
-               holds(target, 1, x_at) && n_others() == force,
+               has_bytes(target, 1, x_at) && n_others() == force,
            "%s: then it has, and what was there is kept", name);
         gg_outfile_unname(&o);
-        ok((force ? holds(target, 1 << 20, byte_at)
+        ok((force ? has_bytes(target, 1 << 20, byte_at)
                   : access(target, F_OK) != 0) &&
                n_others() == partial,
            "%s: that can be undone", name);
@@ -182,7 +182,7 @@ static void check_names(unsigned how, const char *name)
        "%s: a file that was replaced by others", name);
     gg_outfile_unname(&o);
     gg_outfile_abort(&o);
-    ok(holds(target, 1 << 20, byte_at) && n_others() == 0,
+    ok(has_bytes(target, 1 << 20, byte_at) && n_others() == 0,
        "%s: is not taken back", name);
 }
 
@@ -222,8 +222,9 @@ static void check_all(unsigned how, const char *name, bool in_the_way)
            "%s: the second cannot be named, and none is: %s", name,
            err.message);
     else
-        ok(st == GGUF_OK && holds(paths[0], 4, one_at) &&
-               holds(paths[1], 4, one_at) && holds(paths[2], 4, one_at),
+        ok(st == GGUF_OK && has_bytes(paths[0], 4, one_at) &&
+               has_bytes(paths[1], 4, one_at) &&
+               has_bytes(paths[2], 4, one_at),
            "%s: all are named", name);
     for (int i = 0; i < 3; i++) {
         gg_outfile_abort(&o[i]);
@@ -240,11 +241,11 @@ static void check_partial(void)
     unlink(target);
     ok(!link(source, part) &&
            gg_outfile_open(&o, NULL, target, how, &err) == GGUF_E_MISMATCH &&
-           holds(part, 1 << 20, byte_at),
+           has_bytes(part, 1 << 20, byte_at),
        "a stranger's temporary is not taken: %s", err.message);
     ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_RESUME, &err) ==
                GGUF_E_MISMATCH &&
-           holds(part, 1 << 20, byte_at),
+           has_bytes(part, 1 << 20, byte_at),
        "nor one with another name: %s", err.message);
     unlink(part);
     ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
@@ -252,10 +253,10 @@ static void check_partial(void)
            gg_outfile_finish(&o, &err) == GGUF_OK,
        "one of its own");
     gg_outfile_abort(&o);
-    ok(holds(part, 1, x_at) &&
+    ok(has_bytes(part, 1, x_at) &&
            gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_RESUME, &err) ==
                GGUF_OK &&
-           holds(part, 1, x_at),
+           has_bytes(part, 1, x_at),
        "stays, and is taken up");
     gg_outfile_abort(&o);
     unlink(part);
@@ -334,7 +335,7 @@ static void check_new_folder(void)
                gg_outfile_flush(&o, &err) == GGUF_OK && n_others() == 0 &&
                mkdir(folder, 0777) == 0 &&
                gg_outfile_commit(&o, &err) == GGUF_OK &&
-               holds(path, 1000, byte_at),
+               has_bytes(path, 1000, byte_at),
            "a file waits until its folder is there");
         unlink(path);
         rmdir(folder);
@@ -379,7 +380,7 @@ static void check_killed(void)
         if (!pid)
             die_after(steps);
         ok(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
-               holds(target, steps < 3 ? 1000 : 5000, byte_at) &&
+               has_bytes(target, steps < 3 ? 1000 : 5000, byte_at) &&
                n_others() == (steps < 3) && system(cmd) == 0 &&
                n_others() == 0,
            "killed after %d of 3 steps: %s file%s", steps,

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int ignore(void *user, const struct gguf_finding *finding)
+static int ignore_finding(void *user, const struct gguf_finding *finding)
 {
     (void)user;
     (void)finding;
@@ -121,7 +121,7 @@ static void test_functions(void)
     REFUSES(gguf_pool_create((struct gguf_pool **)&p[0], given, &err));
     REFUSES(gguf_file_open((struct gguf_file **)&p[1], "/", given, &err));
     REFUSES(gguf_file_open((struct gguf_file **)&p[11], "/", given, &err));
-    REFUSES(gguf_path_verify("/", given, NULL, ignore, NULL, &err));
+    REFUSES(gguf_path_verify("/", given, NULL, ignore_finding, NULL, &err));
     REFUSES(
         gguf_writer_create((struct gguf_writer **)&p[2], NULL, given, &err));
     REFUSES(gguf_ctx_create((struct gguf_ctx **)&p[3], given, &err));
@@ -170,9 +170,10 @@ static void test_no_byte_after(void)
        "nor gguf_file_open");
     ok(gguf_file_open(&set, "/dev", given, NULL) == GGUF_E_NOTFOUND,
        "of a folder");
-    ok(gguf_path_verify(nowhere, given, NULL, ignore, NULL, NULL) == GGUF_E_IO,
+    ok(gguf_path_verify(nowhere, given, NULL, ignore_finding, NULL, NULL) ==
+           GGUF_E_IO,
        "nor gguf_path_verify");
-    ok(gguf_path_verify("/dev", given, NULL, ignore, NULL, NULL) ==
+    ok(gguf_path_verify("/dev", given, NULL, ignore_finding, NULL, NULL) ==
            GGUF_E_NOTFOUND,
        "of a folder");
     munmap(two, 2 * page);
@@ -216,14 +217,14 @@ static void test_results(void)
 
 static unsigned n_taken;
 
-static void *take(void *user, size_t size)
+static void *count_alloc(void *user, size_t size)
 {
     (void)user;
     n_taken++;
     return malloc(size);
 }
 
-static void give(void *user, void *p)
+static void count_free(void *user, void *p)
 {
     (void)user;
     free(p);
@@ -236,7 +237,8 @@ static void test_allocator(void)
     struct {
         struct gguf_allocator a;
         void (*more)(void);
-    } newer = { GGUF_ALLOCATOR_INIT(take, give, NULL), test_give };
+    } newer = { GGUF_ALLOCATOR_INIT(count_alloc, count_free, NULL),
+                test_give };
     struct gguf_imatrix *im = NULL;
     newer.a.struct_size = sizeof newer;
     ok(gguf_imatrix_create(&im, &newer.a, NULL) == GGUF_OK && n_taken > 0,
@@ -253,8 +255,8 @@ static void test_allocator(void)
     ok(good && !n_taken, "one that says it has no functions is not called");
 }
 
-static enum gguf_status nothing(struct gguf_tensor *t, unsigned ith,
-                                unsigned nth, void *user)
+static enum gguf_status compute_nothing(struct gguf_tensor *t, unsigned ith,
+                                        unsigned nth, void *user)
 {
     (void)t, (void)ith, (void)nth, (void)user;
     return GGUF_OK;
@@ -291,14 +293,14 @@ static void test_operations(void)
         memcpy(&got, y->op_params, sizeof got);
     ok(y && got.freq_base == 5, "a newer one that asks for nothing new");
     struct gguf_custom c = GGUF_CUSTOM_INIT;
-    c.fn = nothing;
+    c.fn = compute_nothing;
     c.n_tasks = 7;
     c.struct_size = offsetof(struct gguf_custom, n_tasks);
     y = gguf_op_map_1(ctx, x, &c);
     struct gguf_custom kept;
     if (y)
         memcpy(&kept, y->op_params, sizeof kept);
-    ok(y && kept.fn == nothing && kept.n_tasks == 0,
+    ok(y && kept.fn == compute_nothing && kept.n_tasks == 0,
        "a function of an older program");
     c.struct_size = 0;
     ok(!gguf_op_map_1(ctx, x, &c) &&

@@ -24,14 +24,14 @@ static char *in_dir(const char *name)
     return scratch_path(dir, name);
 }
 
-static void put(const char *name, const char *text)
+static void write_file(const char *name, const char *text)
 {
     FILE *f = fopen(in_dir(name), "w");
     if (!f || fputs(text, f) < 0 || fclose(f))
         exit(99);
 }
 
-static bool has(const char *name, const char *text)
+static bool has_text(const char *name, const char *text)
 {
     char buf[100] = "";
     FILE *f = fopen(in_dir(name), "r");
@@ -45,7 +45,7 @@ static bool has(const char *name, const char *text)
 /* ------------------------------------------------------------- clashes --- */
 
 /* Is it refused to read a and then write b, and the reverse? */
-static bool clashes(const char *a, const char *b)
+static bool is_clash(const char *a, const char *b)
 {
     int n = 0;
     for (int turn = 0; turn < 2; turn++) {
@@ -74,33 +74,33 @@ static void check_clashes(void)
     snprintf(there, sizeof there, "%s", in_dir("there"));
     snprintf(gone, sizeof gone, "%s", in_dir("gone"));
     snprintf(other, sizeof other, "%s", in_dir("other"));
-    put("there", "1");
-    put("other", "2");
+    write_file("there", "1");
+    write_file("other", "2");
     if (mkdir(in_dir("sub"), 0700) || symlink("there", in_dir("link")) ||
         symlink("nowhere", in_dir("dangling")) ||
         symlink(".", in_dir("here")) || link(there, in_dir("hard")) ||
         mkfifo(in_dir("pipe"), 0600))
         exit(99);
     snprintf(cwd, sizeof cwd, "./%s", gone);
-    ok(clashes(there, there) && clashes(there, in_dir("./there")) &&
-           clashes(there, in_dir("sub/../there")),
+    ok(is_clash(there, there) && is_clash(there, in_dir("./there")) &&
+           is_clash(there, in_dir("sub/../there")),
        "a file by several ways");
-    ok(clashes(there, in_dir("link")) && clashes(in_dir("link"), there) &&
-           clashes(there, in_dir("here/there")),
+    ok(is_clash(there, in_dir("link")) && is_clash(in_dir("link"), there) &&
+           is_clash(there, in_dir("here/there")),
        "by symbolic links");
-    ok(clashes(there, in_dir("hard")), "by hard links");
-    ok(clashes(gone, cwd) && clashes(gone, in_dir("here/gone")) &&
-           clashes(gone, in_dir("sub/../gone")),
+    ok(is_clash(there, in_dir("hard")), "by hard links");
+    ok(is_clash(gone, cwd) && is_clash(gone, in_dir("here/gone")) &&
+           is_clash(gone, in_dir("sub/../gone")),
        "a file that is not there yet, by several ways");
-    ok(clashes(in_dir("dangling"), in_dir("here/dangling")) &&
-           clashes(in_dir("pipe"), in_dir("pipe")),
+    ok(is_clash(in_dir("dangling"), in_dir("here/dangling")) &&
+           is_clash(in_dir("pipe"), in_dir("pipe")),
        "a link to nothing, and a pipe");
-    ok(!clashes(there, other) && !clashes(gone, other) &&
-           !clashes(gone, in_dir("sub/gone")) &&
-           !clashes(in_dir("dangling"), in_dir("nowhere")),
+    ok(!is_clash(there, other) && !is_clash(gone, other) &&
+           !is_clash(gone, in_dir("sub/gone")) &&
+           !is_clash(in_dir("dangling"), in_dir("nowhere")),
        "others are not the same");
-    ok(!clashes("/dev/null", "/dev/null"), "nor are devices");
-    ok(!clashes(in_dir("no/x"), in_dir("no/y")), "nor folders that are not");
+    ok(!is_clash("/dev/null", "/dev/null"), "nor are devices");
+    ok(!is_clash(in_dir("no/x"), in_dir("no/y")), "nor folders that are not");
 }
 
 static void check_sets(void)
@@ -152,9 +152,9 @@ static void check_ident(void)
        "a file is known again");
     ok(!rename(in_dir("mine"), in_dir("moved")) &&
            !gg_file_id_unlink(&id, in_dir("mine")) &&
-           (put("mine", "of others"),
+           (write_file("mine", "of others"),
             !gg_file_id_unlink(&id, in_dir("mine"))) &&
-           has("mine", "of others"),
+           has_text("mine", "of others"),
        "another one of that name stays");
     ok(!symlink("moved", in_dir("to-it")) &&
            !gg_file_id_unlink(&id, in_dir("to-it")) &&
@@ -193,7 +193,7 @@ static void check_owner(void)
         skip("there is no other user");
         return;
     }
-    put("sub/strange", "x");
+    write_file("sub/strange", "x");
     if (chown(in_dir("sub/strange"), OTHER, OTHER) ||
         chmod(in_dir("sub"), 01777) || chmod(in_dir("sub/strange"), 0666))
         exit(99);
@@ -233,7 +233,7 @@ static void check_outfile(void)
     ok(gguf_outfile_open(&o, in_dir("r"), 0, NULL, &err) == GGUF_OK &&
            gguf_outfile_write(o, "one", 3, &err) == GGUF_OK &&
            access(in_dir("r"), F_OK) != 0 &&
-           gguf_outfile_commit(o, &err) == GGUF_OK && has("r", "one"),
+           gguf_outfile_commit(o, &err) == GGUF_OK && has_text("r", "one"),
        "a file of any kind is there when it is complete");
     ok(gguf_outfile_commit(o, &err) == GGUF_E_INVALID &&
            gguf_outfile_write(o, "x", 1, &err) == GGUF_E_INVALID,
@@ -242,10 +242,11 @@ static void check_outfile(void)
     ok(gguf_outfile_open(&o, in_dir("r"), 0, NULL, &err) == GGUF_E_EXIST && !o,
        "another is not replaced");
     ok(gguf_outfile_open(&o, in_dir("r"), 1, NULL, &err) == GGUF_OK &&
-           gguf_outfile_write(o, "two", 3, &err) == GGUF_OK && has("r", "one"),
+           gguf_outfile_write(o, "two", 3, &err) == GGUF_OK &&
+           has_text("r", "one"),
        "with force, it stays");
     gguf_outfile_destroy(o);
-    ok(has("r", "one"), "until the new one is complete");
+    ok(has_text("r", "one"), "until the new one is complete");
     ok(gguf_outfile_open(&o, in_dir("pipe"), 1, NULL, &err) ==
                GGUF_E_INVALID &&
            !o,

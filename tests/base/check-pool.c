@@ -26,7 +26,7 @@ struct job {
     unsigned n_rounds, bad;
 };
 
-static void count(void *user, unsigned ith, unsigned nth)
+static void count_calls(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
     j->calls[ith]++;
@@ -37,7 +37,7 @@ static void count(void *user, unsigned ith, unsigned nth)
 /* In each round every member adds the number that its neighbour wrote in the
  * round before. If one of them passes a barrier early, the sum is wrong, and
  * ThreadSanitizer reports a race. */
-static void ring(void *user, unsigned ith, unsigned nth)
+static void pass_ring(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
     for (unsigned r = 0; r < j->n_rounds; r++) {
@@ -52,7 +52,7 @@ static void ring(void *user, unsigned ith, unsigned nth)
 
 static const volatile char *cut_off;
 
-static void touch(void *user, unsigned ith, unsigned nth)
+static void read_page(void *user, unsigned ith, unsigned nth)
 {
     (void)user;
     if (ith == nth - 1)
@@ -86,7 +86,7 @@ static void check_bus_error(void)
             gguf_pool_create(&pool, &p, NULL) != GGUF_OK)
             _exit(99);
         cut_off = m;
-        gguf_pool_run(pool, touch, NULL);
+        gguf_pool_run(pool, read_page, NULL);
         _exit(0);
     }
     ok(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
@@ -105,7 +105,7 @@ static void check_team(unsigned n)
        "a pool of %u", n);
     struct job j = { .nth = 0 };
     for (int i = 0; i < 1000; i++)
-        gguf_pool_run(pool, count, &j);
+        gguf_pool_run(pool, count_calls, &j);
     bool each = j.nth == n;
     for (unsigned i = 0; i < n; i++)
         each = each && j.calls[i] == 1000;
@@ -116,7 +116,7 @@ static void check_team(unsigned n)
         struct gg_barrier b;
         ok(gg_barrier_init(&b, n, spin, &err) == GGUF_OK, "a barrier");
         j = (struct job){ .barrier = &b, .n_rounds = 2000 };
-        gguf_pool_run(pool, ring, &j);
+        gguf_pool_run(pool, pass_ring, &j);
         bool all = true;
         for (unsigned i = 0; i < n; i++)
             all = all && j.sum[i] == 2000;
@@ -148,7 +148,7 @@ static void check_crowd(unsigned n)
         exit(99);
     struct job j = { .barrier = &b, .n_rounds = ROUNDS };
     const double t0 = cpu_seconds();
-    gguf_pool_run(pool, ring, &j);
+    gguf_pool_run(pool, pass_ring, &j);
     const double each = (cpu_seconds() - t0) / (2.0 * ROUNDS * n);
     bool all = true;
     for (unsigned i = 0; i < n; i++)
@@ -170,7 +170,7 @@ static void check_idle(void)
     if (gguf_pool_create(&pool, &p, NULL) != GGUF_OK)
         exit(99);
     struct job j = { .nth = 0 };
-    gguf_pool_run(pool, count, &j);
+    gguf_pool_run(pool, count_calls, &j);
     double t0 = cpu_seconds();
     nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000 * 1000 }, NULL);
     double used = cpu_seconds() - t0;
@@ -192,7 +192,7 @@ static void report_cost(void)
     struct job j = { .barrier = &b, .n_rounds = 20000 };
     struct timespec a, z;
     clock_gettime(CLOCK_MONOTONIC, &a);
-    gguf_pool_run(pool, ring, &j);
+    gguf_pool_run(pool, pass_ring, &j);
     clock_gettime(CLOCK_MONOTONIC, &z);
     double s =
         (double)(z.tv_sec - a.tv_sec) + 1e-9 * (double)(z.tv_nsec - a.tv_nsec);
@@ -225,7 +225,7 @@ static void check_failures(void)
        "no memory: %s", err.message);
     gguf_pool_destroy(NULL);
     struct job j = { .nth = 0 };
-    gguf_pool_run(NULL, count, &j);
+    gguf_pool_run(NULL, count_calls, &j);
     ok(j.nth == 1 && j.calls[0] == 1 && gguf_pool_n_threads(NULL) == 1,
        "no pool: the calling thread");
     ok(gguf_cpu_count() >= 1, "%u processors", gguf_cpu_count());
@@ -257,7 +257,7 @@ static void check_lists(void)
     ok(refused, "malformed lists");
 }
 
-static void put(const char *root, const char *name, const char *text)
+static void write_file(const char *root, const char *name, const char *text)
 {
     char path[300];
     snprintf(path, sizeof path, "%s/%s", root, name);
@@ -283,13 +283,13 @@ static void check_nodes(void)
         exit(99);
     snprintf(cpu[0], sizeof cpu[0], "%u\n", first);
     snprintf(cpu[1], sizeof cpu[1], "%u-1023\n", first + 1);
-    put(root, "has_memory", "0,2\n");
-    put(root, "node0", NULL);
-    put(root, "node1", NULL);
-    put(root, "node2", NULL);
-    put(root, "node0/cpulist", cpu[0]);
-    put(root, "node1/cpulist", cpu[0]);
-    put(root, "node2/cpulist", cpu[1]);
+    write_file(root, "has_memory", "0,2\n");
+    write_file(root, "node0", NULL);
+    write_file(root, "node1", NULL);
+    write_file(root, "node2", NULL);
+    write_file(root, "node0/cpulist", cpu[0]);
+    write_file(root, "node1/cpulist", cpu[0]);
+    write_file(root, "node2/cpulist", cpu[1]);
     gg_affinity_nodes_read(&n, root);
     const unsigned want = gguf_cpu_count() > 1 ? 2 : 1;
     ok(n.n == want && n.number[want - 1] == 2 * (want - 1) &&
@@ -313,7 +313,7 @@ struct at {
     int cpu[MAX_THREADS];
 };
 
-static void where_am_i(void *user, unsigned ith, unsigned nth)
+static void note_cpu(void *user, unsigned ith, unsigned nth)
 {
     (void)nth;
 #ifdef __linux__
@@ -342,7 +342,7 @@ static void check_binding(void)
     p.n_cpus = n;
     bool right = gguf_pool_create(&pool, &p, &err) == GGUF_OK;
     for (int r = 0; right && r < 50; r++) {
-        gguf_pool_run(pool, where_am_i, &at);
+        gguf_pool_run(pool, note_cpu, &at);
         for (unsigned i = 1; i < 4; i++)
             right = right && at.cpu[i] == (int)have[i % n];
     }

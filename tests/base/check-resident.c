@@ -20,8 +20,8 @@ struct from {
     bool fails;
 };
 
-static enum gguf_status give(void *user, uint64_t off, void *dst, size_t size,
-                             struct gguf_error *err)
+static enum gguf_status read_bytes(void *user, uint64_t off, void *dst,
+                                   size_t size, struct gguf_error *err)
 {
     struct from *f = user;
     uint8_t *p = dst;
@@ -33,7 +33,8 @@ static enum gguf_status give(void *user, uint64_t off, void *dst, size_t size,
     return GGUF_OK;
 }
 
-static bool is_there(const struct gg_mapfile *m, uint64_t off, uint64_t size)
+static bool is_resident(const struct gg_mapfile *m, uint64_t off,
+                        uint64_t size)
 {
     for (uint64_t i = off; i < off + size; i++)
         if (m->data[i] != byte_at(i))
@@ -53,7 +54,7 @@ static void check_random(struct gg_resident *w, const struct gg_mapfile *m)
     bool good = true;
     for (int n = 0; n < 3000 && good; n++) {
         struct piece *p = &held[n % AT_ONCE];
-        good = is_there(m, p->off, p->size);
+        good = is_resident(m, p->off, p->size);
         gg_resident_release(w, p->off, p->size);
         p->off = rnd_below(m->size);
         p->size = rnd_below(m->size / 50);
@@ -61,7 +62,7 @@ static void check_random(struct gg_resident *w, const struct gg_mapfile *m)
             p->size = m->size - p->off;
         good = good && gg_resident_take(w, p->off, p->size, NULL) == GGUF_OK;
         for (int k = 0; k < AT_ONCE && good; k++)
-            good = is_there(m, held[k].off, held[k].size);
+            good = is_resident(m, held[k].off, held[k].size);
     }
     for (int k = 0; k < AT_ONCE; k++)
         gg_resident_release(w, held[k].off, held[k].size);
@@ -78,9 +79,10 @@ static void check_pinned(uint64_t size, uint64_t upto)
     struct gg_mapfile m;
     struct gg_resident w;
     struct gguf_error err;
-    const bool made = !gg_mapfile_reader(&m, give, &from, size, 0, 0, &err) &&
-                      !gg_mapfile_fetch(&m, 0, upto, &err) &&
-                      !gg_resident_init(&w, &m, NULL, &err);
+    const bool made =
+        !gg_mapfile_reader(&m, read_bytes, &from, size, 0, 0, &err) &&
+        !gg_mapfile_fetch(&m, 0, upto, &err) &&
+        !gg_resident_init(&w, &m, NULL, &err);
     ok(made, "a file whose beginning was read %s", err.message);
     if (!made)
         return;
@@ -90,7 +92,7 @@ static void check_pinned(uint64_t size, uint64_t upto)
     for (int n = 0; n < 3 && good; n++)
         for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
             good = gg_resident_take(&w, at, 1000, NULL) == GGUF_OK &&
-                   is_there(&m, at, 1000) && is_there(&m, 0, upto);
+                   is_resident(&m, at, 1000) && is_resident(&m, 0, upto);
             gg_resident_release(&w, at, 1000);
         }
     ok(good && from.n_bytes <= 3 * (size - upto / w.block_size * w.block_size),
@@ -107,7 +109,7 @@ int main(void)
     struct gg_mapfile m;
     struct gg_resident w;
     struct gguf_error err;
-    if (gg_mapfile_reader(&m, give, &from, size, 0, 0, &err) ||
+    if (gg_mapfile_reader(&m, read_bytes, &from, size, 0, 0, &err) ||
         gg_resident_init(&w, &m, NULL, &err))
         return 99;
     check_random(&w, &m);
@@ -119,7 +121,7 @@ int main(void)
     bool good = true;
     for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
         good = gg_resident_take(&w, at, 1000, NULL) == GGUF_OK &&
-               is_there(&m, at, 1000);
+               is_resident(&m, at, 1000);
         gg_resident_release(&w, at, 1000);
     }
     ok(good && from.n_bytes <= size,
@@ -130,7 +132,7 @@ int main(void)
     gg_resident_release(&w, 0, MOST * page);
     from.n_bytes = 0;
     good = good && gg_resident_take(&w, 0, MOST * page, NULL) == GGUF_OK &&
-           is_there(&m, 0, MOST * page);
+           is_resident(&m, 0, MOST * page);
     gg_resident_release(&w, 0, MOST * page);
     ok(good && !from.n_bytes, "a large piece stays until the next one");
 
@@ -141,7 +143,7 @@ int main(void)
        "a failure is passed on");
     from.fails = false;
     ok(gg_resident_take(&w, off, 3 * page, NULL) == GGUF_OK &&
-           is_there(&m, off, 3 * page),
+           is_resident(&m, off, 3 * page),
        "and the next one has the bytes");
     gg_resident_release(&w, off, 3 * page);
     ok(gg_resident_take(&w, size, 0, NULL) == GGUF_OK,

@@ -80,7 +80,7 @@ static void check_keys(const struct gg_convert_arch *a,
 }
 
 /* Is there a later row for the class, which could never be reached? */
-static bool hides(size_t row, const char *class_name, size_t size)
+static bool hides_row(size_t row, const char *class_name, size_t size)
 {
     const struct gguf_str name = { class_name, size };
     const struct gg_convert_arch *a;
@@ -95,7 +95,7 @@ static void check_reach(size_t row)
     const struct gg_convert_arch *a = gg_convert_arch_row(row);
     for (const char *p = a->classes; *p; p += strspn(p, " ")) {
         const size_t n = strcspn(p, " ");
-        if (!a->when && hides(row, p, n))
+        if (!a->when && hides_row(row, p, n))
             ok(false, "%.*s: rows after one without a condition", (int)n, p);
         p += n;
     }

@@ -53,8 +53,9 @@ static struct gguf_file *make_file_at(const char *path, bool gone)
 }
 
 /* Expected digests, by one-shot calls of the libraries. */
-static void expect(const struct gguf_file *f, enum gguf_digest_algo algo,
-                   struct gguf_digest *t, struct gguf_digest *m)
+static void expect_digest(const struct gguf_file *f,
+                          enum gguf_digest_algo algo, struct gguf_digest *t,
+                          struct gguf_digest *m)
 {
     uint8_t *all = malloc(4000000);
     size_t n = 0;
@@ -179,7 +180,7 @@ static void check_digests(const struct gguf_file *f,
 {
     struct gguf_digest want_t[N], want_m, t[N], m;
     struct gguf_error err;
-    expect(f, algo, want_t, &want_m);
+    expect_digest(f, algo, want_t, &want_m);
     for (unsigned n = 0; n <= 4; n++) {
         struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
         struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
@@ -285,8 +286,8 @@ static void check_shorter(void)
 
 static const struct gguf_str whole = { "", 0 };
 
-static int finds(const struct gguf_manifest *m, const char *tensor,
-                 const char *hex)
+static int finds_digest(const struct gguf_manifest *m, const char *tensor,
+                        const char *hex)
 {
     char got[33] = "";
     const struct gguf_digest *d = gguf_manifest_find(
@@ -317,9 +318,10 @@ static void check_manifest(void)
     ok(parse(text, &m, &err) == GGUF_OK && gguf_manifest_n(m) == 3 &&
            gguf_manifest_n_skipped(m) == 1,
        "a manifest");
-    ok(finds(m, "tensor_0", "f66e9cd66a4396a0") &&
-           finds(m, "tensor_1", "7d3a1f9ac04d0537") &&
-           finds(m, "", "5a54d3aad816f302") && finds(m, "tensor_2", "") &&
+    ok(finds_digest(m, "tensor_0", "f66e9cd66a4396a0") &&
+           finds_digest(m, "tensor_1", "7d3a1f9ac04d0537") &&
+           finds_digest(m, "", "5a54d3aad816f302") &&
+           finds_digest(m, "tensor_2", "") &&
            !gguf_manifest_find(m, GGUF_DIGEST_XXH3_128, whole),
        "knows tensors and the model");
     struct gguf_str name;
@@ -349,15 +351,15 @@ static void check_manifest(void)
     struct gguf_manifest *escaped;
     ok(parse(both, &escaped, &err) == GGUF_OK &&
            gguf_manifest_n(escaped) == 2 &&
-           finds(escaped, mark, "f66e9cd66a4396a0") &&
-           finds(escaped, text_of_mark, "f66e9cd66a4396a0") &&
-           finds(escaped, "a", ""),
+           finds_digest(escaped, mark, "f66e9cd66a4396a0") &&
+           finds_digest(escaped, text_of_mark, "f66e9cd66a4396a0") &&
+           finds_digest(escaped, "a", ""),
        "and found again, as is its escaped text as a name");
     gguf_manifest_destroy(escaped);
     ok(parse("xxh64  f66e9cd66a4396a0  x.gguf:a\xe2\x80\xae\n"
              "xxh64  f66e9cd66a4396a1  x.gguf\n",
              &escaped, &err) == GGUF_OK &&
-           finds(escaped, mark, "f66e9cd66a4396a0"),
+           finds_digest(escaped, mark, "f66e9cd66a4396a0"),
        "one that another program wrote as it is, too");
     gguf_manifest_destroy(escaped);
     gguf_manifest_destroy(m);
@@ -365,12 +367,12 @@ static void check_manifest(void)
     ok(parse("xxh64  f66e9cd66a4396a0  C:x.gguf:a\n"
              "xxh64  f66e9cd66a4396a1  C:x.gguf:b\n",
              &m, &err) == GGUF_OK &&
-           finds(m, "a", "f66e9cd66a4396a0") &&
-           finds(m, "b", "f66e9cd66a4396a1"),
+           finds_digest(m, "a", "f66e9cd66a4396a0") &&
+           finds_digest(m, "b", "f66e9cd66a4396a1"),
        "a list without the model");
     gguf_manifest_destroy(m);
     ok(parse("xxh64  f66e9cd66a4396a0  x.gguf\n", &m, &err) == GGUF_OK &&
-           finds(m, "", "f66e9cd66a4396a0"),
+           finds_digest(m, "", "f66e9cd66a4396a0"),
        "a list of the model alone");
     gguf_manifest_destroy(m);
     ok(parse("", &m, &err) == GGUF_OK && gguf_manifest_n(m) == 0,

@@ -17,7 +17,7 @@
 
 /* Touch everything that a listing prints. Returns a value that depends on it.
  */
-static uint64_t list(const struct gguf_file *f)
+static uint64_t list_all(const struct gguf_file *f)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
@@ -58,8 +58,8 @@ static void check_warning(const struct gguf_file *f, const char *name,
 }
 
 /* Check a file. warning: reason of an expected warning, or "". */
-static void check(const char *dir, const char *name, const char *expect,
-                  const char *reason, const char *warning)
+static void check_file(const char *dir, const char *name, const char *expect,
+                       const char *reason, const char *warning)
 {
     const struct gguf_file_params alone = { .struct_size = sizeof alone,
                                             .alone = 1 };
@@ -71,7 +71,7 @@ static void check(const char *dir, const char *name, const char *expect,
     double t = scratch_cpu_time();
     enum gguf_status st = gguf_file_open(&f, path, &alone, &err);
     if (st == GGUF_OK)
-        list(f);
+        list_all(f);
     t = scratch_cpu_time() - t;
     int accept = !strcmp(expect, "accept");
     ok((st == GGUF_OK) == accept, "%s: %s (%s)", name, expect, reason);
@@ -90,7 +90,7 @@ static void check(const char *dir, const char *name, const char *expect,
 }
 
 /* Compare the rows with ../shared/hostile, if it is there. */
-static void compare(void)
+static void compare_shared(void)
 {
     size_t n, n_same = 0;
     struct hostile *h = hostile_read(&n);
@@ -125,7 +125,7 @@ int main(void)
 {
     const char *dir = hostile_make();
     char path[4096], line[4096];
-    compare();
+    compare_shared();
     snprintf(path, sizeof path, "%s/expect.tsv", dir ? dir : "");
     FILE *in = fopen(path, "r");
     unsigned n = 0;
@@ -142,12 +142,12 @@ int main(void)
             warn = strtok(NULL, "\t");
         int ours = warn && !strcmp(warn, "yes") && strcmp(class, "vocab") &&
                    strcmp(class, "tensor-shape");
-        check(dir, name, expect, reason,
-              ours || !strcmp(name, "data-inf.gguf") ||
-                      !strcmp(name, "data-nan.gguf") ||
-                      !strcmp(name, "data-qnan.gguf")
-                  ? reason
-                  : "");
+        check_file(dir, name, expect, reason,
+                   ours || !strcmp(name, "data-inf.gguf") ||
+                           !strcmp(name, "data-nan.gguf") ||
+                           !strcmp(name, "data-qnan.gguf")
+                       ? reason
+                       : "");
     }
     if (in)
         fclose(in);

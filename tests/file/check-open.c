@@ -26,7 +26,7 @@ static enum gguf_status open_fix(const struct fix *fx, struct gguf_file **f,
 
 /* Read everything in the file. The sum keeps the compiler from leaving it out.
  */
-static uint64_t touch(const struct gguf_file *f)
+static uint64_t read_all(const struct gguf_file *f)
 {
     uint64_t sum = gguf_file_data_end(f);
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
@@ -66,7 +66,7 @@ static void check_answers(const struct fixture *x)
            "%s: %s at byte %" PRIu64 " %s", x->name, gguf_status_string(st),
            fx.mark, err.message);
         if (f)
-            touch(f);
+            read_all(f);
         gguf_file_close(f);
         fix_fini(&fx);
     }
@@ -101,7 +101,7 @@ static void check_cut(const struct fixture *x)
             if ((st == GGUF_OK) != (n >= needed) && n < needed)
                 bad++;
             if (f)
-                touch(f);
+                read_all(f);
             gguf_file_close(f);
             free(copy);
         }
@@ -126,7 +126,7 @@ static void check_bent(const struct fixture *x)
             for (size_t k = 0; k < sizeof with; k++, n++) {
                 fx.data[i] ^= with[k];
                 if (open_fix(&fx, &f, &err) == GGUF_OK)
-                    touch(f);
+                    read_all(f);
                 else if (!err.message[0] || err.offset > fx.size)
                     ok(0, "%s, byte %zu: %s", x->name, i, err.message);
                 gguf_file_close(f);
@@ -251,7 +251,7 @@ static enum gguf_status with_limit(const char *name, const char *limit,
     fix_make(fix_find(name), &fx);
     enum gguf_status st = gguf_file_open_memory(&f, fx.data, fx.size, &p, err);
     if (f)
-        touch(f);
+        read_all(f);
     gguf_file_close(f);
     fix_fini(&fx);
     return st;

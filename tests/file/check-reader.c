@@ -291,7 +291,7 @@ struct world {
     size_t n;
 };
 
-static int takes(void *user, const char *path)
+static int opens_path(void *user, const char *path)
 {
     (void)user;
     return !strncmp(path, "far:", 4);
@@ -357,7 +357,8 @@ static bool make_set(void)
 static void test_opener_checked(void)
 {
     static struct world w;
-    const struct gguf_opener good = { sizeof good, takes, world_open, &w };
+    const struct gguf_opener good = { sizeof good, opens_path, world_open,
+                                      &w };
     struct gguf_opener bad[4] = { good, good, good, good };
     static const char *const said[] = { "gguf_opener: struct_size is 0, ",
                                         "gguf_opener: struct_size is ",
@@ -385,7 +386,7 @@ static void test_opener_checked(void)
 static void test_opener(void)
 {
     static struct world w;
-    const struct gguf_opener o = { sizeof o, takes, world_open, &w };
+    const struct gguf_opener o = { sizeof o, opens_path, world_open, &w };
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     struct gguf_file *s;
     struct gguf_file *file;

@@ -78,7 +78,7 @@ struct between {
     int (*act)(void);
 };
 
-static int meanwhile(void *user, uint64_t done, uint64_t total)
+static int act_between(void *user, uint64_t done, uint64_t total)
 {
     struct between *b = user;
     (void)done;
@@ -86,8 +86,8 @@ static int meanwhile(void *user, uint64_t done, uint64_t total)
     return b->calls++ == b->at ? b->act() : 0;
 }
 
-static enum gguf_status split(const char *from, const char *to,
-                              struct between *b, struct gguf_error *err)
+static enum gguf_status split_file(const char *from, const char *to,
+                                   struct between *b, struct gguf_error *err)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
@@ -96,7 +96,7 @@ static enum gguf_status split(const char *from, const char *to,
     p.max_tensors = 1;
     job.force = 1;
     job.no_sync = 1;
-    job.progress = b ? meanwhile : NULL;
+    job.progress = b ? act_between : NULL;
     job.user = b;
     gguf_error_clear(err);
     enum gguf_status st = gguf_file_open(&s, in_dir(from), NULL, err);
@@ -109,13 +109,13 @@ static enum gguf_status split(const char *from, const char *to,
     return st;
 }
 
-static int stop(void)
+static int stop_run(void)
 {
     return 1;
 }
 
 /* Put a folder in the place of the third shard. */
-static int block(void)
+static int block_shard(void)
 {
     unlink(in_dir("s-00003-of-00005.gguf"));
     mkdir(in_dir("s-00003-of-00005.gguf"), 0777);
@@ -128,7 +128,7 @@ static void make_old(unsigned n)
     scratch_clean(dir);
     write_model("old.gguf", n, 1);
     write_model("new.gguf", n, 2);
-    if (split("old.gguf", "s", NULL, &err) != GGUF_OK)
+    if (split_file("old.gguf", "s", NULL, &err) != GGUF_OK)
         exit(99);
 }
 
@@ -139,8 +139,8 @@ static void check_stop(unsigned n, unsigned step, const char *what)
     make_old(n);
     uint64_t before = print_of_folder(&hidden);
     for (;; at += step) {
-        struct between b = { 0, at, stop };
-        enum gguf_status st = split("new.gguf", "s", &b, &err);
+        struct between b = { 0, at, stop_run };
+        enum gguf_status st = split_file("new.gguf", "s", &b, &err);
         if (st == GGUF_OK)
             break;
         touched +=
@@ -156,14 +156,14 @@ static void check_stop(unsigned n, unsigned step, const char *what)
 static void check_blocked(void)
 {
     struct gguf_error err;
-    struct between b = { 0, 9, block };
+    struct between b = { 0, 9, block_shard };
     unsigned hidden;
     make_old(5);
-    block();
+    block_shard();
     uint64_t before = print_of_folder(&hidden);
     rmdir(in_dir("s-00003-of-00005.gguf"));
     make_old(5);
-    enum gguf_status st = split("new.gguf", "s", &b, &err);
+    enum gguf_status st = split_file("new.gguf", "s", &b, &err);
     ok(st == GGUF_E_IO && strstr(err.message, "s-00003-of-00005.gguf") &&
            print_of_folder(&hidden) == before && !hidden,
        "one name of five cannot be given: %s", err.message);
@@ -181,7 +181,7 @@ static void check_descriptors(void)
     few = was;
     few.rlim_cur = 320;
     setrlimit(RLIMIT_NOFILE, &few);
-    enum gguf_status st = split("new.gguf", "s", NULL, &err);
+    enum gguf_status st = split_file("new.gguf", "s", NULL, &err);
     setrlimit(RLIMIT_NOFILE, &was);
     ok(st == GGUF_OK, "400 shards with 320 descriptors %s", err.message);
 }
@@ -192,7 +192,7 @@ static double split_time(unsigned n, struct gguf_error *err)
     scratch_clean(dir);
     make_old(n);
     const double begin = scratch_cpu_time();
-    const enum gguf_status st = split("s", "again", NULL, err);
+    const enum gguf_status st = split_file("s", "again", NULL, err);
     return st == GGUF_OK ? scratch_cpu_time() - begin : -1;
 }
 

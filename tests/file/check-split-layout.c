@@ -28,7 +28,7 @@ static void write_all(const char *name, const void *data, size_t size)
 }
 
 /* Are these the bytes of the file? */
-static bool holds(const char *name, const void *data, size_t size)
+static bool has_bytes(const char *name, const void *data, size_t size)
 {
     size_t n;
     void *got = slurp(in_dir(name), &n);
@@ -85,7 +85,7 @@ static void round_trip(const char *what, const struct fix *f)
     write_all("in.gguf", f->data, f->size);
     enum gguf_status st = there_and_back(NULL, &size, &err);
     ok(st == GGUF_OK && size == f->size &&
-           holds("merged.gguf", f->data, f->size),
+           has_bytes("merged.gguf", f->data, f->size),
        "%s: %s", what, st == GGUF_OK ? "comes back" : err.message);
 }
 
@@ -131,7 +131,7 @@ static void add_own(struct fix *f)
     fix_kv_u32(f, "libgguf.split.other", 3);
 }
 
-static void make(struct fix *f, unsigned ways)
+static void make_file(struct fix *f, unsigned ways)
 {
     static const char *const names[N] = { "a", "b", "c" };
     static const unsigned place[N] = { 1, 2, 0 };
@@ -166,7 +166,7 @@ static void test_ways(void)
     for (unsigned ways = 0; ways < N_WAYS; ways++) {
         struct fix f;
         char what[64];
-        make(&f, ways);
+        make_file(&f, ways);
         snprintf(what, sizeof what, "ways 0x%02x", ways);
         round_trip(what, &f);
         fix_fini(&f);
@@ -194,7 +194,7 @@ static void test_again(void)
     struct gguf_error err;
     uint64_t size = 0;
     size_t n = 0;
-    make(&f, JUNK | KEYS);
+    make_file(&f, JUNK | KEYS);
     round_trip("the file", &f);
     struct fix one = { 0 };
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
@@ -215,7 +215,7 @@ static void test_again(void)
     scratch_clean(dir);
     write_all("s-00001-of-00001.gguf", one.data, one.size);
     ok(merge(NULL, &size, &err) == GGUF_OK &&
-           holds("merged.gguf", f.data, f.size),
+           has_bytes("merged.gguf", f.data, f.size),
        "and that is merged into the file");
     free(one.data);
     fix_fini(&f);
@@ -247,7 +247,7 @@ static void test_keys(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fix f;
         struct gguf_file *set;
-        make(&f, rows[i].ways);
+        make_file(&f, rows[i].ways);
         round_trip("once more", &f);
         fix_fini(&f);
         if (gguf_file_open(&set, in_dir("s"), NULL, NULL) != GGUF_OK)
@@ -310,7 +310,7 @@ static void write_made_up(const struct made_up *m)
 }
 
 /* The result of a merge that ignores the keys. */
-static void usual(struct fix *f)
+static void merge_plain(struct fix *f)
 {
     fix_init(f);
     fix_head(f, 3, 2, 0);
@@ -361,14 +361,14 @@ static void test_made_up(void)
     struct fix want;
     struct gguf_error err;
     uint64_t size = 0;
-    usual(&want);
+    merge_plain(&want);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         scratch_clean(dir);
         write_made_up(&rows[i]);
         gguf_error_clear(&err);
         enum gguf_status st = merge(NULL, &size, &err);
         ok(st == GGUF_OK && size == want.size &&
-               holds("merged.gguf", want.data, want.size),
+               has_bytes("merged.gguf", want.data, want.size),
            "made up, %s: %s", rows[i].what, st ? err.message : "no harm");
     }
     /* the counterpart: valid keys are used */
@@ -378,7 +378,7 @@ static void test_made_up(void)
     write_made_up(&good);
     enum gguf_status st = merge(NULL, &size, &err);
     ok(st == GGUF_OK && size == HEAD + good.size &&
-           !holds("merged.gguf", want.data, want.size),
+           !has_bytes("merged.gguf", want.data, want.size),
        "made up, and right: %s", st ? err.message : "believed");
     fix_fini(&want);
 }
@@ -388,7 +388,7 @@ static void test_too_much(void)
     struct fix f;
     struct gguf_error err;
     uint64_t size;
-    make(&f, 0);
+    make_file(&f, 0);
     scratch_clean(dir);
     write_all("in.gguf", f.data, f.size);
     if (truncate(in_dir("in.gguf"), 80 << 20) != 0)
@@ -408,7 +408,7 @@ static void test_memory(void)
     int leaks = 0, wrong = 0;
     unsigned n = 0;
     uint64_t size;
-    make(&f, N_WAYS - 1 - BIG);
+    make_file(&f, N_WAYS - 1 - BIG);
     for (;; n++) {
         scratch_clean(dir);
         write_all("in.gguf", f.data, f.size);
@@ -423,7 +423,7 @@ static void test_memory(void)
             st != GGUF_E_NOMEM || access(in_dir("merged.gguf"), F_OK) == 0;
     }
     ok(leaks == 0, "no block is lost, whichever of %u fails", n);
-    ok(wrong == 0 && holds("merged.gguf", f.data, f.size),
+    ok(wrong == 0 && has_bytes("merged.gguf", f.data, f.size),
        "each failure is GGUF_E_NOMEM and leaves nothing");
     fix_fini(&f);
 }

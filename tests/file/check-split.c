@@ -177,8 +177,8 @@ static void write_sound(void)
 
 /* Check that the set with this second shard, and the others sound, is refused.
  */
-static void refuse(const char *what, struct shard second,
-                   enum gguf_status want, const char *says)
+static void check_refused(const char *what, struct shard second,
+                          enum gguf_status want, const char *says)
 {
     struct gguf_file *s;
     struct gguf_error err;
@@ -323,25 +323,27 @@ static void test_refuse(void)
 {
     struct shard x = sound[1];
     x.no = 2;
-    refuse("another number", x, GGUF_E_MISMATCH, "split.no is 2");
+    check_refused("another number", x, GGUF_E_MISMATCH, "split.no is 2");
     x = sound[1], x.count = 4;
-    refuse("another count", x, GGUF_E_MISMATCH, "split.count is 4");
+    check_refused("another count", x, GGUF_E_MISMATCH, "split.count is 4");
     x = sound[1], x.total = 4;
-    refuse("another total", x, GGUF_E_MISMATCH, "tensors.count is 4");
+    check_refused("another total", x, GGUF_E_MISMATCH, "tensors.count is 4");
     x = sound[1], x.total = -1;
-    refuse("a negative total", x, GGUF_E_MISMATCH, "tensors.count is -1");
+    check_refused("a negative total", x, GGUF_E_MISMATCH,
+                  "tensors.count is -1");
     x = sound[1], x.count_type = GGUF_VAL_U32;
-    refuse("another type", x, GGUF_E_TYPE, "split.count");
+    check_refused("another type", x, GGUF_E_TYPE, "split.count");
     x = sound[1], x.align = 64;
-    refuse("another alignment", x, GGUF_E_MISMATCH, "alignment is 64");
+    check_refused("another alignment", x, GGUF_E_MISMATCH, "alignment is 64");
     x = sound[1], x.name = "other";
-    refuse("another model", x, GGUF_E_MISMATCH, "another value");
+    check_refused("another model", x, GGUF_E_MISMATCH, "another value");
     x = sound[1], x.tensor = "a";
-    refuse("a tensor twice", x, GGUF_E_DUPLICATE, "'a' is in shard 1 too");
+    check_refused("a tensor twice", x, GGUF_E_DUPLICATE,
+                  "'a' is in shard 1 too");
     x = sound[1], x.cut = 60;
-    refuse("a truncated file", x, GGUF_E_TRUNCATED, "byte");
+    check_refused("a truncated file", x, GGUF_E_TRUNCATED, "byte");
     x = sound[1], x.cut = 300;
-    refuse("a truncated header", x, GGUF_E_TRUNCATED, "byte");
+    check_refused("a truncated header", x, GGUF_E_TRUNCATED, "byte");
 }
 
 /* Totals that agree with every shard but not with the tensors. */

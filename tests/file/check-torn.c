@@ -49,7 +49,8 @@ static void write_model(char c)
 }
 
 /* Metadata of f with n bytes of c for each text. */
-static struct gguf_meta *changed(const struct gguf_file *f, char c, size_t n)
+static struct gguf_meta *changed_meta(const struct gguf_file *f, char c,
+                                      size_t n)
 {
     struct gguf_meta *m;
     static char text[SIZE];
@@ -65,14 +66,14 @@ static struct gguf_meta *changed(const struct gguf_file *f, char c, size_t n)
     return m;
 }
 
-static enum gguf_status edit(char c, size_t n)
+static enum gguf_status edit_texts(char c, size_t n)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_file *f;
     p.mode = GGUF_EDIT_IN_PLACE;
     if (gguf_file_open(&f, path, NULL, NULL) != GGUF_OK)
         return GGUF_E_IO;
-    struct gguf_meta *m = changed(f, c, n);
+    struct gguf_meta *m = changed_meta(f, c, n);
     enum gguf_status st = gguf_edit_apply(f, m, &p, NULL, NULL);
     gguf_meta_destroy(m);
     gguf_file_close(f);
@@ -88,7 +89,7 @@ static void begin_edit(size_t n)
     uint8_t *old, *new;
     size_t size, size2;
     old = slurp(path, &size);
-    if (edit('n', n) != GGUF_OK || gguf_file_open(&f, path, NULL, NULL))
+    if (edit_texts('n', n) != GGUF_OK || gguf_file_open(&f, path, NULL, NULL))
         exit(99);
     new = slurp(path, &size2);
     size_t header = (size_t)gguf_file_data_off(f);
@@ -107,7 +108,7 @@ static void begin_edit(size_t n)
 }
 
 /* The letter of all texts; 0: they differ, or have another length than n. */
-static char letter(const struct gguf_file *f, size_t *n)
+static char common_letter(const struct gguf_file *f, size_t *n)
 {
     char c = 0;
     *n = 0;
@@ -154,7 +155,7 @@ static void hook_free(void *user, void *p)
 
 static void whole_edit(size_t n)
 {
-    if (edit('n', n) != GGUF_OK)
+    if (edit_texts('n', n) != GGUF_OK)
         exit(99);
 }
 
@@ -173,7 +174,7 @@ static void check_between(const char *what, void (*run)(size_t n), size_t n,
         unlink(journal);
         enum gguf_status st = gguf_file_open(&f, path, &p, NULL);
         size_t size = 0;
-        char c = st == GGUF_OK ? letter(f, &size) : 0;
+        char c = st == GGUF_OK ? common_letter(f, &size) : 0;
         old += c == 'o' && size == SIZE;
         new += c == 'n' && size == n;
         mixed += !(c == 'o' && size == SIZE) && !(c == 'n' && size == n);
@@ -195,13 +196,14 @@ static void check_stays(void)
     write_model('o');
     bool good = gguf_file_open(&f, path, NULL, NULL) == GGUF_OK;
     const uint8_t *at = gguf_file_tensor_data(f, 0);
-    ok(good && edit('n', SIZE) == GGUF_OK && letter(f, &n) == 'o',
+    ok(good && edit_texts('n', SIZE) == GGUF_OK && common_letter(f, &n) == 'o',
        "an edit does not change what is open");
     ok(at == gguf_file_tensor_data(f, 0) && at[31] == 1 &&
            gguf_file_bytes(f) == (const void *)(at - gguf_file_data_off(f)),
        "which is in one piece");
     gguf_file_close(f);
-    ok(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK && letter(f, &n) == 'n',
+    ok(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK &&
+           common_letter(f, &n) == 'n',
        "who opens it afterwards has the new one");
     gguf_file_close(f);
 }
@@ -210,7 +212,7 @@ static void check_stays(void)
 static void edit_forever(atomic_uint *edits)
 {
     for (unsigned i = 0;; i++) {
-        if (edit((char)('a' + i % 26), SIZE - 100 * (i % 3)) != GGUF_OK)
+        if (edit_texts((char)('a' + i % 26), SIZE - 100 * (i % 3)) != GGUF_OK)
             _exit(1);
         atomic_fetch_add(edits, 1);
     }
@@ -235,7 +237,7 @@ static void check_race(void)
         struct gguf_error err;
         size_t n;
         if (gguf_file_open(&f, path, NULL, &err) == GGUF_OK) {
-            mixed += !letter(f, &n);
+            mixed += !common_letter(f, &n);
         } else {
             failed++;
             printf("# %s\n", err.message);

@@ -45,7 +45,7 @@ struct bytes {
     size_t n;
 };
 
-static void put(struct bytes *o, uint64_t v, size_t size)
+static void put_bytes(struct bytes *o, uint64_t v, size_t size)
 {
     uint8_t b[8];
     gg_bytes_store64le(b, v);
@@ -60,21 +60,21 @@ static void random_value(struct bytes *o, uint32_t type, unsigned depth)
 {
     size_t size = gguf_val_type_size(type);
     if (type == GGUF_VAL_BOOL) {
-        put(o, rnd_below(2), 1);
+        put_bytes(o, rnd_below(2), 1);
     } else if (size) {
-        put(o, rnd64(), size);
+        put_bytes(o, rnd64(), size);
     } else if (type == GGUF_VAL_STR) {
         uint64_t n = rnd_below(12);
-        put(o, n, 8);
+        put_bytes(o, n, 8);
         while (n--)
-            put(o, rnd64(), 1);
+            put_bytes(o, rnd64(), 1);
     } else {
         uint32_t elem = (uint32_t)rnd_below(GGUF_N_VAL_TYPES);
         if (elem == GGUF_VAL_ARR && depth == 0)
             elem = GGUF_VAL_I16;
         uint64_t n = rnd_below(4);
-        put(o, elem, 4);
-        put(o, n, 8);
+        put_bytes(o, elem, 4);
+        put_bytes(o, n, 8);
         while (n--)
             random_value(o, elem, depth - 1);
     }
@@ -102,7 +102,7 @@ static struct gguf_meta *random_meta(void)
 }
 
 /* Byte k of tensor i. */
-static uint8_t content(size_t i, uint64_t k)
+static uint8_t byte_at(size_t i, uint64_t k)
 {
     return (uint8_t)((i * 31 + k) * 2654435761u >> 13);
 }
@@ -145,7 +145,7 @@ static int write_data(struct gguf_writer *w, unsigned how)
         size_t i = how == 1 ? n - 1 - k : k;
         const struct gguf_tensor_info *t = gguf_writer_tensor(w, i);
         for (uint64_t b = 0; b < t->size; b++)
-            buf[b] = content(i, b);
+            buf[b] = byte_at(i, b);
         if (how == 1 || (how == 2 && i % 2 == 1)) {
             uint64_t half = t->size / 2;
             if (gguf_writer_write_at(w, i, half, buf + half, t->size - half,
@@ -192,7 +192,7 @@ static int equal_file(const struct gguf_file *f, const struct gguf_meta *m,
             a->n_dims != b->n_dims || memcmp(a->ne, b->ne, sizeof a->ne))
             return 0;
         for (uint64_t k = 0; k < a->size; k++)
-            if (d[k] != content(i, k))
+            if (d[k] != byte_at(i, k))
                 return 0;
     }
     return 1;

@@ -46,7 +46,7 @@ static struct made {
 /* ---- a model ---- */
 
 /* Outputs of every token: logits or states. */
-static bool outputs(struct made *m, float *out)
+static bool get_outputs(struct made *m, float *out)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     struct run *r = &m->r;
@@ -81,7 +81,7 @@ static struct made *make(size_t i)
     MUST(run_open(&m->r, m->data, m->size, 1, &p));
     m->width = skeleton_width(&m->s);
     m->plain = malloc(N * m->width * sizeof(float));
-    MUST(m->plain && outputs(m, m->plain));
+    MUST(m->plain && get_outputs(m, m->plain));
     return m;
 }
 
@@ -89,14 +89,14 @@ static struct made *make(size_t i)
 
 static void must_be_plain(struct made *m, float *out)
 {
-    MUST(outputs(m, out));
+    MUST(get_outputs(m, out));
     MUST(!memcmp(out, m->plain, N * m->width * sizeof *out));
 }
 
 /* Compute with the adapter, and then without it: these must be the model's
  * bits. */
-static void compute(struct made *m, const struct gguf_adapter *a,
-                    const uint8_t what)
+static void compute_with(struct made *m, const struct gguf_adapter *a,
+                         const uint8_t what)
 {
     struct gguf_adapter_use use[2] = { { a, 1 }, { a, -0.5f } };
     const size_t n = what & TWICE ? 2 : 1;
@@ -107,7 +107,7 @@ static void compute(struct made *m, const struct gguf_adapter *a,
     gguf_error_clear(&err);
     const enum gguf_status st = gguf_session_set_adapters(s, use, n, &err);
     if (st == GGUF_OK) {
-        MUST(gguf_session_n_adapters(s) == n && outputs(m, out));
+        MUST(gguf_session_n_adapters(s) == n && get_outputs(m, out));
         use[0].scale = use[1].scale = 0;
         MUST(!gguf_session_set_adapters(s, use, n, NULL));
         must_be_plain(m, out);
@@ -129,7 +129,7 @@ static void look_at(const struct gguf_adapter *a)
 }
 
 /* Write the model with the adapter merged in as another file. */
-static void merge(const struct made *m, const struct gguf_file *file)
+static void merge_adapter(const struct made *m, const struct gguf_file *file)
 {
     const struct gguf_quant_lora lora = { file, 0.5f, "lora" };
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
@@ -177,12 +177,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         gguf_adapter_open(&a, m->r.model, file, &p, &err);
     if (st == GGUF_OK) {
         look_at(a);
-        compute(m, a, what);
+        compute_with(m, a, what);
     } else {
         MUST(!a && err.status == st && err.message[0]);
     }
     if (what & MERGE)
-        merge(m, file);
+        merge_adapter(m, file);
     gguf_adapter_destroy(a);
     gguf_file_close(file);
     return 0;

@@ -23,7 +23,7 @@ static void read_headers(const uint8_t *data, size_t size)
 }
 
 /* After secrets were removed from a text, none is found in it. */
-static void hide(const uint8_t *data, size_t size)
+static void hide_secrets(const uint8_t *data, size_t size)
 {
     char *s = malloc(size + 1), *again = malloc(size + 1);
     MUST(s && again);
@@ -46,7 +46,7 @@ static void hide(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     read_headers(data, size);
-    hide(data, size);
+    hide_secrets(data, size);
     return 0;
 }
 

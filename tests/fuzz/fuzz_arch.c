@@ -297,13 +297,13 @@ static change_fn *const changes[] = { change_key, change_key, change_key,
 
 /* ---- using the model ---- */
 
-static void warn(void *user, const char *message)
+static void check_warning(void *user, const char *message)
 {
     (void)user;
     MUST(message[0]);
 }
 
-static int note(void *user, const struct gguf_finding *f)
+static int note_finding(void *user, const struct gguf_finding *f)
 {
     (void)user;
     MUST(f->message[0]);
@@ -377,16 +377,16 @@ static void evaluate(const struct gguf_model *m)
     gguf_backend_destroy(p.backend);
 }
 
-static void look(const void *data, size_t size)
+static void count_finding(const void *data, size_t size)
 {
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
     struct gguf_model *m = NULL;
     struct gguf_file *f;
     struct gguf_error err;
-    p.warn = warn;
+    p.warn = check_warning;
     MUST(gguf_file_open_memory(&f, data, size, NULL, &err) == GGUF_OK);
     gguf_error_clear(&err);
-    MUST(gguf_file_verify(f, NULL, note, NULL, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(f, NULL, note_finding, NULL, NULL) == GGUF_OK);
     const enum gguf_status st = gguf_model_open(&m, f, &p, &err);
     MUST(st == GGUF_OK ? m != NULL : !m && err.status == st && err.message[0]);
     if (m)
@@ -423,7 +423,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     void *file =
         is_small(&model.g) ? gen_file_if(&model.g, dtype, &n_bytes) : NULL;
     if (file)
-        look(file, n_bytes);
+        count_finding(file, n_bytes);
     free(file);
     skeleton_close(&model);
     return 0;

@@ -44,8 +44,8 @@ static void compare(const struct gguf_file *a, const char *path,
 }
 
 /* Make the changes in m. */
-static void change(struct gguf_meta *m, const struct gguf_file *f,
-                   unsigned how)
+static void change_meta(struct gguf_meta *m, const struct gguf_file *f,
+                        unsigned how)
 {
     char text[257];
     memset(text, 'x', sizeof text);
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
     MUST(gguf_meta_create(&m, NULL, NULL) == GGUF_OK);
-    change(m, f, how);
+    change_meta(m, f, how);
     enum gguf_status st = gguf_edit_apply(f, m, &p, NULL, &err);
     gguf_file_close(f);
     MUST(st == GGUF_OK ||

@@ -51,7 +51,8 @@ static void read_all(const struct gguf_imatrix *im)
 
 /* Write and read again: the entries are equal, and so are the facts that only
  * this form stores. */
-static void save(const struct gguf_imatrix *im, enum gguf_imatrix_form form)
+static void save_again(const struct gguf_imatrix *im,
+                       enum gguf_imatrix_form form)
 {
     struct gguf_imatrix *back;
     struct gguf_imatrix_entry a = GGUF_IMATRIX_ENTRY_INIT,
@@ -93,8 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     read_all(im);
-    save(im, GGUF_IMATRIX_GGUF);
-    save(im, GGUF_IMATRIX_DAT);
+    save_again(im, GGUF_IMATRIX_GGUF);
+    save_again(im, GGUF_IMATRIX_DAT);
     MUST(gguf_imatrix_create(&sum, NULL, NULL) == GGUF_OK);
     if (gguf_imatrix_merge(sum, im, &err) == GGUF_OK &&
         gguf_imatrix_merge(sum, im, &err) == GGUF_OK)

@@ -10,7 +10,8 @@
 /* Jansson's reader must make the same tree or refuse the text, too.
  * Exceptions: a NUL after a number, which it drops, and long numbers, which it
  * reads. */
-static void compare(const struct gg_json *j, const uint8_t *data, size_t size)
+static void compare_jansson(const struct gg_json *j, const uint8_t *data,
+                            size_t size)
 {
     json_error_t e;
     if (size > 500 || memchr(data, 0, size))
@@ -31,11 +32,11 @@ static void read_tree(const uint8_t *data, size_t size, unsigned flags)
         GGUF_OK) {
         MUST(!j.root && err.message[0] && err.offset <= size);
         if (!(flags & GG_JSON_PYTHON) && err.status != GGUF_E_LIMIT)
-            compare(&j, data, size);
+            compare_jansson(&j, data, size);
         return;
     }
     if (!(flags & GG_JSON_PYTHON))
-        compare(&j, data, size);
+        compare_jansson(&j, data, size);
     const json_t *v = j.root; /* the first member of the first member ... */
     while (json_array_size(v))
         v = json_array_get(v, json_array_size(v) - 1);

@@ -129,7 +129,7 @@ static void make_good(const struct made *m, uint8_t *p, size_t size)
 
 /* Decode in, remove from and copy every sequence. A state saved afterwards can
  * be restored. */
-static void use(struct made *m, uint32_t seq)
+static void use_sequences(struct made *m, uint32_t seq)
 {
     uint32_t n[N_SEQ];
     uint64_t size;
@@ -175,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(err.status == st && err.message[0] && err.offset <= in.n);
         MUST(before == gguf_session_n_tokens(m->session, 0));
     }
-    use(m, seq);
+    use_sequences(m, seq);
     free(state);
     return 0;
 }

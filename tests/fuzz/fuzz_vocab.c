@@ -13,7 +13,7 @@
 
 enum { TAIL = 32 };
 
-static void warn(void *user, const char *message)
+static void check_warning(void *user, const char *message)
 {
     (void)user;
     for (const char *p = message; *p; p++)
@@ -42,8 +42,8 @@ static void read_tokens(const struct gguf_vocab *v)
     MUST(gguf_vocab_text(v, -1).size == 0);
 }
 
-static void through(const struct gguf_vocab *v, const char *text, size_t size,
-                    unsigned flags)
+static void convert_text(const struct gguf_vocab *v, const char *text,
+                         size_t size, unsigned flags)
 {
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct gguf_error err;
@@ -70,14 +70,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gguf_vocab *v;
     struct gguf_error err;
     size_t tail = GG_MIN(size, TAIL);
-    p.warn = warn;
+    p.warn = check_warning;
     if (gguf_file_open_memory(&f, data, size, NULL, NULL) != GGUF_OK)
         return 0;
     if (gguf_vocab_create(&v, f, &p, &err) == GGUF_OK) {
         read_tokens(v);
-        through(v, text, sizeof text - 1,
-                GGUF_TOKENIZE_ADD_SPECIAL | GGUF_TOKENIZE_PARSE_SPECIAL);
-        through(v, (const char *)data + size - tail, tail, 0);
+        convert_text(v, text, sizeof text - 1,
+                     GGUF_TOKENIZE_ADD_SPECIAL | GGUF_TOKENIZE_PARSE_SPECIAL);
+        convert_text(v, (const char *)data + size - tail, tail, 0);
         gguf_vocab_destroy(v);
     } else {
         MUST(!v && err.message[0]);

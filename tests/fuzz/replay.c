@@ -20,7 +20,7 @@ enum {
 
 /* Run on a copy of exactly this size, so that a sanitizer sees a read beyond.
  */
-static void run(const uint8_t *p, size_t n)
+static void run_input(const uint8_t *p, size_t n)
 {
     uint8_t *copy = malloc(n ? n : 1);
     if (n)
@@ -50,7 +50,7 @@ static void run_changed(const struct fix *s)
             }
         }
     }
-    run(b, n);
+    run_input(b, n);
     free(b);
 }
 
@@ -80,7 +80,7 @@ static int run_file(const char *path)
     }
     size_t n = fread(b, 1, sizeof b, f);
     fclose(f);
-    run(b, n);
+    run_input(b, n);
     printf("%s: %zu bytes\n", path, n);
     return 0;
 }
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
         return bad;
     }
     for (size_t i = 0; i < n_seeds(); i++) {
-        run(get_seed(i)->data, get_seed(i)->size);
+        run_input(get_seed(i)->data, get_seed(i)->size);
         small += get_seed(i)->size < SMALL;
     }
     ok(n_seeds() > 2 && small, "%zu seeds are survived", n_seeds());

@@ -14,7 +14,7 @@ enum { MAX_PIECES = 8 };
 
 /* Split `in' into shards. *front: number of bytes before the first. Returns
  * the number of shards. */
-static size_t cut(struct bytes in, struct bytes *piece, size_t *front)
+static size_t cut_shards(struct bytes in, struct bytes *piece, size_t *front)
 {
     size_t n = 0, i = 0;
     *front = in.n;
@@ -38,7 +38,7 @@ struct gguf_file *shards_open(struct bytes *in)
     struct gguf_file *s;
     char name[64];
     struct gguf_error err;
-    size_t n = cut(*in, piece, &in->n);
+    size_t n = cut_shards(*in, piece, &in->n);
     if (n == 0)
         return NULL;
     unsigned which = take(in), missing = take(in) == 'm';

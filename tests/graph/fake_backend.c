@@ -10,37 +10,37 @@
 
 /* --- memory --------------------------------------------------------------- */
 
-static void protect(struct fake_backend *is, int how)
+static void protect_buffers(struct fake_backend *is, int how)
 {
     for (int i = 0; i < is->n_open && !is->unlocked; i++)
         if (mprotect(is->open[i]->base, is->open[i]->size, how))
             exit(99);
 }
 
-static void enter(struct fake_backend *is)
+static void open_memory(struct fake_backend *is)
 {
     pthread_mutex_lock(&is->mutex);
     if (is->n_inside++ == 0)
-        protect(is, PROT_READ | PROT_WRITE);
+        protect_buffers(is, PROT_READ | PROT_WRITE);
     pthread_mutex_unlock(&is->mutex);
 }
 
-static void leave(struct fake_backend *is)
+static void close_memory(struct fake_backend *is)
 {
     pthread_mutex_lock(&is->mutex);
     if (--is->n_inside == 0)
-        protect(is, PROT_NONE);
+        protect_buffers(is, PROT_NONE);
     pthread_mutex_unlock(&is->mutex);
 }
 
-static struct fake_backend *of(const struct gguf_buffer *b)
+static struct fake_backend *owner_of(const struct gguf_buffer *b)
 {
     return b->buft->priv;
 }
 
 static void mem_free(struct gguf_buffer *b)
 {
-    struct fake_backend *is = of(b);
+    struct fake_backend *is = owner_of(b);
     bool own = false;
     pthread_mutex_lock(&is->mutex);
     for (int i = 0; i < is->n_open; i++)
@@ -62,14 +62,14 @@ static enum gguf_status mem_set(struct gguf_buffer *b, tensor *t,
                                 struct gguf_error *err)
 {
     (void)err;
-    enter(of(b));
+    open_memory(owner_of(b));
     memcpy((char *)t->data + off, src, (size_t)size);
-    leave(of(b));
+    close_memory(owner_of(b));
     pthread_mutex_lock(
-        &of(b)->mutex); /* the queue's thread sets tensors, too */
-    of(b)->n_sets++;
-    of(b)->n_bytes += size;
-    pthread_mutex_unlock(&of(b)->mutex);
+        &owner_of(b)->mutex); /* the queue's thread sets tensors, too */
+    owner_of(b)->n_sets++;
+    owner_of(b)->n_bytes += size;
+    pthread_mutex_unlock(&owner_of(b)->mutex);
     return GGUF_OK;
 }
 
@@ -78,9 +78,9 @@ static enum gguf_status mem_get(struct gguf_buffer *b, const tensor *t,
                                 struct gguf_error *err)
 {
     (void)err;
-    enter(of(b));
+    open_memory(owner_of(b));
     memcpy(dst, (const char *)t->data + off, (size_t)size);
-    leave(of(b));
+    close_memory(owner_of(b));
     return GGUF_OK;
 }
 
@@ -89,9 +89,9 @@ static enum gguf_status mem_memset(struct gguf_buffer *b, tensor *t,
                                    struct gguf_error *err)
 {
     (void)err;
-    enter(of(b));
+    open_memory(owner_of(b));
     memset((char *)t->data + off, value, (size_t)size);
-    leave(of(b));
+    close_memory(owner_of(b));
     return GGUF_OK;
 }
 
@@ -99,9 +99,9 @@ static enum gguf_status mem_clear(struct gguf_buffer *b, uint8_t value,
                                   struct gguf_error *err)
 {
     (void)err;
-    enter(of(b));
+    open_memory(owner_of(b));
     memset(b->base, value, b->size);
-    leave(of(b));
+    close_memory(owner_of(b));
     return GGUF_OK;
 }
 
@@ -150,18 +150,19 @@ static void tell_memory(const struct gguf_device *d, uint64_t *n_free,
     *n_total = is->n_total;
 }
 
-static bool supports(const struct gguf_device *d, const tensor *t)
+static bool supports_op(const struct gguf_device *d, const tensor *t)
 {
     const struct fake_backend *is = d->priv;
     return !is->refuses[t->op] && gguf_backend_supports_op(is->cpu, t);
 }
 
-static bool offloads(const struct gguf_device *d, const tensor *t)
+static bool offloads_op(const struct gguf_device *d, const tensor *t)
 {
-    return ((const struct fake_backend *)d->priv)->offloads && supports(d, t);
+    return ((const struct fake_backend *)d->priv)->offloads &&
+           supports_op(d, t);
 }
 
-static uint32_t wide(const struct gguf_device *d)
+static uint32_t batch_width(const struct gguf_device *d)
 {
     const struct fake_backend *is = d->priv;
     return is->wide ? is->wide : 1;
@@ -189,17 +190,17 @@ static enum gguf_status from_host(struct gguf_device *d,
 static const struct gguf_device_iface device_iface = {
     .struct_size = sizeof device_iface,
     .memory = tell_memory,
-    .supports_op = supports,
+    .supports_op = supports_op,
     .supports_buft = supports_buft,
-    .offloads_op = offloads,
-    .wide = wide,
+    .offloads_op = offloads_op,
+    .wide = batch_width,
     .from_host = from_host,
     .event = gg_stream_event,
 };
 
 /* --- backend -------------------------------------------------------------- */
 
-static void count(struct fake_backend *is, const tensor *t)
+static void count_foreign(struct fake_backend *is, const tensor *t)
 {
     if (gguf_op_is_view(t->op))
         return; /* a view accesses no memory */
@@ -213,7 +214,7 @@ static void count(struct fake_backend *is, const tensor *t)
                 !supports_buft(&is->device, t->src[k]->buffer->buft);
 }
 
-static void spoil(struct fake_backend *is, struct gguf_graph *g)
+static void spoil_result(struct fake_backend *is, struct gguf_graph *g)
 {
     for (size_t i = 0; is->wrong && i < gguf_graph_n_nodes(g); i++) {
         tensor *t = gguf_graph_node(g, i);
@@ -227,7 +228,7 @@ struct job {
     struct gguf_graph *graph;
 };
 
-static void come_and_go(struct fake_backend *is, int n)
+static void count_workers(struct fake_backend *is, int n)
 {
     if (!is->gauge)
         return;
@@ -238,20 +239,20 @@ static void come_and_go(struct fake_backend *is, int n)
         ; /* most is fresh */
 }
 
-static enum gguf_status work(void *arg, struct gguf_error *err)
+static enum gguf_status run_job(void *arg, struct gguf_error *err)
 {
     const struct job *j = arg;
     struct fake_backend *is = j->is;
-    come_and_go(is, 1);
+    count_workers(is, 1);
     if (is->slow)
         nanosleep(&(struct timespec){ .tv_nsec = is->slow * 1000L }, NULL);
     for (size_t i = 0; i < gguf_graph_n_nodes(j->graph); i++)
-        count(is, gguf_graph_node(j->graph, i));
-    enter(is);
+        count_foreign(is, gguf_graph_node(j->graph, i));
+    open_memory(is);
     enum gguf_status st = gguf_backend_compute(is->cpu, j->graph, err);
-    spoil(is, j->graph);
-    leave(is);
-    come_and_go(is, -1);
+    spoil_result(is, j->graph);
+    close_memory(is);
+    count_workers(is, -1);
     return st;
 }
 
@@ -260,17 +261,18 @@ static struct gg_stream *stream_of(struct gguf_backend *b)
     return ((struct fake_backend *)b->priv)->stream;
 }
 
-static enum gguf_status compute(struct gguf_backend *b, struct gguf_graph *g,
-                                struct gguf_error *err)
+static enum gguf_status compute_graph(struct gguf_backend *b,
+                                      struct gguf_graph *g,
+                                      struct gguf_error *err)
 {
     struct job j = { b->priv, g };
     if (!stream_of(b))
-        return work(&j, err);
-    gg_stream_push(stream_of(b), work, &j, sizeof j);
+        return run_job(&j, err);
+    gg_stream_push(stream_of(b), run_job, &j, sizeof j);
     return GGUF_OK;
 }
 
-static void destroy(struct gguf_backend *b)
+static void destroy_backend(struct gguf_backend *b)
 {
     struct fake_backend *is = b->priv;
     gg_stream_destroy(is->stream);
@@ -278,7 +280,8 @@ static void destroy(struct gguf_backend *b)
     pthread_mutex_destroy(&is->mutex);
 }
 
-static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
+static enum gguf_status sync_backend(struct gguf_backend *b,
+                                     struct gguf_error *err)
 {
     return gg_stream_sync(stream_of(b), err);
 }
@@ -309,35 +312,37 @@ static enum gguf_status copy_async(struct gguf_backend *b, const tensor *src,
     return GGUF_OK;
 }
 
-static enum gguf_status record(struct gguf_backend *b, struct gguf_event *e,
-                               struct gguf_error *err)
+static enum gguf_status record_event(struct gguf_backend *b,
+                                     struct gguf_event *e,
+                                     struct gguf_error *err)
 {
     (void)err;
     gg_stream_record(stream_of(b), e);
     return GGUF_OK;
 }
 
-static enum gguf_status await(struct gguf_backend *b, struct gguf_event *e,
-                              struct gguf_error *err)
+static enum gguf_status await_event(struct gguf_backend *b,
+                                    struct gguf_event *e,
+                                    struct gguf_error *err)
 {
     return gg_stream_wait(stream_of(b), e, err);
 }
 
 static const struct gguf_backend_iface plain = {
     .struct_size = sizeof plain,
-    .destroy = destroy,
-    .compute = compute,
+    .destroy = destroy_backend,
+    .compute = compute_graph,
 };
 static const struct gguf_backend_iface streaming = {
     .struct_size = sizeof streaming,
-    .destroy = destroy,
-    .compute = compute,
-    .sync = sync,
+    .destroy = destroy_backend,
+    .compute = compute_graph,
+    .sync = sync_backend,
     .set_async = set_async,
     .get_async = get_async,
     .copy_async = copy_async,
-    .event_record = record,
-    .event_wait = await,
+    .event_record = record_event,
+    .event_wait = await_event,
 };
 
 enum gguf_status fake_backend_init(struct fake_backend *is, const char *name,

@@ -20,8 +20,8 @@ enum { MAX_ELEMENTS = 2000 };
 
 /* Cut or repeat t's elements to this shape: the first, the last, or repeated
  * ones. Never a view of the cache, which may be written meanwhile. */
-static tensor *shaped(const struct randop *r, tensor *t, int64_t ne0,
-                      int64_t ne1, int64_t ne2, int64_t ne3)
+static tensor *take_shape(const struct randop *r, tensor *t, int64_t ne0,
+                          int64_t ne1, int64_t ne2, int64_t ne3)
 {
     const int64_t n = ne0 * ne1 * ne2 * ne3;
     int64_t have = gguf_tensor_n_elements(t);
@@ -38,8 +38,8 @@ static tensor *shaped(const struct randop *r, tensor *t, int64_t ne0,
     return gguf_op_reshape_4d(r->ctx, x, ne0, ne1, ne2, ne3);
 }
 
-#define A(ne0, ne1, ne2, ne3) shaped(r, r->a, ne0, ne1, ne2, ne3)
-#define B(ne0, ne1, ne2, ne3) shaped(r, r->b, ne0, ne1, ne2, ne3)
+#define A(ne0, ne1, ne2, ne3) take_shape(r, r->a, ne0, ne1, ne2, ne3)
+#define B(ne0, ne1, ne2, ne3) take_shape(r, r->b, ne0, ne1, ne2, ne3)
 /* a permutation of 0, 1, ... in each row */
 #define IDS(n, m) gguf_op_argsort(r->ctx, B(n, m, 1, 1), rnd_below(2))
 /* between 0 and 1 */
@@ -218,8 +218,8 @@ static tensor *make_gated_delta(const struct randop *r)
 }
 
 /* Twice its source, contiguous to contiguous. */
-static enum gguf_status twice(tensor *t, unsigned ith, unsigned nth,
-                              void *user)
+static enum gguf_status double_values(tensor *t, unsigned ith, unsigned nth,
+                                      void *user)
 {
     const int64_t n = gguf_tensor_n_elements(t);
     (void)user;
@@ -228,7 +228,8 @@ static enum gguf_status twice(tensor *t, unsigned ith, unsigned nth,
     return GGUF_OK;
 }
 
-static const struct gguf_custom custom = { sizeof custom, twice, NULL, 0, 0 };
+static const struct gguf_custom custom = { sizeof custom, double_values, NULL,
+                                           0, 0 };
 
 ROW(custom, gguf_op_map_1(r->ctx, SMALL(A(11, 3, 1, 1)), &custom))
 
@@ -316,7 +317,7 @@ bool randop_same_source(tensor *t, uint32_t op, struct gguf_ctx *copies)
     return found;
 }
 
-static tensor *make(const struct randop *from, uint32_t op)
+static tensor *make_node(const struct randop *from, uint32_t op)
 {
     struct randop r = *from;
     if (op == GGUF_OP_NONE || op >= GGUF_N_OPS)
@@ -324,7 +325,7 @@ static tensor *make(const struct randop *from, uint32_t op)
     if (r.a->view_src == r.cache)
         r.a = gguf_op_dup(r.ctx, r.a);
     if (gguf_tensor_n_elements(r.a) > MAX_ELEMENTS)
-        r.a = shaped(&r, r.a, 40, 10, 1, 1);
+        r.a = take_shape(&r, r.a, 40, 10, 1, 1);
     tensor *t = make_op(&r, op);
     if (rnd_below(4) == 0)
         (void)randop_same_source(t, op, NULL);
@@ -334,11 +335,11 @@ static tensor *make(const struct randop *from, uint32_t op)
 tensor *randop_make(const struct randop *r, uint32_t op)
 {
     tap_rng = r->seed | 1;
-    return make(r, op);
+    return make_node(r, op);
 }
 
 tensor *randop_any(const struct randop *r)
 {
     tap_rng = r->seed | 1;
-    return make(r, 1 + (uint32_t)rnd_below(GGUF_N_OPS - 1));
+    return make_node(r, 1 + (uint32_t)rnd_below(GGUF_N_OPS - 1));
 }

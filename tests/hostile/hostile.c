@@ -19,7 +19,7 @@ struct maker {
 /* ---- bytes of a file ---- */
 
 /* Add n bytes to the file. Returns where they begin. */
-static uint8_t *more(struct hostile *h, size_t n)
+static uint8_t *add_room(struct hostile *h, size_t n)
 {
     if (h->size + n > h->cap) {
         h->cap = 2 * h->cap + n;
@@ -33,14 +33,14 @@ static uint8_t *more(struct hostile *h, size_t n)
     return h->data + h->size - n;
 }
 
-static void put(struct hostile *h, const void *p, size_t n)
+static void put_bytes(struct hostile *h, const void *p, size_t n)
 {
-    memcpy(more(h, n), p, n);
+    memcpy(add_room(h, n), p, n);
 }
 
 static void put_u64(struct hostile *h, uint64_t v)
 {
-    gg_bytes_store64le(more(h, 8), v);
+    gg_bytes_store64le(add_room(h, 8), v);
 }
 
 /* Weights of an embedding and of norms, with usual magnitudes. */
@@ -50,7 +50,7 @@ static void put_weights(struct hostile *h, size_t n)
     for (size_t i = 0; i < n / 4; i++) {
         s = s * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         const float v = (float)((int32_t)(s >> 40) - (1 << 23)) * 0x1p-25f;
-        gg_bytes_store32le(more(h, 4), gg_bytes_f32_bits(v));
+        gg_bytes_store32le(add_room(h, 4), gg_bytes_f32_bits(v));
     }
     memset(h->any + h->size - n / 4 * 4, 1, n / 4 * 4);
 }
@@ -60,7 +60,7 @@ static bool put_copy(struct hostile *to, const struct hostile *from,
 {
     if (off > from->size || n > from->size - off)
         return false;
-    put(to, from->data + off, n);
+    put_bytes(to, from->data + off, n);
     memcpy(to->any + to->size - n, from->any + off, n);
     return true;
 }
@@ -69,7 +69,7 @@ static bool put_again(struct hostile *h, size_t back, size_t n)
 {
     if (!back || back > h->size)
         return false;
-    uint8_t *p = more(h, n);
+    uint8_t *p = add_room(h, n);
     for (size_t i = 0; i < n; i++)
         p[i] = *(p + i - back);
     return true;
@@ -82,8 +82,8 @@ static void put_keys(struct hostile *h, unsigned n)
         char name[16];
         const uint8_t type_and_value[5] = { 0, 0, 0, 0, (uint8_t)i };
         put_u64(h, (uint64_t)snprintf(name, sizeof name, "k%05x", i));
-        put(h, name, strlen(name));
-        put(h, type_and_value, sizeof type_and_value);
+        put_bytes(h, name, strlen(name));
+        put_bytes(h, type_and_value, sizeof type_and_value);
     }
 }
 
@@ -93,17 +93,17 @@ static void put_tensors(struct hostile *h, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         char name[32];
         put_u64(h, (uint64_t)snprintf(name, sizeof name, "blk.%u.w", i));
-        put(h, name, strlen(name));
-        gg_bytes_store32le(more(h, 4), 1);
+        put_bytes(h, name, strlen(name));
+        gg_bytes_store32le(add_room(h, 4), 1);
         put_u64(h, 8);
-        gg_bytes_store32le(more(h, 4), 0);
+        gg_bytes_store32le(add_room(h, 4), 0);
         put_u64(h, 32 * (uint64_t)i);
     }
 }
 
 /* ---- words of a row ---- */
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -111,9 +111,9 @@ static int digit(char c)
 }
 
 /* Two hexadecimal digits; -1: not hexadecimal. */
-static int byte(const char *p)
+static int hex_byte(const char *p)
 {
-    const int a = digit(p[0]), b = a < 0 ? -1 : digit(p[1]);
+    const int a = hex_digit(p[0]), b = a < 0 ? -1 : hex_digit(p[1]);
     return b < 0 ? -1 : a * 16 + b;
 }
 
@@ -122,30 +122,30 @@ static const char *put_text(struct hostile *h, const char *p)
     for (p++; *p && *p != '"'; p++) {
         int c = (unsigned char)*p;
         if (c == '\\') {
-            c = byte(p + 1);
+            c = hex_byte(p + 1);
             if (c < 0)
                 return NULL;
             p += 2;
         }
-        *more(h, 1) = (uint8_t)c;
+        *add_room(h, 1) = (uint8_t)c;
     }
     return *p ? p + 1 : NULL;
 }
 
 static const char *put_hex(struct hostile *h, const char *p)
 {
-    const int c = byte(p);
+    const int c = hex_byte(p);
     if (c >= 0 && p[2] == '*') {
         char *end;
         const size_t n = strtoul(p + 3, &end, 10);
-        memset(more(h, n), c, n);
+        memset(add_room(h, n), c, n);
         return end;
     }
     for (; *p && *p != ' '; p += 2) {
-        const int b = byte(p);
+        const int b = hex_byte(p);
         if (b < 0)
             return NULL;
-        *more(h, 1) = (uint8_t)b;
+        *add_room(h, 1) = (uint8_t)b;
     }
     return p;
 }
@@ -191,7 +191,7 @@ static const char *put_word(struct maker *m, const char *p)
     return p + len;
 }
 
-static void begin(struct maker *m, const char *row)
+static void begin_file(struct maker *m, const char *row)
 {
     if (m->n == m->cap) {
         m->cap = m->cap ? 2 * m->cap : 256;
@@ -209,7 +209,7 @@ static bool read_line(struct maker *m, const char *p)
     if (*p == '#' || !*p)
         return true;
     if (*p != ' ') {
-        begin(m, p);
+        begin_file(m, p);
         return true;
     }
     while (p && *p) {

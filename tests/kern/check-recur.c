@@ -167,12 +167,12 @@ struct num {
     double v, size;
 };
 
-static struct num term(struct num s, struct num a, struct num b)
+static struct num add_product(struct num s, struct num a, struct num b)
 {
     return (struct num){ s.v + a.v * b.v, s.size + a.size * b.size };
 }
 
-static struct num of(float x)
+static struct num num_of(float x)
 {
     return (struct num){ (double)x, fabs((double)x) };
 }
@@ -185,15 +185,16 @@ typedef void ref_fn(size_t n, size_t t);
 static void ref_scan(size_t n, size_t t, bool own)
 {
     for (size_t r = 0; r < ROWS; r++) {
-        struct num y = nothing, x = of(in.x[t * ROWS + r]);
+        struct num y = nothing, x = num_of(in.x[t * ROWS + r]);
         const double step = (double)in.step[t * ROWS + r];
         for (size_t i = 0; i < n; i++) {
-            struct num *s = &ref_s[r * n + i], decay = of(in.number[0][t]);
+            struct num *s = &ref_s[r * n + i], decay = num_of(in.number[0][t]);
             if (own) /* the rounded product, as in the kernel */
-                decay = of((float)exp(
+                decay = num_of((float)exp(
                     (double)(float)(step * (double)in.a[r * n + i])));
-            *s = term(term(nothing, *s, decay), of(in.token[0][t * n + i]), x);
-            y = term(y, *s, of(in.token[1][t * n + i]));
+            *s = add_product(add_product(nothing, *s, decay),
+                             num_of(in.token[0][t * n + i]), x);
+            y = add_product(y, *s, num_of(in.token[1][t * n + i]));
         }
         ref_y[t * (MAX_N + GAP) + r] = y;
     }
@@ -213,19 +214,20 @@ static void ref_wkv7(size_t n, size_t t)
 {
     for (size_t r = 0; r < ROWS; r++) {
         struct num e = nothing, y = nothing;
-        const struct num v = of(in.row[t * (MAX_N + GAP) + r]);
+        const struct num v = num_of(in.row[t * (MAX_N + GAP) + r]);
         struct num *s = &ref_s[r * n];
         for (size_t i = 0; i < n; i++) {
-            e = term(e, s[i], of(in.token[2][t * n + i]));
-            y = term(y, s[i], of(in.token[4][t * n + i]));
+            e = add_product(e, s[i], num_of(in.token[2][t * n + i]));
+            y = add_product(y, s[i], num_of(in.token[4][t * n + i]));
         }
         for (size_t i = 0; i < n; i++) {
-            s[i] = term(nothing, s[i], of(in.token[0][t * n + i]));
-            s[i] = term(s[i], v, of(in.token[1][t * n + i]));
-            s[i] = term(s[i], e, of(in.token[3][t * n + i]));
+            s[i] = add_product(nothing, s[i], num_of(in.token[0][t * n + i]));
+            s[i] = add_product(s[i], v, num_of(in.token[1][t * n + i]));
+            s[i] = add_product(s[i], e, num_of(in.token[3][t * n + i]));
         }
-        y = term(y, v, of(in.number[0][t]));
-        ref_y[t * (MAX_N + GAP) + r] = term(y, e, of(in.number[1][t]));
+        y = add_product(y, v, num_of(in.number[0][t]));
+        ref_y[t * (MAX_N + GAP) + r] =
+            add_product(y, e, num_of(in.number[1][t]));
     }
 }
 
@@ -233,13 +235,15 @@ static void ref_wkv6(size_t n, size_t t, bool own)
 {
     struct num *y = &ref_y[t * (MAX_N + GAP)];
     for (size_t j = 0; j < n; j++) {
-        const struct num v = of(in.row[t * (MAX_N + GAP) + j]);
-        y[j] = own ? term(nothing, of(in.number[0][t]), v) : nothing;
+        const struct num v = num_of(in.row[t * (MAX_N + GAP) + j]);
+        y[j] =
+            own ? add_product(nothing, num_of(in.number[0][t]), v) : nothing;
         for (size_t i = 0; i < n; i++) {
             struct num *s = &ref_s[i * n + j], was = *s;
-            *s = term(nothing, was, of(in.token[2][t * n + i]));
-            *s = term(*s, of(in.token[1][t * n + i]), v);
-            y[j] = term(y[j], own ? was : *s, of(in.token[0][t * n + i]));
+            *s = add_product(nothing, was, num_of(in.token[2][t * n + i]));
+            *s = add_product(*s, num_of(in.token[1][t * n + i]), v);
+            y[j] = add_product(y[j], own ? was : *s,
+                               num_of(in.token[0][t * n + i]));
         }
     }
 }
@@ -256,7 +260,7 @@ static void ref_wkv6_late(size_t n, size_t t)
 
 /* ---- comparing ---- */
 
-static double over(float x, struct num n, double most)
+static double excess_of(float x, struct num n, double most)
 {
     return fabs((double)x - n.v) / (most * n.size + 1e-37);
 }
@@ -267,23 +271,23 @@ static double distance(ref_fn *ref, size_t n, size_t rows)
 {
     double worst = 0;
     for (size_t i = 0; i < rows * n; i++)
-        ref_s[i] = of(in.from[i]);
+        ref_s[i] = num_of(in.from[i]);
     for (size_t t = 0; t < TOK; t++) {
         const double most = (double)((t + 1) * (n + 6)) * (double)FLT_EPSILON;
         ref(n, t);
         for (size_t r = 0; r < rows; r++)
-            worst = fmax(worst, over(got.y[t * (MAX_N + GAP) + r],
-                                     ref_y[t * (MAX_N + GAP) + r], most));
+            worst = fmax(worst, excess_of(got.y[t * (MAX_N + GAP) + r],
+                                          ref_y[t * (MAX_N + GAP) + r], most));
     }
     for (size_t i = 0; i < rows * n; i++)
-        worst =
-            fmax(worst, over(got.s[i], ref_s[i],
-                             (double)(TOK * (n + 6)) * (double)FLT_EPSILON));
+        worst = fmax(worst,
+                     excess_of(got.s[i], ref_s[i],
+                               (double)(TOK * (n + 6)) * (double)FLT_EPSILON));
     return worst;
 }
 
-static bool equal(const struct out *a, const struct out *b, size_t n,
-                  size_t rows)
+static bool same_outputs(const struct out *a, const struct out *b, size_t n,
+                         size_t rows)
 {
     bool same = true;
     for (size_t i = 0; i < rows * n; i++)
@@ -307,7 +311,7 @@ static void check_function(const struct gg_vec_kern *k, const char *name,
         fill_all(n, true);
         run(&c.vec, n, 0, rows, 0, TOK, &want);
         run(k, n, 0, rows, 0, TOK, &got);
-        exact = exact && equal(&got, &want, n, rows);
+        exact = exact && same_outputs(&got, &want, n, rows);
         fill_all(n, false);
         got.s[rows * n] = got.y[rows] = guard;
         run(k, n, 0, rows, 0, TOK, &got);
@@ -318,7 +322,7 @@ static void check_function(const struct gg_vec_kern *k, const char *name,
             run(k, n, first, some, 0, 2, &cut);
             run(k, n, first, some, 2, TOK - 2, &cut);
         }
-        same = same && equal(&cut, &got, n, rows);
+        same = same && same_outputs(&cut, &got, n, rows);
     }
     ok(exact && guarded, "%s: %s of exact inputs is equal", level_name, name);
     ok(worst <= 1, "%s: %s within %.2f of the bound of any order", level_name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-positions.c - RoPE and window settings of a session: old programs
  * without them, and failing allocations. Their effects are tested in
- * tests/family/*.txt. */
+ * the texts of tests/family. */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"

@@ -36,7 +36,7 @@ static struct gguf_ctx *make_ctx(size_t n_tensors)
     return c;
 }
 
-static void begin(struct world *w)
+static void begin_world(struct world *w)
 {
     struct gguf_error err;
     float v[N];
@@ -56,7 +56,7 @@ static void begin(struct world *w)
     w->ctx = make_ctx(24);
 }
 
-static void end(struct world *w)
+static void end_world(struct world *w)
 {
     gguf_ctx_destroy(w->ctx);
     gguf_buffer_destroy(w->buffer);
@@ -66,7 +66,7 @@ static void end(struct world *w)
 }
 
 /* y = x * (2 + n), through nodes without memory. */
-static void make(struct world *w, int n)
+static void make_graph(struct world *w, int n)
 {
     struct gguf_error err;
     struct gguf_ctx *c = w->ctx;
@@ -103,7 +103,7 @@ static struct gguf_sched *make_sched(struct world *w, unsigned n_backends,
     return s;
 }
 
-static int drop(void *user, const char *text, size_t n)
+static int drop_graph(void *user, const char *text, size_t n)
 {
     (void)user, (void)text, (void)n;
     return 0;
@@ -124,15 +124,15 @@ static void check_sched(unsigned n_backends)
     struct gguf_error err;
     struct world w;
     bool same_place = true;
-    begin(&w);
+    begin_world(&w);
     struct gguf_sched *s = make_sched(&w, n_backends, NULL);
-    make(&w, 1);
+    make_graph(&w, 1);
     const struct gguf_graph *at = w.graph;
     must(gguf_sched_alloc(s, w.graph, &err), &err);
     bool good = compute_again(&w, s, 1);
     for (int n = 0; n < 4; n++) {
         gguf_ctx_reset(w.ctx);
-        make(&w, n);
+        make_graph(&w, n);
         same_place = same_place && w.graph == at;
         good = good && compute_again(&w, s, n);
     }
@@ -146,7 +146,7 @@ static void check_sched(unsigned n_backends)
        n_backends);
     gguf_ctx_destroy(w.ctx);
     w.ctx = make_ctx(24);
-    make(&w, 2);
+    make_graph(&w, 2);
     ok(compute_again(&w, s, 2), "%u backends: and one of another context",
        n_backends);
     /* its nodes have memory elsewhere now */
@@ -158,12 +158,12 @@ static void check_sched(unsigned n_backends)
     gguf_galloc_destroy(ga);
     gguf_ctx_reset(w.ctx);
     ok(gguf_sched_backend_of(s, w.mid) == -1 &&
-           gguf_sched_dump(s, drop, NULL, &err) == GGUF_E_INVALID &&
-           gguf_sched_dump_plan(s, drop, NULL, &err) == GGUF_E_INVALID,
+           gguf_sched_dump(s, drop_graph, NULL, &err) == GGUF_E_INVALID &&
+           gguf_sched_dump_plan(s, drop_graph, NULL, &err) == GGUF_E_INVALID,
        "%u backends: of one that is gone nothing is told: %s", n_backends,
        err.message);
     gguf_sched_destroy(s);
-    end(&w);
+    end_world(&w);
 }
 
 /* Another scheduler in the same memory needs more of it. */
@@ -171,12 +171,12 @@ static void check_moved(void)
 {
     struct gguf_error err;
     struct world w;
-    begin(&w);
+    begin_world(&w);
     struct gguf_sched *s = make_sched(&w, 1, NULL);
     struct gguf_sched *other = make_sched(&w, 1, s);
     struct gguf_ctx *c = make_ctx(8);
     struct gguf_graph *g = gguf_graph_create(c, 8);
-    make(&w, 3);
+    make_graph(&w, 3);
     must(gguf_sched_alloc(s, w.graph, &err), &err);
     tensor *big = gguf_tensor_1d(c, GGUF_DTYPE_F32, 1 << 20);
     must(gguf_graph_finish(c, g, gguf_op_sum(c, gguf_op_sqr(c, big)), &err),
@@ -186,7 +186,7 @@ static void check_moved(void)
     gguf_ctx_destroy(c);
     gguf_sched_destroy(other);
     gguf_sched_destroy(s);
-    end(&w);
+    end_world(&w);
 }
 
 static void check_plan(void)
@@ -196,11 +196,11 @@ static void check_plan(void)
     struct gguf_galloc *ga;
     struct gguf_plan *p;
     int n_refused = 0;
-    begin(&w);
+    begin_world(&w);
     must(gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err), &err);
     for (int way = 0; way < 3; way++) {
         gguf_ctx_reset(w.ctx);
-        make(&w, 2);
+        make_graph(&w, 2);
         must(gguf_galloc_alloc(ga, w.graph, &err), &err);
         must(gguf_plan_create(&p, w.cpu, w.graph, &err), &err);
         must(gguf_plan_compute(p, &err), &err);
@@ -210,7 +210,7 @@ static void check_plan(void)
             gguf_ctx_reset(w.ctx);
         } else if (way == 1) {
             gguf_ctx_reset(w.ctx);
-            make(&w, 3);
+            make_graph(&w, 3);
         } else {
             gguf_graph_add(w.graph, gguf_op_neg(w.ctx, w.x));
         }
@@ -220,7 +220,7 @@ static void check_plan(void)
     ok(n_refused == 3, "a plan of a graph that is another one: %s",
        err.message);
     gguf_galloc_destroy(ga);
-    end(&w);
+    end_world(&w);
 }
 
 static void check_generation(void)
@@ -271,10 +271,10 @@ static void check_pins(void)
 {
     struct gguf_error err;
     struct world w;
-    begin(&w);
+    begin_world(&w);
     struct gguf_sched *s = make_sched(&w, 2, NULL);
     struct gguf_sched *other = make_sched(&w, 2, NULL);
-    make(&w, 1);
+    make_graph(&w, 1);
     const int free_choice = backend_of_mid(&w, s);
     const unsigned pin = (unsigned)!free_choice;
     must(gguf_sched_pin(s, w.mid, pin, &err), &err);
@@ -288,7 +288,7 @@ static void check_pins(void)
        "two schedulers pin one tensor, each its own way");
     const tensor *at = w.mid;
     gguf_ctx_reset(w.ctx);
-    make(&w, 1);
+    make_graph(&w, 1);
     ok(w.mid == at && backend_of_mid(&w, s) == free_choice,
        "a tensor at the address of a pinned one is not pinned");
     must(gguf_sched_pin(other, w.mid, pin, &err), &err);
@@ -297,7 +297,7 @@ static void check_pins(void)
     must(gguf_sched_pin(s, w.mid, pin, &err), &err);
     gguf_ctx_destroy(w.ctx);
     w.ctx = make_ctx(24);
-    make(&w, 1);
+    make_graph(&w, 1);
     ok(backend_of_mid(&w, s) == free_choice, "nor one of another context");
     ignore_status(gguf_sched_reset(other, NULL));
     must(gguf_sched_pin(s, w.mid, pin, &err), &err);
@@ -305,7 +305,7 @@ static void check_pins(void)
     ok(backend_of_mid(&w, s) == free_choice, "a reset ends pins");
     gguf_sched_destroy(other);
     gguf_sched_destroy(s);
-    end(&w);
+    end_world(&w);
 }
 
 /* Pins for each of many batches do not accumulate. */
@@ -316,7 +316,7 @@ static void check_many_pins(void)
     struct gguf_sched *s;
     struct failalloc f;
     struct world w;
-    begin(&w);
+    begin_world(&w);
     struct gguf_backend *const all[] = { &w.is.backend, w.cpu };
     p.allocator = failalloc_init(&f, UINT_MAX);
     p.backends = all;
@@ -325,7 +325,7 @@ static void check_many_pins(void)
     unsigned n_calls = 0;
     for (int i = 0; i < 1000; i++) {
         gguf_ctx_reset(w.ctx);
-        make(&w, 8);
+        make_graph(&w, 8);
         for (size_t k = 0; k < gguf_graph_n_nodes(w.graph); k++)
             must(gguf_sched_pin(s, gguf_graph_node(w.graph, k), 1, &err),
                  &err);
@@ -335,20 +335,20 @@ static void check_many_pins(void)
        "pins of 1000 graphs take the memory of the first's");
     gguf_sched_destroy(s);
     ok(!f.live, "which is given back");
-    end(&w);
+    end_world(&w);
 }
 
 static void check_list(void)
 {
     struct world w;
-    begin(&w);
+    begin_world(&w);
     struct gguf_sched *s = make_sched(&w, 2, NULL);
     ok(gguf_sched_n_backends(s) == 2 &&
            gguf_sched_backend(s, 0) == &w.is.backend &&
            gguf_sched_backend(s, 1) == w.cpu && !gguf_sched_backend(s, 2),
        "a scheduler lists its backends");
     gguf_sched_destroy(s);
-    end(&w);
+    end_world(&w);
 }
 
 int main(void)

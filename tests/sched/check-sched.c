@@ -300,7 +300,7 @@ struct chain {
 };
 
 /* Pin a tensor to the last backend, or to the one before it. */
-static void put(struct gguf_sched *s, tensor *t, bool last)
+static void pin_tensor(struct gguf_sched *s, tensor *t, bool last)
 {
     struct gguf_error err;
     const unsigned n = gguf_sched_n_backends(s);
@@ -327,15 +327,15 @@ static struct chain make_chain(struct gguf_sched *s)
                               GGUF_TENSOR_INPUT);
     tensor *t = c.mask;
     for (int i = 0; i < LINKS; i++) {
-        put(s, t = gguf_op_mul(c.ctx, t, c.weight), false);
-        put(s, t = gguf_op_add(c.ctx, t, c.mask), false);
-        put(s, t = gguf_op_tanh(c.ctx, t), true);
+        pin_tensor(s, t = gguf_op_mul(c.ctx, t, c.weight), false);
+        pin_tensor(s, t = gguf_op_add(c.ctx, t, c.mask), false);
+        pin_tensor(s, t = gguf_op_tanh(c.ctx, t), true);
     }
     tensor *v = gguf_op_view_1d(c.ctx, c.cache, WIDTH, 4 * WIDTH);
-    put(s, t = gguf_op_add(c.ctx, t, v), false);
+    pin_tensor(s, t = gguf_op_add(c.ctx, t, v), false);
     tensor *write = gguf_op_cpy(c.ctx, t, v);
-    put(s, write, true);
-    put(s, t = gguf_op_mul(c.ctx, write, v), false);
+    pin_tensor(s, write, true);
+    pin_tensor(s, t = gguf_op_mul(c.ctx, write, v), false);
     c.out = gguf_tensor_flag(t, GGUF_TENSOR_OUTPUT);
     c.graph = gguf_graph_create(c.ctx, 64);
     must(gguf_graph_finish(c.ctx, c.graph, t, &err), &err);

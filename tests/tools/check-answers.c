@@ -46,8 +46,8 @@ struct answer {
     bool escapes, out; /* raw escapes; anything on standard output */
 };
 
-static void complain(struct row *r, const char *tool, const char *what,
-                     const char *detail)
+static void note_fault(struct row *r, const char *tool, const char *what,
+                       const char *detail)
 {
     size_t n = strlen(r->wrong);
     snprintf(r->wrong + n, sizeof r->wrong - n, "%s%s: %s%s%.300s",
@@ -61,7 +61,7 @@ static char *in_dir(char path[128], const char *name)
 }
 
 /* Read the output of a run and record its properties. */
-static void look(const char *name, struct answer *a, bool is_err)
+static void read_output(const char *name, struct answer *a, bool is_err)
 {
     char path[128], buf[8192];
     FILE *f = fopen(in_dir(path, name), "rb");
@@ -80,7 +80,7 @@ static void look(const char *name, struct answer *a, bool is_err)
         fclose(f);
 }
 
-static void redirect(const char *name, int fd)
+static void redirect_output(const char *name, int fd)
 {
     char path[128];
     int f = open(in_dir(path, name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -89,7 +89,7 @@ static void redirect(const char *name, int fd)
 }
 
 /* Replace this process by a tool. argv[0] is its name; ended by NULL. */
-static void become(const char *const *argv)
+static void exec_tool(const char *const *argv)
 {
     char program[4200];
     const char *all[MAX_ARGS + 2] = { emulator, program };
@@ -103,7 +103,7 @@ static void become(const char *const *argv)
 }
 
 /* Run a tool with these arguments. */
-static struct answer run(const char *const *argv)
+static struct answer run_tool(const char *const *argv)
 {
     struct answer a = { .status = -1 };
     struct rusage u;
@@ -114,12 +114,12 @@ static struct answer run(const char *const *argv)
         struct rlimit cpu = { 20, 20 };
         if (emulator)
             cpu.rlim_cur = cpu.rlim_max = 200;
-        redirect("out", 1);
-        redirect("err", 2);
+        redirect_output("out", 1);
+        redirect_output("err", 2);
         setrlimit(RLIMIT_CPU, &cpu);
         if (*libs)
             setenv("LD_LIBRARY_PATH", libs, 1);
-        become(argv);
+        exec_tool(argv);
         _exit(127);
     }
     while (pid > 0 && wait4(pid, &status, 0, &u) < 0 && errno == EINTR)
@@ -131,8 +131,8 @@ static struct answer run(const char *const *argv)
     a.seconds = (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
                 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
     a.memory = u.ru_maxrss;
-    look("out", &a, false);
-    look("err", &a, true);
+    read_output("out", &a, false);
+    read_output("err", &a, true);
     return a;
 }
 
@@ -141,33 +141,33 @@ static void judge_run(struct row *r, const char *tool, const struct answer *a)
 {
     char number[64];
     if (a->status != 0 && a->status != 1)
-        complain(r, tool, "ended otherwise", a->err);
+        note_fault(r, tool, "ended otherwise", a->err);
     if (a->escapes)
-        complain(r, tool, "a raw escape", "");
+        note_fault(r, tool, "a raw escape", "");
     snprintf(number, sizeof number, "%.2f s, %ld kB", a->seconds, a->memory);
     if (MEASURES && !emulator &&
         (a->seconds >= MAX_SECONDS || a->memory > MAX_MEMORY))
-        complain(r, tool, "too much", number);
+        note_fault(r, tool, "too much", number);
 }
 
 /* want: "accept", "reject", or "-" for either. A refusal is one line that
  * begins with the tool's name, and gives the byte if the file does not open. */
-static void judge(struct row *r, const char *tool, const struct answer *a,
-                  const char *want)
+static void judge_answer(struct row *r, const char *tool,
+                         const struct answer *a, const char *want)
 {
     char begin[64];
     snprintf(begin, sizeof begin, "gguf-%s: ", tool);
     judge_run(r, tool, a);
     if (!strcmp(want, "accept") && a->status)
-        complain(r, tool, "refused", a->err);
+        note_fault(r, tool, "refused", a->err);
     if (!strcmp(want, "reject") && !a->status)
-        complain(r, tool, "accepted", "");
+        note_fault(r, tool, "accepted", "");
     if (a->status == 1 &&
         (strncmp(a->err, begin, strlen(begin)) || a->n_lines != 1))
-        complain(r, tool, "not one line", a->err);
+        note_fault(r, tool, "not one line", a->err);
     if (a->status == 1 && !strcmp(r->expect, "reject") &&
         !strstr(a->err, "byte "))
-        complain(r, tool, "no byte", a->err);
+        note_fault(r, tool, "no byte", a->err);
 }
 
 /* A refused run leaves no output. */
@@ -178,8 +178,8 @@ static void check_outputs(struct row *r, const char *tool, const char *file,
     struct stat sb;
     bool there = stat(in_dir(path, file), &sb) == 0;
     if (there != (a->status == 0))
-        complain(r, tool, there ? "refused, and left an output" : "no output",
-                 "");
+        note_fault(r, tool,
+                   there ? "refused, and left an output" : "no output", "");
     unlink(path);
 }
 
@@ -192,68 +192,68 @@ static bool is_of_broken_set(const struct row *r)
            strncmp(r->name, "split-count-zero/", 17);
 }
 
-static void info(struct row *r)
+static void test_info(struct row *r)
 {
-    struct answer a = run((const char *[]){ "gguf-info", r->path, NULL });
-    judge(r, "info", &a, r->expect);
+    struct answer a = run_tool((const char *[]){ "gguf-info", r->path, NULL });
+    judge_answer(r, "info", &a, r->expect);
     if (a.status && a.out)
-        complain(r, "info", "refused, and printed", "");
+        note_fault(r, "info", "refused, and printed", "");
     if (!strcmp(r->warn, "yes") && !strstr(a.err, ": warning: "))
-        complain(r, "info", "no warning", "");
-    a = run((const char *[]){ "gguf-info", "-q", "--alone", "--check",
-                              "--hash", r->path, NULL });
+        note_fault(r, "info", "no warning", "");
+    a = run_tool((const char *[]){ "gguf-info", "-q", "--alone", "--check",
+                                   "--hash", r->path, NULL });
     judge_run(r, "info --check", &a); /* 1: the file has errors */
     if (!a.out)
-        complain(r, "info --check", "no findings", a.err);
+        note_fault(r, "info --check", "no findings", a.err);
     if (!strcmp(r->expect, "reject") && (!a.status || !strstr(a.err, "byte ")))
-        complain(r, "info --check", "accepted", a.err);
+        note_fault(r, "info --check", "accepted", a.err);
 }
 
 /* Run the tools that read and write tensor data. Tools that need the whole
  * model refuse an incomplete set. */
-static void use(struct row *r)
+static void test_data_tools(struct row *r)
 {
     char out[128];
     struct answer a =
-        run((const char *[]){ "gguf-quantize", "-q", r->path,
-                              in_dir(out, "q.gguf"), "q8_0", "1", NULL });
-    judge(r, "quantize", &a, is_of_broken_set(r) ? "reject" : r->use);
+        run_tool((const char *[]){ "gguf-quantize", "-q", r->path,
+                                   in_dir(out, "q.gguf"), "q8_0", "1", NULL });
+    judge_answer(r, "quantize", &a, is_of_broken_set(r) ? "reject" : r->use);
     check_outputs(r, "quantize", "q.gguf", &a);
-    a = run((const char *[]){ "gguf-edit", "--set", "test.edit=1", "-o",
-                              in_dir(out, "e.gguf"), r->path, NULL });
-    judge(r, "edit", &a, strcmp(r->expect, "reject") ? "-" : "reject");
+    a = run_tool((const char *[]){ "gguf-edit", "--set", "test.edit=1", "-o",
+                                   in_dir(out, "e.gguf"), r->path, NULL });
+    judge_answer(r, "edit", &a, strcmp(r->expect, "reject") ? "-" : "reject");
     check_outputs(r, "edit", "e.gguf", &a);
-    a = run((const char *[]){ "gguf-split", "-q", "--dry-run",
-                              "--split-max-tensors", "1", r->path,
-                              in_dir(out, "s"), NULL });
-    judge(r, "split", &a, strcmp(r->use, "reject") ? "-" : "reject");
+    a = run_tool((const char *[]){ "gguf-split", "-q", "--dry-run",
+                                   "--split-max-tensors", "1", r->path,
+                                   in_dir(out, "s"), NULL });
+    judge_answer(r, "split", &a, strcmp(r->use, "reject") ? "-" : "reject");
 }
 
-static void model(struct row *r)
+static void test_loading(struct row *r)
 {
     char text[128];
-    struct answer a = run((const char *[]){
+    struct answer a = run_tool((const char *[]){
         "gguf-ppl", "-q", "-m", r->path, "-f", in_dir(text, "text"), "-c",
         "16", "--chunks", "1", "-t", "1", NULL });
-    judge(r, "ppl", &a, r->model);
+    judge_answer(r, "ppl", &a, r->model);
 }
 
-static void imatrix(struct row *r)
+static void test_imatrix(struct row *r)
 {
     char out[128], sound[4200];
     const char *want = strstr(r->extra, "imatrix:");
     if (!want)
         return;
     snprintf(sound, sizeof sound, "%s/model-ok.gguf", table_dir);
-    struct answer a = run(
+    struct answer a = run_tool(
         (const char *[]){ "gguf-quantize", "-q", "--imatrix", r->path, sound,
                           in_dir(out, "i.gguf"), "q4_0", "1", NULL });
     bool refused = !strncmp(want + 8, "reject", 6);
     judge_run(r, "imatrix", &a);
     if ((a.status == 1) != refused)
-        complain(r, "imatrix", refused ? "accepted" : "refused", a.err);
+        note_fault(r, "imatrix", refused ? "accepted" : "refused", a.err);
     if (a.status == 1 && a.n_lines != 1)
-        complain(r, "imatrix", "not one line", a.err);
+        note_fault(r, "imatrix", "not one line", a.err);
     check_outputs(r, "imatrix", "i.gguf", &a);
 }
 
@@ -319,7 +319,7 @@ static void remove_folder(void)
 }
 
 /* Test every WORKERS-th row of the table, in a folder of the worker. */
-static void work(unsigned worker, struct verdict *verdicts)
+static void run_worker(unsigned worker, struct verdict *verdicts)
 {
     char line[4096], table[4200];
     static struct row r;
@@ -337,10 +337,10 @@ static void work(unsigned worker, struct verdict *verdicts)
         snprintf(v->name, sizeof v->name, "%s", r.name);
         if (n++ % WORKERS != worker)
             continue;
-        info(&r);
-        use(&r);
-        model(&r);
-        imatrix(&r);
+        test_info(&r);
+        test_data_tools(&r);
+        test_loading(&r);
+        test_imatrix(&r);
         snprintf(v->wrong, sizeof v->wrong, "%s", r.wrong);
         v->judged = true;
     }
@@ -364,7 +364,7 @@ int main(void)
     fflush(stdout);
     for (unsigned k = 0; k < WORKERS; k++)
         if (fork() == 0)
-            work(k, v);
+            run_worker(k, v);
     while (wait(NULL) > 0)
         ;
     for (; n < MAX_ROWS && *v[n].name; n++) {

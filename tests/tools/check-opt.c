@@ -75,7 +75,7 @@ static const struct opt_tool strict = { "t",      "[OPTION]... IN OUT [TYPE]",
                                         output,   "IN OUT [TYPE]",
                                         NULL };
 
-static void print(const struct options *o, char *const *operand, int n)
+static void print_values(const struct options *o, char *const *operand, int n)
 {
     printf("%s%s", o->quiet ? "q " : "", o->json ? "j " : "");
     if (o->mode)
@@ -105,7 +105,7 @@ static void print(const struct options *o, char *const *operand, int n)
         printf(" %s", operand[i]);
 }
 
-static void child(const struct opt_tool *t, const char *const *argv)
+static void run_parser(const struct opt_tool *t, const char *const *argv)
 {
     static char copy[16][64];
     char *args[17] = { NULL };
@@ -116,14 +116,14 @@ static void child(const struct opt_tool *t, const char *const *argv)
         args[argc] = copy[argc];
     }
     int n = opt_parse(t, argc, args, &o);
-    print(&o, args + 1, n);
+    print_values(&o, args + 1, n);
     opt_list_fini(&o.texts);
     exit(fflush(stdout));
 }
 
 /* Parse argv. Returns the printed values or message; *rc: status. */
-static const char *parse(const struct opt_tool *t, const char *const *argv,
-                         int *rc)
+static const char *parse_line(const struct opt_tool *t,
+                              const char *const *argv, int *rc)
 {
     static char text[4096];
     int fd[2], status = 0;
@@ -136,7 +136,7 @@ static const char *parse(const struct opt_tool *t, const char *const *argv,
         dup2(fd[1], STDOUT_FILENO);
         dup2(fd[1], STDERR_FILENO);
         close(fd[0]);
-        child(t, argv);
+        run_parser(t, argv);
     }
     close(fd[1]);
     for (ssize_t n; at + 1 < sizeof text &&
@@ -153,20 +153,20 @@ static const char *parse(const struct opt_tool *t, const char *const *argv,
 
 /* Check the whole output: the values, or the message without "t: ". A message
  * ends with the hint, unless it says itself what to do. */
-static void good(const struct opt_tool *t, const char *const *argv,
-                 const char *want)
+static void expect_values(const struct opt_tool *t, const char *const *argv,
+                          const char *want)
 {
     int rc;
-    const char *got = parse(t, argv, &rc);
+    const char *got = parse_line(t, argv, &rc);
     ok(rc == 0 && !strcmp(got, want), "%s ...: %s", argv[1], got);
 }
 
-static void bad(const struct opt_tool *t, const char *const *argv,
-                const char *want)
+static void expect_error(const struct opt_tool *t, const char *const *argv,
+                         const char *want)
 {
     int rc;
     char line[512];
-    const char *got = parse(t, argv, &rc);
+    const char *got = parse_line(t, argv, &rc);
     snprintf(line, sizeof line, "t: %s%s\n", want,
              strstr(want, " here: ") ? "" : " (try 't --help')");
     ok(rc == 2 && !strcmp(got, line), "%s ...: %.300s", argv[1], got);
@@ -175,20 +175,22 @@ static void bad(const struct opt_tool *t, const char *const *argv,
 static void test_writing(void)
 {
     const struct opt_tool *t = &tool;
-    good(t, ARGV("a", "-c", "600", "b", "--ubatch=3", "-q"),
-         "q ctx=600 chunks=3 | a b");
-    good(t, ARGV("-ub", "64", "-qc4", "x"), "q ctx=4 chunks=64 | x");
-    good(t, ARGV("-ub=64", "-c=8"), "ctx=8 chunks=64 |");
-    good(t, ARGV("--ctx_size", "8", "--glob", "x", "--micro_batch=all"),
-         "bits=1 ctx=8 chunks=18446744073709551615 | x");
-    good(t, ARGV("--glob=a_b"), "bits=1 glob=a_b |");
-    good(t, ARGV("--ctx", "9", "--qui"), "q ctx=9 |");
-    good(t, ARGV("--output", "-ub", "--", "-ub", "-"), "out=-ub | -ub -");
-    good(t, ARGV("-oab", "-", ""), "out=ab | - ");
-    good(t, ARGV("-q", "-q", "-jq"), "q j bits=4 |");
-    good(t, ARGV("--order"), "order=9 |");
-    good(t, ARGV("--order=size"), "order=8 |");
-    good(t, ARGV("--size", "1.5Ki", "--fast"), "mode=2 size=1536 |");
+    expect_values(t, ARGV("a", "-c", "600", "b", "--ubatch=3", "-q"),
+                  "q ctx=600 chunks=3 | a b");
+    expect_values(t, ARGV("-ub", "64", "-qc4", "x"), "q ctx=4 chunks=64 | x");
+    expect_values(t, ARGV("-ub=64", "-c=8"), "ctx=8 chunks=64 |");
+    expect_values(t,
+                  ARGV("--ctx_size", "8", "--glob", "x", "--micro_batch=all"),
+                  "bits=1 ctx=8 chunks=18446744073709551615 | x");
+    expect_values(t, ARGV("--glob=a_b"), "bits=1 glob=a_b |");
+    expect_values(t, ARGV("--ctx", "9", "--qui"), "q ctx=9 |");
+    expect_values(t, ARGV("--output", "-ub", "--", "-ub", "-"),
+                  "out=-ub | -ub -");
+    expect_values(t, ARGV("-oab", "-", ""), "out=ab | - ");
+    expect_values(t, ARGV("-q", "-q", "-jq"), "q j bits=4 |");
+    expect_values(t, ARGV("--order"), "order=9 |");
+    expect_values(t, ARGV("--order=size"), "order=8 |");
+    expect_values(t, ARGV("--size", "1.5Ki", "--fast"), "mode=2 size=1536 |");
 }
 
 /* An argument is a name, letters of options, or unknown; it is not cut
@@ -196,95 +198,107 @@ static void test_writing(void)
 static void test_words(void)
 {
     const struct opt_tool *t = &tool;
-    bad(t, ARGV("-cb", "2"), "unknown option '-cb'");
-    bad(t, ARGV("-ctv", "f16"), "unknown option '-ctv'");
-    bad(t, ARGV("-hf", "x"), "unknown option '-hf'");
-    bad(t, ARGV("-qh"), "unknown option '-qh'");
-    bad(t, ARGV("-qz"), "unknown option '-qz'");
-    bad(t, ARGV("-Z"), "unknown option '-Z'");
-    bad(t, ARGV("-of", "x"), "there is no '-of' here: use -o");
-    bad(t, ARGV("-of=x"), "there is no '-of' here: use -o");
-    bad(t, ARGV("--olden"), "there is no '--olden' here: use -o");
-    bad(t, ARGV("--old"), "unknown option '--old'");
-    bad(t, ARGV("-output", "x"),
-        "unknown option '-output': is '--output' meant?");
-    bad(t, ARGV("-ctx_size=3"),
-        "unknown option '-ctx_size': is '--ctx-size' meant?");
-    bad(t, ARGV("--nonsense=1"), "unknown option '--nonsense'");
-    bad(t, ARGV("--o", "x"), "option '--o' can be any of --output, --order");
-    good(t, ARGV("--ub", "7"), "chunks=7 |"); /* --ubershape is not here */
+    expect_error(t, ARGV("-cb", "2"), "unknown option '-cb'");
+    expect_error(t, ARGV("-ctv", "f16"), "unknown option '-ctv'");
+    expect_error(t, ARGV("-hf", "x"), "unknown option '-hf'");
+    expect_error(t, ARGV("-qh"), "unknown option '-qh'");
+    expect_error(t, ARGV("-qz"), "unknown option '-qz'");
+    expect_error(t, ARGV("-Z"), "unknown option '-Z'");
+    expect_error(t, ARGV("-of", "x"), "there is no '-of' here: use -o");
+    expect_error(t, ARGV("-of=x"), "there is no '-of' here: use -o");
+    expect_error(t, ARGV("--olden"), "there is no '--olden' here: use -o");
+    expect_error(t, ARGV("--old"), "unknown option '--old'");
+    expect_error(t, ARGV("-output", "x"),
+                 "unknown option '-output': is '--output' meant?");
+    expect_error(t, ARGV("-ctx_size=3"),
+                 "unknown option '-ctx_size': is '--ctx-size' meant?");
+    expect_error(t, ARGV("--nonsense=1"), "unknown option '--nonsense'");
+    expect_error(t, ARGV("--o", "x"),
+                 "option '--o' can be any of --output, --order");
+    expect_values(t, ARGV("--ub", "7"),
+                  "chunks=7 |"); /* --ubershape is not here */
 }
 
 static void test_arguments(void)
 {
     const struct opt_tool *t = &tool;
-    bad(t, ARGV("--quiet=1"), "option '--quiet' takes no argument");
-    bad(t, ARGV("-q", "-c"), "option '-c' needs an argument");
-    bad(t, ARGV("--out"), "option '--output' needs an argument");
-    bad(t, ARGV("-c", "3"),
-        "-c: '3' is not a whole number between 4 and 5000");
-    bad(t, ARGV("--ctx-size=-4"),
-        "--ctx-size: '-4' is not a whole number between 4 and 5000");
-    bad(t, ARGV("-ub", "18446744073709551616"),
+    expect_error(t, ARGV("--quiet=1"), "option '--quiet' takes no argument");
+    expect_error(t, ARGV("-q", "-c"), "option '-c' needs an argument");
+    expect_error(t, ARGV("--out"), "option '--output' needs an argument");
+    expect_error(t, ARGV("-c", "3"),
+                 "-c: '3' is not a whole number between 4 and 5000");
+    expect_error(t, ARGV("--ctx-size=-4"),
+                 "--ctx-size: '-4' is not a whole number between 4 and 5000");
+    expect_error(
+        t, ARGV("-ub", "18446744073709551616"),
         "-ub: '18446744073709551616' is not a whole number between 1 and 99, "
         "or 'all'");
-    bad(t, ARGV("--order=age"), "--order: 'age' is not 'name' or 'size'");
-    bad(t, ARGV("-x", "nan", "-oa"),
-        "-x: 'nan' is not a number between 0 "
-        "and 1");
-    bad(t, ARGV("--size", "0"), "--size: 0 bytes are too few");
-    bad(t, ARGV("-o", "-"),
+    expect_error(t, ARGV("--order=age"),
+                 "--order: 'age' is not 'name' or 'size'");
+    expect_error(t, ARGV("-x", "nan", "-oa"),
+                 "-x: 'nan' is not a number between 0 "
+                 "and 1");
+    expect_error(t, ARGV("--size", "0"), "--size: 0 bytes are too few");
+    expect_error(
+        t, ARGV("-o", "-"),
         "the output must be a file, it cannot go to a pipe ('./-' is a file "
         "of that name)");
-    bad(t, ARGV("--limit", "kv"), "--limit: 'kv' is not NAME=N");
-    bad(t, ARGV("--limit", "kv=x"), "--limit: 'kv=x' is not NAME=N");
-    good(t, ARGV("--limit", "kv=17", "--limit=tensors=18"), "limits |");
+    expect_error(t, ARGV("--limit", "kv"), "--limit: 'kv' is not NAME=N");
+    expect_error(t, ARGV("--limit", "kv=x"), "--limit: 'kv=x' is not NAME=N");
+    expect_values(t, ARGV("--limit", "kv=17", "--limit=tensors=18"),
+                  "limits |");
 }
 
 static void test_twice(void)
 {
     const struct opt_tool *t = &tool;
-    bad(t, ARGV("-c", "8", "-c", "8"), "option '-c' is given twice");
-    bad(t, ARGV("-c8", "--ctx-size=9"),
+    expect_error(t, ARGV("-c", "8", "-c", "8"), "option '-c' is given twice");
+    expect_error(
+        t, ARGV("-c8", "--ctx-size=9"),
         "'-c' and '--ctx-size' say the same thing, and both are given");
-    bad(t, ARGV("--where=a", "--glob=b"),
+    expect_error(
+        t, ARGV("--where=a", "--glob=b"),
         "'--where' and '--glob' say the same thing, and both are given");
-    good(t, ARGV("--where", "--glob=b"), "bits=3 glob=b |");
-    bad(t, ARGV("--glob=a", "--glob"), "option '--glob' is given twice");
-    good(t, ARGV("--add", "a", "--remove=b", "--add=c", "--add=d", "--add=e"),
-         "+a -b +c +d +e |");
+    expect_values(t, ARGV("--where", "--glob=b"), "bits=3 glob=b |");
+    expect_error(t, ARGV("--glob=a", "--glob"),
+                 "option '--glob' is given twice");
+    expect_values(
+        t, ARGV("--add", "a", "--remove=b", "--add=c", "--add=d", "--add=e"),
+        "+a -b +c +d +e |");
 }
 
 static void test_rules(void)
 {
     const struct opt_tool *t = &tool;
-    bad(t, ARGV("-j", "--size", "1"), "'-j' and '--size' exclude each other");
-    bad(t, ARGV("--fast", "--json"),
-        "'--json' and '--fast' exclude each other");
-    bad(t, ARGV("--order", "--glob"),
-        "'--glob' and '--order' exclude each other");
-    bad(t, ARGV("-x", "1"), "'-x' needs --ctx-size or --output");
-    good(t, ARGV("-x.5", "-c600"), "ctx=600 x=0.5 |");
+    expect_error(t, ARGV("-j", "--size", "1"),
+                 "'-j' and '--size' exclude each other");
+    expect_error(t, ARGV("--fast", "--json"),
+                 "'--json' and '--fast' exclude each other");
+    expect_error(t, ARGV("--order", "--glob"),
+                 "'--glob' and '--order' exclude each other");
+    expect_error(t, ARGV("-x", "1"), "'-x' needs --ctx-size or --output");
+    expect_values(t, ARGV("-x.5", "-c600"), "ctx=600 x=0.5 |");
     t = &strict;
-    bad(t, ARGV("-q"), "--output, --add or --remove is missing");
-    bad(t, ARGV("-oa"), "IN is missing");
-    bad(t, ARGV("-oa", "b"), "OUT is missing");
-    bad(t, ARGV("-oa", "b", "c", "d", "e"), "'e' is one argument too many");
-    good(t, ARGV("b", "-oa", "c"), "out=a | b c");
-    bad(t, ARGV("b", "c", "--", "d", "-oa"),
-        "--output, --add or --remove is missing before 'b'");
+    expect_error(t, ARGV("-q"), "--output, --add or --remove is missing");
+    expect_error(t, ARGV("-oa"), "IN is missing");
+    expect_error(t, ARGV("-oa", "b"), "OUT is missing");
+    expect_error(t, ARGV("-oa", "b", "c", "d", "e"),
+                 "'e' is one argument too many");
+    expect_values(t, ARGV("b", "-oa", "c"), "out=a | b c");
+    expect_error(t, ARGV("b", "c", "--", "d", "-oa"),
+                 "--output, --add or --remove is missing before 'b'");
 }
 
 static void test_help(void)
 {
     int rc;
-    const char *text = parse(&strict, ARGV("--help", "--nonsense"), &rc);
+    const char *text = parse_line(&strict, ARGV("--help", "--nonsense"), &rc);
     ok(rc == 0 && !strncmp(text, "Usage: t [OPTION]... IN OUT [TYPE]\n", 35) &&
            strstr(text, "\nOne:\n  -c, --ctx-size=N ") &&
            strstr(text, "--order[=WORD] ") && strstr(text, "--version"),
        "--help prints the table");
     ok(!strstr(text, "olden"), "but not what is refused");
-    text = parse(&strict, ARGV("--version"), &rc);
+    text = parse_line(&strict, ARGV("--version"), &rc);
     ok(rc == 0 && !strncmp(text, "t (libgguf) ", 12), "--version");
     uint64_t v;
     ok(opt_parse_u64("18446744073709551615", &v) && v == UINT64_MAX,

@@ -39,7 +39,7 @@ struct call {
     int data;
 };
 
-static void say(int fd, const char *s, size_t n)
+static void write_all(int fd, const char *s, size_t n)
 {
     while (n) {
         const ssize_t k = write(fd, s, n);
@@ -50,21 +50,23 @@ static void say(int fd, const char *s, size_t n)
     }
 }
 
-static void head(const struct call *c, const char *status, const char *more)
+static void send_head(const struct call *c, const char *status,
+                      const char *more)
 {
     char s[4096];
     const int n = snprintf(s, sizeof s, "HTTP/1.1 %s\r\n%s\r\n", status, more);
-    say(c->fd, s, (size_t)n);
+    write_all(c->fd, s, (size_t)n);
 }
 
-static void nothing(const struct call *c, const char *status, const char *more)
+static void send_empty(const struct call *c, const char *status,
+                       const char *more)
 {
     char s[3072];
     snprintf(s, sizeof s, "%sContent-Length: 0\r\n", more);
-    head(c, status, s);
+    send_head(c, status, s);
 }
 
-static void body(const struct call *c, uint64_t from, uint64_t n)
+static void send_bytes(const struct call *c, uint64_t from, uint64_t n)
 {
     static char s[1 << 16];
     while (n) {
@@ -72,7 +74,7 @@ static void body(const struct call *c, uint64_t from, uint64_t n)
         const ssize_t got = pread(c->data, s, k, (off_t)from);
         if (got <= 0)
             memset(s, 'x', k); /* more bytes than the file has */
-        say(c->fd, s, got > 0 ? (size_t)got : k);
+        write_all(c->fd, s, got > 0 ? (size_t)got : k);
         from += got > 0 ? (uint64_t)got : k;
         n -= got > 0 ? (uint64_t)got : k;
     }
@@ -80,179 +82,180 @@ static void body(const struct call *c, uint64_t from, uint64_t n)
 
 /* ---- modes: faults of an answer ---- */
 
-static bool is(const struct call *c, const char *mode)
+static bool has_mode(const struct call *c, const char *mode)
 {
     return !strcmp(c->mode, mode);
 }
 
 /* Send the whole file, whatever range was requested. */
-static void whole(const struct call *c, const char *more, bool length)
+static void send_whole(const struct call *c, const char *more, bool length)
 {
     char s[512];
     int n = snprintf(s, sizeof s, "%s", more);
     if (length)
         snprintf(s + n, sizeof s - (size_t)n,
                  "Content-Length: %" PRIu64 "\r\n", c->size);
-    head(c, "200 OK", s);
-    body(c, 0, c->size);
+    send_head(c, "200 OK", s);
+    send_bytes(c, 0, c->size);
     if (!length)
         _exit(0);
 }
 
-static void part(const struct call *c)
+static void send_part(const struct call *c)
 {
     char s[512];
     uint64_t from = c->from, to = c->to, total = c->size;
     if (from >= total) {
         snprintf(s, sizeof s, "Content-Range: bytes */%" PRIu64 "\r\n", total);
-        nothing(c, "416 Range Not Satisfiable", s);
+        send_empty(c, "416 Range Not Satisfiable", s);
         return;
     }
     if (to >= total)
         to = total - 1;
-    if (is(c, "less") && to - from > 1000)
+    if (has_mode(c, "less") && to - from > 1000)
         to = from + (to - from) / 2; /* servers may send a part of a range */
     const uint64_t n = to - from + 1;
     uint64_t length = n, sent = n;
-    if (is(c, "bytes")) /* servers may send one byte for each request */
+    if (has_mode(c, "bytes")) /* servers may send one byte for each request */
         to = from, length = sent = 1;
-    if (is(c, "other-range"))
+    if (has_mode(c, "other-range"))
         from++, to++;
-    if (is(c, "wide-range"))
+    if (has_mode(c, "wide-range"))
         to = total * 2, total = total * 4;
-    if (is(c, "other-total") && from)
+    if (has_mode(c, "other-total") && from)
         total += 5;
-    if (is(c, "huge-total"))
+    if (has_mode(c, "huge-total"))
         total = UINT64_C(1) << 62;
-    if (is(c, "over-total"))
+    if (has_mode(c, "over-total"))
         to = total + 10;
-    if (is(c, "other-length"))
+    if (has_mode(c, "other-length"))
         length = sent = n / 2;
-    if (is(c, "cut"))
+    if (has_mode(c, "cut"))
         sent = n / 2;
     unsigned nth; /* cutN: from the N-th request on */
     if (sscanf(c->mode, "cut%u", &nth) == 1 && ++n_asked[3] >= nth)
         sent = n / 2;
-    if (is(c, "more"))
+    if (has_mode(c, "more"))
         sent = n + 10;
     n_asked[1]++;
     int k = snprintf(s, sizeof s,
                      "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64
                      "\r\nETag: \"%u\"\r\n",
-                     from, to, total, is(c, "changes") ? n_asked[1] : 1);
-    if (is(c, "bad-range"))
+                     from, to, total, has_mode(c, "changes") ? n_asked[1] : 1);
+    if (has_mode(c, "bad-range"))
         k = snprintf(s, sizeof s,
                      "Content-Range: bytes 0-99999999999999999999999/-1\r\n");
-    if (!is(c, "more"))
+    if (!has_mode(c, "more"))
         snprintf(s + k, sizeof s - (size_t)k,
                  "Content-Length: %" PRIu64 "\r\n", length);
-    head(c, "206 Partial Content", s);
-    if (is(c, "slow"))
+    send_head(c, "206 Partial Content", s);
+    if (has_mode(c, "slow"))
         sleep(30);
-    for (uint64_t i = 0; is(c, "drip") && i < sent; i++) {
-        body(c, c->from + i, 1);
+    for (uint64_t i = 0; has_mode(c, "drip") && i < sent; i++) {
+        send_bytes(c, c->from + i, 1);
         usleep(300000);
     }
-    body(c, c->from, sent);
+    send_bytes(c, c->from, sent);
     if (sent != n)
         _exit(0);
 }
 
-static void lead(const struct call *c, const char *to)
+static void send_redirect(const struct call *c, const char *to)
 {
     char s[2048];
     snprintf(s, sizeof s, "Location: %s\r\n", to);
-    nothing(c, "302 Found", s);
+    send_empty(c, "302 Found", s);
 }
 
 /* Send an error text byte by byte, headers without an end, or a header of 200
  * KB. */
-static void endless(const struct call *c, const char *status)
+static void send_endless(const struct call *c, const char *status)
 {
     static char s[200 << 10];
     memset(s, 'x', sizeof s - 1);
-    if (is(c, "long-line")) {
+    if (has_mode(c, "long-line")) {
         static char line[sizeof s + 8];
         snprintf(line, sizeof line, "X: %s\r\n", s);
-        say(c->fd, "HTTP/1.1 ", 9);
-        say(c->fd, status, strlen(status));
-        say(c->fd, "\r\n", 2);
-        say(c->fd, line, strlen(line));
-        nothing(c, status, "");
+        write_all(c->fd, "HTTP/1.1 ", 9);
+        write_all(c->fd, status, strlen(status));
+        write_all(c->fd, "\r\n", 2);
+        write_all(c->fd, line, strlen(line));
+        send_empty(c, status, "");
         return;
     }
-    say(c->fd, "HTTP/1.1 ", 9);
-    say(c->fd, status, strlen(status));
-    say(c->fd, is(c, "headers") ? "\r\n" : "\r\n\r\n",
-        is(c, "headers") ? 2 : 4);
+    write_all(c->fd, "HTTP/1.1 ", 9);
+    write_all(c->fd, status, strlen(status));
+    write_all(c->fd, has_mode(c, "headers") ? "\r\n" : "\r\n\r\n",
+              has_mode(c, "headers") ? 2 : 4);
     for (;;) {
-        if (is(c, "headers"))
-            say(c->fd, "X: some header\r\n", 16);
-        else if (is(c, "error-drip"))
-            say(c->fd, "x", 1), usleep(300000);
+        if (has_mode(c, "headers"))
+            write_all(c->fd, "X: some header\r\n", 16);
+        else if (has_mode(c, "error-drip"))
+            write_all(c->fd, "x", 1), usleep(300000);
         else
-            say(c->fd, s, 1000);
+            write_all(c->fd, s, 1000);
     }
 }
 
-static void answer(struct call *c)
+static void answer_call(struct call *c)
 {
     char s[1200];
-    if (is(c, "auth") && strcmp(c->token, "Bearer secret") != 0)
-        nothing(c, "401 Unauthorized", "");
-    else if (is(c, "flaky") && n_asked[0]++ % 2 == 0)
-        nothing(c, "503 Service Unavailable", "");
-    else if (is(c, "reset")) {
+    if (has_mode(c, "auth") && strcmp(c->token, "Bearer secret") != 0)
+        send_empty(c, "401 Unauthorized", "");
+    else if (has_mode(c, "flaky") && n_asked[0]++ % 2 == 0)
+        send_empty(c, "503 Service Unavailable", "");
+    else if (has_mode(c, "reset")) {
         n_asked[3] = 0; /* cutN counts anew */
-        nothing(c, "404 Not Found", "");
-    } else if (is(c, "error-text") || is(c, "error-drip") ||
-               is(c, "headers") || is(c, "long-line"))
-        endless(c, is(c, "error-text") ? "500 Error" : "404 Not Found");
-    else if (is(c, "status-500"))
-        nothing(c, "500 Internal Server Error", "");
-    else if (is(c, "other-host")) {
+        send_empty(c, "404 Not Found", "");
+    } else if (has_mode(c, "error-text") || has_mode(c, "error-drip") ||
+               has_mode(c, "headers") || has_mode(c, "long-line"))
+        send_endless(c, has_mode(c, "error-text") ? "500 Error"
+                                                  : "404 Not Found");
+    else if (has_mode(c, "status-500"))
+        send_empty(c, "500 Internal Server Error", "");
+    else if (has_mode(c, "other-host")) {
         snprintf(s, sizeof s, "http://127.0.0.1:%u/ok/%s", port[1], c->file);
-        lead(c, s);
-    } else if (is(c, "expires")) {
+        send_redirect(c, s);
+    } else if (has_mode(c, "expires")) {
         /* the target is valid for two requests */
         snprintf(s, sizeof s, "/twice/%s", c->file);
         n_asked[2] = 0;
-        lead(c, s);
-    } else if (is(c, "twice") && n_asked[2]++ >= 2)
-        nothing(c, "403 Forbidden", "");
-    else if (is(c, "loop"))
-        lead(c, c->path);
-    else if (is(c, "to-file"))
-        lead(c, "file:///etc/passwd");
-    else if (is(c, "nowhere"))
-        nothing(c, "302 Found", "");
+        send_redirect(c, s);
+    } else if (has_mode(c, "twice") && n_asked[2]++ >= 2)
+        send_empty(c, "403 Forbidden", "");
+    else if (has_mode(c, "loop"))
+        send_redirect(c, c->path);
+    else if (has_mode(c, "to-file"))
+        send_redirect(c, "file:///etc/passwd");
+    else if (has_mode(c, "nowhere"))
+        send_empty(c, "302 Found", "");
     else if (c->data < 0)
-        nothing(c, "404 Not Found", "");
-    else if (is(c, "packed"))
-        whole(c, "Content-Encoding: gzip\r\n", true);
-    else if (is(c, "no-length"))
-        whole(c, "Connection: close\r\n", false);
-    else if (is(c, "no-ranges") || !c->ranged)
-        whole(c, "", true);
+        send_empty(c, "404 Not Found", "");
+    else if (has_mode(c, "packed"))
+        send_whole(c, "Content-Encoding: gzip\r\n", true);
+    else if (has_mode(c, "no-length"))
+        send_whole(c, "Connection: close\r\n", false);
+    else if (has_mode(c, "no-ranges") || !c->ranged)
+        send_whole(c, "", true);
     else
-        part(c);
+        send_part(c);
 }
 
 /* ---- requests ---- */
 
-static void note(const struct call *c)
+static void log_call(const struct call *c)
 {
     char s[2048];
     const int n = snprintf(s, sizeof s, "%d %s %" PRIu64 "-%" PRIu64 " %s\n",
                            c->no + 1, c->path, c->from, c->to, c->token);
     const int fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT, 0600);
-    say(fd, s, (size_t)n);
+    write_all(fd, s, (size_t)n);
     close(fd);
 }
 
 /* Parse a request. The last two parts of its path count, so that it may look
  * like the Hub's: /OWNER/REPO/resolve/MODE/FILE. */
-static void parse(struct call *c, char *text)
+static void parse_request(struct call *c, char *text)
 {
     char path[1200], *line = strtok(text, "\r\n"), *slash;
     static char mode[256], file[256];
@@ -279,7 +282,7 @@ static void parse(struct call *c, char *text)
     c->file = file;
 }
 
-static void serve(struct call *c)
+static void serve_call(struct call *c)
 {
     char text[8192], path[2048];
     size_t n = 0;
@@ -293,13 +296,13 @@ static void serve(struct call *c)
         if (!strstr(text, "\r\n\r\n"))
             continue;
         n = 0;
-        parse(c, text);
-        note(c);
+        parse_request(c, text);
+        log_call(c);
         snprintf(path, sizeof path, "%s/%s", folder, c->file);
         c->data = *c->file ? open(path, O_RDONLY) : -1;
         c->size =
             c->data >= 0 && !fstat(c->data, &s) ? (uint64_t)s.st_size : 0;
-        answer(c);
+        answer_call(c);
         if (c->data >= 0)
             close(c->data);
     }
@@ -348,7 +351,7 @@ int main(int argc, char **argv)
                 continue;
             if (fork() == 0) {
                 alarm(60);
-                serve(&c);
+                serve_call(&c);
                 _exit(0);
             }
             close(c.fd);

@@ -25,7 +25,7 @@
 static FILE *f;
 static int big, calls = 4;
 
-static void put(uint32_t v)
+static void put_u32(uint32_t v)
 {
     for (int i = 0; i < 4; i++)
         fputc((int)(v >> 8 * (big ? 3 - i : i) & 255), f);
@@ -35,26 +35,26 @@ static void put_float(float v)
 {
     uint32_t bits;
     memcpy(&bits, &v, 4);
-    put(bits);
+    put_u32(bits);
 }
 
-static void entry(const char *name, uint32_t n, float scale)
+static void put_entry(const char *name, uint32_t n, float scale)
 {
-    put((uint32_t)strlen(name));
+    put_u32((uint32_t)strlen(name));
     fputs(name, f);
-    put((uint32_t)calls);
-    put(n);
+    put_u32((uint32_t)calls);
+    put_u32(n);
     for (uint32_t k = 0; k < n; k++)
         put_float(4 * (k % 2 && scale != scale ? 1 : scale) * (float)(k % 5));
 }
 
-static int layers(unsigned n)
+static int put_layers(unsigned n)
 {
-    put(n);
+    put_u32(n);
     for (unsigned i = 0; i < n; i++) {
         char name[40];
         snprintf(name, sizeof name, "blk.%u.attn_q.weight", i);
-        entry(name, 1, 1);
+        put_entry(name, 1, 1);
     }
     return fclose(f) != 0;
 }
@@ -72,20 +72,20 @@ int main(int argc, char **argv)
     if (!f)
         return 99;
     if (argc > 3 && !strcmp(argv[2], "layers"))
-        return layers((unsigned)atoi(argv[3]));
+        return put_layers((unsigned)atoi(argv[3]));
     if (argc > 4 && !strcmp(argv[2], "tensor")) {
-        put(1);
-        entry(argv[3], (uint32_t)atoi(argv[4]), 1);
+        put_u32(1);
+        put_entry(argv[3], (uint32_t)atoi(argv[4]), 1);
         return fclose(f) != 0;
     }
     if (argc > 2 && !strcmp(argv[2], "uncounted"))
         calls = 0;
-    put(3);
-    entry("blk.0.attn_q.weight", cols, scale);
-    entry("blk.0.ffn_down.weight", 3 * cols, scale);
-    entry("blk.1.attn_q.weight", cols, scale);
-    put(4); /* chunks */
-    put(sizeof text - 1);
+    put_u32(3);
+    put_entry("blk.0.attn_q.weight", cols, scale);
+    put_entry("blk.0.ffn_down.weight", 3 * cols, scale);
+    put_entry("blk.1.attn_q.weight", cols, scale);
+    put_u32(4); /* chunks */
+    put_u32(sizeof text - 1);
     fputs(text, f);
     return fclose(f) != 0;
 }

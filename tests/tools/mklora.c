@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Noreturn void stop(const char *what, const char *why)
+static _Noreturn void fail_with(const char *what, const char *why)
 {
     fprintf(stderr, "mklora: %s: %s\n", what, why);
     exit(99);
@@ -26,14 +26,15 @@ static _Noreturn void stop(const char *what, const char *why)
 
 static float direction[4096];
 
-static void steer(struct gen *g, const char *arch, int64_t n_embd, int n)
+static void add_directions(struct gen *g, const char *arch, int64_t n_embd,
+                           int n)
 {
     gen_init(g, 1);
     if (n_embd > 4096 ||
         gguf_meta_set_strz(g->meta, "general.architecture", "controlvector",
                            NULL) ||
         gguf_meta_set_strz(g->meta, "controlvector.model_hint", arch, NULL))
-        stop(arch, "no metadata");
+        fail_with(arch, "no metadata");
     for (int64_t i = 0; i < n_embd; i++)
         direction[i] = (float)(i % 5 - 2) / 32;
     for (int il = 1; il <= n; il++) {
@@ -42,11 +43,11 @@ static void steer(struct gen *g, const char *arch, int64_t n_embd, int n)
     }
 }
 
-static void put(const char *path, void *data, size_t size)
+static void write_file(const char *path, void *data, size_t size)
 {
     FILE *f = fopen(path, "wb");
     if (!f || fwrite(data, 1, size, f) != size || fclose(f))
-        stop(path, "cannot be written");
+        fail_with(path, "cannot be written");
     free(data);
 }
 
@@ -59,19 +60,19 @@ int main(int argc, char **argv)
     char name[64];
     size_t size;
     if (argc < 5)
-        stop("usage", "mklora OUT MODEL RANK ALPHA [PART]");
+        fail_with("usage", "mklora OUT MODEL RANK ALPHA [PART]");
     if (gguf_file_open(&file, argv[2], NULL, &err) ||
         gguf_kv_get_str(gguf_file_kv_find(file, "general.architecture"), &arch,
                         &err))
-        stop(argv[2], err.message);
+        fail_with(argv[2], err.message);
     snprintf(name, sizeof name, "%.*s", (int)arch.size, arch.data);
     if (!strcmp(argv[3], "control")) {
         static struct gen g;
         const struct gguf_tensor_info *t =
             gguf_file_tensor_find(file, "token_embd.weight");
-        steer(&g, name, t ? t->ne[0] : 0, atoi(argv[4]));
+        add_directions(&g, name, t ? t->ne[0] : 0, atoi(argv[4]));
         void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
-        put(argv[1], data, size);
+        write_file(argv[1], data, size);
         gen_fini(&g);
         gguf_file_close(file);
         return 0;
@@ -89,7 +90,7 @@ int main(int argc, char **argv)
     if (argc > 6)
         gen_tensor(&l.g, 8, 0, "%s", argv[6]);
     void *data = lora_file(&l, GGUF_DTYPE_F16, &size);
-    put(argv[1], data, size);
+    write_file(argv[1], data, size);
     lora_fini(&l);
     gguf_file_close(file);
     return 0;

@@ -24,7 +24,7 @@ static FILE *out;
 static int big;
 static uint64_t pos;
 
-static void put(const void *p, size_t n)
+static void put_bytes(const void *p, size_t n)
 {
     if (fwrite(p, 1, n, out) != n) {
         perror("mkmodel");
@@ -33,32 +33,32 @@ static void put(const void *p, size_t n)
     pos += n;
 }
 
-static void num(uint64_t v, int n)
+static void put_number(uint64_t v, int n)
 {
     unsigned char b[8];
     for (int i = 0; i < n; i++)
         b[big ? n - 1 - i : i] = (unsigned char)(v >> 8 * i);
-    put(b, (size_t)n);
+    put_bytes(b, (size_t)n);
 }
 
-static void str(const char *s)
+static void put_text(const char *s)
 {
-    num(strlen(s), 8);
-    put(s, strlen(s));
+    put_number(strlen(s), 8);
+    put_bytes(s, strlen(s));
 }
 
 static void kv_u32(const char *key, uint32_t v)
 {
-    str(key);
-    num(4, 4);
-    num(v, 4);
+    put_text(key);
+    put_number(4, 4);
+    put_number(v, 4);
 }
 
 static void kv_str(const char *key, const char *v)
 {
-    str(key);
-    num(8, 4);
-    str(v);
+    put_text(key);
+    put_number(8, 4);
+    put_text(v);
 }
 
 /* id; elements and bytes of a block */
@@ -71,10 +71,10 @@ static uint64_t size_of(uint64_t i, uint64_t rows)
     return rows * (256 / types[i % 4].len) * types[i % 4].size;
 }
 
-static void pad(uint64_t align)
+static void put_padding(uint64_t align)
 {
     while (pos % align)
-        put("", 1);
+        put_bytes("", 1);
 }
 
 static void metadata(uint64_t n_kv, uint32_t align)
@@ -88,36 +88,36 @@ static void metadata(uint64_t n_kv, uint32_t align)
     kv_u32("llama.block_count", 2);
     kv_u32("llama.context_length", 4096);
     kv_u32("general.file_type", 15);
-    str("test.big");
-    num(10, 4);
-    num(UINT64_MAX - 1, 8);
-    str("test.float");
-    num(6, 4);
-    num(0x3dcccccd, 4); /* 0.1 */
-    str("test.nan");
-    num(12, 4);
-    num(UINT64_C(0x7ff8000000000000), 8);
-    str("test.nested");
-    num(9, 4);
-    num(9, 4);
-    num(2, 8);
-    num(5, 4);
-    num(2, 8);
-    num(UINT32_MAX, 4);
-    num(7, 4);
-    num(8, 4);
-    num(1, 8);
-    str("a\xff"
-        "b\"");
+    put_text("test.big");
+    put_number(10, 4);
+    put_number(UINT64_MAX - 1, 8);
+    put_text("test.float");
+    put_number(6, 4);
+    put_number(0x3dcccccd, 4); /* 0.1 */
+    put_text("test.nan");
+    put_number(12, 4);
+    put_number(UINT64_C(0x7ff8000000000000), 8);
+    put_text("test.nested");
+    put_number(9, 4);
+    put_number(9, 4);
+    put_number(2, 8);
+    put_number(5, 4);
+    put_number(2, 8);
+    put_number(UINT32_MAX, 4);
+    put_number(7, 4);
+    put_number(8, 4);
+    put_number(1, 8);
+    put_text("a\xff"
+             "b\"");
     kv_str("tokenizer.ggml.model", "bert");
-    str("tokenizer.ggml.tokens");
-    num(9, 4);
-    num(8, 4);
-    num(8, 8);
+    put_text("tokenizer.ggml.tokens");
+    put_number(9, 4);
+    put_number(8, 4);
+    put_number(8, 8);
     for (int i = 0; i < 8; i++) {
         char s[16];
         snprintf(s, sizeof s, "tok%d", i);
-        str(s);
+        put_text(s);
     }
     for (uint64_t i = 0; i < n_kv; i++) {
         char s[32];
@@ -131,7 +131,7 @@ static void data(uint64_t n, uint64_t rows, uint64_t align)
     uint64_t x = UINT64_C(0x9E3779B97F4A7C15);
     unsigned char buf[4096];
     for (uint64_t i = 0; i < n; i++) {
-        pad(align);
+        put_padding(align);
         for (uint64_t left = size_of(i, rows); left;) {
             size_t k = left < sizeof buf ? (size_t)left : sizeof buf;
             for (size_t b = 0; b < k; b++) {
@@ -139,19 +139,19 @@ static void data(uint64_t n, uint64_t rows, uint64_t align)
                 /* exponents of 16-bit floats stay finite */
                 buf[b] = (unsigned char)(x >> 56) & 0x3b;
             }
-            put(buf, k);
+            put_bytes(buf, k);
             left -= k;
         }
     }
-    pad(align);
+    put_padding(align);
 }
 
 static int deep_model(uint64_t n)
 {
-    put("GGUF", 4);
-    num(3, 4);
-    num(n, 8);
-    num(6, 8);
+    put_bytes("GGUF", 4);
+    put_number(3, 4);
+    put_number(n, 8);
+    put_number(6, 8);
     kv_str("general.architecture", "llama");
     kv_u32("llama.block_count", (uint32_t)n);
     kv_u32("llama.context_length", 64);
@@ -161,15 +161,15 @@ static int deep_model(uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         char s[40];
         snprintf(s, sizeof s, "blk.%u.attn_norm.weight", (unsigned)i);
-        str(s);
-        num(1, 4);
-        num(16, 8);
-        num(0, 4);
-        num(i * 64, 8);
+        put_text(s);
+        put_number(1, 4);
+        put_number(16, 8);
+        put_number(0, 4);
+        put_number(i * 64, 8);
     }
-    pad(32);
+    put_padding(32);
     for (uint64_t i = 0; i < n * 8; i++)
-        num(0, 8);
+        put_number(0, 8);
     return fclose(out) != 0;
 }
 
@@ -200,10 +200,10 @@ int main(int argc, char **argv)
     }
     if (deep)
         return deep_model(deep);
-    put("GGUF", 4);
-    num(3, 4);
-    num(n, 8);
-    num(12 + n_kv + (align != 0), 8);
+    put_bytes("GGUF", 4);
+    put_number(3, 4);
+    put_number(n, 8);
+    put_number(12 + n_kv + (align != 0), 8);
     metadata(n_kv, (uint32_t)align);
     uint64_t real = align ? align : 32, off = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -211,12 +211,12 @@ int main(int argc, char **argv)
         char s[32];
         snprintf(s, sizeof s, "blk.%u.t%u%s", (unsigned)(i / 4), (unsigned)i,
                  weights ? ".weight" : "");
-        str(gathered && !i ? "per_layer_token_embd.weight" : s);
-        num(five ? 5 : 2, 4);
+        put_text(gathered && !i ? "per_layer_token_embd.weight" : s);
+        put_number(five ? 5 : 2, 4);
         for (int d = 0; d < (five ? 5 : 2); d++)
-            num(ne[d], 8);
-        num(types[i % 4].id, 4);
-        num(off, 8);
+            put_number(ne[d], 8);
+        put_number(types[i % 4].id, 4);
+        put_number(off, 8);
         off += (size_of(i, rows) + real - 1) / real * real;
     }
     data(n, rows, real);

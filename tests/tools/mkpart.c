@@ -16,7 +16,7 @@
 
 static struct gguf_error err;
 
-static void must(enum gguf_status st)
+static void check_status(enum gguf_status st)
 {
     if (st == GGUF_OK)
         return;
@@ -37,7 +37,7 @@ static void add_notes(struct gguf_part *p, long n)
     char name[32];
     for (long i = 0; i < n; i++) {
         snprintf(name, sizeof name, "n%ld", i);
-        must(gguf_part_note(p, name, "x", &err));
+        check_status(gguf_part_note(p, name, "x", &err));
     }
 }
 
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     struct gguf_part *p;
     if (argc < 3)
         return 2;
-    must(gguf_part_load(&p, argv[1], NULL, &err));
+    check_status(gguf_part_load(&p, argv[1], NULL, &err));
     for (int i = 3; i + 1 < argc; i += 2) {
         const char *what = argv[i];
         if (!strcmp(what, "many")) {
@@ -56,16 +56,16 @@ int main(int argc, char **argv)
         if (i + 2 >= argc)
             return 2;
         if (!strcmp(what, "note"))
-            must(gguf_part_note(p, argv[i + 1], argv[i + 2], &err));
+            check_status(gguf_part_note(p, argv[i + 1], argv[i + 2], &err));
         else if (!strcmp(what, "set"))
-            must(gguf_part_set(p, argv[i + 1], argv[i + 2], &err));
+            check_status(gguf_part_set(p, argv[i + 1], argv[i + 2], &err));
         else if (!strcmp(what, "number"))
             set_number(p, (size_t)atol(argv[i + 1]), atof(argv[i + 2]));
         else
             return 2;
         i++;
     }
-    must(gguf_part_save(p, argv[2], 1, &err));
+    check_status(gguf_part_save(p, argv[2], 1, &err));
     gguf_part_destroy(p);
     return 0;
 }
