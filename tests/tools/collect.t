@@ -165,7 +165,7 @@ ok 'and a part is not taken for data'
 
 # ---- what cannot work
 run "$im" -m "$m" -f "$t" -o "$tmp/none/x.gguf"
-test $rc -eq 1 && grep -q 'cannot be written in its folder' "$tmp/err"
+test $rc -eq 1 && grep -q 'its folder cannot be written to' "$tmp/err"
 ok 'a folder that is not there is known before'
 printf 'few words' >"$tmp/few"
 run "$im" -m "$m" -f "$tmp/few" -o "$tmp/x.gguf"

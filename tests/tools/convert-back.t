@@ -13,7 +13,7 @@ mkfolder=$builddir/tests/tools/mkfolder
 mkdir "$tmp/back"
 
 run "$convert" "$tmp/a.gguf" --to-safetensors "$tmp/back/hf"
-test $rc -eq 0 && grep -q 'wrote a folder' "$tmp/err"
+test $rc -eq 0 && grep -q 'wrote the folder' "$tmp/err"
 ok 'a file becomes a folder'
 for f in config.json model.safetensors tokenizer.json tokenizer_config.json \
     README.md; do
@@ -98,7 +98,7 @@ echo '{"top_k": 20, "temperature": 0.6, "top_p": 0.95, "sequence": "k;p"}' \
     >"$card/generation_config.json"
 "$convert" -q "$card" -o "$tmp/card.gguf" || exit 99
 run "$convert" "$tmp/card.gguf" --to-safetensors "$tmp/back/Other-3B-v7"
-test $rc -eq 0 && ! grep -q 'does not say' "$tmp/err"
+test $rc -eq 0 && ! grep -q 'has no place for' "$tmp/err"
 ok 'a card and how tokens are chosen are written'
 sed '/^---$/d; s/: .*/:/' "$tmp/back/Other-3B-v7/README.md" | grep '^[a-z]' |
     tr -d '\n' >"$tmp/out"
@@ -145,7 +145,7 @@ fi
     --set general.dataset.count=str:y \
     --set general.sampling.top_k=f32:nan || exit 99
 run "$convert" "$tmp/odd.gguf" --to-safetensors "$tmp/back/odd"
-sed -n 's/.*does not say //p' "$tmp/err" | sort | tr '\n' ' ' >"$tmp/out"
+sed -n 's/.*has no place for //p' "$tmp/err" | sort | tr '\n' ' ' >"$tmp/out"
 test $rc -eq 0 -a "$(cat "$tmp/out")" = "general.base_model.0.author \
 general.base_model.0.my_name general.base_model.00.name general.base_model.1 \
 general.base_model.1.version general.base_model.7.name \
@@ -216,7 +216,7 @@ printf '{{ x }}\377' >"$tmp/bytes"
     --set tokenizer.chat_template.n=i32:5 --set tokenizer.chat_template.t=str:z \
     --set-file tokenizer.chat_template.bytes="$tmp/bytes" 2>"$tmp/out" || exit 99
 run "$convert" "$tmp/templates.gguf" --to-safetensors "$tmp/back/templates"
-sed -n 's/.*does not say //p' "$tmp/err" | sort | tr '\n' ' ' >"$tmp/out"
+sed -n 's/.*has no place for //p' "$tmp/err" | sort | tr '\n' ' ' >"$tmp/out"
 test $rc -eq 0 -a "$(cat "$tmp/out")" = "tokenizer.chat_template.bytes \
 tokenizer.chat_template.default tokenizer.chat_template.n " &&
     tr -d ' \n' <"$tmp/back/templates/tokenizer_config.json" |

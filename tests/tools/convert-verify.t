@@ -72,7 +72,7 @@ ok 'a text may be compressed, and come from standard input'
 
 # ------------------------------------------------------------- refused models ---
 run "$convert" "$tmp/odd" -o "$o/x.gguf" --verify "$text"
-refused 'x.gguf: perplexity [0-9.]* +/- [0-9.]* on 4 chunks of 512 tokens, above 2048, that of a guess at random: not kept'
+refused 'x.gguf: perplexity [0-9.]* +/- [0-9.]* on 4 chunks of 512 tokens, expected at most 2048, that of random guessing: not kept'
 ok 'worse than a guess'
 run "$convert" "$tmp/odd" -o "$o/x.gguf" --resume --verify "$text"
 refused 'not kept'
@@ -81,7 +81,7 @@ run "$convert" "$tmp/odd" -o "$o/x.gguf" --split-max-size 4M --verify "$text"
 refused 'not kept'
 ok 'nor shards'
 run "$convert" "$tmp/hf" -o "$o/x.gguf" --verify "$text" --verify-max 12.5
-refused 'tokens, above 12.5, as --verify-max has it: not kept'
+refused 'tokens, expected at most 12.5, the limit of --verify-max: not kept'
 ok 'above a limit that was given'
 run "$convert" "$tmp/odd" -q -o "$tmp/x.gguf" --verify "$text" \
     --verify-max 1e9
@@ -89,7 +89,7 @@ test $rc -eq 0 -a -e "$tmp/x.gguf"
 ok 'and below one'
 run "$convert" "$tmp/hf" -o "$o/x.gguf" -o "$o/y.gguf=Q2_K" \
     --verify "$text" --verify-factor 1.001
-refused "y.gguf: perplexity .*, above 1.001 times [0-9.]*, the first output's: not kept"
+refused "y.gguf: perplexity .*, expected at most 1.001 times [0-9.]* of the first output: not kept"
 ok 'much worse than the first output, which is not kept either'
 run "$convert" "$tmp/nan" -o "$o/x.gguf" --verify "$text" --on-nonfinite keep
 refused "x.gguf: .*blk.1.ffn_up.weight"
@@ -113,7 +113,7 @@ ok 'a dry run says so too'
     printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' a b '##c' \
         >"$tmp/bert/vocab.txt" || exit 99
 run "$convert" "$tmp/bert" -o "$o/x.gguf" --verify "$text"
-refused "bert: --verify: architecture 'bert' is an encoder, whose states are its result: a text has no perplexity by it"
+refused "bert: --verify: architecture 'bert' is an encoder: it gives a text no perplexity"
 ok 'an encoder'
 "$builddir/tests/tools/mkskeleton" "$tmp/t5.gguf" t5 &&
     "$convert" -q "$tmp/t5.gguf" --to-safetensors "$tmp/t5" &&
@@ -121,7 +121,7 @@ ok 'an encoder'
         ["<pad>", 0], ["</s>", 0], ["<unk>", 0], ["a", -1], ["b", -2]]}}' \
         >"$tmp/t5/tokenizer.json" || exit 99
 run "$convert" "$tmp/t5" -o "$o/x.gguf" --verify "$text"
-refused "t5: --verify: architecture 't5' encodes a text and decodes another: a text has no perplexity by it"
+refused "t5: --verify: architecture 't5' is an encoder-decoder: it gives a text no perplexity"
 ok 'an encoder and a decoder'
 for arch in bert t5; do
     run "$convert" -q "$tmp/$arch" -o "$tmp/$arch-2.gguf"

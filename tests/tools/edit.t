@@ -122,7 +122,7 @@ run "$edit" -q --set k.j=1 "$w"
 test $rc -eq 0 -a ! -s "$tmp/err"
 ok 'those that are there stay'
 run "$edit" --set 'k.e=arr[arr[i8]]:[]' --set 'k.e=[[1]]' "$w"
-test $rc -eq 1 && grep -q 'empty arrays only: the type' "$tmp/err"
+test $rc -eq 1 && grep -q 'empty arrays only: give the type' "$tmp/err"
 ok 'unless there are none'
 fresh
 run "$edit" -q --set 'general.tags=["x","y"]' --set general.version=1.0 \
@@ -225,7 +225,7 @@ test $rc -eq 1 && grep -q 's0.gguf: ' "$tmp/err" &&
 ok 'several files'
 rm -f "$tmp"/s[12].gguf
 run "$edit" --special-token eos=nothing -o "$tmp/t2.gguf" "$w"
-test $rc -eq 1 && grep -q "no token of tokenizer.ggml.tokens is 'nothing'" \
+test $rc -eq 1 && grep -q "tokenizer.ggml.tokens has no token 'nothing'" \
     "$tmp/err"
 ok '--special-token that is not there'
 rm -f "$tmp/t.gguf"
@@ -343,7 +343,7 @@ test $rc -eq 0 && "$info" --check "$w" >"$tmp/out"
 ok 'what is right may change'
 
 run "$edit" --set tokenizer.ggml.eos_token_id=9 "$tmp/base.gguf"
-grep -q "eos_token_id' is 9, but tokens are 0 to 7" "$tmp/err"
+grep -q "eos_token_id' is 9, expected a token from 0 to 7" "$tmp/err"
 ok 'with the value, and what it may be'
 for args in '--set llama.context_length=8192' '--delete general.file_type' \
     '--set tokenizer.ggml.bos_token_id=0' '--set general.alignment=32' \

@@ -91,7 +91,7 @@ run "$im" -q -o "$tmp/little.gguf" "$tmp/big.gguf"
 test $rc -eq 0 && cmp -s "$tmp/little.gguf" "$tmp/a.gguf"
 ok 'a big-endian GGUF file'
 run "$im" --limit tensors=5 "$tmp/big.gguf"
-test $rc -eq 1 && grep -q 'big.gguf: 6 tensors at byte 8, limit is 5 (--limit tensors=6 takes it)$' "$tmp/err"
+test $rc -eq 1 && grep -q 'big.gguf: 6 tensors at byte 8, limit is 5 (--limit tensors=6 allows it)$' "$tmp/err"
 ok '--limit'
 
 "$mk" "$tmp/nan.dat" nan && "$mk" "$tmp/zero.dat" 0

@@ -401,7 +401,7 @@ for a in xxh64 xxh3-128; do
     test $rc -eq 0 && grep -q '9 of 9' "$tmp/err"
     ok "--manifest: from standard input"
     run "$info" --manifest "$tmp/manifest" "$m2"
-    test $rc -eq 1 && grep -q "tensor 'blk.1.t7': the data is not" "$tmp/err" &&
+    test $rc -eq 1 && grep -q "tensor 'blk.1.t7': the data differs" "$tmp/err" &&
         test "$(wc -l <"$tmp/err")" -eq 3
     ok "--manifest: the tensor and the model that are not"
 done
@@ -418,7 +418,7 @@ run "$info" --manifest "$tmp/manifest2" "$tmp/edited.gguf"
 test $rc -eq 0
 ok '--manifest: digests of tensors do not cover metadata'
 run "$info" --manifest "$tmp/whole" "$tmp/edited.gguf"
-test $rc -eq 1 && grep -q 'the file is not what the manifest says' "$tmp/err"
+test $rc -eq 1 && grep -q 'the file differs from the manifest' "$tmp/err"
 ok '--manifest: those of whole files do'
 { echo 'SHA256 sums'; cat "$tmp/whole"; } >"$tmp/manifest2"
 echo "$(printf '%064d' 0) *elsewhere/edited.gguf" >>"$tmp/whole"
@@ -436,7 +436,7 @@ ok '--hash=sha256: of several files, without lines between'
 ok '--hash=sha256 --json'
 sed 's/t3$/t33/' "$tmp/manifest" >"$tmp/manifest2"
 run "$info" --manifest "$tmp/manifest2" "$m"
-test $rc -eq 1 && grep -q '1 of the tensors in the manifest is not there' "$tmp/err"
+test $rc -eq 1 && grep -q '1 tensor of the manifest is missing' "$tmp/err"
 ok '--manifest: a tensor that is not there'
 odd="$tmp/odd
 name.gguf"

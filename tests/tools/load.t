@@ -89,7 +89,7 @@ done <<'END'
 llama.embedding_length=int:16|key 'llama.embedding_length'\|refused: tensor '.*' has shape
 general.architecture=str:gpt2|refused: key 'general.architecture': .* would become .*gpt2
 llama.context_length=str:long|key 'llama.context_length': .* would become .*long.*: str, was u32
-tokenizer.ggml.bos_token_id=int:99999|'tokenizer.ggml.bos_token_id' is 99999, but tokens are 0 to
+tokenizer.ggml.bos_token_id=int:99999|'tokenizer.ggml.bos_token_id' is 99999, expected a token from 0 to
 general.alignment=int:64|key 'general.alignment': 32 would become 64
 END
 run "$ppl" -m "$m" -f "$t" -c 64 --chunks 2 --force \

@@ -63,7 +63,7 @@ test -n "$b" -a "$b" = "$(nll --lora "$tmp/n.gguf")" &&
 ok 'a norm beside pairs has no effect, and that is said'
 run "$bin/gguf-quantize" --lora "$tmp/b.gguf" "$m" "$tmp/qb.gguf" Q8_0
 run "$bin/gguf-quantize" --lora "$tmp/n.gguf" "$m" "$tmp/qn.gguf" Q8_0
-test $rc -eq 0 && grep -q 'warning: not merged: 1 norm of adapters,' "$tmp/err" &&
+test $rc -eq 0 && grep -q 'warning: 1 norm of adapters not merged' "$tmp/err" &&
     run "$bin/gguf-info" --diff "$tmp/qb.gguf" "$tmp/qn.gguf" &&
     grep -c '^[-+]' "$tmp/out" >"$tmp/n" && test "$(cat "$tmp/n")" -le 2
 ok 'nor is it merged, which is said, too'
@@ -137,8 +137,8 @@ grep -q 'quantize.lora.files  *\["a.gguf", "b.gguf"\]' "$tmp/out" &&
     grep -q 'quantize.lora.scales  *\[0.5, -1\]' "$tmp/out"
 ok 'metadata say what was merged'
 run "$quantize" -q -n --explain --lora "$tmp/c=1.gguf" "$m" "$tmp/x.gguf" COPY
-test $rc -eq 0 -a "$(grep -c 'with adapters added in' "$tmp/out")" -eq 6 &&
-    grep -q 'blk.0.ffn_up.weight .* F16 *-> F16 .*with adapters' "$tmp/out" &&
+test $rc -eq 0 -a "$(grep -c 'adapters merged' "$tmp/out")" -eq 6 &&
+    grep -q 'blk.0.ffn_up.weight .* F16 *-> F16 .*; adapters merged' "$tmp/out" &&
     test ! -e "$tmp/x.gguf"
 ok 'the plan says which tensors are encoded again'
 run "$quantize" -q -n --json --lora "$tmp/c=1.gguf" "$m" "$tmp/x.gguf" Q8_0

@@ -243,13 +243,13 @@ said 1 'rank 0: .*none.gguf: there is no such file'
 ok 'of rank 0, too'
 sed 's/the/The/' "$t" >"$tmp/text2"
 run ranks 2 $own : -np 1 "$ppl" -q -m "$m" -f "$tmp/text2" -c 64 --mpi
-said 1 "rank 2: is a part of another run: '\(text\|tokens\)' is\|rank .: the ranks do not"
+said 1 "rank 2: is a part of another run: '\(text\|tokens\)' is\|rank .: the texts of the ranks"
 ok 'a rank with another text'
 run ranks 2 $own : -np 1 "$ppl" -q -m "$q4" -f "$t" -c 64 --mpi
 said 1 "rank 2: is a part of another run: 'model.0' is"
 ok 'a rank with another model'
 run ranks 2 $own : -np 1 "$ppl" -q -m "$m" -f "$t" -c 64 --mpi --chunks 5
-said 1 'rank [012]: the ranks do not evaluate the same: .* have 5 to '
+said 1 'rank [012]: the texts of the ranks differ: .* have 5 to '
 ok 'a rank with fewer chunks'
 run ranks 2 "$ppl" -m "$m" -f - --mpi
 said 2 'rank [01]: --mpi: only one rank has standard input'
@@ -267,7 +267,7 @@ said 1 "rank 2: is a part of another run: 'text' is"
 ok 'a rank with other tasks'
 run ranks 2 "$ppl" -q -t 1 -m "$m" -f "$t" -f "$tmp/in-2.txt" -c 64 --mpi : -np 1 \
     "$ppl" -q -t 1 -m "$m" -f "$t" -f "$tmp/text2" -c 64 --mpi
-said 1 "rank 2: is a part of another run: 'texts' is\|rank .: the ranks do not"
+said 1 "rank 2: is a part of another run: 'texts' is\|rank .: the texts of the ranks"
 ok 'a rank with other texts'
 "$ppl" -q -m "$m" -f "$t" -c 64 --mpi >/dev/full 2>"$tmp/err"
 rc=$?

@@ -37,10 +37,10 @@ convert|x --outfile O|there is no '--outfile' here: --output OUT names the file
 convert|x -o O --outtype q8_0|there is no '--outtype' here: --output OUT=TYPE sets the type
 convert|x --outtpye q8_0|unknown option '--outtpye'
 convert|x y.gguf|'y.gguf' is one argument too many: --output OUT names what is written
-convert|M -o O|a folder is wanted, not the GGUF file '
+convert|M -o O|expected a folder, found the GGUF file '
 convert|x -o O --verify-chunks 2|'--verify-chunks' needs --verify
 convert|x -o O --verify T --verify-chunks 0|--verify-chunks: '0' is not
-convert|x -o O --verify T --verify-factor 2|--verify-factor compares outputs: there is only one
+convert|x -o O --verify T --verify-factor 2|--verify-factor: found one output, expected several
 convert|x -o O --verify T --base M|'--verify' and '--base' exclude each other
 convert|M --to-safetensors O --verify T|'--to-safetensors' and '--verify' exclude each other
 ppl|-m M -bf T|there is no '-bf' here: --file
@@ -72,7 +72,7 @@ ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
 ppl|-m M -f T -m M|2 models need --base: the model to compare them with
 ppl|-m M -f T --base M --base M|option '--base' is given twice
 ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
-ppl|-model M -f T|unknown option '-model': is '--model' meant?
+ppl|-model M -f T|unknown option '-model'; did you mean '--model'?
 ppl|-m M|--file, --base, --kl-divergence-base or --merge-parts is missing
 ppl|-m M --base M|--file is missing; only a file of logits contains its text
 ppl|-m M -f T --base M --save-base X|'--base' and '--save-base' exclude each other
@@ -110,14 +110,14 @@ split|--merge x-00001-of-00003.gguf x-00002-of-00003.gguf x-00003-of-00003.gguf|
 split|M O M|'
 split|--split-max-size 1G --split-max-size=2G M O|option '--split-max-size' is given twice
 split|--split-max-size 0 M O|--split-max-size: 0 bytes are too few
-split|-merge M O|unknown option '-merge': is '--merge' meant?
+split|-merge M O|unknown option '-merge'; did you mean '--merge'?
 info||FILE is missing
 info|--json --markdown M|'--json' and '--markdown' exclude each other
 info|--key a --diff M M|'--key' and '--diff' exclude each other
 info|--values a --summary M|'--values' and '--summary' exclude each other
 info|--sort=age M|--sort: 'age' is not 'name', 'size', 'type', 'elements' or 'offset'
 info|--arrays=-1 M|--arrays: '-1' is not a whole number between 0 and
-info|--s M|option '--s' can be any of --summary, --stats, --sort, --strings
+info|--s M|option '--s' is ambiguous: --summary, --stats, --sort, --strings
 info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
 info|--key a --key b M|option '--key' is given twice
 edit||FILE is missing
@@ -144,7 +144,7 @@ convert|--base-model-id a/b x|there is no '--base-model-id' here: --base hf://ID
 info|--json-array M|there is no '--json-array' here: --json prints all
 info|--hash=xhx64 M|--hash: 'xhx64' is not 'xxh64', 'xxh3-128' or 'sha256'; did you mean 'xxh64'?
 info|--hash=md5 M|--hash: 'md5' is not 'xxh64', 'xxh3-128' or 'sha256' (try
-quantize|M O Q4KM|'Q4KM' is not a type, which --list-types lists; did you mean 'Q4_K_M'?
+quantize|M O Q4KM|'Q4KM' is not a type that --list-types lists; did you mean 'Q4_K_M'?
 quantize|-o x=Q4-K-X M|--output: 'x=Q4-K-X' is not OUT=TYPE; did you mean 'Q4_K_
 quantize|--tensor-type a=Q8-O M O Q8_0|--tensor-type: 'Q8-O' is not a type to quantize to; did you mean 'Q8_0'?
 quantize|--print-recipe IQ4SX|--print-recipe: there is no recipe 'IQ4SX'; did you mean 'IQ4_XS'?
@@ -166,7 +166,7 @@ edit|--in-place -o O --set a=1 M|'--in-place' and '-o' exclude each other
 edit|--recover --set a=1 M|'--recover' and '--set' exclude each other
 edit|--to-endian middle M|--to-endian: 'middle' is not 'big' or 'little'
 edit|-o O -o O --set a=1 M|option '-o' is given twice
-edit|-output O --set a=1 M|unknown option '-output': is '--output' meant?
+edit|-output O --set a=1 M|unknown option '-output'; did you mean '--output'?
 imatrix||IN is missing
 imatrix|--include a --exclude b M|'--include' and '--exclude' exclude each other
 imatrix|--output-format dat M|'--output-format' needs --output
@@ -188,7 +188,7 @@ imatrix|--in-file M|there is no '--in-file' here: give input files as operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
 quantize||IN is missing
 quantize|M|OUT and TYPE are missing
-quantize|M Q4KM|'Q4KM' is not a type, which --list-types lists; did you mean 'Q4_K_M'?
+quantize|M Q4KM|'Q4KM' is not a type that --list-types lists; did you mean 'Q4_K_M'?
 quantize|M x.gguf|TYPE is missing; --list-types lists them
 quantize|M O Q9_9|'Q9_9' is not a type
 quantize|M O Q8_0 4 x|'x' is one argument too many
@@ -202,7 +202,7 @@ quantize|--recipe a -r b M O|'--recipe' and '-r' say the same thing
 quantize|--report=a --report=b M O Q8_0|option '--report' is given twice
 quantize|--tensor-type x M O Q8_0|--tensor-type: 'x' is not PATTERN=TYPE
 quantize|-o x M|--output: 'x' is not OUT=TYPE
-quantize|-output x=Q8_0 M|unknown option '-output': is '--output' meant?
+quantize|-output x=Q8_0 M|unknown option '-output'; did you mean '--output'?
 END
 
 # Options that gguf-ppl had when it was the only tool are still its own, or the

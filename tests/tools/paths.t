@@ -236,7 +236,7 @@ far() # COMMAND...
 {
     run "$@"
     test $rc -eq 1 && test ! -s "$tmp/out" &&
-        grep -q '://.*is on a server, and must be a file here' "$tmp/err" &&
+        grep -q '://.*is on a server, expected a local file' "$tmp/err" &&
         test "$(wc -l <"$tmp/err")" -eq 1
 }
 far "$ppl" -m https://example.org/m.gguf -f "$d/text"

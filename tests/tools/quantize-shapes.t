@@ -67,7 +67,7 @@ for way in F64 '--tensor-type t1=F64 F16'; do
     test $# -eq 1 && shift || set -- "$1" "$2"
     run "$q" -q "$@" "$tmp/f.gguf" "$tmp/new.gguf" "$type"
     test $rc -eq 1 -a ! -e "$tmp/new.gguf" &&
-        grep -q "t[01].weight' would become F64, with which llama.cpp aborts; --force" \
+        grep -q "t[01].weight' would become F64: llama.cpp aborts on this type; --force" \
             "$tmp/err"
     ok "$way is refused"
     run "$q" -q -f "$@" "$tmp/f.gguf" "$tmp/new.gguf" "$type"

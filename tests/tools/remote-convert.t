@@ -161,20 +161,20 @@ while read -r mode words; do
         test "$(grep -vc 'with --resume\|: warning: ' "$tmp/err")" -eq 1
     ok "$mode: $words"
 done <<'END'
-other-range a range that was not asked for
-wide-range a length that is not that of its range
-bad-range a range that was not asked for
-over-total a range that was not asked for
+other-range another range than requested
+wide-range length that the server announces is not that of its range
+bad-range another range than requested
+over-total another range than requested
 other-total another size on the server
 changes has changed on the server
-other-length a length that is not that of its range
+other-length length that the server announces is not that of its range
 more sends more than its range
-packed is sent compressed
-no-length does not say the size
+packed sends the file compressed
+no-length does not send the size
 cut bytes remaining
 status-500 HTTP 500
 auth set HF_TOKEN
-loop redirects without an end
+loop redirects too often
 to-file not https or http
 nowhere not https or http
 huge-total limit is 268435456
@@ -183,7 +183,7 @@ HF_HUB_DOWNLOAD_TIMEOUT=1 run "$convert" "$at/slow" -o "$out"
 test $rc -eq 1 && grep -q 'does not answer in time' "$tmp/err" && nothing_left
 ok 'a server that does not answer'
 run "$convert" "http://me:hunter2@127.0.0.1:$port/ok" -o "$out"
-test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err" &&
+test $rc -eq 1 && grep -q 'has a user and password' "$tmp/err" &&
     ! grep -q hunter2 "$tmp/err"
 ok 'no passwords in addresses'
 run "$convert" "$at/ok?token=hunter2" -o "$tmp/query.gguf"
@@ -221,11 +221,11 @@ fresh
 run "$convert" -t 1 --resume "$at/cut$k" -o "$out" --override-kv \
     general.name=str:Ok
 test $rc -eq 1 -a ! -e "$out" -a -e "$out.resume" &&
-    grep -q 'the same command goes on from there$' "$tmp/err"
+    grep -q 'the same command continues from there$' "$tmp/err"
 ok 'a line that breaks leaves a journal, and a word about it'
 run "$convert" -t 1 --resume "$at/ok" -o "$out" --override-kv \
     general.name=str:Ok
-test $rc -eq 0 && grep -q 'from an earlier run' "$tmp/err" &&
+test $rc -eq 0 && grep -q 'of an earlier run' "$tmp/err" &&
     test "$(ls -A "$tmp/o")" = out.gguf
 ok '--resume after it'
 "$convert" -qf "$tmp/local/ok" -o "$tmp/near.gguf" --override-kv \
@@ -262,7 +262,7 @@ rm -f "$out"
 fresh
 run "$split" --merge --resume "$at/cut$((all - 1))/$first" "$out"
 test $rc -eq 1 -a ! -e "$out" -a -s "$out.resume" -a -s "$out.resume-data" &&
-    grep -q 'the same command goes on from there$' "$tmp/err"
+    grep -q 'the same command continues from there$' "$tmp/err"
 ok 'a line that breaks leaves what is complete'
 cp "$out.resume" "$tmp/journal"
 cp -p "$out.resume-data" "$tmp/data"

@@ -106,20 +106,20 @@ while read -r mode words; do
     test $rc -eq 1 && test ! -s "$tmp/out" && grep -q "$words" "$tmp/err"
     ok "$mode: $words"
 done <<'EOF'
-other-range a range that was not asked for
-wide-range a range that was not asked for
-bad-range a range that was not asked for
-over-total a range that was not asked for
+other-range another range than requested
+wide-range another range than requested
+bad-range another range than requested
+over-total another range than requested
 other-total another size on the server
 changes has changed on the server
-other-length a length that is not that of its range
+other-length length that the server announces is not that of its range
 more sends more than its range
-packed is sent compressed
-no-length does not say the size
+packed sends the file compressed
+no-length does not send the size
 cut bytes remaining
 status-500 HTTP 500
 auth set HF_TOKEN
-loop redirects without an end
+loop redirects too often
 to-file not https or http
 nowhere not https or http
 huge-total bytes
@@ -133,10 +133,10 @@ ok 'a server that does not answer'
 # ---- servers that never end ----
 
 for mode in 'error-text|the server answers HTTP 500' \
-    'headers|headers without an end' 'long-line|header line of the server' \
-    'bytes|answers of less than was asked for' \
-    'drip|less than 1000 bytes in a second' \
-    'error-drip|less than 1000 bytes in a second'; do
+    'headers|more headers than are accepted' 'long-line|header line of the server' \
+    'bytes|responses that were shorter than requested' \
+    'drip|fewer than 1000 bytes a second' \
+    'error-drip|fewer than 1000 bytes a second'; do
     : >"$tmp/log"
     HF_HUB_DOWNLOAD_TIMEOUT=2 run timeout 30 "$info" \
         "$at/${mode%%|*}/model.gguf"
@@ -147,7 +147,7 @@ run "$info" "http://127.0.0.1:1/ok/model.gguf"
 test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1
 ok 'no server'
 run "$info" "http://me:hunter2@127.0.0.1:$port/ok/model.gguf"
-test $rc -eq 1 && grep -q 'has a name and a password in it' "$tmp/err" &&
+test $rc -eq 1 && grep -q 'has a user and password' "$tmp/err" &&
     ! grep -q 'hunter2\|me:' "$tmp/err"
 ok 'no passwords in addresses, nor in messages about them'
 : >"$tmp/log"
@@ -229,7 +229,7 @@ test $rc -eq 1 && grep -q 'is longer than 4096 bytes' "$tmp/err"
 ok 'one of a file, too'
 run env HF_TOKEN='a
 Host: evil' "$info" hf://owner/repo/model.gguf@ok
-test $rc -eq 1 && grep -q 'characters that no token has' "$tmp/err" &&
+test $rc -eq 1 && grep -q 'characters that no token can have' "$tmp/err" &&
     ! grep -q evil "$tmp/err"
 ok 'one with the end of a line in it is none'
 : >"$tmp/log"
@@ -301,7 +301,7 @@ run "$quantize" --resume --threads 1 "$at/cut$k/long.gguf" "$tmp/q.gguf" Q8_0
 test $rc -eq 1 && test ! -e "$tmp/q.gguf"
 ok 'a line that breaks'
 run "$quantize" --resume "$at/ok/long.gguf" "$tmp/q.gguf" Q8_0
-test $rc -eq 0 && grep -q '^gguf-quantize: .*: 1 tensor' "$tmp/err" && cmp -s "$tmp/q.gguf" "$tmp/q.local"
+test $rc -eq 0 && grep -q '^gguf-quantize: .*: kept 1 tensor' "$tmp/err" && cmp -s "$tmp/q.gguf" "$tmp/q.local"
 ok '--resume after it'
 run "$quantize" "$at/no-ranges/long.gguf" "$tmp/q.gguf" Q8_0 --force
 test $rc -eq 0 && cmp -s "$tmp/q.gguf" "$tmp/q.local"

@@ -81,7 +81,7 @@ says "is an adapter (LoRA), not a model: '-m MODEL --lora .*lora.gguf'"
 ok 'gguf-tokenize with an adapter'
 run "$quantize" "$tmp/lora.gguf" "$tmp/q.gguf" F16
 test $rc -eq 0 && grep -q \
-    "warning: the file is an adapter (LoRA), not a model, and stays one; '--lora .* MODEL' merges it" \
+    "warning: is a LoRA adapter, not a model; '--lora .* MODEL' merges it" \
     "$tmp/err"
 ok 'gguf-quantize of an adapter'
 run "$quantize" "$m" "$tmp/o.gguf" Q8_0 --lora "$tmp/pair"

@@ -194,15 +194,16 @@ static void check_vocab(struct guard *g)
         text_addz(&t, "' ");
         if (list && (kv->type != GGUF_VAL_ARR || kv->n != n)) {
             text_addf(&t,
-                      "has %" PRIu64 " elements, but there are %" PRIu64
-                      " tokens",
+                      "has %" PRIu64 " elements, expected %" PRIu64 ", one "
+                      "for each token",
                       kv->n, n);
             add_complaint(g, &t);
         } else if (!list &&
                    (gguf_kv_get_uint(kv, &id, NULL) != GGUF_OK || id >= n)) {
             text_addz(&t, "is ");
             add_value(&t, kv);
-            text_addf(&t, ", but tokens are 0 to %" PRIu64, n ? n - 1 : 0);
+            text_addf(&t, ", expected a token from 0 to %" PRIu64,
+                      n ? n - 1 : 0);
             add_complaint(g, &t);
         }
         text_fini(&t);
@@ -222,8 +223,8 @@ bool guard_key(const char *name, const char *key)
     if (strcmp(key, GGUF_EDIT_PADDING_KEY) != 0)
         return true;
     return msg_error(name,
-                     "key '%s' only fills space: it is made and removed as "
-                     "needed",
+                     "key '%s' cannot be set: it is padding, which edits add "
+                     "and remove as needed",
                      key);
 }
 

@@ -82,8 +82,7 @@ void guard_verify(struct guard *g,
                                    &err);
     struct text t = { NULL, 0, 0 };
     if (st != GGUF_OK) {
-        text_addf(&t, "whether the model stays right cannot be checked: %s",
-                  err.message);
+        text_addf(&t, "the changed model cannot be checked: %s", err.message);
         report(g, t.s);
     }
     if (old.n)

@@ -76,7 +76,7 @@ int jsonl_next(struct jsonl *j, struct gguf_str *text)
     if (st == GGUF_E_NOMEM)
         msg_fail(j->path, &err);
     else if (st != GGUF_OK || !l.object)
-        msg_error(j->path, "line %zu is not an object of JSON%s%s", j->line,
+        msg_error(j->path, "line %zu is not a JSON object%s%s", j->line,
                   st == GGUF_OK ? "" : ": ", st == GGUF_OK ? "" : err.message);
     else if (!l.text)
         msg_error(j->path, "line %zu has no text '%s'; it has %s", j->line,

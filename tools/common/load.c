@@ -48,7 +48,7 @@ bool load_try(struct load *l, const char *path, bool with_set,
     if (gguf_file_open(&l->file, path, &own, err) != GGUF_OK)
         return false;
     msg_warn(path, "%s", why.message);
-    msg_warn(path, "what follows is about this file alone");
+    msg_warn(path, "only this file is read, not its set");
     return true;
 }
 

@@ -135,8 +135,8 @@ static void check_given(const struct parser *p, const struct opt_use *u)
             b = p->given[i]; /* another name for the same member */
     }
     if (b.s)
-        opt_usage("'%.*s' and '%.*s' say the same thing, and both are given",
-                  b.n, b.s, u->name.n, u->name.s);
+        opt_usage("'%.*s' and '%.*s' say the same thing: give only one", b.n,
+                  b.s, u->name.n, u->name.s);
 }
 
 static void use_option(struct parser *p, struct opt_use u)
@@ -216,7 +216,7 @@ static _Noreturn void fail_ambiguous(const struct parser *p, const char *text,
          u.i++)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s",
                                at ? ", " : "", u.name.n, u.name.s);
-    opt_usage("option '%.*s' can be any of %s", (int)n, text, list);
+    opt_usage("option '%.*s' is ambiguous: %s", (int)n, text, list);
 }
 
 /* No option begins like text: one that looks like it may be meant. */
@@ -265,7 +265,7 @@ static void read_letters(struct parser *p)
     size_t n = strcspn(word, "=");
     struct opt_use u = find_option(p, 0, DASHES, word, n);
     if (u.row)
-        opt_usage("unknown option '%.*s': is '%.*s' meant?", (int)n, word,
+        opt_usage("unknown option '%.*s'; did you mean '%.*s'?", (int)n, word,
                   u.name.n, u.name.s);
     for (const char *c = word + 1; *c; c++) {
         char name[2] = { '-', *c };

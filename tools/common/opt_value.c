@@ -82,8 +82,8 @@ const char *opt_out(const char *path)
 {
     if (path && !strcmp(path, "-"))
         opt_usage(
-            "the output must be a file, it cannot go to a pipe ('./-' is "
-            "a file of that name)");
+            "an output must be a file, not a pipe ('./-' is a file with the "
+            "name '-')");
     return path;
 }
 

@@ -48,7 +48,7 @@ const char *hint_limit(const struct gguf_error *err, char *out, size_t size)
             number--;
         const uint64_t value = strtoull(number, NULL, 10);
         if (gguf_limits_set(&limits, rows[i].limit, value, NULL) == GGUF_OK)
-            snprintf(out, size, " (--limit %s=%" PRIu64 " takes it)",
+            snprintf(out, size, " (--limit %s=%" PRIu64 " allows it)",
                      rows[i].limit, value);
         break;
     }
@@ -92,10 +92,10 @@ void hint_resume(const char *in, const char *out, enum gguf_status st,
     if (with && access(journal.s, F_OK) == 0 &&
         (broke || st == GGUF_E_CANCELLED || st == GGUF_E_NOSPACE))
         msg_info(out,
-                 "what is complete is kept: the same command goes on from "
+                 "the complete part is kept: the same command continues from "
                  "there");
     else if (!with && (st == GGUF_E_CANCELLED || (broke && remote_is(in))))
-        msg_info(out, "nothing is kept; with --resume what is complete would "
-                      "be, for the next run to go on");
+        msg_info(out, "nothing is kept; with --resume the complete part would "
+                      "be kept for the next run");
     text_fini(&journal);
 }

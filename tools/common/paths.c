@@ -51,9 +51,9 @@ void paths_local(const char *path)
     if (url) {
         text_add_shell(&word, url);
         msg_error(path,
-                  "is on a server, and must be a file here: download it first "
-                  "(curl -LO %s). gguf-info, gguf-split, gguf-quantize and "
-                  "gguf-convert read models from servers",
+                  "is on a server, expected a local file: download it first "
+                  "(curl -LO %s); only gguf-info, gguf-split, gguf-quantize "
+                  "and gguf-convert read from servers",
                   word.s);
     } else {
         msg_fail(path, &err);
@@ -108,7 +108,7 @@ bool paths_can_write(const char *path)
               slash ? path : ".");
     const bool good = access(folder.s, W_OK) == 0;
     if (!good)
-        msg_error(path, "cannot be written in its folder: %s",
+        msg_error(path, "its folder cannot be written to: %s",
                   strerror(errno));
     text_fini(&folder);
     return good;

@@ -379,11 +379,11 @@ static bool agree_on_work(void)
     wait_for(&request);
     if (most[0] == -most[1] && most[2] == -most[3])
         return true;
-    return msg_error(
-        NULL,
-        "the ranks do not evaluate the same: their texts have %" PRId64
-        " to %" PRId64 " chunks",
-        -most[1], most[0]);
+    return msg_error(NULL,
+                     "the texts of the ranks differ: they have %" PRId64
+                     " to %" PRId64 " "
+                     "chunks",
+                     -most[1], most[0]);
 }
 
 static bool evaluate_chunks(size_t first, size_t n)

@@ -31,8 +31,8 @@ enum gguf_status remote_curl_load(struct remote_curl *f,
         lib = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
     if (!lib)
         return gguf_error_set(err, GGUF_E_UNSUPPORTED,
-                              "libcurl is not installed, with which files on "
-                              "servers are read (%s)",
+                              "libcurl is not installed, which reads files on "
+                              "servers (%s)",
                               libraries[0]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         void *call = dlsym(lib, rows[i].name);

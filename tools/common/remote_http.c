@@ -80,7 +80,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *user)
     q->head += n;
     if (q->head > MAX_HEAD) {
         fail_request(q, GGUF_E_LIMIT,
-                     "the server sends headers without an end");
+                     "the server sends more headers than are accepted");
         return 0;
     }
     remote_answer_line(&q->a, line, n);
@@ -118,20 +118,19 @@ static void check_answer(struct request *q)
     q->checked = true;
     net.f.easy_getinfo(net.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (q->a.packed) {
-        fail_request(
-            q, GGUF_E_UNSUPPORTED,
-            "is sent compressed by the server, which gives no ranges of it");
+        fail_request(q, GGUF_E_UNSUPPORTED,
+                     "the server sends the file compressed, without ranges");
         return;
     }
     if (status_of() == 206) {
         if (!q->a.ranged || q->a.from != q->off || q->a.to - q->a.from >= q->n)
-            fail_request(
-                q, GGUF_E_FORMAT,
-                "the server answers with a range that was not asked for");
+            fail_request(q, GGUF_E_FORMAT,
+                         "the server sends another range than requested");
         else if (length >= 0 && (uint64_t)length != q->a.to - q->a.from + 1)
             fail_request(
                 q, GGUF_E_FORMAT,
-                "the server says a length that is not that of its range");
+                "the length that the server announces is not that of its "
+                "range");
         else
             check_whole(q);
         return;
@@ -139,7 +138,8 @@ static void check_answer(struct request *q)
     /* 200: all of it from the beginning */
     if (length < 0) {
         fail_request(q, GGUF_E_UNSUPPORTED,
-                     "the server gives no ranges, and does not say the size");
+                     "the server supports no ranges, and does not send the "
+                     "size");
         return;
     }
     q->a.total = (uint64_t)length;
@@ -148,8 +148,8 @@ static void check_answer(struct request *q)
     if (q->off > MAX_SKIP)
         fail_request(
             q, GGUF_E_UNSUPPORTED,
-            "the server gives no ranges: reading so far into it would begin "
-            "at its first byte each time; download it first");
+            "the server supports no ranges: each access would read the file "
+            "from its first byte; download it first");
 }
 
 static size_t on_data(char *p, size_t one, size_t n, void *user)
@@ -267,12 +267,14 @@ static enum gguf_status net_begin(struct gguf_error *err)
         return st;
     if (net.f.global_init(CURL_GLOBAL_DEFAULT) ||
         !(net.curl = net.f.easy_init()))
-        return gguf_error_set(err, GGUF_E_NOMEM, "libcurl cannot start");
+        return gguf_error_set(err, GGUF_E_NOMEM,
+                              "libcurl cannot be "
+                              "initialised");
     set_options(net.curl);
     net.hub = origin_of(remote_hub());
     if (!net.hub)
         st = gguf_error_set(err, GGUF_E_INVALID,
-                            "HF_ENDPOINT is no https or http address");
+                            "HF_ENDPOINT is not an https or http address");
     if (st == GGUF_OK)
         st = remote_token(&net.token, err);
     if (st == GGUF_OK) {
@@ -296,9 +298,8 @@ static enum gguf_status fail_status(long status, bool with_token,
         return gguf_error_set(
             err, GGUF_E_IO,
             with_token
-                ? "the server does not give it to the owner of the token that "
-                  "was sent (HTTP %ld)"
-                : "the server gives it to some users only (HTTP %ld): for "
+                ? "the token that was sent gives no access to it (HTTP %ld)"
+                : "the server gives access only with a token (HTTP %ld): for "
                   "files of the Hub, set HF_TOKEN",
             status);
     return gguf_error_set(err, GGUF_E_IO, "the server answers HTTP %ld",
@@ -374,12 +375,12 @@ static char *follow_redirect(struct request *q, const char *from)
     if (!origin)
         fail_request(
             q, GGUF_E_FORMAT,
-            "the server sends us to an address that is not https or http");
+            "the server redirects to an address that is not https or http");
     else if (!strncasecmp(from, "https:", 6) &&
              strncmp(origin, "https:", 6) != 0)
         fail_request(
             q, GGUF_E_UNSUPPORTED,
-            "the server sends us from https to http, which is not followed");
+            "the server redirects from https to http, which is not followed");
     else
         next = msg_must(strdup(to));
     free(origin);
@@ -398,14 +399,13 @@ static enum gguf_status finish_request(struct request *q, CURLcode c,
         return q->st = gguf_error_set(
                    q->err, GGUF_E_IO,
                    q->got || q->said
-                       ? "the server sends less than %d bytes in a second"
+                       ? "the server sends fewer than %d bytes a second"
                        : "the server does not answer in time",
                    (int)MIN_RATE);
     if (c == CURLE_OUT_OF_MEMORY) /* also for a line of over 100 KB */
         return fail_request(
             q, GGUF_E_LIMIT,
-            "a header line of the server is too long, or there is no "
-            "memory for it");
+            "a header line of the server is too long, or memory ran out");
     if (c != CURLE_OK)
         return q->st = gguf_error_set(q->err, GGUF_E_IO, "%s",
                                       net.why[0] ? net.why
@@ -428,7 +428,7 @@ static enum gguf_status finish_request(struct request *q, CURLcode c,
                             "the server sends more than its range");
     if (q->got < due)
         return fail_request(q, GGUF_E_TRUNCATED,
-                            "the server sends less than it says");
+                            "the server sends fewer bytes than it announced");
     return GGUF_OK;
 }
 
@@ -447,8 +447,7 @@ static enum gguf_status send_request(struct request *q)
         if (c == CURLE_OK && status >= 300 && status < 400 && status != 304) {
             char *to = follow_redirect(q, url);
             if (i == MAX_REDIRECTS)
-                fail_request(q, GGUF_E_IO,
-                             "the server redirects without an end");
+                fail_request(q, GGUF_E_IO, "the server redirects too often");
             if (to) {
                 free(url);
                 url = to;
@@ -484,9 +483,9 @@ static enum gguf_status count_short(struct remote *r, const struct request *q)
     r->n_short += q->got < q->n && q->got < left;
     return r->n_short > SHORT_ANSWERS + r->n_bytes / SHORT_BYTES
                ? gguf_error_set(q->err, GGUF_E_LIMIT,
-                                "the server sends %" PRIu64
-                                " answers of less than was asked for, with "
-                                "%" PRIu64 " bytes in all",
+                                "the server sent %" PRIu64 " responses that "
+                                "were shorter than requested, with %" PRIu64
+                                " bytes in all",
                                 r->n_short, r->n_bytes)
                : GGUF_OK;
 }
@@ -502,7 +501,8 @@ enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
             return q.st;
         if (!q.got)
             return gguf_error_set(err, GGUF_E_TRUNCATED,
-                                  "the server sends less than it says");
+                                  "the server sends fewer bytes than it "
+                                  "announced");
         const enum gguf_status st = count_short(r, &q);
         if (st != GGUF_OK)
             return st;
@@ -523,7 +523,7 @@ enum gguf_status remote_http_first(struct remote *r, size_t n,
     if (!origin)
         return gguf_error_set(
             err, GGUF_E_INVALID,
-            "is no https or http address, or has a name and a password in it, "
+            "is not an https or http address, or has a user and password, "
             "which are not sent: set HF_TOKEN for files of the Hub");
     free(origin);
     struct request q = { .r = r, .n = n, .dst = r->buf, .err = err };

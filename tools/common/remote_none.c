@@ -8,6 +8,6 @@ enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
 {
     (void)url, (void)out;
     return gguf_error_set(err, GGUF_E_UNSUPPORTED,
-                          "this build has no libcurl, with which files on "
-                          "servers are read: download it first");
+                          "this build has no libcurl, which reads files on "
+                          "servers: download the file first");
 }

@@ -244,7 +244,8 @@ enum gguf_status remote_token(char **out, struct gguf_error *err)
                             (int)MAX_TOKEN);
     else if (!plain)
         st = gguf_error_set(err, GGUF_E_INVALID,
-                            "the token in %s has characters that no token has",
+                            "the token in %s has characters that no token can "
+                            "have",
                             from);
     if (st != GGUF_OK) {
         free(*out);

@@ -138,7 +138,9 @@ bool unpack_text(const char *path, uint64_t limit, char **data, size_t *size)
         if (good)
             good = forms[i].unpack(&o, *data, *size);
         else if (forms[i].by)
-            msg_error(path, "is %s, which programs built with %s read",
+            msg_error(path,
+                      "is %s: this build cannot read it, one with %s "
+                      "can",
                       forms[i].is, forms[i].by);
         else
             msg_error(path, "is %s, not a text", forms[i].is);

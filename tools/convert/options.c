@@ -166,8 +166,8 @@ static void refuse_gguf(const char *path)
     if (f)
         fclose(f);
     if (is)
-        opt_usage("a folder is wanted, not the GGUF file '%s', of which "
-                  "--to-safetensors makes one",
+        opt_usage("expected a folder, found the GGUF file '%s'; "
+                  "--to-safetensors makes a folder of it",
                   path);
 }
 
@@ -240,7 +240,7 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
     o->params.any = o->ignore.n > 0;
     o->verify.max_given = o->verify.max > 0;
     if (o->verify.factor > 0 && q->n_targets < 2)
-        opt_usage("--verify-factor compares outputs: there is only one");
+        opt_usage("--verify-factor: found one output, expected several");
     if (o->verify.text) {
         q->check = verify_check;
         q->check_user = o;

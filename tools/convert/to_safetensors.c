@@ -22,7 +22,7 @@ static void print_note(void *user, const char *key)
     gguf_text_escape(text, sizeof text, (struct gguf_str){ key, strlen(key) });
     n->n++;
     if (!n->o->q.quiet)
-        msg_warn(n->o->q.in, "the folder does not say %s", text);
+        msg_warn(n->o->q.in, "the folder has no place for %s", text);
 }
 
 enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
@@ -44,7 +44,7 @@ enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
     if (st == GGUF_E_EXIST || st == GGUF_E_NOSPACE || st == GGUF_E_MISMATCH)
         *about = o->folder;
     if (st == GGUF_OK && !o->q.quiet)
-        msg_info(o->folder, "wrote a folder, %.1f s",
+        msg_info(o->folder, "wrote the folder in %.1f s",
                  progress_clock() - begin);
     return st;
 }

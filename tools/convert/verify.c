@@ -52,14 +52,13 @@ static enum gguf_status take_text(struct verify *v,
                                   const char **about, struct gguf_error *err)
 {
     const struct gguf_model_info *m = gguf_model_get_info(model);
-    const char *why = !m->has_logits ? "is an encoder, whose states are its "
-                                       "result"
-                      : m->encodes_first ? "encodes a text and decodes another"
+    const char *why = !m->has_logits     ? "is an encoder"
+                      : m->encodes_first ? "is an encoder-decoder"
                                          : NULL;
     if (why)
         return gguf_error_set(err, GGUF_E_UNSUPPORTED,
-                              "--verify: architecture '%.*s' %s: a text has "
-                              "no perplexity by it",
+                              "--verify: architecture '%.*s' %s: it gives a "
+                              "text no perplexity",
                               (int)m->arch.size, m->arch.data, why);
     if (!v->n_ctx)
         v->n_ctx = m->n_ctx_train < USUAL_CTX ? m->n_ctx_train : USUAL_CTX;
@@ -101,7 +100,7 @@ static enum gguf_status open_header(struct convert_options *o,
     if (mem == MAP_FAILED)
         return gguf_error_set(
             err, GGUF_E_NOMEM,
-            "--verify: no room for %" PRIu64 " bytes in this process", size);
+            "--verify: the process cannot map %" PRIu64 " bytes", size);
     memcpy(mem, header, n);
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
@@ -217,13 +216,14 @@ static enum gguf_status judge_output(struct verify *v, size_t job,
     verify_text(v, &v->sums[job], said, sizeof said);
     if (!(x <= v->max))
         return gguf_error_set(err, GGUF_E_MISMATCH,
-                              "%s, above %.9g, %s: not kept", said, v->max,
-                              v->max_given ? "as --verify-max has it"
-                                           : "that of a guess at random");
+                              "%s, expected at most %.9g, %s: not kept", said,
+                              v->max,
+                              v->max_given ? "the limit of --verify-max"
+                                           : "that of random guessing");
     if (v->factor > 0 && x > v->factor * first)
         return gguf_error_set(err, GGUF_E_MISMATCH,
-                              "%s, above %.9g times %s, the first output's: "
-                              "not kept",
+                              "%s, expected at most %.9g times %s of the "
+                              "first output: not kept",
                               said, v->factor, text_figure(base, first, 4));
     return GGUF_OK;
 }

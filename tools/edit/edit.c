@@ -80,7 +80,7 @@ static bool make_special(const struct job *j, const struct op *op,
         text_fini(&why);
     } else {
         struct text text = escape_key(op->arg);
-        msg_error(j->path, "--special-token: no token of %s is '%s'", tokens,
+        msg_error(j->path, "--special-token: %s has no token '%s'", tokens,
                   text.s);
         text_fini(&text);
     }
@@ -202,7 +202,7 @@ static bool delete_key(struct job *j, const struct op *op)
     for (size_t i = 0; i < gguf_meta_n_kv(j->after); i++)
         gguf_near_try(&near, gguf_meta_kv(j->after, i)->key);
     if (pattern)
-        msg_error(j->path, "--delete: no key is like '%s'", key.s);
+        msg_error(j->path, "--delete: no key matches '%s'", key.s);
     else
         msg_error(j->path, "--delete: there is no key '%s'%s", key.s,
                   gguf_near_hint(&near, hint));
@@ -273,8 +273,8 @@ static void say_way(const struct job *j, enum gguf_edit_way way)
         msg_info(out, "wrote a new file of about %s", size);
     else
         msg_info(out,
-                 "wrote the metadata in place; %s of the file stayed "
-                 "where they were",
+                 "wrote the metadata in place, without copying the %s of the "
+                 "file",
                  size);
 }
 
@@ -343,8 +343,8 @@ static bool open_job(struct job *j)
     if (gguf_kv_get_uint(gguf_meta_find(j->before, "split.no"), &no, NULL) ==
             GGUF_OK &&
         no > 0 && j->n_ops && !j->o->quiet)
-        msg_warn(j->path, "is a later shard of a split model, whose metadata "
-                          "is in the first");
+        msg_warn(j->path, "is not the first shard of a split model, which has "
+                          "its metadata");
     if (changes_byte_order(j))
         text_addf(&j->log, "%s-endian becomes %s-endian\n",
                   j->o->order == GGUF_EDIT_BIG_ENDIAN ? "little" : "big",
@@ -430,7 +430,8 @@ int main(int argc, char **argv)
     const bool all = found || !may_mean_output(&o, argv + 1, n);
     bool whole = true; /* the shards so far, of a set that is written anew */
     if (!all)
-        msg_error(NULL, "nothing was changed; --output says what is written");
+        msg_error(NULL, "nothing was changed: the second file may be meant as "
+                        "the output, which --output names");
     if (o.output && all)
         check_set(&files, &o);
     for (size_t i = 0; i < files.n && all && !progress_stopped(); i++) {

@@ -188,14 +188,14 @@ static void find_files(struct finding *f, const char *arg)
         added = add_file(f, arg, output, true);
     else
         opt_usage(
-            "'%s' is a model of %zu files, and '%s' is one: a new set is "
-            "named as its first shard, NAME-00001-of-%05zu.gguf",
+            "--output: '%s' has %zu shards, and '%s' is one file; name the "
+            "first shard, NAME-00001-of-%05zu.gguf",
             arg, gguf_file_n_shards(set), output, gguf_file_n_shards(set));
     gguf_file_close(set);
     f->n_models += added;
     if (f->n_models > 1 && output)
-        opt_usage("%d models cannot become the one output '%s'", f->n_models,
-                  output);
+        opt_usage("--output: '%s' is one file, and %d models are edited",
+                  output, f->n_models);
 }
 
 bool edit_files_find(struct edit_files *files, const struct edit_options *o,
@@ -216,7 +216,7 @@ bool edit_files_find(struct edit_files *files, const struct edit_options *o,
                 find_files(&f, g.gl_pathv[k]);
             globfree(&g);
         } else {
-            msg_error(arg[i], "no file is like this pattern");
+            msg_error(arg[i], "no file matches this pattern");
             f.good = false;
         }
     }

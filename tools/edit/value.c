@@ -301,11 +301,11 @@ static const char *put_json(struct value *v, unsigned depth, const char *p,
     end_array(v, at, n);
     if (!more && *p == ']' && (depth < v->depth || !*skip_space(p + 1)))
         return p + 1;
-    text_addf(why, "[...] is wrong at element %" PRIu64 ": %s", n,
-              depth > 1 ? "arrays stand in brackets, commas between them"
+    text_addf(why, "[...]: element %" PRIu64 " is malformed: %s", n,
+              depth > 1 ? "expected arrays in brackets, separated by commas"
               : v->base == GGUF_VAL_STR
-                  ? "strings stand in double quotes, commas between them"
-                  : "numbers stand with commas between them");
+                  ? "expected strings in double quotes, separated by commas"
+                  : "expected numbers, separated by commas");
     return NULL;
 }
 
@@ -336,7 +336,7 @@ static bool put_array(struct value *v, const char *p, struct text *why)
         return put_json(v, v->depth, p + 1, why) != NULL;
     if (v->depth == 1)
         return put_commas(v, p, why);
-    text_addz(why, "an array of arrays is written [[...], [...]]");
+    text_addz(why, "expected an array of arrays: [[...], [...]]");
     return false;
 }
 
@@ -440,7 +440,7 @@ static bool type_of_present(struct value *v, const struct gguf_kv *present,
     bool same = type_of_array(v, present, 1);
     if (same && v->depth)
         return true;
-    text_addf(why, "%s: the type has to be given, as in arr[arr[u32]]:[[1]]",
+    text_addf(why, "%s: give the type, as in arr[arr[u32]]:[[1]]",
               same ? "has empty arrays only"
                    : "has arrays of more than one type");
     return false;

@@ -167,7 +167,7 @@ compare_manifest(const struct load *l, const struct gguf_manifest *m,
             c->n_same++;
         } else {
             c->n_wrong++;
-            complain_of(l, name, "the data is not what the manifest says");
+            complain_of(l, name, "the data differs from the manifest");
         }
     }
     for (size_t i = 0; i < gguf_manifest_n(m); i++)
@@ -222,7 +222,7 @@ static bool compare_whole(const struct load *l, const struct gguf_manifest *m,
         } else if (gguf_digest_equal(d, &whole[i])) {
             c->n_same++;
         } else {
-            msg_error(path, "the file is not what the manifest says");
+            msg_error(path, "the file differs from the manifest");
             c->n_wrong++;
         }
     }
@@ -275,13 +275,11 @@ bool info_manifest(const struct load *l, const struct info_options *o)
     if (good && gguf_manifest_n_whole(m))
         good = compare_whole(l, m, o, &c);
     if (c.n_missing)
-        msg_error(l->path,
-                  c.n_missing == 1
-                      ? "%zu of the tensors in the manifest is not there"
-                      : "%zu of the tensors in the manifest are not there",
-                  c.n_missing);
+        msg_error(l->path, "%zu tensor%s of the manifest %s missing",
+                  c.n_missing, text_s(c.n_missing),
+                  c.n_missing == 1 ? "is" : "are");
     if (good && !c.n_same && !c.n_wrong && !c.n_missing) {
-        msg_error(o->manifest, "has no checksum that is known here");
+        msg_error(o->manifest, "has no checksum of a known algorithm");
         good = false;
     }
     if (good && !o->quiet)

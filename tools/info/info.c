@@ -24,10 +24,9 @@ static bool can_show(const struct load *l, const struct info_options *o)
         return true;
     return msg_error(
         l->path,
-        "%s reads the data of tensors here and there, not over a "
-        "network: download the file first%s",
-        what,
-        (o->show & SHOW_CHECK) ? ", or see what --check=header says" : "");
+        "%s reads tensor data in no order, which a network makes slow: "
+        "download the file first%s",
+        what, (o->show & SHOW_CHECK) ? ", or use --check=header" : "");
 }
 
 /* One operand; false: it failed. *opened: something was shown. */

@@ -175,7 +175,7 @@ int info_parse_options(struct info_options *o, int argc, char **argv)
                                 .file_limits = GGUF_LIMITS_INIT };
     int n = opt_parse(&tool, argc, argv, o);
     if (o->diff && n != 2)
-        opt_usage("--diff: two files are wanted, and %d given", n);
+        opt_usage("--diff: expected 2 files, found %d", n);
     /* Markdown has its own ways to style */
     style_init(o->markdown ? STYLE_NEVER : (enum style_when)o->color);
     if (!o->show)

@@ -69,7 +69,8 @@ static void parse_target_types(struct options *o, const char *arg)
     for (const char *p = arg;; p++) {
         size_t n = strcspn(p, ",");
         if (o->target.n_types == GGUF_TARGET_MAX_TYPES)
-            opt_usage("--target-types: more than %d", GGUF_TARGET_MAX_TYPES);
+            opt_usage("--target-types: more than %d types",
+                      GGUF_TARGET_MAX_TYPES);
         if (!text_copy(name, sizeof name, p, n))
             opt_usage("--target-types: '%s' is not a list of types", arg);
         o->target_type_ids[o->target.n_types++] =
@@ -88,7 +89,9 @@ static void parse_prune(struct options *o, const char *arg)
         unsigned long v = strtoul(p, &end, 10);
         if (end == p || *p < '0' || *p > '9' || v > 1000000 ||
             (*end && *end != ',') || o->params.n_prune == MAX_PRUNE)
-            opt_usage("--prune-layers: '%s' is not a list of layers", arg);
+            opt_usage("--prune-layers: '%s' is not a list of layers, such as "
+                      "3,4",
+                      arg);
         o->prune[o->params.n_prune++] = (uint32_t)v;
         o->params.prune = o->prune;
         p = end;
@@ -154,7 +157,8 @@ void use_imatrix(struct options *o)
                             texts == &o->include);
     if (o->include.n && !gguf_imatrix_n_entries(o->imatrix) &&
         !o->params.compat) {
-        msg_error(NULL, "--include-weights leaves no importance data");
+        msg_error(NULL, "--include-weights: no tensor with importance data "
+                        "has such a name");
         exit(MSG_FAILED);
     }
     struct text names = { NULL, 0, 0 };
@@ -212,8 +216,8 @@ static void parse_size(struct target *t, const char *arg, const char *text)
     t->max_bpw = 0;
     if (gguf_size_parse(text, &t->max_size, &err) != GGUF_OK || !t->max_size)
         opt_usage(
-            "--output: '%s': '%s' is neither a size nor bits per weight, "
-            "such as 4.5G and 4.5bpw",
+            "--output: '%s': '%s' is neither a size, such as 4.5G, nor bits "
+            "per weight, such as 4.5bpw",
             arg, text);
 }
 
@@ -242,8 +246,8 @@ void use_target(struct options *o, struct target *first)
 {
     bool some = o->target.max_size || o->target.max_bpw > 0;
     if (some && is_sized(first))
-        opt_usage("--target-size and --target-bpw are for '%s', which has "
-                  "another size",
+        opt_usage("'%s' has two sizes: give either @SIZE, or --target-size or "
+                  "--target-bpw",
                   first->path);
     if (some) {
         first->max_size = o->target.max_size;

@@ -198,7 +198,7 @@ static void parse_operands(struct options *o, char **arg, int n)
     size_t n_outputs = o->n_targets;
     if (o->recipe_file) {
         if (n < 1 && !o->dry_run)
-            opt_usage("two names are wanted: IN and OUT");
+            opt_usage("OUT is missing: --recipe needs IN and OUT");
         add_target(o, n ? arg[0] : NULL, o->recipe_file);
         arg += n > 0;
         n -= n > 0;
@@ -213,7 +213,7 @@ static void parse_operands(struct options *o, char **arg, int n)
     } else if (n > 1 || (n && *near_preset(arg[0], hint))) { /* IN OUT TYPE */
         const char *type = arg[n > 1];
         if (!is_preset(type))
-            opt_usage("'%s' is not a type, which --list-types lists%s", type,
+            opt_usage("'%s' is not a type that --list-types lists%s", type,
                       near_preset(type, hint));
         add_target(o, arg[0], arg[1]);
         arg += 2;
@@ -223,8 +223,8 @@ static void parse_operands(struct options *o, char **arg, int n)
                     : "OUT and TYPE are missing");
     }
     if (sized && o->n_targets == n_outputs)
-        opt_usage("--target-size and --target-bpw are for OUT, which is "
-                  "missing");
+        opt_usage("OUT is missing: --target-size and --target-bpw apply to "
+                  "it");
     use_target(o, &o->targets[n_outputs]);
     if (n == 1 && opt_parse_u64(arg[0], &threads) && threads >= 1 &&
         threads <= GGUF_POOL_MAX_THREADS) {

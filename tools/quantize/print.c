@@ -47,8 +47,8 @@ void print_adapter(const struct options *o)
         gguf_quant_tensor(o->targets[0].job, 0);
     if (t && (ends_with(t->name, ".lora_a") || ends_with(t->name, ".lora_b")))
         msg_warn(o->in,
-                 "the file is an adapter (LoRA), not a model, and stays one; "
-                 "'--lora %s MODEL' merges it into a model",
+                 "is a LoRA adapter, not a model; '--lora %s MODEL' merges it "
+                 "into a model",
                  o->in);
 }
 
@@ -77,7 +77,7 @@ void print_plan(const struct target *target, bool explain)
         else if (q->lacks_imatrix)
             text_addz(&text, "; no importance data");
         if (q->merged)
-            text_addz(&text, "; with adapters added in");
+            text_addz(&text, "; adapters merged");
         table_add(&t, text.s ? text.s : "");
     }
     table_show(&t, explain ? "12/4" : "1/24");
@@ -122,7 +122,7 @@ static void print_target(const struct target *target)
         snprintf(best, sizeof best, "at most %.2g%% above the least",
                  100 * (r->noise / r->bound - 1));
     else if (!r->exact)
-        snprintf(best, sizeof best, "which need not be the least");
+        snprintf(best, sizeof best, "perhaps not the least");
     msg_info(target->path,
              "%" PRIu64 " bytes of %" PRIu64 "; noise of %zu tensors %.4g, %s",
              r->size, r->limit, r->n_free, r->noise, best);
@@ -157,8 +157,8 @@ void print_left_out(const struct target *t)
     ignore_status(gguf_quant_totals(t->job, &s, NULL));
     if (s.n_left_out)
         msg_warn(NULL,
-                 "not merged: %" PRIu64 " norm%s of adapters, which llama.cpp "
-                 "does not use",
+                 "%" PRIu64 " norm%s of adapters not merged: llama.cpp does "
+                 "not use them",
                  s.n_left_out, text_s(s.n_left_out));
 }
 
@@ -170,15 +170,15 @@ void print_imatrix(const char *in, const struct target *target, size_t n,
     if (t.n_imatrix_unknown)
         msg_warn(in,
                  "has no tensor for %" PRIu64 " of the importance data, which "
-                 "may be another model's: gguf-imatrix --model compares them",
+                 "may be of another model; gguf-imatrix --model compares them",
                  t.n_imatrix_unknown);
     for (size_t i = 0; i < n && !filtered; i++) {
         struct text text = { NULL, 0, 0 };
         ignore_status(gguf_quant_totals(target[i].job, &t, NULL));
         if (t.n_lacks_imatrix)
             msg_warn(target[i].path,
-                     "%" PRIu64 " of %" PRIu64 " tensors that importance data "
-                     "would weigh %s none: %s",
+                     "%" PRIu64 " of %" PRIu64 " tensors whose type uses "
+                     "importance data %s none: %s",
                      t.n_lacks_imatrix, t.n_lacks_imatrix + t.n_imatrix,
                      t.n_lacks_imatrix == 1 ? "has" : "have",
                      list_lacking(&target[i], &text));
@@ -205,26 +205,26 @@ void print_summary(const struct target *target, double seconds)
     if (is_sized(target))
         print_target(target);
     if (t.n_kept)
-        msg_info(target->path, "%" PRIu64 " tensor%s from an earlier run kept",
+        msg_info(target->path, "kept %" PRIu64 " tensor%s of an earlier run",
                  t.n_kept, text_s(t.n_kept));
     if (t.n_fallbacks)
         msg_info(target->path,
-                 "%" PRIu64
-                 " tensor%s with rows that do not fit the blocks of "
-                 "the chosen type got another; --explain lists them",
+                 "%" PRIu64 " tensor%s got another type, since the blocks of "
+                 "the chosen one do not fit the rows; --explain lists them",
                  t.n_fallbacks, text_s(t.n_fallbacks));
     if (t.n_needs_imatrix)
         msg_info(target->path,
                  "types that need importance data: %" PRIu64 " tensor%s; %s",
                  t.n_needs_imatrix, text_s(t.n_needs_imatrix),
                  t.n_imatrix + t.n_lacks_imatrix + t.n_bad_imatrix
-                     ? "those that were given have none for them"
-                     : "--imatrix gives them");
+                     ? "the given data do not cover them"
+                     : "give data with --imatrix");
     if (t.n_bad_imatrix)
-        msg_warn(target->path,
-                 "not used: importance data of another shape, of %" PRIu64
-                 " tensor%s",
-                 t.n_bad_imatrix, text_s(t.n_bad_imatrix));
+        msg_warn(
+            target->path,
+            "importance data not used, since their shape differs: %" PRIu64
+            " tensor%s",
+            t.n_bad_imatrix, text_s(t.n_bad_imatrix));
 }
 
 void print_nonfinite(const char *in, const struct target *t, int kept)
@@ -265,9 +265,8 @@ void print_mended(const char *in, const struct target *t, size_t n)
         for (size_t i = 0; (q = gguf_quant_tensor(t[k].job, i)); i++)
             if (q->n_mended && !find_mended(t, k, q->name))
                 msg_warn(in,
-                         "tensor '%s': the importance of %" PRIu64
-                         " column%s was replaced: zero throughout, or no "
-                         "number",
+                         "tensor '%s': the importance of %" PRIu64 " column%s "
+                         "was replaced: it was zero throughout or not finite",
                          escape_name(name, q->name), q->n_mended,
                          text_s(q->n_mended));
 }

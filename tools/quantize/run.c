@@ -22,12 +22,11 @@ static void discard_stale(const char *const *paths, size_t n)
             gguf_quant_discard(paths[i], &n_files, &err) == GGUF_OK;
         if (n_files)
             msg_warn(paths[i],
-                     "removed what an earlier run with --resume left: "
-                     "%zu file%s",
+                     "removed %zu file%s of an earlier run with --resume",
                      n_files, text_s(n_files));
         if (!good)
             msg_warn(paths[i],
-                     "what an earlier run with --resume left stays: %s",
+                     "files of an earlier run with --resume remain: %s",
                      err.message);
     }
 }
@@ -115,15 +114,15 @@ enum gguf_status refuse_types(const struct options *o, size_t i,
                          (struct gguf_str){ t->name, strlen(t->name) });
         if (o->force) {
             msg_warn(o->targets[i].path,
-                     "tensor '%s' becomes F64, with which llama.cpp aborts",
+                     "tensor '%s' becomes F64: llama.cpp aborts on this type",
                      name);
             return GGUF_OK;
         }
         gguf_error_clear(err);
         err->status = GGUF_E_UNSUPPORTED;
         snprintf(err->message, sizeof err->message,
-                 "tensor '%.100s' would become F64, with which llama.cpp "
-                 "aborts; --force does it anyway",
+                 "tensor '%.100s' would become F64: llama.cpp aborts on this "
+                 "type; --force writes it",
                  name);
         return err->status;
     }

@@ -126,8 +126,8 @@ static bool sizes_known(const struct gguf_file *s, const char *path)
             continue;
         text_add_esc(&name, t->name, UINT64_MAX);
         msg_error(path,
-                  "tensor '%s' at byte %" PRIu64 " is of unknown type %" PRIu32
-                  ": how many bytes it has is not known",
+                  "tensor '%s' at byte %" PRIu64
+                  " has the unknown type %" PRIu32 ": its size is unknown",
                   name.s, t->info_off, t->dtype);
         text_fini(&name);
         return false;
@@ -215,7 +215,7 @@ merge_shards(const struct options *o, const struct gguf_file *s,
 
 static bool output_differs(const char *out)
 {
-    return msg_error(out, "the data is not that of the input");
+    return msg_error(out, "the data differs from that of the input");
 }
 
 /* Is the data of the output, read again, that of the input? */
@@ -277,8 +277,7 @@ int main(int argc, char **argv)
     remote_args(argv + 1, 1);
     const char *in = argv[1], *out = opt_out(argv[2]);
     if (!o.merge && (!*out || out[strlen(out) - 1] == '/'))
-        opt_usage("OUT-PREFIX '%s' has no name that shards could begin with",
-                  out);
+        opt_usage("OUT-PREFIX '%s' ends without a file name", out);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
     bar.linger = !o.resume; /* what has a name stays */
@@ -304,7 +303,7 @@ int main(int argc, char **argv)
         !verify_output(&o, s, out, n_shards)) {
         status = MSG_FAILED;
         if (o.delete_inputs)
-            msg_error(in, "was not deleted: the output is not verified");
+            msg_error(in, "was not deleted, since the output is not verified");
     } else if (status == MSG_DONE && !o.dry_run && o.delete_inputs &&
                !delete_inputs(s)) {
         status = MSG_FAILED;
