@@ -3,7 +3,7 @@
  *
  *   check-iq-code            compare with the digests here and, where it is,
  *                            with $GGUF_SHARED/golden/codebooks
- *   check-iq-code --carry    print the digests of these lists
+ *   check-iq-code --print    print the digests of these lists
  *   check-iq-code DIR        print lib/dtype/iq_code_tab.c, from DIR
  */
 #include "config.h"
@@ -134,7 +134,7 @@ static int print_tables(const char *dir)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && !strcmp(argv[1], "--carry"))
+    if (argc > 1 && !strcmp(argv[1], "--print"))
         return print_digests();
     if (argc > 1)
         return print_tables(argv[1]);

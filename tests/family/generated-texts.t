@@ -7,7 +7,7 @@ set -u
 check() # folder that it is in, script and folder of the texts
 {
     if test -d "${GGUF_SHARED:-/nowhere}/$1" && python3 -c '' 2>/dev/null; then
-        python3 "$srcdir/$2/carry.py" --check "$GGUF_SHARED/$1" \
+        python3 "$srcdir/$2/generate.py" --check "$GGUF_SHARED/$1" \
             "$srcdir/$2" >"$tmp/log" 2>&1
         verdict "$2 says what it was made of" $? "$tmp/log"
     else

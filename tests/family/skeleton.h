@@ -33,7 +33,7 @@
  * numbers hold a bound as all outputs would. A model without a digest is not
  * evaluated.
  *
- * carry.py writes the first section from the descriptions in ../shared/archs
+ * generate.py writes the first section from the descriptions in ../shared/archs
  * and keeps the others.
  */
 #ifndef TESTS_FAMILY_SKELETON_H

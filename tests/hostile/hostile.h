@@ -26,7 +26,7 @@
  *     weights 64   64 bytes of small floats, of any values
  *     keys 60000, tensors 40000    n keys or tensors with distinct names
  *
- * carry.py makes the rows from ../shared/hostile, for which they were first
+ * generate.py makes the rows from ../shared/hostile, for which they were first
  * written; check-hostile compares both if that is there.
  */
 #ifndef TESTS_HOSTILE_H

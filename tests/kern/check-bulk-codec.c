@@ -5,10 +5,10 @@
  * ones, and with some zeros. A type's digest is the XXH64 of the XXH64s of
  * each result, in that order, eight bytes each. Every level of this machine
  * must give the digests in this file. If ../shared is there, they are also
- * compared with golden/codec/bulk.tsv, whose digests --carry prints.
+ * compared with golden/codec/bulk.tsv, whose digests --print prints.
  * check-codec-digest has awkward rows.
  *
- *   check-bulk-codec [--carry]
+ *   check-bulk-codec [--print]
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -25,10 +25,10 @@ enum { N_DIST = 6, N_WEIGHT = 3, N_ROWS = 32 };
 
 /* Digests of ggml_quantize_chunk and ggml's decoders (commit d99724f, gcc 12,
  * plain x86-64, no contraction). */
-static const struct carried {
+static const struct digests {
     const char *type;
     uint64_t bytes, floats;
-} carried[] = {
+} known[] = {
     { "F16", UINT64_C(0x617cac922383e1be), UINT64_C(0xe30eb7c23d428933) },
     { "Q4_0", UINT64_C(0x04541dd8911557a2), UINT64_C(0x0f68cb5960590d0d) },
     { "Q4_1", UINT64_C(0x3f6491ce999e4763), UINT64_C(0x6ee550ac002ee45a) },
@@ -179,11 +179,11 @@ static uint64_t fold_digests(uint64_t h[N_DIST][N_WEIGHT])
     return test_hash(b, 8 * n);
 }
 
-static const struct carried *find_type(int type)
+static const struct digests *find_type(int type)
 {
-    for (size_t i = 0; i < GG_LEN(carried); i++)
-        if (!strcmp(carried[i].type, gg_dtype_by_index(type)->name))
-            return &carried[i];
+    for (size_t i = 0; i < GG_LEN(known); i++)
+        if (!strcmp(known[i].type, gg_dtype_by_index(type)->name))
+            return &known[i];
     return NULL;
 }
 
@@ -212,7 +212,7 @@ static bool codec_right(int type, const struct gg_codec_kern *k,
                         char wrong[128])
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);
-    const struct carried *c = find_type(type);
+    const struct digests *c = find_type(type);
     const struct hashes *g = &golden[type];
     struct hashes h;
     memset(&h, 0, sizeof h);
@@ -278,7 +278,7 @@ static bool table_agrees(void)
 {
     bool agrees = true;
     for (int i = 0; i < GG_N_DTYPES; i++) {
-        const struct carried *c = find_type(i);
+        const struct digests *c = find_type(i);
         const bool there = golden[i].bytes[0][1] || golden[i].bytes[0][0];
         const bool same = c ? there &&
                                   fold_digests(golden[i].bytes) == c->bytes &&
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
     make_rows();
     has_golden = read_table(text);
     free(text);
-    if (argc > 1 && !strcmp(argv[1], "--carry")) {
+    if (argc > 1 && !strcmp(argv[1], "--print")) {
         print_digests();
         return !has_golden;
     }

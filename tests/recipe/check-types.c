@@ -2,7 +2,7 @@
 /* check-types.c - each preset chooses llama-quantize's types (August 2026) for
  * models of 22 shapes
  *
- * carry.py makes tests/recipe/types.txt from ../shared/golden/recipes. It
+ * generate.py makes tests/recipe/types.txt from ../shared/golden/recipes. It
  * lists the shapes:
  *
  *     shape NAME ARCHITECTURE LAYERS HEADS KV-HEADS EXPERTS

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""schema.py SCHEMA [DOCUMENT]...: do JSON documents (or standard input) fit?
+"""schema.py SCHEMA [DOCUMENT]...: do JSON documents (or standard input) match SCHEMA?
 
-The part of JSON Schema that share/*.schema.json use, and no more: an unknown
-keyword is an error, so that nothing is left unchecked. A $ref may begin with the
+It knows the part of JSON Schema that share/*.schema.json use: an unknown
+keyword is an error, so that everything is checked. A $ref may begin with the
 name of a file beside SCHEMA.
 """
 import json

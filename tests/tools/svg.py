@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""svg.py - charts of tools/common/svg.c read back, for tests.
+"""svg.py - reads charts of tools/common/svg.c, for tests.
 
 charts(path) gives {id: Chart} of a document that is parsed as XML; nothing in
 it may come from elsewhere or run.
@@ -42,7 +42,7 @@ class Chart:
         return low + t * (high - low)
 
     def resolution(self, y):
-        """What a pixel's hundredth is, at y."""
+        """Value at height y, in hundredths of a pixel."""
         a, b, low, high, log = self.y
         one = (math.log(high / low) * y if log else high - low) / abs(b - a)
         return one * 0.011
@@ -63,7 +63,7 @@ class Chart:
 
 
 def check(root):
-    """Nothing comes from elsewhere, nothing runs; every id is there once."""
+    """The page loads nothing, runs nothing, and every id is unique."""
     ids = []
     for e in root.iter():
         tag = e.tag.split("}")[-1]

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// tokenizers.js - folders for tokenizers.t, and their ids by the Rust library
+// tokenizers.js - makes folders for tokenizers.t, and compares ids by the Rust
+// library
 //
 //     node tokenizers.js make DIR          write a folder DIR/NAME of each kind
 //     node tokenizers.js list              print the names
 //     node tokenizers.js compare A B       A/tokenizer.json against B's
 //
-// The vocabulary is of 256 bytes, and of merges that are counted in the texts
-// below (Sennrich et al., arXiv 1508.07909). Weights are zeros.
+// The vocabulary has 256 bytes, and merges counted in the texts below (Sennrich
+// et al., arXiv 1508.07909). Weights are zeros.
 'use strict';
 const fs = require('fs'), path = require('path');
 
@@ -32,7 +33,7 @@ const users = ['<two words>', '<tool>', '    '];
 for (const s of special.concat(users))
     texts.push(s, 'a' + s + 'b', ' ' + s + ' ', s + s + 'x');
 
-// Bytes as GPT-2 writes them.
+// GPT-2's letters for bytes.
 const letter = [];
 for (let b = 0, n = 0; b < 256; b++)
     letter[b] = String.fromCodePoint(
@@ -76,7 +77,7 @@ const split = (...regex) => ({ type: 'Sequence', pretokenizers: [
                          behavior: 'Isolated', invert: false })),
     bytes(false)] });
 
-// first: control tokens come before the others; gap: ids without a token.
+// first: control tokens stand before the others; gap: ids without a token.
 const kinds = {
     qwen2: { cut: split(tiktoken('')), norm: { type: 'NFC' }, first: true },
     llama3: { cut: split(tiktoken('{1,3}')), whole: true, bos: true },
@@ -117,7 +118,7 @@ function make(dir, k)
     const added = Object.keys(id).sort((a, b) => id[a] - id[b]).map(s => ({
         id: id[s], content: s, single_word: false, lstrip: false,
         rstrip: false, normalized: false, special: special.includes(s) }));
-    // The library numbers tokens anew that the model does not have.
+    // The library gives new ids to tokens that the model does not have.
     if (k.first || k.gap) Object.assign(vocab, id);
     const width = 32, rows = n + 5;
     const json = (name, v) =>

@@ -10,7 +10,7 @@
  *     words PRE HASH    of the ends of the words that a pre-tokenizer cuts, a
  *                       line for each text
  *
- * carry.py makes both files from ../shared, except for the hashes of words,
+ * generate.py makes both files from ../shared, except for the hashes of words,
  * which this test prints. They are the library's own, made when check-golden
  * found llama.cpp's ids for every pre-tokenizer. For afmoe, deepseek-v3,
  * hunyuan-dense and joyai-llm they come from the Rust library tokenizers 0.23

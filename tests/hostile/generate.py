@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""carry.py COLLECTION > files.txt - hostile files as rows of what they change
+"""generate.py COLLECTION > files.txt - describes hostile files as rows
 
-COLLECTION has expect.tsv and the files that it lists. What a row says is in
-hostile.h. Numbers of weights are left out: their place says where any may be.
+COLLECTION has expect.tsv and the files that it lists. hostile.h explains the
+rows. Numbers of weights are left out: a word says that any floats may stand
+there.
 """
 import os
 import sys
 
 BASES = ['model-ok.gguf', 'model-ok-u64.gguf', 'vo-eos-range.gguf',
          'ok-plain-b.gguf', 'im-ok.gguf', 'imdat-ok.gguf',
-         'split-ok/big-00001-of-00002.gguf']    # what others change
-SHORTEST = 16   # bytes that are worth a token; more in small files
-WEIGHTS = 500   # bytes that nothing explains, of which floats may be made
+         'split-ok/big-00001-of-00002.gguf']    # files that others change
+SHORTEST = 16   # shortest copy in bytes; longer in small files
+WEIGHTS = 500   # shortest run of unknown bytes that may be floats
 
 
 class Files:
-    """Those before, and where their bytes can be found again."""
+    """Earlier files, and an index of their bytes."""
 
     def __init__(self):
         self.data, self.at = [], {}
@@ -40,7 +41,7 @@ class Files:
 
 
 def common(a, p, b, q):
-    """How many bytes of a from p on are those of b from q on."""
+    """Number of equal bytes in a from p and in b from q."""
     n, m, step = 0, min(len(a) - p, len(b) - q), 4096
     while n < m and a[p + n:p + n + step] == b[q + n:q + n + step]:
         n += step
@@ -76,7 +77,7 @@ def literal(b):
 
 
 def flush(tokens, rest, at, big):
-    """Bytes that are found nowhere: floats, if they are many."""
+    """Bytes that no earlier file has: floats, if there are many."""
     if len(rest) >= WEIGHTS and big:
         cut = -(at - len(rest)) % 4
         end = (len(rest) - cut) // 4 * 4 + cut
@@ -126,7 +127,7 @@ def describe(files, data):
 
 
 def perf(name, data):
-    """Those of many equal things, which hostile.c knows to make."""
+    """Words for many equal keys or tensors, which hostile.c can make."""
     if name.startswith('perf-many-kv'):
         return ['"GGUF"', '03000000', '00*8', '60ea0000', '00*4',
                 'keys 60000']

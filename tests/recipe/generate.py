@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""carry.py FOLDER > types.txt - which types a reference chose, as digests
+"""generate.py FOLDER > types.txt - digests of the types that a reference chose
 
 FOLDER has shapes.tsv, tensors.tsv and recipes.tsv: golden/recipes of ../shared.
-What comes out is explained in check-types.c.
+check-types.c explains the output.
 """
 import os
 import re
@@ -26,7 +26,7 @@ def rows(folder, name):
 
 
 def show_tensors(tensors):
-    """In order: what is chosen depends on those before."""
+    """In order: a choice depends on the tensors before it."""
     parts = []      # [first layer, last, lines], or [None, None, lines]
     for name, dims, kind in tensors:
         m = re.match(r'blk\.(\d+)\.(.*)', name)

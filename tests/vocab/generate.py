@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""texts.txt and the digests of ids in digests.txt (check-text-digests.c) of FOLDER,
-which has corpus.tsv and ids-trained-llama.tsv, what llama.cpp gives for it.
+"""generate.py - writes texts.txt, and the digests of ids in digests.txt
 
-    carry.py [--check] FOLDER DIRECTORY
+    generate.py [--check] FOLDER DIRECTORY
 
-With --check nothing is written: fails if the files in DIRECTORY say otherwise.
-Digests of words are this library's own: check-text-digests prints those that differ.
+FOLDER has corpus.tsv and ids-trained-llama.tsv, llama.cpp's ids for it.
+check-text-digests.c explains the files. --check writes nothing and fails if the
+files in DIRECTORY differ. Digests of words are this library's own:
+check-text-digests prints those that differ.
 """
 import sys
 

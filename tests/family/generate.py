@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models of tests/family from descriptions in JSON and outputs of llama.cpp.
+"""generate.py - models of tests/family, from JSON and llama.cpp's outputs
 
-    carry.py [--check] FOLDER FAMILIES [NAME...]
-    carry.py --digest LOGITS WIDTH
+    generate.py [--check] FOLDER FAMILIES [NAME...]
+    generate.py --digest LOGITS WIDTH
 
 FOLDER has skeletons/NAME.json and logits/NAME.f32.gz; FAMILIES is tests/family.
-Writes the model's section of each text (skeleton.h), with a digest where the
-text has one or NAME is given; other sections stay. A model without a text goes
-to FAMILIES itself. With --check nothing is written: prints how many texts say
-what FOLDER has, and fails if one does not. --digest prints the line of
-a text for LOGITS, rows of WIDTH floats, which may be compressed by gzip.
+Writes the model's section of each text (skeleton.h), with a digest if the text
+has one or NAME is given; other sections stay. A model without a text is written
+to FAMILIES itself. --check writes nothing: it prints the number of texts that
+agree with FOLDER, and fails if one does not. --digest prints the line of a text
+for LOGITS, rows of WIDTH floats, which may be compressed by gzip.
 """
 import glob
 import gzip
@@ -24,7 +24,7 @@ SUMS, TOKENS = 16, 64
 
 
 def f32(v):
-    """As few digits as give the same single-precision number, as %g prints."""
+    """The shortest %g text that gives the same single-precision number."""
     want = struct.pack("f", v)
     for n in range(1, 10):
         text = "%.*g" % (n, struct.unpack("f", want)[0])
@@ -44,7 +44,7 @@ def layer_of(name):
 
 
 def tensor_lines(tensors):
-    """Tensors; layers that have the same ones are told once."""
+    """Lines of the tensors; layers with equal tensors share their lines."""
     runs = []
     for name, _, dims in tensors:
         prefix, il, rest = layer_of(name)
@@ -78,7 +78,7 @@ def ranges(numbers):
 
 
 def digest(path, width):
-    """SUMS sums of a part of the rows each, with signs by chance."""
+    """SUMS sums, each over a part of the rows with random signs."""
     mask, sums = (1 << 64) - 1, [0.0] * SUMS
     with (gzip.open if path.endswith(".gz") else open)(path, "rb") as f:
         x = struct.unpack("<%df" % (TOKENS * width), f.read(4 * TOKENS * width))
