@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sentences that a reader has to read twice: in comments, manual pages, texts of
-# --help and documents, by the rules below. HACKING, "How sentences read",
+# Sentences that a reader has to read twice: in comments, messages, manual pages,
+# texts of --help and documents, by the rules below. HACKING, "How sentences read",
 # explains them. A rule finds a shape of words: a sentence without one may still
 # be bad, and an area may keep a few good ones that look bad.
 #
@@ -70,6 +70,7 @@ lib/sched 47
 lib/target 30
 lib/vocab 96
 man 111
+messages 90
 tools 3
 tools/common 152
 tools/compare 6
@@ -203,6 +204,25 @@ row {
 }
 END
 
+# The strings of a message to users. PLACE is "page".
+cat >"$tmp/message.awk" <<'END'
+FNR == 1 { inside = 0 }
+!inside && /(gg_error_set(_[a-z]+)?|fail_at|msg_error|msg_warn|opt_usage)\(/ {
+    inside = 1; text = ""; line = FNR
+}
+inside {
+    rest = $0
+    while (match(rest, /"([^"\\]|\\.)*"/)) {
+        text = text " " substr(rest, RSTART + 1, RLENGTH - 2)
+        rest = substr(rest, RSTART + RLENGTH)
+    }
+    if (/[;{][ \t]*$/) {
+        inside = 0
+        if (text != "") print FILENAME ":" line "\tpage\t" text
+    }
+}
+END
+
 # Applies the rules: "FILE:LINE: RULE: WORDS [write ADVICE]" for each comment and
 # rule.
 cat >"$tmp/rules.awk" <<'END'
@@ -262,6 +282,11 @@ read_files() # paths on standard input; comments and paragraphs
     grep -E '^tools/.*\.[ch]$' "$tmp/read" |
         xargs ${AWK} -f "$tmp/help.awk" /dev/null
 }
+read_messages()
+{
+    grep -E '^(lib|tools)/.*\.c$' | sort |
+        xargs ${AWK} -f "$tmp/message.awk" /dev/null
+}
 apply_rules()
 {
     ${AWK} -v rules="$tmp/rules" -f "$tmp/rules.awk"
@@ -278,7 +303,8 @@ if test "${1-}" = --list; then
     shift
     test $# -gt 0 || set -- $whole
     cd "$srcdir" || exit 99
-    list_files "$@" | read_files | apply_rules
+    list_files "$@" >"$tmp/files"
+    { read_files <"$tmp/files"; read_messages <"$tmp/files"; } | apply_rules
     exit 0
 fi
 
@@ -312,21 +338,27 @@ cat >"$tmp/tools/x.c" <<'END'
     { "--of-which", "WHAT", "keep what "
                             "is read",
       OPT_FLAG, AT(keep) },
+    return gg_error_set(err, GGUF_E_FORMAT, 0,
+                        "'%s' is "
+                        "no %s", name, "of which");
 END
 printf '%s\n' x.c x.1 x.md x.sh tools/x.c >"$tmp/list"
-(cd "$tmp" && read_files <"$tmp/list" | apply_rules) | cut -d: -f1-3 |
-    LC_ALL=C sort >"$tmp/found"
-printf '%s\n' 'tools/x.c:1: clause' 'x.1:3: clause' 'x.c:1: relative' \
+(cd "$tmp" && { read_files <"$tmp/list"; read_messages <"$tmp/list"; } |
+    apply_rules) | cut -d: -f1-3 | LC_ALL=C sort >"$tmp/found"
+printf '%s\n' 'tools/x.c:1: clause' 'tools/x.c:4: missing' \
+    'tools/x.c:4: relative' 'x.1:3: clause' 'x.c:1: relative' \
     'x.c:2: relative' 'x.md:5: clause' 'x.sh:2: clause' |
     cmp -s - "$tmp/found"
 verdict "sentences of every kind of file are found" $? "$tmp/found"
 
 # -------------------------------------------------------------------- the tree ---
 cd "$srcdir" || exit 99
-list_files $whole | read_files | apply_rules >"$tmp/found"
+list_files $whole >"$tmp/files"
+read_files <"$tmp/files" | apply_rules >"$tmp/found"
+read_messages <"$tmp/files" | apply_rules | sed 's,^,messages/,' >>"$tmp/found"
 
-# An area is a folder of lib, tools or tests, or one of the other names. A line
-# counts once, whatever number of rules find it.
+# An area is a folder of lib, tools or tests, "messages", or one of the other
+# names. A line counts once, whatever number of rules find it.
 ${AWK} -F: '{
     n = split($1, part, "/")
     area = part[1] ~ /^(lib|tools|tests)$/ && n > 2 ? part[1] "/" part[2] : part[1]

@@ -79,7 +79,7 @@ static bool supports_buft(const struct gguf_device *d,
     return buft == gguf_device_buft(d);
 }
 
-static uint32_t batch_width(const struct gguf_device *d)
+static uint32_t wide_columns(const struct gguf_device *d)
 {
     return *(const uint32_t *)gguf_device_priv(d);
 }
@@ -173,7 +173,7 @@ static const struct gguf_device_iface device = {
     .struct_size = sizeof device,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
-    .wide = batch_width,
+    .wide = wide_columns,
     .backend = create_backend,
     .event = create_event,
 };

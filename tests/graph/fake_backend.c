@@ -162,7 +162,7 @@ static bool offloads_op(const struct gguf_device *d, const tensor *t)
            supports_op(d, t);
 }
 
-static uint32_t batch_width(const struct gguf_device *d)
+static uint32_t wide_columns(const struct gguf_device *d)
 {
     const struct fake_backend *is = d->priv;
     return is->wide ? is->wide : 1;
@@ -193,7 +193,7 @@ static const struct gguf_device_iface device_iface = {
     .supports_op = supports_op,
     .supports_buft = supports_buft,
     .offloads_op = offloads_op,
-    .wide = batch_width,
+    .wide = wide_columns,
     .from_host = from_host,
     .event = gg_stream_event,
 };
