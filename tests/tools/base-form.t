@@ -82,7 +82,7 @@ assert chunks < 12 or max(map(abs, off)) < 0.001 and stated < 0.001' \
 done
 
 run "$ppl" -q -m "$q4" --base "$tmp/small" -f "$t" -c 255
-test $rc -eq 1 && grep -q 'its chunks have 256 tokens, -c asks for 255' "$tmp/err"
+test $rc -eq 1 && grep -q 'has chunks of 256 tokens, expected 255 (-c)' "$tmp/err"
 ok 'another context'
 sed 's/the/The/' "$t" >"$tmp/text2"
 run "$ppl" -q -m "$q4" --base "$tmp/small" -f "$tmp/text2"

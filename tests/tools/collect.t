@@ -49,7 +49,7 @@ done
 run "$im" -m "$m" -f "$t" -c 32 --layer-major --max-memory 1000 \
     -o "$tmp/none.gguf"
 test $rc -eq 1 -a ! -e "$tmp/none.gguf" &&
-    grep -q -e 'a chunk takes [0-9]* bytes .*--max-memory must be more' \
+    grep -q -e 'a chunk needs [0-9]* bytes .*: give a larger --max-memory' \
         "$tmp/err"
 ok 'layer by layer in no memory'
 run "$im" -m "$m" -f "$t" -c 32 --max-memory 1M -o "$tmp/none.gguf"
@@ -169,16 +169,16 @@ test $rc -eq 1 && grep -q 'its folder cannot be written to' "$tmp/err"
 ok 'a folder that is not there is known before'
 printf 'few words' >"$tmp/few"
 run "$im" -m "$m" -f "$tmp/few" -o "$tmp/x.gguf"
-test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'tokens are too few' "$tmp/err"
+test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'tokens, expected at least' "$tmp/err"
 ok 'a text that is too short'
-grep -q 'few: [0-9]* tokens are too few: a chunk has 512 (-c ' "$tmp/err"
+grep -q 'few: [0-9]* tokens, expected at least a chunk of 512: give' "$tmp/err"
 ok 'the message says how many a chunk has, and what helps'
 : >"$tmp/empty"
 run "$im" -m "$m" -f "$tmp/empty" -o "$tmp/x.gguf"
 test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'the text is empty' "$tmp/err"
 ok 'an empty text'
 run "$im" -m "$m" -f "$t" -c 64 --from-chunk 100000 -o "$tmp/x.gguf"
-test $rc -eq 1 && grep -q 'chunks, and the first 100000 are left out (' "$tmp/err"
+test $rc -eq 1 && grep -q 'chunks with -c [0-9]*, and the first 100000 are skipped (' "$tmp/err"
 ok 'chunks of which none is left'
 run "$im" -m "$m" -f "$m" -o "$tmp/x.gguf"
 test $rc -eq 1 && grep -q 'is a GGUF file, not a text' "$tmp/err"

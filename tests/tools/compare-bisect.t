@@ -174,7 +174,7 @@ ok 'another word is refused'
 
 # ---- a time budget
 bisect -j -t 1 --time-budget 0.001
-test $rc -eq 1 && grep -q 'q.gguf: the time was over before the model was' \
+test $rc -eq 1 && grep -q 'q.gguf: --time-budget ended before the model was' \
     "$tmp/err"
 ok 'no time: nothing was measured, and that is said'
 # a text long enough that all weights take longer than half of the time
@@ -186,7 +186,7 @@ spent=$(($(date +%s) - begin))
 cp "$tmp/out" "$tmp/out.text"
 # shellcheck disable=SC2046
 set -- $(sed -n 's/^measured \([0-9]*\) of \([0-9]*\) weights.*/\1 \2/p' "$tmp/out")
-if test $rc -eq 1 && grep -q 'the time was over' "$tmp/err"; then
+if test $rc -eq 1 && grep -q 'time-budget ended' "$tmp/err"; then
     skip 'a time that is enough for some' 'a slow machine'
 else
     test $rc -eq 0 -a $# -eq 2 -a $spent -le 12 && test "$1" -lt "$2"

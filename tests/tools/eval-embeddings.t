@@ -69,7 +69,7 @@ ok 'normalised: the same direction, of length 1'
 # --- refused lines --------------------------------------------------------
 echo kept >"$tmp/kept"
 embed kept
-test $rc -eq 1 && grep -q 'does not say how to pool; --pooling' "$tmp/err" &&
+test $rc -eq 1 && grep -q 'has no pooling_type: give --pooling' "$tmp/err" &&
     test "$(cat "$tmp/kept")" = kept
 ok 'a model that says nothing of pooling'
 run "$eval" -m "$m" -f "$tmp/text" --save-embeddings "$tmp/said" \
@@ -78,7 +78,7 @@ test $rc -eq 0 && cmp -s "$tmp/said" "$tmp/one"
 ok 'one that says it'
 head -c 600 "$srcdir/share/tiny-llama/persuasion.txt" | tr '\n' ' ' >"$tmp/text"
 embed kept --pooling mean -c 16
-test $rc -eq 1 && grep -q 'line 1 does not fit into the context' "$tmp/err" &&
+test $rc -eq 1 && grep -q 'line 1 is longer than the context' "$tmp/err" &&
     test "$(cat "$tmp/kept")" = kept
 ok 'a line that is too long'
 : >"$tmp/text"

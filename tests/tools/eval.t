@@ -144,15 +144,15 @@ bad_ids() # ids, arguments, message
     fails_with 1 "$3" && left_alone
     ok "no rows, and the file as it was: $3"
 }
-bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 3 of the file, is not a token: the vocabulary has 2048$'
+bad_ids '1 2\n2048' '' 'some: byte 4: token id 2048, expected less than 2048, the size of the vocabulary (id number 3 of the file)$'
 bad_ids '1 -2' '' 'some: byte 2: expected a token id, a decimal number$'
 bad_ids '1 0x2' '' 'some: byte 2: expected a token id, a decimal number$'
 bad_ids '1 99999999999999999999999999999999' '' \
-    'byte 2: id 9\{24\}\.\.\., number 2 of the file, is not a token: the vocabulary has 2048$'
-bad_ids '' '' 'some: there are no token ids in it$'
-bad_ids ' \n' '' 'some: there are no token ids in it$'
+    'byte 2: token id 9\{24\}\.\.\., expected less than 2048, the size of the vocabulary (id number 2 of the file)$'
+bad_ids '' '' 'some: no token ids, expected at least one$'
+bad_ids ' \n' '' 'some: no token ids, expected at least one$'
 bad_ids '1 2 3 4 5' '-c 4' \
-    'some: 5 tokens are more than the context of 4; -c makes it longer$'
+    'some: 5 token ids, expected at most 4, the context length: give a larger -c$'
 echo before >"$tmp/rows"
 run "$eval" -m "$m" --tokens "$tmp/rows" --save-logits "$tmp/rows"
 fails_with 1 "rows' would be both --tokens and --save-logits" && left_alone

@@ -128,7 +128,7 @@ test $rc -eq 1 && grep -q "pattern 'exps' matches no weight" "$tmp/err"
 ok 'a pattern that matches nothing'
 run "$ppl" -m "$m" -f "$t" -c 64 --chunks 1 -ot 'ffn=CUDA0'
 test $rc -eq 1 &&
-    grep -q "there is no type of memory 'CUDA0' here, but host$" "$tmp/err"
+    grep -q "unknown type of memory 'CUDA0', expected one of: host$" "$tmp/err"
 ok 'memory that is not there: the names of what is'
 run "$ppl" -m "$m" -f "$t" -c 64 --chunks 1 -ot 'ff(n=host'
 test $rc -eq 1 && grep -q "pattern 'ff(n': missing" "$tmp/err"

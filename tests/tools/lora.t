@@ -91,7 +91,7 @@ run "$ppl" -m "$m" -f "$t" --control-vector "$tmp/v9.gguf"
 fails_with 1 "'direction.6' is of a layer that the model does not have"
 ok 'too many layers'
 run "$ppl" -m "$m" -f "$t" --lora "$tmp/v.gguf"
-fails_with 1 'v.gguf: this is no LoRA adapter; --control-vector'
+fails_with 1 'v.gguf: is a control vector, expected a LoRA adapter: use --control-vector'
 ok 'one for the other'
 
 # adapters of several shards

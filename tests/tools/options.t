@@ -175,8 +175,8 @@ imatrix|-ofreq 5 M|'-ofreq' needs --file
 imatrix|-f T -o O|'-f' needs --model
 imatrix|-f T -m M|'-f' needs --output, --save-part, --show or --json
 imatrix|-f T -m M -o O IN|--file collects data: 'IN' cannot be read in the same run
-imatrix|-f T -m M -o O --chunks 5..5|--chunks: '5..5' is not a number of chunks, or A..B
-imatrix|-f T -m M -o O --chunks 0|--chunks: '0' is not a number of chunks, or A..B
+imatrix|-f T -m M -o O --chunks 5..5|--chunks: '5..5' is not a number of chunks or a range A..B
+imatrix|-f T -m M -o O --chunks 0|--chunks: '0' is not a number of chunks or a range A..B
 imatrix|-f T -m M -o O --chunks 2.. --chunk 3|--from-chunk: --chunks 2.. already has a first chunk
 imatrix|-f T --merge-parts -m M -o O|'-f' and '--merge-parts' exclude each other
 imatrix|--resume -o O IN|'--resume' needs --file

@@ -123,10 +123,10 @@ run "$ppl" -m "$m" -f "$tmp/hella" --hellaswag --chunks 2..5
 grep -q 'of these 3 from 2 on' "$tmp/out" && grep -q ' of 3), 95%' "$tmp/out"
 ok 'a range of tasks'
 run "$ppl" -m "$m" -f "$tmp/hella" --hellaswag --chunks 900..
-fails 'hella: there are [0-9]* tasks: none from 900 on'
+fails 'hella: the first task is 900, counted from 0, but there are only [0-9]* tasks'
 ok 'none of them'
 run "$ppl" --merge-parts "$tmp/compat.0..3"
-fails 'tasks 3\.\.9 of 9 are in no part; --chunks'
+fails 'tasks 3\.\.9 of 9 are in no part: add'
 ok 'tasks that are missing'
 refused 'tasks of another kind' "'measure' is 'hellaswag', not 'winogrande'" \
     "$tmp/compat.0..3" "$tmp/five.3..4"
@@ -146,7 +146,7 @@ sed 's/no"/of"/' "$tmp/hella" >"$tmp/hella2"
 refused 'other tasks' "'text' is 'xxh64:.*', not 'xxh64:" \
     "$tmp/five.0..3" "$tmp/other-tasks"
 run "$ppl" --merge-parts "$tmp"/five.* --plot "$tmp/tasks.svg"
-fails 'tasks.svg: the parts are of tasks' && test ! -e "$tmp/tasks.svg"
+fails 'tasks.svg: parts of tasks have no picture' && test ! -e "$tmp/tasks.svg"
 ok 'tasks have no picture'
 
 # ---- parts of strangers: each note and number has a kind and a range
@@ -172,11 +172,11 @@ refuses() # part, message, change...
     done
 }
 for v in 999 16777216 99999999999999999999 -1 q8_0 ' 1'; do
-    refuses good "note 'cache_k' is .* not a type of tensors" note cache_k "$v"
+    refuses good "note 'cache_k' is .* expected the number of a tensor type" note cache_k "$v"
 done
 for key in scored tasks skipped text.size model.0.size model.0.params; do
     for v in -1 99999999999999999999 1e3 x; do
-        refuses good "note '$key' is .* not a number in its range" note $key $v
+        refuses good "note '$key' is .* expected a number in its range" note $key $v
     done
 done
 refuses good2 "note 'base.size'" note base.size x
@@ -187,21 +187,21 @@ refuses good "note 'seconds'" note seconds nan
 refuses good "note 'text.digest'" note text.digest 'xxh64:+f-f'
 refuses good "note 'text.json' is .* JSON" note text.json "\"a\": \"$(printf '\033')[31m\""
 refuses good "note 'settings.json' is .* JSON" note settings.json '"a": 1} "b"'
-refuses good "note 'settings.json' is .* deeper" note settings.json \
+refuses good "note 'settings.json' is .* levels" note settings.json \
     "\"a\":$(printf '[%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)$(
         printf ']%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)"
-refuses good 'notes of texts are not of' note texts '18446744073709551615 1 1 1 - x'
-refuses good 'notes of texts are not of' note files '99999999999999999999 x'
+refuses good 'notes of texts do not add up to' note texts '18446744073709551615 1 1 1 - x'
+refuses good 'notes of texts do not add up to' note files '99999999999999999999 x'
 for x in -1 0.5 1e300; do
     for i in 0 1 2 3; do
-        refuses good 'chunk 0 has a number that no perplexity has' number $i $x
+        refuses good 'chunk 0 has a number that is out of range for perplexity' number $i $x
     done
 done
-refuses good 'chunk 0 has a number that no' number 4 1e300
-refuses good2 'chunk 0 has a number that no divergence has' number 7 0.5
-refuses good3 'chunk 0 has a number that no hellaswag has' number 0 -1
-refuses good3 'chunk 0 has a number that no hellaswag has' number 2 0
-refuses good3 'chunk 0 has a number that no hellaswag has' number 3 2
+refuses good 'chunk 0 has a number that is out of range' number 4 1e300
+refuses good2 'chunk 0 has a number that is out of range for divergence' number 7 0.5
+refuses good3 'chunk 0 has a number that is out of range for hellaswag' number 0 -1
+refuses good3 'chunk 0 has a number that is out of range for hellaswag' number 2 0
+refuses good3 'chunk 0 has a number that is out of range for hellaswag' number 3 2
 # Allowed differences are written in the form of this document.
 "$mkpart" "$tmp/good" "$tmp/odd" note settings.json \
     '"a":"\u001b[31m\u202e","b":[1,[],{"c":-0.5}],"d":[],"e":null' || exit 99
@@ -270,7 +270,7 @@ run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/part.4.."
 fails 'chunks 3\.\.4 of [0-9]* are in no part'
 ok 'a chunk that is missing'
 run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/part.3..4"
-fails 'chunks 4\.\.[0-9]* of [0-9]* are in no part; --chunks'
+fails 'chunks 4\.\.[0-9]* of [0-9]* are in no part: add'
 ok 'chunks at the end that are missing'
 run "$ppl" -q -m "$m" -f "$t" -c 64 --chunks 1..4 -j
 digits >"$tmp/one"
@@ -278,7 +278,7 @@ run "$ppl" -j --merge-parts "$tmp/part.0..3" "$tmp/part.3..4" --chunks 1..4
 digits | cmp -s - "$tmp/one" && test $rc -eq 0
 ok 'unless these are not wanted: the digits of that run'
 run "$ppl" --merge-parts "$tmp/part.0..3" --chunks 900..
-fails 'the text has [0-9]* chunks, none from 900 on'
+fails 'the first is 900, counted from 0, but the text has only [0-9]* chunks'
 ok 'none of them'
 run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/part.0..3"
 fails 'part.0..3: chunk 0 is in another part, too'

@@ -216,7 +216,7 @@ run "$ppl" -q -m "$q4" -m "$q8" --base "$tmp/logits"
 test $rc -eq 0 && grep -q '^q8.gguf ' "$tmp/out" && grep -q '^logits ' "$tmp/out"
 ok 'several models and a base of logits'
 run "$ppl" -q -m "$q4" --base "$tmp/logits" -c 64
-fails 'logits: its chunks have 128 tokens, -c asks for 64$'
+fails 'logits: has chunks of 128 tokens, expected 64 (-c): leave out -c$'
 ok 'another context'
 tail -c 3500 "$t" >"$tmp/other"
 run "$ppl" -q -j -m "$q4" --base "$tmp/logits" -f "$tmp/other"
@@ -230,7 +230,7 @@ cp "$tmp/kept" "$tmp/shuffled"
 dd if="$tmp/kept" of="$tmp/shuffled" bs=4 skip=105 seek=5 count=100 \
     conv=notrunc 2>/dev/null
 run "$ppl" -q -m "$q4" --base "$tmp/shuffled"
-fails 'shuffled: is of another tokenizer than that of .*q4.gguf: token 1 '
+fails 'shuffled: comes from another tokenizer than that of .*q4.gguf: token 1 '
 ok 'tokens that the tokenizer does not make'
 run "$ppl" -q -j -m "$q4" --base "$tmp/shuffled" --force
 test $rc -eq 0
@@ -252,7 +252,7 @@ done
 f=$GGUF_SHARED/models/qwen2-f16.gguf
 if test -f "$f" -a -f "$golden/llama-f16.kld"; then
     run "$ppl" -q -m "$f" --base "$golden/llama-f16.kld"
-    fails 'is of another tokenizer than that of .*qwen2'
+    fails 'comes from another tokenizer than that of .*qwen2'
     ok 'for another model with as many tokens'
 else
     skip 'for another model with as many tokens' 'no such files'
@@ -337,11 +337,11 @@ assert parts[3]["chunk_nll"] == all["chunk_nll"][1:]' "$tmp/plain.all" \
     ok 'and its sums'
 fi
 run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks 900..
-fails 'text: there are [0-9]* chunks: none from 900 on, counted from 0$'
+fails 'text: the first chunk is 900, counted from 0, but there are only [0-9]* chunks$'
 ok 'chunks that there are not'
 for part in 0 2..2 3..1 .. ..2 -1 1..2..3 2. x; do
     run "$ppl" -m "$q4" -f "$t" --chunks=$part
-    test $rc -eq 2 && grep -q 'is not a number of chunks, or A..B (' "$tmp/err"
+    test $rc -eq 2 && grep -q 'is not a number of chunks or a range A..B (' "$tmp/err"
     ok "no chunks: $part"
 done
 # A model in one precision against itself in exact: both are named, with their

@@ -107,11 +107,11 @@ ok 'standard input twice'
 # ---- too short
 
 run "$ppl" -m "$m" -f "$a" -f "$c" -c 512
-fails_with 1 'c\.txt: 270 tokens are too few: with -c 512 at least 512 are needed; --skip-short leaves such out$'
+fails_with 1 'c\.txt: 270 tokens, expected at least 512 with -c 512; --skip-short skips short texts$'
 ok 'a text that is too short, before the work'
 run "$ppl" -m "$m" -f "$c" -f "$a" -f "$c" -c 512 --skip-short
 test $rc -eq 0 -a "$(wc -l <"$tmp/err")" -eq 2 &&
-    grep -q 'c\.txt: warning: is left out: 270 tokens are too few$' "$tmp/err" &&
+    grep -q 'c\.txt: warning: is skipped: 270 tokens are too few$' "$tmp/err" &&
     grep -q '^texts   1: 3000 bytes, .*, 2 left out$' "$tmp/out"
 ok 'is left out if that is asked for'
 grep '^Final' "$tmp/out" >"$tmp/left"
@@ -120,7 +120,7 @@ run "$ppl" -m "$m" -f "$a" -f "$tmp/long" -c 512 --chunks 1
 grep '^Final' "$tmp/out" | cmp -s - "$tmp/left"
 ok 'and what is left has its digits'
 run "$ppl" -m "$m" -f "$c" -f "$c" -c 512 --skip-short
-fails_with 1 'needed; so are 2 of 2 texts'
+fails_with 1 '; 2 of 2 texts are too short'
 ok 'unless nothing would be left'
 
 # ---- lines of JSON
@@ -160,11 +160,11 @@ fails_with 1 'bad: line 1 is not an object of JSON$'
 ok 'a line that is no object'
 printf '\n \n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails_with 1 'bad: there is no record in it$'
+fails_with 1 'bad: is empty, expected a JSON object on each line$'
 ok 'a file without a record'
 printf '{"text": "one two three four five"}\n{"text": ""}\n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails_with 1 'bad:2: 1 token is too few: .* at least 4 are needed; --skip-short'
+fails_with 1 'bad:2: 1 token, expected at least 4 with .*; --skip-short'
 ok 'a record that is too short'
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64 --skip-short
 test $rc -eq 0 && grep -q '^texts   1: 23 bytes, ' "$tmp/out"
@@ -331,7 +331,7 @@ for end in '\200' '\377' '\342\050'; do
     ok "but not: $end"
 done
 run "$ppl" -m "$tmp/nan.gguf" -f "$c" -c 512
-fails_with 1 'tokens are too few'
+fails_with 1 'tokens, expected at least'
 ok 'a text that is too short, before the weights are looked at'
 
 for args in '--hellaswag' "--save-base $tmp/x"; do

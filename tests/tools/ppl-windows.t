@@ -177,7 +177,7 @@ grep -q '"size": 4001,' "$tmp/out"
 ok 'a newline at the end counts for --hf'
 printf 'It is' >"$tmp/brief"
 run "$ppl" -m "$m" -f "$tmp/brief" --ppl-stride 64
-fails_with 1 ' tokens are too few: with -c 512 at least 4 are needed$'
+fails_with 1 ' tokens, expected at least 4 with -c 512$'
 ok 'a text that is too short'
 printf 'It is a truth universally acknowledged' >"$tmp/brief"
 run "$ppl" -m "$m" -f "$tmp/brief" --ppl-stride 64

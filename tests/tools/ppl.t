@@ -58,7 +58,7 @@ for size in 100M 10M; do
 done
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --layer-major --max-memory 1000
 test $rc -eq 1 &&
-    grep -q 'a chunk takes [0-9]* bytes .* --max-memory must be more$' "$tmp/err"
+    grep -q 'a chunk needs [0-9]* bytes .*: give a larger --max-memory$' "$tmp/err"
 ok 'no room for a chunk'
 for ub in 1 3 64 127; do
     run "$ppl" -j -m "$m" -f "$t" -c 128 --chunks 5 -ub $ub
@@ -113,7 +113,7 @@ else
 fi
 
 run "$ppl" -q -m "$m" -f "$t" -c 4096
-fails_with 1 'tokens are too few: .* at least 8192 are needed; for -c [0-9]* they are enough$'
+fails_with 1 'tokens, expected at least 8192 with .*; use -c [0-9]* or less$'
 ok 'a text that is too short'
 run "$ppl" -q -m "$m" -f "$t" -c "$(sed 's/.* -c \([0-9]*\) they.*/\1/' "$tmp/err")"
 test $rc -eq 0
@@ -269,7 +269,7 @@ for list in x 1- 3-1 ,1 1,, 1024; do
     ok "a wrong list of processors: $list"
 done
 run "$ppl" -m "$m" -f "$t" --backend nothing
-fails_with 1 "this build has no backend 'nothing'; what it has: CPU"
+fails_with 1 "unknown backend 'nothing', expected one of: CPU"
 ok 'a backend that is not there'
 for list in '' CPU, ,CPU; do
     run "$ppl" -m "$m" -f "$t" --backend "$list"

@@ -92,7 +92,7 @@ run "$ppl" -m "$m" -f "$m" --hellaswag
 test $rc -eq 1 && grep -q 'is a GGUF file' "$tmp/err"
 ok 'and a model'
 run "$ppl" -m "$m" -f "$tmp/six" --hellaswag -c 8
-test $rc -eq 1 && grep -q 'six: a text has .* tokens: -c .* is needed' "$tmp/err"
+test $rc -eq 1 && grep -q 'six: an answer has .* tokens, expected at most .*: use -c' "$tmp/err"
 ok 'a context that is too short'
 for args in '--hellaswag --winogrande' '--tasks 3' '--compat'; do
     run "$ppl" -m "$m" -f "$tmp/six" $args

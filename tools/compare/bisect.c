@@ -269,8 +269,10 @@ bool compare_bisect(struct compare *c)
     if (progress_stopped())
         progress_raise();
     if (st == GGUF_E_CANCELLED)
-        return msg_error(c->model.path,
-                         "the time was over before the model was measured");
+        return msg_error(
+            c->model.path,
+            "--time-budget ended before the model was measured: give more "
+            "seconds");
     if (st != GGUF_OK)
         return msg_fail(c->model.path, &err);
     if (c->o->ev.json)

@@ -83,7 +83,7 @@ static bool embed_line(struct embedding *e, const char *text, size_t size)
     if (!e->tokens.n)
         return fail_line(e, "has no tokens", 0);
     if (e->tokens.n > e->eval->o->ev.n_ctx)
-        return fail_line(e, "does not fit into the context", e->tokens.n);
+        return fail_line(e, "is longer than the context", e->tokens.n);
     e->eval->run.n_tokens += e->tokens.n;
     if (!compute_rows(e, &row, &n, &n_rows))
         return false;
@@ -121,8 +121,7 @@ bool eval_embeddings(struct eval *eval)
     e.each = o->pooling == GGUF_POOLING_NONE;
     eval->pooling = gguf_session_pooling(e.session);
     if (!e.each && eval->pooling == GGUF_POOLING_NONE)
-        return msg_error(o->model,
-                         "the file does not say how to pool; --pooling does");
+        return msg_error(o->model, "has no pooling_type: give --pooling");
     if (!eval_begin_rows(eval, "embedding", "bytes"))
         return false;
     const bool good = embed_all(&e, eval->lines, eval->run.text_size);

@@ -23,11 +23,11 @@ static bool read_ids(struct eval *e)
         return false;
     e->run.n_tokens = e->ids.n;
     if (!e->ids.n)
-        return msg_error(o->tokens, "there are no token ids in it");
+        return msg_error(o->tokens, "no token ids, expected at least one");
     if (e->ids.n > n_ctx)
         return msg_error(o->tokens,
-                         "%zu tokens are more than the context of %" PRIu32
-                         "; -c makes it longer",
+                         "%zu token ids, expected at most %" PRIu32
+                         ", the context length: give a larger -c",
                          e->ids.n, n_ctx);
     return true;
 }

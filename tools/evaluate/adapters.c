@@ -37,10 +37,11 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
                  info->n_left_out == 1 ? "has" : "have");
     if (control == (info->n_directions > 0))
         return true;
-    return msg_error(path,
-                     control ? "this is no control vector; --lora is for it"
-                             : "this is no LoRA adapter; --control-vector is "
-                               "for it");
+    return msg_error(
+        path, control ? "is a LoRA adapter, expected a control vector: use "
+                        "--lora"
+                      : "is a control vector, expected a LoRA adapter: use "
+                        "--control-vector");
 }
 
 /* The next of the run's adapters are those of a list. */

@@ -122,8 +122,8 @@ static void say_unknown(const struct ev_backends *b, const char *name)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
                                i ? ", " : "", known);
     }
-    msg_error(NULL, "this build has no backend '%s'; what it has: %s%s", name,
-              list, gguf_near_hint(&near, hint));
+    msg_error(NULL, "unknown backend '%s', expected one of: %s%s", name, list,
+              gguf_near_hint(&near, hint));
 }
 
 /* The backend of that name, opened if it is not in the list yet. */
@@ -141,7 +141,7 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
         if (gguf_backend_device(b->list[i]) == d)
             return b->list[i];
     if (b->n == EV_MAX_BACKENDS) {
-        msg_error(NULL, "more than %d backends", EV_MAX_BACKENDS);
+        msg_error(NULL, "--backend: more than %d backends", EV_MAX_BACKENDS);
         return NULL;
     }
     if (gguf_device_backend(d, &new, &err) != GGUF_OK) {

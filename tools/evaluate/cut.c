@@ -30,10 +30,12 @@ struct gguf_scan_params ev_scan_params(const struct ev_run *r)
 bool ev_plan_chunks(struct ev_run *r, size_t n_all, uint64_t first, uint64_t n)
 {
     if (first >= n_all)
-        return msg_error(
-            r->text ? r->text : r->text_of,
-            "there %s %zu chunk%s: none from %" PRIu64 " on, counted from 0",
-            n_all == 1 ? "is" : "are", n_all, text_s(n_all), first);
+        return msg_error(r->text ? r->text : r->text_of,
+                         "the first chunk is %" PRIu64
+                         ", counted from 0, but there %s only "
+                         "%zu chunk%s",
+                         first, n_all == 1 ? "is" : "are", n_all,
+                         text_s(n_all));
     const size_t left = n_all - (size_t)first;
     r->first_chunk = (size_t)first;
     r->n_chunks = n && n < left ? (size_t)n : left;

@@ -14,9 +14,9 @@ enum gguf_status ev_layer_room(const struct ev_options *o,
     gguf_session_memory(s, &cache, &graph);
     if (cache + graph >= o->max_memory)
         return gguf_error_set(err, GGUF_E_LIMIT,
-                              "a chunk takes %" PRIu64
-                              " bytes beside what it leaves for the next "
-                              "layer: --max-memory must be more",
+                              "a chunk needs %" PRIu64
+                              " bytes besides activations between layers: "
+                              "give a larger --max-memory",
                               cache + graph);
     *room = o->max_memory - cache - graph;
     return GGUF_OK;

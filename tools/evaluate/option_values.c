@@ -63,7 +63,7 @@ void ev_settle_options(struct ev_options *o)
 {
     ev_choose_ubatch(o);
     if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
-        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
+        opt_usage("--chunks: '%s' is not a number of chunks or a range A..B",
                   o->chunks);
     check_places(&o->places);
     if (o->n_threads_batch)

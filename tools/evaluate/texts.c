@@ -4,6 +4,7 @@
 #include "tools/evaluate/run.h"
 #include "tools/common/jsonl.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 #include "tools/common/textfile.h"
 
 #include <inttypes.h>
@@ -101,7 +102,7 @@ static void shorter_context(const struct ev_run *r, size_t n, char *out,
     while (p.n_ctx >= 16 && !gguf_ppl_n_chunks(n, &p))
         p.n_ctx /= 2;
     if (gguf_ppl_n_chunks(n, &p))
-        snprintf(out, size, "; for -c %" PRIu32 " they are enough", p.n_ctx);
+        snprintf(out, size, "; use -c %" PRIu32 " or less", p.n_ctx);
 }
 
 static void say_short(const struct ev_run *r, size_t i, size_t n_short)
@@ -115,17 +116,17 @@ static void say_short(const struct ev_run *r, size_t i, size_t n_short)
         return;
     }
     if (n_short > 1)
-        snprintf(more, sizeof more, "; so are %zu of %zu texts", n_short,
-                 r->n_texts);
+        snprintf(more, sizeof more, "; %zu of %zu texts are too short",
+                 n_short, r->n_texts);
     else
         shorter_context(r, n, more, sizeof more);
-    msg_error(r->texts[i].name,
-              "%zu token%s too few: with -c %" PRIu32 " at least %" PRIu64
-              " are needed%s%s",
-              n, n == 1 ? " is" : "s are", o->n_ctx,
-              several ? gguf_scan_min_tokens(&r->scan)
-                      : gguf_ppl_min_tokens(&r->scan),
-              more, several ? "; --skip-short leaves such out" : "");
+    msg_error(
+        r->texts[i].name,
+        "%zu token%s, expected at least %" PRIu64 " with -c %" PRIu32 "%s%s",
+        n, text_s(n),
+        several ? gguf_scan_min_tokens(&r->scan)
+                : gguf_ppl_min_tokens(&r->scan),
+        o->n_ctx, more, several ? "; --skip-short skips short texts" : "");
 }
 
 /* Text i is gone, and its tokens. */
@@ -137,7 +138,7 @@ static void leave_out(struct ev_run *r, size_t i, struct gguf_tokens *tokens)
             (tokens->n - t->end) * sizeof *tokens->id);
     tokens->n -= n;
     if (!r->o->quiet)
-        msg_warn(t->name, "is left out: %zu token%s too few", n,
+        msg_warn(t->name, "is skipped: %zu token%s too few", n,
                  n == 1 ? " is" : "s are");
     r->n_skipped++;
     free(t->name);
@@ -178,7 +179,8 @@ bool ev_read_texts(struct ev_run *r, char *const *files, size_t n_files,
         if (!add_path(r, v, files[i], tokens))
             return false;
     if (!r->n_texts)
-        return msg_error(r->text, "there is no record in it");
+        return msg_error(r->text,
+                         "is empty, expected a JSON object on each line");
     r->several = r->n_texts > 1 || r->field;
     if (!check_lengths(r, tokens))
         return false;

@@ -33,10 +33,10 @@ static bool parse_ids(const char *path, const char *text, size_t size,
             const size_t n = i - begin;
             return msg_error(
                 path,
-                "byte %zu: id %.*s%s, number %zu of the file, is not a "
-                "token: the vocabulary has %zu",
+                "byte %zu: token id %.*s%s, expected less than %zu, the size of "
+                "the vocabulary (id number %zu of the file)",
                 begin, n < 24 ? (int)n : 24, text + begin, n > 24 ? "..." : "",
-                ids->n + 1, n_vocab);
+                n_vocab, ids->n + 1);
         }
         if (ids->n == ids->room)
             ids->id =

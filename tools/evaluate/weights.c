@@ -104,10 +104,11 @@ static void unknown_buft(const struct ev_backends *b, const char *name)
         if (is_new(b, i))
             text_addf(&t, "%s%s", t.n ? ", " : "",
                       gguf_buft_name(gguf_backend_buft(b->list[i])));
-    msg_error(NULL,
-              "--override-tensor: there is no type of memory '%s' here, but "
-              "%s",
-              name, t.s);
+    msg_error(
+        NULL,
+        "--override-tensor: unknown type of memory '%s', expected one of: "
+        "%s",
+        name, t.s);
     text_fini(&t);
 }
 

@@ -62,8 +62,7 @@ static bool check_outputs(const struct job *j)
     if (!keeps || o->resume || o->ev.force || access(j->part.s, F_OK) != 0)
         return true;
     return msg_error(j->part.s,
-                     "exists (--resume goes on with it, --force replaces "
-                     "it)");
+                     "exists (--resume continues it, --force replaces it)");
 }
 
 static bool open_model(struct job *j)
@@ -85,21 +84,18 @@ static void say_short(const struct job *j, size_t size)
 {
     const struct im_options *o = j->o;
     const size_t n = j->tokens.n, n_chunks = im_n_chunks(o, n);
-    const char *verb = n == 1 ? " is" : "s are";
     if (size == 0)
         msg_error(o->text, "the text is empty");
     else if (n_chunks == 0)
         msg_error(o->text,
-                  "%zu token%s too few: a chunk has %" PRIu32
-                  " (-c takes another number)",
-                  n, verb, o->ev.n_ctx);
+                  "%zu token%s, expected at least a chunk of %" PRIu32
+                  ": give a smaller -c",
+                  n, text_s(n), o->ev.n_ctx);
     else
         msg_error(o->text,
-                  "%zu token%s too few: with -c %" PRIu32
-                  " they are %zu chunk%s, and the first %" PRIu64
-                  " are left out (--chunks, --from-chunk)",
-                  n, verb, o->ev.n_ctx, n_chunks, n_chunks == 1 ? "" : "s",
-                  o->ev.first_chunk);
+                  "%zu chunk%s with -c %" PRIu32 ", and the first %" PRIu64
+                  " are skipped (--chunks, --from-chunk)",
+                  n_chunks, text_s(n_chunks), o->ev.n_ctx, o->ev.first_chunk);
 }
 
 static bool read_tokens(struct job *j)

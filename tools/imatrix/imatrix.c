@@ -260,7 +260,7 @@ static void warn_little(const struct gguf_imatrix *im, size_t i,
     if (n_little)
         msg_warn(path,
                  "tensor '%s': %" PRIu64 " of %" PRIu64
-                 " matrices saw less than 1%% of the average, one only "
+                 " experts had less than 1%% of the average input, the least "
                  "%g rows",
                  name, n_little, r->e.n_mats, r->s.min_count);
 }
@@ -276,8 +276,8 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
         gguf_text_escape(name, sizeof name, s);
         if (r.s.n_bad)
             msg_warn(path,
-                     "tensor '%s': %" PRIu64 " values are not numbers, or "
-                     "negative",
+                     "tensor '%s': %" PRIu64 " values are negative or not "
+                     "numbers",
                      name, r.s.n_bad);
         else if (r.s.max > 0x1p64)
             msg_warn(path, "tensor '%s': values above 2^64, up to %.3g", name,
@@ -287,7 +287,7 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
         else if (r.s.n_empty)
             msg_warn(path,
                      "tensor '%s': %" PRIu64 " of %" PRIu64
-                     " matrices saw no input",
+                     " matrices had no input",
                      name, r.s.n_empty, r.e.n_mats ? r.e.n_mats : 1);
         else
             warn_little(im, i, &r, path, name);

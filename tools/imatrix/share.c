@@ -67,7 +67,7 @@ static char *new_file(void)
     struct text t = { .s = NULL };
     text_addf(&t, "%s/gguf-imatrix-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(t.s)) {
-        msg_error(t.s, "cannot be made: %s", strerror(errno));
+        msg_error(t.s, "cannot be created: %s", strerror(errno));
         text_fini(&t);
         return NULL;
     }

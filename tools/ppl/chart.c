@@ -134,7 +134,7 @@ void ppl_chart_position(const struct ppl_report *r, struct svg_chart *c)
         svg_axis_fit(&c->y, 0, high, 5, false);
     svg_begin(c, "KL divergence by position, " PM " one standard error",
               "Mean divergence of the models' predictions from the base's, "
-              "against how many tokens of the chunk came before.");
+              "against the number of tokens before it in the chunk.");
     for (size_t k = 0; k < r->n; k++) {
         size_t n = 0;
         for (int i = 0; i < PPL_POSITIONS; i++) {
@@ -199,7 +199,7 @@ void ppl_chart_change(const struct ppl_report *r, struct svg_chart *c)
     svg_axis_fit(&c->x, x[0], x[n], 8, true);
     svg_axis_fit_log(&c->y, 60.0 / (double)(total ? total : 1), 100);
     svg_begin(c, "How probabilities of the text's tokens change",
-              "Of how many tokens the probability changes by how much, on a "
+              "Share of tokens against the change of their probability, on a "
               "logarithmic scale: narrow is good.");
     for (size_t k = 0; k < r->n; k++) {
         for (int i = 0; i < n; i++) {

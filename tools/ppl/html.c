@@ -146,16 +146,17 @@ static void put_charts(const struct ppl_report *r, FILE *f)
     const double rows = 76 + ROW_H * (double)r->n;
     if (r->base) {
         fputs(
-            "<section>\n<h2>Against size</h2>\n<p class=\"mute\">Bars are one standard error; those of perplexity of its difference from the base, the dashed line.</p>\n<div class=\"charts\">\n",
+            "<section>\n<h2>Against size</h2>\n<p class=\"mute\">Bars are one standard error; for perplexity, of the difference from the base, which is the dashed line.</p>\n<div class=\"charts\">\n",
             f);
         put_chart(r, f, "kldsize", CHART_H, ppl_chart_kld_size);
         put_chart(r, f, "pplsize", CHART_H, ppl_chart_ppl_size);
-        fputs("</div>\n</section>\n<section>\n<h2>Token by token</h2>\n"
-              "<p class=\"mute\">The dark bar is the middle half of the "
-              "tokens; then those from 5 to 95, from 1 to 99 and from 0.1 to "
-              "99.9 percent; the thin line is all of them, the mark the "
-              "median.</p>\n<div class=\"charts\">\n",
-              f);
+        fputs(
+            "</div>\n</section>\n<section>\n<h2>Token by token</h2>\n"
+            "<p class=\"mute\">The dark bar is the middle half of the "
+            "tokens; the lighter ones are those from 5 to 95, from 1 to 99 and "
+            "from 0.1 to 99.9 percent; the thin line is all tokens, the mark "
+            "the median.</p>\n<div class=\"charts\">\n",
+            f);
         put_chart(r, f, "kldboxes", rows, ppl_chart_kld_boxes);
         put_chart(r, f, "dpboxes", rows, ppl_chart_dp_boxes);
         fputs("</div>\n", f);

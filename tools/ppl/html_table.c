@@ -171,7 +171,7 @@ static void put_advice(const struct ppl_report *r, FILE *f)
             continue;
         fputs("<p><strong>", f);
         svg_textz(f, r->curve[i].label);
-        fputs("</strong> takes no less room than <strong>", f);
+        fputs("</strong> is no smaller than <strong>", f);
         svg_textz(f, r->curve[j].label);
         fputs("</strong> and is further from the base.</p>\n", f);
     }
@@ -211,9 +211,9 @@ void ppl_html_models(const struct ppl_report *r, FILE *f)
     if (r->base) {
         put_advice(r, f);
         fputs("<p class=\"mute\">Uncertainties are one standard error. KL "
-              "divergence says how far the predictions of all tokens are "
-              "from the base's, and tells models apart long before "
-              "perplexity does.</p>\n",
+              "divergence is the distance of the predictions of all tokens "
+              "from the base's; it tells models apart on shorter texts than "
+              "perplexity.</p>\n",
               f);
     }
     fputs("</section>\n", f);

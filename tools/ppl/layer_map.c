@@ -43,8 +43,8 @@ bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens)
         if (st == GGUF_E_CANCELLED && progress_stopped())
             return false;
         if (!r->o->ev.quiet)
-            msg_warn(r->side->model[i]->path, "no errors of layers: %s",
-                     err.message);
+            msg_warn(r->side->model[i]->path,
+                     "the map of layers is left out: %s", err.message);
     }
     progress_clear(&bar);
     return true;
@@ -133,8 +133,8 @@ static void one_map(const struct ppl_report *r, FILE *f, size_t k, double low,
     svg_axis_rows(&c.y, row, n);
     fputs("<figure>\n", f);
     svg_begin(&c, title,
-              "A square for each activation of each layer: the deeper, the "
-              "further from the base.");
+              "A square for each activation of each layer: the stronger its "
+              "colour, the further from the base.");
     for (size_t i = 0; i < gguf_layers_n(l); i++) {
         const struct gguf_layers_entry *e = gguf_layers_at(l, i);
         for (size_t y = 0; e->layer >= 0 && y < n; y++)
@@ -152,11 +152,11 @@ void ppl_html_heat(const struct ppl_report *r, FILE *f)
     if (!r->layers || !range_of(r, &low, &high))
         return;
     fprintf(f,
-            "<section>\n<h2>Layer by layer</h2>\n<p class=\"mute\">How far "
-            "the inside of each model is from the base's, over the first "
-            "chunks: from %s (faint) to %s (strong) of its size, on a "
-            "logarithmic scale. Errors of earlier layers are part of later "
-            "ones.</p>\n<div class=\"charts\">\n",
+            "<section>\n<h2>Layer by layer</h2>\n<p class=\"mute\">Relative "
+            "error of each activation against the base's, over the first "
+            "chunks: from %s (faint) to %s (strong), on a logarithmic scale. "
+            "The error of a layer contains that of the layers before it."
+            "</p>\n<div class=\"charts\">\n",
             text_figure(from, low, 2), text_figure(to, high, 2));
     for (size_t i = 0; i < r->n; i++)
         if (r->layers[r->order[i]])

@@ -85,7 +85,7 @@ static bool choose_measure(struct merged *m, struct ppl_options *o)
         return false;
     if (x->task && (o->plot || o->html))
         return msg_error(o->plot ? o->plot : o->html,
-                         "the parts are of tasks, which have no picture");
+                         "parts of tasks have no picture and no page");
     m->side.n = x->side ? gguf_part_n_values(m->part) / x->n_values : 0;
     o->task = x->task;
     return true;
@@ -100,9 +100,10 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
     struct ppl_run *r = &m->run;
     size_t n;
     if (o->ev.first_chunk >= all)
-        return msg_error(
-            NULL, "--chunks: the text has %zu %s, none from %" PRIu64 " on",
-            all, what, o->ev.first_chunk);
+        return msg_error(NULL,
+                         "--chunks: the first is %" PRIu64
+                         ", counted from 0, but the text has only %zu %s",
+                         o->ev.first_chunk, all, what);
     r->e.first_chunk = (size_t)o->ev.first_chunk;
     r->e.n_chunks = all - r->e.first_chunk;
     if (o->ev.n_chunks && o->ev.n_chunks < r->e.n_chunks)
@@ -116,8 +117,8 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
             last++;
         return msg_error(
             NULL,
-            "%s %zu..%zu of %zu are in no part; --chunks A..B says "
-            "which are wanted",
+            "%s %zu..%zu of %zu are in no part: add parts that have them, or "
+            "select others with --chunks A..B",
             what, i, last + 1, all);
     }
     r->e.n_scored_chunk = get_number(m->part, "scored");
@@ -260,7 +261,8 @@ static bool get_text(struct merged *m, struct ppl_options *o)
         get_texts(r, get_note(p, "texts")) &&
         (!r->e.n_texts || ev_all_chunks(&r->e) == all))
         return true;
-    return msg_error(NULL, "the notes of texts are not of %zu chunks", all);
+    return msg_error(NULL, "the notes of texts do not add up to %zu chunks",
+                     all);
 }
 
 /* ---- the whole ---- */

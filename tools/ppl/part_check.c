@@ -80,7 +80,7 @@ static enum gguf_status count_depth(void *user,
     return *depth <= MEMBERS_DEPTH
                ? GGUF_OK
                : gguf_error_set(err, GGUF_E_LIMIT,
-                                "JSON deeper than %d levels",
+                                "JSON has more than %d levels",
                                 (int)MEMBERS_DEPTH);
 }
 
@@ -121,14 +121,15 @@ static bool is_kind(const struct row *row, const char *value,
 static bool check_value(const char *path, const char *what, const char *prefix,
                         const struct row *row, const char *value)
 {
-    static const char *const kinds[] = { "a number in its range", "a time",
-                                         "a type of tensors", "a digest",
-                                         "members of JSON" };
+    static const char *const kinds[] = { "a number in its range", "seconds",
+                                         "the number of a tensor type",
+                                         "a digest",
+                                         "members of a JSON object" };
     struct gguf_error err;
     gguf_error_clear(&err);
     if (!value || is_kind(row, value, &err))
         return true;
-    return msg_error(path, "%s '%s%s' is '%.40s', which is not %s%s%s", what,
+    return msg_error(path, "%s '%s%s' is '%.40s', expected %s%s%s", what,
                      prefix, row->name, value, kinds[row->kind],
                      err.message[0] ? ": " : "", err.message);
 }
@@ -202,8 +203,8 @@ static bool check_chunk(const char *path, const struct gguf_part *p,
     for (size_t i = 0; v && i < n_rows * n && good; i++)
         good = is_value(m, i % n, v[i]);
     if (!good)
-        msg_error(path, "chunk %zu has a number that no %s has", chunk,
-                  m->name);
+        msg_error(path, "chunk %zu has a number that is out of range for %s",
+                  chunk, m->name);
     return good;
 }
 
@@ -220,8 +221,7 @@ const struct ppl_measure *ppl_part_measure(const struct gguf_part *p)
     if (m->name && gguf_part_n_heads(p) == m->n_heads &&
         (m->side ? n % m->n_values == 0 : n == m->n_values))
         return m;
-    msg_error(NULL,
-              "'%.40s' with %zu numbers for each row is of no evaluation",
+    msg_error(NULL, "unknown measure '%.40s' with %zu numbers in each row",
               name ? value : "", n);
     return NULL;
 }

@@ -24,8 +24,8 @@ bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
     const uint32_t n_ctx = gguf_baseline_n_ctx(s->saved);
     if (o->ev.n_ctx && o->ev.n_ctx != n_ctx)
         return msg_error(o->base,
-                         "its chunks have %" PRIu32
-                         " tokens, -c asks for %" PRIu32,
+                         "has chunks of %" PRIu32 " tokens, expected %" PRIu32
+                         " (-c): leave out -c",
                          n_ctx, o->ev.n_ctx);
     o->ev.n_ctx = n_ctx;
     ev_choose_ubatch(&o->ev);
@@ -57,9 +57,9 @@ static bool same_tokenizer(const struct ppl_side *s,
             i++;
     if (i < n / 2)
         msg_error(o->base,
-                  "is of another tokenizer than that of %s: token %zu is "
-                  "%" PRIi32 " there, and another if its text is cut again; "
-                  "--force goes on",
+                  "comes from another tokenizer than that of %s: token %zu is "
+                  "%" PRIi32 ", but another one if its text is tokenized "
+                  "again; --force skips this check",
                   s->model[0]->path, i + 1, tokens->id[i]);
     gguf_tokens_fini(&again);
     free(text);

@@ -33,8 +33,9 @@ static bool choose_tasks(struct ppl_run *r)
     if (o->ev.first_chunk >= n)
         return msg_error(
             o->text,
-            "there %s %zu task%s: none from %" PRIu64 " on, counted from 0",
-            n == 1 ? "is" : "are", n, text_s(n), o->ev.first_chunk);
+            "the first task is %" PRIu64 ", counted from 0, but there %s only "
+            "%zu task%s",
+            o->ev.first_chunk, n == 1 ? "is" : "are", n, text_s(n));
     r->e.first_chunk = (size_t)o->ev.first_chunk;
     r->e.n_chunks = n - r->e.first_chunk;
     if (o->ev.n_chunks && o->ev.n_chunks < r->e.n_chunks)
@@ -69,9 +70,11 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
     if (st != GGUF_OK)
         return msg_fail(o->text, &err);
     if (most > o->ev.n_ctx)
-        return msg_error(
-            o->text, "a text has %" PRIu32 " tokens: -c %" PRIu32 " is needed",
-            most, most);
+        return msg_error(o->text,
+                         "an answer has %" PRIu32
+                         " tokens, expected at most %" PRIu32
+                         ": use -c %" PRIu32,
+                         most, o->ev.n_ctx, most);
     r->e.n_seq = gguf_tasks_most_answers(r->tasks);
     r->e.n_tokens = most;
     return choose_tasks(r);
@@ -292,8 +295,8 @@ bool ppl_part_print_tasks(struct ppl_run *r, struct ppl_side *side,
         const double *v = gguf_part_chunk(p, r->e.first_chunk + i, &n);
         const double *head = gguf_part_heads(p, r->e.first_chunk + i);
         if (!n || n > UINT32_MAX) {
-            msg_error(NULL, "task %zu has %zu answers", r->e.first_chunk + i,
-                      n);
+            msg_error(NULL, "task %zu has %zu answers, expected 1 to %" PRIu32,
+                      r->e.first_chunk + i, n, UINT32_MAX);
             out_fini(&out);
             free(scores);
             return false;
