@@ -96,7 +96,7 @@ ok '--limit'
 
 "$mk" "$tmp/nan.dat" nan && "$mk" "$tmp/zero.dat" 0
 run "$im" "$tmp/nan.dat"
-test $rc -eq 0 && test "$(grep -c 'are not numbers' "$tmp/err")" -eq 3 &&
+test $rc -eq 0 && test "$(grep -c 'are negative or not numbers' "$tmp/err")" -eq 3 &&
     test "$(wc -l <"$tmp/err")" -eq 3
 ok 'what is not a number is reported, once for a tensor'
 esc=$(printf '\033')

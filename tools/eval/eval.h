@@ -2,9 +2,10 @@
 /* eval.h - the parts of gguf-eval
  *
  * struct eval has a model with its session, and its input: token ids, lines of
- * a text, or chunks of a text. Each kind of output has a file with one
- * function, which starts the session, computes, and prints text or JSON. These
- * functions return false after they printed a message.
+ * a text, or chunks of a text. rows.c, embeddings.c, graph.c and profile.c have
+ * a function for each kind of output, which begins the session, computes, and
+ * prints text or JSON. A function that returns bool returns false after it
+ * printed a message.
  */
 #ifndef TOOLS_EVAL_EVAL_H
 #define TOOLS_EVAL_EVAL_H
@@ -18,20 +19,19 @@ struct eval_options {
     struct ev_options ev;
     const char *model;
     struct ev_files texts;  /* files of -f */
-    const char *text;       /* the first of texts: input of embeddings and
-                            * profile; or NULL */
-    const char *tokens;     /* a file of token ids, or NULL */
-    const char *logits;     /* output of tokens' rows, or NULL */
-    const char *embeddings; /* output of lines' rows, or NULL */
-    int pooling;            /* enum gguf_pooling, of embeddings */
-    bool normalize;
-    bool profile;    /* print the time of each operation on a text */
-    int print_graph; /* EVAL_GRAPH_..., or 0 */
+    const char *text;       /* the first of texts, or NULL */
+    const char *tokens;     /* file of token ids, or NULL */
+    const char *logits;     /* output file of --save-logits, or NULL */
+    const char *embeddings; /* output file of --save-embeddings, or NULL */
+    int pooling;            /* enum gguf_pooling, for embeddings */
+    bool normalize;         /* divide embeddings by their length */
+    bool profile;           /* print the time of each operation on texts */
+    int print_graph;        /* EVAL_GRAPH_...; 0: do not print */
     bool print_assignments, print_plan;
 };
 enum { EVAL_GRAPH_TEXT = 1, EVAL_GRAPH_DOT };
 
-/* Parse the command line; ends the program where something is wrong. */
+/* Parse the command line. A usage error ends the program. */
 void eval_parse_options(struct eval_options *o, int argc, char **argv);
 
 struct eval {
@@ -39,34 +39,41 @@ struct eval {
     struct ev_model model;
     struct ev_run run;
     struct gguf_pool *pool;
-    struct gguf_tokens tokens; /* tokens of the text */
-    struct ev_ids ids;         /* token ids of the file */
-    char *lines;               /* [run.text_size] bytes of the text */
-    /* rows that are saved */
-    const char *out; /* path */
+    struct gguf_tokens tokens; /* tokens of the texts, for a profile */
+    struct ev_ids ids;         /* token ids of --tokens */
+    char *lines;               /* [run.text_size], text of embeddings */
+    /* the file of saved rows */
+    const char *out; /* its path */
     struct gguf_outfile *file;
-    uint8_t *bytes; /* one row, encoded */
-    size_t n_rows, width;
-    enum gguf_pooling pooling;
-    struct gguf_error err; /* why a step failed */
+    uint8_t *bytes;            /* [4 * width], one row, encoded */
+    size_t n_rows, width;      /* saved rows; numbers in a row */
+    enum gguf_pooling pooling; /* how states became a row */
+    struct gguf_error err;     /* cause of the last failure */
 };
 
-/* Open the backends and begin a session with these parameters. */
+/* Open the backends, begin a session with the parameters sp, and catch signals
+ * from here on. */
 bool eval_start(struct eval *e, const struct gguf_session_params *sp);
-/* Print e->err, about a file. */
+/* Print e->err with the name of a file. Returns false. */
 bool eval_fail(struct eval *e, const char *file);
 
-/* Open e->out; append rows of n numbers to it; and rename it if good, and print
- * the number of rows. A number that is not finite is an error, which
- * names the number by what and the row by unit and number. */
+/* Open e->out, and begin the progress bar with label and unit. */
 bool eval_begin_rows(struct eval *e, const char *label, const char *unit);
+/* Append a row of n numbers. A number that is not finite is an error; the
+ * message calls the number what, and the row unit and number. */
 bool eval_write_row(struct eval *e, const float *row, size_t n,
                     const char *what, const char *unit, size_t number);
+/* good: let the file appear under its name, and print the result. Otherwise
+ * remove it. */
 bool eval_end_rows(struct eval *e, bool good);
 
-bool eval_rows(struct eval *e);       /* logits or states of token ids */
-bool eval_embeddings(struct eval *e); /* a vector of each line */
-bool eval_graphs(struct eval *e);     /* graphs, where they are computed */
-bool eval_profile(struct eval *e);    /* times of the operations on a text */
+/* Save logits or states of token ids. */
+bool eval_rows(struct eval *e);
+/* Save a vector of each line. */
+bool eval_embeddings(struct eval *e);
+/* Print graphs, assignments and plans. */
+bool eval_graphs(struct eval *e);
+/* Print the time of each operation on texts. */
+bool eval_profile(struct eval *e);
 
 #endif

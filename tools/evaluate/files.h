@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* files.h - the files that -f names
+/* files.h - the text files of -f, with patterns expanded
  *
- * A tool's row of -f fills args. ev_find_files() makes paths of them: an
- * argument that is no file and has a wildcard is a pattern. */
+ * opt_parse() fills args. ev_find_files() then makes paths of them: an argument
+ * that is not the name of a file and has a wildcard is a pattern. */
 #ifndef TOOLS_EVALUATE_FILES_H
 #define TOOLS_EVALUATE_FILES_H
 
@@ -14,8 +14,8 @@ struct ev_files {
     size_t n, room;
 };
 
-/* Fill path. false: a message was printed. Two standard inputs end the program
- * with a usage error. */
+/* Fill path. Returns false after it printed a message. If standard input is
+ * given twice, the program ends with a usage error. */
 bool ev_find_files(struct ev_files *f);
 
 void ev_files_fini(struct ev_files *f);

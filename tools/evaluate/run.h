@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* run.h - an evaluation of texts: its texts, chunks and settings
  *
- * A tool sets the first members of struct ev_run, reads the texts and plans the
- * chunks. The functions at the end print model, text and settings of the run,
- * as lines and as members of a JSON document. A function that returns false has
- * printed a message.
+ * A tool sets the first members of struct ev_run, and then calls
+ *
+ *     ev_check_vocab(), ev_read_texts(), ev_plan_chunks(), ev_plan_session(),
+ *     ev_begin_work(), ev_end_work(), ev_free_texts()
+ *
+ * The functions at the end print the model, the text and the settings of the
+ * run, as lines of text and as members of a JSON document. A function that
+ * returns bool returns false after it printed a message, unless its comment
+ * says otherwise.
  */
 #ifndef TOOLS_EVALUATE_RUN_H
 #define TOOLS_EVALUATE_RUN_H
@@ -15,9 +20,9 @@
 
 /* One of the texts. */
 struct ev_text {
-    char *name;  /* FILE; with --field FILE:LINE */
+    char *name;  /* FILE, or FILE:LINE with --field */
     size_t size; /* bytes that were tokenized */
-    size_t end;  /* the token after its last, of all */
+    size_t end;  /* index after its last token, among tokens of all texts */
     size_t n_tokens, first_chunk, n_chunks;
     bool has_digest;
     struct gguf_digest digest;
@@ -27,104 +32,121 @@ struct ev_text {
 struct ev_run {
     /* members that the tool sets */
     const struct ev_options *o;
-    const struct ev_model *own; /* the model, or the base */
-    bool has_base;              /* own is the base of another model */
-    bool wants_digest;          /* documents have checksums of files */
-    const char *text;           /* path of the first text; or NULL: */
-    const char *text_of;        /* file that has its text's tokens */
-    const char *mode; /* "mode" of the settings; NULL: ev_cut_name() */
-    struct gguf_scan_params scan; /* how texts are cut; GGUF_..._INIT */
-    bool hf;                      /* texts are tokenized whole, without BOS */
-    const char *field; /* texts are this member of lines of JSON; or NULL */
-    bool skip_short;
-    bool lone_chunk; /* one chunk of a text is enough */
+    const struct ev_model *own;   /* the model; the base, if has_base */
+    bool has_base;                /* own is the base of other models */
+    bool wants_digest;            /* compute digests of models and texts */
+    const char *text;             /* path of the first text, or NULL */
+    const char *text_of;          /* file of logits that has the tokens, if
+                                   * text is NULL */
+    const char *mode;             /* "mode" in JSON; NULL: ev_cut_name() */
+    struct gguf_scan_params scan; /* how texts are cut into chunks */
+    bool hf;           /* tokenize texts to the last byte, without BOS */
+    const char *field; /* each line is a JSON object, and this member a text;
+                        * NULL: files are texts */
+    bool skip_short;   /* skip short texts, if there are several */
+    bool lone_chunk;   /* a single text may have only one chunk */
     /* the texts */
     size_t text_size, n_tokens; /* bytes and tokens of all texts */
-    struct ev_text *texts;      /* [n_texts]; none of a base's own tokens */
-    size_t n_texts, room_texts;
-    size_t *text_end; /* [n_texts] */
-    bool several;     /* there are several texts, or might be */
+    struct ev_text *texts;      /* [n_texts] */
+    size_t n_texts;             /* 0: the tokens come from text_of */
+    size_t room_texts;
+    size_t *text_end; /* [n_texts], member end of each text */
+    bool several;     /* several texts, or lines of JSON */
     size_t n_skipped; /* texts that were too short */
     bool has_digest;
-    struct gguf_digest digest; /* digest of the last text that was read */
+    struct gguf_digest digest; /* digest of the text that was read last */
     /* the chunks */
-    size_t first_chunk, n_chunks; /* those that are evaluated */
-    uint64_t n_scored_chunk;      /* tokens scored in each, at most */
+    size_t first_chunk, n_chunks; /* evaluated chunks */
+    uint64_t n_scored_chunk;      /* scored tokens of a chunk, at most */
     uint32_t n_seq;               /* chunks that are evaluated together */
-    bool add_bos;
+    bool add_bos;                 /* BOS is put in front of texts and chunks */
     /* the work */
     struct progress bar;
-    double begin, seconds; /* when the work began; how long it took */
+    double begin;   /* time of progress_clock() */
+    double seconds; /* duration of the work */
     struct gguf_session_timings timings;
 };
 
 /* ---- cut.c ---- */
 
-/* The name of the way that texts are cut, in documents. */
+/* Name of r->scan.cut in documents. */
 const char *ev_cut_name(const struct ev_run *r);
-/* Parameters of a scan of the run's chunks, but for pool and callbacks. */
+/* Parameters of a scan of the run's chunks, without pool and callbacks. */
 struct gguf_scan_params ev_scan_params(const struct ev_run *r);
-/* Set first_chunk, n_chunks and n_scored_chunk: of n_all chunks n are evaluated
- * from first on; n 0: all of them. */
+/* Set first_chunk, n_chunks and n_scored_chunk.
+ *
+ * n_all    Number of all chunks.
+ * first    The first chunk to evaluate, from 0.
+ * n        Number of chunks to evaluate; 0: all from first on. */
 bool ev_plan_chunks(struct ev_run *r, size_t n_all, uint64_t first,
                     uint64_t n);
-/* Choose n_seq, and return the parameters of a session for it. */
+/* Choose n_seq, and return the parameters of a session with n_seq sequences. */
 struct gguf_session_params ev_plan_session(struct ev_run *r);
 
 /* ---- texts.c ---- */
 
-/* Read all files, check that they are texts, append their tokens; none is too
- * short. */
+/* Read all files, check that they are texts of sufficient length, and append
+ * their tokens. */
 bool ev_read_texts(struct ev_run *r, char *const *files, size_t n_files,
                    struct gguf_tokens *tokens);
 void ev_free_texts(struct ev_run *r);
-/* Tokens of the longest text, or 0; chunks of all texts. */
+/* Tokens of the longest text; 0 if n_texts is 0. */
 size_t ev_longest_text(const struct ev_run *r);
+/* Chunks of all texts. */
 size_t ev_all_chunks(const struct ev_run *r);
-/* Set add_bos; fail if the vocabulary cannot tokenize. Call it before a text is
- * waited for. */
+/* Set add_bos. Fails if the vocabulary cannot tokenize; call it before the tool
+ * reads from standard input. */
 bool ev_check_vocab(struct ev_run *r);
 
-/* cut.c: begin and end the work, which has a progress bar and is timed. */
+/* cut.c: begin the work: show the progress bar and start the clock. */
 void ev_begin_work(struct ev_run *r, const char *label, const char *unit);
+/* Remove the progress bar and set r->seconds. */
 void ev_end_work(struct ev_run *r);
 
 /* ---- identity.c: digests and names ---- */
 
-/* The digest of a text, if the run wants digests. */
+/* Set r->digest to that of a text, if r->wants_digest. */
 bool ev_digest_text(struct ev_run *r, const char *text, size_t size);
-/* "xxh64:0123456789abcdef"; d NULL: null. */
+/* Add a digest such as "xxh64:0123456789abcdef"; null if d is NULL. */
 void ev_json_digest(struct json *j, const char *key,
                     const struct gguf_digest *d);
-/* The digest as text, "-" for NULL. Parse such a text; false: it is wrong. */
+/* Format a digest; "-" if d is NULL. */
 const char *ev_digest_text_of(char out[96], const struct gguf_digest *d);
+/* Parse a formatted digest. Returns false, without a message, if text is none.
+ */
 bool ev_parse_digest(const char *text, struct gguf_digest *d);
-/* general.name; borrowed of the model. */
+/* general.name of the model, or an empty string. The model owns it. */
 struct gguf_str ev_model_name(const struct ev_model *m);
+/* Add the member "tokenizer". */
 void ev_json_tokenizer(struct json *j, const struct ev_options *o,
                        const struct ev_model *m);
-/* Positions and keys that options give in place of the file. */
+/* Add the members of options that override the file. */
 void ev_json_changes(struct json *j, const struct ev_options *o);
 
 /* ---- print.c: lines of text, members of a document ---- */
 
+/* Print a line that begins with label about the model, and its adapters. */
 void ev_print_model(const char *label, const struct ev_options *o,
                     const struct ev_model *m);
+/* Print the text or texts, and the chunks. */
 void ev_print_text(const struct ev_run *r);
-/* How it is computed, and by what. */
+/* Print precision, threads, cache and backends. */
 void ev_print_mode(const struct ev_run *r);
-/* All three, of one model. */
+/* Print model, text and mode of a run with one model. */
 void ev_print_head(const struct ev_run *r);
-/* Opens the object: the caller adds members and closes it. */
+/* Open the object key and add the members of a model. The caller may add more,
+ * and closes it. */
 void ev_json_model(struct json *j, const char *key, const struct ev_options *o,
                    const struct ev_model *m);
-/* unit: "tokens", or what else there are n of. */
+/* Add the member "text", with a member unit, such as "tokens", that is n. */
 void ev_json_text(struct json *j, const struct ev_run *r, const char *unit,
                   uint64_t n);
+/* Add the member "settings". */
 void ev_json_settings(struct json *j, const struct ev_run *r);
+/* Add the member "timings". */
 void ev_json_timings(struct json *j, const struct gguf_session_timings *t);
 
-/* Escaped, for a line of text. */
+/* Escape s for a line of text; a long text is cut. Returns out. */
 const char *ev_escape(char out[256], const char *s);
 
 #endif
