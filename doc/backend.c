@@ -347,7 +347,7 @@ static bool supports_op(const struct gguf_device *d,
     const struct row *r = find_row(t->op);
     char none;
     (void)d;
-    if (!r || !plain(t) || !gguf_tensor_params(t, &none, 0))
+    if (!r || !plain(t) || !gguf_tensor_op_params(t, &none, 0))
         return false;
     for (unsigned i = 0; i < r->n_src; i++)
         if (!plain(t->src[i]) ||

@@ -64,14 +64,14 @@ int main(int argc, char **argv)
     struct gguf_session *s = NULL;
     struct gguf_error err = { .message = "which model, which prompt?" };
     if (argc < 3 || gguf_file_open(&f, argv[1], NULL, &err) ||
-        gguf_model_open(&m, f, NULL, &err) ||
+        gguf_model_create(&m, f, NULL, &err) ||
         gguf_cpu_backend_create(&p.backend, NULL, &err) ||
         gguf_session_create(&s, m, &p, &err) ||
         gguf_vocab_tokenize(gguf_model_vocab(m), argv[2], strlen(argv[2]),
                             GGUF_TOKENIZE_ADD_SPECIAL, &t, &err))
         return fprintf(stderr, "%s\n", err.message), 1;
     const struct gguf_vocab *v = gguf_model_vocab(m);
-    const size_t n = gguf_model_get_info(m)->n_vocab;
+    const size_t n = gguf_model_info(m)->n_vocab;
     struct choice *c = malloc(n * sizeof *c);
     gguf_token id;
     batch.token = t.id;

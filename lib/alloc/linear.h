@@ -16,7 +16,7 @@ static inline bool gg_linear_alloc(struct gg_linear *l, uint64_t size,
 {
     uint64_t end;
     if (gg_ckd_add(&end, l->used, size) || gg_ckd_align(&end, end, l->align) ||
-        gg_ckd_cap(end))
+        gg_ckd_exceeds_cap(end))
         return false;
     *off = l->used;
     l->used = end;

@@ -5,7 +5,7 @@
  * waits instead.
  */
 #include "config.h"
-#include "backend/buffer_age.h"
+#include "backend/buffer_version.h"
 #include "backend/backend_int.h"
 
 /* --- events --------------------------------------------------------------- */
@@ -16,11 +16,11 @@ enum gguf_status gguf_event_create(struct gguf_event **out,
                                    struct gguf_error *err)
 {
     *out = NULL;
-    if (!(d->caps & GGUF_DEVICE_EVENTS))
+    if (!(d->caps & GGUF_DEVICE_CAP_EVENTS))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "device %s has no events", d->name);
     GG_TRY(d->iface->event(d, out, allocator, err));
-    return gg_device_check_made(d, "event", *out, err);
+    return gg_device_check_result(d, "event", *out, err);
 }
 
 void gguf_event_destroy(struct gguf_event *e)
@@ -70,7 +70,7 @@ enum gguf_status gguf_backend_set_async(struct gguf_backend *b,
         GG_TRY(gguf_backend_sync(b, err));
         return gguf_tensor_set(t, src, off, size, err);
     }
-    gg_buffer_age_change(t->buffer);
+    gg_buffer_version_change(t->buffer);
     return b->iface->set_async(b, t, src, off, size, err);
 }
 
@@ -92,7 +92,7 @@ enum gguf_status gg_backend_copy_queued(struct gguf_backend *b,
                                         struct gguf_tensor *dst, bool *done,
                                         struct gguf_error *err)
 {
-    gg_buffer_age_change(dst->buffer);
+    gg_buffer_version_change(dst->buffer);
     const enum gguf_status st = b->iface->copy_async
                                     ? b->iface->copy_async(b, src, dst, err)
                                     : GGUF_E_UNSUPPORTED;
@@ -122,7 +122,8 @@ enum gguf_status gguf_backend_copy_async(struct gguf_backend *from,
         GG_TRY(gg_backend_copy_queued(from, src, dst, &done, err));
     if (done)
         return GGUF_OK;
-    if (from != to && both & GGUF_DEVICE_EVENTS && from->iface->copy_async) {
+    if (from != to && both & GGUF_DEVICE_CAP_EVENTS &&
+        from->iface->copy_async) {
         GG_TRY(mark_work(to, err));
         GG_TRY(gguf_event_wait(to->mark, from, err));
         GG_TRY(gg_backend_copy_queued(from, src, dst, &done, err));

@@ -150,10 +150,10 @@ static enum gguf_status remake_plan(struct gguf_plan *p,
     return GGUF_OK;
 }
 
-enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
-                                      struct gguf_backend *b,
-                                      struct gguf_graph *graph,
-                                      struct gguf_error *err)
+enum gguf_status gg_backend_prepare_plan(struct gguf_plan **plan,
+                                         struct gguf_backend *b,
+                                         struct gguf_graph *graph,
+                                         struct gguf_error *err)
 {
     struct gguf_plan *p = *plan;
     if (p && p->backend == b &&
@@ -169,7 +169,7 @@ enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
     return gguf_plan_create(plan, b, graph, err);
 }
 
-enum gguf_status gg_backend_plan_measure(struct gguf_plan **plan,
+enum gguf_status gg_backend_measure_plan(struct gguf_plan **plan,
                                          struct gguf_backend *b,
                                          const struct gguf_graph *graph,
                                          const struct gguf_allocator *a,

@@ -37,7 +37,8 @@ struct gguf_buffer {
     void *priv;
     struct gguf_buffer **parts; /* of a buffer of several, owned */
     size_t n_parts;
-    _Atomic(struct gg_buffer_age *) age; /* buffer_age.h; NULL: nobody asked */
+    _Atomic(struct gg_buffer_version *)
+        age; /* buffer_version.h; NULL: nobody asked */
 };
 
 /* Of types whose buffers are memory of the machine, from the buffer's
@@ -71,7 +72,7 @@ struct gg_measure {
 /* m stays where it is. */
 void gg_measure_init(struct gg_measure *m, const struct gguf_allocator *under);
 /* Whose allocator a is; NULL: one that does not measure. */
-struct gg_measure *gg_measure_of(const struct gguf_allocator *a);
+struct gg_measure *gg_measure_find(const struct gguf_allocator *a);
 /* So many bytes more, or fewer, where a measures. */
 void gg_measure_add(const struct gguf_allocator *a, uint64_t size);
 void gg_measure_sub(const struct gguf_allocator *a, uint64_t size);
@@ -91,7 +92,7 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 struct gguf_error *err);
 
 /* Selection of tensors of a context, and the memory that they get. */
-struct gg_bind {
+struct gg_ctx_alloc_params {
     const struct gguf_buft *buft;
     bool measure; /* the buffer has a size and no memory */
     /* filter; NULL: all tensors without memory */
@@ -99,11 +100,11 @@ struct gg_bind {
     void *user; /* parameter of takes */
 };
 /* gguf_ctx_alloc_tensors for some of a context's tensors. */
-enum gguf_status gg_bind_tensors(struct gguf_ctx *ctx,
-                                 const struct gg_bind *how,
-                                 const struct gguf_allocator *allocator,
-                                 struct gguf_buffer **out,
-                                 struct gguf_error *err);
+enum gguf_status gg_ctx_alloc_some(struct gguf_ctx *ctx,
+                                   const struct gg_ctx_alloc_params *how,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_buffer **out,
+                                   struct gguf_error *err);
 
 /* A graph allocator; with measure one whose buffers have sizes and no
  * memory. */
@@ -114,12 +115,12 @@ enum gguf_status gg_galloc_create(struct gguf_galloc **out,
                                   struct gguf_error *err);
 
 /* The first type of buffer that is the same as type i. */
-unsigned gg_galloc_first(const struct gguf_galloc *ga, unsigned i);
+unsigned gg_galloc_first_same_buft(const struct gguf_galloc *ga, unsigned i);
 
 /* Which of ga's buffers b is, by the first type that has it, or -1; whether it
  * is one: what lies in it was placed by ga. */
-int gg_galloc_number(const struct gguf_galloc *ga,
-                     const struct gguf_buffer *b);
+int gg_galloc_find_buffer(const struct gguf_galloc *ga,
+                          const struct gguf_buffer *b);
 bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b);
 
 /* How often memory was replaced by more: what was placed before is then
@@ -166,36 +167,37 @@ struct gguf_driver {
 
 /* GGUF_E_INVALID if a function of the device's table succeeded and made
  * nothing. */
-enum gguf_status gg_device_check_made(const struct gguf_device *d,
-                                      const char *function, const void *made,
-                                      struct gguf_error *err);
+enum gguf_status gg_device_check_result(const struct gguf_device *d,
+                                        const char *function, const void *made,
+                                        struct gguf_error *err);
 
 /* A function of a driver by its name. */
-struct gg_backend_named {
+struct gg_backend_function {
     const char *name;
     gguf_any_fn *fn;
 };
 
 /* A driver of one device, as the library's are: the first member of theirs. */
-struct gg_backend_single {
+struct gg_backend_single_driver {
     struct gguf_driver base;
     struct gguf_device device;
     struct gguf_device *list[1];
-    const struct gg_backend_named *functions;
+    const struct gg_backend_function *functions;
     size_t n_functions;
 };
 /* device: all but its driver, whose name is the same, and priv, which is s.
  * destroy frees s, which comes from the allocator; functions are kept. */
-void gg_backend_single_init(struct gg_backend_single *s,
-                            const struct gguf_device *device,
-                            const struct gguf_allocator *allocator,
-                            const struct gg_backend_named *functions,
-                            size_t n_functions);
+void gg_backend_single_driver_init(struct gg_backend_single_driver *s,
+                                   const struct gguf_device *device,
+                                   const struct gguf_allocator *allocator,
+                                   const struct gg_backend_function *functions,
+                                   size_t n_functions);
 /* A backend of its device, which the driver is given to; after a failure it is
  * destroyed. */
-enum gguf_status gg_backend_single_own(struct gguf_backend **out,
-                                       struct gguf_driver *driver,
-                                       struct gguf_error *err);
+enum gguf_status
+gg_backend_single_driver_create_backend(struct gguf_backend **out,
+                                        struct gguf_driver *driver,
+                                        struct gguf_error *err);
 
 /* As many threads as a pool may have, and one at least. */
 enum gguf_status gg_backend_check_threads(const struct gguf_backend *b,
@@ -206,7 +208,7 @@ enum gguf_status gg_backend_check_threads(const struct gguf_backend *b,
 struct gguf_event {
     const struct gguf_event_iface *iface;
     struct gguf_device *device;
-    void *priv; /* what follows: of one that gguf_event_make made */
+    void *priv; /* what follows: of one that gguf_event_wrap made */
     const struct gguf_allocator *allocator;
     bool made;
 };
@@ -242,13 +244,13 @@ enum gguf_status gg_backend_tensor_check_copy(const struct gguf_tensor *src,
 
 /* gguf_plan_create, in place of *plan, of any backend, if that is not NULL;
  * after a failure it is NULL. */
-enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
-                                      struct gguf_backend *b,
-                                      struct gguf_graph *graph,
-                                      struct gguf_error *err);
+enum gguf_status gg_backend_prepare_plan(struct gguf_plan **plan,
+                                         struct gguf_backend *b,
+                                         struct gguf_graph *graph,
+                                         struct gguf_error *err);
 
 /* The same, only said to a's measure: what is in *plan cannot be computed. */
-enum gguf_status gg_backend_plan_measure(struct gguf_plan **plan,
+enum gguf_status gg_backend_measure_plan(struct gguf_plan **plan,
                                          struct gguf_backend *b,
                                          const struct gguf_graph *graph,
                                          const struct gguf_allocator *a,

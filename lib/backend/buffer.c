@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* buffer.c - buffer types and buffers; host memory */
 #include "config.h"
-#include "backend/buffer_age.h"
+#include "backend/buffer_version.h"
 #include "backend/backend_int.h"
 #include "base/params.h"
 
@@ -196,10 +196,10 @@ static enum gguf_status wrap_buffer(struct gguf_buffer **out,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_buffer_from_host(struct gguf_buffer **out, void *ptr,
-                                       size_t size,
-                                       const struct gguf_allocator *allocator,
-                                       struct gguf_error *err)
+enum gguf_status
+gguf_buffer_create_from_host(struct gguf_buffer **out, void *ptr, size_t size,
+                             const struct gguf_allocator *allocator,
+                             struct gguf_error *err)
 {
     const struct gguf_buffer proto = { .iface = &host_foreign,
                                        .buft = &host_buft,
@@ -227,7 +227,7 @@ enum gguf_status gguf_buffer_wrap(struct gguf_buffer **out,
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
                                   struct gguf_error *err)
 {
-    gg_buffer_age_change(b);
+    gg_buffer_version_change(b);
     drop_memory(b);
     return get_memory(b, size, err);
 }
@@ -238,7 +238,7 @@ void gguf_buffer_destroy(struct gguf_buffer *b)
         return;
     for (size_t i = 0; i < b->n_parts; i++)
         gguf_buffer_destroy(b->parts[i]);
-    gg_buffer_age_end(b);
+    gg_buffer_version_end(b);
     gg_mem_free(b->allocator, b->parts);
     drop_memory(b);
     gg_mem_free(b->allocator, b);
@@ -302,7 +302,7 @@ enum gguf_status gguf_buffer_clear(struct gguf_buffer *b, uint8_t value,
 {
     for (size_t i = 0; i < b->n_parts; i++)
         GG_TRY(gguf_buffer_clear(b->parts[i], value, err));
-    gg_buffer_age_change(b);
+    gg_buffer_version_change(b);
     if (b->iface->clear)
         return b->iface->clear(b, value, err);
     if (b->size && !b->n_parts)
@@ -334,9 +334,9 @@ void gguf_buffer_reset(struct gguf_buffer *b)
         b->iface->reset(b);
 }
 
-enum gguf_status gguf_buffer_place(struct gguf_buffer *b,
-                                   struct gguf_tensor *t, uint64_t off,
-                                   struct gguf_error *err)
+enum gguf_status gguf_buffer_place_tensor(struct gguf_buffer *b,
+                                          struct gguf_tensor *t, uint64_t off,
+                                          struct gguf_error *err)
 {
     char name[160];
     uint64_t size = gguf_buft_tensor_size(b->buft, t);

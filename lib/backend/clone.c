@@ -45,11 +45,11 @@ struct gguf_graph *gguf_clone_graph(const struct gguf_clone *c)
 }
 
 /* What stands for t in the clone. */
-static struct gguf_tensor *copy_of(const struct gguf_clone *c,
-                                   const struct gguf_graph *g,
-                                   const struct gguf_tensor *t)
+static struct gguf_tensor *find_copy(const struct gguf_clone *c,
+                                     const struct gguf_graph *g,
+                                     const struct gguf_tensor *t)
 {
-    uint32_t k = gg_graph_number(g, t);
+    uint32_t k = gg_graph_find_number(g, t);
     if (k == GG_GRAPH_NONE) {
         for (size_t i = 0; i < c->n_outside; i++)
             if (c->outside[i] == t)
@@ -76,12 +76,12 @@ describe_tensor(const struct gguf_clone *c, const struct gguf_graph *g,
     struct gguf_tensor proto = *t;
     for (int i = 0; i < GGUF_TENSOR_SRC; i++)
         if (t->src[i])
-            proto.src[i] = copy_of(c, g, t->src[i]);
+            proto.src[i] = find_copy(c, g, t->src[i]);
     proto.data = proto.extra = NULL;
     proto.buffer = NULL;
     if (t->view_src)
-        proto.view_src = copy_of(c, g, t->view_src);
-    struct gguf_tensor *y = gg_ctx_tensor(ctx, &proto);
+        proto.view_src = find_copy(c, g, t->view_src);
+    struct gguf_tensor *y = gg_ctx_add_tensor(ctx, &proto);
     if (y && share && !t->view_src && is_shared(c, t)) {
         y->data = t->data;
         y->buffer = t->buffer;
@@ -99,7 +99,7 @@ static enum gguf_status find_outside(struct gguf_clone *c,
         const struct gguf_tensor *r =
             (i < g->n_nodes ? g->nodes[i] : g->leaves[i - g->n_nodes])
                 ->view_src;
-        bool known = !r || gg_graph_number(g, r) != GG_GRAPH_NONE;
+        bool known = !r || gg_graph_find_number(g, r) != GG_GRAPH_NONE;
         for (size_t k = 0; !known && k < c->n_outside; k++)
             known = c->outside[k] == r;
         if (known)

@@ -50,7 +50,8 @@ static enum gguf_status rows_init(struct rows *r, const struct gguf_tensor *t,
     char name[160];
     *r = (struct rows){ .t = t };
     r->decode = is_integer(t->dtype) || d < 0 ? NULL : codec[d].decode;
-    if ((!r->decode && !is_integer(t->dtype)) || !gguf_tensor_has_rows(t))
+    if ((!r->decode && !is_integer(t->dtype)) ||
+        !gguf_tensor_has_contiguous_rows(t))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "cannot compare %s",
                             gguf_tensor_format(t, name, sizeof name));
@@ -103,16 +104,16 @@ static void add_row(const struct rows *a, const struct rows *b,
     }
 }
 
-static enum gguf_status sum_up(const struct gguf_tensor *a,
-                               const struct gguf_tensor *b,
-                               const struct gguf_allocator *allocator,
-                               struct gguf_difference *d,
-                               struct gguf_error *err)
+static enum gguf_status sum_differences(const struct gguf_tensor *a,
+                                        const struct gguf_tensor *b,
+                                        const struct gguf_allocator *allocator,
+                                        struct gguf_difference *d,
+                                        struct gguf_error *err)
 {
     struct gg_codec_kern codec[GG_N_DTYPES];
     struct sums s = { 0, 0 };
     gg_codec_kern_init(codec, 0);
-    gg_codec_kern_native(codec);
+    gg_codec_kern_set_native_order(codec);
     struct rows ra, rb = { .t = NULL };
     enum gguf_status st = rows_init(&ra, a, codec, allocator, err);
     if (st == GGUF_OK)
@@ -149,7 +150,7 @@ enum gguf_status gguf_tensor_compare(const struct gguf_tensor *a,
     }
     if (gguf_tensor_is_empty(a))
         return GGUF_OK;
-    enum gguf_status st = sum_up(a, b, allocator, &d, err);
+    enum gguf_status st = sum_differences(a, b, allocator, &d, err);
     (void)gg_params_give(out, &d, sizeof d, "gguf_difference", NULL);
     return st;
 }

@@ -47,14 +47,14 @@ const struct gguf_buft *gguf_device_buft(const struct gguf_device *d)
 
 const struct gguf_buft *gguf_device_host_buft(const struct gguf_device *d)
 {
-    if (!(d->caps & GGUF_DEVICE_HOST_BUF))
+    if (!(d->caps & GGUF_DEVICE_CAP_HOST_BUFT))
         return NULL;
     return d->iface->host_buft ? d->iface->host_buft(d) : gguf_host_buft();
 }
 
-enum gguf_status gg_device_check_made(const struct gguf_device *d,
-                                      const char *function, const void *made,
-                                      struct gguf_error *err)
+enum gguf_status gg_device_check_result(const struct gguf_device *d,
+                                        const char *function, const void *made,
+                                        struct gguf_error *err)
 {
     if (made)
         return GGUF_OK;
@@ -63,19 +63,19 @@ enum gguf_status gg_device_check_made(const struct gguf_device *d,
                         d->name, function);
 }
 
-enum gguf_status gguf_device_buffer_from_host(
+enum gguf_status gguf_device_create_buffer_from_host(
     struct gguf_device *d, struct gguf_buffer **out, void *ptr, size_t size,
     const struct gguf_allocator *allocator, struct gguf_error *err)
 {
     *out = NULL;
-    if (!(d->caps & GGUF_DEVICE_HOST_PTR))
+    if (!(d->caps & GGUF_DEVICE_CAP_HOST_PTR))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "device %s makes no buffers around host memory",
                             d->name);
     if (!d->iface->from_host)
-        return gguf_buffer_from_host(out, ptr, size, allocator, err);
+        return gguf_buffer_create_from_host(out, ptr, size, allocator, err);
     GG_TRY(d->iface->from_host(d, out, ptr, size, allocator, err));
-    GG_TRY(gg_device_check_made(d, "from_host", *out, err));
+    GG_TRY(gg_device_check_result(d, "from_host", *out, err));
     (*out)->foreign = true; /* also one that the device made by its alloc */
     return GGUF_OK;
 }
@@ -100,19 +100,19 @@ bool gguf_device_offloads_op(const struct gguf_device *d,
     return d->iface->offloads_op && d->iface->offloads_op(d, t);
 }
 
-uint32_t gguf_device_wide(const struct gguf_device *d)
+uint32_t gguf_device_min_invariant_batch(const struct gguf_device *d)
 {
     const uint32_t n = d->iface->wide ? d->iface->wide(d) : 1;
     return GG_MAX(n, 1);
 }
 
-enum gguf_status gguf_device_backend(struct gguf_device *d,
-                                     struct gguf_backend **out,
-                                     struct gguf_error *err)
+enum gguf_status gguf_device_create_backend(struct gguf_device *d,
+                                            struct gguf_backend **out,
+                                            struct gguf_error *err)
 {
     *out = NULL;
     GG_TRY(d->iface->backend(d, out, err));
-    return gg_device_check_made(d, "backend", *out, err);
+    return gg_device_check_result(d, "backend", *out, err);
 }
 
 void gguf_driver_destroy(struct gguf_driver *driver)
@@ -146,8 +146,8 @@ struct gguf_device *gguf_driver_device(const struct gguf_driver *driver,
     return i < driver->n_devices ? driver->devices[i] : NULL;
 }
 
-gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
-                                  const char *name)
+gguf_any_fn *gguf_driver_find_function(const struct gguf_driver *driver,
+                                       const char *name)
 {
     return driver->iface->function ? driver->iface->function(driver, name)
                                    : NULL;
@@ -181,9 +181,9 @@ void gguf_registry_destroy(struct gguf_registry *r)
     gg_mem_free(r->allocator, r);
 }
 
-enum gguf_status gguf_registry_add(struct gguf_registry *r,
-                                   struct gguf_driver *driver,
-                                   struct gguf_error *err)
+enum gguf_status gguf_registry_add_driver(struct gguf_registry *r,
+                                          struct gguf_driver *driver,
+                                          struct gguf_error *err)
 {
     if (r->n == r->room) {
         void *grown = gg_mem_grow(r->allocator, r->drivers, &r->room,
@@ -235,7 +235,7 @@ struct gguf_device *gguf_registry_find(const struct gguf_registry *r,
 {
     struct gguf_device *d;
     for (size_t i = 0; (d = gguf_registry_device(r, i)); i++)
-        if (gg_str_same(gg_str_z(d->name), name))
+        if (gg_str_eq_nocase(gg_str_z(d->name), name))
             return d;
     return NULL;
 }
@@ -250,7 +250,7 @@ struct gguf_device *gguf_registry_find_kind(const struct gguf_registry *r,
     return NULL;
 }
 
-struct gguf_device *gguf_registry_best(const struct gguf_registry *r)
+struct gguf_device *gguf_registry_find_best(const struct gguf_registry *r)
 {
     struct gguf_device *d = gguf_registry_find_kind(r, GGUF_DEVICE_GPU);
     return d ? d : gguf_registry_find_kind(r, GGUF_DEVICE_CPU);
@@ -266,7 +266,7 @@ static void single_destroy(struct gguf_driver *driver)
 static gguf_any_fn *single_function(const struct gguf_driver *driver,
                                     const char *name)
 {
-    const struct gg_backend_single *s = driver->priv;
+    const struct gg_backend_single_driver *s = driver->priv;
     for (size_t i = 0; i < s->n_functions; i++)
         if (!strcmp(name, s->functions[i].name))
             return s->functions[i].fn;
@@ -279,11 +279,11 @@ static const struct gguf_driver_iface single_iface = {
     .function = single_function,
 };
 
-void gg_backend_single_init(struct gg_backend_single *s,
-                            const struct gguf_device *device,
-                            const struct gguf_allocator *allocator,
-                            const struct gg_backend_named *functions,
-                            size_t n_functions)
+void gg_backend_single_driver_init(struct gg_backend_single_driver *s,
+                                   const struct gguf_device *device,
+                                   const struct gguf_allocator *allocator,
+                                   const struct gg_backend_function *functions,
+                                   size_t n_functions)
 {
     s->functions = functions;
     s->n_functions = n_functions;
@@ -299,12 +299,13 @@ void gg_backend_single_init(struct gg_backend_single *s,
                                     .allocator = allocator };
 }
 
-enum gguf_status gg_backend_single_own(struct gguf_backend **out,
-                                       struct gguf_driver *driver,
-                                       struct gguf_error *err)
+enum gguf_status
+gg_backend_single_driver_create_backend(struct gguf_backend **out,
+                                        struct gguf_driver *driver,
+                                        struct gguf_error *err)
 {
     const enum gguf_status st =
-        gguf_device_backend(gguf_driver_device(driver, 0), out, err);
+        gguf_device_create_backend(gguf_driver_device(driver, 0), out, err);
     if (st != GGUF_OK)
         gguf_driver_destroy(driver);
     else

@@ -6,7 +6,7 @@
  * a few kinds of graphs in turn, in many sizes.
  */
 #include "config.h"
-#include "alloc/offsets.h"
+#include "alloc/graph_layout.h"
 #include "backend/backend_int.h"
 #include "base/params.h"
 
@@ -134,7 +134,7 @@ void gguf_galloc_destroy(struct gguf_galloc *ga)
 
 /* --- whose memory --------------------------------------------------------- */
 
-static int pool_with(const struct gguf_galloc *ga, const struct gguf_buffer *b)
+static int find_pool(const struct gguf_galloc *ga, const struct gguf_buffer *b)
 {
     for (unsigned i = 0; i < ga->n_pools; i++)
         if (b == ga->buffers[i])
@@ -142,7 +142,7 @@ static int pool_with(const struct gguf_galloc *ga, const struct gguf_buffer *b)
     return -1;
 }
 
-unsigned gg_galloc_first(const struct gguf_galloc *ga, unsigned i)
+unsigned gg_galloc_first_same_buft(const struct gguf_galloc *ga, unsigned i)
 {
     unsigned k = 0;
     while (ga->pool_of[k] != ga->pool_of[i])
@@ -150,9 +150,10 @@ unsigned gg_galloc_first(const struct gguf_galloc *ga, unsigned i)
     return k;
 }
 
-int gg_galloc_number(const struct gguf_galloc *ga, const struct gguf_buffer *b)
+int gg_galloc_find_buffer(const struct gguf_galloc *ga,
+                          const struct gguf_buffer *b)
 {
-    const int pool = pool_with(ga, b);
+    const int pool = find_pool(ga, b);
     for (unsigned i = 0; pool >= 0 && i < ga->n_types; i++)
         if (ga->pool_of[i] == (unsigned)pool)
             return (int)i;
@@ -161,7 +162,7 @@ int gg_galloc_number(const struct gguf_galloc *ga, const struct gguf_buffer *b)
 
 bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b)
 {
-    return pool_with(ga, b) >= 0;
+    return find_pool(ga, b) >= 0;
 }
 
 /* --- planning ------------------------------------------------------------- */
@@ -173,20 +174,20 @@ static uint64_t pool_size(void *user, unsigned pool,
     return gguf_buft_tensor_size(ga->bufts[pool], t);
 }
 
-static bool is_ours(void *user, const struct gguf_tensor *t)
+static bool needs_memory(void *user, const struct gguf_tensor *t)
 {
     return t->buffer ? gg_galloc_owns(user, t->buffer) : !t->data;
 }
 
-static struct gg_alloc_layout_in layout_in(struct gguf_galloc *ga,
-                                           const struct gguf_graph *graph,
-                                           bool with_pools)
+static struct gg_alloc_layout_in
+make_layout_input(struct gguf_galloc *ga, const struct gguf_graph *graph,
+                  bool with_pools)
 {
     struct gg_alloc_layout_in in = { .graph = graph,
                                      .n_pools = ga->n_pools,
                                      .align = ga->align,
                                      .size = pool_size,
-                                     .ours = is_ours,
+                                     .ours = needs_memory,
                                      .user = ga };
     if (with_pools && ga->pools) {
         in.node_pool = ga->pools;
@@ -197,7 +198,7 @@ static struct gg_alloc_layout_in layout_in(struct gguf_galloc *ga,
 }
 
 /* The numbers of pools for the numbers of types that the caller has. */
-static enum gguf_status keep_pools(struct gguf_galloc *ga,
+static enum gguf_status save_pools(struct gguf_galloc *ga,
                                    const struct gguf_graph *graph,
                                    const int *node, const int *leaf,
                                    struct gguf_error *err)
@@ -222,7 +223,8 @@ static enum gguf_status keep_pools(struct gguf_galloc *ga,
 }
 
 /* Layout k becomes the first; those before it move back. */
-static struct gg_alloc_layout *to_front(struct gguf_galloc *ga, unsigned k)
+static struct gg_alloc_layout *move_to_front(struct gguf_galloc *ga,
+                                             unsigned k)
 {
     struct gg_alloc_layout l = ga->layouts[k];
     memmove(ga->layouts + 1, ga->layouts, k * sizeof l);
@@ -236,7 +238,7 @@ static enum gguf_status plan_layout(struct gguf_galloc *ga,
                                     const struct gg_alloc_layout_in *in,
                                     struct gguf_error *err)
 {
-    struct gg_alloc_layout *l = to_front(ga, N_LAYOUTS - 1);
+    struct gg_alloc_layout *l = move_to_front(ga, N_LAYOUTS - 1);
     GG_TRY(gg_alloc_layout_make(l, in, err));
     ga->n_plans++;
     for (unsigned i = 0; i < ga->n_pools; i++) {
@@ -262,7 +264,7 @@ static bool find_layout(struct gguf_galloc *ga,
         k++;
     if (k == N_LAYOUTS)
         return false;
-    const struct gg_alloc_layout *l = to_front(ga, k);
+    const struct gg_alloc_layout *l = move_to_front(ga, k);
     bool fits = true;
     for (unsigned i = 0; i < ga->n_pools; i++) /* shorter after a failure */
         fits = fits && l->total[i] <= ga->buffers[i]->size &&
@@ -276,8 +278,8 @@ enum gguf_status gguf_galloc_reserve_n(struct gguf_galloc *ga,
                                        const int *leaf_buft,
                                        struct gguf_error *err)
 {
-    GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
-    const struct gg_alloc_layout_in in = layout_in(ga, graph, true);
+    GG_TRY(save_pools(ga, graph, node_buft, leaf_buft, err));
+    const struct gg_alloc_layout_in in = make_layout_input(ga, graph, true);
     ga->pools_hash = in.hash;
     return plan_layout(ga, &in, err);
 }
@@ -300,7 +302,7 @@ static enum gguf_status place_tensor(struct gguf_galloc *ga,
         return GGUF_OK;
     t->data = NULL;
     t->buffer = NULL;
-    return gguf_buffer_place(ga->buffers[p->pool], t, p->off, err);
+    return gguf_buffer_place_tensor(ga->buffers[p->pool], t, p->off, err);
 }
 
 static enum gguf_status alloc_graph(struct gguf_galloc *ga,
@@ -335,9 +337,9 @@ enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
 {
     const bool counts = gguf_graph_n_nodes(graph) == ga->n_nodes &&
                         gguf_graph_n_leaves(graph) == ga->n_leaves;
-    struct gg_alloc_layout_in in = layout_in(ga, graph, counts);
+    struct gg_alloc_layout_in in = make_layout_input(ga, graph, counts);
     if (counts && in.hash != ga->pools_hash)
-        in = layout_in(ga, graph, false);
+        in = make_layout_input(ga, graph, false);
     return alloc_graph(ga, graph, &in, err);
 }
 
@@ -346,17 +348,17 @@ enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
                                    const int *node_buft, const int *leaf_buft,
                                    struct gguf_error *err)
 {
-    GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
-    const struct gg_alloc_layout_in in = layout_in(ga, graph, true);
+    GG_TRY(save_pools(ga, graph, node_buft, leaf_buft, err));
+    const struct gg_alloc_layout_in in = make_layout_input(ga, graph, true);
     ga->pools_hash = in.hash;
     return alloc_graph(ga, graph, &in, err);
 }
 
 /* --- asking --------------------------------------------------------------- */
 
-size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i)
+size_t gguf_galloc_buffer_size(const struct gguf_galloc *ga, unsigned i)
 {
-    if (i >= ga->n_types || gg_galloc_first(ga, i) != i)
+    if (i >= ga->n_types || gg_galloc_first_same_buft(ga, i) != i)
         return 0;
     return ga->buffers[ga->pool_of[i]]->size;
 }

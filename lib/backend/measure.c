@@ -49,21 +49,21 @@ void gg_measure_init(struct gg_measure *m, const struct gguf_allocator *under)
         (struct gguf_allocator)GGUF_ALLOCATOR_INIT(count_alloc, count_free, m);
 }
 
-struct gg_measure *gg_measure_of(const struct gguf_allocator *a)
+struct gg_measure *gg_measure_find(const struct gguf_allocator *a)
 {
     return a && a->alloc == count_alloc ? a->user : NULL;
 }
 
 void gg_measure_add(const struct gguf_allocator *a, uint64_t size)
 {
-    struct gg_measure *m = gg_measure_of(a);
+    struct gg_measure *m = gg_measure_find(a);
     if (m)
         add_bytes(m, size);
 }
 
 void gg_measure_sub(const struct gguf_allocator *a, uint64_t size)
 {
-    struct gg_measure *m = gg_measure_of(a);
+    struct gg_measure *m = gg_measure_find(a);
     if (m)
         m->now -= size;
 }
@@ -71,7 +71,7 @@ void gg_measure_sub(const struct gguf_allocator *a, uint64_t size)
 void gg_measure_scratch(const struct gguf_allocator *a,
                         const struct gguf_backend *b, uint64_t size)
 {
-    struct gg_measure *m = gg_measure_of(a);
+    struct gg_measure *m = gg_measure_find(a);
     unsigned i = 0;
     while (m && i < m->n_backends && m->scratch[i].backend != b)
         i++;

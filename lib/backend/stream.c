@@ -232,7 +232,7 @@ static void leave_event(struct event *e)
     gg_mem_free(e->allocator, e);
 }
 
-static void wait_for(struct event *e, uint64_t number)
+static void wait_for_event(struct event *e, uint64_t number)
 {
     while (e->n_reached < number)
         pthread_cond_wait(&e->reached, &e->mutex);
@@ -243,7 +243,7 @@ static enum gguf_status event_sync(struct gguf_event *base,
 {
     struct event *e = (struct event *)base;
     pthread_mutex_lock(&e->mutex);
-    wait_for(e, e->n_recorded);
+    wait_for_event(e, e->n_recorded);
     pthread_mutex_unlock(&e->mutex);
     (void)err; /* its thread is there */
     return GGUF_OK;
@@ -253,7 +253,7 @@ static void event_destroy(struct gguf_event *base)
 {
     struct event *e = (struct event *)base;
     pthread_mutex_lock(&e->mutex);
-    wait_for(e, e->n_recorded);
+    wait_for_event(e, e->n_recorded);
     leave_event(e);
 }
 
@@ -301,7 +301,7 @@ static enum gguf_status run_wait(void *arg, struct gguf_error *err)
     const struct point *p = arg;
     (void)err;
     pthread_mutex_lock(&p->e->mutex);
-    wait_for(p->e, p->number);
+    wait_for_event(p->e, p->number);
     leave_event(p->e);
     return GGUF_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tensor_data.c - data of tensors: set, get, memset, copy */
 #include "config.h"
-#include "backend/buffer_age.h"
+#include "backend/buffer_version.h"
 #include "backend/backend_int.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ enum gguf_status gguf_tensor_set(struct gguf_tensor *t, const void *src,
     GG_TRY(gg_backend_tensor_check_range(t, off, size, err));
     if (!size)
         return GGUF_OK;
-    gg_buffer_age_change(t->buffer);
+    gg_buffer_version_change(t->buffer);
     if (t->buffer && t->buffer->iface->set)
         return t->buffer->iface->set(t->buffer, t, src, off, size, err);
     memcpy((char *)t->data + off, src, (size_t)size);
@@ -58,14 +58,14 @@ enum gguf_status gguf_tensor_get(const struct gguf_tensor *t, void *dst,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_tensor_memset(struct gguf_tensor *t, uint8_t value,
-                                    uint64_t off, uint64_t size,
-                                    struct gguf_error *err)
+enum gguf_status gguf_tensor_fill(struct gguf_tensor *t, uint8_t value,
+                                  uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
 {
     GG_TRY(gg_backend_tensor_check_range(t, off, size, err));
     if (!size)
         return GGUF_OK;
-    gg_buffer_age_change(t->buffer);
+    gg_buffer_version_change(t->buffer);
     if (t->buffer && t->buffer->iface->memset)
         return t->buffer->iface->memset(t->buffer, t, value, off, size, err);
     memset((char *)t->data + off, value, (size_t)size);
@@ -121,7 +121,7 @@ enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
     uint64_t size = gguf_tensor_size(src);
     if (!size || src == dst)
         return GGUF_OK;
-    gg_buffer_age_change(dst->buffer);
+    gg_buffer_version_change(dst->buffer);
     if (on_host(src))
         return gguf_tensor_set(dst, src->data, 0, size, err);
     if (on_host(dst))

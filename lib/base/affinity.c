@@ -133,7 +133,7 @@ void gg_affinity_nodes_read(struct gg_affinity_nodes *nodes, const char *root)
     nodes->cpus[0] = mine;
 }
 
-unsigned gguf_numa_count(void)
+unsigned gguf_numa_node_count(void)
 {
     struct gg_affinity_nodes nodes;
     gg_affinity_nodes_read(&nodes, GG_NODES_ROOT);
@@ -194,8 +194,8 @@ enum gguf_status gg_affinity_bind(pthread_t thread,
 
 /* --- memory --------------------------------------------------------------- */
 
-enum gguf_status gguf_numa_set(enum gguf_numa_policy policy,
-                               struct gguf_error *err)
+enum gguf_status gguf_numa_set_policy(enum gguf_numa_policy policy,
+                                      struct gguf_error *err)
 {
     struct gg_affinity_nodes nodes;
     gg_affinity_nodes_read(&nodes, GG_NODES_ROOT);

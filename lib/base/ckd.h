@@ -2,8 +2,8 @@
 /* ckd.h - arithmetic on sizes from files
  *
  * Like C23 <stdckdint.h>: true means that the result did not fit. Sizes and
- * offsets are capped at INT64_MAX (gg_ckd_cap), so that a sum of two checked
- * sizes fits 64 bits and off_t can hold each.
+ * offsets are capped at INT64_MAX (gg_ckd_exceeds_cap), so that a sum of two
+ * checked sizes fits 64 bits and off_t can hold each.
  */
 #ifndef GG_BASE_CKD_H
 #define GG_BASE_CKD_H
@@ -41,7 +41,7 @@ static inline bool gg_ckd_align(uint64_t *r, uint64_t n, uint64_t align)
     return false;
 }
 
-static inline bool gg_ckd_cap(uint64_t n)
+static inline bool gg_ckd_exceeds_cap(uint64_t n)
 {
     return n > (uint64_t)INT64_MAX;
 }

@@ -136,15 +136,14 @@ enum gguf_status gg_journal_open_part(struct gg_journal *j, size_t no,
                                       struct gguf_error *err);
 
 /* Note that file number no is about to get its name. */
-enum gguf_status gg_journal_note_name(struct gg_journal *j, size_t no,
-                                      struct gguf_error *err);
+enum gguf_status gg_journal_note_publish(struct gg_journal *j, size_t no,
+                                         struct gguf_error *err);
 
 /* If an earlier run gave file number no, of size bytes, its name path, turn it
  * into the temporary again. Another file of that name stays. */
-enum gguf_status gg_journal_take_name_back(const struct gg_journal *j,
-                                           size_t no, const char *path,
-                                           uint64_t size,
-                                           struct gguf_error *err);
+enum gguf_status gg_journal_unpublish(const struct gg_journal *j, size_t no,
+                                      const char *path, uint64_t size,
+                                      struct gguf_error *err);
 
 /* Remove the temporaries that are open. Needs no memory. */
 void gg_journal_discard_parts(const struct gg_journal *j);

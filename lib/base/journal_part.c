@@ -107,17 +107,16 @@ enum gguf_status gg_journal_open_part(struct gg_journal *j, size_t no,
                  : append_inode(j, GG_JOURNAL_PART, no, f->part, err);
 }
 
-enum gguf_status gg_journal_note_name(struct gg_journal *j, size_t no,
-                                      struct gguf_error *err)
+enum gguf_status gg_journal_note_publish(struct gg_journal *j, size_t no,
+                                         struct gguf_error *err)
 {
     j->files[no].named = j->files[no].part;
     return append_inode(j, GG_JOURNAL_NAME, no, j->files[no].part, err);
 }
 
-enum gguf_status gg_journal_take_name_back(const struct gg_journal *j,
-                                           size_t no, const char *path,
-                                           uint64_t size,
-                                           struct gguf_error *err)
+enum gguf_status gg_journal_unpublish(const struct gg_journal *j, size_t no,
+                                      const char *path, uint64_t size,
+                                      struct gguf_error *err)
 {
     struct stat st;
     uint64_t named = j->files[no].named;

@@ -32,7 +32,7 @@ static bool is_end(char c)
            c == '\n' || c == '\r' || c == '\t' || c == '"';
 }
 
-static void pass_text(struct walk *w)
+static void skip_string(struct walk *w)
 {
     const char *text = w->j->text;
     const size_t size = w->j->size;
@@ -42,7 +42,7 @@ static void pass_text(struct walk *w)
 }
 
 /* The end of the container that has just been entered, if it is left out. */
-static void pass_later(struct walk *w)
+static void skip_omitted(struct walk *w)
 {
     for (unsigned k = 0; k < w->j->n_later; k++)
         if (w->at == w->j->later[k].begin)
@@ -60,7 +60,7 @@ static bool next_token(struct walk *w, size_t *begin)
         *begin = w->at;
         if (c == '"') {
             const bool name = w->name;
-            pass_text(w);
+            skip_string(w);
             w->name = false;
             if (!name)
                 return true;
@@ -80,7 +80,7 @@ static bool next_token(struct walk *w, size_t *begin)
             if (++w->depth <= GG_JSON_DEPTH)
                 w->in[w->depth] = c;
             w->name = c == '{';
-            pass_later(w);
+            skip_omitted(w);
             return true;
         } else if ((c == ']' || c == '}') && w->depth) {
             w->depth--;
@@ -100,7 +100,7 @@ static size_t find_end(struct walk w)
     for (size_t depth = 1; w.at < w.j->size; w.at++) {
         const char c = text[w.at];
         if (c == '"') {
-            pass_text(&w);
+            skip_string(&w);
             w.at--;
         } else if (c == '[' || c == '{') {
             depth++;
@@ -125,7 +125,7 @@ static void leave_out(struct gg_json *j, struct walk *w,
 {
     if (w->depth == 2)
         *of = w->in[1] == '{' && w->in[2] == '{' && is_last(w, later[0]);
-    if (w->depth != 3 || !*of || j->n_later == GG_JSON_LATER)
+    if (w->depth != 3 || !*of || j->n_later == GG_JSON_MAX_OMITTED)
         return;
     for (size_t i = 1; later[i]; i++) {
         const size_t end = is_last(w, later[i]) ? find_end(*w) : SIZE_MAX;
@@ -140,7 +140,7 @@ static void leave_out(struct gg_json *j, struct walk *w,
 /* ---- reading ---- */
 
 /* Check depth and number of values; find the members to leave out. */
-static enum gguf_status look_through(struct gg_json *j,
+static enum gguf_status check_bounds(struct gg_json *j,
                                      const char *const *later,
                                      struct gguf_error *err)
 {
@@ -161,7 +161,7 @@ static enum gguf_status look_through(struct gg_json *j,
 }
 
 /* "line L, column C", both from 1, of byte at of the text. */
-static void say_place(const struct gg_json *j, size_t at, char out[64])
+static void describe_position(const struct gg_json *j, size_t at, char out[64])
 {
     const char *end = j->text + (at < j->size ? at : j->size);
     size_t line = 1, column = 1;
@@ -189,7 +189,7 @@ enum gguf_status gg_json_fail_at(const struct gg_json *j, size_t at,
 {
     struct gg_str_esc esc;
     char place[64];
-    say_place(j, at, place);
+    describe_position(j, at, place);
     if (!strstr(what, "expected"))
         return gg_error_set(err, GGUF_E_FORMAT, j->off + at, "JSON, %s: %s",
                             place, what);
@@ -429,7 +429,7 @@ static enum gguf_status read_root(struct reader *r, struct gguf_error *err)
         return GGUF_OK;
     if (!r->twice.data)
         return gg_json_fail_at(j, r->lex.failed, r->lex.what, err);
-    say_place(j, r->lex.failed, place);
+    describe_position(j, r->lex.failed, place);
     return gg_error_set(err, GGUF_E_DUPLICATE, j->off + r->lex.failed,
                         "JSON, %s: duplicate name '%s'", place,
                         gg_str_esc(&esc, r->twice));
@@ -451,20 +451,21 @@ static enum gguf_status read_tree(struct gg_json *j, unsigned flags,
     if (nul)
         return gg_error_set(err, GGUF_E_FORMAT, off + (size_t)(nul - text),
                             "JSON with a byte that is 0");
-    GG_TRY(look_through(j, later, err));
+    GG_TRY(check_bounds(j, later, err));
     struct reader r = { .j = j,
                         .lex = { .text = text, .size = size },
                         .python = flags & GG_JSON_PYTHON,
-                        .long_real = flags & (GG_JSON_PYTHON | GG_JSON_LONG) };
+                        .long_real =
+                            flags & (GG_JSON_PYTHON | GG_JSON_BIG_INTEGERS) };
     const enum gguf_status st = read_root(&r, err);
     gg_mem_free(NULL, r.text);
     return st;
 }
 
-enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
-                                  size_t size, uint64_t off, unsigned flags,
-                                  const char *const *later,
-                                  struct gguf_error *err)
+enum gguf_status gg_json_read_without(struct gg_json *j, const char *text,
+                                      size_t size, uint64_t off,
+                                      unsigned flags, const char *const *later,
+                                      struct gguf_error *err)
 {
     *j = (struct gg_json){ .text = text, .size = size, .off = off };
     return read_tree(j, flags, later, err);
@@ -486,7 +487,7 @@ enum gguf_status gg_json_read(struct gg_json *j, const char *text, size_t size,
                               uint64_t off, unsigned flags,
                               struct gguf_error *err)
 {
-    return gg_json_read_but(j, text, size, off, flags, NULL, err);
+    return gg_json_read_without(j, text, size, off, flags, NULL, err);
 }
 
 void gg_json_fini(struct gg_json *j)
@@ -522,7 +523,7 @@ static bool count_to(json_t *at, const json_t *v, size_t *n)
     return false;
 }
 
-uint64_t gg_json_place(const struct gg_json *j, const json_t *v)
+uint64_t gg_json_offset_of(const struct gg_json *j, const json_t *v)
 {
     struct walk w = { .j = j };
     size_t n = 0, begin = 0;

@@ -33,8 +33,8 @@ enum {
      * real numbers. */
     GG_JSON_PYTHON = 1,
     /* A flag: take integers of more than 18 digits as real numbers, alone. */
-    GG_JSON_LONG = 2,
-    GG_JSON_LATER = 2 /* members left out, at most */
+    GG_JSON_BIG_INTEGERS = 2,
+    GG_JSON_MAX_OMITTED = 2 /* members left out, at most */
 };
 
 struct gg_json {
@@ -46,7 +46,7 @@ struct gg_json {
      * that which ends it. */
     struct {
         size_t begin, end;
-    } later[GG_JSON_LATER];
+    } later[GG_JSON_MAX_OMITTED];
     unsigned n_later;
     const char *begin; /* start of line 1 in messages; NULL: text */
 };
@@ -62,10 +62,10 @@ enum gguf_status gg_json_read(struct gg_json *j, const char *text, size_t size,
  * is that member's name, theirs, NULL. They are there and empty in the tree,
  * whatever they have, and neither read nor counted. A name that is written with
  * escapes is none of them. */
-enum gguf_status gg_json_read_but(struct gg_json *j, const char *text,
-                                  size_t size, uint64_t off, unsigned flags,
-                                  const char *const *later,
-                                  struct gguf_error *err);
+enum gguf_status gg_json_read_without(struct gg_json *j, const char *text,
+                                      size_t size, uint64_t off,
+                                      unsigned flags, const char *const *later,
+                                      struct gguf_error *err);
 /* Read the list or object in bytes begin to end - 1 of the text of whole, whose
  * root need not be there: places and messages are those of whole. */
 enum gguf_status gg_json_read_part(struct gg_json *j,
@@ -78,7 +78,7 @@ void gg_json_fini(struct gg_json *j);
 /* The byte of the file where value v of j begins (GGUF_NO_OFFSET: it is none
  * of j's; of true, false and null, which are one thing each, the first).
  * Searched for: for messages only. */
-uint64_t gg_json_place(const struct gg_json *j, const json_t *v);
+uint64_t gg_json_offset_of(const struct gg_json *j, const json_t *v);
 
 /* Return GGUF_E_FORMAT with a message: the line and column, both from 1, of the
  * byte with offset `at' in the text, and the words `what'. If they end with

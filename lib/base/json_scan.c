@@ -43,13 +43,13 @@ static void open_at(struct gg_json_scan *s, const struct gg_json *j, size_t at,
 void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
                        const json_t *v, struct gg_mem_arena *arena)
 {
-    const uint64_t at = gg_json_place(j, v);
+    const uint64_t at = gg_json_offset_of(j, v);
     open_at(s, j, at == GGUF_NO_OFFSET ? j->size : (size_t)(at - j->off),
             arena);
 }
 
-void gg_json_scan_root(struct gg_json_scan *s, const struct gg_json *j,
-                       struct gg_mem_arena *arena)
+void gg_json_scan_open_root(struct gg_json_scan *s, const struct gg_json *j,
+                            struct gg_mem_arena *arena)
 {
     open_at(s, j, 0, arena);
 }
@@ -82,13 +82,13 @@ bool gg_json_scan_more(struct gg_json_scan *s)
                : fail_scan(s, s->lex.at, "a value expected");
 }
 
-bool gg_json_scan_list(struct gg_json_scan *s)
+bool gg_json_scan_enter_list(struct gg_json_scan *s)
 {
     return !s->lex.what && peek_token(s) == '[' &&
            s->depth < GG_JSON_SCAN_DEPTH && enter_level(s);
 }
 
-bool gg_json_scan_pass(struct gg_json_scan *s, size_t *begin, size_t *end)
+bool gg_json_scan_skip(struct gg_json_scan *s, size_t *begin, size_t *end)
 {
     const char c = s->lex.what ? 0 : peek_token(s);
     size_t depth = 0;
@@ -167,7 +167,7 @@ bool gg_json_scan_num(struct gg_json_scan *s, double *out)
 
 /* ---- what came of it ---- */
 
-uint64_t gg_json_scan_place(const struct gg_json_scan *s)
+uint64_t gg_json_scan_offset(const struct gg_json_scan *s)
 {
     return s->j->off + s->value;
 }
@@ -190,7 +190,7 @@ enum gguf_status gg_json_scan_finish(struct gg_json_scan *s,
     return gg_json_scan_end(s, err);
 }
 
-uint64_t gg_json_scan_next(struct gg_json_scan *s)
+uint64_t gg_json_scan_next_offset(struct gg_json_scan *s)
 {
     (void)peek_token(s);
     return s->j->off + s->lex.at;

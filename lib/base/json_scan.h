@@ -37,17 +37,17 @@ void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
                        const json_t *v, struct gg_mem_arena *arena);
 /* Enter the list or object that the text of j is, whose root need not be there:
  * a failure says what else begins there. */
-void gg_json_scan_root(struct gg_json_scan *s, const struct gg_json *j,
-                       struct gg_mem_arena *arena);
+void gg_json_scan_open_root(struct gg_json_scan *s, const struct gg_json *j,
+                            struct gg_mem_arena *arena);
 /* Pass over the list or object that is next: it is bytes *begin to *end - 1 of
  * the text. Only its quotation marks and brackets are looked at. false: there
  * is something else, and nothing was read, or it does not end. */
-bool gg_json_scan_pass(struct gg_json_scan *s, size_t *begin, size_t *end);
+bool gg_json_scan_skip(struct gg_json_scan *s, size_t *begin, size_t *end);
 /* Is there one more in the innermost that is open? Else that is left. false
  * after a failure, too. */
 bool gg_json_scan_more(struct gg_json_scan *s);
 /* Enter the list that is next; false: it is none, and nothing was read. */
-bool gg_json_scan_list(struct gg_json_scan *s);
+bool gg_json_scan_enter_list(struct gg_json_scan *s);
 /* The next text, number or name of a member (with its colon). false: there is
  * something else, and nothing was read, or it is not JSON, which
  * gg_json_scan_end says. Anything but a name in a name's place is not JSON. A
@@ -57,7 +57,7 @@ bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out);
 bool gg_json_scan_num(struct gg_json_scan *s, double *out);
 /* The byte of the file where the last value or name began, or where the next
  * one would. */
-uint64_t gg_json_scan_place(const struct gg_json_scan *s);
+uint64_t gg_json_scan_offset(const struct gg_json_scan *s);
 /* GGUF_OK, or the failure: GGUF_E_FORMAT with the byte, GGUF_E_NOMEM. */
 enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
                                   struct gguf_error *err);
@@ -66,6 +66,6 @@ enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
 enum gguf_status gg_json_scan_finish(struct gg_json_scan *s,
                                      struct gguf_error *err);
 /* Byte of the file where the next value begins. */
-uint64_t gg_json_scan_next(struct gg_json_scan *s);
+uint64_t gg_json_scan_next_offset(struct gg_json_scan *s);
 
 #endif

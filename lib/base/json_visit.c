@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_visit.c - gguf_text_walk_json: the values of a JSON text for programs */
+/* json_visit.c - gguf_json_walk: the values of a JSON text for programs */
 #include "config.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -44,8 +44,8 @@ static enum gguf_status walk_value(const struct walk *w, json_t *v,
                                    struct gguf_error *err)
 {
     static const enum gguf_json_kind kinds[] = {
-        [JSON_OBJECT] = GGUF_JSON_OBJECT, [JSON_ARRAY] = GGUF_JSON_LIST,
-        [JSON_STRING] = GGUF_JSON_TEXT,   [JSON_INTEGER] = GGUF_JSON_WHOLE,
+        [JSON_OBJECT] = GGUF_JSON_OBJECT, [JSON_ARRAY] = GGUF_JSON_ARRAY,
+        [JSON_STRING] = GGUF_JSON_STRING, [JSON_INTEGER] = GGUF_JSON_INTEGER,
         [JSON_REAL] = GGUF_JSON_REAL,     [JSON_TRUE] = GGUF_JSON_TRUE,
         [JSON_FALSE] = GGUF_JSON_FALSE,   [JSON_NULL] = GGUF_JSON_NULL,
     };
@@ -62,15 +62,16 @@ static enum gguf_status walk_value(const struct walk *w, json_t *v,
     return w->fn(w->user, &value, err);
 }
 
-enum gguf_status gguf_text_walk_json(struct gguf_str json, gguf_json_fn *fn,
-                                     void *user, struct gguf_error *err)
+enum gguf_status gguf_json_walk(struct gguf_str json, gguf_json_fn *fn,
+                                void *user, struct gguf_error *err)
 {
     const struct walk w = { fn, user };
     struct gg_json j;
     if (!fn)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "no function for the values of JSON");
-    GG_TRY(gg_json_read(&j, json.data, json.size, 0, GG_JSON_LONG, err));
+    GG_TRY(
+        gg_json_read(&j, json.data, json.size, 0, GG_JSON_BIG_INTEGERS, err));
     const enum gguf_status st =
         walk_value(&w, j.root, (struct gguf_str){ NULL, 0 }, err);
     gg_json_fini(&j);

@@ -123,9 +123,9 @@ enum gguf_status gg_mapfile_open_fd(struct gg_mapfile *m, int fd, uint64_t off,
     return map_fd(m, own, off, size, err);
 }
 
-enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
-                                   uint64_t data_size, uint64_t off,
-                                   uint64_t size, struct gguf_error *err)
+enum gguf_status gg_mapfile_open_memory(struct gg_mapfile *m, const void *data,
+                                        uint64_t data_size, uint64_t off,
+                                        uint64_t size, struct gguf_error *err)
 {
     *m = (struct gg_mapfile){ .fd = -1 };
     GG_TRY(choose_range(data_size, off, &size, err));
@@ -135,10 +135,10 @@ enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
     return GGUF_OK;
 }
 
-enum gguf_status gg_mapfile_reader(struct gg_mapfile *m,
-                                   gg_mapfile_read_fn *read, void *user,
-                                   uint64_t total, uint64_t off, uint64_t size,
-                                   struct gguf_error *err)
+enum gguf_status gg_mapfile_open_reader(struct gg_mapfile *m,
+                                        gg_mapfile_read_fn *read, void *user,
+                                        uint64_t total, uint64_t off,
+                                        uint64_t size, struct gguf_error *err)
 {
     *m = (struct gg_mapfile){ .fd = -1 };
     GG_TRY(choose_range(total, off, &size, err));
@@ -226,8 +226,8 @@ enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
     return GGUF_OK;
 }
 
-enum gguf_status gg_mapfile_keep(struct gg_mapfile *m, uint64_t size,
-                                 struct gguf_error *err)
+enum gguf_status gg_mapfile_copy_head(struct gg_mapfile *m, uint64_t size,
+                                      struct gguf_error *err)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t skip = (size_t)(m->data - (const uint8_t *)m->map);
@@ -318,8 +318,8 @@ enum gguf_status gg_mapfile_read(const struct gg_mapfile *m, uint64_t off,
     return GGUF_OK;
 }
 
-enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
-                                  struct gguf_error *err)
+enum gguf_status gg_mapfile_check_unchanged(const struct gg_mapfile *m, int fd,
+                                            struct gguf_error *err)
 {
     struct stat s;
     if (m->fd < 0)
@@ -341,7 +341,7 @@ enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
     return GGUF_OK;
 }
 
-bool gg_mapfile_is(const struct gg_mapfile *m, const char *path)
+bool gg_mapfile_is_path(const struct gg_mapfile *m, const char *path)
 {
     struct stat s;
     return m->fd >= 0 && stat(path, &s) == 0 && s.st_dev == m->dev &&

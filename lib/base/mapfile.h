@@ -53,15 +53,15 @@ enum gguf_status gg_mapfile_open_fd(struct gg_mapfile *m, int fd, uint64_t off,
                                     uint64_t size, struct gguf_error *err);
 
 /* The same over memory, which is kept. */
-enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
-                                   uint64_t data_size, uint64_t off,
-                                   uint64_t size, struct gguf_error *err);
+enum gguf_status gg_mapfile_open_memory(struct gg_mapfile *m, const void *data,
+                                        uint64_t data_size, uint64_t off,
+                                        uint64_t size, struct gguf_error *err);
 
 /* The same where read, which is kept, gives the bytes of a whole of total. */
-enum gguf_status gg_mapfile_reader(struct gg_mapfile *m,
-                                   gg_mapfile_read_fn *read, void *user,
-                                   uint64_t total, uint64_t off, uint64_t size,
-                                   struct gguf_error *err);
+enum gguf_status gg_mapfile_open_reader(struct gg_mapfile *m,
+                                        gg_mapfile_read_fn *read, void *user,
+                                        uint64_t total, uint64_t off,
+                                        uint64_t size, struct gguf_error *err);
 
 /* Of one with such a function: have bytes from .. to, which it has, at data.
  * GGUF_E_IO (no memory), and what the function returns. */
@@ -81,8 +81,8 @@ enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
 /* Keep a copy of the first size bytes of m, and of the rest of their last
  * page: from now on they do not change, whatever happens to the file. data
  * stays where it is. GGUF_E_IO (no memory). */
-enum gguf_status gg_mapfile_keep(struct gg_mapfile *m, uint64_t size,
-                                 struct gguf_error *err);
+enum gguf_status gg_mapfile_copy_head(struct gg_mapfile *m, uint64_t size,
+                                      struct gguf_error *err);
 
 /* Fine on a zeroed struct, and twice. */
 void gg_mapfile_close(struct gg_mapfile *m);
@@ -108,10 +108,10 @@ enum gguf_status gg_mapfile_read(const struct gg_mapfile *m, uint64_t off,
  * that was truncated reads as zeros up to the end of its last page, without
  * any signal: a caller that has read all of it checks this before it uses the
  * result. fd may be m's own. Fine on memory. GGUF_E_MISMATCH, GGUF_E_IO. */
-enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
-                                  struct gguf_error *err);
+enum gguf_status gg_mapfile_check_unchanged(const struct gg_mapfile *m, int fd,
+                                            struct gguf_error *err);
 
 /* Is m a file, and the one that path leads to? */
-bool gg_mapfile_is(const struct gg_mapfile *m, const char *path);
+bool gg_mapfile_is_path(const struct gg_mapfile *m, const char *path);
 
 #endif

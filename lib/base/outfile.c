@@ -139,8 +139,8 @@ static enum gguf_status take_after(const struct gg_outfile *o,
     return GGUF_OK;
 }
 
-enum gguf_status gg_outfile_like(const struct gg_outfile *o, int fd,
-                                 struct gguf_error *err)
+enum gguf_status gg_outfile_copy_mode(const struct gg_outfile *o, int fd,
+                                      struct gguf_error *err)
 {
     struct stat s;
     if (fstat(fd, &s) != 0)
@@ -319,8 +319,8 @@ static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
     return GGUF_OK;
 }
 
-enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
-                                 struct gguf_error *err)
+enum gguf_status gg_outfile_publish(struct gg_outfile *o, bool keep_old,
+                                    struct gguf_error *err)
 {
     enum gguf_status st = o->flags & GG_OUTFILE_FORCE
                               ? replace_target(o, keep_old, err)
@@ -346,7 +346,7 @@ static bool take_temp_name(struct gg_outfile *o)
     return lstat(o->temp, &s) != 0 && rename(o->path, o->temp) == 0;
 }
 
-void gg_outfile_unname(struct gg_outfile *o)
+void gg_outfile_unpublish(struct gg_outfile *o)
 {
     bool partial = o->flags & GG_OUTFILE_PARTIAL;
     if (!o->named || o->lost || !gg_file_id_is(&o->id, o->path) ||
@@ -361,17 +361,17 @@ void gg_outfile_unname(struct gg_outfile *o)
     }
 }
 
-enum gguf_status gg_outfile_name_all(gg_outfile_at_fn *at, void *user,
-                                     size_t n, bool keep_old, size_t *bad,
-                                     struct gguf_error *err)
+enum gguf_status gg_outfile_publish_all(gg_outfile_at_fn *at, void *user,
+                                        size_t n, bool keep_old, size_t *bad,
+                                        struct gguf_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        enum gguf_status st = gg_outfile_name(at(user, i), keep_old, err);
+        enum gguf_status st = gg_outfile_publish(at(user, i), keep_old, err);
         if (st == GGUF_OK)
             continue;
         *bad = i;
         while (i--)
-            gg_outfile_unname(at(user, i));
+            gg_outfile_unpublish(at(user, i));
         return st;
     }
     return GGUF_OK;
@@ -405,7 +405,7 @@ enum gguf_status gg_outfile_commit(struct gg_outfile *o,
 {
     enum gguf_status st = gg_outfile_finish(o, err);
     if (st == GGUF_OK)
-        st = gg_outfile_name(o, false, err);
+        st = gg_outfile_publish(o, false, err);
     if (st == GGUF_OK)
         st = gg_outfile_sync_folder(o, err);
     gg_outfile_abort(o);

@@ -45,8 +45,8 @@ enum gguf_status gguf_outfile_write(struct gguf_outfile *f, const void *data,
     return gg_outfile_write(&f->o, data, size, err);
 }
 
-enum gguf_status gg_outfile_expect(struct gguf_outfile *f, uint64_t size,
-                                   struct gguf_error *err)
+enum gguf_status gg_outfile_check_room(struct gguf_outfile *f, uint64_t size,
+                                       struct gguf_error *err)
 {
     return gg_outfile_reserve(&f->o, size, false, err);
 }
@@ -58,7 +58,7 @@ enum gguf_status gguf_outfile_commit(struct gguf_outfile *f,
     return gg_outfile_commit(&f->o, err);
 }
 
-void gguf_outfile_destroy(struct gguf_outfile *f)
+void gguf_outfile_close(struct gguf_outfile *f)
 {
     if (!f)
         return;

@@ -76,15 +76,15 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
     return GGUF_OK;
 }
 
-enum gguf_status gg_outfile_have(struct gg_outfile *o, uint64_t size,
-                                 struct gguf_error *err)
+enum gguf_status gg_outfile_set_complete(struct gg_outfile *o, uint64_t size,
+                                         struct gguf_error *err)
 {
     GG_TRY(gg_outfile_flush(o, err));
     o->have = size;
     return GGUF_OK;
 }
 
-uint64_t gg_outfile_pass(struct gg_outfile *o, uint64_t size)
+uint64_t gg_outfile_skip_complete(struct gg_outfile *o, uint64_t size)
 {
     const uint64_t n = o->pos < o->have ? GG_MIN(size, o->have - o->pos) : 0;
     o->pos += n;
@@ -94,7 +94,7 @@ uint64_t gg_outfile_pass(struct gg_outfile *o, uint64_t size)
 enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,
                                   uint64_t size, struct gguf_error *err)
 {
-    const uint64_t passed = gg_outfile_pass(o, size);
+    const uint64_t passed = gg_outfile_skip_complete(o, size);
     data = (const char *)data + passed;
     size -= passed;
     if (size > GG_OUTFILE_BUF - o->n_buf)

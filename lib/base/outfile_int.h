@@ -26,7 +26,7 @@ struct gg_outfile {
     bool lost;  /* the old file could not be kept: it cannot be restored */
     unsigned flags;
     uint64_t pos;  /* bytes written and buffered by gg_outfile_write */
-    uint64_t have; /* of gg_outfile_have */
+    uint64_t have; /* of gg_outfile_set_complete */
     uint8_t *buf;
     size_t n_buf; /* bytes in buf, not yet in the file */
     bool no_cfr;  /* copy_file_range does not work between these two */
@@ -63,8 +63,8 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  struct gguf_error *err);
 
 /* Mode and owner as those of the file fd, in the same way. */
-enum gguf_status gg_outfile_like(const struct gg_outfile *o, int fd,
-                                 struct gguf_error *err);
+enum gguf_status gg_outfile_copy_mode(const struct gg_outfile *o, int fd,
+                                      struct gguf_error *err);
 
 /* Make sure that size bytes will fit: GGUF_E_NOSPACE with both numbers.
  * allocate takes them from the file system; else the free room is looked at
@@ -73,16 +73,16 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
                                     bool allocate, struct gguf_error *err);
 /* The same of a program's, gguf/outfile.h, whose room is looked at. */
 struct gguf_outfile;
-enum gguf_status gg_outfile_expect(struct gguf_outfile *f, uint64_t size,
-                                   struct gguf_error *err);
+enum gguf_status gg_outfile_check_room(struct gguf_outfile *f, uint64_t size,
+                                       struct gguf_error *err);
 
 /* The first size bytes of a file that was taken up are there: what is appended
  * at their places is what they are, and is not written again. */
-enum gguf_status gg_outfile_have(struct gg_outfile *o, uint64_t size,
-                                 struct gguf_error *err);
+enum gguf_status gg_outfile_set_complete(struct gg_outfile *o, uint64_t size,
+                                         struct gguf_error *err);
 /* Of size bytes that are to be appended, pass over those that are there; how
  * many. */
-uint64_t gg_outfile_pass(struct gg_outfile *o, uint64_t size);
+uint64_t gg_outfile_skip_complete(struct gg_outfile *o, uint64_t size);
 
 /* Append; small pieces are collected. */
 enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,
@@ -151,15 +151,15 @@ enum gguf_status gg_outfile_finish(struct gg_outfile *o,
 /* After gg_outfile_finish: no descriptor from now on, but a temporary's
  * name. */
 enum gguf_status gg_outfile_park(struct gg_outfile *o, struct gguf_error *err);
-enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
-                                 struct gguf_error *err);
-void gg_outfile_unname(struct gg_outfile *o);
+enum gguf_status gg_outfile_publish(struct gg_outfile *o, bool keep_old,
+                                    struct gguf_error *err);
+void gg_outfile_unpublish(struct gg_outfile *o);
 /* Name number 0 to n - 1, which at finds, or none: *bad is the one that could
  * not be named. */
 typedef struct gg_outfile *gg_outfile_at_fn(void *user, size_t i);
-enum gguf_status gg_outfile_name_all(gg_outfile_at_fn *at, void *user,
-                                     size_t n, bool keep_old, size_t *bad,
-                                     struct gguf_error *err);
+enum gguf_status gg_outfile_publish_all(gg_outfile_at_fn *at, void *user,
+                                        size_t n, bool keep_old, size_t *bad,
+                                        struct gguf_error *err);
 enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
                                         struct gguf_error *err);
 

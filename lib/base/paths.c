@@ -187,20 +187,22 @@ static enum gguf_status add_path(struct gguf_paths *p, const char *path,
         err);
 }
 
-enum gguf_status gguf_paths_read(struct gguf_paths *p, const char *path,
-                                 const char *what, struct gguf_error *err)
+enum gguf_status gguf_paths_add_input(struct gguf_paths *p, const char *path,
+                                      const char *what, struct gguf_error *err)
 {
     return add_path(p, path, what, false, err);
 }
 
-enum gguf_status gguf_paths_write(struct gguf_paths *p, const char *path,
-                                  const char *what, struct gguf_error *err)
+enum gguf_status gguf_paths_add_output(struct gguf_paths *p, const char *path,
+                                       const char *what,
+                                       struct gguf_error *err)
 {
     return add_path(p, path, what, true, err);
 }
 
-enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
-                                    const char *what, struct gguf_error *err)
+enum gguf_status gguf_paths_add_input_fd(struct gguf_paths *p, int fd,
+                                         const char *what,
+                                         struct gguf_error *err)
 {
     struct keys k = { .n = 0 };
     struct stat s;
@@ -224,16 +226,20 @@ static enum gguf_status add_beside(struct gguf_paths *p, const char *path,
     return st;
 }
 
-enum gguf_status gg_paths_write_beside(struct gguf_paths *p, const char *path,
-                                       const char *ending, const char *what,
-                                       struct gguf_error *err)
+enum gguf_status gg_paths_add_output_beside(struct gguf_paths *p,
+                                            const char *path,
+                                            const char *ending,
+                                            const char *what,
+                                            struct gguf_error *err)
 {
     return add_beside(p, path, ending, what, true, err);
 }
 
-enum gguf_status gg_paths_read_beside(struct gguf_paths *p, const char *path,
-                                      const char *ending, const char *what,
-                                      struct gguf_error *err)
+enum gguf_status gg_paths_add_input_beside(struct gguf_paths *p,
+                                           const char *path,
+                                           const char *ending,
+                                           const char *what,
+                                           struct gguf_error *err)
 {
     return add_beside(p, path, ending, what, false, err);
 }

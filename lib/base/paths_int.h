@@ -18,11 +18,15 @@ enum gguf_status gg_paths_join(struct gguf_paths *p,
                                struct gguf_error *err);
 
 /* Note path with ending after it. */
-enum gguf_status gg_paths_write_beside(struct gguf_paths *p, const char *path,
-                                       const char *ending, const char *what,
-                                       struct gguf_error *err);
-enum gguf_status gg_paths_read_beside(struct gguf_paths *p, const char *path,
-                                      const char *ending, const char *what,
-                                      struct gguf_error *err);
+enum gguf_status gg_paths_add_output_beside(struct gguf_paths *p,
+                                            const char *path,
+                                            const char *ending,
+                                            const char *what,
+                                            struct gguf_error *err);
+enum gguf_status gg_paths_add_input_beside(struct gguf_paths *p,
+                                           const char *path,
+                                           const char *ending,
+                                           const char *what,
+                                           struct gguf_error *err);
 
 #endif

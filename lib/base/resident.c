@@ -125,7 +125,7 @@ static enum gguf_status fetch_blocks(struct gg_resident *w, uint32_t from,
     return GGUF_OK;
 }
 
-enum gguf_status gg_resident_take(struct gg_resident *w, uint64_t off,
+enum gguf_status gg_resident_hold(struct gg_resident *w, uint64_t off,
                                   uint64_t size, struct gguf_error *err)
 {
     if (!size)

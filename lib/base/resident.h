@@ -42,7 +42,7 @@ void gg_resident_pin(struct gg_resident *w, uint64_t upto);
 /* Have bytes off .. off + size, which the map has, in memory until as many are
  * released: from any thread, as often as wanted. What gg_mapfile_fetch
  * returns; nothing is held then. */
-enum gguf_status gg_resident_take(struct gg_resident *w, uint64_t off,
+enum gguf_status gg_resident_hold(struct gg_resident *w, uint64_t off,
                                   uint64_t size, struct gguf_error *err);
 void gg_resident_release(struct gg_resident *w, uint64_t off, uint64_t size);
 

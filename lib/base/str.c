@@ -27,7 +27,7 @@ static char upper_letter(char c)
     return (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
 }
 
-bool gg_str_same(struct gguf_str a, const char *z)
+bool gg_str_eq_nocase(struct gguf_str a, const char *z)
 {
     size_t i = 0;
     while (i < a.size && z[i] && upper_letter(a.data[i]) == upper_letter(z[i]))

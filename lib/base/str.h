@@ -14,7 +14,7 @@ bool gg_str_eq(struct gguf_str a, struct gguf_str b);
 bool gg_str_eqz(struct gguf_str a, const char *z);
 /* Equal if the case of ASCII letters is ignored, in any locale: for names of
  * types, which a Turkish strcasecmp with its dotless i would miss. */
-bool gg_str_same(struct gguf_str a, const char *z);
+bool gg_str_eq_nocase(struct gguf_str a, const char *z);
 bool gg_str_starts(struct gguf_str s, const char *prefix);
 bool gg_str_ends(struct gguf_str s, const char *suffix);
 struct gguf_str gg_str_z(const char *z);

@@ -9,7 +9,7 @@ size_t gguf_text_escape(char *out, size_t size, struct gguf_str s)
     return gg_str_escape(out, size, s.data, s.size);
 }
 
-size_t gguf_text_decode(const char *p, size_t n, uint32_t *cp)
+size_t gguf_text_decode_utf8(const char *p, size_t n, uint32_t *cp)
 {
     uint32_t v;
     return gg_str_utf8_decode(p, n, cp ? cp : &v);

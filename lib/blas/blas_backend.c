@@ -17,7 +17,7 @@
 #define BACKEND_ID UINT64_C(0x9c83d6e1047fb25a)
 
 struct blas_driver {
-    struct gg_backend_single base;
+    struct gg_backend_single_driver base;
     struct gguf_buft own_buft;
     struct gguf_blas_params params;
     struct gg_kern kern;
@@ -34,7 +34,7 @@ struct blas_backend {
     size_t scratch_size;
 };
 
-static struct blas_backend *blas_of(struct gguf_backend *b)
+static struct blas_backend *get_blas(struct gguf_backend *b)
 {
     return b->priv;
 }
@@ -43,15 +43,15 @@ static struct blas_backend *blas_of(struct gguf_backend *b)
 
 static void destroy_backend(struct gguf_backend *b)
 {
-    struct blas_backend *c = blas_of(b);
+    struct blas_backend *c = get_blas(b);
     const struct gguf_allocator *a = b->allocator;
     gg_stream_destroy(c->stream);
     gg_mem_free_aligned(a, c->scratch);
     gg_mem_free(a, c);
 }
 
-static enum gguf_status room_for(struct blas_backend *c, size_t size,
-                                 struct gguf_error *err)
+static enum gguf_status grow_scratch(struct blas_backend *c, size_t size,
+                                     struct gguf_error *err)
 {
     const struct gguf_allocator *a = c->base.allocator;
     if (size <= c->scratch_size)
@@ -81,7 +81,7 @@ static enum gguf_status compute_call(void *arg, struct gguf_error *err)
         if (c->abort && c->abort(c->abort_user))
             return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                 "stopped before node %zu", i);
-        GG_TRY(room_for(c, gg_blas_scratch(t), err));
+        GG_TRY(grow_scratch(c, gg_blas_scratch(t), err));
         gg_blas_product(t, c->kern, c->scratch);
     }
     return GGUF_OK;
@@ -91,16 +91,16 @@ static enum gguf_status compute_graph(struct gguf_backend *b,
                                       struct gguf_graph *graph,
                                       struct gguf_error *err)
 {
-    struct job j = { blas_of(b), graph };
+    struct job j = { get_blas(b), graph };
     (void)err;
-    gg_stream_push(blas_of(b)->stream, compute_call, &j, sizeof j);
+    gg_stream_push(get_blas(b)->stream, compute_call, &j, sizeof j);
     return GGUF_OK;
 }
 
 static enum gguf_status sync_backend(struct gguf_backend *b,
                                      struct gguf_error *err)
 {
-    return gg_stream_sync(blas_of(b)->stream, err);
+    return gg_stream_sync(get_blas(b)->stream, err);
 }
 
 static enum gguf_status set_async(struct gguf_backend *b,
@@ -109,7 +109,7 @@ static enum gguf_status set_async(struct gguf_backend *b,
                                   struct gguf_error *err)
 {
     (void)err;
-    gg_stream_set(blas_of(b)->stream, t, src, off, size);
+    gg_stream_set(get_blas(b)->stream, t, src, off, size);
     return GGUF_OK;
 }
 
@@ -119,7 +119,7 @@ static enum gguf_status get_async(struct gguf_backend *b,
                                   struct gguf_error *err)
 {
     (void)err;
-    gg_stream_get(blas_of(b)->stream, t, dst, off, size);
+    gg_stream_get(get_blas(b)->stream, t, dst, off, size);
     return GGUF_OK;
 }
 
@@ -129,7 +129,7 @@ static enum gguf_status copy_async(struct gguf_backend *b,
                                    struct gguf_error *err)
 {
     (void)err;
-    gg_stream_copy(blas_of(b)->stream, src, dst);
+    gg_stream_copy(get_blas(b)->stream, src, dst);
     return GGUF_OK;
 }
 
@@ -138,7 +138,7 @@ static enum gguf_status event_record(struct gguf_backend *b,
                                      struct gguf_error *err)
 {
     (void)err;
-    gg_stream_record(blas_of(b)->stream, e);
+    gg_stream_record(get_blas(b)->stream, e);
     return GGUF_OK;
 }
 
@@ -146,7 +146,7 @@ static enum gguf_status event_wait(struct gguf_backend *b,
                                    struct gguf_event *e,
                                    struct gguf_error *err)
 {
-    return gg_stream_wait(blas_of(b)->stream, e, err);
+    return gg_stream_wait(get_blas(b)->stream, e, err);
 }
 
 static const struct gguf_backend_iface backend_iface = {
@@ -167,8 +167,8 @@ static enum gguf_status set_abort(struct gguf_backend *b, gguf_abort_fn *abort,
                                   void *user, struct gguf_error *err)
 {
     GG_TRY(gguf_backend_sync(b, err)); /* its thread asks */
-    blas_of(b)->abort = abort;
-    blas_of(b)->abort_user = user;
+    get_blas(b)->abort = abort;
+    get_blas(b)->abort_user = user;
     return GGUF_OK;
 }
 
@@ -244,7 +244,7 @@ static const struct gguf_device_iface device_iface = {
 
 /* --- driver --------------------------------------------------------------- */
 
-static const struct gg_backend_named functions[] = {
+static const struct gg_backend_function functions[] = {
     { "set_n_threads", (gguf_any_fn *)set_n_threads },
     { "set_abort", (gguf_any_fn *)set_abort },
 };
@@ -268,23 +268,23 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
     if (!c->params.min_size)
         c->params.min_size = 32;
     gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
-    gg_codec_kern_native(c->kern.codec);
+    gg_codec_kern_set_native_order(c->kern.codec);
     c->own_buft = (struct gguf_buft){ .iface = &gg_backend_host_iface,
                                       .name = "BLAS",
                                       .alignment = GGUF_TENSOR_ALIGN,
                                       .max_size = SIZE_MAX };
-    const uint32_t host = GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR;
+    const uint32_t host = GGUF_DEVICE_CAP_HOST_BUFT | GGUF_DEVICE_CAP_HOST_PTR;
     const struct gguf_device device = {
         .iface = &device_iface,
         .name = "BLAS",
         .description = BLAS_NAME,
         .kind = GGUF_DEVICE_ACCEL,
-        .caps = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS |
+        .caps = GGUF_DEVICE_CAP_ASYNC | GGUF_DEVICE_CAP_EVENTS |
                 (params->own_memory ? 0 : host),
         .buft = params->own_memory ? &c->own_buft : gguf_host_buft(),
     };
-    gg_backend_single_init(&c->base, &device, params->allocator, functions,
-                           GG_LEN(functions));
+    gg_backend_single_driver_init(&c->base, &device, params->allocator,
+                                  functions, GG_LEN(functions));
     *out = &c->base.base;
     return GGUF_OK;
 }
@@ -297,5 +297,5 @@ gguf_blas_backend_create(struct gguf_backend **out,
     struct gguf_driver *driver;
     *out = NULL;
     GG_TRY(gguf_blas_driver_create(&driver, params, err));
-    return gg_backend_single_own(out, driver, err);
+    return gg_backend_single_driver_create_backend(out, driver, err);
 }

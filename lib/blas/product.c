@@ -44,8 +44,8 @@ static bool is_weight(const struct gguf_tensor *t, const struct gg_kern *kern)
     int d = gg_dtype_index(t->dtype);
     if (t->dtype == GGUF_DTYPE_F32)
         return is_plain(t);
-    return d >= 0 && kern->codec[d].decode && gguf_tensor_has_rows(t) &&
-           t->ne[0] <= INT_MAX;
+    return d >= 0 && kern->codec[d].decode &&
+           gguf_tensor_has_contiguous_rows(t) && t->ne[0] <= INT_MAX;
 }
 
 bool gg_blas_supports(const struct gguf_tensor *t, const struct gg_kern *kern,

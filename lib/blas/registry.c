@@ -16,10 +16,10 @@ static enum gguf_status add_all(struct gguf_registry *r,
     struct gguf_driver *d;
     cpu.allocator = blas.allocator = allocator;
     GG_TRY(gguf_cpu_driver_create(&d, &cpu, err));
-    GG_TRY(gguf_registry_add(r, d, err));
+    GG_TRY(gguf_registry_add_driver(r, d, err));
     enum gguf_status st = gguf_blas_driver_create(&d, &blas, err);
     if (st == GGUF_OK)
-        st = gguf_registry_add(r, d, err);
+        st = gguf_registry_add_driver(r, d, err);
     return st == GGUF_E_UNSUPPORTED ? GGUF_OK : st; /* built without */
 }
 

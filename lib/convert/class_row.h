@@ -47,7 +47,7 @@ extern const struct gg_convert_defaults gg_convert_defaults_llama,
  * BigCode's; Mamba 2 beside attention. */
 extern const struct gg_convert_name gg_convert_names_llama[],
     gg_convert_names_experts[], gg_convert_names_mixtral[],
-    gg_convert_names_nextn[], gg_convert_names_after[],
+    gg_convert_names_nextn[], gg_convert_names_post_norm[],
     gg_convert_names_latent[], gg_convert_names_indexer[],
     gg_convert_names_starcoder[], gg_convert_names_hybrid[];
 
@@ -97,7 +97,7 @@ static inline bool is_true(double x)
 /* Width of a head: hidden_size by the heads; head_dim, if that is there. */
 gg_hf_config_fn gg_convert_head_width, gg_convert_head_dim;
 /* Heads of queries that share a head of keys. */
-gg_hf_config_fn gg_convert_group;
+gg_hf_config_fn gg_convert_gqa_group_size;
 /* Rows of all queries, of all keys, and of both. */
 gg_hf_config_fn gg_convert_query_rows, gg_convert_key_rows,
     gg_convert_query_key_rows;
@@ -125,7 +125,7 @@ gg_hf_config_fn gg_convert_first_sparse;
 /* Leading dense layers of a model that does not say: all, without experts. */
 gg_hf_config_fn gg_convert_all_dense;
 /* 1: latent attention has one head of keys. */
-gg_hf_config_fn gg_convert_one;
+gg_hf_config_fn gg_convert_constant_one;
 /* Width of a key of latent attention, as it is cached; of each head. */
 gg_hf_config_fn gg_convert_latent_key_length, gg_convert_mla_key_length;
 /* A tenth of mscale_all_dim. */
@@ -136,8 +136,8 @@ gg_hf_config_fn gg_convert_four_times_width, gg_convert_shared_width;
 gg_hf_config_fn gg_convert_feed_forward, gg_convert_norm_topk;
 /* family/llama.c: Code Llama's tokens of filling in, by the size of its
  * vocabulary. */
-gg_hf_config_fn gg_convert_code_prefix, gg_convert_code_suffix,
-    gg_convert_code_middle;
+gg_hf_config_fn gg_convert_fim_prefix, gg_convert_fim_suffix,
+    gg_convert_fim_middle;
 /* 0, if the size of the vocabulary is one of models that take no BOS. */
 gg_hf_config_fn gg_convert_no_bos;
 
@@ -145,7 +145,7 @@ gg_hf_config_fn gg_convert_no_bos;
  * from halves to pairs, of queries and keys, if the class is turned; 1 added;
  * dimensions of one left out; -exp(x); a half of the rows; -1, 0 or 1 times the
  * mean magnitude. */
-extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
+extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
     gg_convert_plus_1, gg_convert_squeeze, gg_convert_neg_exp,
     gg_convert_half_1, gg_convert_half_2, gg_convert_ternary;
 #define ROPE_Q  gg_convert_rope_q
@@ -173,7 +173,7 @@ extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
     }
 #define N_HOW(FROM, TO, HOW)                                                  \
     {                                                                         \
-        .from = FROM, .to = TO, .how = &HOW                                   \
+        .from = FROM, .to = TO, .transform = &HOW                             \
     }
 #define N_AXES(FROM, TO, AXES)                                                \
     {                                                                         \
@@ -181,7 +181,7 @@ extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
     }
 #define N_HOW_AXES(FROM, TO, HOW, AXES)                                       \
     {                                                                         \
-        .from = FROM, .to = TO, .how = &HOW, .axes = AXES                     \
+        .from = FROM, .to = TO, .transform = &HOW, .axes = AXES               \
     }
 #define N_TIMES(FROM, TO, NAME)                                               \
     {                                                                         \
@@ -316,9 +316,9 @@ extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
 #define IF_CODE(KEY, FN)                                                      \
     OF("/tokenizer.ggml." KEY "_token_id", U32, FN, NO_BACK)
 #define OF_SIZE                                                               \
-    ROWS(IF_CODE("prefix", gg_convert_code_prefix),                           \
-         IF_CODE("suffix", gg_convert_code_suffix),                           \
-         IF_CODE("middle", gg_convert_code_middle),                           \
+    ROWS(IF_CODE("prefix", gg_convert_fim_prefix),                            \
+         IF_CODE("suffix", gg_convert_fim_suffix),                            \
+         IF_CODE("middle", gg_convert_fim_middle),                            \
          OF("/tokenizer.ggml.add_bos_token", BOOL, gg_convert_no_bos,         \
             NO_BACK)),                                                        \
         .roles = "eot=\xe2\x96\x81<EOT>"
@@ -344,7 +344,8 @@ extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
            gg_convert_yarn_log_multiplier, NO_BACK) /* gg_back_put_rope */
 /* One head of keys and of values, which all queries share. */
 #define ONE_KV_HEAD                                                           \
-    OF("attention.head_count_kv", U32, gg_convert_one, gg_back_put_kv_heads)
+    OF("attention.head_count_kv", U32, gg_convert_constant_one,               \
+       gg_back_put_kv_heads)
 #define LATENT_KEYS                                                           \
     ONE_KV_HEAD,                                                              \
         OR("attention.layer_norm_rms_epsilon", "rms_norm_eps", F32, 1e-6),    \
@@ -373,6 +374,6 @@ extern const struct gg_convert_how gg_convert_rope_q, gg_convert_rope_k,
     ELSE("attention.layer_norm_rms_epsilon", F32,                             \
          "layer_norm_epsilon rms_norm_eps", 1e-5)
 /* What those have whose queries and keys are permuted. */
-#define TURNED .turned = true, .rope_count = true, .vocab_size = true
+#define PERMUTED .permuted = true, .rope_count = true, .vocab_size = true
 
 #endif

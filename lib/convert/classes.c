@@ -27,8 +27,8 @@ static const struct gg_convert_arch *const lists[] = {
     gg_convert_family_rwkv,    gg_convert_family_expert,
 };
 
-const char *gg_convert_key(const struct gguf_convert *c, const char *key,
-                           char buf[128])
+const char *gg_convert_key_name(const struct gguf_convert *c, const char *key,
+                                char buf[128])
 {
     if (*key == '/')
         return key + 1;
@@ -45,8 +45,8 @@ const struct gg_convert_arch *gg_convert_arch_row(size_t n)
     return NULL;
 }
 
-bool gg_convert_arch_has(const struct gg_convert_arch *arch,
-                         struct gguf_str name)
+bool gg_convert_arch_has_class(const struct gg_convert_arch *arch,
+                               struct gguf_str name)
 {
     for (const char *p = arch->classes; *p;) {
         const size_t n = strcspn(p, " ");
@@ -70,11 +70,11 @@ gg_convert_find_defaults(struct gguf_str model_type)
     return NULL;
 }
 
-bool gg_convert_class_reranks(struct gguf_str class_name)
+bool gg_convert_class_is_reranker(struct gguf_str class_name)
 {
     const struct gg_convert_arch *a;
     for (size_t i = 0; (a = gg_convert_arch_row(i)); i++)
-        if (a->reranker && gg_convert_arch_has(a, class_name))
+        if (a->reranker && gg_convert_arch_has_class(a, class_name))
             return true;
     return false;
 }

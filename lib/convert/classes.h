@@ -22,8 +22,8 @@ struct gg_back_maker;
 struct gg_convert_view;
 
 /* Settles what config.json says in several ways, before keys are computed. */
-typedef enum gguf_status gg_convert_settle_fn(struct gguf_convert *c,
-                                              struct gguf_error *err);
+typedef enum gguf_status gg_convert_fix_config_fn(struct gguf_convert *c,
+                                                  struct gguf_error *err);
 
 /* Puts members into config.json that the way back makes (back_maker.h). */
 typedef void gg_back_fn(struct gg_back_maker *m);
@@ -47,7 +47,7 @@ struct gg_convert_dims {
 typedef void gg_convert_shape_fn(struct gg_convert_dims *d, unsigned *open);
 
 /* Change of a tensor: of its numbers, and of the order of its elements. */
-struct gg_convert_how {
+struct gg_convert_transform {
     const char *text; /* name of the change in lists */
     /* Set the place of each element (convert_int.h); NULL: as it is. */
     enum gguf_status (*view)(struct gg_convert_view *v,
@@ -56,10 +56,10 @@ struct gg_convert_how {
     gg_composed_fn *change;     /* new numbers; NULL: as they are */
     gg_composed_fn *back;       /* inverse of change; NULL: without change */
     enum gg_convert_pair pair;
-    bool if_turned; /* the class must be turned, else nothing changes */
-    bool if_added;  /* rows must be added, else nothing changes */
-    bool is_i32;    /* whole numbers of 32 bits */
-    bool has_mean;  /* change rounds by the mean of all (back_ternary.c) */
+    bool if_permuted; /* the class must be turned, else nothing changes */
+    bool if_added;    /* rows must be added, else nothing changes */
+    bool is_i32;      /* whole numbers of 32 bits */
+    bool has_mean;    /* change rounds by the mean of all (back_ternary.c) */
 };
 
 /* What a tensor of the folder becomes. from: its name without ".weight" or
@@ -70,7 +70,7 @@ struct gg_convert_how {
  * together in their order; experts are stacked. */
 struct gg_convert_name {
     const char *from, *to;
-    const struct gg_convert_how *how; /* NULL: as they are */
+    const struct gg_convert_transform *transform; /* NULL: as they are */
     const char *axes;     /* how the elements are put (axes.c); NULL: by how */
     const char *scale[2]; /* names in config.json of factors, applied one after
                            * the other; NULL, or missing there: 1 */
@@ -188,15 +188,15 @@ struct gg_convert_arch {
                          * no file of the tokenizer says which; NULL */
     const char *pieces; /* tokenizer.ggml.model of a BPE with a piece for each
                          * byte; NULL: llama */
-    const struct gg_convert_size *sizes; /* that axes name; ends with NULLs */
-    gg_convert_settle_fn *settle;        /* NULL: nothing is to be settled */
+    const struct gg_convert_size *sizes;  /* that axes name; ends with NULLs */
+    gg_convert_fix_config_fn *fix_config; /* NULL: nothing is to be settled */
     gg_back_fn *back; /* the way back puts into config.json what several keys,
                          * or when, are made of; after all keys; NULL */
     int n_dense;      /* number of matrices after pooling (modules.c) */
     bool dense_asked; /* they are converted only if they are asked for */
     bool reranker;    /* row of rerankers, whose answers are yes and no */
     bool only_keys;   /* the file has the keys of this row and no others */
-    bool turned;      /* queries and keys are permuted (gg_convert_rope_q) */
+    bool permuted;    /* queries and keys are permuted (gg_convert_rope_q) */
     bool rope_count;  /* rope.dimension_count is written */
     bool vocab_size;  /* vocab_size is written */
     bool ties;        /* transformers' default of tie_word_embeddings */
@@ -207,8 +207,8 @@ struct gg_convert_arch {
 /* The n-th row, NULL after the last; has it the class? */
 const struct gg_convert_arch *gg_convert_arch_row(size_t n);
 /* Has a class a row of rerankers? */
-bool gg_convert_class_reranks(struct gguf_str class_name);
-bool gg_convert_arch_has(const struct gg_convert_arch *arch,
-                         struct gguf_str class_name);
+bool gg_convert_class_is_reranker(struct gguf_str class_name);
+bool gg_convert_arch_has_class(const struct gg_convert_arch *arch,
+                               struct gguf_str class_name);
 
 #endif

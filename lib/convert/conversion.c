@@ -8,7 +8,7 @@ void gguf_convert_close(struct gguf_convert *c)
     if (!c)
         return;
     const struct gguf_allocator *a = c->p.allocator;
-    gg_data_made_fini(&c->out.data);
+    gg_data_composed_fini(&c->out.data);
     gguf_meta_destroy(c->out.meta);
     gg_folder_close(&c->folder);
     gg_mem_free(a, c->parts.item);
@@ -32,8 +32,8 @@ gguf_convert_tensor(const struct gguf_convert *c, size_t i)
     return i < c->out.n_tensors ? &c->out.tensor[i] : NULL;
 }
 
-const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
-                              size_t no)
+const char *gguf_convert_source(const struct gguf_convert *c, size_t i,
+                                size_t no)
 {
     return i < c->out.n_tensors && no < c->out.tensor[i].n_from
                ? c->folder.weights
@@ -42,12 +42,12 @@ const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
                : NULL;
 }
 
-size_t gguf_convert_n_left(const struct gguf_convert *c)
+size_t gguf_convert_n_omitted(const struct gguf_convert *c)
 {
     return c->parts.n_left;
 }
 
-const char *gguf_convert_left(const struct gguf_convert *c, size_t i)
+const char *gguf_convert_omitted(const struct gguf_convert *c, size_t i)
 {
     return i < c->parts.n_left
                ? c->folder.weights->tensor[c->parts.left[i]].name.data

@@ -36,19 +36,19 @@ static enum gguf_status read_model(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
     GG_TRY(gg_folder_read_texts(&c->folder, err));
-    GG_TRY(gg_folder_settle_rope(&c->folder, err));
-    GG_TRY(gg_convert_unsaid_defaults(c, err));
+    GG_TRY(gg_folder_fix_rope(&c->folder, err));
+    GG_TRY(gg_convert_add_defaults(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
-    if (c->arch->settle)
-        GG_TRY(c->arch->settle(c, err));
+    if (c->arch->fix_config)
+        GG_TRY(c->arch->fix_config(c, err));
     GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir, "model",
                                limits, c->codec, err));
     GG_TRY(gg_folder_note_unread(&c->folder, err));
-    GG_TRY(gg_convert_unsaid_reranker(c, err));
+    GG_TRY(gg_convert_detect_reranker(c, err));
     GG_TRY(gg_convert_find_arch(c, err)); /* a reranker has another row */
     GG_TRY(gg_convert_find_prefix(c, err));
-    GG_TRY(gg_convert_unsaid_drafts(c, err));
-    GG_TRY(gg_convert_modules(c, err));
+    GG_TRY(gg_convert_add_nextn_count(c, err));
+    GG_TRY(gg_convert_read_modules(c, err));
     gg_convert_limit_layers(c);
     return gg_folder_join_quantized(&c->folder, err);
 }
@@ -78,10 +78,10 @@ static enum gguf_status read_folder(struct gguf_convert *c,
 static enum gguf_status describe_adapter(struct gguf_convert *c,
                                          struct gguf_error *err)
 {
-    GG_TRY(gg_convert_tensors(c, err));
+    GG_TRY(gg_convert_assemble_tensors(c, err));
     GG_TRY(gg_convert_adapter_keys(c, err));
-    GG_TRY(gg_convert_general(c, err));
-    return gg_convert_tell_kind(c, err);
+    GG_TRY(gg_convert_add_general(c, err));
+    return gg_convert_set_kind(c, err);
 }
 
 /* Keys may add tensors, and the name of a model counts these; keys come in the
@@ -91,16 +91,17 @@ static enum gguf_status describe_model(struct gguf_convert *c,
 {
     GG_TRY(gguf_meta_set_strz(c->out.meta, "general.architecture",
                               c->arch->arch, err));
-    GG_TRY(gg_convert_keys(c, err));
-    GG_TRY(gg_convert_tensors(c, err));
-    GG_TRY(gg_convert_unsaid_rows(c, err));
-    GG_TRY(gg_convert_general(c, err));
+    GG_TRY(gg_convert_add_keys(c, err));
+    GG_TRY(gg_convert_assemble_tensors(c, err));
+    GG_TRY(gg_convert_add_vocab_size(c, err));
+    GG_TRY(gg_convert_add_general(c, err));
     const struct gguf_convert_tensor *t =
         gg_convert_find_tensor(c, "token_embd.weight");
-    GG_TRY(gg_convert_vocab(&c->folder, c->arch, t ? t->ne[1] : 0, c->out.meta,
-                            &c->out.summary.n_tokens_left, err));
-    GG_TRY(gg_convert_last_keys(c, err));
-    return gg_convert_tell_kind(c, err);
+    GG_TRY(gg_convert_add_vocab(&c->folder, c->arch, t ? t->ne[1] : 0,
+                                c->out.meta, &c->out.summary.n_tokens_left,
+                                err));
+    GG_TRY(gg_convert_add_last_keys(c, err));
+    return gg_convert_set_kind(c, err);
 }
 
 static enum gguf_status describe_folder(struct gguf_convert *c,
@@ -155,15 +156,15 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
 
 /* ---- write ---- */
 
-enum gguf_status gguf_convert_job(struct gguf_quant **out,
-                                  struct gguf_convert *c,
-                                  const struct gguf_quant_params *params,
-                                  struct gguf_error *err)
+enum gguf_status
+gguf_convert_create_job(struct gguf_quant **out, struct gguf_convert *c,
+                        const struct gguf_quant_params *params,
+                        struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
-    GG_TRY(gg_convert_check(c, p.meta, err));
+    GG_TRY(gg_convert_check_model(c, p.meta, err));
     p.allow_requantize = 1; /* MXFP4 is how a folder has its numbers */
     return gg_job_create(out, &c->out.description, &p, err);
 }

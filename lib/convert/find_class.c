@@ -24,7 +24,7 @@ static void find_row(struct gguf_convert *c, struct gguf_str name)
     const struct gg_hf_config cfg = gg_convert_config(c);
     for (size_t i = 0; !c->arch && gg_convert_arch_row(i); i++) {
         const struct gg_convert_arch *a = gg_convert_arch_row(i);
-        if (gg_convert_arch_has(a, name) && (!a->when || a->when(&cfg)))
+        if (gg_convert_arch_has_class(a, name) && (!a->when || a->when(&cfg)))
             c->arch = a;
     }
 }
@@ -47,7 +47,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
         find_row(c, inner);
     gg_convert_limit_layers(c);
     if (!c->arch)
-        return gg_error_set(err, GGUF_E_ARCH, gg_json_place(&t->json, v),
+        return gg_error_set(err, GGUF_E_ARCH, gg_json_offset_of(&t->json, v),
                             "config.json: models of class '%s' are not "
                             "converted",
                             gg_str_esc(&e, name));

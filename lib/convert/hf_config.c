@@ -82,8 +82,8 @@ double gg_hf_config_num(const struct gg_hf_config *cfg, const char *names,
     return NAN;
 }
 
-double gg_hf_config_is(const struct gg_hf_config *cfg, const char *name,
-                       int64_t layer, const char *word)
+double gg_hf_config_is_word(const struct gg_hf_config *cfg, const char *name,
+                            int64_t layer, const char *word)
 {
     const json_t *v = gg_hf_config_get(cfg, name);
     struct gguf_str s;
@@ -92,8 +92,8 @@ double gg_hf_config_is(const struct gg_hf_config *cfg, const char *name,
     return gg_json_str(of_layer(v, layer), &s) && gg_str_eqz(s, word);
 }
 
-double gg_hf_config_letter(const struct gg_hf_config *cfg, const char *name,
-                           int64_t layer, char letter)
+double gg_hf_config_has_letter(const struct gg_hf_config *cfg,
+                               const char *name, int64_t layer, char letter)
 {
     struct gguf_str s;
     if (!gg_json_str(gg_hf_config_get(cfg, name), &s) || !s.size)
@@ -101,8 +101,8 @@ double gg_hf_config_letter(const struct gg_hf_config *cfg, const char *name,
     return s.data[(size_t)(layer < 0 ? 0 : layer) % s.size] == letter;
 }
 
-double gg_hf_config_lists(const struct gg_hf_config *cfg, const char *name,
-                          int64_t number)
+double gg_hf_config_list_has(const struct gg_hf_config *cfg, const char *name,
+                             int64_t number)
 {
     const json_t *list = gg_hf_config_get(cfg, name);
     const size_t n = json_array_size(list);
@@ -115,13 +115,13 @@ double gg_hf_config_lists(const struct gg_hf_config *cfg, const char *name,
     return 0;
 }
 
-size_t gg_hf_config_len(const struct gg_hf_config *cfg, const char *name)
+size_t gg_hf_config_list_len(const struct gg_hf_config *cfg, const char *name)
 {
     return json_array_size(gg_hf_config_get(cfg, name));
 }
 
-double gg_hf_config_all(const struct gg_hf_config *cfg,
-                        gg_hf_config_layer_fn *fn)
+double gg_hf_config_all_layers(const struct gg_hf_config *cfg,
+                               gg_hf_config_layer_fn *fn)
 {
     const double n = gg_hf_config_num(cfg, "num_hidden_layers", -1);
     int64_t layer = 0;
@@ -135,8 +135,8 @@ double gg_hf_config_all(const struct gg_hf_config *cfg,
     return all;
 }
 
-double gg_hf_config_first(const struct gg_hf_config *cfg,
-                          gg_hf_config_layer_fn *fn)
+double gg_hf_config_first_layer(const struct gg_hf_config *cfg,
+                                gg_hf_config_layer_fn *fn)
 {
     const double n = gg_hf_config_num(cfg, "num_hidden_layers", -1);
     int64_t layer = 0;

@@ -53,30 +53,30 @@ double gg_hf_config_num(const struct gg_hf_config *cfg, const char *names,
 
 /* 1 if the text of NAME, or the element for LAYER of a list of texts, is WORD,
  * else 0; NAN without NAME. */
-double gg_hf_config_is(const struct gg_hf_config *cfg, const char *name,
-                       int64_t layer, const char *word);
+double gg_hf_config_is_word(const struct gg_hf_config *cfg, const char *name,
+                            int64_t layer, const char *word);
 
 /* 1 if LETTER stands for LAYER in the text of NAME, which repeats, else 0; NAN
  * if NAME is not a text. */
-double gg_hf_config_letter(const struct gg_hf_config *cfg, const char *name,
-                           int64_t layer, char letter);
+double gg_hf_config_has_letter(const struct gg_hf_config *cfg,
+                               const char *name, int64_t layer, char letter);
 
 /* Return 1 if the list NAME has NUMBER, else 0; NAN if NAME is not a list, or
  * has more than GG_HF_CONFIG_LAYERS elements. */
-double gg_hf_config_lists(const struct gg_hf_config *cfg, const char *name,
-                          int64_t number);
+double gg_hf_config_list_has(const struct gg_hf_config *cfg, const char *name,
+                             int64_t number);
 
 /* Number of elements of the list NAME; 0 if it is none. */
-size_t gg_hf_config_len(const struct gg_hf_config *cfg, const char *name);
+size_t gg_hf_config_list_len(const struct gg_hf_config *cfg, const char *name);
 
 /* 1 if fn is neither 0 nor missing in any layer, 0 if it is 0 in one; NAN if it
  * is missing in a layer that is met first. Layer 0 is always asked. */
-double gg_hf_config_all(const struct gg_hf_config *cfg,
-                        gg_hf_config_layer_fn *fn);
+double gg_hf_config_all_layers(const struct gg_hf_config *cfg,
+                               gg_hf_config_layer_fn *fn);
 
 /* The first layer in which fn is not 0; num_hidden_layers if it is 0 in all.
  * NAN if fn is missing in a layer before that. */
-double gg_hf_config_first(const struct gg_hf_config *cfg,
-                          gg_hf_config_layer_fn *fn);
+double gg_hf_config_first_layer(const struct gg_hf_config *cfg,
+                                gg_hf_config_layer_fn *fn);
 
 #endif

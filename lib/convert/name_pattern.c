@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 
-bool gg_convert_fits(const char *pattern, struct gguf_str *name,
-                     int64_t *layer, int64_t *expert)
+bool gg_convert_match_pattern(const char *pattern, struct gguf_str *name,
+                              int64_t *layer, int64_t *expert)
 {
     uint64_t v;
     for (; *pattern; pattern++) {

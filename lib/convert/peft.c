@@ -33,13 +33,13 @@ static enum gguf_status refuse_member(const struct gguf_convert *c,
 {
     const json_t *v = json_object_get(adapter_json(c)->root, name);
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                        gg_json_place(adapter_json(c), v),
+                        gg_json_offset_of(adapter_json(c), v),
                         "adapter_config.json: %s: %s", name, what);
 }
 
 /* Is the member there, and neither null, false, empty nor this text? */
-static bool says_member(const struct gguf_convert *c, const char *name,
-                        const char *nothing)
+static bool has_member_value(const struct gguf_convert *c, const char *name,
+                             const char *nothing)
 {
     const json_t *v = json_object_get(adapter_json(c)->root, name);
     struct gguf_str s;
@@ -86,16 +86,16 @@ static enum gguf_status check_config(const struct gguf_convert *c,
         json_object_get(adapter_json(c)->root, "fine_tune_type");
     if (kind && !json_object_get(adapter_json(c)->root, "peft_type"))
         return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                            gg_json_place(adapter_json(c), kind),
+                            gg_json_offset_of(adapter_json(c), kind),
                             "adapter_config.json: the adapter is one of MLX "
                             "(fine_tune_type), which is not read: "
                             "mlx_lm.fuse merges it into its model, and that "
                             "can be converted");
     for (size_t i = 0; i < GG_LEN(others); i++)
-        if (says_member(c, others[i].name, others[i].nothing))
+        if (has_member_value(c, others[i].name, others[i].nothing))
             return refuse_kind(c, others[i].name, others[i].what, err);
-    if (says_member(c, "use_rslora", NULL) &&
-        says_member(c, "rank_pattern", NULL))
+    if (has_member_value(c, "use_rslora", NULL) &&
+        has_member_value(c, "rank_pattern", NULL))
         return refuse_kind(c, "rank_pattern",
                            "with use_rslora each rank has another alpha", err);
     return GGUF_OK;
@@ -106,8 +106,8 @@ static enum gguf_status has_file(const struct gguf_convert *c,
                                  struct gguf_error *err)
 {
     struct gg_mapfile m = { .fd = -1 };
-    GG_TRY(gg_convert_in(name, gg_dir_open(&c->folder.dir, name, &m, has, err),
-                         err));
+    GG_TRY(gg_convert_prefix_error(
+        name, gg_dir_open(&c->folder.dir, name, &m, has, err), err));
     if (*has)
         gg_mapfile_close(&m);
     return GGUF_OK;
@@ -144,11 +144,11 @@ enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
     *yes = *yes && !whole;
     if (!*yes)
         return GGUF_OK;
-    GG_TRY(gg_convert_in(t->name,
-                         gg_json_read(&t->json, (const char *)t->map.data,
-                                      (size_t)t->map.size, 0, GG_JSON_PYTHON,
-                                      err),
-                         err));
+    GG_TRY(gg_convert_prefix_error(
+        t->name,
+        gg_json_read(&t->json, (const char *)t->map.data, (size_t)t->map.size,
+                     0, GG_JSON_PYTHON, err),
+        err));
     return check_config(c, err);
 }
 
@@ -171,7 +171,7 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                             name.size ? "'" : "");
     base.path = c->p.base;
     if ((stat(base.path, &s) == 0 && S_ISDIR(s.st_mode)) ||
-        gg_dir_is_far(&base)) {
+        gg_dir_is_remote(&base)) {
         c->folder.dir = base;
         enum gguf_status st = gg_folder_read_texts(&c->folder, err);
         bool adapter = false;
@@ -182,7 +182,7 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                               "the folder is one of an adapter, too: the "
                               "model that it is for is wanted");
         c->folder.dir = own;
-        return gg_convert_in(c->p.base, st, err);
+        return gg_convert_prefix_error(c->p.base, st, err);
     }
     if (gg_str_ends(gg_str_z(c->p.base), ".json") ||
         gg_str_ends(gg_str_z(c->p.base), ".safetensors"))
@@ -192,11 +192,11 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                             gg_str_esc(&e, gg_str_z(c->p.base)));
     char *text;
     size_t size;
-    GG_TRY(
-        gg_convert_in(c->p.base,
-                      gg_back_config_of(c->p.base, c->p.limits, &c->arena,
-                                        c->folder.opened, &text, &size, err),
-                      err));
+    GG_TRY(gg_convert_prefix_error(
+        c->p.base,
+        gg_back_read_config(c->p.base, c->p.limits, &c->arena,
+                            c->folder.opened, &text, &size, err),
+        err));
     c->folder.text[GG_CONVERT_CONFIG].name = "config.json";
     GG_TRY(gg_json_read(&c->folder.text[GG_CONVERT_CONFIG].json, text, size, 0,
                         GG_JSON_PYTHON, err));
@@ -251,8 +251,8 @@ static enum gguf_status check_pairs(const struct gguf_convert *c,
 
 /* Note tensors for parts that see or hear, since the file has no such parts.
  * Refuse an adapter of nothing else. */
-static enum gguf_status check_left(const struct gguf_convert *c,
-                                   struct gguf_error *err)
+static enum gguf_status check_unused(const struct gguf_convert *c,
+                                     struct gguf_error *err)
 {
     char name[GG_CONVERT_NAME], as[GG_CONVERT_NAME];
     struct gg_str_esc e = { "" };
@@ -263,7 +263,7 @@ static enum gguf_status check_left(const struct gguf_convert *c,
         bool nothing = false;
         if (gg_convert_adapter_name(t, name) == GG_HALF_NONE)
             continue;
-        (void)gg_convert_known_as(c, gg_str_z(name), as, &nothing);
+        (void)gg_convert_normalize_name(c, gg_str_z(name), as, &nothing);
         if (nothing && !n++)
             gg_str_esc(&e, t);
     }
@@ -312,13 +312,13 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
     int64_t rank = 1;
     GG_TRY(check_layers(c, err));
     GG_TRY(check_pairs(c, &rank, err));
-    GG_TRY(check_left(c, err));
+    GG_TRY(check_unused(c, err));
     note_tied(c);
     if (!gg_json_num(json_object_get(adapter_json(c)->root, "lora_alpha"),
                      &alpha) ||
         !(alpha > 0) || !isfinite((float)alpha))
         return refuse_member(c, "lora_alpha", "not a number above 0", err);
-    if (says_member(c, "use_rslora", NULL))
+    if (has_member_value(c, "use_rslora", NULL))
         alpha *= sqrt((double)rank);
     GG_TRY(gguf_meta_set_f32(c->out.meta, "adapter.lora.alpha", (float)alpha,
                              err));

@@ -21,7 +21,7 @@ static double n_heads(const struct gg_hf_config *cfg)
     return num_of(cfg, "num_attention_heads n_head n_heads");
 }
 
-double gg_convert_group(const struct gg_hf_config *cfg)
+double gg_convert_gqa_group_size(const struct gg_hf_config *cfg)
 {
     return floor(num_of(cfg, "num_attention_heads") /
                  num_or(cfg, "num_key_value_heads", 1));
@@ -62,7 +62,7 @@ const struct gg_convert_size gg_convert_sizes[] = {
     { .name = "k",
       .hf = "num_key_value_heads n_kv_heads num_attention_heads n_head "
             "n_heads" },
-    { .name = "g", .of = gg_convert_group },
+    { .name = "g", .of = gg_convert_gqa_group_size },
     { .name = "e", .hf = "num_local_experts num_experts n_routed_experts" },
     { .name = "qrows", .of = gg_convert_query_rows },
     { .name = "krows", .of = gg_convert_key_rows },
@@ -115,12 +115,13 @@ double gg_convert_blocks_nextn(const struct gg_hf_config *cfg)
 
 double gg_convert_is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return gg_hf_config_is(cfg, "layer_types", layer, "sliding_attention");
+    return gg_hf_config_is_word(cfg, "layer_types", layer,
+                                "sliding_attention");
 }
 
 double gg_convert_is_full(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return gg_hf_config_is(cfg, "layer_types", layer, "full_attention");
+    return gg_hf_config_is_word(cfg, "layer_types", layer, "full_attention");
 }
 
 double gg_convert_attention_by_period(const struct gg_hf_config *cfg,
@@ -132,13 +133,13 @@ double gg_convert_attention_by_period(const struct gg_hf_config *cfg,
 
 static double is_sparse(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return is_equal(gg_hf_config_is(cfg, "mlp_layer_types", layer, "dense"),
-                    0);
+    return is_equal(
+        gg_hf_config_is_word(cfg, "mlp_layer_types", layer, "dense"), 0);
 }
 
 double gg_convert_first_sparse(const struct gg_hf_config *cfg)
 {
-    return gg_hf_config_first(cfg, is_sparse);
+    return gg_hf_config_first_layer(cfg, is_sparse);
 }
 
 double gg_convert_all_dense(const struct gg_hf_config *cfg)
@@ -150,7 +151,7 @@ double gg_convert_all_dense(const struct gg_hf_config *cfg)
 
 /* ---- latent attention ---- */
 
-double gg_convert_one(const struct gg_hf_config *cfg)
+double gg_convert_constant_one(const struct gg_hf_config *cfg)
 {
     (void)cfg;
     return 1;

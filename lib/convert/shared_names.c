@@ -27,7 +27,7 @@ const struct gg_convert_name gg_convert_names_llama[] = {
 };
 
 /* Norms after the branches. */
-const struct gg_convert_name gg_convert_names_after[] = {
+const struct gg_convert_name gg_convert_names_post_norm[] = {
     N(L "post_attention_layernorm", B "post_attention_norm"),
     N(L "post_feedforward_layernorm", B "post_ffw_norm"), END_NAMES
 };

@@ -78,22 +78,22 @@ static size_t scratch_init(struct gg_attn_scratch *b, unsigned char *base,
 {
     const size_t f = sizeof(float);
     size_t used = 0;
-    b->q = gg_cpu_take(base, &used, s->cols / s->nr * s->q_size);
-    b->k = gg_cpu_take(base, &used, s->keys / s->mr * s->k_size);
-    b->v = gg_cpu_take(base, &used, s->dv / s->mr * s->v_size);
-    b->w = gg_cpu_take(base, &used, s->w_size);
-    b->scores = gg_cpu_take(base, &used, s->nr * s->keys * f);
-    b->out = gg_cpu_take(base, &used, s->cols * s->dv * f);
-    b->mask = gg_cpu_take(base, &used, s->keys * f);
-    b->buf = gg_cpu_take(base, &used, s->buf_size);
-    b->values = gg_cpu_take(base, &used, s->v_steps * s->dv * f);
-    b->max = gg_cpu_take(base, &used, s->cols * f);
-    b->shrink = gg_cpu_take(base, &used, s->nr * f);
-    b->sum = gg_cpu_take(base, &used, s->cols * sizeof *b->sum);
-    b->q_scale = gg_cpu_take(base, &used, s->cols * f);
-    b->k_scale = gg_cpu_take(base, &used, s->keys * f);
-    b->v_scale = gg_cpu_take(base, &used, s->keys * f);
-    b->w_scale = gg_cpu_take(base, &used, s->nr * f);
+    b->q = gg_cpu_take_scratch(base, &used, s->cols / s->nr * s->q_size);
+    b->k = gg_cpu_take_scratch(base, &used, s->keys / s->mr * s->k_size);
+    b->v = gg_cpu_take_scratch(base, &used, s->dv / s->mr * s->v_size);
+    b->w = gg_cpu_take_scratch(base, &used, s->w_size);
+    b->scores = gg_cpu_take_scratch(base, &used, s->nr * s->keys * f);
+    b->out = gg_cpu_take_scratch(base, &used, s->cols * s->dv * f);
+    b->mask = gg_cpu_take_scratch(base, &used, s->keys * f);
+    b->buf = gg_cpu_take_scratch(base, &used, s->buf_size);
+    b->values = gg_cpu_take_scratch(base, &used, s->v_steps * s->dv * f);
+    b->max = gg_cpu_take_scratch(base, &used, s->cols * f);
+    b->shrink = gg_cpu_take_scratch(base, &used, s->nr * f);
+    b->sum = gg_cpu_take_scratch(base, &used, s->cols * sizeof *b->sum);
+    b->q_scale = gg_cpu_take_scratch(base, &used, s->cols * f);
+    b->k_scale = gg_cpu_take_scratch(base, &used, s->keys * f);
+    b->v_scale = gg_cpu_take_scratch(base, &used, s->keys * f);
+    b->w_scale = gg_cpu_take_scratch(base, &used, s->nr * f);
     return used;
 }
 
@@ -160,14 +160,14 @@ static const unsigned char *row_at(const struct gg_attn_task *t,
            t->seq * nb[2];
 }
 
-bool gg_attn_lie_as_floats(int type, const void *rows, size_t stride)
+bool gg_attn_rows_are_f32(int type, const void *rows, size_t stride)
 {
     return type == GG_DT_F32 &&
            ((uintptr_t)rows | stride) % sizeof(float) == 0;
 }
 
-struct gg_kern_gemm_rows gg_attn_keys(const struct gg_attn_task *t,
-                                      size_t first)
+struct gg_kern_gemm_rows gg_attn_key_rows(const struct gg_attn_task *t,
+                                          size_t first)
 {
     const struct gg_attn_args *a = t->a;
     return (struct gg_kern_gemm_rows){ a->k_type,
@@ -175,7 +175,8 @@ struct gg_kern_gemm_rows gg_attn_keys(const struct gg_attn_task *t,
                                        a->k_nb[0], 0 };
 }
 
-void gg_attn_ask_for(const void *row, size_t stride, size_t n, size_t size)
+void gg_attn_prefetch_rows(const void *row, size_t stride, size_t n,
+                           size_t size)
 {
     const unsigned char *p = row;
     for (; n--; p += stride)
@@ -193,8 +194,8 @@ static const float *load_values(const struct gg_attn_task *t, size_t first,
     const unsigned char *v = row_at(t, a->v, a->v_nb, first);
     const size_t size = dv / gg_dtype_by_index(a->v_type)->block_len *
                         gg_dtype_by_index(a->v_type)->block_size;
-    gg_attn_ask_for(v + n * a->v_nb[0], a->v_nb[0], n, size);
-    if (dv == t->s->dv && gg_attn_lie_as_floats(a->v_type, v, a->v_nb[0])) {
+    gg_attn_prefetch_rows(v + n * a->v_nb[0], a->v_nb[0], n, size);
+    if (dv == t->s->dv && gg_attn_rows_are_f32(a->v_type, v, a->v_nb[0])) {
         *stride = a->v_nb[0] / sizeof(float);
         return (const float *)(const void *)v;
     }

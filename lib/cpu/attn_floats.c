@@ -48,8 +48,8 @@ static void pack_k(const struct gg_attn_task *t, size_t first, size_t n)
     const struct gg_attn_args *a = t->a;
     const struct gg_kern_gemm *g = exact_kernels(a);
     const size_t d = (size_t)a->d, size = t->s->k_size;
-    const struct gg_kern_gemm_rows keys = gg_attn_keys(t, first);
-    if (!gg_attn_lie_as_floats(a->k_type, keys.at, keys.stride)) {
+    const struct gg_kern_gemm_rows keys = gg_attn_key_rows(t, first);
+    if (!gg_attn_rows_are_f32(a->k_type, keys.at, keys.stride)) {
         g->pack_rows(a->kern, g, &keys, n, d, t->b->k, t->b->buf);
         return;
     }
@@ -60,8 +60,8 @@ static void pack_k(const struct gg_attn_task *t, size_t first, size_t n)
         if (rows < g->mr)
             memset(panel, 0, size);
         else
-            gg_attn_ask_for(row + rows * keys.stride, keys.stride, rows,
-                            d * sizeof(float));
+            gg_attn_prefetch_rows(row + rows * keys.stride, keys.stride, rows,
+                                  d * sizeof(float));
         g->pack_w(g, panel, 0, (const float *)(const void *)row,
                   keys.stride / sizeof(float), rows, d);
         row += rows * keys.stride;

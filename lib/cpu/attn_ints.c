@@ -95,11 +95,11 @@ static void pack_keys(const struct gg_attn_task *t, size_t first, size_t i,
 {
     const struct gg_attn_args *a = t->a;
     const struct gg_kern_attn_i16 *k = &a->kern->attn_i16;
-    const struct gg_kern_gemm_rows keys = gg_attn_keys(t, first + i);
+    const struct gg_kern_gemm_rows keys = gg_attn_key_rows(t, first + i);
     const size_t d = (size_t)a->d, stride = row_stride(a);
     int16_t *rows = as_int16(t->b->buf);
     float *decoded = (float *)(void *)(rows + ROWS * stride);
-    if (gg_attn_lie_as_floats(a->k_type, keys.at, keys.stride)) {
+    if (gg_attn_rows_are_f32(a->k_type, keys.at, keys.stride)) {
         k->round(keys.at, keys.stride / sizeof(float), n, d, rows, stride,
                  t->b->k_scale + i);
     } else {
@@ -124,10 +124,10 @@ static void pack_k(const struct gg_attn_task *t, size_t first, size_t n)
     for (size_t i = 0; i < n; i += ROWS) {
         const size_t some = GG_MIN(n - i, (size_t)ROWS);
         const struct gg_kern_gemm_rows next =
-            gg_attn_keys(t, first + i + some);
+            gg_attn_key_rows(t, first + i + some);
         if (i % t->s->mr == 0 && n - i < t->s->mr) /* rows are missing */
             memset(t->b->k + i / t->s->mr * t->s->k_size, 0, t->s->k_size);
-        gg_attn_ask_for(next.at, next.stride, some, size);
+        gg_attn_prefetch_rows(next.at, next.stride, some, size);
         pack_keys(t, first, i, some);
     }
 }

@@ -95,12 +95,13 @@ static inline size_t gg_attn_round_up(size_t n, size_t to)
 }
 
 /* The keys of the task's head from position first on. */
-struct gg_kern_gemm_rows gg_attn_keys(const struct gg_attn_task *t,
-                                      size_t first);
+struct gg_kern_gemm_rows gg_attn_key_rows(const struct gg_attn_task *t,
+                                          size_t first);
 /* Whether these are floats that need not be decoded. */
-bool gg_attn_lie_as_floats(int type, const void *rows, size_t stride);
+bool gg_attn_rows_are_f32(int type, const void *rows, size_t stride);
 /* Ask for n rows of size bytes: they lie far apart, which hardware does not
  * foresee. */
-void gg_attn_ask_for(const void *row, size_t stride, size_t n, size_t size);
+void gg_attn_prefetch_rows(const void *row, size_t stride, size_t n,
+                           size_t size);
 
 #endif

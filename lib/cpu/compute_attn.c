@@ -74,7 +74,7 @@ static size_t attention_work(const struct gguf_tensor *t, unsigned nth,
 /* f32 rows at addresses that are multiples of 4. */
 static bool is_f32(const struct gguf_tensor *t)
 {
-    return t->dtype == GGUF_DTYPE_F32 && gguf_tensor_has_rows(t) &&
+    return t->dtype == GGUF_DTYPE_F32 && gguf_tensor_has_contiguous_rows(t) &&
            (t->nb[1] | t->nb[2] | t->nb[3]) % 4 == 0;
 }
 
@@ -84,7 +84,8 @@ static bool decodes_anywhere(const struct gguf_tensor *t,
 {
     const int i = gg_dtype_index(t->dtype);
     return i >= 0 && kern->codec[i].decode &&
-           gg_dtype_by_index(i)->row_header == 0 && gguf_tensor_has_rows(t);
+           gg_dtype_by_index(i)->row_header == 0 &&
+           gguf_tensor_has_contiguous_rows(t);
 }
 
 static bool attention_supports(const struct gguf_tensor *t,
@@ -94,7 +95,7 @@ static bool attention_supports(const struct gguf_tensor *t,
     return is_f32(t) && is_f32(t->src[0]) &&
            decodes_anywhere(t->src[1], kern) &&
            decodes_anywhere(t->src[2], kern) &&
-           (!sinks || gguf_tensor_has_rows(sinks)) &&
+           (!sinks || gguf_tensor_has_contiguous_rows(sinks)) &&
            (!mask || ((mask->dtype == GGUF_DTYPE_F32 ||
                        mask->dtype == GGUF_DTYPE_F16) &&
                       decodes_anywhere(mask, kern)));

@@ -34,8 +34,9 @@ static enum way choose_copy(const struct gguf_tensor *s,
     if (s->dtype == d->dtype) {
         if (gguf_tensor_is_contiguous(s) && gguf_tensor_is_contiguous(d))
             return WAY_BYTES;
-        if (gguf_tensor_same_shape(s, d) && gguf_tensor_has_rows(s) &&
-            gguf_tensor_has_rows(d))
+        if (gguf_tensor_same_shape(s, d) &&
+            gguf_tensor_has_contiguous_rows(s) &&
+            gguf_tensor_has_contiguous_rows(d))
             return WAY_ROWS;
         return block_len(s) == 1 ? WAY_SCALARS : WAY_NONE;
     }
@@ -201,7 +202,7 @@ static bool get_rows_supports(const struct gguf_tensor *t,
                               const struct gg_kern *kern)
 {
     const struct gguf_tensor *a = t->src[0];
-    return gguf_tensor_has_rows(a) &&
+    return gguf_tensor_has_contiguous_rows(a) &&
            (a->dtype == GGUF_DTYPE_I32 || gg_row_can_load(kern, a));
 }
 

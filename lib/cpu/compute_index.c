@@ -154,7 +154,7 @@ static bool index_supports(const struct gguf_tensor *t,
            gg_row_is_plain(t->src[SRC_MASK]) &&
            gg_row_can_load(kern, t->src[SRC_K]) &&
            (t->src[SRC_POS]->dtype == GGUF_DTYPE_I32
-                ? gguf_tensor_has_rows(t->src[SRC_POS])
+                ? gguf_tensor_has_contiguous_rows(t->src[SRC_POS])
                 : gg_row_is_plain(t->src[SRC_WEIGHT]));
 }
 

@@ -13,8 +13,8 @@ static bool join_supports(const struct gguf_tensor *t,
     (void)kern;
     for (int i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++) {
         const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
-        if (info->row_header ||
-            (info->block_len > 1 && !gguf_tensor_has_rows(t->src[i])))
+        if (info->row_header || (info->block_len > 1 &&
+                                 !gguf_tensor_has_contiguous_rows(t->src[i])))
             return false;
     }
     return true;

@@ -3,13 +3,13 @@
 #include "config.h"
 #include "cpu/matmul.h"
 #include "cpu/compute_table.h"
-#include "cpu/panels.h"
+#include "cpu/weight_cache.h"
 #include "cpu/row.h"
 
 /* Rows of blocks side by side of a type that decodes. */
 static bool is_weight(const struct gguf_tensor *t, const struct gg_kern *kern)
 {
-    return gg_row_can_load(kern, t) && gguf_tensor_has_rows(t);
+    return gg_row_can_load(kern, t) && gguf_tensor_has_contiguous_rows(t);
 }
 
 bool gg_cpu_matmul_supports(const struct gguf_tensor *t,
@@ -82,7 +82,7 @@ static void compute_matmul(struct gguf_tensor *t,
     if (gguf_tensor_is_empty(t))
         return;
     if (is_flat(t)) {
-        g.kept = gg_cpu_panels_of(task->panels, 0);
+        g.kept = gg_cpu_panels_matrix(task->panels, 0);
         gg_cpu_gemm_run(&g, task->ith, task->nth, task->work, task->barrier);
         return;
     }
@@ -94,7 +94,7 @@ static void compute_matmul(struct gguf_tensor *t,
             first = false;
             const int64_t m2 = i2 / (b->ne[2] / a->ne[2]);
             g.w = gg_row_at(a, 0, m2, i3 / (b->ne[3] / a->ne[3]));
-            g.kept = gg_cpu_panels_of(task->panels, m2);
+            g.kept = gg_cpu_panels_matrix(task->panels, m2);
             g.x = gg_row_at(b, 0, i2, i3);
             g.y = gg_row_at(t, 0, i2, i3);
             gg_cpu_gemm_run(&g, task->ith, task->nth, task->work,

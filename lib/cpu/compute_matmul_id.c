@@ -13,7 +13,7 @@
 #include "config.h"
 #include "cpu/matmul.h"
 #include "cpu/compute_table.h"
-#include "cpu/panels.h"
+#include "cpu/weight_cache.h"
 #include "cpu/row.h"
 #include "gguf/op.h"
 
@@ -60,11 +60,11 @@ static size_t split_work(const struct gguf_tensor *t, void *work,
     const size_t n = (size_t)n_columns(t);
     const size_t n_first = (size_t)t->src[0]->ne[2] + 1;
     size_t used = 0;
-    s->shared = gg_cpu_take(work, &used, sizeof *s->shared);
-    s->first = gg_cpu_take(work, &used, n_first * sizeof *s->first);
-    s->x_at = gg_cpu_take(work, &used, n * sizeof *s->x_at);
-    s->y_at = gg_cpu_take(work, &used, n * sizeof *s->y_at);
-    s->product = gg_cpu_take(work, &used, 0);
+    s->shared = gg_cpu_take_scratch(work, &used, sizeof *s->shared);
+    s->first = gg_cpu_take_scratch(work, &used, n_first * sizeof *s->first);
+    s->x_at = gg_cpu_take_scratch(work, &used, n * sizeof *s->x_at);
+    s->y_at = gg_cpu_take_scratch(work, &used, n * sizeof *s->y_at);
+    s->product = gg_cpu_take_scratch(work, &used, 0);
     return used;
 }
 
@@ -92,22 +92,23 @@ static size_t split_product(const struct gguf_tensor *t,
                             unsigned nth, void *work, struct product_work *w)
 {
     const struct gg_cpu_gemm_args g = gemm_args(t, kern, n);
-    const size_t few = (size_t)gg_cpu_gemm_few(&g);
+    const size_t few = (size_t)gg_cpu_gemm_max_strided_cols(&g);
     size_t used = 0;
-    w->x = gg_cpu_take(work, &used, few * (size_t)g.k * sizeof *w->x);
-    w->y = gg_cpu_take(work, &used, few * (size_t)g.m * sizeof *w->y);
-    w->gemm = gg_cpu_take(work, &used, gg_cpu_gemm_most_work(&g, nth));
+    w->x = gg_cpu_take_scratch(work, &used, few * (size_t)g.k * sizeof *w->x);
+    w->y = gg_cpu_take_scratch(work, &used, few * (size_t)g.m * sizeof *w->y);
+    w->gemm =
+        gg_cpu_take_scratch(work, &used, gg_cpu_gemm_max_work_size(&g, nth));
     return used;
 }
 
 /* Whether threads compute alone where n matrices are named; and products of how
  * many columns at most. */
-static bool is_alone(int64_t n, unsigned nth)
+static bool uses_thread_each(int64_t n, unsigned nth)
 {
     return nth > 1 && n >= EACH_ALONE * (int64_t)nth;
 }
 
-static int64_t most_alone(const struct gguf_tensor *t)
+static int64_t max_columns_thread_each(const struct gguf_tensor *t)
 {
     return GG_MIN(n_columns(t), (int64_t)MOST_ALONE);
 }
@@ -127,8 +128,9 @@ static size_t matmul_id_work(const struct gguf_tensor *t, unsigned nth,
     struct product_work w;
     const size_t team = split_product(t, kern, n_columns(t), nth, NULL, &w);
     size_t alone = 0;
-    if (is_alone(t->src[0]->ne[2], nth))
-        alone = nth * split_product(t, kern, most_alone(t), 1, NULL, &w);
+    if (uses_thread_each(t->src[0]->ne[2], nth))
+        alone = nth * split_product(t, kern, max_columns_thread_each(t), 1,
+                                    NULL, &w);
     return split_work(t, NULL, &s) + GG_MAX(team, alone);
 }
 
@@ -232,9 +234,9 @@ static void multiply_matrix(const struct gguf_tensor *t,
 {
     const struct columns c = columns_of(s, e);
     struct gg_cpu_gemm_args g = gemm_args(t, task->kern, c.n);
-    const bool few = c.n <= gg_cpu_gemm_few(&g);
+    const bool few = c.n <= gg_cpu_gemm_max_strided_cols(&g);
     g.w = gg_row_at(t->src[0], 0, e, 0);
-    g.kept = gg_cpu_panels_of(task->panels, e);
+    g.kept = gg_cpu_panels_matrix(task->panels, e);
     g.x_at = s->x_at + c.begin;
     g.y_at = s->y_at + c.begin;
     if (few) {
@@ -264,9 +266,9 @@ static void multiply_together(const struct gguf_tensor *t,
 }
 
 /* Those of up to most columns, by whichever thread comes first. */
-static void multiply_alone(const struct gguf_tensor *t,
-                           const struct gg_cpu_task *task,
-                           const struct scratch *s, int64_t most)
+static void multiply_thread_each(const struct gguf_tensor *t,
+                                 const struct gg_cpu_task *task,
+                                 const struct scratch *s, int64_t most)
 {
     const struct team team = { 0, 1, NULL };
     struct product_work w;
@@ -298,10 +300,10 @@ static void matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
         gg_barrier_wait(task->barrier);
     if (s.shared->n_named < 0)
         return;
-    const bool alone = is_alone(s.shared->n_named, task->nth);
-    multiply_together(t, task, &s, alone ? most_alone(t) : 0);
+    const bool alone = uses_thread_each(s.shared->n_named, task->nth);
+    multiply_together(t, task, &s, alone ? max_columns_thread_each(t) : 0);
     if (alone)
-        multiply_alone(t, task, &s, most_alone(t));
+        multiply_thread_each(t, task, &s, max_columns_thread_each(t));
 }
 
 GG_CPU_PRODUCT(matmul_id, matmul_id, matmul_id_work, gg_cpu_matmul_supports,

@@ -6,7 +6,7 @@
  * are shared out, of RWKV-7 also parts of their values.
  */
 #include "config.h"
-#include "cpu/heads.h"
+#include "cpu/recurrent_heads.h"
 #include "cpu/compute_table.h"
 #include "gguf/op.h"
 
@@ -15,27 +15,28 @@
 /* Scratch: rows of each token of a tile; numbers of each token. */
 enum { TMP_R, TMP_K, TMP_V, TMP_W, TMP_A, TMP_B, N_TILES };
 enum { MORE_KR, MORE_BR, N_MORE };
-static const struct gg_heads_scratch scratch = { N_TILES, N_MORE };
+static const struct gg_cpu_heads_scratch scratch = { N_TILES, N_MORE };
 
 static size_t recur_work(const struct gguf_tensor *t, unsigned nth,
                          const struct gg_kern *kern)
 {
     (void)kern;
-    return gg_heads_work(t, nth, scratch);
+    return gg_cpu_heads_work(t, nth, scratch);
 }
 
 /* Put the row of token tok in source i into a tile: its kth. */
-static float *take_row(const struct gg_heads_part *p, int i, int64_t tok,
+static float *take_row(const struct gg_cpu_heads_part *p, int i, int64_t tok,
                        unsigned what, int64_t k)
 {
-    return memcpy(gg_heads_tile(p, what, k), gg_heads_source(p, i, tok),
+    return memcpy(gg_cpu_heads_tile_row(p, what, k),
+                  gg_cpu_heads_source_row(p, i, tok),
                   (size_t)p->n * sizeof(float));
 }
 
 /* --- RWKV-6, gated linear attention --------------------------------------- */
 
 /* own: u is source 3, before the decay. Without, r times the scale. */
-static void wkv6_head(const struct gg_heads_part *p, bool own)
+static void wkv6_head(const struct gg_cpu_heads_part *p, bool own)
 {
     enum { R, K, V, U };
     const struct gguf_tensor *v = p->t->src[V];
@@ -47,14 +48,15 @@ static void wkv6_head(const struct gg_heads_part *p, bool own)
     memcpy(&scale, p->t->op_params, sizeof scale);
     struct gg_vec_wkv6 d = { .n = n,
                              .s = p->to,
-                             .r = gg_heads_tile(p, TMP_R, 0),
-                             .k = gg_heads_tile(p, TMP_K, 0),
-                             .w = gg_heads_tile(p, TMP_W, 0),
-                             .own = own ? gg_heads_more(p, MORE_KR) : NULL,
-                             .v = gg_heads_tile(p, TMP_V, 0),
+                             .r = gg_cpu_heads_tile_row(p, TMP_R, 0),
+                             .k = gg_cpu_heads_tile_row(p, TMP_K, 0),
+                             .w = gg_cpu_heads_tile_row(p, TMP_W, 0),
+                             .own = own ? gg_cpu_heads_extra_row(p, MORE_KR)
+                                        : NULL,
+                             .v = gg_cpu_heads_tile_row(p, TMP_V, 0),
                              .v_stride = n,
                              .y_stride = n * (size_t)v->ne[1],
-                             .from = gg_heads_state(p, n_tok) };
+                             .from = gg_cpu_heads_load_state(p, n_tok) };
     for (int64_t tok = 0; tok < n_tok; tok += GG_HEADS_TILE, d.from = d.s) {
         d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)GG_HEADS_TILE);
         for (int64_t k = 0; k < (int64_t)d.n_tok; k++) {
@@ -62,32 +64,32 @@ static void wkv6_head(const struct gg_heads_part *p, bool own)
             const float *kr = take_row(p, K, tok + k, TMP_K, k);
             (void)take_row(p, V, tok + k, TMP_V, k);
             (void)take_row(p, w, tok + k, TMP_W, k);
-            float *ku = gg_heads_tile(p, TMP_A, 0);
+            float *ku = gg_cpu_heads_tile_row(p, TMP_A, 0);
             if (own) {
-                vec->mul(ku, kr, gg_heads_source(p, U, 0), n);
-                gg_heads_more(p, MORE_KR)[k] = vec->dot(r, ku, n);
+                vec->mul(ku, kr, gg_cpu_heads_source_row(p, U, 0), n);
+                gg_cpu_heads_extra_row(p, MORE_KR)[k] = vec->dot(r, ku, n);
             } else {
                 vec->scale(r, r, n, scale, 0);
             }
         }
-        d.y = gg_heads_result(p, tok);
+        d.y = gg_cpu_heads_result_row(p, tok);
         vec->wkv6(&d);
     }
 }
 
-static void wkv6_part(const struct gg_heads_part *p)
+static void wkv6_part(const struct gg_cpu_heads_part *p)
 {
     wkv6_head(p, true);
 }
 
-static void gla_part(const struct gg_heads_part *p)
+static void gla_part(const struct gg_cpu_heads_part *p)
 {
     wkv6_head(p, false);
 }
 
 /* --- RWKV-7 --------------------------------------------------------------- */
 
-static void wkv7_part(const struct gg_heads_part *p)
+static void wkv7_part(const struct gg_cpu_heads_part *p)
 {
     enum { R, K, V, W, A, B };
     const struct gguf_tensor *v = p->t->src[V];
@@ -97,30 +99,31 @@ static void wkv7_part(const struct gg_heads_part *p)
     struct gg_vec_wkv7 d = { .n = n,
                              .n_rows = (size_t)p->n_rows,
                              .s = p->to,
-                             .w = gg_heads_tile(p, TMP_W, 0),
-                             .k = gg_heads_tile(p, TMP_K, 0),
-                             .a = gg_heads_tile(p, TMP_A, 0),
-                             .b = gg_heads_tile(p, TMP_B, 0),
-                             .wr = gg_heads_tile(p, TMP_R, 0),
-                             .kr = gg_heads_more(p, MORE_KR),
-                             .br = gg_heads_more(p, MORE_BR),
-                             .v = gg_heads_tile(p, TMP_V, 0) + p->first,
+                             .w = gg_cpu_heads_tile_row(p, TMP_W, 0),
+                             .k = gg_cpu_heads_tile_row(p, TMP_K, 0),
+                             .a = gg_cpu_heads_tile_row(p, TMP_A, 0),
+                             .b = gg_cpu_heads_tile_row(p, TMP_B, 0),
+                             .wr = gg_cpu_heads_tile_row(p, TMP_R, 0),
+                             .kr = gg_cpu_heads_extra_row(p, MORE_KR),
+                             .br = gg_cpu_heads_extra_row(p, MORE_BR),
+                             .v =
+                                 gg_cpu_heads_tile_row(p, TMP_V, 0) + p->first,
                              .v_stride = n,
                              .y_stride = n * (size_t)v->ne[1],
-                             .from = gg_heads_state(p, n_tok) };
+                             .from = gg_cpu_heads_load_state(p, n_tok) };
     for (int64_t tok = 0; tok < n_tok; tok += GG_HEADS_TILE, d.from = d.s) {
         d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)GG_HEADS_TILE);
         for (int64_t k = 0; k < (int64_t)d.n_tok; k++) {
             float *r = take_row(p, R, tok + k, TMP_R, k);
-            gg_heads_more(p, MORE_KR)[k] =
+            gg_cpu_heads_extra_row(p, MORE_KR)[k] =
                 vec->dot(take_row(p, K, tok + k, TMP_K, k), r, n);
-            gg_heads_more(p, MORE_BR)[k] =
+            gg_cpu_heads_extra_row(p, MORE_BR)[k] =
                 vec->dot(take_row(p, B, tok + k, TMP_B, k), r, n);
             (void)take_row(p, V, tok + k, TMP_V, k);
             (void)take_row(p, A, tok + k, TMP_A, k);
             vec->mul(r, r, take_row(p, W, tok + k, TMP_W, k), n);
         }
-        d.y = gg_heads_result(p, tok);
+        d.y = gg_cpu_heads_result_row(p, tok);
         vec->wkv7(&d);
     }
 }
@@ -131,7 +134,7 @@ static void wkv7_part(const struct gg_heads_part *p)
     static void name##_run(struct gguf_tensor *t,                             \
                            const struct gg_cpu_task *task)                    \
     {                                                                         \
-        gg_heads_share(t, task, n_src, per_part, scratch, part);              \
+        gg_cpu_heads_for_each_part(t, task, n_src, per_part, scratch, part);  \
     }                                                                         \
     GG_CPU_OP(name, name##_run, recur_work, gg_cpu_elem_supports, false);
 

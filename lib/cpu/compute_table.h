@@ -4,7 +4,7 @@
 #ifndef GG_CPU_COMPUTE_TABLE_H
 #define GG_CPU_COMPUTE_TABLE_H
 
-#include "cpu/panels.h"
+#include "cpu/weight_cache.h"
 #include "cpu/cpu_task.h"
 #include "graph/op_list.h"
 

@@ -14,7 +14,7 @@
 #define BACKEND_ID UINT64_C(0x5d1f0e7ac94b2361)
 
 struct cpu_driver {
-    struct gg_backend_single base;
+    struct gg_backend_single_driver base;
     struct gguf_cpu_params params;
     struct gg_kern kern;
     char description[64];
@@ -28,26 +28,26 @@ struct cpu_backend {
     gguf_abort_fn *abort;
     void *abort_user;
     struct gg_cpu_profile profile;
-    struct gg_barrier *barrier; /* of the pool's threads */
-    struct gg_cpu_plan plan;    /* of the last compute */
-    struct gg_cpu_store store;  /* of packed weights */
+    struct gg_barrier *barrier;       /* of the pool's threads */
+    struct gg_cpu_plan plan;          /* of the last compute */
+    struct gg_cpu_weight_cache store; /* of packed weights */
     void *work;
     size_t work_size;
 };
 
 /* --- backend -------------------------------------------------------------- */
 
-static struct cpu_backend *cpu_of(struct gguf_backend *b)
+static struct cpu_backend *get_cpu(struct gguf_backend *b)
 {
     return b->priv;
 }
 
 static void destroy_backend(struct gguf_backend *b)
 {
-    struct cpu_backend *c = cpu_of(b);
+    struct cpu_backend *c = get_cpu(b);
     const struct gguf_allocator *a = b->allocator;
     gg_cpu_plan_fini(&c->plan);
-    gg_cpu_store_fini(&c->store);
+    gg_cpu_weight_cache_fini(&c->store);
     gg_mem_free_aligned(a, c->work);
     if (c->barrier)
         gg_barrier_fini(c->barrier);
@@ -96,7 +96,7 @@ static enum gguf_status run_plan(struct cpu_backend *c, struct gg_cpu_plan *p,
 {
     GG_TRY(prepare_run(c, p, err));
     if (c->store.limit)
-        gg_cpu_plan_keep(p, &c->store, c->kern);
+        gg_cpu_plan_find_panels(p, &c->store, c->kern);
     return gg_cpu_plan_run(p, c->pool, c->barrier, c->work, c->kern, c->abort,
                            c->abort_user, &c->profile, err);
 }
@@ -105,7 +105,7 @@ static enum gguf_status compute_graph(struct gguf_backend *b,
                                       struct gguf_graph *graph,
                                       struct gguf_error *err)
 {
-    struct cpu_backend *c = cpu_of(b);
+    struct cpu_backend *c = get_cpu(b);
     GG_TRY(gg_cpu_plan_make(&c->plan, graph, gguf_pool_n_threads(c->pool),
                             c->kern, err));
     return run_plan(c, &c->plan, err);
@@ -130,7 +130,7 @@ static enum gguf_status plan_remake(struct gguf_backend *b, void *plan,
                                     struct gguf_graph *graph,
                                     struct gguf_error *err)
 {
-    struct cpu_backend *c = cpu_of(b);
+    struct cpu_backend *c = get_cpu(b);
     struct cpu_plan *p = plan;
     p->graph = graph;
     p->nth = gguf_pool_n_threads(c->pool);
@@ -145,7 +145,7 @@ static enum gguf_status plan_create(struct gguf_backend *b,
     struct cpu_plan *p = gg_mem_alloc(b->allocator, sizeof *p);
     if (!p)
         return gg_error_set_nomem(err, sizeof *p);
-    gg_cpu_plan_init(&p->plan, b->allocator, cpu_of(b)->plan.fuse);
+    gg_cpu_plan_init(&p->plan, b->allocator, get_cpu(b)->plan.fuse);
     enum gguf_status st = plan_remake(b, p, graph, err);
     if (st != GGUF_OK)
         plan_destroy(b, p);
@@ -157,7 +157,7 @@ static enum gguf_status plan_create(struct gguf_backend *b,
 static enum gguf_status plan_compute(struct gguf_backend *b, void *plan,
                                      struct gguf_error *err)
 {
-    struct cpu_backend *c = cpu_of(b);
+    struct cpu_backend *c = get_cpu(b);
     struct cpu_plan *p = plan;
     unsigned nth = gguf_pool_n_threads(c->pool);
     if (nth != p->nth)
@@ -188,7 +188,9 @@ static void plan_memory(const struct gguf_backend *b,
     const size_t work =
         gg_cpu_plan_work(graph, gguf_pool_n_threads(c->pool), c->kern);
     const uint64_t kept =
-        c->store.limit ? gg_cpu_store_estimate(&c->store, graph, c->kern) : 0;
+        c->store.limit
+            ? gg_cpu_weight_cache_estimate(&c->store, graph, c->kern)
+            : 0;
     *plan = sizeof(struct cpu_plan) +
             gguf_graph_n_nodes(graph) * sizeof(struct gg_cpu_step);
     *shared = gg_mem_aligned_size(sizeof *c->barrier, 64) +
@@ -212,20 +214,20 @@ static enum gguf_status set_abort(struct gguf_backend *b, gguf_abort_fn *abort,
                                   void *user, struct gguf_error *err)
 {
     (void)err;
-    cpu_of(b)->abort = abort;
-    cpu_of(b)->abort_user = user;
+    get_cpu(b)->abort = abort;
+    get_cpu(b)->abort_user = user;
     return GGUF_OK;
 }
 
 static void set_profile(struct gguf_backend *b, gguf_profile_fn *fn,
                         void *user)
 {
-    cpu_of(b)->profile = (struct gg_cpu_profile){ fn, user, b };
+    get_cpu(b)->profile = (struct gg_cpu_profile){ fn, user, b };
 }
 
 static void take_pool(struct gguf_backend *b, struct gguf_pool *pool)
 {
-    struct cpu_backend *c = cpu_of(b);
+    struct cpu_backend *c = get_cpu(b);
     c->pool = pool;
     gguf_pool_destroy(c->own_pool);
     c->own_pool = NULL;
@@ -251,7 +253,7 @@ static enum gguf_status own_pool(struct gguf_backend *b, unsigned n,
     if (n > 1)
         GG_TRY(gguf_pool_create(&pool, &p, err));
     take_pool(b, pool);
-    cpu_of(b)->own_pool = pool;
+    get_cpu(b)->own_pool = pool;
     return GGUF_OK;
 }
 
@@ -278,7 +280,7 @@ static bool supports_buft(const struct gguf_device *d,
     return buft->is_host;
 }
 
-static uint32_t has_wide_vectors(const struct gguf_device *d)
+static uint32_t min_invariant_batch(const struct gguf_device *d)
 {
     const struct cpu_driver *c = d->priv;
     uint32_t n = 1;
@@ -287,7 +289,7 @@ static uint32_t has_wide_vectors(const struct gguf_device *d)
     return n;
 }
 
-static unsigned usable_features(void)
+static unsigned default_n_threads(void)
 {
     const unsigned n = gguf_cpu_count();
     return GG_MIN(n, (unsigned)GGUF_POOL_MAX_THREADS);
@@ -325,10 +327,10 @@ static enum gguf_status new_backend(struct gguf_device *d,
     c->base.priv = c;
     gg_cpu_plan_init(&c->plan, p->allocator,
                      p->no_fuse ? 0 : GG_CPU_FUSE_BYTES);
-    gg_cpu_store_init(&c->store, p->allocator, panel_limit(p->repack));
+    gg_cpu_weight_cache_init(&c->store, p->allocator, panel_limit(p->repack));
     if (!p->pool) {
         const enum gguf_status st = own_pool(
-            &c->base, p->n_threads ? p->n_threads : usable_features(), err);
+            &c->base, p->n_threads ? p->n_threads : default_n_threads(), err);
         if (st != GGUF_OK) {
             destroy_backend(&c->base);
             return st;
@@ -343,13 +345,13 @@ static const struct gguf_device_iface device_iface = {
     .memory = gg_backend_host_memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
-    .wide = has_wide_vectors,
+    .wide = min_invariant_batch,
     .backend = new_backend,
 };
 
 /* --- driver --------------------------------------------------------------- */
 
-static const struct gg_backend_named functions[] = {
+static const struct gg_backend_function functions[] = {
     { "set_abort", (gguf_any_fn *)set_abort },
     { "set_n_threads", (gguf_any_fn *)set_n_threads },
     { "set_pool", (gguf_any_fn *)set_pool },
@@ -391,7 +393,7 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
         return gg_error_set_nomem(err, sizeof *c);
     c->params = *params;
     gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
-    gg_codec_kern_native(c->kern.codec);
+    gg_codec_kern_set_native_order(c->kern.codec);
     c->kern.precision = (enum gg_kern_precision)params->precision;
     describe_device(c);
     const struct gguf_device device = {
@@ -399,11 +401,11 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
         .name = "CPU",
         .description = c->description,
         .kind = GGUF_DEVICE_CPU,
-        .caps = GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR,
+        .caps = GGUF_DEVICE_CAP_HOST_BUFT | GGUF_DEVICE_CAP_HOST_PTR,
         .buft = params->buft ? params->buft : gguf_host_buft(),
     };
-    gg_backend_single_init(&c->base, &device, params->allocator, functions,
-                           GG_LEN(functions));
+    gg_backend_single_driver_init(&c->base, &device, params->allocator,
+                                  functions, GG_LEN(functions));
     *out = &c->base.base;
     return GGUF_OK;
 }
@@ -415,7 +417,7 @@ enum gguf_status gguf_cpu_backend_create(struct gguf_backend **out,
     struct gguf_driver *driver;
     *out = NULL;
     GG_TRY(gguf_cpu_driver_create(&driver, params, err));
-    return gg_backend_single_own(out, driver, err);
+    return gg_backend_single_driver_create_backend(out, driver, err);
 }
 
 uint32_t gguf_cpu_levels(void)

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 struct gg_cpu_run;    /* of graph_run.c */
-struct gg_cpu_panels; /* panels.h */
+struct gg_cpu_panels; /* weight_cache.h */
 
 /* Parts from to to - 1 of n equal ones. */
 struct gg_cpu_part {
@@ -60,7 +60,7 @@ void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
 /* The next size bytes of memory that is divided into parts, each on lines of
  * its own: those from *used on, which is then the end of the part. base:
  * aligned to 64; or NULL, to count only, which returns NULL. */
-static inline void *gg_cpu_take(void *base, size_t *used, size_t size)
+static inline void *gg_cpu_take_scratch(void *base, size_t *used, size_t size)
 {
     void *p = base ? (char *)base + *used : NULL;
     *used += (size + 63) & ~(size_t)63;

@@ -141,12 +141,14 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
     return GGUF_OK;
 }
 
-void gg_cpu_plan_keep(struct gg_cpu_plan *p, struct gg_cpu_store *store,
-                      const struct gg_kern *kern)
+void gg_cpu_plan_find_panels(struct gg_cpu_plan *p,
+                             struct gg_cpu_weight_cache *store,
+                             const struct gg_kern *kern)
 {
-    gg_cpu_store_sweep(store);
+    gg_cpu_weight_cache_sweep(store);
     for (size_t i = 0; i < p->n; i++)
-        p->steps[i].panels = gg_cpu_store_find(store, p->steps[i].node, kern);
+        p->steps[i].panels =
+            gg_cpu_weight_cache_find(store, p->steps[i].node, kern);
 }
 
 static void fail_at(struct gg_cpu_run *r, size_t step)
@@ -212,8 +214,8 @@ static void run_step(struct gg_cpu_step *s, const struct gg_cpu_task *task,
 }
 
 /* One thread is asked, as often as there are nodes. */
-static void ask_observer(struct gg_cpu_run *r, const struct gg_cpu_step *s,
-                         const struct gg_cpu_task *task)
+static void check_abort(struct gg_cpu_run *r, const struct gg_cpu_step *s,
+                        const struct gg_cpu_task *task)
 {
     for (size_t k = 0; k < s->n; k++)
         if (r->abort(r->abort_user)) {
@@ -250,7 +252,7 @@ static void walk_graph(void *user, unsigned ith, unsigned nth)
         if (!stop && (!s->single || ith == 0))
             run_step(s, task, timed);
         if (ith == 0 && !stop && r->abort)
-            ask_observer(r, s, task);
+            check_abort(r, s, task);
         synced = s->barrier;
         if (synced)
             gg_barrier_wait(r->barrier);

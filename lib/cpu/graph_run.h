@@ -3,7 +3,7 @@
 #ifndef GG_CPU_GRAPH_RUN_H
 #define GG_CPU_GRAPH_RUN_H
 
-#include "cpu/panels.h"
+#include "cpu/weight_cache.h"
 #include "cpu/cpu_task.h"
 #include "gguf/cpu.h"
 #include "gguf/graph.h"
@@ -64,8 +64,9 @@ size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
 
 /* Give its products what store keeps of their weights, until weights change or
  * the store ends. */
-void gg_cpu_plan_keep(struct gg_cpu_plan *p, struct gg_cpu_store *store,
-                      const struct gg_kern *kern);
+void gg_cpu_plan_find_panels(struct gg_cpu_plan *p,
+                             struct gg_cpu_weight_cache *store,
+                             const struct gg_kern *kern);
 
 /* Run it on all threads of pool, which barrier is for; work of p->work_size
  * bytes, aligned to 64. profile (or NULL) receives the times afterwards, if

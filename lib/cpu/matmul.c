@@ -51,7 +51,7 @@ static size_t ceil_div(size_t a, size_t b)
     return a / b + (a % b != 0);
 }
 
-static size_t whole_lines(size_t size)
+static size_t round_up_to_line(size_t size)
 {
     return ceil_div(size, ALIGN) * ALIGN;
 }
@@ -72,7 +72,7 @@ static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
     return few[a->dtype_index].run;
 }
 
-int64_t gg_cpu_gemm_few(const struct gg_cpu_gemm_args *a)
+int64_t gg_cpu_gemm_max_strided_cols(const struct gg_cpu_gemm_args *a)
 {
     const struct gg_kern_gemm *g = form_kernels(a);
     const unsigned most = g->few ? g->few[a->dtype_index].most : 0;
@@ -117,16 +117,17 @@ static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
     if (p->n_panels && p->n_panels < 2 * (size_t)nth)
         p->n_groups = GG_MIN(ceil_div(2 * (size_t)nth, p->n_panels),
                              ceil_div(p->nc, 4 * (size_t)g->nr));
-    p->x_size = whole_lines(p->nc / g->nr * gg_kern_gemm_x_size(g, k));
+    p->x_size = round_up_to_line(p->nc / g->nr * gg_kern_gemm_x_size(g, k));
     p->few_size = 0;
     if (few_columns(a))
-        p->few_size = whole_lines(p->nc / g->nr * gg_kern_few_x_size(g, k));
+        p->few_size =
+            round_up_to_line(p->nc / g->nr * gg_kern_few_x_size(g, k));
     const size_t kc = GG_MIN((size_t)g->kc, k);
     p->w_size =
-        whole_lines(GG_MAX(g->mc / g->mr * gg_kern_gemm_w_size(g, kc),
-                           g->nr * gathered_stride(kc) * sizeof(float)));
-    p->sum_size = whole_lines(g->mc * p->nc * sizeof(float));
-    p->thread_size = p->w_size + p->sum_size + whole_lines(g->buf_size);
+        round_up_to_line(GG_MAX(g->mc / g->mr * gg_kern_gemm_w_size(g, kc),
+                                g->nr * gathered_stride(kc) * sizeof(float)));
+    p->sum_size = round_up_to_line(g->mc * p->nc * sizeof(float));
+    p->thread_size = p->w_size + p->sum_size + round_up_to_line(g->buf_size);
 }
 
 /* What the threads share, at the start of work. */
@@ -146,7 +147,8 @@ size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth)
            nth * p.thread_size;
 }
 
-size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth)
+size_t gg_cpu_gemm_max_work_size(const struct gg_cpu_gemm_args *a,
+                                 unsigned nth)
 {
     /* more columns than a pass takes are cut into passes of equal length */
     struct gg_cpu_gemm_args b = *a;
@@ -213,8 +215,8 @@ static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
                 memset(panel, 0, size);
             g->pack_x(g, panel, 0, x, stride, cols, kc);
             if (p->few_size)
-                gg_kern_few_order(g, a->dtype_index, panel, cols, kc,
-                                  few_panel(p, xp, q, kc, i));
+                gg_kern_few_order_columns(g, a->dtype_index, panel, cols, kc,
+                                          few_panel(p, xp, q, kc, i));
         }
     }
 }
@@ -238,8 +240,8 @@ struct ahead {
 
 /* Of as many rows as block b has, from i0 on, from step q on: while b is
  * multiplied. */
-static struct ahead ahead_of(const struct gg_cpu_gemm_args *a,
-                             const struct block *b, size_t i0, size_t q)
+static struct ahead init_prefetch(const struct gg_cpu_gemm_args *a,
+                                  const struct block *b, size_t i0, size_t q)
 {
     const struct gg_kern_gemm *g = form_kernels(a);
     const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
@@ -256,7 +258,7 @@ static struct ahead ahead_of(const struct gg_cpu_gemm_args *a,
     return h;
 }
 
-static void ask_ahead(struct ahead *h)
+static void prefetch_next(struct ahead *h)
 {
     for (size_t i = 0; h->n_rows && i < h->n_lines; i++) {
         GG_PREFETCH(h->row + h->off);
@@ -313,7 +315,7 @@ static void run_round(const struct gg_cpu_gemm_args *a, const struct block *b,
         for (size_t j = j0; j < end; j += g->nr, x += x_size) {
             const size_t n = GG_MIN((size_t)g->nr, end - j);
             float *tile = tile_at(t->sums, g, b, i, j);
-            ask_ahead(&t->ahead);
+            prefetch_next(&t->ahead);
             g->tile(w, x, t->n_blocks, (unsigned)n, tile, g->mr, !t->first);
             if (t->last)
                 store_tile(a, b, i, j, n, tile);
@@ -321,7 +323,7 @@ static void run_round(const struct gg_cpu_gemm_args *a, const struct block *b,
     }
 }
 
-size_t gg_cpu_gemm_panels(const struct gg_cpu_gemm_args *a, size_t *size)
+size_t gg_cpu_gemm_count_panels(const struct gg_cpu_gemm_args *a, size_t *size)
 {
     const struct gg_kern_gemm *g = form_kernels(a);
     *size = gg_kern_gemm_w_size(g, (size_t)a->k);
@@ -395,8 +397,8 @@ static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
         t.first = q == 0;
         t.last = k - q == kc;
         if (s.pack)
-            t.ahead = t.last ? ahead_of(a, b, b->next, 0)
-                             : ahead_of(a, b, b->i0, q + kc);
+            t.ahead = t.last ? init_prefetch(a, b, b->next, 0)
+                             : init_prefetch(a, b, b->i0, q + kc);
         for (size_t j = b->jb; j < b->je; j += g->round)
             run_round(a, b, &t, j);
     }
@@ -541,7 +543,7 @@ void gg_cpu_gemm_run(const struct gg_cpu_gemm_args *a, unsigned ith,
     if (a->m == 0 || a->n == 0)
         return;
     assert(!a->x_at == !a->y_at);
-    assert(!a->x_at || a->n > gg_cpu_gemm_few(a));
+    assert(!a->x_at || a->n > gg_cpu_gemm_max_strided_cols(a));
     if (a->k == 0)
         run_empty(a, ith, nth);
     else if (is_narrow(a))

@@ -21,7 +21,7 @@ struct gg_barrier; /* base/barrier.h */
 
 /* Panels of a matrix of weights, kept from one product to the next: all of the
  * first kc steps, one after the other, then those of the next. */
-struct gg_cpu_gemm_kept {
+struct gg_cpu_gemm_packed {
     unsigned char *at;    /* aligned to 64; NULL: none are kept */
     unsigned char *ready; /* of each panel: whether it is there. The products
                              that find it is not pack it */
@@ -40,28 +40,30 @@ struct gg_cpu_gemm_args {
     size_t y_stride; /* bytes, a multiple of 4 */
     /* Or each column lies anywhere: j at x_at[j], and its part of y at y_at[j],
      * in place of x and y: aligned as floats are, borrowed until the team is
-     * done, n of each, more than gg_cpu_gemm_few. Both or none (NULL). The bits
-     * are the same. */
+     * done, n of each, more than gg_cpu_gemm_max_strided_cols. Both or none
+     * (NULL). The bits are the same. */
     const float *const *x_at;
     float *const *y_at;
     int64_t m, n, k; /* each may be 0; k a multiple of the type's block */
-    struct gg_cpu_gemm_kept
+    struct gg_cpu_gemm_packed
         kept; /* of w in this form; the bits are the same */
 };
 
 /* The largest number of columns that must lie x_stride apart: products of so
  * few read them as they are. It follows from a's form and type, not from n. */
-int64_t gg_cpu_gemm_few(const struct gg_cpu_gemm_args *a);
+int64_t gg_cpu_gemm_max_strided_cols(const struct gg_cpu_gemm_args *a);
 
 /* Bytes of scratch that gg_cpu_gemm_run needs for nth threads, whatever m
  * is. */
 size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth);
 /* The most that it needs for any n up to a's. */
-size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth);
+size_t gg_cpu_gemm_max_work_size(const struct gg_cpu_gemm_args *a,
+                                 unsigned nth);
 
 /* Panels that w has for such a product, each of *size bytes; 0: it is computed
  * without. */
-size_t gg_cpu_gemm_panels(const struct gg_cpu_gemm_args *a, size_t *size);
+size_t gg_cpu_gemm_count_panels(const struct gg_cpu_gemm_args *a,
+                                size_t *size);
 
 /* Member ith of nth. work: shared by the team, of gg_cpu_gemm_work_size bytes,
  * any alignment, contents ignored and lost. Returns when this member has no

@@ -16,7 +16,7 @@ static const struct gg_codec_kern *codec_of(const struct gg_kern *k,
 static bool rows_reachable(const struct gguf_tensor *t)
 {
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
-    return info && (gguf_tensor_has_rows(t) ||
+    return info && (gguf_tensor_has_contiguous_rows(t) ||
                     (info->block_len == 1 && !info->row_header));
 }
 
@@ -39,7 +39,7 @@ const float *gg_row_load(const struct gg_kern *k, const struct gguf_tensor *t,
     if (gg_row_is_plain(t))
         return row;
     gg_kern_decode_fn *decode = codec_of(k, t)->decode;
-    if (gguf_tensor_has_rows(t)) {
+    if (gguf_tensor_has_contiguous_rows(t)) {
         decode(row, tmp, (size_t)n);
         return tmp;
     }
@@ -57,7 +57,7 @@ void gg_row_store(const struct gg_kern *k, const struct gguf_tensor *t,
         return;
     }
     gg_kern_encode_fn *encode = codec_of(k, t)->encode;
-    if (gguf_tensor_has_rows(t)) {
+    if (gguf_tensor_has_contiguous_rows(t)) {
         encode(src, row, 1, (size_t)t->ne[0], NULL);
         return;
     }

@@ -12,9 +12,9 @@
 /* Elements of a part that may lie apart and are released all the same. */
 #define SPREAD (UINT64_C(1) << 22)
 
-static const struct gg_data_made *as_made(const struct gg_data *d)
+static const struct gg_data_composed *as_composed(const struct gg_data *d)
 {
-    return (const struct gg_data_made *)d;
+    return (const struct gg_data_composed *)d;
 }
 
 /* ---- reading ---- */
@@ -129,16 +129,16 @@ static void read_parts(const struct gg_composed_tensor *t, uint64_t first,
     }
 }
 
-static void read_made(const struct gg_data_rows *r, uint64_t first, uint64_t n,
-                      float *dst)
+static void read_composed(const struct gg_data_rows *r, uint64_t first,
+                          uint64_t n, float *dst)
 {
     const struct gg_composed_tensor *t = r->source;
     struct sink to = { .x = dst };
     read_parts(t, first, n, &to);
 }
 
-static void store_made(const struct gg_data_rows *r, uint64_t first,
-                       uint64_t n, uint8_t *dst)
+static void store_composed(const struct gg_data_rows *r, uint64_t first,
+                           uint64_t n, uint8_t *dst)
 {
     const struct gg_composed_tensor *t = r->source;
     struct sink to = { .blocks = dst, .type = gguf_dtype_find(t->dtype) };
@@ -146,7 +146,7 @@ static void store_made(const struct gg_data_rows *r, uint64_t first,
 }
 
 /* Is it whole blocks of its parts? */
-static bool has_blocks(const struct gg_data_made *m,
+static bool has_blocks(const struct gg_data_composed *m,
                        const struct gg_composed_tensor *t)
 {
     const struct gguf_dtype_info *type = gguf_dtype_find(t->dtype);
@@ -174,13 +174,13 @@ static uint64_t n_elements(const struct gg_composed_tensor *t)
 
 static size_t n_tensors(const struct gg_data *d)
 {
-    return as_made(d)->n_tensors;
+    return as_composed(d)->n_tensors;
 }
 
 static void tensor_info(const struct gg_data *d, size_t i,
                         struct gg_data_info *out)
 {
-    const struct gg_composed_tensor *t = &as_made(d)->tensor[i];
+    const struct gg_composed_tensor *t = &as_composed(d)->tensor[i];
     uint64_t row = 0;
     *out = (struct gg_data_info){ .name = t->name,
                                   .dtype = t->dtype,
@@ -199,11 +199,11 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
                                      struct gg_data_rows *out,
                                      struct gguf_error *err)
 {
-    const struct gg_composed_tensor *t = &as_made(d)->tensor[i];
+    const struct gg_composed_tensor *t = &as_composed(d)->tensor[i];
     (void)err;
-    *out = (struct gg_data_rows){ .read = read_made, .source = t };
-    if (has_blocks(as_made(d), t))
-        out->blocks = store_made;
+    *out = (struct gg_data_rows){ .read = read_composed, .source = t };
+    if (has_blocks(as_composed(d), t))
+        out->blocks = store_composed;
     return GGUF_OK;
 }
 
@@ -223,7 +223,7 @@ static bool is_whole(const struct gg_composed_tensor *t,
            step == base->n_elements && base->dtype == t->dtype;
 }
 
-static bool is_stored(const struct gg_data_made *m, size_t i)
+static bool is_stored(const struct gg_data_composed *m, size_t i)
 {
     struct gg_data_info base;
     gg_data_info(m->base, m->tensor[i].part[0].from, &base);
@@ -232,7 +232,7 @@ static bool is_stored(const struct gg_data_made *m, size_t i)
 
 static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    const struct gg_data_made *m = as_made(d);
+    const struct gg_data_composed *m = as_composed(d);
     return is_stored(m, i) ? gg_data_bytes(m->base, m->tensor[i].part[0].from)
                            : NULL;
 }
@@ -240,7 +240,7 @@ static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 static bool input_file(const struct gg_data *d, size_t i,
                        struct gg_data_file *out)
 {
-    return gg_data_file(as_made(d)->base, i, out);
+    return gg_data_file(as_composed(d)->base, i, out);
 }
 
 /* What elements first to last of a part are made of: the lowest element of the
@@ -272,7 +272,7 @@ static void find_reach(const struct gg_composed_part *p, uint64_t first,
 static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
                          uint64_t n, enum gg_mapfile_advice how)
 {
-    const struct gg_data_made *m = as_made(d);
+    const struct gg_data_composed *m = as_composed(d);
     const struct gg_composed_tensor *t = &m->tensor[i];
     for (size_t k = 0; m->base->ops->advise && k < t->n_parts; k++) {
         const uint64_t begin = k ? t->end[k - 1] : 0;
@@ -296,7 +296,7 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
                                       uint64_t first, uint64_t n, bool begin,
                                       struct gguf_error *err)
 {
-    const struct gg_data_made *m = as_made(d);
+    const struct gg_data_composed *m = as_composed(d);
     const struct gg_composed_tensor *t = &m->tensor[i];
     for (size_t k = 0; m->base->ops->hold && k < t->n_parts; k++) {
         const uint64_t start = k ? t->end[k - 1] : 0;
@@ -347,7 +347,7 @@ static bool count_part(const struct gg_composed_part *p, uint64_t n,
     return last < n;
 }
 
-static enum gguf_status make_tensor(struct gg_data_made *m,
+static enum gguf_status make_tensor(struct gg_data_composed *m,
                                     struct gg_composed_tensor *t,
                                     struct gguf_error *err)
 {
@@ -361,7 +361,7 @@ static enum gguf_status make_tensor(struct gg_data_made *m,
         struct gg_data_info base;
         gg_data_info(m->base, t->part[i].from, &base);
         if (!count_part(&t->part[i], base.n_elements, &n) ||
-            gg_ckd_add(&at, at, n) || gg_ckd_cap(at))
+            gg_ckd_add(&at, at, n) || gg_ckd_exceeds_cap(at))
             return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
                                 "tensor '%s': part %zu does not lie in what "
                                 "it is made of",
@@ -378,17 +378,18 @@ static enum gguf_status make_tensor(struct gg_data_made *m,
     return GGUF_OK;
 }
 
-enum gguf_status gg_data_made_init(struct gg_data_made *m,
-                                   const struct gg_data *base,
-                                   struct gg_composed_tensor *tensor, size_t n,
-                                   const struct gguf_allocator *allocator,
-                                   struct gguf_error *err)
+enum gguf_status gg_data_composed_init(struct gg_data_composed *m,
+                                       const struct gg_data *base,
+                                       struct gg_composed_tensor *tensor,
+                                       size_t n,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err)
 {
     static const struct gg_data_ops ops = { n_tensors,    tensor_info,
                                             prepare_rows, stored_bytes,
                                             input_file,   advise_pages,
                                             hold_elements };
-    *m = (struct gg_data_made){ { &ops }, base, allocator, tensor, n };
+    *m = (struct gg_data_composed){ { &ops }, base, allocator, tensor, n };
     for (size_t i = 0; i < n; i++) {
         tensor[i].rows = NULL;
         tensor[i].end = NULL;
@@ -397,11 +398,11 @@ enum gguf_status gg_data_made_init(struct gg_data_made *m,
     for (size_t i = 0; i < n && st == GGUF_OK; i++)
         st = make_tensor(m, &tensor[i], err);
     if (st != GGUF_OK)
-        gg_data_made_fini(m);
+        gg_data_composed_fini(m);
     return st;
 }
 
-void gg_data_made_fini(struct gg_data_made *m)
+void gg_data_composed_fini(struct gg_data_composed *m)
 {
     for (size_t i = 0; i < m->n_tensors; i++) {
         gg_mem_free(m->allocator, m->tensor[i].rows);

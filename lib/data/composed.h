@@ -49,7 +49,7 @@ struct gg_composed_tensor {
     uint64_t *end;             /* the element after each */
 };
 
-struct gg_data_made {
+struct gg_data_composed {
     struct gg_data list;
     const struct gg_data *base; /* kept */
     const struct gguf_allocator *allocator;
@@ -60,12 +60,13 @@ struct gg_data_made {
 /* Make m of n tensors. Views that leave their tensor, or parts that are not the
  * tensor's elements together, are found here: GGUF_E_SHAPE; and the statuses of
  * gg_data_rows, GGUF_E_NOMEM. */
-enum gguf_status gg_data_made_init(struct gg_data_made *m,
-                                   const struct gg_data *base,
-                                   struct gg_composed_tensor *tensor, size_t n,
-                                   const struct gguf_allocator *allocator,
-                                   struct gguf_error *err);
+enum gguf_status gg_data_composed_init(struct gg_data_composed *m,
+                                       const struct gg_data *base,
+                                       struct gg_composed_tensor *tensor,
+                                       size_t n,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err);
 /* Fine on a zeroed struct. */
-void gg_data_made_fini(struct gg_data_made *m);
+void gg_data_composed_fini(struct gg_data_composed *m);
 
 #endif

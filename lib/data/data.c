@@ -8,8 +8,9 @@
 #include <float.h>
 #include <math.h>
 
-float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
-                      float largest, float *buf, uint64_t size)
+float gg_data_find_largest(const struct gg_data_rows *r, uint64_t first,
+                           uint64_t n, float largest, float *buf,
+                           uint64_t size)
 {
     for (uint64_t k; n; first += k, n -= k) {
         k = GG_MIN(n, size);
@@ -23,7 +24,7 @@ float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
     return largest;
 }
 
-uint64_t gg_data_unit(uint32_t dtype, uint64_t ne0, uint64_t *elements)
+uint64_t gg_data_block_size(uint32_t dtype, uint64_t ne0, uint64_t *elements)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find(dtype);
     *elements = !t ? 0 : t->row_header ? ne0 : t->block_len;
@@ -34,16 +35,16 @@ uint64_t gg_data_unit(uint32_t dtype, uint64_t ne0, uint64_t *elements)
 
 static const struct gg_data *base_of(const struct gg_data *d)
 {
-    return ((const struct gg_data_over *)d)->base;
+    return ((const struct gg_data_overlay *)d)->base;
 }
 
-size_t gg_data_over_n_tensors(const struct gg_data *d)
+size_t gg_data_overlay_n_tensors(const struct gg_data *d)
 {
     return gg_data_n_tensors(base_of(d));
 }
 
-void gg_data_over_info(const struct gg_data *d, size_t i,
-                       struct gg_data_info *out)
+void gg_data_overlay_info(const struct gg_data *d, size_t i,
+                          struct gg_data_info *out)
 {
     gg_data_info(base_of(d), i, out);
 }

@@ -63,8 +63,9 @@ static inline void gg_data_read(const struct gg_data_rows *r, uint64_t first,
 
 /* The largest finite size of n elements from first on, or largest if that is
  * larger; buf has room for size elements, a multiple of the type's block. */
-float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
-                      float largest, float *buf, uint64_t size);
+float gg_data_find_largest(const struct gg_data_rows *r, uint64_t first,
+                           uint64_t n, float largest, float *buf,
+                           uint64_t size);
 
 /* A file that a list reads. */
 struct gg_data_file {
@@ -145,17 +146,17 @@ static inline const uint8_t *gg_data_bytes(const struct gg_data *d, size_t i)
 
 /* What a list has that gives the tensors of another with other numbers, as its
  * first member, and its functions for what stays the same. */
-struct gg_data_over {
+struct gg_data_overlay {
     struct gg_data list;
     const struct gg_data *base; /* kept */
 };
-size_t gg_data_over_n_tensors(const struct gg_data *d);
-void gg_data_over_info(const struct gg_data *d, size_t i,
-                       struct gg_data_info *out);
+size_t gg_data_overlay_n_tensors(const struct gg_data *d);
+void gg_data_overlay_info(const struct gg_data *d, size_t i,
+                          struct gg_data_info *out);
 
 /* Bytes of a block of the type, and in *elements its length; where rows have
  * headers, those of a whole row of ne0 elements. 0: the type is unknown. */
-uint64_t gg_data_unit(uint32_t dtype, uint64_t ne0, uint64_t *elements);
+uint64_t gg_data_block_size(uint32_t dtype, uint64_t ne0, uint64_t *elements);
 
 /* The i-th file that numbers are read from; false after the last. */
 static inline bool gg_data_file(const struct gg_data *d, size_t i,

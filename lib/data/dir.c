@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-bool gg_dir_is_far(const struct gg_dir *f)
+bool gg_dir_is_remote(const struct gg_dir *f)
 {
     return gg_file_opener_takes(f->opener, f->path);
 }
@@ -23,9 +23,9 @@ static enum gguf_status fail_size(uint64_t size, uint64_t most,
                         "%" PRIu64 " bytes, limit is %" PRIu64, size, most);
 }
 
-static enum gguf_status open_far(const struct gg_dir *f, const char *path,
-                                 uint64_t most, struct gg_mapfile *m,
-                                 bool *there, struct gguf_error *err)
+static enum gguf_status open_remote(const struct gg_dir *f, const char *path,
+                                    uint64_t most, struct gg_mapfile *m,
+                                    bool *there, struct gguf_error *err)
 {
     struct gguf_reader r = { .struct_size = sizeof r };
     struct gguf_error why;
@@ -42,7 +42,7 @@ static enum gguf_status open_far(const struct gg_dir *f, const char *path,
     }
     st = r.size > most
              ? fail_size(r.size, most, err)
-             : gg_mapfile_reader(m, r.read, r.user, r.size, 0, 0, err);
+             : gg_mapfile_open_reader(m, r.read, r.user, r.size, 0, 0, err);
     if (st != GGUF_OK) {
         if (r.close)
             r.close(r.user);
@@ -54,9 +54,9 @@ static enum gguf_status open_far(const struct gg_dir *f, const char *path,
     return st;
 }
 
-static enum gguf_status open_near(const struct gg_dir *f, const char *path,
-                                  uint64_t most, struct gg_mapfile *m,
-                                  bool *there, struct gguf_error *err)
+static enum gguf_status open_local(const struct gg_dir *f, const char *path,
+                                   uint64_t most, struct gg_mapfile *m,
+                                   bool *there, struct gguf_error *err)
 {
     struct gguf_error why;
     struct stat s;
@@ -65,7 +65,7 @@ static enum gguf_status open_near(const struct gg_dir *f, const char *path,
         return fail_size((uint64_t)s.st_size, most, err);
     enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
     if (st == GGUF_OK && f->opened) {
-        st = gguf_paths_read(f->opened, path, "input", &why);
+        st = gguf_paths_add_input(f->opened, path, "input", &why);
         if (st != GGUF_OK)
             gg_mapfile_close(m);
     }
@@ -92,9 +92,9 @@ static enum gguf_status open_any(const struct gg_dir *f, const char *name,
         return gg_error_set_nomem(err, size);
     const bool slash = n && f->path[n - 1] == '/';
     snprintf(path, size, "%s%s%s", f->path, slash ? "" : "/", name);
-    const enum gguf_status st = gg_dir_is_far(f)
-                                    ? open_far(f, path, most, m, there, err)
-                                    : open_near(f, path, most, m, there, err);
+    const enum gguf_status st = gg_dir_is_remote(f)
+                                    ? open_remote(f, path, most, m, there, err)
+                                    : open_local(f, path, most, m, there, err);
     gg_mem_free(f->allocator, path);
     return st;
 }

@@ -35,7 +35,7 @@ enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
 
 /* A file that is there in place of one that is read, by how its name begins and
  * ends; and what to do then, a clause after the name. */
-struct gg_dir_instead {
+struct gg_dir_alternative {
     const char *begin, *end, *advice;
 };
 /* Return GGUF_E_NOTFOUND with the message `what', such as "there is no
@@ -43,10 +43,10 @@ struct gg_dir_instead {
  * has that file's name and the advice of the first such row. Files of an opener
  * cannot be listed: it is asked for the name that is begin and end alone. */
 enum gguf_status gg_dir_fail_missing(const struct gg_dir *f, const char *what,
-                                     const struct gg_dir_instead *rows,
+                                     const struct gg_dir_alternative *rows,
                                      size_t n, struct gguf_error *err);
 
 /* Is it an opener's? */
-bool gg_dir_is_far(const struct gg_dir *f);
+bool gg_dir_is_remote(const struct gg_dir *f);
 
 #endif

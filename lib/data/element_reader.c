@@ -10,18 +10,18 @@
 
 enum { MOST_BLOCK = 256 }; /* elements: of all types */
 
-struct gg_loose_rows {
+struct gg_element_rows {
     struct gg_data_rows of;
     uint64_t ne0, block;
 };
 
-static const struct gg_data_loose *as_loose(const struct gg_data *d)
+static const struct gg_data_elements *as_elements(const struct gg_data *d)
 {
-    return (const struct gg_data_loose *)d;
+    return (const struct gg_data_elements *)d;
 }
 
 /* n elements of one row. */
-static void read_in_row(const struct gg_loose_rows *l, uint64_t first,
+static void read_in_row(const struct gg_element_rows *l, uint64_t first,
                         uint64_t n, float *dst)
 {
     float buf[MOST_BLOCK];
@@ -43,10 +43,10 @@ static void read_in_row(const struct gg_loose_rows *l, uint64_t first,
     }
 }
 
-static void read_loose(const struct gg_data_rows *r, uint64_t first,
-                       uint64_t n, float *dst)
+static void read_elements(const struct gg_data_rows *r, uint64_t first,
+                          uint64_t n, float *dst)
 {
-    const struct gg_loose_rows *l = r->source;
+    const struct gg_element_rows *l = r->source;
     for (uint64_t k; n; first += k, dst += k, n -= k) {
         k = GG_MIN(n, l->ne0 - first % l->ne0);
         read_in_row(l, first, k, dst);
@@ -58,14 +58,14 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
                                      struct gguf_error *err)
 {
     (void)err;
-    *out = (struct gg_data_rows){ .read = read_loose,
-                                  .source = &as_loose(d)->rows[i] };
+    *out = (struct gg_data_rows){ .read = read_elements,
+                                  .source = &as_elements(d)->rows[i] };
     return GGUF_OK;
 }
 
 static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
-    return gg_data_bytes(as_loose(d)->over.base, i);
+    return gg_data_bytes(as_elements(d)->over.base, i);
 }
 
 /* Whole blocks. */
@@ -73,7 +73,7 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
                                       uint64_t first, uint64_t n, bool begin,
                                       struct gguf_error *err)
 {
-    const struct gg_data_loose *l = as_loose(d);
+    const struct gg_data_elements *l = as_elements(d);
     const uint64_t block = l->rows[i].block, end = first + n;
     const uint64_t low = first / block * block;
     const uint64_t high = (end + block - 1) / block * block;
@@ -83,21 +83,21 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
     return GGUF_OK;
 }
 
-enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
-                                    const struct gg_data *base,
-                                    const struct gguf_allocator *allocator,
-                                    struct gguf_error *err)
+enum gguf_status gg_data_elements_init(struct gg_data_elements *l,
+                                       const struct gg_data *base,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err)
 {
     static const struct gg_data_ops ops = {
-        .n_tensors = gg_data_over_n_tensors,
-        .info = gg_data_over_info,
+        .n_tensors = gg_data_overlay_n_tensors,
+        .info = gg_data_overlay_info,
         .rows = prepare_rows,
         .bytes = stored_bytes,
         .hold = hold_elements,
     };
     const size_t n = gg_data_n_tensors(base);
     enum gguf_status st = GGUF_OK;
-    *l = (struct gg_data_loose){ { { &ops }, base }, allocator, NULL };
+    *l = (struct gg_data_elements){ { { &ops }, base }, allocator, NULL };
     l->rows = gg_mem_alloc_zero(allocator, n + 1, sizeof *l->rows);
     if (!l->rows)
         return gg_error_set_nomem(err, n * sizeof *l->rows);
@@ -110,11 +110,11 @@ enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
         l->rows[i].block = type ? type->block_len : 1;
     }
     if (st != GGUF_OK)
-        gg_data_loose_fini(l);
+        gg_data_elements_fini(l);
     return st;
 }
 
-void gg_data_loose_fini(struct gg_data_loose *l)
+void gg_data_elements_fini(struct gg_data_elements *l)
 {
     gg_mem_free(l->allocator, l->rows);
     l->rows = NULL;

@@ -11,19 +11,19 @@
 #include "base/mem.h"
 #include "data/data.h"
 
-struct gg_data_loose {
-    struct gg_data_over over;
+struct gg_data_elements {
+    struct gg_data_overlay over;
     const struct gguf_allocator *allocator;
-    struct gg_loose_rows *rows; /* of its tensors */
+    struct gg_element_rows *rows; /* of its tensors */
 };
 
 /* Make l of the tensors of base. The statuses of gg_data_rows (of any of
  * them), GGUF_E_NOMEM. */
-enum gguf_status gg_data_loose_init(struct gg_data_loose *l,
-                                    const struct gg_data *base,
-                                    const struct gguf_allocator *allocator,
-                                    struct gguf_error *err);
+enum gguf_status gg_data_elements_init(struct gg_data_elements *l,
+                                       const struct gg_data *base,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err);
 /* Fine on a zeroed struct. */
-void gg_data_loose_fini(struct gg_data_loose *l);
+void gg_data_elements_fini(struct gg_data_elements *l);
 
 #endif

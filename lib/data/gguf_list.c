@@ -39,7 +39,7 @@ static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
         return GGUF_OK;
     off += gguf_file_data_off(t->file) + t->info->off;
     if (begin)
-        return gg_resident_take(h, off, size, err);
+        return gg_resident_hold(h, off, size, err);
     gg_resident_release(h, off, size);
     return GGUF_OK;
 }
@@ -167,7 +167,7 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
     uint64_t ne0 = (uint64_t)t->ne[0];
     *out = (struct gg_data_rows){ .read = read_stored };
     if (!g->held)
-        GG_TRY(gg_file_in_memory(from.file, err));
+        GG_TRY(gg_file_require_memory(from.file, err));
     if (t->size_inferred ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
                         gg_file_tensor_at(from.file, t->index), ne0,
@@ -204,7 +204,8 @@ static void find_bytes(const struct gguf_tensor_info *t, uint64_t first,
                        uint64_t n, uint64_t *off, uint64_t *size)
 {
     uint64_t len;
-    const uint64_t unit = gg_data_unit(t->dtype, (uint64_t)t->ne[0], &len);
+    const uint64_t unit =
+        gg_data_block_size(t->dtype, (uint64_t)t->ne[0], &len);
     *off = unit ? first / len * unit : 0;
     *size = unit ? (first + n + len - 1) / len * unit - *off : 0;
 }
@@ -232,9 +233,10 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
     return hold_bytes(g, &t, off, size, begin, err);
 }
 
-enum gguf_status gg_data_gguf_hold(struct gg_data_gguf *d,
-                                   const struct gguf_allocator *allocator,
-                                   struct gguf_error *err)
+enum gguf_status
+gg_data_gguf_allow_readers(struct gg_data_gguf *d,
+                           const struct gguf_allocator *allocator,
+                           struct gguf_error *err)
 {
     const size_t n = gg_source_n_files(&d->from);
     d->held = gg_mem_alloc_zero(allocator, n, sizeof *d->held);

@@ -36,9 +36,10 @@ bool gg_data_gguf_is_scale(const struct gg_data_gguf *d, size_t i);
  * (data.h); scales outside of blocks are held from gg_data_rows on. Fine if
  * none has one. After a failure, too, fini is called, before the files are
  * closed. GGUF_E_NOMEM. */
-enum gguf_status gg_data_gguf_hold(struct gg_data_gguf *d,
-                                   const struct gguf_allocator *allocator,
-                                   struct gguf_error *err);
+enum gguf_status
+gg_data_gguf_allow_readers(struct gg_data_gguf *d,
+                           const struct gguf_allocator *allocator,
+                           struct gguf_error *err);
 /* Fine on a zeroed struct, and where nothing can be held. */
 void gg_data_gguf_fini(struct gg_data_gguf *d,
                        const struct gguf_allocator *allocator);

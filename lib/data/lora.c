@@ -284,8 +284,8 @@ enum gguf_status gg_lora_check_shape(const struct gg_lora_pair *p,
         format_shape(of, ne, n));
 }
 
-enum gguf_status gg_lora_lacks_weight(const struct gg_lora_pair *p,
-                                      struct gguf_error *err)
+enum gguf_status gg_lora_fail_missing_weight(const struct gg_lora_pair *p,
+                                             struct gguf_error *err)
 {
     struct gg_str_esc a, w;
     return gg_error_set(err, GGUF_E_TENSOR, p->a->info_off,

@@ -77,8 +77,8 @@ enum gguf_status gg_lora_check_shape(const struct gg_lora_pair *p,
                                      struct gguf_error *err);
 
 /* There is no weight for it: GGUF_E_TENSOR. */
-enum gguf_status gg_lora_lacks_weight(const struct gg_lora_pair *p,
-                                      struct gguf_error *err);
+enum gguf_status gg_lora_fail_missing_weight(const struct gg_lora_pair *p,
+                                             struct gguf_error *err);
 
 /* What B A is multiplied by. */
 float gg_lora_factor(const struct gg_lora *l, const struct gg_lora_pair *p,

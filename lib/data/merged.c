@@ -38,7 +38,7 @@ static const struct gg_data_merged *as_merged(const struct gg_data *d)
 /* Where one is: rows [row, row + n) of a matrix, columns [from, to) of one tile
  * of columns, of which dst has those of the first row, and others stride
  * later. */
-struct spot {
+struct tile_range {
     uint64_t row, from, to;
     unsigned n;
     uint64_t stride;
@@ -58,7 +58,7 @@ static const float *read_row(const struct gg_data_rows *r, uint64_t block,
 
 /* sum += b a of the terms [r, r + n): rows of a, one term each. */
 static void add_rows(const struct part *p, const struct gg_merged_tensor *t,
-                     const struct spot *at, uint64_t r, uint64_t n,
+                     const struct tile_range *at, uint64_t r, uint64_t n,
                      float (*b)[TILE], float (*sum)[TILE])
 {
     const uint64_t mat = at->row / t->ne1, rank = (uint64_t)p->rank;
@@ -74,7 +74,7 @@ static void add_rows(const struct part *p, const struct gg_merged_tensor *t,
 }
 
 /* The same of a that is turned: its rows are columns. */
-static void add_columns(const struct part *p, const struct spot *at,
+static void add_columns(const struct part *p, const struct tile_range *at,
                         uint64_t r, uint64_t n, float (*b)[TILE],
                         float (*sum)[TILE])
 {
@@ -89,7 +89,7 @@ static void add_columns(const struct part *p, const struct spot *at,
 }
 
 static void add_part(const struct part *p, const struct gg_merged_tensor *t,
-                     const struct spot *at, float *dst)
+                     const struct tile_range *at, float *dst)
 {
     /* of token embeddings the two are the other way round */
     const struct gg_data_rows *rows = p->looked_up ? &p->a : &p->b;
@@ -117,7 +117,7 @@ static void add_tiles(const struct gg_merged_tensor *t, uint64_t row,
 {
     for (uint64_t at = from; at < to;) {
         const uint64_t end = GG_MIN(to, at - at % TILE + TILE);
-        const struct spot s = { row, at, end, n, to - from };
+        const struct tile_range s = { row, at, end, n, to - from };
         for (size_t k = 0; k < t->n_parts; k++)
             add_part(&t->part[k], t, &s, dst + (at - from));
         at = end;
@@ -240,7 +240,7 @@ static enum gguf_status fail_lacking(const struct gg_data_merged *m,
     struct gg_str_esc e;
     if (!gg_str_eqz(p->weight, "output.weight") ||
         !has_tensor(m->over.base, "token_embd.weight"))
-        return gg_lora_lacks_weight(p, err);
+        return gg_lora_fail_missing_weight(p, err);
     return gg_error_set(err, GGUF_E_TENSOR, p->a->info_off,
                         "tensor '%s': the output of the model is its "
                         "embedding, 'token_embd.weight', which the pair must "
@@ -284,8 +284,8 @@ enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
                                      struct gguf_error *err)
 {
     static const struct gg_data_ops ops = {
-        .n_tensors = gg_data_over_n_tensors,
-        .info = gg_data_over_info,
+        .n_tensors = gg_data_overlay_n_tensors,
+        .info = gg_data_overlay_info,
         .rows = prepare_rows,
         .bytes = stored_bytes,
     };

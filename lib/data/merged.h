@@ -27,7 +27,7 @@ struct gg_merged_lora {
 };
 
 struct gg_data_merged {
-    struct gg_data_over over;
+    struct gg_data_overlay over;
     const struct gguf_allocator *allocator;
     const struct gg_merged_tensor **tensor; /* of base; NULL: as it is there */
 };

@@ -310,7 +310,7 @@ static enum gguf_status enter_weight(struct join *j, bool new, bool half,
     uint32_t to = j->codes;
     uint64_t n;
     const struct gg_safetensors_tensor *q = &s->tensor[to];
-    if (gg_ckd_mul(&n, j->rows, j->cols) || gg_ckd_cap(n))
+    if (gg_ckd_mul(&n, j->rows, j->cols) || gg_ckd_exceeds_cap(n))
         return refuse_weight(j, "element count overflows", err);
     j->x->data = q->data;
     j->x->off = q->off;

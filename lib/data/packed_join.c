@@ -98,7 +98,7 @@ static enum gguf_status use_scales(struct join *j, bool groups_first,
     const bool plain = n && (n == 1 || (t->n_dims == 1 && n == p->rows));
     if (t->type->f8 || t->type->dtype == UINT32_MAX ||
         t->type->own == UINT32_MAX || t->n_dims > 2 ||
-        !gg_safetensors_plain(j->s, j->part[GG_PACKED_SCALES], &rows))
+        !gg_safetensors_unscaled_rows(j->s, j->part[GG_PACKED_SCALES], &rows))
         return fail_join(j, "its scales are no numbers", err);
     p->scale = rows.stored;
     if (plain || groups_first) {
@@ -305,7 +305,7 @@ static enum gguf_status use_parts(struct join *j, struct gguf_error *err)
     j->made.ne[0] = (int64_t)j->p->cols;
     j->made.ne[1] = (int64_t)j->p->rows;
     if (gg_ckd_mul(&j->made.n_elements, j->p->cols, j->p->rows) ||
-        gg_ckd_cap(j->made.n_elements))
+        gg_ckd_exceeds_cap(j->made.n_elements))
         return fail_join(j, "element count overflows", err);
     j->made.size = j->made.n_elements / 2;
     return GGUF_OK;

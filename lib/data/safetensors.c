@@ -91,8 +91,9 @@ static void store_index(const struct gg_data_rows *r, uint64_t first,
         memcpy(dst + 4 * k, t->data + (first + k) * size, 4);
 }
 
-enum gguf_status gg_safetensors_index(struct gg_safetensors *s, size_t i,
-                                      struct gguf_error *err)
+enum gguf_status gg_safetensors_convert_to_i32(struct gg_safetensors *s,
+                                               size_t i,
+                                               struct gguf_error *err)
 {
     struct gg_safetensors_tensor *t = &s->tensor[i];
     struct gg_str_esc e;
@@ -120,8 +121,8 @@ enum gguf_status gg_safetensors_index(struct gg_safetensors *s, size_t i,
     return GGUF_OK;
 }
 
-bool gg_safetensors_plain(const struct gg_safetensors *s, size_t i,
-                          struct gg_data_rows *out)
+bool gg_safetensors_unscaled_rows(const struct gg_safetensors *s, size_t i,
+                                  struct gg_data_rows *out)
 {
     const struct gg_safetensors_tensor *t = &s->tensor[i];
     const uint64_t ne0 = (uint64_t)t->ne[0];
@@ -147,7 +148,7 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
         gg_nibbles_rows(as_safetensors(d), i, out);
         return GGUF_OK;
     }
-    if (!gg_safetensors_plain(as_safetensors(d), i, out))
+    if (!gg_safetensors_unscaled_rows(as_safetensors(d), i, out))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED, t->off,
             "tensor '%s': %s of %" PRIu64 " elements are not read as numbers",
@@ -216,8 +217,8 @@ enum gguf_status gg_safetensors_hold(const struct gg_safetensors *s,
     if (!f || !f->map.read)
         return GGUF_OK;
     if (begin)
-        return gg_safetensors_in_file(
-            f->name, gg_resident_take(&f->held, off, size, err), err);
+        return gg_safetensors_name_file(
+            f->name, gg_resident_hold(&f->held, off, size, err), err);
     gg_resident_release(&f->held, off, size);
     return GGUF_OK;
 }
@@ -256,11 +257,11 @@ static struct gguf_str name_of(const void *user, uint32_t id)
 static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
                                     size_t size, struct gguf_error *err)
 {
-    struct gg_safetensors_file *f = gg_safetensors_next_file(s, err);
+    struct gg_safetensors_file *f = gg_safetensors_reserve_file(s, err);
     if (!f)
         return GGUF_E_NOMEM;
-    GG_TRY(gg_mapfile_memory(&f->map, data, size, 0, size, err));
-    return gg_safetensors_read(s, 0, err);
+    GG_TRY(gg_mapfile_open_memory(&f->map, data, size, 0, size, err));
+    return gg_safetensors_read_header(s, 0, err);
 }
 
 static enum gguf_status
@@ -313,12 +314,10 @@ gg_safetensors_open(struct gg_safetensors **out, const struct gg_dir *folder,
                        folder->allocator, err);
 }
 
-enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
-                                       const void *data, size_t size,
-                                       const struct gguf_limits *limits,
-                                       const struct gg_codec_kern *codec,
-                                       const struct gguf_allocator *allocator,
-                                       struct gguf_error *err)
+enum gguf_status gg_safetensors_open_memory(
+    struct gg_safetensors **out, const void *data, size_t size,
+    const struct gguf_limits *limits, const struct gg_codec_kern *codec,
+    const struct gguf_allocator *allocator, struct gguf_error *err)
 {
     return create_list(out, NULL, "", data, size, limits, codec, allocator,
                        err);
@@ -354,8 +353,8 @@ uint32_t gg_safetensors_find(const struct gg_safetensors *s,
     return gg_index_find(&s->index, name);
 }
 
-struct gg_safetensors_tensor *gg_safetensors_next(struct gg_safetensors *s,
-                                                  struct gguf_error *err)
+struct gg_safetensors_tensor *
+gg_safetensors_reserve_tensor(struct gg_safetensors *s, struct gguf_error *err)
 {
     if (s->n_tensors == s->room_tensors) {
         void *grown = gg_mem_grow(s->allocator, s->tensor, &s->room_tensors,
@@ -373,7 +372,7 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
 {
     struct gg_str_esc e;
     uint32_t other;
-    struct gg_safetensors_tensor *t = gg_safetensors_next(s, err);
+    struct gg_safetensors_tensor *t = gg_safetensors_reserve_tensor(s, err);
     if (!t)
         return GGUF_E_NOMEM;
     *t = (struct gg_safetensors_tensor){

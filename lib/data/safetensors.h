@@ -64,7 +64,7 @@ struct gg_safetensors_tensor {
     uint64_t off;              /* byte of its file where the numbers begin */
     uint32_t file_no;          /* UINT32_MAX: memory */
     bool is_part;              /* of another tensor, as its scale is */
-    bool is_index;             /* given as I32 (gg_safetensors_index) */
+    bool is_index; /* given as I32 (gg_safetensors_convert_to_i32) */
     const struct gg_packed *packed;   /* its numbers are in several (packed.h);
                                      * or NULL */
     const struct gg_nibbles *nibbles; /* the same (nibbles.h) */
@@ -112,12 +112,10 @@ gg_safetensors_open(struct gg_safetensors **out, const struct gg_dir *folder,
                     const char *name, const struct gguf_limits *limits,
                     const struct gg_codec_kern *codec, struct gguf_error *err);
 /* The same of the bytes of one file, which are kept. */
-enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
-                                       const void *data, size_t size,
-                                       const struct gguf_limits *limits,
-                                       const struct gg_codec_kern *codec,
-                                       const struct gguf_allocator *allocator,
-                                       struct gguf_error *err);
+enum gguf_status gg_safetensors_open_memory(
+    struct gg_safetensors **out, const void *data, size_t size,
+    const struct gguf_limits *limits, const struct gg_codec_kern *codec,
+    const struct gguf_allocator *allocator, struct gguf_error *err);
 /* A list without tensors. GGUF_E_NOMEM. */
 enum gguf_status gg_safetensors_create(struct gg_safetensors **out,
                                        const struct gg_codec_kern *codec,
@@ -126,10 +124,10 @@ enum gguf_status gg_safetensors_create(struct gg_safetensors **out,
 /* Add the tensors of another file, path in a folder, each with prefix before
  * its name: *there is false where there is no such file. What opening one
  * returns; s is to be closed then. */
-enum gguf_status gg_safetensors_more(struct gg_safetensors *s,
-                                     const struct gg_dir *folder,
-                                     const char *path, const char *prefix,
-                                     bool *there, struct gguf_error *err);
+enum gguf_status gg_safetensors_add_file(struct gg_safetensors *s,
+                                         const struct gg_dir *folder,
+                                         const char *path, const char *prefix,
+                                         bool *there, struct gguf_error *err);
 /* NULL is fine. */
 void gg_safetensors_close(struct gg_safetensors *s);
 
@@ -138,8 +136,9 @@ uint32_t gg_safetensors_find(const struct gg_safetensors *s,
                              struct gguf_str name);
 
 /* Room for one tensor more, past those that there are, or NULL. */
-struct gg_safetensors_tensor *gg_safetensors_next(struct gg_safetensors *s,
-                                                  struct gguf_error *err);
+struct gg_safetensors_tensor *
+gg_safetensors_reserve_tensor(struct gg_safetensors *s,
+                              struct gguf_error *err);
 
 /* Add a tensor of n floats that no file has: bytes, little-endian, are kept.
  * GGUF_E_DUPLICATE, GGUF_E_NOMEM. */
@@ -159,19 +158,20 @@ enum gguf_status gg_safetensors_add_shape(struct gg_safetensors *s,
 enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
                                            const struct gg_dir *folder,
                                            struct gguf_error *err);
-struct gg_safetensors_file *gg_safetensors_next_file(struct gg_safetensors *s,
-                                                     struct gguf_error *err);
-enum gguf_status gg_safetensors_in_file(struct gguf_str name,
-                                        enum gguf_status st,
-                                        struct gguf_error *err);
+struct gg_safetensors_file *
+gg_safetensors_reserve_file(struct gg_safetensors *s, struct gguf_error *err);
+enum gguf_status gg_safetensors_name_file(struct gguf_str name,
+                                          enum gguf_status st,
+                                          struct gguf_error *err);
 /* safetensors_read.c: add what the header of file no says. */
-enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
-                                     struct gguf_error *err);
+enum gguf_status gg_safetensors_read_header(struct gg_safetensors *s,
+                                            size_t no, struct gguf_error *err);
 /* Have the list give tensor i, which is of I32 or I64, as one of I32: all of
  * its numbers are looked at. What has no numbers yet passes.
  * GGUF_E_TENSOR: another type, or a number that has more bits. */
-enum gguf_status gg_safetensors_index(struct gg_safetensors *s, size_t i,
-                                      struct gguf_error *err);
+enum gguf_status gg_safetensors_convert_to_i32(struct gg_safetensors *s,
+                                               size_t i,
+                                               struct gguf_error *err);
 /* Bytes off to off + size of a file are read soon, or were. */
 void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
                            uint64_t off, uint64_t size,
@@ -192,7 +192,7 @@ enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,
 /* A row of the types, or NULL. */
 const struct gg_safetensors_type *gg_safetensors_type(struct gguf_str name);
 /* Numbers of tensor i as floats, without its scale; false: not decoded. */
-bool gg_safetensors_plain(const struct gg_safetensors *s, size_t i,
-                          struct gg_data_rows *out);
+bool gg_safetensors_unscaled_rows(const struct gg_safetensors *s, size_t i,
+                                  struct gg_data_rows *out);
 
 #endif

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum gguf_status gg_safetensors_in_file(struct gguf_str name,
-                                        enum gguf_status st,
-                                        struct gguf_error *err)
+enum gguf_status gg_safetensors_name_file(struct gguf_str name,
+                                          enum gguf_status st,
+                                          struct gguf_error *err)
 {
     char message[sizeof err->message];
     struct gg_str_esc e;
@@ -40,8 +40,8 @@ static char *path_of(struct gg_safetensors *s, const char *folder,
     return path;
 }
 
-struct gg_safetensors_file *gg_safetensors_next_file(struct gg_safetensors *s,
-                                                     struct gguf_error *err)
+struct gg_safetensors_file *
+gg_safetensors_reserve_file(struct gg_safetensors *s, struct gguf_error *err)
 {
     if (s->n_files == s->room_files) {
         void *grown =
@@ -70,7 +70,7 @@ static enum gguf_status add_file(struct gg_safetensors *s,
                                  bool *there, struct gguf_error *err)
 {
     const size_t no = s->n_files;
-    struct gg_safetensors_file *f = gg_safetensors_next_file(s, err);
+    struct gg_safetensors_file *f = gg_safetensors_reserve_file(s, err);
     if (!f)
         return GGUF_E_NOMEM;
     f->path = path_of(s, folder->path, name);
@@ -79,15 +79,15 @@ static enum gguf_status add_file(struct gg_safetensors *s,
     f->prefix = prefix;
     if (!f->path || !f->name.data)
         return gg_error_set_nomem(err, name.size + 1);
-    GG_TRY(gg_safetensors_in_file(
+    GG_TRY(gg_safetensors_name_file(
         name, gg_dir_open(folder, f->name.data, &f->map, there, err), err));
     if (!*there) {
         s->n_files--;
         gg_mem_free(s->allocator, f);
         return GGUF_OK;
     }
-    GG_TRY(
-        gg_safetensors_in_file(f->name, gg_safetensors_read(s, no, err), err));
+    GG_TRY(gg_safetensors_name_file(
+        f->name, gg_safetensors_read_header(s, no, err), err));
     return f->map.read ? gg_resident_init(&f->held, &f->map, s->allocator, err)
                        : GGUF_OK;
 }
@@ -101,7 +101,7 @@ static enum gguf_status add_listed(struct gg_safetensors *s,
     GG_TRY(add_file(s, folder, name, GG_STR(""), &there, err));
     return there
                ? GGUF_OK
-               : gg_safetensors_in_file(
+               : gg_safetensors_name_file(
                      name, gg_error_set_errno(err, ENOENT, "cannot be opened"),
                      err);
 }
@@ -132,9 +132,9 @@ static enum gguf_status open_files(struct gg_safetensors *s,
         if (st != GGUF_OK)
             break;
         if (!gg_json_str(v, &name) || !is_name(name))
-            st = gg_safetensors_in_file(
+            st = gg_safetensors_name_file(
                 gg_str_z(s->index_name),
-                gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
+                gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
                              "tensor '%s' is in '%s', which is no "
                              ".safetensors file in the same folder",
                              gg_str_esc(&e, gg_str_z(key)),
@@ -164,14 +164,15 @@ static enum gguf_status compare_index(const struct gg_safetensors *s,
         v = json_object_get(where, t->name.data);
         if (!gg_json_str(v, &name) || !gg_str_eq(name, file))
             return gg_error_set(
-                err, GGUF_E_MISMATCH, v ? gg_json_place(j, v) : GGUF_NO_OFFSET,
+                err, GGUF_E_MISMATCH,
+                v ? gg_json_offset_of(j, v) : GGUF_NO_OFFSET,
                 "%s: tensor '%s' %s", s->index_name, gg_str_esc(&e, t->name),
                 v ? "is in another file" : "is in a file, but not here");
     }
     json_object_foreach(where, key, v)
     {
         if (gg_safetensors_find(s, gg_str_z(key)) == GG_INDEX_NONE)
-            return gg_error_set(err, GGUF_E_NOTFOUND, gg_json_place(j, v),
+            return gg_error_set(err, GGUF_E_NOTFOUND, gg_json_offset_of(j, v),
                                 "%s: tensor '%s' is not in its file, '%s'",
                                 s->index_name, gg_str_esc(&e, gg_str_z(key)),
                                 json_string_value(v));
@@ -190,14 +191,14 @@ static enum gguf_status read_index(struct gg_safetensors *s,
             ? gg_error_set(err, GGUF_E_LIMIT, 0,
                            "%s of %" PRIu64 " bytes, limit is %d",
                            s->index_name, m->size, GG_SAFETENSORS_HEADER)
-            : gg_safetensors_in_file(gg_str_z(s->index_name),
-                                     gg_json_read(&j, (const char *)m->data,
-                                                  (size_t)m->size, 0,
-                                                  GG_JSON_PYTHON, err),
-                                     err);
+            : gg_safetensors_name_file(gg_str_z(s->index_name),
+                                       gg_json_read(&j, (const char *)m->data,
+                                                    (size_t)m->size, 0,
+                                                    GG_JSON_PYTHON, err),
+                                       err);
     json_t *where = json_object_get(j.root, "weight_map");
     if (st == GGUF_OK && !json_is_object(where))
-        st = gg_error_set(err, GGUF_E_FORMAT, gg_json_place(&j, j.root),
+        st = gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(&j, j.root),
                           "%s: there is no object \"weight_map\"",
                           s->index_name);
     if (st == GGUF_OK)
@@ -213,7 +214,7 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     ": save the model as safetensors, by save_pretrained of transformers"
 #define OF_TORCH   "is PyTorch's, which is not read" AS_SAFETENSORS
 #define OF_AUTHORS "download or make the files of transformers"
-static const struct gg_dir_instead instead[] = {
+static const struct gg_dir_alternative instead[] = {
     { "model-0", ".safetensors",
       "is a shard: download the index that lists the shards, too" },
     { "pytorch_model", ".bin", OF_TORCH },
@@ -246,11 +247,11 @@ enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
                     err));
     if (there)
         return GGUF_OK;
-    GG_TRY(gg_safetensors_in_file(gg_str_z(s->index_name),
-                                  gg_dir_map(folder, s->index_name,
-                                             GG_SAFETENSORS_HEADER, &m, &there,
-                                             err),
-                                  err));
+    GG_TRY(gg_safetensors_name_file(gg_str_z(s->index_name),
+                                    gg_dir_map(folder, s->index_name,
+                                               GG_SAFETENSORS_HEADER, &m,
+                                               &there, err),
+                                    err));
     if (there) {
         const enum gguf_status st = read_index(s, folder, &m, err);
         gg_mapfile_close(&m);
@@ -262,10 +263,10 @@ enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
     return gg_dir_fail_missing(folder, what, instead, GG_LEN(instead), err);
 }
 
-enum gguf_status gg_safetensors_more(struct gg_safetensors *s,
-                                     const struct gg_dir *folder,
-                                     const char *path, const char *prefix,
-                                     bool *there, struct gguf_error *err)
+enum gguf_status gg_safetensors_add_file(struct gg_safetensors *s,
+                                         const struct gg_dir *folder,
+                                         const char *path, const char *prefix,
+                                         bool *there, struct gguf_error *err)
 {
     const size_t n = strlen(prefix);
     const char *kept = gg_mem_arena_strndup(&s->arena, prefix, n);

@@ -93,7 +93,7 @@ static enum gguf_status refuse_entry(const struct entry *e, const json_t *at,
                                      enum gguf_status st, const char *what,
                                      struct gguf_error *err)
 {
-    return gg_error_set(err, st, gg_json_place(e->j, at ? at : e->v),
+    return gg_error_set(err, st, gg_json_offset_of(e->j, at ? at : e->v),
                         "tensor '%s': %s", e->name.s, what);
 }
 
@@ -121,7 +121,7 @@ static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
                                 "\"shape\" is not of sizes", err);
         t->ne[n - 1 - i] = size;
         if (gg_ckd_mul(&t->n_elements, t->n_elements, (uint64_t)size) ||
-            gg_ckd_cap(t->n_elements))
+            gg_ckd_exceeds_cap(t->n_elements))
             return refuse_entry(e, v, GGUF_E_OVERFLOW,
                                 "element count overflows", err);
     }
@@ -151,12 +151,12 @@ static enum gguf_status read_place(const struct entry *e, uint64_t data_off,
         return refuse_entry(e, begin < 0 ? from : to, GGUF_E_FORMAT,
                             "\"data_offsets\" go backwards", err);
     if ((uint64_t)end > e->data_size)
-        return gg_error_set(err, GGUF_E_TRUNCATED, gg_json_place(e->j, to),
+        return gg_error_set(err, GGUF_E_TRUNCATED, gg_json_offset_of(e->j, to),
                             "tensor '%s' ends at byte %" PRIu64
                             " of the data, the file has %" PRIu64,
                             e->name.s, (uint64_t)end, e->data_size);
     if ((uint64_t)(end - begin) != t->size)
-        return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(e->j, offs),
+        return gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(e->j, offs),
                             "tensor '%s' has %" PRIu64
                             " bytes, its shape and type %" PRIu64,
                             e->name.s, (uint64_t)(end - begin), t->size);
@@ -188,7 +188,7 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
     const size_t size = name.size;
     struct gguf_str type;
     uint32_t other;
-    struct gg_safetensors_tensor *t = gg_safetensors_next(s, err);
+    struct gg_safetensors_tensor *t = gg_safetensors_reserve_tensor(s, err);
     if (!t)
         return GGUF_E_NOMEM;
     *t = (struct gg_safetensors_tensor){ .file_no = (uint32_t)no };
@@ -285,12 +285,12 @@ static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
     const char *key;
     json_t *v;
     if (!json_is_object(meta))
-        return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, meta),
+        return gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(j, meta),
                             "\"__metadata__\" is not an object");
     json_object_foreach(meta, key, v)
     {
         if (!json_is_string(v))
-            return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
+            return gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
                                 "\"__metadata__\" has what is not a text");
     }
     return GGUF_OK;
@@ -317,9 +317,10 @@ static enum gguf_status read_member(struct gg_safetensors *s, size_t no,
     size_t begin, end;
     if (!gg_json_scan_name(&h->scan, &name))
         return gg_json_scan_end(&h->scan, err);
-    if (!gg_json_scan_pass(&h->scan, &begin, &end)) {
+    if (!gg_json_scan_skip(&h->scan, &begin, &end)) {
         GG_TRY(gg_json_scan_end(&h->scan, err));
-        return gg_error_set(err, GGUF_E_FORMAT, gg_json_scan_next(&h->scan),
+        return gg_error_set(err, GGUF_E_FORMAT,
+                            gg_json_scan_next_offset(&h->scan),
                             "'%s' is not an object", gg_str_esc(&e, name));
     }
     const bool is_metadata = gg_str_eqz(name, "__metadata__");
@@ -349,7 +350,7 @@ static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
 {
     struct gg_safetensors_file *f = s->file[no];
     f->first_tensor = s->n_tensors;
-    gg_json_scan_root(&h->scan, &h->j, &h->arena);
+    gg_json_scan_open_root(&h->scan, &h->j, &h->arena);
     while (gg_json_scan_more(&h->scan))
         GG_TRY(read_member(s, no, h, err));
     GG_TRY(gg_json_scan_finish(&h->scan, err));
@@ -395,8 +396,8 @@ static bool name_foreign_format(const struct gg_mapfile *m,
     return is != NULL;
 }
 
-enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
-                                     struct gguf_error *err)
+enum gguf_status gg_safetensors_read_header(struct gg_safetensors *s,
+                                            size_t no, struct gguf_error *err)
 {
     struct gg_safetensors_file *f = s->file[no];
     uint64_t n = 0;

@@ -47,7 +47,8 @@ static enum gguf_status use_scale(struct gg_safetensors *s, size_t i, size_t k,
     struct gg_data_rows rows;
     struct gg_safetensors_scale own;
     size_t bytes;
-    if (!shapes_fit(s, t, scale, &own) || !gg_safetensors_plain(s, k, &rows))
+    if (!shapes_fit(s, t, scale, &own) ||
+        !gg_safetensors_unscaled_rows(s, k, &rows))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "tensor '%s' has shape or type of no scale of "
                             "what it is named after",

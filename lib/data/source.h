@@ -11,9 +11,11 @@
 struct gg_source {
     const struct gguf_file *file;  /* a file or a set of shards */
     const struct gguf_file *first; /* replaces the first shard of file
-                                    * (gg_file_plan); NULL: no change */
+                                    * (gg_file_create_planned); NULL: no change
+                                    * */
     const struct gguf_file *meta; /* whose pairs count instead of those of file
-                                   * (gg_file_with_pairs); NULL: its own */
+                                   * (gg_file_create_with_pairs); NULL: its own
+                                   * */
 };
 
 /* What keys are looked up in. */

@@ -4,7 +4,7 @@
 #include "data/stored.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
 {
     int type = gg_dtype_index(dtype);
     if (type < 0 || !codec[type].decode ||
-        (big_endian && !gg_order_known(type)))
+        (big_endian && !gg_byte_order_is_known(type)))
         return false;
     *s = (struct gg_stored){ .decode = codec[type].decode,
                              .data = data,
@@ -56,10 +56,10 @@ static void read_apart(const struct gg_stored *s, const uint8_t *src,
         memcpy(buf, src, t->row_header);
         memcpy(buf + t->row_header, src + off, size);
         if (s->swap && t->row_header)
-            gg_order_swap(s->type, s->row_size, 0, buf, t->row_header);
+            gg_byte_order_swap(s->type, s->row_size, 0, buf, t->row_header);
         if (s->swap)
-            gg_order_swap(s->type, s->row_size, off, buf + t->row_header,
-                          size);
+            gg_byte_order_swap(s->type, s->row_size, off, buf + t->row_header,
+                               size);
         s->decode(buf, dst, (size_t)k * t->block_len);
         at += k * t->block_len;
         dst += k * t->block_len;

@@ -30,7 +30,7 @@ void gguf_rows_destroy(struct gguf_rows *rows)
         gg_mem_free(rows->allocator, rows);
 }
 
-int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype)
+int gguf_rows_can_decode(const struct gguf_rows *rows, uint32_t dtype)
 {
     int k = gg_dtype_index(dtype);
     return k >= 0 && rows->codec[k].decode != NULL;
@@ -50,10 +50,10 @@ enum gguf_status gg_data_rows_of(const struct gguf_rows *rows,
     return gg_data_rows(&d.list, i, out, err);
 }
 
-enum gguf_status gguf_rows_get(const struct gguf_rows *rows,
-                               const struct gguf_file *file, size_t i,
-                               uint64_t first, uint64_t n, float *dst,
-                               struct gguf_error *err)
+enum gguf_status gguf_rows_decode(const struct gguf_rows *rows,
+                                  const struct gguf_file *file, size_t i,
+                                  uint64_t first, uint64_t n, float *dst,
+                                  struct gguf_error *err)
 {
     struct gg_data_rows r;
     struct gg_str_esc e;

@@ -46,10 +46,10 @@ const struct gguf_dtype_info *gguf_dtype_find(uint32_t id)
     return NULL;
 }
 
-const struct gguf_dtype_info *gguf_dtype_from_name(const char *name)
+const struct gguf_dtype_info *gguf_dtype_find_name(const char *name)
 {
     for (size_t i = 0; i < GG_LEN(types); i++)
-        if (gg_str_same(gg_str_z(types[i].name), name))
+        if (gg_str_eq_nocase(gg_str_z(types[i].name), name))
             return &types[i];
     return NULL;
 }
@@ -78,7 +78,7 @@ enum gguf_status gguf_dtype_row_size(uint32_t id, uint64_t ne0, uint64_t *size,
                             ne0, t->name, t->block_len);
     uint64_t n;
     if (gg_ckd_mul(&n, ne0 / t->block_len, t->block_size) ||
-        gg_ckd_add(&n, n, t->row_header) || gg_ckd_cap(n))
+        gg_ckd_add(&n, n, t->row_header) || gg_ckd_exceeds_cap(n))
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                             "the size of a row of %" PRIu64
                             " %s elements overflows",

@@ -30,7 +30,7 @@ static const struct gg_baseline_form *find_form(const void *magic)
     return NULL;
 }
 
-int gguf_baseline_is(const char *path)
+int gguf_path_is_baseline(const char *path)
 {
     char magic[8];
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -176,12 +176,12 @@ const char *gguf_baseline_form(const struct gguf_baseline *b)
     return b->form->name;
 }
 
-double gguf_baseline_tail(const struct gguf_baseline *b)
+double gguf_baseline_tail_mass(const struct gguf_baseline *b)
 {
     return b->tail;
 }
 
-double gguf_baseline_error(const struct gguf_baseline *b)
+double gguf_baseline_kld_error(const struct gguf_baseline *b)
 {
     return b->error;
 }
@@ -193,7 +193,7 @@ const gguf_token *gguf_baseline_tokens(const struct gguf_baseline *b)
 
 void gguf_baseline_digest(const struct gguf_baseline *b, char out[33])
 {
-    gg_origin_bytes(out, b->map.data, b->map.size);
+    gg_origin_digest_bytes(out, b->map.data, b->map.size);
 }
 
 /* ---- does a scan fit? ---- */
@@ -232,7 +232,7 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
             b->n_vocab, info->n_vocab);
     if (b->form == &gg_baseline_compact) {
         const struct gguf_model *m = gguf_session_model(info->session);
-        if (b->vocab != gg_compact_vocab(gguf_model_vocab(m)))
+        if (b->vocab != gg_compact_digest_vocab(gguf_model_vocab(m)))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "the base's logits are of another vocabulary: "
                                 "of as many tokens, but with other texts");

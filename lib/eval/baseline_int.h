@@ -21,7 +21,7 @@ struct gguf_baseline {
     uint64_t first;     /* byte of the first record */
     uint64_t *row;      /* compact: [rows], the byte of each */
     uint64_t vocab;     /* compact: the digest of the vocabulary */
-    double tail, error; /* compact: as gguf_baseline_tail and error */
+    double tail, error; /* compact: as gguf_baseline_tail_mass and error */
 };
 
 /* How a form is read. */

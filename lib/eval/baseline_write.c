@@ -127,7 +127,7 @@ static enum gguf_status begin_plain(struct gguf_baseline_writer *w,
     /* hours later is too late to say that it does not fit */
     const uint64_t n_tokens =
         (uint64_t)(info->end - info->begin) * info->params->n_ctx;
-    GG_TRY(gg_outfile_expect(
+    GG_TRY(gg_outfile_check_room(
         w->file, sizeof head + 4 * n_tokens + w->record * w->n_rows, err));
     GG_TRY(write_bytes(w, head, sizeof head, err));
     return put_tokens(w, info, err);
@@ -179,7 +179,7 @@ static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
     const uint64_t all = gg_baseline_record_size(info->n_vocab) * w->n_rows;
     const uint64_t other = tokens * 9 + 10 * (HEAD + FOOT);
     w->room = all > other ? (size_t)((all - other) / 10 / w->n_rows) : 0;
-    w->record = gg_compact_most(info->n_vocab, w->room);
+    w->record = gg_compact_max_size(info->n_vocab, w->room);
     w->row = gg_mem_alloc_zero(w->allocator, SLICE, sizeof *w->row);
     w->hash = XXH3_createState();
     if (!w->row || !w->hash)
@@ -189,7 +189,8 @@ static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
     gg_bytes_store32le(head + 12, info->params->n_ctx);
     gg_bytes_store32le(head + 16, info->n_vocab);
     gg_bytes_store32le(head + 20, (uint32_t)n_chunks);
-    gg_bytes_store64le(head + 24, gg_compact_vocab(gguf_model_vocab(m)));
+    gg_bytes_store64le(head + 24,
+                       gg_compact_digest_vocab(gguf_model_vocab(m)));
     GG_TRY(write_bytes(w, head, sizeof head, err));
     return put_tokens(w, info, err);
 }
@@ -310,10 +311,11 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
 
 /* ---- the object ---- */
 
-enum gguf_status gguf_baseline_writer_create(
-    struct gguf_baseline_writer **out, const char *path, int force,
-    struct gguf_pool *pool, const struct gguf_allocator *allocator,
-    struct gguf_error *err)
+enum gguf_status
+gguf_baseline_writer_open(struct gguf_baseline_writer **out, const char *path,
+                          int force, struct gguf_pool *pool,
+                          const struct gguf_allocator *allocator,
+                          struct gguf_error *err)
 {
     *out = NULL;
     struct gguf_baseline_writer *w =
@@ -332,7 +334,7 @@ enum gguf_status gguf_baseline_writer_create(
     if (st == GGUF_OK)
         *out = w;
     else
-        gguf_baseline_writer_destroy(w);
+        gguf_baseline_writer_close(w);
     return st;
 }
 
@@ -367,11 +369,11 @@ enum gguf_status gguf_baseline_writer_commit(struct gguf_baseline_writer *w,
     return gguf_outfile_commit(w->file, err);
 }
 
-void gguf_baseline_writer_destroy(struct gguf_baseline_writer *w)
+void gguf_baseline_writer_close(struct gguf_baseline_writer *w)
 {
     if (!w)
         return;
-    gguf_outfile_destroy(w->file);
+    gguf_outfile_close(w->file);
     gg_mem_free(w->allocator, w->bytes);
     gg_mem_free(w->allocator, w->row);
     (void)XXH3_freeState(w->hash);

@@ -26,7 +26,7 @@ static double seconds_since(const struct job *j)
     return gg_session_clock() - j->begin;
 }
 
-static bool is_over(struct job *j)
+static bool is_time_over(struct job *j)
 {
     if (j->p->seconds > 0 && seconds_since(j) >= j->p->seconds)
         j->over = true;
@@ -39,7 +39,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     const struct gguf_scan_params *p = &j->scan;
     if (p->progress && p->progress(p->user, done, total))
         j->over = true;
-    return is_over(j);
+    return is_time_over(j);
 }
 
 /* ---- the base ---- */
@@ -152,15 +152,15 @@ static void report_entry(struct job *j, const struct gguf_bisect_entry *e,
 static enum gguf_status measure_all(struct job *j, struct gguf_error *err)
 {
     struct gguf_bisect *b = j->b;
-    const size_t all = gg_bisect_n_all(b, j->p->by);
+    const size_t all = gg_bisect_max_measurements(b, j->p->by);
     const size_t n = j->p->max_weights ? GG_MIN(j->p->max_weights, all) : all;
     struct gg_bisect_group *g;
     bool done = true;
     gg_output_cache_record(j->s[0]);
     GG_TRY(measure_kld(j, &b->kld, err));
     report_entry(j, NULL, n);
-    while (done && b->n_measured < n && !is_over(j) &&
-           (g = gg_bisect_next(b, j->p->by)) != NULL) {
+    while (done && b->n_measured < n && !is_time_over(j) &&
+           (g = gg_bisect_next_group(b, j->p->by)) != NULL) {
         GG_TRY(measure_with(j, g, &done, err));
         if (done)
             report_entry(j, &g->entry, n);
@@ -195,8 +195,8 @@ static enum gguf_status measure_groups(struct job *j, struct gguf_error *err)
 {
     struct gguf_imatrix *im;
     GG_TRY(collect_squares(j, &im, err));
-    enum gguf_status st =
-        gg_bisect_find(j->b, j->model, j->s[0]->model, im, j->scan.pool, err);
+    enum gguf_status st = gg_bisect_find_weights(
+        j->b, j->model, j->s[0]->model, im, j->scan.pool, err);
     gguf_imatrix_destroy(im);
     if (st != GGUF_OK)
         return st;
@@ -259,7 +259,7 @@ struct gguf_figure gguf_bisect_kld(const struct gguf_bisect *b)
     return b->kld;
 }
 
-size_t gguf_bisect_n(const struct gguf_bisect *b)
+size_t gguf_bisect_n_entries(const struct gguf_bisect *b)
 {
     return b->n_groups;
 }
@@ -279,8 +279,8 @@ size_t gguf_bisect_n_left_out(const struct gguf_bisect *b)
     return b->n_left_out;
 }
 
-const struct gguf_bisect_entry *gguf_bisect_at(const struct gguf_bisect *b,
-                                               size_t i)
+const struct gguf_bisect_entry *gguf_bisect_entry(const struct gguf_bisect *b,
+                                                  size_t i)
 {
     return i < b->n_groups ? &b->group[i].entry : NULL;
 }

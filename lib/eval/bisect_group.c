@@ -108,7 +108,7 @@ static bool find_layer(const char *name, size_t *begin, size_t *end)
     return false;
 }
 
-static void put_group(struct gg_bisect_weight *w, enum gguf_bisect_by by)
+static void put_group(struct gg_bisect_weight *w, enum gguf_bisect_grouping by)
 {
     size_t begin, end;
     memcpy(w->group, w->name, sizeof w->group);
@@ -165,7 +165,7 @@ static void halve_group(struct gguf_bisect *b, size_t first, size_t n)
 }
 
 enum gguf_status gg_bisect_make_groups(struct gguf_bisect *b,
-                                       enum gguf_bisect_by by,
+                                       enum gguf_bisect_grouping by,
                                        struct gguf_error *err)
 {
     size_t size;
@@ -200,7 +200,8 @@ enum gguf_status gg_bisect_make_groups(struct gguf_bisect *b,
 /* ---- what is next ---- */
 
 /* A tree of n leaves has 2 n - 2 nodes below its root. */
-size_t gg_bisect_n_all(const struct gguf_bisect *b, enum gguf_bisect_by by)
+size_t gg_bisect_max_measurements(const struct gguf_bisect *b,
+                                  enum gguf_bisect_grouping by)
 {
     return by == GGUF_BISECT_HALVES && b->n > 1 ? 2 * b->n - 2 : b->n_groups;
 }
@@ -227,8 +228,8 @@ static struct gg_bisect_group *find_costliest(struct gguf_bisect *b)
     return most;
 }
 
-struct gg_bisect_group *gg_bisect_next(struct gguf_bisect *b,
-                                       enum gguf_bisect_by by)
+struct gg_bisect_group *gg_bisect_next_group(struct gguf_bisect *b,
+                                             enum gguf_bisect_grouping by)
 {
     struct gg_bisect_group *g = find_unmeasured(b);
     if (g || by != GGUF_BISECT_HALVES)

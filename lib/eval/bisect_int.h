@@ -30,24 +30,27 @@ struct gguf_bisect {
     struct gguf_figure kld;
 };
 
-/* bisect_weigh.c: find the weights that differ, with their suspicion; im: what
- * the base's inputs are. GGUF_E_NOMEM. */
-enum gguf_status
-gg_bisect_find(struct gguf_bisect *b, const struct gguf_model *model,
-               const struct gguf_model *base, const struct gguf_imatrix *im,
-               struct gguf_pool *pool, struct gguf_error *err);
+/* bisect_suspicion.c: find the weights that differ, with their suspicion; im:
+ * what the base's inputs are. GGUF_E_NOMEM. */
+enum gguf_status gg_bisect_find_weights(struct gguf_bisect *b,
+                                        const struct gguf_model *model,
+                                        const struct gguf_model *base,
+                                        const struct gguf_imatrix *im,
+                                        struct gguf_pool *pool,
+                                        struct gguf_error *err);
 
 /* bisect_group.c: put the weights into groups, the most suspicious first.
  * GGUF_E_NOMEM. */
 enum gguf_status gg_bisect_make_groups(struct gguf_bisect *b,
-                                       enum gguf_bisect_by by,
+                                       enum gguf_bisect_grouping by,
                                        struct gguf_error *err);
 /* How many of them are measured at most. */
-size_t gg_bisect_n_all(const struct gguf_bisect *b, enum gguf_bisect_by by);
+size_t gg_bisect_max_measurements(const struct gguf_bisect *b,
+                                  enum gguf_bisect_grouping by);
 /* The next one to measure, which may be a half made by that; or NULL. */
-struct gg_bisect_group *gg_bisect_next(struct gguf_bisect *b,
-                                       enum gguf_bisect_by by);
-/* In the order that gguf_bisect_at() has them in. */
+struct gg_bisect_group *gg_bisect_next_group(struct gguf_bisect *b,
+                                             enum gguf_bisect_grouping by);
+/* In the order that gguf_bisect_entry() has them in. */
 void gg_bisect_sort(struct gguf_bisect *b);
 
 #endif

@@ -96,9 +96,9 @@ enum gguf_status gguf_collect_create(struct gguf_collect **out,
     return st;
 }
 
-enum gguf_status gg_collect_like(struct gguf_collect **out,
-                                 const struct gguf_collect *c,
-                                 struct gguf_error *err)
+enum gguf_status gg_collect_create_like(struct gguf_collect **out,
+                                        const struct gguf_collect *c,
+                                        struct gguf_error *err)
 {
     GG_TRY(create_collect(out, c->allocator, c->n_ctx, c->output, err));
     memcpy((*out)->precision, c->precision, sizeof c->precision);
@@ -129,7 +129,7 @@ static enum gguf_status set_origin(const struct gg_collect_job *j, size_t n,
     struct gguf_collect *c = j->c;
     const size_t n_chunks = gg_window_count(&j->windows);
     struct gg_origin of;
-    GG_TRY(gg_origin_tell(&of, j->s, j->text, n, err));
+    GG_TRY(gg_origin_compute(&of, j->s, j->text, n, err));
     if (c->n_chunks)
         return gg_origin_check(&c->of, &of, "importance data", err);
     c->state = gg_mem_alloc_zero(c->allocator, n_chunks, 1);
@@ -189,8 +189,8 @@ static enum gguf_status setup_job(struct gg_collect_job *j, size_t n,
     return GGUF_OK;
 }
 
-struct gguf_batch gg_collect_fill(const struct gg_collect_job *j, size_t chunk,
-                                  gguf_token *token)
+struct gguf_batch gg_collect_fill_batch(const struct gg_collect_job *j,
+                                        size_t chunk, gguf_token *token)
 {
     const struct gg_window w = gg_window_at(&j->windows, chunk);
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -201,8 +201,8 @@ struct gguf_batch gg_collect_fill(const struct gg_collect_job *j, size_t chunk,
     return b;
 }
 
-enum gguf_status gg_collect_outputs(const struct gg_collect_job *j,
-                                    struct gguf_error *err)
+enum gguf_status gg_collect_add_outputs(const struct gg_collect_job *j,
+                                        struct gguf_error *err)
 {
     const size_t n = j->c->n_ctx;
     const float *states;
@@ -223,8 +223,9 @@ enum gguf_status gg_collect_report(const struct gg_collect_job *j,
     return GGUF_OK;
 }
 
-enum gguf_status gg_collect_through(struct gg_collect_job *j, size_t chunk,
-                                    const char *bad, struct gguf_error *err)
+enum gguf_status gg_collect_finish_chunk(struct gg_collect_job *j,
+                                         size_t chunk, const char *bad,
+                                         struct gguf_error *err)
 {
     const struct gguf_collect_chunk through = {
         .chunk = chunk, .n_done = ++j->n_done, .n_all = j->n_all, .bad = bad
@@ -238,11 +239,11 @@ enum gguf_status gg_collect_through(struct gg_collect_job *j, size_t chunk,
 static enum gguf_status run_chunk(struct gg_collect_job *j, size_t chunk,
                                   struct gguf_error *err)
 {
-    const struct gguf_batch b = gg_collect_fill(j, chunk, j->token);
+    const struct gguf_batch b = gg_collect_fill_batch(j, chunk, j->token);
     gg_collect_begin_chunk(j->c);
     GG_TRY(gguf_session_clear(j->s, err));
     GG_TRY(gguf_session_decode(j->s, &b, err));
-    return gg_collect_outputs(j, err);
+    return gg_collect_add_outputs(j, err);
 }
 
 static enum gguf_status run_all(struct gg_collect_job *j,
@@ -256,9 +257,9 @@ static enum gguf_status run_all(struct gg_collect_job *j,
         if (c->state[k] != GGUF_COLLECT_MISSING)
             continue;
         GG_TRY(run_chunk(j, k, err));
-        const char *bad = gg_collect_end(c, false);
+        const char *bad = gg_collect_add_chunk(c, false);
         c->state[k] = bad ? GGUF_COLLECT_SKIPPED : GGUF_COLLECT_DONE;
-        GG_TRY(gg_collect_through(j, k, bad, err));
+        GG_TRY(gg_collect_finish_chunk(j, k, bad, err));
     }
     return GGUF_OK;
 }
@@ -332,15 +333,15 @@ enum gguf_collect_state gguf_collect_chunk_state(const struct gguf_collect *c,
                                : GGUF_COLLECT_MISSING;
 }
 
-static enum gguf_status give_entry(const struct gg_collect_entry *e,
-                                   struct gguf_imatrix *im, float *sums,
-                                   struct gguf_error *err)
+static enum gguf_status export_entry(const struct gg_collect_entry *e,
+                                     struct gguf_imatrix *im, float *sums,
+                                     struct gguf_error *err)
 {
     const uint64_t n = e->n_cols * e->n_mats;
     float *counts = sums + n;
     bool some = false;
     for (uint64_t i = 0; i < n; i++)
-        sums[i] = (float)gg_collect_value(&e->total, i);
+        sums[i] = (float)gg_collect_total_value(&e->total, i);
     for (uint64_t m = 0; m < e->n_mats; m++) {
         counts[m] = (float)e->count[m];
         some |= e->count[m] > 0;
@@ -350,9 +351,9 @@ static enum gguf_status give_entry(const struct gg_collect_entry *e,
                 : GGUF_OK;
 }
 
-static enum gguf_status give_entries(const struct gguf_collect *c,
-                                     struct gguf_imatrix *im,
-                                     struct gguf_error *err)
+static enum gguf_status export_entries(const struct gguf_collect *c,
+                                       struct gguf_imatrix *im,
+                                       struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
     for (size_t k = 0; k < c->n_entries && st == GGUF_OK; k++) {
@@ -361,7 +362,7 @@ static enum gguf_status give_entries(const struct gguf_collect *c,
         if (gg_ckd_array(&size, e->n_mats, (size_t)(4 * e->n_cols + 4)))
             return gg_error_set_nomem(err, SIZE_MAX);
         float *values = gg_mem_alloc(c->allocator, size);
-        st = values ? give_entry(e, im, values, err)
+        st = values ? export_entry(e, im, values, err)
                     : gg_error_set_nomem(err, size);
         gg_mem_free(c->allocator, values);
     }
@@ -388,7 +389,7 @@ enum gguf_status gguf_collect_result(const struct gguf_collect *c,
                    : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                                   "nothing was collected");
     GG_TRY(gguf_imatrix_create(&im, c->allocator, err));
-    enum gguf_status st = give_entries(c, im, err);
+    enum gguf_status st = export_entries(c, im, err);
     if (st == GGUF_OK)
         st = gguf_imatrix_set_precision(im, c->precision, err);
     if (st == GGUF_OK)
@@ -443,9 +444,9 @@ static enum gguf_status check_parts(const struct gguf_collect *c,
 }
 
 /* c has nothing yet: it will be of what other is of. */
-static enum gguf_status begin_as(struct gguf_collect *c,
-                                 const struct gguf_collect *other,
-                                 struct gguf_error *err)
+static enum gguf_status copy_origin(struct gguf_collect *c,
+                                    const struct gguf_collect *other,
+                                    struct gguf_error *err)
 {
     c->state = gg_mem_alloc_zero(c->allocator, other->n_chunks, 1);
     if (!c->state)
@@ -464,8 +465,8 @@ enum gguf_status gg_collect_merge_entry(struct gguf_collect *c,
         GG_TRY(gg_collect_add_entry(c, gg_str_z(b->name), b->n_cols, b->n_mats,
                                     &a, err));
     for (uint64_t i = 0; i < a->n_cols * a->n_mats; i++)
-        gg_collect_put_total(&a->total, i, b->total.high[i], b->total.low[i],
-                             b->total.place[i]);
+        gg_collect_add_digits(&a->total, i, b->total.high[i], b->total.low[i],
+                              b->total.place[i]);
     for (uint64_t m = 0; m < a->n_mats; m++)
         a->count[m] += b->count[m];
     return GGUF_OK;
@@ -477,7 +478,7 @@ enum gguf_status gguf_collect_merge(struct gguf_collect *c,
 {
     GG_TRY(check_parts(c, other, err));
     if (!c->n_chunks)
-        GG_TRY(begin_as(c, other, err));
+        GG_TRY(copy_origin(c, other, err));
     for (size_t k = 0; k < other->n_entries; k++)
         GG_TRY(gg_collect_merge_entry(c, other->entries[k], err));
     for (size_t i = 0; i < other->n_datasets; i++)

@@ -131,7 +131,7 @@ enum gguf_status gguf_collect_save(const struct gguf_collect *c,
         st = gg_part_open(&o, path, force, err);
     if (st == GGUF_OK)
         st = write_all(c, &o, err);
-    gg_part_end(&o);
+    gg_part_fini(&o);
     gguf_meta_destroy(m);
     return st;
 }
@@ -167,24 +167,27 @@ static enum gguf_status get_meta(struct gguf_collect *c,
     const struct gguf_kv *kv;
     struct gguf_kv_iter it;
     struct gguf_str s;
-    GG_TRY(gg_part_uint(f, KEY "chunk_size", 1, UINT32_MAX, &v, err));
+    GG_TRY(gg_part_read_uint(f, KEY "chunk_size", 1, UINT32_MAX, &v, err));
     c->n_ctx = (uint32_t)v;
-    GG_TRY(gg_part_uint(f, KEY "n_tokens", c->n_ctx, INT64_MAX,
-                        &c->of.n_tokens, err));
+    GG_TRY(gg_part_read_uint(f, KEY "n_tokens", c->n_ctx, INT64_MAX,
+                             &c->of.n_tokens, err));
     GG_TRY(gguf_file_kv_get(f, KEY "output", &kv, err));
     GG_TRY(gguf_kv_get_bool(kv, &output, err));
     c->output = output != 0;
-    GG_TRY(gg_part_text(f, KEY "model", c->of.model, sizeof c->of.model, err));
-    GG_TRY(gg_part_text(f, KEY "text", c->of.text, sizeof c->of.text, err));
-    GG_TRY(gg_part_text(f, KEY "cache", c->of.cache, sizeof c->of.cache, err));
-    GG_TRY(gg_part_text(f, KEY "precision", c->precision, sizeof c->precision,
-                        err));
+    GG_TRY(gg_part_read_text(f, KEY "model", c->of.model, sizeof c->of.model,
+                             err));
+    GG_TRY(
+        gg_part_read_text(f, KEY "text", c->of.text, sizeof c->of.text, err));
+    GG_TRY(gg_part_read_text(f, KEY "cache", c->of.cache, sizeof c->of.cache,
+                             err));
+    GG_TRY(gg_part_read_text(f, KEY "precision", c->precision,
+                             sizeof c->precision, err));
     GG_TRY(get_filter(c, f, err));
     kv = gguf_file_kv_find(f, "imatrix.datasets");
     if (kv)
         GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next_str(&it, &s))
+    while (gguf_kv_iter_next_str(&it, &s))
         if (s.size && !memchr(s.data, 0, s.size))
             GG_TRY(gg_collect_add_dataset(c, s, err));
     return GGUF_OK;

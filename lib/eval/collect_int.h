@@ -73,20 +73,21 @@ enum gguf_status gg_collect_add_entry(struct gguf_collect *c,
                                       struct gg_collect_entry **out,
                                       struct gguf_error *err);
 /* Are matrices of this name collected? */
-bool gg_collect_wants(const struct gguf_collect *c, const char *name);
+bool gg_collect_is_wanted(const struct gguf_collect *c, const char *name);
 enum gguf_status gg_collect_add_dataset(struct gguf_collect *c,
                                         struct gguf_str name,
                                         struct gguf_error *err);
 
 /* Add v >= 0, finite, to total i; its value. */
-void gg_collect_put(struct gg_collect_total *t, uint64_t i, double v);
-void gg_collect_put_total(struct gg_collect_total *t, uint64_t i,
-                          uint64_t high, uint64_t low, int place);
-double gg_collect_value(const struct gg_collect_total *t, uint64_t i);
+void gg_collect_add_number(struct gg_collect_total *t, uint64_t i, double v);
+void gg_collect_add_digits(struct gg_collect_total *t, uint64_t i,
+                           uint64_t high, uint64_t low, int place);
+double gg_collect_total_value(const struct gg_collect_total *t, uint64_t i);
 
 /* Where the sums of the entry's next use in this pass go; NULL: no memory. */
-double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
-                        struct gguf_error *err);
+double *gg_collect_next_sums(struct gguf_collect *c,
+                             struct gg_collect_entry *e,
+                             struct gguf_error *err);
 /* A pass begins. */
 void gg_collect_begin_pass(struct gguf_collect *c);
 /* Forget the sums of what was met. */
@@ -94,7 +95,7 @@ void gg_collect_begin_chunk(struct gguf_collect *c);
 /* Add the sums of what was met, a chunk's or those of a part of its layers, to
  * the totals; or, where one is not finite, none of them: that entry's name.
  * drop: add none in any case. Then they are forgotten. */
-const char *gg_collect_end(struct gguf_collect *c, bool drop);
+const char *gg_collect_add_chunk(struct gguf_collect *c, bool drop);
 
 /* ---- collect_node.c ---- */
 
@@ -111,7 +112,8 @@ enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
 enum gguf_status gg_collect_unwatch(struct gg_collect_watch *w,
                                     struct gguf_error *err);
 /* What comes next is c's. */
-void gg_collect_watch_for(struct gg_collect_watch *w, struct gguf_collect *c);
+void gg_collect_watch_set_target(struct gg_collect_watch *w,
+                                 struct gguf_collect *c);
 /* n rows of states that the output matrix would take. */
 enum gguf_status gg_collect_states(struct gg_collect_watch *w,
                                    const float *states, size_t n,
@@ -120,9 +122,9 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
 /* ---- collect.c ---- */
 
 /* With the settings of c, which must outlive it, and nothing collected. */
-enum gguf_status gg_collect_like(struct gguf_collect **out,
-                                 const struct gguf_collect *c,
-                                 struct gguf_error *err);
+enum gguf_status gg_collect_create_like(struct gguf_collect **out,
+                                        const struct gguf_collect *c,
+                                        struct gguf_error *err);
 /* Add what another one has of a matrix. */
 enum gguf_status gg_collect_merge_entry(struct gguf_collect *c,
                                         const struct gg_collect_entry *b,
@@ -141,17 +143,18 @@ struct gg_collect_job {
     size_t n_done, n_all;
 };
 /* A chunk as a batch, whose tokens go to token. */
-struct gguf_batch gg_collect_fill(const struct gg_collect_job *j, size_t chunk,
-                                  gguf_token *token);
+struct gguf_batch gg_collect_fill_batch(const struct gg_collect_job *j,
+                                        size_t chunk, gguf_token *token);
 /* What the output matrix would take of the chunk that was decoded last. */
-enum gguf_status gg_collect_outputs(const struct gg_collect_job *j,
-                                    struct gguf_error *err);
+enum gguf_status gg_collect_add_outputs(const struct gg_collect_job *j,
+                                        struct gguf_error *err);
 /* n_tok tokens of the run are done; GGUF_E_CANCELLED. */
 enum gguf_status gg_collect_report(const struct gg_collect_job *j,
                                    uint64_t n_tok, struct gguf_error *err);
 /* A chunk is in c, or left out. */
-enum gguf_status gg_collect_through(struct gg_collect_job *j, size_t chunk,
-                                    const char *bad, struct gguf_error *err);
+enum gguf_status gg_collect_finish_chunk(struct gg_collect_job *j,
+                                         size_t chunk, const char *bad,
+                                         struct gguf_error *err);
 
 /* ---- collect_layered.c ---- */
 

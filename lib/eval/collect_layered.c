@@ -41,7 +41,7 @@ static enum gguf_status end_batch(struct layered *l, size_t b,
                                   struct gguf_error *err)
 {
     struct held *h = &l->held[l->at[b]];
-    const char *bad = gg_collect_end(l->group, h->bad != NULL);
+    const char *bad = gg_collect_add_chunk(l->group, h->bad != NULL);
     if (!bad)
         return GGUF_OK;
     h->bad = gg_mem_arena_strndup(&l->j->c->arena, bad, strlen(bad));
@@ -67,7 +67,7 @@ static enum gguf_status on_outputs(void *user, size_t b,
                                    struct gguf_error *err)
 {
     struct layered *l = user;
-    GG_TRY(gg_collect_outputs(l->j, err));
+    GG_TRY(gg_collect_add_outputs(l->j, err));
     return end_batch(l, b, err);
 }
 
@@ -79,8 +79,8 @@ static void fill_batches(struct layered *l)
     for (size_t i = 0; i < l->n_held; i++) {
         if (l->held[i].bad)
             continue;
-        l->batch[l->n] =
-            gg_collect_fill(l->j, l->held[i].chunk, l->token + l->n * n_ctx);
+        l->batch[l->n] = gg_collect_fill_batch(l->j, l->held[i].chunk,
+                                               l->token + l->n * n_ctx);
         l->list[l->n] = &l->batch[l->n];
         l->at[l->n++] = i;
     }
@@ -106,8 +106,8 @@ static enum gguf_status check_ends(const struct layered *l,
 static enum gguf_status run_pass(struct layered *l, struct gguf_error *err)
 {
     gguf_collect_destroy(l->group);
-    GG_TRY(gg_collect_like(&l->group, l->j->c, err));
-    gg_collect_watch_for(l->j->w, l->group);
+    GG_TRY(gg_collect_create_like(&l->group, l->j->c, err));
+    gg_collect_watch_set_target(l->j->w, l->group);
     gguf_error_clear(&l->err);
     const enum gguf_status st = gguf_session_decode_layered(
         l->j->s, l->list, l->n, on_outputs, on_layer, l, err);
@@ -126,8 +126,8 @@ static enum gguf_status take_group(struct layered *l, struct gguf_error *err)
         c->state[l->held[i].chunk] =
             l->held[i].bad ? GGUF_COLLECT_SKIPPED : GGUF_COLLECT_DONE;
     for (size_t i = 0; i < l->n_held; i++)
-        GG_TRY(
-            gg_collect_through(l->j, l->held[i].chunk, l->held[i].bad, err));
+        GG_TRY(gg_collect_finish_chunk(l->j, l->held[i].chunk, l->held[i].bad,
+                                       err));
     return GGUF_OK;
 }
 
@@ -149,7 +149,8 @@ static enum gguf_status run_group(struct layered *l, struct gguf_error *err)
 static enum gguf_status plan_group(struct layered *l, struct gguf_error *err)
 {
     const struct gg_collect_job *j = l->j;
-    const struct gguf_batch b = gg_collect_fill(j, j->windows.begin, j->token);
+    const struct gguf_batch b =
+        gg_collect_fill_batch(j, j->windows.begin, j->token);
     const uint64_t most = j->run->max_stored;
     uint64_t size;
     GG_TRY(gguf_session_layered_size(j->s, &b, &size, err));
@@ -193,7 +194,7 @@ enum gguf_status gg_collect_run_layered(struct gg_collect_job *j,
     const struct gguf_allocator *a = j->c->allocator;
     struct layered l = { .j = j };
     const enum gguf_status st = run_groups(&l, err);
-    gg_collect_watch_for(j->w, j->c);
+    gg_collect_watch_set_target(j->w, j->c);
     gguf_collect_destroy(l.group);
     gg_mem_free(a, l.held);
     gg_mem_free(a, l.token);

@@ -59,19 +59,19 @@ static void list_scope(struct gg_collect_watch *w, const struct gg_weights *of)
         if (of->w[i])
             w->weight[w->n_weights++] =
                 (struct weight){ of->w[i], NULL,
-                                 gg_collect_wants(w->c, of->w[i]->name) };
+                                 gg_collect_is_wanted(w->c, of->w[i]->name) };
 }
 
 static enum gguf_status list_weights(struct gg_collect_watch *w,
                                      struct gguf_error *err)
 {
     const struct gguf_model *m = w->s->model;
-    const uint64_t most = ((uint64_t)m->hp.n_deep + 1) * GG_N_WEIGHTS;
+    const uint64_t most = ((uint64_t)m->hp.n_layer_all + 1) * GG_N_WEIGHTS;
     w->weight = gg_mem_alloc_zero(w->c->allocator, most, sizeof *w->weight);
     if (!w->weight)
         return gg_error_set_nomem(err, (size_t)most * sizeof *w->weight);
     list_scope(w, &m->top);
-    for (uint32_t il = 0; il < m->hp.n_deep; il++)
+    for (uint32_t il = 0; il < m->hp.n_layer_all; il++)
         list_scope(w, &m->layer[il]);
     qsort(w->weight, w->n_weights, sizeof *w->weight, by_address);
     return GGUF_OK;
@@ -96,8 +96,8 @@ static struct weight *weight_of(const struct gg_collect_watch *w,
 }
 
 /* That of a product; NULL: t is another operation. */
-static struct weight *weight_met(const struct gg_collect_watch *w,
-                                 const struct gguf_tensor *t)
+static struct weight *weight_of_product(const struct gg_collect_watch *w,
+                                        const struct gguf_tensor *t)
 {
     return t->op == GGUF_OP_MATMUL || t->op == GGUF_OP_MATMUL_ID
                ? weight_of(w, t->src[0])
@@ -250,7 +250,7 @@ static enum gguf_status take_inputs(struct gg_collect_watch *w,
         r.ids = node->src[2];
         GG_TRY(host_bytes(w, r.ids, 1, &r.id_data, err));
     }
-    r.sum = gg_collect_next(w->c, r.e, err);
+    r.sum = gg_collect_next_sums(w->c, r.e, err);
     if (!r.sum)
         return GGUF_E_NOMEM;
     gguf_pool_run(w->pool, add_columns, &r);
@@ -280,16 +280,17 @@ static size_t end_of(const struct gg_collect_watch *w,
     size_t i = g->n_nodes;
     if (reads_states(w))
         return i;
-    while (i && !weight_met(w, g->nodes[i - 1]) && !is_kept(g->nodes[i - 1]))
+    while (i && !weight_of_product(w, g->nodes[i - 1]) &&
+           !is_kept(g->nodes[i - 1]))
         i--;
-    return i && weight_met(w, g->nodes[i - 1]) ? i - 1 : i;
+    return i && weight_of_product(w, g->nodes[i - 1]) ? i - 1 : i;
 }
 
 /* Asked for the last product, too, which is not computed: its input is. */
 static int on_node(void *user, struct gguf_tensor *t, bool done)
 {
     struct gg_collect_watch *w = user;
-    struct weight *of = weight_met(w, t);
+    struct weight *of = weight_of_product(w, t);
     if (done)
         return !of || take_inputs(w, t, of, &w->err) == GGUF_OK;
     while (w->at < w->graph->n_nodes && w->graph->nodes[w->at] != t)
@@ -334,7 +335,8 @@ enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
     return list_weights(w, err);
 }
 
-void gg_collect_watch_for(struct gg_collect_watch *w, struct gguf_collect *c)
+void gg_collect_watch_set_target(struct gg_collect_watch *w,
+                                 struct gguf_collect *c)
 {
     w->c = c;
     for (size_t i = 0; i < w->n_weights; i++)
@@ -386,7 +388,7 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
     r.e = of->entry;
     /* no pass uses it */
     r.e->n_used = 0;
-    r.sum = gg_collect_next(w->c, r.e, err);
+    r.sum = gg_collect_next_sums(w->c, r.e, err);
     gguf_pool_run(w->pool, add_columns, &r);
     return GGUF_OK;
 }

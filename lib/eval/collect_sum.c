@@ -94,7 +94,7 @@ static bool in_filter(const char *filter, char sign, const char *name,
     return false;
 }
 
-bool gg_collect_wants(const struct gguf_collect *c, const char *name)
+bool gg_collect_is_wanted(const struct gguf_collect *c, const char *name)
 {
     bool any;
     if (in_filter(c->filter, '-', name, &any))
@@ -125,8 +125,8 @@ enum gguf_status gg_collect_add_dataset(struct gguf_collect *c,
 
 /* ---- totals ---- */
 
-void gg_collect_put_total(struct gg_collect_total *t, uint64_t i,
-                          uint64_t high, uint64_t low, int place)
+void gg_collect_add_digits(struct gg_collect_total *t, uint64_t i,
+                           uint64_t high, uint64_t low, int place)
 {
     if (place == GG_COLLECT_NO_PLACE)
         return;
@@ -143,7 +143,7 @@ void gg_collect_put_total(struct gg_collect_total *t, uint64_t i,
     }
 }
 
-void gg_collect_put(struct gg_collect_total *t, uint64_t i, double v)
+void gg_collect_add_number(struct gg_collect_total *t, uint64_t i, double v)
 {
     int exp;
     if (!(v > 0))
@@ -153,11 +153,11 @@ void gg_collect_put(struct gg_collect_total *t, uint64_t i, double v)
     const int place = (exp - 1 + 1100 * DIGIT) / DIGIT - 1100;
     v = ldexp(v, -DIGIT * place);
     const double high = floor(v);
-    gg_collect_put_total(t, i, (uint64_t)high,
-                         (uint64_t)ldexp(v - high, DIGIT), place);
+    gg_collect_add_digits(t, i, (uint64_t)high,
+                          (uint64_t)ldexp(v - high, DIGIT), place);
 }
 
-double gg_collect_value(const struct gg_collect_total *t, uint64_t i)
+double gg_collect_total_value(const struct gg_collect_total *t, uint64_t i)
 {
     const int place = t->place[i];
     if (place == GG_COLLECT_NO_PLACE)
@@ -174,8 +174,9 @@ void gg_collect_begin_pass(struct gguf_collect *c)
         c->entries[k]->n_used = 0;
 }
 
-double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
-                        struct gguf_error *err)
+double *gg_collect_next_sums(struct gguf_collect *c,
+                             struct gg_collect_entry *e,
+                             struct gguf_error *err)
 {
     const uint64_t n = e->n_cols * e->n_mats;
     const size_t i = e->n_used++;
@@ -234,12 +235,12 @@ static bool is_finite(const struct gg_collect_entry *e)
 static void put_entry(struct gg_collect_entry *e)
 {
     for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
-        gg_collect_put(&e->total, i, e->chunk[i]);
+        gg_collect_add_number(&e->total, i, e->chunk[i]);
     for (uint64_t m = 0; m < e->n_mats; m++)
         e->count[m] += e->chunk_count[m];
 }
 
-const char *gg_collect_end(struct gguf_collect *c, bool drop)
+const char *gg_collect_add_chunk(struct gguf_collect *c, bool drop)
 {
     const char *bad = NULL;
     for (size_t k = 0; k < c->n_entries && !drop && !bad; k++) {

@@ -260,7 +260,7 @@ static void fit_row(const struct row *row, size_t room, size_t most,
     *about = best;
 }
 
-size_t gg_compact_most(uint32_t n_vocab, size_t room)
+size_t gg_compact_max_size(uint32_t n_vocab, size_t room)
 {
     return GG_COMPACT_HEAD + GG_MAX(2 * room, n_vocab / 4 + 64);
 }
@@ -293,7 +293,7 @@ void gg_compact_encode(const float *row, uint32_t n_vocab, gguf_token next,
     for (uint32_t i = 1; i < n_vocab; i++)
         top = row[i] > row[top] ? i : top;
     const struct row r = { row, n_vocab, norm, draw_uniform(number) };
-    const size_t most = gg_compact_most(n_vocab, room) - GG_COMPACT_HEAD;
+    const size_t most = gg_compact_max_size(n_vocab, room) - GG_COMPACT_HEAD;
     uint8_t *tokens = out + GG_COMPACT_HEAD;
     fit_row(&r, room - GG_MIN(room, head_size(n_vocab, room)), most, tokens,
             about);
@@ -439,11 +439,11 @@ double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
     return sum;
 }
 
-uint64_t gg_compact_vocab(const struct gguf_vocab *v)
+uint64_t gg_compact_digest_vocab(const struct gguf_vocab *v)
 {
     uint64_t h = gguf_vocab_n_tokens(v);
     for (size_t i = 0; i < gguf_vocab_n_tokens(v); i++) {
-        const struct gguf_str s = gguf_vocab_text(v, (gguf_token)i);
+        const struct gguf_str s = gguf_vocab_token_text(v, (gguf_token)i);
         h = XXH3_64bits_withSeed(s.data ? s.data : "", s.size, h + s.size);
     }
     return h;

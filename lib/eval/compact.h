@@ -25,7 +25,7 @@ struct gg_compact_row {
 };
 
 /* Bytes that writing a row with room needs. */
-size_t gg_compact_most(uint32_t n_vocab, size_t room);
+size_t gg_compact_max_size(uint32_t n_vocab, size_t room);
 
 /* Write a row of logits before the token next, in at most room bytes, or in as
  * few as there must be. number: by which tokens are drawn. */
@@ -49,6 +49,6 @@ double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
                              size_t *top_model);
 
 /* A digest of the texts of a vocabulary's tokens. */
-uint64_t gg_compact_vocab(const struct gguf_vocab *v);
+uint64_t gg_compact_digest_vocab(const struct gguf_vocab *v);
 
 #endif

@@ -70,17 +70,17 @@ static double logits_row(const void *user, size_t i, const float *logits,
     return sum / w_sum + (off - (tb.value + log(w_sum) - nq));
 }
 
-void gg_divergence_of_logits(struct gg_divergence_base *rows,
-                             const struct gg_divergence_logits *l)
+void gg_divergence_set_logits(struct gg_divergence_base *rows,
+                              const struct gg_divergence_logits *l)
 {
     *rows = (struct gg_divergence_base){ .user = l, .row = logits_row };
 }
 
 /* ---- rows ---- */
 
-static void one_row(const struct gg_divergence_base *base, size_t row,
-                    const float *logits, size_t n_vocab,
-                    struct gguf_kld_token *token)
+static void compare_row(const struct gg_divergence_base *base, size_t row,
+                        const float *logits, size_t n_vocab,
+                        struct gguf_kld_token *token)
 {
     const double nq = gg_divergence_norm(logits, n_vocab);
     if (base->row) {
@@ -120,14 +120,14 @@ static void compare_rows(void *user, unsigned ith, unsigned nth)
     const struct job *j = user;
     const size_t end = j->n * (ith + 1) / nth;
     for (size_t i = j->n * ith / nth; i < end; i++)
-        one_row(j->base, i, j->logits + i * j->n_vocab, j->n_vocab,
-                &j->token[i]);
+        compare_row(j->base, i, j->logits + i * j->n_vocab, j->n_vocab,
+                    &j->token[i]);
 }
 
-void gg_divergence_rows(struct gguf_pool *pool,
-                        const struct gg_divergence_base *base,
-                        const float *logits, size_t n_vocab, size_t n,
-                        struct gguf_kld_token *token)
+void gg_divergence_compare_rows(struct gguf_pool *pool,
+                                const struct gg_divergence_base *base,
+                                const float *logits, size_t n_vocab, size_t n,
+                                struct gguf_kld_token *token)
 {
     struct job j = { base, logits, n_vocab, n, token };
     gguf_pool_run(pool, compare_rows, &j);

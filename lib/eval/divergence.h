@@ -29,17 +29,17 @@ struct gg_divergence_logits {
     const float *logits;
     size_t n_vocab;
 };
-void gg_divergence_of_logits(struct gg_divergence_base *rows,
-                             const struct gg_divergence_logits *l);
+void gg_divergence_set_logits(struct gg_divergence_base *rows,
+                              const struct gg_divergence_logits *l);
 
 /* ln sum exp of a row, in double; as the row's order is. */
 double gg_divergence_norm(const float *row, size_t n);
 
 /* kld and same_top of n tokens, from rows of logits and a base's; the rows are
  * dealt out to the pool's threads (NULL: this one). */
-void gg_divergence_rows(struct gguf_pool *pool,
-                        const struct gg_divergence_base *base,
-                        const float *logits, size_t n_vocab, size_t n,
-                        struct gguf_kld_token *token);
+void gg_divergence_compare_rows(struct gguf_pool *pool,
+                                const struct gg_divergence_base *base,
+                                const float *logits, size_t n_vocab, size_t n,
+                                struct gguf_kld_token *token);
 
 #endif

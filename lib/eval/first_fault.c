@@ -24,12 +24,12 @@ static struct gg_window output_at(const struct gg_first_fault_place *p,
     return w;
 }
 
-enum gguf_status gg_first_fault_tell(const struct gg_first_fault_place *p,
-                                     size_t model, enum gguf_status st,
-                                     struct gguf_error *err)
+enum gguf_status gg_first_fault_locate(const struct gg_first_fault_place *p,
+                                       size_t model, enum gguf_status st,
+                                       struct gguf_error *err)
 {
     const struct gguf_session_fault *found =
-        gguf_session_get_fault(p->session[model]);
+        gguf_session_fault(p->session[model]);
     char text[GGUF_SESSION_FAULT_TEXT], who[32] = "";
     if (st != GGUF_E_NONFINITE || !found)
         return st;
@@ -86,17 +86,17 @@ static void find_cause(const struct gg_first_fault_place *p, size_t model,
     s->on_graph = NULL;
     s->look.on = true;
     enum gguf_status st = decode_again(s, batch, &place, &where);
-    st = gg_first_fault_tell(&place, model, st, &where);
+    st = gg_first_fault_locate(&place, model, st, &where);
     s->look.on = false;
     s->on_graph = on_graph;
-    if (st == GGUF_E_NONFINITE && gguf_session_get_fault(s))
+    if (st == GGUF_E_NONFINITE && gguf_session_fault(s))
         (void)gg_error_set(err, before.status, before.offset, "%s; %s",
                            before.message, where.message);
 }
 
-void gg_first_fault_find(const struct gg_first_fault_place *p,
-                         const struct gguf_batch *batch,
-                         struct gguf_error *err)
+void gg_first_fault_add_cause(const struct gg_first_fault_place *p,
+                              const struct gguf_batch *batch,
+                              struct gguf_error *err)
 {
     for (size_t i = 0; i < p->n_models; i++)
         find_cause(p, i, batch, err);

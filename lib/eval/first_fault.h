@@ -18,17 +18,18 @@ struct gg_first_fault_place {
 };
 
 /* st is what the last call of a model's session returned: if it found something
- * that is not finite (gguf_session_check), say where in the text. Returns st.
+ * that is not finite (gguf_session_set_finite_check), say where in the text.
+ * Returns st.
  */
-enum gguf_status gg_first_fault_tell(const struct gg_first_fault_place *p,
-                                     size_t model, enum gguf_status st,
-                                     struct gguf_error *err);
+enum gguf_status gg_first_fault_locate(const struct gg_first_fault_place *p,
+                                       size_t model, enum gguf_status st,
+                                       struct gguf_error *err);
 
 /* Something that was computed of batch, which is all of the place's chunk, is
  * not finite, and err says so: compute it again, which clears the sessions, and
  * add to the message where it comes from, if that is found. */
-void gg_first_fault_find(const struct gg_first_fault_place *p,
-                         const struct gguf_batch *batch,
-                         struct gguf_error *err);
+void gg_first_fault_add_cause(const struct gg_first_fault_place *p,
+                              const struct gguf_batch *batch,
+                              struct gguf_error *err);
 
 #endif

@@ -113,8 +113,9 @@ static enum gguf_status check_finite(const struct gguf_kld *k,
                                 "chunk %zu: the base's logits after token "
                                 "%" PRIu32 " are no numbers",
                                 rows->chunk + 1, rows->first + i);
-        return gg_nll_blame(k->info->sessions[base ? k->p.base : k->p.model],
-                            k->p.pool, rows->chunk, rows->first + i + 1, err);
+        return gg_nll_report_nonfinite(
+            k->info->sessions[base ? k->p.base : k->p.model], k->p.pool,
+            rows->chunk, rows->first + i + 1, err);
     }
     return GGUF_OK;
 }
@@ -125,7 +126,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     struct gguf_kld *k = user;
     GG_TRY(reserve_tokens(k, rows->n, err));
     struct gguf_kld_token *t = k->token + k->n;
-    const double *x = gguf_scan_nll_of(rows, k->p.model);
+    const double *x = gguf_scan_model_nll(rows, k->p.model);
     struct gg_baseline_rows saved;
     struct gg_divergence_logits l;
     struct gg_divergence_base base;
@@ -138,15 +139,15 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
             t[i].x_base =
                 gg_baseline_nll(&saved, i, rows->token[rows->first + i + 1]);
     } else {
-        const double *b = gguf_scan_nll_of(rows, k->p.base);
+        const double *b = gguf_scan_model_nll(rows, k->p.base);
         for (uint32_t i = 0; i < rows->n; i++)
             t[i].x_base = b[i];
         l = (struct gg_divergence_logits){ rows->logits_of[k->p.base],
                                            rows->n_vocab };
-        gg_divergence_of_logits(&base, &l);
+        gg_divergence_set_logits(&base, &l);
     }
-    gg_divergence_rows(k->p.pool, &base, rows->logits_of[k->p.model],
-                       rows->n_vocab, rows->n, t);
+    gg_divergence_compare_rows(k->p.pool, &base, rows->logits_of[k->p.model],
+                               rows->n_vocab, rows->n, t);
     GG_TRY(check_finite(k, rows, t, err));
     k->n += rows->n;
     return GGUF_OK;

@@ -74,7 +74,7 @@ static void set_means(const struct gg_kld_sums *s, struct gguf_kld_stats *out)
         sqrt(out->same_top.value * (1 - out->same_top.value) / (n - 1));
 }
 
-static void no_quantiles(struct gguf_figure *at)
+static void clear_quantiles(struct gguf_figure *at)
 {
     for (int i = 0; i < GGUF_KLD_N_QUANTILES; i++)
         at[i] = (struct gguf_figure){ NAN, NAN };
@@ -88,14 +88,14 @@ static void clear_stats(struct gguf_kld_stats *s)
     s->difference = s->kld = s->dp = s->dp_rms = s->same_top = none;
 }
 
-static void all_means(const struct gguf_kld *k, struct gguf_kld_stats *own)
+static void set_all_means(const struct gguf_kld *k, struct gguf_kld_stats *own)
 {
     if (k->sums.n)
         set_means(&k->sums, own);
     else
         clear_stats(own);
-    no_quantiles(own->kld_at);
-    no_quantiles(own->dp_at);
+    clear_quantiles(own->kld_at);
+    clear_quantiles(own->dp_at);
 }
 
 enum gguf_status gguf_kld_means(const struct gguf_kld *kld,
@@ -103,7 +103,7 @@ enum gguf_status gguf_kld_means(const struct gguf_kld *kld,
                                 struct gguf_error *err)
 {
     struct gguf_kld_stats own = GGUF_KLD_STATS_INIT;
-    all_means(kld, &own);
+    set_all_means(kld, &own);
     return gg_params_give(stats, &own, sizeof own, "gguf_kld_stats", err);
 }
 
@@ -126,7 +126,7 @@ static double quantile_at(const double *v, size_t n, double at)
     return (1 - part) * v[i] + part * v[i + 1];
 }
 
-static void at_quantiles(double *v, size_t n, struct gguf_figure *out)
+static void compute_quantiles(double *v, size_t n, struct gguf_figure *out)
 {
     qsort(v, n, sizeof *v, by_value);
     for (int i = 0; i < GGUF_KLD_N_QUANTILES; i++) {
@@ -140,23 +140,23 @@ static void at_quantiles(double *v, size_t n, struct gguf_figure *out)
     }
 }
 
-enum gguf_status gguf_kld_get_stats(const struct gguf_kld *kld,
-                                    struct gguf_kld_stats *stats,
-                                    struct gguf_error *err)
+enum gguf_status gguf_kld_stats(const struct gguf_kld *kld,
+                                struct gguf_kld_stats *stats,
+                                struct gguf_error *err)
 {
     struct gguf_kld_stats own = GGUF_KLD_STATS_INIT;
     const size_t n = kld->n_summed;
-    all_means(kld, &own);
+    set_all_means(kld, &own);
     if (n) {
         double *v = gg_mem_alloc_zero(kld->p.allocator, n, sizeof *v);
         if (!v)
             return gg_error_set_nomem(err, n * sizeof *v);
         for (size_t i = 0; i < n; i++)
             v[i] = kld->token[i].kld;
-        at_quantiles(v, n, own.kld_at);
+        compute_quantiles(v, n, own.kld_at);
         for (size_t i = 0; i < n; i++)
             v[i] = gg_kld_dp(&kld->token[i]);
-        at_quantiles(v, n, own.dp_at);
+        compute_quantiles(v, n, own.dp_at);
         gg_mem_free(kld->p.allocator, v);
     }
     return gg_params_give(stats, &own, sizeof own, "gguf_kld_stats", err);

@@ -27,7 +27,7 @@ struct compare {
     struct gguf_layers *l;
     const struct gguf_scan_params *p;
     struct gguf_session *s[2];
-    struct gg_session_walk walk[2];
+    struct gg_stepper walk[2];
     struct gg_window_list windows;
     const gguf_token *text;
     uint64_t done, n_tok;
@@ -70,7 +70,7 @@ static enum gguf_status add_pair(struct compare *c,
 }
 
 /* Names that both graphs have, in the order of both. */
-static enum gguf_status pair_up(struct compare *c, struct gguf_error *err)
+static enum gguf_status find_pairs(struct compare *c, struct gguf_error *err)
 {
     const struct gguf_graph *q = c->s[Q]->pass.graph, *b = c->s[B]->pass.graph;
     c->n_pairs = 0;
@@ -94,9 +94,9 @@ static enum gguf_status pair_up(struct compare *c, struct gguf_error *err)
 
 /* The base or the model has something at a token's position that is not: where
  * does it come from? */
-static enum gguf_status blame_value(struct compare *c, int side,
-                                    const char *name, uint32_t pos,
-                                    struct gguf_error *err)
+static enum gguf_status report_nonfinite(struct compare *c, int side,
+                                         const char *name, uint32_t pos,
+                                         struct gguf_error *err)
 {
     struct gguf_error own;
     struct gguf_error *e = err ? err : &own;
@@ -110,7 +110,7 @@ static enum gguf_status blame_value(struct compare *c, int side,
                        "%" PRIu32,
                        side == Q ? "the model" : "the base", name,
                        c->chunk + 1, pos);
-    gg_first_fault_find(&place, &c->batch, e);
+    gg_first_fault_add_cause(&place, &c->batch, e);
     return GGUF_E_NONFINITE;
 }
 
@@ -123,7 +123,7 @@ static enum gguf_status add_rows(struct compare *c,
     GG_TRY(gg_layer_sums_add(c->l, c->p->pool, r, &bad, &is_q, err));
     if (bad == r->n)
         return GGUF_OK;
-    return blame_value(
+    return report_nonfinite(
         c, is_q ? Q : B, r->name,
         r->pos ? (uint32_t)r->pos[bad] : r->first + (uint32_t)bad, err);
 }
@@ -155,9 +155,10 @@ static enum gguf_status compare_pair(struct compare *c,
     size_t size[2], n[2];
     bool good = true;
     for (int i = 0; i < 2; i++) {
-        GG_TRY(gg_session_walk_to(&c->walk[i], pair->t[i], err));
-        GG_TRY(gg_finite_check_host(pair->t[i], c->l->allocator, &c->copy[i],
-                                    &c->copy_size[i], &data[i], err));
+        GG_TRY(gg_stepper_compute_to(&c->walk[i], pair->t[i], err));
+        GG_TRY(gg_finite_check_host_bytes(pair->t[i], c->l->allocator,
+                                          &c->copy[i], &c->copy_size[i],
+                                          &data[i], err));
         good = split_rows(c->s[i], pair->t[i], &size[i], &n[i]) && good;
     }
     if (!good)
@@ -177,11 +178,11 @@ static enum gguf_status compare_pair(struct compare *c,
 static enum gguf_status compare_pass(struct compare *c, struct gguf_error *err)
 {
     gg_layer_sums_begin(c->l);
-    GG_TRY(pair_up(c, err));
+    GG_TRY(find_pairs(c, err));
     for (size_t i = 0; i < c->n_pairs; i++)
         GG_TRY(compare_pair(c, &c->pairs[i], err));
-    GG_TRY(gg_session_walk_to(&c->walk[Q], NULL, err));
-    return gg_session_walk_to(&c->walk[B], NULL, err);
+    GG_TRY(gg_stepper_compute_to(&c->walk[Q], NULL, err));
+    return gg_stepper_compute_to(&c->walk[B], NULL, err);
 }
 
 static enum gguf_status compare_logits(struct compare *c,
@@ -225,11 +226,11 @@ static enum gguf_status compare_chunk(struct compare *c,
     fill_batch(c);
     for (int i = 0; i < 2; i++) {
         GG_TRY(gguf_session_clear(c->s[i], err));
-        GG_TRY(gg_session_plan(c->s[i], &c->batch, err));
+        GG_TRY(gg_session_plan_batch(c->s[i], &c->batch, err));
     }
     while (more[Q] && more[B]) {
         for (int i = 0; i < 2; i++)
-            GG_TRY(gg_session_walk_pass(&c->walk[i], c->s[i], &more[i], err));
+            GG_TRY(gg_stepper_begin_pass(&c->walk[i], c->s[i], &more[i], err));
         if (more[Q] && more[B])
             GG_TRY(compare_pass(c, err));
     }
@@ -361,13 +362,13 @@ void gguf_layers_destroy(struct gguf_layers *l)
     gg_mem_free(l->allocator, l);
 }
 
-size_t gguf_layers_n(const struct gguf_layers *l)
+size_t gguf_layers_n_entries(const struct gguf_layers *l)
 {
     return l->n;
 }
 
-const struct gguf_layers_entry *gguf_layers_at(const struct gguf_layers *l,
-                                               size_t i)
+const struct gguf_layers_entry *gguf_layers_entry(const struct gguf_layers *l,
+                                                  size_t i)
 {
     return i < l->n ? &l->list[i]->entry : NULL;
 }

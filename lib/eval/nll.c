@@ -41,15 +41,16 @@ void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
     gguf_pool_run(pool, compute_rows, &j);
 }
 
-enum gguf_status gg_nll_blame(const struct gguf_session *session,
-                              struct gguf_pool *pool, size_t chunk,
-                              uint32_t token, struct gguf_error *err)
+enum gguf_status gg_nll_report_nonfinite(const struct gguf_session *session,
+                                         struct gguf_pool *pool, size_t chunk,
+                                         uint32_t token,
+                                         struct gguf_error *err)
 {
     struct gguf_error why;
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     job.pool = pool;
     enum gguf_status st =
-        gguf_model_scan_finite(gguf_session_model(session), &job, &why);
+        gguf_model_check_finite(gguf_session_model(session), &job, &why);
     return gg_error_set(
         err, GGUF_E_NONFINITE,
         st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,

@@ -15,8 +15,9 @@ void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
 
 /* GGUF_E_NONFINITE: say that the probability of a chunk's token is not a
  * number, and why if the model's weights show it. */
-enum gguf_status gg_nll_blame(const struct gguf_session *session,
-                              struct gguf_pool *pool, size_t chunk,
-                              uint32_t token, struct gguf_error *err);
+enum gguf_status gg_nll_report_nonfinite(const struct gguf_session *session,
+                                         struct gguf_pool *pool, size_t chunk,
+                                         uint32_t token,
+                                         struct gguf_error *err);
 
 #endif

@@ -17,7 +17,7 @@ static void write_hex(char out[33], XXH3_state_t *x)
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(x));
     memcpy(d.bytes, canonical.digest, sizeof canonical.digest);
-    gguf_digest_hex(&d, out);
+    gguf_digest_format(&d, out);
 }
 
 static void add_number(XXH3_state_t *x, uint64_t v)
@@ -97,13 +97,13 @@ static void name_cache(char out[32], const struct gguf_session *s)
     snprintf(out, 32, "none");
     for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
         const struct gg_memory *m = &s->memory[i];
-        if (m->kind && m->kind->id == GG_KEEPS_KEYS)
+        if (m->kind && m->kind->id == GG_MODEL_MEMORY_KV)
             snprintf(out, 32, "%s %s", gguf_dtype_find(m->types.k)->name,
                      gguf_dtype_find(m->types.v)->name);
     }
 }
 
-void gg_origin_bytes(char out[33], const uint8_t *data, uint64_t n)
+void gg_origin_digest_bytes(char out[33], const uint8_t *data, uint64_t n)
 {
     enum { PIECES = 64, PIECE = 4096 };
     XXH64_canonical_t c;
@@ -118,13 +118,13 @@ void gg_origin_bytes(char out[33], const uint8_t *data, uint64_t n)
         XXH64_canonicalFromHash(&c, h[i]);
         memcpy(d.bytes + 8 * i, c.digest, sizeof c.digest);
     }
-    gguf_digest_hex(&d, out);
+    gguf_digest_format(&d, out);
 }
 
-enum gguf_status gg_origin_tell(struct gg_origin *o,
-                                const struct gguf_session *s,
-                                const gguf_token *token, size_t n,
-                                struct gguf_error *err)
+enum gguf_status gg_origin_compute(struct gg_origin *o,
+                                   const struct gguf_session *s,
+                                   const gguf_token *token, size_t n,
+                                   struct gguf_error *err)
 {
     XXH3_state_t *x = XXH3_createState();
     if (!x)

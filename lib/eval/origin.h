@@ -21,14 +21,14 @@ struct gg_origin {
 };
 
 /* Of a session's model and n tokens. GGUF_E_NOMEM. */
-enum gguf_status gg_origin_tell(struct gg_origin *o,
-                                const struct gguf_session *s,
-                                const gguf_token *token, size_t n,
-                                struct gguf_error *err);
+enum gguf_status gg_origin_compute(struct gg_origin *o,
+                                   const struct gguf_session *s,
+                                   const gguf_token *token, size_t n,
+                                   struct gguf_error *err);
 
 /* The digest of n bytes: of their number and of 64 pieces of 4096 bytes, or of
  * all where they are fewer. */
-void gg_origin_bytes(char out[33], const uint8_t *data, uint64_t n);
+void gg_origin_digest_bytes(char out[33], const uint8_t *data, uint64_t n);
 
 /* GGUF_E_MISMATCH: what differs first, b's value and a's; what: "parts" or
  * what else they are of. */

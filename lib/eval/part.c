@@ -23,12 +23,13 @@ enum gguf_status gguf_part_create(struct gguf_part **out, size_t n_chunks,
                                   struct gguf_error *err)
 {
     *out = NULL;
-    if (!n_values || n_values > GG_PART_VALUES || n_heads > GG_PART_HEADS)
+    if (!n_values || n_values > GG_PART_MAX_ROW_VALUES ||
+        n_heads > GG_PART_MAX_CHUNK_VALUES)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%zu numbers for each row, %zu for each chunk: "
                             "must be 1 to %d, and at most %d",
-                            n_values, n_heads, (int)GG_PART_VALUES,
-                            (int)GG_PART_HEADS);
+                            n_values, n_heads, (int)GG_PART_MAX_ROW_VALUES,
+                            (int)GG_PART_MAX_CHUNK_VALUES);
     struct gguf_part *p = gg_mem_alloc_zero(allocator, 1, sizeof *p);
     if (!p)
         return gg_error_set_nomem(err, sizeof *p);
@@ -80,7 +81,7 @@ static struct gg_part_pair *find_pair(const struct gg_part_pairs *l,
 
 static bool is_name(struct gguf_str s)
 {
-    bool good = s.size && s.size <= GG_PART_NAME;
+    bool good = s.size && s.size <= GG_PART_MAX_NAME;
     for (size_t i = 0; good && i < s.size; i++) {
         const char c = s.data[i];
         good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -89,7 +90,7 @@ static bool is_name(struct gguf_str s)
     return good;
 }
 
-enum gguf_status gg_part_put_pair(struct gguf_part *p, struct gg_part_pairs *l,
+enum gguf_status gg_part_set_pair(struct gguf_part *p, struct gg_part_pairs *l,
                                   struct gguf_str name, struct gguf_str value,
                                   struct gguf_error *err)
 {
@@ -122,17 +123,18 @@ enum gguf_status gg_part_put_pair(struct gguf_part *p, struct gg_part_pairs *l,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_part_set(struct gguf_part *p, const char *name,
-                               const char *value, struct gguf_error *err)
+enum gguf_status gguf_part_set_setting(struct gguf_part *p, const char *name,
+                                       const char *value,
+                                       struct gguf_error *err)
 {
-    return gg_part_put_pair(p, &p->settings, gg_str_z(name), gg_str_z(value),
+    return gg_part_set_pair(p, &p->settings, gg_str_z(name), gg_str_z(value),
                             err);
 }
 
-enum gguf_status gguf_part_note(struct gguf_part *p, const char *name,
-                                const char *value, struct gguf_error *err)
+enum gguf_status gguf_part_set_note(struct gguf_part *p, const char *name,
+                                    const char *value, struct gguf_error *err)
 {
-    return gg_part_put_pair(p, &p->notes, gg_str_z(name), gg_str_z(value),
+    return gg_part_set_pair(p, &p->notes, gg_str_z(name), gg_str_z(value),
                             err);
 }
 
@@ -145,27 +147,27 @@ const char *gguf_part_setting(const struct gguf_part *p, size_t i,
     return p->settings.list[i].name;
 }
 
-const char *gguf_part_get_note(const struct gguf_part *p, const char *name)
+const char *gguf_part_note(const struct gguf_part *p, const char *name)
 {
     const struct gg_part_pair *x = find_pair(&p->notes, gg_str_z(name));
     return x ? x->value : NULL;
 }
 
-enum gguf_status gguf_part_tell(struct gguf_part *p, unsigned i,
-                                const struct gguf_session *session,
-                                const gguf_token *token, size_t n,
-                                struct gguf_error *err)
+enum gguf_status gguf_part_set_model(struct gguf_part *p, unsigned i,
+                                     const struct gguf_session *session,
+                                     const gguf_token *token, size_t n,
+                                     struct gguf_error *err)
 {
     struct gg_origin of;
-    char name[GG_PART_NAME], value[24];
-    GG_TRY(gg_origin_tell(&of, session, token, n, err));
+    char name[GG_PART_MAX_NAME], value[24];
+    GG_TRY(gg_origin_compute(&of, session, token, n, err));
     snprintf(name, sizeof name, "model.%u", i);
-    GG_TRY(gguf_part_set(p, name, of.model, err));
+    GG_TRY(gguf_part_set_setting(p, name, of.model, err));
     snprintf(name, sizeof name, "cache.%u", i);
-    GG_TRY(gguf_part_set(p, name, of.cache, err));
+    GG_TRY(gguf_part_set_setting(p, name, of.cache, err));
     snprintf(value, sizeof value, "%zu", n);
-    GG_TRY(gguf_part_set(p, "tokens", value, err));
-    return gguf_part_set(p, "text", of.text, err);
+    GG_TRY(gguf_part_set_setting(p, "tokens", value, err));
+    return gguf_part_set_setting(p, "text", of.text, err);
 }
 
 /* ---- chunks ---- */
@@ -209,9 +211,9 @@ static enum gguf_status check_finite(const double *v, size_t n, size_t chunk,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_part_add(struct gguf_part *p, size_t chunk,
-                               const double *heads, const double *values,
-                               size_t n_rows, struct gguf_error *err)
+enum gguf_status gguf_part_add_chunk(struct gguf_part *p, size_t chunk,
+                                     const double *heads, const double *values,
+                                     size_t n_rows, struct gguf_error *err)
 {
     size_t n;
     if (chunk >= p->n_chunks)
@@ -239,12 +241,12 @@ size_t gguf_part_n_chunks(const struct gguf_part *p)
     return p->n_chunks;
 }
 
-size_t gguf_part_n_heads(const struct gguf_part *p)
+size_t gguf_part_n_chunk_values(const struct gguf_part *p)
 {
     return p->n_heads;
 }
 
-size_t gguf_part_n_values(const struct gguf_part *p)
+size_t gguf_part_n_row_values(const struct gguf_part *p)
 {
     return p->n_values;
 }
@@ -254,13 +256,13 @@ size_t gguf_part_n_done(const struct gguf_part *p)
     return p->n_done;
 }
 
-const double *gguf_part_heads(const struct gguf_part *p, size_t chunk)
+const double *gguf_part_chunk_values(const struct gguf_part *p, size_t chunk)
 {
     return chunk < p->n_chunks ? p->chunk[chunk].record : NULL;
 }
 
-const double *gguf_part_chunk(const struct gguf_part *p, size_t chunk,
-                              size_t *n_rows)
+const double *gguf_part_row_values(const struct gguf_part *p, size_t chunk,
+                                   size_t *n_rows)
 {
     if (chunk >= p->n_chunks || !p->chunk[chunk].record)
         return NULL;
@@ -299,9 +301,9 @@ static enum gguf_status differ_number(const char *what, size_t a, size_t b,
                         a);
 }
 
-enum gguf_status gguf_part_check(const struct gguf_part *a,
-                                 const struct gguf_part *b,
-                                 struct gguf_error *err)
+enum gguf_status gguf_part_check_settings(const struct gguf_part *a,
+                                          const struct gguf_part *b,
+                                          struct gguf_error *err)
 {
     for (size_t i = 0; i < a->settings.n; i++) {
         const struct gg_part_pair *x = &a->settings.list[i];
@@ -328,7 +330,7 @@ enum gguf_status gguf_part_merge(struct gguf_part *p,
                                  const struct gguf_part *other,
                                  struct gguf_error *err)
 {
-    GG_TRY(gguf_part_check(p, other, err));
+    GG_TRY(gguf_part_check_settings(p, other, err));
     for (size_t i = 0; i < p->n_chunks; i++)
         if (p->chunk[i].record && other->chunk[i].record)
             return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
@@ -337,8 +339,8 @@ enum gguf_status gguf_part_merge(struct gguf_part *p,
         const struct gg_part_chunk *c = &other->chunk[i];
         if (!c->record)
             continue;
-        const enum gguf_status st =
-            gguf_part_add(p, i, c->record, c->record + p->n_heads, c->n, err);
+        const enum gguf_status st = gguf_part_add_chunk(
+            p, i, c->record, c->record + p->n_heads, c->n, err);
         for (size_t k = 0; st != GGUF_OK && k < i; k++) {
             if (!other->chunk[k].record)
                 continue;

@@ -21,7 +21,7 @@ static void sum_text(char out[SUM_SIZE + 1], XXH128_hash_t h)
     XXH128_canonical_t c;
     XXH128_canonicalFromHash(&c, h);
     memcpy(d.bytes, c.digest, sizeof c.digest);
-    gguf_digest_hex(&d, out);
+    gguf_digest_format(&d, out);
 }
 
 static void version_key(char out[KEY_SIZE], const struct gg_part_kind *kind)
@@ -78,7 +78,7 @@ enum gguf_status gg_part_open(struct gg_part_out *o, const char *path,
     GG_TRY(gguf_writer_header(o->w, &header, &size, err));
     (void)XXH3_128bits_update(o->hash, header, size);
     o->at = size;
-    return gguf_writer_open(o->w, path, &op, err);
+    return gguf_writer_begin_file(o->w, path, &op, err);
 }
 
 enum gguf_status gg_part_next(struct gg_part_out *o, struct gguf_error *err)
@@ -90,7 +90,7 @@ enum gguf_status gg_part_next(struct gg_part_out *o, struct gguf_error *err)
         n = GG_MIN(off - o->at, sizeof zeros);
         (void)XXH3_128bits_update(o->hash, zeros, (size_t)n);
     }
-    return gguf_writer_begin(o->w, o->next++, err);
+    return gguf_writer_begin_tensor(o->w, o->next++, err);
 }
 
 enum gguf_status gg_part_put(struct gg_part_out *o, const void *data,
@@ -123,7 +123,7 @@ enum gguf_status gg_part_commit(struct gg_part_out *o, struct gguf_error *err)
     return gguf_writer_commit(o->w, err);
 }
 
-void gg_part_end(struct gg_part_out *o)
+void gg_part_fini(struct gg_part_out *o)
 {
     gguf_writer_destroy(o->w);
     (void)XXH3_freeState(o->hash);
@@ -147,8 +147,9 @@ uint64_t gg_part_get64(const struct gguf_file *f,
     return gguf_file_is_big_endian(f) ? gg_bytes_swap64(v) : v;
 }
 
-enum gguf_status gg_part_text(const struct gguf_file *f, const char *key,
-                              char *out, size_t size, struct gguf_error *err)
+enum gguf_status gg_part_read_text(const struct gguf_file *f, const char *key,
+                                   char *out, size_t size,
+                                   struct gguf_error *err)
 {
     const struct gguf_kv *kv;
     struct gguf_str s;
@@ -163,9 +164,9 @@ enum gguf_status gg_part_text(const struct gguf_file *f, const char *key,
     return GGUF_OK;
 }
 
-enum gguf_status gg_part_uint(const struct gguf_file *f, const char *key,
-                              uint64_t min, uint64_t max, uint64_t *out,
-                              struct gguf_error *err)
+enum gguf_status gg_part_read_uint(const struct gguf_file *f, const char *key,
+                                   uint64_t min, uint64_t max, uint64_t *out,
+                                   struct gguf_error *err)
 {
     const struct gguf_kv *kv;
     GG_TRY(gguf_file_kv_get(f, key, &kv, err));
@@ -215,7 +216,7 @@ static enum gguf_status check_kind(const struct gguf_file *f,
         return gg_error_set(err, GGUF_E_NOTFOUND, 0,
                             "general.type is not '%s'", kind->type);
     version_key(key, kind);
-    GG_TRY(gg_part_uint(f, key, 0, UINT32_MAX, &v, err));
+    GG_TRY(gg_part_read_uint(f, key, 0, UINT32_MAX, &v, err));
     if (v != kind->version)
         return gg_error_set(err, GGUF_E_VERSION, GGUF_NO_OFFSET,
                             "version %" PRIu64 " of parts, %" PRIu32
@@ -243,7 +244,7 @@ enum gguf_status gg_part_read(struct gguf_file **out,
     fp.alone = 1;
     struct gguf_file *f = NULL;
     GG_TRY(gguf_file_open(&f, path, &fp, err));
-    enum gguf_status st = gg_file_in_memory(f, err);
+    enum gguf_status st = gg_file_require_memory(f, err);
     if (st == GGUF_OK)
         st = check_kind(f, kind, err);
     if (st == GGUF_OK)

@@ -53,7 +53,7 @@ enum gguf_status gg_part_put64(struct gg_part_out *o, const uint64_t *v,
                                uint64_t n, struct gguf_error *err);
 enum gguf_status gg_part_commit(struct gg_part_out *o, struct gguf_error *err);
 /* In any case; zeroed is fine. */
-void gg_part_end(struct gg_part_out *o);
+void gg_part_fini(struct gg_part_out *o);
 
 /* ---- reading ---- */
 
@@ -68,11 +68,12 @@ enum gguf_status gg_part_read(struct gguf_file **out,
 
 /* The text of a key into size bytes at out; a number of one, from min to max.
  * GGUF_E_FORMAT, GGUF_E_TYPE, GGUF_E_NOTFOUND. */
-enum gguf_status gg_part_text(const struct gguf_file *f, const char *key,
-                              char *out, size_t size, struct gguf_error *err);
-enum gguf_status gg_part_uint(const struct gguf_file *f, const char *key,
-                              uint64_t min, uint64_t max, uint64_t *out,
-                              struct gguf_error *err);
+enum gguf_status gg_part_read_text(const struct gguf_file *f, const char *key,
+                                   char *out, size_t size,
+                                   struct gguf_error *err);
+enum gguf_status gg_part_read_uint(const struct gguf_file *f, const char *key,
+                                   uint64_t min, uint64_t max, uint64_t *out,
+                                   struct gguf_error *err);
 
 /* Number i of a tensor of 8 bytes each, in the machine's order. */
 uint64_t gg_part_get64(const struct gguf_file *f,

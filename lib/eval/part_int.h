@@ -8,7 +8,11 @@
 #include "base/mem.h"
 #include "gguf/part.h"
 
-enum { GG_PART_VALUES = 4096, GG_PART_HEADS = 64, GG_PART_NAME = 40 };
+enum {
+    GG_PART_MAX_ROW_VALUES = 4096,
+    GG_PART_MAX_CHUNK_VALUES = 64,
+    GG_PART_MAX_NAME = 40
+};
 
 /* Names and values. */
 struct gg_part_pairs {
@@ -32,7 +36,7 @@ struct gguf_part {
 
 /* A pair more, or another value; both are copied. GGUF_E_INVALID (a name),
  * GGUF_E_NOMEM. */
-enum gguf_status gg_part_put_pair(struct gguf_part *p, struct gg_part_pairs *l,
+enum gguf_status gg_part_set_pair(struct gguf_part *p, struct gg_part_pairs *l,
                                   struct gguf_str name, struct gguf_str value,
                                   struct gguf_error *err);
 /* A chunk of n rows, whose numbers, *size of them, are the caller's to set.

@@ -24,7 +24,7 @@ static enum gguf_status set_pairs(struct gguf_meta *m, const char *prefix,
                                   const struct gg_part_pairs *l,
                                   struct gguf_error *err)
 {
-    char key[GG_PART_NAME + 24];
+    char key[GG_PART_MAX_NAME + 24];
     for (size_t i = 0; i < l->n; i++) {
         snprintf(key, sizeof key, "%s%s", prefix, l->list[i].name);
         GG_TRY(gguf_meta_set_strz(m, key, l->list[i].value, err));
@@ -111,7 +111,7 @@ enum gguf_status gguf_part_save(const struct gguf_part *p, const char *path,
         st = gg_part_open(&o, path, force, err);
     if (st == GGUF_OK)
         st = put_all(p, &o, n, err);
-    gg_part_end(&o);
+    gg_part_fini(&o);
     gguf_meta_destroy(m);
     return st;
 }
@@ -132,7 +132,7 @@ static enum gguf_status get_pairs(struct gguf_part *p,
         name.data += size;
         name.size -= size;
         GG_TRY(gguf_kv_get_str(kv, &value, err));
-        GG_TRY(gg_part_put_pair(p, l, name, value, err));
+        GG_TRY(gg_part_set_pair(p, l, name, value, err));
     }
     return GGUF_OK;
 }
@@ -223,8 +223,10 @@ static enum gguf_status load_part(struct gguf_part **out,
                           .counts =
                               gguf_file_tensor_find(f, counts_name.data) };
     uint64_t n_values, n_heads;
-    GG_TRY(gg_part_uint(f, KEY "values", 1, GG_PART_VALUES, &n_values, err));
-    GG_TRY(gg_part_uint(f, KEY "heads", 0, GG_PART_HEADS, &n_heads, err));
+    GG_TRY(gg_part_read_uint(f, KEY "values", 1, GG_PART_MAX_ROW_VALUES,
+                             &n_values, err));
+    GG_TRY(gg_part_read_uint(f, KEY "heads", 0, GG_PART_MAX_CHUNK_VALUES,
+                             &n_heads, err));
     if (!all.counts || all.counts->dtype != GGUF_DTYPE_I64)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "there is no list of chunks");

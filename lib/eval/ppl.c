@@ -57,8 +57,8 @@ static double nats_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
     return own.sum / n;
 }
 
-double gguf_ppl_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
-                    double *error)
+double gguf_ppl_per_unit(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
+                         double *error)
 {
     double e;
     const double value = exp(nats_per(p, unit, &e));
@@ -67,8 +67,8 @@ double gguf_ppl_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
     return value;
 }
 
-double gguf_ppl_bits(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
-                     double *error)
+double gguf_ppl_bits_per_unit(const struct gguf_ppl *p,
+                              enum gguf_ppl_unit unit, double *error)
 {
     double e;
     const double value = nats_per(p, unit, &e) / log(2);
@@ -144,8 +144,9 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     const double *x = gguf_scan_nll(rows);
     for (uint32_t i = 0; i < rows->n; i++) {
         if (!isfinite(x[i]))
-            return gg_nll_blame(s->info->session, s->scan.pool, rows->chunk,
-                                rows->first + i + 1, err);
+            return gg_nll_report_nonfinite(s->info->session, s->scan.pool,
+                                           rows->chunk, rows->first + i + 1,
+                                           err);
         s->one.sum += x[i];
         s->one.sum_sq += x[i] * x[i];
     }

@@ -64,7 +64,7 @@ static void plan_group(struct gguf_scan *j)
         j->group = GG_MIN(j->group, GG_MIN(n, gguf_session_n_seq(s)));
         j->most = GG_MIN(j->most, gguf_session_max_logits(s));
         pass = GG_MAX(pass, gguf_session_n_ubatch(s));
-        whole = whole || gg_model_is_whole(s->model);
+        whole = whole || gg_model_needs_whole_sequence(s->model);
     }
     j->group = GG_MAX(1, j->group);
     if (j->group > j->info.end - j->info.begin)
@@ -87,7 +87,7 @@ static enum gguf_status plan_scan(struct gguf_scan *j, size_t n,
     info->sessions = j->session;
     info->n_models = j->n_models;
     info->params = p;
-    info->n_vocab = gguf_model_get_info(gguf_session_model(s))->n_vocab;
+    info->n_vocab = gguf_model_info(gguf_session_model(s))->n_vocab;
     info->first = p->cut == GGUF_SCAN_CHUNKS ? j->windows.first : 0;
     info->n_rows = gg_window_max_rows(&j->windows);
     info->n_chunks = gg_window_count(&j->windows);
@@ -105,7 +105,7 @@ static enum gguf_status plan_scan(struct gguf_scan *j, size_t n,
     return GGUF_OK;
 }
 
-void gg_scan_drop_batches(struct gguf_scan *j, const struct gguf_allocator *a)
+void gg_scan_free_batches(struct gguf_scan *j, const struct gguf_allocator *a)
 {
     gg_mem_free(a, j->token);
     gg_mem_free(a, j->seq);
@@ -185,7 +185,7 @@ static enum gguf_status begin_sinks(struct gguf_scan *j,
     return GGUF_OK;
 }
 
-static enum gguf_status hand_rows(struct gguf_scan *j,
+static enum gguf_status send_rows(struct gguf_scan *j,
                                   const struct gguf_scan_rows *rows,
                                   struct gguf_error *err)
 {
@@ -225,7 +225,8 @@ static enum gguf_status end_sinks(struct gguf_scan *j, enum gguf_status st,
     return st;
 }
 
-const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows, size_t model)
+const double *gguf_scan_model_nll(const struct gguf_scan_rows *rows,
+                                  size_t model)
 {
     struct gguf_scan *j = rows->scan;
     double *nll = j->nll + model * j->info.n_rows;
@@ -238,7 +239,7 @@ const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows, size_t model)
 
 const double *gguf_scan_nll(const struct gguf_scan_rows *rows)
 {
-    return gguf_scan_nll_of(rows, 0);
+    return gguf_scan_model_nll(rows, 0);
 }
 
 enum gguf_status gguf_scan_count_text(const struct gguf_scan_rows *rows,
@@ -249,8 +250,8 @@ enum gguf_status gguf_scan_count_text(const struct gguf_scan_rows *rows,
     const size_t begin = gg_window_text_begin(&j->windows, rows->text);
     const size_t first = rows->at + rows->first + 1 - begin;
     j->span.n_bytes = j->span.n_words = 0;
-    GG_TRY(
-        gg_span_add(&j->span, j->text + begin, first, first + rows->n, err));
+    GG_TRY(gg_text_counter_add(&j->span, j->text + begin, first,
+                               first + rows->n, err));
     *n_bytes = j->span.n_bytes;
     *n_words = j->span.n_words;
     return GGUF_OK;
@@ -258,7 +259,8 @@ enum gguf_status gguf_scan_count_text(const struct gguf_scan_rows *rows,
 
 /* ---- a group of chunks ---- */
 
-void gg_scan_fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
+void gg_scan_fill_batch(struct gguf_scan *j, size_t g, size_t chunk,
+                        uint32_t n)
 {
     const size_t begin = g * j->group * j->p->n_ctx;
     size_t k = begin;
@@ -297,8 +299,8 @@ static enum gguf_status find_fault(struct gguf_scan *j, size_t chunk,
     const struct gg_first_fault_place p = place_of(j, chunk, 0);
     if (st != GGUF_E_NONFINITE)
         return st;
-    gg_scan_fill(j, 0, chunk, 1);
-    gg_first_fault_find(&p, j->batch, err);
+    gg_scan_fill_batch(j, 0, chunk, 1);
+    gg_first_fault_add_cause(&p, j->batch, err);
     return st;
 }
 
@@ -321,8 +323,8 @@ struct place {
 };
 
 /* Hand on the n rows at hand, from there on, and step over them. */
-static enum gguf_status hand_on(struct gguf_scan *j, struct place *at,
-                                size_t n, struct gguf_error *err)
+static enum gguf_status send_piece(struct gguf_scan *j, struct place *at,
+                                   size_t n, struct gguf_error *err)
 {
     const struct gguf_scan_info *info = &j->info;
     memcpy(j->rows, j->logits, j->n_models * sizeof *j->rows);
@@ -343,7 +345,7 @@ static enum gguf_status hand_on(struct gguf_scan *j, struct place *at,
             .at = w.begin,
             .n_tokens = w.n,
         };
-        GG_TRY(find_fault(j, rows.chunk, hand_rows(j, &rows, err), err));
+        GG_TRY(find_fault(j, rows.chunk, send_rows(j, &rows, err), err));
         at->row += (uint32_t)k;
         if (at->row == w.n_rows) {
             GG_TRY(end_chunk(j, at->chunk, err));
@@ -366,7 +368,7 @@ enum gguf_status gg_scan_report(const struct gguf_scan *j, uint64_t n_tok,
 
 /* The logits of n rows that were decoded, from row first of the group that
  * begins with a chunk on. */
-static enum gguf_status hand_outputs(struct gguf_scan *j, size_t chunk,
+static enum gguf_status send_outputs(struct gguf_scan *j, size_t chunk,
                                      size_t first, size_t n, struct place *at,
                                      struct gguf_error *err)
 {
@@ -374,12 +376,12 @@ static enum gguf_status hand_outputs(struct gguf_scan *j, size_t chunk,
         const size_t rows = GG_MIN(j->most, n - i);
         const struct gg_first_fault_place p = place_of(j, chunk, first + i);
         for (size_t k = 0; k < j->n_models; k++)
-            GG_TRY(
-                gg_first_fault_tell(&p, k,
-                                    gguf_session_logits(j->session[k], i, rows,
-                                                        &j->logits[k], err),
-                                    err));
-        GG_TRY(hand_on(j, at, rows, err));
+            GG_TRY(gg_first_fault_locate(
+                &p, k,
+                gguf_session_logits(j->session[k], i, rows, &j->logits[k],
+                                    err),
+                err));
+        GG_TRY(send_piece(j, at, rows, err));
     }
     return GGUF_OK;
 }
@@ -393,14 +395,14 @@ static enum gguf_status end_group(struct gguf_scan *j, size_t chunk,
     return GGUF_OK;
 }
 
-enum gguf_status gg_scan_hand_group(struct gguf_scan *j, size_t chunk,
+enum gguf_status gg_scan_send_group(struct gguf_scan *j, size_t chunk,
                                     uint32_t n, struct gguf_error *err)
 {
     struct place at = { chunk, 0 };
     size_t all = 0;
     for (uint32_t q = 0; q < n; q++)
         all += gg_window_at(&j->windows, chunk + q).n_rows;
-    GG_TRY(hand_outputs(j, chunk, 0, all, &at, err));
+    GG_TRY(send_outputs(j, chunk, 0, all, &at, err));
     return end_group(j, chunk, n, err);
 }
 
@@ -418,9 +420,9 @@ static enum gguf_status run_piece(struct gguf_scan *j, size_t chunk,
     for (size_t i = 0; i < piece->n; i++)
         n += piece->want[i] != 0;
     for (size_t i = 0; i < j->n_models; i++)
-        GG_TRY(gg_first_fault_tell(
+        GG_TRY(gg_first_fault_locate(
             &p, i, gguf_session_decode(j->session[i], piece, err), err));
-    GG_TRY(hand_outputs(j, chunk, *first, n, at, err));
+    GG_TRY(send_outputs(j, chunk, *first, n, at, err));
     *first += n;
     return GGUF_OK;
 }
@@ -430,7 +432,7 @@ static enum gguf_status run_group(struct gguf_scan *j, size_t chunk,
 {
     struct place at = { chunk, 0 };
     size_t first = 0;
-    gg_scan_fill(j, 0, chunk, n);
+    gg_scan_fill_batch(j, 0, chunk, n);
     for (size_t i = 0; i < j->n_models; i++)
         GG_TRY(gguf_session_clear(j->session[i], err));
     for (size_t begin = 0; begin < j->batch[0].n;) {
@@ -443,7 +445,7 @@ static enum gguf_status run_group(struct gguf_scan *j, size_t chunk,
     return end_group(j, chunk, n, err);
 }
 
-uint32_t gg_scan_group_at(const struct gguf_scan *j, size_t chunk)
+uint32_t gg_scan_group_size(const struct gguf_scan *j, size_t chunk)
 {
     return (uint32_t)GG_MIN((size_t)j->group, j->info.end - chunk);
 }
@@ -452,7 +454,7 @@ static enum gguf_status scan_groups(struct gguf_scan *j,
                                     struct gguf_error *err)
 {
     for (size_t chunk = j->info.begin; chunk < j->info.end;) {
-        const uint32_t n = gg_scan_group_at(j, chunk);
+        const uint32_t n = gg_scan_group_size(j, chunk);
         GG_TRY(run_group(j, chunk, n, err));
         chunk += n;
         j->n_done += j->batch[0].n;
@@ -475,14 +477,14 @@ static enum gguf_status run_scan(struct gguf_scan *j, size_t n,
         GG_TRY(gg_scan_plan_layered(j, err));
     GG_TRY(begin_sinks(j, err));
     GG_TRY(gg_scan_report(j, 0, err));
-    return layered ? gg_scan_layered(j, err) : scan_groups(j, err);
+    return layered ? gg_scan_run_layered(j, err) : scan_groups(j, err);
 }
 
 static void fini_scan(struct gguf_scan *j, const struct gguf_allocator *a)
 {
-    gg_scan_drop_batches(j, a);
+    gg_scan_free_batches(j, a);
     gg_window_fini(&j->windows);
-    gg_span_fini(&j->span);
+    gg_text_counter_fini(&j->span);
     gg_mem_free(a, j->nll);
     gg_mem_free(a, j->has_nll);
     gg_mem_free(a, j->logits);

@@ -3,7 +3,7 @@
 #ifndef GG_EVAL_SCAN_H
 #define GG_EVAL_SCAN_H
 
-#include "eval/span.h"
+#include "eval/text_counter.h"
 #include "eval/window.h"
 #include "gguf/eval.h"
 
@@ -42,7 +42,7 @@ struct gguf_scan {
     bool wants_rows; /* some sink does */
     double *nll;     /* [n_models][n_rows], of the rows at hand */
     bool *has_nll;   /* [n_models] */
-    struct gg_span span;
+    struct gg_text_counter span;
 };
 
 /* ---- scan.c ---- */
@@ -50,16 +50,17 @@ struct gguf_scan {
 /* Batches of j->n_groups groups. GGUF_E_NOMEM. */
 enum gguf_status gg_scan_make_batches(struct gguf_scan *j,
                                       struct gguf_error *err);
-void gg_scan_drop_batches(struct gguf_scan *j, const struct gguf_allocator *a);
+void gg_scan_free_batches(struct gguf_scan *j, const struct gguf_allocator *a);
 
 /* Chunks of the group that begins with that one. */
-uint32_t gg_scan_group_at(const struct gguf_scan *j, size_t chunk);
+uint32_t gg_scan_group_size(const struct gguf_scan *j, size_t chunk);
 
 /* Group g of those at hand: n chunks. */
-void gg_scan_fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n);
+void gg_scan_fill_batch(struct gguf_scan *j, size_t g, size_t chunk,
+                        uint32_t n);
 
 /* Logits of n chunks that were decoded whole, to the sinks. */
-enum gguf_status gg_scan_hand_group(struct gguf_scan *j, size_t chunk,
+enum gguf_status gg_scan_send_group(struct gguf_scan *j, size_t chunk,
                                     uint32_t n, struct gguf_error *err);
 
 /* n_tok tokens are done. GGUF_E_CANCELLED. */
@@ -73,6 +74,7 @@ enum gguf_status gg_scan_report(const struct gguf_scan *j, uint64_t n_tok,
 enum gguf_status gg_scan_plan_layered(struct gguf_scan *j,
                                       struct gguf_error *err);
 /* All chunks, as many groups at once through each layer. */
-enum gguf_status gg_scan_layered(struct gguf_scan *j, struct gguf_error *err);
+enum gguf_status gg_scan_run_layered(struct gguf_scan *j,
+                                     struct gguf_error *err);
 
 #endif

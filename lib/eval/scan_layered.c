@@ -17,7 +17,7 @@ static enum gguf_status hand_layered(void *user, size_t g,
 {
     struct gguf_scan *j = user;
     const size_t chunk = j->at + g * j->group;
-    return gg_scan_hand_group(j, chunk, gg_scan_group_at(j, chunk), err);
+    return gg_scan_send_group(j, chunk, gg_scan_group_size(j, chunk), err);
 }
 
 /* Tokens of n groups at hand. */
@@ -39,14 +39,15 @@ static int report_layered(void *user, uint64_t done, uint64_t total)
            GGUF_OK;
 }
 
-enum gguf_status gg_scan_layered(struct gguf_scan *j, struct gguf_error *err)
+enum gguf_status gg_scan_run_layered(struct gguf_scan *j,
+                                     struct gguf_error *err)
 {
     const struct gguf_scan_info *info = &j->info;
     for (j->at = info->begin; j->at < info->end;) {
         size_t g = 0, chunk = j->at;
         for (; g < j->n_groups && chunk < info->end; g++) {
-            const uint32_t n = gg_scan_group_at(j, chunk);
-            gg_scan_fill(j, g, chunk, n);
+            const uint32_t n = gg_scan_group_size(j, chunk);
+            gg_scan_fill_batch(j, g, chunk, n);
             chunk += n;
         }
         j->n_filled = g;
@@ -64,14 +65,14 @@ static void fill_largest(struct gguf_scan *j)
     size_t largest = j->info.begin;
     uint64_t most = 0;
     for (size_t i = j->info.begin; i < j->info.end;
-         i += gg_scan_group_at(j, i)) {
+         i += gg_scan_group_size(j, i)) {
         uint64_t n = 0;
-        for (uint32_t q = 0; q < gg_scan_group_at(j, i); q++)
+        for (uint32_t q = 0; q < gg_scan_group_size(j, i); q++)
             n += gg_window_at(&j->windows, i + q).n;
         largest = n > most ? i : largest;
         most = GG_MAX(most, n);
     }
-    gg_scan_fill(j, 0, largest, gg_scan_group_at(j, largest));
+    gg_scan_fill_batch(j, 0, largest, gg_scan_group_size(j, largest));
 }
 
 enum gguf_status gg_scan_plan_layered(struct gguf_scan *j,
@@ -94,6 +95,6 @@ enum gguf_status gg_scan_plan_layered(struct gguf_scan *j,
                             size, most);
     const uint64_t fit = size ? most / size : n;
     j->n_groups = (size_t)GG_MIN(fit, (uint64_t)(n - 1) / j->group + 1);
-    gg_scan_drop_batches(j, j->info.session->allocator);
+    gg_scan_free_batches(j, j->info.session->allocator);
     return gg_scan_make_batches(j, err);
 }

@@ -18,12 +18,12 @@ void gguf_tasks_destroy(struct gguf_tasks *t)
     gg_mem_free(t->allocator, t);
 }
 
-size_t gguf_tasks_n(const struct gguf_tasks *t)
+size_t gguf_tasks_n_tasks(const struct gguf_tasks *t)
 {
     return t->n;
 }
 
-uint32_t gguf_tasks_most_answers(const struct gguf_tasks *t)
+uint32_t gguf_tasks_max_answers(const struct gguf_tasks *t)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < t->n; i++)
@@ -31,9 +31,9 @@ uint32_t gguf_tasks_most_answers(const struct gguf_tasks *t)
     return most;
 }
 
-enum gguf_status gguf_tasks_most_tokens(const struct gguf_tasks *t,
-                                        const struct gguf_vocab *vocab,
-                                        uint32_t *out, struct gguf_error *err)
+enum gguf_status gguf_tasks_max_tokens(const struct gguf_tasks *t,
+                                       const struct gguf_vocab *vocab,
+                                       uint32_t *out, struct gguf_error *err)
 {
     struct gguf_tokens tok = GGUF_TOKENS_INIT;
     enum gguf_status st = GGUF_OK;
@@ -127,7 +127,8 @@ enum gguf_status gg_eval_task_add(struct gguf_tasks *t,
     return GGUF_OK;
 }
 
-bool gg_eval_task_cut(struct gguf_str sentence, struct gg_eval_task_raw *raw)
+bool gg_eval_task_split_blank(struct gguf_str sentence,
+                              struct gg_eval_task_raw *raw)
 {
     const char *gap = memchr(sentence.data, '_', sentence.size);
     if (!gap)
@@ -165,7 +166,7 @@ void gguf_tasks_sample(struct gguf_tasks *t, size_t n)
 
 /* ---- shares ---- */
 
-double gguf_share_error(uint64_t k, uint64_t n)
+double gguf_proportion_error(uint64_t k, uint64_t n)
 {
     if (n < 2)
         return (double)NAN;
@@ -173,7 +174,8 @@ double gguf_share_error(uint64_t k, uint64_t n)
     return sqrt(p * (1 - p) / ((double)n - 1));
 }
 
-void gguf_share_interval(uint64_t k, uint64_t n, double *low, double *high)
+void gguf_proportion_interval(uint64_t k, uint64_t n, double *low,
+                              double *high)
 {
     const double z = 1.959963984540054, m = (double)n;
     *low = 0;

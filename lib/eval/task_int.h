@@ -51,7 +51,8 @@ enum gguf_status gg_eval_task_add(struct gguf_tasks *t,
                                   struct gguf_error *err);
 
 /* The sentence before and after its blank. False: there is not one. */
-bool gg_eval_task_cut(struct gguf_str sentence, struct gg_eval_task_raw *raw);
+bool gg_eval_task_split_blank(struct gguf_str sentence,
+                              struct gg_eval_task_raw *raw);
 
 /* Do lines hold objects? And read them. */
 bool gg_eval_task_is_json(const char *data, size_t size);
@@ -62,6 +63,7 @@ enum gguf_status gg_eval_task_read_json(struct gguf_tasks *t, const char *data,
 
 /* The next line without its end; false: there is none. *data and *size
  * become what comes after it. */
-bool gg_eval_task_line(const char **data, size_t *size, struct gguf_str *line);
+bool gg_eval_task_next_line(const char **data, size_t *size,
+                            struct gguf_str *line);
 
 #endif

@@ -267,7 +267,7 @@ static enum gguf_status use_fields(struct gguf_tasks *t, struct found *f,
         if (!f->option[0].data || !f->option[1].data)
             return refuse_missing(
                 no, off, "\"option1\" or \"option2\" is missing", err);
-        if (!gg_eval_task_cut(f->stem, raw))
+        if (!gg_eval_task_split_blank(f->stem, raw))
             return refuse_missing(
                 no, off,
                 "\"sentence\" has not one blank, _, with text after "
@@ -315,7 +315,7 @@ enum gguf_status gg_eval_task_read_json(struct gguf_tasks *t, const char *data,
     if (!room)
         return gg_error_set_nomem(err, size + 1);
     for (size_t no = 1;
-         st == GGUF_OK && gg_eval_task_line(&data, &size, &line); no++) {
+         st == GGUF_OK && gg_eval_task_next_line(&data, &size, &line); no++) {
         struct reader r = { line.data, line.data + line.size, room };
         struct found f = { .list = raw->answer,
                            .labels = raw->right,

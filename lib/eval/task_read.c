@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-bool gg_eval_task_line(const char **data, size_t *size, struct gguf_str *line)
+bool gg_eval_task_next_line(const char **data, size_t *size,
+                            struct gguf_str *line)
 {
     if (!*size)
         return false;
@@ -52,7 +53,7 @@ static enum gguf_status read_six(struct gguf_tasks *t, const char *data,
     for (size_t no = 1;; no += LINES) {
         const uint64_t off = (uint64_t)(data - begin);
         size_t n = 0;
-        while (n < LINES && gg_eval_task_line(&data, &size, &line))
+        while (n < LINES && gg_eval_task_next_line(&data, &size, &line))
             six[n++] = line;
         if (!n)
             return GGUF_OK;
@@ -120,7 +121,7 @@ static enum gguf_status read_row(struct gguf_tasks *t, struct gguf_str line,
                             "line %zu is not number,sentence,name,name,1 or "
                             "2",
                             no);
-    if (!gg_eval_task_cut(f[SENTENCE], raw))
+    if (!gg_eval_task_split_blank(f[SENTENCE], raw))
         return gg_error_set(err, GGUF_E_FORMAT, off,
                             "line %zu: the sentence has not one blank, _, "
                             "with text after it",
@@ -142,7 +143,7 @@ static enum gguf_status read_rows(struct gguf_tasks *t, const char *data,
     if (!room)
         return gg_error_set_nomem(err, size + 1);
     for (size_t no = 1;
-         st == GGUF_OK && gg_eval_task_line(&data, &size, &line); no++)
+         st == GGUF_OK && gg_eval_task_next_line(&data, &size, &line); no++)
         if (line.size)
             st = read_row(t, line, no, (uint64_t)(line.data - begin), room,
                           raw, err);

@@ -88,10 +88,11 @@ static enum gguf_status tokenize_task(struct job *j,
 }
 
 /* Tokens of the text before what is scored, alone. */
-static enum gguf_status n_before(struct job *j,
-                                 const struct gg_eval_task *task, uint32_t a,
-                                 size_t *alone, size_t *both,
-                                 struct gguf_error *err)
+static enum gguf_status count_context_tokens(struct job *j,
+                                             const struct gg_eval_task *task,
+                                             uint32_t a, size_t *alone,
+                                             size_t *both,
+                                             struct gguf_error *err)
 {
     const struct gg_eval_task_answer *of = &task->answer[a];
     j->base.n = 0;
@@ -113,7 +114,7 @@ static enum gguf_status choose_compat(struct job *j,
     for (uint32_t a = 0; a < task->n_answers; a++) {
         struct answer *of = &j->answer[a];
         size_t both;
-        GG_TRY(n_before(j, task, a, &of->first, &both, err));
+        GG_TRY(count_context_tokens(j, task, a, &of->first, &both, err));
         j->names |= of->n <= j->common + TRAILING;
     }
     for (uint32_t a = 0; a < task->n_answers; a++) {
@@ -137,7 +138,7 @@ static enum gguf_status choose_tokens(struct job *j,
         if (!gap)
             of->first = j->common;
         else if (!j->p->compat)
-            GG_TRY(n_before(j, task, a, &alone, &of->first, err));
+            GG_TRY(count_context_tokens(j, task, a, &alone, &of->first, err));
         /* something must be left to be scored, and to predict it from */
         of->first = GG_MIN(of->first, of->n - GG_MIN(of->n, 1));
         if (of->first < 1 || of->first >= of->end)
@@ -163,7 +164,7 @@ static enum gguf_status decode_task(struct job *j,
     GG_TRY(gguf_session_clear(j->s, err));
     GG_TRY(gguf_session_decode(j->s, &b, err));
     for (uint32_t a = 1; a < task->n_answers; a++)
-        GG_TRY(gguf_session_copy(j->s, 0, a, 0, -1, err));
+        GG_TRY(gguf_session_copy_tokens(j->s, 0, a, 0, -1, err));
     return gguf_session_logits(j->s, 0, 1, logits, err);
 }
 
@@ -188,8 +189,9 @@ static enum gguf_status make_room(struct job *j, size_t n,
 
 /* The rest of all answers; what follows the last token is of no interest, but
  * for a first answer whose end predicts the second (compat). */
-static enum gguf_status go_on(struct job *j, const struct gg_eval_task *task,
-                              struct gguf_error *err)
+static enum gguf_status decode_rest(struct job *j,
+                                    const struct gg_eval_task *task,
+                                    struct gguf_error *err)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     size_t n = 0, n_rows = 0;
@@ -281,8 +283,8 @@ static uint32_t highest_of(const double *x, uint32_t n)
     return best;
 }
 
-uint32_t gguf_task_choose(enum gguf_task_kind kind, bool compat,
-                          const double *score, uint32_t n)
+uint32_t gguf_task_choose_answer(enum gguf_task_kind kind, bool compat,
+                                 const double *score, uint32_t n)
 {
     /* of two that are equal llama.cpp takes the second name */
     if (compat && kind == GGUF_TASK_WINOGRANDE && n == 2)
@@ -304,8 +306,8 @@ static enum gguf_status count_task(struct job *j, size_t i,
                                   .right = j->right };
     for (uint32_t a = 0; a < task->n_answers; a++)
         j->right[a] = task->answer[a].right;
-    s.chosen =
-        gguf_task_choose(j->t->kind, j->p->compat, j->score, task->n_answers);
+    s.chosen = gguf_task_choose_answer(j->t->kind, j->p->compat, j->score,
+                                       task->n_answers);
     out->n++;
     out->n_right += j->right[s.chosen];
     out->n_right_sum += j->right[highest_of(j->sum, task->n_answers)];
@@ -316,7 +318,7 @@ static enum gguf_status count_task(struct job *j, size_t i,
 }
 
 /* Of the tasks that are computed. */
-static void expect_chance(const struct job *j, struct gguf_task_result *out)
+static void compute_chance(const struct job *j, struct gguf_task_result *out)
 {
     double n_answers = 0, sum = 0;
     for (size_t i = j->p->first_task; i < j->end; i++) {
@@ -341,7 +343,7 @@ static enum gguf_status run_task(struct job *j, size_t i,
     GG_TRY(choose_tokens(j, task, err));
     GG_TRY(decode_task(j, task, &logits, err));
     score_first(j, task, logits);
-    GG_TRY(go_on(j, task, err));
+    GG_TRY(decode_rest(j, task, err));
     GG_TRY(score_rest(j, task, err));
     return count_task(j, i, out, err);
 }
@@ -352,13 +354,14 @@ static enum gguf_status check_model(const struct gguf_session *s,
                                     const struct gguf_tasks *t,
                                     struct gguf_error *err)
 {
-    const uint32_t most = gguf_tasks_most_answers(t);
+    const uint32_t most = gguf_tasks_max_answers(t);
     if (!s || most > gguf_session_n_seq(s))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%" PRIu32 " answers: the session has %" PRIu32
                             " sequences",
                             most, s ? gguf_session_n_seq(s) : 0);
-    if (!gg_model_has_logits(s->model) || gg_model_is_whole(s->model) ||
+    if (!gg_model_has_logits(s->model) ||
+        gg_model_needs_whole_sequence(s->model) ||
         gg_model_encodes_first(s->model))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "architecture '%s' does not continue a text",
@@ -369,7 +372,7 @@ static enum gguf_status check_model(const struct gguf_session *s,
 static enum gguf_status setup_job(struct job *j, struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->s->allocator;
-    const uint64_t n = gguf_tasks_most_answers(j->t);
+    const uint64_t n = gguf_tasks_max_answers(j->t);
     j->tok.allocator = j->base.allocator = a;
     j->answer = gg_mem_alloc_zero(a, n, sizeof *j->answer);
     j->sum = gg_mem_alloc_zero(a, 2 * n, sizeof *j->sum);
@@ -434,7 +437,7 @@ enum gguf_status gguf_tasks_run(struct gguf_session *session,
     j.end = p.first_task +
             (p.max_tasks && p.max_tasks < left ? p.max_tasks : left);
     enum gguf_status st = setup_job(&j, err);
-    expect_chance(&j, &r);
+    compute_chance(&j, &r);
     for (size_t i = p.first_task; i < j.end && st == GGUF_OK; i++) {
         st = report_task(&j, i, err);
         if (st == GGUF_OK)

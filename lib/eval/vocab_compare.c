@@ -24,8 +24,8 @@ static bool is_padded(const struct gguf_vocab *a, const struct gguf_vocab *b)
     const size_t n = na < nb ? na : nb;
     size_t i = 0;
     for (; na != nb && i < n; i++) {
-        const struct gguf_str x = gguf_vocab_text(a, (gguf_token)i);
-        const struct gguf_str y = gguf_vocab_text(b, (gguf_token)i);
+        const struct gguf_str x = gguf_vocab_token_text(a, (gguf_token)i);
+        const struct gguf_str y = gguf_vocab_token_text(b, (gguf_token)i);
         if (x.size != y.size || (x.size && memcmp(x.data, y.data, x.size)))
             return false;
     }
@@ -37,8 +37,8 @@ static enum gguf_status same_texts(const struct gguf_vocab *a,
                                    struct gguf_error *err)
 {
     for (size_t i = 0; i < gguf_vocab_n_tokens(a); i++) {
-        const struct gguf_str x = gguf_vocab_text(a, (gguf_token)i);
-        const struct gguf_str y = gguf_vocab_text(b, (gguf_token)i);
+        const struct gguf_str x = gguf_vocab_token_text(a, (gguf_token)i);
+        const struct gguf_str y = gguf_vocab_token_text(b, (gguf_token)i);
         char ex[48], ey[48];
         if (x.size == y.size && (!x.size || !memcmp(x.data, y.data, x.size)))
             continue;
@@ -55,8 +55,8 @@ static enum gguf_status same_texts(const struct gguf_vocab *a,
 /* The token that is put in front of each chunk, or GGUF_TOKEN_NONE. */
 static gguf_token first_of(const struct gguf_vocab *v)
 {
-    return gguf_vocab_add_bos(v) ? gguf_vocab_special(v, GGUF_SPECIAL_BOS)
-                                 : GGUF_TOKEN_NONE;
+    return gguf_vocab_wants_bos(v) ? gguf_vocab_special_id(v, GGUF_SPECIAL_BOS)
+                                   : GGUF_TOKEN_NONE;
 }
 
 enum gguf_status gguf_scan_compare_vocab(const struct gguf_model *a,
@@ -65,8 +65,8 @@ enum gguf_status gguf_scan_compare_vocab(const struct gguf_model *a,
 {
     const struct gguf_vocab *va = gguf_model_vocab(a);
     const struct gguf_vocab *vb = gguf_model_vocab(b);
-    const uint32_t na = gguf_model_get_info(a)->n_vocab;
-    const uint32_t nb = gguf_model_get_info(b)->n_vocab;
+    const uint32_t na = gguf_model_info(a)->n_vocab;
+    const uint32_t nb = gguf_model_info(b)->n_vocab;
     if (na != nb && is_padded(va, vb))
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,

@@ -256,8 +256,8 @@ enum gguf_status gg_window_init(struct gg_window_list *w,
     set_params(w, p);
     w->allocator = a;
     w->n_texts = p->text_end ? p->n_texts : 1;
-    w->bos = !p->no_bos && w->cut->has_bos && gguf_vocab_add_bos(vocab)
-                 ? gguf_vocab_special(vocab, GGUF_SPECIAL_BOS)
+    w->bos = !p->no_bos && w->cut->has_bos && gguf_vocab_wants_bos(vocab)
+                 ? gguf_vocab_special_id(vocab, GGUF_SPECIAL_BOS)
                  : GGUF_TOKEN_NONE;
     if (!w->n_texts)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -228,7 +228,7 @@ static uint64_t look_swapped(int type, const uint8_t *p, uint64_t n,
         k = header ? 1 : GG_MIN(n, (uint64_t)(sizeof buf / stride));
         size_t size = header ? header : (size_t)k * stride;
         memcpy(buf, p, size);
-        gg_order_swap(type, stride, 0, buf, size);
+        gg_byte_order_swap(type, stride, 0, buf, size);
         bad += look_at_scales(type, buf, k, stride, from, first);
     }
     return bad;
@@ -364,7 +364,7 @@ static enum gguf_status report_faults(const struct job *j,
         uint64_t at = f->data_off + t->off + unit * unit_size(t);
         bool is_float = dt->family == GGUF_FAMILY_FLOAT;
         struct gg_str_esc e;
-        GG_TRY(gg_file_finding(
+        GG_TRY(gg_file_report_finding(
             j->c, is_float ? GG_CHECK_VALUES : GG_CHECK_SCALES, t->name, at,
             err,
             "tensor '%s': %" PRIu64 " %s %s not finite, first in %s %" PRIu64
@@ -389,7 +389,7 @@ enum gguf_status gg_file_check_payload(const struct gg_file_checker *c,
     const struct gguf_allocator *a = c->params.allocator;
     if (f->n_tensors == 0)
         return GGUF_OK;
-    GG_TRY(gg_file_in_memory(f, err));
+    GG_TRY(gg_file_require_memory(f, err));
     struct job j = { .c = c };
     enum gguf_status st = GGUF_OK;
     j.result = gg_mem_alloc_zero(a, f->n_tensors, sizeof *j.result);

@@ -113,7 +113,7 @@ const char *gguf_digest_algo_name(enum gguf_digest_algo algo)
     return (unsigned)algo < GGUF_N_DIGESTS ? algos[algo].name : NULL;
 }
 
-int gguf_digest_algo_from_name(const char *name)
+int gguf_digest_algo_find(const char *name)
 {
     for (int i = 0; i < GGUF_N_DIGESTS; i++)
         if (!strcmp(algos[i].name, name))
@@ -121,7 +121,7 @@ int gguf_digest_algo_from_name(const char *name)
     return -1;
 }
 
-void gguf_digest_hex(const struct gguf_digest *d, char *out)
+void gguf_digest_format(const struct gguf_digest *d, char *out)
 {
     static const char digits[] = "0123456789abcdef";
     const size_t n = algos[d->algo].size;

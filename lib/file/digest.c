@@ -365,11 +365,11 @@ static enum gguf_status run_job(struct job *j, bool whole,
     return st;
 }
 
-enum gguf_status gguf_digest_file(const struct gguf_file *file,
-                                  const struct gguf_digest_params *params,
-                                  struct gguf_digest *tensors,
-                                  struct gguf_digest *model,
-                                  struct gguf_error *err)
+enum gguf_status gguf_digest_tensors(const struct gguf_file *file,
+                                     const struct gguf_digest_params *params,
+                                     struct gguf_digest *tensors,
+                                     struct gguf_digest *model,
+                                     struct gguf_error *err)
 {
     struct job j = { .file = file,
                      .p = GGUF_DIGEST_PARAMS_INIT,
@@ -380,10 +380,10 @@ enum gguf_status gguf_digest_file(const struct gguf_file *file,
     return run_job(&j, false, params, err);
 }
 
-enum gguf_status gguf_digest_whole(const struct gguf_file *file,
-                                   const struct gguf_digest_params *params,
-                                   struct gguf_digest *whole,
-                                   struct gguf_error *err)
+enum gguf_status gguf_digest_shards(const struct gguf_file *file,
+                                    const struct gguf_digest_params *params,
+                                    struct gguf_digest *whole,
+                                    struct gguf_error *err)
 {
     struct job j = { .file = file,
                      .p = GGUF_DIGEST_PARAMS_INIT,

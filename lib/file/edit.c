@@ -88,8 +88,9 @@ static enum gguf_status make_header(struct gg_edit *e, const void **header,
 
 /* --------------------------------------------------------------- copies --- */
 
-enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
-                              uint64_t total, struct gguf_error *err)
+enum gguf_status gg_edit_report_progress(const struct gg_edit *e,
+                                         uint64_t done, uint64_t total,
+                                         struct gguf_error *err)
 {
     if (e->p.progress && e->p.progress(e->p.progress_user, done, total))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -110,7 +111,7 @@ static enum gguf_status copy_rest(struct gg_edit *e, struct gg_outfile *o,
                                                       : (uint64_t)PIECE);
         GG_TRY(gg_outfile_copy(o, m->fd, m->off + at, n, err));
         at += n;
-        GG_TRY(gg_edit_tell(e, at - from, m->size - from, err));
+        GG_TRY(gg_edit_report_progress(e, at - from, m->size - from, err));
     }
     return GGUF_OK;
 }
@@ -143,7 +144,7 @@ static enum gguf_status write_copy(struct gg_edit *e, bool share,
     if (st == GGUF_OK)
         st = e->swaps ? gg_edit_swap_rest(e, &o, err) : copy_rest(e, &o, err);
     if (st == GGUF_OK)
-        st = gg_file_check(f, err);
+        st = gg_file_check_unchanged(f, err);
     if (st == GGUF_OK)
         st = gg_outfile_commit(&o, err);
     gg_outfile_abort(&o);
@@ -158,16 +159,16 @@ static enum gguf_status write_relayout(struct gg_edit *e,
     struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
     o.force = e->replaces || e->p.force;
     o.no_sync = e->p.no_sync;
-    GG_TRY(gguf_writer_open(e->w, e->target, &o, err));
+    GG_TRY(gguf_writer_begin_file(e->w, e->target, &o, err));
     uint64_t total = gguf_writer_file_size(e->w);
     for (size_t i = 0; i < f->n_tensors; i++) {
-        GG_TRY(gguf_writer_begin(e->w, i, err));
+        GG_TRY(gguf_writer_begin_tensor(e->w, i, err));
         GG_TRY(e->swaps
                    ? gg_edit_swap_tensor(e, i, err)
                    : gguf_writer_copy(e->w, f, i, 0, f->tensor[i].size, err));
-        GG_TRY(gg_edit_tell(e, e->w->out.pos, total, err));
+        GG_TRY(gg_edit_report_progress(e, e->w->out.pos, total, err));
     }
-    GG_TRY(gg_file_check(f, err));
+    GG_TRY(gg_file_check_unchanged(f, err));
     return gguf_writer_commit(e->w, err);
 }
 
@@ -187,7 +188,7 @@ static enum gguf_status write_clone(struct gg_edit *e, const void *header,
         *done = true;
         st = gg_outfile_write_at(&o, 0, header, size, err);
         if (st == GGUF_OK)
-            st = gg_file_check(e->file, err);
+            st = gg_file_check_unchanged(e->file, err);
         if (st == GGUF_OK)
             st = gg_outfile_commit(&o, err);
     }
@@ -196,7 +197,7 @@ static enum gguf_status write_clone(struct gg_edit *e, const void *header,
 }
 
 static enum gguf_status write_in_place(struct gg_edit *e,
-                                       enum gguf_edit_way *way,
+                                       enum gguf_edit_result *way,
                                        struct gguf_error *err)
 {
     const struct gg_mapfile *m = &e->file->map;
@@ -230,12 +231,12 @@ static enum gguf_status check_paths(const struct gg_edit *e,
     GG_TRY(gg_paths_copy(&p, e->p.paths, e->a, err));
     enum gguf_status st = GGUF_OK;
     if (!e->replaces)
-        st = gg_file_note(e->file, p, err);
+        st = gg_file_add_paths(e->file, p, err);
     if (st == GGUF_OK)
-        st = gguf_paths_write(p, e->target, "output", err);
+        st = gguf_paths_add_output(p, e->target, "output", err);
     if (st == GGUF_OK && e->replaces)
-        st = gg_paths_write_beside(p, e->target, GG_EDIT_JOURNAL, "journal",
-                                   err);
+        st = gg_paths_add_output_beside(p, e->target, GG_EDIT_JOURNAL,
+                                        "journal", err);
     gguf_paths_destroy(p);
     return st;
 }
@@ -290,7 +291,8 @@ static enum gguf_status copy_meta(struct gg_edit *e,
     return GGUF_OK;
 }
 
-static enum gguf_status apply_edit(struct gg_edit *e, enum gguf_edit_way *way,
+static enum gguf_status apply_edit(struct gg_edit *e,
+                                   enum gguf_edit_result *way,
                                    struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
@@ -341,13 +343,13 @@ static enum gguf_status apply_edit(struct gg_edit *e, enum gguf_edit_way *way,
 enum gguf_status gguf_edit_apply(const struct gguf_file *file,
                                  const struct gguf_meta *meta,
                                  const struct gguf_edit_params *params,
-                                 enum gguf_edit_way *way,
+                                 enum gguf_edit_result *way,
                                  struct gguf_error *err)
 {
     struct gg_edit e = { .file = file,
                          .p = GGUF_EDIT_PARAMS_INIT,
                          .lock = -1 };
-    enum gguf_edit_way ignored;
+    enum gguf_edit_result ignored;
     int done;
     GG_TRY(gg_params_take(&e.p, sizeof e.p, params, "gguf_edit_params", err));
     e.a = e.p.allocator;

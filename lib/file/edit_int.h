@@ -22,10 +22,11 @@ struct gg_edit {
 };
 
 /* Report progress; GGUF_E_CANCELLED. */
-enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
-                              uint64_t total, struct gguf_error *err);
+enum gguf_status gg_edit_report_progress(const struct gg_edit *e,
+                                         uint64_t done, uint64_t total,
+                                         struct gguf_error *err);
 
-/* edit_order.c: can the data's byte order be changed? GGUF_E_UNSUPPORTED
+/* edit_byte_order.c: can the data's byte order be changed? GGUF_E_UNSUPPORTED
  * names the tensor that prevents it. */
 enum gguf_status gg_edit_check_order(const struct gg_edit *e,
                                      struct gguf_error *err);

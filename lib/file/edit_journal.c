@@ -193,13 +193,13 @@ static enum gguf_status publish_journal(struct gg_outfile *o,
                                         struct gguf_error *err)
 {
     GG_TRY(gg_outfile_finish(o, err));
-    GG_TRY(gg_outfile_name(o, true, err));
+    GG_TRY(gg_outfile_publish(o, true, err));
     struct gguf_error why;
     gguf_error_clear(&why);
     enum gguf_status st = gg_outfile_sync_folder(o, &why);
     if (st == GGUF_OK)
         return st;
-    gg_outfile_unname(o);
+    gg_outfile_unpublish(o);
     if (st == GGUF_E_NOMEM)
         return gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message);
     return gg_error_set_errno(
@@ -233,7 +233,7 @@ static enum gguf_status write_journal(const struct gguf_allocator *a,
     struct gg_outfile o;
     GG_TRY(check_stranger(name, err));
     GG_TRY(gg_outfile_open(&o, a, name, GG_OUTFILE_FORCE, err));
-    enum gguf_status st = gg_outfile_like(&o, m->fd, err);
+    enum gguf_status st = gg_outfile_copy_mode(&o, m->fd, err);
     if (st == GGUF_OK)
         st = gg_outfile_write(&o, journal, size, err);
     if (st == GGUF_OK)
@@ -303,7 +303,7 @@ enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
                                 "is being edited by another program");
 #endif
     if (st == GGUF_OK)
-        st = gg_mapfile_check(m, *fd, err);
+        st = gg_mapfile_check_unchanged(m, *fd, err);
     if (st != GGUF_OK) {
         close(*fd);
         *fd = -1;

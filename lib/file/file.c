@@ -79,7 +79,7 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
             f->tensor = grown;
         }
         struct gguf_tensor_info *t = &f->tensor[f->n_tensors];
-        GG_TRY(gg_info_read(c, limits, t, err));
+        GG_TRY(gg_tensor_info_read(c, limits, t, err));
         t->index = (uint32_t)i;
         t->shard = 0;
         uint32_t other;
@@ -156,16 +156,17 @@ static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
                                    struct gguf_error *err)
 {
     if (s->reader) {
-        GG_TRY(gg_mapfile_reader(&f->map, s->reader->read, s->reader->user,
-                                 s->reader->size, p->offset, p->size, err));
+        GG_TRY(gg_mapfile_open_reader(&f->map, s->reader->read,
+                                      s->reader->user, s->reader->size,
+                                      p->offset, p->size, err));
         f->map.version = s->reader->version;
         return GGUF_OK;
     }
     if (s->path)
         return gg_mapfile_open(&f->map, s->path, p->offset, p->size, err);
     if (s->data)
-        return gg_mapfile_memory(&f->map, s->data, s->size, p->offset, p->size,
-                                 err);
+        return gg_mapfile_open_memory(&f->map, s->data, s->size, p->offset,
+                                      p->size, err);
     return gg_mapfile_open_fd(&f->map, s->fd, p->offset, p->size, err);
 }
 
@@ -233,10 +234,10 @@ static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
     GG_TRY(apply_journal(f, &from_journal, err));
     enum gguf_status st = read_all(f, limits, err);
     if (st == GGUF_OK && !from_journal && f->data_off <= GG_HEADER_KEPT)
-        st = gg_mapfile_keep(&f->map, f->data_off, err);
+        st = gg_mapfile_copy_head(&f->map, f->data_off, err);
     if (from_journal || st == GGUF_E_NOMEM || st == GGUF_E_IO)
         return st;
-    *torn = gg_mapfile_check(&f->map, f->map.fd, NULL) != GGUF_OK;
+    *torn = gg_mapfile_check_unchanged(&f->map, f->map.fd, NULL) != GGUF_OK;
     if (*torn)
         return st;
     enum gguf_status found = gg_edit_journal_find(
@@ -389,31 +390,34 @@ void gguf_file_close(struct gguf_file *f)
     gg_mem_free(f->allocator, f);
 }
 
-enum gguf_status gg_file_note(const struct gguf_file *f,
-                              struct gguf_paths *paths, struct gguf_error *err)
+enum gguf_status gg_file_add_paths(const struct gguf_file *f,
+                                   struct gguf_paths *paths,
+                                   struct gguf_error *err)
 {
     static const char word[] = "input";
     for (unsigned i = 0; i < f->n_shards; i++)
-        GG_TRY(gg_file_note(f->shard[i], paths, err));
+        GG_TRY(gg_file_add_paths(f->shard[i], paths, err));
     if (f->shard)
         return GGUF_OK;
     if (f->map.fd >= 0)
-        GG_TRY(gguf_paths_read_fd(paths, f->map.fd, word, err));
+        GG_TRY(gguf_paths_add_input_fd(paths, f->map.fd, word, err));
     if (!f->path || f->map.read)
         return GGUF_OK;
-    GG_TRY(gguf_paths_read(paths, f->path, word, err));
-    return gg_paths_read_beside(paths, f->path, GG_EDIT_JOURNAL, word, err);
+    GG_TRY(gguf_paths_add_input(paths, f->path, word, err));
+    return gg_paths_add_input_beside(paths, f->path, GG_EDIT_JOURNAL, word,
+                                     err);
 }
 
-enum gguf_status gg_file_check(const struct gguf_file *f,
-                               struct gguf_error *err)
+enum gguf_status gg_file_check_unchanged(const struct gguf_file *f,
+                                         struct gguf_error *err)
 {
     struct gguf_error why;
     struct gg_str_esc e;
     for (unsigned i = 0; f && i < f->n_shards; i++)
-        GG_TRY(gg_file_check(f->shard[i], err));
+        GG_TRY(gg_file_check_unchanged(f->shard[i], err));
     enum gguf_status st =
-        f && !f->shard ? gg_mapfile_check(&f->map, f->map.fd, &why) : GGUF_OK;
+        f && !f->shard ? gg_mapfile_check_unchanged(&f->map, f->map.fd, &why)
+                       : GGUF_OK;
     if (st == GGUF_OK)
         return st;
     return gg_error_set(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
@@ -421,11 +425,11 @@ enum gguf_status gg_file_check(const struct gguf_file *f,
                         why.message);
 }
 
-enum gguf_status gg_file_plan(struct gguf_file **out,
-                              const struct gguf_file *like,
-                              const struct gguf_meta *meta,
-                              const struct gguf_allocator *a,
-                              struct gguf_error *err)
+enum gguf_status gg_file_create_planned(struct gguf_file **out,
+                                        const struct gguf_file *like,
+                                        const struct gguf_meta *meta,
+                                        const struct gguf_allocator *a,
+                                        struct gguf_error *err)
 {
     static const struct gguf_limits limits = { sizeof limits,  UINT32_MAX - 1,
                                                UINT32_MAX - 1, INT64_MAX,

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "file/file_int.h"
 #include "base/str.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 
 const char *gguf_file_path(const struct gguf_file *f)
 {
@@ -140,8 +140,8 @@ const void *gguf_file_tensor_data(const struct gguf_file *f, size_t i)
 bool gg_file_tensor_is_swapped(const struct gguf_file *f, size_t i)
 {
     const int type = gg_dtype_index(f->tensor[i].dtype);
-    return type >= 0 && gg_order_known(type) &&
-           gg_order_differs(type, f->big_endian);
+    return type >= 0 && gg_byte_order_is_known(type) &&
+           gg_byte_order_differs(type, f->big_endian);
 }
 
 bool gg_file_tensor_in_place(const struct gguf_file *f, size_t i)
@@ -152,8 +152,8 @@ bool gg_file_tensor_in_place(const struct gguf_file *f, size_t i)
             (uintptr_t)gguf_file_tensor_data(f, i) % sizeof(float) == 0);
 }
 
-void gguf_file_advise(const struct gguf_file *f, size_t i, uint64_t off,
-                      uint64_t size, enum gguf_advice advice)
+void gguf_file_advise_tensor(const struct gguf_file *f, size_t i, uint64_t off,
+                             uint64_t size, enum gguf_advice advice)
 {
     static const enum gg_mapfile_advice how[] = {
         [GGUF_ADVICE_SEQUENTIAL] = GG_ADVISE_SEQUENTIAL,

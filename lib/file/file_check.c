@@ -39,10 +39,11 @@ const char *gguf_severity_name(enum gguf_severity severity)
     return (size_t)severity < GG_LEN(names) ? names[severity] : "?";
 }
 
-enum gguf_status gg_file_finding(const struct gg_file_checker *c,
-                                 enum gg_file_check_code code,
-                                 struct gguf_str name, uint64_t offset,
-                                 struct gguf_error *err, const char *fmt, ...)
+enum gguf_status gg_file_report_finding(const struct gg_file_checker *c,
+                                        enum gg_file_check_code code,
+                                        struct gguf_str name, uint64_t offset,
+                                        struct gguf_error *err,
+                                        const char *fmt, ...)
 {
     char message[512];
     va_list ap;
@@ -84,10 +85,11 @@ static enum gguf_status check_zeros(const struct gg_file_checker *c,
     struct gg_str_esc e;
     if (at >= to)
         return GGUF_OK;
-    return gg_file_finding(c, GG_CHECK_PADDING, name, at, err,
-                           "padding after %s%s%s is not zero at byte %" PRIu64,
-                           name.size ? "tensor '" : "the header",
-                           gg_str_esc(&e, name), name.size ? "'" : "", at);
+    return gg_file_report_finding(
+        c, GG_CHECK_PADDING, name, at, err,
+        "padding after %s%s%s is not zero at byte %" PRIu64,
+        name.size ? "tensor '" : "the header", gg_str_esc(&e, name),
+        name.size ? "'" : "", at);
 }
 
 static enum gguf_status check_whole(const struct gg_file_checker *c,
@@ -96,25 +98,26 @@ static enum gguf_status check_whole(const struct gg_file_checker *c,
     const struct gguf_file *f = c->file;
     uint64_t end;
     if (f->big_endian)
-        GG_TRY(gg_file_finding(c, GG_CHECK_BIG_ENDIAN, no_name, 4, err,
-                               "the file is big-endian"));
+        GG_TRY(gg_file_report_finding(c, GG_CHECK_BIG_ENDIAN, no_name, 4, err,
+                                      "the file is big-endian"));
     if (f->version == 2)
-        GG_TRY(gg_file_finding(c, GG_CHECK_VERSION_2, no_name, 4, err,
-                               "the file is of GGUF version 2"));
+        GG_TRY(gg_file_report_finding(c, GG_CHECK_VERSION_2, no_name, 4, err,
+                                      "the file is of GGUF version 2"));
     GG_TRY(check_zeros(c, f->header_end, f->data_off, no_name, err));
     if (gg_file_align_up(&end, f->data_end, f->align))
         return GGUF_OK;
     if (f->n_tensors && f->map.size < end)
-        GG_TRY(gg_file_finding(
+        GG_TRY(gg_file_report_finding(
             c, GG_CHECK_NO_FINAL_PAD, no_name, f->map.size, err,
             "the last tensor ends at byte %" PRIu64 " and the file at %" PRIu64
             ", padding would at %" PRIu64,
             f->data_end, f->map.size, end));
     if (f->map.size > end)
-        GG_TRY(gg_file_finding(c, GG_CHECK_TRAILING, no_name, end, err,
-                               "%" PRIu64 " bytes after the last tensor, from "
-                               "byte %" PRIu64,
-                               f->map.size - end, end));
+        GG_TRY(gg_file_report_finding(c, GG_CHECK_TRAILING, no_name, end, err,
+                                      "%" PRIu64
+                                      " bytes after the last tensor, from "
+                                      "byte %" PRIu64,
+                                      f->map.size - end, end));
     return GGUF_OK;
 }
 
@@ -153,10 +156,11 @@ static void look_at_array(struct texts *t, const struct gguf_kv *kv,
     struct gguf_kv e;
     struct gguf_str s;
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next_str(&it, &s))
+    while (gguf_kv_iter_next_str(&it, &s))
         look_at_text(t, s, outer == GGUF_NO_INDEX ? it.i - 1 : outer);
     if (kv->elem_type == GGUF_VAL_ARR)
-        while (gguf_kv_next(&it, &e)) /* as deep as arrays may be nested */
+        while (
+            gguf_kv_iter_next(&it, &e)) /* as deep as arrays may be nested */
             look_at_array(t, &e, outer == GGUF_NO_INDEX ? e.index : outer);
 }
 
@@ -170,13 +174,14 @@ static enum gguf_status report_texts(const struct gg_file_checker *c,
     if (n == 0)
         return GGUF_OK;
     if (kv->type == GGUF_VAL_STR)
-        return gg_file_finding(c, code, kv->key, kv->off, err,
-                               "key '%s': the text at byte %" PRIu64 " %s",
-                               gg_str_esc(&e, kv->key), kv->off, what);
-    return gg_file_finding(c, code, kv->key, kv->off, err,
-                           "key '%s': %" PRIu64 " of %" PRIu64
-                           " texts, first [%" PRIu64 "], %s",
-                           gg_str_esc(&e, kv->key), n, of, first, what);
+        return gg_file_report_finding(c, code, kv->key, kv->off, err,
+                                      "key '%s': the text at byte %" PRIu64
+                                      " %s",
+                                      gg_str_esc(&e, kv->key), kv->off, what);
+    return gg_file_report_finding(c, code, kv->key, kv->off, err,
+                                  "key '%s': %" PRIu64 " of %" PRIu64
+                                  " texts, first [%" PRIu64 "], %s",
+                                  gg_str_esc(&e, kv->key), n, of, first, what);
 }
 
 static enum gguf_status check_texts(const struct gg_file_checker *c,
@@ -208,25 +213,26 @@ static enum gguf_status check_metadata(const struct gg_file_checker *c,
     if (gguf_kv_get_uint(shard, &no, NULL) != GGUF_OK)
         no = 0;
     if (!no && (gguf_kv_get_str(arch, &name, NULL) != GGUF_OK || !name.size))
-        GG_TRY(gg_file_finding(c, GG_CHECK_NO_ARCH,
-                               GG_STR("general.architecture"),
-                               arch ? arch->off : GGUF_NO_OFFSET, err,
-                               "key 'general.architecture' is %s",
-                               !arch                        ? "missing"
-                               : arch->type == GGUF_VAL_STR ? "empty"
-                                                            : "no text"));
+        GG_TRY(gg_file_report_finding(
+            c, GG_CHECK_NO_ARCH, GG_STR("general.architecture"),
+            arch ? arch->off : GGUF_NO_OFFSET, err,
+            "key 'general.architecture' is %s",
+            !arch                        ? "missing"
+            : arch->type == GGUF_VAL_STR ? "empty"
+                                         : "no text"));
     for (size_t i = 0; i < c->file->n_kv; i++) {
         const struct gguf_kv *kv = &c->file->kv[i];
         if (!is_ascii(kv->key))
-            GG_TRY(gg_file_finding(c, GG_CHECK_KEY_ASCII, kv->key, kv->key_off,
-                                   err,
-                                   "key '%s' at byte %" PRIu64 " is not ASCII",
-                                   gg_str_esc(&e, kv->key), kv->key_off));
+            GG_TRY(gg_file_report_finding(
+                c, GG_CHECK_KEY_ASCII, kv->key, kv->key_off, err,
+                "key '%s' at byte %" PRIu64 " is not ASCII",
+                gg_str_esc(&e, kv->key), kv->key_off));
         if (kv->type == GGUF_VAL_ARR && kv->elem_type == GGUF_VAL_ARR)
-            GG_TRY(gg_file_finding(c, GG_CHECK_NESTED, kv->key, kv->off, err,
-                                   "key '%s' holds arrays in an array, which "
-                                   "some programs do not read",
-                                   gg_str_esc(&e, kv->key)));
+            GG_TRY(gg_file_report_finding(
+                c, GG_CHECK_NESTED, kv->key, kv->off, err,
+                "key '%s' holds arrays in an array, which "
+                "some programs do not read",
+                gg_str_esc(&e, kv->key)));
         GG_TRY(check_texts(c, kv, err));
     }
     return GGUF_OK;
@@ -242,16 +248,17 @@ static enum gguf_status check_type(const struct gg_file_checker *c,
     struct gg_str_esc e;
     const char *name = gg_str_esc(&e, t->name);
     if (!dt)
-        return gg_file_finding(c, GG_CHECK_UNKNOWN, t->name, t->info_off, err,
-                               "tensor '%s' has the unknown type %" PRIu32,
-                               name, t->dtype);
+        return gg_file_report_finding(
+            c, GG_CHECK_UNKNOWN, t->name, t->info_off, err,
+            "tensor '%s' has the unknown type %" PRIu32, name, t->dtype);
     if (dt->family == GGUF_FAMILY_REMOVED)
-        return gg_file_finding(c, GG_CHECK_REMOVED, t->name, t->info_off, err,
-                               "tensor '%s' has type %" PRIu32
-                               " (%s), which was removed from the format",
-                               name, t->dtype, dt->name);
+        return gg_file_report_finding(
+            c, GG_CHECK_REMOVED, t->name, t->info_off, err,
+            "tensor '%s' has type %" PRIu32
+            " (%s), which was removed from the format",
+            name, t->dtype, dt->name);
     if (dt->family == GGUF_FAMILY_FORK)
-        return gg_file_finding(
+        return gg_file_report_finding(
             c, t->size_inferred ? GG_CHECK_UNKNOWN : GG_CHECK_FORK, t->name,
             t->info_off, err, "tensor '%s' has type %" PRIu32 ", %s%s", name,
             t->dtype,
@@ -259,7 +266,7 @@ static enum gguf_status check_type(const struct gg_file_checker *c,
                              : "which only forks read: ",
             dt->name);
     if (t->dtype == GGUF_DTYPE_Q8_1 || t->dtype == GGUF_DTYPE_Q8_K)
-        return gg_file_finding(
+        return gg_file_report_finding(
             c, GG_CHECK_RUNTIME, t->name, t->info_off, err,
             "tensor '%s' has type %s, which is not meant for "
             "files",
@@ -274,18 +281,19 @@ static enum gguf_status check_tensor(const struct gg_file_checker *c,
     struct gg_str_esc e;
     const char *name = gg_str_esc(&e, t->name);
     if (!is_ascii(t->name))
-        GG_TRY(gg_file_finding(c, GG_CHECK_NAME_ASCII, t->name, t->info_off,
-                               err, "tensor name '%s' is not ASCII", name));
+        GG_TRY(gg_file_report_finding(c, GG_CHECK_NAME_ASCII, t->name,
+                                      t->info_off, err,
+                                      "tensor name '%s' is not ASCII", name));
     if (t->name.size > 63)
-        GG_TRY(gg_file_finding(c, GG_CHECK_NAME_LONG, t->name, t->info_off,
-                               err,
-                               "tensor name '%s' has %zu bytes; some programs "
-                               "take 63",
-                               name, t->name.size));
+        GG_TRY(gg_file_report_finding(
+            c, GG_CHECK_NAME_LONG, t->name, t->info_off, err,
+            "tensor name '%s' has %zu bytes; some programs "
+            "take 63",
+            name, t->name.size));
     if (t->n_dims == 0)
-        GG_TRY(gg_file_finding(c, GG_CHECK_SCALAR, t->name, t->info_off, err,
-                               "tensor '%s' has no dimensions: one element",
-                               name));
+        GG_TRY(gg_file_report_finding(
+            c, GG_CHECK_SCALAR, t->name, t->info_off, err,
+            "tensor '%s' has no dimensions: one element", name));
     return check_type(c, t, err);
 }
 
@@ -298,18 +306,18 @@ static enum gguf_status check_places(const struct gg_file_checker *c,
     for (size_t i = 1; i < f->n_tensors; i++)
         if (f->tensor[i].off < f->tensor[i - 1].off) {
             const struct gguf_tensor_info *t = &f->tensor[i];
-            GG_TRY(
-                gg_file_finding(c, GG_CHECK_ORDER, t->name, t->info_off, err,
-                                "data of tensor '%s' lies before that of the "
-                                "tensor listed before it, which some programs "
-                                "do not read",
-                                gg_str_esc(&e, t->name)));
+            GG_TRY(gg_file_report_finding(
+                c, GG_CHECK_ORDER, t->name, t->info_off, err,
+                "data of tensor '%s' lies before that of the "
+                "tensor listed before it, which some programs "
+                "do not read",
+                gg_str_esc(&e, t->name)));
             break;
         }
     for (size_t i = 0; i < f->n_tensors; i++) {
         const struct gguf_tensor_info *t = &f->tensor[f->places[i].index];
         if (t->off > end)
-            GG_TRY(gg_file_finding(
+            GG_TRY(gg_file_report_finding(
                 c, GG_CHECK_GAP, t->name, f->data_off + end, err,
                 "%" PRIu64 " unused bytes before tensor "
                 "'%s', from byte %" PRIu64,

@@ -137,11 +137,11 @@ enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
 
 /* Hand one finding about c->file to the caller: GGUF_OK or
  * GGUF_E_CANCELLED. */
-enum gguf_status gg_file_finding(const struct gg_file_checker *c,
-                                 enum gg_file_check_code code,
-                                 struct gguf_str name, uint64_t offset,
-                                 struct gguf_error *err, const char *fmt, ...)
-    GG_PRINTF(6, 7);
+enum gguf_status gg_file_report_finding(const struct gg_file_checker *c,
+                                        enum gg_file_check_code code,
+                                        struct gguf_str name, uint64_t offset,
+                                        struct gguf_error *err,
+                                        const char *fmt, ...) GG_PRINTF(6, 7);
 
 /* Structure, metadata and tensor list of c->file. */
 enum gguf_status gg_file_check_header(const struct gg_file_checker *c,

@@ -31,8 +31,8 @@ struct gguf_file {
     size_t n_tensors, tensor_room;
     struct gg_index tensor_index;
 
-    /* A file that was never written (gg_file_plan): it has a header and no
-     * data. NULL: it is a real one. */
+    /* A file that was never written (gg_file_create_planned): it has a header
+     * and no data. NULL: it is a real one. */
     const struct gguf_file *like;
     struct gguf_writer *writer; /* has the header */
 
@@ -90,13 +90,13 @@ enum gguf_status gg_file_open_reader(struct gguf_file **out,
                                      struct gguf_error *err);
 
 /* GGUF_E_UNSUPPORTED: what is read through a reader is needed in memory. */
-enum gguf_status gg_file_no_memory(struct gguf_error *err);
+enum gguf_status gg_file_fail_unmapped(struct gguf_error *err);
 /* Is its data in memory? That, if it is read through a reader. */
-enum gguf_status gg_file_in_memory(const struct gguf_file *f,
-                                   struct gguf_error *err);
+enum gguf_status gg_file_require_memory(const struct gguf_file *f,
+                                        struct gguf_error *err);
 
 /* Must the data of tensor i, of a type whose numbers' places are known, be
- * swapped to be in the byte order of tensors in memory (dtype/order.h)? */
+ * swapped to be in the byte order of tensors in memory (dtype/byte_order.h)? */
 bool gg_file_tensor_is_swapped(const struct gguf_file *f, size_t i);
 /* Can tensor i, of a file in memory, be computed with where it lies: not
  * swapped, and no float or integer of 32 bits off its alignment? */
@@ -136,9 +136,9 @@ bool gg_file_opener_takes(const struct gguf_opener *opener, const char *path);
 
 /* Note what f is, its path, and the journal of an edit beside it (journal.h):
  * as "input". */
-enum gguf_status gg_file_note(const struct gguf_file *f,
-                              struct gguf_paths *paths,
-                              struct gguf_error *err);
+enum gguf_status gg_file_add_paths(const struct gguf_file *f,
+                                   struct gguf_paths *paths,
+                                   struct gguf_error *err);
 
 /* Give a file that was opened without a path one, which is copied.
  * GGUF_E_NOMEM. */
@@ -147,8 +147,8 @@ enum gguf_status gg_file_set_path(struct gguf_file *f, const char *path,
 
 /* Is the file as it was when it was opened (mapfile.h)? NULL is fine.
  * GGUF_E_MISMATCH names it where it has a path. */
-enum gguf_status gg_file_check(const struct gguf_file *f,
-                               struct gguf_error *err);
+enum gguf_status gg_file_check_unchanged(const struct gguf_file *f,
+                                         struct gguf_error *err);
 
 /* Copy size bytes from byte off on of tensor i, which it has, as they are in
  * the file now. Fails as gg_mapfile_read. */
@@ -160,20 +160,20 @@ enum gguf_status gg_file_read_tensor(const struct gguf_file *f, size_t i,
  * header only: nothing after it may be read. like is kept; the limits that it
  * was opened with hold. GGUF_E_NOMEM, and for faults of meta: GGUF_E_FORMAT,
  * GGUF_E_LIMIT (alignment). */
-enum gguf_status gg_file_plan(struct gguf_file **out,
-                              const struct gguf_file *like,
-                              const struct gguf_meta *meta,
-                              const struct gguf_allocator *a,
-                              struct gguf_error *err);
+enum gguf_status gg_file_create_planned(struct gguf_file **out,
+                                        const struct gguf_file *like,
+                                        const struct gguf_meta *meta,
+                                        const struct gguf_allocator *a,
+                                        struct gguf_error *err);
 
 /* What like says with the pairs of changes set: pairs of like, in its order and
  * at its bytes, where changes has no other; then those that like does not have.
  * It has pairs only, no tensors and no bytes. like and changes are kept, as the
  * values are theirs. GGUF_E_NOMEM. */
-enum gguf_status gg_file_with_pairs(struct gguf_file **out,
-                                    const struct gguf_file *like,
-                                    const struct gguf_meta *changes,
-                                    const struct gguf_allocator *a,
-                                    struct gguf_error *err);
+enum gguf_status gg_file_create_with_pairs(struct gguf_file **out,
+                                           const struct gguf_file *like,
+                                           const struct gguf_meta *changes,
+                                           const struct gguf_allocator *a,
+                                           struct gguf_error *err);
 
 #endif

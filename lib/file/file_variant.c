@@ -45,11 +45,11 @@ static enum gguf_status fill_pairs(struct gguf_file *f,
     return GGUF_OK;
 }
 
-enum gguf_status gg_file_with_pairs(struct gguf_file **out,
-                                    const struct gguf_file *like,
-                                    const struct gguf_meta *changes,
-                                    const struct gguf_allocator *a,
-                                    struct gguf_error *err)
+enum gguf_status gg_file_create_with_pairs(struct gguf_file **out,
+                                           const struct gguf_file *like,
+                                           const struct gguf_meta *changes,
+                                           const struct gguf_allocator *a,
+                                           struct gguf_error *err)
 {
     *out = NULL;
     struct gguf_file *f = gg_mem_alloc_zero(a, 1, sizeof *f);

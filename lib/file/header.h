@@ -35,13 +35,13 @@ void gg_file_head_encode(const struct gg_file_head *h, bool big_endian,
 
 /* The next entry: name, type, dimensions and offset checked for themselves,
  * size computed (layout.h). index is left alone. */
-enum gguf_status gg_info_read(struct gg_cursor *c,
-                              const struct gguf_limits *limits,
-                              struct gguf_tensor_info *t,
-                              struct gguf_error *err);
+enum gguf_status gg_tensor_info_read(struct gg_cursor *c,
+                                     const struct gguf_limits *limits,
+                                     struct gguf_tensor_info *t,
+                                     struct gguf_error *err);
 
-size_t gg_info_encoded_size(const struct gguf_tensor_info *t);
-void gg_info_encode(const struct gguf_tensor_info *t, bool big_endian,
-                    uint8_t *out);
+size_t gg_tensor_info_encoded_size(const struct gguf_tensor_info *t);
+void gg_tensor_info_encode(const struct gguf_tensor_info *t, bool big_endian,
+                           uint8_t *out);
 
 #endif

@@ -32,11 +32,11 @@ const char *gguf_val_type_name(uint32_t type)
     return type < GGUF_N_VAL_TYPES ? types[type].name : "?";
 }
 
-int gguf_val_type_from_name(const char *name)
+int gguf_val_type_find(const char *name)
 {
     for (int i = 0; i < GGUF_N_VAL_TYPES; i++)
-        if (gg_str_same(gg_str_z(types[i].name), name) ||
-            gg_str_same(gg_str_z(types[i].alias), name))
+        if (gg_str_eq_nocase(gg_str_z(types[i].name), name) ||
+            gg_str_eq_nocase(gg_str_z(types[i].alias), name))
             return i;
     return -1;
 }
@@ -247,7 +247,7 @@ void gguf_kv_iter_init(struct gguf_kv_iter *it, const struct gguf_kv *kv)
 
 /* Was checked when the file was opened; checked again, because the file may
  * be changed under its mapping. */
-int gguf_kv_next(struct gguf_kv_iter *it, struct gguf_kv *out)
+int gguf_kv_iter_next(struct gguf_kv_iter *it, struct gguf_kv *out)
 {
     const struct gguf_kv *kv = it->kv;
     if (!kv || kv->type != GGUF_VAL_ARR || it->i >= kv->n)
@@ -273,7 +273,7 @@ int gguf_kv_next(struct gguf_kv_iter *it, struct gguf_kv *out)
     return 1;
 }
 
-int gguf_kv_next_str(struct gguf_kv_iter *it, struct gguf_str *out)
+int gguf_kv_iter_next_str(struct gguf_kv_iter *it, struct gguf_str *out)
 {
     const struct gguf_kv *kv = it->kv;
     if (!kv || kv->elem_type != GGUF_VAL_STR || kv->type != GGUF_VAL_ARR ||
@@ -319,7 +319,7 @@ int gguf_kv_equal(const struct gguf_kv *a, const struct gguf_kv *b)
     struct gguf_kv x, y;
     gguf_kv_iter_init(&i, a);
     gguf_kv_iter_init(&k, b);
-    while (gguf_kv_next(&i, &x) && gguf_kv_next(&k, &y))
+    while (gguf_kv_iter_next(&i, &x) && gguf_kv_iter_next(&k, &y))
         if (!gguf_kv_equal(&x, &y)) /* as deep as arrays may be nested */
             return 0;
     return 1;
@@ -338,8 +338,8 @@ static enum gguf_status check_range(const struct gguf_kv *kv, uint64_t first,
                         gg_kv_label(&l, kv), kv->n, n, first);
 }
 
-enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
-                              struct gguf_kv *out, struct gguf_error *err)
+enum gguf_status gguf_kv_get_elem(const struct gguf_kv *kv, uint64_t i,
+                                  struct gguf_kv *out, struct gguf_error *err)
 {
     GG_TRY(check_range(kv, i, 1, err));
     struct gguf_kv_iter it = { .kv = kv };
@@ -347,10 +347,10 @@ enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
     if (size) {
         it.i = i;
         it.pos = (size_t)i * size;
-        if (gguf_kv_next(&it, out))
+        if (gguf_kv_iter_next(&it, out))
             return GGUF_OK;
     } else {
-        while (gguf_kv_next(&it, out))
+        while (gguf_kv_iter_next(&it, out))
             if (out->index == i)
                 return GGUF_OK;
     }
@@ -371,9 +371,9 @@ static const struct gguf_kv *elem_label(const struct gguf_kv *kv, uint64_t i,
     return e;
 }
 
-enum gguf_status gguf_kv_elems_f32(const struct gguf_kv *kv, uint64_t first,
-                                   size_t n, float *dst,
-                                   struct gguf_error *err)
+enum gguf_status gguf_kv_get_elems_f32(const struct gguf_kv *kv,
+                                       uint64_t first, size_t n, float *dst,
+                                       struct gguf_error *err)
 {
     GG_TRY(check_range(kv, first, n, err));
     if (types[kv->elem_type].kind != GG_KIND_FLOAT)
@@ -412,9 +412,9 @@ static enum gguf_status elem_integer(const struct gguf_kv *kv, uint64_t i,
     return fail_range(elem_label(kv, i, &e), kind, *v, min, max, err);
 }
 
-enum gguf_status gguf_kv_elems_i32(const struct gguf_kv *kv, uint64_t first,
-                                   size_t n, int32_t *dst,
-                                   struct gguf_error *err)
+enum gguf_status gguf_kv_get_elems_i32(const struct gguf_kv *kv,
+                                       uint64_t first, size_t n, int32_t *dst,
+                                       struct gguf_error *err)
 {
     uint64_t v;
     GG_TRY(check_integers(kv, first, n, err));
@@ -425,9 +425,9 @@ enum gguf_status gguf_kv_elems_i32(const struct gguf_kv *kv, uint64_t first,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_kv_elems_uint(const struct gguf_kv *kv, uint64_t first,
-                                    size_t n, uint64_t *dst,
-                                    struct gguf_error *err)
+enum gguf_status gguf_kv_get_elems_uint(const struct gguf_kv *kv,
+                                        uint64_t first, size_t n,
+                                        uint64_t *dst, struct gguf_error *err)
 {
     GG_TRY(check_integers(kv, first, n, err));
     for (size_t i = 0; i < n; i++)

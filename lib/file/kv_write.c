@@ -12,7 +12,7 @@ bool gg_kv_encoded_size(const struct gguf_kv *kv, uint64_t *size)
                      : kv->type == GGUF_VAL_ARR ? 12u
                                                 : 0u);
     return gg_ckd_add(size, head, kv->key.size) ||
-           gg_ckd_add(size, *size, kv->size) || gg_ckd_cap(*size);
+           gg_ckd_add(size, *size, kv->size) || gg_ckd_exceeds_cap(*size);
 }
 
 static uint8_t *put32(uint8_t *out, uint32_t v, bool big_endian)

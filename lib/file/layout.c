@@ -46,7 +46,7 @@ enum gguf_status gg_file_align_from_kv(const struct gguf_kv *kv,
 
 bool gg_file_align_up(uint64_t *out, uint64_t off, uint32_t align)
 {
-    return gg_ckd_align(out, off, align) || gg_ckd_cap(*out);
+    return gg_ckd_align(out, off, align) || gg_ckd_exceeds_cap(*out);
 }
 
 static enum gguf_status fail_dim(const struct gguf_tensor_info *t, unsigned d,
@@ -104,7 +104,7 @@ enum gguf_status gg_file_tensor_measure(struct gguf_tensor_info *t,
     for (unsigned d = 0; d < t->n_dims; d++) {
         if (t->ne[d] <= 0)
             return fail_dim(t, d, at, err);
-        if (gg_ckd_mul(&n, n, (uint64_t)t->ne[d]) || gg_ckd_cap(n))
+        if (gg_ckd_mul(&n, n, (uint64_t)t->ne[d]) || gg_ckd_exceeds_cap(n))
             return fail_size(t, "elements", at, err);
     }
     t->n_elements = n;
@@ -126,7 +126,7 @@ enum gguf_status gg_file_tensor_measure(struct gguf_tensor_info *t,
                             gg_str_esc(&e, t->name), format_offset(&w, at),
                             ne0, dt->block_len, dt->name);
     if (gguf_dtype_row_size(t->dtype, ne0, &row, NULL) != GGUF_OK ||
-        gg_ckd_mul(&t->size, row, n / ne0) || gg_ckd_cap(t->size))
+        gg_ckd_mul(&t->size, row, n / ne0) || gg_ckd_exceeds_cap(t->size))
         return fail_size(t, "bytes", at, err);
     return GGUF_OK;
 }

@@ -39,18 +39,18 @@ const char *gguf_limits_name(size_t n)
 
 static enum gguf_status fail_name(const char *name, struct gguf_error *err)
 {
-    char list[120] = "", hint[GGUF_NEAR_HINT];
-    struct gguf_near near;
-    gguf_near_init(&near, gg_str_z(name));
+    char list[120] = "", hint[GGUF_SUGGESTION_SIZE];
+    struct gguf_suggestion near;
+    gguf_suggestion_init(&near, gg_str_z(name));
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         size_t n = strlen(list);
-        gguf_near_try(&near, gg_str_z(rows[i].name));
+        gguf_suggestion_try(&near, gg_str_z(rows[i].name));
         snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
                  rows[i].name);
     }
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                         "no limit is called '%.40s'; there are %s%s", name,
-                        list, gguf_near_hint(&near, hint));
+                        list, gguf_suggestion_text(&near, hint));
 }
 
 enum gguf_status gguf_limits_set(struct gguf_limits *limits, const char *name,

@@ -40,7 +40,7 @@ static void put_text(struct line *l, const char *z)
 static void put_digest(struct line *l, const struct gguf_digest *d)
 {
     char hex[65];
-    gguf_digest_hex(d, hex);
+    gguf_digest_format(d, hex);
     put_text(l, hex);
     put_text(l, "  ");
 }
@@ -57,8 +57,10 @@ static void put_name(struct line *l, struct gguf_str name)
     }
 }
 
-size_t gguf_manifest_line(char *out, size_t size, const struct gguf_digest *d,
-                          struct gguf_str file, struct gguf_str tensor)
+size_t gguf_manifest_format_tensor(char *out, size_t size,
+                                   const struct gguf_digest *d,
+                                   struct gguf_str file,
+                                   struct gguf_str tensor)
 {
     struct line l = { out, size, 0 };
     char algo[32];
@@ -72,8 +74,9 @@ size_t gguf_manifest_line(char *out, size_t size, const struct gguf_digest *d,
     return l.n;
 }
 
-size_t gguf_manifest_whole(char *out, size_t size, const struct gguf_digest *d,
-                           struct gguf_str file)
+size_t gguf_manifest_format_file(char *out, size_t size,
+                                 const struct gguf_digest *d,
+                                 struct gguf_str file)
 {
     struct line l = { out, size, 0 };
     put_digest(&l, d);
@@ -123,7 +126,7 @@ static int digit_value(char c)
 static bool parse_hex(struct gguf_str hex, struct gguf_digest *d)
 {
     char form[65];
-    gguf_digest_hex(d, form);
+    gguf_digest_format(d, form);
     if (hex.size != strlen(form))
         return false;
     for (size_t i = 0; i < hex.size; i += 2) {
@@ -187,7 +190,7 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                             "line %zu is no ALGORITHM DIGEST NAME", number);
     int k = gg_str_join(name, sizeof name, algo, "")
-                ? gguf_digest_algo_from_name(name)
+                ? gguf_digest_algo_find(name)
                 : -1;
     if (k < 0) {
         m->n_skipped++;
@@ -306,19 +309,18 @@ enum gguf_status gguf_manifest_parse(struct gguf_manifest **out,
     return st;
 }
 
-size_t gguf_manifest_n(const struct gguf_manifest *m)
+size_t gguf_manifest_n_entries(const struct gguf_manifest *m)
 {
     return m->n;
 }
 
-size_t gguf_manifest_n_whole(const struct gguf_manifest *m)
+size_t gguf_manifest_n_files(const struct gguf_manifest *m)
 {
     return m->n_whole;
 }
 
-const struct gguf_digest *gguf_manifest_whole_at(const struct gguf_manifest *m,
-                                                 size_t i,
-                                                 struct gguf_str *file)
+const struct gguf_digest *gguf_manifest_file(const struct gguf_manifest *m,
+                                             size_t i, struct gguf_str *file)
 {
     if (i >= m->n_whole)
         return NULL;

@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "file/file_int.h"
-#include "file/version_int.h"
+#include "file/fingerprint.h"
 #include "gguf/version.h"
 
 #include <string.h>
@@ -31,13 +31,13 @@ static enum gguf_status add_output(XXH3_state_t *s, struct gguf_writer *w,
     size_t size;
     GG_TRY(gguf_writer_header(w, &header, &size, err));
     (void)XXH3_128bits_update(s, header, size);
-    gg_file_add_number(s, gguf_writer_file_size(w));
-    gg_file_add_number(s, l->size);
-    gg_file_add_number(s, l->n_gaps);
+    gg_fingerprint_add_number(s, gguf_writer_file_size(w));
+    gg_fingerprint_add_number(s, l->size);
+    gg_fingerprint_add_number(s, l->n_gaps);
     if (l->gaps)
         (void)XXH3_128bits_update(s, l->gaps, (size_t)l->n_gaps);
     for (uint64_t i = 0; l->off && i < l->n; i++)
-        gg_file_add_number(s, l->off[i]);
+        gg_fingerprint_add_number(s, l->off[i]);
     return GGUF_OK;
 }
 
@@ -52,8 +52,8 @@ digest_plan(XXH3_state_t *s, const struct gguf_file *set,
     GG_TRY(add_output(s, w, l, err));
     for (size_t i = 0; i < gguf_file_n_shards(set); i++) {
         const struct gguf_file *f = gguf_file_shard(set, i);
-        GG_TRY(gg_file_add_version(s, &f->map,
-                                   GG_MIN(f->data_off, f->map.size), err));
+        GG_TRY(gg_fingerprint_add_file(s, &f->map,
+                                       GG_MIN(f->data_off, f->map.size), err));
     }
     XXH128_canonicalFromHash(plan, XXH3_128bits_digest(s));
     (void)XXH3_128bits_reset(s);
@@ -124,7 +124,7 @@ enum gguf_status gg_merge_journal_skip(struct gg_merge_journal *m,
         m->done = 0;
         (void)XXH3_128bits_reset(m->state);
     }
-    return gg_outfile_have(o, m->done, err);
+    return gg_outfile_set_complete(o, m->done, err);
 }
 
 enum gguf_status gg_merge_journal_note(struct gg_merge_journal *m,

@@ -76,7 +76,7 @@ static enum gguf_status check_key(struct gguf_str key, struct gguf_error *err)
 {
     static const struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gg_str_esc e;
-    const char *fault = gg_name_fault(key);
+    const char *fault = gg_name_find_fault(key);
     if (fault)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "key '%s' %s",
                             gg_str_esc(&e, key), fault);
@@ -337,14 +337,14 @@ enum gguf_status gguf_meta_rename(struct gguf_meta *m, const char *from,
     struct gguf_str key = gg_str_z(to);
     uint32_t id = gg_index_find(&m->index, gg_str_z(from));
     if (id == GG_INDEX_NONE) {
-        struct gguf_near near;
-        char hint[GGUF_NEAR_HINT];
-        gguf_near_init(&near, gg_str_z(from));
+        struct gguf_suggestion near;
+        char hint[GGUF_SUGGESTION_SIZE];
+        gguf_suggestion_init(&near, gg_str_z(from));
         for (size_t i = 0; i < m->n; i++)
-            gguf_near_try(&near, m->kv[i].key);
+            gguf_suggestion_try(&near, m->kv[i].key);
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                             "no key '%s'%s", gg_str_esc(&e, gg_str_z(from)),
-                            gguf_near_hint(&near, hint));
+                            gguf_suggestion_text(&near, hint));
     }
     uint32_t there = gg_index_find(&m->index, key);
     if (there == id)

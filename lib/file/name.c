@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *gg_name_fault(struct gguf_str name)
+const char *gg_name_find_fault(struct gguf_str name)
 {
     if (name.size == 0)
         return "is empty";
@@ -46,7 +46,7 @@ enum gguf_status gg_name_read(struct gg_cursor *c, const char *what,
                             length, len, at, max);
     GG_TRY(gg_cursor_take(c, len, &p, what, err));
     *name = (struct gguf_str){ (const char *)p, (size_t)len };
-    const char *fault = gg_name_fault(*name);
+    const char *fault = gg_name_find_fault(*name);
     if (fault)
         return gg_error_set(err, GGUF_E_FORMAT, at,
                             "%s '%s' at byte %" PRIu64 " %s", what,
@@ -65,7 +65,7 @@ const char *gg_kv_label(struct gg_kv_label *l, const struct gguf_kv *kv)
     return l->s;
 }
 
-int64_t gg_name_cut(struct gguf_str *name, const char *first)
+int64_t gg_name_cut_index(struct gguf_str *name, const char *first)
 {
     struct gguf_str s = *name;
     uint64_t n;
@@ -82,9 +82,9 @@ int64_t gg_name_cut(struct gguf_str *name, const char *first)
     return (int64_t)n;
 }
 
-int64_t gguf_name_layer(struct gguf_str name, struct gguf_str *rest)
+int64_t gguf_layer_from_name(struct gguf_str name, struct gguf_str *rest)
 {
-    const int64_t layer = gg_name_cut(&name, "blk.");
+    const int64_t layer = gg_name_cut_index(&name, "blk.");
     if (rest)
         *rest = name;
     return layer;

@@ -9,7 +9,7 @@
 
 /* What is wrong with a key or a tensor's name, or NULL: "is empty", "holds a
  * control character", "is not UTF-8". */
-const char *gg_name_fault(struct gguf_str name);
+const char *gg_name_find_fault(struct gguf_str name);
 
 /* The name at the cursor, a u64 length and bytes of which there is nothing
  * wrong. what it is of, "key", and length, "key length", are for messages.
@@ -18,8 +18,8 @@ enum gguf_status gg_name_read(struct gg_cursor *c, const char *what,
                               const char *length, uint64_t max,
                               struct gguf_str *name, struct gguf_error *err);
 
-/* Cut "FIRSTN." off *name, as gguf_name_layer() cuts "blk.N.": N, or -1 and
- * *name stays. */
-int64_t gg_name_cut(struct gguf_str *name, const char *first);
+/* Cut "FIRSTN." off *name, as gguf_layer_from_name() cuts "blk.N.": N, or -1
+ * and *name stays. */
+int64_t gg_name_cut_index(struct gguf_str *name, const char *first);
 
 #endif

@@ -117,22 +117,22 @@ int gguf_file_has_reader(const struct gguf_file *f)
     return gguf_file_shard(f, 0)->map.read != NULL;
 }
 
-enum gguf_status gg_file_no_memory(struct gguf_error *err)
+enum gguf_status gg_file_fail_unmapped(struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "its data is read through a reader, but this needs it "
                         "in memory");
 }
 
-enum gguf_status gg_file_in_memory(const struct gguf_file *f,
-                                   struct gguf_error *err)
+enum gguf_status gg_file_require_memory(const struct gguf_file *f,
+                                        struct gguf_error *err)
 {
-    return gguf_file_has_reader(f) ? gg_file_no_memory(err) : GGUF_OK;
+    return gguf_file_has_reader(f) ? gg_file_fail_unmapped(err) : GGUF_OK;
 }
 
-enum gguf_status gguf_file_read(const struct gguf_file *f, size_t i,
-                                uint64_t off, void *dst, size_t size,
-                                struct gguf_error *err)
+enum gguf_status gguf_file_read_tensor(const struct gguf_file *f, size_t i,
+                                       uint64_t off, void *dst, size_t size,
+                                       struct gguf_error *err)
 {
     const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
     if (!t || off > t->size || size > t->size - off)
@@ -169,7 +169,7 @@ enum gguf_status gg_file_copy(struct gg_outfile *o, const struct gguf_file *f,
                               struct gguf_error *err)
 {
     const struct gg_mapfile *m = &f->map;
-    const uint64_t passed = gg_outfile_pass(o, size);
+    const uint64_t passed = gg_outfile_skip_complete(o, size);
     off += passed;
     size -= passed;
     if (m->read)

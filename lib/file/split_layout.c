@@ -217,7 +217,7 @@ static enum gguf_status take_array(const struct gguf_file *f, const char *key,
         return gg_error_set_nomem(err, (size_t)kv->n * elem_size);
     *n = kv->n;
     if (elem == GGUF_VAL_U64)
-        return gguf_kv_elems_uint(kv, 0, (size_t)kv->n, *out, err);
+        return gguf_kv_get_elems_uint(kv, 0, (size_t)kv->n, *out, err);
     if (kv->n)
         memcpy(*out, kv->data, (size_t)kv->n);
     return GGUF_OK;
@@ -316,7 +316,7 @@ enum gguf_status gg_file_split_layout_fit(struct gg_file_split_layout *l,
     uint64_t size, n = w->n_tensors;
     *fits = false;
     if (!l->off || l->n != n || gg_ckd_add(&size, header_end(w), l->size) ||
-        gg_ckd_cap(size))
+        gg_ckd_exceeds_cap(size))
         return GGUF_OK;
     struct gguf_tensor_info *t = gg_mem_alloc_zero(l->allocator, n, sizeof *t);
     l->places = gg_mem_alloc_zero(l->allocator, n, sizeof *l->places);

@@ -118,7 +118,7 @@ enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
             gg_str_esc(&e, gg_str_z(text)));
     over |= gg_ckd_mul(&whole, whole, factor) ||
             gg_ckd_add(&whole, whole, fraction_of(fraction, n, factor)) ||
-            gg_ckd_cap(whole);
+            gg_ckd_exceeds_cap(whole);
     if (over)
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                             "size '%s' is too large",

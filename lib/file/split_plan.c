@@ -71,7 +71,7 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
 /* The layer of tensor i, or -1. */
 static int64_t layer_of(const struct gguf_split_plan *plan, size_t i)
 {
-    return gguf_name_layer(gguf_file_tensor(plan->from, i)->name, NULL);
+    return gguf_layer_from_name(gguf_file_tensor(plan->from, i)->name, NULL);
 }
 
 /* May a shard end before tensor i? */

@@ -27,7 +27,7 @@ enum { MAX_NAMELESS = 256 };
 
 struct run {
     const struct gguf_file *from;
-    const struct gguf_split_job *job;
+    const struct gguf_split_output_params *job;
     bool shares;          /* blocks can be shared between inputs and outputs */
     uint64_t done, total; /* bytes of tensor data */
     struct gg_outfile *files; /* n_files of room: complete, without their
@@ -68,7 +68,7 @@ static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
                                     struct gguf_error *err)
 {
     const uint64_t size = r->from->tensor[from].size;
-    GG_TRY(gguf_writer_begin(w, to, err));
+    GG_TRY(gguf_writer_begin_tensor(w, to, err));
     for (uint64_t off = 0; off < size;) {
         uint64_t n = GG_MIN(size - off, (uint64_t)STEP);
         GG_TRY(gguf_writer_copy(w, r->from, from, off, n, err));
@@ -137,7 +137,8 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     out.no_sync = r->job->no_sync;
     out.no_reserve = shares_all(r, w, first);
     out.partial = out.resume = r->resume != NULL;
-    GG_TRY(gguf_writer_open(w, path, &out, err)); /* inputs: note_inputs */
+    GG_TRY(
+        gguf_writer_begin_file(w, path, &out, err)); /* inputs: note_inputs */
     if (r->resume)
         GG_TRY(gg_merge_journal_skip(r->resume, &w->out, err));
     GG_TRY(report_progress(r, err));
@@ -174,10 +175,10 @@ static struct gg_outfile *file_at(void *run, size_t i)
  * none does. */
 static enum gguf_status give_names(struct run *r, struct gguf_error *err)
 {
-    GG_TRY(gg_file_check(r->from, err));
+    GG_TRY(gg_file_check_unchanged(r->from, err));
     size_t bad;
     enum gguf_status st =
-        gg_outfile_name_all(file_at, r, r->n_files, true, &bad, err);
+        gg_outfile_publish_all(file_at, r, r->n_files, true, &bad, err);
     if (st == GGUF_OK)
         return sync_folder(r, err);
     if (r->n_files > 1)
@@ -187,8 +188,8 @@ static enum gguf_status give_names(struct run *r, struct gguf_error *err)
 
 /* For n outputs; to be given to run_fini in any case. */
 static enum gguf_status run_init(struct run *r, const struct gguf_file *from,
-                                 const struct gguf_split_job *job, size_t n,
-                                 struct gguf_error *err)
+                                 const struct gguf_split_output_params *job,
+                                 size_t n, struct gguf_error *err)
 {
     *r = (struct run){ .from = from, .job = job, .total = data_size(from) };
     r->files = gg_mem_alloc_zero(from->allocator, n, sizeof *r->files);
@@ -212,7 +213,7 @@ static enum gguf_status note_inputs(const struct gguf_file *from,
                                     struct gguf_error *err)
 {
     GG_TRY(gguf_paths_create(paths, from->allocator, err));
-    return gg_file_note(from, *paths, err);
+    return gg_file_add_paths(from, *paths, err);
 }
 
 /* ---- shards ---- */
@@ -223,7 +224,7 @@ static enum gguf_status check_output(struct gguf_paths *paths,
 {
     struct stat sb;
     struct gg_str_esc e;
-    GG_TRY(gguf_paths_write(paths, path, "output", err));
+    GG_TRY(gguf_paths_add_output(paths, path, "output", err));
     if (!force && lstat(path, &sb) == 0)
         return gg_error_set(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
                             "output '%s' exists already",
@@ -333,14 +334,15 @@ static enum gguf_status write_shard(struct run *r,
     return st;
 }
 
-enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
-                                       const char *prefix,
-                                       const struct gguf_split_job *job,
-                                       struct gguf_error *err)
+enum gguf_status
+gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
+                      const struct gguf_split_output_params *job,
+                      struct gguf_error *err)
 {
-    struct gguf_split_job own = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params own = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct run r;
-    GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_job", err));
+    GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_output_params",
+                          err));
     GG_TRY(check_outputs(plan, prefix, own.force, err));
     enum gguf_status st = run_init(&r, plan->from, &own, plan->n_shards, err);
     if (st == GGUF_OK)
@@ -473,13 +475,13 @@ static enum gguf_status check_merged(const struct run *r,
     struct gguf_paths *paths;
     enum gguf_status st = note_inputs(m->set, &paths, err);
     if (st == GGUF_OK)
-        st = gguf_paths_write(paths, path, "output", err);
+        st = gguf_paths_add_output(paths, path, "output", err);
     if (st == GGUF_OK && r->job->resume)
-        st = gg_paths_write_beside(paths, path, GG_OUTFILE_PART,
-                                   "unfinished output", err);
+        st = gg_paths_add_output_beside(paths, path, GG_OUTFILE_PART,
+                                        "unfinished output", err);
     if (st == GGUF_OK && r->job->resume)
-        st = gg_paths_write_beside(paths, path, GG_JOURNAL_SUFFIX, "journal",
-                                   err);
+        st = gg_paths_add_output_beside(paths, path, GG_JOURNAL_SUFFIX,
+                                        "journal", err);
     gguf_paths_destroy(paths);
     return st;
 }
@@ -521,13 +523,14 @@ static enum gguf_status merge_on(struct run *r, const struct merged *m,
 
 enum gguf_status gguf_split_merge(const struct gguf_file *set,
                                   const char *path,
-                                  const struct gguf_split_job *job,
+                                  const struct gguf_split_output_params *job,
                                   struct gguf_error *err)
 {
     struct merged m;
     struct run r;
-    struct gguf_split_job own = GGUF_SPLIT_JOB_INIT;
-    GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_job", err));
+    struct gguf_split_output_params own = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_output_params",
+                          err));
     enum gguf_status st = run_init(&r, set, &own, 1, err);
     if (st == GGUF_OK) {
         st = merged_init(&m, set, err);

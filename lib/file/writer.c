@@ -22,7 +22,7 @@ static enum gguf_status encode_meta(struct gguf_writer *w,
     size_t n = meta ? gguf_meta_n_kv(meta) : 0;
     for (size_t i = 0; i < n; i++)
         if (gg_kv_encoded_size(gguf_meta_kv(meta, i), &one) ||
-            gg_ckd_add(&size, size, one) || gg_ckd_cap(size))
+            gg_ckd_add(&size, size, one) || gg_ckd_exceeds_cap(size))
             return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                                 "the metadata does not fit 63 bits");
     w->n_kv = n;
@@ -122,9 +122,9 @@ static enum gguf_status append_tensor(struct gguf_writer *w,
     struct gg_str_esc e;
     uint64_t data = w->data_size, infos, file;
     GG_TRY(gg_file_layout_append(t, &data, w->align, err));
-    infos = w->infos_size + gg_info_encoded_size(t);
+    infos = w->infos_size + gg_tensor_info_encoded_size(t);
     if (gg_file_align_up(&file, GG_HEAD_SIZE + w->kv_size + infos, w->align) ||
-        gg_ckd_add(&file, file, data) || gg_ckd_cap(file))
+        gg_ckd_add(&file, file, data) || gg_ckd_exceeds_cap(file))
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                             "tensor '%s': the file does not fit 63 bits",
                             gg_str_esc(&e, t->name));
@@ -157,7 +157,7 @@ static enum gguf_status check_new(const struct gguf_writer *w,
 {
     static const struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gg_str_esc e;
-    const char *fault = gg_name_fault(name);
+    const char *fault = gg_name_find_fault(name);
     if (w->state != GG_PLANNING)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "tensor '%s' comes after the file was begun",
@@ -258,8 +258,8 @@ enum gguf_status gguf_writer_header(struct gguf_writer *w, const void **data,
         memcpy(p, w->kv_bytes, w->kv_size);
         p += w->kv_size;
         for (size_t i = 0; i < w->n_tensors; i++) {
-            gg_info_encode(&w->tensor[i], w->big_endian, p);
-            p += gg_info_encoded_size(&w->tensor[i]);
+            gg_tensor_info_encode(&w->tensor[i], w->big_endian, p);
+            p += gg_tensor_info_encoded_size(&w->tensor[i]);
         }
     }
     *data = w->header;

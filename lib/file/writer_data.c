@@ -26,12 +26,12 @@ static enum gguf_status check_inputs(const struct gguf_writer *w,
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; i < p->n_inputs && st == GGUF_OK; i++)
         if (p->inputs[i])
-            st = gg_file_note(p->inputs[i], paths, err);
+            st = gg_file_add_paths(p->inputs[i], paths, err);
     if (st == GGUF_OK)
-        st = gguf_paths_write(paths, path, "output", err);
+        st = gguf_paths_add_output(paths, path, "output", err);
     if (st == GGUF_OK && p->partial)
-        st = gg_paths_write_beside(paths, path, GG_OUTFILE_PART,
-                                   "unfinished output", err);
+        st = gg_paths_add_output_beside(paths, path, GG_OUTFILE_PART,
+                                        "unfinished output", err);
     gguf_paths_destroy(paths);
     return st;
 }
@@ -88,9 +88,10 @@ static enum gguf_status note_opening(struct gguf_writer *w,
     return gg_error_set_nomem(err, w->n_tensors * sizeof *w->done);
 }
 
-enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
-                                  const struct gguf_output_params *params,
-                                  struct gguf_error *err)
+enum gguf_status
+gguf_writer_begin_file(struct gguf_writer *w, const char *path,
+                       const struct gguf_output_params *params,
+                       struct gguf_error *err)
 {
     struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
     if (w->state != GG_PLANNING)
@@ -154,8 +155,8 @@ static enum gguf_status end_stream(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
-                                   struct gguf_error *err)
+enum gguf_status gguf_writer_begin_tensor(struct gguf_writer *w, size_t i,
+                                          struct gguf_error *err)
 {
     if (w->state != GG_WRITING)
         return fail_state("the file is not open for writing", err);
@@ -255,8 +256,8 @@ enum gguf_status gguf_writer_read_at(const struct gguf_writer *w, size_t i,
     return gg_outfile_read_at(&w->out, file_off(w, i, off), data, size, err);
 }
 
-enum gguf_status gguf_writer_keep(struct gguf_writer *w, size_t i,
-                                  struct gguf_error *err)
+enum gguf_status gguf_writer_mark_complete(struct gguf_writer *w, size_t i,
+                                           struct gguf_error *err)
 {
     GG_TRY(check_range(w, i, 0, 0, err));
     atomic_store_explicit(&w->done[i], w->tensor[i].size,
@@ -283,7 +284,7 @@ enum gguf_status gg_writer_finish(struct gguf_writer *w,
     for (size_t i = 0; i < w->n_tensors; i++)
         GG_TRY(check_complete(w, i, err));
     for (size_t i = 0; i < w->n_inputs; i++)
-        GG_TRY(gg_file_check(w->inputs[i], err));
+        GG_TRY(gg_file_check_unchanged(w->inputs[i], err));
     uint64_t size = gguf_writer_file_size(w);
     if (w->out.pos != size)
         GG_TRY(gg_outfile_skip(&w->out, size - w->out.pos, err));
@@ -295,7 +296,7 @@ enum gguf_status gguf_writer_commit(struct gguf_writer *w,
                                     struct gguf_error *err)
 {
     GG_TRY(gg_writer_finish(w, err));
-    enum gguf_status st = gg_outfile_name(&w->out, false, err);
+    enum gguf_status st = gg_outfile_publish(&w->out, false, err);
     if (st == GGUF_OK)
         st = gg_outfile_sync_folder(&w->out, err);
     gg_outfile_abort(&w->out);

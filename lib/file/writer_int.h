@@ -37,7 +37,7 @@ struct gguf_writer {
     struct gg_outfile out;
     const struct gguf_file **inputs; /* a copy of the list */
     size_t n_inputs;
-    size_t next;            /* tensor that gguf_writer_begin may take */
+    size_t next;            /* tensor that gguf_writer_begin_tensor may take */
     bool streaming;         /* tensor next - 1 is being written in order */
     _Atomic uint64_t *done; /* bytes written, per tensor */
 };

@@ -10,7 +10,7 @@
  * alone, and not the embeddings.
  *
  *     gguf_file_open(&file, "lora.gguf", NULL, &err);
- *     gguf_adapter_open(&adapter, model, file, NULL, &err);
+ *     gguf_adapter_create(&adapter, model, file, NULL, &err);
  *     gguf_file_close(file);
  *     struct gguf_adapter_use use[] = { { adapter, 1 } };
  *     gguf_session_set_adapters(session, use, 1, &err);      (session.h)
@@ -32,7 +32,7 @@
 #ifndef GGUF_ADAPTER_H
 #define GGUF_ADAPTER_H
 
-#include <gguf/model.h>
+#include <gguf/model_base.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,21 +69,22 @@ struct gguf_adapter_params {
  * GGUF_E_INVALID (params), GGUF_E_NOMEM
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_adapter_open(struct gguf_adapter **out, const struct gguf_model *model,
-                  const struct gguf_file *file,
-                  const struct gguf_adapter_params *params,
-                  struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_adapter_create(struct gguf_adapter **out, const struct gguf_model *model,
+                    const struct gguf_file *file,
+                    const struct gguf_adapter_params *params,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* NULL is fine. No session may use it any more. Since: 0.1 */
 GGUF_API void gguf_adapter_destroy(struct gguf_adapter *adapter);
 
 /* Move each low-rank pair, once, to the memory of the weight that it changes:
- * after gguf_model_place() (load.h), so that no graph copies pairs to a device.
- * No session may use the adapter then. Directions stay in host memory. All or
- * nothing. GGUF_E_NOMEM, GGUF_E_LIMIT, what devices return. Since: 0.1 */
+ * after gguf_model_place_weights() (load.h), so that no graph copies pairs to a
+ * device. No session may use the adapter then. Directions stay in host memory.
+ * All or nothing. GGUF_E_NOMEM, GGUF_E_LIMIT, what devices return. Since: 0.1
+ * */
 GGUF_API enum gguf_status
-gguf_adapter_place(struct gguf_adapter *adapter,
-                   struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_adapter_place_weights(struct gguf_adapter *adapter,
+                           struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Made by the library: it may grow at its end. */
 struct gguf_adapter_info {
@@ -99,7 +100,7 @@ struct gguf_adapter_info {
 };
 /* Owned by the adapter, which does not change: any thread. Since: 0.1 */
 GGUF_API const struct gguf_adapter_info *
-gguf_adapter_get_info(const struct gguf_adapter *adapter);
+gguf_adapter_info(const struct gguf_adapter *adapter);
 
 /* An adapter and how much of it. It never grows. */
 struct gguf_adapter_use {

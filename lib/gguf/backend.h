@@ -93,9 +93,9 @@ gguf_buffer_create(struct gguf_buffer **out, const struct gguf_buft *buft,
  * ptr must outlive the buffer, may have any alignment, and may be read-only if
  * nothing writes to tensors in it. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_buffer_from_host(struct gguf_buffer **out, void *ptr, size_t size,
-                      const struct gguf_allocator *allocator,
-                      struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_buffer_create_from_host(struct gguf_buffer **out, void *ptr, size_t size,
+                             const struct gguf_allocator *allocator,
+                             struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Tensors that lie in it lose their memory (their data pointers dangle).
  * NULL is fine. Since: 0.1 */
@@ -126,8 +126,8 @@ GGUF_API void gguf_buffer_reset(struct gguf_buffer *buffer);
  * already, does not fit in size, alignment: host buffers around foreign memory
  * accept any). Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_buffer_place(struct gguf_buffer *buffer, struct gguf_tensor *t,
-                  uint64_t off, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_buffer_place_tensor(struct gguf_buffer *buffer, struct gguf_tensor *t,
+                         uint64_t off, struct gguf_error *err) GGUF_MUST_CHECK;
 /* Give a view the memory of its root, which must have some. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_tensor_bind_view(struct gguf_tensor *view,
@@ -157,8 +157,8 @@ GGUF_API enum gguf_status
 gguf_tensor_get(const struct gguf_tensor *t, void *dst, uint64_t off,
                 uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
 GGUF_API enum gguf_status
-gguf_tensor_memset(struct gguf_tensor *t, uint8_t value, uint64_t off,
-                   uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_tensor_fill(struct gguf_tensor *t, uint8_t value, uint64_t off,
+                 uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
 /* Copy between tensors of the same layout in any two buffers: directly where
  * one side can reach the other, else through host memory. GGUF_E_SHAPE,
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
@@ -219,7 +219,8 @@ gguf_galloc_alloc(struct gguf_galloc *ga, struct gguf_graph *graph,
 
 /* Bytes of the buffer of type i; 0 if an earlier type is the same.
  * Since: 0.1 */
-GGUF_API size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i);
+GGUF_API size_t gguf_galloc_buffer_size(const struct gguf_galloc *ga,
+                                        unsigned i);
 /* How often graphs were planned so far. Since: 0.1 */
 GGUF_API unsigned gguf_galloc_n_plans(const struct gguf_galloc *ga);
 
@@ -231,10 +232,10 @@ enum gguf_device_kind {
     GGUF_DEVICE_ACCEL /* works on host memory beside the processor */
 };
 enum gguf_device_cap {
-    GGUF_DEVICE_ASYNC = 1,    /* compute may return before it is done */
-    GGUF_DEVICE_HOST_BUF = 2, /* has a buffer type in host memory */
-    GGUF_DEVICE_HOST_PTR = 4, /* buffers around host pointers */
-    GGUF_DEVICE_EVENTS = 8
+    GGUF_DEVICE_CAP_ASYNC = 1,     /* compute may return before it is done */
+    GGUF_DEVICE_CAP_HOST_BUFT = 2, /* has a buffer type in host memory */
+    GGUF_DEVICE_CAP_HOST_PTR = 4,  /* buffers around host pointers */
+    GGUF_DEVICE_CAP_EVENTS = 8
 };
 
 /* Its name ("CPU"), a line about it for people, its kind, and GGUF_DEVICE_...
@@ -251,17 +252,16 @@ GGUF_API void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
 /* The buffer type that it prefers to compute in. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_device_buft(const struct gguf_device *d);
 /* Host memory that the device reads and writes quickly; NULL without
- * GGUF_DEVICE_HOST_BUF. Since: 0.1 */
+ * GGUF_DEVICE_CAP_HOST_BUFT. Since: 0.1 */
 GGUF_API const struct gguf_buft *
 gguf_device_host_buft(const struct gguf_device *d);
 /* A buffer of the device around memory that somebody else owns, as
- * gguf_buffer_from_host. GGUF_E_UNSUPPORTED without GGUF_DEVICE_HOST_PTR,
- * GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_device_buffer_from_host(struct gguf_device *d, struct gguf_buffer **out,
-                             void *ptr, size_t size,
-                             const struct gguf_allocator *allocator,
-                             struct gguf_error *err) GGUF_MUST_CHECK;
+ * gguf_buffer_create_from_host. GGUF_E_UNSUPPORTED without
+ * GGUF_DEVICE_CAP_HOST_PTR, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_device_create_buffer_from_host(
+    struct gguf_device *d, struct gguf_buffer **out, void *ptr, size_t size,
+    const struct gguf_allocator *allocator,
+    struct gguf_error *err) GGUF_MUST_CHECK;
 /* Whether the device can compute t (its types, shapes and sources; data is not
  * looked at), and read and write buffers of buft. Since: 0.1 */
 GGUF_API bool gguf_device_supports_op(const struct gguf_device *d,
@@ -275,11 +275,11 @@ GGUF_API bool gguf_device_offloads_op(const struct gguf_device *d,
 /* As many columns of a matrix product or more are summed in one order, however
  * many they are; fewer may take a shorter way, whose last bits are others. At
  * least 1. Since: 0.1 */
-GGUF_API uint32_t gguf_device_wide(const struct gguf_device *d);
+GGUF_API uint32_t gguf_device_min_invariant_batch(const struct gguf_device *d);
 /* A backend on the device, with its defaults. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_device_backend(struct gguf_device *d, struct gguf_backend **out,
-                    struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_device_create_backend(struct gguf_device *d, struct gguf_backend **out,
+                           struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Destroys its devices too; their backends must be gone. Not for a driver that
  * was given to a registry. NULL is fine. Since: 0.1 */
@@ -292,8 +292,8 @@ gguf_driver_device(const struct gguf_driver *driver, size_t i);
 /* A further function of the driver by name, to be cast to the type that its
  * header gives; NULL if it has none of that name. Since: 0.1 */
 typedef void gguf_any_fn(void);
-GGUF_API gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
-                                           const char *name);
+GGUF_API gguf_any_fn *
+gguf_driver_find_function(const struct gguf_driver *driver, const char *name);
 
 /* A registry with the drivers that the library was built with, each with its
  * defaults: CPU (gguf/cpu.h) and, where there is a BLAS library, BLAS
@@ -312,8 +312,8 @@ GGUF_API void gguf_registry_destroy(struct gguf_registry *r);
 /* driver is given: also destroyed if adding it fails. GGUF_E_NOMEM.
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_registry_add(struct gguf_registry *r, struct gguf_driver *driver,
-                  struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_registry_add_driver(struct gguf_registry *r, struct gguf_driver *driver,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
 /* In the order in which they were added; NULL if i is out of range.
  * Since: 0.1 */
 GGUF_API size_t gguf_registry_n_drivers(const struct gguf_registry *r);
@@ -331,12 +331,13 @@ GGUF_API struct gguf_device *gguf_registry_find(const struct gguf_registry *r,
 GGUF_API struct gguf_device *
 gguf_registry_find_kind(const struct gguf_registry *r,
                         enum gguf_device_kind kind);
-GGUF_API struct gguf_device *gguf_registry_best(const struct gguf_registry *r);
+GGUF_API struct gguf_device *
+gguf_registry_find_best(const struct gguf_registry *r);
 
 /* --- backends ------------------------------------------------------------- */
 
-/* A backend is a stream of work: what is started on it runs in the order of
- * the calls. With GGUF_DEVICE_ASYNC among the device's caps, calls that end in
+/* A backend is a stream of work: what is started on it runs in the order of the
+ * calls. With GGUF_DEVICE_CAP_ASYNC among the device's caps, calls that end in
  * _async return when the work is queued; what they were given (tensors, their
  * memory, the graph, the caller's bytes) must stay until a sync. Where the
  * device has nothing of the kind, the same calls do the work before they
@@ -405,8 +406,8 @@ gguf_backend_copy_async(struct gguf_backend *from, struct gguf_backend *to,
 
 /* An event tells when a backend has reached the point where the event was last
  * recorded; one that was never recorded counts as past. GGUF_E_UNSUPPORTED
- * without GGUF_DEVICE_EVENTS, GGUF_E_NOMEM, GGUF_E_IO. allocator NULL: malloc;
- * kept. Since: 0.1 */
+ * without GGUF_DEVICE_CAP_EVENTS, GGUF_E_NOMEM, GGUF_E_IO. allocator NULL:
+ * malloc; kept. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_event_create(struct gguf_event **out, struct gguf_device *device,
                   const struct gguf_allocator *allocator,

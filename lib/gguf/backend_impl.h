@@ -124,7 +124,7 @@ struct gguf_driver_iface {
     /* All backends, buffers and events are gone; the devices go after it. Free
      * priv. */
     void (*destroy)(struct gguf_driver *driver);
-    /* gguf_driver_function. */
+    /* gguf_driver_find_function. */
     gguf_any_fn *(*function)(const struct gguf_driver *driver,
                              const char *name);
 };
@@ -153,8 +153,8 @@ struct gguf_device_iface {
     void (*memory)(const struct gguf_device *d, uint64_t *n_free,
                    uint64_t *n_total);
     /* Required: can it compute t, by its operation, types, shapes, strides and
-     * parameters (gguf_tensor_params)? Not asked about views. What it refuses a
-     * scheduler gives to another backend. */
+     * parameters (gguf_tensor_op_params)? Not asked about views. What it
+     * refuses a scheduler gives to another backend. */
     bool (*supports_op)(const struct gguf_device *d,
                         const struct gguf_tensor *t);
     /* Can it read and write such buffers? Without it: those of host memory and
@@ -164,23 +164,23 @@ struct gguf_device_iface {
     /* gguf_device_offloads_op. Without it: no. */
     bool (*offloads_op)(const struct gguf_device *d,
                         const struct gguf_tensor *t);
-    /* gguf_device_wide. Without it: 1. */
+    /* gguf_device_min_invariant_batch. Without it: 1. */
     uint32_t (*wide)(const struct gguf_device *d);
     /* Required: a backend, by gguf_backend_create. */
     enum gguf_status (*backend)(struct gguf_device *d,
                                 struct gguf_backend **out,
                                 struct gguf_error *err);
-    /* With GGUF_DEVICE_HOST_BUF. Without it: gguf_host_buft(). */
+    /* With GGUF_DEVICE_CAP_HOST_BUFT. Without it: gguf_host_buft(). */
     const struct gguf_buft *(*host_buft)(const struct gguf_device *d);
-    /* With GGUF_DEVICE_HOST_PTR. A device that reads its own type of buffers
-     * alone makes one of that type, by gguf_buffer_wrap. Without it:
-     * gguf_buffer_from_host. */
+    /* With GGUF_DEVICE_CAP_HOST_PTR. A device that reads its own type of
+     * buffers alone makes one of that type, by gguf_buffer_wrap. Without it:
+     * gguf_buffer_create_from_host. */
     enum gguf_status (*from_host)(struct gguf_device *d,
                                   struct gguf_buffer **out, void *ptr,
                                   size_t size,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err);
-    /* Required with GGUF_DEVICE_EVENTS: an event, by gguf_event_make. */
+    /* Required with GGUF_DEVICE_CAP_EVENTS: an event, by gguf_event_wrap. */
     enum gguf_status (*event)(struct gguf_device *d, struct gguf_event **out,
                               const struct gguf_allocator *allocator,
                               struct gguf_error *err);
@@ -218,8 +218,8 @@ struct gguf_backend_iface {
     void (*destroy)(struct gguf_backend *b);
     /* Required. Every node was asked for by supports_op, or is a view, and has
      * memory, as its sources have. Nodes come after their sources. With
-     * GGUF_DEVICE_ASYNC it may return when the work is queued. The message of a
-     * failure names the node (gguf_tensor_format). */
+     * GGUF_DEVICE_CAP_ASYNC it may return when the work is queued. The message
+     * of a failure names the node (gguf_tensor_format). */
     enum gguf_status (*compute)(struct gguf_backend *b,
                                 struct gguf_graph *graph,
                                 struct gguf_error *err);
@@ -264,7 +264,7 @@ struct gguf_backend_iface {
                                    const struct gguf_tensor *src,
                                    struct gguf_tensor *dst,
                                    struct gguf_error *err);
-    /* Required with GGUF_DEVICE_EVENTS; e is of b's device. */
+    /* Required with GGUF_DEVICE_CAP_EVENTS; e is of b's device. */
     enum gguf_status (*event_record)(struct gguf_backend *b,
                                      struct gguf_event *e,
                                      struct gguf_error *err);
@@ -277,7 +277,7 @@ struct gguf_backend_iface {
     /* Bytes of b's allocator that plan_create would take for graph, whose
      * tensors may have no memory: those of the plan, and those that all plans
      * of b share, as large as the largest of them needs. Without it: not
-     * known, and no part of what gguf_session_estimate_peak says. */
+     * known, and no part of what gguf_session_estimate_peak_memory says. */
     void (*plan_memory)(const struct gguf_backend *b,
                         const struct gguf_graph *graph, size_t *plan,
                         size_t *shared);
@@ -315,7 +315,7 @@ struct gguf_event_iface {
 /* From a device's event function. allocator NULL: malloc; iface is copied.
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_event_make(struct gguf_event **out, struct gguf_device *device,
+gguf_event_wrap(struct gguf_event **out, struct gguf_device *device,
                 const struct gguf_event_iface *iface, void *priv,
                 const struct gguf_allocator *allocator,
                 struct gguf_error *err) GGUF_MUST_CHECK;

@@ -90,7 +90,7 @@ enum gguf_baseline_form { GGUF_BASELINE_LLAMA, GGUF_BASELINE_COMPACT };
 
 /* Non-zero if the file begins as one of these; 0 also if it cannot be read.
  * Since: 0.1 */
-GGUF_API int gguf_baseline_is(const char *path);
+GGUF_API int gguf_path_is_baseline(const char *path);
 
 /* The file is mapped, not read. allocator: NULL: malloc; kept. GGUF_E_IO,
  * GGUF_E_FORMAT (no such file), GGUF_E_INVALID (a number in its header: name,
@@ -117,8 +117,8 @@ GGUF_API const gguf_token *gguf_baseline_tokens(const struct gguf_baseline *b);
 /* "llama.cpp" or "compact"; tail and error as above, 0 of llama.cpp's form.
  * Since: 0.1 */
 GGUF_API const char *gguf_baseline_form(const struct gguf_baseline *b);
-GGUF_API double gguf_baseline_tail(const struct gguf_baseline *b);
-GGUF_API double gguf_baseline_error(const struct gguf_baseline *b);
+GGUF_API double gguf_baseline_tail_mass(const struct gguf_baseline *b);
+GGUF_API double gguf_baseline_kld_error(const struct gguf_baseline *b);
 
 /* A digest of the file, in hexadecimal: of its size and of 64 pieces of 4096
  * bytes, or of all of it where it is shorter. It tells two such files apart
@@ -134,10 +134,11 @@ struct gguf_baseline_writer;
  * as whose files it appears when it is committed, and whose statuses come with
  * it; GGUF_E_NONFINITE: a row has a NaN or +infinity. One scan for each writer.
  * pool is kept; NULL: the thread that scans. Since: 0.1 */
-GGUF_API enum gguf_status gguf_baseline_writer_create(
-    struct gguf_baseline_writer **out, const char *path, int force,
-    struct gguf_pool *pool, const struct gguf_allocator *allocator,
-    struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_baseline_writer_open(struct gguf_baseline_writer **out, const char *path,
+                          int force, struct gguf_pool *pool,
+                          const struct gguf_allocator *allocator,
+                          struct gguf_error *err) GGUF_MUST_CHECK;
 /* In which form; before the scan. Without it, llama.cpp's. GGUF_E_INVALID.
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -153,7 +154,7 @@ GGUF_API enum gguf_status
 gguf_baseline_writer_commit(struct gguf_baseline_writer *w,
                             struct gguf_error *err) GGUF_MUST_CHECK;
 /* Without a commit nothing stays on disk. NULL is fine. Since: 0.1 */
-GGUF_API void gguf_baseline_writer_destroy(struct gguf_baseline_writer *w);
+GGUF_API void gguf_baseline_writer_close(struct gguf_baseline_writer *w);
 
 #ifdef __cplusplus
 }

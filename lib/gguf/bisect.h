@@ -34,8 +34,8 @@
  *
  *     gguf_bisect_run(&b, model, session, base_session, tokens, n, &params,
  *                     &err);
- *     for (size_t i = 0; i < gguf_bisect_n(b); i++)
- *         show(gguf_bisect_at(b, i));
+ *     for (size_t i = 0; i < gguf_bisect_n_entries(b); i++)
+ *         show(gguf_bisect_entry(b, i));
  */
 #ifndef GGUF_BISECT_H
 #define GGUF_BISECT_H
@@ -49,7 +49,7 @@ extern "C" {
 struct gguf_bisect;
 
 /* What is exchanged together. */
-enum gguf_bisect_by {
+enum gguf_bisect_grouping {
     GGUF_BISECT_WEIGHT, /* one weight */
     GGUF_BISECT_KIND,   /* the weights of all layers with the same name */
     GGUF_BISECT_LAYER,  /* those of a layer; one that is of none by itself */
@@ -100,7 +100,7 @@ struct gguf_bisect_params {
     size_t max_weights; /* entries measured at most; 0: all */
     gguf_bisect_fn *on_done; /* or NULL */
     void *user;              /* of on_done */
-    enum gguf_bisect_by by;
+    enum gguf_bisect_grouping by;
 };
 #define GGUF_BISECT_PARAMS_INIT                                               \
     {                                                                         \
@@ -133,10 +133,10 @@ GGUF_API struct gguf_figure gguf_bisect_kld(const struct gguf_bisect *b);
  * if it gains, last if not), then the others by suspicion; after these halves
  * that were halved, so that each weight is in one entry before them. NULL if i
  * is out of range. Owned by b. Since: 0.1 */
-GGUF_API size_t gguf_bisect_n(const struct gguf_bisect *b);
+GGUF_API size_t gguf_bisect_n_entries(const struct gguf_bisect *b);
 GGUF_API size_t gguf_bisect_n_measured(const struct gguf_bisect *b);
 GGUF_API const struct gguf_bisect_entry *
-gguf_bisect_at(const struct gguf_bisect *b, size_t i);
+gguf_bisect_entry(const struct gguf_bisect *b, size_t i);
 /* Weight k of entry i, by suspicion. NULL if one is out of range. Owned by b.
  * Since: 0.1 */
 GGUF_API const struct gguf_bisect_weight *

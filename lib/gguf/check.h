@@ -43,7 +43,7 @@ struct gguf_finding {
  * thread that runs it. */
 typedef int gguf_finding_fn(void *user, const struct gguf_finding *finding);
 
-#define GGUF_QUICK_TEXTS 16384
+#define GGUF_CHECK_QUICK_TOKENS 16384
 
 struct gguf_check_params {
     size_t struct_size;
@@ -54,7 +54,7 @@ struct gguf_check_params {
     void *progress_user;
     int quick; /* leave out what takes longer than opening the file: all after
                 * the header, even padding; and (verify.h) comparing the texts
-                * of more than GGUF_QUICK_TEXTS tokens */
+                * of more than GGUF_CHECK_QUICK_TOKENS tokens */
 };
 #define GGUF_CHECK_PARAMS_INIT GGUF_INIT(struct gguf_check_params)
 

@@ -78,18 +78,18 @@ struct gguf_collect_chunk {
                            * matrix had an input that is NaN or infinite */
 };
 /* A result other than 0 stops with GGUF_E_CANCELLED; the chunk counts. */
-typedef int gguf_collect_fn(void *user,
-                            const struct gguf_collect_chunk *chunk);
+typedef int gguf_collect_chunk_fn(void *user,
+                                  const struct gguf_collect_chunk *chunk);
 
 struct gguf_collect_run {
     size_t struct_size;
-    const char *dataset;        /* the text's name in the result; or NULL */
-    size_t first_chunk;         /* chunks before it are not evaluated */
-    size_t max_chunks;          /* 0: all */
-    struct gguf_pool *pool;     /* for the sums; NULL: this thread */
-    gguf_collect_fn *on_chunk;  /* in order of chunks; or NULL */
-    gguf_progress_fn *progress; /* in tokens; or NULL */
-    void *user;                 /* of both */
+    const char *dataset;    /* the text's name in the result; or NULL */
+    size_t first_chunk;     /* chunks before it are not evaluated */
+    size_t max_chunks;      /* 0: all */
+    struct gguf_pool *pool; /* for the sums; NULL: this thread */
+    gguf_collect_chunk_fn *on_chunk; /* in order of chunks; or NULL */
+    gguf_progress_fn *progress;      /* in tokens; or NULL */
+    void *user;                      /* of both */
     uint64_t max_stored; /* 0: chunk after chunk. Else layer by layer, so that
                           * weights are read once for as many chunks as leave
                           * no more bytes for the next layer: a group, whose

@@ -13,7 +13,7 @@
  *     gguf_convert_open(&c, "Qwen3-8B", NULL, &err);
  *     gguf_recipe_preset(&recipe, "Q4_K_M", NULL, &err);
  *     params.recipe = recipe;
- *     gguf_convert_job(&job, c, &params, &err);
+ *     gguf_convert_create_job(&job, c, &params, &err);
  *     gguf_quant_run(job, "Qwen3-8B-Q4_K_M.gguf", NULL, &err);
  *
  * Its own types are F32 for vectors and what models read as F32, and the
@@ -23,7 +23,7 @@
  * their scales, F16 or BF16, or are MXFP4 blocks, which are copied.
  *
  * A folder that has adapter_config.json is one of a LoRA adapter (PEFT), and
- * becomes an adapter's file, as gguf_adapter_open takes it; the model that it
+ * becomes an adapter's file, as gguf_adapter_create takes it; the model that it
  * is for is params->base, of which config.json, or the keys, are read.
  *
  * A folder need not be on this machine: of one that params->opener takes, each
@@ -51,7 +51,7 @@ extern "C" {
 struct gguf_convert;
 
 /* Kind of a note. */
-enum gguf_convert_note {
+enum gguf_convert_note_kind {
     GGUF_CONVERT_REMARK, /* a decision that loses nothing the folder holds, or
                           * a loss that every GGUF file has */
     GGUF_CONVERT_WARNING /* a decision by which the file may compute another
@@ -59,7 +59,7 @@ enum gguf_convert_note {
 };
 
 /* A note of one line about a decision that no file of the folder states. */
-typedef void gguf_convert_note_fn(void *user, enum gguf_convert_note kind,
+typedef void gguf_convert_note_fn(void *user, enum gguf_convert_note_kind kind,
                                   const char *line);
 
 struct gguf_convert_params {
@@ -138,14 +138,15 @@ gguf_convert_tensor(const struct gguf_convert *c, size_t i);
 
 /* The name of tensor i's source no, below n_from; NULL out of range.
  * Since: 0.1 */
-GGUF_API const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
-                                       size_t no);
+GGUF_API const char *gguf_convert_source(const struct gguf_convert *c,
+                                         size_t i, size_t no);
 
 /* Tensors of the folder that are left out because they are known to carry
  * nothing, or were to be ignored: how many, and their names; NULL if i is out
  * of range. Since: 0.1 */
-GGUF_API size_t gguf_convert_n_left(const struct gguf_convert *c);
-GGUF_API const char *gguf_convert_left(const struct gguf_convert *c, size_t i);
+GGUF_API size_t gguf_convert_n_omitted(const struct gguf_convert *c);
+GGUF_API const char *gguf_convert_omitted(const struct gguf_convert *c,
+                                          size_t i);
 
 /* Texts belong to the object. Made by the library: it may grow at its end. */
 struct gguf_convert_summary {
@@ -175,9 +176,9 @@ gguf_convert_meta(const struct gguf_convert *c);
  * gguf_file_verify finds. Adapters are not verified, nor is anything where
  * gguf_convert_params has any. */
 GGUF_API enum gguf_status
-gguf_convert_job(struct gguf_quant **out, struct gguf_convert *c,
-                 const struct gguf_quant_params *params,
-                 struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_convert_create_job(struct gguf_quant **out, struct gguf_convert *c,
+                        const struct gguf_quant_params *params,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ---- and back ---- */
 

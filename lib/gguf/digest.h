@@ -6,7 +6,7 @@
  * tensor's digest is that of its bytes; a model's is that of all its tensors'
  * bytes one after another in the order of the list, without padding.
  *
- * A digest of a whole file (gguf_digest_whole) covers every byte of it,
+ * A digest of a whole file (gguf_digest_shards) covers every byte of it,
  * metadata too: with SHA-256 it is the number that download pages print.
  *
  * XXH64 and XXH3 find accidents; they do not protect against attackers.
@@ -38,11 +38,11 @@ struct gguf_digest {
 
 /* NULL for an unknown number, -1 for an unknown name. Since: 0.1 */
 GGUF_API const char *gguf_digest_algo_name(enum gguf_digest_algo algo);
-GGUF_API int gguf_digest_algo_from_name(const char *name);
+GGUF_API int gguf_digest_algo_find(const char *name);
 
 /* As text: 16, 32 or 64 lower-case hexadecimal digits and a NUL, by its
  * algorithm: 65 bytes are enough for any. Since: 0.1 */
-GGUF_API void gguf_digest_hex(const struct gguf_digest *d, char *out);
+GGUF_API void gguf_digest_format(const struct gguf_digest *d, char *out);
 
 /* 1 if algorithm and value are the same. Since: 0.1 */
 GGUF_API int gguf_digest_equal(const struct gguf_digest *a,
@@ -69,15 +69,15 @@ struct gguf_digest_params {
  * alone take any number. GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID,
  * GGUF_E_IO, GGUF_E_TRUNCATED (a file became shorter). Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_digest_file(const struct gguf_file *file,
-                 const struct gguf_digest_params *params,
-                 struct gguf_digest *tensors, struct gguf_digest *model,
-                 struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_digest_tensors(const struct gguf_file *file,
+                    const struct gguf_digest_params *params,
+                    struct gguf_digest *tensors, struct gguf_digest *model,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Digests of every byte of each file as it is on the disk: whole[i] is that of
  * shard i. Each shard is one stream for one thread. params as above. Fails as
- * gguf_digest_file. Since: 0.1 */
-GGUF_API enum gguf_status gguf_digest_whole(
+ * gguf_digest_tensors. Since: 0.1 */
+GGUF_API enum gguf_status gguf_digest_shards(
     const struct gguf_file *file, const struct gguf_digest_params *params,
     struct gguf_digest *whole, struct gguf_error *err) GGUF_MUST_CHECK;
 
@@ -98,17 +98,17 @@ gguf_digest_bytes(struct gguf_digest *out, enum gguf_digest_algo algo,
 
 /* One line of a manifest without its end; tensor.size 0: the model's. Like
  * snprintf: returns the length of the line, writes what fits. Since: 0.1 */
-GGUF_API size_t gguf_manifest_line(char *out, size_t size,
-                                   const struct gguf_digest *d,
-                                   struct gguf_str file,
-                                   struct gguf_str tensor);
+GGUF_API size_t gguf_manifest_format_tensor(char *out, size_t size,
+                                            const struct gguf_digest *d,
+                                            struct gguf_str file,
+                                            struct gguf_str tensor);
 
 struct gguf_manifest;
 
 /* The same for a whole file's SHA-256, as sha256sum writes it. Since: 0.1 */
-GGUF_API size_t gguf_manifest_whole(char *out, size_t size,
-                                    const struct gguf_digest *d,
-                                    struct gguf_str file);
+GGUF_API size_t gguf_manifest_format_file(char *out, size_t size,
+                                          const struct gguf_digest *d,
+                                          struct gguf_str file);
 
 /* Read a manifest of one model. Lines of other algorithms (sha1, uuid)
  * are counted and passed over, empty ones ignored. text is not needed
@@ -123,14 +123,14 @@ GGUF_API void gguf_manifest_destroy(struct gguf_manifest *m);
 
 /* Whole files' digests: their number, and the i-th with the file's name as it
  * is written there; NULL if i is out of range. Since: 0.1 */
-GGUF_API size_t gguf_manifest_n_whole(const struct gguf_manifest *m);
+GGUF_API size_t gguf_manifest_n_files(const struct gguf_manifest *m);
 GGUF_API const struct gguf_digest *
-gguf_manifest_whole_at(const struct gguf_manifest *m, size_t i,
-                       struct gguf_str *file);
+gguf_manifest_file(const struct gguf_manifest *m, size_t i,
+                   struct gguf_str *file);
 
 /* Number of entries whose algorithm is known here, but for whole files.
  * Since: 0.1 */
-GGUF_API size_t gguf_manifest_n(const struct gguf_manifest *m);
+GGUF_API size_t gguf_manifest_n_entries(const struct gguf_manifest *m);
 /* Number of lines with other algorithms. Since: 0.1 */
 GGUF_API size_t gguf_manifest_n_skipped(const struct gguf_manifest *m);
 /* The i-th entry's digest, NULL if i is out of range; *tensor (may be NULL)

@@ -4,7 +4,7 @@
  * A type packs block_len consecutive elements of a row into block_size bytes.
  * Ids are those of the GGUF format; ids of fork-only types are listed so that
  * files with them can be inspected, split and merged. Many of those are also
- * decoded: gguf_rows_can() tells which.
+ * decoded: gguf_rows_can_decode() tells which.
  */
 #ifndef GGUF_DTYPE_H
 #define GGUF_DTYPE_H
@@ -78,7 +78,7 @@ struct gguf_dtype_info {
 GGUF_API const struct gguf_dtype_info *gguf_dtype_find(uint32_t id);
 
 /* By name, letter case ignored, or NULL. name is NUL-terminated. Since: 0.1 */
-GGUF_API const struct gguf_dtype_info *gguf_dtype_from_name(const char *name);
+GGUF_API const struct gguf_dtype_info *gguf_dtype_find_name(const char *name);
 
 /* The n-th known type by ascending id, or NULL after the last. Since: 0.1 */
 GGUF_API const struct gguf_dtype_info *gguf_dtype_at(size_t n);

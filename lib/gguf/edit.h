@@ -55,14 +55,14 @@ enum gguf_edit_mode {
  * written. A file of version 2 becomes version 3 if it is to be big-endian.
  * Everything else stays in its place, so that changing the order twice gives
  * the first file again, byte for byte, except for a padding pair. */
-enum gguf_edit_order {
+enum gguf_edit_byte_order {
     GGUF_EDIT_KEEP_ORDER,
     GGUF_EDIT_LITTLE_ENDIAN,
     GGUF_EDIT_BIG_ENDIAN
 };
 
 /* What was done. */
-enum gguf_edit_way {
+enum gguf_edit_result {
     GGUF_EDIT_WROTE_HEADER, /* in place */
     GGUF_EDIT_CLONED,       /* a clone that shares the old file's data on disk
                              * took its name */
@@ -78,8 +78,8 @@ struct gguf_edit_params {
     int no_sync;        /* do not wait for the disk (fsync): for tests */
     gguf_progress_fn *progress; /* bytes copied; NULL: silent */
     void *progress_user;
-    enum gguf_edit_order order;     /* changing it always makes a copy */
-    const struct gguf_paths *paths; /* the caller's other files, which are not
+    enum gguf_edit_byte_order order; /* changing it always makes a copy */
+    const struct gguf_paths *paths;  /* the caller's other files, which are not
                                      * written to here. Borrowed; NULL: none */
 };
 #define GGUF_EDIT_PARAMS_INIT GGUF_INIT(struct gguf_edit_params)
@@ -103,7 +103,8 @@ struct gguf_edit_params {
  * is being edited already), GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_edit_apply(const struct gguf_file *file, const struct gguf_meta *meta,
-                const struct gguf_edit_params *params, enum gguf_edit_way *way,
+                const struct gguf_edit_params *params,
+                enum gguf_edit_result *way,
                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Finish an edit that was interrupted; *done (may be NULL) is 1 if there was

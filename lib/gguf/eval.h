@@ -106,8 +106,8 @@ struct gguf_scan_rows {
  * as rows. Since: 0.1 */
 GGUF_API const double *gguf_scan_nll(const struct gguf_scan_rows *rows);
 /* The same of one of the models, from 0. Since: 0.1 */
-GGUF_API const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows,
-                                        size_t model);
+GGUF_API const double *gguf_scan_model_nll(const struct gguf_scan_rows *rows,
+                                           size_t model);
 
 /* The bytes of the text that the rows' tokens (those that they predict) stand
  * for, and the words that begin in it: of gguf_vocab_detokenize, without what
@@ -263,10 +263,10 @@ enum gguf_ppl_unit { GGUF_PPL_TOKEN, GGUF_PPL_BYTE, GGUF_PPL_WORD };
  * NULL) gets the standard error, value * se(x) n / m and se(x) n / (m ln 2).
  * Figures for bytes and words can be compared between vocabularies. NaN where
  * there are none of the unit. Since: 0.1 */
-GGUF_API double gguf_ppl_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
-                             double *error);
-GGUF_API double gguf_ppl_bits(const struct gguf_ppl *p,
-                              enum gguf_ppl_unit unit, double *error);
+GGUF_API double gguf_ppl_per_unit(const struct gguf_ppl *p,
+                                  enum gguf_ppl_unit unit, double *error);
+GGUF_API double gguf_ppl_bits_per_unit(const struct gguf_ppl *p,
+                                       enum gguf_ppl_unit unit, double *error);
 
 /* Sums over both texts: add part to sums. GGUF_E_INVALID (a struct's size).
  * Since: 0.1 */

@@ -236,7 +236,8 @@ gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
  * name. N is decimal, without a zero before other digits, and at most
  * UINT32_MAX. rest, if not NULL, becomes REST, or name as it is for -1.
  * Since: 0.1 */
-GGUF_API int64_t gguf_name_layer(struct gguf_str name, struct gguf_str *rest);
+GGUF_API int64_t gguf_layer_from_name(struct gguf_str name,
+                                      struct gguf_str *rest);
 
 /* size bytes of tensor i, in the mapping: read-only. If the GGUF data begins
  * at byte 0 of a mapped file, aligned to the less of gguf_file_alignment() and
@@ -253,9 +254,9 @@ enum gguf_advice {
     GGUF_ADVICE_WILLNEED,
     GGUF_ADVICE_DONTNEED
 };
-GGUF_API void gguf_file_advise(const struct gguf_file *file, size_t i,
-                               uint64_t off, uint64_t size,
-                               enum gguf_advice advice);
+GGUF_API void gguf_file_advise_tensor(const struct gguf_file *file, size_t i,
+                                      uint64_t off, uint64_t size,
+                                      enum gguf_advice advice);
 
 #ifdef __cplusplus
 }

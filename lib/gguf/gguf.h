@@ -43,7 +43,7 @@
 #include <gguf/layers.h>
 #include <gguf/memory.h>
 #include <gguf/load.h>
-#include <gguf/model.h>
+#include <gguf/model_base.h>
 #include <gguf/op.h>
 #include <gguf/op_base.h>
 #include <gguf/op_conv.h>

@@ -8,8 +8,8 @@
  *
  *     struct gguf_graph *g = gguf_graph_create(ctx, 2048);
  *     struct gguf_tensor *y = gguf_op_add(ctx, gguf_op_matmul(ctx, w, x), b);
- *     st = gguf_graph_finish(ctx, g, gguf_tensor_flag(y, GGUF_TENSOR_OUTPUT),
- *                            &err);
+ *     gguf_tensor_add_flags(y, GGUF_TENSOR_OUTPUT);
+ *     st = gguf_graph_finish(ctx, g, y, &err);
  *
  * One thread at a time; readers may run concurrently.
  */

@@ -78,9 +78,9 @@ GGUF_API int gguf_imatrix_find(const struct gguf_imatrix *im,
  * for attn_q.weight, or ffn_gate_exps.weight for ffn_up_exps.weight. 1 and its
  * number in *i; 0 if there is none, or its own has another number of values.
  * Since: 0.1 */
-GGUF_API int gguf_imatrix_find_for(const struct gguf_imatrix *im,
-                                   struct gguf_str name, uint64_t n_values,
-                                   size_t *i);
+GGUF_API int gguf_imatrix_find_for_matrix(const struct gguf_imatrix *im,
+                                          struct gguf_str name,
+                                          uint64_t n_values, size_t *i);
 
 /* Sums of squares first .. first+n-1 of entry i, and its counts: how many rows
  * of input each matrix saw. GGUF_E_INVALID (out of range). Since: 0.1 */

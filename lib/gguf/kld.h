@@ -139,8 +139,8 @@ GGUF_API enum gguf_status
 gguf_kld_means(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
                struct gguf_error *err) GGUF_MUST_CHECK;
 GGUF_API enum gguf_status
-gguf_kld_get_stats(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
-                   struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_kld_stats(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
+               struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -49,7 +49,7 @@ GGUF_API const char *gguf_val_type_name(uint32_t type);
 
 /* The id of a name as gguf_val_type_name gives it ("string", "array",
  * "uint32", "float32" ... are understood too), or -1. Since: 0.1 */
-GGUF_API int gguf_val_type_from_name(const char *name);
+GGUF_API int gguf_val_type_find(const char *name);
 
 /* Bytes of a value of a scalar type; 0 for str, arr and unknown ids.
  * Since: 0.1 */
@@ -59,7 +59,7 @@ GGUF_API size_t gguf_val_type_size(uint32_t type);
 
 /* One value and its name. Read it; it is filled by the library only. Everything
  * it points to belongs to the file or list it came from. It never grows, as
- * programs have room for elements of arrays (gguf_kv_next). */
+ * programs have room for elements of arrays (gguf_kv_iter_next). */
 struct gguf_kv {
     struct gguf_str key;
     uint32_t type;      /* enum gguf_val_type */
@@ -147,30 +147,30 @@ gguf_kv_check_array(const struct gguf_kv *kv, uint32_t elem_type,
  * step for scalars; for strings and arrays the time grows with i: use an
  * iterator. GGUF_E_TYPE (not an array), GGUF_E_INVALID (i out of range).
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
-                                       struct gguf_kv *out,
-                                       struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_kv_get_elem(const struct gguf_kv *kv, uint64_t i, struct gguf_kv *out,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Elements first .. first+n-1 of an array, converted, into dst[n]. f32: from
  * f32 or f64 elements; the others from elements of any integer type, or bool,
  * whose values are in range. GGUF_E_TYPE, GGUF_E_OVERFLOW, GGUF_E_INVALID
  * (first or n). Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_kv_elems_f32(const struct gguf_kv *kv, uint64_t first, size_t n,
-                  float *dst, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_kv_get_elems_f32(const struct gguf_kv *kv, uint64_t first, size_t n,
+                      float *dst, struct gguf_error *err) GGUF_MUST_CHECK;
 GGUF_API enum gguf_status
-gguf_kv_elems_i32(const struct gguf_kv *kv, uint64_t first, size_t n,
-                  int32_t *dst, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_kv_get_elems_i32(const struct gguf_kv *kv, uint64_t first, size_t n,
+                      int32_t *dst, struct gguf_error *err) GGUF_MUST_CHECK;
 GGUF_API enum gguf_status
-gguf_kv_elems_uint(const struct gguf_kv *kv, uint64_t first, size_t n,
-                   uint64_t *dst, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_kv_get_elems_uint(const struct gguf_kv *kv, uint64_t first, size_t n,
+                       uint64_t *dst, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Walk an array of any element type, nested ones too:
  *
  *     struct gguf_kv_iter it;
  *     struct gguf_kv e;
  *     gguf_kv_iter_init(&it, kv);
- *     while (gguf_kv_next(&it, &e)) ...
+ *     while (gguf_kv_iter_next(&it, &e)) ...
  *
  * A value that is not an array (or NULL) has no elements. In the caller's
  * storage: it never grows. */
@@ -182,10 +182,11 @@ struct gguf_kv_iter {
 GGUF_API void gguf_kv_iter_init(struct gguf_kv_iter *it,
                                 const struct gguf_kv *kv);
 /* 1 and the next element, or 0 at the end. Since: 0.1 */
-GGUF_API int gguf_kv_next(struct gguf_kv_iter *it, struct gguf_kv *out);
+GGUF_API int gguf_kv_iter_next(struct gguf_kv_iter *it, struct gguf_kv *out);
 /* The same for an array of strings, with less to fill in: 1 or 0.
  * Since: 0.1 */
-GGUF_API int gguf_kv_next_str(struct gguf_kv_iter *it, struct gguf_str *out);
+GGUF_API int gguf_kv_iter_next_str(struct gguf_kv_iter *it,
+                                   struct gguf_str *out);
 
 /* 1 if both are of one type and have one value, bit for bit, whatever their
  * keys and byte orders; or if both are NULL. Since: 0.1 */

@@ -30,8 +30,8 @@
  * order of the text: digits depend neither on threads nor on n_ubatch.
  *
  *     gguf_layers_run(&l, model, base, tokens, n, &scan, &err);
- *     for (size_t i = 0; i < gguf_layers_n(l); i++)
- *         show(gguf_layers_at(l, i));
+ *     for (size_t i = 0; i < gguf_layers_n_entries(l); i++)
+ *         show(gguf_layers_entry(l, i));
  *     gguf_layers_destroy(l);
  */
 #ifndef GGUF_LAYERS_H
@@ -83,9 +83,9 @@ GGUF_API void gguf_layers_destroy(struct gguf_layers *l);
 
 /* Activations in the order in which they are computed; NULL if i is out of
  * range. Owned by l. Since: 0.1 */
-GGUF_API size_t gguf_layers_n(const struct gguf_layers *l);
+GGUF_API size_t gguf_layers_n_entries(const struct gguf_layers *l);
 GGUF_API const struct gguf_layers_entry *
-gguf_layers_at(const struct gguf_layers *l, size_t i);
+gguf_layers_entry(const struct gguf_layers *l, size_t i);
 
 #ifdef __cplusplus
 }

@@ -6,13 +6,13 @@
  * and read them again. This is for programs that want it otherwise. Results
  * are the same bits in any case.
  *
- *     gguf_model_open(&model, file, NULL, &err);
+ *     gguf_model_create(&model, file, NULL, &err);
  *     job.pool = pool;
  *     job.progress = show;
- *     gguf_model_prefetch(model, &job, &err);      read ahead, or
- *     gguf_model_read(model, &job, &err);          into memory of its own
- *     gguf_model_lock(model, &err);                and stay there
- *     gguf_model_place(model, &sp, NULL, &err);    onto devices
+ *     gguf_model_prefetch_weights(model, &job, &err);    read ahead, or
+ *     gguf_model_read_weights(model, &job, &err);        into memory of its own
+ *     gguf_model_lock_weights(model, &err);              and stay there
+ *     gguf_model_place_weights(model, &sp, NULL, &err);  onto devices
  *
  * What takes a model that is not const is called before there are sessions on
  * it, by one thread.
@@ -31,9 +31,9 @@ extern "C" {
  * touched. Whether they stay is the system's business. GGUF_E_CANCELLED
  * (progress), GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_model_prefetch(const struct gguf_model *model,
-                    const struct gguf_model_job *job,
-                    struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_model_prefetch_weights(const struct gguf_model *model,
+                            const struct gguf_model_job *job,
+                            struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Read all weights that are used in a mapping into memory of the model's own,
  * from its allocator, on the threads of the job, and let the mapping's pages
@@ -44,21 +44,22 @@ gguf_model_prefetch(const struct gguf_model *model,
  * GGUF_E_CANCELLED (progress), GGUF_E_INVALID (the weights are locked).
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_model_read(struct gguf_model *model, const struct gguf_model_job *job,
-                struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_model_read_weights(struct gguf_model *model,
+                        const struct gguf_model_job *job,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Lock the weights that lie in host memory, so that the system keeps them
  * there until the model is destroyed. All or nothing. GGUF_E_LIMIT (the bytes,
  * and how many the process may lock), GGUF_E_IO, GGUF_E_UNSUPPORTED (the
  * system locks nothing). Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_model_lock(struct gguf_model *model,
-                struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_model_lock_weights(struct gguf_model *model,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Let the pages of the mappings go that no weight of the model lies in: of
  * tensors that it does not use, and of weights that are elsewhere. They are
  * read again if somebody touches them. Cannot fail; any thread. Since: 0.1 */
-GGUF_API void gguf_model_release(const struct gguf_model *model);
+GGUF_API void gguf_model_release_pages(const struct gguf_model *model);
 
 /* Weights whose name matches go to memory of a type. It never grows. */
 struct gguf_place_rule {
@@ -85,9 +86,9 @@ struct gguf_place_params {
  * supports every operation that reads the weight, in passes of many tokens and
  * of one. The operations are those of the session's graphs. Where that backend
  * computes in host memory, and where no operation reads it, a weight stays. A
- * device that shares the host's memory (GGUF_DEVICE_HOST_PTR) uses the mapping
- * of the file: nothing is copied. A weight that lies on one of the devices
- * stays there, unless a rule or a split point says otherwise.
+ * device that shares the host's memory (GGUF_DEVICE_CAP_HOST_PTR) uses the
+ * mapping of the file: nothing is copied. A weight that lies on one of the
+ * devices stays there, unless a rule or a split point says otherwise.
  *
  * If the devices say how much memory is free, and it is too little for all that
  * would go to one of them (weights, what the session keeps, its graphs), layers
@@ -114,19 +115,20 @@ struct gguf_place_params {
  * GGUF_E_LIMIT, GGUF_E_NOMEM, GGUF_E_CANCELLED, what devices return.
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_model_place(struct gguf_model *model,
-                 const struct gguf_session_params *session,
-                 const struct gguf_place_params *params,
-                 struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_model_place_weights(struct gguf_model *model,
+                         const struct gguf_session_params *session,
+                         const struct gguf_place_params *params,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The split points that gguf_model_place would choose for such a session, or
- * those of the layers that lie on its devices already: one for each preferred
- * backend, n_split in all, in split. Nothing is copied. GGUF_E_INVALID (n_split
- * is not the number of preferred backends), and as gguf_session_create fails.
- * Since: 0.1 */
-GGUF_API enum gguf_status gguf_model_get_split(
-    const struct gguf_model *model, const struct gguf_session_params *session,
-    uint32_t *split, size_t n_split, struct gguf_error *err) GGUF_MUST_CHECK;
+/* The split points that gguf_model_place_weights would choose for such a
+ * session, or those of the layers that lie on its devices already: one for each
+ * preferred backend, n_split in all, in split. Nothing is copied.
+ * GGUF_E_INVALID (n_split is not the number of preferred backends), and as
+ * gguf_session_create fails. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_model_split(const struct gguf_model *model,
+                 const struct gguf_session_params *session, uint32_t *split,
+                 size_t n_split, struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -123,7 +123,7 @@ GGUF_API struct gguf_tensor *gguf_op_timestep_embedding(struct gguf_ctx *ctx,
 
 /* Parameters as the builders store them in op_params, for backends: of
  * im2col, conv, conv_transpose, pool. Made by the library: it may grow at its
- * end (gguf_tensor_params). */
+ * end (gguf_tensor_op_params). */
 struct gguf_conv_params {
     struct gguf_window window; /* with the size */
     int32_t depthwise;         /* conv: each channel by itself */

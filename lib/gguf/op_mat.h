@@ -124,7 +124,7 @@ gguf_op_attention_sinks(struct gguf_ctx *ctx, struct gguf_tensor *q,
                         float scale, float max_bias, float softcap);
 
 /* Parameters as the builders store them in op_params, for backends. Made by the
- * library: they may grow at their end (gguf_tensor_params). */
+ * library: they may grow at their end (gguf_tensor_op_params). */
 struct gguf_attn_params {
     float scale, max_bias, softcap;
 };

@@ -80,7 +80,7 @@ gguf_op_soft_max_sinks(struct gguf_ctx *ctx, struct gguf_tensor *x,
                        float scale, float max_bias);
 
 /* Parameters as the builders store them in op_params, for backends. Made by the
- * library: they may grow at their end (gguf_tensor_params). */
+ * library: they may grow at their end (gguf_tensor_op_params). */
 struct gguf_soft_max_params {
     float scale, max_bias;
 };

@@ -9,7 +9,7 @@
  *     gguf_outfile_open(&o, "report.json", 0, NULL, err);
  *     gguf_outfile_write(o, text, size, err);          as often as it takes
  *     gguf_outfile_commit(o, err);
- *     gguf_outfile_destroy(o);                         in every case
+ *     gguf_outfile_close(o);                         in every case
  *
  * One thread at a time.
  */
@@ -47,7 +47,7 @@ gguf_outfile_commit(struct gguf_outfile *o,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Without a commit nothing stays on disk. NULL is fine. Since: 0.1 */
-GGUF_API void gguf_outfile_destroy(struct gguf_outfile *o);
+GGUF_API void gguf_outfile_close(struct gguf_outfile *o);
 
 #ifdef __cplusplus
 }

@@ -14,8 +14,8 @@
  * tokens; of tasks (task.h) a chunk can be a task, and a row an answer.
  *
  *     gguf_part_create(&p, n_chunks, 0, 1, NULL, &err);
- *     gguf_part_tell(p, 0, session, tokens, n, &err);
- *     for each chunk: gguf_part_add(p, chunk, NULL, nll, n_nll, &err);
+ *     gguf_part_set_model(p, 0, session, tokens, n, &err);
+ *     for each chunk: gguf_part_add_chunk(p, chunk, NULL, nll, n_nll, &err);
  *     gguf_part_save(p, "5.part", 0, &err);
  *
  * Files are GGUF (file.h) with general.type "score-part" and
@@ -62,49 +62,48 @@ GGUF_API void gguf_part_destroy(struct gguf_part *p);
  * 9, '_' and '.'; both are copied; one of that name is replaced.
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_part_set(struct gguf_part *p, const char *name, const char *value,
-              struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_part_set_setting(struct gguf_part *p, const char *name, const char *value,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 GGUF_API enum gguf_status
-gguf_part_note(struct gguf_part *p, const char *name, const char *value,
-               struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_part_set_note(struct gguf_part *p, const char *name, const char *value,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
 /* The i-th setting, in the order in which they were set: its name, and *value;
  * NULL if there is none. Since: 0.1 */
 GGUF_API const char *gguf_part_setting(const struct gguf_part *p, size_t i,
                                        const char **value);
 /* NULL: there is none of that name. Since: 0.1 */
-GGUF_API const char *gguf_part_get_note(const struct gguf_part *p,
-                                        const char *name);
+GGUF_API const char *gguf_part_note(const struct gguf_part *p,
+                                    const char *name);
 
 /* Set what a session and a text's n tokens are: "model.I" (a digest of its
  * hyperparameters and weights: of a tensor above 64 KiB, 16 pieces of 4096
  * bytes), "cache.I" (types of keys and values), "text" (a digest of the tokens)
- * and "tokens". As gguf_part_set. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_part_tell(struct gguf_part *p, unsigned i,
-               const struct gguf_session *session, const gguf_token *token,
-               size_t n, struct gguf_error *err) GGUF_MUST_CHECK;
+ * and "tokens". As gguf_part_set_setting. Since: 0.1 */
+GGUF_API enum gguf_status gguf_part_set_model(
+    struct gguf_part *p, unsigned i, const struct gguf_session *session,
+    const gguf_token *token, size_t n, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Chunk number chunk, from 0, is done: heads, n_heads of them (NULL for 0), and
  * n_rows rows of n_values numbers, all copied. GGUF_E_INVALID (no such chunk,
  * one that is done, a number that is not finite: names its index),
  * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_part_add(struct gguf_part *p, size_t chunk, const double *heads,
-              const double *values, size_t n_rows,
-              struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_part_add_chunk(struct gguf_part *p, size_t chunk, const double *heads,
+                    const double *values, size_t n_rows,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* As it was created. Since: 0.1 */
 GGUF_API size_t gguf_part_n_chunks(const struct gguf_part *p);
-GGUF_API size_t gguf_part_n_heads(const struct gguf_part *p);
-GGUF_API size_t gguf_part_n_values(const struct gguf_part *p);
+GGUF_API size_t gguf_part_n_chunk_values(const struct gguf_part *p);
+GGUF_API size_t gguf_part_n_row_values(const struct gguf_part *p);
 /* Chunks that are done. Since: 0.1 */
 GGUF_API size_t gguf_part_n_done(const struct gguf_part *p);
 /* The heads of a chunk; the numbers of its rows, and *n_rows. NULL: it is not
  * done. The part's. Since: 0.1 */
-GGUF_API const double *gguf_part_heads(const struct gguf_part *p,
-                                       size_t chunk);
-GGUF_API const double *gguf_part_chunk(const struct gguf_part *p, size_t chunk,
-                                       size_t *n_rows);
+GGUF_API const double *gguf_part_chunk_values(const struct gguf_part *p,
+                                              size_t chunk);
+GGUF_API const double *gguf_part_row_values(const struct gguf_part *p,
+                                            size_t chunk, size_t *n_rows);
 
 /* Add what other has. GGUF_E_MISMATCH: other is of another text or model, has
  * another setting, or a chunk that p has: the message says which, and both
@@ -115,8 +114,8 @@ gguf_part_merge(struct gguf_part *p, const struct gguf_part *other,
 
 /* Settings alone: is b as a? As gguf_part_merge. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_part_check(const struct gguf_part *a, const struct gguf_part *b,
-                struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_part_check_settings(const struct gguf_part *a, const struct gguf_part *b,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Written atomically: a process that is killed leaves the file of before.
  * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM. Since: 0.1 */

@@ -12,8 +12,8 @@
  * counts.
  *
  *     gguf_paths_create(&paths, NULL, err);
- *     gguf_paths_read(paths, "notes.txt", "notes", err);
- *     gguf_paths_write(paths, "report.json", "report", err);
+ *     gguf_paths_add_input(paths, "notes.txt", "notes", err);
+ *     gguf_paths_add_output(paths, "report.json", "report", err);
  *     output.paths = paths; gguf_quant_run adds its own
  *
  * One thread at a time.
@@ -44,17 +44,17 @@ GGUF_API void gguf_paths_destroy(struct gguf_paths *p);
  * GGUF_E_INVALID, with a message that names the file and both uses: "'x.gguf'
  * would be both input and output". GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_paths_read(struct gguf_paths *p, const char *path, const char *what,
-                struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_paths_add_input(struct gguf_paths *p, const char *path, const char *what,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 GGUF_API enum gguf_status
-gguf_paths_write(struct gguf_paths *p, const char *path, const char *what,
-                 struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_paths_add_output(struct gguf_paths *p, const char *path, const char *what,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The run has a file open, such as standard input or output, that must not be
  * overwritten. A closed descriptor is ignored. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_paths_read_fd(struct gguf_paths *p, int fd, const char *what,
-                   struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_paths_add_input_fd(struct gguf_paths *p, int fd, const char *what,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

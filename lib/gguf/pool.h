@@ -77,7 +77,7 @@ GGUF_API unsigned gguf_cpu_count(void);
 
 /* Number of memory nodes (NUMA) with processors that this process may use, at
  * least 1. Since: 0.1 */
-GGUF_API unsigned gguf_numa_count(void);
+GGUF_API unsigned gguf_numa_node_count(void);
 
 /* On which node pages are placed when they are first touched: pages of
  * buffers, and of mapped files that are not in memory yet. */
@@ -90,8 +90,8 @@ enum gguf_numa_policy {
  * one node. GGUF_E_IO, GGUF_E_UNSUPPORTED (the system has no such call).
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_numa_set(enum gguf_numa_policy policy,
-              struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_numa_set_policy(enum gguf_numa_policy policy,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -45,7 +45,8 @@ struct gguf_profile_node {
     const struct gguf_tensor *node; /* operation, name, type, shape, sources;
                                      * valid during the call. A node without a
                                      * name belongs to the layer of the next
-                                     * node that has one (gguf_name_layer) */
+                                     * node that has one (gguf_layer_from_name)
+                                     * */
     const struct gguf_backend *backend;
     uint64_t begin, end; /* nanoseconds of a clock that only goes forward */
     uint64_t flops;      /* floating-point operations of matrix products,
@@ -66,8 +67,8 @@ struct gguf_profile_node {
  * scheduler or the backend. */
 typedef void gguf_profile_fn(void *user, const struct gguf_profile_node *n);
 
-/* The function "set_profile" of a driver (gguf_driver_function): report the
- * nodes that backend computes from now on; fn NULL: no more. Called while
+/* The function "set_profile" of a driver (gguf_driver_find_function): report
+ * the nodes that backend computes from now on; fn NULL: no more. Called while
  * nothing runs. */
 typedef void gguf_backend_set_profile_fn(struct gguf_backend *backend,
                                          gguf_profile_fn *fn, void *user);

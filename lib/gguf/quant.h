@@ -172,17 +172,18 @@ gguf_quant_create_file(struct gguf_quant **out, const struct gguf_file *file,
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_quant_destroy(struct gguf_quant *q);
 
-enum gguf_quant_why {
-    GGUF_WHY_KEPT,      /* tensors of this kind are never quantized */
-    GGUF_WHY_LEFT,      /* leave_output */
-    GGUF_WHY_EMBEDDING, /* embedding_type */
-    GGUF_WHY_OUTPUT,    /* output_type */
-    GGUF_WHY_OVERRIDE,  /* a pattern */
-    GGUF_WHY_BASE,      /* the base type: pure, or no rule holds */
-    GGUF_WHY_RULE,      /* a rule of the recipe */
-    GGUF_WHY_TARGET,    /* gguf_quant_target */
-    GGUF_WHY_GATHERED   /* at least Q8_0: a table that rows are only looked up
-                         * in. Not with compat, pure or a rule for its name */
+enum gguf_quant_reason {
+    GGUF_REASON_NEVER_QUANTIZED, /* tensors of this kind are never quantized */
+    GGUF_REASON_LEAVE_OUTPUT,    /* leave_output */
+    GGUF_REASON_EMBEDDING_TYPE,  /* embedding_type */
+    GGUF_REASON_OUTPUT_TYPE,     /* output_type */
+    GGUF_REASON_OVERRIDE,        /* a pattern */
+    GGUF_REASON_BASE,            /* the base type: pure, or no rule holds */
+    GGUF_REASON_RULE,            /* a rule of the recipe */
+    GGUF_REASON_TARGET,          /* gguf_quant_fit_size */
+    /* at least Q8_0, for a table whose rows are only looked up; not with
+     * compat, pure or a rule for its name */
+    GGUF_REASON_LOOKUP_TABLE
 };
 
 /* What encoding did to a tensor: figures about the differences between the
@@ -214,7 +215,7 @@ struct gguf_quant_tensor {
     uint32_t wanted;   /* the id that was chosen; `to` differs from it if the
                          * rows are not a multiple of its blocks */
     uint64_t from_size, to_size; /* bytes */
-    enum gguf_quant_why why;
+    enum gguf_quant_reason why;
     const char *rule;  /* what decided, as a text of one line */
     int has_imatrix;   /* importance data for this tensor are used */
     int needs_imatrix; /* the type wants importance data, and there are none
@@ -233,7 +234,8 @@ struct gguf_quant_tensor {
                            * first one's element number, in row first_nonfinite
                            * / ne[0] */
     uint64_t first_nonfinite;
-    double noise; /* for GGUF_WHY_TARGET: the noise it expects, see target.h */
+    double
+        noise; /* for GGUF_REASON_TARGET: the noise it expects, see target.h */
     struct gguf_quant_loss loss; /* filled by run */
     int merged;                  /* products of loras are added to it */
 };

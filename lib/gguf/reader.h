@@ -8,8 +8,8 @@
  * piece has beyond it. Metadata and the list of tensors are then as those of
  * any file. Data of tensors is read when something asks for it that reads in
  * order: copies (split.h, writer.h), sums (digest.h), jobs (quant.h), copies of
- * weights (load.h); gguf_file_read() gives any of it. What needs data in memory
- * says GGUF_E_UNSUPPORTED.
+ * weights (load.h); gguf_file_read_tensor() gives any of it. What needs data in
+ * memory says GGUF_E_UNSUPPORTED.
  *
  *     struct gguf_reader r = GGUF_READER_INIT;
  *     r.size = size, r.read = my_read, r.close = my_close, r.user = my_state;
@@ -81,8 +81,9 @@ GGUF_API int gguf_file_has_reader(const struct gguf_file *file);
  * GGUF_E_INVALID (not in the tensor), GGUF_E_IO, GGUF_E_TRUNCATED (a file that
  * became shorter), and what a reader returns. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_file_read(const struct gguf_file *file, size_t i, uint64_t off, void *dst,
-               size_t size, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_file_read_tensor(const struct gguf_file *file, size_t i, uint64_t off,
+                      void *dst, size_t size,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

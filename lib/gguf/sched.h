@@ -157,11 +157,11 @@ GGUF_API size_t gguf_sched_n_copies(const struct gguf_sched *s);
 /* How many times graphs were assigned so far. Since: 0.1 */
 GGUF_API unsigned gguf_sched_n_plans(const struct gguf_sched *s);
 /* Backend number of a tensor of that graph, or -1. Since: 0.1 */
-GGUF_API int gguf_sched_backend_of(const struct gguf_sched *s,
-                                   const struct gguf_tensor *t);
+GGUF_API int gguf_sched_find_backend(const struct gguf_sched *s,
+                                     const struct gguf_tensor *t);
 /* Bytes of the compute buffer of backend i. Backends of one type of buffer
  * share it: 0 for all but the first. Since: 0.1 */
-GGUF_API size_t gguf_sched_size(const struct gguf_sched *s, unsigned i);
+GGUF_API size_t gguf_sched_buffer_size(const struct gguf_sched *s, unsigned i);
 /* Splits, their copies and nodes, a line each. write is required.
  * GGUF_E_CANCELLED if write stopped, GGUF_E_INVALID if the graph has changed
  * or write is NULL. Since: 0.1 */

@@ -25,13 +25,14 @@
  *     st = gguf_session_decode(s, &batch, &err);
  *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
  *
- * A model of an encoder and a decoder (T5: encodes_first in model.h) is given a
+ * A model of an encoder and a decoder (T5: encodes_first in model_base.h) is
+ * given a
  * text of each sequence to encode, which is kept as keys and values of the
  * decoder's layers, and then decodes another, which begins with the token that
  * the model says:
  *
  *     st = gguf_session_encode(s, &text, &err);
- *     batch.token = &gguf_model_get_info(model)->decoder_start;
+ *     batch.token = &gguf_model_info(model)->decoder_start;
  *     batch.n = 1;
  *     st = gguf_session_decode(s, &batch, &err);
  *
@@ -90,7 +91,7 @@ struct gguf_session_params {
     uint32_t cache_dtype; /* type of keys and values in memory, below */
     uint32_t key_dtype;   /* of keys; 0: cache_dtype */
     uint32_t value_dtype; /* of values; 0: cache_dtype */
-    enum gguf_pooling pooling; /* of gguf_session_embedding (model.h) */
+    enum gguf_pooling pooling; /* of gguf_session_embedding (model_base.h) */
     bool unified;      /* sequences share n_ctx tokens' memory of keys and
                            * values; each has its own states, and of an encoder
                            * and a decoder what was encoded. Not where keys are
@@ -221,10 +222,10 @@ gguf_session_adapter(const struct gguf_session *s, size_t i);
  * graphs are planned as by create; nothing of that size is allocated. Fails
  * like create. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_session_estimate(const struct gguf_model *model,
-                      const struct gguf_session_params *params,
-                      uint64_t *cache_size, uint64_t *graph_size,
-                      struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_estimate_memory(const struct gguf_model *model,
+                             const struct gguf_session_params *params,
+                             uint64_t *cache_size, uint64_t *graph_size,
+                             struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The most bytes that such a session has in use at one time, of all that it
  * allocates: the above, the books of what is in the cache, plans, outputs, what
@@ -236,7 +237,7 @@ gguf_session_estimate(const struct gguf_model *model,
  * (plan_memory in backend_impl.h), and what calls take while they last that
  * save, restore, shift, change adapters or decode layer by layer. Fails like
  * create. Since: 0.1 */
-GGUF_API enum gguf_status gguf_session_estimate_peak(
+GGUF_API enum gguf_status gguf_session_estimate_peak_memory(
     const struct gguf_model *model, const struct gguf_session_params *params,
     uint64_t *size, struct gguf_error *err) GGUF_MUST_CHECK;
 
@@ -249,8 +250,9 @@ GGUF_API uint32_t gguf_session_n_ubatch(const struct gguf_session *s);
 
 /* Bytes of the key/value memory and of the graphs' memory, that of all
  * backends together. Since: 0.1 */
-GGUF_API void gguf_session_memory(const struct gguf_session *s,
-                                  uint64_t *cache_size, uint64_t *graph_size);
+GGUF_API void gguf_session_memory_size(const struct gguf_session *s,
+                                       uint64_t *cache_size,
+                                       uint64_t *graph_size);
 
 /* Tokens, in the order in which they are appended to their sequences. Arrays
  * of n elements; borrowed. */
@@ -345,7 +347,8 @@ gguf_session_logits(struct gguf_session *s, size_t first, size_t n,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* States of rows first to first + n - 1 of the last call's outputs, after the
- * last norm and before the output matrix: n rows of n_embd floats (model.h),
+ * last norm and before the output matrix: n rows of n_embd floats
+ * (model_base.h),
  * valid until the next one. They are the result of an encoder, which has no
  * logits. GGUF_E_INVALID. Since: 0.1 */
 GGUF_API enum gguf_status
@@ -387,8 +390,8 @@ GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
  * numbers in them are as they were computed, so that their last bits may differ
  * between instruction sets (<gguf/cpu.h>). A checksum (XXH3) is in them.
  *
- *     st = gguf_session_save(s, 0, "prompt.state", 0, &err);
- *     st = gguf_session_restore(other, 3, "prompt.state", &err);
+ *     st = gguf_session_save_state(s, 0, "prompt.state", 0, &err);
+ *     st = gguf_session_load_state(other, 3, "prompt.state", &err);
  */
 #define GGUF_ALL_SEQUENCES UINT32_MAX /* for seq */
 
@@ -425,13 +428,13 @@ gguf_session_state_set(struct gguf_session *s, uint32_t seq, const void *state,
  * force one that is there is kept: GGUF_E_EXIST. GGUF_E_IO, GGUF_E_NOSPACE, and
  * as state_get. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_session_save(struct gguf_session *s, uint32_t seq, const char *path,
-                  int force, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_save_state(struct gguf_session *s, uint32_t seq, const char *path,
+                        int force, struct gguf_error *err) GGUF_MUST_CHECK;
 /* The same from one, which must not change meanwhile. GGUF_E_IO, and as
  * state_set. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_session_restore(struct gguf_session *s, uint32_t seq, const char *path,
-                     struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_load_state(struct gguf_session *s, uint32_t seq, const char *path,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ---- what it keeps ---- */
 
@@ -454,14 +457,15 @@ GGUF_API int32_t gguf_session_next_pos(const struct gguf_session *s,
  * together when a batch comes and fewer cells are read for it then.
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
-                    int32_t end, struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_remove_tokens(struct gguf_session *s, uint32_t seq, int32_t begin,
+                           int32_t end,
+                           struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Forget all of the other sequences. GGUF_E_INVALID (seq is out of range); else
  * fails as clear does. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_session_keep(struct gguf_session *s, uint32_t seq,
-                  struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_remove_others(struct gguf_session *s, uint32_t seq,
+                           struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Give a sequence the tokens of another at positions begin to end - 1 (end < 0:
  * to the last), instead of what it has there, and of an encoder and a decoder
@@ -472,9 +476,9 @@ gguf_session_keep(struct gguf_session *s, uint32_t seq,
  * with all tokens of a sequence; or windows, as with remove. Nothing is copied
  * then. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_session_copy(struct gguf_session *s, uint32_t from, uint32_t to,
-                  int32_t begin, int32_t end,
-                  struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_copy_tokens(struct gguf_session *s, uint32_t from, uint32_t to,
+                         int32_t begin, int32_t end,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Move tokens of a sequence at positions begin to end - 1 (end < 0: to the
  * last) by delta positions, or to position / divisor. Keys that positions
@@ -498,13 +502,13 @@ gguf_session_copy(struct gguf_session *s, uint32_t from, uint32_t to,
  * on a device fails with, or GGUF_E_CANCELLED, the sequence must be cleared.
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_session_shift(struct gguf_session *s, uint32_t seq, int32_t begin,
-                   int32_t end, int32_t delta,
-                   struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_shift_positions(struct gguf_session *s, uint32_t seq,
+                             int32_t begin, int32_t end, int32_t delta,
+                             struct gguf_error *err) GGUF_MUST_CHECK;
 GGUF_API enum gguf_status
-gguf_session_divide(struct gguf_session *s, uint32_t seq, int32_t begin,
-                    int32_t end, int32_t divisor,
-                    struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_session_divide_positions(struct gguf_session *s, uint32_t seq,
+                              int32_t begin, int32_t end, int32_t divisor,
+                              struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Forget everything. Fails as the device does whose memory has to be cleared:
  * nothing is known to be forgotten then, and it may be tried again.
@@ -542,7 +546,7 @@ struct gguf_session_timings {
 };
 /* Owned by the session, and changed by its calls. Since: 0.1 */
 GGUF_API const struct gguf_session_timings *
-gguf_session_get_timings(const struct gguf_session *s);
+gguf_session_timings(const struct gguf_session *s);
 /* Begin to count again. Since: 0.1 */
 GGUF_API void gguf_session_reset_timings(struct gguf_session *s);
 
@@ -572,11 +576,12 @@ struct gguf_session_fault {
 /* Check each operation's result, or stop: decoding and logits end with
  * GGUF_E_NONFINITE and the name of the first that is not finite. Digits do not
  * change; operations are computed one at a time. Since: 0.1 */
-GGUF_API void gguf_session_check(struct gguf_session *s, bool check);
+GGUF_API void gguf_session_set_finite_check(struct gguf_session *s,
+                                            bool check);
 
 /* Operation that ended the last call, or NULL; the session's. Since: 0.1 */
 GGUF_API const struct gguf_session_fault *
-gguf_session_get_fault(const struct gguf_session *s);
+gguf_session_fault(const struct gguf_session *s);
 
 /* As one line, cut to size bytes, of which GGUF_SESSION_FAULT_TEXT are enough:
  * "layer 3: matmul 'blk.3.attn_q' of 'blk.3.attn_q.weight', 'blk.3.attn_norm'

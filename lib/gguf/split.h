@@ -70,7 +70,7 @@ struct gguf_split_params {
 #define GGUF_SPLIT_PARAMS_INIT GGUF_INIT(struct gguf_split_params)
 
 /* How to write. Works in one thread; progress counts bytes of tensor data. */
-struct gguf_split_job {
+struct gguf_split_output_params {
     size_t struct_size;
     int force;                  /* existing files are replaced */
     int no_sync;                /* do not wait for the disk */
@@ -78,7 +78,8 @@ struct gguf_split_job {
     void *user;
     int resume; /* of merging: keep a journal, and go on from it: see there */
 };
-#define GGUF_SPLIT_JOB_INIT GGUF_INIT(struct gguf_split_job)
+#define GGUF_SPLIT_OUTPUT_PARAMS_INIT                                         \
+    GGUF_INIT(struct gguf_split_output_params)
 
 struct gguf_split_plan;
 
@@ -128,7 +129,7 @@ gguf_split_plan_shard(const struct gguf_split_plan *plan, size_t i);
  * GGUF_E_INVALID (an output is an input). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
-                      const struct gguf_split_job *job,
+                      const struct gguf_split_output_params *job,
                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ------------------------------------------------------------ merging --- */
@@ -149,7 +150,7 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
  * and what gguf_split_plan_write returns. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_split_merge(const struct gguf_file *set, const char *path,
-                 const struct gguf_split_job *job,
+                 const struct gguf_split_output_params *job,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Bytes of the file that gguf_split_merge would write. Since: 0.1 */

@@ -30,7 +30,8 @@ gguf_rows_create(struct gguf_rows **out,
 GGUF_API void gguf_rows_destroy(struct gguf_rows *rows);
 
 /* Can rows of this type be decoded? Since: 0.1 */
-GGUF_API int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype);
+GGUF_API int gguf_rows_can_decode(const struct gguf_rows *rows,
+                                  uint32_t dtype);
 
 /* n elements from element first on of tensor i, in file order, into dst[n].
  * Both are multiples of the type's block_len. Elements of NVFP4 are multiplied
@@ -40,9 +41,9 @@ GGUF_API int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype);
  * another type or shape, or not finite), GGUF_E_INVALID (range).
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_rows_get(const struct gguf_rows *rows, const struct gguf_file *file,
-              size_t i, uint64_t first, uint64_t n, float *dst,
-              struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_rows_decode(const struct gguf_rows *rows, const struct gguf_file *file,
+                 size_t i, uint64_t first, uint64_t n, float *dst,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ---------------------------------------------------------- statistics --- */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* target.h - choosing types to meet a file size
  *
- * A job that was created has a type for each tensor. A tensor that got the
- * base type, because no option and no rule of the recipe chose its type, is
- * free, and so is one of GGUF_WHY_GATHERED: gguf_quant_target chooses its type
- * anew, so that the output does not exceed a size and the damage is least.
+ * A job that was created has a type for each tensor. A tensor that got the base
+ * type, because no option and no rule of the recipe chose its type, is free,
+ * and so is one of GGUF_REASON_LOOKUP_TABLE: gguf_quant_fit_size chooses its
+ * type anew, so that the output does not exceed a size and the damage is least.
  *
  *     gguf_quant_create(&job, "model-f16.gguf", &p, &err);
  *     t.max_size = 4000000000;
- *     gguf_quant_target(job, &t, &result, &err);
+ *     gguf_quant_fit_size(job, &t, &result, &err);
  *     gguf_quant_run(job, "model-4g.gguf", NULL, &err);
  *
  * Damage. For each free tensor and type some rows are encoded and read back:
@@ -78,12 +78,11 @@ struct gguf_target_result {
 #define GGUF_TARGET_RESULT_INIT GGUF_INIT(struct gguf_target_result)
 
 /* Choose. Uses the job's pool, memory and progress (bytes looked at); types
- * that need importance data are chosen only with them. A job with pure gets
- * one type for all free tensors. Afterwards the tensors' why is
- * GGUF_WHY_TARGET, and their rule tells the noise and what the next type would
- * give; general.file_type is left out. May be called again with another limit,
- * which measures nothing again.
- * After a failure the job can only be destroyed.
+ * that need importance data are chosen only with them. A job with pure gets one
+ * type for all free tensors. Afterwards the tensors' why is GGUF_REASON_TARGET,
+ * and their rule tells the noise and what the next type would give;
+ * general.file_type is left out. May be called again with another limit, which
+ * measures nothing again. After a failure the job can only be destroyed.
  *
  * GGUF_E_LIMIT      no choice is small enough: the message gives the least
  * size
@@ -92,7 +91,7 @@ struct gguf_target_result {
  * GGUF_E_CANCELLED, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM; what a reader returns
  * (reader.h): the sampled rows are brought, those of some tensors at a time,
  * in half of max_memory. Since: 0.1 */
-GGUF_API enum gguf_status gguf_quant_target(
+GGUF_API enum gguf_status gguf_quant_fit_size(
     struct gguf_quant *q, const struct gguf_target_params *params,
     struct gguf_target_result *result, struct gguf_error *err) GGUF_MUST_CHECK;
 

@@ -78,15 +78,15 @@ GGUF_API void gguf_tasks_destroy(struct gguf_tasks *t);
 
 /* How many there are, and the most answers that one has: as many sequences must
  * a session have. Since: 0.1 */
-GGUF_API size_t gguf_tasks_n(const struct gguf_tasks *t);
-GGUF_API uint32_t gguf_tasks_most_answers(const struct gguf_tasks *t);
+GGUF_API size_t gguf_tasks_n_tasks(const struct gguf_tasks *t);
+GGUF_API uint32_t gguf_tasks_max_answers(const struct gguf_tasks *t);
 
 /* Tokens of the longest text, with a vocabulary: a session needs as many.
  * The statuses of gguf_vocab_tokenize. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_tasks_most_tokens(const struct gguf_tasks *t,
-                       const struct gguf_vocab *vocab, uint32_t *out,
-                       struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_tasks_max_tokens(const struct gguf_tasks *t,
+                      const struct gguf_vocab *vocab, uint32_t *out,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Keep n by chance, if there are more, in the order of the file: always the
  * same of one set. Since: 0.1 */
@@ -133,8 +133,9 @@ struct gguf_task_result {
 /* Which answer a model chooses by n scores: the one with the highest, the first
  * of equal ones; with compat, of two of WINOGRANDE that are equal the second.
  * n from 1. Since: 0.1 */
-GGUF_API uint32_t gguf_task_choose(enum gguf_task_kind kind, bool compat,
-                                   const double *score, uint32_t n);
+GGUF_API uint32_t gguf_task_choose_answer(enum gguf_task_kind kind,
+                                          bool compat, const double *score,
+                                          uint32_t n);
 
 /* Compute all tasks, or some. The session is cleared. GGUF_E_INVALID (too few
  * sequences or too little context: names the task; no task from first_task
@@ -150,14 +151,14 @@ gguf_tasks_run(struct gguf_session *session, const struct gguf_tasks *tasks,
 
 /* Of a share p = k / n: one standard error, sqrt(p (1 - p) / (n - 1)), NaN for
  * n < 2. Since: 0.1 */
-GGUF_API double gguf_share_error(uint64_t k, uint64_t n);
+GGUF_API double gguf_proportion_error(uint64_t k, uint64_t n);
 /* The 95% interval after Wilson (J. Am. Stat. Assoc. 22, 1927), z = 1.95996:
  *
  *     (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)
  *
  * 0 and 1 for n = 0. Since: 0.1 */
-GGUF_API void gguf_share_interval(uint64_t k, uint64_t n, double *low,
-                                  double *high);
+GGUF_API void gguf_proportion_interval(uint64_t k, uint64_t n, double *low,
+                                       double *high);
 
 #ifdef __cplusplus
 }

@@ -36,7 +36,7 @@ extern "C" {
 struct gguf_ctx;
 struct gguf_buffer;
 
-enum gguf_tensor_flag {
+enum gguf_tensor_add_flags {
     GGUF_TENSOR_INPUT = 1,  /* set from outside before the graph runs: keeps
                                memory of its own until the graph ends, so that
                                a graph that is computed again finds it as it
@@ -132,19 +132,19 @@ struct gguf_object {
 };
 /* First object, or NULL. Since: 0.1 */
 GGUF_API const struct gguf_object *
-gguf_ctx_objects(const struct gguf_ctx *ctx);
+gguf_ctx_first_object(const struct gguf_ctx *ctx);
 
 /* Walk the tensors: the first, the one made after t, or NULL. Since: 0.1 */
-GGUF_API struct gguf_tensor *gguf_ctx_first(const struct gguf_ctx *ctx);
-GGUF_API struct gguf_tensor *gguf_ctx_next(const struct gguf_ctx *ctx,
-                                           const struct gguf_tensor *t);
+GGUF_API struct gguf_tensor *gguf_ctx_first_tensor(const struct gguf_ctx *ctx);
+GGUF_API struct gguf_tensor *gguf_ctx_next_tensor(const struct gguf_ctx *ctx,
+                                                  const struct gguf_tensor *t);
 /* By name, a walk; NULL if there is none. Since: 0.1 */
-GGUF_API struct gguf_tensor *gguf_ctx_find(const struct gguf_ctx *ctx,
-                                           const char *name);
+GGUF_API struct gguf_tensor *gguf_ctx_find_tensor(const struct gguf_ctx *ctx,
+                                                  const char *name);
 
 /* size bytes of plain memory in the context, aligned to 64, not zeroed; NULL
  * with a sticky GGUF_E_FULL. Since: 0.1 */
-GGUF_API void *gguf_ctx_work(struct gguf_ctx *ctx, size_t size);
+GGUF_API void *gguf_ctx_alloc_work(struct gguf_ctx *ctx, size_t size);
 
 /* --- the tensors of a file ------------------------------------------------ */
 
@@ -169,7 +169,7 @@ struct gguf_ctx_file_params {
 #define GGUF_CTX_FILE_PARAMS_INIT GGUF_INIT(struct gguf_ctx_file_params)
 
 /* A context with one leaf for each tensor of file, in the order of the file:
- * its name, cut at 63 bytes as by gguf_tensor_name, its type and its shape.
+ * its name, cut at 63 bytes as by gguf_tensor_set_name, its type and its shape.
  * With GGUF_CTX_DATA_MAP, file is kept: it must outlive the context. Otherwise
  * it may be closed. Tensors made later get data in the context only with
  * GGUF_CTX_DATA_COPY (gguf_ctx_set_no_alloc changes that). params may be NULL.
@@ -177,7 +177,7 @@ struct gguf_ctx_file_params {
  *     struct gguf_ctx_file_params p = GGUF_CTX_FILE_PARAMS_INIT;
  *     p.data = GGUF_CTX_DATA_MAP;
  *     st = gguf_ctx_create_from_file(&ctx, file, &p, &err);
- *     struct gguf_tensor *w = gguf_ctx_find(ctx, "output.weight");
+ *     struct gguf_tensor *w = gguf_ctx_find_tensor(ctx, "output.weight");
  *
  * GGUF_E_UNSUPPORTED (names the tensor: a type of unknown size, more than 4
  * dimensions; GGUF_CTX_DATA_MAP for a file that is read through a reader),
@@ -199,35 +199,36 @@ GGUF_API struct gguf_tensor *gguf_tensor_create(struct gguf_ctx *ctx,
                                                 uint32_t dtype,
                                                 unsigned n_dims,
                                                 const int64_t *ne);
-GGUF_API struct gguf_tensor *gguf_tensor_1d(struct gguf_ctx *ctx,
-                                            uint32_t dtype, int64_t ne0);
 GGUF_API struct gguf_tensor *
-gguf_tensor_2d(struct gguf_ctx *ctx, uint32_t dtype, int64_t ne0, int64_t ne1);
-GGUF_API struct gguf_tensor *gguf_tensor_3d(struct gguf_ctx *ctx,
-                                            uint32_t dtype, int64_t ne0,
-                                            int64_t ne1, int64_t ne2);
-GGUF_API struct gguf_tensor *gguf_tensor_4d(struct gguf_ctx *ctx,
-                                            uint32_t dtype, int64_t ne0,
-                                            int64_t ne1, int64_t ne2,
-                                            int64_t ne3);
+gguf_tensor_create_1d(struct gguf_ctx *ctx, uint32_t dtype, int64_t ne0);
+GGUF_API struct gguf_tensor *gguf_tensor_create_2d(struct gguf_ctx *ctx,
+                                                   uint32_t dtype, int64_t ne0,
+                                                   int64_t ne1);
+GGUF_API struct gguf_tensor *gguf_tensor_create_3d(struct gguf_ctx *ctx,
+                                                   uint32_t dtype, int64_t ne0,
+                                                   int64_t ne1, int64_t ne2);
+GGUF_API struct gguf_tensor *gguf_tensor_create_4d(struct gguf_ctx *ctx,
+                                                   uint32_t dtype, int64_t ne0,
+                                                   int64_t ne1, int64_t ne2,
+                                                   int64_t ne3);
 /* A leaf of t's type and dimensions, contiguous; no data copied. Since: 0.1 */
-GGUF_API struct gguf_tensor *gguf_tensor_like(struct gguf_ctx *ctx,
-                                              const struct gguf_tensor *t);
+GGUF_API struct gguf_tensor *
+gguf_tensor_create_like(struct gguf_ctx *ctx, const struct gguf_tensor *t);
 
 /* Name t; longer names are cut at 63 bytes, at a code point. Returns t; t may
  * be NULL. Since: 0.1 */
-GGUF_API struct gguf_tensor *gguf_tensor_name(struct gguf_tensor *t,
-                                              const char *name);
+GGUF_API struct gguf_tensor *gguf_tensor_set_name(struct gguf_tensor *t,
+                                                  const char *name);
 /* The same by a printf format. Since: 0.1 */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 GGUF_API struct gguf_tensor *
-gguf_tensor_namef(struct gguf_tensor *t, const char *fmt, ...);
+gguf_tensor_set_namef(struct gguf_tensor *t, const char *fmt, ...);
 
 /* Add GGUF_TENSOR_... flags. Returns t; t may be NULL. Since: 0.1 */
-GGUF_API struct gguf_tensor *gguf_tensor_flag(struct gguf_tensor *t,
-                                              uint32_t flags);
+GGUF_API struct gguf_tensor *gguf_tensor_add_flags(struct gguf_tensor *t,
+                                                   uint32_t flags);
 
 /* --- asking tensors ------------------------------------------------------ */
 
@@ -253,7 +254,7 @@ GGUF_API bool gguf_tensor_is_contiguous(const struct gguf_tensor *t);
 GGUF_API bool gguf_tensor_is_contiguous_from(const struct gguf_tensor *t,
                                              unsigned dim);
 /* Elements of a row lie after each other (nb[0] is the block). Since: 0.1 */
-GGUF_API bool gguf_tensor_has_rows(const struct gguf_tensor *t);
+GGUF_API bool gguf_tensor_has_contiguous_rows(const struct gguf_tensor *t);
 /* nb[0] > nb[1]. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_transposed(const struct gguf_tensor *t);
 /* Strides do not ascend. Since: 0.1 */
@@ -273,8 +274,8 @@ GGUF_API bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
  * most GGUF_TENSOR_PARAMS, to out. False if there is more than 0 after them: it
  * was built with a newer library and asks for what out's type does not have, so
  * a backend that was built with this one must not compute it. Since: 0.1 */
-GGUF_API bool gguf_tensor_params(const struct gguf_tensor *t, void *out,
-                                 size_t size);
+GGUF_API bool gguf_tensor_op_params(const struct gguf_tensor *t, void *out,
+                                    size_t size);
 
 /* Writes its description, such as "name f32 [64, 10, 2]", into buf
  * (NUL-terminated, cut at size), with the name escaped, as in error messages

@@ -26,38 +26,40 @@ GGUF_API size_t gguf_text_escape(char *out, size_t size, struct gguf_str s);
  * in *cp (may be NULL), or 0 if the bytes are not well-formed UTF-8
  * (surrogates, overlong forms and values above U+10FFFF are not). Any thread.
  * Since: 0.1 */
-GGUF_API size_t gguf_text_decode(const char *p, size_t n, uint32_t *cp);
+GGUF_API size_t gguf_text_decode_utf8(const char *p, size_t n, uint32_t *cp);
 
 /* ------------------------------------------------------ names like others ---
  *
  * For messages about a name that is not known:
  *
- *     struct gguf_near near;
- *     char hint[GGUF_NEAR_HINT];
- *     gguf_near_init(&near, name);
+ *     struct gguf_suggestion near;
+ *     char hint[GGUF_SUGGESTION_SIZE];
+ *     gguf_suggestion_init(&near, name);
  *     for (size_t i = 0; i < n_known; i++)
- *         gguf_near_try(&near, known[i]);
- *     printf("'%s' is not known%s", text, gguf_near_hint(&near, hint));
+ *         gguf_suggestion_try(&near, known[i]);
+ *     printf("'%s' is not known%s", text, gguf_suggestion_text(&near, hint));
  */
 
 /* The caller's storage; it never grows. */
-struct gguf_near {
+struct gguf_suggestion {
     struct gguf_str name;     /* that is not known; kept */
     struct gguf_str best;     /* size 0: nothing is like it */
     unsigned distance, limit; /* letters that differ; and that may */
 };
-#define GGUF_NEAR_HINT 112
+#define GGUF_SUGGESTION_SIZE 112
 
 /* name is kept. Since: 0.1 */
-GGUF_API void gguf_near_init(struct gguf_near *near, struct gguf_str name);
+GGUF_API void gguf_suggestion_init(struct gguf_suggestion *near,
+                                   struct gguf_str name);
 /* known, which is kept, becomes the best if it is like name, and more so than
  * those before: letters that are put in, left out, replaced or exchanged with a
  * neighbour, a quarter of them at most; case, '-', '_', '.' and blanks do not
  * count. Since: 0.1 */
-GGUF_API void gguf_near_try(struct gguf_near *near, struct gguf_str known);
+GGUF_API void gguf_suggestion_try(struct gguf_suggestion *near,
+                                  struct gguf_str known);
 /* out becomes "; did you mean 'BEST'?", or empty. Returns out. Since: 0.1 */
-GGUF_API const char *gguf_near_hint(const struct gguf_near *near,
-                                    char out[GGUF_NEAR_HINT]);
+GGUF_API const char *gguf_suggestion_text(const struct gguf_suggestion *near,
+                                          char out[GGUF_SUGGESTION_SIZE]);
 
 /* -------------------------------------------------------------- JSON ------ */
 
@@ -65,10 +67,10 @@ enum gguf_json_kind {
     GGUF_JSON_NULL,
     GGUF_JSON_FALSE,
     GGUF_JSON_TRUE,
-    GGUF_JSON_WHOLE, /* number without point and exponent */
-    GGUF_JSON_REAL,  /* any other number */
-    GGUF_JSON_TEXT,
-    GGUF_JSON_LIST,   /* its elements follow, then GGUF_JSON_END */
+    GGUF_JSON_INTEGER, /* number without point and exponent */
+    GGUF_JSON_REAL,    /* any other number */
+    GGUF_JSON_STRING,
+    GGUF_JSON_ARRAY,  /* its elements follow, then GGUF_JSON_END */
     GGUF_JSON_OBJECT, /* its members follow, then GGUF_JSON_END */
     GGUF_JSON_END
 };
@@ -77,9 +79,9 @@ enum gguf_json_kind {
 struct gguf_json_value {
     enum gguf_json_kind kind;
     struct gguf_str name; /* name of a member; data NULL: not a member */
-    struct gguf_str text; /* GGUF_JSON_TEXT: UTF-8, may hold NUL */
-    int64_t whole;        /* GGUF_JSON_WHOLE */
-    double real;          /* GGUF_JSON_WHOLE, GGUF_JSON_REAL: finite */
+    struct gguf_str text; /* GGUF_JSON_STRING: UTF-8, may hold NUL */
+    int64_t whole;        /* GGUF_JSON_INTEGER */
+    double real;          /* GGUF_JSON_INTEGER, GGUF_JSON_REAL: finite */
 };
 /* Anything but GGUF_OK ends the walk, which returns it. */
 typedef enum gguf_status gguf_json_fn(void *user,
@@ -94,8 +96,8 @@ typedef enum gguf_status gguf_json_fn(void *user,
  * GGUF_E_DUPLICATE (two members of one name), GGUF_E_LIMIT (depth 64, 4 million
  * values), GGUF_E_NOMEM. Any thread. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_text_walk_json(struct gguf_str json, gguf_json_fn *fn, void *user,
-                    struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_json_walk(struct gguf_str json, gguf_json_fn *fn, void *user,
+               struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -35,7 +35,7 @@ enum gguf_token_kind {
 };
 
 /* Tokens with a role of their own. */
-enum gguf_special {
+enum gguf_special_token {
     GGUF_SPECIAL_BOS,
     GGUF_SPECIAL_EOS,
     GGUF_SPECIAL_UNK,
@@ -101,26 +101,27 @@ GGUF_API size_t gguf_vocab_n_tokens(const struct gguf_vocab *vocab);
 /* tokenizer.ggml.model; borrowed. */
 GGUF_API struct gguf_str gguf_vocab_model(const struct gguf_vocab *vocab);
 /* As the file has it: spaces as U+2581, bytes as <0xHH>; borrowed. */
-GGUF_API struct gguf_str gguf_vocab_text(const struct gguf_vocab *vocab,
-                                         gguf_token id);
+GGUF_API struct gguf_str gguf_vocab_token_text(const struct gguf_vocab *vocab,
+                                               gguf_token id);
 /* As tokenizer.ggml.token_type and tokenizer.ggml.scores have it. */
-GGUF_API enum gguf_token_kind gguf_vocab_kind(const struct gguf_vocab *vocab,
-                                              gguf_token id);
-GGUF_API float gguf_vocab_score(const struct gguf_vocab *vocab, gguf_token id);
+GGUF_API enum gguf_token_kind
+gguf_vocab_token_kind(const struct gguf_vocab *vocab, gguf_token id);
+GGUF_API float gguf_vocab_token_score(const struct gguf_vocab *vocab,
+                                      gguf_token id);
 /* By text, or GGUF_TOKEN_NONE. */
-GGUF_API gguf_token gguf_vocab_find(const struct gguf_vocab *vocab,
-                                    struct gguf_str text);
+GGUF_API gguf_token gguf_vocab_find_token(const struct gguf_vocab *vocab,
+                                          struct gguf_str text);
 /* Or GGUF_TOKEN_NONE. */
-GGUF_API gguf_token gguf_vocab_special(const struct gguf_vocab *vocab,
-                                       enum gguf_special which);
+GGUF_API gguf_token gguf_vocab_special_id(const struct gguf_vocab *vocab,
+                                          enum gguf_special_token which);
 /* Non-zero if the model wants a BOS in front of a text and an EOS at its end:
  * tokenizing with GGUF_TOKENIZE_ADD_SPECIAL puts them there, but for RWKV and
  * PLaMo-2 (whose programs leave it to the caller) and for WordPiece, which puts
  * a BOS and a SEP. */
-GGUF_API int gguf_vocab_add_bos(const struct gguf_vocab *vocab);
-GGUF_API int gguf_vocab_add_eos(const struct gguf_vocab *vocab);
+GGUF_API int gguf_vocab_wants_bos(const struct gguf_vocab *vocab);
+GGUF_API int gguf_vocab_wants_eos(const struct gguf_vocab *vocab);
 /* Non-zero if the model wants a SEP between two texts. */
-GGUF_API int gguf_vocab_add_sep(const struct gguf_vocab *vocab);
+GGUF_API int gguf_vocab_wants_sep(const struct gguf_vocab *vocab);
 /* Non-zero if id ends what a model generates: the end of a text or of a turn,
  * by the file's keys and by texts that are known. */
 GGUF_API int gguf_vocab_is_eog(const struct gguf_vocab *vocab, gguf_token id);

@@ -10,9 +10,9 @@
  *
  *     gguf_writer_create(&w, meta, NULL, err);
  *     for each tensor: gguf_writer_add_tensor(w, name, type, 2, ne, err);
- *     gguf_writer_open(w, "out.gguf", NULL, err);
+ *     gguf_writer_begin_file(w, "out.gguf", NULL, err);
  *     for each tensor i:
- *         gguf_writer_begin(w, i, err);
+ *         gguf_writer_begin_tensor(w, i, err);
  *         gguf_writer_write(w, piece, size, err);   as often as it takes
  *     gguf_writer_commit(w, err);
  *     gguf_writer_destroy(w);                       in every case
@@ -64,7 +64,7 @@ GGUF_API void gguf_writer_destroy(struct gguf_writer *w);
 
 /* The next tensor. name: 1 to 64 bytes of UTF-8 without control characters;
  * ne[n_dims], n_dims <= 4. GGUF_E_INVALID (name, dimensions, called after
- * gguf_writer_open), GGUF_E_DUPLICATE, GGUF_E_UNSUPPORTED (type without a
+ * gguf_writer_begin_file), GGUF_E_DUPLICATE, GGUF_E_UNSUPPORTED (type without a
  * known size), GGUF_E_SHAPE, GGUF_E_OVERFLOW, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_writer_add_tensor(struct gguf_writer *w, struct gguf_str name,
@@ -124,16 +124,16 @@ struct gguf_output_params {
  * /tmp another owner), GGUF_E_NOSPACE (with the bytes needed and free),
  * GGUF_E_IO, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_writer_open(struct gguf_writer *w, const char *path,
-                 const struct gguf_output_params *params,
-                 struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_writer_begin_file(struct gguf_writer *w, const char *path,
+                       const struct gguf_output_params *params,
+                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Data of tensor i comes next. Tensors are begun in order; those that are left
  * out come by gguf_writer_write_at. GGUF_E_INVALID if i is not after the last
  * one, or that one is not complete. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_writer_begin(struct gguf_writer *w, size_t i,
-                  struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_writer_begin_tensor(struct gguf_writer *w, size_t i,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The next size bytes of that tensor. GGUF_E_INVALID if it has fewer left,
  * GGUF_E_IO, GGUF_E_NOSPACE. Since: 0.1 */
@@ -169,8 +169,8 @@ gguf_writer_read_at(const struct gguf_writer *w, size_t i, uint64_t off,
 /* All of tensor i was written by the writer whose file this one resumes: it
  * is complete. GGUF_E_INVALID. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_writer_keep(struct gguf_writer *w, size_t i,
-                 struct gguf_error *err) GGUF_MUST_CHECK;
+gguf_writer_mark_complete(struct gguf_writer *w, size_t i,
+                          struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Every tensor must be complete (GGUF_E_INVALID names the first that is not).
  * Syncs, then gives the file its name. GGUF_E_EXIST if path has come to exist

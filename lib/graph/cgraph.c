@@ -127,8 +127,8 @@ static size_t find_slot(const struct gguf_graph *g,
     return i;
 }
 
-uint32_t gg_graph_number(const struct gguf_graph *g,
-                         const struct gguf_tensor *t)
+uint32_t gg_graph_find_number(const struct gguf_graph *g,
+                              const struct gguf_tensor *t)
 {
     if (g->n_slots) {
         const uint32_t k = g->slots[find_slot(g, t)];
@@ -145,16 +145,16 @@ size_t gg_graph_find_edges(const struct gguf_graph *g,
 {
     size_t n = 0;
     if (t->view_src)
-        found[n++] = gg_graph_number(g, t->view_src);
+        found[n++] = gg_graph_find_number(g, t->view_src);
     for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++)
         if (t->src[s])
-            found[n++] = gg_graph_number(g, t->src[s]);
+            found[n++] = gg_graph_find_number(g, t->src[s]);
     return n;
 }
 
 bool gguf_graph_has(const struct gguf_graph *g, const struct gguf_tensor *t)
 {
-    return gg_graph_number(g, t) != GG_GRAPH_NONE;
+    return gg_graph_find_number(g, t) != GG_GRAPH_NONE;
 }
 
 static bool fail_full(struct gguf_graph *g, const struct gguf_tensor *t,

@@ -30,8 +30,8 @@ struct gguf_graph {
 };
 
 /* Number of t, or GG_GRAPH_NONE. */
-uint32_t gg_graph_number(const struct gguf_graph *graph,
-                         const struct gguf_tensor *t);
+uint32_t gg_graph_find_number(const struct gguf_graph *graph,
+                              const struct gguf_tensor *t);
 
 /* What is at a place of an array of nodes, then leaves. */
 static inline struct gguf_tensor *gg_graph_at(const struct gguf_graph *g,
@@ -72,7 +72,7 @@ static inline int32_t gg_graph_place(const struct gguf_graph *g,
 static inline int32_t gg_graph_find(const struct gguf_graph *g,
                                     const struct gguf_tensor *t)
 {
-    return gg_graph_place(g, gg_graph_number(g, t));
+    return gg_graph_place(g, gg_graph_find_number(g, t));
 }
 
 /* Append t alone, a leaf or a node as graph_add tells them apart, in the order

@@ -155,7 +155,7 @@ void *gg_ctx_push(struct gguf_ctx *ctx, enum gguf_object_kind kind,
     return (char *)o + GG_OBJECT_HEAD;
 }
 
-void *gguf_ctx_work(struct gguf_ctx *ctx, size_t size)
+void *gguf_ctx_alloc_work(struct gguf_ctx *ctx, size_t size)
 {
     if (gg_ctx_failed(ctx))
         return NULL;
@@ -168,8 +168,8 @@ void *gguf_ctx_work(struct gguf_ctx *ctx, size_t size)
     return p ? p + skip : NULL;
 }
 
-struct gguf_tensor *gg_ctx_tensor(struct gguf_ctx *ctx,
-                                  const struct gguf_tensor *proto)
+struct gguf_tensor *gg_ctx_add_tensor(struct gguf_ctx *ctx,
+                                      const struct gguf_tensor *proto)
 {
     if (gg_ctx_failed(ctx))
         return NULL;
@@ -200,7 +200,7 @@ struct gguf_tensor *gg_ctx_tensor(struct gguf_ctx *ctx,
     return t;
 }
 
-const struct gguf_object *gguf_ctx_objects(const struct gguf_ctx *ctx)
+const struct gguf_object *gguf_ctx_first_object(const struct gguf_ctx *ctx)
 {
     return ctx->first;
 }
@@ -214,23 +214,24 @@ static struct gguf_tensor *tensor_from(struct gguf_object *o)
              : NULL;
 }
 
-struct gguf_tensor *gguf_ctx_first(const struct gguf_ctx *ctx)
+struct gguf_tensor *gguf_ctx_first_tensor(const struct gguf_ctx *ctx)
 {
     return tensor_from(ctx->first);
 }
 
-struct gguf_tensor *gguf_ctx_next(const struct gguf_ctx *ctx,
-                                  const struct gguf_tensor *t)
+struct gguf_tensor *gguf_ctx_next_tensor(const struct gguf_ctx *ctx,
+                                         const struct gguf_tensor *t)
 {
     (void)ctx;
     const char *o = (const char *)t - GG_OBJECT_HEAD;
     return tensor_from(((const struct gguf_object *)(const void *)o)->next);
 }
 
-struct gguf_tensor *gguf_ctx_find(const struct gguf_ctx *ctx, const char *name)
+struct gguf_tensor *gguf_ctx_find_tensor(const struct gguf_ctx *ctx,
+                                         const char *name)
 {
-    struct gguf_tensor *t = gguf_ctx_first(ctx);
+    struct gguf_tensor *t = gguf_ctx_first_tensor(ctx);
     while (t && strcmp(t->name, name) != 0)
-        t = gguf_ctx_next(ctx, t);
+        t = gguf_ctx_next_tensor(ctx, t);
     return t;
 }

@@ -46,13 +46,13 @@ void *gg_ctx_push(struct gguf_ctx *ctx, enum gguf_object_kind kind,
 
 /* A tensor as proto describes it: ne, nb, dtype, view root and offset, all
  * checked. It gets the root's data, or data of its own, or none (no_alloc). */
-struct gguf_tensor *gg_ctx_tensor(struct gguf_ctx *ctx,
-                                  const struct gguf_tensor *proto);
+struct gguf_tensor *gg_ctx_add_tensor(struct gguf_ctx *ctx,
+                                      const struct gguf_tensor *proto);
 
 /* Set dtype, ne and the strides of a contiguous tensor. GGUF_E_SHAPE,
  * GGUF_E_UNSUPPORTED, GGUF_E_OVERFLOW. */
-enum gguf_status gg_tensor_shape(struct gguf_tensor *t, uint32_t dtype,
-                                 const int64_t ne[GGUF_TENSOR_DIMS],
-                                 struct gguf_error *err);
+enum gguf_status gg_tensor_set_shape(struct gguf_tensor *t, uint32_t dtype,
+                                     const int64_t ne[GGUF_TENSOR_DIMS],
+                                     struct gguf_error *err);
 
 #endif

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 #include "file/file_int.h"
 #include "graph/ctx.h"
 
@@ -42,7 +42,7 @@ static enum gguf_status measure_tensors(const struct gguf_file *f,
     uint64_t sum = p->extra_size;
     bool overflows = false;
     if (p->data == GGUF_CTX_DATA_MAP)
-        GG_TRY(gg_file_in_memory(f, err));
+        GG_TRY(gg_file_require_memory(f, err));
     for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
         GG_TRY(check_tensor(t, err));
@@ -76,10 +76,10 @@ static enum gguf_status add_tensor(struct gguf_ctx *ctx,
         t->data = (void *)(uintptr_t)gguf_file_tensor_data(f, i);
     if (!copied)
         return GGUF_OK;
-    GG_TRY(gguf_file_read(f, i, 0, t->data, (size_t)info->size, err));
+    GG_TRY(gguf_file_read_tensor(f, i, 0, t->data, (size_t)info->size, err));
     if (gg_file_tensor_is_swapped(f, i))
-        gg_order_swap(gg_dtype_index(t->dtype), (uint64_t)t->nb[1], 0, t->data,
-                      (size_t)info->size);
+        gg_byte_order_swap(gg_dtype_index(t->dtype), (uint64_t)t->nb[1], 0,
+                           t->data, (size_t)info->size);
     return GGUF_OK;
 }
 

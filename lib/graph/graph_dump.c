@@ -35,7 +35,7 @@ enum gguf_status gg_graph_out_finish(const struct gg_graph_out *o,
 static void put_number(struct gg_graph_out *o, const struct gguf_graph *g,
                        const struct gguf_tensor *t)
 {
-    uint32_t k = gg_graph_number(g, t);
+    uint32_t k = gg_graph_find_number(g, t);
     if (k == GG_GRAPH_NONE)
         gg_graph_out_put(o, " outside");
     else
@@ -106,7 +106,7 @@ static void dot_edges(struct gg_graph_out *o, const char *part,
 {
     for (int s = 0; s < GGUF_TENSOR_SRC; s++) {
         const struct gguf_tensor *t = g->nodes[i]->src[s];
-        uint32_t k = t ? gg_graph_number(g, t) : GG_GRAPH_NONE;
+        uint32_t k = t ? gg_graph_find_number(g, t) : GG_GRAPH_NONE;
         if (k != GG_GRAPH_NONE)
             gg_graph_out_put(o,
                              "  %s%c%" PRIu32 " -> %sn%zu [label=\"%d\"];\n",

@@ -2,7 +2,7 @@
 /* op.c - builders: each fills parameters and sources; the row does the rest */
 #include "config.h"
 #include "base/params.h"
-#include "graph/rule.h"
+#include "graph/shape_rule.h"
 
 /* Builders without parameters, from the rows. */
 #define BUILD_one(ID, NAME)                                                   \
@@ -31,7 +31,7 @@ static struct gguf_tensor *build_copy(struct gguf_ctx *ctx,
     struct gguf_tensor proto = { .op = GGUF_OP_DUP,
                                  .dtype = dtype,
                                  .src = { a } };
-    return gg_op_name_after(gg_op_build(ctx, &proto), a, what, NULL);
+    return gg_op_name_from_source(gg_op_build(ctx, &proto), a, what, NULL);
 }
 
 struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a,
@@ -55,8 +55,9 @@ struct gguf_tensor *gguf_op_cpy(struct gguf_ctx *ctx, struct gguf_tensor *a,
 {
     struct gguf_tensor *t = gg_op_make(ctx, GGUF_OP_CPY, NULL, 0, SRC(a, b));
     if (!t || !a->name[0] || !b->name[0])
-        return gg_op_name_after(t, b && b->name[0] ? b : a, "copy", NULL);
-    return gg_op_name_after(t, b, "copy of ", a);
+        return gg_op_name_from_source(t, b && b->name[0] ? b : a, "copy",
+                                      NULL);
+    return gg_op_name_from_source(t, b, "copy of ", a);
 }
 
 struct gguf_tensor *gguf_op_set_rows(struct gguf_ctx *ctx,
@@ -64,7 +65,7 @@ struct gguf_tensor *gguf_op_set_rows(struct gguf_ctx *ctx,
                                      struct gguf_tensor *src,
                                      struct gguf_tensor *ids)
 {
-    return gg_op_name_after(
+    return gg_op_name_from_source(
         gg_op_make(ctx, GGUF_OP_SET_ROWS, NULL, 0, SRC(dst, src, ids)), dst,
         "view", NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* op_conv.c - convolution, pooling, time steps: builders and rules */
 #include "config.h"
-#include "graph/rule.h"
+#include "graph/shape_rule.h"
 
 /* --- rules ---------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ enum gguf_status gg_graph_shape_conv(struct gguf_tensor *t,
         FAIL_SHAPE("the channels do not match");
     for (int d = 0; d < 2; d++)
         GG_TRY(count_windows(t, &p.window, d, data->ne[d], &ne[d], err));
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
 enum gguf_status gg_graph_shape_conv_transpose(struct gguf_tensor *t,
@@ -82,7 +82,7 @@ enum gguf_status gg_graph_shape_conv_transpose(struct gguf_tensor *t,
                        "%d",
                        w->pad[d], d);
     }
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
 /* The builder says the type. */
@@ -100,10 +100,10 @@ enum gguf_status gg_graph_shape_im2col(struct gguf_tensor *t,
         GG_TRY(count_windows(t, &p.window, d, data->ne[d], &ne[d + 1], err));
     if (gg_ckd_mul(&n, (uint64_t)p.window.size[0] * (uint64_t)p.window.size[1],
                    (uint64_t)data->ne[2]) ||
-        gg_ckd_cap(n))
+        gg_ckd_exceeds_cap(n))
         FAIL_SHAPE("a column is too long");
     ne[0] = (int64_t)n;
-    return gg_tensor_shape(t, t->dtype, ne, err);
+    return gg_tensor_set_shape(t, t->dtype, ne, err);
 }
 
 enum gguf_status gg_graph_shape_pool(struct gguf_tensor *t,
@@ -118,7 +118,7 @@ enum gguf_status gg_graph_shape_pool(struct gguf_tensor *t,
                           "pooling %" PRId32 " is unknown", p.kind);
     for (int d = 0; d < 2; d++)
         GG_TRY(count_windows(t, &p.window, d, a->ne[d], &ne[d], err));
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
 /* op_params: dimension, longest period. */
@@ -133,9 +133,9 @@ enum gguf_status gg_graph_shape_timestep(struct gguf_tensor *t,
                    t->op_params[1]);
     if (gguf_tensor_n_rows(a) != 1)
         FAIL_SHAPE("the steps must be one row");
-    return gg_tensor_shape(t, GGUF_DTYPE_F32,
-                           (int64_t[]){ t->op_params[0], a->ne[0], 1, 1 },
-                           err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32,
+                               (int64_t[]){ t->op_params[0], a->ne[0], 1, 1 },
+                               err);
 }
 
 /* --- builders ------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* op_custom.c - operations of the program's own: builders and rule */
 #include "config.h"
 #include "base/params.h"
-#include "graph/rule.h"
+#include "graph/shape_rule.h"
 
 /* The builder says type and shape. */
 enum gguf_status gg_graph_shape_custom(struct gguf_tensor *t,
@@ -14,7 +14,7 @@ enum gguf_status gg_graph_shape_custom(struct gguf_tensor *t,
         return gg_op_fail(t, err, GGUF_E_INVALID, "no function");
     int64_t ne[GGUF_TENSOR_DIMS];
     memcpy(ne, t->ne, sizeof ne);
-    return gg_tensor_shape(t, t->dtype, ne, err);
+    return gg_tensor_set_shape(t, t->dtype, ne, err);
 }
 
 struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,

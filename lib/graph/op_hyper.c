@@ -2,7 +2,7 @@
 /* op_hyper.c - how streams meet: builder and rule */
 #include "config.h"
 #include "gguf/op.h"
-#include "graph/rule.h"
+#include "graph/shape_rule.h"
 
 #include <inttypes.h>
 
@@ -43,5 +43,5 @@ enum gguf_status gg_graph_shape_hyper(struct gguf_tensor *t,
     if (!is_row(t->src[1], z->ne[0]) || !is_row(t->src[2], all ? 3 : 1))
         FAIL_SHAPE("base must have %" PRId64 " elements, scale %d", z->ne[0],
                    all ? 3 : 1);
-    return gg_tensor_shape(t, z->dtype, z->ne, err);
+    return gg_tensor_set_shape(t, z->dtype, z->ne, err);
 }

@@ -2,7 +2,7 @@
 /* op_index.c - which keys attention reads: builders and rules */
 #include "config.h"
 #include "gguf/op.h"
-#include "graph/rule.h"
+#include "graph/shape_rule.h"
 
 #include <inttypes.h>
 
@@ -64,7 +64,7 @@ enum gguf_status gg_graph_shape_index_top(struct gguf_tensor *t,
         FAIL_SHAPE("weights must be [%" PRId64 ", %" PRId64 ", 1, %" PRId64
                    "]",
                    q->ne[2], q->ne[1], q->ne[3]);
-    return gg_tensor_shape(
+    return gg_tensor_set_shape(
         t, GGUF_DTYPE_F32,
         (int64_t[]){ t->src[1]->ne[1], q->ne[1], 1, q->ne[3] }, err);
 }
@@ -87,7 +87,7 @@ enum gguf_status gg_graph_shape_index_blocks(struct gguf_tensor *t,
         return gg_op_fail(t, err, GGUF_E_INVALID,
                           "blocks of %" PRId32 ", %" PRId32 " local ones",
                           p.block, p.n_local);
-    return gg_tensor_shape(
+    return gg_tensor_set_shape(
         t, GGUF_DTYPE_F32,
         (int64_t[]){ k->ne[1], q->ne[1], q->ne[2], q->ne[3] }, err);
 }

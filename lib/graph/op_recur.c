@@ -5,7 +5,7 @@
  * last. Builders give views of the two.
  */
 #include "config.h"
-#include "graph/rule.h"
+#include "graph/shape_rule.h"
 
 /* --- rules ---------------------------------------------------------------- */
 
@@ -38,13 +38,14 @@ static enum gguf_status row_of(struct gguf_tensor *t,
                                struct gguf_error *err)
 {
     struct gguf_tensor parts[2];
-    GG_TRY(gg_tensor_shape(&parts[0], GGUF_DTYPE_F32, y->ne, err));
-    GG_TRY(gg_tensor_shape(&parts[1], GGUF_DTYPE_F32,
-                           (int64_t[]){ s0, s1, s2, s3 }, err));
+    GG_TRY(gg_tensor_set_shape(&parts[0], GGUF_DTYPE_F32, y->ne, err));
+    GG_TRY(gg_tensor_set_shape(&parts[1], GGUF_DTYPE_F32,
+                               (int64_t[]){ s0, s1, s2, s3 }, err));
     /* below 2^61 each */
     const int64_t n =
         gguf_tensor_n_elements(&parts[0]) + gguf_tensor_n_elements(&parts[1]);
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, (int64_t[]){ n, 1, 1, 1 }, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, (int64_t[]){ n, 1, 1, 1 },
+                               err);
 }
 
 enum gguf_status gg_graph_shape_ssm_conv(struct gguf_tensor *t,
@@ -60,7 +61,7 @@ enum gguf_status gg_graph_shape_ssm_conv(struct gguf_tensor *t,
                    " elements before the first token",
                    k->ne[0], k->ne[0] - 1);
     int64_t ne[] = { x->ne[1], x->ne[0] - (k->ne[0] - 1), x->ne[2], 1 };
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
 enum gguf_status gg_graph_shape_ssm_scan(struct gguf_tensor *t,

@@ -87,13 +87,13 @@ struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
     }
     if (row->shape(proto, gg_ctx_err(ctx)) != GGUF_OK)
         return NULL;
-    return gg_ctx_tensor(ctx, proto);
+    return gg_ctx_add_tensor(ctx, proto);
 }
 
-struct gguf_tensor *gg_op_name_after(struct gguf_tensor *t,
-                                     const struct gguf_tensor *src,
-                                     const char *what,
-                                     const struct gguf_tensor *other)
+struct gguf_tensor *gg_op_name_from_source(struct gguf_tensor *t,
+                                           const struct gguf_tensor *src,
+                                           const char *what,
+                                           const struct gguf_tensor *other)
 {
     if (!t || !src->name[0])
         return t;

@@ -80,10 +80,10 @@ static inline void gg_op_params_get(const struct gguf_tensor *t, void *p,
 /* Name t (NULL: nothing) after a source, if that has a name: "NAME (what)", or
  * "NAME (whatOTHER)" with the name of another one; names are cut, at a code
  * point, where all is too long. Returns t. */
-struct gguf_tensor *gg_op_name_after(struct gguf_tensor *t,
-                                     const struct gguf_tensor *src,
-                                     const char *what,
-                                     const struct gguf_tensor *other);
+struct gguf_tensor *gg_op_name_from_source(struct gguf_tensor *t,
+                                           const struct gguf_tensor *src,
+                                           const char *what,
+                                           const struct gguf_tensor *other);
 
 /* gg_op_build with params_size bytes of parameters, and sources in order. */
 struct gguf_tensor *gg_op_make(struct gguf_ctx *ctx, enum gguf_op op,

@@ -33,7 +33,7 @@ enum gguf_status gg_graph_shape_reshape(struct gguf_tensor *t,
                           ne[0], ne[1], ne[2], ne[3]);
     if (!gguf_tensor_is_contiguous(a))
         return gg_op_fail(t, err, GGUF_E_SHAPE, "it is not contiguous");
-    GG_TRY(gg_tensor_shape(t, a->dtype, ne, err));
+    GG_TRY(gg_tensor_set_shape(t, a->dtype, ne, err));
     set_root(t, 0);
     return GGUF_OK;
 }
@@ -45,7 +45,8 @@ static struct gguf_tensor *build_reshape(struct gguf_ctx *ctx,
     struct gguf_tensor proto = { .op = GGUF_OP_RESHAPE,
                                  .ne = { ne0, ne1, ne2, ne3 },
                                  .src = { a } };
-    return gg_op_name_after(gg_op_build(ctx, &proto), a, "reshaped", NULL);
+    return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "reshaped",
+                                  NULL);
 }
 
 struct gguf_tensor *gguf_op_reshape_1d(struct gguf_ctx *ctx,
@@ -91,7 +92,7 @@ static bool view_size(const struct gguf_tensor *t,
             return true;
     }
     *size = sum;
-    return gg_ckd_cap(sum);
+    return gg_ckd_exceeds_cap(sum);
 }
 
 /* The builder left the offset in view_off, and -1 for strides that follow. */
@@ -120,7 +121,7 @@ enum gguf_status gg_graph_shape_view(struct gguf_tensor *t,
                               "stride %d of the view is %" PRId64 " bytes", d,
                               t->nb[d]);
         if (gg_ckd_mul(&next, (uint64_t)t->nb[d], (uint64_t)t->ne[d]) ||
-            gg_ckd_cap(next))
+            gg_ckd_exceeds_cap(next))
             return gg_op_fail(t, err, GGUF_E_OVERFLOW, "the view overflows");
     }
     uint64_t all = gguf_tensor_size(a);
@@ -146,7 +147,7 @@ struct gguf_tensor *gguf_op_view_4d(struct gguf_ctx *ctx,
                                  .nb = { 0, nb1, nb2, nb3 },
                                  .view_off = off,
                                  .src = { a } };
-    return gg_op_name_after(gg_op_build(ctx, &proto), a, "view", NULL);
+    return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "view", NULL);
 }
 
 struct gguf_tensor *gguf_op_view_3d(struct gguf_ctx *ctx,
@@ -215,7 +216,8 @@ struct gguf_tensor *gguf_op_permute(struct gguf_ctx *ctx,
                        checked_axis(axis2), checked_axis(axis3) },
         .src = { a }
     };
-    return gg_op_name_after(gg_op_build(ctx, &proto), a, "permuted", NULL);
+    return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "permuted",
+                                  NULL);
 }
 
 struct gguf_tensor *gguf_op_transpose(struct gguf_ctx *ctx,
@@ -224,5 +226,6 @@ struct gguf_tensor *gguf_op_transpose(struct gguf_ctx *ctx,
     struct gguf_tensor proto = { .op = GGUF_OP_TRANSPOSE,
                                  .op_params = { 1, 0, 2, 3 },
                                  .src = { a } };
-    return gg_op_name_after(gg_op_build(ctx, &proto), a, "transposed", NULL);
+    return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "transposed",
+                                  NULL);
 }

@@ -5,13 +5,13 @@
  * Rules of views are in op_view.c.
  */
 #include "config.h"
-#include "graph/rule.h"
+#include "graph/shape_rule.h"
 
 static enum gguf_status shape_like(struct gguf_tensor *t,
                                    const struct gguf_tensor *s, uint32_t dtype,
                                    struct gguf_error *err)
 {
-    return gg_tensor_shape(t, dtype, s->ne, err);
+    return gg_tensor_set_shape(t, dtype, s->ne, err);
 }
 
 enum gguf_status gg_graph_shape_none(struct gguf_tensor *t,
@@ -65,7 +65,7 @@ enum gguf_status gg_graph_shape_get_rows(struct gguf_tensor *t,
     int64_t ne[] = { a->ne[0], ids->ne[0], a->ne[2], a->ne[3] };
     uint32_t dtype =
         a->dtype == GGUF_DTYPE_I32 ? GGUF_DTYPE_I32 : GGUF_DTYPE_F32;
-    return gg_tensor_shape(t, dtype, ne, err);
+    return gg_tensor_set_shape(t, dtype, ne, err);
 }
 
 enum gguf_status gg_graph_shape_set_rows(struct gguf_tensor *t,
@@ -133,7 +133,7 @@ enum gguf_status gg_graph_shape_concat(struct gguf_tensor *t,
     if (b->ne[dim] > INT64_MAX - a->ne[dim])
         FAIL_SHAPE("dimension %" PRId32 " overflows", dim);
     ne[dim] += b->ne[dim];
-    return gg_tensor_shape(t, a->dtype, ne, err);
+    return gg_tensor_set_shape(t, a->dtype, ne, err);
 }
 
 /* The builder says the shape. */
@@ -149,7 +149,7 @@ enum gguf_status gg_graph_shape_repeat(struct gguf_tensor *t,
         FAIL_SHAPE("it does not repeat to [%" PRId64 ", %" PRId64 ", %" PRId64
                    ", %" PRId64 "]",
                    ne[0], ne[1], ne[2], ne[3]);
-    return gg_tensor_shape(t, t->src[0]->dtype, ne, err);
+    return gg_tensor_set_shape(t, t->src[0]->dtype, ne, err);
 }
 
 static bool is_single(const struct gguf_tensor *t)
@@ -170,7 +170,7 @@ enum gguf_status gg_graph_shape_pad(struct gguf_tensor *t,
             FAIL_SHAPE("%" PRId32 " more in dimension %d", t->op_params[d], d);
         ne[d] = a->ne[d] + t->op_params[d];
     }
-    return gg_tensor_shape(t, a->dtype, ne, err);
+    return gg_tensor_set_shape(t, a->dtype, ne, err);
 }
 
 enum gguf_status gg_graph_shape_roll(struct gguf_tensor *t,
@@ -186,7 +186,8 @@ enum gguf_status gg_graph_shape_sum(struct gguf_tensor *t,
 {
     if (!gg_graph_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, (int64_t[]){ 1, 1, 1, 1 }, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, (int64_t[]){ 1, 1, 1, 1 },
+                               err);
 }
 
 enum gguf_status gg_graph_shape_sum_rows(struct gguf_tensor *t,
@@ -195,9 +196,9 @@ enum gguf_status gg_graph_shape_sum_rows(struct gguf_tensor *t,
     const struct gguf_tensor *a = t->src[0];
     if (!gg_graph_is_float(a))
         FAIL_TYPE("the type must be a float");
-    return gg_tensor_shape(t, GGUF_DTYPE_F32,
-                           (int64_t[]){ 1, a->ne[1], a->ne[2], a->ne[3] },
-                           err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32,
+                               (int64_t[]){ 1, a->ne[1], a->ne[2], a->ne[3] },
+                               err);
 }
 
 enum gguf_status gg_graph_shape_argmax(struct gguf_tensor *t,
@@ -208,9 +209,9 @@ enum gguf_status gg_graph_shape_argmax(struct gguf_tensor *t,
         FAIL_TYPE("the type must be a float");
     if (!a->ne[0])
         FAIL_SHAPE("rows of nothing have no largest element");
-    return gg_tensor_shape(t, GGUF_DTYPE_I32,
-                           (int64_t[]){ a->ne[1], a->ne[2], a->ne[3], 1 },
-                           err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_I32,
+                               (int64_t[]){ a->ne[1], a->ne[2], a->ne[3], 1 },
+                               err);
 }
 
 enum gguf_status gg_graph_shape_argsort(struct gguf_tensor *t,
@@ -367,7 +368,7 @@ enum gguf_status gg_graph_shape_matmul(struct gguf_tensor *t,
     if (!slices_meet(a, b))
         FAIL_SHAPE("the upper dimensions do not broadcast");
     int64_t ne[] = { a->ne[1], b->ne[1], b->ne[2], b->ne[3] };
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
 enum gguf_status gg_graph_shape_out_prod(struct gguf_tensor *t,
@@ -381,7 +382,7 @@ enum gguf_status gg_graph_shape_out_prod(struct gguf_tensor *t,
     if (!slices_meet(a, b))
         FAIL_SHAPE("the upper dimensions do not broadcast");
     int64_t ne[] = { a->ne[0], b->ne[0], b->ne[2], b->ne[3] };
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
 enum gguf_status gg_graph_shape_matmul_id(struct gguf_tensor *t,
@@ -399,7 +400,7 @@ enum gguf_status gg_graph_shape_matmul_id(struct gguf_tensor *t,
         ids->ne[1] != b->ne[2] || !b->ne[1] || ids->ne[0] % b->ne[1])
         FAIL_SHAPE("the matrix numbers do not match");
     int64_t ne[] = { a->ne[1], ids->ne[0], ids->ne[1], 1 };
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
 enum gguf_status gg_graph_shape_attention(struct gguf_tensor *t,
@@ -433,5 +434,5 @@ enum gguf_status gg_graph_shape_attention(struct gguf_tensor *t,
                    t->src[3]->ne[3], q->ne[3]);
     GG_TRY(sinks_fit(t, t->src[4], q->ne[2], err));
     int64_t ne[] = { v->ne[0], q->ne[2], q->ne[1], q->ne[3] };
-    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+    return gg_tensor_set_shape(t, GGUF_DTYPE_F32, ne, err);
 }

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum gguf_status gg_tensor_shape(struct gguf_tensor *t, uint32_t dtype,
-                                 const int64_t ne[GGUF_TENSOR_DIMS],
-                                 struct gguf_error *err)
+enum gguf_status gg_tensor_set_shape(struct gguf_tensor *t, uint32_t dtype,
+                                     const int64_t ne[GGUF_TENSOR_DIMS],
+                                     struct gguf_error *err)
 {
     uint64_t nb = 0, n = 1;
     for (int d = 0; d < GGUF_TENSOR_DIMS; d++) {
@@ -26,11 +26,12 @@ enum gguf_status gg_tensor_shape(struct gguf_tensor *t, uint32_t dtype,
     t->dtype = dtype;
     t->ne[0] = ne[0];
     t->nb[0] = info->block_size;
-    bool over = gg_ckd_cap(n);
+    bool over = gg_ckd_exceeds_cap(n);
     for (int d = 1; d < GGUF_TENSOR_DIMS; d++) {
         t->ne[d] = ne[d];
         t->nb[d] = (int64_t)nb;
-        over = over || gg_ckd_mul(&nb, nb, (uint64_t)ne[d]) || gg_ckd_cap(nb);
+        over = over || gg_ckd_mul(&nb, nb, (uint64_t)ne[d]) ||
+               gg_ckd_exceeds_cap(nb);
     }
     if (over)
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
@@ -53,46 +54,48 @@ struct gguf_tensor *gguf_tensor_create(struct gguf_ctx *ctx, uint32_t dtype,
     int64_t all[GGUF_TENSOR_DIMS] = { 1, 1, 1, 1 };
     memcpy(all, ne, n_dims * sizeof *ne);
     struct gguf_tensor proto = { .dtype = dtype };
-    if (gg_tensor_shape(&proto, dtype, all, gg_ctx_err(ctx)) != GGUF_OK)
+    if (gg_tensor_set_shape(&proto, dtype, all, gg_ctx_err(ctx)) != GGUF_OK)
         return NULL;
-    return gg_ctx_tensor(ctx, &proto);
+    return gg_ctx_add_tensor(ctx, &proto);
 }
 
-struct gguf_tensor *gguf_tensor_1d(struct gguf_ctx *ctx, uint32_t dtype,
-                                   int64_t ne0)
+struct gguf_tensor *gguf_tensor_create_1d(struct gguf_ctx *ctx, uint32_t dtype,
+                                          int64_t ne0)
 {
     return gguf_tensor_create(ctx, dtype, 1, &ne0);
 }
 
-struct gguf_tensor *gguf_tensor_2d(struct gguf_ctx *ctx, uint32_t dtype,
-                                   int64_t ne0, int64_t ne1)
+struct gguf_tensor *gguf_tensor_create_2d(struct gguf_ctx *ctx, uint32_t dtype,
+                                          int64_t ne0, int64_t ne1)
 {
     return gguf_tensor_create(ctx, dtype, 2, (int64_t[]){ ne0, ne1 });
 }
 
-struct gguf_tensor *gguf_tensor_3d(struct gguf_ctx *ctx, uint32_t dtype,
-                                   int64_t ne0, int64_t ne1, int64_t ne2)
+struct gguf_tensor *gguf_tensor_create_3d(struct gguf_ctx *ctx, uint32_t dtype,
+                                          int64_t ne0, int64_t ne1,
+                                          int64_t ne2)
 {
     return gguf_tensor_create(ctx, dtype, 3, (int64_t[]){ ne0, ne1, ne2 });
 }
 
-struct gguf_tensor *gguf_tensor_4d(struct gguf_ctx *ctx, uint32_t dtype,
-                                   int64_t ne0, int64_t ne1, int64_t ne2,
-                                   int64_t ne3)
+struct gguf_tensor *gguf_tensor_create_4d(struct gguf_ctx *ctx, uint32_t dtype,
+                                          int64_t ne0, int64_t ne1,
+                                          int64_t ne2, int64_t ne3)
 {
     return gguf_tensor_create(ctx, dtype, 4,
                               (int64_t[]){ ne0, ne1, ne2, ne3 });
 }
 
-struct gguf_tensor *gguf_tensor_like(struct gguf_ctx *ctx,
-                                     const struct gguf_tensor *t)
+struct gguf_tensor *gguf_tensor_create_like(struct gguf_ctx *ctx,
+                                            const struct gguf_tensor *t)
 {
     return t ? gguf_tensor_create(ctx, t->dtype, GGUF_TENSOR_DIMS, t->ne)
              : NULL;
 }
 
 /* Cut at the last whole code point that fits. */
-struct gguf_tensor *gguf_tensor_name(struct gguf_tensor *t, const char *name)
+struct gguf_tensor *gguf_tensor_set_name(struct gguf_tensor *t,
+                                         const char *name)
 {
     if (!t)
         return NULL;
@@ -102,8 +105,8 @@ struct gguf_tensor *gguf_tensor_name(struct gguf_tensor *t, const char *name)
     return t;
 }
 
-struct gguf_tensor *gguf_tensor_namef(struct gguf_tensor *t, const char *fmt,
-                                      ...)
+struct gguf_tensor *gguf_tensor_set_namef(struct gguf_tensor *t,
+                                          const char *fmt, ...)
 {
     if (!t)
         return NULL;
@@ -112,10 +115,11 @@ struct gguf_tensor *gguf_tensor_namef(struct gguf_tensor *t, const char *fmt,
     va_start(ap, fmt);
     vsnprintf(name, sizeof name, fmt, ap);
     va_end(ap);
-    return gguf_tensor_name(t, name);
+    return gguf_tensor_set_name(t, name);
 }
 
-struct gguf_tensor *gguf_tensor_flag(struct gguf_tensor *t, uint32_t flags)
+struct gguf_tensor *gguf_tensor_add_flags(struct gguf_tensor *t,
+                                          uint32_t flags)
 {
     if (t)
         t->flags |= flags;
@@ -159,7 +163,7 @@ unsigned gguf_tensor_n_dims(const struct gguf_tensor *t)
     return n;
 }
 
-bool gguf_tensor_has_rows(const struct gguf_tensor *t)
+bool gguf_tensor_has_contiguous_rows(const struct gguf_tensor *t)
 {
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
     return info && (t->nb[0] == (int64_t)info->block_size ||
@@ -169,7 +173,7 @@ bool gguf_tensor_has_rows(const struct gguf_tensor *t)
 bool gguf_tensor_is_contiguous_from(const struct gguf_tensor *t, unsigned dim)
 {
     uint64_t nb = 0;
-    if (!dim && !gguf_tensor_has_rows(t))
+    if (!dim && !gguf_tensor_has_contiguous_rows(t))
         return false;
     if (gguf_dtype_row_size(t->dtype, (uint64_t)t->ne[0], &nb, NULL) !=
         GGUF_OK)
@@ -222,7 +226,7 @@ bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
     return true;
 }
 
-bool gguf_tensor_params(const struct gguf_tensor *t, void *out, size_t size)
+bool gguf_tensor_op_params(const struct gguf_tensor *t, void *out, size_t size)
 {
     const char *p = (const char *)t->op_params;
     size = GG_MIN(size, sizeof t->op_params);

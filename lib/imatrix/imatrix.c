@@ -57,14 +57,14 @@ void gguf_imatrix_destroy(struct gguf_imatrix *im)
     gg_mem_free(im->allocator, im);
 }
 
-enum gguf_status gg_imatrix_check(const struct gguf_imatrix *im,
-                                  struct gguf_error *err)
+enum gguf_status gg_imatrix_check_file(const struct gguf_imatrix *im,
+                                       struct gguf_error *err)
 {
     struct gguf_error why;
     const struct gg_mapfile *m = im->file ? &im->file->map : &im->map;
     if (!im->file && !im->map.data)
         return GGUF_OK;
-    enum gguf_status st = gg_mapfile_check(m, m->fd, &why);
+    enum gguf_status st = gg_mapfile_check_unchanged(m, m->fd, &why);
     return st == GGUF_OK ? st
                          : gg_error_set(err, st, GGUF_NO_OFFSET,
                                         "the file of the importance data %s",
@@ -249,9 +249,9 @@ const char *gguf_imatrix_precision(const struct gguf_imatrix *im)
     return im->precision;
 }
 
-enum gguf_status gg_imatrix_note_precision(struct gguf_imatrix *im,
-                                           struct gguf_str name,
-                                           struct gguf_error *err)
+enum gguf_status gg_imatrix_set_precision(struct gguf_imatrix *im,
+                                          struct gguf_str name,
+                                          struct gguf_error *err)
 {
     im->precision = NULL;
     if (!name.size)
@@ -264,7 +264,7 @@ enum gguf_status gguf_imatrix_set_precision(struct gguf_imatrix *im,
                                             const char *name,
                                             struct gguf_error *err)
 {
-    return gg_imatrix_note_precision(im, gg_str_z(name ? name : ""), err);
+    return gg_imatrix_set_precision(im, gg_str_z(name ? name : ""), err);
 }
 
 uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im)
@@ -284,7 +284,7 @@ static float load_float(const uint8_t *floats, uint64_t i)
     return gg_bytes_f32_from_bits(gg_bytes_load32le(floats + 4 * i));
 }
 
-void gg_imatrix_store(uint8_t *p, float v)
+void gg_imatrix_store_float(uint8_t *p, float v)
 {
     gg_bytes_store32le(p, gg_bytes_f32_bits(v > FLT_MAX ? FLT_MAX : v));
 }
@@ -377,9 +377,10 @@ static enum gguf_status own_values(struct gguf_imatrix *im,
         return gg_error_set_nomem(err, size);
     float factor = old && n_mats ? (float)scale : 1;
     for (uint64_t k = 0; k < e->n_values; k++)
-        gg_imatrix_store(p + 4 * k, load_float(e->sums, k) * factor);
+        gg_imatrix_store_float(p + 4 * k, load_float(e->sums, k) * factor);
     for (uint64_t k = 0; k < n_mats; k++)
-        gg_imatrix_store(p + 4 * (e->n_values + k), count_of(e, k) * factor);
+        gg_imatrix_store_float(p + 4 * (e->n_values + k),
+                               count_of(e, k) * factor);
     entry_fini(im, e);
     e->sums = p;
     e->owned = true;
@@ -405,11 +406,11 @@ static enum gguf_status add_values(struct gg_imatrix_entry *a,
     for (uint64_t k = 0; k < a->n_values; k++) {
         float v = load_float(sums, k) + load_float(b->sums, k) * factor;
         some |= v == v;
-        gg_imatrix_store(sums + 4 * k, v);
+        gg_imatrix_store_float(sums + 4 * k, v);
     }
     for (uint64_t k = 0; k < a->n_mats; k++)
-        gg_imatrix_store(counts + 4 * k,
-                         load_float(counts, k) + count_of(b, k) * factor);
+        gg_imatrix_store_float(counts + 4 * k, load_float(counts, k) +
+                                                   count_of(b, k) * factor);
     if (!a->n_mats)
         a->n_calls += GG_MIN(b->n_calls, UINT32_MAX - a->n_calls);
     if (some)
@@ -552,7 +553,7 @@ enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
     gg_imatrix_sort(im);
     if (st != GGUF_OK)
         return st;
-    GG_TRY(gg_imatrix_check(other, err));
+    GG_TRY(gg_imatrix_check_file(other, err));
     for (size_t i = 0; i < other->n_datasets; i++)
         GG_TRY(gg_imatrix_add_dataset(im, gg_str_z(other->datasets[i]), err));
     return gguf_imatrix_add_chunks(im, NULL, other->n_chunks,

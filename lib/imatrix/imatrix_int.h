@@ -38,8 +38,8 @@ struct gguf_imatrix {
 
 /* Is the file that the entries point into as it was (mapfile.h)?
  * GGUF_E_MISMATCH, GGUF_E_IO. */
-enum gguf_status gg_imatrix_check(const struct gguf_imatrix *im,
-                                  struct gguf_error *err);
+enum gguf_status gg_imatrix_check_file(const struct gguf_imatrix *im,
+                                       struct gguf_error *err);
 
 /* NULL: no such entry. An entry stays where it is as long as im does. */
 const struct gg_imatrix_entry *
@@ -63,16 +63,16 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
                                         struct gguf_error *err);
 
 /* Note how the model was evaluated; empty: unknown. GGUF_E_NOMEM. */
-enum gguf_status gg_imatrix_note_precision(struct gguf_imatrix *im,
-                                           struct gguf_str name,
-                                           struct gguf_error *err);
+enum gguf_status gg_imatrix_set_precision(struct gguf_imatrix *im,
+                                          struct gguf_str name,
+                                          struct gguf_error *err);
 
 /* The name of a text without the folders before it, of either system. */
 const char *gg_imatrix_base_name(const char *text);
 
 /* Store a sum or a count: an overflow becomes the largest finite number, which
  * is too large to be used. NaN stays. */
-void gg_imatrix_store(uint8_t *p, float v);
+void gg_imatrix_store_float(uint8_t *p, float v);
 
 /* Weights for values first .. first+n of an entry: sum / count, or 1 for a
  * matrix that saw no input. Values that are not a number, negative, or above

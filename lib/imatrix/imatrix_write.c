@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* imatrix_write.c - both forms of importance files, written; imatrix_file.c
+/* imatrix_write.c - both forms of importance files, written; imatrix_read.c
  * describes the older one */
 #include "config.h"
 #include "imatrix/imatrix_int.h"
@@ -65,13 +65,13 @@ static enum gguf_status put_entry(struct gg_outfile *o,
         float count = load_float(e->counts, k / e->n_cols);
         float mean = count > 0 ? load_float(e->sums, k) / count : 1;
         uint8_t b[4];
-        gg_imatrix_store(b, mean * (float)n_calls);
+        gg_imatrix_store_float(b, mean * (float)n_calls);
         GG_TRY(gg_outfile_write(o, b, 4, err));
     }
     return GGUF_OK;
 }
 
-static enum gguf_status save_old(const struct gguf_imatrix *im,
+static enum gguf_status save_dat(const struct gguf_imatrix *im,
                                  const char *path, bool force,
                                  struct gguf_error *err)
 {
@@ -86,7 +86,7 @@ static enum gguf_status save_old(const struct gguf_imatrix *im,
     if (st == GGUF_OK)
         st = put_text(&o, text, err);
     if (st == GGUF_OK)
-        st = gg_imatrix_check(im, err);
+        st = gg_imatrix_check_file(im, err);
     if (st == GGUF_OK)
         return gg_outfile_commit(&o, err);
     gg_outfile_abort(&o);
@@ -159,24 +159,25 @@ static enum gguf_status write_scaled(struct gguf_writer *w,
     for (uint64_t k, at = 0; at < n; at += k) {
         k = GG_MIN(n - at, sizeof b / 4);
         for (uint64_t i = 0; i < k; i++)
-            gg_imatrix_store(b + 4 * i, load_float(floats, at + i) * factor);
+            gg_imatrix_store_float(b + 4 * i,
+                                   load_float(floats, at + i) * factor);
         GG_TRY(gguf_writer_write(w, b, 4 * k, err));
     }
     return GGUF_OK;
 }
 
 /* An entry of the older form: calls of as many tokens as chunks have. */
-static enum gguf_status write_old(const struct gguf_imatrix *im,
-                                  struct gguf_writer *w, size_t i,
-                                  struct gguf_error *err)
+static enum gguf_status write_dat_entry(const struct gguf_imatrix *im,
+                                        struct gguf_writer *w, size_t i,
+                                        struct gguf_error *err)
 {
     const struct gg_imatrix_entry *e = im->entries[i];
     float size = im->chunk_size ? (float)im->chunk_size : 1;
     uint8_t calls[4];
     gg_bytes_store32le(calls, gg_bytes_f32_bits((float)e->n_calls));
-    GG_TRY(gguf_writer_begin(w, 2 * i, err));
+    GG_TRY(gguf_writer_begin_tensor(w, 2 * i, err));
     GG_TRY(write_scaled(w, e->sums, e->n_values, size, err));
-    GG_TRY(gguf_writer_begin(w, 2 * i + 1, err));
+    GG_TRY(gguf_writer_begin_tensor(w, 2 * i + 1, err));
     return write_scaled(w, calls, 1, size, err);
 }
 
@@ -188,19 +189,19 @@ static enum gguf_status write_entries(const struct gguf_imatrix *im,
     p.force = force;
     for (size_t i = 0; i < im->n_entries; i++)
         GG_TRY(plan_entry(w, im->entries[i], err));
-    GG_TRY(gguf_writer_open(w, path, &p, err));
+    GG_TRY(gguf_writer_begin_file(w, path, &p, err));
     for (size_t i = 0; i < im->n_entries; i++) {
         const struct gg_imatrix_entry *e = im->entries[i];
         if (!e->counts) {
-            GG_TRY(write_old(im, w, i, err));
+            GG_TRY(write_dat_entry(im, w, i, err));
             continue;
         }
-        GG_TRY(gguf_writer_begin(w, 2 * i, err));
+        GG_TRY(gguf_writer_begin_tensor(w, 2 * i, err));
         GG_TRY(gguf_writer_write(w, e->sums, 4 * e->n_values, err));
-        GG_TRY(gguf_writer_begin(w, 2 * i + 1, err));
+        GG_TRY(gguf_writer_begin_tensor(w, 2 * i + 1, err));
         GG_TRY(gguf_writer_write(w, e->counts, 4 * e->n_mats, err));
     }
-    GG_TRY(gg_imatrix_check(im, err));
+    GG_TRY(gg_imatrix_check_file(im, err));
     return gguf_writer_commit(w, err);
 }
 
@@ -228,6 +229,6 @@ enum gguf_status gguf_imatrix_save(const struct gguf_imatrix *im,
                                    enum gguf_imatrix_form form, int force,
                                    struct gguf_error *err)
 {
-    return form == GGUF_IMATRIX_DAT ? save_old(im, path, force != 0, err)
+    return form == GGUF_IMATRIX_DAT ? save_dat(im, path, force != 0, err)
                                     : save_gguf(im, path, force != 0, err);
 }

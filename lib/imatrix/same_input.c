@@ -60,7 +60,7 @@ static bool find_other(const struct gguf_imatrix *im, struct gguf_str name,
     char other[128];
     if (gg_str_starts(rest, "enc.") || gg_str_starts(rest, "dec."))
         rest = (struct gguf_str){ rest.data + 4, rest.size - 4 };
-    if (gguf_name_layer(rest, &rest) < 0 || !gg_str_ends(rest, end))
+    if (gguf_layer_from_name(rest, &rest) < 0 || !gg_str_ends(rest, end))
         return false;
     const int before = (int)(name.size - rest.size);
     rest.size -= sizeof end - 1;
@@ -77,8 +77,9 @@ static bool find_other(const struct gguf_imatrix *im, struct gguf_str name,
     return false;
 }
 
-int gguf_imatrix_find_for(const struct gguf_imatrix *im, struct gguf_str name,
-                          uint64_t n_values, size_t *i)
+int gguf_imatrix_find_for_matrix(const struct gguf_imatrix *im,
+                                 struct gguf_str name, uint64_t n_values,
+                                 size_t *i)
 {
     if (gguf_imatrix_find(im, name, i))
         return im->entries[*i]->n_values == n_values;

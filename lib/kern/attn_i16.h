@@ -126,21 +126,21 @@ void gg_kern_attn_i16_init(struct gg_kern_attn_i16 *k, uint32_t cpu);
 /* Can a row with this largest magnitude be scaled? bits is the largest bit
  * pattern of its magnitudes: NaN exceeds infinity, which exceeds all
  * numbers. */
-static inline bool gg_kern_attn_i16_is_some(uint32_t bits)
+static inline bool gg_kern_attn_i16_is_scalable(uint32_t bits)
 {
     return bits < 0x7f800000 &&
            gg_bytes_f32_from_bits(bits) >= GG_ATTN_I16_LEAST;
 }
 
 /* Scale of a row that cannot be scaled: 0 or NaN. */
-static inline float gg_kern_attn_i16_nothing(uint32_t bits)
+static inline float gg_kern_attn_i16_zero_scale(uint32_t bits)
 {
     return bits < 0x7f800000 ? 0 : NAN;
 }
 
 /* May squares of elements up to max be added without scaling? They neither
  * overflow nor underflow where that matters. */
-static inline bool gg_kern_attn_i16_is_plain(float max)
+static inline bool gg_kern_attn_i16_fits_squares(float max)
 {
     return max > 0x1p-40f && max < 0x1p40f;
 }

@@ -84,16 +84,16 @@ struct gg_codec_kern {
  * encoding such a number is unspecified, possibly zero, since sums of squares
  * overflow. A smaller number can still give an infinite block, through its
  * other elements or through importances. */
-float gg_codec_limit(int dtype);
+float gg_codec_max_magnitude(int dtype);
 
 /* Fill table[GG_N_DTYPES] (index GG_DT_...) with the kernels of the levels in
  * cpu, for rows as little-endian files have them. */
 void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
 
 /* Change table to read tensors in memory, whose plain numbers are in the
- * machine's byte order (gg_order_differs). Changes nothing on little-endian
- * machines. */
-void gg_codec_kern_native(struct gg_codec_kern *table);
+ * machine's byte order (gg_byte_order_differs). Changes nothing on
+ * little-endian machines. */
+void gg_codec_kern_set_native_order(struct gg_codec_kern *table);
 
 /* Functions of the levels: gg_kern_decode_q4_k_c and so on. */
 #define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2,           \

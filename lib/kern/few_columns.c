@@ -66,7 +66,7 @@ static const struct gg_kern_few_row *const few[GG_N_LEVELS][2] = {
 #endif
 };
 
-const struct gg_kern_few_row *gg_kern_few_of(unsigned level, unsigned width)
+const struct gg_kern_few_row *gg_kern_few_table(unsigned level, unsigned width)
 {
     return few[level][width - 1];
 }
@@ -103,8 +103,8 @@ static int32_t order_16(const uint32_t *pair, size_t nr, unsigned half,
     return (int32_t)sum;
 }
 
-void gg_kern_few_order(const struct gg_kern_gemm *g, int dtype_index,
-                       const void *panel, size_t n, size_t k, void *to)
+void gg_kern_few_order_columns(const struct gg_kern_gemm *g, int dtype_index,
+                               const void *panel, size_t n, size_t k, void *to)
 {
     const size_t nr = g->nr, rest = nr * (1 + g->ints.n_mins);
     const size_t words = GG_FEW16_X_WORDS(nr, g->ints.n_mins);

@@ -102,7 +102,8 @@ GG_KERN_FEW_ALL(X, vnni512)
 
 /* Table of kernels of a level and a width in bytes (1 or 2), [GG_N_DTYPES];
  * NULL if the level has none. */
-const struct gg_kern_few_row *gg_kern_few_of(unsigned level, unsigned width);
+const struct gg_kern_few_row *gg_kern_few_table(unsigned level,
+                                                unsigned width);
 
 /* Number of 32-bit words of a block of 16-bit activations in this order. */
 enum { GG_FEW16_BEGIN = 2 * GG_GEMM_I8_QUADS, GG_FEW16_RUNS = 16 };
@@ -115,7 +116,8 @@ size_t gg_kern_few_x_size(const struct gg_kern_gemm *g, size_t k);
 
 /* Convert a panel of 16-bit activations of k steps into this order: its first n
  * columns; the other columns become 0. 8-bit panels need no conversion. */
-void gg_kern_few_order(const struct gg_kern_gemm *g, int dtype_index,
-                       const void *panel, size_t n, size_t k, void *to);
+void gg_kern_few_order_columns(const struct gg_kern_gemm *g, int dtype_index,
+                               const void *panel, size_t n, size_t k,
+                               void *to);
 
 #endif

@@ -170,7 +170,7 @@ static void take_form(struct gg_kern_gemm *to, const struct gg_kern_gemm *form,
                       unsigned level)
 {
     *to = *form;
-    to->few = gg_kern_few_of(level, form->ints.width);
+    to->few = gg_kern_few_table(level, form->ints.width);
 }
 
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)

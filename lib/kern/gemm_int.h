@@ -95,8 +95,8 @@ gg_gemm_int_x_at(const struct gg_kern_gemm *g, void *panel, size_t block)
  * 1/2, so after dividing by f and rounding again the sum is at most (sum + n) /
  * f + n < most - 8 + the errors of a few f32 roundings. Those are 2^-22 of
  * most: less than 8 for most < 2^23, as all callers have it. */
-static inline float gg_gemm_int_coarser(int32_t sum, uint32_t most,
-                                        unsigned n_steps)
+static inline float gg_gemm_int_coarsen_scale(int32_t sum, uint32_t most,
+                                              unsigned n_steps)
 {
     const int32_t n = (int32_t)n_steps / 2 + 8;
     if ((uint32_t)sum <= most)

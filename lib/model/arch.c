@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
-#include "gguf/model.h"
+#include "gguf/model_base.h"
 
 #include <string.h>
 

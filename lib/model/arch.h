@@ -20,7 +20,7 @@
 #define GG_MODEL_ARCH_H
 
 #include "gguf/memory.h"
-#include "gguf/model.h"
+#include "gguf/model_base.h"
 #include "gguf/op.h"
 #include "model/weight/weight.h"
 
@@ -32,10 +32,10 @@ struct gg_ffn_act;
 struct gg_hparams;
 struct gg_hparams_reader;
 struct gg_mixer;
-struct gg_model_across;
+struct gg_model_layer_links;
 struct gg_model_at;
 struct gg_model_layer;
-struct gg_model_needs;
+struct gg_needs;
 struct gg_model_pass;
 struct gg_model_sizes;
 struct gguf_model;
@@ -95,9 +95,9 @@ typedef struct gg_model_norms gg_arch_norms_fn(const struct gg_model_at *at,
                                                const struct gg_model_norms *n);
 /* All layers, of embeddings x [n_embd, N], on several streams that are one at
  * the end, [n_embd, n_out]; NULL after a pass without outputs. */
-typedef struct gguf_tensor *gg_arch_layers_fn(const struct gg_model_pass *p,
-                                              struct gg_model_across *across,
-                                              struct gguf_tensor *x);
+typedef struct gguf_tensor *
+gg_arch_layers_fn(const struct gg_model_pass *p,
+                  struct gg_model_layer_links *across, struct gguf_tensor *x);
 /* How often all layers are computed, one time after another. */
 typedef uint32_t gg_arch_loops_fn(const struct gg_hparams *hp);
 
@@ -118,7 +118,7 @@ extern const struct gg_arch_mix_rule gg_arch_mix_by_kv;
 /* The matrices that make queries, keys and values. */
 struct gg_arch_qkv {
     const char *text;
-    const uint16_t *weights; /* a list (need.h) */
+    const uint16_t *weights; /* a list (needs.h) */
     bool gates;              /* the matrix of queries makes their gates, too */
 };
 extern const struct gg_arch_qkv gg_arch_qkv_fused, gg_arch_qkv_separate;
@@ -127,8 +127,8 @@ extern const struct gg_arch_qkv gg_arch_qkv_fused, gg_arch_qkv_separate;
 #define GG_QK_LIST(X)                                                         \
     X(NONE, "")                                                               \
     X(HEAD, "per head")                                                       \
-    X(HEADS, "per head, a weight for each")                                   \
-    X(WIDE, "of all heads together")
+    X(EACH_HEAD, "per head, a weight for each")                               \
+    X(ALL_HEADS, "of all heads together")
 enum gg_model_qk {
 #define X(ID, TEXT) GG_QK_##ID,
     GG_QK_LIST(X)
@@ -146,11 +146,11 @@ typedef struct gguf_tensor *
 gg_arch_norm_values_fn(const struct gg_model_at *at, struct gguf_tensor *x);
 
 struct gg_model_qk_norm {
-    uint8_t form; /* enum gg_model_qk */
-    uint8_t kind; /* enum gg_model_norm */
-    uint8_t bias; /* enum gg_model_use */
-    bool maybe;   /* files may lack the weights */
-    bool late;    /* after positions turned them */
+    uint8_t form;    /* enum gg_model_qk */
+    uint8_t kind;    /* enum gg_model_norm */
+    uint8_t bias;    /* enum gg_model_use */
+    bool optional;   /* files may lack the weights */
+    bool after_rope; /* after positions turned them */
     GG_HOOK(gg_arch_norm_heads_fn) norm_heads;
     GG_HOOK(gg_arch_norm_values_fn) norm_values;
 };
@@ -231,7 +231,7 @@ typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
 /* ---- the feed-forward part ---- */
 
 /* A dense part in layers with experts: the object builds both. */
-struct gg_arch_beside {
+struct gg_arch_dense_branch {
     const char *text;
     bool always; /* each of these layers has one, not only with its weights */
     struct gguf_tensor *(*build)(const struct gg_model_at *at,
@@ -303,7 +303,7 @@ struct gg_moe {
     bool shared_gate; /* a sigmoid weights the shared experts */
     GG_HOOK(gg_arch_add_shared_fn) add_shared;
     GG_HOOK(gg_arch_router_fn) router_input;
-    const struct gg_arch_beside *beside; /* NULL: none */
+    const struct gg_arch_dense_branch *dense_branch; /* NULL: none */
 };
 
 /* ---- ends ---- */
@@ -349,7 +349,7 @@ struct gg_arch_default {
 typedef uint32_t gg_arch_width_fn(const struct gg_hparams *hp);
 /* Number of first layers that keep keys, without attention.shared_kv_layers.
  * Each later layer reads the keys of the last one that sees as much. */
-typedef uint32_t gg_arch_own_keys_fn(const struct gg_hparams *hp);
+typedef uint32_t gg_arch_n_kv_layers_fn(const struct gg_hparams *hp);
 /* The stream x after a layer, with what else the layer adds to it. */
 typedef struct gguf_tensor *gg_arch_finish_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
@@ -362,10 +362,10 @@ typedef struct gguf_tensor *gg_arch_logits_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *y);
 /* Gates of a layer count from that many deviations above their mean on, without
  * activation_sparsity_scale. */
-typedef float gg_arch_sparse_fn(uint32_t il);
+typedef float gg_arch_activation_sparsity_fn(uint32_t il);
 /* Say which weights of a layer, or of the model if l is NULL, are needed
  * against what follows from the rest of the row. */
-typedef void gg_arch_weights_fn(struct gg_model_needs *n,
+typedef void gg_arch_weights_fn(struct gg_needs *n,
                                 const struct gg_hparams *hp,
                                 const struct gg_model_layer *l);
 gg_arch_weights_fn gg_arch_without_norm_weights;
@@ -402,9 +402,9 @@ struct gg_arch {
     uint8_t qkv_b; /* enum gg_model_use: biases, if qkv is not NULL; else they
                     * may be there */
     uint8_t out_b; /* enum gg_model_use: bias of attention's output */
-    struct gg_model_qk_norm qk;
-    int8_t rope;    /* enum gguf_rope_kind, or GG_ROPE_NONE */
-    bool rope_axes; /* rope.dimension_sections: MUST for M-RoPE, may
+    struct gg_model_qk_norm qk_norm;
+    int8_t rope;         /* enum gguf_rope_kind, or GG_ROPE_NONE */
+    bool mrope_sections; /* rope.dimension_sections: MUST for M-RoPE, may
                        * choose it for others */
     const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers */
     uint8_t rope_freqs; /* enum gg_model_use: rope_freqs */
@@ -424,9 +424,9 @@ struct gg_arch {
     float (*alibi_bias)(
         const struct gg_hparams *hp); /* bias by the model, instead */
     GG_HOOK(gg_arch_width_fn)
-    head_width;     /* width of a head without attention.key_length */
-    bool no_causal; /* never causal; else attention.causal says */
-    bool no_memory; /* all of a sequence is computed at once */
+    head_width;          /* width of a head without attention.key_length */
+    bool bidirectional;  /* never causal; else attention.causal says */
+    bool whole_sequence; /* all of a sequence is computed at once */
 
     const struct gg_ffn *ffn;     /* NULL: gated */
     const struct gg_ffn_act *act; /* NULL: SiLU */
@@ -443,8 +443,8 @@ struct gg_arch {
     const struct gg_arch_rank *rank; /* NULL: tanh of the first token */
     gg_arch_logits_fn *mask_logits;  /* after a cap; or NULL */
     bool residual_scale;             /* branches are scaled */
-    GG_HOOK(gg_arch_own_keys_fn) own_keys;
-    GG_HOOK(gg_arch_sparse_fn) sparse_above;
+    GG_HOOK(gg_arch_n_kv_layers_fn) n_kv_layers;
+    GG_HOOK(gg_arch_activation_sparsity_fn) activation_sparsity;
     bool nextn; /* the last layers may draft */
 
     GG_HOOK(gg_arch_finish_fn) finish_layer;
@@ -459,7 +459,7 @@ struct gg_arch {
     fill_full_rope; /* rope of layers without window */
 
     /* Weights and keys that no other column stands for: NEED, MAYBE, KEY and
-     * KEY_MAYBE of need.h, ended by 0; or NULL. */
+     * KEY_MAYBE of needs.h, ended by 0; or NULL. */
     const uint16_t *more;
     const struct gg_arch_default *defaults; /* or NULL */
     /* Of the weights that files may have those with which nothing is

@@ -32,7 +32,7 @@ static enum gguf_status check_keys(const struct gguf_model *m,
                           "it is missing, or of a kind that is not evaluated "
                           "yet",
                           err);
-    if (!gg_model_n_run(m))
+    if (!gg_model_n_main_layers(m))
         return refuse_key(m, "nextn_predict_layers",
                           "the file has only layers that draft", err);
     return GGUF_OK;
@@ -46,8 +46,8 @@ static enum gguf_status check_latent(const struct gguf_model *m, uint32_t il,
     if (!m->hp.layer[il].moe ||
         down == gg_model_has_weight(m, GG_W_LATENT_UP, il))
         return GGUF_OK;
-    return gg_model_lacks_weight(down ? GG_W_LATENT_UP : GG_W_LATENT_DOWN, il,
-                                 err);
+    return gg_model_fail_missing_weight(
+        down ? GG_W_LATENT_UP : GG_W_LATENT_DOWN, il, err);
 }
 
 /* A dense part beside experts has all its matrices or none. */
@@ -62,8 +62,8 @@ static enum gguf_status check_beside(const struct gguf_model *m, uint32_t il,
             n++;
         else
             lacks = i;
-    return m->arch->moe.beside && n && n < GG_LEN(ids)
-               ? gg_model_lacks_weight(ids[lacks], il, err)
+    return m->arch->moe.dense_branch && n && n < GG_LEN(ids)
+               ? gg_model_fail_missing_weight(ids[lacks], il, err)
                : GGUF_OK;
 }
 
@@ -81,14 +81,15 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err)
 {
     GG_TRY(check_keys(m, err));
-    for (uint32_t il = 0; il < m->hp.n_layer && il < gg_model_n_run(m); il++) {
+    for (uint32_t il = 0; il < m->hp.n_layer && il < gg_model_n_main_layers(m);
+         il++) {
         const struct gg_model_layer *l = &m->hp.layer[il];
         GG_TRY(check_latent(m, il, err));
         GG_TRY(check_beside(m, il, err));
         GG_TRY(check_number(m, il, err));
         const struct gg_mixer *mixer = l->mixer;
         if (mixer && !m->hp.causal && !mixer->looks_ahead &&
-            mixer->keeps & ~(unsigned)GG_KEEPS_KEYS)
+            mixer->memory & ~(unsigned)GG_MODEL_MEMORY_KV)
             return refuse_key(m, "attention.causal",
                               "it is false, and layers only look back", err);
         if (mixer && mixer->check)
@@ -97,7 +98,7 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
             GG_TRY(m->arch->check_layer(m, il, err));
         if (mixer && mixer->stack)
             continue;
-        if (!gg_ffn_builds(m, l))
+        if (!gg_ffn_is_supported(m, l))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "layer %" PRIu32 " is of a kind that is not "
                                 "evaluated yet",
@@ -109,7 +110,8 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
 enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
                                        struct gguf_error *err)
 {
-    for (uint32_t il = 0; il < gg_model_n_run(m) && il < m->hp.n_layer; il++) {
+    for (uint32_t il = 0; il < gg_model_n_main_layers(m) && il < m->hp.n_layer;
+         il++) {
         const struct gg_mixer *mixer = m->hp.layer[il].mixer;
         if (mixer && mixer->loaded)
             GG_TRY(mixer->loaded(m, il, err));
@@ -157,9 +159,9 @@ static tensor *join_part(const struct gg_model_at *at,
 {
     const struct gg_model_norms n = norms_of(at, norms);
     const bool scaled = at->arch->residual_scale;
-    y = gg_model_norm_if(at, n.post, y);
-    y = gg_model_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
-    y = gg_model_norm_if(at, n.add, gguf_op_add(at->c, x, y));
+    y = gg_model_apply_norm_if(at, n.post, y);
+    y = gg_model_apply_scale(at, y, scaled ? at->m->hp.residual_scale : 1);
+    y = gg_model_apply_norm_if(at, n.add, gguf_op_add(at->c, x, y));
     return y;
 }
 
@@ -169,7 +171,7 @@ static tensor *mixer_input(const struct gg_model_at *at, tensor *x,
 {
     return at->arch->order == GG_ORDER_PARALLEL &&
                    gg_weight_at(at, GG_W_ATTN_NORM_2)
-               ? gg_model_norm_if(at, GG_W_ATTN_NORM_2, x)
+               ? gg_model_apply_norm_if(at, GG_W_ATTN_NORM_2, x)
                : normed;
 }
 
@@ -181,26 +183,26 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     const struct gg_mixer *mixer = at->layer->mixer;
     const bool parallel = is_parallel(at);
     at->in = x;
-    *normed = gg_model_norm_if(at, norms_of(at, &a->mix_norm).pre, x);
+    *normed = gg_model_apply_norm_if(at, norms_of(at, &a->mix_norm).pre, x);
     tensor *y = mixer ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
-    if (gg_model_is_last(at) && !ffn_shifts(at->layer)) {
+    if (gg_model_is_last_layer(at) && !ffn_shifts(at->layer)) {
         if (!at->p->n_out)
             return NULL;
-        y = mixer ? gg_model_wanted(at, y)
+        y = mixer ? gg_model_take_output_rows(at, y)
                   : NULL; /* from here on only those */
-        x = at->in = gg_model_wanted(at, x);
+        x = at->in = gg_model_take_output_rows(at, x);
         if (parallel)
-            *normed = gg_model_wanted(at, *normed);
+            *normed = gg_model_take_output_rows(at, *normed);
     }
     if (parallel && ffn_norm(at) != GG_W_NONE)
-        *normed = gg_model_norm_if(at, ffn_norm(at), x);
+        *normed = gg_model_apply_norm_if(at, ffn_norm(at), x);
     if (!mixer)
         return x;
     if (gg_weight_at(at, GG_W_ATTN_SUB_NORM))
-        y = gg_model_norm_if(at, GG_W_ATTN_SUB_NORM, y);
+        y = gg_model_apply_norm_if(at, GG_W_ATTN_SUB_NORM, y);
     if (mixer->out != GG_W_NONE)
         y = gg_model_linear(at, mixer->out, y);
-    y = gg_model_scaled(at, y, at->m->hp.value_scale);
+    y = gg_model_apply_scale(at, y, at->m->hp.value_scale);
     y = join_part(at, &a->mix_norm, x, y);
     return a->finish_mixer ? a->finish_mixer(at, x, y) : y;
 }
@@ -208,7 +210,7 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
 /* Add a layer's own input to the stream, and what its architecture adds. */
 static tensor *add_extras(const struct gg_model_at *at, tensor *x)
 {
-    tensor *own = gg_model_layer_input(at, x);
+    tensor *own = gg_model_project_layer_input(at, x);
     x = own ? gguf_op_add(at->c, x, own) : x;
     return at->arch->finish_layer.fn ? at->arch->finish_layer.fn(at, x) : x;
 }
@@ -221,12 +223,13 @@ static tensor *build_layer(struct gg_model_at *at, tensor *x)
     if (!x || (!at->layer->moe && !at->layer->ffn))
         return x;
     if (!is_parallel(at))
-        normed = gg_model_norm_if(at, ffn_norm(at), x);
-    tensor *y =
-        gg_model_called(at, "ffn_output", gg_model_feed_forward(at, normed));
+        normed = gg_model_apply_norm_if(at, ffn_norm(at), x);
+    tensor *y = gg_model_name_activation(at, "ffn_output",
+                                         gg_model_build_ffn(at, normed));
     x = join_part(at, &a->ffn_norm, x, y);
-    if (gg_model_is_last(at) && ffn_shifts(at->layer))
-        x = gg_model_wanted(at, x); /* it needed the tokens before them */
+    if (gg_model_is_last_layer(at) && ffn_shifts(at->layer))
+        x = gg_model_take_output_rows(
+            at, x); /* it needed the tokens before them */
     return add_extras(at, x);
 }
 
@@ -256,28 +259,29 @@ static tensor *build_embeddings(const struct gg_model_at *at)
     const struct gg_arch *a = at->arch;
     tensor *types = gg_weight_at(at, GG_W_TOKEN_TYPES);
     tensor *position = gg_weight_at(at, GG_W_POSITION);
-    tensor *x = gg_model_looked_up(at, GG_W_TOKEN_EMBD, at->p->tokens);
+    tensor *x = gg_model_look_up_rows(at, GG_W_TOKEN_EMBD, at->p->tokens);
     if (a->embd_scale)
-        x = gg_model_scaled(at, x, a->embd_scale->of_model(&at->m->hp));
+        x = gg_model_apply_scale(at, x, a->embd_scale->of_model(&at->m->hp));
     if (types) /* all tokens are of the first type */
         x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
     if (position)
         x = gguf_op_add(c, x,
-                        gg_model_looked_up(at, GG_W_POSITION, at->p->pos));
-    return a->embd_norm ? gg_model_norm_if(at, GG_W_EMBD_NORM, x) : x;
+                        gg_model_look_up_rows(at, GG_W_POSITION, at->p->pos));
+    return a->embd_norm ? gg_model_apply_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
 /* All layers, of one stream. */
 static tensor *build_stream(const struct gg_model_pass *p,
-                            struct gg_model_across *across, tensor *x)
+                            struct gg_model_layer_links *across, tensor *x)
 {
     const struct gguf_model *m = p->model;
-    for (uint32_t il = 0; il < gg_model_n_run(m); il++) {
+    for (uint32_t il = 0; il < gg_model_n_main_layers(m); il++) {
         struct gg_model_at at = gg_model_at_layer(p, across, il);
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
-            x = gg_model_norm_if(&at, m->arch->final_norm, x);
-        x = gg_model_called(&at, "output",
-                            gg_model_steered(&at, build_layer(&at, x)));
+            x = gg_model_apply_norm_if(&at, m->arch->final_norm, x);
+        x = gg_model_name_activation(
+            &at, "output",
+            gg_model_add_control_vector(&at, build_layer(&at, x)));
     }
     return x;
 }
@@ -285,12 +289,13 @@ static tensor *build_stream(const struct gg_model_pass *p,
 static tensor *build_layers(const struct gg_model_pass *p, tensor *x)
 {
     const struct gguf_model *m = p->model;
-    struct gg_model_across across = { .first = x };
+    struct gg_model_layer_links across = { .first = x };
     const struct gg_model_at at = gg_model_at_layer(p, &across, 0);
-    across.inputs = gg_model_layer_inputs(&at, x);
+    across.inputs = gg_model_build_layer_inputs(&at, x);
     x = m->arch->build_layers.fn ? m->arch->build_layers.fn(p, &across, x)
                                  : build_stream(p, &across, x);
-    return p->n_out ? gg_model_norm_if(&at, m->arch->final_norm, x) : NULL;
+    return p->n_out ? gg_model_apply_norm_if(&at, m->arch->final_norm, x)
+                    : NULL;
 }
 
 tensor *gg_build_pass(const struct gg_model_pass *p)
@@ -301,17 +306,18 @@ tensor *gg_build_pass(const struct gg_model_pass *p)
     tensor *x = (stack ? stack : build_layers)(p, build_embeddings(&at));
     if (!p->n_out)
         return NULL;
-    gguf_graph_add(p->graph, gguf_tensor_flag(x, GGUF_TENSOR_OUTPUT));
+    gguf_graph_add(p->graph, gguf_tensor_add_flags(x, GGUF_TENSOR_OUTPUT));
     return x;
 }
 
 size_t gg_build_n_nodes(const struct gguf_model *m)
 {
     const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
-    const size_t states = gg_model_keeps(m) & GG_KEEPS_STATES ? 128 : 0;
+    const size_t states =
+        gg_model_all_memory_kinds(m) & GG_MODEL_MEMORY_STATES ? 128 : 0;
     const size_t streams = m->arch->build_layers.fn ? 192 : 0;
     const size_t inputs = m->hp.n_per_layer ? 16 : 0;
-    return 96 +
-           (size_t)gg_model_n_places(m) * (64 + states + streams + inputs +
-                                           (m->hp.n_expert ? experts : 0));
+    return 96 + (size_t)gg_model_n_unrolled_layers(m) *
+                    (64 + states + streams + inputs +
+                     (m->hp.n_expert ? experts : 0));
 }

@@ -6,11 +6,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum gguf_status gg_finding(const struct gg_finding *r,
-                            enum gg_file_check_code code,
-                            enum gguf_status status, size_t file_no,
-                            struct gguf_str name, uint64_t off,
-                            const char *fmt, ...)
+enum gguf_status gg_finding_report(const struct gg_finding *r,
+                                   enum gg_file_check_code code,
+                                   enum gguf_status status, size_t file_no,
+                                   struct gguf_str name, uint64_t off,
+                                   const char *fmt, ...)
 {
     char message[384];
     va_list ap;
@@ -22,5 +22,6 @@ enum gguf_status gg_finding(const struct gg_finding *r,
                               gg_error_set(r->err, status, off, "%s", message),
                               r->err);
     r->check->file = gg_source_file(r->src, file_no);
-    return gg_file_finding(r->check, code, name, off, r->err, "%s", message);
+    return gg_file_report_finding(r->check, code, name, off, r->err, "%s",
+                                  message);
 }

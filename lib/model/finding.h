@@ -21,14 +21,14 @@ struct gg_finding {
 /* A fault at byte off (or GGUF_NO_OFFSET) of file number file_no, about the
  * key or tensor name: a finding of that code, or status. GGUF_E_CANCELLED, or
  * status. */
-enum gguf_status gg_finding(const struct gg_finding *r,
-                            enum gg_file_check_code code,
-                            enum gguf_status status, size_t file_no,
-                            struct gguf_str name, uint64_t off,
-                            const char *fmt, ...) GG_PRINTF(7, 8);
+enum gguf_status gg_finding_report(const struct gg_finding *r,
+                                   enum gg_file_check_code code,
+                                   enum gguf_status status, size_t file_no,
+                                   struct gguf_str name, uint64_t off,
+                                   const char *fmt, ...) GG_PRINTF(7, 8);
 
 /* Is anything but faults of interest: what is not evaluated, for one? */
-static inline bool gg_finding_opens(const struct gg_finding *r)
+static inline bool gg_finding_is_fatal(const struct gg_finding *r)
 {
     return !r->check;
 }

@@ -14,33 +14,34 @@ typedef struct gguf_tensor tensor;
 
 static bool keeps_keys(const struct gguf_model *m, uint32_t il)
 {
-    return gg_model_layer_keeps(m, il) & GG_KEEPS_KEYS;
+    return gg_model_layer_memory_kinds(m, il) & GG_MODEL_MEMORY_KV;
 }
 
-bool gg_model_turns(const struct gguf_model *m, uint32_t il)
+bool gg_model_rotates_cache(const struct gguf_model *m, uint32_t il)
 {
     struct gg_model_key_sizes n = { 0 };
     if (!keeps_keys(m, il))
         return false;
-    gg_model_layer_keys(m, il, &n);
-    return m->hp.layer[il % m->hp.n_deep].ropes || n.index;
+    gg_model_layer_key_sizes(m, il, &n);
+    return m->hp.layer[il % m->hp.n_layer_all].has_rope || n.index;
 }
 
-enum gguf_status gg_model_check_turn(const struct gguf_model *m,
-                                     struct gguf_error *err)
+enum gguf_status gg_model_check_key_shift(const struct gguf_model *m,
+                                          struct gguf_error *err)
 {
-    if (m->top.w[GG_W_POSITION] && gg_model_keeps(m) & GG_KEEPS_KEYS)
+    if (m->top.w[GG_W_POSITION] &&
+        gg_model_all_memory_kinds(m) & GG_MODEL_MEMORY_KV)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "tokens cannot change positions: embeddings of "
                             "positions are a part of what is kept");
-    if (gg_model_keeps(m) & GG_KEEPS_COMPRESSED)
+    if (gg_model_all_memory_kinds(m) & GG_MODEL_MEMORY_COMPRESSED)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "tokens cannot change positions: keys of blocks "
                             "are compressed by them");
-    for (uint32_t il = 0; il < gg_model_n_places(m); il++) {
-        const uint32_t of = il % m->hp.n_deep;
-        if (gg_model_turns(m, il) && m->hp.layer[of].ropes &&
-            m->arch->qk.late && m->layer[of].w[GG_W_ATTN_K_NORM])
+    for (uint32_t il = 0; il < gg_model_n_unrolled_layers(m); il++) {
+        const uint32_t of = il % m->hp.n_layer_all;
+        if (gg_model_rotates_cache(m, il) && m->hp.layer[of].has_rope &&
+            m->arch->qk_norm.after_rope && m->layer[of].w[GG_W_ATTN_K_NORM])
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                 "tokens cannot change positions: keys of layer "
@@ -60,7 +61,7 @@ static tensor *turn_heads(const struct gg_model_at *at, tensor *x, int64_t d,
     const int64_t h = x->ne[0] / d, n = x->ne[1], es = x->nb[0];
     tensor *y = gguf_op_view_3d(at->c, x, d - first, h, n, d * es, x->nb[1],
                                 (uint64_t)(first * es));
-    y = gg_model_rope_on(at, y);
+    y = gg_model_shift_rope(at, y);
     if (first)
         y = gguf_op_concat(
             at->c, gguf_op_view_3d(at->c, x, first, h, n, d * es, x->nb[1], 0),
@@ -73,16 +74,16 @@ static tensor *turn_index(const struct gg_model_at *at, tensor *x)
     if (!x)
         return NULL;
     const int64_t d = x->ne[0], n = x->ne[1];
-    struct gguf_rope rope = gg_model_index_rope(at);
-    gg_model_unscale(&rope);
+    struct gguf_rope rope = gg_model_indexer_rope(at);
+    gg_model_clear_rope_scaling(&rope);
     x = gguf_op_reshape_3d(at->c, x, d, 1, n);
     x = gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
     return gguf_op_reshape_2d(at->c, x, d, n);
 }
 
-void gg_build_turn(const struct gguf_model *m, struct gguf_ctx *c,
-                   struct gguf_graph *g, uint32_t il,
-                   const struct gg_model_turn *t)
+void gg_build_key_shift(const struct gguf_model *m, struct gguf_ctx *c,
+                        struct gguf_graph *g, uint32_t il,
+                        const struct gg_model_key_shift *t)
 {
     const struct gg_model_pass pass = { .model = m,
                                         .ctx = c,
@@ -92,8 +93,8 @@ void gg_build_turn(const struct gguf_model *m, struct gguf_ctx *c,
                                         .axes = t->by };
     const struct gg_model_at at = gg_model_at_layer(&pass, NULL, il);
     struct gg_model_key_sizes n = { 0 };
-    gg_model_layer_keys(m, il, &n);
-    if (at.layer->ropes) {
+    gg_model_layer_key_sizes(m, il, &n);
+    if (at.layer->has_rope) {
         tensor *x = gguf_op_get_rows(c, t->k, t->rows);
         x = turn_heads(&at, x, n.head, n.turned);
         gguf_graph_add(g, gguf_op_set_rows(c, t->k, x, t->rows));

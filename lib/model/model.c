@@ -47,16 +47,16 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
     if (m->arch && m->arch->runs)
         return GGUF_OK;
     const struct gg_arch *known = NULL;
-    struct gguf_near near;
-    char hint[GGUF_NEAR_HINT];
-    gguf_near_init(&near, m->arch_name);
+    struct gguf_suggestion near;
+    char hint[GGUF_SUGGESTION_SIZE];
+    gguf_suggestion_init(&near, m->arch_name);
     while (!m->arch && (known = gg_arch_next(known)))
         if (known->runs)
-            gguf_near_try(&near, gg_str_z(known->name));
+            gguf_suggestion_try(&near, gg_str_z(known->name));
     return gg_error_set(
         err, GGUF_E_ARCH, kv->off,
         "architecture '%s' is not supported for evaluation yet%s",
-        gg_str_esc(&e, m->arch_name), gguf_near_hint(&near, hint));
+        gg_str_esc(&e, m->arch_name), gguf_suggestion_text(&near, hint));
 }
 
 static enum gguf_status load_metadata(struct gguf_model *m,
@@ -106,12 +106,12 @@ static void fill_info(struct gguf_model *m)
         .weight_size = m->weight_size,
         .copied_size = m->copy_used,
         .has_logits = gg_model_has_logits(m),
-        .is_whole = gg_model_is_whole(m),
+        .is_whole = gg_model_needs_whole_sequence(m),
         .encodes_first = gg_model_encodes_first(m),
         .decoder_start = m->hp.has[GG_HP_dec_start]
                              ? (gguf_token)m->hp.dec_start
                              : GGUF_TOKEN_NONE,
-        .pooling = gg_model_pooling(m, GGUF_POOLING_MODEL),
+        .pooling = gg_model_resolve_pooling(m, GGUF_POOLING_MODEL),
     };
     const struct gguf_kv *labels = labels_of(m);
     m->info.n_label = labels ? (uint32_t)labels->n : 0;
@@ -157,10 +157,10 @@ enum gguf_status gg_model_open(struct gguf_model **out,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_model_open(struct gguf_model **out,
-                                 const struct gguf_file *file,
-                                 const struct gguf_model_params *params,
-                                 struct gguf_error *err)
+enum gguf_status gguf_model_create(struct gguf_model **out,
+                                   const struct gguf_file *file,
+                                   const struct gguf_model_params *params,
+                                   struct gguf_error *err)
 {
     const struct gg_source src = { .file = file };
     return gg_model_open(out, &src, NULL, params, err);
@@ -190,7 +190,7 @@ void gguf_model_destroy(struct gguf_model *m)
     gg_mem_free(m->allocator, m);
 }
 
-const struct gguf_model_info *gguf_model_get_info(const struct gguf_model *m)
+const struct gguf_model_info *gguf_model_info(const struct gguf_model *m)
 {
     return &m->info;
 }
@@ -217,7 +217,7 @@ enum gguf_status gguf_model_label(const struct gguf_model *m, size_t i,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "label %zu of a model of %" PRIu32, i,
                             m->info.n_label);
-    GG_TRY(gguf_kv_elem(labels_of(m), i, &name, err));
+    GG_TRY(gguf_kv_get_elem(labels_of(m), i, &name, err));
     return gguf_kv_get_str(&name, label, err);
 }
 

@@ -41,7 +41,7 @@ static uint64_t add_scalar(uint64_t h, const struct gguf_kv *kv)
     return XXH3_64bits_withSeed(le, sizeof le, h);
 }
 
-static uint64_t of_pair(const struct gguf_kv *kv)
+static uint64_t add_pair(const struct gguf_kv *kv)
 {
     struct gguf_kv_iter it;
     struct gguf_kv elem;
@@ -50,13 +50,13 @@ static uint64_t of_pair(const struct gguf_kv *kv)
     if (kv->type != GGUF_VAL_ARR)
         return add_scalar(h, kv);
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next(&it, &elem))
+    while (gguf_kv_iter_next(&it, &elem))
         h = elem.type == GGUF_VAL_ARR ? add_u64(h, elem.n)
                                       : add_scalar(h, &elem);
     return h;
 }
 
-static uint64_t of_tensor(const struct gguf_tensor_info *t)
+static uint64_t add_tensor(const struct gguf_tensor_info *t)
 {
     uint64_t h = add_u64(add_str(1, t->name), t->dtype);
     for (unsigned i = 0; i < GGUF_MAX_DIMS; i++)
@@ -72,9 +72,9 @@ uint64_t gg_model_digest(const struct gguf_model *m)
     snprintf(prefix, sizeof prefix, "%s.", m->arch->name);
     for (size_t i = 0; i < gguf_file_n_kv(meta); i++)
         if (gg_str_starts(gguf_file_kv(meta, i)->key, prefix))
-            sum += of_pair(gguf_file_kv(meta, i));
+            sum += add_pair(gguf_file_kv(meta, i));
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++)
         if (m->used[i])
-            sum += of_tensor(gg_source_tensor(&m->src, i).info);
+            sum += add_tensor(gg_source_tensor(&m->src, i).info);
     return sum;
 }

@@ -9,15 +9,16 @@
 
 typedef struct gguf_tensor tensor;
 
-uint32_t gg_model_n_places(const struct gguf_model *m)
+uint32_t gg_model_n_unrolled_layers(const struct gguf_model *m)
 {
-    return m->hp.n_deep *
+    return m->hp.n_layer_all *
            (m->arch->n_loops.fn ? m->arch->n_loops.fn(&m->hp) : 1);
 }
 
-uint32_t gg_model_n_run(const struct gguf_model *m)
+uint32_t gg_model_n_main_layers(const struct gguf_model *m)
 {
-    return gg_model_n_places(m) - (m->arch->nextn ? m->hp.n_nextn : 0);
+    return gg_model_n_unrolled_layers(m) -
+           (m->arch->nextn ? m->hp.n_nextn : 0);
 }
 
 bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
@@ -27,8 +28,8 @@ bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
     return gg_source_find(&m->src, gg_weight_name(id, il, name), NULL);
 }
 
-enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
-                                       struct gguf_error *err)
+enum gguf_status gg_model_fail_missing_weight(enum gg_weight id, uint32_t il,
+                                              struct gguf_error *err)
 {
     char name[GG_WEIGHT_NAME];
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
@@ -36,36 +37,36 @@ enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
                         gg_weight_name(id, il, name));
 }
 
-unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
+unsigned gg_model_layer_memory_kinds(const struct gguf_model *m, uint32_t il)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
-    if (l->drafts || l->reads ||
+    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer_all];
+    if (l->is_nextn || l->shares_kv ||
         (gg_model_encodes_first(m) && il >= m->hp.n_dec_layer))
         return 0;
-    return l->mixer ? l->mixer->keeps : 0;
+    return l->mixer ? l->mixer->memory : 0;
 }
 
-unsigned gg_model_keeps(const struct gguf_model *m)
+unsigned gg_model_all_memory_kinds(const struct gguf_model *m)
 {
     unsigned all = 0;
-    for (uint32_t il = 0; il < m->hp.n_deep; il++)
-        all |= gg_model_layer_keeps(m, il);
+    for (uint32_t il = 0; il < m->hp.n_layer_all; il++)
+        all |= gg_model_layer_memory_kinds(m, il);
     return all;
 }
 
 bool gg_model_encodes_first(const struct gguf_model *m)
 {
-    return m->hp.mixer->keeps & GG_KEEPS_CROSS;
+    return m->hp.mixer->memory & GG_MODEL_MEMORY_CROSS;
 }
 
-uint32_t gg_model_n_buckets(const struct gguf_model *m)
+uint32_t gg_model_n_position_buckets(const struct gguf_model *m)
 {
     return m->hp.n_buckets;
 }
 
-bool gg_model_is_whole(const struct gguf_model *m)
+bool gg_model_needs_whole_sequence(const struct gguf_model *m)
 {
-    return m->arch->no_memory || !m->hp.causal;
+    return m->arch->whole_sequence || !m->hp.causal;
 }
 
 bool gg_model_reads_positions(const struct gguf_model *m)
@@ -73,38 +74,38 @@ bool gg_model_reads_positions(const struct gguf_model *m)
     return m->hp.mixer->positions;
 }
 
-bool gg_model_tempers(const struct gguf_model *m)
+bool gg_model_has_query_temperature(const struct gguf_model *m)
 {
-    return m->hp.temper.scale != 0;
+    return m->hp.temperature.scale != 0;
 }
 
-float gg_model_temper(const struct gguf_model *m, int32_t pos)
+float gg_model_query_temperature(const struct gguf_model *m, int32_t pos)
 {
-    const double p = (double)pos + m->hp.temper.first;
-    const double n = floor(p / m->hp.temper.length);
-    return (float)(1 + (double)m->hp.temper.scale * log(n + 1));
+    const double p = (double)pos + m->hp.temperature.first;
+    const double n = floor(p / m->hp.temperature.length);
+    return (float)(1 + (double)m->hp.temperature.scale * log(n + 1));
 }
 
-void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
-                         struct gg_model_key_sizes *n)
+void gg_model_layer_key_sizes(const struct gguf_model *m, uint32_t il,
+                              struct gg_model_key_sizes *n)
 {
     il %= m->hp.n_layer;
     m->hp.layer[il].mixer->keys(m, il, n);
 }
 
-void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
-                           struct gg_model_states *n)
+void gg_model_layer_state_sizes(const struct gguf_model *m, uint32_t il,
+                                struct gg_model_state_sizes *n)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
+    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer_all];
     l->mixer->states(m, l, n);
 }
 
 struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
-                                     struct gg_model_across *across,
+                                     struct gg_model_layer_links *across,
                                      uint32_t il)
 {
     const struct gguf_model *m = p->model;
-    const uint32_t of = il % m->hp.n_deep;
+    const uint32_t of = il % m->hp.n_layer_all;
     return (struct gg_model_at){ .p = p,
                                  .m = m,
                                  .c = p->ctx,
@@ -116,15 +117,15 @@ struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
                                  .il = il };
 }
 
-bool gg_model_is_last(const struct gg_model_at *at)
+bool gg_model_is_last_layer(const struct gg_model_at *at)
 {
-    return at->il == gg_model_n_run(at->m) - 1;
+    return at->il == gg_model_n_main_layers(at->m) - 1;
 }
 
-tensor *gg_model_wanted(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_take_output_rows(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_pass *p = at->p;
-    return p->out_rows && gg_model_is_last(at)
+    return p->out_rows && gg_model_is_last_layer(at)
                ? gguf_op_get_rows(at->c, x, p->out_rows)
                : x;
 }

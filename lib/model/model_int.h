@@ -4,7 +4,7 @@
 #define GG_MODEL_MODEL_INT_H
 
 #include "gguf/backend.h"
-#include "gguf/model.h"
+#include "gguf/model_base.h"
 #include "model/arch.h"
 #include "model/hparam/hparams.h"
 
@@ -33,14 +33,14 @@ struct gguf_model {
     void *copy; /* weights that are not used in their mapping */
     size_t copy_used, copy_size;
     struct gguf_buffer *copy_buffer;
-    struct gg_weights top, *layer; /* hp.n_deep of them */
+    struct gg_weights top, *layer; /* hp.n_layer_all of them */
 
     uint8_t *used; /* per tensor of all files: a weight of the model */
     struct gguf_tensor **of; /* and which, or NULL */
     struct gguf_buffer *
         *moved; /* of weights that lie elsewhere (weight_move.h) */
     size_t n_moved;
-    bool locked; /* gguf_model_lock */
+    bool locked; /* gguf_model_lock_weights */
     uint64_t n_params, weight_size;
     struct gguf_model_info info;
 };
@@ -49,7 +49,7 @@ struct gguf_model {
  * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
 
-/* model_load.c: undo gguf_model_lock, if it was called. */
+/* model_load.c: undo gguf_model_lock_weights, if it was called. */
 void gg_weights_unlock(struct gguf_model *m);
 
 /* override.c: let the pairs of meta count. GGUF_E_INVALID, GGUF_E_NOMEM. */
@@ -77,7 +77,7 @@ void gg_model_variant_destroy(struct gguf_model *m);
 enum gguf_status gg_model_check_type(const struct gguf_file *file,
                                      struct gguf_error *err);
 
-/* model.c: gguf_model_open of what may be a set, as an architecture that need
+/* model.c: gguf_model_create of what may be a set, as an architecture that need
  * not be in the table; arch NULL: the one that the file names. */
 enum gguf_status gg_model_open(struct gguf_model **out,
                                const struct gg_source *src,

@@ -19,20 +19,21 @@ static enum gguf_status fetch_range(void *user, unsigned ith, size_t item,
     const uint8_t *data = gguf_file_tensor_data(t.file, t.info->index);
     (void)ith;
     (void)err;
-    gguf_file_advise(t.file, t.info->index, off, size, GGUF_ADVICE_WILLNEED);
+    gguf_file_advise_tensor(t.file, t.info->index, off, size,
+                            GGUF_ADVICE_WILLNEED);
     gg_pages_touch(data + off, (size_t)size);
     return GGUF_OK;
 }
 
-enum gguf_status gguf_model_prefetch(const struct gguf_model *m,
-                                     const struct gguf_model_job *job,
-                                     struct gguf_error *err)
+enum gguf_status gguf_model_prefetch_weights(const struct gguf_model *m,
+                                             const struct gguf_model_job *job,
+                                             struct gguf_error *err)
 {
     const size_t n = gg_source_n_tensors(&m->src);
     struct gguf_model_job own;
-    GG_TRY(gg_parallel_pass_job(&own, job, err));
+    GG_TRY(gg_parallel_pass_take_job(&own, job, err));
     for (size_t i = 0; i < gg_source_n_files(&m->src); i++)
-        GG_TRY(gg_file_in_memory(gg_source_file(&m->src, i), err));
+        GG_TRY(gg_file_require_memory(gg_source_file(&m->src, i), err));
     struct gg_parallel_pass_item *item =
         gg_mem_alloc_zero(m->allocator, n + 1, sizeof *item);
     if (!item)
@@ -53,14 +54,14 @@ enum gguf_status gguf_model_prefetch(const struct gguf_model *m,
 
 /* ---- reading into buffers ---- */
 
-enum gguf_status gguf_model_read(struct gguf_model *m,
-                                 const struct gguf_model_job *job,
-                                 struct gguf_error *err)
+enum gguf_status gguf_model_read_weights(struct gguf_model *m,
+                                         const struct gguf_model_job *job,
+                                         struct gguf_error *err)
 {
     const size_t n = gg_source_n_tensors(&m->src);
     struct gguf_model_job own;
     size_t n_moves = 0;
-    GG_TRY(gg_parallel_pass_job(&own, job, err));
+    GG_TRY(gg_parallel_pass_take_job(&own, job, err));
     struct gg_weight_move *move =
         gg_mem_alloc_zero(m->allocator, n + 1, sizeof *move);
     if (!move)
@@ -91,7 +92,8 @@ void gg_weights_unlock(struct gguf_model *m)
     m->locked = false;
 }
 
-enum gguf_status gguf_model_lock(struct gguf_model *m, struct gguf_error *err)
+enum gguf_status gguf_model_lock_weights(struct gguf_model *m,
+                                         struct gguf_error *err)
 {
     struct gguf_error why;
     uint64_t size = 0;
@@ -119,7 +121,7 @@ enum gguf_status gguf_model_lock(struct gguf_model *m, struct gguf_error *err)
 /* ---- letting go ---- */
 
 /* The index in all files' tensors of tensor k of file no. */
-static size_t first_of(const struct gguf_model *m, size_t no)
+static size_t first_tensor_of_file(const struct gguf_model *m, size_t no)
 {
     size_t first = 0;
     for (size_t i = 0; i < no; i++)
@@ -131,7 +133,7 @@ static size_t first_of(const struct gguf_model *m, size_t no)
 static void release_file(const struct gguf_model *m, size_t no)
 {
     const struct gguf_file *f = gg_source_file(&m->src, no);
-    const size_t first = first_of(m, no);
+    const size_t first = first_tensor_of_file(m, no);
     uint64_t end = f->data_off; /* of the last that is used */
     for (size_t k = 0; k < f->n_tensors; k++) {
         const struct gguf_tensor_info *t = gguf_file_tensor_by_offset(f, k);
@@ -145,7 +147,7 @@ static void release_file(const struct gguf_model *m, size_t no)
         gg_mapfile_advise(&f->map, end, f->map.size - end, GG_ADVISE_DONTNEED);
 }
 
-void gguf_model_release(const struct gguf_model *m)
+void gguf_model_release_pages(const struct gguf_model *m)
 {
     for (size_t i = 0; i < gg_source_n_files(&m->src); i++)
         release_file(m, i);

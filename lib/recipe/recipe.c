@@ -49,12 +49,13 @@ enum gguf_status gguf_recipe_load(struct gguf_recipe **out, const char *path,
     return st;
 }
 
-static bool preset_is(const struct gg_recipe_preset *preset, const char *name)
+static bool matches_preset(const struct gg_recipe_preset *preset,
+                           const char *name)
 {
     /* names are separated by blanks */
     for (const char *p = preset->names; *p; p += strspn(p, " ")) {
         size_t n = strcspn(p, " ");
-        if (gg_str_same((struct gguf_str){ p, n }, name))
+        if (gg_str_eq_nocase((struct gguf_str){ p, n }, name))
             return true;
         p += n;
     }
@@ -66,19 +67,19 @@ enum gguf_status gguf_recipe_preset(struct gguf_recipe **out, const char *name,
                                     struct gguf_error *err)
 {
     struct gg_str_esc esc;
-    struct gguf_near near;
-    char hint[GGUF_NEAR_HINT];
+    struct gguf_suggestion near;
+    char hint[GGUF_SUGGESTION_SIZE];
     *out = NULL;
     for (unsigned i = 0; i < gg_recipe_n_presets; i++)
-        if (preset_is(&gg_recipe_presets[i], name))
+        if (matches_preset(&gg_recipe_presets[i], name))
             return gguf_recipe_parse(out, gg_str_z(gg_recipe_presets[i].text),
                                      allocator, err);
-    gguf_near_init(&near, gg_str_z(name));
+    gguf_suggestion_init(&near, gg_str_z(name));
     for (unsigned i = 0; i < gg_recipe_n_presets; i++)
-        gguf_near_try(&near, gg_str_z(gg_recipe_presets[i].name));
+        gguf_suggestion_try(&near, gg_str_z(gg_recipe_presets[i].name));
     return gg_error_set(
         err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "there is no recipe '%s'%s",
-        gg_str_esc(&esc, gg_str_z(name)), gguf_near_hint(&near, hint));
+        gg_str_esc(&esc, gg_str_z(name)), gguf_suggestion_text(&near, hint));
 }
 
 const char *gguf_recipe_preset_name(size_t n)
@@ -111,11 +112,10 @@ int gguf_recipe_ftype(const struct gguf_recipe *r)
     return r->ftype;
 }
 
-enum gguf_status gg_recipe_find(const struct gguf_recipe *r,
-                                enum gg_recipe_class cls, const char *name,
-                                const struct gg_recipe_facts *facts,
-                                const struct gg_recipe_rule **out,
-                                struct gguf_error *err)
+enum gguf_status
+gg_recipe_find_rule(const struct gguf_recipe *r, enum gg_recipe_class cls,
+                    const char *name, const struct gg_recipe_facts *facts,
+                    const struct gg_recipe_rule **out, struct gguf_error *err)
 {
     *out = NULL;
     for (uint32_t i = 0; i < r->n_rules; i++) {
@@ -125,7 +125,7 @@ enum gguf_status gg_recipe_find(const struct gguf_recipe *r,
         bool found = true;
         if (rule->pattern)
             GG_TRY(gg_pattern_match(rule->pattern, name, &found, err));
-        if (found && gg_recipe_holds(r, rule, facts)) {
+        if (found && gg_recipe_rule_holds(r, rule, facts)) {
             *out = rule;
             break;
         }

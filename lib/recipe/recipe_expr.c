@@ -243,11 +243,12 @@ static enum gguf_status parse_expression(struct parser *p, int level)
     return GGUF_OK;
 }
 
-enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
-                                   const struct gg_recipe_let *lets,
-                                   uint32_t n_lets, uint32_t line,
-                                   uint64_t off, uint32_t *n_code,
-                                   struct gguf_error *err)
+enum gguf_status gg_recipe_compile_condition(struct gguf_recipe *r,
+                                             struct gguf_str text,
+                                             const struct gg_recipe_let *lets,
+                                             uint32_t n_lets, uint32_t line,
+                                             uint64_t off, uint32_t *n_code,
+                                             struct gguf_error *err)
 {
     uint32_t begin = r->n_code;
     struct parser p = { r,         text.data, text.data + text.size,
@@ -276,7 +277,7 @@ enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
     return GGUF_OK;
 }
 
-bool gg_recipe_reserved(struct gguf_str word)
+bool gg_recipe_is_reserved(struct gguf_str word)
 {
     static const char *const words[] = { "and", "or",   "not",  "in", "arch",
                                          "if",  "base", "keep", "let" };
@@ -310,9 +311,9 @@ static int64_t apply_op(enum op op, int64_t a, int64_t b)
     }
 }
 
-bool gg_recipe_holds(const struct gguf_recipe *r,
-                     const struct gg_recipe_rule *rule,
-                     const struct gg_recipe_facts *facts)
+bool gg_recipe_rule_holds(const struct gguf_recipe *r,
+                          const struct gg_recipe_rule *rule,
+                          const struct gg_recipe_facts *facts)
 {
     int64_t stack[MAX_STACK + 1];
     unsigned n = 0;

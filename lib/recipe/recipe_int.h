@@ -96,17 +96,16 @@ struct gguf_recipe {
 
 /* The value of a rule's condition; true without one. Division by zero gives
  * zero; sums wrap. */
-bool gg_recipe_holds(const struct gguf_recipe *r,
-                     const struct gg_recipe_rule *rule,
-                     const struct gg_recipe_facts *facts);
+bool gg_recipe_rule_holds(const struct gguf_recipe *r,
+                          const struct gg_recipe_rule *rule,
+                          const struct gg_recipe_facts *facts);
 
 /* *out: the first rule for a tensor, or NULL: base. The statuses of
  * gg_pattern_match. */
-enum gguf_status gg_recipe_find(const struct gguf_recipe *r,
-                                enum gg_recipe_class cls, const char *name,
-                                const struct gg_recipe_facts *facts,
-                                const struct gg_recipe_rule **out,
-                                struct gguf_error *err);
+enum gguf_status
+gg_recipe_find_rule(const struct gguf_recipe *r, enum gg_recipe_class cls,
+                    const char *name, const struct gg_recipe_facts *facts,
+                    const struct gg_recipe_rule **out, struct gguf_error *err);
 
 /* recipe_expr.c: compile the text of a condition and append it to r->code;
  * *n_code is its length. lets are names for conditions compiled before. line
@@ -115,14 +114,15 @@ struct gg_recipe_let {
     struct gguf_str name;
     uint32_t code, n_code;
 };
-enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
-                                   const struct gg_recipe_let *lets,
-                                   uint32_t n_lets, uint32_t line,
-                                   uint64_t off, uint32_t *n_code,
-                                   struct gguf_error *err);
+enum gguf_status gg_recipe_compile_condition(struct gguf_recipe *r,
+                                             struct gguf_str text,
+                                             const struct gg_recipe_let *lets,
+                                             uint32_t n_lets, uint32_t line,
+                                             uint64_t off, uint32_t *n_code,
+                                             struct gguf_error *err);
 
 /* Is this a variable or another word of the language? */
-bool gg_recipe_reserved(struct gguf_str word);
+bool gg_recipe_is_reserved(struct gguf_str word);
 
 /* recipe_tab.c, generated from share/recipes: the presets. */
 struct gg_recipe_preset {

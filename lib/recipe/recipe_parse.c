@@ -98,19 +98,19 @@ static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
     }
     const struct gguf_dtype_info *t = NULL;
     if (gg_str_join(word, sizeof word, s, ""))
-        t = gguf_dtype_from_name(word);
+        t = gguf_dtype_find_name(word);
     if (!t ||
         (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT)) {
         struct gg_str_esc esc;
-        struct gguf_near near;
-        char hint[GGUF_NEAR_HINT];
-        gguf_near_init(&near, s);
+        struct gguf_suggestion near;
+        char hint[GGUF_SUGGESTION_SIZE];
+        gguf_suggestion_init(&near, s);
         for (size_t i = 0; (t = gguf_dtype_at(i)); i++)
-            gguf_near_try(&near, gg_str_z(t->name));
+            gguf_suggestion_try(&near, gg_str_z(t->name));
         return gg_error_set(p->err, GGUF_E_FORMAT, at,
                             "line %u: '%s' is not a type to quantize to%s",
                             p->line, gg_str_esc(&esc, s),
-                            gguf_near_hint(&near, hint));
+                            gguf_suggestion_text(&near, hint));
     }
     *type = t->id;
     return GGUF_OK;
@@ -120,8 +120,8 @@ static enum gguf_status take_condition(struct parser *p, uint32_t *code,
                                        uint32_t *n_code)
 {
     *code = p->r->n_code;
-    GG_TRY(gg_recipe_compile(p->r, p->rest, p->lets, p->n_lets, p->line,
-                             offset_of(p), n_code, p->err));
+    GG_TRY(gg_recipe_compile_condition(p->r, p->rest, p->lets, p->n_lets,
+                                       p->line, offset_of(p), n_code, p->err));
     take_bytes(p, p->rest.size);
     return GGUF_OK;
 }
@@ -129,7 +129,7 @@ static enum gguf_status take_condition(struct parser *p, uint32_t *code,
 static enum gguf_status parse_let(struct parser *p)
 {
     struct gguf_str word = take_word(p);
-    if (!word.size || gg_recipe_reserved(word))
+    if (!word.size || gg_recipe_is_reserved(word))
         return refuse_text(p, "a new name is expected after 'let'");
     for (size_t i = 0; i < word.size; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"

@@ -14,7 +14,7 @@
 /* What adapters decide about, of a session. */
 struct set {
     struct gguf_adapter_use *use;
-    struct gg_model_added added;
+    struct gg_model_adapters added;
     struct gguf_ctx *ctx, *head_ctx, *embed_ctx;
 };
 
@@ -40,7 +40,7 @@ static enum gguf_status check_adapters(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-static size_t n_parts(const struct gg_model_added *added)
+static size_t n_parts(const struct gg_model_adapters *added)
 {
     size_t n = 0;
     for (size_t i = 0; i < added->n; i++)
@@ -68,12 +68,12 @@ static enum gguf_status make_set(const struct gguf_session *s, struct set *x,
         return gg_error_set_nomem(err, n * sizeof *x->use);
     if (n)
         memcpy(x->use, use, n * sizeof *use);
-    x->added = (struct gg_model_added){ .use = x->use, .n = n };
+    x->added = (struct gg_model_adapters){ .use = x->use, .n = n };
     const size_t parts = n_parts(&x->added);
     x->added.seen = gg_mem_alloc_zero(a, parts ? parts : 1, 1);
     if (!x->added.seen)
         return gg_error_set_nomem(err, parts);
-    const size_t more = gg_model_added_nodes(s->model, &x->added);
+    const size_t more = gg_model_n_adapter_nodes(s->model, &x->added);
     GG_TRY(make_ctx(s, gg_build_n_nodes(s->model) + more, &x->ctx, err));
     GG_TRY(make_ctx(s, GG_BUILD_HEAD_NODES + more, &x->head_ctx, err));
     return s->embed.has_head
@@ -108,22 +108,22 @@ static enum gguf_status forget_graphs(struct gguf_session *s,
 {
     s->has_graph = false;
     s->head_n = 0;
-    GG_TRY(gg_embed_forget(&s->embed, err));
+    GG_TRY(gg_embed_drop_graph(&s->embed, err));
     GG_TRY(gguf_sched_reset(s->head_sched, err));
     return gguf_sched_reset(s->sched, err);
 }
 
 /* A pair of a weight that counts would have no effect where no graph has it;
  * of one that no graph has it has none. */
-enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
-                                        struct gguf_error *err)
+enum gguf_status gg_session_check_adapters(const struct gguf_session *s,
+                                           struct gguf_error *err)
 {
-    const struct gg_model_added *added = &s->added;
+    const struct gg_model_adapters *added = &s->added;
     size_t at = 0;
     for (size_t i = 0; i < added->n; i++) {
         const struct gguf_adapter *a = added->use[i].adapter;
         for (size_t k = 0; k < a->n_pairs; k++)
-            if (added->seen[at++] == GG_WEIGHT_COUNTS)
+            if (added->seen[at++] == GG_ADAPTER_WEIGHT_USED)
                 return gg_error_set(
                     err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                     "adapter %zu changes '%s': for this weight "
@@ -139,9 +139,9 @@ enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-enum gguf_status gg_session_adapt(struct gguf_session *s,
-                                  const struct gguf_adapter_use *use, size_t n,
-                                  struct gguf_error *err)
+enum gguf_status gg_session_apply_adapters(struct gguf_session *s,
+                                           const struct gguf_adapter_use *use,
+                                           size_t n, struct gguf_error *err)
 {
     struct set x = { 0 };
     enum gguf_status st = check_adapters(s, use, n, err);
@@ -155,7 +155,7 @@ enum gguf_status gg_session_adapt(struct gguf_session *s,
         if (st == GGUF_OK)
             st = gg_embed_plan(&s->embed, err);
         if (st == GGUF_OK)
-            st = gg_session_adapt_check(s, err);
+            st = gg_session_check_adapters(s, err);
         if (st != GGUF_OK) {
             (void)forget_graphs(s, NULL);
             swap_set(s, &x);
@@ -165,14 +165,14 @@ enum gguf_status gg_session_adapt(struct gguf_session *s,
     return st;
 }
 
-void gg_session_adapt_fini(struct gguf_session *s)
+void gg_session_free_adapters(struct gguf_session *s)
 {
     struct set x = { s->use, s->added, s->ctx, s->head_ctx, s->embed.ctx };
     fini_set(s, &x);
 }
 
 /* Are graphs of the same structure, so that they differ by factors only? */
-static bool same_graphs(const struct gg_model_added *old,
+static bool same_graphs(const struct gg_model_adapters *old,
                         const struct gguf_adapter_use *use, size_t n)
 {
     bool same = n == old->n;
@@ -188,7 +188,7 @@ enum gguf_status gguf_session_set_adapters(struct gguf_session *s,
 {
     GG_TRY(check_adapters(s, use, n, err));
     if (!same_graphs(&s->added, use, n))
-        return gg_session_adapt(s, use, n, err);
+        return gg_session_apply_adapters(s, use, n, err);
     for (size_t i = 0; i < n; i++) {
         if (use[i].scale != s->use[i].scale)
             s->has_graph = false;

@@ -23,15 +23,15 @@ void gg_batch_fini(struct gg_batch_plan *p)
     p->words_cap = 0;
 }
 
-enum gguf_status gg_batch_room(struct gg_batch_plan *p, size_t n,
-                               struct gguf_error *err)
+enum gguf_status gg_batch_reserve(struct gg_batch_plan *p, size_t n,
+                                  struct gguf_error *err)
 {
     const size_t of_entry = sizeof(struct gg_batch_entry) / sizeof *p->words;
     const size_t n_words = (of_entry + 2) * n + 7 * (size_t)p->n_seq + 1;
     if (n_words <= p->words_cap)
         return GGUF_OK;
     gg_batch_fini(p);
-    if (gg_measure_of(p->allocator)) { /* nothing is decoded */
+    if (gg_measure_find(p->allocator)) { /* nothing is decoded */
         gg_measure_add(p->allocator, n_words * sizeof *p->words);
         return GGUF_OK;
     }
@@ -113,13 +113,13 @@ static void split_by_cells(struct gg_batch_plan *p, const struct gg_cells *c)
 {
     for (uint32_t i = 0; i < c->stream[0].end; i++) {
         for (uint32_t q = 0; q < p->n_seq; q++)
-            p->in[q] = gg_cells_has(c, q, i);
+            p->in[q] = gg_cells_is_owner(c, q, i);
         split_groups(p);
     }
 }
 
 static void begin_same(struct gg_batch_plan *p,
-                       const struct gg_batch_goal *goal)
+                       const struct gg_batch_target *goal)
 {
     for (uint32_t q = 0; q < p->n_seq; q++)
         p->same[q] = goal->share ? 0 : q;
@@ -172,7 +172,7 @@ static enum gguf_status spread_token(struct gg_batch_plan *p, uint32_t tok,
 
 static enum gguf_status make_entries(struct gg_batch_plan *p,
                                      const struct gguf_batch *b,
-                                     const struct gg_batch_goal *goal,
+                                     const struct gg_batch_target *goal,
                                      struct gguf_error *err)
 {
     static const int32_t first[1] = { 0 };
@@ -198,8 +198,8 @@ static enum gguf_status make_entries(struct gg_batch_plan *p,
 
 /* Do its tokens fit into a sequence? */
 static enum gguf_status check_seq(const struct gg_batch_plan *p,
-                                  const struct gg_batch_goal *goal, uint32_t q,
-                                  struct gguf_error *err)
+                                  const struct gg_batch_target *goal,
+                                  uint32_t q, struct gguf_error *err)
 {
     const struct gg_cells *c = goal->book[0];
     const uint32_t n = p->count[q],
@@ -220,7 +220,7 @@ static enum gguf_status check_seq(const struct gg_batch_plan *p,
 }
 
 static enum gguf_status check_room(struct gg_batch_plan *p,
-                                   const struct gg_batch_goal *goal,
+                                   const struct gg_batch_target *goal,
                                    struct gguf_error *err)
 {
     const struct gg_cells *c = goal->book[0];
@@ -266,12 +266,12 @@ static void choose_pooled(struct gg_batch_plan *p)
         }
 }
 
-bool gg_batch_gives(const struct gg_batch_plan *p, uint32_t i)
+bool gg_batch_is_needed(const struct gg_batch_plan *p, uint32_t i)
 {
     const struct gg_batch_entry *e = &p->entry[i];
     bool gives = e->out != NONE;
     for (uint32_t k = 0; k < e->n_set; k++)
-        gives = gives || gg_batch_pools(p, p->members[e->set + k], i);
+        gives = gives || gg_batch_is_pooled(p, p->members[e->set + k], i);
     return gives;
 }
 
@@ -291,10 +291,10 @@ static void sort_entries(struct gg_batch_plan *p)
     p->begin[0] = 0;
 }
 
-enum gguf_status gg_batch_sort(struct gg_batch_plan *p,
-                               const struct gguf_batch *b, size_t n,
-                               const struct gg_batch_goal *goal,
-                               struct gguf_error *err)
+enum gguf_status gg_batch_make_plan(struct gg_batch_plan *p,
+                                    const struct gguf_batch *b, size_t n,
+                                    const struct gg_batch_target *goal,
+                                    struct gguf_error *err)
 {
     p->batch = b;
     p->n_group = goal->flat ? 1 : p->n_seq;

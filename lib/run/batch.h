@@ -40,7 +40,7 @@ struct gg_batch_plan {
 };
 
 /* Where entries go. */
-struct gg_batch_goal {
+struct gg_batch_target {
     const struct gg_cells *book[2]; /* cells that they take; [1], of windows,
                                      * may be NULL; [0] is NULL where what was
                                      * kept is forgotten first */
@@ -53,8 +53,8 @@ void gg_batch_fini(struct gg_batch_plan *p);
 
 /* Room for a batch whose tokens are in n sequences together; the old contents
  * are lost if it has to grow. GGUF_E_NOMEM. */
-enum gguf_status gg_batch_room(struct gg_batch_plan *p, size_t n,
-                               struct gguf_error *err);
+enum gguf_status gg_batch_reserve(struct gg_batch_plan *p, size_t n,
+                                  struct gguf_error *err);
 
 /* Are the tokens the model's, of n_vocab, and do sequences and positions
  * exist? In *n, how many sequences its tokens have together. GGUF_E_INVALID,
@@ -66,10 +66,10 @@ enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
 /* Plan a batch that was checked, whose tokens have n sequences together, and
  * for which there is room. GGUF_E_FULL; GGUF_E_INVALID where positions would
  * pass the largest, or a token names a sequence twice. */
-enum gguf_status gg_batch_sort(struct gg_batch_plan *p,
-                               const struct gguf_batch *b, size_t n,
-                               const struct gg_batch_goal *goal,
-                               struct gguf_error *err);
+enum gguf_status gg_batch_make_plan(struct gg_batch_plan *p,
+                                    const struct gguf_batch *b, size_t n,
+                                    const struct gg_batch_target *goal,
+                                    struct gguf_error *err);
 
 /* How many entries group q has. */
 static inline uint32_t gg_batch_n_tok(const struct gg_batch_plan *p,
@@ -89,14 +89,14 @@ static inline uint32_t gg_batch_seq(const struct gg_batch_plan *p,
     return p->members[e->set];
 }
 /* Is entry i pooled for sequence q, which is one of its? */
-static inline bool gg_batch_pools(const struct gg_batch_plan *p, uint32_t q,
-                                  uint32_t i)
+static inline bool gg_batch_is_pooled(const struct gg_batch_plan *p,
+                                      uint32_t q, uint32_t i)
 {
     return p->pools == GGUF_POOLING_MEAN ||
            (p->pools != GGUF_POOLING_NONE && p->pooled[q] == i);
 }
 /* Is the state of entry i an output, or pooled? */
-bool gg_batch_gives(const struct gg_batch_plan *p, uint32_t i);
+bool gg_batch_is_needed(const struct gg_batch_plan *p, uint32_t i);
 
 static inline uint32_t gg_batch_group(const struct gg_batch_plan *p,
                                       const struct gg_batch_entry *e)

@@ -54,20 +54,20 @@ static enum gguf_status check_part(const struct gguf_model *m, uint32_t il,
                         key, what, il, part->n, info->block_len, info->name);
 }
 
-enum gguf_status gg_run_types_check(const struct gg_run_types *t,
-                                    const struct gguf_model *m,
-                                    struct gguf_error *err)
+enum gguf_status gg_cache_types_check(const struct gg_cache_types *t,
+                                      const struct gguf_model *m,
+                                      struct gguf_error *err)
 {
     GG_TRY(check_type("keys", t->k, err));
     GG_TRY(check_type("values", t->v, err));
-    if (gg_model_is_whole(m))
+    if (gg_model_needs_whole_sequence(m))
         return GGUF_OK; /* nothing is kept */
-    for (uint32_t il = 0; il < m->hp.n_deep; il++) {
+    for (uint32_t il = 0; il < m->hp.n_layer_all; il++) {
         struct gg_model_key_sizes n = { 0 };
-        if (!(gg_model_layer_keeps(m, il) &
-              (unsigned)(GG_KEEPS_KEYS | GG_KEEPS_CROSS)))
+        if (!(gg_model_layer_memory_kinds(m, il) &
+              (unsigned)(GG_MODEL_MEMORY_KV | GG_MODEL_MEMORY_CROSS)))
             continue;
-        gg_model_layer_keys(m, il, &n);
+        gg_model_layer_key_sizes(m, il, &n);
         for (unsigned i = 0; i < GG_N_KEY_PARTS; i++) {
             const bool of_v = i == GG_KEY_PART_V;
             GG_TRY(check_part(m, il, &n.part[i], of_v ? "values" : "keys",

@@ -8,7 +8,7 @@
 
 /* Of keys, what an indexer reads included, and of values that have rows of
  * their own. */
-struct gg_run_types {
+struct gg_cache_types {
     uint32_t k, v;
 };
 
@@ -16,8 +16,8 @@ struct gg_run_types {
  * nothing is kept as. GGUF_E_UNSUPPORTED: a layer's rows are read in parts that
  * are not whole blocks of the type; names the key that says how long they
  * are. */
-enum gguf_status gg_run_types_check(const struct gg_run_types *t,
-                                    const struct gguf_model *m,
-                                    struct gguf_error *err);
+enum gguf_status gg_cache_types_check(const struct gg_cache_types *t,
+                                      const struct gguf_model *m,
+                                      struct gguf_error *err);
 
 #endif

@@ -17,9 +17,11 @@ uint32_t gg_session_window_cells(const struct gguf_session *s,
                                  bool full_windows)
 {
     const struct gg_hparams *hp = &s->model->hp;
-    const struct gg_hparams_reach *r = &hp->reach[GG_SEES_WINDOW];
-    if (full_windows || !hp->has_windows || gg_model_is_whole(s->model) ||
-        gg_model_reads_positions(s->model) || gg_model_n_buckets(s->model))
+    const struct gg_hparams_attn_range *r = &hp->reach[GG_ATTN_WINDOW];
+    if (full_windows || !hp->has_windows ||
+        gg_model_needs_whole_sequence(s->model) ||
+        gg_model_reads_positions(s->model) ||
+        gg_model_n_position_buckets(s->model))
         return 0;
     const uint64_t window =
         r->chunk ? (uint64_t)r->chunk : (uint64_t)r->before + 1;
@@ -30,14 +32,15 @@ uint32_t gg_session_window_cells(const struct gguf_session *s,
 
 /* ---- rows ---- */
 
-enum gguf_status gg_session_zero(struct gguf_session *s,
-                                 const struct gg_cells *book, uint32_t row,
-                                 uint32_t n, struct gguf_error *err)
+enum gguf_status gg_session_zero_rows(struct gguf_session *s,
+                                      const struct gg_cells *book,
+                                      uint32_t row, uint32_t n,
+                                      struct gguf_error *err)
 {
     GG_TRY(gg_session_wait(s, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
-            GG_TRY(gg_memory_zero(&s->memory[i], book, row, n, err));
+            GG_TRY(gg_memory_zero_rows(&s->memory[i], book, row, n, err));
     return GGUF_OK;
 }
 
@@ -49,7 +52,7 @@ enum gguf_status gg_session_copy_rows(struct gguf_session *s,
     GG_TRY(gg_session_wait(s, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
-            GG_TRY(gg_memory_copy(&s->memory[i], book, from, to, n, err));
+            GG_TRY(gg_memory_copy_rows(&s->memory[i], book, from, to, n, err));
     return GGUF_OK;
 }
 
@@ -80,48 +83,50 @@ static uint32_t first_of(const struct gguf_session *s,
     uint32_t i = 0;
     while (i < st->end && st->pos[i] < 0)
         i++;
-    return book == s->book[GG_SEES_WINDOW] ? i % GG_SESSION_STEP : 0;
+    return book == s->book[GG_ATTN_WINDOW] ? i % GG_SESSION_STEP : 0;
 }
 
-enum gguf_status gg_session_close(struct gguf_session *s,
-                                  struct gg_cells *book, uint32_t stream,
-                                  struct gguf_error *err)
+enum gguf_status gg_session_defrag_stream(struct gguf_session *s,
+                                          struct gg_cells *book,
+                                          uint32_t stream,
+                                          struct gguf_error *err)
 {
     struct closing c = { s, book, GGUF_OK, err };
     const uint32_t first = first_of(s, book, stream),
                    row = stream * book->n_cells;
-    const uint32_t before = gg_cells_close(book, stream, first, move_rows, &c);
+    const uint32_t before =
+        gg_cells_defrag(book, stream, first, move_rows, &c);
     const uint32_t end = book->stream[stream].end;
     GG_TRY(c.status);
-    GG_TRY(gg_session_zero(s, book, row, first, err));
-    return gg_session_zero(s, book, row + end, before - end, err);
+    GG_TRY(gg_session_zero_rows(s, book, row, first, err));
+    return gg_session_zero_rows(s, book, row + end, before - end, err);
 }
 
 /* ---- windows ---- */
 
-int32_t gg_session_first_seen(const struct gguf_session *s, int32_t pos)
+int32_t gg_session_first_visible(const struct gguf_session *s, int32_t pos)
 {
-    return gg_ubatch_first_seen(pos, &s->model->hp.reach[GG_SEES_WINDOW]);
+    return gg_ubatch_first_visible(pos, &s->model->hp.reach[GG_ATTN_WINDOW]);
 }
 
 enum gguf_status gg_session_check_lost(const struct gguf_session *s,
                                        uint32_t seq, int32_t next,
                                        int32_t lost, struct gguf_error *err)
 {
-    if (!s->book[GG_SEES_WINDOW] || gg_session_first_seen(s, next) > lost)
+    if (!s->book[GG_ATTN_WINDOW] || gg_session_first_visible(s, next) > lost)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "sequence %" PRIu32 ": a token at position %" PRId32
                         " sees those from %" PRId32
                         " on, and layers that see a window have "
                         "forgotten up to %" PRId32 " (full_windows keeps all)",
-                        seq, next, gg_session_first_seen(s, next), lost);
+                        seq, next, gg_session_first_visible(s, next), lost);
 }
 
 enum gguf_status gg_session_check_windows(const struct gguf_session *s,
                                           struct gguf_error *err)
 {
-    const struct gg_cells *w = s->book[GG_SEES_WINDOW];
+    const struct gg_cells *w = s->book[GG_ATTN_WINDOW];
     const struct gg_batch_plan *p = &s->plan;
     if (!w || !p->batch->pos)
         return GGUF_OK;
@@ -163,19 +168,20 @@ static void find_floor(struct gguf_session *s)
                 s->floor[p->members[e->set + k]] = p->batch->pos[e->tok];
         }
     for (uint32_t q = 0; q < s->n_seq; q++)
-        s->floor[q] = gg_session_first_seen(s, s->floor[q]);
+        s->floor[q] = gg_session_first_visible(s, s->floor[q]);
 }
 
-void gg_session_drop(struct gguf_session *s, uint32_t seq, int32_t floor)
+void gg_session_drop_passed(struct gguf_session *s, uint32_t seq,
+                            int32_t floor)
 {
-    struct gg_cells *w = s->book[GG_SEES_WINDOW];
-    const struct gg_run_stream *st = gg_cells_of(w, seq);
+    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    const struct gg_run_stream *st = gg_cells_get_stream(w, seq);
     struct gg_run_seq *q = &w->seq[seq];
     for (uint32_t i = 0; i < st->end; i++)
-        if (gg_cells_has(w, seq, i) && st->pos[i] < floor) {
+        if (gg_cells_is_owner(w, seq, i) && st->pos[i] < floor) {
             q->lost = GG_MAX(q->lost, st->pos[i]);
             q->n_used--;
-            gg_cells_leave(w, seq, i);
+            gg_cells_remove_owner(w, seq, i);
         }
 }
 
@@ -191,19 +197,19 @@ static enum gguf_status make_room(struct gguf_session *s, struct gg_cells *c,
                                   struct gguf_error *err)
 {
     const struct gg_run_stream *st = &c->stream[stream];
-    const bool windows = c == s->book[GG_SEES_WINDOW];
+    const bool windows = c == s->book[GG_ATTN_WINDOW];
     const uint32_t holes = st->end - st->n_used - first_of(s, c, stream);
-    const bool pays = gg_ubatch_n_read(st->end - holes + n, c->n_cells) <
-                      gg_ubatch_n_read(st->end + n, c->n_cells);
+    const bool pays = gg_ubatch_n_cells_read(st->end - holes + n, c->n_cells) <
+                      gg_ubatch_n_cells_read(st->end + n, c->n_cells);
     if (fits_stream(c, stream, n) && !(holes && pays))
         return GGUF_OK;
     if (windows && !fits_stream(c, stream, n)) {
         find_floor(s);
         for (uint32_t q = 0; q < s->n_seq; q++)
-            if (gg_cells_stream(c, q) == stream)
-                gg_session_drop(s, q, s->floor[q]);
+            if (gg_cells_stream_index(c, q) == stream)
+                gg_session_drop_passed(s, q, s->floor[q]);
     }
-    GG_TRY(gg_session_close(s, c, stream, err));
+    GG_TRY(gg_session_defrag_stream(s, c, stream, err));
     return fits_stream(c, stream, n)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
@@ -213,12 +219,12 @@ static enum gguf_status make_room(struct gguf_session *s, struct gg_cells *c,
                               st->n_used, n, c->n_cells);
 }
 
-enum gguf_status gg_session_room(struct gguf_session *s,
-                                 struct gguf_error *err)
+enum gguf_status gg_session_make_room(struct gguf_session *s,
+                                      struct gguf_error *err)
 {
-    const struct gg_run_ubatch *u = &s->ubatch;
+    const struct gg_ubatch *u = &s->ubatch;
     const struct gg_ubatch_shape *h = &u->shape;
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++) {
+    for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++) {
         struct gg_cells *c = u->book[b];
         const bool one = h->shared;
         for (int64_t g = 0; c && g < (one ? 1 : h->n_seq); g++)

@@ -57,15 +57,16 @@ static bool is_empty(const struct gg_cells *c, const uint64_t *set)
     return !all;
 }
 
-bool gg_cells_alone(const struct gg_cells *c, uint32_t seq, uint32_t cell)
+bool gg_cells_is_sole_owner(const struct gg_cells *c, uint32_t seq,
+                            uint32_t cell)
 {
-    const struct gg_run_stream *s = gg_cells_of(c, seq);
+    const struct gg_run_stream *s = gg_cells_get_stream(c, seq);
     for (uint32_t w = 0; w < c->n_words; w++) {
         const uint64_t own = w == seq / 64 ? (uint64_t)1 << seq % 64 : 0;
         if (s->set[(size_t)cell * c->n_words + w] & ~own)
             return false;
     }
-    return gg_cells_has(c, seq, cell);
+    return gg_cells_is_owner(c, seq, cell);
 }
 
 static void count_one(struct gg_run_seq *q, int32_t pos)
@@ -75,29 +76,29 @@ static void count_one(struct gg_run_seq *q, int32_t pos)
         q->next_pos = pos + 1;
 }
 
-uint32_t gg_cells_take(struct gg_cells *c, uint32_t seq, int32_t pos)
+uint32_t gg_cells_append(struct gg_cells *c, uint32_t seq, int32_t pos)
 {
-    struct gg_run_stream *s = gg_cells_of(c, seq);
+    struct gg_run_stream *s = gg_cells_get_stream(c, seq);
     const uint32_t i = s->end++;
     s->pos[i] = pos;
     s->n_used++;
     if (s->set)
-        gg_cells_join(c, seq, i);
+        gg_cells_add_owner(c, seq, i);
     else
         count_one(&c->seq[seq], pos);
     return i;
 }
 
-void gg_cells_join(struct gg_cells *c, uint32_t seq, uint32_t cell)
+void gg_cells_add_owner(struct gg_cells *c, uint32_t seq, uint32_t cell)
 {
-    struct gg_run_stream *s = gg_cells_of(c, seq);
+    struct gg_run_stream *s = gg_cells_get_stream(c, seq);
     s->set[(size_t)cell * c->n_words + seq / 64] |= (uint64_t)1 << seq % 64;
     count_one(&c->seq[seq], s->pos[cell]);
 }
 
-void gg_cells_leave(struct gg_cells *c, uint32_t seq, uint32_t cell)
+void gg_cells_remove_owner(struct gg_cells *c, uint32_t seq, uint32_t cell)
 {
-    struct gg_run_stream *s = gg_cells_of(c, seq);
+    struct gg_run_stream *s = gg_cells_get_stream(c, seq);
     if (s->set) {
         uint64_t *set = s->set + (size_t)cell * c->n_words;
         set[seq / 64] &= ~((uint64_t)1 << seq % 64);
@@ -110,14 +111,14 @@ void gg_cells_leave(struct gg_cells *c, uint32_t seq, uint32_t cell)
 
 /* ---- sequences ---- */
 
-void gg_cells_count(struct gg_cells *c, uint32_t seq)
+void gg_cells_recount(struct gg_cells *c, uint32_t seq)
 {
-    struct gg_run_stream *s = gg_cells_of(c, seq);
+    struct gg_run_stream *s = gg_cells_get_stream(c, seq);
     struct gg_run_seq *q = &c->seq[seq];
     q->n_used = 0;
     q->next_pos = 0;
     for (uint32_t i = 0; i < s->end; i++)
-        if (gg_cells_has(c, seq, i))
+        if (gg_cells_is_owner(c, seq, i))
             count_one(q, s->pos[i]);
     while (s->end && s->pos[s->end - 1] < 0)
         s->end--;
@@ -126,11 +127,12 @@ void gg_cells_count(struct gg_cells *c, uint32_t seq)
 void gg_cells_remove(struct gg_cells *c, uint32_t seq, int32_t begin,
                      int32_t end)
 {
-    struct gg_run_stream *s = gg_cells_of(c, seq);
+    struct gg_run_stream *s = gg_cells_get_stream(c, seq);
     for (uint32_t i = 0; i < s->end; i++)
-        if (gg_cells_has(c, seq, i) && gg_cells_between(s->pos[i], begin, end))
-            gg_cells_leave(c, seq, i);
-    gg_cells_count(c, seq);
+        if (gg_cells_is_owner(c, seq, i) &&
+            gg_cells_in_range(s->pos[i], begin, end))
+            gg_cells_remove_owner(c, seq, i);
+    gg_cells_recount(c, seq);
 }
 
 void gg_cells_clear(struct gg_cells *c)
@@ -163,8 +165,8 @@ static void move_cells(const struct gg_cells *c, struct gg_run_stream *s,
     }
 }
 
-uint32_t gg_cells_close(struct gg_cells *c, uint32_t stream, uint32_t first,
-                        gg_cells_move_fn *move, void *user)
+uint32_t gg_cells_defrag(struct gg_cells *c, uint32_t stream, uint32_t first,
+                         gg_cells_move_fn *move, void *user)
 {
     struct gg_run_stream *s = &c->stream[stream];
     const uint32_t before = s->end;

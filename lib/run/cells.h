@@ -53,52 +53,54 @@ enum gguf_status gg_cells_init(struct gg_cells *c, uint32_t n_cells,
 void gg_cells_fini(struct gg_cells *c);
 
 /* The stream of a sequence. */
-static inline uint32_t gg_cells_stream(const struct gg_cells *c, uint32_t seq)
+static inline uint32_t gg_cells_stream_index(const struct gg_cells *c,
+                                             uint32_t seq)
 {
     return c->n_words ? 0 : seq;
 }
-static inline struct gg_run_stream *gg_cells_of(const struct gg_cells *c,
-                                                uint32_t seq)
+static inline struct gg_run_stream *
+gg_cells_get_stream(const struct gg_cells *c, uint32_t seq)
 {
-    return &c->stream[gg_cells_stream(c, seq)];
+    return &c->stream[gg_cells_stream_index(c, seq)];
 }
 /* Where a cell of a sequence's stream is among the rows of a tensor. */
 static inline uint32_t gg_cells_row(const struct gg_cells *c, uint32_t seq,
                                     uint32_t cell)
 {
-    return gg_cells_stream(c, seq) * c->n_cells + cell;
+    return gg_cells_stream_index(c, seq) * c->n_cells + cell;
 }
 
 /* Has the sequence this cell of its stream? */
-static inline bool gg_cells_has(const struct gg_cells *c, uint32_t seq,
-                                uint32_t cell)
+static inline bool gg_cells_is_owner(const struct gg_cells *c, uint32_t seq,
+                                     uint32_t cell)
 {
-    const struct gg_run_stream *s = gg_cells_of(c, seq);
+    const struct gg_run_stream *s = gg_cells_get_stream(c, seq);
     if (s->pos[cell] < 0 || !s->set)
         return s->pos[cell] >= 0;
     return s->set[(size_t)cell * c->n_words + seq / 64] >> seq % 64 & 1;
 }
 /* Has no other one it? */
-bool gg_cells_alone(const struct gg_cells *c, uint32_t seq, uint32_t cell);
+bool gg_cells_is_sole_owner(const struct gg_cells *c, uint32_t seq,
+                            uint32_t cell);
 
 /* Take the cell after the last one of a stream, which must have one, for a
  * sequence and a position: its number. */
-uint32_t gg_cells_take(struct gg_cells *c, uint32_t seq, int32_t pos);
+uint32_t gg_cells_append(struct gg_cells *c, uint32_t seq, int32_t pos);
 /* Give a cell to one more sequence, where they share; take it from one. The
  * cell is free after the last one. */
-void gg_cells_join(struct gg_cells *c, uint32_t seq, uint32_t cell);
-void gg_cells_leave(struct gg_cells *c, uint32_t seq, uint32_t cell);
+void gg_cells_add_owner(struct gg_cells *c, uint32_t seq, uint32_t cell);
+void gg_cells_remove_owner(struct gg_cells *c, uint32_t seq, uint32_t cell);
 
 /* Whether the position is one of [begin, end); end < 0: all from begin on. That
  * of a free cell never is. */
-static inline bool gg_cells_between(int32_t pos, int32_t begin, int32_t end)
+static inline bool gg_cells_in_range(int32_t pos, int32_t begin, int32_t end)
 {
     return pos >= 0 && pos >= begin && (end < 0 || pos < end);
 }
 
 /* Count again what is known of a sequence, and where its stream ends: after
  * changes of cells. */
-void gg_cells_count(struct gg_cells *c, uint32_t seq);
+void gg_cells_recount(struct gg_cells *c, uint32_t seq);
 
 /* Take cells at these positions from a sequence. */
 void gg_cells_remove(struct gg_cells *c, uint32_t seq, int32_t begin,
@@ -111,7 +113,7 @@ void gg_cells_clear(struct gg_cells *c);
  * cells from the new end to it are free now. */
 typedef void gg_cells_move_fn(void *user, uint32_t stream, uint32_t from,
                               uint32_t to, uint32_t n);
-uint32_t gg_cells_close(struct gg_cells *c, uint32_t stream, uint32_t first,
-                        gg_cells_move_fn *move, void *user);
+uint32_t gg_cells_defrag(struct gg_cells *c, uint32_t stream, uint32_t first,
+                         gg_cells_move_fn *move, void *user);
 
 #endif

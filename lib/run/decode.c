@@ -19,7 +19,7 @@ enum gguf_status gg_session_get_outputs(struct gguf_session *s,
         GG_TRY(gguf_tensor_get(s->states, x, (uint64_t)k * row, row, err));
         for (uint32_t i = 0; i < e->n_set; i++) {
             const uint32_t seq = p->members[e->set + i];
-            if (gg_batch_pools(p, seq, (uint32_t)(e - p->entry)))
+            if (gg_batch_is_pooled(p, seq, (uint32_t)(e - p->entry)))
                 gg_embed_add(&s->embed, seq, x);
         }
     }
@@ -38,7 +38,7 @@ static enum gguf_status start_pass(struct gguf_session *s,
                                    struct gguf_error *err)
 {
     const size_t n_embd = s->model->hp.n_embd, row = n_embd * sizeof *s->out;
-    const int b = gguf_sched_backend_of(s->sched, s->states);
+    const int b = gguf_sched_find_backend(s->sched, s->states);
     s->in_flight = true;
     GG_TRY(gg_session_start_pass(s, err));
     for (uint32_t k = 0; k < s->ubatch.n_out; k++) {
@@ -58,7 +58,7 @@ static enum gguf_status run_pass(struct gguf_session *s,
 {
     const struct gg_ubatch_shape *h = &s->ubatch.shape;
     const double begin = gg_session_clock();
-    GG_TRY(gg_session_graph(s, h, err));
+    GG_TRY(gg_session_prepare_graph(s, h, err));
     GG_TRY(gg_session_set_inputs(s, err));
     if (may_overlap(s)) {
         GG_TRY(start_pass(s, err));
@@ -66,7 +66,7 @@ static enum gguf_status run_pass(struct gguf_session *s,
         GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
         GG_TRY(gg_session_get_outputs(s, err));
     }
-    gg_session_took(stage, (uint64_t)(h->n_real * h->n_seq), begin);
+    gg_session_count_stage(stage, (uint64_t)(h->n_real * h->n_seq), begin);
     return GGUF_OK;
 }
 
@@ -74,7 +74,7 @@ static enum gguf_status run_pass(struct gguf_session *s,
 static struct gguf_session_stage *stage_of(struct gguf_session *s,
                                            bool encodes)
 {
-    if (encodes || gg_model_is_whole(s->model))
+    if (encodes || gg_model_needs_whole_sequence(s->model))
         return &s->timings.encode;
     return s->plan.n_entry == 1 ? &s->timings.single : &s->timings.prompt;
 }
@@ -85,7 +85,7 @@ struct way {
     bool whole;   /* all of a sequence is computed at once, and what it
                              * had before is forgotten */
     bool encodes; /* for a decoder */
-    struct gg_cells *book[GG_N_SIGHTS]; /* whose cells tokens get */
+    struct gg_cells *book[GG_N_ATTN_TYPES]; /* whose cells tokens get */
     uint32_t most;
 };
 
@@ -108,7 +108,7 @@ static enum gguf_status plan_batch(struct gguf_session *s, struct way way,
                                    struct gguf_error *err)
 {
     const bool needs = gg_model_encodes_first(s->model) && !way.encodes;
-    const struct gg_batch_goal goal = {
+    const struct gg_batch_target goal = {
         .book = { way.whole ? NULL : way.book[0], way.book[1] },
         .most = way.most,
         .share = s->shares,
@@ -116,41 +116,41 @@ static enum gguf_status plan_batch(struct gguf_session *s, struct way way,
     };
     size_t n;
     GG_TRY(gg_batch_check(batch, s->model->hp.n_vocab, s->n_seq, &n, err));
-    const enum gguf_status room = gg_batch_room(&s->plan, n, err);
+    const enum gguf_status room = gg_batch_reserve(&s->plan, n, err);
     if (room != GGUF_OK) {
         s->n_out = 0;
         gg_embed_clear(&s->embed);
         return room;
     }
-    GG_TRY(gg_batch_sort(&s->plan, batch, n, &goal, err));
+    GG_TRY(gg_batch_make_plan(&s->plan, batch, n, &goal, err));
     if (s->ubatch.counts_past)
-        GG_TRY(gg_compressed_check(&s->plan, &s->cells, err));
+        GG_TRY(gg_compressed_cache_check(&s->plan, &s->cells, err));
     GG_TRY(gg_session_check_windows(s, err));
     if (needs)
         GG_TRY(check_encoded(s, err));
-    GG_TRY(gg_session_out_room(s, s->plan.n_out, err));
+    GG_TRY(gg_session_reserve_outputs(s, s->plan.n_out, err));
     s->n_out = 0;
     gg_embed_clear(&s->embed);
     for (uint32_t q = 0; way.whole && q < s->n_seq; q++)
         if (s->plan.count[q])
-            GG_TRY(gg_session_begin(s, q, err));
+            GG_TRY(gg_session_clear_sequence(s, q, err));
     gg_ubatch_start(&s->ubatch, way.book, needs ? &s->encoded : NULL,
                     s->plan.n_entry < s->n_wide ? 1 : s->n_wide, way.encodes);
     return GGUF_OK;
 }
 
-enum gguf_status gg_session_next(struct gguf_session *s, bool *more,
-                                 struct gguf_error *err)
+enum gguf_status gg_session_next_ubatch(struct gguf_session *s, bool *more,
+                                        struct gguf_error *err)
 {
     *more = gg_ubatch_next(&s->ubatch, &s->plan);
     if (!*more)
         return GGUF_OK;
-    GG_TRY(gg_session_room(s, err));
-    gg_ubatch_take(&s->ubatch, &s->plan);
+    GG_TRY(gg_session_make_room(s, err));
+    gg_ubatch_take_cells(&s->ubatch, &s->plan);
     return GGUF_OK;
 }
 
-void gg_session_has_outputs(struct gguf_session *s, bool encoded)
+void gg_session_finish_outputs(struct gguf_session *s, bool encoded)
 {
     s->n_out = s->plan.n_out;
     s->embed.done = true;
@@ -163,7 +163,7 @@ static enum gguf_status run_passes(struct gguf_session *s, struct way way,
 {
     bool more = true;
     while (more) {
-        GG_TRY(gg_session_next(s, &more, err));
+        GG_TRY(gg_session_next_ubatch(s, &more, err));
         if (more && (!way.whole || way.encodes || s->ubatch.n_out))
             GG_TRY(run_pass(s, stage_of(s, way.encodes), err));
     }
@@ -182,19 +182,19 @@ static enum gguf_status run_batch(struct gguf_session *s, struct way way,
     if (st == GGUF_OK)
         st = rest;
     if (st == GGUF_OK)
-        gg_session_has_outputs(s, way.encodes);
+        gg_session_finish_outputs(s, way.encodes);
     return st;
 }
 
 /* After what is there of their sequences. */
-static struct way one_by_one(struct gguf_session *s)
+static struct way append_way(struct gguf_session *s)
 {
     return (struct way){ .book = { s->book[0], s->book[1] },
                          .most = s->n_ctx };
 }
 
 /* All of a sequence at once. */
-static struct way at_once(struct gguf_session *s, bool encodes)
+static struct way whole_sequence_way(struct gguf_session *s, bool encodes)
 {
     return (struct way){ .whole = true,
                          .encodes = encodes,
@@ -204,12 +204,14 @@ static struct way at_once(struct gguf_session *s, bool encodes)
 
 static struct way decoding_way(struct gguf_session *s)
 {
-    return gg_model_is_whole(s->model) ? at_once(s, false) : one_by_one(s);
+    return gg_model_needs_whole_sequence(s->model)
+               ? whole_sequence_way(s, false)
+               : append_way(s);
 }
 
-enum gguf_status gg_session_plan(struct gguf_session *s,
-                                 const struct gguf_batch *batch,
-                                 struct gguf_error *err)
+enum gguf_status gg_session_plan_batch(struct gguf_session *s,
+                                       const struct gguf_batch *batch,
+                                       struct gguf_error *err)
 {
     return plan_batch(s, decoding_way(s), batch, err);
 }
@@ -221,9 +223,9 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
     struct gguf_batch own = GGUF_BATCH_INIT;
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
     if (s->memo.replays)
-        return gg_output_cache_give(s, err);
+        return gg_output_cache_load(s, err);
     GG_TRY(run_batch(s, decoding_way(s), &own, err));
-    return s->memo.on ? gg_output_cache_keep(s, err) : GGUF_OK;
+    return s->memo.on ? gg_output_cache_store(s, err) : GGUF_OK;
 }
 
 enum gguf_status gguf_session_encode(struct gguf_session *s,
@@ -233,9 +235,9 @@ enum gguf_status gguf_session_encode(struct gguf_session *s,
     struct gguf_batch own = GGUF_BATCH_INIT;
     const bool first = gg_model_encodes_first(s->model);
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
-    if (!first && !gg_model_is_whole(s->model))
+    if (!first && !gg_model_needs_whole_sequence(s->model))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "models of architecture '%s' have no encoder",
                             s->model->arch->name);
-    return run_batch(s, at_once(s, first), &own, err);
+    return run_batch(s, whole_sequence_way(s, first), &own, err);
 }

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum gguf_status gg_embed_init(struct gg_run_embed *e,
+enum gguf_status gg_embed_init(struct gg_embed *e,
                                const struct gguf_model *model,
                                enum gguf_pooling kind, uint32_t n_seq,
                                const struct gguf_allocator *a,
@@ -18,11 +18,11 @@ enum gguf_status gg_embed_init(struct gg_run_embed *e,
 {
     const size_t n_embd = model->hp.n_embd;
     size_t size;
-    *e = (struct gg_run_embed){ .allocator = a,
-                                .model = model,
-                                .kind = gg_model_pooling(model, kind),
-                                .n_seq = n_seq,
-                                .n_embd = n_embd };
+    *e = (struct gg_embed){ .allocator = a,
+                            .model = model,
+                            .kind = gg_model_resolve_pooling(model, kind),
+                            .n_seq = n_seq,
+                            .n_embd = n_embd };
     if (e->kind == GGUF_POOLING_NONE)
         return GGUF_OK;
     GG_TRY(gg_model_check_pooled(model, e->kind, err));
@@ -39,18 +39,18 @@ enum gguf_status gg_embed_init(struct gg_run_embed *e,
 
 /* As many columns as any product of a wide batch has, so that the digits are
  * always the same. */
-static enum gguf_status plan_embed(struct gg_run_embed *e,
-                                   struct gguf_error *err)
+static enum gguf_status plan_embed(struct gg_embed *e, struct gguf_error *err)
 {
     struct gguf_ctx *c = e->ctx;
     gguf_ctx_reset(c);
     e->graph = NULL;
     struct gguf_graph *graph = gguf_graph_create(
-        c, GG_BUILD_HEAD_NODES + gg_model_added_nodes(e->model, e->added));
-    e->in = gguf_tensor_flag(
-        gguf_tensor_2d(c, GGUF_DTYPE_F32, (int64_t)e->n_embd, e->n_wide),
-        GGUF_TENSOR_INPUT);
-    e->out = gguf_tensor_flag(
+        c, GG_BUILD_HEAD_NODES + gg_model_n_adapter_nodes(e->model, e->added));
+    e->in = gguf_tensor_add_flags(gguf_tensor_create_2d(c, GGUF_DTYPE_F32,
+                                                        (int64_t)e->n_embd,
+                                                        e->n_wide),
+                                  GGUF_TENSOR_INPUT);
+    e->out = gguf_tensor_add_flags(
         gg_build_pooled(e->model, e->added, c, e->kind, e->in),
         GGUF_TENSOR_OUTPUT);
     GG_TRY(gguf_graph_finish(c, graph, e->out, err));
@@ -59,23 +59,23 @@ static enum gguf_status plan_embed(struct gg_run_embed *e,
     return GGUF_OK;
 }
 
-enum gguf_status gg_embed_plan(struct gg_run_embed *e, struct gguf_error *err)
+enum gguf_status gg_embed_plan(struct gg_embed *e, struct gguf_error *err)
 {
     if (!e->sched)
         return GGUF_OK;
     GG_TRY(plan_embed(e, err));
-    gg_model_added_note(e->added, e->graph);
+    gg_model_note_adapters(e->added, e->graph);
     return gg_sched_prepare(e->sched, err);
 }
 
-enum gguf_status gg_embed_forget(struct gg_run_embed *e,
-                                 struct gguf_error *err)
+enum gguf_status gg_embed_drop_graph(struct gg_embed *e,
+                                     struct gguf_error *err)
 {
     e->graph = NULL;
     return e->sched ? gguf_sched_reset(e->sched, err) : GGUF_OK;
 }
 
-enum gguf_status gg_embed_reserve(struct gg_run_embed *e,
+enum gguf_status gg_embed_reserve(struct gg_embed *e,
                                   const struct gguf_sched_params *p,
                                   uint32_t n_wide, struct gguf_error *err)
 {
@@ -91,7 +91,7 @@ enum gguf_status gg_embed_reserve(struct gg_run_embed *e,
     return GGUF_OK;
 }
 
-void gg_embed_fini(struct gg_run_embed *e)
+void gg_embed_fini(struct gg_embed *e)
 {
     gguf_sched_destroy(e->sched);
     gg_mem_free(e->allocator, e->result);
@@ -100,14 +100,14 @@ void gg_embed_fini(struct gg_run_embed *e)
     gg_mem_free(e->allocator, e->sum);
 }
 
-void gg_embed_clear(struct gg_run_embed *e)
+void gg_embed_clear(struct gg_embed *e)
 {
     e->done = false;
     if (e->n_tok)
         memset(e->n_tok, 0, e->n_seq * sizeof *e->n_tok);
 }
 
-void gg_embed_add(struct gg_run_embed *e, uint32_t seq, const float *x)
+void gg_embed_add(struct gg_embed *e, uint32_t seq, const float *x)
 {
     double *sum = e->sum + seq * e->n_embd;
     if (!e->n_tok[seq]++)
@@ -121,7 +121,7 @@ void gg_embed_add(struct gg_run_embed *e, uint32_t seq, const float *x)
 static enum gguf_status compute_embed(struct gguf_session *s,
                                       struct gguf_error *err)
 {
-    struct gg_run_embed *e = &s->embed;
+    struct gg_embed *e = &s->embed;
     const size_t row = e->n_embd * sizeof *e->row;
     if (!e->graph || gg_sched_is_stale(e->sched))
         GG_TRY(plan_embed(e, err));
@@ -141,7 +141,7 @@ enum gguf_status gguf_session_embedding(struct gguf_session *s, uint32_t seq,
                                         const float **row, size_t *n,
                                         struct gguf_error *err)
 {
-    struct gg_run_embed *e = &s->embed;
+    struct gg_embed *e = &s->embed;
     *row = NULL;
     *n = 0;
     if (e->kind == GGUF_POOLING_NONE)

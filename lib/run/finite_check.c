@@ -88,7 +88,7 @@ static size_t first_bad(const float *x, size_t n)
 }
 
 /* Operations that hand minus infinity on as it is. */
-static bool hands_on(const struct gguf_tensor *t)
+static bool keeps_infinity(const struct gguf_tensor *t)
 {
     static const uint32_t ops[] = { GGUF_OP_ADD,    GGUF_OP_DUP,
                                     GGUF_OP_CONCAT, GGUF_OP_GET_ROWS,
@@ -100,7 +100,7 @@ static bool hands_on(const struct gguf_tensor *t)
 }
 
 /* Operations that make minus infinities of what is not to count. */
-static bool makes_them(const struct gguf_tensor *t)
+static bool makes_infinity(const struct gguf_tensor *t)
 {
     float least;
     memcpy(&least, t->op_params, sizeof least);
@@ -116,9 +116,9 @@ static bool is_masked(const struct gguf_tensor *t, int depth)
         return false;
     if (!t->op)
         return t->flags & GGUF_TENSOR_INPUT;
-    if (makes_them(t))
+    if (makes_infinity(t))
         return true;
-    for (int i = 0; hands_on(t) && i < GGUF_TENSOR_SRC; i++)
+    for (int i = 0; keeps_infinity(t) && i < GGUF_TENSOR_SRC; i++)
         if (is_masked(t->src[i], depth + 1))
             return true;
     return false;
@@ -153,7 +153,7 @@ static void find_token(struct gguf_session_fault *f,
                        const struct gguf_session *s,
                        const struct gguf_tensor *t, size_t i)
 {
-    const struct gg_run_ubatch *u = &s->ubatch;
+    const struct gg_ubatch *u = &s->ubatch;
     const int64_t n = u->shape.n_tok * u->shape.n_seq;
     const int64_t n_el = gguf_tensor_n_elements(t);
     int64_t k;
@@ -167,9 +167,9 @@ static void find_token(struct gguf_session_fault *f,
     f->pos = u->pos[k];
 }
 
-static enum gguf_status stop_at(struct gg_finite_check *l,
-                                const struct gguf_tensor *t, size_t i,
-                                float value)
+static enum gguf_status record_fault(struct gg_finite_check *l,
+                                     const struct gguf_tensor *t, size_t i,
+                                     float value)
 {
     const struct gguf_session *s = l->s;
     struct gguf_session_fault *f = &l->fault;
@@ -219,10 +219,11 @@ const char *gguf_session_fault_text(const struct gguf_session_fault *f,
 
 /* ---- where they are ---- */
 
-enum gguf_status gg_finite_check_host(const struct gguf_tensor *t,
-                                      const struct gguf_allocator *a,
-                                      void **copy, size_t *size,
-                                      const void **out, struct gguf_error *err)
+enum gguf_status gg_finite_check_host_bytes(const struct gguf_tensor *t,
+                                            const struct gguf_allocator *a,
+                                            void **copy, size_t *size,
+                                            const void **out,
+                                            struct gguf_error *err)
 {
     const size_t bytes = (size_t)gguf_tensor_size(t);
     *out = t->data;
@@ -242,21 +243,22 @@ enum gguf_status gg_finite_check_host(const struct gguf_tensor *t,
 
 /* A result of its own in single precision: what was written into the memory of
  * another tensor has been a result before, or is an input. */
-static bool looks_at(const struct gguf_tensor *t)
+static bool is_checked(const struct gguf_tensor *t)
 {
     return t->dtype == GGUF_DTYPE_F32 && !t->view_src && !is_view(t) &&
            gguf_tensor_is_contiguous(t) && !gguf_tensor_is_empty(t);
 }
 
-static enum gguf_status look_at(struct gg_finite_check *l,
-                                const struct gguf_tensor *t)
+static enum gguf_status check_result(struct gg_finite_check *l,
+                                     const struct gguf_tensor *t)
 {
     const size_t n = (size_t)gguf_tensor_n_elements(t);
     const void *x;
-    GG_TRY(gg_finite_check_host(t, l->s->allocator, &l->copy, &l->copy_size,
-                                &x, &l->err));
+    GG_TRY(gg_finite_check_host_bytes(t, l->s->allocator, &l->copy,
+                                      &l->copy_size, &x, &l->err));
     const size_t bad = first_fault(t, x, n);
-    return bad < n ? stop_at(l, t, bad, ((const float *)x)[bad]) : GGUF_OK;
+    return bad < n ? record_fault(l, t, bad, ((const float *)x)[bad])
+                   : GGUF_OK;
 }
 
 static int on_node(void *user, struct gguf_tensor *t, bool done)
@@ -264,9 +266,10 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     struct gg_finite_check *l = user;
     if (!done) {
         l->wanted = l->eval ? l->eval(l->user, t, false) : 0;
-        return l->wanted ? l->wanted : looks_at(t);
+        return l->wanted ? l->wanted : is_checked(t);
     }
-    if (l->wanted != GG_SCHED_END && looks_at(t) && look_at(l, t) != GGUF_OK)
+    if (l->wanted != GG_SCHED_END && is_checked(t) &&
+        check_result(l, t) != GGUF_OK)
         return 0;
     return l->wanted ? l->eval(l->user, t, true) : 1;
 }
@@ -302,13 +305,13 @@ void gg_finite_check_fini(struct gg_finite_check *l,
     gg_mem_free(a, l->copy);
 }
 
-void gguf_session_check(struct gguf_session *s, bool check)
+void gguf_session_set_finite_check(struct gguf_session *s, bool check)
 {
     s->look.on = check;
 }
 
 const struct gguf_session_fault *
-gguf_session_get_fault(const struct gguf_session *s)
+gguf_session_fault(const struct gguf_session *s)
 {
     return s->look.fault.op ? &s->look.fault : NULL;
 }

@@ -43,10 +43,10 @@ int32_t gg_finite_check_layer(const struct gguf_graph *graph, size_t i);
 
 /* Bytes of t on the host: where they are, or copied to *copy, which has *size
  * bytes and grows. GGUF_E_NOMEM, and as reading from a device fails. */
-enum gguf_status gg_finite_check_host(const struct gguf_tensor *t,
-                                      const struct gguf_allocator *a,
-                                      void **copy, size_t *size,
-                                      const void **out,
-                                      struct gguf_error *err);
+enum gguf_status gg_finite_check_host_bytes(const struct gguf_tensor *t,
+                                            const struct gguf_allocator *a,
+                                            void **copy, size_t *size,
+                                            const void **out,
+                                            struct gguf_error *err);
 
 #endif

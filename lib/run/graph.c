@@ -30,7 +30,7 @@ static enum gguf_status build_graph(struct gguf_session *s,
         .ctx = c,
         .graph = gguf_graph_create(
             c, gg_build_n_nodes(s->model) +
-                   gg_model_added_nodes(s->model, &s->added)),
+                   gg_model_n_adapter_nodes(s->model, &s->added)),
         .n_tok = h->n_tok,
         .n_seq = h->n_seq,
         .n_real = h->n_real,
@@ -40,7 +40,7 @@ static enum gguf_status build_graph(struct gguf_session *s,
         .encodes = h->encodes,
         .added = &s->added,
     };
-    gg_session_inputs(s, h->n_tok * h->n_seq, h->n_out);
+    gg_session_make_inputs(s, h->n_tok * h->n_seq, h->n_out);
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind)
             s->memory[i].kind->inputs(&s->memory[i], h, &s->pass);
@@ -48,9 +48,9 @@ static enum gguf_status build_graph(struct gguf_session *s,
     return gguf_graph_finish(c, s->pass.graph, s->states, err);
 }
 
-enum gguf_status gg_session_graph(struct gguf_session *s,
-                                  const struct gg_ubatch_shape *shape,
-                                  struct gguf_error *err)
+enum gguf_status gg_session_prepare_graph(struct gguf_session *s,
+                                          const struct gg_ubatch_shape *shape,
+                                          struct gguf_error *err)
 {
     if (s->has_graph && same_shape(&s->shape, shape) &&
         !gg_sched_is_stale(s->sched))
@@ -62,7 +62,7 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
     GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
     s->shape = *shape;
     s->has_graph = true;
-    gg_session_took(&s->timings.plan, 1, begin);
+    gg_session_count_stage(&s->timings.plan, 1, begin);
     return GGUF_OK;
 }
 
@@ -77,7 +77,7 @@ static struct gg_ubatch_shape largest_pass(const struct gguf_session *s,
                                            bool encodes)
 {
     struct gg_ubatch_shape h = { .encodes = encodes };
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+    for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         h.n_kv[b] = s->book[b] ? s->book[b]->n_cells : 0;
     h.shared = s->shared && !encodes;
     h.n_cross = encodes ? 0 : s->n_ctx;
@@ -137,7 +137,7 @@ static int reserved_passes(const struct gguf_session *s, bool encodes,
 static enum gguf_status reserve_memory(struct gguf_session *s, bool encodes,
                                        struct gguf_error *err)
 {
-    const int first = gg_model_is_whole(s->model) ? 1 : 0;
+    const int first = gg_model_needs_whole_sequence(s->model) ? 1 : 0;
     struct gg_ubatch_shape h[N_RESERVED];
     const int n = reserved_passes(s, encodes, h);
     for (int i = 0; i < 2 * n; i++) {
@@ -146,7 +146,7 @@ static enum gguf_status reserve_memory(struct gguf_session *s, bool encodes,
             continue;
         h[i / 2].n_out = with_out ? h[i / 2].n_tok * h[i / 2].n_seq : 0;
         GG_TRY(build_graph(s, &h[i / 2], err));
-        gg_model_added_note(&s->added, s->pass.graph);
+        gg_model_note_adapters(&s->added, s->pass.graph);
         GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
         GG_TRY(gg_sched_prepare(s->sched, err));
     }
@@ -163,15 +163,15 @@ enum gguf_status gg_session_reserve(struct gguf_session *s,
     GG_TRY(reserve_memory(s, false, err));
     if (!gg_model_has_logits(s->model))
         return GGUF_OK;
-    GG_TRY(gg_session_head(s, GG_MIN(s->max_logits, n_all), err));
-    gg_model_added_note(&s->added, s->head_graph);
+    GG_TRY(gg_session_prepare_logits(s, GG_MIN(s->max_logits, n_all), err));
+    gg_model_note_adapters(&s->added, s->head_graph);
     return gg_sched_prepare(s->head_sched, err);
 }
 
 /* The passes that are planned. */
-enum gguf_status gg_session_each_pass(struct gguf_session *s,
-                                      gg_session_see_fn *see, void *user,
-                                      struct gguf_error *err)
+enum gguf_status gg_session_visit_passes(struct gguf_session *s,
+                                         gg_session_visit_graph_fn *see,
+                                         void *user, struct gguf_error *err)
 {
     const int first = gg_model_encodes_first(s->model) ? 0 : 1;
     struct gg_ubatch_shape h[N_RESERVED];
@@ -185,15 +185,15 @@ enum gguf_status gg_session_each_pass(struct gguf_session *s,
 }
 
 /* Logits of most rows and of one. */
-enum gguf_status gg_session_each_graph(struct gguf_session *s,
-                                       gg_session_see_fn *see, void *user,
-                                       struct gguf_error *err)
+enum gguf_status gg_session_visit_graphs(struct gguf_session *s,
+                                         gg_session_visit_graph_fn *see,
+                                         void *user, struct gguf_error *err)
 {
-    GG_TRY(gg_session_each_pass(s, see, user, err));
+    GG_TRY(gg_session_visit_passes(s, see, user, err));
     if (!gg_model_has_logits(s->model))
         return GGUF_OK;
     for (int narrow = 0; narrow < 2; narrow++) {
-        GG_TRY(gg_session_head(s, narrow ? 1 : s->max_logits, err));
+        GG_TRY(gg_session_prepare_logits(s, narrow ? 1 : s->max_logits, err));
         see(user, s->head_graph);
     }
     return GGUF_OK;

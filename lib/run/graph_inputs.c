@@ -4,27 +4,29 @@
 #include "config.h"
 #include "run/session_int.h"
 
-void gg_session_inputs(struct gguf_session *s, int64_t n_tok, int64_t n_out)
+void gg_session_make_inputs(struct gguf_session *s, int64_t n_tok,
+                            int64_t n_out)
 {
     struct gg_model_pass *p = &s->pass;
     struct gguf_ctx *c = p->ctx;
-    p->tokens =
-        gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n_tok), "tokens");
-    p->pos =
-        gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n_tok), "positions");
-    if (gg_model_has_axes(s->model))
-        p->axes =
-            gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, 4 * n_tok), "axes");
-    if (gg_model_tempers(s->model))
-        p->temper = gg_run_input(
-            gguf_tensor_3d(c, GGUF_DTYPE_F32, 1, 1, n_tok), "temperatures");
+    p->tokens = gg_run_mark_input(
+        gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_tok), "tokens");
+    p->pos = gg_run_mark_input(gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_tok),
+                               "positions");
+    if (gg_model_has_mrope(s->model))
+        p->axes = gg_run_mark_input(
+            gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 4 * n_tok), "axes");
+    if (gg_model_has_query_temperature(s->model))
+        p->temperature = gg_run_mark_input(
+            gguf_tensor_create_3d(c, GGUF_DTYPE_F32, 1, 1, n_tok),
+            "temperatures");
     if (s->model->hp.n_per_group)
-        p->chunk = gg_run_input(
-            gguf_tensor_2d(c, GGUF_DTYPE_I32, 1, s->model->hp.n_expert),
+        p->chunk = gg_run_mark_input(
+            gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 1, s->model->hp.n_expert),
             "chunks");
     if (n_out)
-        p->out_rows =
-            gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n_out), "out_rows");
+        p->out_rows = gg_run_mark_input(
+            gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_out), "out_rows");
 }
 
 /* A text's tokens are at one position on three axes; the last axis numbers
@@ -37,17 +39,17 @@ static enum gguf_status set_axes(struct gguf_tensor *t, const int32_t *pos,
     const uint64_t size = gguf_tensor_size(t) / 4;
     for (uint64_t k = 0; k < 3; k++)
         GG_TRY(gguf_tensor_set(t, pos, k * size, size, err));
-    return gguf_tensor_memset(t, 0, 3 * size, size, err);
+    return gguf_tensor_fill(t, 0, 3 * size, size, err);
 }
 
 static enum gguf_status set_temper(const struct gguf_session *s,
                                    struct gguf_error *err)
 {
-    struct gguf_tensor *t = s->pass.temper;
+    struct gguf_tensor *t = s->pass.temperature;
     if (!t || !t->buffer)
         return GGUF_OK;
     for (int64_t i = 0; i < t->ne[2]; i++) {
-        const float x = gg_model_temper(s->model, s->ubatch.pos[i]);
+        const float x = gg_model_query_temperature(s->model, s->ubatch.pos[i]);
         GG_TRY(gguf_tensor_set(t, &x, (uint64_t)i * sizeof x, sizeof x, err));
     }
     return GGUF_OK;
@@ -70,13 +72,13 @@ static enum gguf_status set_chunks(const struct gguf_session *s,
 enum gguf_status gg_session_set_inputs(struct gguf_session *s,
                                        struct gguf_error *err)
 {
-    const struct gg_run_ubatch *u = &s->ubatch;
-    GG_TRY(gg_run_input_set(s->pass.tokens, u->tok, err));
-    GG_TRY(gg_run_input_set(s->pass.pos, u->pos, err));
+    const struct gg_ubatch *u = &s->ubatch;
+    GG_TRY(gg_run_set_input(s->pass.tokens, u->tok, err));
+    GG_TRY(gg_run_set_input(s->pass.pos, u->pos, err));
     GG_TRY(set_axes(s->pass.axes, u->pos, err));
     GG_TRY(set_temper(s, err));
     GG_TRY(set_chunks(s, err));
-    GG_TRY(gg_run_input_set(s->pass.out_rows, u->out_row, err));
+    GG_TRY(gg_run_set_input(s->pass.out_rows, u->out_row, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind)
             GG_TRY(s->memory[i].kind->fill(&s->memory[i], u, err));

@@ -14,8 +14,8 @@
 /* Inputs: for each sight rows that are written and masks, and */
 enum {
     ROWS,
-    MASKS = ROWS + GG_N_SIGHTS,
-    BUCKETS = MASKS + GG_N_SIGHTS,
+    MASKS = ROWS + GG_N_ATTN_TYPES,
+    BUCKETS = MASKS + GG_N_ATTN_TYPES,
     POSITIONS
 };
 
@@ -24,12 +24,12 @@ static struct gguf_tensor *describe_rows(const struct gg_memory *m,
                                          unsigned which)
 {
     struct gg_model_key_sizes n = { 0 };
-    gg_model_layer_keys(m->model, il, &n);
+    gg_model_layer_key_sizes(m->model, il, &n);
     const int64_t d = which == 0 ? n.k : which == 1 ? n.v : n.index;
     const uint32_t type = which == 1 ? m->types.v : m->types.k;
-    const struct gg_cells *book = gg_memory_book(m, il);
+    const struct gg_cells *book = gg_memory_layer_book(m, il);
     const int64_t n_rows = (int64_t)book->n_cells * book->n_streams;
-    return d ? gguf_tensor_2d(c, type, d, n_rows) : NULL;
+    return d ? gguf_tensor_create_2d(c, type, d, n_rows) : NULL;
 }
 
 /* Do tokens see those that are kept? */
@@ -40,18 +40,18 @@ static bool sees_kept(const struct gg_memory *m,
 }
 
 /* What layers of a sight see: the book, and so many of its cells. */
-static struct gg_ubatch_sight sight_of(const struct gg_memory *m,
-                                       const struct gg_ubatch_shape *h,
-                                       unsigned which)
+static struct gg_ubatch_visibility sight_of(const struct gg_memory *m,
+                                            const struct gg_ubatch_shape *h,
+                                            unsigned which)
 {
-    const unsigned b = m->book[which] ? which : GG_SEES_ALL;
+    const unsigned b = m->book[which] ? which : GG_ATTN_FULL;
     const bool kept = sees_kept(m, h);
-    return (struct gg_ubatch_sight){
+    return (struct gg_ubatch_visibility){
         .kept = kept ? m->book[b] : NULL,
         .n_kv = kept ? h->n_kv[b] : h->n_tok,
-        .causal =
-            m->model->hp.causal && !m->model->arch->no_causal && !h->encodes,
-        .far = gg_model_alibi(m->model) > 0,
+        .causal = m->model->hp.causal && !m->model->arch->bidirectional &&
+                  !h->encodes,
+        .far = gg_model_alibi_max_bias(m->model) > 0,
         .reach = m->model->hp.reach[which],
     };
 }
@@ -76,12 +76,12 @@ static struct gguf_tensor *mask_of(const struct gg_memory *m,
 {
     static const char *const name[] = { "mask", "window_mask" };
     const struct side side = side_of(h);
-    if (which == GG_SEES_WINDOW && !m->model->hp.has_windows)
+    if (which == GG_ATTN_WINDOW && !m->model->hp.has_windows)
         return NULL;
-    return gg_run_input(gguf_tensor_4d(c, GGUF_DTYPE_F32,
-                                       sight_of(m, h, which).n_kv, side.n_tok,
-                                       1, side.n_mask),
-                        name[which]);
+    return gg_run_mark_input(gguf_tensor_create_4d(c, GGUF_DTYPE_F32,
+                                                   sight_of(m, h, which).n_kv,
+                                                   side.n_tok, 1, side.n_mask),
+                             name[which]);
 }
 
 /* Rows that are written of a book; NULL: none, or those of the other one. */
@@ -93,8 +93,9 @@ static struct gguf_tensor *rows_of(const struct gg_memory *m,
     static const char *const name[] = { "kv_rows", "window_rows" };
     if (!sees_kept(m, h) || !m->book[which])
         return NULL;
-    return gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, h->n_tok * h->n_seq),
-                        name[which]);
+    return gg_run_mark_input(
+        gguf_tensor_create_1d(c, GGUF_DTYPE_I32, h->n_tok * h->n_seq),
+        name[which]);
 }
 
 static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
@@ -103,23 +104,24 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     struct gguf_ctx *c = pass->ctx;
     const bool kept = sees_kept(m, h);
     const struct side side = side_of(h);
-    const int64_t n_kv = sight_of(m, h, GG_SEES_ALL).n_kv;
-    const size_t n = gg_model_n_places(m->model);
+    const int64_t n_kv = sight_of(m, h, GG_ATTN_FULL).n_kv;
+    const size_t n = gg_model_n_unrolled_layers(m->model);
     struct gg_model_pass_keys *keys = &pass->keys;
-    for (unsigned i = 0; i < GG_N_SIGHTS; i++) {
+    for (unsigned i = 0; i < GG_N_ATTN_TYPES; i++) {
         m->in[ROWS + i] = rows_of(m, c, h, i);
         m->in[MASKS + i] = mask_of(m, c, h, i);
     }
     m->in[BUCKETS] = NULL;
-    if (gg_model_n_buckets(m->model))
-        m->in[BUCKETS] = gg_run_input(
-            gguf_tensor_1d(c, GGUF_DTYPE_I32, n_kv * side.n_tok * side.n_mask),
+    if (gg_model_n_position_buckets(m->model))
+        m->in[BUCKETS] = gg_run_mark_input(
+            gguf_tensor_create_1d(c, GGUF_DTYPE_I32,
+                                  n_kv * side.n_tok * side.n_mask),
             "buckets");
     m->in[POSITIONS] =
         gg_model_reads_positions(m->model)
-            ? gg_run_input(
-                  gguf_tensor_4d(c, GGUF_DTYPE_I32, n_kv, 1, 1, side.n_mask),
-                  "key_positions")
+            ? gg_run_mark_input(gguf_tensor_create_4d(c, GGUF_DTYPE_I32, n_kv,
+                                                      1, 1, side.n_mask),
+                                "key_positions")
             : NULL;
     *keys = (struct gg_model_pass_keys){
         .index = kept ? m->t + 2 * n : NULL,
@@ -131,8 +133,8 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
         .first_stream = h->shared ? 0 : h->first_stream,
         .buckets = m->in[BUCKETS],
     };
-    for (unsigned i = 0; i < GG_N_SIGHTS; i++) {
-        const struct gg_ubatch_sight sight = sight_of(m, h, i);
+    for (unsigned i = 0; i < GG_N_ATTN_TYPES; i++) {
+        const struct gg_ubatch_visibility sight = sight_of(m, h, i);
         keys->mask[i] = m->in[MASKS + i];
         keys->rows[i] = m->in[m->book[i] ? ROWS + i : ROWS];
         keys->n_kv[i] = sight.n_kv;
@@ -140,33 +142,35 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     }
 }
 
-/* Tables of gg_model_bucket, for distances from -GG_MODEL_FAR on. */
+/* Tables of gg_model_position_bucket, for distances from -GG_MODEL_MAX_DISTANCE
+ * on. */
 static void fill_table(const struct gg_memory *m, bool both_ways,
-                       int32_t table[2 * GG_MODEL_FAR + 1])
+                       int32_t table[2 * GG_MODEL_MAX_DISTANCE + 1])
 {
-    const uint32_t n = gg_model_n_buckets(m->model);
-    for (int d = -GG_MODEL_FAR; d <= GG_MODEL_FAR; d++)
-        table[d + GG_MODEL_FAR] = gg_model_bucket(n, both_ways, d);
+    const uint32_t n = gg_model_n_position_buckets(m->model);
+    for (int d = -GG_MODEL_MAX_DISTANCE; d <= GG_MODEL_MAX_DISTANCE; d++)
+        table[d + GG_MODEL_MAX_DISTANCE] =
+            gg_model_position_bucket(n, both_ways, d);
 }
 
 static enum gguf_status fill_buckets(struct gg_memory *m,
-                                     const struct gg_run_ubatch *u,
+                                     const struct gg_ubatch *u,
                                      struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const struct side side = side_of(h);
-    const struct gg_ubatch_sight sight = sight_of(m, h, GG_SEES_ALL);
+    const struct gg_ubatch_visibility sight = sight_of(m, h, GG_ATTN_FULL);
     const size_t size = (size_t)sight.n_kv * sizeof(int32_t);
-    int32_t table[2 * GG_MODEL_FAR + 1];
+    int32_t table[2 * GG_MODEL_MAX_DISTANCE + 1];
     int32_t *row = (int32_t *)(void *)m->row;
     struct gguf_tensor *t = m->in[BUCKETS];
     if (!t || !t->buffer)
         return GGUF_OK;
     fill_table(m, !sight.kept, table);
     for (int64_t i = 0; i < side.n_mask * side.n_tok; i++) {
-        gg_ubatch_far(u, i, &sight, GG_MODEL_FAR, row);
+        gg_ubatch_fill_distances(u, i, &sight, GG_MODEL_MAX_DISTANCE, row);
         for (int64_t k = 0; k < sight.n_kv; k++)
-            row[k] = table[row[k] + GG_MODEL_FAR];
+            row[k] = table[row[k] + GG_MODEL_MAX_DISTANCE];
         GG_TRY(gguf_tensor_set(t, row, (size_t)i * size, size, err));
     }
     return GGUF_OK;
@@ -174,11 +178,11 @@ static enum gguf_status fill_buckets(struct gg_memory *m,
 
 /* A mask row by row, in place where the graph's is in host memory. */
 static enum gguf_status fill_mask(struct gg_memory *m,
-                                  const struct gg_run_ubatch *u,
-                                  unsigned which, struct gguf_error *err)
+                                  const struct gg_ubatch *u, unsigned which,
+                                  struct gguf_error *err)
 {
     const struct side side = side_of(&u->shape);
-    const struct gg_ubatch_sight sight = sight_of(m, &u->shape, which);
+    const struct gg_ubatch_visibility sight = sight_of(m, &u->shape, which);
     struct gguf_tensor *t = m->in[MASKS + which];
     if (!t || !t->buffer)
         return GGUF_OK;
@@ -187,7 +191,7 @@ static enum gguf_status fill_mask(struct gg_memory *m,
     for (int64_t i = 0; i < side.n_mask * side.n_tok; i++) {
         const size_t at = (size_t)i * size;
         float *row = host ? (float *)(void *)((char *)t->data + at) : m->row;
-        gg_ubatch_mask(u, i, &sight, row);
+        gg_ubatch_fill_mask(u, i, &sight, row);
         if (!host)
             GG_TRY(gguf_tensor_set(t, row, at, size, err));
     }
@@ -196,7 +200,7 @@ static enum gguf_status fill_mask(struct gg_memory *m,
 
 /* Positions of keys. */
 static enum gguf_status fill_positions(struct gg_memory *m,
-                                       const struct gg_run_ubatch *u,
+                                       const struct gg_ubatch *u,
                                        struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
@@ -207,7 +211,7 @@ static enum gguf_status fill_positions(struct gg_memory *m,
     for (int64_t q = 0; q < t->ne[3]; q++) {
         const uint32_t seq = (uint32_t)u->seq[q * h->n_tok];
         const int32_t *pos =
-            kept ? gg_cells_of(kept, seq)->pos : u->pos + q * h->n_tok;
+            kept ? gg_cells_get_stream(kept, seq)->pos : u->pos + q * h->n_tok;
         GG_TRY(gguf_tensor_set(t, pos, (uint64_t)(q * t->nb[3]),
                                (size_t)t->nb[3], err));
     }
@@ -215,19 +219,19 @@ static enum gguf_status fill_positions(struct gg_memory *m,
 }
 
 static enum gguf_status fill_inputs(struct gg_memory *m,
-                                    const struct gg_run_ubatch *u,
+                                    const struct gg_ubatch *u,
                                     struct gguf_error *err)
 {
     GG_TRY(fill_buckets(m, u, err));
-    for (unsigned i = 0; i < GG_N_SIGHTS; i++) {
-        GG_TRY(gg_run_input_set(m->in[ROWS + i], u->row[i], err));
+    for (unsigned i = 0; i < GG_N_ATTN_TYPES; i++) {
+        GG_TRY(gg_run_set_input(m->in[ROWS + i], u->row[i], err));
         GG_TRY(fill_mask(m, u, i, err));
     }
     return fill_positions(m, u, err);
 }
 
 const struct gg_memory_kind gg_memory_keys = {
-    .id = GG_KEEPS_KEYS,
+    .id = GG_MODEL_MEMORY_KV,
     .name = { "cache_k", "cache_v", "cache_index" },
     .describe = describe_rows,
     .inputs = make_inputs,

@@ -28,12 +28,12 @@ enum { NO_LAYER = UINT32_MAX };
 static int64_t layer_in(const char *name, bool *decodes)
 {
     struct gguf_str s = gg_str_z(name);
-    int64_t n = gguf_name_layer(s, NULL);
+    int64_t n = gguf_layer_from_name(s, NULL);
     *decodes = false;
     if (n < 0)
-        n = gg_name_cut(&s, "enc.blk.");
+        n = gg_name_cut_index(&s, "enc.blk.");
     if (n < 0) {
-        n = gg_name_cut(&s, "dec.blk.");
+        n = gg_name_cut_index(&s, "dec.blk.");
         *decodes = n >= 0;
     }
     return n;
@@ -98,19 +98,20 @@ static enum gguf_status number_layers(struct gg_weight_place *v,
 
 /* ---- devices ---- */
 
-bool gg_weight_place_is_far(const struct gg_weight_place *v, unsigned b)
+bool gg_weight_place_has_own_memory(const struct gg_weight_place *v,
+                                    unsigned b)
 {
     return !gguf_backend_supports_buft(v->backend[b], gguf_host_buft());
 }
 
-unsigned gg_weight_place_lies_at(const struct gg_weight_place *v,
-                                 const struct gg_weight_place_use *u)
+unsigned gg_weight_place_backend_of(const struct gg_weight_place *v,
+                                    const struct gg_weight_place_use *u)
 {
     const struct gguf_buft *buft =
         u->t->buffer ? gguf_buffer_buft(u->t->buffer) : gguf_host_buft();
     unsigned first = v->n_backends;
     for (unsigned b = v->n_backends; b-- > 0;) {
-        if (!gg_weight_place_is_far(v, b))
+        if (!gg_weight_place_has_own_memory(v, b))
             continue;
         if (gguf_backend_buft(v->backend[b]) == buft)
             return b;
@@ -137,11 +138,11 @@ static uint64_t added_by(const struct gg_weight_place *v,
 {
     const size_t align = gguf_buft_alignment(gguf_backend_buft(v->backend[b]));
     if (!u->read || !(u->can >> b & 1) ||
-        (!u->kept && gg_weight_place_lies_at(v, u) == b))
+        (!u->kept && gg_weight_place_backend_of(v, u) == b))
         return 0;
     if (!u->kept && gg_weight_is_mapped(v->m, u->i) &&
         gguf_device_caps(gguf_backend_device(v->backend[b])) &
-            GGUF_DEVICE_HOST_PTR)
+            GGUF_DEVICE_CAP_HOST_PTR)
         return 0; /* the device uses the mapping */
     return (u->size + align - 1) / align * align;
 }
@@ -164,7 +165,7 @@ static enum gguf_status measure_layers(const struct gg_weight_place *v,
         return gg_error_set_nomem(err, (size_t)v->n_layers * d->n *
                                            sizeof *d->size);
     for (unsigned b = 0; b < d->n; b++) {
-        d->room[b] = gg_weight_place_is_far(v, b) ? room_of(v, b) : 0;
+        d->room[b] = gg_weight_place_has_own_memory(v, b) ? room_of(v, b) : 0;
         for (size_t k = 0; k < v->n_uses; k++)
             d->size[(size_t)v->use[k].layer * d->n + b] +=
                 added_by(v, &v->use[k], b);
@@ -185,7 +186,7 @@ static bool fits_devices(const struct gg_weight_place *v,
                 break;
             }
     for (unsigned b = 0; b < d->n; b++)
-        if (gg_weight_place_is_far(v, b) && used[b] > d->room[b])
+        if (gg_weight_place_has_own_memory(v, b) && used[b] > d->room[b])
             return false;
     return true;
 }
@@ -243,7 +244,7 @@ static void find_layers(struct gg_weight_place *v)
         }
         if (!most)
             continue;
-        unsigned b = gg_weight_place_lies_at(v, most);
+        unsigned b = gg_weight_place_backend_of(v, most);
         if (b == v->n_backends && !v->split)
             for (b = 0; b < v->n_backends && !(most->can >> b & 1);)
                 b++;

@@ -2,12 +2,12 @@
 /* layered.c - many batches through one layer after another
  *
  * Each micro-batch has its graph, as when it is decoded alone, and is computed
- * up to the cut (cuts.h) after the layer; what crosses the cut is stored, and
- * put back into the same graph when the next layer's turn comes. Sequences
+ * up to the cut (graph_cuts.h) after the layer; what crosses the cut is stored,
+ * and put back into the same graph when the next layer's turn comes. Sequences
  * begin anew in each layer, so that a session's memory is that of one batch.
  */
 #include "config.h"
-#include "run/cuts.h"
+#include "run/graph_cuts.h"
 #include "run/session_int.h"
 
 #include "base/ckd.h"
@@ -23,7 +23,7 @@ struct layered {
     gguf_progress_fn *progress;
     void *user;
     struct gguf_batch now; /* the one that is computed */
-    struct gg_cuts cuts;
+    struct gg_graph_cuts cuts;
     uint64_t *at; /* [n + 1] where a batch's part of the store begins */
     char *store;  /* what micro-batches carry, one after another */
     uint64_t done, total; /* tokens of layers */
@@ -39,7 +39,7 @@ static enum gguf_status start_batch(struct layered *j,
     j->now = (struct gguf_batch)GGUF_BATCH_INIT;
     GG_TRY(gg_params_take(&j->now, sizeof j->now, batch, "gguf_batch", err));
     GG_TRY(gguf_session_clear(j->s, err));
-    return gg_session_plan(j->s, &j->now, err);
+    return gg_session_plan_batch(j->s, &j->now, err);
 }
 
 /* Bytes that the micro-batches of a batch carry over the widest cut. */
@@ -52,11 +52,11 @@ static enum gguf_status measure_store(struct layered *j,
     *size = 0;
     GG_TRY(start_batch(j, batch, err));
     for (;;) {
-        GG_TRY(gg_session_next(s, &more, err));
+        GG_TRY(gg_session_next_ubatch(s, &more, err));
         if (!more)
             return GGUF_OK;
-        GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
-        GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
+        GG_TRY(gg_session_prepare_graph(s, &s->ubatch.shape, err));
+        GG_TRY(gg_graph_cuts_find(&j->cuts, s->pass.graph, err));
         if (gg_ckd_add(size, *size, j->cuts.most))
             return gg_error_set_nomem(err, SIZE_MAX);
     }
@@ -83,8 +83,8 @@ static enum gguf_status move_carried(struct layered *j, uint32_t layer,
                                      struct gguf_error *err)
 {
     struct gguf_tensor *t;
-    for (size_t i = 0;
-         (t = gg_cuts_carried(&j->cuts, j->s->pass.graph, layer, &i));) {
+    for (size_t i = 0; (t = gg_graph_cuts_next_carried(
+                            &j->cuts, j->s->pass.graph, layer, &i));) {
         GG_TRY(fn(t, at, err));
         at += gguf_tensor_size(t);
     }
@@ -99,8 +99,8 @@ static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
     struct gguf_session *s = j->s;
     const struct gg_ubatch_shape *h = &s->ubatch.shape;
     const double before = gg_session_clock();
-    GG_TRY(gg_session_graph(s, h, err));
-    GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
+    GG_TRY(gg_session_prepare_graph(s, h, err));
+    GG_TRY(gg_graph_cuts_find(&j->cuts, s->pass.graph, err));
     const size_t begin = il ? j->cuts.end[il - 1] : 0, end = j->cuts.end[il];
     if (begin < end) {
         GG_TRY(gg_session_set_inputs(s, err));
@@ -110,8 +110,8 @@ static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
         GG_TRY(move_carried(j, il, *at, take_tensor, err));
     }
     *at += j->cuts.most;
-    gg_session_took(&s->timings.prompt,
-                    il ? 0 : (uint64_t)(h->n_real * h->n_seq), before);
+    gg_session_count_stage(&s->timings.prompt,
+                           il ? 0 : (uint64_t)(h->n_real * h->n_seq), before);
     return GGUF_OK;
 }
 
@@ -131,8 +131,8 @@ static enum gguf_status get_outputs(struct layered *j, uint32_t n_layers,
                                     char **at, struct gguf_error *err)
 {
     struct gguf_session *s = j->s;
-    GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
-    GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
+    GG_TRY(gg_session_prepare_graph(s, &s->ubatch.shape, err));
+    GG_TRY(gg_graph_cuts_find(&j->cuts, s->pass.graph, err));
     GG_TRY(move_carried(j, n_layers - 1, *at, put_tensor, err));
     *at += j->cuts.most;
     return gg_session_get_outputs(s, err);
@@ -149,7 +149,7 @@ static enum gguf_status each_ubatch(struct layered *j, size_t b, each_fn *fn,
     bool more;
     GG_TRY(start_batch(j, j->batch[b], err));
     for (;;) {
-        GG_TRY(gg_session_next(j->s, &more, err));
+        GG_TRY(gg_session_next_ubatch(j->s, &more, err));
         if (!more)
             return GGUF_OK;
         GG_TRY(fn(j, il, &at, err));
@@ -167,7 +167,7 @@ static enum gguf_status hand_out(struct layered *j, size_t b,
                                  struct gguf_error *err)
 {
     GG_TRY(each_ubatch(j, b, get_outputs, j->cuts.n_layers, err));
-    gg_session_has_outputs(j->s, false);
+    gg_session_finish_outputs(j->s, false);
     return j->on_outputs(j->user, b, err);
 }
 
@@ -179,7 +179,8 @@ static enum gguf_status check_session(const struct gguf_session *s, size_t n,
     if (!n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "no batches to decode layer by layer");
-    if (gg_model_is_whole(s->model) || gg_model_encodes_first(s->model))
+    if (gg_model_needs_whole_sequence(s->model) ||
+        gg_model_encodes_first(s->model))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "models of architecture '%s' are not computed "
                             "layer by layer: they encode",
@@ -193,9 +194,9 @@ static enum gguf_status check_session(const struct gguf_session *s, size_t n,
 static enum gguf_status prepare_job(struct layered *j, struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->s->allocator;
-    const uint32_t n_layers = gg_model_n_places(j->s->model);
+    const uint32_t n_layers = gg_model_n_unrolled_layers(j->s->model);
     uint64_t size;
-    GG_TRY(gg_cuts_init(&j->cuts, n_layers, a, err));
+    GG_TRY(gg_graph_cuts_init(&j->cuts, n_layers, a, err));
     j->at = gg_mem_alloc_zero(a, (uint64_t)j->n + 1, sizeof *j->at);
     if (!j->at)
         return gg_error_set_nomem(err, (j->n + 1) * sizeof *j->at);
@@ -228,7 +229,7 @@ static enum gguf_status run_job(struct layered *j, struct gguf_error *err)
 static void fini_job(struct layered *j)
 {
     const struct gguf_allocator *a = j->s->allocator;
-    gg_cuts_fini(&j->cuts);
+    gg_graph_cuts_fini(&j->cuts);
     gg_mem_free(a, j->at);
     gg_mem_free(a, j->store);
 }
@@ -262,8 +263,8 @@ enum gguf_status gguf_session_layered_size(struct gguf_session *s,
     *size = 0;
     enum gguf_status st = check_session(s, 1, err);
     if (st == GGUF_OK)
-        st = gg_cuts_init(&j.cuts, gg_model_n_places(s->model), s->allocator,
-                          err);
+        st = gg_graph_cuts_init(&j.cuts, gg_model_n_unrolled_layers(s->model),
+                                s->allocator, err);
     if (st == GGUF_OK)
         st = measure_store(&j, batch, &bytes, err);
     const enum gguf_status cleared =

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "sched/sched_int.h"
 
-enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
-                                     struct gguf_error *err)
+enum gguf_status gg_session_reserve_outputs(struct gguf_session *s, size_t n,
+                                            struct gguf_error *err)
 {
     size_t size;
     if (n <= s->out_cap)
@@ -34,8 +34,8 @@ size_t gguf_session_max_logits(const struct gguf_session *s)
     return s->max_logits;
 }
 
-enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
-                                 struct gguf_error *err)
+enum gguf_status gg_session_prepare_logits(struct gguf_session *s, size_t n,
+                                           struct gguf_error *err)
 {
     if (n == s->head_n && !gg_sched_is_stale(s->head_sched))
         return GGUF_OK;
@@ -43,13 +43,15 @@ enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
     s->head_n = 0;
     gguf_ctx_reset(c);
     s->head_graph = gguf_graph_create(
-        c, GG_BUILD_HEAD_NODES + gg_model_added_nodes(s->model, &s->added));
-    s->head_in = gguf_tensor_flag(
-        gguf_tensor_2d(c, GGUF_DTYPE_F32, s->model->hp.n_embd, (int64_t)n),
+        c,
+        GG_BUILD_HEAD_NODES + gg_model_n_adapter_nodes(s->model, &s->added));
+    s->head_in = gguf_tensor_add_flags(
+        gguf_tensor_create_2d(c, GGUF_DTYPE_F32, s->model->hp.n_embd,
+                              (int64_t)n),
         GGUF_TENSOR_INPUT);
-    s->head_out =
-        gguf_tensor_flag(gg_build_logits(s->model, &s->added, c, s->head_in),
-                         GGUF_TENSOR_OUTPUT);
+    s->head_out = gguf_tensor_add_flags(
+        gg_build_logits(s->model, &s->added, c, s->head_in),
+        GGUF_TENSOR_OUTPUT);
     GG_TRY(gguf_graph_finish(c, s->head_graph, s->head_out, err));
     GG_TRY(gguf_sched_alloc(s->head_sched, s->head_graph, err));
     s->head_n = n;
@@ -95,13 +97,13 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
     const size_t rows = s->wide ? GG_MAX(n, (size_t)s->n_wide) : n;
     const size_t row = s->model->hp.n_embd * sizeof *s->out;
     const float *states = s->out + first * s->model->hp.n_embd;
-    GG_TRY(gg_session_head(s, rows, err));
+    GG_TRY(gg_session_prepare_logits(s, rows, err));
     GG_TRY(gguf_tensor_set(s->head_in, states, 0, n * row, err));
     for (size_t i = n; i < rows; i++)
         GG_TRY(gguf_tensor_set(s->head_in, states, i * row, row, err));
     GG_TRY(gg_session_compute(s, s->head_sched, s->head_graph, err));
     GG_TRY(on_host(s, n, logits, err));
-    gg_session_took(&s->timings.logits, n, begin);
+    gg_session_count_stage(&s->timings.logits, n, begin);
     return GGUF_OK;
 }
 

@@ -15,7 +15,7 @@ static const struct gg_memory_kind *const kinds[GG_N_MEMORIES] = {
 static enum gguf_status init_memory(struct gg_memory *m, struct gguf_ctx *c,
                                     struct gguf_error *err)
 {
-    const uint32_t n = gg_model_n_places(m->model);
+    const uint32_t n = gg_model_n_unrolled_layers(m->model);
     m->t = gg_mem_alloc_zero(m->allocator, GG_MEMORY_TENSORS * (size_t)n,
                              sizeof *m->t);
     if (!m->t)
@@ -23,10 +23,10 @@ static enum gguf_status init_memory(struct gg_memory *m, struct gguf_ctx *c,
                                            sizeof *m->t);
     for (uint32_t il = 0; il < n; il++)
         for (unsigned k = 0; k < GG_MEMORY_TENSORS; k++)
-            if (gg_model_layer_keeps(m->model, il) & m->kind->id)
+            if (gg_model_layer_memory_kinds(m->model, il) & m->kind->id)
                 m->t[k * n + il] =
-                    gguf_tensor_namef(m->kind->describe(m, c, il, k),
-                                      "%s.%" PRIu32, m->kind->name[k], il);
+                    gguf_tensor_set_namef(m->kind->describe(m, c, il, k),
+                                          "%s.%" PRIu32, m->kind->name[k], il);
     return gguf_ctx_status(c, err);
 }
 
@@ -34,9 +34,9 @@ static void follow_cells(struct gg_memory *m, const struct gg_memory_params *p)
 {
     if (m->kind->by_seq)
         return;
-    m->book[GG_SEES_ALL] = m->kind->encoded ? p->encoded : p->book[0];
+    m->book[GG_ATTN_FULL] = m->kind->encoded ? p->encoded : p->book[0];
     if (!m->kind->encoded)
-        m->book[GG_SEES_WINDOW] = p->book[GG_SEES_WINDOW];
+        m->book[GG_ATTN_WINDOW] = p->book[GG_ATTN_WINDOW];
 }
 
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
@@ -44,7 +44,7 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                 struct gguf_ctx *c, struct gguf_error *err)
 {
     const struct gguf_allocator *a = p->allocator;
-    const bool kept = !gg_model_is_whole(p->model);
+    const bool kept = !gg_model_needs_whole_sequence(p->model);
     for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
         m[i] = (struct gg_memory){ .model = p->model,
                                    .allocator = a,
@@ -52,7 +52,7 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                    .n_seq = p->n_seq,
                                    .types = p->types,
                                    .kept = kept };
-        if (!(gg_model_keeps(p->model) & kinds[i]->id))
+        if (!(gg_model_all_memory_kinds(p->model) & kinds[i]->id))
             continue;
         m[i].kind = kinds[i];
         /* of compressed keys there is room for so many, at least */
@@ -71,13 +71,14 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
     return GGUF_OK;
 }
 
-struct gg_cells *gg_memory_book(const struct gg_memory *m, uint32_t il)
+struct gg_cells *gg_memory_layer_book(const struct gg_memory *m, uint32_t il)
 {
     const struct gg_hparams *hp = &m->model->hp;
-    struct gg_cells *of_windows = m->book[GG_SEES_WINDOW];
-    return of_windows && hp->layer[il % hp->n_deep].sight == GG_SEES_WINDOW
+    struct gg_cells *of_windows = m->book[GG_ATTN_WINDOW];
+    return of_windows &&
+                   hp->layer[il % hp->n_layer_all].attn_type == GG_ATTN_WINDOW
                ? of_windows
-               : m->book[GG_SEES_ALL];
+               : m->book[GG_ATTN_FULL];
 }
 
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES])
@@ -89,12 +90,13 @@ void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES])
     }
 }
 
-struct gguf_tensor *gg_run_input(struct gguf_tensor *t, const char *name)
+struct gguf_tensor *gg_run_mark_input(struct gguf_tensor *t, const char *name)
 {
-    return gguf_tensor_name(gguf_tensor_flag(t, GGUF_TENSOR_INPUT), name);
+    return gguf_tensor_set_name(gguf_tensor_add_flags(t, GGUF_TENSOR_INPUT),
+                                name);
 }
 
-enum gguf_status gg_run_input_set(struct gguf_tensor *t, const void *src,
+enum gguf_status gg_run_set_input(struct gguf_tensor *t, const void *src,
                                   struct gguf_error *err)
 {
     if (!t || !t->buffer)

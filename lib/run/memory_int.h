@@ -3,7 +3,7 @@
  *
  * A kind of memory for each kind of mixer: keys and values of every token
  * (kv_cache.c), states that tokens move (state_cache.c), keys of blocks of them
- * (compressed.c). Layers map to kinds (model/build.h), one layer may have
+ * (compressed_cache.c). Layers map to kinds (model/build.h), one layer may have
  * several. A kind describes its tensors, gives a graph its inputs and fills
  * them for a micro-batch.
  *
@@ -30,11 +30,11 @@ struct gg_memory {
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_seq;
-    struct gg_run_types types;
+    struct gg_cache_types types;
     /* Those that its tensors follow, of layers that see so much; NULL for
      * those of windows where they follow the other one, and in a memory whose
      * rows are sequences. */
-    struct gg_cells *book[GG_N_SIGHTS];
+    struct gg_cells *book[GG_N_ATTN_TYPES];
     bool kept;              /* else of the pass alone */
     struct gguf_tensor **t; /* GG_MEMORY_TENSORS for each layer, the first of
                              * all layers first; NULL where a layer has another
@@ -46,7 +46,7 @@ struct gg_memory {
 };
 
 struct gg_memory_kind {
-    enum gg_model_memory_kinds id;
+    enum gg_model_memory_kind id;
     const char *name[GG_MEMORY_TENSORS]; /* of a layer's tensors */
     /* One of them of layer il, or NULL: it has none. */
     struct gguf_tensor *(*describe)(const struct gg_memory *m,
@@ -57,8 +57,7 @@ struct gg_memory_kind {
     void (*inputs)(struct gg_memory *m, const struct gg_ubatch_shape *h,
                    struct gg_model_pass *pass);
     /* Fill them. Allocates nothing. */
-    enum gguf_status (*fill)(struct gg_memory *m,
-                             const struct gg_run_ubatch *u,
+    enum gguf_status (*fill)(struct gg_memory *m, const struct gg_ubatch *u,
                              struct gguf_error *err);
     bool encoded; /* it keeps what was encoded, in cells of that */
     bool by_seq;  /* a sequence has one row, whatever its tokens */
@@ -69,21 +68,21 @@ extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
 
 enum { GG_N_MEMORIES = 4 };
 
-/* compressed.c. Blocks are told by positions: the tokens of a sequence must be
- * at 0, 1, ... GGUF_E_INVALID names the first that is not, of a batch that is
- * planned. */
-enum gguf_status gg_compressed_check(const struct gg_batch_plan *p,
-                                     const struct gg_cells *cells,
-                                     struct gguf_error *err);
+/* compressed_cache.c. Blocks are told by positions: the tokens of a sequence
+ * must be at 0, 1, ... GGUF_E_INVALID names the first that is not, of a batch
+ * that is planned. */
+enum gguf_status gg_compressed_cache_check(const struct gg_batch_plan *p,
+                                           const struct gg_cells *cells,
+                                           struct gguf_error *err);
 
 /* What memories are made for. */
 struct gg_memory_params {
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_seq, n_ubatch;
-    struct gg_run_types types;
-    struct gg_cells *book[GG_N_SIGHTS]; /* of tokens; [1] or NULL */
-    struct gg_cells *encoded;           /* of encoded ones */
+    struct gg_cache_types types;
+    struct gg_cells *book[GG_N_ATTN_TYPES]; /* of tokens; [1] or NULL */
+    struct gg_cells *encoded;               /* of encoded ones */
 };
 
 /* memory.c. A memory of each kind that the model has, described in ctx, which
@@ -95,12 +94,12 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES]);
 
 /* The book that layer il follows; NULL: rows are sequences. */
-struct gg_cells *gg_memory_book(const struct gg_memory *m, uint32_t il);
+struct gg_cells *gg_memory_layer_book(const struct gg_memory *m, uint32_t il);
 
 /* An input of a graph, and what it is filled with; nothing, if no node of the
  * graph reads it. */
-struct gguf_tensor *gg_run_input(struct gguf_tensor *t, const char *name);
-enum gguf_status gg_run_input_set(struct gguf_tensor *t, const void *src,
+struct gguf_tensor *gg_run_mark_input(struct gguf_tensor *t, const char *name);
+enum gguf_status gg_run_set_input(struct gguf_tensor *t, const void *src,
                                   struct gguf_error *err);
 
 /* ---- memory_rows.c ---- */
@@ -109,7 +108,7 @@ enum gguf_status gg_run_input_set(struct gguf_tensor *t, const void *src,
  * NULL. Bytes of a row, and its book, as above. */
 size_t gg_memory_n_tensors(const struct gg_memory *m);
 uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i);
-struct gg_cells *gg_memory_book_of(const struct gg_memory *m, size_t i);
+struct gg_cells *gg_memory_tensor_book(const struct gg_memory *m, size_t i);
 
 /* Rows that a sequence has in tensor i, in the order of its cells, as many
  * together as lie side by side: called with the first one's offset and the
@@ -119,22 +118,22 @@ struct gg_cells *gg_memory_book_of(const struct gg_memory *m, size_t i);
 typedef enum gguf_status gg_memory_rows_fn(void *user, struct gguf_tensor *t,
                                            uint64_t off, uint64_t size,
                                            struct gguf_error *err);
-enum gguf_status gg_memory_rows(const struct gg_memory *m, size_t i,
-                                uint32_t seq, gg_memory_rows_fn *fn,
-                                void *user, struct gguf_error *err);
+enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
+                                      uint32_t seq, gg_memory_rows_fn *fn,
+                                      void *user, struct gguf_error *err);
 
 /* Set to zero n rows of all tensors that follow a book, or of those whose rows
  * are sequences (book NULL). What is in a row that nobody has is masked where
  * others are read, but 0 times a NaN is a NaN. Fails as clearing tensors
  * does. */
-enum gguf_status gg_memory_zero(struct gg_memory *m,
-                                const struct gg_cells *book, uint32_t row,
-                                uint32_t n, struct gguf_error *err);
+enum gguf_status gg_memory_zero_rows(struct gg_memory *m,
+                                     const struct gg_cells *book, uint32_t row,
+                                     uint32_t n, struct gguf_error *err);
 
 /* Copy n rows likewise; they may overlap. Fails as transfers do. */
-enum gguf_status gg_memory_copy(struct gg_memory *m,
-                                const struct gg_cells *book, uint32_t from,
-                                uint32_t to, uint32_t n,
-                                struct gguf_error *err);
+enum gguf_status gg_memory_copy_rows(struct gg_memory *m,
+                                     const struct gg_cells *book,
+                                     uint32_t from, uint32_t to, uint32_t n,
+                                     struct gguf_error *err);
 
 #endif

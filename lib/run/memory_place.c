@@ -95,9 +95,9 @@ static enum gguf_status find_homes(struct placer *v, struct gguf_error *err)
     const int last = s->sched->n_backends - 1;
     v->err = err;
     if (last > 0 && !s->memory_on_host) {
-        GG_TRY(gg_session_each_pass(s, see_pass, v, err));
+        GG_TRY(gg_session_visit_passes(s, see_pass, v, err));
         GG_TRY(v->status);
-        GG_TRY(gg_run_turn_each(s, see_writers, v, err));
+        GG_TRY(gg_key_rotation_visit_graphs(s, see_writers, v, err));
         GG_TRY(gguf_sched_reset(s->sched, err));
     }
     for (size_t i = 0; i < v->n; i++) {
@@ -126,12 +126,13 @@ static enum gguf_status make_buffer(struct placer *v, struct gguf_error *err)
 {
     struct gguf_session *s = v->s;
     struct gguf_buffer **b = &s->cache_buffer[s->n_cache_buffers];
-    const struct gg_bind how = { .buft = v->buft,
-                                 .measure =
-                                     gg_measure_of(s->allocator) != NULL,
-                                 .takes = is_taken,
-                                 .user = v };
-    GG_TRY(gg_bind_tensors(s->cache_ctx, &how, s->allocator, b, err));
+    const struct gg_ctx_alloc_params how = {
+        .buft = v->buft,
+        .measure = gg_measure_find(s->allocator) != NULL,
+        .takes = is_taken,
+        .user = v
+    };
+    GG_TRY(gg_ctx_alloc_some(s->cache_ctx, &how, s->allocator, b, err));
     s->n_cache_buffers++;
     /* rows that were never written are masked, but 0 times NaN is NaN */
     return gguf_buffer_clear(*b, 0, err);
@@ -168,17 +169,17 @@ enum gguf_status gg_session_place_memory(struct gguf_session *s,
                                          struct gguf_error *err)
 {
     struct placer v = { .s = s };
-    const struct gguf_tensor *t = gguf_ctx_first(s->cache_ctx);
+    const struct gguf_tensor *t = gguf_ctx_first_tensor(s->cache_ctx);
     if (!t || s->n_cache_buffers)
         return GGUF_OK;
-    for (; t; t = gguf_ctx_next(s->cache_ctx, t))
+    for (; t; t = gguf_ctx_next_tensor(s->cache_ctx, t))
         v.n++;
     v.home = gg_mem_alloc_zero(s->allocator, v.n, sizeof *v.home);
     if (!v.home)
         return gg_error_set_nomem(err, v.n * sizeof *v.home);
     v.n = 0;
-    for (t = gguf_ctx_first(s->cache_ctx); t;
-         t = gguf_ctx_next(s->cache_ctx, t))
+    for (t = gguf_ctx_first_tensor(s->cache_ctx); t;
+         t = gguf_ctx_next_tensor(s->cache_ctx, t))
         v.home[v.n++] = (struct home){ t, UINT32_MAX, GG_SCHED_NONE };
     qsort(v.home, v.n, sizeof *v.home, compare_homes);
     enum gguf_status st = find_homes(&v, err);

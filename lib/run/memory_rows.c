@@ -9,32 +9,35 @@
 
 size_t gg_memory_n_tensors(const struct gg_memory *m)
 {
-    return m->t ? GG_MEMORY_TENSORS * (size_t)gg_model_n_places(m->model) : 0;
+    return m->t ? GG_MEMORY_TENSORS *
+                      (size_t)gg_model_n_unrolled_layers(m->model)
+                : 0;
 }
 
-struct gg_cells *gg_memory_book_of(const struct gg_memory *m, size_t i)
+struct gg_cells *gg_memory_tensor_book(const struct gg_memory *m, size_t i)
 {
-    return gg_memory_book(m, (uint32_t)(i % gg_model_n_places(m->model)));
+    return gg_memory_layer_book(
+        m, (uint32_t)(i % gg_model_n_unrolled_layers(m->model)));
 }
 
 uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i)
 {
-    const struct gg_cells *book = gg_memory_book_of(m, i);
+    const struct gg_cells *book = gg_memory_tensor_book(m, i);
     return book ? (uint64_t)m->t[i]->nb[1]
                 : gguf_tensor_size(m->t[i]) / m->n_seq;
 }
 
-enum gguf_status gg_memory_rows(const struct gg_memory *m, size_t i,
-                                uint32_t seq, gg_memory_rows_fn *fn,
-                                void *user, struct gguf_error *err)
+enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
+                                      uint32_t seq, gg_memory_rows_fn *fn,
+                                      void *user, struct gguf_error *err)
 {
-    const struct gg_cells *c = gg_memory_book_of(m, i);
+    const struct gg_cells *c = gg_memory_tensor_book(m, i);
     const uint64_t size = gg_memory_row_size(m, i);
     if (!c)
         return fn(user, m->t[i], seq * size, size, err);
-    const uint32_t end = gg_cells_of(c, seq)->end;
+    const uint32_t end = gg_cells_get_stream(c, seq)->end;
     for (uint32_t k = 0, n; k < end; k += n + 1) {
-        for (n = 0; k + n < end && gg_cells_has(c, seq, k + n);)
+        for (n = 0; k + n < end && gg_cells_is_owner(c, seq, k + n);)
             n++;
         if (n)
             GG_TRY(fn(user, m->t[i], gg_cells_row(c, seq, k) * size, n * size,
@@ -43,15 +46,15 @@ enum gguf_status gg_memory_rows(const struct gg_memory *m, size_t i,
     return GGUF_OK;
 }
 
-enum gguf_status gg_memory_zero(struct gg_memory *m,
-                                const struct gg_cells *book, uint32_t row,
-                                uint32_t n, struct gguf_error *err)
+enum gguf_status gg_memory_zero_rows(struct gg_memory *m,
+                                     const struct gg_cells *book, uint32_t row,
+                                     uint32_t n, struct gguf_error *err)
 {
     for (size_t i = 0; n && i < gg_memory_n_tensors(m); i++) {
-        if (!m->t[i] || gg_memory_book_of(m, i) != book)
+        if (!m->t[i] || gg_memory_tensor_book(m, i) != book)
             continue;
         const uint64_t size = gg_memory_row_size(m, i);
-        GG_TRY(gguf_tensor_memset(m->t[i], 0, row * size, n * size, err));
+        GG_TRY(gguf_tensor_fill(m->t[i], 0, row * size, n * size, err));
     }
     return GGUF_OK;
 }
@@ -71,14 +74,14 @@ static enum gguf_status copy_bytes(struct gguf_tensor *t, uint64_t from,
     return GGUF_OK;
 }
 
-enum gguf_status gg_memory_copy(struct gg_memory *m,
-                                const struct gg_cells *book, uint32_t from,
-                                uint32_t to, uint32_t n,
-                                struct gguf_error *err)
+enum gguf_status gg_memory_copy_rows(struct gg_memory *m,
+                                     const struct gg_cells *book,
+                                     uint32_t from, uint32_t to, uint32_t n,
+                                     struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_memory_n_tensors(m); i++) {
         struct gguf_tensor *t = m->t[i];
-        if (!t || gg_memory_book_of(m, i) != book)
+        if (!t || gg_memory_tensor_book(m, i) != book)
             continue;
         const uint64_t size = gg_memory_row_size(m, i);
         char *data = t->data;

@@ -49,8 +49,8 @@ static enum gguf_status make_room(struct gguf_session *s, size_t n_rows,
     return GGUF_OK;
 }
 
-enum gguf_status gg_output_cache_keep(struct gguf_session *s,
-                                      struct gguf_error *err)
+enum gguf_status gg_output_cache_store(struct gguf_session *s,
+                                       struct gguf_error *err)
 {
     struct gg_output_cache *m = &s->memo;
     const size_t n_embd = s->model->hp.n_embd;
@@ -64,7 +64,7 @@ enum gguf_status gg_output_cache_keep(struct gguf_session *s,
     return GGUF_OK;
 }
 
-enum gguf_status gg_output_cache_give(struct gguf_session *s,
+enum gguf_status gg_output_cache_load(struct gguf_session *s,
                                       struct gguf_error *err)
 {
     struct gg_output_cache *m = &s->memo;
@@ -73,7 +73,7 @@ enum gguf_status gg_output_cache_give(struct gguf_session *s,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%zu batches were remembered, no more", m->n);
     const struct gg_output_cache_batch *b = &m->batch[m->next++];
-    GG_TRY(gg_session_out_room(s, b->n, err));
+    GG_TRY(gg_session_reserve_outputs(s, b->n, err));
     gg_embed_clear(&s->embed);
     if (b->n)
         memcpy(s->out, m->x + b->row * n_embd, b->n * n_embd * sizeof *m->x);

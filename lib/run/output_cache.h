@@ -32,9 +32,9 @@ void gg_output_cache_stop(struct gguf_session *s);
 
 /* decode.c: after a decode; instead of one, which fails with GGUF_E_INVALID if
  * there were no more, GGUF_E_NOMEM. */
-enum gguf_status gg_output_cache_keep(struct gguf_session *s,
-                                      struct gguf_error *err);
-enum gguf_status gg_output_cache_give(struct gguf_session *s,
+enum gguf_status gg_output_cache_store(struct gguf_session *s,
+                                       struct gguf_error *err);
+enum gguf_status gg_output_cache_load(struct gguf_session *s,
                                       struct gguf_error *err);
 
 #endif

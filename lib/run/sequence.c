@@ -41,15 +41,15 @@ struct parts {
 static struct parts parts_of(const struct gguf_session *s, uint32_t seq,
                              int32_t begin, int32_t end)
 {
-    const struct gg_cells *c = &s->cells, *w = s->book[GG_SEES_WINDOW];
-    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    const struct gg_cells *c = &s->cells, *w = s->book[GG_ATTN_WINDOW];
+    const struct gg_run_stream *st = gg_cells_get_stream(c, seq);
     const int32_t lost = w ? w->seq[seq].lost : -1;
     struct parts p = { 0, 0, -1, -1, -1, -1 };
     for (uint32_t i = 0; i < st->end; i++) {
         const int32_t pos = st->pos[i];
-        if (!gg_cells_has(c, seq, i))
+        if (!gg_cells_is_owner(c, seq, i))
             continue;
-        const bool in = gg_cells_between(pos, begin, end);
+        const bool in = gg_cells_in_range(pos, begin, end);
         int32_t *last = in ? &p.last_in : &p.last_out,
                 *gone = in ? &p.lost_in : &p.lost_out;
         *(in ? &p.n_in : &p.n_out) += 1;
@@ -91,13 +91,13 @@ static enum gguf_status remove_cells(struct gguf_session *s,
                                      int32_t begin, int32_t end,
                                      struct gguf_error *err)
 {
-    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    const struct gg_run_stream *st = gg_cells_get_stream(c, seq);
     for (uint32_t i = 0, n; i < st->end; i += n + 1) {
         for (n = 0; i + n < st->end &&
-                    gg_cells_between(st->pos[i + n], begin, end) &&
-                    gg_cells_alone(c, seq, i + n);)
+                    gg_cells_in_range(st->pos[i + n], begin, end) &&
+                    gg_cells_is_sole_owner(c, seq, i + n);)
             n++;
-        GG_TRY(gg_session_zero(s, c, gg_cells_row(c, seq, i), n, err));
+        GG_TRY(gg_session_zero_rows(s, c, gg_cells_row(c, seq, i), n, err));
     }
     gg_cells_remove(c, seq, begin, end);
     return GGUF_OK;
@@ -108,9 +108,9 @@ static enum gguf_status remove_range(struct gguf_session *s, uint32_t seq,
                                      const struct parts *p,
                                      struct gguf_error *err)
 {
-    struct gg_cells *w = s->book[GG_SEES_WINDOW];
+    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
     if (!p->n_out && has_states(s))
-        GG_TRY(gg_session_zero(s, NULL, seq, 1, err));
+        GG_TRY(gg_session_zero_rows(s, NULL, seq, 1, err));
     if (w) {
         GG_TRY(remove_cells(s, w, seq, begin, end, err));
         w->seq[seq].lost = p->lost_out;
@@ -126,17 +126,19 @@ static enum gguf_status forget_encoded(struct gguf_session *s, uint32_t seq,
                : GGUF_OK;
 }
 
-enum gguf_status gg_session_begin(struct gguf_session *s, uint32_t seq,
-                                  struct gguf_error *err)
+enum gguf_status gg_session_clear_sequence(struct gguf_session *s,
+                                           uint32_t seq,
+                                           struct gguf_error *err)
 {
     const struct parts none = { 0, 0, -1, -1, -1, -1 };
     GG_TRY(remove_range(s, seq, 0, -1, &none, err));
     return forget_encoded(s, seq, err);
 }
 
-enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
-                                     int32_t begin, int32_t end,
-                                     struct gguf_error *err)
+enum gguf_status gguf_session_remove_tokens(struct gguf_session *s,
+                                            uint32_t seq, int32_t begin,
+                                            int32_t end,
+                                            struct gguf_error *err)
 {
     if (seq >= s->n_seq)
         return GGUF_OK;
@@ -148,13 +150,14 @@ enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
     return remove_range(s, seq, begin, end, &p, err);
 }
 
-enum gguf_status gguf_session_keep(struct gguf_session *s, uint32_t seq,
-                                   struct gguf_error *err)
+enum gguf_status gguf_session_remove_others(struct gguf_session *s,
+                                            uint32_t seq,
+                                            struct gguf_error *err)
 {
     GG_TRY(check_seq(s, seq, err));
     for (uint32_t q = 0; q < s->n_seq; q++)
         if (q != seq)
-            GG_TRY(gg_session_begin(s, q, err));
+            GG_TRY(gg_session_clear_sequence(s, q, err));
     return GGUF_OK;
 }
 
@@ -162,7 +165,7 @@ enum gguf_status gguf_session_clear(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     for (uint32_t q = 0; q < s->n_seq; q++)
-        GG_TRY(gg_session_begin(s, q, err));
+        GG_TRY(gg_session_clear_sequence(s, q, err));
     s->n_out = 0;
     gg_embed_clear(&s->embed);
     s->out_encoded = false;
@@ -178,9 +181,9 @@ static void share_cells(struct gg_cells *c, uint32_t from, uint32_t to,
 {
     const struct gg_run_stream *st = &c->stream[0];
     for (uint32_t i = 0; i < st->end; i++)
-        if (gg_cells_has(c, from, i) &&
-            gg_cells_between(st->pos[i], begin, end))
-            gg_cells_join(c, to, i);
+        if (gg_cells_is_owner(c, from, i) &&
+            gg_cells_in_range(st->pos[i], begin, end))
+            gg_cells_add_owner(c, to, i);
 }
 
 /* Where the first of them comes in an empty stream: as far from a whole step as
@@ -188,9 +191,9 @@ static void share_cells(struct gg_cells *c, uint32_t from, uint32_t to,
 static uint32_t skip_of(const struct gguf_session *s, const struct gg_cells *c,
                         uint32_t from)
 {
-    const struct gg_run_stream *st = gg_cells_of(c, from);
+    const struct gg_run_stream *st = gg_cells_get_stream(c, from);
     uint32_t i = 0;
-    while (c == s->book[GG_SEES_WINDOW] && i < st->end && st->pos[i] < 0)
+    while (c == s->book[GG_ATTN_WINDOW] && i < st->end && st->pos[i] < 0)
         i++;
     return i % GG_SESSION_STEP;
 }
@@ -200,23 +203,23 @@ static enum gguf_status copy_cells(struct gguf_session *s, struct gg_cells *c,
                                    uint32_t from, uint32_t to, int32_t begin,
                                    int32_t end, struct gguf_error *err)
 {
-    const struct gg_run_stream *a = gg_cells_of(c, from);
-    struct gg_run_stream *b = gg_cells_of(c, to);
-    GG_TRY(gg_session_close(s, c, to, err));
+    const struct gg_run_stream *a = gg_cells_get_stream(c, from);
+    struct gg_run_stream *b = gg_cells_get_stream(c, to);
+    GG_TRY(gg_session_defrag_stream(s, c, to, err));
     if (!b->n_used)
         b->end = skip_of(s, c, from);
     for (uint32_t i = 0, n; i < a->end; i += n + 1) {
         for (n = 0;
-             i + n < a->end && gg_cells_between(a->pos[i + n], begin, end);)
+             i + n < a->end && gg_cells_in_range(a->pos[i + n], begin, end);)
             n++;
         if (!n)
             continue;
         GG_TRY(gg_session_copy_rows(s, c, gg_cells_row(c, from, i),
                                     gg_cells_row(c, to, b->end), n, err));
         for (uint32_t k = 0; k < n; k++)
-            (void)gg_cells_take(c, to, a->pos[i + k]);
+            (void)gg_cells_append(c, to, a->pos[i + k]);
     }
-    gg_cells_count(c, to);
+    gg_cells_recount(c, to);
     return GGUF_OK;
 }
 
@@ -233,11 +236,11 @@ static enum gguf_status copy_range(struct gguf_session *s, struct gg_cells *c,
 static uint32_t n_between(const struct gg_cells *c, uint32_t seq,
                           int32_t begin, int32_t end)
 {
-    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    const struct gg_run_stream *st = gg_cells_get_stream(c, seq);
     uint32_t n = 0;
     for (uint32_t i = 0; i < st->end; i++)
-        n += gg_cells_has(c, seq, i) &&
-             gg_cells_between(st->pos[i], begin, end);
+        n += gg_cells_is_owner(c, seq, i) &&
+             gg_cells_in_range(st->pos[i], begin, end);
     return n;
 }
 
@@ -274,11 +277,11 @@ static enum gguf_status check_copy_room(const struct gguf_session *s,
 static int32_t make_room(struct gguf_session *s, uint32_t from, uint32_t to,
                          int32_t begin, int32_t end, int32_t next)
 {
-    struct gg_cells *w = s->book[GG_SEES_WINDOW];
+    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
     if (!n_missing(w, from, to, begin, end, GG_SESSION_STEP))
         return begin;
-    const int32_t floor = gg_session_first_seen(s, next);
-    gg_session_drop(s, to, floor);
+    const int32_t floor = gg_session_first_visible(s, next);
+    gg_session_drop_passed(s, to, floor);
     w->seq[to].lost = GG_MAX(w->seq[to].lost, floor - 1);
     return GG_MAX(begin, floor);
 }
@@ -303,9 +306,10 @@ static enum gguf_status check_copy(const struct gguf_session *s,
     return gg_session_check_lost(s, to, last + 1, lost, err);
 }
 
-enum gguf_status gguf_session_copy(struct gguf_session *s, uint32_t from,
-                                   uint32_t to, int32_t begin, int32_t end,
-                                   struct gguf_error *err)
+enum gguf_status gguf_session_copy_tokens(struct gguf_session *s,
+                                          uint32_t from, uint32_t to,
+                                          int32_t begin, int32_t end,
+                                          struct gguf_error *err)
 {
     GG_TRY(check_seq(s, from, err));
     GG_TRY(check_seq(s, to, err));
@@ -317,8 +321,8 @@ enum gguf_status gguf_session_copy(struct gguf_session *s, uint32_t from,
     GG_TRY(check_copy_room(s, from, to, begin, end, err));
     if (b.n_in)
         GG_TRY(remove_range(s, to, begin, end, &b, err));
-    if (s->book[GG_SEES_WINDOW]) {
-        struct gg_cells *w = s->book[GG_SEES_WINDOW];
+    if (s->book[GG_ATTN_WINDOW]) {
+        struct gg_cells *w = s->book[GG_ATTN_WINDOW];
         const int32_t next = GG_MAX(a.last_in, b.last_out) + 1;
         w->seq[to].lost = GG_MAX(a.lost_in, b.lost_out);
         const int32_t first = make_room(s, from, to, begin, end, next);

@@ -19,9 +19,9 @@
 #define DEFAULT_UBATCH 512
 
 /* 0 is F32, too: then cache_dtype is the same, or meant. */
-static struct gg_run_types types_of(const struct gguf_session_params *p)
+static struct gg_cache_types types_of(const struct gguf_session_params *p)
 {
-    return (struct gg_run_types){
+    return (struct gg_cache_types){
         .k = p->key_dtype ? p->key_dtype : p->cache_dtype,
         .v = p->value_dtype ? p->value_dtype : p->cache_dtype,
     };
@@ -48,8 +48,8 @@ static enum gguf_status check_params(const struct gguf_model *model,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "backend %s does not work in host memory",
                             gguf_backend_name(p->backend));
-    const struct gg_run_types types = types_of(p);
-    GG_TRY(gg_run_types_check(&types, model, err));
+    const struct gg_cache_types types = types_of(p);
+    GG_TRY(gg_cache_types_check(&types, model, err));
     if ((unsigned)p->pooling > GGUF_POOLING_RANK)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "pooling %d, must be 0 to %d", (int)p->pooling,
@@ -60,7 +60,8 @@ static enum gguf_status check_params(const struct gguf_model *model,
                             "%" PRIu32 " sequences of %" PRIu64
                             " tokens: must be 1 to 2^31 - 1 in all",
                             p->n_seq, n_ctx);
-    if (p->unified && (gg_model_keeps(model) & GG_KEEPS_COMPRESSED))
+    if (p->unified &&
+        (gg_model_all_memory_kinds(model) & GG_MODEL_MEMORY_COMPRESSED))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "unified: models of architecture '%s' keep keys "
                             "of blocks, which are a sequence's own",
@@ -87,14 +88,14 @@ static enum gguf_status make_books(struct gguf_session *s, bool full_windows,
     const uint32_t n_window = gg_session_window_cells(s, full_windows);
     GG_TRY(gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->shared,
                          s->allocator, err));
-    s->book[GG_SEES_ALL] = &s->cells;
+    s->book[GG_ATTN_FULL] = &s->cells;
     s->floor = gg_mem_alloc_zero(s->allocator, s->n_seq, sizeof *s->floor);
     if (!s->floor)
         return gg_error_set_nomem(err, s->n_seq * sizeof *s->floor);
     if (n_window) {
         GG_TRY(gg_cells_init(&s->windows, n_window, s->n_seq, s->shared,
                              s->allocator, err));
-        s->book[GG_SEES_WINDOW] = &s->windows;
+        s->book[GG_ATTN_WINDOW] = &s->windows;
     }
     return gg_model_encodes_first(s->model)
                ? gg_cells_init(&s->encoded, s->n_ctx, s->n_seq, false,
@@ -108,7 +109,7 @@ static enum gguf_status make_memory(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     const size_t n = GG_MEMORY_TENSORS * GG_N_MEMORIES *
-                     (size_t)gg_model_n_places(s->model);
+                     (size_t)gg_model_n_unrolled_layers(s->model);
     GG_TRY(make_ctx(s, n, 0, &s->cache_ctx, err));
     GG_TRY(make_books(s, p->full_windows, err));
     const struct gg_memory_params mp = {
@@ -130,13 +131,13 @@ static enum gguf_status make_scratch(struct gguf_session *s,
 {
     s->plan.allocator = s->allocator;
     s->plan.n_seq = s->n_seq;
-    s->plan.pools = gg_model_pools(s->model, s->embed.kind);
-    GG_TRY(gg_batch_room(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
+    s->plan.pools = gg_model_token_pooling(s->model, s->embed.kind);
+    GG_TRY(gg_batch_reserve(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
     GG_TRY(gg_ubatch_init(&s->ubatch, s->n_ubatch, s->allocator, err));
     s->ubatch.reads_ahead = s->n_copies > 1;
-    s->ubatch.counts_past =
-        (gg_model_keeps(s->model) & GG_KEEPS_COMPRESSED) != 0;
-    return gg_session_out_room(s, s->n_ubatch, err);
+    s->ubatch.counts_past = (gg_model_all_memory_kinds(s->model) &
+                             GG_MODEL_MEMORY_COMPRESSED) != 0;
+    return gg_session_reserve_outputs(s, s->n_ubatch, err);
 }
 
 static enum gguf_status make_graphs(struct gguf_session *s,
@@ -151,7 +152,7 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.allocator = s->allocator;
     sp.backends = backends;
     sp.n_backends = p->n_preferred + 1;
-    sp.measure = gg_measure_of(s->allocator) != NULL;
+    sp.measure = gg_measure_find(s->allocator) != NULL;
     sp.n_copies = s->n_copies;
     sp.no_offload = p->no_offload_ops;
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
@@ -159,18 +160,20 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
     GG_TRY(make_scratch(s, err));
-    GG_TRY(gg_run_turn_init(s, &sp, s->n_ubatch, err));
-    GG_TRY(gg_session_adapt(s, p->adapters, p->n_adapters, err));
-    GG_TRY(gg_run_turn_reserve(s, err));
+    GG_TRY(gg_key_rotation_init(s, &sp, s->n_ubatch, err));
+    GG_TRY(gg_session_apply_adapters(s, p->adapters, p->n_adapters, err));
+    GG_TRY(gg_key_rotation_reserve(s, err));
     GG_TRY(gg_embed_reserve(&s->embed, &sp, s->n_wide, err));
-    return gg_session_adapt_check(s, err);
+    return gg_session_check_adapters(s, err);
 }
 
 static uint32_t most_wide(const struct gguf_session_params *p)
 {
-    uint32_t n = gguf_device_wide(gguf_backend_device(p->backend));
+    uint32_t n =
+        gguf_device_min_invariant_batch(gguf_backend_device(p->backend));
     for (unsigned i = 0; i < p->n_preferred; i++)
-        n = GG_MAX(n, gguf_device_wide(gguf_backend_device(p->preferred[i])));
+        n = GG_MAX(n, gguf_device_min_invariant_batch(
+                          gguf_backend_device(p->preferred[i])));
     return n;
 }
 
@@ -190,7 +193,7 @@ create_session(struct gguf_session **out, const struct gguf_model *model,
     if (m)
         gg_measure_init(m, p->allocator);
     else
-        GG_TRY(gg_weights_in_memory(model, err));
+        GG_TRY(gg_weights_check_in_memory(model, err));
     const struct gguf_allocator *a = m ? &m->allocator : p->allocator;
     struct gguf_session *s = gg_mem_alloc_zero(a, 1, sizeof *s);
     if (!s)
@@ -207,15 +210,16 @@ create_session(struct gguf_session **out, const struct gguf_model *model,
     s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
     s->n_wide = most_wide(p);
     s->n_ubatch = GG_MAX(s->n_ubatch, s->n_wide);
-    s->shared = p->unified && !gg_model_is_whole(model);
-    s->shares = s->shared && gg_model_keeps(model) == GG_KEEPS_KEYS;
+    s->shared = p->unified && !gg_model_needs_whole_sequence(model);
+    s->shares =
+        s->shared && gg_model_all_memory_kinds(model) == GG_MODEL_MEMORY_KV;
     const uint32_t n_all = s->shared ? s->n_ctx : s->n_ctx * s->n_seq;
     if (s->n_ubatch > n_all)
         s->n_ubatch = n_all;
     s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
     s->max_logits =
         GG_MIN(GG_MAX(s->max_logits, (size_t)s->n_wide), (size_t)MAX_LOGITS);
-    enum gguf_status st = gg_session_positions(s, p, err);
+    enum gguf_status st = gg_session_override_rope(s, p, err);
     if (st == GGUF_OK)
         st = make_memory(s, p, err);
     if (st == GGUF_OK)
@@ -250,11 +254,9 @@ enum gguf_status gg_session_measure(struct gguf_session **out,
     return create_session(out, model, p, m, err);
 }
 
-enum gguf_status gguf_session_estimate(const struct gguf_model *model,
-                                       const struct gguf_session_params *p,
-                                       uint64_t *cache_size,
-                                       uint64_t *graph_size,
-                                       struct gguf_error *err)
+enum gguf_status gguf_session_estimate_memory(
+    const struct gguf_model *model, const struct gguf_session_params *p,
+    uint64_t *cache_size, uint64_t *graph_size, struct gguf_error *err)
 {
     struct gg_measure m;
     struct gguf_session *s;
@@ -262,15 +264,15 @@ enum gguf_status gguf_session_estimate(const struct gguf_model *model,
     GG_TRY(gg_params_need(graph_size, "graph_size", err));
     *cache_size = *graph_size = 0;
     GG_TRY(create_session(&s, model, p, &m, err));
-    gguf_session_memory(s, cache_size, graph_size);
+    gguf_session_memory_size(s, cache_size, graph_size);
     gguf_session_destroy(s);
     return GGUF_OK;
 }
 
 enum gguf_status
-gguf_session_estimate_peak(const struct gguf_model *model,
-                           const struct gguf_session_params *p, uint64_t *size,
-                           struct gguf_error *err)
+gguf_session_estimate_peak_memory(const struct gguf_model *model,
+                                  const struct gguf_session_params *p,
+                                  uint64_t *size, struct gguf_error *err)
 {
     struct gg_measure m;
     struct gguf_session *s;
@@ -288,10 +290,10 @@ void gguf_session_destroy(struct gguf_session *s)
         return;
     gg_embed_fini(&s->embed);
     gg_finite_check_fini(&s->look, s->allocator);
-    gg_run_turn_fini(s);
+    gg_key_rotation_fini(s);
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);
-    gg_session_adapt_fini(s);
+    gg_session_free_adapters(s);
     for (unsigned i = 0; i < s->n_cache_buffers; i++)
         gguf_buffer_destroy(s->cache_buffer[i]);
     gguf_ctx_destroy(s->cache_ctx);
@@ -329,12 +331,12 @@ uint32_t gguf_session_n_ubatch(const struct gguf_session *s)
     return s->n_ubatch;
 }
 
-void gguf_session_memory(const struct gguf_session *s, uint64_t *cache_size,
-                         uint64_t *graph_size)
+void gguf_session_memory_size(const struct gguf_session *s,
+                              uint64_t *cache_size, uint64_t *graph_size)
 {
     *cache_size = *graph_size = 0;
     for (unsigned i = 0; i < s->n_cache_buffers; i++)
         *cache_size += gguf_buffer_size(s->cache_buffer[i]);
     for (unsigned i = 0; i < GGUF_SCHED_MAX_BACKENDS; i++)
-        *graph_size += gguf_sched_size(s->sched, i);
+        *graph_size += gguf_sched_buffer_size(s->sched, i);
 }

@@ -47,20 +47,20 @@ enum { GG_STATE_BY_SEQ = GG_STATE_BOOKS };
 /* A session's book of a number, or NULL. */
 struct gg_cells *gg_state_book(struct gguf_session *s, unsigned number);
 /* The number of the one that tensor i of a memory follows. */
-unsigned gg_state_number(const struct gguf_session *s,
-                         const struct gg_memory *m, size_t i);
+unsigned gg_state_book_number(const struct gguf_session *s,
+                              const struct gg_memory *m, size_t i);
 
 /* Parts of a state: streams of a book, or the cells of one sequence. */
 uint32_t gg_state_n_parts(const struct gguf_session *s,
                           const struct gg_cells *book, uint32_t seq);
 /* Is a cell of such a part taken? */
-bool gg_state_has(const struct gg_cells *book, uint32_t seq, uint32_t part,
-                  uint32_t cell);
+bool gg_state_is_taken(const struct gg_cells *book, uint32_t seq,
+                       uint32_t part, uint32_t cell);
 /* Its stream. */
 static inline uint32_t gg_state_stream(const struct gg_cells *book,
                                        uint32_t seq, uint32_t part)
 {
-    return seq == GGUF_ALL_SEQUENCES ? part : gg_cells_stream(book, seq);
+    return seq == GGUF_ALL_SEQUENCES ? part : gg_cells_stream_index(book, seq);
 }
 
 /* Words of a token's set of sequences; 0: it has none. */

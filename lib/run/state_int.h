@@ -18,7 +18,7 @@ struct gg_state_token {
 #define GG_STATE_DROPPED UINT32_MAX
 
 /* A book of the state. */
-struct gg_state_side {
+struct gg_state_parsed_book {
     bool there;
     uint32_t n_parts, n;
     struct gg_state_token *tok; /* [n], part after part */
@@ -33,7 +33,7 @@ struct gg_state_reader {
     uint32_t n_words; /* of sets in its first books */
     uint32_t n_books, n_tensors;
     struct gg_cursor c;
-    struct gg_state_side side[GG_STATE_BOOKS];
+    struct gg_state_parsed_book side[GG_STATE_BOOKS];
     struct gg_run_seq *of; /* [n_seq] by the first book; lost: what layers with
                             * windows will have lost */
     /* Are tokens added after those of others, in the session's books? */
@@ -59,13 +59,13 @@ enum gguf_status gg_state_parse(struct gg_state_reader *r, const uint8_t *data,
 
 /* state_place.c: cells for all tokens. GGUF_E_FULL; GGUF_E_UNSUPPORTED where
  * windows have lost what the session would keep. */
-enum gguf_status gg_state_place(struct gg_state_reader *r,
-                                struct gguf_error *err);
+enum gguf_status gg_state_place_tokens(struct gg_state_reader *r,
+                                       struct gguf_error *err);
 
 /* Which of the state's books a tensor's rows are of, and which of a token's
  * two cells they go to. */
-static inline unsigned gg_state_from(const struct gg_state_reader *r,
-                                     unsigned number, unsigned *which)
+static inline unsigned gg_state_source_book(const struct gg_state_reader *r,
+                                            unsigned number, unsigned *which)
 {
     /* a state without a book of windows has all tokens in the first one */
     *which = number == GG_STATE_WINDOWS && !r->side[1].there;

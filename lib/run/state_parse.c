@@ -76,7 +76,8 @@ static enum gguf_status check_head(struct gg_state_reader *r, const uint8_t *p,
                                 ? "its sequences share cells (unified)"
                                 : "its sequences do not share cells (unified)",
                             err);
-    if (!(flags & GG_STATE_LONG) == gg_model_is_long(s->model, s->n_ctx))
+    if (!(flags & GG_STATE_LONG) ==
+        gg_model_is_long_context(s->model, s->n_ctx))
         return refuse_state(
             GGUF_E_MISMATCH, 12,
             "positions turned by factors for another length of "
@@ -161,7 +162,7 @@ static enum gguf_status parse_part(struct gg_state_reader *r, unsigned number,
                                    struct gguf_error *err)
 {
     const struct gguf_allocator *a = r->s->allocator;
-    struct gg_state_side *side = &r->side[number];
+    struct gg_state_parsed_book *side = &r->side[number];
     const uint32_t n_words = number == GG_STATE_ENCODED ? 0 : r->n_words;
     const uint64_t at = r->c.off;
     uint32_t n;
@@ -200,7 +201,7 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
         return refuse_state(GGUF_E_FORMAT, at, "a book that does not exist",
                             err);
     *last = number + 1;
-    struct gg_state_side *side = &r->side[number];
+    struct gg_state_parsed_book *side = &r->side[number];
     side->there = true;
     const uint32_t must =
         r->n_words && number != GG_STATE_ENCODED ? 1 : r->n_seq;
@@ -228,7 +229,7 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
 static enum gguf_status count_seqs(struct gg_state_reader *r,
                                    struct gguf_error *err)
 {
-    const struct gg_state_side *side = &r->side[0];
+    const struct gg_state_parsed_book *side = &r->side[0];
     r->of = gg_mem_alloc_zero(r->s->allocator, r->n_seq, sizeof *r->of);
     if (!r->of)
         return gg_error_set_nomem(err, r->n_seq * sizeof *r->of);

@@ -21,11 +21,11 @@ static uint32_t shift_of(const struct gg_state_token *t)
 static bool is_passed(const struct gg_state_reader *r, unsigned from,
                       const struct gg_state_token *t)
 {
-    const struct gg_hparams_reach *reach =
-        &r->s->model->hp.reach[GG_SEES_WINDOW];
+    const struct gg_hparams_attn_range *reach =
+        &r->s->model->hp.reach[GG_ATTN_WINDOW];
     uint32_t q = gg_state_next_seq(r, from, t, 0);
     for (; q != UINT32_MAX; q = gg_state_next_seq(r, from, t, q + 1))
-        if (t->pos >= gg_ubatch_first_seen(r->of[q].next_pos, reach))
+        if (t->pos >= gg_ubatch_first_visible(r->of[q].next_pos, reach))
             return false;
     return true;
 }
@@ -44,9 +44,9 @@ static bool token_counts(const struct gg_state_reader *r, const struct fit *f,
     return !f->drops || !is_passed(r, f->from, t);
 }
 
-static bool try_cells(const struct gg_state_reader *r, const struct fit *f,
-                      struct gg_state_token *tok, uint32_t n, bool moves,
-                      bool closes)
+static bool assign_cells(const struct gg_state_reader *r, const struct fit *f,
+                         struct gg_state_token *tok, uint32_t n, bool moves,
+                         bool closes)
 {
     uint32_t shift = 0, next = 0;
     bool first = true;
@@ -70,24 +70,24 @@ static bool try_cells(const struct gg_state_reader *r, const struct fit *f,
 static bool fit_part(const struct gg_state_reader *r, struct fit f,
                      struct gg_state_token *tok, uint32_t n)
 {
-    if (try_cells(r, &f, tok, n, false, false) ||
-        try_cells(r, &f, tok, n, true, false))
+    if (assign_cells(r, &f, tok, n, false, false) ||
+        assign_cells(r, &f, tok, n, true, false))
         return true;
     f.drops = f.windows;
-    return (f.drops && try_cells(r, &f, tok, n, true, false)) ||
-           try_cells(r, &f, tok, n, true, true);
+    return (f.drops && assign_cells(r, &f, tok, n, true, false)) ||
+           assign_cells(r, &f, tok, n, true, true);
 }
 
 /* Does a sequence other than seq have a cell, and, of windows, does a token to
  * come of it see it? */
-static bool others_see(const struct gg_state_reader *r,
-                       const struct gg_cells *c, uint32_t cell)
+static bool is_visible_to_others(const struct gg_state_reader *r,
+                                 const struct gg_cells *c, uint32_t cell)
 {
     const struct gguf_session *s = r->s;
-    const int32_t pos = gg_cells_of(c, r->seq)->pos[cell];
+    const int32_t pos = gg_cells_get_stream(c, r->seq)->pos[cell];
     for (uint32_t q = 0; q < s->n_seq; q++)
-        if (q != r->seq && gg_cells_has(c, q, cell) &&
-            pos >= gg_session_first_seen(s, s->cells.seq[q].next_pos))
+        if (q != r->seq && gg_cells_is_owner(c, q, cell) &&
+            pos >= gg_session_first_visible(s, s->cells.seq[q].next_pos))
             return true;
     return false;
 }
@@ -97,11 +97,11 @@ static bool others_see(const struct gg_state_reader *r,
 static uint32_t n_others(const struct gg_state_reader *r,
                          const struct gg_cells *c, bool drops)
 {
-    const struct gg_run_stream *st = gg_cells_of(c, r->seq);
+    const struct gg_run_stream *st = gg_cells_get_stream(c, r->seq);
     uint32_t n = 0;
     for (uint32_t i = 0; i < st->end; i++)
-        n += st->pos[i] >= 0 && !gg_cells_alone(c, r->seq, i) &&
-             (!drops || others_see(r, c, i));
+        n += st->pos[i] >= 0 && !gg_cells_is_sole_owner(c, r->seq, i) &&
+             (!drops || is_visible_to_others(r, c, i));
     return n;
 }
 
@@ -141,8 +141,8 @@ static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
     const struct gg_cells *c = gg_state_book(r->s, number);
     struct fit f = { .n_cells = c->n_cells,
                      .windows = number == GG_STATE_WINDOWS };
-    f.from = gg_state_from(r, number, &f.which);
-    struct gg_state_side *side = &r->side[f.from];
+    f.from = gg_state_source_book(r, number, &f.which);
+    struct gg_state_parsed_book *side = &r->side[f.from];
     const bool others = !r->all && c->n_words && n_others(r, c, false);
     r->appends[number] = others;
     for (uint32_t i = 0, n; i < side->n; i += n) {
@@ -173,8 +173,8 @@ static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
 static enum gguf_status join_windows(struct gg_state_reader *r,
                                      struct gguf_error *err)
 {
-    const struct gg_state_side *a = &r->side[0];
-    struct gg_state_side *w = &r->side[GG_STATE_WINDOWS];
+    const struct gg_state_parsed_book *a = &r->side[0];
+    struct gg_state_parsed_book *w = &r->side[GG_STATE_WINDOWS];
     bool same = a->n == w->n;
     for (uint32_t i = 0; same && i < a->n; i++) {
         same =
@@ -193,8 +193,8 @@ static enum gguf_status join_windows(struct gg_state_reader *r,
                               at, w->n, a->n);
 }
 
-enum gguf_status gg_state_place(struct gg_state_reader *r,
-                                struct gguf_error *err)
+enum gguf_status gg_state_place_tokens(struct gg_state_reader *r,
+                                       struct gguf_error *err)
 {
     for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
         if (gg_state_book(r->s, b))

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "dtype/dtype_int.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static enum gguf_status refuse_tensor(uint64_t at, const struct gguf_tensor *t,
 static bool sees_window(const struct gg_memory *m, size_t i)
 {
     const struct gg_hparams *hp = &m->model->hp;
-    const size_t il = i % gg_model_n_places(m->model);
-    return hp->layer[il % hp->n_deep].sight == GG_SEES_WINDOW;
+    const size_t il = i % gg_model_n_unrolled_layers(m->model);
+    return hp->layer[il % hp->n_layer_all].attn_type == GG_ATTN_WINDOW;
 }
 
 /* The head of a tensor, which must be tensor i of a memory; which book of the
@@ -41,7 +41,7 @@ static enum gguf_status tensor_head(struct gg_state_reader *r,
 {
     const struct gguf_tensor *t = m->t[i];
     const uint64_t at = r->c.off, row_size = gg_memory_row_size(m, i);
-    const unsigned number = gg_state_number(r->s, m, i);
+    const unsigned number = gg_state_book_number(r->s, m, i);
     unsigned which = 0;
     uint32_t kind, index, dtype;
     uint64_t size;
@@ -60,10 +60,10 @@ static enum gguf_status tensor_head(struct gg_state_reader *r,
     const bool windows =
         number == GG_STATE_WINDOWS ||
         (number == 0 && *from == GG_STATE_WINDOWS && sees_window(m, i));
-    const unsigned must = number == GG_STATE_BY_SEQ ? number
-                          : windows
-                              ? gg_state_from(r, GG_STATE_WINDOWS, &which)
-                              : number;
+    const unsigned must =
+        number == GG_STATE_BY_SEQ ? number
+        : windows ? gg_state_source_book(r, GG_STATE_WINDOWS, &which)
+                  : number;
     if (*from != must)
         return refuse_tensor(at + 12, t, "rows of book", *from, must, err);
     return GGUF_OK;
@@ -118,10 +118,10 @@ static enum gguf_status each_tensor(struct gg_state_reader *r, tensor_fn *fn,
     return GGUF_OK;
 }
 
-static enum gguf_status only_check(struct gg_state_reader *r,
-                                   const struct gg_memory *m, size_t i,
-                                   uint32_t from, const uint8_t *rows,
-                                   struct gguf_error *err)
+static enum gguf_status skip_rows(struct gg_state_reader *r,
+                                  const struct gg_memory *m, size_t i,
+                                  uint32_t from, const uint8_t *rows,
+                                  struct gguf_error *err)
 {
     (void)r, (void)m, (void)i, (void)from, (void)rows, (void)err;
     return GGUF_OK;
@@ -137,13 +137,13 @@ static enum gguf_status set_rows(const struct gg_state_reader *r,
 {
     const int type = gg_dtype_index(t->dtype);
     const uint64_t size = n * row_size;
-    if (!n || !gg_order_differs(type, false))
+    if (!n || !gg_byte_order_differs(type, false))
         return n ? gguf_tensor_set(t, p, row * row_size, size, err) : GGUF_OK;
     uint8_t *copy = gg_mem_alloc(r->s->allocator, (size_t)size);
     if (!copy)
         return gg_error_set_nomem(err, (size_t)size);
     memcpy(copy, p, (size_t)size);
-    gg_order_swap(type, row_size, 0, copy, (size_t)size);
+    gg_byte_order_swap(type, row_size, 0, copy, (size_t)size);
     const enum gguf_status st =
         gguf_tensor_set(t, copy, row * row_size, size, err);
     gg_mem_free(r->s->allocator, copy);
@@ -169,7 +169,8 @@ static uint32_t row_of(const struct gg_state_reader *r,
                        const struct gg_cells *c,
                        const struct gg_state_token *t, unsigned which)
 {
-    const uint32_t stream = r->all ? t->part : gg_cells_stream(c, r->seq);
+    const uint32_t stream =
+        r->all ? t->part : gg_cells_stream_index(c, r->seq);
     return t->to[which] == GG_STATE_DROPPED
                ? GG_STATE_DROPPED
                : stream * c->n_cells + t->to[which];
@@ -180,13 +181,13 @@ static enum gguf_status set_tensor(struct gg_state_reader *r,
                                    uint32_t from, const uint8_t *rows,
                                    struct gguf_error *err)
 {
-    const struct gg_cells *c = gg_memory_book_of(m, i);
+    const struct gg_cells *c = gg_memory_tensor_book(m, i);
     const uint64_t size = gg_memory_row_size(m, i);
     if (!c)
         return set_by_seq(r, m, i, rows, err);
     const unsigned which =
-        gg_state_number(r->s, m, i) == GG_STATE_WINDOWS && from == 0;
-    const struct gg_state_side *side = &r->side[from];
+        gg_state_book_number(r->s, m, i) == GG_STATE_WINDOWS && from == 0;
+    const struct gg_state_parsed_book *side = &r->side[from];
     for (uint32_t k = 0, n; k < side->n; k += n) {
         const uint32_t row = row_of(r, c, &side->tok[k], which);
         n = 1;
@@ -208,10 +209,10 @@ static void take_cell(const struct gg_state_reader *r, struct gg_cells *c,
                       uint32_t cell)
 {
     uint32_t q = gg_state_next_seq(r, from, t, 0);
-    gg_cells_of(c, gg_state_seq(r, q))->end = cell;
-    (void)gg_cells_take(c, gg_state_seq(r, q), t->pos);
+    gg_cells_get_stream(c, gg_state_seq(r, q))->end = cell;
+    (void)gg_cells_append(c, gg_state_seq(r, q), t->pos);
     while ((q = gg_state_next_seq(r, from, t, q + 1)) != UINT32_MAX)
-        gg_cells_join(c, gg_state_seq(r, q), cell);
+        gg_cells_add_owner(c, gg_state_seq(r, q), cell);
 }
 
 /* What windows have passed of the other sequences. */
@@ -220,8 +221,8 @@ static void drop_others(struct gg_state_reader *r)
     struct gguf_session *s = r->s;
     for (uint32_t q = 0; q < s->n_seq; q++)
         if (q != r->seq)
-            gg_session_drop(
-                s, q, gg_session_first_seen(s, s->cells.seq[q].next_pos));
+            gg_session_drop_passed(
+                s, q, gg_session_first_visible(s, s->cells.seq[q].next_pos));
 }
 
 static enum gguf_status take_cells(struct gg_state_reader *r, unsigned number,
@@ -229,13 +230,13 @@ static enum gguf_status take_cells(struct gg_state_reader *r, unsigned number,
 {
     struct gg_cells *c = gg_state_book(r->s, number);
     unsigned which;
-    const unsigned from = gg_state_from(r, number, &which);
-    struct gg_state_side *side = &r->side[from];
+    const unsigned from = gg_state_source_book(r, number, &which);
+    struct gg_state_parsed_book *side = &r->side[from];
     uint32_t base = 0;
     if (number == GG_STATE_WINDOWS && r->drops)
         drop_others(r);
     if (r->appends[number]) {
-        GG_TRY(gg_session_close(r->s, c, 0, err));
+        GG_TRY(gg_session_defrag_stream(r->s, c, 0, err));
         base = c->stream[0].end;
     }
     for (uint32_t i = 0; i < side->n; i++) {
@@ -257,7 +258,7 @@ static enum gguf_status forget_sequence(struct gg_state_reader *r,
     const uint32_t first = r->all ? 0 : r->seq,
                    end = r->all ? r->s->n_seq : r->seq + 1;
     for (uint32_t q = first; q < end; q++)
-        GG_TRY(gg_session_begin(r->s, q, err));
+        GG_TRY(gg_session_clear_sequence(r->s, q, err));
     return GGUF_OK;
 }
 
@@ -287,9 +288,9 @@ enum gguf_status gg_state_read(struct gguf_session *s, uint32_t seq,
     enum gguf_status st = gg_state_parse(&r, data, size, err);
     const uint64_t tensors = r.c.off;
     if (st == GGUF_OK)
-        st = gg_state_place(&r, err);
+        st = gg_state_place_tokens(&r, err);
     if (st == GGUF_OK)
-        st = each_tensor(&r, only_check, err);
+        st = each_tensor(&r, skip_rows, err);
     if (st == GGUF_OK) {
         st = apply_state(&r, tensors, err);
         if (st != GGUF_OK)

@@ -13,8 +13,8 @@ double gg_session_clock(void)
     return (double)gg_clock_ns() * 1e-9;
 }
 
-void gg_session_took(struct gguf_session_stage *stage, uint64_t n,
-                     double begin)
+void gg_session_count_stage(struct gguf_session_stage *stage, uint64_t n,
+                            double begin)
 {
     stage->n += n;
     stage->n_calls++;
@@ -22,7 +22,7 @@ void gg_session_took(struct gguf_session_stage *stage, uint64_t n,
 }
 
 const struct gguf_session_timings *
-gguf_session_get_timings(const struct gguf_session *s)
+gguf_session_timings(const struct gguf_session *s)
 {
     return &s->timings;
 }
@@ -67,11 +67,11 @@ enum gguf_status gguf_session_warm_up(struct gguf_session *s,
 {
     const double begin = gg_session_clock();
     const struct gguf_ctx *weights = s->given->ctx;
-    for (const struct gguf_tensor *t = gguf_ctx_first(weights); t;
-         t = gguf_ctx_next(weights, t))
+    for (const struct gguf_tensor *t = gguf_ctx_first_tensor(weights); t;
+         t = gguf_ctx_next_tensor(weights, t))
         touch_pages(t);
     s->has_graph = false;
     GG_TRY(gg_session_reserve(s, err));
-    gg_session_took(&s->timings.warm_up, s->given->weight_size, begin);
+    gg_session_count_stage(&s->timings.warm_up, s->given->weight_size, begin);
     return GGUF_OK;
 }

@@ -13,24 +13,24 @@
  * token by token does not get a new graph each time. */
 enum { KV_STEP = 32 };
 
-enum gguf_status gg_ubatch_init(struct gg_run_ubatch *u, uint32_t most,
+enum gguf_status gg_ubatch_init(struct gg_ubatch *u, uint32_t most,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err)
 {
-    enum { LISTS = 4 + GG_N_SIGHTS };
-    *u = (struct gg_run_ubatch){ .allocator = a, .most = most, .least = 1 };
+    enum { LISTS = 4 + GG_N_ATTN_TYPES };
+    *u = (struct gg_ubatch){ .allocator = a, .most = most, .least = 1 };
     u->tok = gg_mem_alloc_zero(a, most, LISTS * sizeof *u->tok);
     if (!u->tok)
         return gg_error_set_nomem(err, most * LISTS * sizeof *u->tok);
     u->pos = u->tok + most;
     u->seq = u->pos + most;
     u->out_row = u->seq + most;
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+    for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         u->row[b] = u->out_row + (size_t)(b + 1) * most;
     return GGUF_OK;
 }
 
-void gg_ubatch_fini(struct gg_run_ubatch *u)
+void gg_ubatch_fini(struct gg_ubatch *u)
 {
     gg_mem_free(u->allocator, u->tok);
     u->tok = NULL;
@@ -38,8 +38,8 @@ void gg_ubatch_fini(struct gg_run_ubatch *u)
 
 /* ---- where to cut ---- */
 
-void gg_ubatch_start(struct gg_run_ubatch *u,
-                     struct gg_cells *const book[GG_N_SIGHTS],
+void gg_ubatch_start(struct gg_ubatch *u,
+                     struct gg_cells *const book[GG_N_ATTN_TYPES],
                      const struct gg_cells *encoded, uint32_t least,
                      bool encodes)
 {
@@ -53,7 +53,7 @@ void gg_ubatch_start(struct gg_run_ubatch *u,
 
 /* How many groups from q on go side by side: neighbours with equally many
  * tokens. */
-static uint32_t n_beside(const struct gg_run_ubatch *u,
+static uint32_t n_beside(const struct gg_ubatch *u,
                          const struct gg_batch_plan *p, uint32_t q)
 {
     const uint32_t n = gg_batch_n_tok(p, q);
@@ -65,7 +65,7 @@ static uint32_t n_beside(const struct gg_run_ubatch *u,
 }
 
 /* The next groups that have tokens, or the next part of one. */
-bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
+bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
     uint32_t q = (uint32_t)h->first_stream;
@@ -89,12 +89,12 @@ bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 /* ---- what is in it ---- */
 
 /* The last token again. */
-static void repeat_last(struct gg_run_ubatch *u, size_t k)
+static void repeat_last(struct gg_ubatch *u, size_t k)
 {
     u->tok[k] = u->tok[k - 1];
     u->pos[k] = u->pos[k - 1];
     u->seq[k] = u->seq[k - 1];
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+    for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         u->row[b][k] = u->row[b][k - 1];
 }
 
@@ -102,14 +102,14 @@ static void repeat_last(struct gg_run_ubatch *u, size_t k)
 static int32_t take_cell(struct gg_cells *c, int32_t pos, const uint32_t *seq,
                          uint32_t n)
 {
-    const uint32_t cell = gg_cells_take(c, seq[0], pos);
+    const uint32_t cell = gg_cells_append(c, seq[0], pos);
     for (uint32_t i = 1; i < n; i++)
-        gg_cells_join(c, seq[i], cell);
+        gg_cells_add_owner(c, seq[i], cell);
     return (int32_t)gg_cells_row(c, seq[0], cell);
 }
 
 /* An entry of the plan as the kth. */
-static void take_entry(struct gg_run_ubatch *u, const struct gg_batch_plan *p,
+static void take_entry(struct gg_ubatch *u, const struct gg_batch_plan *p,
                        const struct gg_batch_entry *e, size_t k)
 {
     const uint32_t *seq = p->members + e->set;
@@ -117,7 +117,7 @@ static void take_entry(struct gg_run_ubatch *u, const struct gg_batch_plan *p,
     u->pos[k] = p->batch->pos ? p->batch->pos[e->tok]
                               : u->book[0]->seq[seq[0]].next_pos;
     u->seq[k] = (int32_t)seq[0];
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+    for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         if (u->book[b])
             u->row[b][k] = take_cell(u->book[b], u->pos[k], seq, e->n_set);
 }
@@ -134,7 +134,7 @@ static bool streams_equal(const struct gg_cells *c, int64_t first, int64_t n,
 }
 
 /* Whether all groups see the same. */
-static bool masks_equal(const struct gg_run_ubatch *u)
+static bool masks_equal(const struct gg_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     if (h->shared) /* a row of the mask for each token */
@@ -143,34 +143,34 @@ static bool masks_equal(const struct gg_run_ubatch *u)
         if (memcmp(u->pos, u->pos + q * h->n_tok,
                    (size_t)h->n_tok * sizeof *u->pos) != 0)
             return false;
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+    for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         if (u->book[b] &&
             !streams_equal(u->book[b], h->first_stream, h->n_seq, h->n_kv[b]))
             return false;
     return true;
 }
 
-int64_t gg_ubatch_n_read(uint32_t n, uint32_t most)
+int64_t gg_ubatch_n_cells_read(uint32_t n, uint32_t most)
 {
     return GG_MIN((n + KV_STEP - 1) / KV_STEP * KV_STEP, most);
 }
 
 /* Cells of a book that are read; of each stream more are still to come. */
-static int64_t n_read(const struct gg_run_ubatch *u, const struct gg_cells *c,
+static int64_t n_read(const struct gg_ubatch *u, const struct gg_cells *c,
                       uint32_t more)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     uint32_t end = 0;
     for (int64_t q = 0; c && q < h->n_seq; q++)
-        end =
-            GG_MAX(end, gg_cells_of(c, (uint32_t)(h->first_stream + q))->end);
-    return c ? gg_ubatch_n_read(end + GG_MIN(more, c->n_cells - end),
-                                c->n_cells)
+        end = GG_MAX(
+            end, gg_cells_get_stream(c, (uint32_t)(h->first_stream + q))->end);
+    return c ? gg_ubatch_n_cells_read(end + GG_MIN(more, c->n_cells - end),
+                                      c->n_cells)
              : 0;
 }
 
 /* Tokens of each group that come after these. */
-static uint32_t n_after(const struct gg_run_ubatch *u,
+static uint32_t n_after(const struct gg_ubatch *u,
                         const struct gg_batch_plan *p)
 {
     const struct gg_ubatch_shape *h = &u->shape;
@@ -179,7 +179,7 @@ static uint32_t n_after(const struct gg_run_ubatch *u,
 }
 
 /* Cells of encoded texts that are read. */
-static int64_t n_cross(const struct gg_run_ubatch *u)
+static int64_t n_cross(const struct gg_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     uint32_t n = 0;
@@ -187,11 +187,11 @@ static int64_t n_cross(const struct gg_run_ubatch *u)
         return 0;
     for (int64_t q = 0; q < h->n_seq; q++)
         n = GG_MAX(n, u->encoded->stream[h->first_stream + q].n_used);
-    return gg_ubatch_n_read(n, u->encoded->n_cells);
+    return gg_ubatch_n_cells_read(n, u->encoded->n_cells);
 }
 
 /* Positions that sequences have come to. */
-static int64_t past_positions(const struct gg_run_ubatch *u)
+static int64_t past_positions(const struct gg_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     int64_t n = 0;
@@ -200,7 +200,7 @@ static int64_t past_positions(const struct gg_run_ubatch *u)
     return (n + GG_PAST_STEP - 1) / GG_PAST_STEP * GG_PAST_STEP;
 }
 
-const struct gg_batch_entry *gg_ubatch_entry(const struct gg_run_ubatch *u,
+const struct gg_batch_entry *gg_ubatch_entry(const struct gg_ubatch *u,
                                              const struct gg_batch_plan *p,
                                              int64_t g, int64_t i)
 {
@@ -208,7 +208,7 @@ const struct gg_batch_entry *gg_ubatch_entry(const struct gg_run_ubatch *u,
     return gg_batch_entry(p, p->begin[q] + u->begin + (uint32_t)i);
 }
 
-void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
+void gg_ubatch_take_cells(struct gg_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
     size_t k = 0;
@@ -221,11 +221,11 @@ void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
             }
             const struct gg_batch_entry *e = gg_ubatch_entry(u, p, s, t);
             take_entry(u, p, e, k);
-            if (gg_batch_gives(p, (uint32_t)(e - p->entry)))
+            if (gg_batch_is_needed(p, (uint32_t)(e - p->entry)))
                 u->out_row[h->n_out++] = (int32_t)k;
         }
     }
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+    for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         h->n_kv[b] = n_read(u, u->book[b], u->reads_ahead ? n_after(u, p) : 0);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
     h->n_cross = n_cross(u);
@@ -237,7 +237,7 @@ void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
     }
 }
 
-const struct gg_batch_entry *gg_ubatch_output(const struct gg_run_ubatch *u,
+const struct gg_batch_entry *gg_ubatch_output(const struct gg_ubatch *u,
                                               const struct gg_batch_plan *p,
                                               uint32_t k)
 {
@@ -252,7 +252,8 @@ struct span {
     int32_t first, last;
 };
 
-static struct span seen_from(int32_t pos, const struct gg_hparams_reach *r)
+static struct span seen_from(int32_t pos,
+                             const struct gg_hparams_attn_range *r)
 {
     struct span s = { GG_MAX(pos - r->before, 0), pos > INT32_MAX - r->after
                                                       ? INT32_MAX
@@ -267,23 +268,24 @@ static struct span seen_from(int32_t pos, const struct gg_hparams_reach *r)
     return s;
 }
 
-int32_t gg_ubatch_first_seen(int32_t pos, const struct gg_hparams_reach *r)
+int32_t gg_ubatch_first_visible(int32_t pos,
+                                const struct gg_hparams_attn_range *r)
 {
     return seen_from(pos, r).first;
 }
 
 /* Cells of a sequence; those that are free are at no position. */
 static void mask_cells(const struct gg_cells *c, uint32_t seq, int32_t pos,
-                       struct span span, const struct gg_ubatch_sight *sight,
-                       float *mask)
+                       struct span span,
+                       const struct gg_ubatch_visibility *sight, float *mask)
 {
-    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    const struct gg_run_stream *st = gg_cells_get_stream(c, seq);
     for (int64_t k = 0; k < sight->n_kv; k++)
         mask[k] = st->pos[k] < span.first || st->pos[k] > span.last ? -INFINITY
                   : sight->far ? (float)(st->pos[k] - pos)
                                : 0;
     for (int64_t k = 0; st->set && k < sight->n_kv; k++)
-        if (!gg_cells_has(c, seq, (uint32_t)k))
+        if (!gg_cells_is_owner(c, seq, (uint32_t)k))
             mask[k] = -INFINITY;
 }
 
@@ -298,8 +300,8 @@ static void mask_beside(const struct gg_ubatch_shape *h, const int32_t *all,
                         : 0;
 }
 
-void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
-                    const struct gg_ubatch_sight *sight, float *mask)
+void gg_ubatch_fill_mask(const struct gg_ubatch *u, int64_t i,
+                         const struct gg_ubatch_visibility *sight, float *mask)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const int64_t q = i / h->n_tok;
@@ -313,14 +315,15 @@ void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
         mask_beside(h, u->pos + q * h->n_tok, pos, span, sight->far, mask);
 }
 
-void gg_ubatch_far(const struct gg_run_ubatch *u, int64_t i,
-                   const struct gg_ubatch_sight *sight, int32_t most,
-                   int32_t *far)
+void gg_ubatch_fill_distances(const struct gg_ubatch *u, int64_t i,
+                              const struct gg_ubatch_visibility *sight,
+                              int32_t most, int32_t *far)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const int32_t *all =
-        sight->kept ? gg_cells_of(sight->kept, (uint32_t)u->seq[i])->pos
-                    : u->pos + i / h->n_tok * h->n_tok;
+        sight->kept
+            ? gg_cells_get_stream(sight->kept, (uint32_t)u->seq[i])->pos
+            : u->pos + i / h->n_tok * h->n_tok;
     for (int64_t k = 0; k < sight->n_kv; k++) {
         const int64_t d = (int64_t)all[k] - u->pos[i];
         far[k] = (int32_t)GG_MAX(-most, GG_MIN(d, most));

@@ -112,8 +112,8 @@ static enum gguf_status list_uses(struct placer *v,
     const size_t n = gg_source_n_tensors(&m->src);
     const struct gguf_tensor *t;
     size_t n_kept = 0;
-    for (t = gguf_ctx_first(s->cache_ctx); t;
-         t = gguf_ctx_next(s->cache_ctx, t))
+    for (t = gguf_ctx_first_tensor(s->cache_ctx); t;
+         t = gguf_ctx_next_tensor(s->cache_ctx, t))
         n_kept++;
     v->all.use =
         gg_mem_alloc_zero(m->allocator, n + n_kept + 1, sizeof *v->all.use);
@@ -123,8 +123,8 @@ static enum gguf_status list_uses(struct placer *v,
     for (size_t i = 0; i < n; i++)
         if (m->of[i])
             add_use(&v->all, m->of[i])->i = i;
-    for (t = gguf_ctx_first(s->cache_ctx); t;
-         t = gguf_ctx_next(s->cache_ctx, t)) {
+    for (t = gguf_ctx_first_tensor(s->cache_ctx); t;
+         t = gguf_ctx_next_tensor(s->cache_ctx, t)) {
         struct gg_weight_place_use *u = add_use(&v->all, t);
         u->kept = true;
         if (s->memory_on_host)
@@ -140,8 +140,8 @@ static enum gguf_status see_session(struct placer *v, struct gguf_session *s,
 {
     uint64_t cache;
     GG_TRY(list_uses(v, s, err));
-    gguf_session_memory(s, &cache, &v->all.n_graph);
-    GG_TRY(gg_session_each_graph(s, see_graph, v, err));
+    gguf_session_memory_size(s, &cache, &v->all.n_graph);
+    GG_TRY(gg_session_visit_graphs(s, see_graph, v, err));
     return gg_weight_place_layers(&v->all, v->p.split, v->p.n_split, err);
 }
 
@@ -223,12 +223,12 @@ static enum gguf_status choose_place(struct placer *v,
         move->to = rule->buft == gguf_host_buft() ? NULL : rule->buft;
         return GGUF_OK;
     }
-    if (!u->read || (!v->p.split &&
-                     gg_weight_place_lies_at(&v->all, u) < v->all.n_backends))
+    if (!u->read || (!v->p.split && gg_weight_place_backend_of(&v->all, u) <
+                                        v->all.n_backends))
         return GGUF_OK;
     const unsigned b = choose_backend(v, u);
-    if (b < v->all.n_backends && gg_weight_place_is_far(&v->all, b) &&
-        gg_weight_place_lies_at(&v->all, u) != b) {
+    if (b < v->all.n_backends && gg_weight_place_has_own_memory(&v->all, b) &&
+        gg_weight_place_backend_of(&v->all, u) != b) {
         move->to = gguf_backend_buft(v->all.backend[b]);
         move->maps = gguf_backend_device(v->all.backend[b]);
     }
@@ -289,10 +289,9 @@ static void placer_fini(struct placer *v)
     gg_mem_free(a, v->move);
 }
 
-enum gguf_status gguf_model_place(struct gguf_model *m,
-                                  const struct gguf_session_params *session,
-                                  const struct gguf_place_params *params,
-                                  struct gguf_error *err)
+enum gguf_status gguf_model_place_weights(
+    struct gguf_model *m, const struct gguf_session_params *session,
+    const struct gguf_place_params *params, struct gguf_error *err)
 {
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_model_job job;
@@ -300,7 +299,7 @@ enum gguf_status gguf_model_place(struct gguf_model *m,
     GG_TRY(gg_params_take(&v.p, sizeof v.p, params, "gguf_place_params", err));
     GG_TRY(
         gg_params_take(&sp, sizeof sp, session, "gguf_session_params", err));
-    GG_TRY(gg_parallel_pass_job(&job, v.p.job, err));
+    GG_TRY(gg_parallel_pass_take_job(&job, v.p.job, err));
     enum gguf_status st = make_rules(&v, err);
     if (st == GGUF_OK)
         st = ask_backend(&v, &sp, err);
@@ -312,10 +311,10 @@ enum gguf_status gguf_model_place(struct gguf_model *m,
     return st;
 }
 
-enum gguf_status
-gguf_model_get_split(const struct gguf_model *m,
-                     const struct gguf_session_params *session,
-                     uint32_t *split, size_t n_split, struct gguf_error *err)
+enum gguf_status gguf_model_split(const struct gguf_model *m,
+                                  const struct gguf_session_params *session,
+                                  uint32_t *split, size_t n_split,
+                                  struct gguf_error *err)
 {
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct placer v = { .all = { .m = (struct gguf_model *)(uintptr_t)m },

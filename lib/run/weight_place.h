@@ -46,10 +46,11 @@ enum gguf_status gg_weight_place_layers(struct gg_weight_place *v,
                                         struct gguf_error *err);
 
 /* Does backend b compute in memory that weights are copied to? */
-bool gg_weight_place_is_far(const struct gg_weight_place *v, unsigned b);
+bool gg_weight_place_has_own_memory(const struct gg_weight_place *v,
+                                    unsigned b);
 
 /* Backend in whose memory a weight lies already; n_backends: none. */
-unsigned gg_weight_place_lies_at(const struct gg_weight_place *v,
-                                 const struct gg_weight_place_use *u);
+unsigned gg_weight_place_backend_of(const struct gg_weight_place *v,
+                                    const struct gg_weight_place_use *u);
 
 #endif

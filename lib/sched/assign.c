@@ -45,8 +45,8 @@ int gg_sched_sources(const struct gguf_graph *g, size_t place,
 }
 
 /* Where the root of what is at a place lies or will lie, if known. */
-static int home_of(const struct gguf_sched *s, const struct gguf_graph *g,
-                   int32_t place)
+static int find_home(const struct gguf_sched *s, const struct gguf_graph *g,
+                     int32_t place)
 {
     const int32_t root = place < 0 ? place : gg_sched_root(g, (size_t)place);
     return root < 0 ? GG_SCHED_NONE : s->backend_of[root];
@@ -66,24 +66,24 @@ bool gg_sched_reaches(const struct gguf_sched *s, int backend,
 
 /* Node i on backend b. A node that writes into memory of its root must run
  * where that is. */
-static bool may_run(const struct gguf_sched *s, const struct gguf_graph *g,
-                    int b, size_t i)
+static bool can_run_node(const struct gguf_sched *s,
+                         const struct gguf_graph *g, int b, size_t i)
 {
     const struct gguf_tensor *t = g->nodes[i];
     if (!supports_node(s, g, b, i))
         return false;
     if (!t->view_src && !gg_sched_is_placed(s, t))
         return true;
-    return gg_sched_reaches(s, b, t, home_of(s, g, (int32_t)i));
+    return gg_sched_reaches(s, b, t, find_home(s, g, (int32_t)i));
 }
 
 /* --- 1: what is certain --------------------------------------------------- */
 
 /* The first backend that can reach t's memory, and compute node i there (or
  * the tensor is not a node). */
-static int first_that_reaches(const struct gguf_sched *s,
-                              const struct gguf_graph *g,
-                              const struct gguf_tensor *t, size_t i)
+static int find_reaching_backend(const struct gguf_sched *s,
+                                 const struct gguf_graph *g,
+                                 const struct gguf_tensor *t, size_t i)
 {
     for (int b = 0; b < s->n_backends; b++)
         if (gg_sched_reaches(s, b, t, GG_SCHED_NONE) &&
@@ -125,8 +125,8 @@ static bool is_shared_weight(const struct gguf_sched *s,
            gguf_tensor_size(t->src[k]) < most;
 }
 
-static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
-                        size_t n)
+static int find_weight_backend(const struct gguf_sched *s,
+                               const struct gguf_graph *g, size_t n)
 {
     const struct gguf_tensor *t = g->nodes[n];
     int32_t sources[GGUF_TENSOR_SRC];
@@ -135,7 +135,7 @@ static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
         if (!t->src[i] || !is_weight(s, t->src[i]) ||
             is_shared_weight(s, t, i, sources[i]))
             continue;
-        int home = first_that_reaches(s, g, t->src[i], n);
+        int home = find_reaching_backend(s, g, t->src[i], n);
         /* a better one may want it although it must copy the weights */
         for (int b = 0; b < home && !s->no_offload; b++)
             if (supports_node(s, g, b, n) &&
@@ -148,19 +148,20 @@ static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
     return GG_SCHED_NONE;
 }
 
-static int is_certain(const struct gguf_sched *s, const struct gguf_graph *g,
-                      size_t i)
+static int find_fixed_backend(const struct gguf_sched *s,
+                              const struct gguf_graph *g, size_t i)
 {
     const struct gguf_tensor *t = gg_graph_at(g, i);
-    int b = gg_sched_pinned(s, t);
+    int b = gg_sched_find_pin(s, t);
     const struct gguf_tensor *root = t->view_src ? t->view_src : t;
     if (b != GG_SCHED_NONE)
         return b;
     if (gg_sched_is_placed(s, root))
-        return first_that_reaches(s, g, root, i);
+        return find_reaching_backend(s, g, root, i);
     if (t->flags & GGUF_TENSOR_INPUT)
         return s->n_backends - 1;
-    return t->op == GGUF_OP_NONE ? GG_SCHED_NONE : from_weights(s, g, i);
+    return t->op == GGUF_OP_NONE ? GG_SCHED_NONE
+                                 : find_weight_backend(s, g, i);
 }
 
 /* --- 2: spreading --------------------------------------------------------- */
@@ -177,7 +178,7 @@ static void spread_backends(struct gguf_sched *s, const struct gguf_graph *g,
             continue;
         if (*b != GG_SCHED_NONE)
             cur = *b == s->n_backends - 1 && !with_last ? GG_SCHED_NONE : *b;
-        else if (cur != GG_SCHED_NONE && may_run(s, g, cur, i))
+        else if (cur != GG_SCHED_NONE && can_run_node(s, g, cur, i))
             *b = cur;
     }
 }
@@ -185,9 +186,10 @@ static void spread_backends(struct gguf_sched *s, const struct gguf_graph *g,
 /* --- 3: improving --------------------------------------------------------- */
 
 /* How many of t's *n_src sources b reaches. */
-static int n_reached(const struct gguf_sched *s, const struct gguf_graph *g,
-                     int b, const struct gguf_tensor *t,
-                     const int32_t *sources, int *n_src)
+static int count_reached_sources(const struct gguf_sched *s,
+                                 const struct gguf_graph *g, int b,
+                                 const struct gguf_tensor *t,
+                                 const int32_t *sources, int *n_src)
 {
     int n = 0;
     *n_src = 0;
@@ -195,7 +197,7 @@ static int n_reached(const struct gguf_sched *s, const struct gguf_graph *g,
         if (!t->src[i])
             continue;
         ++*n_src;
-        n += gg_sched_reaches(s, b, t->src[i], home_of(s, g, sources[i]));
+        n += gg_sched_reaches(s, b, t->src[i], find_home(s, g, sources[i]));
     }
     return n;
 }
@@ -207,8 +209,8 @@ static void improve_node(struct gguf_sched *s, const struct gguf_graph *g,
     int *b = &s->backend_of[i], n_src, most = -1;
     if (*b == GG_SCHED_NONE) {
         for (int k = 0; k < s->n_backends; k++) {
-            int n = may_run(s, g, k, i)
-                        ? n_reached(s, g, k, t, sources, &n_src)
+            int n = can_run_node(s, g, k, i)
+                        ? count_reached_sources(s, g, k, t, sources, &n_src)
                         : -1;
             if (n > most) {
                 most = n;
@@ -218,11 +220,11 @@ static void improve_node(struct gguf_sched *s, const struct gguf_graph *g,
         return;
     }
     /* only where nothing has to be copied in or out for it */
-    for (int k = 0; k < *b && gg_sched_pinned(s, t) == GG_SCHED_NONE; k++)
+    for (int k = 0; k < *b && gg_sched_find_pin(s, t) == GG_SCHED_NONE; k++)
         if (gguf_backend_buft(s->backends[k]) ==
                 gguf_backend_buft(s->backends[*b]) &&
-            may_run(s, g, k, i) &&
-            n_reached(s, g, k, t, sources, &n_src) == n_src) {
+            can_run_node(s, g, k, i) &&
+            count_reached_sources(s, g, k, t, sources, &n_src) == n_src) {
             *b = k;
             return;
         }
@@ -230,7 +232,7 @@ static void improve_node(struct gguf_sched *s, const struct gguf_graph *g,
 
 /* --- 4: the rest ---------------------------------------------------------- */
 
-static void settle_sources(struct gguf_sched *s, const struct gguf_graph *g,
+static void assign_sources(struct gguf_sched *s, const struct gguf_graph *g,
                            const int32_t *sources, int n_src, int reader)
 {
     for (int k = 0; k < n_src; k++) {
@@ -242,13 +244,13 @@ static void settle_sources(struct gguf_sched *s, const struct gguf_graph *g,
 }
 
 /* Views are where their root is, whatever made them. */
-static void settle_views(struct gguf_sched *s, const struct gguf_graph *g)
+static void assign_views(struct gguf_sched *s, const struct gguf_graph *g)
 {
     for (size_t i = 0; i < g->n_nodes; i++) {
         const struct gguf_tensor *t = g->nodes[i];
         if (!is_view(t) || !t->view_src)
             continue;
-        int b = home_of(s, g, (int32_t)i);
+        int b = find_home(s, g, (int32_t)i);
         s->backend_of[i] = b == GG_SCHED_NONE ? s->n_backends - 1 : b;
     }
 }
@@ -260,7 +262,7 @@ static enum gguf_status check_node(const struct gguf_sched *s,
 {
     const int b = s->backend_of[i];
     char name[160];
-    if (b != GG_SCHED_NONE && may_run(s, g, b, i))
+    if (b != GG_SCHED_NONE && can_run_node(s, g, b, i))
         return GGUF_OK;
     return gg_op_fail(g->nodes[i], err, GGUF_E_OP, "%s compute node %zu, %s",
                       b == GG_SCHED_NONE
@@ -271,14 +273,14 @@ static enum gguf_status check_node(const struct gguf_sched *s,
 }
 
 /* To the only backend. */
-static enum gguf_status assign_plain(struct gguf_sched *s,
-                                     const struct gguf_graph *g,
-                                     struct gguf_error *err)
+static enum gguf_status assign_only_backend(struct gguf_sched *s,
+                                            const struct gguf_graph *g,
+                                            struct gguf_error *err)
 {
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
         s->backend_of[i] = 0;
     for (size_t i = 0; i < g->n_nodes; i++) {
-        if (is_view(g->nodes[i]) || may_run(s, g, 0, i))
+        if (is_view(g->nodes[i]) || can_run_node(s, g, 0, i))
             continue;
         s->backend_of[i] = GG_SCHED_NONE;
         return check_node(s, g, i, err);
@@ -291,12 +293,12 @@ enum gguf_status gg_sched_assign(struct gguf_sched *s,
                                  struct gguf_error *err)
 {
     if (gg_sched_is_plain(s))
-        return assign_plain(s, g, err);
+        return assign_only_backend(s, g, err);
     count_readers(s, g);
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
         s->backend_of[i] = i < g->n_nodes && is_view(g->nodes[i])
                                ? GG_SCHED_NONE
-                               : is_certain(s, g, i);
+                               : find_fixed_backend(s, g, i);
     for (int with_last = 0; with_last < 2; with_last++) {
         spread_backends(s, g, true, with_last);
         spread_backends(s, g, false, with_last);
@@ -308,11 +310,11 @@ enum gguf_status gg_sched_assign(struct gguf_sched *s,
         const int n_src = gg_sched_sources(g, i, sources);
         improve_node(s, g, i, sources);
         GG_TRY(check_node(s, g, i, err));
-        settle_sources(s, g, sources, n_src, s->backend_of[i]);
+        assign_sources(s, g, sources, n_src, s->backend_of[i]);
     }
     for (size_t i = g->n_nodes; i < g->n_nodes + g->n_leaves; i++)
         if (s->backend_of[i] == GG_SCHED_NONE)
             s->backend_of[i] = s->n_backends - 1;
-    settle_views(s, g);
+    assign_views(s, g);
     return GGUF_OK;
 }

@@ -28,14 +28,15 @@ struct cut {
 };
 
 /* A root's place among those that may be written into. */
-static size_t root_of(const struct cut *c, size_t place)
+static size_t find_root(const struct cut *c, size_t place)
 {
     const int32_t root = gg_sched_root(c->g, place);
     return root < 0 ? c->n : (size_t)root;
 }
 
 /* The shadow or copy, for the tensor at a place, that backend b reads. */
-static struct gguf_tensor **copy_at(const struct cut *c, int b, int32_t place)
+static struct gguf_tensor **copy_slot(const struct cut *c, int b,
+                                      int32_t place)
 {
     return &c->copies[(size_t)b * c->n + (size_t)place];
 }
@@ -52,14 +53,14 @@ static void append_copy(struct cut *c, struct gguf_tensor *t,
 }
 
 /* The shadow graph's tensor for t, at that place of the caller's graph. */
-static struct gguf_tensor *stand_in(const struct cut *c, struct gguf_tensor *t,
-                                    int32_t place)
+static struct gguf_tensor *find_shadow(const struct cut *c,
+                                       struct gguf_tensor *t, int32_t place)
 {
     return place >= 0 && place < (int32_t)c->g->n_nodes ? c->l->shadows[place]
                                                         : t;
 }
 
-static int home_of(const struct cut *c, int32_t place)
+static int find_home(const struct cut *c, int32_t place)
 {
     const int32_t root =
         place < 0 ? place : gg_sched_root(c->g, (size_t)place);
@@ -75,7 +76,7 @@ static void add_slots(struct cut *c, const struct gguf_tensor *y, int b)
         struct gguf_tensor proto = { .dtype = y->dtype };
         memcpy(proto.ne, y->ne, sizeof proto.ne);
         memcpy(proto.nb, y->nb, sizeof proto.nb);
-        struct gguf_tensor *t = gg_ctx_tensor(c->l->ctx, &proto);
+        struct gguf_tensor *t = gg_ctx_add_tensor(c->l->ctx, &proto);
         if (!t)
             return;
         t->flags = GGUF_TENSOR_OUTPUT;
@@ -94,18 +95,18 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
     const struct gguf_tensor *root = x->view_src ? x->view_src : x;
     const struct gg_sched_copy how = {
         .early = i >= (int32_t)c->g->n_nodes &&
-                 !c->written[root_of(c, (size_t)i)] &&
+                 !c->written[find_root(c, (size_t)i)] &&
                  x->flags & GGUF_TENSOR_INPUT,
-        .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : home_of(c, i),
+        .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : find_home(c, i),
     };
     struct gguf_tensor proto = { .dtype = x->dtype,
                                  .op = GGUF_OP_DUP,
-                                 .src = { stand_in(c, x, i) } };
+                                 .src = { find_shadow(c, x, i) } };
     memcpy(proto.ne, x->ne, sizeof proto.ne);
     memcpy(proto.nb, x->nb, sizeof proto.nb);
     memcpy(proto.name, x->name, sizeof proto.name);
     memcpy(proto.op_params, &how, sizeof how);
-    struct gguf_tensor *y = gg_ctx_tensor(c->l->ctx, &proto);
+    struct gguf_tensor *y = gg_ctx_add_tensor(c->l->ctx, &proto);
     if (!y)
         return NULL;
     if (how.early || s->n_lanes > 1)
@@ -128,14 +129,14 @@ static void copy_sources(struct cut *c, size_t n, int b)
     for (int k = 0; k < n_src; k++) {
         struct gguf_tensor *x = c->g->nodes[n]->src[k];
         const int32_t i = sources[k];
-        if (i < 0 || *copy_at(c, b, i) ||
-            gg_sched_reaches(c->s, b, x, home_of(c, i)))
+        if (i < 0 || *copy_slot(c, b, i) ||
+            gg_sched_reaches(c->s, b, x, find_home(c, i)))
             continue;
-        struct gguf_tensor **y = copy_at(c, b, i);
+        struct gguf_tensor **y = copy_slot(c, b, i);
         *y = add_copy(c, x, i, b);
         if (!*y)
             return;
-        if (c->written[root_of(c, (size_t)i)])
+        if (c->written[find_root(c, (size_t)i)])
             c->passing[c->n_passing++] = (size_t)(y - c->copies);
     }
 }
@@ -144,7 +145,7 @@ static void copy_sources(struct cut *c, size_t n, int b)
 static void drop_copies(struct cut *c, size_t root)
 {
     for (size_t k = 0; k < c->n_passing;) {
-        if (root_of(c, c->passing[k] % c->n) != root) {
+        if (find_root(c, c->passing[k] % c->n) != root) {
             k++;
             continue;
         }
@@ -165,18 +166,18 @@ static void add_shadow(struct cut *c, size_t i, int b)
     struct gguf_sched *s = c->s;
     const struct gguf_tensor *t = c->g->nodes[i];
     int32_t sources[GGUF_TENSOR_SRC];
-    struct gguf_tensor *y = gg_ctx_tensor(c->l->ctx, t);
+    struct gguf_tensor *y = gg_ctx_add_tensor(c->l->ctx, t);
     if (!y)
         return;
     const int n_src = gg_sched_sources(c->g, i, sources);
     for (int k = 0; k < n_src; k++) {
         struct gguf_tensor *copy =
-            is_view(t) || sources[k] < 0 ? NULL : *copy_at(c, b, sources[k]);
+            is_view(t) || sources[k] < 0 ? NULL : *copy_slot(c, b, sources[k]);
         if (t->src[k])
-            y->src[k] = copy ? copy : stand_in(c, t->src[k], sources[k]);
+            y->src[k] = copy ? copy : find_shadow(c, t->src[k], sources[k]);
     }
     if (t->view_src)
-        y->view_src = stand_in(c, t->view_src, gg_sched_root(c->g, i));
+        y->view_src = find_shadow(c, t->view_src, gg_sched_root(c->g, i));
     if (t->view_src || !gg_sched_is_placed(s, t)) {
         y->data = NULL;
         y->buffer = NULL;
@@ -184,7 +185,7 @@ static void add_shadow(struct cut *c, size_t i, int b)
     c->l->shadows[i] = y;
     append_copy(c, y, t, s->backend_of[i]);
     if (writes_root(t))
-        drop_copies(c, root_of(c, i));
+        drop_copies(c, find_root(c, i));
 }
 
 static struct gg_sched_split *begin_split(struct cut *c, size_t k, int backend)
@@ -197,8 +198,9 @@ static struct gg_sched_split *begin_split(struct cut *c, size_t k, int backend)
 }
 
 /* Nodes from begin on that stay in one split: its end. */
-static size_t split_end(const struct gguf_sched *s, const struct gguf_graph *g,
-                        size_t begin, int *backend)
+static size_t find_split_end(const struct gguf_sched *s,
+                             const struct gguf_graph *g, size_t begin,
+                             int *backend)
 {
     size_t i = begin;
     *backend = GG_SCHED_NONE;
@@ -220,16 +222,16 @@ size_t gg_sched_count_splits(const struct gguf_sched *s,
     size_t n = 0;
     int b;
     for (size_t begin = 0; begin < g->n_nodes; n++)
-        begin = split_end(s, g, begin, &b);
+        begin = find_split_end(s, g, begin, &b);
     return n;
 }
 
 /* Whether what view number i looks at stands in the shadow graph already. */
-static bool is_there(const struct cut *c, size_t i)
+static bool has_source_shadow(const struct cut *c, size_t i)
 {
     int32_t sources[GGUF_TENSOR_SRC];
     gg_sched_sources(c->g, i, sources);
-    return stand_in(c, c->g->nodes[i]->src[0], sources[0]) != NULL;
+    return find_shadow(c, c->g->nodes[i]->src[0], sources[0]) != NULL;
 }
 
 /* Nodes begin to end - 1 as a split. Copies are made before its first node.
@@ -240,7 +242,7 @@ static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
     const struct gguf_graph *g = c->g;
     struct gg_sched_split *split = begin_split(c, k, b);
     for (size_t i = begin; i < end; i++)
-        if (is_view(g->nodes[i]) && is_there(c, i))
+        if (is_view(g->nodes[i]) && has_source_shadow(c, i))
             add_shadow(c, i, b);
     for (size_t i = begin; i < end && !gg_ctx_failed(c->l->ctx); i++)
         if (!is_view(g->nodes[i]))
@@ -259,7 +261,7 @@ static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
                                                 split->copies_end };
 }
 
-static void cut_lane(struct cut *c)
+static void split_lane(struct cut *c)
 {
     struct gguf_sched *s = c->s;
     const struct gguf_graph *g = c->g;
@@ -270,7 +272,7 @@ static void cut_lane(struct cut *c)
     }
     for (size_t begin = 0, end; begin < g->n_nodes; begin = end) {
         int b;
-        end = split_end(s, g, begin, &b);
+        end = find_split_end(s, g, begin, &b);
         if (b == GG_SCHED_NONE) /* nothing but views */
             b = s->n_backends - 1;
         add_split(c, n_splits++, begin, end, b);
@@ -282,11 +284,11 @@ static void find_written(struct cut *c)
 {
     for (size_t i = 0; i < c->g->n_nodes; i++)
         if (writes_root(c->g->nodes[i]))
-            c->written[root_of(c, i)] = true;
+            c->written[find_root(c, i)] = true;
 }
 
 /* All of the caller's graph as one split of the only backend, in each lane. */
-static void take_whole(struct gguf_sched *s, const struct gguf_graph *g)
+static void use_whole_graph(struct gguf_sched *s, const struct gguf_graph *g)
 {
     s->n_splits = g->n_nodes > 0;
     for (unsigned k = 0; k < s->n_lanes; k++) {
@@ -306,7 +308,7 @@ enum gguf_status gg_sched_split(struct gguf_sched *s,
     enum gguf_status st = GGUF_OK;
     struct cut c = { .s = s, .g = g, .n = n };
     if (gg_sched_is_plain(s)) {
-        take_whole(s, g);
+        use_whole_graph(s, g);
         return GGUF_OK;
     }
     s->n_splits = s->n_copies = 0;
@@ -325,7 +327,7 @@ enum gguf_status gg_sched_split(struct gguf_sched *s,
         c.l = &s->lanes[k];
         c.n_passing = 0;
         memset(c.copies, 0, n_copies * sizeof *c.copies);
-        cut_lane(&c);
+        split_lane(&c);
         st = gguf_ctx_status(c.l->ctx, err);
     }
     return st;

@@ -24,7 +24,7 @@ static struct gg_pin *find_slot(struct gg_pin *pins, size_t n_slots,
     return &pins[i];
 }
 
-int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
+int gg_sched_find_pin(const struct gguf_sched *s, const struct gguf_tensor *t)
 {
     if (!t->pin || !s->n_pins)
         return GG_SCHED_NONE;
@@ -32,7 +32,7 @@ int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
     return p->t && p->mark == t->pin ? p->backend : GG_SCHED_NONE;
 }
 
-void gg_sched_unpin(struct gguf_sched *s)
+void gg_sched_clear_pins(struct gguf_sched *s)
 {
     gg_mem_free(s->allocator, s->pins);
     s->pins = NULL;

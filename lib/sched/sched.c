@@ -9,13 +9,13 @@
 
 /* --- create, destroy ------------------------------------------------------ */
 
-static void find_apart(struct gguf_sched *s)
+static void find_separate_backends(struct gguf_sched *s)
 {
     for (int a = 0; a < s->n_backends; a++)
         for (int b = 0; b < s->n_backends; b++)
             s->reaches[b][a] = gguf_backend_supports_buft(
                 s->backends[b], gguf_backend_buft(s->backends[a]));
-    const uint32_t both = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS;
+    const uint32_t both = GGUF_DEVICE_CAP_ASYNC | GGUF_DEVICE_CAP_EVENTS;
     for (int a = 0; a < s->n_backends; a++) {
         struct gguf_device *d = gguf_backend_device(s->backends[a]);
         s->apart[a] = (gguf_device_caps(d) & both) == both;
@@ -29,7 +29,7 @@ static enum gguf_status make_events(struct gguf_sched *s,
 {
     for (int b = 0; b < s->n_backends; b++) {
         struct gguf_device *d = gguf_backend_device(s->backends[b]);
-        if (!(gguf_device_caps(d) & GGUF_DEVICE_EVENTS))
+        if (!(gguf_device_caps(d) & GGUF_DEVICE_CAP_EVENTS))
             continue;
         GG_TRY(gguf_event_create(&s->done[b], d, s->allocator, err));
         for (unsigned i = 0; s->n_lanes > 1 && i < s->n_lanes; i++)
@@ -78,7 +78,7 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
         s->backends[i] = params->backends[i];
         bufts[i] = gguf_backend_buft(params->backends[i]);
     }
-    find_apart(s);
+    find_separate_backends(s);
     enum gguf_status st = GGUF_OK;
     s->borrows = params->memory_of != NULL;
     if (s->borrows)
@@ -147,14 +147,14 @@ void gguf_sched_destroy(struct gguf_sched *s)
         gguf_galloc_destroy(s->galloc);
     for (int k = 0; k < GG_SCHED_N_ARRAYS; k++)
         gg_mem_free(s->allocator, s->arrays[k].p);
-    gg_sched_unpin(s);
+    gg_sched_clear_pins(s);
     gg_mem_free(s->allocator, s);
 }
 
 enum gguf_status gguf_sched_reset(struct gguf_sched *s, struct gguf_error *err)
 {
     const enum gguf_status st = forget_plan(s, err);
-    gg_sched_unpin(s);
+    gg_sched_clear_pins(s);
     return st;
 }
 
@@ -178,8 +178,8 @@ bool gg_sched_is_placed(const struct gguf_sched *s,
 
 /* Two numbers for the tensor at a place, besides its members before src: where
  * memory is that was there before, or 0, and how that is used. */
-static void find_memory(const struct gguf_sched *s,
-                        const struct gguf_tensor *t, uint64_t v[2])
+static void describe_memory(const struct gguf_sched *s,
+                            const struct gguf_tensor *t, uint64_t v[2])
 {
     const struct gguf_tensor *r = t->view_src ? t->view_src : t;
     v[0] = v[1] = 0;
@@ -194,8 +194,8 @@ static void find_memory(const struct gguf_sched *s,
 
 /* What assignments and splits depend on: type, operation, flags, dimensions,
  * strides and parameters, which a tensor begins with, and what it refers to. */
-static uint64_t structure_of(const struct gguf_sched *s,
-                             const struct gguf_graph *g)
+static uint64_t hash_structure(const struct gguf_sched *s,
+                               const struct gguf_graph *g)
 {
     uint64_t h = g->n_nodes;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
@@ -207,9 +207,9 @@ static uint64_t structure_of(const struct gguf_sched *s,
         static_assert(sizeof x == 3 * 8 + (2 + GGUF_TENSOR_SRC) * 4,
                       "no padding");
         x.view_off = t->view_off;
-        x.pin = gg_sched_pinned(s, t);
+        x.pin = gg_sched_find_pin(s, t);
         x.root = gg_sched_root(g, i);
-        find_memory(s, t, x.memory);
+        describe_memory(s, t, x.memory);
         int n_src = gg_sched_sources(g, i, x.src);
         for (int k = 0; k < GGUF_TENSOR_SRC; k++)
             if (k >= n_src || !t->src[k])
@@ -221,8 +221,8 @@ static uint64_t structure_of(const struct gguf_sched *s,
 }
 
 /* Which tensors these are, and where those lie that were placed. */
-static uint64_t tensors_of(const struct gguf_sched *s,
-                           const struct gguf_graph *g)
+static uint64_t hash_tensors(const struct gguf_sched *s,
+                             const struct gguf_graph *g)
 {
     uint64_t h = 0;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
@@ -262,9 +262,9 @@ void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
 }
 
 /* Room for the plans of all splits. */
-static enum gguf_status get_plans(struct gguf_sched *s,
-                                  struct gg_sched_lane *l,
-                                  struct gguf_error *err)
+static enum gguf_status grow_plans(struct gguf_sched *s,
+                                   struct gg_sched_lane *l,
+                                   struct gguf_error *err)
 {
     size_t room = l->n_plans;
     if (l->max_splits <= room)
@@ -282,8 +282,8 @@ static enum gguf_status get_plans(struct gguf_sched *s,
 /* --- planning ------------------------------------------------------------- */
 
 /* At most so many copies: of each source that its reader does not reach. */
-static size_t most_copies(const struct gguf_sched *s,
-                          const struct gguf_graph *g)
+static size_t count_possible_copies(const struct gguf_sched *s,
+                                    const struct gguf_graph *g)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->n_nodes; i++) {
@@ -302,9 +302,9 @@ static size_t most_copies(const struct gguf_sched *s,
 }
 
 /* Zeroed memory for n items in a lane's context, or NULL. */
-static void *lane_array(struct gg_sched_lane *l, size_t n, size_t size)
+static void *alloc_lane_array(struct gg_sched_lane *l, size_t n, size_t size)
 {
-    void *p = gguf_ctx_work(l->ctx, n * size);
+    void *p = gguf_ctx_alloc_work(l->ctx, n * size);
     if (p)
         memset(p, 0, n * size);
     return p;
@@ -316,18 +316,20 @@ static enum gguf_status fill_lane(struct gguf_sched *s,
                                   const struct gguf_graph *g,
                                   struct gguf_error *err)
 {
-    l->splits = lane_array(l, l->max_splits, sizeof *l->splits);
+    l->splits = alloc_lane_array(l, l->max_splits, sizeof *l->splits);
     if (!gg_sched_is_plain(s)) {
-        l->shadows = lane_array(l, g->n_nodes, sizeof *l->shadows);
-        l->origin = lane_array(l, l->capacity, sizeof *l->origin);
+        l->shadows = alloc_lane_array(l, g->n_nodes, sizeof *l->shadows);
+        l->origin = alloc_lane_array(l, l->capacity, sizeof *l->origin);
         l->shadow = gguf_graph_create(l->ctx, l->capacity);
     }
     return gguf_ctx_status(l->ctx, err);
 }
 
-static enum gguf_status get_lane(struct gguf_sched *s, struct gg_sched_lane *l,
-                                 const struct gguf_graph *g, size_t n_copies,
-                                 size_t n_slots, struct gguf_error *err)
+static enum gguf_status prepare_lane(struct gguf_sched *s,
+                                     struct gg_sched_lane *l,
+                                     const struct gguf_graph *g,
+                                     size_t n_copies, size_t n_slots,
+                                     struct gguf_error *err)
 {
     const size_t n = g->n_nodes + n_copies;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
@@ -341,7 +343,7 @@ static enum gguf_status get_lane(struct gguf_sched *s, struct gg_sched_lane *l,
                       g->n_nodes * sizeof *l->shadows +
                       l->capacity * sizeof *l->origin +
                       gguf_graph_overhead(l->capacity);
-    GG_TRY(get_plans(s, l, err));
+    GG_TRY(grow_plans(s, l, err));
     if (l->ctx && p.mem_size <= l->ctx_size) {
         gguf_ctx_reset(l->ctx);
     } else {
@@ -352,11 +354,12 @@ static enum gguf_status get_lane(struct gguf_sched *s, struct gg_sched_lane *l,
     return fill_lane(s, l, g, err);
 }
 
-static enum gguf_status get_memory(struct gguf_sched *s,
-                                   const struct gguf_graph *g,
-                                   struct gguf_error *err)
+static enum gguf_status prepare_memory(struct gguf_sched *s,
+                                       const struct gguf_graph *g,
+                                       struct gguf_error *err)
 {
-    const size_t n_copies = gg_sched_is_plain(s) ? 0 : most_copies(s, g);
+    const size_t n_copies =
+        gg_sched_is_plain(s) ? 0 : count_possible_copies(s, g);
     const size_t n_slots = (s->n_lanes - 1) * n_copies;
     const size_t n = g->n_nodes + n_copies, n_leaves = g->n_leaves + n_slots;
     s->max_copies = n_copies;
@@ -371,7 +374,8 @@ static enum gguf_status get_memory(struct gguf_sched *s,
     if (!s->slots)
         return GGUF_E_NOMEM;
     for (unsigned i = 0; i < s->n_lanes; i++)
-        GG_TRY(get_lane(s, &s->lanes[i], g, n_copies, i ? 0 : n_slots, err));
+        GG_TRY(
+            prepare_lane(s, &s->lanes[i], g, n_copies, i ? 0 : n_slots, err));
     return GGUF_OK;
 }
 
@@ -407,14 +411,15 @@ static enum gguf_status assign_nodes(struct gguf_sched *s,
         return GGUF_E_NOMEM;
     GG_TRY(gg_sched_assign(s, g, err));
     s->n_plans++;
-    return get_memory(s, g, err);
+    return prepare_memory(s, g, err);
 }
 
 enum gguf_status gg_sched_plan(struct gguf_sched *s,
                                const struct gguf_graph *g,
                                struct gguf_error *err)
 {
-    const uint64_t structure = structure_of(s, g), tensors = tensors_of(s, g);
+    const uint64_t structure = hash_structure(s, g),
+                   tensors = hash_tensors(s, g);
     const bool like = s->planned && structure == s->structure;
     const bool same = like && tensors == s->tensors &&
                       (g == s->planned || !gg_sched_is_plain(s));
@@ -449,7 +454,8 @@ enum gguf_status gguf_sched_reserve(struct gguf_sched *s,
                                  s->leaf_pool, err);
 }
 
-static void take_place(struct gguf_tensor *t, const struct gguf_tensor *from)
+static void copy_placement(struct gguf_tensor *t,
+                           const struct gguf_tensor *from)
 {
     t->data = from->data;
     t->buffer = from->buffer;
@@ -465,14 +471,14 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
     GG_TRY(gg_galloc_alloc_n(s->galloc, first->shadow, s->node_pool,
                              s->leaf_pool, err));
     for (size_t i = 0; first->shadows && i < graph->n_nodes; i++)
-        take_place(graph->nodes[i], first->shadows[i]);
+        copy_placement(graph->nodes[i], first->shadows[i]);
     for (unsigned k = 1; first->shadows && k < s->n_lanes; k++) {
         struct gguf_graph *g = s->lanes[k].shadow;
         struct gguf_tensor **slot = s->slots + (k - 1) * s->max_copies;
         for (size_t i = 0; i < g->n_nodes; i++)
-            take_place(g->nodes[i], s->lanes[k].origin[i]
-                                        ? first->shadow->nodes[i]
-                                        : *slot++);
+            copy_placement(g->nodes[i], s->lanes[k].origin[i]
+                                            ? first->shadow->nodes[i]
+                                            : *slot++);
     }
     graph->placer = s;
     s->graph = graph;
@@ -530,15 +536,15 @@ unsigned gguf_sched_n_plans(const struct gguf_sched *s)
     return s->n_plans;
 }
 
-int gguf_sched_backend_of(const struct gguf_sched *s,
-                          const struct gguf_tensor *t)
+int gguf_sched_find_backend(const struct gguf_sched *s,
+                            const struct gguf_tensor *t)
 {
     const struct gguf_graph *g = gg_sched_graph(s);
     int32_t i = g ? gg_graph_find(g, t) : GG_SCHED_NONE;
     return i < 0 ? GG_SCHED_NONE : s->backend_of[i];
 }
 
-size_t gguf_sched_size(const struct gguf_sched *s, unsigned i)
+size_t gguf_sched_buffer_size(const struct gguf_sched *s, unsigned i)
 {
-    return gguf_galloc_size(s->galloc, i);
+    return gguf_galloc_buffer_size(s->galloc, i);
 }

@@ -52,11 +52,12 @@ enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
 static void put_buffer(struct gg_graph_out *o, const struct gguf_sched *s,
                        unsigned b)
 {
-    const unsigned first = gg_galloc_first(s->galloc, b);
+    const unsigned first = gg_galloc_first_same_buft(s->galloc, b);
     gg_graph_out_put(o, "buffer %u: %s, ", b,
                      gguf_backend_name(s->backends[b]));
     if (first == b)
-        gg_graph_out_put(o, "%zu bytes\n", gguf_galloc_size(s->galloc, b));
+        gg_graph_out_put(o, "%zu bytes\n",
+                         gguf_galloc_buffer_size(s->galloc, b));
     else
         gg_graph_out_put(o, "the same as %u\n", first);
 }
@@ -66,7 +67,7 @@ static void put_place(struct gg_graph_out *o, const struct gguf_sched *s,
 {
     const struct gguf_tensor *root = t->view_src ? t->view_src : t;
     const int k =
-        root->buffer ? gg_galloc_number(s->galloc, root->buffer) : -1;
+        root->buffer ? gg_galloc_find_buffer(s->galloc, root->buffer) : -1;
     const char *view = t->view_src ? ", a view" : "";
     if (k < 0 || !root->data) {
         gg_graph_out_put(o, ": %s%s\n", root->data ? "elsewhere" : "no memory",

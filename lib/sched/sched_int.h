@@ -152,7 +152,7 @@ void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
                      size_t size, struct gguf_error *err);
 
 /* Assign graph and cut it into splits, without memory for its tensors:
- * gguf_sched_backend_of knows them. Waits for all backends. Fails as
+ * gguf_sched_find_backend knows them. Waits for all backends. Fails as
  * gguf_sched_reserve does. */
 enum gguf_status gg_sched_plan(struct gguf_sched *s,
                                const struct gguf_graph *graph,
@@ -178,11 +178,11 @@ enum { GG_SCHED_END = INT_MIN }; /* no answer of a caller's */
 
 /* A computation step by step. Which nodes are wanted: fn is called with done
  * false, as the evaluation callback is. */
-struct gg_sched_want {
+struct gg_sched_filter {
     gguf_sched_eval_fn *fn;
     void *user;
 };
-struct gg_sched_walk {
+struct gg_sched_stepper {
     struct gguf_sched *s;
     unsigned lane;
     size_t split, at; /* the split, and the next node of it */
@@ -192,17 +192,17 @@ struct gg_sched_walk {
 /* Begin to compute graph, as gguf_sched_compute does; until the last step
  * nothing else may be computed with s. The evaluation callback is not called.
  */
-enum gguf_status gg_sched_walk_begin(struct gg_sched_walk *w,
-                                     struct gguf_sched *s,
-                                     struct gguf_graph *graph,
-                                     struct gguf_error *err);
+enum gguf_status gg_sched_stepper_begin(struct gg_sched_stepper *w,
+                                        struct gguf_sched *s,
+                                        struct gguf_graph *graph,
+                                        struct gguf_error *err);
 /* Compute up to the next node that is wanted, which is *node, a node of the
  * caller's graph: its result is there until the next step. NULL: all is
  * computed. */
-enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
-                                    struct gg_sched_want want,
-                                    struct gguf_tensor **node,
-                                    struct gguf_error *err);
+enum gguf_status gg_sched_stepper_next(struct gg_sched_stepper *w,
+                                       struct gg_sched_filter want,
+                                       struct gguf_tensor **node,
+                                       struct gguf_error *err);
 
 /* Fill backend_of for graph. GGUF_E_OP. */
 enum gguf_status gg_sched_assign(struct gguf_sched *s,
@@ -247,9 +247,9 @@ bool gg_sched_has_placed(const struct gguf_sched *s,
 const struct gguf_graph *gg_sched_graph(const struct gguf_sched *s);
 
 /* pin.c: the backend that t is pinned to, or GG_SCHED_NONE. */
-int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t);
+int gg_sched_find_pin(const struct gguf_sched *s, const struct gguf_tensor *t);
 /* Forget all pins. */
-void gg_sched_unpin(struct gguf_sched *s);
+void gg_sched_clear_pins(struct gguf_sched *s);
 
 /* What a copy in a shadow graph is, as its parameters. */
 struct gg_sched_copy {

@@ -24,7 +24,7 @@
 static bool is_async(const struct gguf_sched *s, int b)
 {
     const struct gguf_device *d = gguf_backend_device(s->backends[b]);
-    return gguf_device_caps(d) & GGUF_DEVICE_ASYNC;
+    return gguf_device_caps(d) & GGUF_DEVICE_CAP_ASYNC;
 }
 
 enum gguf_status gguf_sched_sync(struct gguf_sched *s, struct gguf_error *err)
@@ -40,8 +40,8 @@ enum gguf_status gguf_sched_sync(struct gguf_sched *s, struct gguf_error *err)
 }
 
 /* Backend b goes on when a has done what was started on it. */
-static enum gguf_status wait_for(struct gguf_sched *s, int b, int a,
-                                 struct gguf_error *err)
+static enum gguf_status wait_for_backend(struct gguf_sched *s, int b, int a,
+                                         struct gguf_error *err)
 {
     if (a == b || !is_async(s, a))
         return GGUF_OK;
@@ -52,7 +52,7 @@ static enum gguf_status wait_for(struct gguf_sched *s, int b, int a,
 
 /* --- copies --------------------------------------------------------------- */
 
-static struct gg_sched_copy how_of(const struct gguf_tensor *copy)
+static struct gg_sched_copy copy_params(const struct gguf_tensor *copy)
 {
     struct gg_sched_copy how;
     gg_op_params_get(copy, &how, sizeof how);
@@ -67,7 +67,7 @@ static enum gguf_status copy_inputs(struct gguf_sched *s,
     for (size_t k = 0; k < s->n_splits; k++)
         for (size_t i = l->splits[k].begin; i < l->splits[k].copies_end; i++) {
             struct gguf_tensor *t = l->shadow->nodes[i];
-            if (!gg_sched_origin(l, i) && how_of(t).early)
+            if (!gg_sched_origin(l, i) && copy_params(t).early)
                 GG_TRY(gguf_tensor_copy(t->src[0], t, err));
         }
     return GGUF_OK;
@@ -77,7 +77,7 @@ static enum gguf_status copy_inputs(struct gguf_sched *s,
 static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
                                 int b, struct gguf_error *err)
 {
-    const int a = how_of(t).home;
+    const int a = copy_params(t).home;
     const bool apart = a != GG_SCHED_NONE && s->apart[a];
     if (apart && s->n_lanes == 1 && s->apart[b])
         return gguf_backend_copy_async(s->backends[a], s->backends[b],
@@ -88,7 +88,7 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
                                       err));
     if (queued) {
         GG_TRY(gguf_event_record(s->done[a], s->backends[a], err));
-        return wait_for(s, b, a, err);
+        return wait_for_backend(s, b, a, err);
     }
     GG_TRY(gguf_sched_sync(s, err));
     return gguf_tensor_copy(t->src[0], t, err);
@@ -99,12 +99,12 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
 /* Compute a split's nodes from *at on up to the next one that is wanted, *node,
  * or to the last: then *node is NULL. *ends: want ends the computation at
  * *node, which is not computed. */
-static enum gguf_status run_until(struct gguf_sched *s,
-                                  const struct gg_sched_lane *l,
-                                  const struct gg_sched_split *split,
-                                  struct gg_sched_want want, size_t *at,
-                                  struct gguf_tensor **node, bool *ends,
-                                  struct gguf_error *err)
+static enum gguf_status run_to_wanted(struct gguf_sched *s,
+                                      const struct gg_sched_lane *l,
+                                      const struct gg_sched_split *split,
+                                      struct gg_sched_filter want, size_t *at,
+                                      struct gguf_tensor **node, bool *ends,
+                                      struct gguf_error *err)
 {
     struct gguf_graph part = split->part;
     size_t end = *at;
@@ -123,16 +123,16 @@ static enum gguf_status run_until(struct gguf_sched *s,
 
 /* Up to each node that the callback wants, then the callback; or, *ends, up to
  * where it wants no more. */
-static enum gguf_status run_asking(struct gguf_sched *s,
-                                   const struct gg_sched_lane *l,
-                                   const struct gg_sched_split *split,
-                                   bool *ends, struct gguf_error *err)
+static enum gguf_status run_with_eval(struct gguf_sched *s,
+                                      const struct gg_sched_lane *l,
+                                      const struct gg_sched_split *split,
+                                      bool *ends, struct gguf_error *err)
 {
-    const struct gg_sched_want want = { s->eval, s->eval_user };
+    const struct gg_sched_filter want = { s->eval, s->eval_user };
     *ends = false;
     for (size_t i = split->copies_end; i < split->end && !*ends;) {
         struct gguf_tensor *node;
-        GG_TRY(run_until(s, l, split, want, &i, &node, ends, err));
+        GG_TRY(run_to_wanted(s, l, split, want, &i, &node, ends, err));
         if (node && !s->eval(s->eval_user, node, true))
             return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                 "stopped by the evaluation callback");
@@ -141,7 +141,7 @@ static enum gguf_status run_asking(struct gguf_sched *s,
 }
 
 /* Whether b can access memory of a, or both can access host memory. */
-static bool share_memory(const struct gguf_sched *s, int a, int b)
+static bool have_common_memory(const struct gguf_sched *s, int a, int b)
 {
     struct gguf_backend *x = s->backends[a], *y = s->backends[b];
     return gguf_backend_supports_buft(y, gguf_backend_buft(x)) ||
@@ -160,9 +160,9 @@ static enum gguf_status make_plan(const struct gguf_sched *s,
     if (split->is_planned)
         return GGUF_OK;
     GG_TRY(
-        gg_measure_of(s->allocator)
-            ? gg_backend_plan_measure(plan, b, &split->part, s->allocator, err)
-            : gg_backend_plan_make(plan, b, &split->part, err));
+        gg_measure_find(s->allocator)
+            ? gg_backend_measure_plan(plan, b, &split->part, s->allocator, err)
+            : gg_backend_prepare_plan(plan, b, &split->part, err));
     split->is_planned = true;
     return GGUF_OK;
 }
@@ -187,14 +187,14 @@ static enum gguf_status enter_split(struct gguf_sched *s,
     const int b = split->backend;
     for (size_t i = split->begin; i < split->copies_end; i++) {
         struct gguf_tensor *t = l->shadow->nodes[i];
-        if (!gg_sched_origin(l, i) && !how_of(t).early)
+        if (!gg_sched_origin(l, i) && !copy_params(t).early)
             GG_TRY(copy_in(s, t, b, err));
     }
     if (split->copies_end == split->end)
         return GGUF_OK;
     for (int a = 0; a < s->n_backends; a++)
-        if (a != b && is_async(s, a) && share_memory(s, a, b))
-            GG_TRY(wait_for(s, b, a, err));
+        if (a != b && is_async(s, a) && have_common_memory(s, a, b))
+            GG_TRY(wait_for_backend(s, b, a, err));
     return GGUF_OK;
 }
 
@@ -239,7 +239,7 @@ static enum gguf_status run_split(struct gguf_sched *s,
         return GGUF_OK;
     if (s->eval) {
         GG_TRY(gguf_sched_sync(s, err));
-        return run_asking(s, l, split, ends, err);
+        return run_with_eval(s, l, split, ends, err);
     }
     if (s->profile && !(s->measures >> b & 1)) {
         GG_TRY(gguf_sched_sync(s, err));
@@ -280,7 +280,7 @@ static enum gguf_status leave_lane(struct gguf_sched *s,
     for (int b = 0; b < s->n_backends; b++) {
         if (l->used[b])
             GG_TRY(gguf_event_record(l->used[b], s->backends[b], err));
-        if (is_async(s, b) && (b == last || share_memory(s, b, last)))
+        if (is_async(s, b) && (b == last || have_common_memory(s, b, last)))
             GG_TRY(gguf_backend_sync(s->backends[b], err));
     }
     return GGUF_OK;
@@ -333,7 +333,7 @@ enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
     some.copies_end = begin;
     some.end = end;
     if (s->eval)
-        return run_asking(s, l, &some, &ends, err);
+        return run_with_eval(s, l, &some, &ends, err);
     some.part.nodes = graph->nodes + begin;
     some.part.capacity = some.part.n_nodes = end - begin;
     return gguf_backend_compute(s->backends[some.backend], &some.part, err);
@@ -341,12 +341,12 @@ enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
 
 /* --- step by step --------------------------------------------------------- */
 
-enum gguf_status gg_sched_walk_begin(struct gg_sched_walk *w,
-                                     struct gguf_sched *s,
-                                     struct gguf_graph *graph,
-                                     struct gguf_error *err)
+enum gguf_status gg_sched_stepper_begin(struct gg_sched_stepper *w,
+                                        struct gguf_sched *s,
+                                        struct gguf_graph *graph,
+                                        struct gguf_error *err)
 {
-    *w = (struct gg_sched_walk){ .s = s };
+    *w = (struct gg_sched_stepper){ .s = s };
     if (!gg_sched_has_placed(s, graph))
         GG_TRY(gguf_sched_alloc(s, graph, err));
     w->lane = s->lane;
@@ -355,10 +355,10 @@ enum gguf_status gg_sched_walk_begin(struct gg_sched_walk *w,
     return copy_inputs(s, &s->lanes[w->lane], err);
 }
 
-enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
-                                    struct gg_sched_want want,
-                                    struct gguf_tensor **node,
-                                    struct gguf_error *err)
+enum gguf_status gg_sched_stepper_next(struct gg_sched_stepper *w,
+                                       struct gg_sched_filter want,
+                                       struct gguf_tensor **node,
+                                       struct gguf_error *err)
 {
     struct gguf_sched *s = w->s;
     struct gg_sched_lane *l = &s->lanes[w->lane];
@@ -373,7 +373,7 @@ enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
             w->entered = true;
         }
         while (w->at < split->end && !*node)
-            GG_TRY(run_until(s, l, split, want, &w->at, node, &ends, err));
+            GG_TRY(run_to_wanted(s, l, split, want, &w->at, node, &ends, err));
         if (*node)
             return GGUF_OK;
     }

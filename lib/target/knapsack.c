@@ -183,7 +183,7 @@ static double price_option(const struct solver *s,
     return o->cost + s->lambda * (double)o->size;
 }
 
-static double least_priced(const struct solver *s, size_t group)
+static double find_least_price(const struct solver *s, size_t group)
 {
     const struct gg_knapsack_group *g = &s->groups[group];
     double least = price_option(s, g->options);
@@ -220,7 +220,7 @@ static int by_reduced(const void *a, const void *b)
 
 /* Sort the n states of s->next, leave those that no other beats, at most as
  * many as there is room for. */
-static size_t thin_out(struct solver *s, size_t n)
+static size_t prune_states(struct solver *s, size_t n)
 {
     size_t left = 0;
     qsort(s->next, n, sizeof *s->next, by_state);
@@ -242,7 +242,7 @@ static enum gguf_status extend_states(struct solver *s, size_t c,
                                       struct gguf_error *err)
 {
     const struct gg_knapsack_group *g = &s->groups[s->core[c]];
-    double least = least_priced(s, s->core[c]);
+    double least = find_least_price(s, s->core[c]);
     double gap = s->best_cost - s->bound;
     size_t n = 0, bytes;
     if (gg_ckd_array(&bytes, (uint64_t)s->n_now * g->n, sizeof *s->next))
@@ -263,7 +263,7 @@ static enum gguf_status extend_states(struct solver *s, size_t c,
                 smallest <= s->limit - t.size)
                 s->next[n++] = t;
         }
-    n = thin_out(s, n);
+    n = prune_states(s, n);
     s->first[c + 1] = s->first[c] + n;
     for (size_t i = 0; i < n; i++)
         s->trace[s->first[c] + i] =
@@ -277,13 +277,13 @@ static enum gguf_status extend_states(struct solver *s, size_t c,
 
 /* Settle what can be settled; the rest is the core. Returns the size of what
  * is settled, and its cost. */
-static struct state settle_groups(struct solver *s, uint64_t *smallest)
+static struct state fix_groups(struct solver *s, uint64_t *smallest)
 {
     struct state root = { .size = 0 };
     *smallest = 0;
     for (size_t i = 0; i < s->n; i++) {
         const struct gg_knapsack_option *o = s->groups[i].options;
-        double least = least_priced(s, i);
+        double least = find_least_price(s, i);
         size_t n_open = 0, only = 0;
         for (size_t k = 0; k < s->groups[i].n; k++)
             if (is_open(s, i, k, least)) {
@@ -309,7 +309,7 @@ static enum gguf_status search_core(struct solver *s, struct gguf_error *err)
     if (!kept)
         return gg_error_set_nomem(err, s->n * sizeof *kept);
     memcpy(kept, s->best, s->n * sizeof *kept);
-    struct state root = settle_groups(s, &smallest);
+    struct state root = fix_groups(s, &smallest);
     s->room = GG_MAX(s->max_states / GG_MAX(s->n_core, 1), 16);
     s->room = GG_MIN(s->room, MAX_ROOM);
     s->first = gg_mem_alloc_zero(s->a, s->n_core + 1, sizeof *s->first);

@@ -6,7 +6,7 @@
 #include "base/params.h"
 #include "base/str.h"
 #include "target/knapsack.h"
-#include "quant/job/outer.h"
+#include "quant/job/outer_scale.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,8 +66,9 @@ static bool is_candidate(const struct gguf_quant *q,
     bool weights = gg_job_imatrix(q, t) != NULL;
     return c->encode && c->decode && o->size < t->pub.from_size &&
            (!q->p.max_file_size || o->size < q->p.max_file_size) &&
-           (weights || (!(c->flags & GG_CODEC_NEEDS_WEIGHT) &&
-                        !gg_choose_needs_imatrix(q->p.recipe, t->cls, o->to)));
+           (weights ||
+            (!(c->flags & GG_CODEC_NEEDS_WEIGHT) &&
+             !gg_recipe_choose_needs_imatrix(q->p.recipe, t->cls, o->to)));
 }
 
 /* What a tensor takes of the limit, as a type with size bytes. */
@@ -76,7 +77,7 @@ static uint64_t taken_bytes(const struct target *t,
                             uint64_t size)
 {
     return (size + t->align - 1) / t->align * t->align +
-           gg_outer_size(t->q, jt, type, t->align, t->p.max_size != 0);
+           gg_outer_scale_size(t->q, jt, type, t->align, t->p.max_size != 0);
 }
 
 /* Its present type and all others; with pure in the order of the types, so
@@ -103,7 +104,7 @@ static enum gguf_status list_options(const struct target *t,
     for (size_t i = 0; readable && i < t->n_types; i++) {
         struct gg_target_option o = { .wanted = t->types[i] };
         bool known = false;
-        o.to = gg_choose_fit(o.wanted, pub->ne[0]);
+        o.to = gg_recipe_choose_fitting_type(o.wanted, pub->ne[0]);
         GG_TRY(gguf_dtype_row_size(o.to, ne0, &row, err));
         o.size = row * (pub->n_elements / ne0); /* less than it has */
         o.taken = taken_bytes(t, tt->t, o.to, o.size);
@@ -123,11 +124,11 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     if (!t->tensors)
         return gg_error_set_nomem(err, q->n_t * sizeof *t->tensors);
     t->other = t->p.max_size ? q->totals.file_size : q->totals.to_size;
-    gg_outer_unfold(q); /* what is chosen decides which scales stay */
+    gg_outer_scale_unfold(q); /* what is chosen decides which scales stay */
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *pub = &q->t[i].pub;
-        if (pub->why != GGUF_WHY_BASE && pub->why != GGUF_WHY_TARGET &&
-            pub->why != GGUF_WHY_GATHERED)
+        if (pub->why != GGUF_REASON_BASE && pub->why != GGUF_REASON_TARGET &&
+            pub->why != GGUF_REASON_LOOKUP_TABLE)
             continue;
         t->tensors[t->n].t = &q->t[i];
         t->other -= taken_bytes(t, &q->t[i], pub->to, pub->to_size);
@@ -170,7 +171,8 @@ static bool uniform_type(const struct target *t, size_t i,
     *out = (struct gg_knapsack_option){ .tag = (uint32_t)i };
     for (size_t k = 0; k < t->n; k++) {
         const struct gg_target_tensor *tt = &t->tensors[k];
-        uint32_t to = gg_choose_fit(t->types[i], tt->t->pub.ne[0]);
+        uint32_t to =
+            gg_recipe_choose_fitting_type(t->types[i], tt->t->pub.ne[0]);
         const struct gg_target_option *o = find_option(tt, to);
         uint64_t row;
         if (!o) {
@@ -238,13 +240,13 @@ static enum gguf_status apply_option(struct target *t,
                  "; %s has %.3g for %" PRIu64 " bytes more",
                  type_name(next->to), next->noise, next->taken - o->taken);
     tt->t->pub.noise = o->noise;
-    return gg_job_set_type(t->q, tt->t, o->wanted, o->to, GGUF_WHY_TARGET,
+    return gg_job_set_type(t->q, tt->t, o->wanted, o->to, GGUF_REASON_TARGET,
                            text, err);
 }
 
 static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
 {
-    gg_outer_unfold(t->q); /* to where the tensors were found */
+    gg_outer_scale_unfold(t->q); /* to where the tensors were found */
     for (size_t i = 0; i < t->n; i++) {
         struct gg_target_tensor *tt = &t->tensors[i];
         const struct gg_knapsack_group *g =
@@ -253,7 +255,8 @@ static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
         const struct gg_target_option *to, *next = NULL;
         if (t->q->p.pure) {
             uint32_t type = t->types[o->tag];
-            to = find_option(tt, gg_choose_fit(type, tt->t->pub.ne[0]));
+            to = find_option(
+                tt, gg_recipe_choose_fitting_type(type, tt->t->pub.ne[0]));
             to = to ? to : &tt->options[0];
         } else {
             to = &tt->options[o->tag];
@@ -262,8 +265,8 @@ static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
         }
         GG_TRY(apply_option(t, tt, to, next, err));
     }
-    GG_TRY(gg_outer_fold(t->q, err));
-    return gg_job_shards(t->q, &t->q->totals.file_size, err);
+    GG_TRY(gg_outer_scale_fold(t->q, err));
+    return gg_job_plan_files(t->q, &t->q->totals.file_size, err);
 }
 
 /* The size that is limited, by the present plan; and the limit, which with
@@ -312,7 +315,7 @@ static enum gguf_status choose_types(struct target *t, struct gg_knapsack *k,
 /* ------------------------------------------------- what is measured --- */
 
 /* Where the noise of a tensor in a type is kept. */
-static double *kept_noise(const struct gguf_quant *q,
+static double *noise_slot(const struct gguf_quant *q,
                           const struct gg_job_tensor *t, uint32_t type)
 {
     return &q->noise[t->no * GG_N_DTYPES + (size_t)gg_dtype_index(type)];
@@ -335,7 +338,7 @@ static enum gguf_status recall_noise(struct gguf_quant *q,
         return gg_error_set_nomem(err, n * sizeof *q->noise);
     if (!from)
         return GGUF_OK;
-    const char *differs = gg_job_differs(q, from);
+    const char *differs = gg_job_input_difference(q, from);
     if (!differs && from->p.imatrix != q->p.imatrix)
         differs = "importance data";
     if (!differs && (from->p.outer_scales != q->p.outer_scales ||
@@ -358,7 +361,7 @@ static enum gguf_status measure_noise(struct target *t, struct gguf_error *err)
             struct gg_target_option *o = &t->tensors[i].options[k];
             if (o->to == t->tensors[i].t->pub.from)
                 continue;
-            o->noise = *kept_noise(t->q, t->tensors[i].t, o->to);
+            o->noise = *noise_slot(t->q, t->tensors[i].t, o->to);
             o->known = o->noise > 0;
         }
     GG_TRY(gg_target_measure(t->q, t->tensors, t->n, t->p.sample, err));
@@ -366,12 +369,12 @@ static enum gguf_status measure_noise(struct target *t, struct gguf_error *err)
         for (size_t k = 0; k < t->tensors[i].n; k++) {
             const struct gg_target_option *o = &t->tensors[i].options[k];
             if (o->to != t->tensors[i].t->pub.from)
-                *kept_noise(t->q, t->tensors[i].t, o->to) = o->noise;
+                *noise_slot(t->q, t->tensors[i].t, o->to) = o->noise;
         }
     return GGUF_OK;
 }
 
-static enum gguf_status give_result(struct gguf_target_result *out,
+static enum gguf_status fill_result(struct gguf_target_result *out,
                                     const struct gguf_target_result *r,
                                     struct gguf_error *err)
 {
@@ -388,7 +391,7 @@ static enum gguf_status run_target(struct target *t,
     struct gg_knapsack k = { .size = 0 };
     if (!q->ftype_given)
         gguf_meta_remove(q->meta, type); /* there is no number for this */
-    GG_TRY(gg_job_shards(q, &q->totals.file_size, err));
+    GG_TRY(gg_job_plan_files(q, &q->totals.file_size, err));
     t->align = t->p.max_size ? gg_job_alignment(q) : 1;
     (void)size_of_plan(t);
     GG_TRY(list_free(t, err));
@@ -405,19 +408,19 @@ static enum gguf_status run_target(struct target *t,
         .bound = k.bound,
         .exact = k.exact,
     };
-    return give_result(result, &r, err);
+    return fill_result(result, &r, err);
 }
 
-enum gguf_status gguf_quant_target(struct gguf_quant *q,
-                                   const struct gguf_target_params *params,
-                                   struct gguf_target_result *result,
-                                   struct gguf_error *err)
+enum gguf_status gguf_quant_fit_size(struct gguf_quant *q,
+                                     const struct gguf_target_params *params,
+                                     struct gguf_target_result *result,
+                                     struct gguf_error *err)
 {
     struct gguf_target_params p = GGUF_TARGET_PARAMS_INIT;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_target_params", err));
     GG_TRY(check_params(&p, err));
     const struct gguf_target_result none = GGUF_TARGET_RESULT_INIT;
-    GG_TRY(give_result(result, &none, err));
+    GG_TRY(fill_result(result, &none, err));
     struct target t = {
         .q = q, .p = p, .types = p.types, .n_types = p.n_types
     };

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "quant/run/finite_rows.h"
 #include "quant/run/loss.h"
-#include "quant/job/outer.h"
+#include "quant/job/outer_scale.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -46,8 +46,8 @@ struct work {
 };
 
 /* Is the noise of this type not known? */
-static bool is_asked(const struct gg_target_tensor *tt,
-                     const struct gg_target_option *o)
+static bool is_measured(const struct gg_target_tensor *tt,
+                        const struct gg_target_option *o)
 {
     return o->to != tt->t->pub.from && !o->known;
 }
@@ -96,13 +96,14 @@ static uint64_t row_bytes(const struct gguf_quant_tensor *t)
 
 /* Bytes that trying a type reads: the sampled rows, and all rows of their
  * matrices where a scale is looked for. */
-static uint64_t bytes_to_try(const struct work *w,
-                             const struct gg_target_tensor *tt, uint32_t type)
+static uint64_t count_sampled_bytes(const struct work *w,
+                                    const struct gg_target_tensor *tt,
+                                    uint32_t type)
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
     const struct sample s = sample_of(w, t);
     uint64_t n_mats = 0, last = UINT64_MAX;
-    bool outer = gg_outer_wanted(w->q, tt->t, type);
+    bool outer = gg_outer_scale_is_wanted(w->q, tt->t, type);
     for (uint64_t k = 0; outer && k < s.n; k++) {
         uint64_t m = row_at(s, k) / (uint64_t)t->ne[1];
         n_mats += m != last;
@@ -116,8 +117,8 @@ static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
                      float *dst)
 {
     gg_data_read(src, row * ne0, ne0, dst);
-    for (size_t i = 0; i < ne0 && !gg_quant_finite(dst, ne0); i++)
-        if (!gg_quant_finite(dst + i, 1))
+    for (size_t i = 0; i < ne0 && !gg_quant_is_finite(dst, ne0); i++)
+        if (!gg_quant_is_finite(dst + i, 1))
             dst[i] = 0;
 }
 
@@ -132,8 +133,7 @@ static bool poll_progress(struct work *w, unsigned ith)
 }
 
 /* A tensor and a type that are tried. */
-struct
-try {
+struct option_trial {
     const struct gg_target_tensor *tt;
     struct gg_target_option *o;
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
@@ -148,7 +148,8 @@ try {
 };
 
 /* n rows of the slice: encode, decode, compare. */
-static void try_rows(const struct work *w, struct try *y, size_t n)
+static void measure_rows(const struct work *w, struct option_trial *y,
+                         size_t n)
 {
     const struct gg_codec_kern *codec =
         &w->q->kern.codec[gg_dtype_index(y->o->to)];
@@ -167,7 +168,8 @@ static void try_rows(const struct work *w, struct try *y, size_t n)
 
 /* What belongs to matrix m, before its first row: its importances, and the
  * scale that a run would find in all its rows. False: stop. */
-static bool begin_mat(struct work *w, struct try *y, uint64_t m, unsigned ith)
+static bool start_matrix(struct work *w, struct option_trial *y, uint64_t m,
+                         unsigned ith)
 {
     const struct gguf_quant_tensor *t = &y->tt->t->pub;
     uint64_t n = (uint64_t)t->ne[0] * (uint64_t)t->ne[1];
@@ -177,35 +179,37 @@ static bool begin_mat(struct work *w, struct try *y, uint64_t m, unsigned ith)
         gg_imatrix_weights(y->imatrix, m * y->ne0, y->ne0, y->weights);
     for (uint64_t at = 0, k; y->outer && at < n; at += k) {
         k = GG_MIN(step, n - at);
-        largest =
-            gg_data_largest(&y->src, m * n + at, k, largest, y->slice, step);
+        largest = gg_data_find_largest(&y->src, m * n + at, k, largest,
+                                       y->slice, step);
         atomic_fetch_add(&w->done, k / y->ne0 * row_bytes(t));
         if (poll_progress(w, ith))
             return false;
     }
-    y->scale = gg_outer_scale(largest);
+    y->scale = gg_outer_scale_compute(largest);
     return true;
 }
 
 /* All sampled rows of a tensor in one type. */
-static void try_option(struct work *w, const struct gg_target_tensor *tt,
-                       struct gg_target_option *o, unsigned ith)
+static void measure_option(struct work *w, const struct gg_target_tensor *tt,
+                           struct gg_target_option *o, unsigned ith)
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
     uint8_t *buffer = w->buffers + ith * w->buffer_size;
     size_t ne0 = (size_t)t->ne[0], most = GG_MAX(SLICE / ne0, 1), n_slice = 0;
     const struct sample s = sample_of(w, t);
     uint64_t n = s.n, mat = 0;
-    struct try y = { .tt = tt,
-                     .o = o,
-                     .ne0 = ne0,
-                     .imatrix = gg_job_imatrix(w->q, tt->t),
-                     .src = tt->src,
-                     .outer = gg_outer_wanted(w->q, tt->t, o->to),
-                     .slice = (float *)(void *)buffer,
-                     .back = (float *)(void *)(buffer + w->slice_size),
-                     .weights = (float *)(void *)(buffer + 2 * w->slice_size),
-                     .out = buffer + 2 * w->slice_size + w->weight_size };
+    struct option_trial y = {
+        .tt = tt,
+        .o = o,
+        .ne0 = ne0,
+        .imatrix = gg_job_imatrix(w->q, tt->t),
+        .src = tt->src,
+        .outer = gg_outer_scale_is_wanted(w->q, tt->t, o->to),
+        .slice = (float *)(void *)buffer,
+        .back = (float *)(void *)(buffer + w->slice_size),
+        .weights = (float *)(void *)(buffer + 2 * w->slice_size),
+        .out = buffer + 2 * w->slice_size + w->weight_size
+    };
     if (!y.src.read) {
         o->noise = (double)INFINITY;
         return;
@@ -214,13 +218,13 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
         uint64_t row = k < n ? row_at(s, k) : 0;
         uint64_t m = k < n ? row / (uint64_t)t->ne[1] : UINT64_MAX;
         if (n_slice && (m != mat || n_slice == most)) {
-            try_rows(w, &y, n_slice);
+            measure_rows(w, &y, n_slice);
             atomic_fetch_add(&w->done, n_slice * row_bytes(t));
             n_slice = 0;
             if (poll_progress(w, ith))
                 return;
         }
-        if (k < n && (m != mat || !k) && !begin_mat(w, &y, m, ith))
+        if (k < n && (m != mat || !k) && !start_matrix(w, &y, m, ith))
             return;
         mat = m;
         if (k < n)
@@ -244,8 +248,8 @@ static void measure_pieces(void *user, unsigned ith, unsigned nth)
             return;
         struct gg_target_tensor *t = &w->tensors[i];
         struct gg_target_option *o = &t->options[no - first];
-        if (is_asked(t, o))
-            try_option(w, t, o, ith);
+        if (is_measured(t, o))
+            measure_option(w, t, o, ith);
     }
 }
 
@@ -268,8 +272,8 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
         for (size_t k = 0; k < w->tensors[i].n; k++) {
             const struct gg_target_option *o = &w->tensors[i].options[k];
             out = GG_MAX(out, o->size / rows * most);
-            if (is_asked(&w->tensors[i], o))
-                w->total += bytes_to_try(w, &w->tensors[i], o->to);
+            if (is_measured(&w->tensors[i], o))
+                w->total += count_sampled_bytes(w, &w->tensors[i], o->to);
         }
     }
     slice = GG_MAX(row, (uint64_t)SLICE);
@@ -300,13 +304,13 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
 
 /* Rows of the tensor that are brought together: one, or a matrix where a scale
  * is looked for; 0: none is read. */
-static uint64_t rows_together(const struct work *w,
-                              const struct gg_target_tensor *tt)
+static uint64_t rows_per_piece(const struct work *w,
+                               const struct gg_target_tensor *tt)
 {
     uint64_t rows = 0;
     for (size_t k = 0; k < tt->n; k++)
-        if (is_asked(tt, &tt->options[k]))
-            rows = gg_outer_wanted(w->q, tt->t, tt->options[k].to)
+        if (is_measured(tt, &tt->options[k]))
+            rows = gg_outer_scale_is_wanted(w->q, tt->t, tt->options[k].to)
                        ? (uint64_t)tt->t->pub.ne[1]
                        : GG_MAX(rows, 1);
     return rows;
@@ -318,7 +322,7 @@ static uint64_t bytes_held(const struct work *w,
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
     const struct sample s = sample_of(w, t);
-    const uint64_t size = s.run * rows_together(w, tt) * row_bytes(t);
+    const uint64_t size = s.run * rows_per_piece(w, tt) * row_bytes(t);
     return size ? GG_MIN(s.n / s.run * GG_MAX(size, (uint64_t)PIECE),
                          t->from_size + 2 * PIECE)
                 : 0;
@@ -336,7 +340,7 @@ static struct piece next_piece(const struct work *w,
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
     const struct sample s = sample_of(w, t);
-    const uint64_t some = rows_together(w, tt);
+    const uint64_t some = rows_per_piece(w, tt);
     struct piece p = { 0, 0 };
     for (bool on = true; on && *k < s.n; *k += on) {
         const uint64_t first = row_at(s, *k) / some * some;
@@ -350,8 +354,8 @@ static struct piece next_piece(const struct work *w,
 }
 
 /* Let the sampled rows go that come before the one numbered end. */
-static void let_go(const struct work *w, const struct gg_target_tensor *tt,
-                   uint64_t end)
+static void release_rows(const struct work *w,
+                         const struct gg_target_tensor *tt, uint64_t end)
 {
     const uint64_t size = row_bytes(&tt->t->pub);
     end = GG_MIN(end, n_sampled(w, &tt->t->pub));
@@ -362,21 +366,21 @@ static void let_go(const struct work *w, const struct gg_target_tensor *tt,
 }
 
 /* Bring them all. After a failure none is held. */
-static enum gguf_status bring_pieces(const struct work *w,
-                                     const struct gg_target_tensor *tt,
-                                     struct gguf_error *err)
+static enum gguf_status hold_rows(const struct work *w,
+                                  const struct gg_target_tensor *tt,
+                                  struct gguf_error *err)
 {
     const uint64_t n = n_sampled(w, &tt->t->pub);
     const uint64_t size = row_bytes(&tt->t->pub);
     enum gguf_status st = GGUF_OK;
-    for (uint64_t k = 0, before; rows_together(w, tt) && k < n;) {
+    for (uint64_t k = 0, before; rows_per_piece(w, tt) && k < n;) {
         before = k;
         const struct piece p = next_piece(w, tt, &k);
         st = gg_job_hold(w->q, tt->t, p.first * size, (p.end - p.first) * size,
                          err);
         if (st == GGUF_OK)
             continue;
-        let_go(w, tt, before);
+        release_rows(w, tt, before);
         break;
     }
     return st;
@@ -395,7 +399,7 @@ static enum gguf_status prepare_tensor(struct work *w,
     } else if (st != GGUF_OK) {
         return st;
     }
-    return bring_pieces(w, tt, err);
+    return hold_rows(w, tt, err);
 }
 
 /* The next n tensors. */
@@ -412,8 +416,8 @@ static enum gguf_status measure_some(struct work *w, size_t n,
     if (st == GGUF_OK)
         gguf_pool_run(w->q->p.pool, measure_pieces, w);
     while (taken--)
-        if (rows_together(w, &w->tensors[taken]))
-            let_go(w, &w->tensors[taken], UINT64_MAX);
+        if (rows_per_piece(w, &w->tensors[taken]))
+            release_rows(w, &w->tensors[taken], UINT64_MAX);
     w->tensors += n;
     return st;
 }

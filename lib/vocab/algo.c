@@ -134,7 +134,7 @@ const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model)
     return NULL;
 }
 
-bool gg_vocab_known(struct gguf_str model)
+bool gg_vocab_is_known_model(struct gguf_str model)
 {
     return gg_vocab_algo_find(model) != NULL ||
            gg_str_eqz(model, "replit"); /* of the format's specification */

@@ -94,8 +94,8 @@ static struct rule *slot_of(const struct gguf_vocab *v, gguf_token l,
     }
 }
 
-static bool rank_pair(const void *user, const struct gg_vocab_sym *l,
-                      const struct gg_vocab_sym *r, double *score,
+static bool rank_pair(const void *user, const struct gg_vocab_symbol *l,
+                      const struct gg_vocab_symbol *r, double *score,
                       gguf_token *id)
 {
     const struct gguf_vocab *v = user;
@@ -107,8 +107,8 @@ static bool rank_pair(const void *user, const struct gg_vocab_sym *l,
     return s->id != GGUF_TOKEN_NONE;
 }
 
-bool gg_bpe_cut_rule(struct gguf_str text, struct gguf_str *left,
-                     struct gguf_str *right)
+bool gg_bpe_parse_merge(struct gguf_str text, struct gguf_str *left,
+                        struct gguf_str *right)
 {
     const char *blank =
         text.size > 2 ? memchr(text.data + 1, ' ', text.size - 2) : NULL;
@@ -138,15 +138,16 @@ static enum gguf_status load_rule(struct gguf_vocab *v,
 {
     struct gg_str_esc e;
     struct gguf_str l, r;
-    if (!gg_bpe_cut_rule(text, &l, &r))
+    if (!gg_bpe_parse_merge(text, &l, &r))
         return gg_error_set(err, GGUF_E_VOCAB, kv->off,
                             MERGES
                             ": element %" PRIu32
                             " '%s' is not two texts with a blank between",
                             i, gg_str_esc(&e, text));
     const struct gguf_str both = gg_bpe_join(l, r, joined, v->max_size);
-    struct rule rule = { gguf_vocab_find(v, l), gguf_vocab_find(v, r),
-                         gguf_vocab_find(v, both), i };
+    struct rule rule = { gguf_vocab_find_token(v, l),
+                         gguf_vocab_find_token(v, r),
+                         gguf_vocab_find_token(v, both), i };
     *known = rule.left != GGUF_TOKEN_NONE && rule.right != GGUF_TOKEN_NONE &&
              rule.id != GGUF_TOKEN_NONE;
     if (!*known)
@@ -181,7 +182,8 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
     if (!joined)
         return gg_error_set_nomem(err, v->max_size);
     gguf_kv_iter_init(&it, kv);
-    for (uint32_t i = 0; st == GGUF_OK && gguf_kv_next_str(&it, &text); i++) {
+    for (uint32_t i = 0; st == GGUF_OK && gguf_kv_iter_next_str(&it, &text);
+         i++) {
         bool known = true;
         st = load_rule(v, kv, i, text, joined, &known, err);
         n_unknown += !known;
@@ -289,7 +291,7 @@ static enum gguf_status find_word(struct job *j, const char *word, size_t size,
     if (size > j->v->max_size)
         return GGUF_OK;
     if (j->row->raw) {
-        *id = gguf_vocab_find(j->v, (struct gguf_str){ word, size });
+        *id = gguf_vocab_find_token(j->v, (struct gguf_str){ word, size });
         return GGUF_OK;
     }
     if (2 * size > j->room) { /* a byte is a character of 1 or 2 bytes */
@@ -301,7 +303,7 @@ static enum gguf_status find_word(struct job *j, const char *word, size_t size,
     }
     for (size_t i = 0; i < size; i++)
         n += byte_text((uint8_t)word[i], j->letters + n);
-    *id = gguf_vocab_find(j->v, (struct gguf_str){ j->letters, n });
+    *id = gguf_vocab_find_token(j->v, (struct gguf_str){ j->letters, n });
     return GGUF_OK;
 }
 
@@ -324,7 +326,7 @@ static enum gguf_status add_symbols(struct job *j, const char *word,
                 : 1;
         gguf_token id =
             j->row->raw
-                ? gguf_vocab_find(j->v, (struct gguf_str){ word + i, k })
+                ? gguf_vocab_find_token(j->v, (struct gguf_str){ word + i, k })
                 : j->v->byte[(uint8_t)word[i]];
         GG_TRY(gg_merge_add(&j->m, (uint32_t)i, (uint32_t)k, id, err));
     }
@@ -357,7 +359,7 @@ static enum gguf_status on_word(void *user, size_t off, size_t size,
     GG_TRY(add_symbols(j, word, size, err));
     GG_TRY(gg_merge_run(&j->m, err));
     for (uint32_t i = 0; i != GG_NO_SYM; i = j->m.sym[i].next) {
-        const struct gg_vocab_sym *s = &j->m.sym[i];
+        const struct gg_vocab_symbol *s = &j->m.sym[i];
         if (s->id != GGUF_TOKEN_NONE)
             GG_TRY(gg_vocab_tokens_push(j->out, s->id, err));
         else if (j->row->raw)
@@ -396,8 +398,8 @@ enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "%zu bytes of text in one piece, limit is %u",
                             size, UINT32_MAX / 4);
-    char *clean =
-        gg_vocab_utf8_clean(v->allocator, text, size, GG_VOCAB_UTF8_MOST, &n);
+    char *clean = gg_vocab_utf8_make_valid(v->allocator, text, size,
+                                           GG_VOCAB_UTF8_MOST, &n);
     if (!clean)
         return gg_error_set_nomem(err, 3 * size);
     char *escaped = j.row->meta_space ? escape_blanks(v, clean, n, &n) : clean;

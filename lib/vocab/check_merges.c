@@ -30,7 +30,7 @@ static void count_merge(struct kind *k, uint64_t i, struct gguf_str text)
     }
 }
 
-static enum gguf_status report_kind(const struct gg_vocab_scan *s,
+static enum gguf_status report_kind(const struct gg_vocab_check_context *s,
                                     const struct gguf_kv *kv,
                                     const struct kind *k,
                                     enum gg_file_check_code code,
@@ -39,7 +39,7 @@ static enum gguf_status report_kind(const struct gg_vocab_scan *s,
     struct gg_str_esc e;
     if (!k->n)
         return GGUF_OK;
-    return gg_file_finding(
+    return gg_file_report_finding(
         s->c, code, kv->key, gg_vocab_text_off(s, k->text), err,
         KEY ": %" PRIu64 " of %" PRIu64 " %s, first [%" PRIu64 "] '%s'", k->n,
         kv->n, what, k->first, gg_str_esc(&e, k->text));
@@ -52,14 +52,14 @@ struct scratch {
     size_t room;
 };
 
-static bool is_known(const struct gg_vocab_scan *s, struct gguf_str l,
+static bool is_known(const struct gg_vocab_check_context *s, struct gguf_str l,
                      struct gguf_str r, const struct scratch *x)
 {
     return gg_hash_set_has(s->texts, l) && gg_hash_set_has(s->texts, r) &&
            gg_hash_set_has(s->texts, gg_bpe_join(l, r, x->joined, x->room));
 }
 
-static enum gguf_status check_all(const struct gg_vocab_scan *s,
+static enum gguf_status check_all(const struct gg_vocab_check_context *s,
                                   const struct gguf_kv *kv, struct scratch *x,
                                   struct gguf_error *err)
 {
@@ -68,8 +68,8 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
     struct gguf_kv_iter it;
     struct gguf_str text, l, r;
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next_str(&it, &text)) {
-        if (!gg_bpe_cut_rule(text, &l, &r)) {
+    while (gguf_kv_iter_next_str(&it, &text)) {
+        if (!gg_bpe_parse_merge(text, &l, &r)) {
             count_merge(&malformed, it.i - 1, text);
             continue;
         }
@@ -92,25 +92,26 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
                        err);
 }
 
-static enum gguf_status check_pre(const struct gg_vocab_scan *s,
+static enum gguf_status check_pre(const struct gg_vocab_check_context *s,
                                   struct gguf_error *err)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(s->c->file, PRE);
     struct gguf_str name;
-    struct gg_pretok_near near;
+    struct gg_pretok_suggestions near;
     struct gg_str_esc e;
     if (s->algo
             ->pre) /* the kind has one way to cut texts, whatever a key says */
         return GGUF_OK;
     if (!kv)
-        return gg_file_finding(s->c, GG_CHECK_NO_PRE, GG_STR(PRE),
-                               GGUF_NO_OFFSET, err,
-                               "key '" PRE "' is missing: programs guess how "
-                               "texts are cut into words");
-    if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || gg_pretok_known(name))
+        return gg_file_report_finding(
+            s->c, GG_CHECK_NO_PRE, GG_STR(PRE), GGUF_NO_OFFSET, err,
+            "key '" PRE "' is missing: programs guess how "
+            "texts are cut into words");
+    if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK ||
+        gg_pretok_is_known(name))
         return GGUF_OK;
-    gg_pretok_nearest(&near, name);
-    return gg_file_finding(
+    gg_pretok_suggest(&near, name);
+    return gg_file_report_finding(
         s->c, GG_CHECK_PRE_UNKNOWN, kv->key, kv->off, err,
         "key '" PRE "' is '%s', which is not a way to cut texts "
         "into words that is known; like it are '%.*s' and "
@@ -119,7 +120,7 @@ static enum gguf_status check_pre(const struct gg_vocab_scan *s,
         (int)near.name[1].size, near.name[1].data);
 }
 
-enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
+enum gguf_status gg_bpe_check(const struct gg_vocab_check_context *s,
                               struct gguf_error *err)
 {
     const struct gguf_file *file = s->c->file;
@@ -128,10 +129,10 @@ enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
     GG_TRY(check_pre(s, err));
     if (!kv || kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_STR ||
         kv->n > UINT32_MAX)
-        return gg_file_finding(s->c, GG_CHECK_NO_MERGES, GG_STR(KEY),
-                               kv ? kv->off : GGUF_NO_OFFSET, err,
-                               "key '" KEY "' is %s",
-                               kv ? "no array of str" : "missing");
+        return gg_file_report_finding(s->c, GG_CHECK_NO_MERGES, GG_STR(KEY),
+                                      kv ? kv->off : GGUF_NO_OFFSET, err,
+                                      "key '" KEY "' is %s",
+                                      kv ? "no array of str" : "missing");
     struct scratch x = { .joined = NULL };
     for (uint32_t i = 0; i < s->n; i++)
         x.room = GG_MAX(x.room, s->text[i].size);

@@ -8,7 +8,7 @@
 #include "vocab/clean_spaces.h"
 
 /* " 's", " 'm", " 're", " 've" lose their blank. */
-static void clean_contraction(struct gg_vocab_clean *c, char x)
+static void clean_contraction(struct gg_vocab_space_cleaner *c, char x)
 {
     bool pair = c->contraction == 2 && (x == 's' || x == 'm');
     bool triple = c->contraction == 3 && x == 'e';
@@ -30,7 +30,7 @@ static void clean_contraction(struct gg_vocab_clean *c, char x)
 }
 
 /* " ' " loses both blanks. */
-static void clean_quote(struct gg_vocab_clean *c, char x)
+static void clean_quote(struct gg_vocab_space_cleaner *c, char x)
 {
     if (c->apart == 1 && x == '\'') {
         c->apart = 2;
@@ -50,7 +50,7 @@ static void clean_quote(struct gg_vocab_clean *c, char x)
         clean_contraction(c, x);
 }
 
-void gg_vocab_clean_put(struct gg_vocab_clean *c, char x)
+void gg_vocab_clean_put(struct gg_vocab_space_cleaner *c, char x)
 {
     if (c->blank && x != '?' && x != '!' && x != '.' && x != ',')
         clean_quote(c, ' ');
@@ -59,7 +59,7 @@ void gg_vocab_clean_put(struct gg_vocab_clean *c, char x)
         clean_quote(c, x);
 }
 
-void gg_vocab_clean_end(struct gg_vocab_clean *c)
+void gg_vocab_clean_end(struct gg_vocab_space_cleaner *c)
 {
     if (c->blank)
         clean_quote(c, ' ');

@@ -13,7 +13,7 @@
 
 /* What has been seen and not yet been passed on: at most a blank, a blank and
  * an apostrophe, and for the last step a letter after these. */
-struct gg_vocab_clean {
+struct gg_vocab_space_cleaner {
     bool blank;           /* a blank, before ? ! . or , */
     unsigned apart;       /* of " ' ": characters seen */
     unsigned contraction; /* of " 're": characters seen, */
@@ -24,6 +24,6 @@ struct gg_vocab_clean {
 /* gg_vocab_clean_put, which a struct gg_vocab_sink calls, is in
  * vocab/vocab_int.h. */
 /* What is left at the end of the text. */
-void gg_vocab_clean_end(struct gg_vocab_clean *c);
+void gg_vocab_clean_end(struct gg_vocab_space_cleaner *c);
 
 #endif

@@ -20,9 +20,9 @@ struct ids {
 
 static struct ids find_ids(const struct gguf_vocab *v)
 {
-    return (struct ids){ gguf_vocab_find(v, GG_STR("<dna>")),
-                         gguf_vocab_find(v, GG_STR("</dna>")),
-                         gguf_vocab_find(v, GG_STR("<oov>")) };
+    return (struct ids){ gguf_vocab_find_token(v, GG_STR("<dna>")),
+                         gguf_vocab_find_token(v, GG_STR("</dna>")),
+                         gguf_vocab_find_token(v, GG_STR("<oov>")) };
 }
 
 /* Where tag begins in size bytes of text, or size. */
@@ -47,7 +47,7 @@ static enum gguf_status put_bases(const struct gguf_vocab *v,
         }
         memcpy(word + N_BASES, MARK, MARK_SIZE);
         gguf_token id =
-            gguf_vocab_find(v, (struct gguf_str){ word, sizeof word });
+            gguf_vocab_find_token(v, (struct gguf_str){ word, sizeof word });
         GG_TRY(gg_vocab_tokens_push(out, id == GGUF_TOKEN_NONE ? ids->oov : id,
                                     err));
     }

@@ -8,25 +8,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct gg_vocab_cand {
+struct gg_vocab_candidate {
     double score;  /* the highest comes first; */
     uint32_t left; /* of equal ones the leftmost */
     uint32_t size; /* the others are the caller's */
     gguf_token id;
 };
 
-static inline bool gg_vocab_cand_better(const struct gg_vocab_cand *a,
-                                        const struct gg_vocab_cand *b)
+static inline bool
+gg_vocab_candidate_is_better(const struct gg_vocab_candidate *a,
+                             const struct gg_vocab_candidate *b)
 {
     return a->score > b->score || (a->score == b->score && a->left < b->left);
 }
 
 /* heap[*n], which has room for one more. */
-static inline void gg_heap_push(struct gg_vocab_cand *heap, size_t *n,
-                                struct gg_vocab_cand c)
+static inline void gg_heap_push(struct gg_vocab_candidate *heap, size_t *n,
+                                struct gg_vocab_candidate c)
 {
     size_t i = (*n)++;
-    while (i && gg_vocab_cand_better(&c, &heap[(i - 1) / 2])) {
+    while (i && gg_vocab_candidate_is_better(&c, &heap[(i - 1) / 2])) {
         heap[i] = heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -34,18 +35,18 @@ static inline void gg_heap_push(struct gg_vocab_cand *heap, size_t *n,
 }
 
 /* The best of heap[*n], *n > 0, which it leaves. */
-static inline struct gg_vocab_cand gg_heap_pop(struct gg_vocab_cand *heap,
-                                               size_t *n)
+static inline struct gg_vocab_candidate
+gg_heap_pop(struct gg_vocab_candidate *heap, size_t *n)
 {
-    struct gg_vocab_cand top = heap[0], last = heap[--*n];
+    struct gg_vocab_candidate top = heap[0], last = heap[--*n];
     size_t i = 0;
     for (;;) {
         size_t k = 2 * i + 1;
         if (k >= *n)
             break;
-        if (k + 1 < *n && gg_vocab_cand_better(&heap[k + 1], &heap[k]))
+        if (k + 1 < *n && gg_vocab_candidate_is_better(&heap[k + 1], &heap[k]))
             k++;
-        if (!gg_vocab_cand_better(&heap[k], &last))
+        if (!gg_vocab_candidate_is_better(&heap[k], &last))
             break;
         heap[i] = heap[k];
         i = k;

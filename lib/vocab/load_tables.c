@@ -27,9 +27,9 @@ int gg_vocab_byte_text(struct gguf_str t)
     return value;
 }
 
-enum gguf_status gg_vocab_load_switch(const struct gguf_vocab *v,
-                                      const char *key, bool dflt, bool *out,
-                                      struct gguf_error *err)
+enum gguf_status gg_vocab_load_bool(const struct gguf_vocab *v,
+                                    const char *key, bool dflt, bool *out,
+                                    struct gguf_error *err)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(v->file, key);
     int value = dflt;
@@ -42,17 +42,17 @@ enum gguf_status gg_vocab_load_switch(const struct gguf_vocab *v,
 enum gguf_status gg_vocab_load_normalizer(struct gguf_vocab *v,
                                           struct gguf_error *err)
 {
-    GG_TRY(gg_vocab_load_switch(v, PREFIX "normalizer.lowercase", v->lowercase,
-                                &v->lowercase, err));
-    return gg_vocab_load_switch(v, PREFIX "normalizer.strip_accents",
-                                v->lowercase, &v->strip_accents, err);
+    GG_TRY(gg_vocab_load_bool(v, PREFIX "normalizer.lowercase", v->lowercase,
+                              &v->lowercase, err));
+    return gg_vocab_load_bool(v, PREFIX "normalizer.strip_accents",
+                              v->lowercase, &v->strip_accents, err);
 }
 
 enum gguf_status gg_vocab_load_merge_spaces(struct gguf_vocab *v,
                                             struct gguf_error *err)
 {
-    return gg_vocab_load_switch(v, PREFIX "remove_extra_whitespaces", false,
-                                &v->merge_spaces, err);
+    return gg_vocab_load_bool(v, PREFIX "remove_extra_whitespaces", false,
+                              &v->merge_spaces, err);
 }
 
 enum gguf_status gg_vocab_load_trie(struct gguf_vocab *v, unsigned kinds,
@@ -83,7 +83,7 @@ void gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text,
         size_t size;
         for (unsigned i = 0;
              id == GGUF_TOKEN_NONE && (size = byte_text(b, i, text)); i++)
-            id = gguf_vocab_find(v, (struct gguf_str){ text, size });
+            id = gguf_vocab_find_token(v, (struct gguf_str){ text, size });
         v->byte[b] = id;
         n_missing += id == GGUF_TOKEN_NONE;
     }

@@ -28,9 +28,9 @@ enum gguf_status gg_merge_add(struct gg_merge *m, uint32_t off, uint32_t size,
         m->sym = grown;
     }
     m->sym[m->n] =
-        (struct gg_vocab_sym){ off, size,
-                               m->n ? (uint32_t)m->n - 1 : GG_NO_SYM,
-                               (uint32_t)m->n + 1, id };
+        (struct gg_vocab_symbol){ off, size,
+                                  m->n ? (uint32_t)m->n - 1 : GG_NO_SYM,
+                                  (uint32_t)m->n + 1, id };
     m->n++;
     return GGUF_OK;
 }
@@ -41,18 +41,19 @@ static void try_join(struct gg_merge *m, uint32_t left)
 {
     if (left == GG_NO_SYM || m->sym[left].next == GG_NO_SYM)
         return;
-    const struct gg_vocab_sym *l = &m->sym[left], *r = &m->sym[l->next];
-    struct gg_vocab_cand c = { .left = left, .size = l->size + r->size };
+    const struct gg_vocab_symbol *l = &m->sym[left], *r = &m->sym[l->next];
+    struct gg_vocab_candidate c = { .left = left, .size = l->size + r->size };
     if (m->pair(m->user, l, r, &c.score, &c.id))
         gg_heap_push(m->heap, &m->n_heap, c);
 }
 
-static void join_symbols(struct gg_merge *m, const struct gg_vocab_cand *c)
+static void join_symbols(struct gg_merge *m,
+                         const struct gg_vocab_candidate *c)
 {
-    struct gg_vocab_sym *l = &m->sym[c->left];
+    struct gg_vocab_symbol *l = &m->sym[c->left];
     if (!l->size || l->next == GG_NO_SYM)
         return;
-    struct gg_vocab_sym *r = &m->sym[l->next];
+    struct gg_vocab_symbol *r = &m->sym[l->next];
     if (l->size + r->size != c->size)
         return;
     l->size = c->size;
@@ -81,7 +82,7 @@ enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err)
     for (uint32_t i = 0; i + 1 < m->n; i++)
         try_join(m, i);
     while (m->n_heap) {
-        struct gg_vocab_cand c = gg_heap_pop(m->heap, &m->n_heap);
+        struct gg_vocab_candidate c = gg_heap_pop(m->heap, &m->n_heap);
         join_symbols(m, &c);
     }
     return GGUF_OK;

@@ -16,7 +16,7 @@
 #define GG_NO_SYM UINT32_MAX
 
 /* A stretch of the text: one node of a doubly linked list. */
-struct gg_vocab_sym {
+struct gg_vocab_symbol {
     uint32_t off, size; /* bytes; size 0: joined to its left neighbour */
     uint32_t prev, next;
     gguf_token id; /* or GGUF_TOKEN_NONE */
@@ -24,18 +24,20 @@ struct gg_vocab_sym {
 
 /* May l and r, which comes after it, be joined? Then *id is what they become,
  * and *score says how good that is. */
-typedef bool gg_vocab_pair_fn(const void *user, const struct gg_vocab_sym *l,
-                              const struct gg_vocab_sym *r, double *score,
+typedef bool gg_vocab_pair_fn(const void *user,
+                              const struct gg_vocab_symbol *l,
+                              const struct gg_vocab_symbol *r, double *score,
                               gguf_token *id);
 
 struct gg_merge {
     const struct gguf_allocator *allocator;
     gg_vocab_pair_fn *pair;
     const void *user;
-    struct gg_vocab_sym
+    struct gg_vocab_symbol
         *sym; /* n of them; the first is never joined to another */
     size_t n, cap;
-    struct gg_vocab_cand *heap; /* size: bytes of both, when it was found */
+    struct gg_vocab_candidate
+        *heap; /* size: bytes of both, when it was found */
     size_t n_heap, heap_cap;
 };
 

@@ -41,7 +41,7 @@ static size_t char_size(const struct job *j, size_t at, size_t size)
 }
 
 /* Where the longest token ends that begins at this place. */
-static size_t reach_of(const struct job *j, size_t at, size_t size)
+static size_t longest_token_end(const struct job *j, size_t at, size_t size)
 {
     gguf_token id;
     return at +
@@ -138,8 +138,8 @@ enum gguf_status gg_vocab_plamo2_encode(const struct gguf_vocab *v,
 {
     size_t n, begin = 0, reach = 0;
     (void)prefix;
-    char *clean =
-        gg_vocab_utf8_clean(v->allocator, text, size, GG_VOCAB_UTF8_ANY, &n);
+    char *clean = gg_vocab_utf8_make_valid(v->allocator, text, size,
+                                           GG_VOCAB_UTF8_ANY, &n);
     if (!clean)
         return gg_error_set_nomem(err, 3 * size);
     struct job j = { .v = v, .text = clean, .out = out };
@@ -147,7 +147,7 @@ enum gguf_status gg_vocab_plamo2_encode(const struct gguf_vocab *v,
     if (n >= 3 && !memcmp(clean, "\xef\xbb\xbf", 3)) /* byte order mark */
         begin = reach = 3;
     for (size_t at = begin; st == GGUF_OK && at < n;) {
-        size_t end = reach_of(&j, at, n);
+        size_t end = longest_token_end(&j, at, n);
         at += char_size(&j, at, n);
         reach = GG_MAX(reach, GG_MAX(at, end));
         if (at == reach) {

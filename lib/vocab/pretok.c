@@ -28,9 +28,9 @@ struct gg_pretok {
 static enum gguf_status refuse_unknown(struct gguf_str name,
                                        struct gguf_error *err)
 {
-    struct gg_pretok_near near;
+    struct gg_pretok_suggestions near;
     struct gg_str_esc e;
-    gg_pretok_nearest(&near, name);
+    gg_pretok_suggest(&near, name);
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
         "tokenizer.ggml.pre '%s' is not a way to cut texts into words "

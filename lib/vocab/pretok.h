@@ -37,13 +37,14 @@ void gg_pretok_destroy(struct gg_pretok *p);
 const struct gg_pretok_row *gg_pretok_get_row(const struct gg_pretok *p);
 
 /* Is it a name that some program reads? All of gg_pretok_create's are. */
-bool gg_pretok_known(struct gguf_str name);
+bool gg_pretok_is_known(struct gguf_str name);
 /* Of all that are known the two that look most like name, the better one
  * first. */
-struct gg_pretok_near {
+struct gg_pretok_suggestions {
     struct gguf_str name[2];
 };
-void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name);
+void gg_pretok_suggest(struct gg_pretok_suggestions *out,
+                       struct gguf_str name);
 
 /* A word, size bytes, not 0, from byte off of the text on. */
 typedef enum gguf_status gg_pretok_word_fn(void *user, size_t off, size_t size,

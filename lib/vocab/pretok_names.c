@@ -8,7 +8,7 @@
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
 
-#include "base/similar.h"
+#include "base/suggestion.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static bool next_name(struct names *it, struct gguf_str *name)
     return true;
 }
 
-bool gg_pretok_known(struct gguf_str name)
+bool gg_pretok_is_known(struct gguf_str name)
 {
     struct names it = { 0, NULL };
     struct gguf_str known;
@@ -49,13 +49,13 @@ bool gg_pretok_known(struct gguf_str name)
     return false;
 }
 
-void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name)
+void gg_pretok_suggest(struct gg_pretok_suggestions *out, struct gguf_str name)
 {
     unsigned best[2] = { ~0u, ~0u };
     struct names it = { 0, NULL };
     struct gguf_str known;
     while (next_name(&it, &known)) {
-        unsigned d = gg_similar_distance(name, known);
+        unsigned d = gg_suggestion_distance(name, known);
         bool first = d < best[0];
         if (first) {
             best[1] = best[0];

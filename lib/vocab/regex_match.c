@@ -154,8 +154,8 @@ static inline bool push_frame(struct run *r, uint32_t pc, size_t at,
 
 /* Pop the last choice above n_kept; the search continues at *pc and *at. false:
  * no choice is left. */
-static inline bool take_back(struct run *r, size_t n_kept, uint32_t *pc,
-                             size_t *at)
+static inline bool backtrack_match(struct run *r, size_t n_kept, uint32_t *pc,
+                                   size_t *at)
 {
     while (r->n > n_kept) {
         struct gg_regex_frame *f = &r->w->frame[r->n - 1];
@@ -289,7 +289,7 @@ static enum gg_regex_found run_ops(struct run *r, uint32_t pc, size_t at,
             continue;
         if (good == GG_REGEX_LIMIT || !spend_budget(r, 1))
             return GG_REGEX_LIMIT;
-        if (!take_back(r, n_kept, &pc, &at))
+        if (!backtrack_match(r, n_kept, &pc, &at))
             return GG_REGEX_NONE;
         pc--;
     }

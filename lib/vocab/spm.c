@@ -29,8 +29,8 @@ static gguf_token find_piece(const struct spm *s, uint32_t off, size_t size)
     return id == GG_INDEX_NONE ? GGUF_TOKEN_NONE : (gguf_token)id;
 }
 
-static bool rank_pair(const void *user, const struct gg_vocab_sym *l,
-                      const struct gg_vocab_sym *r, double *score,
+static bool rank_pair(const void *user, const struct gg_vocab_symbol *l,
+                      const struct gg_vocab_symbol *r, double *score,
                       gguf_token *id)
 {
     const struct spm *s = user;
@@ -42,7 +42,7 @@ static bool rank_pair(const void *user, const struct gg_vocab_sym *l,
 }
 
 static enum gguf_status put_symbol(const struct spm *s,
-                                   const struct gg_vocab_sym *y,
+                                   const struct gg_vocab_symbol *y,
                                    struct gguf_tokens *out,
                                    struct gguf_error *err)
 {
@@ -192,12 +192,12 @@ void gg_spm_put(const struct gguf_vocab *v, gguf_token id,
     }
 }
 
-enum gguf_status gg_spm_check(const struct gg_vocab_scan *s,
+enum gguf_status gg_spm_check(const struct gg_vocab_check_context *s,
                               struct gguf_error *err)
 {
     if (gguf_file_kv_find(s->c->file, "tokenizer.ggml.scores"))
         return GGUF_OK;
-    return gg_file_finding(
+    return gg_file_report_finding(
         s->c, GG_CHECK_NO_SCORES, GG_STR("tokenizer.ggml.scores"),
         GGUF_NO_OFFSET, err,
         "key 'tokenizer.ggml.scores' is missing: which tokens "

@@ -17,7 +17,7 @@
 
 /* Texts, each followed by a zero byte, that have a role if no key gives it. */
 static const struct {
-    enum gguf_special role;
+    enum gguf_special_token role;
     const char *texts;
 } by_text[] = {
     { GGUF_SPECIAL_EOT,
@@ -68,7 +68,7 @@ static const char *const ends[] = {
 };
 
 /* Roles that end one, too. */
-static const enum gguf_special end_roles[] = {
+static const enum gguf_special_token end_roles[] = {
     GGUF_SPECIAL_EOS,     GGUF_SPECIAL_EOT,     GGUF_SPECIAL_EOM,
     GGUF_SPECIAL_FIM_PAD, GGUF_SPECIAL_FIM_REP, GGUF_SPECIAL_FIM_SEP,
 };
@@ -80,11 +80,11 @@ static const char *const shown[] = { "<|channel|>", "<|message|>", "<|start|>",
 static struct gg_vocab_token *find_token(struct gguf_vocab *v,
                                          const char *text)
 {
-    gguf_token id = gguf_vocab_find(v, gg_str_z(text));
+    gguf_token id = gguf_vocab_find_token(v, gg_str_z(text));
     return id == GGUF_TOKEN_NONE ? NULL : &v->token[id];
 }
 
-static void find_role(struct gguf_vocab *v, enum gguf_special role,
+static void find_role(struct gguf_vocab *v, enum gguf_special_token role,
                       const char *texts)
 {
     for (const char *t = texts; *t; t += strlen(t) + 1) {
@@ -97,7 +97,7 @@ static void find_role(struct gguf_vocab *v, enum gguf_special role,
     }
 }
 
-static bool ends_it(struct gguf_vocab *v, const char *text)
+static bool text_ends_generation(struct gguf_vocab *v, const char *text)
 {
     const struct gg_vocab_token *t = find_token(v, text);
     return t && t->eog;
@@ -106,15 +106,18 @@ static bool ends_it(struct gguf_vocab *v, const char *text)
 /* Where a text that ends it elsewhere has another meaning. */
 static void unmark_ends(struct gguf_vocab *v)
 {
-    bool call = ends_it(v, "<|call|>") || ends_it(v, "<|calls|>");
-    if (call && ends_it(v, "<|end|>") &&
-        (ends_it(v, "<|return|>") || ends_it(v, "<|flush|>"))) {
+    bool call = text_ends_generation(v, "<|call|>") ||
+                text_ends_generation(v, "<|calls|>");
+    if (call && text_ends_generation(v, "<|end|>") &&
+        (text_ends_generation(v, "<|return|>") ||
+         text_ends_generation(v, "<|flush|>"))) {
         struct gg_vocab_token *t =
             find_token(v, "<|end|>"); /* of one message of many */
         t->eog = false;
         t->kind = GGUF_TOKEN_USER;
     }
-    if (ends_it(v, "<|tool_response>") && ends_it(v, "</s>")) {
+    if (text_ends_generation(v, "<|tool_response>") &&
+        text_ends_generation(v, "</s>")) {
         struct gg_vocab_token *t =
             find_token(v, "</s>"); /* of gemma 4: markup */
         t->eog = false;
@@ -147,8 +150,8 @@ void gg_vocab_load_roles(struct gguf_vocab *v)
 
 /* ---- blanks beside a token ---- */
 
-static bool key_says(const struct gguf_file *file, const char *key,
-                     const char *const *words)
+static bool key_contains(const struct gguf_file *file, const char *key,
+                         const char *const *words)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(file, key);
     struct gguf_str s;
@@ -187,13 +190,13 @@ void gg_vocab_load_strip(struct gguf_vocab *v)
     static const char *const modern[] = { "modern-bert", NULL };
     static const char *const not_these[] = { "<unk>", "<s>", "<|endoftext|>" };
     const char *name = "general.name";
-    if (key_says(v->file, "tokenizer.ggml.pre", jina) ||
-        key_says(v->file, "general.architecture", bert)) {
+    if (key_contains(v->file, "tokenizer.ggml.pre", jina) ||
+        key_contains(v->file, "general.architecture", bert)) {
         set_lstrip(v, "<mask>");
         return;
     }
-    if (!key_says(v->file, name, phi3)) {
-        if (key_says(v->file, name, modern))
+    if (!key_contains(v->file, name, phi3)) {
+        if (key_contains(v->file, name, modern))
             set_lstrip(v, "[MASK]");
         return;
     }

@@ -55,7 +55,7 @@ static void offer_token(struct job *j, size_t to, double score, gguf_token id)
 }
 
 /* All tokens that begin at the character j->at. */
-static void go_on(struct job *j)
+static void add_tokens_at(struct job *j)
 {
     const struct gg_vocab_trie *t = &j->v->trie;
     size_t k = gg_vocab_utf8_size((uint8_t)j->text[j->at]);
@@ -80,7 +80,7 @@ static void go_on(struct job *j)
 
 /* Put out the tokens from j->done to j->at, a place that all ways go
  * through. */
-static enum gguf_status put_settled(struct job *j, struct gguf_error *err)
+static enum gguf_status put_best_path(struct job *j, struct gguf_error *err)
 {
     size_t n = 0;
     for (size_t i = j->at; i > j->done; i = j->place[i].from)
@@ -111,9 +111,9 @@ static enum gguf_status advance_lattice(struct job *j, bool last,
 {
     size_t need = GG_MAX(j->v->max_size, (size_t)4);
     while (j->at < j->n && (last || j->n - j->at >= need)) {
-        go_on(j);
+        add_tokens_at(j);
         if (j->at >= j->reach)
-            GG_TRY(put_settled(j, err));
+            GG_TRY(put_best_path(j, err));
     }
     return GGUF_OK;
 }
@@ -281,7 +281,7 @@ enum gguf_status gg_vocab_ugm_load(struct gguf_vocab *v,
                               err);
 }
 
-enum gguf_status gg_vocab_ugm_check(const struct gg_vocab_scan *s,
+enum gguf_status gg_vocab_ugm_check(const struct gg_vocab_check_context *s,
                                     struct gguf_error *err)
 {
     return gg_spm_check(s, err); /* scores decide here, too */

@@ -42,8 +42,9 @@ size_t gg_vocab_utf8_encode(uint32_t cp, char out[4])
     return n;
 }
 
-char *gg_vocab_utf8_clean(const struct gguf_allocator *a, const char *text,
-                          size_t size, uint32_t most, size_t *n)
+char *gg_vocab_utf8_make_valid(const struct gguf_allocator *a,
+                               const char *text, size_t size, uint32_t most,
+                               size_t *n)
 {
     *n = size;
     if (gg_str_utf8_valid(text, size))

@@ -33,8 +33,9 @@ static inline size_t gg_vocab_utf8_size(uint8_t b)
 
 /* text in UTF-8 that is well-formed but for surrogates: text itself if it is,
  * else owned (gg_vocab_utf8_free). *n bytes. NULL: no memory. */
-char *gg_vocab_utf8_clean(const struct gguf_allocator *a, const char *text,
-                          size_t size, uint32_t most, size_t *n);
+char *gg_vocab_utf8_make_valid(const struct gguf_allocator *a,
+                               const char *text, size_t size, uint32_t most,
+                               size_t *n);
 void gg_vocab_utf8_free(const struct gguf_allocator *a, const char *text,
                         char *clean);
 

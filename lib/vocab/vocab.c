@@ -29,7 +29,8 @@ enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
     v->pre = p.pre;
     enum gguf_status st = GGUF_OK;
     if (p.meta)
-        st = gg_file_with_pairs(&v->altered, file, p.meta, p.allocator, err);
+        st = gg_file_create_with_pairs(&v->altered, file, p.meta, p.allocator,
+                                       err);
     if (v->altered)
         v->file = v->altered;
     if (st == GGUF_OK)
@@ -85,8 +86,8 @@ static enum gguf_status encode_pieces(const struct gguf_vocab *v,
 }
 
 static enum gguf_status push_end(const struct gguf_vocab *v,
-                                 enum gguf_special which, const char *name,
-                                 struct gguf_tokens *out,
+                                 enum gguf_special_token which,
+                                 const char *name, struct gguf_tokens *out,
                                  struct gguf_error *err)
 {
     if (v->special[which] == GGUF_TOKEN_NONE)
@@ -177,7 +178,7 @@ static size_t detokenize_clean(const struct gguf_vocab *v,
                                const gguf_token *id, size_t n, unsigned flags,
                                struct gg_vocab_sink *s)
 {
-    struct gg_vocab_clean c = { .out = s };
+    struct gg_vocab_space_cleaner c = { .out = s };
     for (size_t i = 0; i < n; i++) {
         struct gg_vocab_sink none = { NULL, 0, 0, false, &c };
         put_token(v, id[i], flags, &none);

@@ -30,7 +30,7 @@ static enum gguf_status bad_type(const struct gg_file_checker *c,
 {
     bool array = kv->type == GGUF_VAL_ARR;
     struct gg_str_esc e;
-    return gg_file_finding(
+    return gg_file_report_finding(
         c, GG_CHECK_VOCAB_TYPE, kv->key, kv->off, err,
         "key '%s' is %s%s, must be %s", gg_str_esc(&e, kv->key),
         array ? "an array of " : "",
@@ -55,7 +55,7 @@ static uint32_t first_like(const struct gguf_str *text, uint32_t i)
 
 /* Fill text, and texts unless NULL; report empty texts, and texts that are
  * there twice. */
-static enum gguf_status check_texts(struct gg_vocab_scan *s,
+static enum gguf_status check_texts(struct gg_vocab_check_context *s,
                                     const struct gguf_kv *kv,
                                     struct gguf_str *text,
                                     struct gg_hash_set *texts,
@@ -65,49 +65,51 @@ static enum gguf_status check_texts(struct gg_vocab_scan *s,
     struct gguf_kv_iter it;
     struct gg_str_esc e;
     gguf_kv_iter_init(&it, kv);
-    for (uint32_t i = 0; gguf_kv_next_str(&it, &text[i]); i++) {
+    for (uint32_t i = 0; gguf_kv_iter_next_str(&it, &text[i]); i++) {
         if (!text[i].size)
             empty = n_empty++ ? empty : i;
         else if (texts && gg_hash_set_add(texts, text[i]))
             twice = n_twice++ ? twice : i;
     }
     if (n_empty)
-        GG_TRY(gg_file_finding(s->c, GG_CHECK_TOKEN_EMPTY, kv->key,
-                               gg_vocab_text_off(s, text[empty]), err,
-                               PREFIX "tokens: %" PRIu32 " of %" PRIu32
-                                      " have no text, first [%" PRIu32 "]",
-                               n_empty, s->n, empty));
+        GG_TRY(gg_file_report_finding(s->c, GG_CHECK_TOKEN_EMPTY, kv->key,
+                                      gg_vocab_text_off(s, text[empty]), err,
+                                      PREFIX "tokens: %" PRIu32 " of %" PRIu32
+                                             " have no text, first [%" PRIu32
+                                             "]",
+                                      n_empty, s->n, empty));
     if (n_twice)
-        GG_TRY(gg_file_finding(s->c, GG_CHECK_TOKEN_TWICE, kv->key,
-                               gg_vocab_text_off(s, text[twice]), err,
-                               PREFIX "tokens: %" PRIu32 " of %" PRIu32
-                                      " repeat another, first [%" PRIu32
-                                      "], which is '%s' like [%" PRIu32 "]",
-                               n_twice, s->n, twice,
-                               gg_str_esc(&e, text[twice]),
-                               first_like(text, twice)));
+        GG_TRY(gg_file_report_finding(
+            s->c, GG_CHECK_TOKEN_TWICE, kv->key,
+            gg_vocab_text_off(s, text[twice]), err,
+            PREFIX "tokens: %" PRIu32 " of %" PRIu32
+                   " repeat another, first [%" PRIu32
+                   "], which is '%s' like [%" PRIu32 "]",
+            n_twice, s->n, twice, gg_str_esc(&e, text[twice]),
+            first_like(text, twice)));
     return GGUF_OK;
 }
 
 /* Warn of numbers of another type than the one llama.cpp casts the array to. */
-static enum gguf_status note_numbers(const struct gg_vocab_scan *s,
-                                     const struct gguf_kv *kv, uint32_t type,
-                                     struct gguf_error *err)
+static enum gguf_status
+check_number_type(const struct gg_vocab_check_context *s,
+                  const struct gguf_kv *kv, uint32_t type,
+                  struct gguf_error *err)
 {
     struct gg_str_esc e;
     if (kv->elem_type == type)
         return GGUF_OK;
-    return gg_file_finding(s->c, GG_CHECK_VOCAB_NUMBERS, kv->key, kv->off, err,
-                           "key '%s' is an array of %s: programs that expect "
-                           "%s read other values",
-                           gg_str_esc(&e, kv->key),
-                           gguf_val_type_name(kv->elem_type),
-                           gguf_val_type_name(type));
+    return gg_file_report_finding(
+        s->c, GG_CHECK_VOCAB_NUMBERS, kv->key, kv->off, err,
+        "key '%s' is an array of %s: programs that expect "
+        "%s read other values",
+        gg_str_esc(&e, kv->key), gguf_val_type_name(kv->elem_type),
+        gguf_val_type_name(type));
 }
 
 /* The array under key, if it is there and can be compared with the tokens;
  * else NULL, reported. */
-static enum gguf_status token_array(const struct gg_vocab_scan *s,
+static enum gguf_status token_array(const struct gg_vocab_check_context *s,
                                     const char *key, uint32_t elem_type,
                                     const struct gguf_kv **out,
                                     struct gguf_error *err)
@@ -121,31 +123,31 @@ static enum gguf_status token_array(const struct gg_vocab_scan *s,
                  gguf_val_type_name(elem_type));
         return bad_type(s->c, kv, must, err);
     case GG_VOCAB_ARRAY_LENGTH:
-        return gg_file_finding(s->c, GG_CHECK_VOCAB_LENGTH, kv->key, kv->off,
-                               err,
-                               "key '%s' has %" PRIu64 " elements, there are "
-                               "%" PRIu32 " tokens",
-                               key, kv->n, s->n);
+        return gg_file_report_finding(
+            s->c, GG_CHECK_VOCAB_LENGTH, kv->key, kv->off, err,
+            "key '%s' has %" PRIu64 " elements, there are "
+            "%" PRIu32 " tokens",
+            key, kv->n, s->n);
     case GG_VOCAB_ARRAY_GOOD:
         *out = kv;
-        return note_numbers(s, kv, elem_type, err);
+        return check_number_type(s, kv, elem_type, err);
     default: return GGUF_OK;
     }
 }
 
 /* A value that opening refuses: what why says, if that is its type's. */
-static enum gguf_status bad_number(const struct gg_vocab_scan *s,
+static enum gguf_status bad_number(const struct gg_vocab_check_context *s,
                                    const struct gguf_kv *kv,
                                    const struct gguf_error *why,
                                    struct gguf_error *err)
 {
-    return gg_file_finding(s->c, GG_CHECK_VOCAB_TYPE, kv->key, why->offset,
-                           err, "%s", why->message);
+    return gg_file_report_finding(s->c, GG_CHECK_VOCAB_TYPE, kv->key,
+                                  why->offset, err, "%s", why->message);
 }
 
 enum { CHUNK = 512 }; /* elements looked at in one go */
 
-static enum gguf_status check_scores(const struct gg_vocab_scan *s,
+static enum gguf_status check_scores(const struct gg_vocab_check_context *s,
                                      struct gguf_error *err)
 {
     const struct gguf_kv *kv;
@@ -163,7 +165,7 @@ static enum gguf_status check_scores(const struct gg_vocab_scan *s,
     }
     if (!n_bad)
         return GGUF_OK;
-    return gg_file_finding(
+    return gg_file_report_finding(
         s->c, GG_CHECK_SCORE, kv->key,
         elem_off(kv, first, gguf_val_type_size(kv->elem_type)), err,
         PREFIX "scores: %" PRIu32 " of %" PRIu32
@@ -171,7 +173,7 @@ static enum gguf_status check_scores(const struct gg_vocab_scan *s,
         n_bad, s->n, first);
 }
 
-static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
+static enum gguf_status check_kinds(const struct gg_vocab_check_context *s,
                                     struct gguf_error *err)
 {
     const struct gguf_kv *kv;
@@ -182,7 +184,7 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
     GG_TRY(token_array(s, PREFIX "token_type", GGUF_VAL_I32, &kv, err));
     for (uint32_t i = 0; kv && i < s->n; i += CHUNK) {
         uint32_t n = GG_MIN(s->n - i, (uint32_t)CHUNK);
-        if (gguf_kv_elems_i32(kv, i, n, v, &why) != GGUF_OK)
+        if (gguf_kv_get_elems_i32(kv, i, n, v, &why) != GGUF_OK)
             return bad_number(s, kv, &why, err);
         for (uint32_t k = 0; k < n; k++) {
             if (!gg_vocab_is_kind(v[k]))
@@ -193,14 +195,14 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
         }
     }
     if (n_bad)
-        GG_TRY(gg_file_finding(
+        GG_TRY(gg_file_report_finding(
             s->c, GG_CHECK_TOKEN_KIND, kv->key,
             elem_off(kv, bad, gguf_val_type_size(kv->elem_type)), err,
             PREFIX "token_type: %" PRIu32 " of %" PRIu32
                    " are not 1 to 6, first [%" PRIu32 "]",
             n_bad, s->n, bad));
     if (n_byte)
-        GG_TRY(gg_file_finding(
+        GG_TRY(gg_file_report_finding(
             s->c, GG_CHECK_BYTE_TOKEN, GG_STR(PREFIX "tokens"),
             gg_vocab_text_off(s, s->text[byte]), err,
             PREFIX "tokens: %" PRIu32 " that are to be bytes are "
@@ -209,7 +211,7 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
     return GGUF_OK;
 }
 
-static bool has_byte(const struct gg_vocab_scan *s,
+static bool has_byte(const struct gg_vocab_check_context *s,
                      const struct gg_vocab_algo *algo, unsigned b)
 {
     char text[8];
@@ -221,7 +223,7 @@ static bool has_byte(const struct gg_vocab_scan *s,
 }
 
 /* Bytes that are in no UTF-8 need no token. */
-static enum gguf_status check_bytes(const struct gg_vocab_scan *s,
+static enum gguf_status check_bytes(const struct gg_vocab_check_context *s,
                                     const struct gg_vocab_algo *algo,
                                     struct gguf_error *err)
 {
@@ -231,11 +233,11 @@ static enum gguf_status check_bytes(const struct gg_vocab_scan *s,
             first = n_missing++ ? first : b;
     if (!n_missing)
         return GGUF_OK;
-    return gg_file_finding(s->c, GG_CHECK_BYTES, GG_STR(PREFIX "tokens"),
-                           GGUF_NO_OFFSET, err,
-                           "no token stands for %u bytes that texts can have, "
-                           "first 0x%02X",
-                           n_missing, first);
+    return gg_file_report_finding(
+        s->c, GG_CHECK_BYTES, GG_STR(PREFIX "tokens"), GGUF_NO_OFFSET, err,
+        "no token stands for %u bytes that texts can have, "
+        "first 0x%02X",
+        n_missing, first);
 }
 
 /* -------------------------------------------------------- single keys --- */
@@ -253,7 +255,7 @@ static const struct {
     { "tokenizer.chat_template", GGUF_VAL_STR },
 };
 
-static enum gguf_status check_types(const struct gg_vocab_scan *s,
+static enum gguf_status check_types(const struct gg_vocab_check_context *s,
                                     struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_LEN(typed_keys); i++) {
@@ -267,7 +269,7 @@ static enum gguf_status check_types(const struct gg_vocab_scan *s,
 }
 
 /* The value of one id, or an element of a list of them. */
-static enum gguf_status check_id(const struct gg_vocab_scan *s,
+static enum gguf_status check_id(const struct gg_vocab_check_context *s,
                                  const struct gguf_kv *kv, uint64_t off,
                                  bool *stop, struct gguf_error *err)
 {
@@ -286,7 +288,7 @@ static enum gguf_status check_id(const struct gg_vocab_scan *s,
         snprintf(value, sizeof value, "%" PRId64, id);
     if (kv->index != GGUF_NO_INDEX)
         snprintf(place, sizeof place, "[%" PRIu64 "]", kv->index);
-    return gg_file_finding(
+    return gg_file_report_finding(
         s->c,
         gg_vocab_refuses_id(kv) ? GG_CHECK_TOKEN_ID_PUT : GG_CHECK_TOKEN_ID,
         kv->key, off, err, "key '%s'%s is %s, there are %" PRIu32 " tokens",
@@ -295,7 +297,7 @@ static enum gguf_status check_id(const struct gg_vocab_scan *s,
 
 /* Every key that names tokens: tokenizer.ggml.*_token_id and lists of ids; of
  * a list the first that is wrong. */
-static enum gguf_status check_ids(const struct gg_vocab_scan *s,
+static enum gguf_status check_ids(const struct gg_vocab_check_context *s,
                                   struct gguf_error *err)
 {
     for (size_t i = 0; i < gguf_file_n_kv(s->c->file); i++) {
@@ -313,7 +315,7 @@ static enum gguf_status check_ids(const struct gg_vocab_scan *s,
         if (kv->type != GGUF_VAL_ARR)
             GG_TRY(bad_type(s->c, kv, "an array", err));
         gguf_kv_iter_init(&it, kv);
-        while (!stop && gguf_kv_next(&it, &e))
+        while (!stop && gguf_kv_iter_next(&it, &e))
             GG_TRY(
                 check_id(s, &e, elem_off(kv, it.i - 1, e.size), &stop, err));
     }
@@ -321,7 +323,7 @@ static enum gguf_status check_ids(const struct gg_vocab_scan *s,
 }
 
 /* SentencePiece's table for rewriting text: what opening refuses. */
-static enum gguf_status check_charsmap(const struct gg_vocab_scan *s,
+static enum gguf_status check_charsmap(const struct gg_vocab_check_context *s,
                                        struct gguf_error *err)
 {
     const struct gguf_kv *kv =
@@ -334,13 +336,13 @@ static enum gguf_status check_charsmap(const struct gg_vocab_scan *s,
         return bad_type(s->c, kv, "an array of u8", err);
     if (gg_vocab_charsmap_load(&m, s->c->file, &why) == GGUF_OK)
         return GGUF_OK;
-    return gg_file_finding(s->c, GG_CHECK_CHARSMAP, kv->key,
-                           elem_off(kv, 0, 1), err, "%s", why.message);
+    return gg_file_report_finding(s->c, GG_CHECK_CHARSMAP, kv->key,
+                                  elem_off(kv, 0, 1), err, "%s", why.message);
 }
 
 /* --------------------------------------------------------- all of it --- */
 
-static enum gguf_status check_all(struct gg_vocab_scan *s,
+static enum gguf_status check_all(struct gg_vocab_check_context *s,
                                   const struct gguf_kv *tokens,
                                   struct gguf_str *text,
                                   struct gg_hash_set *texts,
@@ -367,18 +369,18 @@ static enum gguf_status check_model(const struct gg_file_checker *c,
     struct gg_str_esc e;
     *algo = NULL;
     if (gguf_kv_get_str(kv, &model, NULL) != GGUF_OK)
-        return gg_file_finding(c, GG_CHECK_VOCAB_MODEL, GG_STR(PREFIX "model"),
-                               kv ? kv->off : GGUF_NO_OFFSET, err,
-                               "key '" PREFIX "model' is %s",
-                               kv ? "no text" : "missing");
+        return gg_file_report_finding(
+            c, GG_CHECK_VOCAB_MODEL, GG_STR(PREFIX "model"),
+            kv ? kv->off : GGUF_NO_OFFSET, err, "key '" PREFIX "model' is %s",
+            kv ? "no text" : "missing");
     *algo = gg_vocab_algo_find(model);
-    if (gg_vocab_known(model))
+    if (gg_vocab_is_known_model(model))
         return GGUF_OK;
-    return gg_file_finding(c, GG_CHECK_VOCAB_UNKNOWN, kv->key, kv->off, err,
-                           "key '" PREFIX
-                           "model' is '%s', which is not a tokenizer "
-                           "that is known",
-                           gg_str_esc(&e, model));
+    return gg_file_report_finding(
+        c, GG_CHECK_VOCAB_UNKNOWN, kv->key, kv->off, err,
+        "key '" PREFIX "model' is '%s', which is not a tokenizer "
+        "that is known",
+        gg_str_esc(&e, model));
 }
 
 enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
@@ -398,18 +400,19 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
     if (found == GG_VOCAB_ARRAY_TYPE)
         return bad_type(c, tokens, "an array of str", err);
     if (found != GG_VOCAB_ARRAY_GOOD)
-        return gg_file_finding(c, GG_CHECK_NO_TOKENS, GG_STR(PREFIX "tokens"),
-                               tokens ? tokens->off : GGUF_NO_OFFSET, err,
-                               "key '" PREFIX "tokens' has %" PRIu64
-                               " elements, must be 1 to 2^31 - 1",
-                               tokens ? tokens->n : 0);
+        return gg_file_report_finding(
+            c, GG_CHECK_NO_TOKENS, GG_STR(PREFIX "tokens"),
+            tokens ? tokens->off : GGUF_NO_OFFSET, err,
+            "key '" PREFIX "tokens' has %" PRIu64
+            " elements, must be 1 to 2^31 - 1",
+            tokens ? tokens->n : 0);
     struct gg_hash_set texts = { .slot = NULL };
-    bool compare = !c->params.quick || tokens->n <= GGUF_QUICK_TEXTS;
+    bool compare = !c->params.quick || tokens->n <= GGUF_CHECK_QUICK_TOKENS;
     struct gguf_str *text = gg_mem_alloc_zero(a, tokens->n + 1, sizeof *text);
     if (!text)
         return gg_error_set_nomem(err, (size_t)tokens->n * sizeof *text);
-    struct gg_vocab_scan s = { c, algo, text, (uint32_t)tokens->n,
-                               compare ? &texts : NULL };
+    struct gg_vocab_check_context s = { c, algo, text, (uint32_t)tokens->n,
+                                        compare ? &texts : NULL };
     enum gguf_status st =
         compare ? gg_hash_set_init(&texts, a, s.n, err) : GGUF_OK;
     if (st == GGUF_OK)

@@ -27,8 +27,8 @@ struct gg_vocab_token {
     bool eog;     /* ends what is generated */
 };
 
-struct gg_vocab_clean;
-void gg_vocab_clean_put(struct gg_vocab_clean *c, char x);
+struct gg_vocab_space_cleaner;
+void gg_vocab_clean_put(struct gg_vocab_space_cleaner *c, char x);
 
 /* Where text goes that may not fit. */
 struct gg_vocab_sink {
@@ -36,7 +36,8 @@ struct gg_vocab_sink {
     size_t size;     /* bytes at out */
     size_t n;        /* bytes put so far, also those that did not fit */
     bool skip_space; /* drop the next byte if it is a blank */
-    struct gg_vocab_clean *clean; /* it all goes there instead; or NULL */
+    struct gg_vocab_space_cleaner
+        *clean; /* it all goes there instead; or NULL */
 };
 
 static inline void gg_vocab_sink_put(struct gg_vocab_sink *s, char c)
@@ -54,7 +55,7 @@ static inline void gg_vocab_sink_put(struct gg_vocab_sink *s, char c)
     s->n++;
 }
 
-struct gg_vocab_scan;
+struct gg_vocab_check_context;
 
 /* The i-th text that a token for a byte can have, the best first, into out: its
  * size, or 0 after the last. */
@@ -101,7 +102,7 @@ struct gg_vocab_algo {
     gg_vocab_byte_fn *byte_text; /* NULL: bytes have no tokens */
     /* Report what is wrong about its own keys: vocab_check.c has done the
      * others. NULL: it has none. */
-    enum gguf_status (*check)(const struct gg_vocab_scan *s,
+    enum gguf_status (*check)(const struct gg_vocab_check_context *s,
                               struct gguf_error *err);
 };
 
@@ -110,7 +111,7 @@ const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model);
 
 /* Is it a tokenizer.ggml.model of llama.cpp (August 2026) or of the format's
  * specification, supported here or not? */
-bool gg_vocab_known(struct gguf_str model);
+bool gg_vocab_is_known_model(struct gguf_str model);
 
 struct gguf_vocab {
     const struct gguf_allocator *allocator;
@@ -173,8 +174,8 @@ bool gg_vocab_refuses_id(const struct gguf_kv *kv);
 /* The byte of a text <0xHH>, or -1. */
 int gg_vocab_byte_text(struct gguf_str text);
 
-/* array.c: find an array about tokens, for opening and checking alike. It must
- * have n elements (n = 0: 1 to 2^31 - 1) of type elem_type; I32 allows all
+/* token_array.c: find an array about tokens, for opening and checking alike. It
+ * must have n elements (n = 0: 1 to 2^31 - 1) of type elem_type; I32 allows all
  * integers, F32 all numbers, whose values are checked when they are read. *kv
  * is NULL only without such a key. */
 enum gg_vocab_array {
@@ -216,9 +217,9 @@ enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err);
 
 /* load_tables.c: *out is the value of a key, or dflt without the key.
  * GGUF_E_TYPE. */
-enum gguf_status gg_vocab_load_switch(const struct gguf_vocab *v,
-                                      const char *key, bool dflt, bool *out,
-                                      struct gguf_error *err);
+enum gguf_status gg_vocab_load_bool(const struct gguf_vocab *v,
+                                    const char *key, bool dflt, bool *out,
+                                    struct gguf_error *err);
 
 /* load_tables.c: fill v->byte. Bytes without a token are a warning; dropped:
  * texts go on without them, else they become the unknown token. */
@@ -233,7 +234,7 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
                                 struct gguf_error *err);
 
 /* What an algorithm's own check has to go by. */
-struct gg_vocab_scan {
+struct gg_vocab_check_context {
     const struct gg_file_checker *c;
     const struct gg_vocab_algo *algo; /* NULL: not known */
     const struct gguf_str *text;      /* texts of the n tokens */
@@ -242,7 +243,8 @@ struct gg_vocab_scan {
 };
 
 /* Byte of the file where a string that lies in the mapping begins. */
-uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t);
+uint64_t gg_vocab_text_off(const struct gg_vocab_check_context *s,
+                           struct gguf_str t);
 
 /* load_tables.c: v->lowercase, which is set to what it is without a key, and
  * v->strip_accents; v->merge_spaces. GGUF_E_TYPE. */
@@ -297,7 +299,7 @@ enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
 void gg_spm_put(const struct gguf_vocab *v, gguf_token id,
                 struct gg_vocab_sink *s);
 gg_vocab_byte_fn gg_spm_byte_text;
-enum gguf_status gg_spm_check(const struct gg_vocab_scan *s,
+enum gguf_status gg_spm_check(const struct gg_vocab_check_context *s,
                               struct gguf_error *err);
 
 /* bpe.c: byte-level byte-pair encoding, merges by rank. */
@@ -315,8 +317,8 @@ gg_vocab_byte_fn gg_bpe_byte_text;
 
 /* Cut an entry of tokenizer.ggml.merges, "left right". false: it is not two
  * texts with a blank between. */
-bool gg_bpe_cut_rule(struct gguf_str text, struct gguf_str *left,
-                     struct gguf_str *right);
+bool gg_bpe_parse_merge(struct gguf_str text, struct gguf_str *left,
+                        struct gguf_str *right);
 
 /* The text that left and right join to, in buf of room bytes; size 0 if that is
  * longer. With room for the longest token it is longer than every token. */
@@ -324,7 +326,7 @@ struct gguf_str gg_bpe_join(struct gguf_str left, struct gguf_str right,
                             char *buf, size_t room);
 
 /* check_merges.c */
-enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
+enum gguf_status gg_bpe_check(const struct gg_vocab_check_context *s,
                               struct gguf_error *err);
 
 /* Does "whitespace" leave the case of letters as it is? */
@@ -341,8 +343,9 @@ typedef enum gguf_status gg_vocab_encode_fn(const struct gguf_vocab *v,
                                             struct gguf_error *err);
 typedef void gg_vocab_put_fn(const struct gguf_vocab *v, gguf_token id,
                              struct gg_vocab_sink *s);
-typedef enum gguf_status gg_vocab_check_fn(const struct gg_vocab_scan *s,
-                                           struct gguf_error *err);
+typedef enum gguf_status
+gg_vocab_check_fn(const struct gg_vocab_check_context *s,
+                  struct gguf_error *err);
 
 gg_vocab_load_fn gg_vocab_wpm_load, gg_vocab_ugm_load, gg_vocab_rwkv_load,
     gg_vocab_plamo2_load, gg_vocab_whitespace_load;

@@ -60,7 +60,7 @@ static enum gguf_status load_texts(struct gguf_vocab *v,
     gguf_kv_iter_init(&it, kv);
     for (size_t i = 0; i < v->n_tokens; i++) {
         struct gg_vocab_token *t = &v->token[i];
-        gguf_kv_next_str(&it, &t->text);
+        gguf_kv_iter_next_str(&it, &t->text);
         t->kind = GGUF_TOKEN_NORMAL;
         if (t->text.size > v->max_size)
             v->max_size = t->text.size;
@@ -122,7 +122,7 @@ static enum gguf_status load_kinds(struct gguf_vocab *v,
         int32_t kind;
         struct gg_vocab_token *t = &v->token[i];
         struct gg_str_esc e;
-        GG_TRY(gguf_kv_elems_i32(kv, i, 1, &kind, err));
+        GG_TRY(gguf_kv_get_elems_i32(kv, i, 1, &kind, err));
         if (!gg_vocab_is_kind(kind)) {
             kind = GGUF_TOKEN_UNDEFINED;
             n_bad++;
@@ -147,7 +147,7 @@ static enum gguf_status load_kinds(struct gguf_vocab *v,
 
 static const struct {
     const char *key;
-    enum gguf_special which;
+    enum gguf_special_token which;
 } special_keys[] = {
     { PREFIX "bos_token_id", GGUF_SPECIAL_BOS },
     { PREFIX "eos_token_id", GGUF_SPECIAL_EOS },
@@ -260,15 +260,15 @@ enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
     GG_TRY(load_scores(v, err));
     GG_TRY(load_kinds(v, err));
     GG_TRY(load_special(v, err));
-    GG_TRY(gg_vocab_load_switch(v, PREFIX "add_bos_token", v->algo->add_bos,
-                                &v->add_bos, err));
-    GG_TRY(gg_vocab_load_switch(v, PREFIX "add_eos_token", v->algo->add_eos,
-                                &v->add_eos, err));
-    GG_TRY(gg_vocab_load_switch(v, PREFIX "add_sep_token", v->algo->add_sep,
-                                &v->add_sep, err));
-    GG_TRY(gg_vocab_load_switch(v, PREFIX "add_space_prefix",
-                                v->algo->add_space_prefix,
-                                &v->add_space_prefix, err));
+    GG_TRY(gg_vocab_load_bool(v, PREFIX "add_bos_token", v->algo->add_bos,
+                              &v->add_bos, err));
+    GG_TRY(gg_vocab_load_bool(v, PREFIX "add_eos_token", v->algo->add_eos,
+                              &v->add_eos, err));
+    GG_TRY(gg_vocab_load_bool(v, PREFIX "add_sep_token", v->algo->add_sep,
+                              &v->add_sep, err));
+    GG_TRY(gg_vocab_load_bool(v, PREFIX "add_space_prefix",
+                              v->algo->add_space_prefix, &v->add_space_prefix,
+                              err));
     /* what a kind says is asked for before texts change it */
     v->lowercase = true;
     if (v->algo->load)

@@ -44,7 +44,8 @@ struct work {
     size_t size;
     struct match *m; /* in the order of the text */
     size_t n, cap;
-    struct gg_vocab_cand *heap; /* of which left is the number of a match */
+    struct gg_vocab_candidate
+        *heap; /* of which left is the number of a match */
     size_t n_heap;
     uint8_t *used; /* of each byte: 1 is a token's, 2 is dropped beside one */
 };
@@ -78,11 +79,11 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static void wait_for_turn(struct work *w, size_t k)
+static void push_match(struct work *w, size_t k)
 {
-    struct gg_vocab_cand c = { .score =
-                                   -(double)w->texts->text[w->m[k].i].rank,
-                               .left = (uint32_t)k };
+    struct gg_vocab_candidate c = {
+        .score = -(double)w->texts->text[w->m[k].i].rank, .left = (uint32_t)k
+    };
     gg_heap_push(w->heap, &w->n_heap, c);
 }
 
@@ -102,10 +103,10 @@ static size_t n_free(const uint8_t *used, size_t n)
 }
 
 /* Leave in w->m what gets its bytes. */
-static void grant_bytes(struct work *w)
+static void choose_matches(struct work *w)
 {
     for (size_t k = 0; k < w->n; k++)
-        wait_for_turn(w, k);
+        push_match(w, k);
     while (w->n_heap) {
         size_t k = gg_heap_pop(w->heap, &w->n_heap).left;
         struct match *m = &w->m[k];
@@ -118,7 +119,7 @@ static void grant_bytes(struct work *w)
         if (n < t->text.size) {
             m->i = gg_vocab_prefixes_find(w->texts, w->v, w->text + m->off, n);
             if (m->i)
-                wait_for_turn(w, k);
+                push_match(w, k);
             continue;
         }
         memset(w->used + m->off, 1, n);
@@ -185,7 +186,7 @@ enum gguf_status gg_vocab_split_text(const struct gguf_vocab *v,
         w.heap = gg_mem_alloc_zero(v->allocator, w.n, sizeof *w.heap);
         w.used = gg_mem_alloc_zero(v->allocator, size, 1);
         if (w.heap && w.used)
-            grant_bytes(&w);
+            choose_matches(&w);
         else
             st = gg_error_set_nomem(err, size);
     }

@@ -168,15 +168,15 @@ static struct made make_graph(uint64_t seed, bool no_alloc, int64_t scale)
     tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
     g.graph = gguf_graph_create(g.ctx, GRAPH_NODES);
     gguf_ctx_set_no_alloc(g.ctx, false);
-    g.cache = gguf_tensor_1d(g.ctx, GGUF_DTYPE_F32, 600 * scale);
+    g.cache = gguf_tensor_create_1d(g.ctx, GGUF_DTYPE_F32, 600 * scale);
     memset(g.cache->data, 0, (size_t)gguf_tensor_size(g.cache));
     gguf_ctx_set_no_alloc(g.ctx, no_alloc);
     g.n_inputs = 1 + (int)rnd_below(4);
     int64_t row = 8 * (1 + (int64_t)rnd_below(12));
     for (int i = 0; i < g.n_inputs; i++) {
-        g.inputs[i] = gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, row,
-                                     (1 + (int64_t)rnd_below(6)) * scale);
-        gguf_tensor_flag(g.inputs[i], GGUF_TENSOR_INPUT);
+        g.inputs[i] = gguf_tensor_create_2d(
+            g.ctx, GGUF_DTYPE_F32, row, (1 + (int64_t)rnd_below(6)) * scale);
+        gguf_tensor_add_flags(g.inputs[i], GGUF_TENSOR_INPUT);
         t[n++] = g.inputs[i];
     }
     int n_nodes = 5 + (int)rnd_below(MAX_NODES - 5);
@@ -188,11 +188,11 @@ static struct made make_graph(uint64_t seed, bool no_alloc, int64_t scale)
         }
         t[n++] = x;
         if (!rnd_below(10))
-            gguf_tensor_flag(x, GGUF_TENSOR_OUTPUT);
+            gguf_tensor_add_flags(x, GGUF_TENSOR_OUTPUT);
         if (!rnd_below(5))
             gguf_graph_add(g.graph, x);
     }
-    gguf_tensor_flag(t[n - 1], GGUF_TENSOR_OUTPUT);
+    gguf_tensor_add_flags(t[n - 1], GGUF_TENSOR_OUTPUT);
     if (gguf_graph_finish(g.ctx, g.graph, t[n - 1], &err) != GGUF_OK)
         bail("graph", &err);
     return g;
@@ -285,7 +285,7 @@ static void check_random(int n_graphs, uint64_t seed)
             bail("allocation", &err);
         int n = spans_of(g.graph, buffer_of(&g), s);
         n_overlap += spans_overlap(s, n);
-        ratio[k] = (double)gguf_galloc_size(ga, 0) /
+        ratio[k] = (double)gguf_galloc_buffer_size(ga, 0) /
                    (double)spans_bound(s, n, g.graph);
         fill_inputs(&g, seed);
         fill_inputs(&plain, seed);
@@ -326,7 +326,7 @@ static void check_reuse(unsigned n_models)
         struct made big = make_graph(k, true, 3);
         if (gguf_galloc_reserve(ga, big.graph, &err))
             bail("reserve", &err);
-        size_t size = gguf_galloc_size(ga, 0);
+        size_t size = gguf_galloc_buffer_size(ga, 0);
         for (int64_t scale = 1; scale <= 4; scale++) {
             struct made g = make_graph(k, true, scale);
             struct made plain = make_graph(k, false, scale);
@@ -342,7 +342,7 @@ static void check_reuse(unsigned n_models)
                 n_differ += !same_results(&g, &plain);
             }
             n_again += scale == 3 && gguf_galloc_n_plans(ga) != before;
-            n_grown += scale == 4 && gguf_galloc_size(ga, 0) > size;
+            n_grown += scale == 4 && gguf_galloc_buffer_size(ga, 0) > size;
             gguf_ctx_destroy(g.ctx);
             gguf_ctx_destroy(plain.ctx);
         }
@@ -377,8 +377,8 @@ static struct gguf_graph *make_growing(struct gguf_ctx *c, int64_t n)
     struct gguf_error err;
     gguf_ctx_reset(c);
     struct gguf_graph *g = gguf_graph_create(c, 16);
-    tensor *x = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32, 4, n),
-                                 GGUF_TENSOR_INPUT);
+    tensor *x = gguf_tensor_add_flags(
+        gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 4, n), GGUF_TENSOR_INPUT);
     tensor *y = gguf_op_cont(c, gguf_op_transpose(c, gguf_op_silu(c, x)));
     y = gguf_op_cont(c, gguf_op_reshape_3d(c, y, n, 2, 2));
     y = gguf_op_relu(c, gguf_op_cont(c, gguf_op_permute(c, y, 0, 2, 1, 3)));
@@ -450,7 +450,7 @@ static void check_types(void)
         bail("allocator", &err);
     for (int k = 0; k < 2; k++) {
         g[k] = gguf_graph_create(c, 8);
-        t[k][0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 100);
+        t[k][0] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 100);
         for (int i = 0; i < N; i++)
             t[k][i + 1] =
                 k ? gguf_op_sqr(c, t[k][i]) : gguf_op_neg(c, t[k][i]);
@@ -470,8 +470,10 @@ static void check_types(void)
     if (gguf_galloc_reserve_n(ga, g[0], two, two, &err) ||
         gguf_galloc_alloc(ga, g[0], &err))
         bail("allocation", &err);
-    ok(t[0][1]->buffer == t[1][1]->buffer && gguf_galloc_size(ga, 0) > 0 &&
-           gguf_galloc_size(ga, 1) > 0 && gguf_galloc_size(ga, 2) == 0,
+    ok(t[0][1]->buffer == t[1][1]->buffer &&
+           gguf_galloc_buffer_size(ga, 0) > 0 &&
+           gguf_galloc_buffer_size(ga, 1) > 0 &&
+           gguf_galloc_buffer_size(ga, 2) == 0,
        "the same type twice has one buffer");
     ok(gguf_galloc_reserve_n(ga, g[0], (int[]){ 0, 3, 0 }, one, &err) ==
            GGUF_E_INVALID,

@@ -159,7 +159,7 @@ static void check_transfers(void)
         if (i < 2)
             b[i] = &is[i].backend;
         must(gguf_ctx_create(&ctx[i], &p, &err), &err);
-        x[i] = gguf_tensor_1d(ctx[i], GGUF_DTYPE_F32, N);
+        x[i] = gguf_tensor_create_1d(ctx[i], GGUF_DTYPE_F32, N);
         y[i] = gguf_op_scale(ctx[i], x[i], 2);
         g[i] = gguf_graph_create(ctx[i], 4);
         must(gguf_graph_finish(ctx[i], g[i], y[i], &err), &err);
@@ -200,7 +200,7 @@ static void check_transfers(void)
            gguf_backend_set_async(b[0], y[0], in[0], 17, 0, &err) ==
                GGUF_E_INVALID,
        "%s", err.message);
-    tensor *other = gguf_tensor_1d(ctx[0], GGUF_DTYPE_F32, N + 1);
+    tensor *other = gguf_tensor_create_1d(ctx[0], GGUF_DTYPE_F32, N + 1);
     ok(gguf_backend_copy_async(b[0], b[1], other, x[1], &err) == GGUF_E_SHAPE,
        "%s", err.message);
     struct gguf_plan *plan;
@@ -252,7 +252,7 @@ static size_t collect(struct gguf_sched *s, struct gguf_backend *const *b,
             if (is_cache(g, t))
                 continue;
             const tensor *root = t->view_src ? t->view_src : t;
-            int k = gguf_sched_backend_of(s, root);
+            int k = gguf_sched_find_backend(s, root);
             must(gguf_backend_get_async(b[k], t, out + n, 0, size, &err),
                  &err);
             n += (size_t)size;
@@ -346,11 +346,11 @@ static void check_overlap(void)
         cp.mem_size = 1 << 14;
         cp.no_alloc = true;
         must(gguf_ctx_create(&c, &cp, &err), &err);
-        tensor *x = gguf_tensor_flag(gguf_tensor_1d(c, GGUF_DTYPE_F32, 2),
-                                     GGUF_TENSOR_INPUT);
+        tensor *x = gguf_tensor_add_flags(
+            gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 2), GGUF_TENSOR_INPUT);
         tensor *y = gguf_op_scale(c, x, 2), *z = gguf_op_sqr(c, y);
         struct gguf_graph *g = gguf_graph_create(c, 8);
-        gguf_tensor_flag(z, GGUF_TENSOR_OUTPUT);
+        gguf_tensor_add_flags(z, GGUF_TENSOR_OUTPUT);
         must(gguf_graph_finish(c, g, z, &err), &err);
         must(gguf_sched_pin(s, y, 0, &err), &err);
         must(gguf_sched_pin(s, z, 1, &err), &err);

@@ -122,7 +122,7 @@ static void refuse_memory(const struct gguf_buft_iface *table,
         gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK ||
         gguf_galloc_create(&ga, NULL, buft, NULL) != GGUF_OK)
         exit(99);
-    struct gguf_tensor *t = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 16);
+    struct gguf_tensor *t = gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, 16);
     struct gguf_graph *g = gguf_graph_create(ctx, 4);
     if (gguf_graph_finish(ctx, g, gguf_op_neg(ctx, t), &err) != GGUF_OK)
         exit(99);
@@ -176,13 +176,14 @@ static void test_bad_device(void)
     dp.iface = &table;
     p.name = dp.name = dp.description = "bad";
     dp.buft = gguf_host_buft();
-    dp.caps = GGUF_DEVICE_EVENTS | GGUF_DEVICE_HOST_PTR;
+    dp.caps = GGUF_DEVICE_CAP_EVENTS | GGUF_DEVICE_CAP_HOST_PTR;
     if (gguf_driver_create(&driver, &p, &err) != GGUF_OK ||
         gguf_driver_add_device(driver, &dp, &bad, &err) != GGUF_OK)
         exit(99);
-    REFUSES(gguf_device_backend(bad, &b, &err), "bad: backend");
+    REFUSES(gguf_device_create_backend(bad, &b, &err), "bad: backend");
     REFUSES(gguf_event_create(&e, bad, NULL, &err), "bad: event");
-    REFUSES(gguf_device_buffer_from_host(bad, &buffer, bytes, 4, NULL, &err),
+    REFUSES(gguf_device_create_buffer_from_host(bad, &buffer, bytes, 4, NULL,
+                                                &err),
             "bad: from_host");
     gguf_driver_destroy(driver);
 }

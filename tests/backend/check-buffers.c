@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-buffers.c - buffers: tensors in them, several parts, failing memory */
 #include "config.h"
-#include "backend/buffer_age.h"
+#include "backend/buffer_version.h"
 #include "gguf/cpu.h"
 #include "gguf/op.h"
 #include "tests/failalloc.h"
@@ -32,16 +32,16 @@ static void check_nothing(void)
     ok(!gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err) &&
            gguf_buffer_size(b) == 0,
        "a context without tensors: a buffer of nothing");
-    tensor *t = gguf_tensor_2d(c, GGUF_DTYPE_F32, 0, 3);
-    ok(!gguf_buffer_place(b, t, 0, &err) && t->buffer == b &&
+    tensor *t = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 0, 3);
+    ok(!gguf_buffer_place_tensor(b, t, 0, &err) && t->buffer == b &&
            !gguf_tensor_set(t, NULL, 0, 0, &err) &&
            !gguf_tensor_get(t, NULL, 0, 0, &err) &&
-           !gguf_tensor_memset(t, 1, 0, 0, &err) &&
+           !gguf_tensor_fill(t, 1, 0, 0, &err) &&
            gguf_tensor_set(t, "1234", 0, 4, &err) == GGUF_E_INVALID,
        "holds a tensor of nothing: %s", err.message);
     gguf_buffer_reset(b);
     gguf_buffer_destroy(b);
-    ok(!gguf_buffer_from_host(&b, NULL, 0, NULL, &err) &&
+    ok(!gguf_buffer_create_from_host(&b, NULL, 0, NULL, &err) &&
            gguf_buffer_size(b) == 0,
        "one around nothing");
     gguf_buffer_destroy(b);
@@ -59,9 +59,9 @@ static void check_buffers(void)
     p.no_alloc = true;
     if (gguf_ctx_create(&c, &p, &err))
         bail("context", &err);
-    tensor *a = gguf_tensor_2d(c, GGUF_DTYPE_F32, 5, 3);
+    tensor *a = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 5, 3);
     tensor *v = gguf_op_view_1d(c, a, 2, 8);
-    tensor *q = gguf_tensor_1d(c, GGUF_DTYPE_Q8_0, 64);
+    tensor *q = gguf_tensor_create_1d(c, GGUF_DTYPE_Q8_0, 64);
     ok(gguf_tensor_set(a, mem, 0, 4, &err) == GGUF_E_INVALID,
        "set without memory: %s", err.message);
     if (gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err))
@@ -80,19 +80,20 @@ static void check_buffers(void)
        "set, get, clear");
     ok(gguf_tensor_get(a, got, 56, 8, &err) == GGUF_E_INVALID,
        "after the end: %s", err.message);
-    ok(!gguf_tensor_memset(v, 0, 4, 4, &err) && ((float *)a->data)[3] == 0 &&
+    ok(!gguf_tensor_fill(v, 0, 4, 4, &err) && ((float *)a->data)[3] == 0 &&
            ((float *)a->data)[2] == 2,
        "memset");
 
-    if (gguf_buffer_from_host(&f, mem, sizeof mem, NULL, &err))
+    if (gguf_buffer_create_from_host(&f, mem, sizeof mem, NULL, &err))
         bail("buffer", &err);
-    tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 5, 3);
-    ok(gguf_buffer_place(f, m, 200, &err) == GGUF_E_INVALID, "%s",
+    tensor *m = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 5, 3);
+    ok(gguf_buffer_place_tensor(f, m, 200, &err) == GGUF_E_INVALID, "%s",
        err.message);
-    ok(!gguf_buffer_place(f, m, 4, &err) && m->data == mem + 1 &&
+    ok(!gguf_buffer_place_tensor(f, m, 4, &err) && m->data == mem + 1 &&
            !gguf_tensor_copy(a, m, &err) && mem[3] == 2,
        "a tensor in memory of somebody else, and a copy");
-    ok(gguf_buffer_place(f, m, 4, &err) == GGUF_E_INVALID, "%s", err.message);
+    ok(gguf_buffer_place_tensor(f, m, 4, &err) == GGUF_E_INVALID, "%s",
+       err.message);
     ok(gguf_tensor_copy(a, q, &err) == GGUF_E_SHAPE, "%s", err.message);
     gguf_buffer_destroy(f);
     gguf_buffer_destroy(b);
@@ -137,12 +138,12 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
     STEP(gguf_registry_create_empty(&r, a, &err));
     STEP(gguf_cpu_driver_create(&d, &cp, &err));
     if (err.status == GGUF_OK)
-        STEP(gguf_registry_add(r, d, &err));
+        STEP(gguf_registry_add_driver(r, d, &err));
     if (err.status == GGUF_OK)
-        STEP(gguf_device_backend(gguf_registry_best(r), &b, &err));
+        STEP(gguf_device_create_backend(gguf_registry_find_best(r), &b, &err));
     if (err.status == GGUF_OK) {
-        tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 100);
-        tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 64);
+        tensor *x = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 64, 100);
+        tensor *m = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 64, 64);
         STEP(gguf_ctx_alloc_tensors(c, gguf_host_buft(), a, &w, &err));
         if (err.status == GGUF_OK)
             ignore_status(gguf_buffer_clear(w, 0, NULL));
@@ -210,7 +211,7 @@ static void check_parts(void)
     ok(gguf_buffer_create(&b, small, 257, NULL, &err) == GGUF_E_LIMIT, "%s",
        err.message);
     for (int i = 0; i < N; i++)
-        t[i] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 30);
+        t[i] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 30);
     do {
         st = gguf_ctx_alloc_tensors(c, small, failalloc_init(&f, n++), &b,
                                     &err);
@@ -233,13 +234,13 @@ static void check_parts(void)
     if (gguf_host_buft_create(&small, &bp, &err))
         bail("type", &err);
     gguf_ctx_reset(c);
-    t[0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 30);
+    t[0] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 30);
     ok(gguf_ctx_alloc_tensors(c, small, NULL, &b, &err) == GGUF_E_LIMIT &&
            !t[0]->data,
        "a tensor above the limit: %s", err.message);
     gguf_ctx_reset(c);
-    t[0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 3);
-    t[1] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 3);
+    t[0] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 3);
+    t[1] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 3);
     if (gguf_ctx_alloc_tensors(c, small, NULL, &b, &err))
         bail("tensors", &err);
     ok((char *)t[1]->data - (char *)t[0]->data == 16, "another alignment");
@@ -263,40 +264,40 @@ static void check_age(void)
     p.mem_size = 2 * gguf_tensor_overhead();
     if (gguf_ctx_create(&c, &p, &err))
         bail("context", &err);
-    tensor *t = gguf_tensor_1d(c, GGUF_DTYPE_F32, 4);
-    tensor *u = gguf_tensor_1d(c, GGUF_DTYPE_F32, 4);
+    tensor *t = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4);
+    tensor *u = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4);
     if (gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err))
         bail("tensors", &err);
-    ok(!gg_buffer_age_hold(b) && !gg_buffer_age_hold(NULL),
+    ok(!gg_buffer_version_ref(b) && !gg_buffer_version_ref(NULL),
        "a buffer of no weights has no age");
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
-    struct gg_buffer_age *age = gg_buffer_age_hold(b);
+    struct gg_buffer_version *age = gg_buffer_version_ref(b);
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
-    struct gg_buffer_age *again = gg_buffer_age_hold(b);
+    struct gg_buffer_version *again = gg_buffer_version_ref(b);
     if (!age)
         bail("age", &err);
-    uint64_t n[7] = { gg_buffer_age_changes(age) };
+    uint64_t n[7] = { gg_buffer_version_n_changes(age) };
     bool good = !gguf_tensor_set(t, "1234", 0, 4, &err);
-    n[1] = gg_buffer_age_changes(age);
-    good = good && !gguf_tensor_memset(t, 0, 0, 4, &err);
-    n[2] = gg_buffer_age_changes(age);
+    n[1] = gg_buffer_version_n_changes(age);
+    good = good && !gguf_tensor_fill(t, 0, 0, 4, &err);
+    n[2] = gg_buffer_version_n_changes(age);
     good = good && !gguf_tensor_copy(t, u, &err);
-    n[3] = gg_buffer_age_changes(age);
+    n[3] = gg_buffer_version_n_changes(age);
     good = good && !gguf_buffer_clear(b, 0, &err);
-    n[4] = gg_buffer_age_changes(age);
+    n[4] = gg_buffer_version_n_changes(age);
     char got[4];
     good = good && !gguf_tensor_get(t, got, 0, 4, &err);
-    n[5] = gg_buffer_age_changes(age);
+    n[5] = gg_buffer_version_n_changes(age);
     gguf_buffer_destroy(b);
-    n[6] = gg_buffer_age_changes(age);
+    n[6] = gg_buffer_version_n_changes(age);
     ok(good && again == age && n[1] > n[0] && n[2] > n[1] && n[3] > n[2] &&
            n[4] > n[3],
        "one of weights has one, another when data are set, or cleared");
     ok(n[5] == n[4] && n[6] > n[5],
        "not when they are read, but when it is destroyed");
-    gg_buffer_age_drop(age);
-    gg_buffer_age_drop(again);
-    gg_buffer_age_drop(NULL);
+    gg_buffer_version_unref(age);
+    gg_buffer_version_unref(again);
+    gg_buffer_version_unref(NULL);
     gguf_ctx_destroy(c);
 }
 

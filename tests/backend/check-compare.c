@@ -20,8 +20,8 @@ static void check_tensors(void)
     struct gguf_error err;
     p.mem_size = 1 << 14;
     must(gguf_ctx_create(&c, &p, &err), &err);
-    tensor *a = gguf_tensor_2d(c, GGUF_DTYPE_F32, 3, 2);
-    tensor *b = gguf_tensor_2d(c, GGUF_DTYPE_F32, 3, 2);
+    tensor *a = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 3, 2);
+    tensor *b = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 3, 2);
     static const float x[6] = { 3, 4, NAN, INFINITY, 0, 0 };
     memcpy(a->data, x, sizeof x);
     memcpy(b->data, x, sizeof x);
@@ -36,13 +36,13 @@ static void check_tensors(void)
     must(gguf_tensor_compare(a, b, NULL, &d, &err), &err);
     ok(d.n_differ == 2 && isinf(d.max_abs) && isinf(d.error),
        "a number and no number: infinitely far");
-    tensor *i = gguf_tensor_1d(c, GGUF_DTYPE_I32, 2);
-    tensor *k = gguf_tensor_1d(c, GGUF_DTYPE_I32, 2);
+    tensor *i = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 2);
+    tensor *k = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 2);
     memcpy(i->data, (int32_t[]){ INT32_MAX, 1 }, 8);
     memcpy(k->data, (int32_t[]){ INT32_MAX - 1, 1 }, 8);
     must(gguf_tensor_compare(i, k, NULL, &d, &err), &err);
     ok(d.n_differ == 1 && d.max_abs == 1, "integers to the last bit");
-    tensor *h = gguf_tensor_2d(c, GGUF_DTYPE_F16, 3, 2);
+    tensor *h = gguf_tensor_create_2d(c, GGUF_DTYPE_F16, 3, 2);
     memcpy(h->data, (uint16_t[]){ 0x4200, 0x4400, 0x7E00, 0x7C00, 0, 0 }, 12);
     must(gguf_tensor_compare(a, h, NULL, &d, &err), &err);
     ok(!d.n_differ, "types that differ, values that do not");
@@ -248,8 +248,8 @@ static enum gguf_status make_chain(struct chain *h,
     p.allocator = a;
     GG_TRY(gguf_ctx_create(&h->ctx, &p, err));
     struct gguf_ctx *c = h->ctx;
-    tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 8);
-    tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 2);
+    tensor *w = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 8, 8);
+    tensor *x = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 8, 2);
     GG_TRY(gguf_ctx_alloc_tensors(c, gguf_host_buft(), a, &h->buffer, err));
     random_graph_fill(w, 1);
     random_graph_fill(x, 2);

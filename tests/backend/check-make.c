@@ -154,7 +154,7 @@ static enum gguf_status create_event(struct gguf_device *d,
                                      const struct gguf_allocator *a,
                                      struct gguf_error *err)
 {
-    return gguf_event_make(out, d, &point, &one, a, err);
+    return gguf_event_wrap(out, d, &point, &one, a, err);
 }
 
 static enum gguf_status create_backend(struct gguf_device *d,
@@ -211,7 +211,7 @@ static enum gguf_status make_all(struct all *x, const struct gguf_allocator *a,
     p.iface = &device;
     p.name = "lost0";
     p.description = "fails";
-    p.caps = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS;
+    p.caps = GGUF_DEVICE_CAP_ASYNC | GGUF_DEVICE_CAP_EVENTS;
     p.priv = &columns;
     enum gguf_status st = gguf_buft_create(&x->buft, &bp, err);
     p.buft = x->buft;
@@ -220,7 +220,7 @@ static enum gguf_status make_all(struct all *x, const struct gguf_allocator *a,
     for (int i = 0; st == GGUF_OK && i < 3; i++)
         st = gguf_driver_add_device(x->driver, &p, &x->device, err);
     if (st == GGUF_OK)
-        st = gguf_device_backend(x->device, &x->backend, err);
+        st = gguf_device_create_backend(x->device, &x->backend, err);
     if (st == GGUF_OK)
         st = gguf_event_create(&x->event, x->device, a, err);
     if (st != GGUF_OK) {
@@ -263,12 +263,12 @@ static void test_failures(void)
     if (make_all(&x, NULL, &err) != GGUF_OK ||
         gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK)
         exit(99);
-    struct gguf_tensor *t = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
-    struct gguf_tensor *u = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
+    struct gguf_tensor *t = gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, 2);
+    struct gguf_tensor *u = gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, 2);
     struct gguf_tensor *y = gguf_op_add(ctx, t, u);
     if (gguf_ctx_alloc_tensors(ctx, x.buft, NULL, &b, &err) != GGUF_OK)
         exit(99);
-    ok(gguf_device_wide(x.device) == 5 &&
+    ok(gguf_device_min_invariant_batch(x.device) == 5 &&
            gguf_driver_n_devices(x.driver) == 3 &&
            gguf_device_driver(x.device) == x.driver &&
            gguf_backend_id(x.backend) == 77 &&
@@ -279,7 +279,7 @@ static void test_failures(void)
            gguf_buft_alignment(x.buft) == GGUF_TENSOR_ALIGN,
        "what was said of them");
     columns = 0;
-    ok(gguf_device_wide(x.device) == 1, "at least one column");
+    ok(gguf_device_min_invariant_batch(x.device) == 1, "at least one column");
     columns = 5;
     gguf_error_clear(&err);
     ok(gguf_tensor_set(t, v, 0, 8, &err) == GGUF_E_IO &&
@@ -287,7 +287,7 @@ static void test_failures(void)
            err.offset == GGUF_NO_OFFSET,
        "a transfer that fails says so: %s", err.message);
     ok(gguf_tensor_get(t, v, 0, 8, &err) == GGUF_E_IO &&
-           gguf_tensor_memset(t, 1, 0, 8, &err) == GGUF_E_IO &&
+           gguf_tensor_fill(t, 1, 0, 8, &err) == GGUF_E_IO &&
            gguf_tensor_copy(t, u, &err) == GGUF_E_IO &&
            gguf_buffer_clear(b, 0, &err) == GGUF_E_IO &&
            gguf_backend_set_async(x.backend, t, v, 0, 8, &err) == GGUF_E_IO,
@@ -339,8 +339,8 @@ static void test_waiting(void)
         exit(99);
     p.backends = both;
     p.n_backends = 2;
-    struct gguf_tensor *t = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
-    struct gguf_tensor *u = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
+    struct gguf_tensor *t = gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, 2);
+    struct gguf_tensor *u = gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, 2);
     if (gguf_ctx_alloc_tensors(ctx, x.buft, NULL, &b, &err) != GGUF_OK ||
         gguf_sched_create(&s, &p, &err) != GGUF_OK)
         exit(99);
@@ -398,7 +398,7 @@ static void test_tables(void)
     dp.name = dp.description = "d";
     REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "buft");
     dp.buft = x.buft;
-    dp.caps = GGUF_DEVICE_EVENTS;
+    dp.caps = GGUF_DEVICE_CAP_EVENTS;
     d.event = NULL;
     REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "event");
     d.supports_op = NULL;

@@ -45,8 +45,8 @@ static void build_net(struct net *net, const struct gguf_buft *buft, int64_t n)
     p.no_alloc = true;
     must(gguf_ctx_create(&net->weights, &p, &err), &err);
     must(gguf_ctx_create(&net->ctx, &p, &err), &err);
-    net->w = gguf_tensor_2d(net->weights, GGUF_DTYPE_F32, K, M);
-    net->b = gguf_tensor_2d(net->weights, GGUF_DTYPE_F32, M, n);
+    net->w = gguf_tensor_create_2d(net->weights, GGUF_DTYPE_F32, K, M);
+    net->b = gguf_tensor_create_2d(net->weights, GGUF_DTYPE_F32, M, n);
     must(gguf_ctx_alloc_tensors(net->weights, buft, NULL, &net->buffer, &err),
          &err);
     gguf_buffer_set_usage(net->buffer, GGUF_USAGE_WEIGHTS);
@@ -55,14 +55,14 @@ static void build_net(struct net *net, const struct gguf_buft *buft, int64_t n)
     must(gguf_tensor_set(net->w, v, 0, gguf_tensor_size(net->w), &err), &err);
     must(gguf_tensor_set(net->b, v, 0, gguf_tensor_size(net->b), &err), &err);
     struct gguf_ctx *c = net->ctx;
-    net->x = gguf_tensor_2d(c, GGUF_DTYPE_F32, K, n);
-    (void)gguf_tensor_flag(net->x, GGUF_TENSOR_INPUT);
+    net->x = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, K, n);
+    (void)gguf_tensor_add_flags(net->x, GGUF_TENSOR_INPUT);
     net->sum = gguf_op_add(c, gguf_op_matmul(c, net->w, net->x), net->b);
     net->norm = gguf_op_rms_norm(c, gguf_op_relu(c, net->sum), 1e-6f);
     net->out = gguf_op_mul(c, gguf_op_reshape_2d(c, net->norm, M, n), net->b);
     net->graph = gguf_graph_create(c, 32);
     must(gguf_graph_finish(c, net->graph,
-                           gguf_tensor_flag(net->out, GGUF_TENSOR_OUTPUT),
+                           gguf_tensor_add_flags(net->out, GGUF_TENSOR_OUTPUT),
                            &err),
          &err);
 }
@@ -111,7 +111,7 @@ static void test_sched(struct gguf_backend *tiny, struct gguf_backend *cpu)
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     struct gguf_error err;
     struct gguf_sched *s;
-    tiny_counts_fn *counts_of = (tiny_counts_fn *)gguf_driver_function(
+    tiny_counts_fn *counts_of = (tiny_counts_fn *)gguf_driver_find_function(
         gguf_device_driver(gguf_backend_device(tiny)), "counts");
     p.backends = both;
     p.n_backends = 2;
@@ -127,9 +127,9 @@ static void test_sched(struct gguf_backend *tiny, struct gguf_backend *cpu)
         must(gguf_tensor_get(net.out, got, 0, sizeof(float) * (size_t)(M * n),
                              &err),
              &err);
-        print_result(gguf_sched_backend_of(s, net.sum) == 0 &&
-                         gguf_sched_backend_of(s, net.norm) == 1 &&
-                         gguf_sched_backend_of(s, net.out) == 0 &&
+        print_result(gguf_sched_find_backend(s, net.sum) == 0 &&
+                         gguf_sched_find_backend(s, net.norm) == 1 &&
+                         gguf_sched_find_backend(s, net.out) == 0 &&
                          gguf_sched_n_copies(s) >= 3,
                      "each computes what it can");
         print_result(memcmp(want, got, sizeof(float) * (size_t)(M * n)) == 0,
@@ -153,7 +153,7 @@ static void test_plan(struct gguf_backend *tiny)
     p.mem_size = 1 << 16;
     p.no_alloc = true;
     must(gguf_ctx_create(&c, &p, &err), &err);
-    struct gguf_tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 2, 2);
+    struct gguf_tensor *x = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 2, 2);
     struct gguf_tensor *y = gguf_op_reshape_2d(c, gguf_op_relu(c, x), 2, 2);
     struct gguf_graph *g = gguf_graph_create(c, 8);
     must(gguf_graph_finish(c, g, gguf_op_matmul(c, x, y), &err), &err);
@@ -225,14 +225,15 @@ int main(void)
     struct gguf_error err;
     must(gguf_registry_create(&r, NULL, &err), &err);
     must(tiny_driver_create(&driver, 1 << 16, &err), &err);
-    must(gguf_registry_add(r, driver, &err), &err);
+    must(gguf_registry_add_driver(r, driver, &err), &err);
     struct gguf_device *d = gguf_registry_find(r, "TINY0");
     print_result(d && gguf_device_driver(d) == driver &&
-                     gguf_device_wide(d) == 1 &&
+                     gguf_device_min_invariant_batch(d) == 1 &&
                      gguf_device_kind(d) == GGUF_DEVICE_ACCEL,
                  "a device among the others");
-    must(gguf_device_backend(d, &tiny, &err), &err);
-    must(gguf_device_backend(gguf_registry_find(r, "CPU"), &cpu, &err), &err);
+    must(gguf_device_create_backend(d, &tiny, &err), &err);
+    must(gguf_device_create_backend(gguf_registry_find(r, "CPU"), &cpu, &err),
+         &err);
     print_result(gguf_backend_id(tiny) == TINY_ID &&
                      !strcmp(gguf_backend_name(tiny), "tiny0") &&
                      gguf_backend_device(tiny) == d &&

@@ -6,7 +6,7 @@
 #include "base/index.h"
 #include "base/mem.h"
 #include "base/sort.h"
-#include "base/similar.h"
+#include "base/suggestion.h"
 #include "base/str.h"
 #include "tests/tap.h"
 
@@ -25,7 +25,8 @@ static void check_ckd(void)
     ok(!gg_ckd_align(&r, 64, 32) && r == 64, "64 aligns to itself");
     ok(gg_ckd_align(&r, UINT64_MAX - 3, 32), "align overflow is seen");
     ok(gg_ckd_array(&s, UINT64_C(1) << 61, 8), "array overflow is seen");
-    ok(gg_ckd_cap(UINT64_C(1) << 63) && !gg_ckd_cap(INT64_MAX), "cap");
+    ok(gg_ckd_exceeds_cap(UINT64_C(1) << 63) && !gg_ckd_exceeds_cap(INT64_MAX),
+       "cap");
 }
 
 static void check_cursor(void)
@@ -102,15 +103,17 @@ static void check_escape(void)
 static void check_same(void)
 {
     struct gguf_str part = { "iq4_xs rest", 6 };
-    ok(gg_str_same(part, "IQ4_xs") && !gg_str_same(part, "IQ4_XS rest") &&
-           !gg_str_same(part, "IQ4_X") && !gg_str_same(part, "") &&
-           gg_str_same(GG_STR(""), "") && !gg_str_same(GG_STR(""), "a"),
+    ok(gg_str_eq_nocase(part, "IQ4_xs") &&
+           !gg_str_eq_nocase(part, "IQ4_XS rest") &&
+           !gg_str_eq_nocase(part, "IQ4_X") && !gg_str_eq_nocase(part, "") &&
+           gg_str_eq_nocase(GG_STR(""), "") &&
+           !gg_str_eq_nocase(GG_STR(""), "a"),
        "names are the same in any case");
     int bad = 0;
     for (int c = 1; c < 256; c++) {
         char z[2] = { (char)c, 0 };
-        bad += gg_str_same(GG_STR("i"), z) != (c == 'i' || c == 'I') ||
-               gg_str_same(GG_STR("["), z) != (c == '[');
+        bad += gg_str_eq_nocase(GG_STR("i"), z) != (c == 'i' || c == 'I') ||
+               gg_str_eq_nocase(GG_STR("["), z) != (c == '[');
     }
     ok(!bad, "of ASCII letters, no others");
 }
@@ -416,24 +419,25 @@ static void check_near(void)
             a[k] = (char)('a' + (rnd64() >> 40) % 3);
         for (unsigned k = 0, n = (unsigned)(rnd64() >> 32) % 7; k < n; k++)
             b[k] = (char)('a' + (rnd64() >> 40) % 3);
-        wrong += gg_similar_distance(text(a), text(b)) != edit_distance(a, b);
+        wrong +=
+            gg_suggestion_distance(text(a), text(b)) != edit_distance(a, b);
     }
     ok(!wrong, "distances are those of the definition");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct gguf_near near;
-        char hint[GGUF_NEAR_HINT], want[64] = "";
-        gguf_near_init(&near, text(cases[i][0]));
+        struct gguf_suggestion near;
+        char hint[GGUF_SUGGESTION_SIZE], want[64] = "";
+        gguf_suggestion_init(&near, text(cases[i][0]));
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            gguf_near_try(&near, text(known[k]));
+            gguf_suggestion_try(&near, text(known[k]));
         if (*cases[i][1])
             snprintf(want, sizeof want, "; did you mean '%s'?", cases[i][1]);
-        ok(!strcmp(gguf_near_hint(&near, hint), want), "'%s'%s", cases[i][0],
-           hint);
+        ok(!strcmp(gguf_suggestion_text(&near, hint), want), "'%s'%s",
+           cases[i][0], hint);
     }
     char many[300];
     memset(many, 'a', sizeof many);
     const struct gguf_str s = { many, sizeof many };
-    ok(gg_similar_distance(s, text("a")) == 63, "long names are cut");
+    ok(gg_suggestion_distance(s, text("a")) == 63, "long names are cut");
 }
 
 /* The vectors of RFC 4648, section 10, and all bytes. */

@@ -158,7 +158,7 @@ static void check_python(void)
            !gg_json_int(json_object_get(j.root, "f"), &i) && i == 3 &&
            !gg_json_int(NULL, &i),
        "a whole number may have a point");
-    ok(gg_json_place(&j, json_object_get(j.root, "e")) ==
+    ok(gg_json_offset_of(&j, json_object_get(j.root, "e")) ==
            100 + (uint64_t)(strstr(text, "3.0") - text),
        "places are those of the text as it was given");
     gg_json_fini(&j);
@@ -180,19 +180,20 @@ static void check_places(void)
     ok(read_z(&j, text, 0, NULL) == GGUF_OK, "a text of everything");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t at =
-            gg_json_place(&j, json_object_get(j.root, rows[i].name)) - 100;
+            gg_json_offset_of(&j, json_object_get(j.root, rows[i].name)) - 100;
         ok(at < sizeof text &&
                !strncmp(text + at, rows[i].is, strlen(rows[i].is)),
            "the place of %s", rows[i].name);
     }
     json_t *a = json_object_get(j.root, "a{[,");
     json_t *c = json_object_get(json_array_get(a, 1), "c");
-    ok(gg_json_place(&j, c) == 100 + (uint64_t)(strstr(text, "{}") - text) &&
-           gg_json_place(&j, json_array_get(a, 2)) ==
+    ok(gg_json_offset_of(&j, c) ==
+               100 + (uint64_t)(strstr(text, "{}") - text) &&
+           gg_json_offset_of(&j, json_array_get(a, 2)) ==
                100 + (uint64_t)(strstr(text, "\"x,]") - text) &&
-           gg_json_place(&j, j.root) == 101,
+           gg_json_offset_of(&j, j.root) == 101,
        "and of what is deeper");
-    ok(gg_json_place(&j, other) == GGUF_NO_OFFSET,
+    ok(gg_json_offset_of(&j, other) == GGUF_NO_OFFSET,
        "what is not of it has none");
     json_decref(other);
     gg_json_fini(&j);
@@ -217,7 +218,8 @@ static void check_later(void)
     struct gg_json j;
     struct gguf_error e;
     gguf_error_clear(&e);
-    ok(gg_json_read_but(&j, text, strlen(text), 100, 0, later, &e) == GGUF_OK,
+    ok(gg_json_read_without(&j, text, strlen(text), 100, 0, later, &e) ==
+           GGUF_OK,
        "a text of which two members are left out: %s", e.message);
     const json_t *m = json_object_get(j.root, "m");
     const json_t *n = json_object_get(j.root, "n");
@@ -230,13 +232,13 @@ static void check_later(void)
            json_array_size(json_object_get(n, "v")) == 1 &&
            json_object_get(json_array_get(json_object_get(m, "x"), 0), "v"),
        "others of their name are not");
-    ok(gg_json_place(&j, json_object_get(m, "v")) ==
+    ok(gg_json_offset_of(&j, json_object_get(m, "v")) ==
                100 + offset_of(text, "{\"a]") &&
-           gg_json_place(&j, json_object_get(m, "w")) ==
+           gg_json_offset_of(&j, json_object_get(m, "w")) ==
                100 + offset_of(text, "[[4]") &&
-           gg_json_place(&j, json_object_get(m, "y")) ==
+           gg_json_offset_of(&j, json_object_get(m, "y")) ==
                100 + offset_of(text, "6}") &&
-           gg_json_place(&j, json_object_get(j.root, "z")) ==
+           gg_json_offset_of(&j, json_object_get(j.root, "z")) ==
                100 + offset_of(text, "8}"),
        "places are those of the whole text");
     gg_json_fini(&j);
@@ -260,8 +262,8 @@ static void check_later_refused(void)
         struct gg_json j;
         struct gguf_error e;
         gguf_error_clear(&e);
-        ok(gg_json_read_but(&j, rows[i].text, strlen(rows[i].text), 100, 0,
-                            later, &e) != GGUF_OK &&
+        ok(gg_json_read_without(&j, rows[i].text, strlen(rows[i].text), 100, 0,
+                                later, &e) != GGUF_OK &&
                !j.root && e.offset >= 100 + rows[i].at &&
                e.offset <= 100 + rows[i].at + 4 &&
                strstr(e.message, rows[i].line),
@@ -284,7 +286,8 @@ static int scan_list(const char *text, double *sum, size_t *bytes,
     *sum = 0;
     *bytes = 0;
     gguf_error_clear(e);
-    if (gg_json_read_but(&j, text, strlen(text), 100, 0, later, e) != GGUF_OK)
+    if (gg_json_read_without(&j, text, strlen(text), 100, 0, later, e) !=
+        GGUF_OK)
         return -1;
     gg_json_scan_open(
         &s, &j, json_object_get(json_object_get(j.root, "m"), "w"), &arena);
@@ -296,14 +299,14 @@ static int scan_list(const char *text, double *sum, size_t *bytes,
         } else if (more && gg_json_scan_num(&s, &x)) {
             *sum += x;
             n++;
-        } else if (more && !gg_json_scan_list(&s)) {
+        } else if (more && !gg_json_scan_enter_list(&s)) {
             break;
         }
         more = gg_json_scan_more(&s);
     }
     const bool failed = gg_json_scan_end(&s, e) != GGUF_OK;
     if (s.depth && !failed)
-        e->offset = gg_json_scan_place(&s);
+        e->offset = gg_json_scan_offset(&s);
     gg_json_fini(&j);
     gg_mem_arena_fini(&arena);
     return failed ? -1 : s.depth ? -2 : n;
@@ -391,7 +394,7 @@ static void check_walk(void)
     struct seen x = { .stop = -1 };
     struct gguf_error e;
     gguf_error_clear(&e);
-    enum gguf_status st = gguf_text_walk_json(
+    enum gguf_status st = gguf_json_walk(
         GG_STR("{\"a\":[null,true,1.5],\"b\":{\"c\":\"d\"},"
                "\"e\":1234567890123456789012,\"f\":false,\"g\":-3}"),
         note_value, &x, &e);
@@ -399,11 +402,11 @@ static void check_walk(void)
                                      "8 0;e4 1.23457e+21;f1 0;g3 -3;8 0;"),
        "values in the order of the text: %s%s", x.s, e.message);
     x = (struct seen){ .stop = 2 };
-    st = gguf_text_walk_json(GG_STR("[1,2,3]"), note_value, &x, &e);
+    st = gguf_json_walk(GG_STR("[1,2,3]"), note_value, &x, &e);
     ok(st == GGUF_E_CANCELLED && !strcmp(x.s, "6 0;3 1;"), "a walk is ended");
     x = (struct seen){ .stop = -1 };
     gguf_error_clear(&e);
-    st = gguf_text_walk_json(GG_STR("[1,2,]"), note_value, &x, &e);
+    st = gguf_json_walk(GG_STR("[1,2,]"), note_value, &x, &e);
     ok(st == GGUF_E_FORMAT && e.offset == 5 && !x.s[0],
        "nothing is called of what is no JSON: %s", e.message);
 }

@@ -159,15 +159,15 @@ static void check_names(unsigned how, const char *name)
         ok(good && (force ? has_bytes(target, 1 << 20, byte_at)
                           : access(target, F_OK) != 0),
            "%s: finished, it has no name yet", name);
-        ok(gg_outfile_name(&o, true, &err) == GGUF_OK &&
+        ok(gg_outfile_publish(&o, true, &err) == GGUF_OK &&
                has_bytes(target, 1, x_at) && n_others() == force,
            "%s: then it has, and what was there is kept", name);
-        gg_outfile_unname(&o);
+        gg_outfile_unpublish(&o);
         ok((force ? has_bytes(target, 1 << 20, byte_at)
                   : access(target, F_OK) != 0) &&
                n_others() == partial,
            "%s: that can be undone", name);
-        gg_outfile_unname(&o);
+        gg_outfile_unpublish(&o);
         gg_outfile_abort(&o);
         ok(n_others() == partial && access(target, F_OK) == (force ? 0 : -1),
            "%s: once", name);
@@ -177,10 +177,10 @@ static void check_names(unsigned how, const char *name)
     unlink(target);
     ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
            gg_outfile_finish(&o, &err) == GGUF_OK &&
-           gg_outfile_name(&o, true, &err) == GGUF_OK && !unlink(target) &&
+           gg_outfile_publish(&o, true, &err) == GGUF_OK && !unlink(target) &&
            !link(source, target),
        "%s: a file that was replaced by others", name);
-    gg_outfile_unname(&o);
+    gg_outfile_unpublish(&o);
     gg_outfile_abort(&o);
     ok(has_bytes(target, 1 << 20, byte_at) && n_others() == 0,
        "%s: is not taken back", name);
@@ -215,7 +215,8 @@ static void check_all(unsigned how, const char *name, bool in_the_way)
     }
     ok(good && (!in_the_way || mkdir(paths[1], 0700) == 0), "%s: three files",
        name);
-    enum gguf_status st = gg_outfile_name_all(file_at, o, 3, true, &bad, &err);
+    enum gguf_status st =
+        gg_outfile_publish_all(file_at, o, 3, true, &bad, &err);
     if (in_the_way)
         ok(st != GGUF_OK && bad == 1 && access(paths[0], F_OK) &&
                access(paths[2], F_OK) && rmdir(paths[1]) == 0,
@@ -272,23 +273,24 @@ static void check_changes(void)
     int fd = open(target, O_RDWR | O_CREAT | O_EXCL, 0600);
     ok(write(fd, "0123456789", 10) == 10 && !futimens(fd, old) &&
            gg_mapfile_open(&m, target, 0, 0, &err) == GGUF_OK &&
-           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK,
+           gg_mapfile_check_unchanged(&m, m.fd, &err) == GGUF_OK,
        "a file as it was");
     ok(!ftruncate(fd, 9) && !futimens(fd, old) && m.data[9] == 0 &&
-           gg_mapfile_check(&m, m.fd, &err) == GGUF_E_MISMATCH,
+           gg_mapfile_check_unchanged(&m, m.fd, &err) == GGUF_E_MISMATCH,
        "cut off, it reads as zeros: %s", err.message);
     now[0] = now[1] = (struct timespec){ 1000, 6 };
     ok(!ftruncate(fd, 10) && !futimens(fd, old) &&
-           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK && !futimens(fd, now) &&
-           gg_mapfile_check(&m, m.fd, &err) == GGUF_E_MISMATCH,
+           gg_mapfile_check_unchanged(&m, m.fd, &err) == GGUF_OK &&
+           !futimens(fd, now) &&
+           gg_mapfile_check_unchanged(&m, m.fd, &err) == GGUF_E_MISMATCH,
        "a nanosecond later: %s", err.message);
     gg_mapfile_close(&m);
     ok(gg_mapfile_open(&m, target, 2, 3, &err) == GGUF_OK &&
-           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK,
+           gg_mapfile_check_unchanged(&m, m.fd, &err) == GGUF_OK,
        "a part of a file");
     gg_mapfile_close(&m);
-    ok(gg_mapfile_memory(&m, "x", 1, 0, 0, &err) == GGUF_OK &&
-           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK,
+    ok(gg_mapfile_open_memory(&m, "x", 1, 0, 0, &err) == GGUF_OK &&
+           gg_mapfile_check_unchanged(&m, m.fd, &err) == GGUF_OK,
        "and memory");
     gg_mapfile_close(&m);
     close(fd);
@@ -305,8 +307,8 @@ static void check_map(void)
        "a part of a file");
     gg_mapfile_advise(&m, 10, 500, GG_ADVISE_DONTNEED);
     gg_mapfile_advise(&m, 0, UINT64_MAX, GG_ADVISE_WILLNEED);
-    ok(m.data[10] == byte_at((size_t)page + 13) && gg_mapfile_is(&m, source) &&
-           !gg_mapfile_is(&m, dir),
+    ok(m.data[10] == byte_at((size_t)page + 13) &&
+           gg_mapfile_is_path(&m, source) && !gg_mapfile_is_path(&m, dir),
        "is there after advice");
     gg_mapfile_close(&m);
     gg_mapfile_close(&m);
@@ -359,7 +361,7 @@ static void die_after(int steps)
                         NULL) != GGUF_OK ||
         write_pieces(&o, 5000) != GGUF_OK ||
         (steps > 1 && gg_outfile_finish(&o, NULL) != GGUF_OK) ||
-        (steps > 2 && gg_outfile_name(&o, false, NULL) != GGUF_OK))
+        (steps > 2 && gg_outfile_publish(&o, false, NULL) != GGUF_OK))
         _exit(1);
     raise(SIGKILL);
 }

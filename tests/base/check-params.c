@@ -128,7 +128,7 @@ static void test_functions(void)
     REFUSES(gguf_cpu_driver_create((struct gguf_driver **)&p[4], given, &err));
     REFUSES(gguf_quant_create((struct gguf_quant **)&p[5], "/", given, &err));
     REFUSES(gguf_vocab_create((struct gguf_vocab **)&p[6], NULL, given, &err));
-    REFUSES(gguf_model_open((struct gguf_model **)&p[7], NULL, given, &err));
+    REFUSES(gguf_model_create((struct gguf_model **)&p[7], NULL, given, &err));
     REFUSES(gguf_sched_create((struct gguf_sched **)&p[8], given, &err));
     REFUSES(
         gguf_session_create((struct gguf_session **)&p[9], NULL, given, &err));
@@ -271,8 +271,9 @@ static void test_operations(void)
     cp.mem_size = 1 << 16;
     if (gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK)
         exit(99);
-    struct gguf_tensor *x = gguf_tensor_3d(ctx, GGUF_DTYPE_F32, 8, 2, 3);
-    struct gguf_tensor *pos = gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 3);
+    struct gguf_tensor *x =
+        gguf_tensor_create_3d(ctx, GGUF_DTYPE_F32, 8, 2, 3);
+    struct gguf_tensor *pos = gguf_tensor_create_1d(ctx, GGUF_DTYPE_I32, 3);
     struct {
         struct gguf_rope r;
         int32_t more[2];
@@ -308,8 +309,8 @@ static void test_operations(void)
            strstr(err.message, "gguf_custom: struct_size"),
        "one without a size: %s", err.message);
     gguf_ctx_reset(ctx);
-    x = gguf_tensor_3d(ctx, GGUF_DTYPE_F32, 8, 2, 3);
-    pos = gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 3);
+    x = gguf_tensor_create_3d(ctx, GGUF_DTYPE_F32, 8, 2, 3);
+    pos = gguf_tensor_create_1d(ctx, GGUF_DTYPE_I32, 3);
     rope.more[1] = 1;
     ok(!gguf_op_rope(ctx, x, pos, NULL, &rope.r) &&
            gguf_ctx_status(ctx, &err) == GGUF_E_INVALID &&

@@ -53,12 +53,13 @@ static bool is_clash(const char *a, const char *b)
         struct gguf_error err;
         if (gguf_paths_create(&p, NULL, NULL) != GGUF_OK)
             exit(99);
-        enum gguf_status st = turn ? gguf_paths_write(p, b, "output", &err)
-                                   : gguf_paths_read(p, a, "input", &err);
+        enum gguf_status st = turn
+                                  ? gguf_paths_add_output(p, b, "output", &err)
+                                  : gguf_paths_add_input(p, a, "input", &err);
         if (st != GGUF_OK || gg_paths_copy(&copy, p, NULL, &err) != GGUF_OK)
             exit(99);
-        st = turn ? gguf_paths_read(copy, a, "input", &err)
-                  : gguf_paths_write(copy, b, "output", &err);
+        st = turn ? gguf_paths_add_input(copy, a, "input", &err)
+                  : gguf_paths_add_output(copy, b, "output", &err);
         n += st == GGUF_E_INVALID &&
              strstr(err.message, turn ? "would be both output and input"
                                       : "would be both input and output");
@@ -109,22 +110,22 @@ static void check_sets(void)
     struct gguf_error err;
     if (gguf_paths_create(&p, NULL, NULL) != GGUF_OK)
         exit(99);
-    ok(gguf_paths_read(p, in_dir("there"), "a", &err) == GGUF_OK &&
-           gguf_paths_read(p, in_dir("link"), "b", &err) == GGUF_OK,
+    ok(gguf_paths_add_input(p, in_dir("there"), "a", &err) == GGUF_OK &&
+           gguf_paths_add_input(p, in_dir("link"), "b", &err) == GGUF_OK,
        "what is read may be read again");
-    ok(gguf_paths_write(p, in_dir("gone"), "output", &err) == GGUF_OK &&
-           gguf_paths_write(p, in_dir("here/gone"), "output", &err) ==
+    ok(gguf_paths_add_output(p, in_dir("gone"), "output", &err) == GGUF_OK &&
+           gguf_paths_add_output(p, in_dir("here/gone"), "output", &err) ==
                GGUF_E_INVALID &&
            strstr(err.message, "would be output twice"),
        "what is written, not: %s", err.message);
-    ok(gg_paths_write_beside(p, in_dir("the"), "re", "journal", &err) ==
+    ok(gg_paths_add_output_beside(p, in_dir("the"), "re", "journal", &err) ==
                GGUF_E_INVALID &&
            strstr(err.message, "both a and journal"),
        "what lies beside: %s", err.message);
     int fd = open(in_dir("other"), O_RDONLY);
-    ok(gguf_paths_read_fd(p, fd, "standard input", &err) == GGUF_OK &&
-           gguf_paths_read_fd(p, 999, "nothing", &err) == GGUF_OK &&
-           gguf_paths_write(p, in_dir("other"), "report", &err) ==
+    ok(gguf_paths_add_input_fd(p, fd, "standard input", &err) == GGUF_OK &&
+           gguf_paths_add_input_fd(p, 999, "nothing", &err) == GGUF_OK &&
+           gguf_paths_add_output(p, in_dir("other"), "report", &err) ==
                GGUF_E_INVALID,
        "what is open: %s", err.message);
     close(fd);
@@ -133,8 +134,8 @@ static void check_sets(void)
     for (int i = 0; i < 20000; i++) {
         char name[40];
         snprintf(name, sizeof name, "s-%05d", i);
-        good = good &&
-               gguf_paths_write(p, in_dir(name), "output", &err) == GGUF_OK;
+        good = good && gguf_paths_add_output(p, in_dir(name), "output",
+                                             &err) == GGUF_OK;
     }
     ok(good && scratch_cpu_time() - begin < 4, "20000 names");
     gguf_paths_destroy(p);
@@ -238,14 +239,14 @@ static void check_outfile(void)
     ok(gguf_outfile_commit(o, &err) == GGUF_E_INVALID &&
            gguf_outfile_write(o, "x", 1, &err) == GGUF_E_INVALID,
        "once: %s", err.message);
-    gguf_outfile_destroy(o);
+    gguf_outfile_close(o);
     ok(gguf_outfile_open(&o, in_dir("r"), 0, NULL, &err) == GGUF_E_EXIST && !o,
        "another is not replaced");
     ok(gguf_outfile_open(&o, in_dir("r"), 1, NULL, &err) == GGUF_OK &&
            gguf_outfile_write(o, "two", 3, &err) == GGUF_OK &&
            has_text("r", "one"),
        "with force, it stays");
-    gguf_outfile_destroy(o);
+    gguf_outfile_close(o);
     ok(has_text("r", "one"), "until the new one is complete");
     ok(gguf_outfile_open(&o, in_dir("pipe"), 1, NULL, &err) ==
                GGUF_E_INVALID &&

@@ -275,7 +275,7 @@ static void check_nodes(void)
     gg_affinity_nodes_read(&n, "/nonexistent");
     ok(n.n == 1 && gg_affinity_cpu_set_count(&n.cpus[0]) == gguf_cpu_count(),
        "no nodes: one");
-    ok(gguf_numa_count() >= 1, "%u nodes here", gguf_numa_count());
+    ok(gguf_numa_node_count() >= 1, "%u nodes here", gguf_numa_node_count());
     unsigned first = 0;
     while (!(n.cpus[0].bits[first / 64] >> first % 64 & 1))
         first++;
@@ -380,14 +380,14 @@ static void check_binding(void)
 static void check_policy(void)
 {
     struct gguf_error err;
-    if (gguf_numa_count() < 2) {
-        ok(gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) == GGUF_OK,
+    if (gguf_numa_node_count() < 2) {
+        ok(gguf_numa_set_policy(GGUF_NUMA_INTERLEAVE, &err) == GGUF_OK,
            "on one node there is nothing to set");
         skip("memory of several nodes: there is one");
         return;
     }
-    ok(gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) == GGUF_OK &&
-           gguf_numa_set(GGUF_NUMA_LOCAL, &err) == GGUF_OK,
+    ok(gguf_numa_set_policy(GGUF_NUMA_INTERLEAVE, &err) == GGUF_OK &&
+           gguf_numa_set_policy(GGUF_NUMA_LOCAL, &err) == GGUF_OK,
        "memory is spread, and is not");
 }
 

@@ -60,7 +60,7 @@ static void check_random(struct gg_resident *w, const struct gg_mapfile *m)
         p->size = rnd_below(m->size / 50);
         if (p->size > m->size - p->off)
             p->size = m->size - p->off;
-        good = good && gg_resident_take(w, p->off, p->size, NULL) == GGUF_OK;
+        good = good && gg_resident_hold(w, p->off, p->size, NULL) == GGUF_OK;
         for (int k = 0; k < AT_ONCE && good; k++)
             good = is_resident(m, held[k].off, held[k].size);
     }
@@ -80,7 +80,7 @@ static void check_pinned(uint64_t size, uint64_t upto)
     struct gg_resident w;
     struct gguf_error err;
     const bool made =
-        !gg_mapfile_reader(&m, read_bytes, &from, size, 0, 0, &err) &&
+        !gg_mapfile_open_reader(&m, read_bytes, &from, size, 0, 0, &err) &&
         !gg_mapfile_fetch(&m, 0, upto, &err) &&
         !gg_resident_init(&w, &m, NULL, &err);
     ok(made, "a file whose beginning was read %s", err.message);
@@ -91,7 +91,7 @@ static void check_pinned(uint64_t size, uint64_t upto)
     from.n_bytes = 0;
     for (int n = 0; n < 3 && good; n++)
         for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
-            good = gg_resident_take(&w, at, 1000, NULL) == GGUF_OK &&
+            good = gg_resident_hold(&w, at, 1000, NULL) == GGUF_OK &&
                    is_resident(&m, at, 1000) && is_resident(&m, 0, upto);
             gg_resident_release(&w, at, 1000);
         }
@@ -109,7 +109,7 @@ int main(void)
     struct gg_mapfile m;
     struct gg_resident w;
     struct gguf_error err;
-    if (gg_mapfile_reader(&m, read_bytes, &from, size, 0, 0, &err) ||
+    if (gg_mapfile_open_reader(&m, read_bytes, &from, size, 0, 0, &err) ||
         gg_resident_init(&w, &m, NULL, &err))
         return 99;
     check_random(&w, &m);
@@ -120,7 +120,7 @@ int main(void)
     from.n_bytes = 0;
     bool good = true;
     for (uint64_t at = 0; at + 1000 <= size && good; at += 1000) {
-        good = gg_resident_take(&w, at, 1000, NULL) == GGUF_OK &&
+        good = gg_resident_hold(&w, at, 1000, NULL) == GGUF_OK &&
                is_resident(&m, at, 1000);
         gg_resident_release(&w, at, 1000);
     }
@@ -128,25 +128,25 @@ int main(void)
        "in order, each byte is asked for once: %" PRIu64 " of %" PRIu64,
        from.n_bytes, size);
 
-    good = gg_resident_take(&w, 0, MOST * page, NULL) == GGUF_OK;
+    good = gg_resident_hold(&w, 0, MOST * page, NULL) == GGUF_OK;
     gg_resident_release(&w, 0, MOST * page);
     from.n_bytes = 0;
-    good = good && gg_resident_take(&w, 0, MOST * page, NULL) == GGUF_OK &&
+    good = good && gg_resident_hold(&w, 0, MOST * page, NULL) == GGUF_OK &&
            is_resident(&m, 0, MOST * page);
     gg_resident_release(&w, 0, MOST * page);
     ok(good && !from.n_bytes, "a large piece stays until the next one");
 
     from.fails = true;
     const uint64_t off = 100 * page;
-    ok(gg_resident_take(&w, off, 3 * page, &err) == GGUF_E_IO &&
+    ok(gg_resident_hold(&w, off, 3 * page, &err) == GGUF_E_IO &&
            !strcmp(err.message, "the line is dead"),
        "a failure is passed on");
     from.fails = false;
-    ok(gg_resident_take(&w, off, 3 * page, NULL) == GGUF_OK &&
+    ok(gg_resident_hold(&w, off, 3 * page, NULL) == GGUF_OK &&
            is_resident(&m, off, 3 * page),
        "and the next one has the bytes");
     gg_resident_release(&w, off, 3 * page);
-    ok(gg_resident_take(&w, size, 0, NULL) == GGUF_OK,
+    ok(gg_resident_hold(&w, size, 0, NULL) == GGUF_OK,
        "nothing is always there");
     gg_resident_release(&w, size, 0);
     gg_resident_fini(&w);

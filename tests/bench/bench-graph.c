@@ -73,7 +73,7 @@ static tensor *make_weights(const struct gguf_buft *buft, int64_t n)
     p.mem_size = gguf_tensor_overhead();
     p.no_alloc = true;
     must(gguf_ctx_create(&c, &p, &err), &err);
-    tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, n / 2, 2);
+    tensor *w = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, n / 2, 2);
     must(gguf_ctx_alloc_tensors(c, buft, NULL, &b, &err), &err);
     (void)gguf_buffer_clear(b, 0, NULL);
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
@@ -87,8 +87,8 @@ static struct gguf_graph *build_graph(struct gguf_ctx *c, int n_nodes,
 {
     struct gguf_error err;
     struct gguf_graph *g = gguf_graph_create(c, 2 * N_NODES);
-    tensor *x = gguf_tensor_like(c, w), *y = x;
-    gguf_tensor_flag(x, GGUF_TENSOR_INPUT);
+    tensor *x = gguf_tensor_create_like(c, w), *y = x;
+    gguf_tensor_add_flags(x, GGUF_TENSOR_INPUT);
     for (int i = 0; i < n_nodes / 4; i++) {
         tensor *r = gguf_op_reshape_2d(c, x, w->ne[0], w->ne[1]);
         tensor *s = gguf_op_mul(c, r, w);

@@ -314,13 +314,13 @@ static enum gguf_status bench_model(const struct options *o, const char *path,
     if (st == GGUF_OK)
         st = gguf_file_open(&f, path, NULL, err);
     if (st == GGUF_OK)
-        st = gguf_model_open(&m, f, NULL, err);
+        st = gguf_model_create(&m, f, NULL, err);
     if (st == GGUF_OK)
         st = gguf_cpu_backend_create(&p.backend, &c, err);
     if (st == GGUF_OK)
         st = gguf_session_create(&b.s, m, &p, err);
     if (st == GGUF_OK) {
-        const unsigned n = (unsigned)gguf_model_get_info(m)->n_vocab;
+        const unsigned n = (unsigned)gguf_model_info(m)->n_vocab;
         for (unsigned i = 0; i < o->context; i++) {
             b.token[i] = (gguf_token)((37 * i + 11) % n);
             b.want[i] = i >= o->context / 2;
@@ -349,7 +349,7 @@ static bool set_precision(struct options *o, const char *name)
 
 static bool set_cache(struct options *o, const char *name)
 {
-    const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+    const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
     o->cache = t ? t->id : 0;
     return t;
 }

@@ -48,17 +48,18 @@ static void check_device(void)
        "it is in a registry, with memory");
     ok(d && gguf_device_kind(d) == GGUF_DEVICE_ACCEL &&
            gguf_registry_find_kind(r, GGUF_DEVICE_ACCEL) == d &&
-           gguf_registry_best(r) == gguf_driver_device(cpu, 0),
+           gguf_registry_find_best(r) == gguf_driver_device(cpu, 0),
        "found by name and kind: %s", gguf_device_description(d));
-    ok(gguf_device_caps(d) == (GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS |
-                               GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR) &&
+    ok(gguf_device_caps(d) ==
+               (GGUF_DEVICE_CAP_ASYNC | GGUF_DEVICE_CAP_EVENTS |
+                GGUF_DEVICE_CAP_HOST_BUFT | GGUF_DEVICE_CAP_HOST_PTR) &&
            gguf_device_host_buft(d) == gguf_host_buft(),
        "caps");
-    must(gguf_device_backend(d, &b, &err), &err);
+    must(gguf_device_create_backend(d, &b, &err), &err);
     gguf_blas_set_n_threads_fn *set =
-        (gguf_blas_set_n_threads_fn *)gguf_driver_function(blas,
-                                                           "set_n_threads");
-    ok(set && !gguf_driver_function(blas, "none"), "functions by name");
+        (gguf_blas_set_n_threads_fn *)gguf_driver_find_function(
+            blas, "set_n_threads");
+    ok(set && !gguf_driver_find_function(blas, "none"), "functions by name");
     enum gguf_status st = set(b, 2, &err);
     ok(st == GGUF_OK || st == GGUF_E_UNSUPPORTED, "threads are set, or not");
     ok(set(b, 0, &err) == GGUF_E_INVALID, "%s", err.message);
@@ -144,7 +145,8 @@ static void check_product(struct gguf_backend *blas, uint32_t dtype,
     fill_tensor(a);
     fill_tensor(b);
     if (shift) { /* weights that are not aligned */
-        char *moved = (char *)gguf_ctx_work(c, gguf_tensor_size(a) + 8) + 1;
+        char *moved =
+            (char *)gguf_ctx_alloc_work(c, gguf_tensor_size(a) + 8) + 1;
         memcpy(moved, a->data, gguf_tensor_size(a));
         a->data = moved;
     }
@@ -194,10 +196,10 @@ static void check_refusals(void)
     p.no_alloc = true;
     must(gguf_blas_backend_create(&blas, NULL, &err), &err);
     must(gguf_ctx_create(&c, &p, &err), &err);
-    tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F16, 64, 64);
-    tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 64);
-    tensor *few = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 31);
-    tensor *thin = gguf_tensor_2d(c, GGUF_DTYPE_F32, 31, 64);
+    tensor *w = gguf_tensor_create_2d(c, GGUF_DTYPE_F16, 64, 64);
+    tensor *x = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 64, 64);
+    tensor *few = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 64, 31);
+    tensor *thin = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 31, 64);
     ok(gguf_backend_supports_op(blas, gguf_op_matmul(c, w, x)) &&
            gguf_backend_supports_op(blas, gguf_op_reshape_1d(c, x, 4096)),
        "takes large products, and views");
@@ -205,8 +207,8 @@ static void check_refusals(void)
            !gguf_backend_supports_op(blas, gguf_op_matmul(c, few, x)) &&
            !gguf_backend_supports_op(blas, gguf_op_matmul(c, thin, thin)),
        "refuses those with a short side");
-    tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 64, 64);
-    tensor *many = gguf_tensor_3d(c, GGUF_DTYPE_F16, 64, 64, 2);
+    tensor *ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 64, 64);
+    tensor *many = gguf_tensor_create_3d(c, GGUF_DTYPE_F16, 64, 64, 2);
     tensor *sum = gguf_op_add(c, x, x);
     ok(!gguf_backend_supports_op(blas, sum) &&
            !gguf_backend_supports_op(
@@ -240,15 +242,16 @@ static void check_abort(void)
     struct gguf_error err;
     p.mem_size = 1 << 16;
     must(gguf_blas_driver_create(&d, NULL, &err), &err);
-    must(gguf_device_backend(gguf_driver_device(d, 0), &blas, &err), &err);
+    must(gguf_device_create_backend(gguf_driver_device(d, 0), &blas, &err),
+         &err);
     must(gguf_ctx_create(&c, &p, &err), &err);
-    tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 32, 32);
+    tensor *x = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 32, 32);
     tensor *t = gguf_op_matmul(c, x, x);
     struct gguf_graph *g = gguf_graph_create(c, 8);
     fill_tensor(x);
     must(gguf_graph_finish(c, g, t, &err), &err);
     gguf_cpu_set_abort_fn *set =
-        (gguf_cpu_set_abort_fn *)gguf_driver_function(d, "set_abort");
+        (gguf_cpu_set_abort_fn *)gguf_driver_find_function(d, "set_abort");
     ok(!set(blas, stop_always, NULL, &err) &&
            gguf_backend_compute(blas, g, &err) == GGUF_E_CANCELLED,
        "%s", err.message);
@@ -326,7 +329,7 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
         for (size_t i = 0; i < gguf_graph_n_nodes(many.graph); i++) {
             const tensor *t = gguf_graph_node(many.graph, i);
             n_by_blas +=
-                t->op == GGUF_OP_MATMUL && gguf_sched_backend_of(s, t) == 0;
+                t->op == GGUF_OP_MATMUL && gguf_sched_find_backend(s, t) == 0;
         }
         bool same = close_to(one.cache, many.cache);
         for (int i = 0; i < one.n_out; i++)
@@ -364,8 +367,8 @@ static void check_failing(void)
         if (st == GGUF_OK)
             st = gguf_ctx_create(&c, &cp, &err);
         if (st == GGUF_OK) {
-            tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F16, 32, 32);
-            tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 32, 32);
+            tensor *w = gguf_tensor_create_2d(c, GGUF_DTYPE_F16, 32, 32);
+            tensor *x = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 32, 32);
             struct gguf_graph *g = gguf_graph_create(c, 8);
             fill_tensor(w);
             fill_tensor(x);
@@ -390,7 +393,7 @@ int main(int argc, char **argv)
     if (!has_blas())
         return done_testing();
     gg_kern_init(&kern, 0);
-    gg_codec_kern_native(kern.codec);
+    gg_codec_kern_set_native_order(kern.codec);
     check_device();
     check_products();
     check_refusals();

@@ -136,7 +136,7 @@ static enum gguf_status convert_adapter(const char *base,
         st = gguf_recipe_preset(&r, "COPY", NULL, err);
     qp.recipe = r;
     if (st == GGUF_OK)
-        st = gguf_convert_job(&q, c, &qp, err);
+        st = gguf_convert_create_job(&q, c, &qp, err);
     if (st == GGUF_OK)
         st = gguf_quant_run(q, scratch_path(top, "lora.gguf"), &o, err);
     gguf_quant_destroy(q);
@@ -221,7 +221,7 @@ static void check_merged(const char *what, double factor)
         const int cols = modules[m].cols;
         double worst = 0;
         good = t && t->n_elements <= sizeof x / sizeof *x &&
-               !gguf_rows_get(rows, f, t->index, 0, t->n_elements, x, NULL);
+               !gguf_rows_decode(rows, f, t->index, 0, t->n_elements, x, NULL);
         for (int i = 0; good && i < modules[m].rows * cols; i++)
             worst =
                 fmax(worst, fabs((double)x[i] - want_of(m, row_of(m, i / cols),

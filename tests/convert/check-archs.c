@@ -44,7 +44,7 @@ static bool check_numbers_of(const struct folder *from,
         numbers_name(name, l->key, il, 0);
         const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
         if (!t || t->n_elements > sizeof x / sizeof *x ||
-            gguf_rows_get(rows, f, t->index, 0, t->n_elements, x, NULL) ||
+            gguf_rows_decode(rows, f, t->index, 0, t->n_elements, x, NULL) ||
             !numbers_equal(l->value, from, il, x, t->n_elements))
             return false;
     }
@@ -92,7 +92,8 @@ static void put_value(char out[400], const struct gguf_kv *kv)
         return;
     }
     gguf_kv_iter_init(&it, kv);
-    for (size_t n = 0; gguf_kv_next(&it, &e) && n < 300; n += strlen(out + n))
+    for (size_t n = 0; gguf_kv_iter_next(&it, &e) && n < 300;
+         n += strlen(out + n))
         put_number(out + n + (n ? (size_t)sprintf(out + n, ",") : 0), &e);
 }
 
@@ -137,7 +138,7 @@ static enum gguf_status compute_tokens(const struct gguf_file *f,
     struct gguf_batch batch = GGUF_BATCH_INIT;
     struct gguf_model *m = NULL;
     struct gguf_session *s = NULL;
-    enum gguf_status st = gguf_model_open(&m, f, NULL, err);
+    enum gguf_status st = gguf_model_create(&m, f, NULL, err);
     if (st == GGUF_OK)
         st = gguf_cpu_backend_create(&p.backend, NULL, err);
     p.n_ctx = 16;
@@ -145,9 +146,9 @@ static enum gguf_status compute_tokens(const struct gguf_file *f,
         st = gguf_session_create(&s, m, &p, err);
     batch.token = ids;
     batch.n = sizeof ids / sizeof *ids;
-    if (st == GGUF_OK && gguf_model_get_info(m)->encodes_first) {
+    if (st == GGUF_OK && gguf_model_info(m)->encodes_first) {
         st = gguf_session_encode(s, &batch, err);
-        batch.token = &gguf_model_get_info(m)->decoder_start;
+        batch.token = &gguf_model_info(m)->decoder_start;
         batch.n = 1;
     }
     if (st == GGUF_OK)
@@ -370,8 +371,9 @@ static void check_text(const struct folder_text *t, void *user)
         check_refused(t);
     for (size_t i = 0; i < MOST_ROWS && gg_convert_arch_row(i); i++)
         all->met[i] =
-            all->met[i] || (!strcmp(gg_convert_arch_row(i)->arch, t->arch) &&
-                            gg_convert_arch_has(gg_convert_arch_row(i), name));
+            all->met[i] ||
+            (!strcmp(gg_convert_arch_row(i)->arch, t->arch) &&
+             gg_convert_arch_has_class(gg_convert_arch_row(i), name));
 }
 
 int main(int argc, char **argv)

@@ -84,7 +84,7 @@ static enum gguf_status write_it(struct written *w)
     w->back.meta = w->file;
     gg_mem_arena_init(&w->back.arena, NULL);
     gguf_error_clear(&w->err);
-    const enum gguf_status st = gg_back_vocab(&w->back, w->text, &w->err);
+    const enum gguf_status st = gg_back_make_vocab(&w->back, w->text, &w->err);
     if (st != GGUF_OK || w->plain)
         return st;
     if (!strcmp(w->text[0].name, "tokenizer.json"))
@@ -362,9 +362,9 @@ static void check_spm(const char *model)
         struct gg_convert_vocab v;
         struct reader_folder c;
         struct gguf_error e;
-        const bool read =
-            st == GGUF_OK && reader_run(gg_convert_vocab_spm, w.text[0].text,
-                                        w.text[0].size, &v, &c, &e) == GGUF_OK;
+        const bool read = st == GGUF_OK &&
+                          reader_run(gg_convert_vocab_read_spm, w.text[0].text,
+                                     w.text[0].size, &v, &c, &e) == GGUF_OK;
         for (size_t k = 0; read && k < v.n; k++)
             n_bytes += v.type[k] == GG_CONVERT_BYTE;
         ok(read && v.n == n && n_bytes == rows[i].n &&

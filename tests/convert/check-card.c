@@ -110,8 +110,8 @@ static void check_names(void)
     for (size_t i = 0; i < GG_LEN(names); i++) {
         const char *id = names[i].id;
         const enum gguf_status st =
-            gg_card_name(&n, &a, (struct gguf_str){ id, strlen(id) },
-                         names[i].n_params, NULL);
+            gg_card_read_name(&n, &a, (struct gguf_str){ id, strlen(id) },
+                              names[i].n_params, NULL);
         ok(st == GGUF_OK && same_text(n.organization, names[i].of) &&
                same_text(n.basename, names[i].base) &&
                same_text(n.finetune, names[i].finetune) &&
@@ -122,16 +122,16 @@ static void check_names(void)
            n.size_label ? n.size_label : "-");
     }
     for (size_t i = 0; i < GG_LEN(titles); i++) {
-        const char *t = gg_card_title(&a, titles[i][0]);
+        const char *t = gg_card_make_title(&a, titles[i][0]);
         ok(same_text(t, titles[i][1]), "%s: %s", titles[i][0], t);
     }
     for (size_t i = 0; i < sizeof longest; i++)
         longest[i] = "7b1-"[i % 4];
-    ok(gg_card_name(&n, &a, (struct gguf_str){ longest, 1000 }, 0, NULL) ==
-           GGUF_OK,
+    ok(gg_card_read_name(&n, &a, (struct gguf_str){ longest, 1000 }, 0,
+                         NULL) == GGUF_OK,
        "a name of 1000 bytes");
-    ok(gg_card_name(&n, &a, (struct gguf_str){ longest, 1001 }, 0, &err) ==
-           GGUF_E_LIMIT,
+    ok(gg_card_read_name(&n, &a, (struct gguf_str){ longest, 1001 }, 0,
+                         &err) == GGUF_E_LIMIT,
        "one more: %s", err.message);
     gg_mem_arena_fini(&a);
 }

@@ -120,7 +120,7 @@ static void check_lfm2(void)
     scratch_clean(top);
 }
 
-static void keep_note(void *user, enum gguf_convert_note kind,
+static void keep_note(void *user, enum gguf_convert_note_kind kind,
                       const char *line)
 {
     (void)kind;

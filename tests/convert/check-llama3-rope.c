@@ -40,7 +40,7 @@ static bool comes_back(const struct numbers *p, double base, size_t n)
     float want[128], got[128];
     struct gg_back_maker m = { .root = json_object() };
     compute_factors(p, base, n, want);
-    bool same = gg_back_llama3(&m, want, n, base);
+    bool same = gg_back_put_llama3(&m, want, n, base);
     const json_t *s = json_object_get(m.root, "rope_scaling");
     const struct numbers q = {
         json_number_value(json_object_get(s, "factor")),
@@ -104,7 +104,8 @@ static void check_refused(void)
     };
     for (size_t i = 0; i < GG_LEN(odd); i++) {
         struct gg_back_maker m = { .root = json_object() };
-        ok(!gg_back_llama3(&m, odd[i], 4, 1e4) && !json_object_size(m.root),
+        ok(!gg_back_put_llama3(&m, odd[i], 4, 1e4) &&
+               !json_object_size(m.root),
            "factors that it does not give: %g %g %g %g", (double)odd[i][0],
            (double)odd[i][1], (double)odd[i][2], (double)odd[i][3]);
         json_decref(m.root);

@@ -347,8 +347,8 @@ static void check_part(const struct gguf_file *f, struct gguf_rows *rows,
     bool good =
         t && t->dtype == dtype &&
         (t->ne[0] == n_cols || value == plain_value) &&
-        gguf_rows_get(rows, f, t->index, (uint64_t)p.to * (uint64_t)n_cols, n,
-                      x, NULL) == GGUF_OK;
+        gguf_rows_decode(rows, f, t->index, (uint64_t)p.to * (uint64_t)n_cols,
+                         n, x, NULL) == GGUF_OK;
     for (int i = 0; good && i < (int)n; i++)
         good = x[i] == value(from, i / n_cols * p.step + p.from, i % n_cols);
     ok(good, "%s has the numbers of %s", name, from);

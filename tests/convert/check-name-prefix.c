@@ -97,7 +97,7 @@ static void make_folder(struct folder *f, const struct folder_text *t,
     folder_weights(f, "F32", 1);
 }
 
-static void count_note(void *user, enum gguf_convert_note kind,
+static void count_note(void *user, enum gguf_convert_note_kind kind,
                        const char *line)
 {
     int *n = user;
@@ -129,11 +129,11 @@ static bool same_plan(const struct folder *f, const struct gguf_convert *as,
         same = !strcmp(a->name, b->name) && a->n_from == b->n_from &&
                !strcmp(a->how, b->how);
         for (size_t k = 0; same && k < a->n_from; k++) {
-            const char *from = gguf_convert_from(as, i, k);
+            const char *from = gguf_convert_source(as, i, k);
             snprintf(name, sizeof name, "%s", from);
             if (folder_find(f, from))
                 rename_one(name, from, r);
-            same = !strcmp(name, gguf_convert_from(is, i, k));
+            same = !strcmp(name, gguf_convert_source(is, i, k));
         }
     }
     return same;

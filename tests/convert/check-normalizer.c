@@ -23,7 +23,7 @@
 static struct folder f;
 static char notes[1000];
 
-static void keep_note(void *user, enum gguf_convert_note kind,
+static void keep_note(void *user, enum gguf_convert_note_kind kind,
                       const char *line)
 {
     (void)kind;

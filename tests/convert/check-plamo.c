@@ -29,7 +29,7 @@ static void check_lines(void)
         struct reader_folder c;
         struct gguf_error e;
         const enum gguf_status st =
-            reader_run(gg_convert_vocab_plamo, rows[i].line,
+            reader_run(gg_convert_vocab_read_plamo, rows[i].line,
                        strlen(rows[i].line), &v, &c, &e);
         ok(st == GGUF_OK && v.n == 1 && v.type[0] == rows[i].type &&
                v.score[0] == rows[i].score,
@@ -54,9 +54,9 @@ static void check_refused(void)
         { "[\"a\", \"1\"]", "line 1: not a list", 0 },
         { "[\"a\", 1e300]", "line 1: not a list", 0 },
     };
-    reader_refuses(gg_convert_vocab_plamo, rows, sizeof rows / sizeof *rows,
-                   GGUF_E_VOCAB);
-    reader_refuses(gg_convert_vocab_plamo, broken,
+    reader_refuses(gg_convert_vocab_read_plamo, rows,
+                   sizeof rows / sizeof *rows, GGUF_E_VOCAB);
+    reader_refuses(gg_convert_vocab_read_plamo, broken,
                    sizeof broken / sizeof *broken, GGUF_E_FORMAT);
 }
 
@@ -88,11 +88,11 @@ static void check_folder(void)
            converted_vocab_key(&m, "tokenizer.ggml.eot_token_id") == 4 &&
            converted_vocab_key(&m, "tokenizer.ggml.add_space_prefix") == 0,
        "ids with a meaning");
-    const struct gguf_str pad =
-        m.vocab ? gguf_vocab_text(m.vocab, 257) : (struct gguf_str){ "", 0 };
+    const struct gguf_str pad = m.vocab ? gguf_vocab_token_text(m.vocab, 257)
+                                        : (struct gguf_str){ "", 0 };
     ok(m.vocab && gguf_vocab_n_tokens(m.vocab) == 260 && pad.size == 6 &&
            !memcmp(pad.data, "[PAD1]", 6) &&
-           gguf_vocab_score(m.vocab, 259) == -1000,
+           gguf_vocab_token_score(m.vocab, 259) == -1000,
        "fillers: %.*s", (int)pad.size, pad.data);
     converted_vocab_close(&m);
 }

@@ -90,7 +90,7 @@ static void value_of(const struct gguf_file *f, const char *key, char out[200])
         snprintf(out, 200, "%u", (unsigned)x);
     else if (kv && kv->type == GGUF_VAL_ARR) {
         gguf_kv_iter_init(&it, kv);
-        while (n < 100 && gguf_kv_next_str(&it, &s))
+        while (n < 100 && gguf_kv_iter_next_str(&it, &s))
             n += (size_t)snprintf(out + n, 60, "%s%.*s", n ? "," : "",
                                   (int)s.size, s.data);
     }
@@ -144,7 +144,7 @@ static void check_pooling(void)
     check_key("bert.pooling_type", "-", "no step that pools");
 }
 
-static void keep_note(void *user, enum gguf_convert_note kind,
+static void keep_note(void *user, enum gguf_convert_note_kind kind,
                       const char *line)
 {
     (void)kind;

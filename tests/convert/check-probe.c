@@ -102,7 +102,7 @@ static void check_rows(void)
 /* Pre-tokenizer of a section, or the error in e; counts the notes. */
 static int n_notes;
 
-static void note_text(void *user, enum gguf_convert_note kind,
+static void note_text(void *user, enum gguf_convert_note_kind kind,
                       const char *line)
 {
     (void)kind;
@@ -135,7 +135,7 @@ static enum gguf_status recognise_row(const char *section, bool whole,
         st = gg_json_read(config, tokenizer_config, strlen(tokenizer_config),
                           0, 0, e);
     if (st == GGUF_OK)
-        st = gg_convert_vocab_pre(&v, e);
+        st = gg_convert_vocab_find_pre(&v, e);
     if (st == GGUF_OK)
         snprintf(name, 64, "%s", v.pre);
     gg_json_fini(&c.folder.text[GG_CONVERT_TOKENIZER].json);
@@ -314,7 +314,7 @@ static void check_descriptions(void)
         const char *base =
             gg_convert_vocab_pre_text(gg_str_z(rows[i].base), &whole[1]);
         ok(text && base && !strcmp(text, base) && whole[0] == whole[1] &&
-               gg_convert_vocab_pre_cleans(name) == rows[i].cleans,
+               gg_convert_vocab_pre_clean_up(name) == rows[i].cleans,
            "%s is described as %s", rows[i].name, rows[i].base);
     }
     ok(!gg_convert_vocab_pre_text(GG_STR("gemma4"), &whole[0]),

@@ -30,15 +30,16 @@ static bool is_left(const char *name)
 static const char *wrong_name(const struct gguf_convert *c)
 {
     size_t used = 0;
-    for (size_t i = 0; i < gguf_convert_n_left(c); i++)
-        if (!is_left(gguf_convert_left(c, i)))
-            return gguf_convert_left(c, i);
+    for (size_t i = 0; i < gguf_convert_n_omitted(c); i++)
+        if (!is_left(gguf_convert_omitted(c, i)))
+            return gguf_convert_omitted(c, i);
     for (size_t i = 0; i < gguf_convert_n_tensors(c); i++)
         for (size_t k = 0; k < gguf_convert_tensor(c, i)->n_from; k++, used++)
-            if (is_left(gguf_convert_from(c, i, k)))
-                return gguf_convert_from(c, i, k);
-    return gguf_convert_n_left(c) == left.n_tensors ? NULL
-                                                    : "not all are left out";
+            if (is_left(gguf_convert_source(c, i, k)))
+                return gguf_convert_source(c, i, k);
+    return gguf_convert_n_omitted(c) == left.n_tensors
+               ? NULL
+               : "not all are left out";
 }
 
 static bool is_arch(const struct gguf_convert *c, const char *arch)

@@ -223,7 +223,7 @@ static void check_numbers(enum form form, const char *quantization,
     const struct gguf_tensor_info *t =
         gguf_file_tensor_find(f, "blk.0.ffn_up.weight");
     good = t && t->dtype == type && t->ne[0] == N && t->ne[1] == N &&
-           !gguf_rows_get(rows, f, t->index, 0, N * N, x, NULL);
+           !gguf_rows_decode(rows, f, t->index, 0, N * N, x, NULL);
     for (int i = 0; good && i < N * N; i++)
         good = x[i] == wanted_number(form, 5, i / N, i % N);
     ok(good, "its numbers, in type %d", (int)type);

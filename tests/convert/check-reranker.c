@@ -84,7 +84,7 @@ static bool has_labels(const struct gguf_file *f)
     size_t n = 0;
     if (!kv)
         return false;
-    for (gguf_kv_iter_init(&it, kv); gguf_kv_next_str(&it, &s); n++)
+    for (gguf_kv_iter_init(&it, kv); gguf_kv_iter_next_str(&it, &s); n++)
         if (n == 2 || s.size != strlen(want[n]) ||
             memcmp(s.data, want[n], s.size) != 0)
             return false;

@@ -71,7 +71,8 @@ static uint64_t numbers_of(const struct gguf_file *f, const char *name,
     uint64_t n = 0;
     if (t && t->n_elements <= PAIRS &&
         gguf_rows_create(&rows, NULL, NULL) == GGUF_OK &&
-        gguf_rows_get(rows, f, t->index, 0, t->n_elements, x, NULL) == GGUF_OK)
+        gguf_rows_decode(rows, f, t->index, 0, t->n_elements, x, NULL) ==
+            GGUF_OK)
         n = t->n_elements;
     gguf_rows_destroy(rows);
     return n;

@@ -85,7 +85,7 @@ static bool hides_row(size_t row, const char *class_name, size_t size)
     const struct gguf_str name = { class_name, size };
     const struct gg_convert_arch *a;
     while ((a = gg_convert_arch_row(++row)))
-        if (gg_convert_arch_has(a, name))
+        if (gg_convert_arch_has_class(a, name))
             return true;
     return false;
 }

@@ -46,7 +46,7 @@ static void check_literals(void)
         struct reader_folder c;
         struct gguf_error e;
         const enum gguf_status st =
-            reader_run(gg_convert_vocab_rwkv, rows[i].line,
+            reader_run(gg_convert_vocab_read_rwkv, rows[i].line,
                        strlen(rows[i].line), &v, &c, &e);
         const char *want = rows[i].text;
         ok(st == GGUF_OK && v.n == 2 && v.token[1].size == strlen(want) &&
@@ -98,8 +98,8 @@ static void check_refused(void)
         { "1 '\xff' 1", "not UTF-8", 3 },
         { "1 b'\xc3\xa9' 2", "not of ASCII", 4 },
     };
-    reader_refuses(gg_convert_vocab_rwkv, rows, sizeof rows / sizeof *rows,
-                   GGUF_E_VOCAB);
+    reader_refuses(gg_convert_vocab_read_rwkv, rows,
+                   sizeof rows / sizeof *rows, GGUF_E_VOCAB);
     /* the longest allowed text, and one byte more */
     static char line[5000];
     for (int more = 0; more < 2; more++) {
@@ -110,8 +110,8 @@ static void check_refused(void)
         memset(line, 'a', sizeof line);
         memcpy(line, "1 '", 3);
         sprintf(line + 3 + n, "' %d", n);
-        const enum gguf_status st =
-            reader_run(gg_convert_vocab_rwkv, line, strlen(line), &v, &c, &e);
+        const enum gguf_status st = reader_run(gg_convert_vocab_read_rwkv,
+                                               line, strlen(line), &v, &c, &e);
         ok(more ? st == GGUF_E_VOCAB && strstr(e.message, "4 KiB")
                 : st == GGUF_OK,
            "a text of %d bytes %s", n, e.message);
@@ -179,11 +179,12 @@ static void check_folder(void)
         count_ids(ids, texts[i]);
         ok(converted_vocab_gives(m, texts[i], ids), "text %zu is %s", i, ids);
     }
-    s = gguf_vocab_text(m->vocab, FOLDER_VOCAB + 1);
+    s = gguf_vocab_token_text(m->vocab, FOLDER_VOCAB + 1);
     ok(gguf_vocab_n_tokens(m->vocab) == FOLDER_VOCAB + 4 && s.size == 6 &&
            !memcmp(s.data, "[PAD1]", 6) &&
-           gguf_vocab_kind(m->vocab, FOLDER_VOCAB) == GGUF_TOKEN_UNUSED &&
-           gguf_vocab_kind(m->vocab, 0) == GGUF_TOKEN_CONTROL,
+           gguf_vocab_token_kind(m->vocab, FOLDER_VOCAB) ==
+               GGUF_TOKEN_UNUSED &&
+           gguf_vocab_token_kind(m->vocab, 0) == GGUF_TOKEN_CONTROL,
        "as many tokens as the model has rows, counted after the last");
     ok(converted_vocab_key(m, "tokenizer.ggml.bos_token_id") == 0 &&
            converted_vocab_key(m, "tokenizer.ggml.eos_token_id") == 0 &&

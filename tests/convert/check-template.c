@@ -63,7 +63,7 @@ static void print_keys(const struct gguf_meta *m, char out[500])
             continue;
         }
         gguf_kv_iter_init(&it, kv);
-        for (char c = '['; gguf_kv_next_str(&it, &s); c = ',')
+        for (char c = '['; gguf_kv_iter_next_str(&it, &s); c = ',')
             n += (size_t)sprintf(out + n, "%c%.*s", c, (int)s.size, s.data);
         n += (size_t)sprintf(out + n, "]");
     }

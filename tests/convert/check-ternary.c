@@ -113,7 +113,7 @@ static bool read_all(const struct gguf_file *f, struct gguf_rows *rows, int k,
     const struct gguf_tensor_info *t =
         f ? gguf_file_tensor_find(f, linear[k].name) : NULL;
     return t && t->n_elements == (uint64_t)(linear[k].rows * linear[k].cols) &&
-           gguf_rows_get(rows, f, t->index, 0, t->n_elements, out, NULL) ==
+           gguf_rows_decode(rows, f, t->index, 0, t->n_elements, out, NULL) ==
                GGUF_OK;
 }
 

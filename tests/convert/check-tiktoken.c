@@ -54,7 +54,7 @@ static void check_folder(void)
     bool good = list != NULL;
     if (good)
         gguf_kv_iter_init(&it, list);
-    while (good && gguf_kv_next(&it, &kv)) {
+    while (good && gguf_kv_iter_next(&it, &kv)) {
         good = n < N_WORDS && gguf_kv_get_str(&kv, &s, NULL) == GGUF_OK &&
                s.size == strlen(merges[n]) &&
                !memcmp(s.data, merges[n], s.size);
@@ -70,10 +70,12 @@ static void check_folder(void)
            converted_vocab_key(&m, "tokenizer.ggml.eos_token_id") == 262 &&
            converted_vocab_key(&m, "tokenizer.ggml.unknown_token_id") == 262,
        "ids with a meaning");
-    s = m.vocab ? gguf_vocab_text(m.vocab, 469) : (struct gguf_str){ "", 0 };
+    s = m.vocab ? gguf_vocab_token_text(m.vocab, 469)
+                : (struct gguf_str){ "", 0 };
     ok(s.size == 13 && !memcmp(s.data, "<|extra_204|>", 13), "the last: %.*s",
        (int)s.size, s.data);
-    s = m.vocab ? gguf_vocab_text(m.vocab, 470) : (struct gguf_str){ "", 0 };
+    s = m.vocab ? gguf_vocab_token_text(m.vocab, 470)
+                : (struct gguf_str){ "", 0 };
     ok(s.size && !memcmp(s.data, "[PAD", 4), "a filler: %.*s", (int)s.size,
        s.data);
     converted_vocab_close(&m);
@@ -97,8 +99,8 @@ static void check_refused(void)
         { "IQ== 0\nIQ== 1\n", "tokens 0 and 1 are of the same bytes",
           GGUF_NO_OFFSET },
     };
-    reader_refuses(gg_convert_vocab_tiktoken, rows, sizeof rows / sizeof *rows,
-                   GGUF_E_VOCAB);
+    reader_refuses(gg_convert_vocab_read_tiktoken, rows,
+                   sizeof rows / sizeof *rows, GGUF_E_VOCAB);
 }
 
 int main(void)

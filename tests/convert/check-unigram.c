@@ -177,7 +177,7 @@ static void write_xlmr(const char *name)
 static bool text_is(const struct converted_vocab *m, gguf_token id,
                     const char *text)
 {
-    const struct gguf_str s = gguf_vocab_text(m->vocab, id);
+    const struct gguf_str s = gguf_vocab_token_text(m->vocab, id);
     return s.size == strlen(text) && !memcmp(s.data, text, s.size);
 }
 
@@ -196,9 +196,9 @@ static void check_xlmr(void)
            text_is(m, 2, "</s>") && text_is(m, 3, "<unk>") &&
            text_is(m, 4, ",") && text_is(m, 5, MARK "a") &&
            text_is(m, 7, "<mask>") && text_is(m, 8, "[PAD8]") &&
-           gguf_vocab_kind(m->vocab, 3) == GGUF_TOKEN_UNKNOWN &&
-           gguf_vocab_kind(m->vocab, 7) == GGUF_TOKEN_CONTROL &&
-           gguf_vocab_score(m->vocab, 5) == -4,
+           gguf_vocab_token_kind(m->vocab, 3) == GGUF_TOKEN_UNKNOWN &&
+           gguf_vocab_token_kind(m->vocab, 7) == GGUF_TOKEN_CONTROL &&
+           gguf_vocab_token_score(m->vocab, 5) == -4,
        "fairseq's ids, and the mask");
     ok(IS("bos_token_id", 0) && IS("cls_token_id", 0) &&
            IS("eos_token_id", 2) && IS("seperator_token_id", 2) &&

@@ -31,8 +31,8 @@ static void check_spm(void)
     struct gg_convert_vocab v;
     struct reader_folder c;
     struct gguf_error e;
-    enum gguf_status st =
-        reader_run(gg_convert_vocab_spm, good, sizeof good - 1, &v, &c, &e);
+    enum gguf_status st = reader_run(gg_convert_vocab_read_spm, good,
+                                     sizeof good - 1, &v, &c, &e);
     ok(st == GGUF_OK && v.n == 2 && v.token[0].size == 1 &&
            v.token[0].data[0] == 'a' && v.score[0] == -1 && v.type[0] == 1 &&
            v.token[1].size == 3 && v.score[1] == 0 && v.type[1] == 1 &&
@@ -41,7 +41,7 @@ static void check_spm(void)
     reader_forget(&v, &c);
     int refused = 0;
     for (size_t n = 0; n + 1 < sizeof good; n++) { /* truncated */
-        st = reader_run(gg_convert_vocab_spm, good, n, &v, &c, &e);
+        st = reader_run(gg_convert_vocab_read_spm, good, n, &v, &c, &e);
         refused += st != GGUF_OK && e.message[0];
         reader_forget(&v, &c);
     }
@@ -105,8 +105,9 @@ static void check_spm_refused(void)
         struct gg_convert_vocab v;
         struct reader_folder c;
         struct gguf_error e;
-        enum gguf_status st = reader_run(gg_convert_vocab_spm, rows[i].bytes,
-                                         rows[i].size, &v, &c, &e);
+        enum gguf_status st =
+            reader_run(gg_convert_vocab_read_spm, rows[i].bytes, rows[i].size,
+                       &v, &c, &e);
         ok(st == rows[i].status && strstr(e.message, rows[i].word) &&
                e.offset == rows[i].off,
            "refused at %lld: %s", (long long)e.offset, e.message);
@@ -213,7 +214,7 @@ static struct gguf_str element_of(const struct gguf_convert *c,
     struct gguf_str s = { "", 0 };
     struct gguf_kv e;
     const struct gguf_kv *kv = gguf_meta_find(gguf_convert_meta(c), key);
-    if (kv && gguf_kv_elem(kv, i, &e, NULL) == GGUF_OK)
+    if (kv && gguf_kv_get_elem(kv, i, &e, NULL) == GGUF_OK)
         ignore_status(gguf_kv_get_str(&e, &s, NULL));
     return s;
 }
@@ -249,8 +250,8 @@ static void check_scores(void)
     const struct gguf_kv *scores = gguf_meta_find(m, "tokenizer.ggml.scores");
     const struct gguf_kv *types =
         gguf_meta_find(m, "tokenizer.ggml.token_type");
-    bool good = gguf_kv_elems_f32(scores, 0, 9, score, NULL) == GGUF_OK &&
-                gguf_kv_elems_i32(types, 0, 9, type, NULL) == GGUF_OK;
+    bool good = gguf_kv_get_elems_f32(scores, 0, 9, score, NULL) == GGUF_OK &&
+                gguf_kv_get_elems_i32(types, 0, 9, type, NULL) == GGUF_OK;
     ok(good && score[5] == -1 && score[6] == -2 && score[2] < -2,
        "the place of the first merge that makes a piece is its score");
     ok(good && type[0] == 2 && type[1] == 6 && type[2] == 1 && type[7] == 4 &&
@@ -331,7 +332,7 @@ static void check_long(void)
              "{\"%s\":0,\"%s%s\":1},\"merges\":[\"x y\",\"%s %s\"]}}",
              a, a, a, a, a);
     ok(open_folder(text, "{}", &c, &e) == GGUF_OK &&
-           gguf_kv_elems_f32(
+           gguf_kv_get_elems_f32(
                gguf_meta_find(gguf_convert_meta(c), "tokenizer.ggml.scores"),
                0, 2, score, NULL) == GGUF_OK &&
            score[0] == -3 && score[1] == -2,
@@ -367,10 +368,10 @@ static void check_ranked(void)
     ignore_status(gguf_kv_get_str(gguf_meta_find(m, "tokenizer.ggml.model"),
                                   &model, NULL));
     bool good =
-        gguf_kv_elems_f32(gguf_meta_find(m, "tokenizer.ggml.scores"), 0, 9,
-                          score, NULL) == GGUF_OK &&
-        gguf_kv_elems_i32(gguf_meta_find(m, "tokenizer.ggml.token_type"), 0, 9,
-                          type, NULL) == GGUF_OK;
+        gguf_kv_get_elems_f32(gguf_meta_find(m, "tokenizer.ggml.scores"), 0, 9,
+                              score, NULL) == GGUF_OK &&
+        gguf_kv_get_elems_i32(gguf_meta_find(m, "tokenizer.ggml.token_type"),
+                              0, 9, type, NULL) == GGUF_OK;
     for (int i = 0; i < 9; i++)
         good = good && score[i] == -1000;
     ok(good && is_text(model, "gemma4") &&

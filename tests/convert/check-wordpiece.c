@@ -114,7 +114,7 @@ static void check_texts(const struct converted_vocab *m)
 static bool text_is(const struct converted_vocab *m, gguf_token id,
                     const char *text)
 {
-    const struct gguf_str s = gguf_vocab_text(m->vocab, id);
+    const struct gguf_str s = gguf_vocab_token_text(m->vocab, id);
     return s.size == strlen(text) && !memcmp(s.data, text, s.size);
 }
 
@@ -128,9 +128,9 @@ static void check_made(const struct converted_vocab *m, const char *what)
            text_is(m, find_token("un", 2), "\xe2\x96\x81un") &&
            text_is(m, find_token("##able", 6), "able"),
        "%s: beginnings of words are marked, other pieces are not", what);
-    ok(gguf_vocab_kind(m->vocab, 1) == GGUF_TOKEN_CONTROL &&
-           gguf_vocab_kind(m->vocab, 4) == GGUF_TOKEN_CONTROL &&
-           gguf_vocab_kind(m->vocab, 5) == GGUF_TOKEN_NORMAL,
+    ok(gguf_vocab_token_kind(m->vocab, 1) == GGUF_TOKEN_CONTROL &&
+           gguf_vocab_token_kind(m->vocab, 4) == GGUF_TOKEN_CONTROL &&
+           gguf_vocab_token_kind(m->vocab, 5) == GGUF_TOKEN_NORMAL,
        "%s: special tokens are control tokens", what);
 #define IS(KEY, VALUE)                                                        \
     (converted_vocab_key(m, "tokenizer.ggml." KEY) == (VALUE))
@@ -306,7 +306,7 @@ static void check_json_refused(void)
 
 static void write_token(FILE *o, const struct gguf_vocab *v, size_t i)
 {
-    const struct gguf_str s = gguf_vocab_text(v, (gguf_token)i);
+    const struct gguf_str s = gguf_vocab_token_text(v, (gguf_token)i);
     const bool whole =
         s.size > 1 && s.data[0] == '[' && s.data[s.size - 1] == ']';
     const bool marked = s.size > 3 && !memcmp(s.data, "\xe2\x96\x81", 3);

@@ -111,15 +111,15 @@ static inline bool vocab_equal(const struct gguf_vocab *a,
     bool good = n_tokens == gguf_vocab_n_tokens(b);
     for (size_t i = 0; good && i < n_tokens; i++) {
         const gguf_token id = (gguf_token)i;
-        const struct gguf_str s = gguf_vocab_text(a, id),
-                              t = gguf_vocab_text(b, id);
+        const struct gguf_str s = gguf_vocab_token_text(a, id),
+                              t = gguf_vocab_token_text(b, id);
         good = s.size == t.size && !memcmp(s.data, t.data, s.size) &&
-               gguf_vocab_kind(a, id) == gguf_vocab_kind(b, id) &&
-               gguf_vocab_score(a, id) == gguf_vocab_score(b, id);
+               gguf_vocab_token_kind(a, id) == gguf_vocab_token_kind(b, id) &&
+               gguf_vocab_token_score(a, id) == gguf_vocab_token_score(b, id);
         if (!good)
             printf("# token %zu: '%.*s' of kind %d, '%.*s' of kind %d\n", i,
-                   (int)s.size, s.data, (int)gguf_vocab_kind(a, id),
-                   (int)t.size, t.data, (int)gguf_vocab_kind(b, id));
+                   (int)s.size, s.data, (int)gguf_vocab_token_kind(a, id),
+                   (int)t.size, t.data, (int)gguf_vocab_token_kind(b, id));
     }
     return good;
 }

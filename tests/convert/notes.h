@@ -13,7 +13,7 @@ struct notes {
 };
 
 /* A gguf_convert_note_fn. user: a struct notes that begins with zeros. */
-static inline void notes_keep(void *user, enum gguf_convert_note kind,
+static inline void notes_keep(void *user, enum gguf_convert_note_kind kind,
                               const char *line)
 {
     struct notes *n = user;

@@ -40,7 +40,7 @@ static inline enum gguf_status reader_run(reader_fn *fn, const void *data,
                                     .unk = -1,
                                     .space_prefix = -1 };
     gguf_error_clear(e);
-    if (gg_mapfile_memory(&m, data, size, 0, size, e) != GGUF_OK)
+    if (gg_mapfile_open_memory(&m, data, size, 0, size, e) != GGUF_OK)
         return GGUF_E_IO;
     enum gguf_status st = fn(v, &m, e);
     gg_mapfile_close(&m);

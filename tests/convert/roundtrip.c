@@ -93,7 +93,7 @@ static enum gguf_status convert_once(const char *dir, const char *out,
         st = gguf_recipe_preset(&r, recipe ? recipe : "COPY", NULL, err);
     p.recipe = r;
     if (st == GGUF_OK)
-        st = gguf_convert_job(&q, c, &p, err);
+        st = gguf_convert_create_job(&q, c, &p, err);
     if (st == GGUF_OK)
         st = gguf_quant_run(q, out, &o, err);
     gguf_quant_destroy(q);

@@ -21,7 +21,7 @@ struct made {
 
 static tensor *random_source(ctx_t *c, int64_t ne0, int64_t ne1)
 {
-    tensor *t = gguf_tensor_2d(c, GGUF_DTYPE_F32, ne0, ne1);
+    tensor *t = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, ne0, ne1);
     for (int64_t i = 0; i < ne0 * ne1; i++)
         ((float *)t->data)[i] = rnd_f32();
     return t;

@@ -535,7 +535,7 @@ int main(void)
     for (unsigned i = 0; i < n; i++) {
         struct gg_kern kern;
         gg_kern_init(&kern, level[i].mask);
-        gg_codec_kern_native(kern.codec);
+        gg_codec_kern_set_native_order(kern.codec);
         check_level(level[i].name, &kern, false, pool);
         check_level(level[i].name, &kern, true, pool);
         check_not_finite(level[i].name, &kern, pool[0]);

@@ -188,8 +188,8 @@ static double f_im2col_1d(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 /* Copy a [w, c, n] to [w, 1, c, n] element by element. */
 static const tensor *widen_2d(ctx_t *c, const tensor *a)
 {
-    tensor *t =
-        gguf_tensor_4d(c, GGUF_DTYPE_F32, a->ne[0], 1, a->ne[1], a->ne[2]);
+    tensor *t = gguf_tensor_create_4d(c, GGUF_DTYPE_F32, a->ne[0], 1, a->ne[1],
+                                      a->ne[2]);
     for (int64_t i = 0; i < gguf_tensor_n_elements(t); i++)
         ((float *)t->data)[i] = (float)linear(a, i);
     return t;
@@ -297,7 +297,7 @@ static void check_edges(void)
 {
     ctx_t *c = new_ctx();
     struct gguf_window w = windows[1];
-#define F32(...) gguf_tensor_4d(c, GGUF_DTYPE_F32, __VA_ARGS__)
+#define F32(...) gguf_tensor_create_4d(c, GGUF_DTYPE_F32, __VA_ARGS__)
     now.w = w;
     now.depthwise = false;
     for (int k = 0; k < 3; k++) {

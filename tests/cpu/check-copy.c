@@ -90,7 +90,7 @@ static void check_rows(void)
         for (int l = PLAIN; l <= SWAPPED; l++) {
             ctx_t *c = new_ctx();
             tensor *a = source(c, types[k], (enum layout)l, 256, 9, 2, 3);
-            tensor *ids = gguf_tensor_3d(c, GGUF_DTYPE_I32, 13, 2, 3);
+            tensor *ids = gguf_tensor_create_3d(c, GGUF_DTYPE_I32, 13, 2, 3);
             set_ids(ids, 9);
             run_case(c, gguf_op_get_rows(c, a, ids), f_get_rows,
                      "get_rows %s %s", layout_names[l], type);
@@ -110,7 +110,8 @@ static void check_rows(void)
                     1, 64, NULL);
             tensor *s =
                 source(c, GGUF_DTYPE_F32, (enum layout)l, 64, 12, 2, 3);
-            ids = gguf_tensor_3d(c, GGUF_DTYPE_I32, 12, l == PLAIN ? 2 : 1, 3);
+            ids = gguf_tensor_create_3d(c, GGUF_DTYPE_I32, 12,
+                                        l == PLAIN ? 2 : 1, 3);
             set_ids(ids, 20);
             run_case(c, gguf_op_set_rows(c, a, s, ids), f_set_rows,
                      "set_rows %s %s", layout_names[l], type);

@@ -92,7 +92,7 @@ static void check_failures(void)
     ctx_t *c = new_ctx();
     struct gguf_custom f = { sizeof f, refuse_node, NULL, 0, 0 };
     tensor *a = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
-    tensor *t = gguf_tensor_name(gguf_op_map_1(c, a, &f), "mine");
+    tensor *t = gguf_tensor_set_name(gguf_op_map_1(c, a, &f), "mine");
     struct gguf_graph *g = gguf_graph_create(c, 8);
     bool all = gguf_graph_finish(c, g, gguf_op_relu(c, t), &err) == GGUF_OK;
     for (int i = 0; i < N_TEAMS; i++)
@@ -102,7 +102,7 @@ static void check_failures(void)
     ok(all, "what a function returns ends the computation: %s", err.message);
     gguf_ctx_reset(c);
     f.fn = NULL;
-    a = gguf_tensor_1d(c, GGUF_DTYPE_F32, 3);
+    a = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 3);
     refused(c, gguf_op_map_1(c, a, &f), GGUF_E_INVALID, "custom",
             "no function", "[3]");
     f.fn = refuse_node;
@@ -140,14 +140,14 @@ static void check_table(void)
                0,
        "costs count steps");
     gguf_ctx_set_no_alloc(c, true);
-    a = gguf_tensor_2d(c, GGUF_DTYPE_F32, 1 << 20, 1 << 30);
+    a = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 1 << 20, 1 << 30);
     ok(gg_op_row(GGUF_OP_MATMUL)
                ->cost(gguf_op_matmul(
                    c, a, gguf_op_reshape_2d(c, a, 1 << 20, 1 << 30))) ==
            UINT64_MAX,
        "costs do not overflow");
-    a = gguf_tensor_2d(c, GGUF_DTYPE_F32, 9, 256);
-    b = gguf_tensor_2d(c, GGUF_DTYPE_F32, 256, 2);
+    a = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 9, 256);
+    b = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 256, 2);
     ok(gguf_backend_supports_op(ops_backends[0], gguf_op_dup(c, a)) &&
            !gguf_backend_supports_op(ops_backends[0],
                                      gguf_op_cast(c, a, GGUF_DTYPE_I32)) &&

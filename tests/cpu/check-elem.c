@@ -218,14 +218,15 @@ static void check_binary(void)
 static void check_refused(void)
 {
     ctx_t *c = new_ctx();
-#define F32(n0, n1) gguf_tensor_2d(c, GGUF_DTYPE_F32, n0, n1)
+#define F32(n0, n1) gguf_tensor_create_2d(c, GGUF_DTYPE_F32, n0, n1)
     refused(c, gguf_op_swiglu_oai(c, F32(4, 2), F32(4, 2), 1, -1),
             GGUF_E_INVALID, "swiglu_oai", "-1");
     refused(c, gguf_op_geglu_quick(c, F32(4, 2), F32(4, 1)), GGUF_E_SHAPE,
             "geglu_quick", "[4, 2]", "[4]");
     refused(c, gguf_op_clamp(c, F32(4, 2), 1, 0), GGUF_E_INVALID, "clamp");
     refused(c,
-            gguf_op_xielu(c, gguf_tensor_1d(c, GGUF_DTYPE_I32, 3), 1, 1, 1, 0),
+            gguf_op_xielu(c, gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 3), 1, 1,
+                          1, 0),
             GGUF_E_TYPE, "xielu", "I32 [3]");
     refused(c, gguf_op_add(c, F32(4, 2), F32(3, 2)), GGUF_E_SHAPE, "add",
             "[4, 2]", "[3, 2]");

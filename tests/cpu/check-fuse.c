@@ -158,20 +158,22 @@ static void draw_graph(struct drawn *g, uint64_t seed)
     tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
     if (gguf_ctx_create(&g->ctx, &p, &err))
         exit(99);
-    all[0] = gguf_tensor_flag(gguf_tensor_1d(g->ctx, GGUF_DTYPE_I32, R),
-                              GGUF_TENSOR_INPUT);
+    all[0] = gguf_tensor_add_flags(
+        gguf_tensor_create_1d(g->ctx, GGUF_DTYPE_I32, R), GGUF_TENSOR_INPUT);
     for (int i = 0; i < N_IN; i++)
-        t[i] = g->in[i] = gguf_tensor_flag(
-            gguf_tensor_2d(g->ctx, GGUF_DTYPE_F32, D, R), GGUF_TENSOR_INPUT);
+        t[i] = g->in[i] = gguf_tensor_add_flags(
+            gguf_tensor_create_2d(g->ctx, GGUF_DTYPE_F32, D, R),
+            GGUF_TENSOR_INPUT);
     for (int i = 0; i < 2; i++)
-        g->w[i] = gguf_tensor_flag(gguf_tensor_1d(g->ctx, GGUF_DTYPE_F32, D),
-                                   GGUF_TENSOR_INPUT);
+        g->w[i] = gguf_tensor_add_flags(
+            gguf_tensor_create_1d(g->ctx, GGUF_DTYPE_F32, D),
+            GGUF_TENSOR_INPUT);
     g->graph = gguf_graph_create(g->ctx, 8 * N_NODES);
     for (int i = 0; i < N_NODES; i++) {
         t[N_IN + i] = draw_node(g, t, N_IN + i);
         if (!rnd_below(8) || i == N_NODES - 1) {
             g->out[g->n_out++] =
-                gguf_tensor_flag(t[N_IN + i], GGUF_TENSOR_OUTPUT);
+                gguf_tensor_add_flags(t[N_IN + i], GGUF_TENSOR_OUTPUT);
             gguf_graph_add(g->graph, t[N_IN + i]);
         }
     }
@@ -379,8 +381,8 @@ static void check_asked(void)
     sp.n_backends = 1;
     if (gguf_ctx_create(&c, &p, &err) || gguf_sched_create(&s, &sp, &err))
         exit(99);
-    tensor *x = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32, D, R),
-                                 GGUF_TENSOR_INPUT);
+    tensor *x = gguf_tensor_add_flags(
+        gguf_tensor_create_2d(c, GGUF_DTYPE_F32, D, R), GGUF_TENSOR_INPUT);
     tensor *norm = gguf_op_relu(c, gguf_op_scale(c, x, 2));
     tensor *y = gguf_op_scale(c, norm, 3);
     struct gguf_graph *g = gguf_graph_create(c, 8);

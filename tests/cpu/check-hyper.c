@@ -143,7 +143,7 @@ static void check_sums(void)
 static void check_refused(void)
 {
     ctx_t *x = new_ctx();
-#define F32(n0, n1) gguf_tensor_2d(x, GGUF_DTYPE_F32, n0, n1)
+#define F32(n0, n1) gguf_tensor_create_2d(x, GGUF_DTYPE_F32, n0, n1)
     refused(x, gguf_op_hyper(x, F32(23, 2), F32(23, 1), F32(3, 1), 4, 3, 0),
             GGUF_E_SHAPE, "hyper", "4 or 24 elements", "[23, 2]");
     refused(x, gguf_op_hyper(x, F32(24, 2), F32(23, 1), F32(3, 1), 4, 3, 0),
@@ -163,7 +163,8 @@ static void check_refused(void)
     refused(x, gguf_op_hyper(x, F32(4, 2), F32(4, 1), F32(1, 1), 4, -1, 0),
             GGUF_E_INVALID, "-1 iterations");
     refused(x,
-            gguf_op_hyper(x, F32(4, 2), gguf_tensor_1d(x, GGUF_DTYPE_F16, 4),
+            gguf_op_hyper(x, F32(4, 2),
+                          gguf_tensor_create_1d(x, GGUF_DTYPE_F16, 4),
                           F32(1, 1), 4, 3, 0),
             GGUF_E_TYPE, "base and scale must be f32");
 #undef F32

@@ -96,7 +96,8 @@ static double f_blocks(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 /* A causal mask with holes. */
 static tensor *make_mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
 {
-    tensor *m = gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, n_tok, 1, n_seq);
+    tensor *m =
+        gguf_tensor_create_4d(c, GGUF_DTYPE_F32, n_kv, n_tok, 1, n_seq);
     float *v = m->data;
     for (int64_t i = 0; i < n_kv * n_tok * n_seq; i++) {
         const int64_t tok = i / n_kv % n_tok, j = i % n_kv;
@@ -110,7 +111,7 @@ static tensor *make_mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
 /* Positions of keys in random order, some far apart. */
 static tensor *make_places(ctx_t *c, int64_t n_kv, int64_t n_seq)
 {
-    tensor *t = gguf_tensor_4d(c, GGUF_DTYPE_I32, n_kv, 1, 1, n_seq);
+    tensor *t = gguf_tensor_create_4d(c, GGUF_DTYPE_I32, n_kv, 1, 1, n_seq);
     int32_t *v = t->data;
     for (int64_t s = 0; s < n_seq; s++)
         for (int64_t j = 0; j < n_kv; j++)
@@ -162,12 +163,12 @@ static void check_index(void)
 static void check_refused(void)
 {
     ctx_t *c = new_ctx();
-    tensor *q = gguf_tensor_3d(c, GGUF_DTYPE_F32, 8, 3, 2);
-    tensor *k = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 5);
-    tensor *k2 = gguf_tensor_3d(c, GGUF_DTYPE_F32, 8, 5, 2);
-    tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 2, 3);
-    tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 5, 3);
-    tensor *p = gguf_tensor_1d(c, GGUF_DTYPE_I32, 5);
+    tensor *q = gguf_tensor_create_3d(c, GGUF_DTYPE_F32, 8, 3, 2);
+    tensor *k = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 8, 5);
+    tensor *k2 = gguf_tensor_create_3d(c, GGUF_DTYPE_F32, 8, 5, 2);
+    tensor *w = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 2, 3);
+    tensor *m = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 5, 3);
+    tensor *p = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 5);
     refused(c, gguf_op_index_top(c, q, k2, w, m, 1), GGUF_E_SHAPE, "keys");
     refused(c, gguf_op_index_top(c, q, k, m, m, 1), GGUF_E_SHAPE, "weights");
     refused(c, gguf_op_index_top(c, q, k, w, w, 1), GGUF_E_SHAPE, "mask");

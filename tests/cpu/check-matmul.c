@@ -79,7 +79,7 @@ static void check_matmul_id(void)
             source(c, types[k % 3], (enum layout)(k % 2), 64, 19, 7, 1);
         tensor *b =
             source(c, GGUF_DTYPE_F32, (enum layout)(k % 3), 64, n_b, n_tok, 1);
-        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 4, n_tok);
+        tensor *ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 4, n_tok);
         set_ids(ids, k & 4 ? 2 : 7);
         run_case(c, gguf_op_matmul_id(c, a, b, ids), f_matmul_id,
                  "matmul_id %d", k);
@@ -99,7 +99,7 @@ static void check_many_matrices(void)
         tensor *a = source(c, types[k / 2 % 2], PLAIN, steps, 40, 24, 1);
         tensor *b = source(c, GGUF_DTYPE_F32, k & 4 ? SWAPPED : PADDED, steps,
                            k & 4 ? 3 : 1, n_tok, 1);
-        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 3, n_tok);
+        tensor *ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 3, n_tok);
         set_ids(ids, 24);
         for (int64_t i = 0; i < n_tok; i++) /* more columns than one thread
                                              * takes */
@@ -235,7 +235,8 @@ static size_t product_size(int64_t most, unsigned nth)
                                   .k = 16 };
     for (g.n = 1; g.n <= most; g.n++)
         size = GG_MAX(size, gg_cpu_gemm_work_size(&g, nth));
-    return size + (size_t)gg_cpu_gemm_few(&g) * (16 + 24) * sizeof(float);
+    return size + (size_t)gg_cpu_gemm_max_strided_cols(&g) * (16 + 24) *
+                      sizeof(float);
 }
 
 /* Work memory is large enough, however the ids divide the columns: for all of
@@ -246,11 +247,11 @@ static void check_work(void)
     static const int64_t tokens[] = { 1, 5, 1000, 1024, 1030, 1100, 1537 };
     enum { N_MATRICES = 6, ALONE = 128 };
     ctx_t *c = new_ctx();
-    tensor *a = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 24, N_MATRICES);
+    tensor *a = gguf_tensor_create_3d(c, GGUF_DTYPE_F32, 16, 24, N_MATRICES);
     for (size_t i = 0; i < GG_LEN(tokens); i++) {
         const int64_t n = tokens[i];
-        tensor *b = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 1, n);
-        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 1, n);
+        tensor *b = gguf_tensor_create_3d(c, GGUF_DTYPE_F32, 16, 1, n);
+        tensor *ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 1, n);
         tensor *t = gguf_op_matmul_id(c, a, b, ids);
         const size_t lists = (size_t)n * 2 * sizeof(void *);
         const size_t least =
@@ -267,7 +268,7 @@ static void check_work(void)
 static void check_refused(void)
 {
     ctx_t *c = new_ctx();
-#define F32(n0, n1, n2) gguf_tensor_3d(c, GGUF_DTYPE_F32, n0, n1, n2)
+#define F32(n0, n1, n2) gguf_tensor_create_3d(c, GGUF_DTYPE_F32, n0, n1, n2)
     refused(c, gguf_op_out_prod(c, F32(4, 2, 1), F32(4, 3, 1)), GGUF_E_SHAPE,
             "out_prod", "2 and 3 vectors", "[4, 2]", "[4, 3]");
     refused(c, gguf_op_out_prod(c, F32(4, 2, 2), F32(4, 2, 3)), GGUF_E_SHAPE,
@@ -278,7 +279,8 @@ static void check_refused(void)
             gguf_op_attention_sinks(c, F32(4, 2, 2), F32(4, 3, 1),
                                     F32(4, 3, 1), NULL, F32(3, 1, 1), 1, 0, 0),
             GGUF_E_SHAPE, "3 sinks for 2 heads", "[4, 2, 2]", "[3]");
-#define ROWS(n0, n1, n3) gguf_tensor_4d(c, GGUF_DTYPE_F32, n0, n1, 1, n3)
+#define ROWS(n0, n1, n3)                                                      \
+    gguf_tensor_create_4d(c, GGUF_DTYPE_F32, n0, n1, 1, n3)
     refused(c,
             gguf_op_attention(c, ROWS(4, 2, 4), ROWS(4, 3, 4), ROWS(4, 3, 4),
                               ROWS(3, 2, 2), 1, 0, 0),

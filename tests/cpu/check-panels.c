@@ -54,11 +54,11 @@ static void weights_init(struct weights *w, uint32_t dtype, int64_t n,
     p.mem_size = 1 << 12;
     p.no_alloc = true;
     must_succeed(gguf_ctx_create(&w->ctx, &p, &err));
-    w->w = gguf_tensor_3d(w->ctx, dtype, K, M, n);
+    w->w = gguf_tensor_create_3d(w->ctx, dtype, K, M, n);
     if (memory) {
-        must_succeed(
-            gguf_buffer_from_host(&w->buffer, memory, size, NULL, &err));
-        must_succeed(gguf_buffer_place(w->buffer, w->w, 0, &err));
+        must_succeed(gguf_buffer_create_from_host(&w->buffer, memory, size,
+                                                  NULL, &err));
+        must_succeed(gguf_buffer_place_tensor(w->buffer, w->w, 0, &err));
     } else {
         must_succeed(gguf_ctx_alloc_tensors(w->ctx, gguf_host_buft(), NULL,
                                             &w->buffer, &err));
@@ -99,7 +99,7 @@ static struct columns make_columns(ctx_t *c, const tensor *w, int64_t n)
     struct columns s = { .x = source(c, GGUF_DTYPE_F32, PLAIN, K,
                                      experts ? 1 : n, experts ? n : 1, 1) };
     if (experts) {
-        s.ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 2, n);
+        s.ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 2, n);
         set_ids(s.ids, w->ne[2]);
     }
     return s;
@@ -182,7 +182,7 @@ static void check_changes(void)
        "the same twice");
     set_data(a.w, 2);
     ok(same_results(plain, kept, a.w, N), "after data were set");
-    must_succeed(gguf_tensor_memset(a.w, 0, 0, K * sizeof(float), &err));
+    must_succeed(gguf_tensor_fill(a.w, 0, 0, K * sizeof(float), &err));
     ok(same_results(plain, kept, a.w, N), "after a part of them became 0");
     weights_init(&b, GGUF_DTYPE_F32, 1, other, sizeof other);
     set_data(b.w, 3);
@@ -215,18 +215,18 @@ static void check_changes(void)
 /* Products read the kept panels. */
 static void check_served(void)
 {
-    struct gg_cpu_store s;
+    struct gg_cpu_weight_cache s;
     struct weights w;
     ctx_t *c = new_ctx();
-    gg_cpu_store_init(&s, NULL, 1 << 24);
+    gg_cpu_weight_cache_init(&s, NULL, 1 << 24);
     weights_init(&w, GGUF_DTYPE_F32, 1, NULL, 0);
     set_data(w.w, 1);
     tensor *t = make_product(c, w.w, N);
-    const struct gg_cpu_panels *p = gg_cpu_store_find(&s, t, &ops_kern);
+    const struct gg_cpu_panels *p = gg_cpu_weight_cache_find(&s, t, &ops_kern);
     ok(p && p->n * ops_kern.gemm[0].mr >= M &&
            p->n * p->size >= sizeof(float) * K * M,
        "panels of a weight");
-    ok(p == gg_cpu_store_find(&s, t, &ops_kern), "are found again");
+    ok(p == gg_cpu_weight_cache_find(&s, t, &ops_kern), "are found again");
     struct gg_cpu_task task = { .nth = 1, .kern = &ops_kern, .panels = p };
     const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
     task.work_size = op->work(t, 1, &ops_kern);
@@ -243,14 +243,14 @@ static void check_served(void)
         zero = zero && ((float *)t->data)[i] == 0;
     ok(zero, "and the next one reads nothing else");
     gg_mem_free_aligned(NULL, task.work);
-    gg_cpu_store_fini(&s);
+    gg_cpu_weight_cache_fini(&s);
     weights_fini(&w);
     gguf_ctx_destroy(c);
 }
 
 static void check_limit(void)
 {
-    struct gg_cpu_store s;
+    struct gg_cpu_weight_cache s;
     struct weights w[3];
     tensor *t[3];
     ctx_t *c = new_ctx();
@@ -258,22 +258,23 @@ static void check_limit(void)
         weights_init(&w[i], GGUF_DTYPE_F32, 1, NULL, 0);
         t[i] = make_product(c, w[i].w, N);
     }
-    gg_cpu_store_init(&s, NULL, 2 * sizeof(float) * K * (M + 30));
-    const bool first = gg_cpu_store_find(&s, t[0], &ops_kern) &&
-                       gg_cpu_store_find(&s, t[1], &ops_kern);
-    ok(first && !gg_cpu_store_find(&s, t[2], &ops_kern) && s.used <= s.limit,
+    gg_cpu_weight_cache_init(&s, NULL, 2 * sizeof(float) * K * (M + 30));
+    const bool first = gg_cpu_weight_cache_find(&s, t[0], &ops_kern) &&
+                       gg_cpu_weight_cache_find(&s, t[1], &ops_kern);
+    ok(first && !gg_cpu_weight_cache_find(&s, t[2], &ops_kern) &&
+           s.used <= s.limit,
        "two of three fit: %zu bytes of %zu", (size_t)s.used, (size_t)s.limit);
     weights_fini(&w[0]);
-    gg_cpu_store_sweep(&s);
-    ok(s.n == 1 && gg_cpu_store_find(&s, t[2], &ops_kern),
+    gg_cpu_weight_cache_sweep(&s);
+    ok(s.n == 1 && gg_cpu_weight_cache_find(&s, t[2], &ops_kern),
        "and the third when one of them is gone");
-    ok(!gg_cpu_store_find(&s, make_product(c, w[2].w, 1), &ops_kern),
+    ok(!gg_cpu_weight_cache_find(&s, make_product(c, w[2].w, 1), &ops_kern),
        "one column needs no panels");
     tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, K, M, 1, 1);
-    ok(!gg_cpu_store_find(&s, gguf_op_matmul(c, x, x), &ops_kern) &&
-           !gg_cpu_store_find(&s, gguf_op_relu(c, w[2].w), &ops_kern),
+    ok(!gg_cpu_weight_cache_find(&s, gguf_op_matmul(c, x, x), &ops_kern) &&
+           !gg_cpu_weight_cache_find(&s, gguf_op_relu(c, w[2].w), &ops_kern),
        "nor what is no weight, or no product");
-    gg_cpu_store_fini(&s);
+    gg_cpu_weight_cache_fini(&s);
     weights_fini(&w[1]);
     weights_fini(&w[2]);
     gguf_ctx_destroy(c);
@@ -309,7 +310,7 @@ static void check_estimate(void)
     static const struct gguf_allocator counts = { .struct_size = sizeof counts,
                                                   .alloc = count_alloc,
                                                   .free = count_free };
-    struct gg_cpu_store s;
+    struct gg_cpu_weight_cache s;
     struct weights w[2];
     ctx_t *c = new_ctx();
     struct gguf_graph *g = gguf_graph_create(c, 16);
@@ -320,14 +321,14 @@ static void check_estimate(void)
     for (size_t i = 0; i < GG_LEN(t); i++)
         gguf_graph_add(g, t[i]);
     must_succeed(gguf_graph_finish(c, g, NULL, &err));
-    gg_cpu_store_init(&s, &counts, 1 << 24);
-    const uint64_t said = gg_cpu_store_estimate(&s, g, &ops_kern);
+    gg_cpu_weight_cache_init(&s, &counts, 1 << 24);
+    const uint64_t said = gg_cpu_weight_cache_estimate(&s, g, &ops_kern);
     const size_t before = in_use;
     for (size_t i = 0; i < GG_LEN(t); i++)
-        (void)gg_cpu_store_find(&s, t[i], &ops_kern);
+        (void)gg_cpu_weight_cache_find(&s, t[i], &ops_kern);
     ok(said == in_use && before < in_use / 100,
        "%zu bytes are said, and taken, at first use", (size_t)said);
-    gg_cpu_store_fini(&s);
+    gg_cpu_weight_cache_fini(&s);
     ok(!in_use, "and given back");
     weights_fini(&w[0]);
     weights_fini(&w[1]);

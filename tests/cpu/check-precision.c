@@ -201,7 +201,7 @@ static double difference(tensor *t, bool *good)
 static tensor *make_integers(ctx_t *c, uint32_t dtype, int64_t n0, int64_t n1,
                              int64_t n2, int64_t n3)
 {
-    tensor *t = gguf_tensor_4d(c, dtype, n0, n1, n2, n3);
+    tensor *t = gguf_tensor_create_4d(c, dtype, n0, n1, n2, n3);
     const struct gg_codec_kern *codec = &ops_kern.codec[gg_dtype_index(dtype)];
     float row[2048];
     for (int64_t r = 0; r < n1 * n2 * n3; r++) {
@@ -259,7 +259,7 @@ static void check_matmul_id(void)
     ctx_t *c = new_ctx();
     tensor *a = make_integers(c, GGUF_DTYPE_F16, 70, 23, 5, 1);
     tensor *b = make_integers(c, GGUF_DTYPE_F32, 70, 2, 30, 1);
-    tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 2, 30);
+    tensor *ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 2, 30);
     set_ids(ids, 5);
     tensor *t = gguf_op_matmul_id(c, a, b, ids);
     const double d = difference(t, &good);

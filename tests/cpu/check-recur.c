@@ -406,7 +406,7 @@ static void check_scan(void)
         const int64_t *n = sizes[v / N_LAYOUTS];
         enum layout l = (enum layout)(v % N_LAYOUTS);
         ctx_t *c = new_ctx();
-        tensor *ids = gguf_tensor_1d(c, GGUF_DTYPE_I32, n[5]), *after;
+        tensor *ids = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n[5]), *after;
         set_ids(ids, 4);
         tensor *y = gguf_op_ssm_scan(
             c, between(c, l, n[0], n[1], n[2], 4, -1, 1),
@@ -431,12 +431,12 @@ static void check_scan(void)
 
 static tensor *scan_with(ctx_t *c, int64_t groups, int64_t a0, int64_t n_ids)
 {
-#define F32(...) gguf_tensor_4d(c, GGUF_DTYPE_F32, __VA_ARGS__)
+#define F32(...) gguf_tensor_create_4d(c, GGUF_DTYPE_F32, __VA_ARGS__)
     tensor *after = F32(1, 1, 1, 1);
     tensor *y = gguf_op_ssm_scan(
         c, F32(16, 4, 6, 2), F32(4, 6, 3, 2), F32(6, 3, 2, 1),
         F32(a0, 6, 1, 1), F32(16, groups, 3, 2), F32(16, groups, 3, 2),
-        gguf_tensor_1d(c, GGUF_DTYPE_I32, n_ids), &after);
+        gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_ids), &after);
     return y ? y : after; /* both are NULL after a failure */
 }
 
@@ -462,7 +462,8 @@ static void check_refused(void)
     s = F32(8, 2, 3, 1);
     refused(c,
             gguf_op_gated_linear_attn(
-                c, s, s, s, gguf_tensor_4d(c, GGUF_DTYPE_I32, 8, 2, 3, 1),
+                c, s, s, s,
+                gguf_tensor_create_4d(c, GGUF_DTYPE_I32, 8, 2, 3, 1),
                 F32(8, 8, 2, 1), 1, NULL),
             GGUF_E_TYPE, "gated_linear_attn", "source 3 must be a float");
     s = F32(8, 3, 3, 1);

@@ -103,12 +103,12 @@ static void check_rope(void)
         ctx_t *c = new_ctx();
         int axes = r.kind < GGUF_ROPE_MROPE ? 1 : 4;
         tensor *x = source(c, float_types[k % 3], (enum layout)l, 64, 5, 7, 2);
-        tensor *pos = gguf_tensor_1d(c, GGUF_DTYPE_I32, 7 * axes);
+        tensor *pos = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 7 * axes);
         for (int i = 0; i < 7 * axes; i++)
             ((int32_t *)pos->data)[i] = i % 7 * i * i * 800;
         tensor *ff = NULL;
         if (k & 4) {
-            ff = gguf_tensor_1d(c, GGUF_DTYPE_F32, 32);
+            ff = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 32);
             for (int i = 0; i < 32; i++)
                 ((float *)ff->data)[i] = 1 + (float)rnd_below(8);
         }
@@ -123,7 +123,8 @@ static void check_rope(void)
     r.n_dims = 64;
     run_case(c,
              gguf_op_rope(c, source(c, GGUF_DTYPE_F32, PLAIN, 64, 5, 0, 2),
-                          gguf_tensor_1d(c, GGUF_DTYPE_I32, 0), NULL, &r),
+                          gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 0), NULL,
+                          &r),
              f_rope, "rope of nothing");
     gguf_ctx_destroy(c);
 }
@@ -190,8 +191,8 @@ static void check_sections(void)
         struct gguf_error err;
         ctx_t *c = new_ctx();
         const int64_t d = known[k].d;
-        tensor *x = gguf_tensor_1d(c, GGUF_DTYPE_F32, d);
-        tensor *pos = gguf_tensor_1d(c, GGUF_DTYPE_I32, 4);
+        tensor *x = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, d);
+        tensor *pos = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 4);
         memcpy(pos->data, position, sizeof position);
         for (int64_t i = 0; i < d; i++)
             ((float *)x->data)[i] = i < d / 2; /* rotates to (cosine, sine) */
@@ -217,8 +218,8 @@ static void check_refused(void)
     ctx_t *c = new_ctx();
     struct gguf_rope r = GGUF_ROPE_INIT;
 #define ROPE(d, n_pos)                                                        \
-    gguf_op_rope(c, gguf_tensor_3d(c, GGUF_DTYPE_F32, d, 2, 3),               \
-                 gguf_tensor_1d(c, GGUF_DTYPE_I32, n_pos), NULL, &r)
+    gguf_op_rope(c, gguf_tensor_create_3d(c, GGUF_DTYPE_F32, d, 2, 3),        \
+                 gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_pos), NULL, &r)
     r.n_dims = 8;
     r.kind = GGUF_ROPE_MROPE;
     refused(c, ROPE(8, 12), GGUF_E_SHAPE, "sections of 0, 0, 0, 0");

@@ -269,7 +269,7 @@ static void check_special_order(void)
                                -NAN, -INFINITY, 1e-45f, -1e-45f, 0 };
     for (int down = 0; down < 2; down++) {
         ctx_t *c = new_ctx();
-        tensor *a = gguf_tensor_1d(c, GGUF_DTYPE_F32, GG_LEN(x));
+        tensor *a = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, GG_LEN(x));
         memcpy(a->data, x, sizeof x);
         run_case(c, gguf_op_argsort(c, a, down), f_special,
                  "argsort %s: signs of zeros and of NaN",
@@ -314,7 +314,7 @@ static void check_masks(void)
 static void check_refused(void)
 {
     ctx_t *c = new_ctx();
-#define F32(n0, n1, n2) gguf_tensor_3d(c, GGUF_DTYPE_F32, n0, n1, n2)
+#define F32(n0, n1, n2) gguf_tensor_create_3d(c, GGUF_DTYPE_F32, n0, n1, n2)
     refused(c, gguf_op_group_norm(c, F32(4, 2, 6), 4, 0), GGUF_E_SHAPE,
             "group_norm", "6 channels in 4 groups", "[4, 2, 6]");
     refused(c, gguf_op_group_norm(c, F32(4, 2, 6), 0, 0), GGUF_E_SHAPE,
@@ -328,7 +328,8 @@ static void check_refused(void)
             GGUF_E_SHAPE, "2 sinks for 3 heads", "[4, 4, 3]", "[2]");
     refused(c,
             gguf_op_soft_max_sinks(c, F32(4, 4, 3), NULL,
-                                   gguf_tensor_1d(c, GGUF_DTYPE_F16, 3), 1, 0),
+                                   gguf_tensor_create_1d(c, GGUF_DTYPE_F16, 3),
+                                   1, 0),
             GGUF_E_TYPE, "sinks must be f32");
     refused(c, gguf_op_top_k(c, F32(4, 2, 1), 5), GGUF_E_SHAPE, "[4, 2]");
     refused(c, gguf_op_argmax(c, F32(0, 2, 1)), GGUF_E_SHAPE, "argmax");

@@ -11,7 +11,7 @@ static void check_bad_numbers(void)
         struct gguf_error err;
         ctx_t *c = new_ctx();
         tensor *a = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1), *t;
-        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 40, 1);
+        tensor *ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 40, 1);
         set_ids(ids, k == 2 ? 1 : 50);
         ((int32_t *)ids->data)[39] = k ? -1 : 50;
         tensor *b = source(c, GGUF_DTYPE_F32, PLAIN, 64, 40, 1, 1);
@@ -92,17 +92,18 @@ static void check_functions(void)
     p.pool = ops_pools[1];
     if (gguf_graph_finish(c, g, t, &err) ||
         gguf_cpu_driver_create(&d, &p, NULL) ||
-        gguf_device_backend(gguf_driver_device(d, 0), &b, NULL) ||
+        gguf_device_create_backend(gguf_driver_device(d, 0), &b, NULL) ||
         gguf_plan_create(&plan, b, g, NULL))
         exit(99);
     gguf_cpu_set_n_threads_fn *set_n_threads =
-        (gguf_cpu_set_n_threads_fn *)gguf_driver_function(d, "set_n_threads");
+        (gguf_cpu_set_n_threads_fn *)gguf_driver_find_function(
+            d, "set_n_threads");
     gguf_cpu_set_pool_fn *set_pool =
-        (gguf_cpu_set_pool_fn *)gguf_driver_function(d, "set_pool");
+        (gguf_cpu_set_pool_fn *)gguf_driver_find_function(d, "set_pool");
     gguf_cpu_set_abort_fn *set_abort =
-        (gguf_cpu_set_abort_fn *)gguf_driver_function(d, "set_abort");
+        (gguf_cpu_set_abort_fn *)gguf_driver_find_function(d, "set_abort");
     ok(set_n_threads && set_pool && set_abort &&
-           !gguf_driver_function(d, "set_nothing"),
+           !gguf_driver_find_function(d, "set_nothing"),
        "the CPU's functions by name");
     const unsigned first = gguf_pool_n_threads(ops_pools[1]);
     ok(!gguf_backend_compute(b, g, &err) && nth == first,
@@ -202,7 +203,7 @@ static void check_defaults(void)
        err.message);
     if (gguf_registry_create(&r, NULL, &err))
         exit(99);
-    struct gguf_device *d = gguf_registry_best(r);
+    struct gguf_device *d = gguf_registry_find_best(r);
     ok(gguf_registry_n_drivers(r) >= 1 && d &&
            gguf_registry_find(r, "CPU") == d &&
            gguf_device_driver(d) == gguf_registry_driver(r, 0),
@@ -210,7 +211,7 @@ static void check_defaults(void)
     gguf_registry_destroy(r);
     if (gguf_registry_create_empty(&r, NULL, &err))
         exit(99);
-    ok(!gguf_registry_n_drivers(r) && !gguf_registry_best(r),
+    ok(!gguf_registry_n_drivers(r) && !gguf_registry_find_best(r),
        "an empty one with nothing");
     gguf_registry_destroy(r);
 }
@@ -238,13 +239,15 @@ static void check_small_buffers(void)
         gguf_galloc_create(&ga, NULL, gguf_backend_buft(b), &err))
         exit(99);
     struct gguf_graph *g = gguf_graph_create(c, 4);
-    gguf_graph_add(g, gguf_op_neg(c, gguf_tensor_1d(c, GGUF_DTYPE_F32, 400)));
+    gguf_graph_add(
+        g, gguf_op_neg(c, gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 400)));
     ok(gguf_backend_buft(b) == buft &&
            gguf_galloc_alloc(ga, g, &err) == GGUF_OK &&
            gguf_backend_compute(b, g, &err) == GGUF_OK,
        "a backend whose buffers are small computes small graphs");
     gguf_graph_clear(g);
-    gguf_graph_add(g, gguf_op_sum(c, gguf_tensor_1d(c, GGUF_DTYPE_F32, 2000)));
+    gguf_graph_add(
+        g, gguf_op_sum(c, gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 2000)));
     ok(gguf_galloc_alloc(ga, g, &err) == GGUF_E_LIMIT, "and no others: %s",
        err.message);
     gguf_galloc_destroy(ga);

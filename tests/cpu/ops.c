@@ -31,7 +31,7 @@ void ops_begin(void)
 {
     struct gguf_error err;
     gg_kern_init(&ops_kern, 0);
-    gg_codec_kern_native(ops_kern.codec);
+    gg_codec_kern_set_native_order(ops_kern.codec);
     for (int i = 0; i < N_TEAMS; i++) {
         struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
         struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
@@ -121,21 +121,21 @@ tensor *source(ctx_t *c, uint32_t dtype, enum layout layout, int64_t n0,
     int64_t pad = gguf_dtype_find(dtype)->block_len;
     switch (layout) {
     case PADDED:
-        t = gguf_tensor_4d(c, dtype, n0 + 2 * pad, n1 + 1, n2, n3);
+        t = gguf_tensor_create_4d(c, dtype, n0 + 2 * pad, n1 + 1, n2, n3);
         fill(t);
         /* an empty tensor has no inside */
         return gguf_op_view_4d(c, t, n0, n1, n2, n3, t->nb[1], t->nb[2],
                                t->nb[3], n2 && n3 ? (uint64_t)t->nb[0] : 0);
     case SWAPPED:
-        t = gguf_tensor_4d(c, dtype, n0, n2, n1, n3);
+        t = gguf_tensor_create_4d(c, dtype, n0, n2, n1, n3);
         fill(t);
         return gguf_op_permute(c, t, 0, 2, 1, 3);
     case TRANSPOSED:
-        t = gguf_tensor_4d(c, dtype, n1, n0, n2, n3);
+        t = gguf_tensor_create_4d(c, dtype, n1, n0, n2, n3);
         fill(t);
         return gguf_op_transpose(c, t);
     default:
-        t = gguf_tensor_4d(c, dtype, n0, n1, n2, n3);
+        t = gguf_tensor_create_4d(c, dtype, n0, n1, n2, n3);
         fill(t);
         return t;
     }

@@ -144,9 +144,9 @@ static void check_random(void)
                                         .change = k % 3 ? NULL : plus_half,
                                         .part = parts,
                                         .n_parts = n_parts };
-        struct gg_data_made m;
+        struct gg_data_composed m;
         struct gg_data_rows r;
-        if (gg_data_made_init(&m, &base, &t, 1, NULL, NULL) != GGUF_OK ||
+        if (gg_data_composed_init(&m, &base, &t, 1, NULL, NULL) != GGUF_OK ||
             gg_data_rows(&m.list, 0, &r, NULL) != GGUF_OK)
             break;
         for (size_t at = 0; at < n;) { /* piece by piece */
@@ -158,7 +158,7 @@ static void check_random(void)
             at += piece;
             good += at == n;
         }
-        gg_data_made_fini(&m);
+        gg_data_composed_fini(&m);
     }
     ok(good == tried, "%d of %d tensors of random views", good, tried);
 }
@@ -184,7 +184,7 @@ static void check_bytes(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_composed_part p = whole;
-        struct gg_data_made m;
+        struct gg_data_composed m;
         struct gg_data_info info;
         p.first = rows[i].first;
         p.ne[0] = rows[i].ne0;
@@ -196,7 +196,8 @@ static void check_bytes(void)
                                         .change = rows[i].change,
                                         .part = &p,
                                         .n_parts = 1 };
-        bool good = gg_data_made_init(&m, &base, &t, 1, NULL, NULL) == GGUF_OK;
+        bool good =
+            gg_data_composed_init(&m, &base, &t, 1, NULL, NULL) == GGUF_OK;
         gg_data_info(&m.list, 0, &info);
         ok(good &&
                gg_data_bytes(&m.list, 0) ==
@@ -205,7 +206,7 @@ static void check_bytes(void)
                info.size ==
                    info.n_elements * (rows[i].dtype == GGUF_DTYPE_F32 ? 4 : 2),
            "bytes of %s", rows[i].what);
-        gg_data_made_fini(&m);
+        gg_data_composed_fini(&m);
     }
 }
 
@@ -235,7 +236,7 @@ static void check_refused(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gg_composed_part p = rows[i].p;
-        struct gg_data_made m;
+        struct gg_data_composed m;
         struct gguf_error e;
         struct gg_composed_tensor t = { .name = { "t", 1 },
                                         .dtype = GGUF_DTYPE_F32,
@@ -243,7 +244,7 @@ static void check_refused(void)
                                         .ne = { rows[i].ne, 1, 1, 1 },
                                         .part = &p,
                                         .n_parts = 1 };
-        ok(gg_data_made_init(&m, &base, &t, 1, NULL, &e) == GGUF_E_SHAPE,
+        ok(gg_data_composed_init(&m, &base, &t, 1, NULL, &e) == GGUF_E_SHAPE,
            "%s: %s", rows[i].what, e.message);
     }
 }

@@ -43,7 +43,7 @@ static void write_file(const char *path)
                gguf_writer_add_tensor(
                    w, (struct gguf_str){ list[i].name, strlen(list[i].name) },
                    list[i].type, list[i].n_dims, list[i].ne, NULL) == GGUF_OK;
-    good = good && gguf_writer_open(w, path, &p, NULL) == GGUF_OK;
+    good = good && gguf_writer_begin_file(w, path, &p, NULL) == GGUF_OK;
     for (size_t i = 0; good && i < 3; i++) {
         size_t size = 4 * N;
         for (int k = 0; k < N; k++)
@@ -58,7 +58,7 @@ static void write_file(const char *path)
                 gg_bytes_store32le(bytes + 4 * k,
                                    gg_bytes_f32_bits(scales[k]));
         }
-        good = gguf_writer_begin(w, i, NULL) == GGUF_OK &&
+        good = gguf_writer_begin_tensor(w, i, NULL) == GGUF_OK &&
                gguf_writer_write(w, bytes, size, NULL) == GGUF_OK;
     }
     if (!good || gguf_writer_commit(w, NULL) != GGUF_OK) {
@@ -111,8 +111,8 @@ static void check_list(const struct gg_data *d, const struct gg_data *plain,
     float largest = 0;
     for (int k = 0; k < N; k++)
         largest = x[k] > largest ? x[k] : -x[k] > largest ? -x[k] : largest;
-    ok(gg_data_largest(&r, 0, N, 0, y, COLS) == largest &&
-           gg_data_largest(&r, 0, N, 7, y, COLS) == 7,
+    ok(gg_data_find_largest(&r, 0, N, 0, y, COLS) == largest &&
+           gg_data_find_largest(&r, 0, N, 7, y, COLS) == 7,
        "%s: the largest number", what);
 }
 

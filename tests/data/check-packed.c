@@ -41,7 +41,7 @@ static enum gguf_status open_it(struct gg_safetensors **s,
     const size_t size = stfile_end(&file);
     gguf_error_clear(e);
     enum gguf_status st =
-        gg_safetensors_memory(s, file.bytes, size, NULL, codec, NULL, e);
+        gg_safetensors_open_memory(s, file.bytes, size, NULL, codec, NULL, e);
     if (st == GGUF_OK)
         st = gg_packed_join(*s, config, e);
     if (st != GGUF_OK) {

@@ -151,7 +151,7 @@ static void check_refused(void)
         uint8_t *p = make_file(bad[i].header, zeros, bad[i].data, &size);
         gguf_error_clear(&e);
         enum gguf_status st =
-            gg_safetensors_memory(&s, p, size, NULL, codec, NULL, &e);
+            gg_safetensors_open_memory(&s, p, size, NULL, codec, NULL, &e);
         const char *at =
             bad[i].mark ? strstr(bad[i].header, bad[i].mark) : NULL;
         ok(st == bad[i].status && !s && strstr(e.message, bad[i].word) &&
@@ -169,10 +169,10 @@ static void check_refused(void)
         struct gguf_error e;
         gg_bytes_store64le(length, lengths[i]);
         enum gguf_status st =
-            gg_safetensors_memory(&s, length, 9, NULL, codec, NULL, &e);
+            gg_safetensors_open_memory(&s, length, 9, NULL, codec, NULL, &e);
         ok(st == (i < 2 ? GGUF_E_LIMIT : GGUF_E_TRUNCATED) && e.offset == 0,
            "a header's length: %s", e.message);
-        st = gg_safetensors_memory(&s, length, 7, NULL, codec, NULL, &e);
+        st = gg_safetensors_open_memory(&s, length, 7, NULL, codec, NULL, &e);
         ok(st == GGUF_E_TRUNCATED, "half a length: %s", e.message);
     }
 }
@@ -218,7 +218,8 @@ static void check_types(void)
     size_t size;
     uint8_t *p = make_file(header, data, sizeof data, &size);
     gguf_error_clear(&e);
-    ok(gg_safetensors_memory(&s, p, size, NULL, codec, NULL, &e) == GGUF_OK &&
+    ok(gg_safetensors_open_memory(&s, p, size, NULL, codec, NULL, &e) ==
+               GGUF_OK &&
            gg_data_n_tensors(&s->list) == 7,
        "a file of several types %s", e.message);
     ok(read_all(s, "f32", x, 2) && x[0] == 1 && x[1] == -2.5f, "F32");
@@ -272,7 +273,8 @@ static void check_f8(void)
         "512,528]}}",
         data, sizeof data, &size);
     bool good = true;
-    ok(gg_safetensors_memory(&s, p, size, NULL, codec, NULL, &e) == GGUF_OK &&
+    ok(gg_safetensors_open_memory(&s, p, size, NULL, codec, NULL, &e) ==
+               GGUF_OK &&
            read_all(s, "a", x, 256),
        "E4M3");
     for (int i = 0; i < 256; i++) {
@@ -313,7 +315,7 @@ static void check_scale(int rows, int cols, const char *shape, int n,
     uint8_t *p = make_file(header, data, (size_t)(all + 4 * n), &size);
     gguf_error_clear(&e);
     enum gguf_status st =
-        gg_safetensors_memory(&s, p, size, NULL, codec, NULL, &e);
+        gg_safetensors_open_memory(&s, p, size, NULL, codec, NULL, &e);
     if (!per_row) {
         ok(st == GGUF_E_TENSOR, "a scale of %s: %s", shape, e.message);
         free(p);
@@ -376,7 +378,7 @@ static void check_memory(void)
     const struct gguf_allocator *a = failalloc_init(&fa, UINT_MAX);
     const long before = resident_bytes();
     const enum gguf_status st =
-        gg_safetensors_memory(&s, p, size, NULL, codec, a, &e);
+        gg_safetensors_open_memory(&s, p, size, NULL, codec, a, &e);
     const long grown = resident_bytes() - before;
     ok(st == GGUF_OK && s->n_tensors == MANY && fa.most / MANY < 768,
        "a header of %d tensors: %zu bytes for each", MANY, fa.most / MANY);

@@ -135,19 +135,19 @@ static void test_compare(const struct gguf_file *f,
 static void test_rows(const struct gguf_file *f, const struct gguf_rows *rows)
 {
     float x[64];
-    ok(gguf_rows_get(rows, f, 0, 1000, 64, x, NULL) == GGUF_OK &&
+    ok(gguf_rows_decode(rows, f, 0, 1000, 64, x, NULL) == GGUF_OK &&
            !memcmp(x, values + 1000, sizeof x),
        "elements of floats");
-    ok(gguf_rows_get(rows, f, 2, 32, 64, x, NULL) == GGUF_OK && x[0] == -16 &&
-           x[63] == 15,
+    ok(gguf_rows_decode(rows, f, 2, 32, 64, x, NULL) == GGUF_OK &&
+           x[0] == -16 && x[63] == 15,
        "elements of blocks");
-    ok(gguf_rows_get(rows, f, 2, 8, 32, x, NULL) == GGUF_E_INVALID &&
-           gguf_rows_get(rows, f, 2, 0, 8, x, NULL) == GGUF_E_INVALID &&
-           gguf_rows_get(rows, f, 2, M, 32, x, NULL) == GGUF_E_INVALID &&
-           gguf_rows_get(rows, f, 9, 0, 0, x, NULL) == GGUF_E_INVALID,
+    ok(gguf_rows_decode(rows, f, 2, 8, 32, x, NULL) == GGUF_E_INVALID &&
+           gguf_rows_decode(rows, f, 2, 0, 8, x, NULL) == GGUF_E_INVALID &&
+           gguf_rows_decode(rows, f, 2, M, 32, x, NULL) == GGUF_E_INVALID &&
+           gguf_rows_decode(rows, f, 9, 0, 0, x, NULL) == GGUF_E_INVALID,
        "parts of blocks, and what is not there");
-    ok(gguf_rows_can(rows, GGUF_DTYPE_Q4_K) && !gguf_rows_can(rows, 9999) &&
-           !gguf_rows_can(rows, 4),
+    ok(gguf_rows_can_decode(rows, GGUF_DTYPE_Q4_K) &&
+           !gguf_rows_can_decode(rows, 9999) && !gguf_rows_can_decode(rows, 4),
        "types");
 }
 
@@ -180,14 +180,14 @@ static void test_headers(const struct gguf_rows *rows)
         int scale = s == 5 ? (b & 254) - 127 : 1 + 2 * s;
         y[i] = (float)(i / ROW + 1) * (float)scale * (s == 5 && b & 1 ? 5 : 1);
     }
-    ok(gguf_rows_get(rows, file, 0, 0, ROW * ROWS, x, NULL) == GGUF_OK &&
+    ok(gguf_rows_decode(rows, file, 0, 0, ROW * ROWS, x, NULL) == GGUF_OK &&
            !memcmp(x, y, sizeof x),
        "rows with headers, all");
     for (int i = 0; i < ROW * ROWS; i += 256) {
         int n = (int)rnd_below((uint64_t)(ROW * ROWS - i) / 256 + 1) * 256;
         memset(x, 0, sizeof x);
-        bad += gguf_rows_get(rows, file, 0, (uint64_t)i, (uint64_t)n, x,
-                             NULL) != GGUF_OK ||
+        bad += gguf_rows_decode(rows, file, 0, (uint64_t)i, (uint64_t)n, x,
+                                NULL) != GGUF_OK ||
                memcmp(x, y + i, (size_t)n * sizeof *x);
     }
     ok(!bad, "pieces of rows with headers");

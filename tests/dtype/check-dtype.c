@@ -71,7 +71,7 @@ static void check_table(void)
             t->block_size != known[i].size ||
             t->row_header != known[i].row_header ||
             strcmp(t->name, known[i].name) ||
-            gguf_dtype_from_name(known[i].name) != t) {
+            gguf_dtype_find_name(known[i].name) != t) {
             printf("# id %u\n", known[i].id);
             bad++;
         }
@@ -87,7 +87,7 @@ static void check_table(void)
            gg_dtype_index(4) == -1,
        "removed ids are known as such");
     ok(!gguf_dtype_find(43) && !gguf_dtype_find(UINT32_MAX), "unknown ids");
-    ok(gguf_dtype_from_name("q4_k") == gguf_dtype_find(12), "case of names");
+    ok(gguf_dtype_find_name("q4_k") == gguf_dtype_find(12), "case of names");
 }
 
 static void check_row_size(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-order.c - bytes of tensor data that a change of byte order moves */
 #include "config.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 #include "tests/tap.h"
 
 /* Numbers of each type, written by hand from the formats: OFF:WIDTHxN in a
@@ -108,9 +108,10 @@ static void check_type(int type)
         for (size_t b = 0; b < BLOCKS; b++)
             apply_text(numbers, 0, p + t->row_header + b * t->block_size);
     }
-    gg_order_swap(type, row, 0, is, size);
-    int good = numbers && gg_order_known(type) && !memcmp(is, by_hand, size);
-    gg_order_swap(type, row, 0, is, size);
+    gg_byte_order_swap(type, row, 0, is, size);
+    int good =
+        numbers && gg_byte_order_is_known(type) && !memcmp(is, by_hand, size);
+    gg_byte_order_swap(type, row, 0, is, size);
     good = good && !memcmp(is, was, size);
     /* in pieces of every size that holds a header or a block */
     size_t least =
@@ -120,8 +121,8 @@ static void check_type(int type)
         memcpy(is, was, size);
         for (; at < size && n; at += n) {
             n = max < size - at ? max : size - at;
-            n = (size_t)gg_order_floor(type, row, at + n) - at;
-            gg_order_swap(type, row, at, is + at, n);
+            n = (size_t)gg_byte_order_floor(type, row, at + n) - at;
+            gg_byte_order_swap(type, row, at, is + at, n);
         }
         good = at == size && !memcmp(is, by_hand, size);
         if (!good)
@@ -132,12 +133,12 @@ static void check_type(int type)
 
 int main(void)
 {
-    int other = gg_order_known(-1);
+    int other = gg_byte_order_is_known(-1);
     for (int type = 0; type < GG_N_DTYPES; type++)
         if (gg_dtype_by_index(type)->id < 200)
             check_type(type);
         else /* interleaved rows */
-            other |= gg_order_known(type);
+            other |= gg_byte_order_is_known(type);
     ok(!other, "of other types nothing is known");
     return done_testing();
 }

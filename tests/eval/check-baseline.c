@@ -187,7 +187,7 @@ static void check_file(void)
         struct run r;
         bool good = open_one(&r, 0, n_seq[i]);
         good = good &&
-               gguf_baseline_writer_create(&w, path, 1, r.pool, NULL, &err) ==
+               gguf_baseline_writer_open(&w, path, 1, r.pool, NULL, &err) ==
                    GGUF_OK &&
                gguf_baseline_writer_commit(w, &err) == GGUF_E_INVALID &&
                scan_chunks(&r, n_seq[i], gguf_baseline_writer_sink(w), 0,
@@ -200,7 +200,7 @@ static void check_file(void)
         ok(good && scan_chunks(&r, 1, gguf_baseline_writer_sink(w), 0, &err) ==
                        GGUF_E_INVALID,
            "%s", err.message);
-        gguf_baseline_writer_destroy(w);
+        gguf_baseline_writer_close(w);
         run_close(&r);
     }
 }
@@ -209,8 +209,8 @@ static void check_reading(void)
 {
     struct gguf_baseline *b = NULL;
     struct gguf_error err;
-    ok(gguf_baseline_is(path) && !gguf_baseline_is("/") &&
-           !gguf_baseline_is("/nowhere"),
+    ok(gguf_path_is_baseline(path) && !gguf_path_is_baseline("/") &&
+           !gguf_path_is_baseline("/nowhere"),
        "such a file is known");
     bool good = gguf_baseline_open(&b, path, NULL, &err) == GGUF_OK;
     ok(good && gguf_baseline_n_ctx(b) == CTX &&

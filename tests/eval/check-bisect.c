@@ -118,7 +118,7 @@ struct how {
     size_t max_weights;
     size_t stop_after; /* 0: do not stop */
     double seconds;
-    enum gguf_bisect_by by;
+    enum gguf_bisect_grouping by;
 };
 struct seen {
     size_t n, stop_after;
@@ -197,7 +197,7 @@ static void check_figures(struct file q, struct file b)
     struct gguf_figure after = { 0, 0 };
     struct gguf_bisect *x = bisect_models(
         q, b, (struct how){ 2, 2, 0, 0, 0, 0 }, &seen, NULL, &after, &err);
-    const struct gguf_bisect_entry *first = x ? gguf_bisect_at(x, 0) : NULL;
+    const struct gguf_bisect_entry *first = x ? gguf_bisect_entry(x, 0) : NULL;
     const struct gguf_figure whole = divergence_of(q, b);
     size_t n_same = 0;
     ok(x && first && !strcmp(first->name, bad) && first->gain > 0,
@@ -207,16 +207,16 @@ static void check_figures(struct file q, struct file b)
         return;
     ok(same_figure(gguf_bisect_kld(x), whole) && same_figure(after, whole),
        "the model's divergence, before and after: %.9g", whole.value);
-    ok(seen.n == gguf_bisect_n(x) && seen.in_order &&
+    ok(seen.n == gguf_bisect_n_entries(x) && seen.in_order &&
            gguf_bisect_n_measured(x) == seen.n &&
            gguf_bisect_n_left_out(x) == 0,
        "all of %zu weights are measured, in the order of suspicion", seen.n);
     bool ordered = true;
-    for (size_t i = 0; i < gguf_bisect_n(x); i++) {
-        const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
+    for (size_t i = 0; i < gguf_bisect_n_entries(x); i++) {
+        const struct gguf_bisect_entry *e = gguf_bisect_entry(x, i);
         struct file f = make_model(false, &e->name, 1);
         const struct gguf_figure k = divergence_of(f, b);
-        const struct gguf_bisect_entry *next = gguf_bisect_at(x, i + 1);
+        const struct gguf_bisect_entry *next = gguf_bisect_entry(x, i + 1);
         n_same += same_figure(k, e->kld) && e->gain == whole.value - k.value &&
                   e->dtype == GGUF_DTYPE_F16 &&
                   e->base_dtype == GGUF_DTYPE_F32 &&
@@ -227,13 +227,14 @@ static void check_figures(struct file q, struct file b)
                                            next->gain / (double)next->size);
         free(f.data);
     }
-    ok(n_same == gguf_bisect_n(x),
+    ok(n_same == gguf_bisect_n_entries(x),
        "every figure is that of a file with the base's weight");
     ok(ordered, "in the order of gain for each byte");
     gguf_bisect_destroy(x);
 }
 
-static void check_same(struct file q, struct file b, enum gguf_bisect_by by)
+static void check_same(struct file q, struct file b,
+                       enum gguf_bisect_grouping by)
 {
     const struct how hows[] = { { 1, 1, 0, 0, 0, by }, { 3, 3, 0, 0, 0, by } };
     struct gguf_bisect *x[2];
@@ -241,10 +242,11 @@ static void check_same(struct file q, struct file b, enum gguf_bisect_by by)
     struct seen seen;
     for (int i = 0; i < 2; i++)
         x[i] = bisect_models(q, b, hows[i], &seen, NULL, NULL, &err);
-    bool good = x[0] && x[1] && gguf_bisect_n(x[0]) == gguf_bisect_n(x[1]);
-    for (size_t i = 0; good && i < gguf_bisect_n(x[0]); i++) {
-        const struct gguf_bisect_entry *p = gguf_bisect_at(x[0], i);
-        const struct gguf_bisect_entry *r = gguf_bisect_at(x[1], i);
+    bool good = x[0] && x[1] &&
+                gguf_bisect_n_entries(x[0]) == gguf_bisect_n_entries(x[1]);
+    for (size_t i = 0; good && i < gguf_bisect_n_entries(x[0]); i++) {
+        const struct gguf_bisect_entry *p = gguf_bisect_entry(x[0], i);
+        const struct gguf_bisect_entry *r = gguf_bisect_entry(x[1], i);
         good = !strcmp(p->name, r->name) && p->suspicion == r->suspicion &&
                same_figure(p->kld, r->kld);
     }
@@ -261,9 +263,9 @@ enum { MOST = 64 };
 /* Check entry i: figures, types, name. *f: a file with the base's weights of
  * this group. */
 static bool is_group(const struct gguf_bisect *x, size_t i,
-                     enum gguf_bisect_by by, struct file *f)
+                     enum gguf_bisect_grouping by, struct file *f)
 {
-    const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
+    const struct gguf_bisect_entry *e = gguf_bisect_entry(x, i);
     const char *names[MOST];
     char name[MOST];
     uint64_t size = 0, base_size = 0;
@@ -302,8 +304,8 @@ static bool is_group(const struct gguf_bisect *x, size_t i,
 }
 
 /* Measure groups of kind `by'. n: number of groups expected; 0: any. */
-static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
-                         size_t n)
+static void check_groups(struct file q, struct file b,
+                         enum gguf_bisect_grouping by, size_t n)
 {
     struct gguf_error err;
     struct seen seen;
@@ -312,9 +314,9 @@ static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
         q, b, (struct how){ 1, 2, 0, 0, 0, by }, &seen, NULL, &after, &err);
     const double whole = x ? gguf_bisect_kld(x).value : 0;
     size_t n_weights = 0, n_halved = 0, n_same = 0;
-    bool good = x && (!n || gguf_bisect_n(x) == n);
-    for (size_t i = 0; good && i < gguf_bisect_n(x); i++) {
-        const struct gguf_bisect_entry *e = gguf_bisect_at(x, i);
+    bool good = x && (!n || gguf_bisect_n_entries(x) == n);
+    for (size_t i = 0; good && i < gguf_bisect_n_entries(x); i++) {
+        const struct gguf_bisect_entry *e = gguf_bisect_entry(x, i);
         struct file f;
         if (!e->measured || !is_group(x, i, by, &f)) {
             good = false;
@@ -329,10 +331,10 @@ static void check_groups(struct file q, struct file b, enum gguf_bisect_by by,
     }
     ok(good && n_weights == gguf_bisect_n_weights(x) && seen.n &&
            (by == GGUF_BISECT_HALVES) == (n_halved > 0) &&
-           gguf_bisect_n_measured(x) == gguf_bisect_n(x),
+           gguf_bisect_n_measured(x) == gguf_bisect_n_entries(x),
        "groups of kind %d: %zu, %zu halved, with %zu weights, each in one",
-       (int)by, x ? gguf_bisect_n(x) : 0, n_halved, n_weights);
-    ok(x && n_same == gguf_bisect_n(x) &&
+       (int)by, x ? gguf_bisect_n_entries(x) : 0, n_halved, n_weights);
+    ok(x && n_same == gguf_bisect_n_entries(x) &&
            same_figure(after, gguf_bisect_kld(x)),
        "whose figures are those of files with the base's weights");
     gguf_bisect_destroy(x);
@@ -347,13 +349,13 @@ static void check_halves(struct file q, struct file b)
     struct gguf_bisect *x =
         bisect_models(q, b, (struct how){ 1, 1, 2, 0, 0, GGUF_BISECT_HALVES },
                       &seen, NULL, NULL, &err);
-    const struct gguf_bisect_entry *e = x ? gguf_bisect_at(x, 0) : NULL;
+    const struct gguf_bisect_entry *e = x ? gguf_bisect_entry(x, 0) : NULL;
     double first = 0, second = 0;
     for (size_t i = 0; e && i < e->n_weights; i++)
         first += gguf_bisect_weight(x, 0, i)->suspicion;
-    for (size_t i = 0; e && i < gguf_bisect_at(x, 1)->n_weights; i++)
+    for (size_t i = 0; e && i < gguf_bisect_entry(x, 1)->n_weights; i++)
         second += gguf_bisect_weight(x, 1, i)->suspicion;
-    ok(e && gguf_bisect_n(x) == 2 && gguf_bisect_n_measured(x) == 2 &&
+    ok(e && gguf_bisect_n_entries(x) == 2 && gguf_bisect_n_measured(x) == 2 &&
            !strcmp(gguf_bisect_weight(x, 0, 0)->name, bad) && first >= second,
        "two halves of the suspicion, %.3g and %.3g", first, second);
     gguf_bisect_destroy(x);
@@ -371,12 +373,13 @@ static void check_ends(struct file q, struct file b)
     struct gguf_figure after;
     struct gguf_bisect *x = bisect_models(
         q, b, (struct how){ 1, 1, 3, 0, 0, 0 }, &seen, NULL, NULL, &err);
-    bool good = x && gguf_bisect_n_measured(x) == 3 && gguf_bisect_n(x) > 5;
-    for (size_t i = 0; good && i < gguf_bisect_n(x); i++)
-        good = gguf_bisect_at(x, i)->measured == (i < 3) &&
-               (i < 3 || i + 1 == gguf_bisect_n(x) ||
-                gguf_bisect_at(x, i)->suspicion >=
-                    gguf_bisect_at(x, i + 1)->suspicion);
+    bool good =
+        x && gguf_bisect_n_measured(x) == 3 && gguf_bisect_n_entries(x) > 5;
+    for (size_t i = 0; good && i < gguf_bisect_n_entries(x); i++)
+        good = gguf_bisect_entry(x, i)->measured == (i < 3) &&
+               (i < 3 || i + 1 == gguf_bisect_n_entries(x) ||
+                gguf_bisect_entry(x, i)->suspicion >=
+                    gguf_bisect_entry(x, i + 1)->suspicion);
     ok(good, "three weights, and the others in the order of suspicion");
     gguf_bisect_destroy(x);
     x = bisect_models(q, b, (struct how){ 1, 1, 0, 2, 0, 0 }, &seen, NULL,
@@ -391,7 +394,7 @@ static void check_ends(struct file q, struct file b)
     gguf_bisect_destroy(x);
     x = bisect_models(q, q, (struct how){ 1, 1, 0, 0, 0, 0 }, &seen, NULL,
                       NULL, &err);
-    ok(x && gguf_bisect_n(x) == 0 && gguf_bisect_kld(x).value == 0,
+    ok(x && gguf_bisect_n_entries(x) == 0 && gguf_bisect_kld(x).value == 0,
        "nothing differs from itself");
     gguf_bisect_destroy(x);
 }
@@ -466,9 +469,9 @@ static void check_suspicion(struct file q, struct file b)
     struct gguf_bisect *x = bisect_models(
         q, b, (struct how){ 1, 1, 1, 0, 0, 0 }, &seen, NULL, NULL, &err);
     double got = NAN;
-    for (size_t i = 0; x && i < gguf_bisect_n(x); i++)
-        if (!strcmp(gguf_bisect_at(x, i)->name, name))
-            got = gguf_bisect_at(x, i)->suspicion;
+    for (size_t i = 0; x && i < gguf_bisect_n_entries(x); i++)
+        if (!strcmp(gguf_bisect_entry(x, i)->name, name))
+            got = gguf_bisect_entry(x, i)->suspicion;
     ok(good && fabs(got - d2 / b2) < 1e-6 * got,
        "suspicion: %.9g, by a loop %.9g", got, d2 / b2);
     gguf_bisect_destroy(x);
@@ -486,7 +489,8 @@ static void check_memory(struct file q, struct file b, int by)
     for (; n < 4000; n += n < 40 ? 1 : step) {
         const struct gguf_allocator *a = failalloc_init(&fa, n);
         (void)bisect_models(
-            q, b, (struct how){ 1, 1, most, 0, 0, (enum gguf_bisect_by)by },
+            q, b,
+            (struct how){ 1, 1, most, 0, 0, (enum gguf_bisect_grouping)by },
             &seen, a, NULL, &err);
         n_bad += fa.live != 0 || (fa.calls > n && err.status != GGUF_E_NOMEM);
         if (fa.calls <= n)

@@ -176,7 +176,7 @@ collect_model(const void *file, size_t size, const struct how *h,
     *n_asked = 0;
     bool good =
         open_session(&r, file, size, h->n_threads, h->n_ubatch, NULL, n_asked);
-    if (good && gguf_model_get_info(r.model)->is_whole && h->n_ubatch < CTX) {
+    if (good && gguf_model_info(r.model)->is_whole && h->n_ubatch < CTX) {
         run_close(&r); /* the sequence cannot be cut */
         good = open_session(&r, file, size, h->n_threads, CTX, NULL, n_asked);
     }
@@ -207,8 +207,8 @@ static bool same_sums(const struct gguf_collect *a,
             return false;
         }
         for (uint64_t i = 0; i < x->n_cols * x->n_mats; i++)
-            if (gg_collect_value(&x->total, i) !=
-                gg_collect_value(&y->total, i)) {
+            if (gg_collect_total_value(&x->total, i) !=
+                gg_collect_total_value(&y->total, i)) {
                 printf("# column %u of '%s' differs\n", (unsigned)i, x->name);
                 return false;
             }
@@ -228,7 +228,7 @@ static bool as_loop(const struct gguf_collect *c, const struct loop *l)
                e->n_mats == (uint64_t)s->n_mats &&
                !memcmp(e->count, s->n, 8 * (size_t)s->n_mats);
         for (int64_t i = 0; good && i < s->n_cols * s->n_mats; i++)
-            good = fabs(gg_collect_value(&e->total, (uint64_t)i) -
+            good = fabs(gg_collect_total_value(&e->total, (uint64_t)i) -
                         s->sum[i]) <= 1e-8 * s->sum[i];
         if (!good)
             printf("# '%s'\n", s->name);
@@ -318,7 +318,7 @@ static void check_alike(const char *name, struct gguf_collect *c)
             good = !gguf_imatrix_entry(im, k, &e, NULL);
             const size_t size = (size_t)e.n_values;
             const struct gguf_str s = { e.name, strlen(e.name) };
-            if (k == i || !gguf_imatrix_find_for(one, s, size, &at))
+            if (k == i || !gguf_imatrix_find_for_matrix(one, s, size, &at))
                 continue;
             n_pairs++;
             good = !gguf_imatrix_sums(im, i, 0, size, a, NULL) &&

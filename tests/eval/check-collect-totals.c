@@ -38,12 +38,12 @@ static void check_totals(void)
             most = fmax(most, x[i]);
         }
         for (int i = 0; i < N_NUMBERS; i++) {
-            gg_collect_put(&t, 0, x[i]);
-            gg_collect_put(&t, 1, x[N_NUMBERS - 1 - i]);
-            gg_collect_put(&t, 2 + (uint64_t)(i % 3 == 1), x[i]);
+            gg_collect_add_number(&t, 0, x[i]);
+            gg_collect_add_number(&t, 1, x[N_NUMBERS - 1 - i]);
+            gg_collect_add_number(&t, 2 + (uint64_t)(i % 3 == 1), x[i]);
         }
-        gg_collect_put_total(&t, 3, high[2], low[2], place[2]);
-        const double v = gg_collect_value(&t, 0);
+        gg_collect_add_digits(&t, 3, high[2], low[2], place[2]);
+        const double v = gg_collect_total_value(&t, 0);
         const double bound = N_NUMBERS * 0x1p-32 * most + 0x1p-52 * v;
         ok(high[0] == high[1] && low[0] == low[1] && place[0] == place[1] &&
                high[0] == high[3] && low[0] == low[3] && place[0] == place[3],
@@ -55,15 +55,16 @@ static void check_totals(void)
     uint64_t high = 0, low = 0;
     int8_t place = GG_COLLECT_NO_PLACE;
     struct gg_collect_total t = { &high, &low, &place };
-    gg_collect_put(&t, 0, 0);
-    ok(gg_collect_value(&t, 0) == 0 && place == GG_COLLECT_NO_PLACE,
+    gg_collect_add_number(&t, 0, 0);
+    ok(gg_collect_total_value(&t, 0) == 0 && place == GG_COLLECT_NO_PLACE,
        "zeros make 0");
-    gg_collect_put(&t, 0, 3);
-    gg_collect_put(&t, 0, 5.5);
-    ok(gg_collect_value(&t, 0) == 8.5, "3 and 5.5 make 8.5");
-    gg_collect_put(&t, 0, 0x1p-1074);
-    gg_collect_put(&t, 0, DBL_MAX);
-    ok(gg_collect_value(&t, 0) == DBL_MAX, "the smallest and the largest");
+    gg_collect_add_number(&t, 0, 3);
+    gg_collect_add_number(&t, 0, 5.5);
+    ok(gg_collect_total_value(&t, 0) == 8.5, "3 and 5.5 make 8.5");
+    gg_collect_add_number(&t, 0, 0x1p-1074);
+    gg_collect_add_number(&t, 0, DBL_MAX);
+    ok(gg_collect_total_value(&t, 0) == DBL_MAX,
+       "the smallest and the largest");
 }
 
 int main(void)

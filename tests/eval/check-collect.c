@@ -181,7 +181,8 @@ static void check_reference(void)
         n_counts += e->count[0] == CHUNKS * CTX && w.n[k] == CHUNKS * CTX;
         for (uint64_t j = 0; j < e->n_cols; j++)
             worst = fmax(
-                worst, fabs(gg_collect_value(&e->total, j) / w.sum[k][j] - 1));
+                worst,
+                fabs(gg_collect_total_value(&e->total, j) / w.sum[k][j] - 1));
     }
     ok(c && c->n_entries == 15 && n_counts == 15 && !w.n_unknown,
        "the matrices of two layers and the output: %d rows each",
@@ -347,7 +348,7 @@ static void check_result(void)
                !gguf_imatrix_sums(im, i, 0, (size_t)e->n_cols, sums, &err) &&
                !gguf_imatrix_counts(im, i, 0, 1, &count, &err);
         for (uint64_t j = 0; good && j < e->n_cols; j++)
-            n_wrong += sums[j] != (float)gg_collect_value(&e->total, j);
+            n_wrong += sums[j] != (float)gg_collect_total_value(&e->total, j);
         n_wrong += count != CHUNKS * CTX;
     }
     ok(good && !n_wrong && gguf_imatrix_n_entries(im) == 15 &&

@@ -235,7 +235,7 @@ static void check_many(void)
     enum { MANY = 128000, ROWS = 12 };
     float *b = malloc(MANY * sizeof *b), *m = malloc(MANY * sizeof *m);
     const size_t room = (2 * MANY + 8) / 10;
-    uint8_t *out = malloc(gg_compact_most(MANY, room));
+    uint8_t *out = malloc(gg_compact_max_size(MANY, room));
     double want = 0, got = 0, spread = 0, fine = 0;
     size_t size = 0, top[2];
     for (uint64_t r = 0; b && m && out && r < ROWS; r++) {
@@ -298,14 +298,14 @@ static bool save_baseline(const char *path, uint32_t n_seq,
 {
     struct gguf_baseline_writer *w = NULL;
     struct gguf_error err;
-    bool good = gguf_baseline_writer_create(&w, path, 1, NULL, NULL, &err) ==
-                    GGUF_OK &&
-                gguf_baseline_writer_set_form(w, form, &err) == GGUF_OK &&
-                scan_text(0, n_seq, gguf_baseline_writer_sink(w), &err) &&
-                gguf_baseline_writer_commit(w, &err) == GGUF_OK;
+    bool good =
+        gguf_baseline_writer_open(&w, path, 1, NULL, NULL, &err) == GGUF_OK &&
+        gguf_baseline_writer_set_form(w, form, &err) == GGUF_OK &&
+        scan_text(0, n_seq, gguf_baseline_writer_sink(w), &err) &&
+        gguf_baseline_writer_commit(w, &err) == GGUF_OK;
     good =
         good && gguf_baseline_writer_set_form(w, form, &err) == GGUF_E_INVALID;
-    gguf_baseline_writer_destroy(w);
+    gguf_baseline_writer_close(w);
     return good;
 }
 
@@ -321,7 +321,7 @@ static bool compare_baseline(const char *path, struct gguf_kld_stats *stats,
     kp.baseline = b;
     good = good && gguf_kld_create(&k, &kp, err) == GGUF_OK &&
            scan_text(1, 2, gguf_kld_sink(k), err) &&
-           gguf_kld_get_stats(k, stats, err) == GGUF_OK;
+           gguf_kld_stats(k, stats, err) == GGUF_OK;
     gguf_kld_destroy(k);
     gguf_baseline_close(b);
     return good;
@@ -395,8 +395,8 @@ static void check_account(const uint8_t *bytes_of, const char *path)
                       !gguf_baseline_open(&f, path, NULL, &err) && a.n;
     const double n = (double)a.n, tail = (double)a.tail / n;
     const double error = sqrt((double)(3 * a.spread + a.fine / 6e-5L)) / n;
-    const double tail_off = good ? gguf_baseline_tail(f) / tail - 1 : 1;
-    const double error_off = good ? gguf_baseline_error(f) / error - 1 : 1;
+    const double tail_off = good ? gguf_baseline_tail_mass(f) / tail - 1 : 1;
+    const double error_off = good ? gguf_baseline_kld_error(f) / error - 1 : 1;
     ok(good && fabs(tail_off) < 1e-6 && fabs(error_off) < 1e-6,
        "of %zu rows %.6f is drawn (off by %.1g), the error is %.6f (%.1g)",
        a.n, tail, tail_off, error, error_off);
@@ -424,7 +424,7 @@ static void check_files(void)
            compare_baseline(b, &small, &err);
     struct gguf_baseline *f = NULL;
     good = good && !gguf_baseline_open(&f, b, NULL, &err);
-    const double error = good ? gguf_baseline_error(f) : 0;
+    const double error = good ? gguf_baseline_kld_error(f) : 0;
     const double off = fabs(small.kld.value / plain.kld.value - 1);
     ok(good && error > 0 && off < 4 * error + 1e-3,
        "divergence %.6g, of llama.cpp's form %.6g: %.3f%%, stated %.3f%%",
@@ -432,7 +432,7 @@ static void check_files(void)
     ok(good && fabs(small.ppl_base.value / plain.ppl_base.value - 1) < 1e-4 &&
            small.same_top.value >= plain.same_top.value - 0.01 &&
            !strcmp(gguf_baseline_form(f), "compact") &&
-           gguf_baseline_tail(f) > 0 && gguf_baseline_tail(f) < 1,
+           gguf_baseline_tail_mass(f) > 0 && gguf_baseline_tail_mass(f) < 1,
        "the base's perplexity is the same, and what its form is");
     gguf_baseline_close(f);
     check_account(pb, b);

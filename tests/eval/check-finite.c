@@ -73,13 +73,13 @@ static enum gguf_status evaluate_text(const void *file, size_t size,
     sp.n_seq = how.n_seq;
     sp.n_ubatch = how.n_ubatch;
     if (run_open(&r, file, size, how.n_threads, &sp)) {
-        gguf_session_check(r.session, how.check);
+        gguf_session_set_finite_check(r.session, how.check);
         scan.n_ctx = CTX;
         scan.pool = r.pool;
         p.scan = &scan;
         st = gguf_ppl_run(r.session, text, N, &p, ppl, err);
-        if (gguf_session_get_fault(r.session))
-            *fault = *gguf_session_get_fault(r.session);
+        if (gguf_session_fault(r.session))
+            *fault = *gguf_session_fault(r.session);
     }
     run_close(&r);
     return st;
@@ -249,7 +249,7 @@ static bool decode_tokens(const struct skeleton *s, const gguf_token *tok,
     bool good = run_open(&r, file, size, 1, &p);
     if (good) {
         const float *row;
-        gguf_session_check(r.session, check);
+        gguf_session_set_finite_check(r.session, check);
         good = !gguf_session_decode(r.session, &b, &r.err);
         n = good ? gguf_session_n_outputs(r.session) : 0;
         for (size_t i = 0; good && i < n; i++, out += s->width) {
@@ -259,8 +259,8 @@ static bool decode_tokens(const struct skeleton *s, const gguf_token *tok,
             if (good)
                 memcpy(out, row, s->width * sizeof *out);
         }
-        if (gguf_session_get_fault(r.session))
-            *f = *gguf_session_get_fault(r.session);
+        if (gguf_session_fault(r.session))
+            *f = *gguf_session_fault(r.session);
     }
     *err = r.err;
     run_close(&r);

@@ -152,7 +152,7 @@ static bool stats_of(const struct gguf_kld_token *t, size_t n, size_t chunk,
     for (size_t i = 0; good && i < n; i += chunk)
         good = gguf_kld_add(k, t + i, GG_MIN(chunk, n - i), NULL) == GGUF_OK;
     *out = (struct gguf_kld_stats)GGUF_KLD_STATS_INIT;
-    good = good && gguf_kld_get_stats(k, out, NULL) == GGUF_OK;
+    good = good && gguf_kld_stats(k, out, NULL) == GGUF_OK;
     gguf_kld_destroy(k);
     return good;
 }
@@ -358,7 +358,7 @@ static void check_models(void)
         const struct gguf_kld_token *t =
             good ? gguf_kld_tokens(s.kld, &n) : NULL;
         good = good && n == SCORED &&
-               gguf_kld_get_stats(s.kld, &stats, &s.err) == GGUF_OK;
+               gguf_kld_stats(s.kld, &stats, &s.err) == GGUF_OK;
         if (!i && good) {
             memcpy(first, t, sizeof first);
             first_stats = stats;
@@ -465,7 +465,7 @@ static void check_refused(void)
     struct gguf_kld_stats none = { .struct_size = 0 };
     ok(gguf_kld_create(&s.kld, NULL, NULL) == GGUF_OK &&
            gguf_kld_means(s.kld, &none, &s.err) == GGUF_E_INVALID &&
-           gguf_kld_get_stats(s.kld, &none, &s.err) == GGUF_E_INVALID,
+           gguf_kld_stats(s.kld, &none, &s.err) == GGUF_E_INVALID,
        "%s", s.err.message);
     gguf_kld_destroy(s.kld);
 }
@@ -506,7 +506,7 @@ static enum gguf_status run_with(const struct gguf_allocator *a,
         st = gguf_scan_run_models(pair, 2, text, N, &p, sinks, 1, &err);
     }
     if (st == GGUF_OK)
-        st = gguf_kld_get_stats(k, &stats, &err);
+        st = gguf_kld_stats(k, &stats, &err);
     gguf_kld_destroy(k);
     return st;
 }

@@ -171,8 +171,8 @@ static bool as_loops(const struct gguf_layers *l, struct loop *q,
 {
     size_t n = 0;
     worst = 0;
-    for (size_t i = 0; i < gguf_layers_n(l); i++) {
-        const struct gguf_layers_entry *e = gguf_layers_at(l, i);
+    for (size_t i = 0; i < gguf_layers_n_entries(l); i++) {
+        const struct gguf_layers_entry *e = gguf_layers_entry(l, i);
         const struct kept *x = find_kept(q, e->name, e->use);
         const struct kept *y = find_kept(b, e->name, e->use);
         if (!x || !y || x->n != y->n || y->n % e->n_tokens) {
@@ -239,10 +239,10 @@ static struct gguf_layers *compare_models(const struct two *t, struct how how,
 static bool same_layers(const struct gguf_layers *x,
                         const struct gguf_layers *y)
 {
-    bool good = x && y && gguf_layers_n(x) == gguf_layers_n(y);
-    for (size_t i = 0; good && i < gguf_layers_n(x); i++) {
-        const struct gguf_layers_entry *a = gguf_layers_at(x, i);
-        const struct gguf_layers_entry *b = gguf_layers_at(y, i);
+    bool good = x && y && gguf_layers_n_entries(x) == gguf_layers_n_entries(y);
+    for (size_t i = 0; good && i < gguf_layers_n_entries(x); i++) {
+        const struct gguf_layers_entry *a = gguf_layers_entry(x, i);
+        const struct gguf_layers_entry *b = gguf_layers_entry(y, i);
         good = !strcmp(a->name, b->name) && !strcmp(a->what, b->what) &&
                a->layer == b->layer && a->use == b->use &&
                a->n_tokens == b->n_tokens && a->error == b->error &&
@@ -305,10 +305,10 @@ static void check_names(const struct gguf_layers *l)
         "output_norm",
         "logits",
     };
-    bool good = l && gguf_layers_n(l) == GG_LEN(names) &&
-                !gguf_layers_at(l, GG_LEN(names));
+    bool good = l && gguf_layers_n_entries(l) == GG_LEN(names) &&
+                !gguf_layers_entry(l, GG_LEN(names));
     for (size_t i = 0; good && i < GG_LEN(names); i++) {
-        const struct gguf_layers_entry *e = gguf_layers_at(l, i);
+        const struct gguf_layers_entry *e = gguf_layers_entry(l, i);
         good = !strcmp(e->name, names[i]) && e->n_tokens == CTX * CHUNKS &&
                e->layer == (strstr(names[i], "blk.") ? names[i][4] - '0' : -1);
         if (!good)
@@ -342,8 +342,8 @@ static void check_llama(void)
     }
     struct gguf_layers *some =
         compare_models(&llama, (struct how){ 1, CTX, CTX, 2, 1 }, NULL, &err);
-    ok(some && gguf_layers_at(some, 0)->n_tokens == CTX &&
-           gguf_layers_at(some, 0)->worst_chunk == 2,
+    ok(some && gguf_layers_entry(some, 0)->n_tokens == CTX &&
+           gguf_layers_entry(some, 0)->worst_chunk == 2,
        "one chunk of them");
     gguf_layers_destroy(some);
     gguf_layers_destroy(l);
@@ -507,7 +507,7 @@ static bool cannot_be_cut(const struct two *t)
     struct run r;
     p.n_ctx = CTX;
     const bool whole = run_open(&r, t->b, t->b_size, 1, &p) &&
-                       gguf_model_get_info(r.model)->is_whole;
+                       gguf_model_info(r.model)->is_whole;
     run_close(&r);
     return whole;
 }
@@ -538,7 +538,8 @@ static void check_arch(const char *name)
            run_loop(&b, t.b, t.b_size, tok, t.n, CTX) &&
            as_loops(l, &q, &b, !strcmp(name, "deepseek4-moe")),
        "%s: %zu activations as a loop has them: %.2g%s%s", name,
-       l ? gguf_layers_n(l) : 0, worst, l ? "" : ": ", l ? "" : err.message);
+       l ? gguf_layers_n_entries(l) : 0, worst, l ? "" : ": ",
+       l ? "" : err.message);
     if (!is_whole)
         ok(same_layers(l, other), "%s: the same digits in pieces", name);
     gguf_layers_destroy(other);
@@ -548,10 +549,10 @@ static void check_arch(const char *name)
     self.q_size = t.b_size;
     l = compare_models(&self, whole, NULL, &err);
     size_t n_same = 0;
-    for (size_t i = 0; l && i < gguf_layers_n(l); i++)
-        n_same += gguf_layers_at(l, i)->error == 0 &&
-                  gguf_layers_at(l, i)->worst == 0;
-    ok(l && n_same == gguf_layers_n(l) && n_same > 2,
+    for (size_t i = 0; l && i < gguf_layers_n_entries(l); i++)
+        n_same += gguf_layers_entry(l, i)->error == 0 &&
+                  gguf_layers_entry(l, i)->worst == 0;
+    ok(l && n_same == gguf_layers_n_entries(l) && n_same > 2,
        "%s: no error against itself", name);
     gguf_layers_destroy(l);
     drop_kept(&q);

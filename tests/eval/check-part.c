@@ -29,9 +29,9 @@ static struct gguf_part *make_part(const char *ctx, const char *note)
 {
     struct gguf_part *p = NULL;
     if (gguf_part_create(&p, CHUNKS, HEADS, VALUES, NULL, NULL) != GGUF_OK ||
-        gguf_part_set(p, "ctx_size", ctx, NULL) != GGUF_OK ||
-        gguf_part_set(p, "model.0", "0123", NULL) != GGUF_OK ||
-        gguf_part_note(p, "file", note, NULL) != GGUF_OK)
+        gguf_part_set_setting(p, "ctx_size", ctx, NULL) != GGUF_OK ||
+        gguf_part_set_setting(p, "model.0", "0123", NULL) != GGUF_OK ||
+        gguf_part_set_note(p, "file", note, NULL) != GGUF_OK)
         exit(99);
     return p;
 }
@@ -42,8 +42,8 @@ static struct gguf_part *make_with(const char *ctx, const char *note,
 {
     struct gguf_part *p = make_part(ctx, note);
     for (size_t i = 0; i < CHUNKS; i++)
-        if (mask >> i & 1 &&
-            gguf_part_add(p, i, head[i], value[i], n_of(i), NULL) != GGUF_OK)
+        if (mask >> i & 1 && gguf_part_add_chunk(p, i, head[i], value[i],
+                                                 n_of(i), NULL) != GGUF_OK)
             exit(99);
     return p;
 }
@@ -52,16 +52,16 @@ static bool same_values(const struct gguf_part *a, const struct gguf_part *b)
 {
     bool same = gguf_part_n_done(a) == gguf_part_n_done(b) &&
                 gguf_part_n_chunks(a) == gguf_part_n_chunks(b) &&
-                gguf_part_n_heads(a) == gguf_part_n_heads(b) &&
-                gguf_part_n_values(a) == gguf_part_n_values(b);
+                gguf_part_n_chunk_values(a) == gguf_part_n_chunk_values(b) &&
+                gguf_part_n_row_values(a) == gguf_part_n_row_values(b);
     for (size_t i = 0; i < gguf_part_n_chunks(a); i++) {
         size_t n = 0, k = 0;
-        const double *x = gguf_part_chunk(a, i, &n);
-        const double *y = gguf_part_chunk(b, i, &k);
+        const double *x = gguf_part_row_values(a, i, &n);
+        const double *y = gguf_part_row_values(b, i, &k);
         same = same && !x == !y && n == k &&
                (!x || !memcmp(x, y, n * VALUES * sizeof *x));
-        x = gguf_part_heads(a, i);
-        y = gguf_part_heads(b, i);
+        x = gguf_part_chunk_values(a, i);
+        y = gguf_part_chunk_values(b, i);
         same = same && !x == !y && (!x || !memcmp(x, y, sizeof head[i]));
     }
     return same;
@@ -69,7 +69,7 @@ static bool same_values(const struct gguf_part *a, const struct gguf_part *b)
 
 static bool has_note(const struct gguf_part *p, const char *want)
 {
-    const char *note = gguf_part_get_note(p, "file");
+    const char *note = gguf_part_note(p, "file");
     return note && !strcmp(note, want);
 }
 
@@ -135,7 +135,7 @@ static void check_refused(void)
     ok(gguf_part_merge(a, c, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "chunk 3 is in another part"),
        "a chunk twice: %s", err.message);
-    ok(!gguf_part_set(c, "lora", "x", &err) &&
+    ok(!gguf_part_set_setting(c, "lora", "x", &err) &&
            gguf_part_merge(a, c, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "'lora' is 'x', not ''") &&
            gguf_part_merge(c, a, &err) == GGUF_E_MISMATCH &&
@@ -143,33 +143,35 @@ static void check_refused(void)
        "a setting that one has: %s", err.message);
     ok(!gguf_part_create(&d, CHUNKS + 1, HEADS, VALUES, NULL, &err) &&
            !gguf_part_create(&e, CHUNKS, HEADS, VALUES + 1, NULL, &err) &&
-           gguf_part_check(d, e, &err) == GGUF_E_MISMATCH &&
+           gguf_part_check_settings(d, e, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "5 numbers for each row, not 4"),
        "%s", err.message);
     gguf_part_destroy(e);
     ok(!gguf_part_create(&e, CHUNKS, 0, VALUES, NULL, &err) &&
-           gguf_part_check(d, e, &err) == GGUF_E_MISMATCH &&
+           gguf_part_check_settings(d, e, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "0 numbers for each chunk, not 3"),
        "%s", err.message);
     gguf_part_destroy(e);
     ok(!gguf_part_create(&e, CHUNKS, HEADS, VALUES, NULL, &err) &&
-           gguf_part_check(d, e, &err) == GGUF_E_MISMATCH &&
+           gguf_part_check_settings(d, e, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "9 chunks, not 10"),
        "%s", err.message);
     ok(same_values(a, before), "after all of that the part is as it was");
     double bad[VALUES] = { 1, 2, NAN, 4 };
-    ok(gguf_part_add(a, 5, head[5], bad, 1, &err) == GGUF_E_INVALID &&
-           gguf_part_add(a, 5, bad, value[5], 1, &err) == GGUF_E_INVALID &&
+    ok(gguf_part_add_chunk(a, 5, head[5], bad, 1, &err) == GGUF_E_INVALID &&
+           gguf_part_add_chunk(a, 5, bad, value[5], 1, &err) ==
+               GGUF_E_INVALID &&
            strstr(err.message, "chunk 5: number 2 is not finite"),
        "%s", err.message);
-    ok(gguf_part_add(a, CHUNKS, head[0], value[0], 1, &err) ==
+    ok(gguf_part_add_chunk(a, CHUNKS, head[0], value[0], 1, &err) ==
                GGUF_E_INVALID &&
-           gguf_part_add(a, 1, head[0], value[0], 1, &err) == GGUF_E_INVALID,
+           gguf_part_add_chunk(a, 1, head[0], value[0], 1, &err) ==
+               GGUF_E_INVALID,
        "a chunk that is done, or that there is not: %s", err.message);
-    ok(gguf_part_set(a, "Name", "x", &err) == GGUF_E_INVALID &&
-           gguf_part_set(a, "", "x", &err) == GGUF_E_INVALID,
+    ok(gguf_part_set_setting(a, "Name", "x", &err) == GGUF_E_INVALID &&
+           gguf_part_set_setting(a, "", "x", &err) == GGUF_E_INVALID,
        "names: %s", err.message);
-    ok(!gguf_part_set(a, "ctx_size", "65", &err) &&
+    ok(!gguf_part_set_setting(a, "ctx_size", "65", &err) &&
            !strcmp(gguf_part_setting(a, 0, &v), "ctx_size") &&
            !strcmp(v, "65") && !gguf_part_setting(a, 2, &v),
        "a setting is replaced");
@@ -189,10 +191,10 @@ static void check_long(void)
     char text[400];
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = 0;
-    const bool set = !gguf_part_set(a, "texts", text, NULL);
+    const bool set = !gguf_part_set_setting(a, "texts", text, NULL);
     text[300] = 'b';
-    ok(set && !gguf_part_set(b, "texts", text, NULL) &&
-           gguf_part_check(a, b, &err) == GGUF_E_MISMATCH &&
+    ok(set && !gguf_part_set_setting(b, "texts", text, NULL) &&
+           gguf_part_check_settings(a, b, &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "'texts' is '...aaaaaaaaaaaabaaa") &&
            strstr(err.message, "not '...aaaaaaaaaaaaaaa"),
        "%s", err.message);
@@ -210,7 +212,7 @@ static void check_files(void)
     const char *path = scratch_path(dir, "a"), *v = NULL;
     ok(!gguf_part_save(a, path, 0, &err) &&
            !gguf_part_load(&b, path, NULL, &err) && same_values(a, b) &&
-           has_note(b, "a \"b\"\n") && !gguf_part_check(a, b, &err) &&
+           has_note(b, "a \"b\"\n") && !gguf_part_check_settings(a, b, &err) &&
            !strcmp(gguf_part_setting(b, 1, &v), "model.0"),
        "a part comes back as it was");
     gguf_part_destroy(b);
@@ -290,11 +292,11 @@ static void check_no_memory(void)
         if (!st)
             st = gguf_part_create(&sum, CHUNKS, HEADS, VALUES, &f.a, &err);
         if (!st)
-            st = gguf_part_set(p, "ctx_size", "64", &err);
+            st = gguf_part_set_setting(p, "ctx_size", "64", &err);
         if (!st)
-            st = gguf_part_set(sum, "ctx_size", "64", &err);
+            st = gguf_part_set_setting(sum, "ctx_size", "64", &err);
         for (size_t i = 0; !st && i < 3; i++)
-            st = gguf_part_add(p, i, head[i], value[i], n_of(i), &err);
+            st = gguf_part_add_chunk(p, i, head[i], value[i], n_of(i), &err);
         if (!st)
             st = gguf_part_save(p, path, 1, &err);
         if (!st)
@@ -336,16 +338,16 @@ static void check_tell(void)
         *some += i == 3 ? 1.0f : 0.0f;
         p[i] = make_part("8", "");
         good = good && run_open(&r, file, size, 1, &sp) &&
-               !gguf_part_tell(p[i], 1, r.session, text, 2 * CTX, &err);
+               !gguf_part_set_model(p[i], 1, r.session, text, 2 * CTX, &err);
         run_close(&r);
     }
-    ok(good && gguf_part_check(p[0], p[1], &err) == GGUF_E_MISMATCH &&
+    ok(good && gguf_part_check_settings(p[0], p[1], &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "'cache.1' is 'F16 F16', not 'F32 F32'"),
        "%s", err.message);
-    ok(good && gguf_part_check(p[0], p[2], &err) == GGUF_E_MISMATCH &&
+    ok(good && gguf_part_check_settings(p[0], p[2], &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "'text' is '"),
        "another text: %s", err.message);
-    ok(good && gguf_part_check(p[0], p[3], &err) == GGUF_E_MISMATCH &&
+    ok(good && gguf_part_check_settings(p[0], p[3], &err) == GGUF_E_MISMATCH &&
            strstr(err.message, "'model.1' is '"),
        "one weight is another: %s", err.message);
     for (int i = 0; i < 4; i++)
@@ -363,11 +365,11 @@ static double time_notes(size_t n)
         exit(99);
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "n%zu", i);
-        if (gguf_part_note(p, name, "x", NULL) != GGUF_OK ||
-            gguf_part_set(p, name, "x", NULL) != GGUF_OK)
+        if (gguf_part_set_note(p, name, "x", NULL) != GGUF_OK ||
+            gguf_part_set_setting(p, name, "x", NULL) != GGUF_OK)
             exit(99);
     }
-    const bool found = gguf_part_get_note(p, name) != NULL;
+    const bool found = gguf_part_note(p, name) != NULL;
     gguf_part_destroy(p);
     return found ? (double)(clock() - begin) / CLOCKS_PER_SEC : -1;
 }

@@ -59,9 +59,9 @@ static void check_sums(void)
     p.n_bytes = 16;
     p.n_words = 3;
     double bits_error, byte_error, word_error;
-    const double bits = gguf_ppl_bits(&p, GGUF_PPL_BYTE, &bits_error);
-    const double byte = gguf_ppl_per(&p, GGUF_PPL_BYTE, &byte_error);
-    const double word = gguf_ppl_per(&p, GGUF_PPL_WORD, &word_error);
+    const double bits = gguf_ppl_bits_per_unit(&p, GGUF_PPL_BYTE, &bits_error);
+    const double byte = gguf_ppl_per_unit(&p, GGUF_PPL_BYTE, &byte_error);
+    const double word = gguf_ppl_per_unit(&p, GGUF_PPL_WORD, &word_error);
     const double se = sqrt(2.5 / 3); /* 4 tokens with 12 nats */
     ok(fabs(bits - 12 / (16 * log(2))) < 1e-12 &&
            fabs(bits_error - se * 4 / (16 * log(2))) < 1e-12 &&
@@ -70,15 +70,16 @@ static void check_sums(void)
        "for each byte: %.4f bits", bits);
     ok(fabs(word - exp(4)) < 1e-11 &&
            fabs(word_error - exp(4) * se * 4 / 3) < 1e-11 &&
-           gguf_ppl_per(&p, GGUF_PPL_TOKEN, NULL) == gguf_ppl_value(&p) &&
-           fabs(gguf_ppl_bits(&p, GGUF_PPL_TOKEN, NULL) - 3 / log(2)) < 1e-12,
+           gguf_ppl_per_unit(&p, GGUF_PPL_TOKEN, NULL) == gguf_ppl_value(&p) &&
+           fabs(gguf_ppl_bits_per_unit(&p, GGUF_PPL_TOKEN, NULL) -
+                3 / log(2)) < 1e-12,
        "for each word, and for each token");
     struct gguf_ppl old = p;
     old.struct_size = offsetof(struct gguf_ppl, n_bytes);
-    ok(isnan(gguf_ppl_per(&old, GGUF_PPL_BYTE, NULL)) &&
-           isnan(gguf_ppl_bits(&old, GGUF_PPL_WORD, &bits_error)) &&
+    ok(isnan(gguf_ppl_per_unit(&old, GGUF_PPL_BYTE, NULL)) &&
+           isnan(gguf_ppl_bits_per_unit(&old, GGUF_PPL_WORD, &bits_error)) &&
            isnan(bits_error) &&
-           isnan(gguf_ppl_per(&p, (enum gguf_ppl_unit)3, NULL)),
+           isnan(gguf_ppl_per_unit(&p, (enum gguf_ppl_unit)3, NULL)),
        "of an older program's sums there are none");
     ok(gguf_ppl_n_chunks(1023, NULL) == 0 &&
            gguf_ppl_n_chunks(1024, NULL) == 2 &&

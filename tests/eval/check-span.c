@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "eval/span.h"
+#include "eval/text_counter.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
 
@@ -43,7 +43,7 @@ static void check_texts(void)
     snprintf(path, sizeof path, "%s/" TINY_LLAMA, top ? top : ".");
     sp.n_ctx = 4;
     bool good = run_open_path(&r, path, 1, &sp);
-    struct gg_span s = {
+    struct gg_text_counter s = {
         .vocab = good ? gguf_model_vocab(r.model) : NULL,
     };
     for (size_t i = 0; good && i < GG_LEN(texts); i++)
@@ -58,15 +58,15 @@ static void check_texts(void)
             size_t n_wrong = 0;
             for (size_t k = 0; good && k <= t.n; k++) {
                 s.n_bytes = s.n_words = 0;
-                good = !gg_span_add(&s, t.id, k, t.n, &r.err) &&
-                       !gg_span_add(&s, t.id, 0, k, &r.err);
+                good = !gg_text_counter_add(&s, t.id, k, t.n, &r.err) &&
+                       !gg_text_counter_add(&s, t.id, 0, k, &r.err);
                 n_wrong += s.n_bytes != size || s.n_words != want;
             }
             ok(good && !n_wrong, "%zu tokens%s: %zu bytes, %d words", t.n,
                flags ? " with BOS" : "", size, (int)want);
             gguf_tokens_fini(&t);
         }
-    gg_span_fini(&s);
+    gg_text_counter_fini(&s);
     run_close(&r);
 }
 

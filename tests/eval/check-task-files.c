@@ -98,7 +98,7 @@ static void check_bytes(void)
     size_t n_read = 0;
     ok(!gguf_tasks_parse(&t, GGUF_TASK_CHOICE, bytes, sizeof bytes, NULL,
                          &err) &&
-           gguf_tasks_n(t) == 1 && gguf_tasks_most_answers(t) == 2,
+           gguf_tasks_n_tasks(t) == 1 && gguf_tasks_max_answers(t) == 2,
        "a file of choices");
     gguf_tasks_destroy(t);
     for (size_t n = 0; n < sizeof bytes - 4; n++) {

@@ -299,7 +299,7 @@ static void check_sample(void)
     struct gguf_tasks *a = parse_tasks(GGUF_TASK_WINOGRANDE, text, &err);
     struct gguf_tasks *b = parse_tasks(GGUF_TASK_WINOGRANDE, text, &err);
     gguf_tasks_sample(a, 200);
-    ok(a && gguf_tasks_n(a) == 100, "no more than there are");
+    ok(a && gguf_tasks_n_tasks(a) == 100, "no more than there are");
     gguf_tasks_sample(a, 12);
     gguf_tasks_sample(b, 12);
     struct gguf_task_params p = GGUF_TASK_PARAMS_INIT;
@@ -342,11 +342,13 @@ static void check_sample(void)
 static void check_choose(void)
 {
     static const double x[] = { -3, -1, -1, -2 };
-    ok(gguf_task_choose(GGUF_TASK_HELLASWAG, false, x, 4) == 1 &&
-           gguf_task_choose(GGUF_TASK_CHOICE, true, x + 1, 2) == 0 &&
-           gguf_task_choose(GGUF_TASK_WINOGRANDE, false, x + 1, 2) == 0 &&
-           gguf_task_choose(GGUF_TASK_WINOGRANDE, true, x + 1, 2) == 1 &&
-           gguf_task_choose(GGUF_TASK_WINOGRANDE, true, x + 2, 2) == 0,
+    ok(gguf_task_choose_answer(GGUF_TASK_HELLASWAG, false, x, 4) == 1 &&
+           gguf_task_choose_answer(GGUF_TASK_CHOICE, true, x + 1, 2) == 0 &&
+           gguf_task_choose_answer(GGUF_TASK_WINOGRANDE, false, x + 1, 2) ==
+               0 &&
+           gguf_task_choose_answer(GGUF_TASK_WINOGRANDE, true, x + 1, 2) ==
+               1 &&
+           gguf_task_choose_answer(GGUF_TASK_WINOGRANDE, true, x + 2, 2) == 0,
        "the first of equal scores, but as llama.cpp does");
 }
 
@@ -365,7 +367,7 @@ static void check_session(void)
     run_close(&r);
     uint32_t most = 0;
     good = good && open_session(&r, 4, 14, 1, 0, NULL) &&
-           !gguf_tasks_most_tokens(t, gguf_model_vocab(r.model), &most, &err);
+           !gguf_tasks_max_tokens(t, gguf_model_vocab(r.model), &most, &err);
     ok(good && most == 15, "the longest text has %u tokens", most);
     ok(good &&
            gguf_tasks_run(r.session, t, NULL, &x, &err) == GGUF_E_INVALID &&
@@ -379,17 +381,17 @@ static void check_session(void)
 static void check_shares(void)
 {
     double low, high;
-    gguf_share_interval(2, 10, &low, &high);
+    gguf_proportion_interval(2, 10, &low, &high);
     /* printed by llama-perplexity, golden/ppl */
     ok(fabs(low - 0.056682) < 1e-6 && fabs(high - 0.509838) < 1e-6,
        "2 of 10: %.6f to %.6f", low, high);
-    ok(fabs(gguf_share_error(3, 10) - 0.152753) < 1e-6 &&
-           isnan(gguf_share_error(1, 1)),
-       "3 of 10: %.6f", gguf_share_error(3, 10));
+    ok(fabs(gguf_proportion_error(3, 10) - 0.152753) < 1e-6 &&
+           isnan(gguf_proportion_error(1, 1)),
+       "3 of 10: %.6f", gguf_proportion_error(3, 10));
     /* the interval ends where the share is z standard errors away */
     for (uint64_t k = 0; k <= 40; k += 8) {
         const double p = (double)k / 40, z = 1.959963984540054;
-        gguf_share_interval(k, 40, &low, &high);
+        gguf_proportion_interval(k, 40, &low, &high);
         ok((k == 0
                 ? low < 1e-15
                 : fabs((p - low) / sqrt(low * (1 - low) / 40) - z) < 1e-9) &&
@@ -398,7 +400,7 @@ static void check_shares(void)
                               1e-9),
            "%u of 40: %.4f to %.4f", (unsigned)k, low, high);
     }
-    gguf_share_interval(0, 0, &low, &high);
+    gguf_proportion_interval(0, 0, &low, &high);
     ok(low == 0 && high == 1, "of nothing");
 }
 

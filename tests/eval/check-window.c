@@ -245,7 +245,7 @@ static void check_sliding(void)
                gguf_scan_max_rows(n, &p) == got.max_rows,
            "%zu tokens in windows of %u, a stride of %u: %zu scored", n, c,
            stride, got.n);
-        ok(gguf_session_get_timings(r.session)->logits.n == want.n,
+        ok(gguf_session_timings(r.session)->logits.n == want.n,
            "and no other rows of logits were computed");
     }
     run_close(&r);
@@ -266,7 +266,7 @@ static void check_strided(void)
     good = good && evaluate_text(&r, params_of(C, GGUF_SCAN_STRIDED, S), N,
                                  &got, &sums);
     ok(good && equal_scores(&got, &want, &sums) && want.n == n_chunk * S &&
-           gguf_session_get_timings(r.session)->logits.n == want.n,
+           gguf_session_timings(r.session)->logits.n == want.n,
        "a stride as llama.cpp has it: %zu of %d tokens", got.n, N);
     ok(gguf_scan_strided_ctx(512, 128) == 768 &&
            gguf_scan_strided_ctx(256, 64) == 512 &&
@@ -293,7 +293,7 @@ static void check_bos(void)
     bool good = run_open_path(&r, path, 2, &sp);
     const struct gguf_vocab *v = good ? gguf_model_vocab(r.model) : NULL;
     const gguf_token bos =
-        good ? gguf_vocab_special(v, GGUF_SPECIAL_BOS) : GGUF_TOKEN_NONE;
+        good ? gguf_vocab_special_id(v, GGUF_SPECIAL_BOS) : GGUF_TOKEN_NONE;
     struct gguf_scan_params p = params_of(C, GGUF_SCAN_SLIDING, S);
     for (int i = 0; i < 2; i++) {
         p.no_bos = i;
@@ -437,7 +437,7 @@ static void check_kld(void)
     p.stride = 5;
     good = gguf_scan_run_models(sessions, 2, text, N, &p, sinks, 1,
                                 &r[0].err) == GGUF_OK &&
-           gguf_kld_get_stats(k, &stats, NULL) == GGUF_OK;
+           gguf_kld_stats(k, &stats, NULL) == GGUF_OK;
     const struct gguf_kld_token *t = gguf_kld_tokens(k, &n);
     good = good && n == N - 1 && stats.n == n && stats.kld.value > 0;
     for (size_t i = 0; good && i < n; i++)
@@ -565,14 +565,13 @@ static void check_baseline(void)
     p.cut = GGUF_SCAN_SLIDING;
     p.stride = 5;
     if (!open_session(&r, 0, 1, 1, 0) ||
-        gguf_baseline_writer_create(&w, path, 1, NULL, NULL, &r.err) !=
-            GGUF_OK)
+        gguf_baseline_writer_open(&w, path, 1, NULL, NULL, &r.err) != GGUF_OK)
         return;
     const struct gguf_sink *const sinks[] = { gguf_baseline_writer_sink(w) };
     ok(gguf_scan_run(r.session, text, 100, &p, sinks, 1, &r.err) ==
            GGUF_E_INVALID,
        "%s", r.err.message);
-    gguf_baseline_writer_destroy(w);
+    gguf_baseline_writer_close(w);
     run_close(&r);
 }
 

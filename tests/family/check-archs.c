@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "gguf/verify.h"
 #include "model/family/families.h"
-#include "model/weight/need.h"
+#include "model/weight/needs.h"
 #include "tests/model/gen.h"
 #include "tests/family/page.h"
 #include "tests/model/run.h"
@@ -69,7 +69,7 @@ static void check_cuts(const struct skeleton *m, const void *file, size_t size,
 {
     static float got[SKELETON_TOKENS * SKELETON_VOCAB];
     static const uint32_t cuts[] = { 1, 7 }, batches[] = { 4, 16 };
-    const bool encodes = gg_arch_mixer(arch)->keeps & GG_KEEPS_CROSS;
+    const bool encodes = gg_arch_mixer(arch)->memory & GG_MODEL_MEMORY_CROSS;
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     const size_t bytes = SKELETON_TOKENS * m->width * sizeof *got;
     gguf_token tok[SKELETON_TOKENS];
@@ -229,7 +229,7 @@ static void check_logits(struct skeleton *m)
            m->name, all);
     if (good)
         check_ways(m, file, size, &arch, got);
-    if (good && !gguf_model_get_info(r.model)->is_whole)
+    if (good && !gguf_model_info(r.model)->is_whole)
         check_cuts(m, file, size, &arch, got, most);
     run_close(&r);
     free(file);

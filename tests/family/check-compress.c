@@ -243,17 +243,18 @@ static void check_sequences(void)
     ok(whole && good && d[0] < 1e-10 && d[1] < 1e-10,
        "two sequences side by side, one ahead: %.2g, %.2g", d[0], d[1]);
 
-    bool refused = gguf_session_remove(r.session, 0, 100, -1, &r.err) ==
+    bool refused = gguf_session_remove_tokens(r.session, 0, 100, -1, &r.err) ==
                    GGUF_E_UNSUPPORTED;
     ok(good && refused, "a part is not forgotten: %s", r.err.message);
-    good = gguf_session_remove(r.session, 0, 0, -1, &r.err) == GGUF_OK;
+    good = gguf_session_remove_tokens(r.session, 0, 0, -1, &r.err) == GGUF_OK;
     b.n = N;
     b.seq = NULL;
     good = good && run_logits(&r, &b, got);
     ok(good && !memcmp(got, all, N * V * sizeof *got),
        "after a sequence was forgotten it gives the same bits again");
-    good = gguf_session_remove(r.session, 1, 0, -1, &r.err) == GGUF_OK &&
-           gguf_session_copy(r.session, 0, 1, 0, -1, &r.err) == GGUF_OK;
+    good =
+        gguf_session_remove_tokens(r.session, 1, 0, -1, &r.err) == GGUF_OK &&
+        gguf_session_copy_tokens(r.session, 0, 1, 0, -1, &r.err) == GGUF_OK;
     b.n = MORE;
     b.token = tok + N;
     b.seq = second;
@@ -340,12 +341,12 @@ static void check_calls(void)
     for (size_t i = 0; good && i < GG_LEN(cases); i++) {
         gguf_error_clear(&r.err);
         const enum gguf_status st =
-            i == 0   ? gguf_session_remove(x, 0, 50, -1, &r.err)
-            : i == 1 ? gguf_session_remove(x, 0, 0, 10, &r.err)
-            : i == 2 ? gguf_session_copy(x, 0, 1, 0, 20, &r.err)
-            : i == 3 ? gguf_session_shift(x, 0, 0, -1, 4, &r.err)
-            : i == 4 ? gguf_session_shift(x, 0, 30, -1, 4, &r.err)
-                     : gguf_session_divide(x, 0, 0, -1, 2, &r.err);
+            i == 0   ? gguf_session_remove_tokens(x, 0, 50, -1, &r.err)
+            : i == 1 ? gguf_session_remove_tokens(x, 0, 0, 10, &r.err)
+            : i == 2 ? gguf_session_copy_tokens(x, 0, 1, 0, 20, &r.err)
+            : i == 3 ? gguf_session_shift_positions(x, 0, 0, -1, 4, &r.err)
+            : i == 4 ? gguf_session_shift_positions(x, 0, 30, -1, 4, &r.err)
+                     : gguf_session_divide_positions(x, 0, 0, -1, 2, &r.err);
         ok(st == GGUF_E_UNSUPPORTED && strstr(r.err.message, cases[i].says) &&
                gguf_session_n_tokens(x, 0) == N &&
                gguf_session_next_pos(x, 0) == N &&
@@ -395,9 +396,9 @@ static void check_planned(void)
         p.n_seq = 1 + (uint32_t)i % 3;
         const bool good = run_open(&r, file, size, 1, &p);
         p.backend = r.backend;
-        if (good && gguf_session_estimate(r.model, &p, &cache[0], &graph[0],
-                                          &r.err) == GGUF_OK)
-            gguf_session_memory(r.session, &cache[1], &graph[1]);
+        if (good && gguf_session_estimate_memory(r.model, &p, &cache[0],
+                                                 &graph[0], &r.err) == GGUF_OK)
+            gguf_session_memory_size(r.session, &cache[1], &graph[1]);
         n_same += cache[0] == cache[1] && graph[0] == graph[1];
         run_close(&r);
     }
@@ -433,7 +434,6 @@ static void check_types(void)
 }
 
 /* ---- refused models ---- */
-
 static void set_u32(const char *key, uint32_t v)
 {
     char name[96];

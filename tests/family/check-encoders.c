@@ -64,22 +64,22 @@ static void check_buckets(void)
     for (int d = 0; d < 1000; d++) {
         b += b < 15 && d == both_32[b];
         c += c < 31 && d == back_32[c];
-        bad += gg_model_bucket(32, true, -d) != b ||
-               (d && gg_model_bucket(32, true, d) != 16 + b) ||
-               gg_model_bucket(32, false, -d) != c ||
-               gg_model_bucket(32, false, d) != 0;
+        bad += gg_model_position_bucket(32, true, -d) != b ||
+               (d && gg_model_position_bucket(32, true, d) != 16 + b) ||
+               gg_model_position_bucket(32, false, -d) != c ||
+               gg_model_position_bucket(32, false, d) != 0;
     }
     ok(!bad && b == 15 && c == 31, "32 buckets of distances: %u differ", bad);
     bad = 0;
     for (uint32_t n = 4; n <= 255; n++)
         for (int64_t d = -300; d <= 300; d++)
             for (int both = 0; both < 2; both++) {
-                const int32_t y = gg_model_bucket(n, both, d);
+                const int32_t y = gg_model_position_bucket(n, both, d);
                 bad += y < 0 || (uint32_t)y >= n ||
-                       (d < 0 && gg_model_bucket(n, both, d - 1) < y);
+                       (d < 0 && gg_model_position_bucket(n, both, d - 1) < y);
             }
-    ok(!bad && gg_model_bucket(4, true, INT32_MAX) == 3 &&
-           gg_model_bucket(255, false, INT32_MIN) == 254,
+    ok(!bad && gg_model_position_bucket(4, true, INT32_MAX) == 3 &&
+           gg_model_position_bucket(255, false, INT32_MIN) == 254,
        "of 4 to 255: in range, and never less for what is farther");
 }
 
@@ -119,7 +119,7 @@ static void check_t5_model(const char *model, const char *variant, size_t n,
     bool good =
         run_open(&r, file, size, 2, &p) && states_of(&r, text, n, states);
     double d = run_nmse_double(states, want, n * E), e = 0;
-    if (good && gguf_model_get_info(r.model)->encodes_first) {
+    if (good && gguf_model_info(r.model)->encodes_first) {
         good = logits_of(&r, to, m, logits) && states_of(&r, text, n, states);
         for (size_t i = 0; good && i < m; i++)
             good = logits_of(&r, to + i, 1, again + i * V);
@@ -164,7 +164,7 @@ static void check_order(void)
     p.n_ctx = 32;
     p.n_ubatch = 8;
     bool good = run_open(&r, file, size, 1, &p);
-    const struct gguf_model_info *info = gguf_model_get_info(r.model);
+    const struct gguf_model_info *info = gguf_model_info(r.model);
     ok(good && info->encodes_first && info->has_logits && !info->is_whole &&
            info->decoder_start == 3,
        "a model that encodes first, and begins with token 3");
@@ -219,9 +219,10 @@ static void check_again(void)
         encode_text(&r, text, N_ENC, NULL) && logits_of(&r, to, N_DEC, got);
     ok(good && !memcmp(got, first, sizeof first),
        "the same text again, the same bits: %s", good ? "" : r.err.message);
-    good = good &&
-           gguf_session_remove(r.session, 0, 20, -1, &r.err) == GGUF_OK &&
-           logits_of(&r, to + 20, N_DEC - 20, got);
+    good =
+        good &&
+        gguf_session_remove_tokens(r.session, 0, 20, -1, &r.err) == GGUF_OK &&
+        logits_of(&r, to + 20, N_DEC - 20, got);
     ok(good && !memcmp(got, first + 20 * V, (N_DEC - 20) * V * sizeof *got),
        "the last tokens removed and decoded again: %s",
        good ? "" : r.err.message);
@@ -296,13 +297,14 @@ static void check_bounds(void)
         p.cache_dtype = types[i];
         good = run_open(&r, file, n, 1, &p);
         p.backend = r.backend;
-        gguf_session_memory(r.session, &size[0][0], &size[0][1]);
-        good = good && gguf_session_estimate(r.model, &p, &size[1][0],
-                                             &size[1][1], &r.err) == GGUF_OK;
+        gguf_session_memory_size(r.session, &size[0][0], &size[0][1]);
+        good = good &&
+               gguf_session_estimate_memory(r.model, &p, &size[1][0],
+                                            &size[1][1], &r.err) == GGUF_OK;
         same = same && !memcmp(size[0], size[1], sizeof size[0]);
         good = good && encode_text(&r, tok, N_DEC, NULL) &&
                logits_of(&r, tok, N_DEC, x[i]);
-        gguf_session_memory(r.session, &size[1][0], &size[1][1]);
+        gguf_session_memory_size(r.session, &size[1][0], &size[1][1]);
         same = same && !memcmp(size[0], size[1], sizeof size[0]);
         run_close(&r);
     }
@@ -328,8 +330,8 @@ static void check_others(void)
     bool good = run_open(&r, file, size, 1, &init) &&
                 !encode_text(&r, tok, 4, NULL) &&
                 has_error(&r, GGUF_E_UNSUPPORTED, "'llama' have no encoder");
-    ok(good && !gguf_model_get_info(r.model)->encodes_first &&
-           gguf_model_get_info(r.model)->decoder_start == GGUF_TOKEN_NONE,
+    ok(good && !gguf_model_info(r.model)->encodes_first &&
+           gguf_model_info(r.model)->decoder_start == GGUF_TOKEN_NONE,
        "llama: %s", r.err.message);
     run_close(&r);
     free(file);

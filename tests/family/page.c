@@ -2,7 +2,7 @@
 /* page.c - prints doc/architectures.md from the rows of the table */
 #include "config.h"
 #include "base/compiler.h"
-#include "model/weight/need.h"
+#include "model/weight/needs.h"
 #include "tests/family/page.h"
 #include "base/str.h"
 #include "tests/family/skeleton.h"
@@ -54,7 +54,7 @@ static const char *use_text(unsigned u)
     return u == GG_MUST ? "" : " maybe";
 }
 
-/* Does a row list an item of need.h beyond those that its columns imply? */
+/* Does a row list an item of needs.h beyond those that its columns imply? */
 static bool has_item(const struct gg_arch *a, uint16_t item)
 {
     const uint16_t *i = a->more;
@@ -65,8 +65,8 @@ static bool has_item(const struct gg_arch *a, uint16_t item)
 
 static bool has_key(const struct gg_arch *a, enum gg_model_hparam id)
 {
-    struct gg_model_needs n;
-    gg_model_needs_keys(a, &n);
+    struct gg_needs n;
+    gg_needs_fill_keys(a, &n);
     return n.key[id];
 }
 
@@ -80,11 +80,11 @@ static void add_default(struct cell *c, const struct gg_arch *a,
 }
 
 /* Weights and keys that a row needs, whatever the hyperparameters. */
-static struct gg_model_needs needs_of(const struct gg_arch *a)
+static struct gg_needs needs_of(const struct gg_arch *a)
 {
     static const struct gg_hparams hp;
-    struct gg_model_needs n;
-    gg_model_needs_weights(a, &hp, NULL, &n);
+    struct gg_needs n;
+    gg_needs_fill_weights(a, &hp, NULL, &n);
     return n;
 }
 
@@ -132,8 +132,8 @@ static void add_mixer(struct cell *c, const struct gg_arch *a)
         add_text(c, "%s: %s",
                  *a->other->text ? a->other->text : "plain attention",
                  a->mix_rule->text);
-    add_if(c, a->no_causal, "never causal");
-    add_if(c, a->no_memory, "no memory");
+    add_if(c, a->bidirectional, "never causal");
+    add_if(c, a->whole_sequence, "no memory");
 }
 
 static void add_attention(struct cell *c, const struct gg_arch *a)
@@ -143,13 +143,14 @@ static void add_attention(struct cell *c, const struct gg_arch *a)
         add_text(c, "q, k, v with biases%s", use_text(a->qkv_b));
     if (a->out_b)
         add_text(c, "output with a bias%s", use_text(a->out_b));
-    if (a->qk.form)
-        add_text(c, "norms of q and k %s%s%s%s%s", qks[a->qk.form],
-                 a->qk.kind ? ", layer norms" : "", a->qk.late ? ", late" : "",
-                 a->qk.maybe ? " maybe" : "",
-                 a->qk.norm_values.fn ? a->qk.norm_values.text : "");
-    add_hook(c, a->qk.norm_heads);
-    add_hook(c, a->own_keys);
+    if (a->qk_norm.form)
+        add_text(c, "norms of q and k %s%s%s%s%s", qks[a->qk_norm.form],
+                 a->qk_norm.kind ? ", layer norms" : "",
+                 a->qk_norm.after_rope ? ", late" : "",
+                 a->qk_norm.optional ? " maybe" : "",
+                 a->qk_norm.norm_values.fn ? a->qk_norm.norm_values.text : "");
+    add_hook(c, a->qk_norm.norm_heads);
+    add_hook(c, a->n_kv_layers);
     add_hook(c, a->head_width);
     if (a->scale)
         add_text(c, "scale %s", a->scale->text);
@@ -157,10 +158,10 @@ static void add_attention(struct cell *c, const struct gg_arch *a)
     if (a->sinks)
         add_text(c, "sinks%s", use_text(a->sinks));
     add_if(c, a->clamp_qkv, "q, k, v clamped");
-    add_default(c, a, GG_HP_attn_cap, "scores capped at %g");
+    add_default(c, a, GG_HP_attn_softcap, "scores capped at %g");
     if (a->window.rule)
         add_text(c, "window%s, %s%s", use_text(a->window.key),
-                 a->window.rule->text, a->no_memory ? ", centred" : "");
+                 a->window.rule->text, a->whole_sequence ? ", centred" : "");
     add_hook(c, a->window.size);
     if (a->window.period)
         add_text(c, "period %u", a->window.period);
@@ -175,7 +176,7 @@ static void add_positions(struct cell *c, const struct gg_arch *a)
     if (a->window.rope)
         add_text(c, "in windows %s", a->window.rope->text);
     add_hook(c, a->fill_full_rope);
-    add_if(c, a->rope_axes && a->rope < GGUF_ROPE_MROPE,
+    add_if(c, a->mrope_sections && a->rope < GGUF_ROPE_MROPE,
            "M-RoPE with sections");
     add_if(c, a->rope_freqs, "rope_freqs");
     add_if(c, a->longrope, "long and short factors");
@@ -197,7 +198,7 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add_text(c, "%s", a->act ? a->act->text : "");
     if (a->ffn_b)
         add_text(c, "biases%s", use_text(a->ffn_b));
-    add_hook(c, a->sparse_above);
+    add_hook(c, a->activation_sparsity);
     if (!m->where)
         return;
     add_text(c, "experts: %s", m->where->text);
@@ -221,7 +222,7 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add_if(c, m->shared_gate, "with a sigmoid gate");
     add_hook(c, m->add_shared);
     add_hook(c, m->router_input);
-    add_text(c, "%s", m->beside ? m->beside->text : "");
+    add_text(c, "%s", m->dense_branch ? m->dense_branch->text : "");
 }
 
 static void add_ends(struct cell *c, const struct gg_arch *a)
@@ -247,8 +248,9 @@ static void add_ends(struct cell *c, const struct gg_arch *a)
     if (a->logit_scale)
         add_text(c, "logits %s", a->logit_scale->text);
     add_text(c, "%s", a->rank ? a->rank->text : "");
-    add_if(c, has_item(a, GG_KEY_MAYBE(logit_cap)), "logits capped by key");
-    add_default(c, a, GG_HP_logit_cap, "logits capped at %g");
+    add_if(c, has_item(a, GG_KEY_MAYBE(logit_softcap)),
+           "logits capped by key");
+    add_default(c, a, GG_HP_logit_softcap, "logits capped at %g");
     if (a->residual_scale)
         add_text(c, "branches scaled%s",
                  a->fill_hparams.fn ? a->fill_hparams.text : "");

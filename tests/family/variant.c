@@ -377,7 +377,7 @@ bool variant_run(struct variant *v, float *out, struct gguf_error *err)
     b.pos = pos + v->first;
     bool good = run_open(&r, file, size, 1, &v->params);
     if (good)
-        gguf_session_memory(r.session, &v->kept, &graphs);
+        gguf_session_memory_size(r.session, &v->kept, &graphs);
     good = good && run_encode(&r, tok, v->first + v->n_tok) &&
            run_outputs(&r, &b, out);
     *err = r.err;

@@ -92,16 +92,17 @@ static void write_model(const char *name)
         good = gguf_writer_add_tensor(w, (struct gguf_str){ t, 2 },
                                       GGUF_DTYPE_F32, 1, ne, NULL) == GGUF_OK;
     }
-    good = good && gguf_writer_open(w, in_dir(name), &o, NULL) == GGUF_OK;
+    good =
+        good && gguf_writer_begin_file(w, in_dir(name), &o, NULL) == GGUF_OK;
     for (unsigned i = 0; i < N_TENSORS && good; i++)
-        good = gguf_writer_begin(w, i, NULL) == GGUF_OK &&
+        good = gguf_writer_begin_tensor(w, i, NULL) == GGUF_OK &&
                gguf_writer_write(w, data, sizeof data, NULL) == GGUF_OK;
     if (!good || gguf_writer_commit(w, NULL) != GGUF_OK)
         exit(99);
     gguf_writer_destroy(w);
 }
 
-static enum gguf_status edit(struct event *e, enum gguf_edit_order order,
+static enum gguf_status edit(struct event *e, enum gguf_edit_byte_order order,
                              uint32_t align, const char *output,
                              struct gguf_error *err)
 {
@@ -149,7 +150,7 @@ static enum gguf_status run_relayout(struct event *e, struct gguf_error *err)
 static enum gguf_status run_split(struct event *e, struct gguf_error *err)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job j = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params j = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = 2;
@@ -168,7 +169,7 @@ static enum gguf_status run_split(struct event *e, struct gguf_error *err)
 
 static enum gguf_status run_merge(struct event *e, struct gguf_error *err)
 {
-    struct gguf_split_job j = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params j = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *s = NULL;
     j.no_sync = 1;
     j.progress = progress;
@@ -197,10 +198,10 @@ static enum gguf_status run_writer(struct event *e, struct gguf_error *err)
     for (size_t i = 0; i < N_TENSORS && st == GGUF_OK; i++)
         st = gguf_writer_add_like(w, gguf_file_tensor(f, i), err);
     if (st == GGUF_OK)
-        st = gguf_writer_open(w, in_dir("out"), &o, err);
+        st = gguf_writer_begin_file(w, in_dir("out"), &o, err);
     for (size_t i = 0; i < N_TENSORS && st == GGUF_OK; i++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
-        st = gguf_writer_begin(w, i, err);
+        st = gguf_writer_begin_tensor(w, i, err);
         if (st == GGUF_OK)
             st = gguf_writer_write(w, gguf_file_tensor_data(f, i), t->size,
                                    err);

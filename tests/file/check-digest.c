@@ -33,9 +33,9 @@ static struct gguf_file *make_file_at(const char *path, bool gone)
                                     GGUF_DTYPE_F32, 1, &ne, &err);
     }
     if (st == GGUF_OK)
-        st = gguf_writer_open(w, path, &o, &err);
+        st = gguf_writer_begin_file(w, path, &o, &err);
     for (size_t i = 0; st == GGUF_OK && i < N; i++) {
-        st = gguf_writer_begin(w, i, &err);
+        st = gguf_writer_begin_tensor(w, i, &err);
         if (st == GGUF_OK)
             st = gguf_writer_write(w, buf + i, gguf_writer_tensor(w, i)->size,
                                    &err);
@@ -108,7 +108,7 @@ static void check_bytes(enum gguf_digest_algo algo)
         char hex[65] = "";
         if (gguf_digest_bytes(&d, algo, i ? text[i] : NULL, strlen(text[i]),
                               NULL) == GGUF_OK)
-            gguf_digest_hex(&d, hex);
+            gguf_digest_format(&d, hex);
         ok(!strcmp(hex, want[algo][i]), "%s of \"%s\": %s",
            gguf_digest_algo_name(algo), text[i], hex);
     }
@@ -130,7 +130,7 @@ static void check_sha256(void)
         struct gguf_digest d;
         const enum gguf_status st = gguf_digest_bytes(
             &d, GGUF_DIGEST_SHA256, i ? many : text, size[i], NULL);
-        gguf_digest_hex(&d, hex);
+        gguf_digest_format(&d, hex);
         ok(st == GGUF_OK && !strcmp(hex, want[i]), "sha256 of %zu bytes",
            size[i]);
     }
@@ -161,7 +161,8 @@ static int stop_at_second(void *user, uint64_t done, uint64_t total)
 static struct gguf_file *open_set(const struct gguf_file *f)
 {
     struct gguf_split_params p = { .struct_size = sizeof p, .max_tensors = 2 };
-    struct gguf_split_job job = { .struct_size = sizeof job, .no_sync = 1 };
+    struct gguf_split_output_params job = { .struct_size = sizeof job,
+                                            .no_sync = 1 };
     struct gguf_split_plan *plan = NULL;
     struct gguf_file *set = NULL;
     if (gguf_split_plan_create(&plan, f, &p, NULL) != GGUF_OK ||
@@ -190,21 +191,21 @@ static void check_digests(const struct gguf_file *f,
             continue;
         memset(t, 0, sizeof t);
         memset(&m, 0, sizeof m);
-        ok(gguf_digest_file(f, &p, t, &m, &err) == GGUF_OK &&
+        ok(gguf_digest_tensors(f, &p, t, &m, &err) == GGUF_OK &&
                equal(t, want_t, N) && equal(&m, &want_m, 1),
            "%s, %u threads: tensors and model", gguf_digest_algo_name(algo),
            n);
         memset(t, 0, sizeof t);
         memset(&m, 0, sizeof m);
-        ok(gguf_digest_file(f, &p, t, NULL, &err) == GGUF_OK &&
-               gguf_digest_file(f, &p, NULL, &m, &err) == GGUF_OK &&
+        ok(gguf_digest_tensors(f, &p, t, NULL, &err) == GGUF_OK &&
+               gguf_digest_tensors(f, &p, NULL, &m, &err) == GGUF_OK &&
                equal(t, want_t, N) && equal(&m, &want_m, 1),
            "%s, %u threads: each alone", gguf_digest_algo_name(algo), n);
         unsigned calls = 0;
         p.progress = stop_at_second;
         p.progress_user = &calls;
         if (n < 2)
-            ok(gguf_digest_file(f, &p, t, &m, &err) == GGUF_E_CANCELLED &&
+            ok(gguf_digest_tensors(f, &p, t, &m, &err) == GGUF_E_CANCELLED &&
                    calls == 2,
                "%u threads: stopped", n);
         gguf_pool_destroy(p.pool);
@@ -213,7 +214,7 @@ static void check_digests(const struct gguf_file *f,
     struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
     p.algo = algo;
     ok(gguf_file_n_shards(set) > 1 &&
-           gguf_digest_file(set, &p, t, &m, &err) == GGUF_OK &&
+           gguf_digest_tensors(set, &p, t, &m, &err) == GGUF_OK &&
            equal(t, want_t, N) && equal(&m, &want_m, 1),
        "a set of %zu shards has the digests of its file",
        gguf_file_n_shards(set));
@@ -249,7 +250,7 @@ static void check_reads(const struct gguf_file *f)
         if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
             continue;
         const unsigned long long a = n_read(), b = n_read();
-        const enum gguf_status st = gguf_digest_file(f, &p, t, &m, &err);
+        const enum gguf_status st = gguf_digest_tensors(f, &p, t, &m, &err);
         const unsigned long long read = n_read() - b - (b - a);
         gguf_pool_destroy(p.pool);
         if (!a)
@@ -273,8 +274,8 @@ static void check_shorter(void)
         if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
             continue;
         ok(truncate("check-digest-short.gguf", 1000000) == 0 &&
-               gguf_digest_file(f, &p, t, &m, &err) == GGUF_E_TRUNCATED &&
-               gguf_digest_file(f, &p, t, NULL, &err) == GGUF_E_TRUNCATED,
+               gguf_digest_tensors(f, &p, t, &m, &err) == GGUF_E_TRUNCATED &&
+               gguf_digest_tensors(f, &p, t, NULL, &err) == GGUF_E_TRUNCATED,
            "%u threads: a file that became shorter: %s", n, err.message);
         gguf_pool_destroy(p.pool);
     }
@@ -293,7 +294,7 @@ static int finds_digest(const struct gguf_manifest *m, const char *tensor,
     const struct gguf_digest *d = gguf_manifest_find(
         m, GGUF_DIGEST_XXH64, (struct gguf_str){ tensor, strlen(tensor) });
     if (d)
-        gguf_digest_hex(d, got);
+        gguf_digest_format(d, got);
     return !strcmp(got, hex);
 }
 
@@ -315,7 +316,7 @@ static void check_manifest(void)
         "xxh64     5a54d3aad816f302  dir/test.gguf\n";
     struct gguf_error err;
     struct gguf_manifest *m;
-    ok(parse(text, &m, &err) == GGUF_OK && gguf_manifest_n(m) == 3 &&
+    ok(parse(text, &m, &err) == GGUF_OK && gguf_manifest_n_entries(m) == 3 &&
            gguf_manifest_n_skipped(m) == 1,
        "a manifest");
     ok(finds_digest(m, "tensor_0", "f66e9cd66a4396a0") &&
@@ -331,26 +332,27 @@ static void check_manifest(void)
     const struct gguf_digest *d = gguf_manifest_entry(m, 0, &name);
     char line[128];
     struct gguf_str file = { "dir/test.gguf", 13 };
-    size_t n = gguf_manifest_line(line, sizeof line, d, file, name);
+    size_t n = gguf_manifest_format_tensor(line, sizeof line, d, file, name);
     ok(n == strlen(line) && n == strcspn(text, "\n") &&
            !strncmp(line, text, n),
        "writes the same line: %s", line);
     /* a direction mark, and its escaped form */
     static const char mark[] = "a\xe2\x80\xae", text_of_mark[] = "a\\u{202E}";
     char both[256];
-    n = gguf_manifest_line(both, sizeof both, d, file,
-                           (struct gguf_str){ mark, 4 });
+    n = gguf_manifest_format_tensor(both, sizeof both, d, file,
+                                    (struct gguf_str){ mark, 4 });
     both[n] = '\n';
     ok(n == strlen("xxh64     f66e9cd66a4396a0  dir/test.gguf:a\\u{202E}") &&
-           n == gguf_manifest_line(NULL, 0, d, file,
-                                   (struct gguf_str){ mark, 4 }) &&
+           n == gguf_manifest_format_tensor(NULL, 0, d, file,
+                                            (struct gguf_str){ mark, 4 }) &&
            !memcmp(both + n - 9, text_of_mark, 9),
        "a name that could reorder the line is escaped");
-    n += 1 + gguf_manifest_line(both + n + 1, sizeof both - n - 1, d, file,
-                                (struct gguf_str){ text_of_mark, 9 });
+    n += 1 + gguf_manifest_format_tensor(both + n + 1, sizeof both - n - 1, d,
+                                         file,
+                                         (struct gguf_str){ text_of_mark, 9 });
     struct gguf_manifest *escaped;
     ok(parse(both, &escaped, &err) == GGUF_OK &&
-           gguf_manifest_n(escaped) == 2 &&
+           gguf_manifest_n_entries(escaped) == 2 &&
            finds_digest(escaped, mark, "f66e9cd66a4396a0") &&
            finds_digest(escaped, text_of_mark, "f66e9cd66a4396a0") &&
            finds_digest(escaped, "a", ""),
@@ -375,17 +377,17 @@ static void check_manifest(void)
            finds_digest(m, "", "f66e9cd66a4396a0"),
        "a list of the model alone");
     gguf_manifest_destroy(m);
-    ok(parse("", &m, &err) == GGUF_OK && gguf_manifest_n(m) == 0,
+    ok(parse("", &m, &err) == GGUF_OK && gguf_manifest_n_entries(m) == 0,
        "an empty list");
     gguf_manifest_destroy(m);
 #define ZEROS "0000000000000000000000000000000"
     ok(parse(ZEROS "1" ZEROS "2  a/b c.gguf\n" ZEROS "3" ZEROS "4 *d\n", &m,
              &err) == GGUF_OK &&
-           gguf_manifest_n(m) == 0 && gguf_manifest_n_whole(m) == 2 &&
-           gguf_manifest_whole_at(m, 0, &name)->bytes[31] == 2 &&
+           gguf_manifest_n_entries(m) == 0 && gguf_manifest_n_files(m) == 2 &&
+           gguf_manifest_file(m, 0, &name)->bytes[31] == 2 &&
            name.size == 10 && !memcmp(name.data, "a/b c.gguf", 10) &&
-           gguf_manifest_whole_at(m, 1, &name)->bytes[15] == 3 &&
-           name.size == 1 && !gguf_manifest_whole_at(m, 2, &name),
+           gguf_manifest_file(m, 1, &name)->bytes[15] == 3 && name.size == 1 &&
+           !gguf_manifest_file(m, 2, &name),
        "sha256sum's lines");
     gguf_manifest_destroy(m);
     static const char *const bad[] = {
@@ -430,12 +432,12 @@ static void check_nomem(const struct gguf_file *f)
     unsigned wrong = 0, n = 0;
     pp.n_threads = 3;
     if (gguf_pool_create(&p.pool, &pp, NULL) != GGUF_OK ||
-        gguf_digest_file(set, &p, want, &want_m, NULL) != GGUF_OK)
+        gguf_digest_tensors(set, &p, want, &want_m, NULL) != GGUF_OK)
         exit(99);
     for (;; n++) {
         memset(t, 0, sizeof t);
         p.allocator = failalloc_init(&fa, n);
-        enum gguf_status st = gguf_digest_file(set, &p, t, &m, NULL);
+        enum gguf_status st = gguf_digest_tensors(set, &p, t, &m, NULL);
         wrong += fa.live != 0;
         if (fa.calls <= n) {
             wrong +=
@@ -471,8 +473,8 @@ int main(void)
     gguf_file_close(f);
     check_shorter();
     check_manifest();
-    ok(gguf_digest_algo_from_name("xxh3-128") == GGUF_DIGEST_XXH3_128 &&
-           gguf_digest_algo_from_name("md5") == -1,
+    ok(gguf_digest_algo_find("xxh3-128") == GGUF_DIGEST_XXH3_128 &&
+           gguf_digest_algo_find("md5") == -1,
        "names");
     return done_testing();
 }

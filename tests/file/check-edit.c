@@ -31,7 +31,7 @@ static void check_copy(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_error err;
-    enum gguf_edit_way way;
+    enum gguf_edit_result way;
     p.no_sync = 1;
     write_model(100, 5000);
     ok(edit(3000, 'b', &p, &way, &err) == GGUF_OK && way == GGUF_EDIT_COPIED &&
@@ -84,7 +84,7 @@ static void check_in_place(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_error err;
-    enum gguf_edit_way way;
+    enum gguf_edit_result way;
     struct stat before, after;
     p.mode = GGUF_EDIT_IN_PLACE;
     write_model(1000, 5000);
@@ -239,7 +239,7 @@ static void check_large(void)
     struct gguf_meta *m = NULL;
     struct gguf_file *f = NULL;
     struct gguf_error err;
-    enum gguf_edit_way way = GGUF_EDIT_COPIED;
+    enum gguf_edit_result way = GGUF_EDIT_COPIED;
     o.force = o.no_sync = 1;
     p.no_sync = 1;
     uint8_t *zeros = calloc(1, 1 << 20);
@@ -255,9 +255,9 @@ static void check_large(void)
         st = gguf_writer_add_tensor(w, (struct gguf_str){ "t", 1 },
                                     GGUF_DTYPE_I8, 1, ne, &err);
     if (st == GGUF_OK)
-        st = gguf_writer_open(w, model_path, &o, &err);
+        st = gguf_writer_begin_file(w, model_path, &o, &err);
     if (st == GGUF_OK)
-        st = gguf_writer_begin(w, 0, &err);
+        st = gguf_writer_begin_tensor(w, 0, &err);
     for (int i = 0; st == GGUF_OK && i < 65; i++) {
         memset(zeros, i, 1 << 20);
         st = gguf_writer_write(w, zeros, 1 << 20, &err);

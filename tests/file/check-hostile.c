@@ -25,7 +25,7 @@ static uint64_t list_all(const struct gguf_file *f)
         struct gguf_kv_iter it;
         struct gguf_kv e;
         gguf_kv_iter_init(&it, kv);
-        while (gguf_kv_next(&it, &e))
+        while (gguf_kv_iter_next(&it, &e))
             sum += e.size + (e.size ? *(const unsigned char *)e.data : 0);
         for (size_t k = 0; k < kv->size; k++)
             sum += ((const unsigned char *)kv->data)[k];

@@ -128,54 +128,54 @@ static void check_arrays(const struct gguf_file *f, const char *order)
     const struct gguf_kv *kv = gguf_file_kv_find(f, "i16s");
     ok(kv->n == 3 && kv->elem_type == GGUF_VAL_I16 && kv->size == 6,
        "an array, %s", order);
-    ok(gguf_kv_elems_i32(kv, 0, 3, i32, &err) == GGUF_OK && i32[0] == 1 &&
+    ok(gguf_kv_get_elems_i32(kv, 0, 3, i32, &err) == GGUF_OK && i32[0] == 1 &&
            i32[1] == -1 && i32[2] == 300,
        "its elements");
-    ok(gguf_kv_elems_i32(kv, 2, 1, i32, &err) == GGUF_OK && i32[0] == 300,
+    ok(gguf_kv_get_elems_i32(kv, 2, 1, i32, &err) == GGUF_OK && i32[0] == 300,
        "its last element");
-    ok(gguf_kv_elems_i32(kv, 2, 2, i32, &err) == GGUF_E_INVALID,
+    ok(gguf_kv_get_elems_i32(kv, 2, 2, i32, &err) == GGUF_E_INVALID,
        "not one more: %s", err.message);
-    ok(gguf_kv_elems_i32(kv, UINT64_MAX, 2, i32, &err) == GGUF_E_INVALID,
+    ok(gguf_kv_get_elems_i32(kv, UINT64_MAX, 2, i32, &err) == GGUF_E_INVALID,
        "nor far out: %s", err.message);
-    ok(gguf_kv_elems_uint(kv, 0, 2, u64, &err) == GGUF_E_OVERFLOW &&
+    ok(gguf_kv_get_elems_uint(kv, 0, 2, u64, &err) == GGUF_E_OVERFLOW &&
            strstr(err.message, "[1] is -1"),
        "a negative element: %s", err.message);
-    ok(gguf_kv_elems_f32(kv, 0, 2, f32, &err) == GGUF_E_TYPE,
+    ok(gguf_kv_get_elems_f32(kv, 0, 2, f32, &err) == GGUF_E_TYPE,
        "integers are not floats: %s", err.message);
     int16_t i16;
-    ok(gguf_kv_elem(kv, 1, &e, &err) == GGUF_OK && e.index == 1 &&
+    ok(gguf_kv_get_elem(kv, 1, &e, &err) == GGUF_OK && e.index == 1 &&
            gguf_kv_get_i16(&e, &i16, &err) == GGUF_OK && i16 == -1 &&
            e.off == kv->off + 14,
        "one element");
-    ok(gguf_kv_elem(kv, 3, &e, &err) == GGUF_E_INVALID, "one too far: %s",
+    ok(gguf_kv_get_elem(kv, 3, &e, &err) == GGUF_E_INVALID, "one too far: %s",
        err.message);
-    ok(gguf_kv_elems_f32(gguf_file_kv_find(f, "f32s"), 0, 2, f32, &err) ==
+    ok(gguf_kv_get_elems_f32(gguf_file_kv_find(f, "f32s"), 0, 2, f32, &err) ==
                GGUF_OK &&
            f32[0] == 0.25f && f32[1] == -2,
        "floats, %s", order);
-    ok(gguf_kv_elems_uint(gguf_file_kv_find(f, "bools"), 0, 2, u64, &err) ==
-               GGUF_OK &&
+    ok(gguf_kv_get_elems_uint(gguf_file_kv_find(f, "bools"), 0, 2, u64,
+                              &err) == GGUF_OK &&
            u64[0] == 1 && u64[1] == 0,
        "bools, %s", order);
 
     kv = gguf_file_kv_find(f, "strs");
     gguf_kv_iter_init(&it, kv);
-    ok(gguf_kv_next_str(&it, &s) && str_is(s, "one") &&
-           gguf_kv_next_str(&it, &s) && str_is(s, "") &&
-           gguf_kv_next_str(&it, &s) && str_is(s, "three") &&
-           !gguf_kv_next_str(&it, &s),
+    ok(gguf_kv_iter_next_str(&it, &s) && str_is(s, "one") &&
+           gguf_kv_iter_next_str(&it, &s) && str_is(s, "") &&
+           gguf_kv_iter_next_str(&it, &s) && str_is(s, "three") &&
+           !gguf_kv_iter_next_str(&it, &s),
        "strings one by one, %s", order);
-    ok(gguf_kv_elem(kv, 2, &e, &err) == GGUF_OK &&
+    ok(gguf_kv_get_elem(kv, 2, &e, &err) == GGUF_OK &&
            gguf_kv_get_str(&e, &s, &err) == GGUF_OK && str_is(s, "three"),
        "the third string");
     ok(gguf_kv_check_array(kv, GGUF_VAL_STR, &err) == GGUF_OK &&
            gguf_kv_check_array(kv, GGUF_VAL_I8, &err) == GGUF_E_TYPE,
        "elements of a type: %s", err.message);
     gguf_kv_iter_init(&it, gguf_file_kv_find(f, "none"));
-    ok(!gguf_kv_next(&it, &e) && !gguf_kv_next_str(&it, &s),
+    ok(!gguf_kv_iter_next(&it, &e) && !gguf_kv_iter_next_str(&it, &s),
        "an empty array has no elements");
     gguf_kv_iter_init(&it, NULL);
-    ok(!gguf_kv_next(&it, &e), "nor has NULL");
+    ok(!gguf_kv_iter_next(&it, &e), "nor has NULL");
 }
 
 static void check_nested(const struct gguf_file *f, const char *order)
@@ -186,21 +186,21 @@ static void check_nested(const struct gguf_file *f, const char *order)
     uint8_t u8[2] = { 0 };
     uint32_t after = 0;
     gguf_kv_iter_init(&it, gguf_file_kv_find(f, "nest"));
-    ok(gguf_kv_next(&it, &e) && e.type == GGUF_VAL_ARR && e.n == 2 &&
+    ok(gguf_kv_iter_next(&it, &e) && e.type == GGUF_VAL_ARR && e.n == 2 &&
            e.elem_type == GGUF_VAL_U8,
        "first inner array, %s", order);
     gguf_kv_iter_init(&in, &e);
-    for (int i = 0; gguf_kv_next(&in, &e2); i++)
+    for (int i = 0; gguf_kv_iter_next(&in, &e2); i++)
         if (gguf_kv_get_u8(&e2, &u8[i & 1], NULL) != GGUF_OK)
             u8[0] = 0;
     ok(u8[0] == 1 && u8[1] == 2, "its elements");
-    ok(gguf_kv_next(&it, &e) && e.n == 0 && e.elem_type == GGUF_VAL_F64,
+    ok(gguf_kv_iter_next(&it, &e) && e.n == 0 && e.elem_type == GGUF_VAL_F64,
        "second inner array");
-    ok(gguf_kv_next(&it, &e) && e.n == 1 && e.elem_type == GGUF_VAL_ARR &&
-           !gguf_kv_next(&it, &e2),
+    ok(gguf_kv_iter_next(&it, &e) && e.n == 1 && e.elem_type == GGUF_VAL_ARR &&
+           !gguf_kv_iter_next(&it, &e2),
        "third and last");
-    ok(gguf_kv_elem(&e, 0, &e2, NULL) == GGUF_OK && e2.n == 2 &&
-           gguf_kv_elem(&e2, 1, &e, NULL) == GGUF_OK &&
+    ok(gguf_kv_get_elem(&e, 0, &e2, NULL) == GGUF_OK && e2.n == 2 &&
+           gguf_kv_get_elem(&e2, 1, &e, NULL) == GGUF_OK &&
            gguf_kv_get_str(&e, &s, NULL) == GGUF_OK && str_is(s, "deep"),
        "two levels down");
     ok(gguf_kv_get_u32(gguf_file_kv_find(f, "after"), &after, NULL) ==
@@ -427,9 +427,9 @@ int main(void)
     check_copy("good-nested", check_nested);
     check_list();
     check_nomem();
-    ok(gguf_val_type_from_name("U32") == GGUF_VAL_U32 &&
-           gguf_val_type_from_name("string") == GGUF_VAL_STR &&
-           gguf_val_type_from_name("u33") == -1 &&
+    ok(gguf_val_type_find("U32") == GGUF_VAL_U32 &&
+           gguf_val_type_find("string") == GGUF_VAL_STR &&
+           gguf_val_type_find("u33") == -1 &&
            !strcmp(gguf_val_type_name(99), "?"),
        "names of types");
     return done_testing();

@@ -43,20 +43,21 @@ int main(void)
         const struct gguf_str name = gg_str_z(cases[i].name);
         const char *want = cases[i].rest ? cases[i].rest : name.data;
         struct gguf_str rest;
-        int64_t layer = gguf_name_layer(name, &rest);
+        int64_t layer = gguf_layer_from_name(name, &rest);
         ok(layer == cases[i].layer && gg_str_eqz(rest, want) &&
-               gguf_name_layer(name, NULL) == layer,
+               gguf_layer_from_name(name, NULL) == layer,
            "'%s' is of layer %" PRId64, cases[i].name, cases[i].layer);
     }
     /* counted strings: memory after them is not part of the name */
     const struct gguf_str cut = { "blk.12.x", 5 }, dot = { "blk.12.x", 7 };
-    ok(gguf_name_layer(cut, NULL) == -1 && gguf_name_layer(dot, NULL) == 12,
+    ok(gguf_layer_from_name(cut, NULL) == -1 &&
+           gguf_layer_from_name(dot, NULL) == 12,
        "no byte after the name is read");
 
     struct gguf_str name = GG_STR("dec.blk.3.x"), same = name;
-    ok(gg_name_cut(&same, "enc.blk.") == -1 && same.data == name.data &&
-           same.size == name.size && gg_name_cut(&name, "dec.blk.") == 3 &&
-           gg_str_eqz(name, "x"),
+    ok(gg_name_cut_index(&same, "enc.blk.") == -1 && same.data == name.data &&
+           same.size == name.size &&
+           gg_name_cut_index(&name, "dec.blk.") == 3 && gg_str_eqz(name, "x"),
        "other beginnings are cut off likewise");
     return done_testing();
 }

@@ -34,9 +34,9 @@ static uint64_t read_all(const struct gguf_file *f)
         struct gguf_kv_iter it, in;
         struct gguf_kv e, e2;
         gguf_kv_iter_init(&it, kv);
-        while (gguf_kv_next(&it, &e)) {
+        while (gguf_kv_iter_next(&it, &e)) {
             gguf_kv_iter_init(&in, &e);
-            while (gguf_kv_next(&in, &e2))
+            while (gguf_kv_iter_next(&in, &e2))
                 for (size_t k = 0; k < e2.size; k++)
                     sum += ((const uint8_t *)e2.data)[k];
             for (size_t k = 0; k < e.size; k++)
@@ -204,7 +204,7 @@ static void check_sources(void)
     ok(gguf_file_open_memory(&f, fx.data, fx.size, &p, &err) == GGUF_OK &&
            gguf_file_n_tensors(f) == 2,
        "in memory");
-    gguf_file_advise(f, 0, 0, 32, GGUF_ADVICE_DONTNEED);
+    gguf_file_advise_tensor(f, 0, 0, 32, GGUF_ADVICE_DONTNEED);
     gguf_file_close(f);
     p.size = one.size + 78;
     ok(gguf_file_open(&f, path, &p, &err) == GGUF_E_TRUNCATED && !f,

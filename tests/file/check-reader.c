@@ -249,20 +249,21 @@ static void test_data(void)
     ok(gguf_file_has_reader(b) && !gguf_file_has_reader(a) &&
            !gguf_file_tensor_data(b, 3) && gguf_file_tensor_data(a, 3),
        "there is no data in memory");
-    ok(gguf_file_read(b, 3, 4, some, 28, &err) == GGUF_OK &&
+    ok(gguf_file_read_tensor(b, 3, 4, some, 28, &err) == GGUF_OK &&
            !memcmp(some, gguf_file_tensor_data(a, 3), 28) &&
-           gguf_file_read(a, 3, 0, some, 32, &err) == GGUF_OK &&
+           gguf_file_read_tensor(a, 3, 0, some, 32, &err) == GGUF_OK &&
            !memcmp(some, gguf_file_tensor_data(a, 3), 32) &&
-           gguf_file_read(b, 3, 0, some, 0, &err) == GGUF_OK,
+           gguf_file_read_tensor(b, 3, 0, some, 0, &err) == GGUF_OK,
        "it can be read");
-    ok(gguf_file_read(b, 3, 4, some, 29, &err) == GGUF_E_INVALID &&
-           gguf_file_read(b, 3, 33, some, 0, &err) == GGUF_E_INVALID &&
-           gguf_file_read(b, N_TENSORS, 0, some, 0, &err) == GGUF_E_INVALID &&
+    ok(gguf_file_read_tensor(b, 3, 4, some, 29, &err) == GGUF_E_INVALID &&
+           gguf_file_read_tensor(b, 3, 33, some, 0, &err) == GGUF_E_INVALID &&
+           gguf_file_read_tensor(b, N_TENSORS, 0, some, 0, &err) ==
+               GGUF_E_INVALID &&
            !from.bad,
        "but not what is not there");
     struct gguf_digest x, y;
-    ok(gguf_digest_file(a, NULL, NULL, &x, &err) == GGUF_OK &&
-           gguf_digest_file(b, NULL, NULL, &y, &err) == GGUF_OK &&
+    ok(gguf_digest_tensors(a, NULL, NULL, &x, &err) == GGUF_OK &&
+           gguf_digest_tensors(b, NULL, NULL, &y, &err) == GGUF_OK &&
            gguf_digest_equal(&x, &y),
        "sums are those of the file");
 
@@ -270,7 +271,7 @@ static void test_data(void)
     struct gguf_check_params c = GGUF_CHECK_PARAMS_INIT;
     c.payload = 1;
     ok(gguf_rows_create(&rows, NULL, &err) == GGUF_OK &&
-           gguf_rows_get(rows, b, 0, 0, 8, row, &err) == GGUF_E_UNSUPPORTED,
+           gguf_rows_decode(rows, b, 0, 0, 8, row, &err) == GGUF_E_UNSUPPORTED,
        "numbers need memory: %s", err.message);
     ok(gguf_file_check(b, &c, ignore, NULL, &err) == GGUF_E_UNSUPPORTED,
        "so does a check of data");

@@ -90,7 +90,7 @@ static enum gguf_status split_file(const char *from, const char *to,
                                    struct between *b, struct gguf_error *err)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = 1;

@@ -40,7 +40,7 @@ static bool has_bytes(const char *name, const void *data, size_t size)
 static enum gguf_status merge(const struct gguf_allocator *a, uint64_t *size,
                               struct gguf_error *err)
 {
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_file *set = NULL;
     fp.allocator = a;
@@ -59,7 +59,7 @@ static enum gguf_status there_and_back(const struct gguf_allocator *a,
                                        uint64_t *size, struct gguf_error *err)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_file *set = NULL;
     struct gguf_split_plan *plan = NULL;
@@ -198,7 +198,7 @@ static void test_again(void)
     round_trip("the file", &f);
     struct fix one = { 0 };
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *set = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = N;

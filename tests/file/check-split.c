@@ -454,7 +454,7 @@ static void test_cancel(void)
     struct gguf_file *s;
     struct gguf_split_plan *plan;
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     int calls = 0;
     write_sound();
     p.max_tensors = 1;
@@ -483,7 +483,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
     struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_error err;
     fp.allocator = a;

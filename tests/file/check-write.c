@@ -154,7 +154,7 @@ static int write_data(struct gguf_writer *w, unsigned how)
                 return 0;
             continue;
         }
-        if (gguf_writer_begin(w, i, &err) != GGUF_OK)
+        if (gguf_writer_begin_tensor(w, i, &err) != GGUF_OK)
             return 0;
         for (uint64_t off = 0, step; off < t->size; off += step) {
             step = 1 + rnd_below(t->size - off);
@@ -214,10 +214,10 @@ static int rewrite(const struct gguf_file *f, const char *path)
     for (size_t i = 0; good && i < gguf_file_n_tensors(f); i++)
         good =
             gguf_writer_add_like(w, gguf_file_tensor(f, i), &err) == GGUF_OK;
-    good = good && gguf_writer_open(w, path, &o, &err) == GGUF_OK;
+    good = good && gguf_writer_begin_file(w, path, &o, &err) == GGUF_OK;
     for (size_t i = 0; good && i < gguf_file_n_tensors(f); i++) {
         uint64_t size = gguf_file_tensor(f, i)->size, half = size / 3;
-        good = gguf_writer_begin(w, i, &err) == GGUF_OK &&
+        good = gguf_writer_begin_tensor(w, i, &err) == GGUF_OK &&
                gguf_writer_copy(w, f, i, 0, half, &err) == GGUF_OK &&
                gguf_writer_copy(w, f, i, half, size - half, &err) == GGUF_OK;
     }
@@ -242,7 +242,7 @@ static void check_round_trip(unsigned round)
     o.no_sync = o.force = 1;
     int good = m && gguf_writer_create(&w, m, &p, &err) == GGUF_OK &&
                plan_tensors(w, (size_t)rnd_below(9)) &&
-               gguf_writer_open(w, a, &o, &err) == GGUF_OK &&
+               gguf_writer_begin_file(w, a, &o, &err) == GGUF_OK &&
                write_data(w, round % 3) &&
                gguf_writer_commit(w, &err) == GGUF_OK;
     if (!good)
@@ -329,23 +329,24 @@ static void check_target(void)
     const char *t = in_dir("target.gguf"), *l = in_dir("link.gguf");
     static const float v[4] = { 1, 2, 3, 4 };
     struct gguf_writer *w = small_writer();
-    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_OK && access(t, F_OK) != 0,
+    ok(gguf_writer_begin_file(w, t, NULL, &err) == GGUF_OK &&
+           access(t, F_OK) != 0,
        "a file that is being written has no name yet");
     ok(gguf_writer_commit(w, &err) == GGUF_E_INVALID &&
            strstr(err.message, "'t' got 0 bytes, has 16"),
        "an incomplete tensor: %s", err.message);
-    ok(gguf_writer_begin(w, 0, &err) == GGUF_OK &&
+    ok(gguf_writer_begin_tensor(w, 0, &err) == GGUF_OK &&
            gguf_writer_write(w, v, 17, &err) == GGUF_E_INVALID,
        "a byte too many: %s", err.message);
-    ok(gguf_writer_begin(w, 0, &err) == GGUF_E_INVALID, "twice: %s",
+    ok(gguf_writer_begin_tensor(w, 0, &err) == GGUF_E_INVALID, "twice: %s",
        err.message);
     gguf_writer_destroy(w);
     ok(access(t, F_OK) != 0 && n_entries() == 2,
        "giving up leaves nothing behind");
 
     w = small_writer();
-    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_OK &&
-           gguf_writer_begin(w, 0, &err) == GGUF_OK &&
+    ok(gguf_writer_begin_file(w, t, NULL, &err) == GGUF_OK &&
+           gguf_writer_begin_tensor(w, 0, &err) == GGUF_OK &&
            gguf_writer_write(w, v, 16, &err) == GGUF_OK &&
            gguf_writer_commit(w, &err) == GGUF_OK &&
            gguf_file_open(&f, t, NULL, &err) == GGUF_OK &&
@@ -354,28 +355,29 @@ static void check_target(void)
     gguf_writer_destroy(w);
 
     w = small_writer();
-    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_E_EXIST,
+    ok(gguf_writer_begin_file(w, t, NULL, &err) == GGUF_E_EXIST,
        "an output that exists: %s", err.message);
     const struct gguf_file *inputs[] = { f };
     o.force = 1;
     o.inputs = inputs;
     o.n_inputs = 1;
-    ok(link(t, l) == 0 && gguf_writer_open(w, l, &o, &err) == GGUF_E_INVALID,
+    ok(link(t, l) == 0 &&
+           gguf_writer_begin_file(w, l, &o, &err) == GGUF_E_INVALID,
        "the input under another name, with force: %s", err.message);
     unlink(l);
     ok(symlink("target.gguf", l) == 0 &&
-           gguf_writer_open(w, l, &o, &err) == GGUF_E_INVALID,
+           gguf_writer_begin_file(w, l, &o, &err) == GGUF_E_INVALID,
        "the input through a symbolic link: %s", err.message);
     unlink(l);
     ok(symlink("no-such-file", l) == 0 &&
-           gguf_writer_open(w, l, NULL, &err) == GGUF_E_EXIST,
+           gguf_writer_begin_file(w, l, NULL, &err) == GGUF_E_EXIST,
        "a link to nothing, before the work: %s", err.message);
     unlink(l);
-    ok(gguf_writer_open(w, dir, &o, &err) == GGUF_E_INVALID,
+    ok(gguf_writer_begin_file(w, dir, &o, &err) == GGUF_E_INVALID,
        "a folder as output: %s", err.message);
-    ok(gguf_writer_open(w, "/dev/null", &o, &err) == GGUF_E_INVALID,
+    ok(gguf_writer_begin_file(w, "/dev/null", &o, &err) == GGUF_E_INVALID,
        "a device as output: %s", err.message);
-    ok(gguf_writer_open(w, in_dir("no/such/x"), &o, &err) == GGUF_E_IO &&
+    ok(gguf_writer_begin_file(w, in_dir("no/such/x"), &o, &err) == GGUF_E_IO &&
            err.sys_errno == ENOENT,
        "no such folder: %s", err.message);
     gguf_file_close(f);
@@ -383,7 +385,7 @@ static void check_target(void)
     chmod(t, 0600);
     struct stat s;
     o.n_inputs = 0;
-    ok(gguf_writer_open(w, t, &o, &err) == GGUF_OK &&
+    ok(gguf_writer_begin_file(w, t, &o, &err) == GGUF_OK &&
            gguf_writer_write_at(w, 0, 0, v + 1, 12, &err) == GGUF_OK &&
            gguf_writer_write_at(w, 0, 12, v, 4, &err) == GGUF_OK &&
            gguf_writer_commit(w, &err) == GGUF_OK && stat(t, &s) == 0 &&
@@ -396,7 +398,7 @@ static void check_target(void)
     const char *late = in_dir("late.gguf");
     w = small_writer();
     FILE *other = NULL;
-    ok(gguf_writer_open(w, late, NULL, &err) == GGUF_OK &&
+    ok(gguf_writer_begin_file(w, late, NULL, &err) == GGUF_OK &&
            (other = fopen(late, "w")) != NULL &&
            gguf_writer_write_at(w, 0, 0, v, 16, &err) == GGUF_OK &&
            gguf_writer_commit(w, &err) == GGUF_E_EXIST && n_entries() == 4,
@@ -414,7 +416,7 @@ static void check_space(void)
     ok(gguf_writer_create(&w, NULL, NULL, &err) == GGUF_OK &&
            gguf_writer_add_tensor(w, (struct gguf_str){ "big", 3 }, 0, 1, ne,
                                   &err) == GGUF_OK &&
-           gguf_writer_open(w, in_dir("big.gguf"), NULL, &err) ==
+           gguf_writer_begin_file(w, in_dir("big.gguf"), NULL, &err) ==
                GGUF_E_NOSPACE,
        "a petabyte does not fit: %s", err.message);
     gguf_writer_destroy(w);
@@ -451,7 +453,7 @@ static void check_threads(void)
     ok(gguf_writer_create(&w, NULL, NULL, &err) == GGUF_OK &&
            gguf_writer_add_tensor(w, name, GGUF_DTYPE_I8, 1, ne, &err) ==
                GGUF_OK &&
-           gguf_writer_open(w, path, NULL, &err) == GGUF_OK,
+           gguf_writer_begin_file(w, path, NULL, &err) == GGUF_OK,
        "four writers");
     for (unsigned i = 0; i < 4; i++) {
         part[i] = (struct part){ w, i, 0 };
@@ -497,13 +499,14 @@ static enum gguf_status write_with(const struct gguf_allocator *a)
                               (size_t)snprintf(name, sizeof name, "%d", i) };
         st = gguf_writer_add_tensor(w, s, 0, 1, ne, &err);
     }
-    if (st == GGUF_OK && gguf_writer_open(w, dir, &o, &err) == GGUF_E_NOMEM)
+    if (st == GGUF_OK &&
+        gguf_writer_begin_file(w, dir, &o, &err) == GGUF_E_NOMEM)
         st = GGUF_E_NOMEM; /* otherwise it fails since dir is a folder, and can
                             * be opened again */
     if (st == GGUF_OK)
-        st = gguf_writer_open(w, in_dir("nomem.gguf"), &o, &err);
+        st = gguf_writer_begin_file(w, in_dir("nomem.gguf"), &o, &err);
     for (size_t i = 0; st == GGUF_OK && i < 70; i++) {
-        st = gguf_writer_begin(w, i, &err);
+        st = gguf_writer_begin_tensor(w, i, &err);
         if (st == GGUF_OK)
             st = gguf_writer_write(w, data, sizeof data, &err);
     }

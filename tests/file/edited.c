@@ -57,7 +57,7 @@ void write_model(size_t n, size_t data)
 }
 
 enum gguf_status edit(size_t n, char c, const struct gguf_edit_params *p,
-                      enum gguf_edit_way *way, struct gguf_error *err)
+                      enum gguf_edit_result *way, struct gguf_error *err)
 {
     struct gguf_file *f = NULL;
     struct gguf_meta *m = NULL;

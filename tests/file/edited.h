@@ -21,7 +21,7 @@ void write_model(size_t n, size_t data);
 
 /* Set "text" to n times c; n 0: remove it. */
 enum gguf_status edit(size_t n, char c, const struct gguf_edit_params *p,
-                      enum gguf_edit_way *way, struct gguf_error *err);
+                      enum gguf_edit_result *way, struct gguf_error *err);
 
 /* Length of "text" in a file, or of the padding pair; SIZE_MAX: missing. */
 size_t length_of(const char *name, const char *key);

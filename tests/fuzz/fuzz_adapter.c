@@ -59,7 +59,7 @@ static bool get_outputs(struct made *m, float *out)
     b.want = want;
     if (gguf_session_clear(r->session, &r->err) != GGUF_OK ||
         gguf_session_decode(r->session, &b, &r->err) != GGUF_OK ||
-        (gguf_model_get_info(r->model)->has_logits
+        (gguf_model_info(r->model)->has_logits
              ? gguf_session_logits(r->session, 0, N, &rows, &r->err)
              : gguf_session_states(r->session, 0, N, &rows, &r->err)) !=
             GGUF_OK)
@@ -121,7 +121,7 @@ static void compute_with(struct made *m, const struct gguf_adapter *a,
 
 static void look_at(const struct gguf_adapter *a)
 {
-    const struct gguf_adapter_info *info = gguf_adapter_get_info(a);
+    const struct gguf_adapter_info *info = gguf_adapter_info(a);
     MUST((info->n_weights != 0) != (info->n_directions != 0));
     MUST(info->n_params && info->size >= info->n_params * sizeof(float));
     MUST(info->n_directions ||
@@ -174,7 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p.last_layer = what & LAYERS;
     gguf_error_clear(&err);
     const enum gguf_status st =
-        gguf_adapter_open(&a, m->r.model, file, &p, &err);
+        gguf_adapter_create(&a, m->r.model, file, &p, &err);
     if (st == GGUF_OK) {
         look_at(a);
         compute_with(m, a, what);
@@ -238,7 +238,7 @@ static void seed_control(size_t shape, uint8_t what)
     MUST(!gguf_meta_set_strz(g.meta, "controlvector.model_hint", arch_of(m),
                              NULL));
     MUST(!gguf_meta_set_i32(g.meta, "controlvector.layer_count", 1, NULL));
-    gen_tensor(&g, gguf_model_get_info(m->r.model)->n_embd, 0, "direction.1");
+    gen_tensor(&g, gguf_model_info(m->r.model)->n_embd, 0, "direction.1");
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
     put(shape, what, file, size);
     gen_fini(&g);

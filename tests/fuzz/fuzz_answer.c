@@ -3,18 +3,18 @@
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/common/address.h"
-#include "tools/common/remote_answer.h"
+#include "tools/common/remote_response.h"
 
 #include <string.h>
 
 /* A range begins before its end and lies in the whole; an etag is a text. */
 static void read_headers(const uint8_t *data, size_t size)
 {
-    struct remote_answer a = { .ranged = false };
+    struct remote_response a = { .ranged = false };
     while (size) {
         const uint8_t *end = memchr(data, '\n', size);
         const size_t n = end ? (size_t)(end - data) + 1 : size;
-        remote_answer_line(&a, (const char *)data, n);
+        remote_response_read_line(&a, (const char *)data, n);
         MUST(!a.ranged || (a.from <= a.to && a.to < a.total));
         MUST(memchr(a.etag, 0, sizeof a.etag));
         data += n;
@@ -30,10 +30,10 @@ static void hide_secrets(const uint8_t *data, size_t size)
     memcpy(s, data, size);
     s[size] = 0;
     const size_t before = strlen(s);
-    address_hide(s);
+    address_remove_secrets(s);
     MUST(strlen(s) <= before);
     strcpy(again, s);
-    address_hide(again);
+    address_remove_secrets(again);
     MUST(strlen(again) <= strlen(s));
     struct address_secret x;
     if (address_find_secret(s, &x))

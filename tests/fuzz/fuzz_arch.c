@@ -354,7 +354,7 @@ static void decode(struct gguf_session *s, const struct gguf_model_info *info)
 
 static void evaluate(const struct gguf_model *m)
 {
-    const struct gguf_model_info *info = gguf_model_get_info(m);
+    const struct gguf_model_info *info = gguf_model_info(m);
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
     struct gguf_session *s = NULL;
@@ -367,7 +367,8 @@ static void evaluate(const struct gguf_model *m)
     cpu.n_threads = 1;
     MUST(gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK);
     gguf_error_clear(&err);
-    enum gguf_status st = gguf_session_estimate(m, &p, &cache, &graph, &err);
+    enum gguf_status st =
+        gguf_session_estimate_memory(m, &p, &cache, &graph, &err);
     if (st == GGUF_OK && cache + graph < MAX_GRAPH)
         st = gguf_session_create(&s, m, &p, &err);
     MUST(st == GGUF_OK || (err.status == st && err.message[0]));
@@ -387,7 +388,7 @@ static void count_finding(const void *data, size_t size)
     MUST(gguf_file_open_memory(&f, data, size, NULL, &err) == GGUF_OK);
     gguf_error_clear(&err);
     MUST(gguf_file_verify(f, NULL, note_finding, NULL, NULL) == GGUF_OK);
-    const enum gguf_status st = gguf_model_open(&m, f, &p, &err);
+    const enum gguf_status st = gguf_model_create(&m, f, &p, &err);
     MUST(st == GGUF_OK ? m != NULL : !m && err.status == st && err.message[0]);
     if (m)
         evaluate(m);

@@ -29,7 +29,7 @@ static void look(const struct gguf_baseline *b)
             struct gg_divergence_base base;
             gg_baseline_rows(b, c, first + i, &rows, &base);
             (void)gg_baseline_nll(&rows, 0, 0);
-            gg_divergence_rows(NULL, &base, q, n, 1, t);
+            gg_divergence_compare_rows(NULL, &base, q, n, 1, t);
             /* numbers of llama.cpp's form may have any value */
             MUST(strcmp(gguf_baseline_form(b), "compact") != 0 ||
                  isfinite(t->kld));

@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             struct gg_card_name n;
             const struct gguf_str s = c.pair[i].item[k];
             MUST(s.data && s.size <= size);
-            if (gg_card_name(&n, &a, s, 1e9, &err) == GGUF_OK && n.name)
-                MUST(gg_card_title(&a, n.name));
+            if (gg_card_read_name(&n, &a, s, 1e9, &err) == GGUF_OK && n.name)
+                MUST(gg_card_make_title(&a, n.name));
         }
     gg_mem_arena_fini(&a);
     return 0;

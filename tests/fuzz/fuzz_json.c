@@ -40,7 +40,7 @@ static void read_tree(const uint8_t *data, size_t size, unsigned flags)
     const json_t *v = j.root; /* the first member of the first member ... */
     while (json_array_size(v))
         v = json_array_get(v, json_array_size(v) - 1);
-    MUST(gg_json_place(&j, v) < size);
+    MUST(gg_json_offset_of(&j, v) < size);
     gg_json_fini(&j);
 }
 
@@ -78,7 +78,7 @@ static bool scan_value(struct gg_json_scan *s, const json_t *v)
 {
     struct gguf_str text, same;
     double x;
-    if (gg_json_scan_list(s)) {
+    if (gg_json_scan_enter_list(s)) {
         MUST(!v || json_is_array(v));
         return scan_items(s, v);
     }

@@ -46,7 +46,7 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
     gguf_token id[N_TOKENS];
     const float *logits;
     float *out = NULL;
-    info = *gguf_model_get_info(m);
+    info = *gguf_model_info(m);
     if (info.n_vocab > MAX_VOCAB || info.n_embd > MAX_EMBD ||
         info.n_layer > MAX_LAYERS)
         return NULL; /* would take long */
@@ -81,13 +81,13 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
 {
     struct gguf_model_info x, y;
     size_t n = 0, m = 0;
-    x = *gguf_model_get_info(a);
-    y = *gguf_model_get_info(b);
+    x = *gguf_model_info(a);
+    y = *gguf_model_info(b);
     MUST(x.n_layer == y.n_layer && x.n_embd == y.n_embd &&
          x.n_vocab == y.n_vocab && x.n_params == y.n_params &&
          x.weight_size == y.weight_size);
-    MUST(gguf_model_scan_finite(a, NULL, NULL) ==
-         gguf_model_scan_finite(b, NULL, NULL));
+    MUST(gguf_model_check_finite(a, NULL, NULL) ==
+         gguf_model_check_finite(b, NULL, NULL));
     float *p = evaluate(a, &n), *q = evaluate(b, &m);
     MUST(!p == !q && n == m && (!p || !memcmp(p, q, n * sizeof *p)));
     free(p);
@@ -98,7 +98,7 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
  * be written. */
 static struct gguf_file *merged(const struct gguf_file *s)
 {
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *f;
     const char *path = scratch_path("one.gguf");
     job.no_sync = 1;
@@ -128,14 +128,14 @@ static void look(const struct gguf_file *s)
     unsigned n_faults = 0;
     p.warn = warn;
     gguf_error_clear(&err);
-    enum gguf_status st = gguf_model_open(&model, s, &p, &err);
+    enum gguf_status st = gguf_model_create(&model, s, &p, &err);
     MUST(st == GGUF_OK ? model != NULL
                        : !model && err.status == st && err.message[0]);
     MUST(gguf_file_verify(s, NULL, count_faults, &n_faults, NULL) == GGUF_OK);
     MUST(st == GGUF_OK || n_faults || st == GGUF_E_ARCH ||
          st == GGUF_E_UNSUPPORTED || !is_model(s));
     if (f) {
-        MUST(gguf_model_open(&whole, f, &p, &why) == st);
+        MUST(gguf_model_create(&whole, f, &p, &why) == st);
         if (st == GGUF_OK)
             compare(model, whole);
         gguf_model_destroy(whole);
@@ -162,7 +162,7 @@ static void seed_shards(const struct fix *file, const char *how,
                         uint64_t max_tensors)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *s;
     struct gguf_split_plan *plan;
     char name[64];

@@ -24,10 +24,10 @@ static void read_value(const struct gguf_kv *kv)
         MUST(err.status == GGUF_E_TYPE);
     if (gguf_kv_get_str(kv, &s, NULL) == GGUF_OK)
         MUST(s.size == kv->size);
-    ignore_status(gguf_kv_elems_f32(kv, kv->n / 2, 4, f, &err));
+    ignore_status(gguf_kv_get_elems_f32(kv, kv->n / 2, 4, f, &err));
     uint64_t n = 0;
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next(&it, &e)) {
+    while (gguf_kv_iter_next(&it, &e)) {
         MUST(e.index == n++);
         if (e.type == GGUF_VAL_ARR)
             read_value(&e); /* nested up to the limit of 8 */

@@ -25,7 +25,7 @@ static void make_good(uint8_t *p, size_t n)
         return;
     XXH128_canonicalFromHash(&c, XXH3_128bits(p, n - SUM));
     memcpy(d.bytes, c.digest, sizeof c.digest);
-    gguf_digest_hex(&d, hex);
+    gguf_digest_format(&d, hex);
     memcpy(p + n - SUM, hex, SUM);
 }
 
@@ -35,15 +35,15 @@ static void look(const struct gguf_part *a, const struct gguf_part *b)
     size_t n_done = 0;
     for (size_t i = 0; i < gguf_part_n_chunks(a); i++) {
         size_t n = 0, k = 0;
-        const double *x = gguf_part_chunk(a, i, &n);
-        const double *y = gguf_part_chunk(b, i, &k);
+        const double *x = gguf_part_row_values(a, i, &n);
+        const double *y = gguf_part_row_values(b, i, &k);
         MUST(!x == !y && n == k);
         n_done += x != NULL;
-        for (size_t j = 0; x && j < n * gguf_part_n_values(a); j++)
+        for (size_t j = 0; x && j < n * gguf_part_n_row_values(a); j++)
             MUST(isfinite(x[j]) && !memcmp(&x[j], &y[j], sizeof *x));
-        x = gguf_part_heads(a, i);
-        y = gguf_part_heads(b, i);
-        for (size_t j = 0; x && j < gguf_part_n_heads(a); j++)
+        x = gguf_part_chunk_values(a, i);
+        y = gguf_part_chunk_values(b, i);
+        for (size_t j = 0; x && j < gguf_part_n_chunk_values(a); j++)
             MUST(isfinite(x[j]) && !memcmp(&x[j], &y[j], sizeof *x));
     }
     MUST(n_done == gguf_part_n_done(a));
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     path = scratch_path("again");
     MUST(gguf_part_save(p, path, 1, NULL) == GGUF_OK);
     MUST(gguf_part_load(&back, path, NULL, NULL) == GGUF_OK);
-    MUST(gguf_part_check(p, back, NULL) == GGUF_OK);
+    MUST(gguf_part_check_settings(p, back, NULL) == GGUF_OK);
     look(p, back);
     gguf_part_destroy(p);
     gguf_part_destroy(back);
@@ -90,11 +90,11 @@ static void seed(size_t n_chunks, size_t n_heads, size_t n_values,
     size_t size;
     MUST(gguf_part_create(&p, n_chunks, n_heads, n_values, NULL, NULL) ==
          GGUF_OK);
-    MUST(gguf_part_set(p, "ctx_size", "64", NULL) == GGUF_OK);
-    MUST(gguf_part_note(p, "file", "a", NULL) == GGUF_OK);
+    MUST(gguf_part_set_setting(p, "ctx_size", "64", NULL) == GGUF_OK);
+    MUST(gguf_part_set_note(p, "file", "a", NULL) == GGUF_OK);
     for (size_t i = 0; i < n_chunks; i++)
         if (i % 3 != 2)
-            MUST(gguf_part_add(p, i, v, v, i % 4, NULL) == GGUF_OK);
+            MUST(gguf_part_add_chunk(p, i, v, v, i % 4, NULL) == GGUF_OK);
     MUST(gguf_part_save(p, scratch_path("seed"), 1, NULL) == GGUF_OK);
     gguf_part_destroy(p);
     uint8_t *bytes = scratch_read(scratch_path("seed"), &size);

@@ -6,8 +6,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    vocab_try(gg_convert_vocab_spm, data, size);
-    vocab_try(gg_convert_vocab_fairseq, data, size);
+    vocab_try(gg_convert_vocab_read_spm, data, size);
+    vocab_try(gg_convert_vocab_read_fairseq, data, size);
     return 0;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 #include "base/str.h"
-#include "recipe/choose.h"
+#include "recipe/type_choice.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -61,8 +61,8 @@ static bool choose_all(struct gg_recipe_chooser *c,
     for (size_t i = 0; i < N_TENSORS; i++) {
         int64_t ne[GGUF_MAX_DIMS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
         memcpy(ne, tensors[i].ne, sizeof tensors[i].ne);
-        if (gg_choose(c, tensors[i].name, ne, tensors[i].type, &out[i],
-                      &err) != GGUF_OK) {
+        if (gg_recipe_choose_type(c, tensors[i].name, ne, tensors[i].type,
+                                  &out[i], &err) != GGUF_OK) {
             MUST(err.status == GGUF_E_LIMIT);
             return false;
         }
@@ -70,8 +70,8 @@ static bool choose_all(struct gg_recipe_chooser *c,
         const struct gguf_dtype_info *t = gguf_dtype_find(out[i].type);
         MUST(t && t->block_len &&
              (out[i].type == tensors[i].type || ne[0] % t->block_len == 0));
-        MUST((out[i].why == GGUF_WHY_RULE) == (out[i].rule != NULL));
-        (void)gg_choose_needs_imatrix(r, out[i].cls, out[i].type);
+        MUST((out[i].why == GGUF_REASON_RULE) == (out[i].rule != NULL));
+        (void)gg_recipe_choose_needs_imatrix(r, out[i].cls, out[i].type);
     }
     return true;
 }

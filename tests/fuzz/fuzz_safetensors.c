@@ -23,7 +23,7 @@ static void try_safetensors(const uint8_t *data, size_t size)
     struct gguf_error err;
     gguf_error_clear(&err);
     gg_codec_kern_init(codec, gg_kern_cpu_detect());
-    if (gg_safetensors_memory(&s, data, size, NULL, codec, NULL, &err) !=
+    if (gg_safetensors_open_memory(&s, data, size, NULL, codec, NULL, &err) !=
         GGUF_OK) {
         MUST(!s && err.message[0]);
         return;
@@ -93,8 +93,8 @@ static void try_packed(const uint8_t *data, size_t size)
     config.zero_plus_1 = data[1] & 8;
     gguf_error_clear(&err);
     gg_codec_kern_init(codec, gg_kern_cpu_detect());
-    if (gg_safetensors_memory(&s, data + 2, size - 2, NULL, codec, NULL,
-                              &err) != GGUF_OK)
+    if (gg_safetensors_open_memory(&s, data + 2, size - 2, NULL, codec, NULL,
+                                   &err) != GGUF_OK)
         return;
     if (join(s, &config, form, &err) != GGUF_OK ||
         gg_safetensors_scale(s, &err) != GGUF_OK)
@@ -102,7 +102,7 @@ static void try_packed(const uint8_t *data, size_t size)
     else
         for (size_t i = 0; i < s->n_tensors; i++) {
             if (!s->tensor[i].packed && !s->tensor[i].nibbles)
-                (void)gg_safetensors_index(s, i, &err);
+                (void)gg_safetensors_convert_to_i32(s, i, &err);
             read_tensor(s, i);
         }
     gg_safetensors_close(s);

@@ -37,7 +37,7 @@ static void same_tensors(const struct gguf_file *a, const struct gguf_file *b)
  * alignment cannot be written. */
 static bool merge(const struct gguf_file *s, const char *name)
 {
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *one;
     uint64_t size;
     job.no_sync = 1;
@@ -69,7 +69,7 @@ static void same_bytes(const char *name, const char *other)
 static void split_again(const struct gguf_file *s, struct bytes *how)
 {
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_split_plan *plan;
     struct gguf_file *set;
     struct gguf_error err;

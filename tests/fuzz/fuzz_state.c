@@ -59,7 +59,7 @@ static bool decode(struct made *m, int32_t seq, gguf_token first, size_t n)
     b.n = n;
     b.token = tok;
     b.seq = seqs;
-    if (gguf_model_get_info(m->model)->encodes_first &&
+    if (gguf_model_info(m->model)->encodes_first &&
         !gguf_session_n_tokens(m->session, (uint32_t)seq) &&
         gguf_session_encode(m->session, &b, NULL) != GGUF_OK)
         return false;
@@ -70,7 +70,7 @@ static void fill(struct made *m)
 {
     MUST(gguf_session_clear(m->session, NULL) == GGUF_OK);
     MUST(decode(m, 0, 1, 9) && decode(m, 2, 5, 4));
-    ignore_status(gguf_session_copy(m->session, 0, 1, 0, -1, NULL));
+    ignore_status(gguf_session_copy_tokens(m->session, 0, 1, 0, -1, NULL));
 }
 
 static uint8_t *save(struct made *m, uint32_t seq, uint64_t *size)
@@ -108,7 +108,7 @@ static struct made *make(size_t i)
     p.full_windows = shapes[i].full_windows;
     MUST(gguf_file_open_memory(&m->file, m->file_bytes, size, NULL, NULL) ==
          GGUF_OK);
-    MUST(gguf_model_open(&m->model, m->file, NULL, NULL) == GGUF_OK);
+    MUST(gguf_model_create(&m->model, m->file, NULL, NULL) == GGUF_OK);
     MUST(gguf_session_create(&m->session, m->model, &p, NULL) == GGUF_OK);
     uint8_t *state = save(m, 0, &n);
     memcpy(m->digest, state + 24, 8);
@@ -135,8 +135,8 @@ static void use_sequences(struct made *m, uint32_t seq)
     uint64_t size;
     for (int32_t q = 0; q < N_SEQ; q++)
         (void)decode(m, q, 3, q == 1 ? 5 : 1);
-    ignore_status(gguf_session_copy(m->session, 0, 2, 0, -1, NULL));
-    ignore_status(gguf_session_remove(m->session, 1, 2, 5, NULL));
+    ignore_status(gguf_session_copy_tokens(m->session, 0, 2, 0, -1, NULL));
+    ignore_status(gguf_session_remove_tokens(m->session, 1, 2, 5, NULL));
     for (int32_t q = 0; q < N_SEQ; q++)
         (void)decode(m, q, 7, 4);
     uint8_t *p = save(m, seq, &size);

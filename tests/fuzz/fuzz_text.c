@@ -23,7 +23,7 @@ static void check_escape(struct gguf_str s)
     MUST(n < room && strlen(all) == n);
     for (size_t i = 0; i < n;) {
         uint32_t cp;
-        size_t k = gguf_text_decode(all + i, n - i, &cp);
+        size_t k = gguf_text_decode_utf8(all + i, n - i, &cp);
         MUST(k && cp >= 0x20 && (cp < 0x7f || cp > 0x9f));
         MUST(cp < 0x202a || cp > 0x202e); /* direction marks */
         i += k;
@@ -31,7 +31,7 @@ static void check_escape(struct gguf_str s)
     n = gguf_text_escape(small, sizeof small, s);
     MUST(n < sizeof small && strlen(small) == n);
     for (size_t i = 0; i < n;) {
-        size_t k = gguf_text_decode(small + i, n - i, NULL);
+        size_t k = gguf_text_decode_utf8(small + i, n - i, NULL);
         MUST(k);
         i += k;
     }
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (gguf_size_parse(z, &bytes, NULL) == GGUF_OK)
         MUST(bytes <= INT64_MAX);
     ignore_status(gguf_limits_set(&limits, z, size, NULL));
-    const struct gguf_dtype_info *t = gguf_dtype_from_name(z);
+    const struct gguf_dtype_info *t = gguf_dtype_find_name(z);
     MUST(!t || strlen(t->name) == strlen(z));
     free(z);
     return 0;

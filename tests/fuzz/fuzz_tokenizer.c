@@ -11,13 +11,13 @@ static void try_tokenizer(const uint8_t *data, size_t size)
 {
     struct vocab t;
     vocab_begin(&t);
-    enum gguf_status st = gg_json_read_but(
+    enum gguf_status st = gg_json_read_without(
         &t.folder.text[GG_CONVERT_TOKENIZER].json, (const char *)data, size, 0,
-        GG_JSON_PYTHON, gg_folder_later, &t.err);
+        GG_JSON_PYTHON, gg_folder_lazy_members, &t.err);
     if (st == GGUF_OK)
-        st = gg_convert_vocab_json(&t.v, &t.err);
+        st = gg_convert_vocab_read_json(&t.v, &t.err);
     if (st == GGUF_OK && !t.v.pre) {
-        st = gg_convert_vocab_pre(&t.v, &t.err);
+        st = gg_convert_vocab_find_pre(&t.v, &t.err);
         MUST(st != GGUF_OK || t.v.pre);
     }
     vocab_end(&t, st, false);
@@ -28,10 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!size)
         return 0;
     switch (*data++) {
-    case 'k': vocab_try(gg_convert_vocab_tiktoken, data, size - 1); break;
-    case 'l': vocab_try(gg_convert_vocab_plamo, data, size - 1); break;
-    case 'r': vocab_try(gg_convert_vocab_rwkv, data, size - 1); break;
-    case 'w': vocab_try(gg_convert_vocab_wpm_txt, data, size - 1); break;
+    case 'k': vocab_try(gg_convert_vocab_read_tiktoken, data, size - 1); break;
+    case 'l': vocab_try(gg_convert_vocab_read_plamo, data, size - 1); break;
+    case 'r': vocab_try(gg_convert_vocab_read_rwkv, data, size - 1); break;
+    case 'w': vocab_try(gg_convert_vocab_read_wpm_txt, data, size - 1); break;
     default: try_tokenizer(data, size - 1);
     }
     return 0;

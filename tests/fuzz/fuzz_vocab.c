@@ -26,20 +26,20 @@ static void read_tokens(const struct gguf_vocab *v)
     size_t n = gguf_vocab_n_tokens(v);
     for (size_t i = 0; i < n && i < 300; i++) {
         gguf_token id = (gguf_token)i;
-        struct gguf_str text = gguf_vocab_text(v, id);
-        MUST(!text.size || gguf_vocab_find(v, text) != GGUF_TOKEN_NONE);
-        (void)gguf_vocab_kind(v, id);
-        (void)gguf_vocab_score(v, id);
+        struct gguf_str text = gguf_vocab_token_text(v, id);
+        MUST(!text.size || gguf_vocab_find_token(v, text) != GGUF_TOKEN_NONE);
+        (void)gguf_vocab_token_kind(v, id);
+        (void)gguf_vocab_token_score(v, id);
         (void)gguf_vocab_is_eog(v, id);
         (void)gguf_vocab_piece(v, id, GGUF_DETOKENIZE_SPECIAL, piece,
                                sizeof piece);
     }
     for (int i = 0; i < GGUF_N_SPECIAL; i++) {
-        gguf_token id = gguf_vocab_special(v, (enum gguf_special)i);
+        gguf_token id = gguf_vocab_special_id(v, (enum gguf_special_token)i);
         MUST(id == GGUF_TOKEN_NONE || (id >= 0 && (size_t)id < n));
     }
-    MUST(gguf_vocab_text(v, (gguf_token)n).size == 0);
-    MUST(gguf_vocab_text(v, -1).size == 0);
+    MUST(gguf_vocab_token_text(v, (gguf_token)n).size == 0);
+    MUST(gguf_vocab_token_text(v, -1).size == 0);
 }
 
 static void convert_text(const struct gguf_vocab *v, const char *text,

@@ -20,7 +20,7 @@ void vocab_begin(struct vocab *t)
 
 void vocab_end(struct vocab *t, enum gguf_status st, bool whole)
 {
-    struct gg_convert_ends ends;
+    struct gg_convert_special_ends ends;
     const struct gg_convert_vocab *v = &t->v;
     if (st == GGUF_OK) {
         MUST(v->model && v->n && v->n <= v->room);
@@ -30,7 +30,7 @@ void vocab_end(struct vocab *t, enum gguf_status st, bool whole)
             MUST(v->type[i] >= GG_CONVERT_NORMAL &&
                  v->type[i] <= GG_CONVERT_BYTE);
         }
-        gg_convert_vocab_ends(v, &ends);
+        gg_convert_vocab_read_ends(v, &ends);
         if (v->finish && v->finish(&t->v, &t->err) != GGUF_OK)
             MUST(t->err.message[0]);
         if (v->last_keys && v->last_keys(&t->v, &t->err) != GGUF_OK)
@@ -56,7 +56,7 @@ void vocab_try(vocab_reader *read, const uint8_t *data, size_t size)
     vocab_begin(&t);
     MUST(gg_json_read(&t.folder.text[GG_CONVERT_CONFIG].json, config,
                       sizeof config - 1, 0, 0, &t.err) == GGUF_OK);
-    MUST(gg_mapfile_memory(&m, data, size, 0, size, &t.err) == GGUF_OK);
+    MUST(gg_mapfile_open_memory(&m, data, size, 0, size, &t.err) == GGUF_OK);
     const enum gguf_status st = read(&t.v, &m, &t.err);
     gg_mapfile_close(&m);
     vocab_end(&t, st, true);

@@ -158,10 +158,10 @@ static void check_tensors(const char *what, bool big_endian, size_t skip,
     }
     unsigned n = 0, n_in_file = 0;
     bool described = true, filled = true;
-    for (struct gguf_tensor *t = gguf_ctx_first(ctx); t;
-         t = gguf_ctx_next(ctx, t), n++) {
+    for (struct gguf_tensor *t = gguf_ctx_first_tensor(ctx); t;
+         t = gguf_ctx_next_tensor(ctx, t), n++) {
         described = described && n < N_TENSORS && is_described(t, n) &&
-                    gguf_ctx_find(ctx, want[n].name) == t;
+                    gguf_ctx_find_tensor(ctx, want[n].name) == t;
         filled = filled && described &&
                  (data == GGUF_CTX_DATA_NONE ? !t->data : has_data(t, n));
         n_in_file += t->data && is_in(t->data, file);
@@ -175,7 +175,7 @@ static void check_tensors(const char *what, bool big_endian, size_t skip,
         memset(f.data, 0xee, f.size);
         file = NULL;
         ok(data == GGUF_CTX_DATA_NONE ||
-               has_data(gguf_ctx_find(ctx, "blocks"), 1),
+               has_data(gguf_ctx_find_tensor(ctx, "blocks"), 1),
            "%s: the file is not needed any more", what);
     }
     gguf_ctx_destroy(ctx);
@@ -206,8 +206,8 @@ static void check_compute(enum gguf_ctx_data data)
     struct gguf_tensor *in = NULL, *out = NULL;
     struct gguf_graph *g = NULL;
     if (st == GGUF_OK) {
-        in = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 4);
-        out = gguf_op_matmul(ctx, gguf_ctx_find(ctx, "floats"), in);
+        in = gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, 4);
+        out = gguf_op_matmul(ctx, gguf_ctx_find_tensor(ctx, "floats"), in);
         g = gguf_graph_create(ctx, 8);
         st = gguf_graph_finish(ctx, g, out, &err);
     }
@@ -316,8 +316,8 @@ static void check_reader(void)
            !ctx,
        "there is no mapping: %s", err.message);
     ok(create(&ctx, file, GGUF_CTX_DATA_COPY, 0, NULL, &err) == GGUF_OK &&
-           has_data(gguf_ctx_find(ctx, "floats"), 0) &&
-           has_data(gguf_ctx_find(ctx, "blocks"), 1),
+           has_data(gguf_ctx_find_tensor(ctx, "floats"), 0) &&
+           has_data(gguf_ctx_find_tensor(ctx, "blocks"), 1),
        "copies through a reader");
     gguf_ctx_destroy(ctx);
     gguf_file_close(file);

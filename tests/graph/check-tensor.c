@@ -28,9 +28,11 @@ static void check_arena(void)
     size_t left = gguf_ctx_left(c);
     ok(gguf_ctx_used(c) == 0 && left > 4096 - 64 && left <= 4096,
        "borrowed memory: %zu bytes are left at first", left);
-    tensor *a = gguf_tensor_name(gguf_tensor_1d(c, GGUF_DTYPE_F32, 10), "a");
-    void *w = gguf_ctx_work(c, 100);
-    tensor *b = gguf_tensor_name(gguf_tensor_1d(c, GGUF_DTYPE_F16, 3), "b");
+    tensor *a = gguf_tensor_set_name(
+        gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 10), "a");
+    void *w = gguf_ctx_alloc_work(c, 100);
+    tensor *b =
+        gguf_tensor_set_name(gguf_tensor_create_1d(c, GGUF_DTYPE_F16, 3), "b");
     ok(a && b && (char *)a > mem && (char *)b < mem + sizeof mem,
        "tensors lie in it");
     ok((uintptr_t)a->data % 64 == 0 && (uintptr_t)b->data % 64 == 0 &&
@@ -39,50 +41,53 @@ static void check_arena(void)
     ok(gguf_ctx_used(c) + gguf_ctx_left(c) == left &&
            gguf_ctx_used(c) >= 2 * gguf_tensor_overhead() + 146,
        "used and left add up");
-    ok(gguf_ctx_first(c) == a && gguf_ctx_next(c, a) == b &&
-           !gguf_ctx_next(c, b),
+    ok(gguf_ctx_first_tensor(c) == a && gguf_ctx_next_tensor(c, a) == b &&
+           !gguf_ctx_next_tensor(c, b),
        "the walk of tensors passes over work memory");
-    const struct gguf_object *o = gguf_ctx_objects(c);
+    const struct gguf_object *o = gguf_ctx_first_object(c);
     ok(o->kind == GGUF_OBJECT_TENSOR && o->next->kind == GGUF_OBJECT_WORK &&
            o->next->next->kind == GGUF_OBJECT_TENSOR && !o->next->next->next &&
            o->off < o->next->off && o->off + o->size <= o->next->off,
        "the walk of objects");
-    ok(gguf_ctx_find(c, "b") == b && !gguf_ctx_find(c, "c"), "by name");
+    ok(gguf_ctx_find_tensor(c, "b") == b && !gguf_ctx_find_tensor(c, "c"),
+       "by name");
 
-    ok(!gguf_tensor_2d(c, GGUF_DTYPE_F32, 100, 100) &&
+    ok(!gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 100, 100) &&
            gguf_ctx_status(c, &err) == GGUF_E_FULL &&
            strstr(err.message, "F32 [100, 100]") && strstr(err.message, "40"),
        "a full context: %s", err.message);
-    ok(!gguf_tensor_1d(c, GGUF_DTYPE_F32, 1) && !gguf_op_add(c, a, a) &&
-           !gguf_graph_create(c, 1) && !gguf_ctx_work(c, 1),
+    ok(!gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 1) && !gguf_op_add(c, a, a) &&
+           !gguf_graph_create(c, 1) && !gguf_ctx_alloc_work(c, 1),
        "the failure sticks");
     gguf_ctx_reset(c);
     ok(gguf_ctx_status(c, NULL) == GGUF_OK && gguf_ctx_used(c) == 0 &&
-           !gguf_ctx_first(c) && gguf_tensor_1d(c, GGUF_DTYPE_F32, 1),
+           !gguf_ctx_first_tensor(c) &&
+           gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 1),
        "until a reset");
     gguf_ctx_destroy(c);
 
     c = new_ctx(10 * gguf_tensor_overhead(), NULL, true);
     int n = 0;
     while (n < 100 &&
-           gguf_tensor_4d(c, GGUF_DTYPE_F32, 1 << 20, 1 << 20, 9, 9))
+           gguf_tensor_create_4d(c, GGUF_DTYPE_F32, 1 << 20, 1 << 20, 9, 9))
         n++;
     ok(n == 10 && gguf_ctx_left(c) == 0,
        "10 descriptions take 10 times the overhead: %d", n);
     gguf_ctx_destroy(c);
     c = new_ctx(1000, NULL, true);
-    ok(gguf_tensor_1d(c, GGUF_DTYPE_F32, 8)->data == NULL &&
+    ok(gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 8)->data == NULL &&
            gguf_ctx_no_alloc(c),
        "a description has no data");
     gguf_ctx_destroy(c);
     gguf_ctx_destroy(NULL);
 
     ok(gguf_ctx_create(&c, NULL, &err) == GGUF_OK && !gguf_ctx_used(c) &&
-           !gguf_ctx_left(c) && !gguf_ctx_objects(c) && !gguf_ctx_first(c) &&
-           !gguf_ctx_find(c, ""),
+           !gguf_ctx_left(c) && !gguf_ctx_first_object(c) &&
+           !gguf_ctx_first_tensor(c) && !gguf_ctx_find_tensor(c, ""),
        "a context of size 0");
-    ok(!gguf_tensor_1d(c, GGUF_DTYPE_F32, 1) && !gguf_graph_create(c, 1) &&
-           !gguf_ctx_work(c, 0) && gguf_ctx_status(c, &err) == GGUF_E_FULL,
+    ok(!gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 1) &&
+           !gguf_graph_create(c, 1) && !gguf_ctx_alloc_work(c, 0) &&
+           gguf_ctx_status(c, &err) == GGUF_E_FULL,
        "has no room: %s", err.message);
     gguf_ctx_reset(c);
     ok(gguf_ctx_status(c, NULL) == GGUF_OK, "and is reset");
@@ -92,10 +97,11 @@ static void check_arena(void)
 static void check_names(void)
 {
     struct gguf_ctx *c = new_ctx(1 << 16, NULL, true);
-    tensor *x = gguf_tensor_name(gguf_tensor_2d(c, GGUF_DTYPE_F32, 6, 4), "x");
-    tensor *y = gguf_tensor_name(gguf_tensor_like(c, x), "y");
-    tensor *none = gguf_tensor_like(c, x);
-    tensor *ids = gguf_tensor_1d(c, GGUF_DTYPE_I32, 4);
+    tensor *x = gguf_tensor_set_name(
+        gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 6, 4), "x");
+    tensor *y = gguf_tensor_set_name(gguf_tensor_create_like(c, x), "y");
+    tensor *none = gguf_tensor_create_like(c, x);
+    tensor *ids = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 4);
     const struct {
         const tensor *t;
         const char *name;
@@ -125,14 +131,15 @@ static void check_names(void)
     char name[64];
     memset(name, 'a', 63);
     name[63] = '\0';
-    gguf_tensor_name(x, name);
+    gguf_tensor_set_name(x, name);
     memcpy(name + 56, " (view)", 8);
     ok(!strcmp(gguf_op_view_1d(c, x, 6, 0)->name, name),
        "a long name is cut, what was made of it is not: %s",
        gguf_op_view_1d(c, x, 6, 0)->name);
-    gguf_tensor_name(y, "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
-                        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
-                        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4");
+    gguf_tensor_set_name(y,
+                         "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+                         "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+                         "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4");
     const char *both = gguf_op_cpy(c, x, y)->name;
     ok(strlen(both) == 63 && strstr(both, "\xa4 (copy of aaa") &&
            both[62] == ')',
@@ -147,15 +154,15 @@ static void check_names(void)
 static void check_shapes(void)
 {
     struct gguf_ctx *c = new_ctx(1 << 16, NULL, true);
-    tensor *t = gguf_tensor_4d(c, GGUF_DTYPE_F32, 5, 4, 3, 2);
+    tensor *t = gguf_tensor_create_4d(c, GGUF_DTYPE_F32, 5, 4, 3, 2);
     ok(t->nb[0] == 4 && t->nb[1] == 20 && t->nb[2] == 80 && t->nb[3] == 240 &&
            gguf_tensor_size(t) == 480 && gguf_tensor_n_elements(t) == 120 &&
            gguf_tensor_n_rows(t) == 24 && gguf_tensor_n_dims(t) == 4,
        "strides and sizes of floats");
     ok(gguf_tensor_is_contiguous(t) && !gguf_tensor_is_permuted(t) &&
-           !gguf_tensor_is_transposed(t) && gguf_tensor_has_rows(t),
+           !gguf_tensor_is_transposed(t) && gguf_tensor_has_contiguous_rows(t),
        "contiguous");
-    tensor *q = gguf_tensor_2d(c, GGUF_DTYPE_Q4_K, 512, 3);
+    tensor *q = gguf_tensor_create_2d(c, GGUF_DTYPE_Q4_K, 512, 3);
     ok(q->nb[0] == 144 && q->nb[1] == 288 && gguf_tensor_size(q) == 864 &&
            gguf_tensor_is_contiguous(q) && gguf_tensor_n_dims(q) == 2,
        "of blocks");
@@ -165,7 +172,7 @@ static void check_shapes(void)
            p->nb[2] == 20 && p->nb[0] == 80 && p->view_src == t,
        "permute puts dimension i at axis i");
     ok(gguf_tensor_is_permuted(p) && !gguf_tensor_is_contiguous(p) &&
-           !gguf_tensor_has_rows(p) && gguf_tensor_size(p) == 480,
+           !gguf_tensor_has_contiguous_rows(p) && gguf_tensor_size(p) == 480,
        "and is permuted");
     tensor *tr = gguf_op_transpose(c, t);
     ok(gguf_tensor_is_transposed(tr) && tr->ne[0] == 4 && tr->ne[1] == 5,
@@ -185,21 +192,21 @@ static void check_shapes(void)
     tensor *qv = gguf_op_view_2d(c, q, 256, 2, 288, 144);
     ok(qv->nb[0] == 144 && gguf_tensor_size(qv) == 288 + 144,
        "a view of blocks");
-    tensor *cube = gguf_tensor_3d(c, GGUF_DTYPE_Q8_0, 64, 3, 2);
+    tensor *cube = gguf_tensor_create_3d(c, GGUF_DTYPE_Q8_0, 64, 3, 2);
     ok(gguf_op_permute(c, cube, 0, 2, 1, 3)->nb[2] == 68,
        "rows of blocks can change places");
 
-    tensor *one = gguf_tensor_4d(c, GGUF_DTYPE_F32, 5, 2, 1, 1);
+    tensor *one = gguf_tensor_create_4d(c, GGUF_DTYPE_F32, 5, 2, 1, 1);
     ok(gguf_tensor_can_repeat(one, t) && !gguf_tensor_can_repeat(t, one),
        "can repeat");
-    tensor *none = gguf_tensor_2d(c, GGUF_DTYPE_F32, 0, 3);
+    tensor *none = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 0, 3);
     ok(gguf_tensor_is_empty(none) && gguf_tensor_size(none) == 0 &&
            gguf_tensor_is_contiguous(none) &&
            gguf_tensor_can_repeat(none, none) &&
            !gguf_tensor_can_repeat(none, one),
        "nothing");
-    ok(gguf_tensor_same_shape(t, gguf_tensor_like(c, t)) &&
-           gguf_tensor_same_layout(t, gguf_tensor_like(c, t)) &&
+    ok(gguf_tensor_same_shape(t, gguf_tensor_create_like(c, t)) &&
+           gguf_tensor_same_layout(t, gguf_tensor_create_like(c, t)) &&
            !gguf_tensor_same_layout(t, gguf_op_cast(c, t, GGUF_DTYPE_F16)),
        "same shape, same layout");
     ok(gguf_op_cont(c, t)->op == GGUF_OP_DUP && gguf_op_cont(c, t) != t &&
@@ -207,12 +214,13 @@ static void check_shapes(void)
        "cont is a node, also of the contiguous");
 
     char buf[40];
-    gguf_tensor_namef(t, "blk.%d\n", 3);
+    gguf_tensor_set_namef(t, "blk.%d\n", 3);
     ok(!strcmp(gguf_tensor_format(t, buf, sizeof buf),
                "'blk.3\\n' F32 [5, 4, 3, 2]"),
        "printed: %s", buf);
-    gguf_tensor_name(t, "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee"
-                        "ffffffffffgg\xc3\xa4");
+    gguf_tensor_set_name(t,
+                         "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeee"
+                         "ffffffffffgg\xc3\xa4");
     ok(strlen(t->name) == 62, "a long name is cut at a code point");
     ok(gguf_ctx_status(c, NULL) == GGUF_OK, "no failure so far");
     gguf_ctx_destroy(c);
@@ -226,12 +234,12 @@ static tensor *w, *x, *ids, *q4;
     do {                                                                      \
         struct gguf_error e_ = { GGUF_OK, 0, 0, "" };                         \
         ctx = new_ctx(1 << 16, NULL, true);                                   \
-        w = gguf_tensor_name(gguf_tensor_2d(ctx, GGUF_DTYPE_F32, 64, 32),     \
-                             "w");                                            \
-        x = gguf_tensor_name(gguf_tensor_2d(ctx, GGUF_DTYPE_F32, 10, 32),     \
-                             "x");                                            \
-        ids = gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 7);                         \
-        q4 = gguf_tensor_2d(ctx, GGUF_DTYPE_Q4_0, 64, 4);                     \
+        w = gguf_tensor_set_name(                                             \
+            gguf_tensor_create_2d(ctx, GGUF_DTYPE_F32, 64, 32), "w");         \
+        x = gguf_tensor_set_name(                                             \
+            gguf_tensor_create_2d(ctx, GGUF_DTYPE_F32, 10, 32), "x");         \
+        ids = gguf_tensor_create_1d(ctx, GGUF_DTYPE_I32, 7);                  \
+        q4 = gguf_tensor_create_2d(ctx, GGUF_DTYPE_Q4_0, 64, 4);              \
         tensor *t_ = call;                                                    \
         ok(!t_ && gguf_ctx_status(ctx, &e_) == (status) &&                    \
                strstr(e_.message, part),                                      \
@@ -273,7 +281,8 @@ static void check_errors(void)
     FAILS(GGUF_E_TYPE, "row of blocks", gguf_op_transpose(ctx, q4));
     FAILS(GGUF_E_TYPE, "i32", gguf_op_get_rows(ctx, w, x));
     FAILS(GGUF_E_SHAPE, "get_rows",
-          gguf_op_get_rows(ctx, w, gguf_tensor_2d(ctx, GGUF_DTYPE_I32, 7, 2)));
+          gguf_op_get_rows(ctx, w,
+                           gguf_tensor_create_2d(ctx, GGUF_DTYPE_I32, 7, 2)));
     FAILS(GGUF_E_SHAPE, "set_rows", gguf_op_set_rows(ctx, w, x, ids));
     FAILS(GGUF_E_SHAPE, "cpy", gguf_op_cpy(ctx, w, x));
     FAILS(GGUF_E_SHAPE, "Q4_K", gguf_op_cast(ctx, x, GGUF_DTYPE_Q4_K));
@@ -288,10 +297,12 @@ static void check_errors(void)
                        NULL, &rope));
     FAILS(GGUF_E_SHAPE, "rotate 7",
           gguf_op_rope(ctx, gguf_op_reshape_3d(ctx, w, 64, 32, 1),
-                       gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 1), NULL, &odd));
+                       gguf_tensor_create_1d(ctx, GGUF_DTYPE_I32, 1), NULL,
+                       &odd));
     FAILS(GGUF_E_INVALID, "pairing 77",
           gguf_op_rope(ctx, gguf_op_reshape_3d(ctx, w, 64, 32, 1),
-                       gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 1), NULL, &kind));
+                       gguf_tensor_create_1d(ctx, GGUF_DTYPE_I32, 1), NULL,
+                       &kind));
     FAILS(GGUF_E_SHAPE, "concat: dimension 0 differs",
           gguf_op_concat(ctx, w, x, 1));
     FAILS(GGUF_E_SHAPE, "dimension -1", gguf_op_concat(ctx, w, w, 4));
@@ -307,24 +318,27 @@ static void check_errors(void)
           gguf_op_attention(ctx, w, x, x, NULL, 1, 0, 0));
     FAILS(GGUF_E_SHAPE, "masks of 2 heads for 4",
           gguf_op_attention(
-              ctx, gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 8, 1, 4, 1),
-              gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 8, 5, 4, 1),
-              gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 8, 5, 4, 1),
-              gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 5, 1, 2, 1), 1, 0, 0));
+              ctx, gguf_tensor_create_4d(ctx, GGUF_DTYPE_F32, 8, 1, 4, 1),
+              gguf_tensor_create_4d(ctx, GGUF_DTYPE_F32, 8, 5, 4, 1),
+              gguf_tensor_create_4d(ctx, GGUF_DTYPE_F32, 8, 5, 4, 1),
+              gguf_tensor_create_4d(ctx, GGUF_DTYPE_F32, 5, 1, 2, 1), 1, 0,
+              0));
     FAILS(GGUF_E_SHAPE, "tensor of 5 dimensions",
           gguf_tensor_create(ctx, 0, 5, (int64_t[]){ 1, 1, 1, 1, 1 }));
-    FAILS(GGUF_E_SHAPE, "-3", gguf_tensor_1d(ctx, GGUF_DTYPE_F32, -3));
-    FAILS(GGUF_E_SHAPE, "Q4_0", gguf_tensor_1d(ctx, GGUF_DTYPE_Q4_0, 33));
-    FAILS(GGUF_E_UNSUPPORTED, "999", gguf_tensor_1d(ctx, 999, 3));
+    FAILS(GGUF_E_SHAPE, "-3", gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, -3));
+    FAILS(GGUF_E_SHAPE, "Q4_0",
+          gguf_tensor_create_1d(ctx, GGUF_DTYPE_Q4_0, 33));
+    FAILS(GGUF_E_UNSUPPORTED, "999", gguf_tensor_create_1d(ctx, 999, 3));
     FAILS(GGUF_E_OVERFLOW, "overflows",
-          gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 1 << 30, 1 << 30, 1 << 30, 0));
+          gguf_tensor_create_4d(ctx, GGUF_DTYPE_F32, 1 << 30, 1 << 30, 1 << 30,
+                                0));
     FAILS(GGUF_E_OVERFLOW, "overflows",
-          gguf_tensor_2d(ctx, GGUF_DTYPE_F32, INT64_C(1) << 32,
-                         INT64_C(1) << 32));
+          gguf_tensor_create_2d(ctx, GGUF_DTYPE_F32, INT64_C(1) << 32,
+                                INT64_C(1) << 32));
     struct gguf_error err;
     ok(gguf_ctx_status(NULL, &err) == GGUF_E_INVALID &&
            !gguf_op_add(NULL, NULL, NULL) &&
-           !gguf_tensor_1d(NULL, GGUF_DTYPE_F32, 1),
+           !gguf_tensor_create_1d(NULL, GGUF_DTYPE_F32, 1),
        "no context");
 }
 
@@ -356,13 +370,16 @@ static void check_graph(void)
     struct gguf_graph *g = gguf_graph_create(c, 5);
     ok(gguf_ctx_used(c) - before == gguf_graph_overhead(5),
        "a graph takes its overhead");
-    tensor *a = gguf_tensor_name(gguf_tensor_2d(c, GGUF_DTYPE_F32, 4, 3), "a");
-    tensor *b = gguf_tensor_name(gguf_tensor_1d(c, GGUF_DTYPE_F32, 4), "b");
+    tensor *a = gguf_tensor_set_name(
+        gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 4, 3), "a");
+    tensor *b =
+        gguf_tensor_set_name(gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4), "b");
     tensor *s = gguf_op_mul(c, a, b);
     tensor *v = gguf_op_reshape_1d(c, s, 12);
     tensor *d = gguf_op_silu(c, s);
     tensor *e = gguf_op_add(c, d, gguf_op_reshape_2d(c, v, 4, 3));
-    gguf_tensor_flag(gguf_tensor_name(e, "sum \"of\""), GGUF_TENSOR_OUTPUT);
+    gguf_tensor_add_flags(gguf_tensor_set_name(e, "sum \"of\""),
+                          GGUF_TENSOR_OUTPUT);
     ok(gguf_graph_finish(c, g, e, &err) == GGUF_OK &&
            gguf_graph_n_nodes(g) == 5 && gguf_graph_n_leaves(g) == 2,
        "nodes and leaves, each once");
@@ -371,7 +388,7 @@ static void check_graph(void)
            gguf_graph_leaf(g, 0) == a && gguf_graph_leaf(g, 1) == b,
        "sources first, depth first");
     ok(gguf_graph_find(g, "b") == b && gguf_graph_has(g, d) &&
-           !gguf_graph_has(g, gguf_tensor_1d(c, GGUF_DTYPE_F32, 1)),
+           !gguf_graph_has(g, gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 1)),
        "found");
 
     struct text t = { .n = 0 };
@@ -432,8 +449,8 @@ static void check_graph(void)
        "a graph of nothing");
     gguf_ctx_reset(c);
     g = gguf_graph_create(c, 3);
-    tensor *p = gguf_tensor_flag(gguf_tensor_1d(c, GGUF_DTYPE_F32, 1),
-                                 GGUF_TENSOR_PARAM);
+    tensor *p = gguf_tensor_add_flags(
+        gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 1), GGUF_TENSOR_PARAM);
     gguf_graph_add(g, gguf_op_relu(c, p));
     ok(gguf_graph_n_nodes(g) == 2 && gguf_graph_n_leaves(g) == 0,
        "a parameter is a node");
@@ -444,7 +461,7 @@ static void check_graph(void)
     /* far deeper than recursion could go */
     c = new_ctx((size_t)200 << 20, NULL, true);
     g = gguf_graph_create(c, 200000);
-    a = gguf_tensor_1d(c, GGUF_DTYPE_F32, 1);
+    a = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 1);
     for (int i = 0; i < 200000; i++)
         a = gguf_op_relu(c, a);
     ok(gguf_graph_finish(c, g, a, &err) == GGUF_OK &&
@@ -462,11 +479,11 @@ static bool edges_are_right(const struct gguf_graph *g)
         uint32_t found[GG_GRAPH_EDGES];
         const uint32_t *e = gg_graph_edges(g, i, found);
         if (t->view_src)
-            all = all && *e++ == gg_graph_number(g, t->view_src);
+            all = all && *e++ == gg_graph_find_number(g, t->view_src);
         for (int k = 0; k < GGUF_TENSOR_SRC; k++)
             if (t->src[k])
-                all = all && *e++ == gg_graph_number(g, t->src[k]);
-        all = all && gg_graph_number(g, t) == 2 * i;
+                all = all && *e++ == gg_graph_find_number(g, t->src[k]);
+        all = all && gg_graph_find_number(g, t) == 2 * i;
     }
     return all;
 }
@@ -480,19 +497,21 @@ static void check_full_graph(void)
     struct gguf_ctx *c = new_ctx((size_t)16 << 20, NULL, true);
     struct gguf_ctx *far = new_ctx((size_t)16 << 20, NULL, true);
     struct gguf_graph *g = gguf_graph_create(c, 3 * N);
-    tensor *y = gguf_tensor_1d(far, GGUF_DTYPE_F32, 4);
+    tensor *y = gguf_tensor_create_1d(far, GGUF_DTYPE_F32, 4);
     for (int i = 0; i < N; i++) {
-        y = gguf_op_add(c, y, gguf_tensor_1d(far, GGUF_DTYPE_F32, 4));
-        y = gguf_op_mul(c, gguf_op_view_1d(c, y, 4, 0),
-                        gguf_tensor_1d(i % 2 ? c : far, GGUF_DTYPE_F32, 4));
+        y = gguf_op_add(c, y, gguf_tensor_create_1d(far, GGUF_DTYPE_F32, 4));
+        y = gguf_op_mul(
+            c, gguf_op_view_1d(c, y, 4, 0),
+            gguf_tensor_create_1d(i % 2 ? c : far, GGUF_DTYPE_F32, 4));
     }
     ok(gguf_graph_finish(c, g, y, &err) == GGUF_OK && g->n_nodes == 3 * N &&
            g->n_leaves == 2 * N + 1,
        "a graph of %zu nodes and %zu leaves", g->n_nodes, g->n_leaves);
-    bool has = !gguf_graph_has(g, gguf_tensor_1d(c, GGUF_DTYPE_F32, 4)) &&
-               !gguf_graph_has(g, gguf_tensor_1d(far, GGUF_DTYPE_F32, 4));
+    bool has =
+        !gguf_graph_has(g, gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4)) &&
+        !gguf_graph_has(g, gguf_tensor_create_1d(far, GGUF_DTYPE_F32, 4));
     for (uint32_t i = 0; i < g->n_leaves; i++)
-        has = has && gg_graph_number(g, g->leaves[i]) == 2 * i + 1;
+        has = has && gg_graph_find_number(g, g->leaves[i]) == 2 * i + 1;
     ok(has, "each leaf is found, what is not in it is not");
     ok(edges_are_right(g), "each node knows the numbers of its sources");
     ok(edges_are_right(gguf_graph_view(c, g, 30, 60)) &&
@@ -507,14 +526,15 @@ static void check_params(void)
 {
     struct gguf_tensor t = { .op_params = { 1, 2, 3 } };
     int32_t got[sizeof t.op_params / sizeof *t.op_params] = { 0 };
-    ok(gguf_tensor_params(&t, got, 3 * sizeof *got) && got[0] == 1 &&
+    ok(gguf_tensor_op_params(&t, got, 3 * sizeof *got) && got[0] == 1 &&
            got[2] == 3,
        "parameters of an operation");
-    ok(!gguf_tensor_params(&t, got, 2 * sizeof *got) && got[1] == 2,
+    ok(!gguf_tensor_op_params(&t, got, 2 * sizeof *got) && got[1] == 2,
        "and more than is known");
     t.op_params[sizeof got / sizeof *got - 1] = 7;
-    ok(!gguf_tensor_params(&t, got, 3 * sizeof *got), "up to the last byte");
-    ok(gguf_tensor_params(&t, got, sizeof got) &&
+    ok(!gguf_tensor_op_params(&t, got, 3 * sizeof *got),
+       "up to the last byte");
+    ok(gguf_tensor_op_params(&t, got, sizeof got) &&
            got[sizeof got / sizeof *got - 1] == 7,
        "all of them");
 }

@@ -372,7 +372,7 @@ enum gguf_status fake_backend_init(struct fake_backend *is, const char *name,
         .name = name,
         .description = "for tests",
         .kind = GGUF_DEVICE_GPU,
-        .caps = async ? GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS : 0,
+        .caps = async ? GGUF_DEVICE_CAP_ASYNC | GGUF_DEVICE_CAP_EVENTS : 0,
         .buft = &is->buft,
         .priv = is,
     };

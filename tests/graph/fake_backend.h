@@ -47,7 +47,7 @@ struct fake_backend {
                                           * NULL: its own */
     bool offloads;  /* prefers every operation that it supports,
                                * wherever the weights lie */
-    uint32_t wide;  /* result of gguf_device_wide(); 0: 1 */
+    uint32_t wide;  /* result of gguf_device_min_invariant_batch(); 0: 1 */
     uint32_t wrong; /* operation with wrong results; 0: none */
     struct gg_stream
         *stream;   /* its queue; NULL: it computes when it is called */

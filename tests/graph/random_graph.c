@@ -71,7 +71,7 @@ struct random_graph random_graph_make(uint64_t seed,
     must(gguf_ctx_create(&g.ctx, &p, &err), &err);
     for (int k = 0; k < 4; k++) {
         tensor *w =
-            gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, ROW, k < 3 ? ROW : 8);
+            gguf_tensor_create_2d(g.ctx, GGUF_DTYPE_F32, ROW, k < 3 ? ROW : 8);
         must(gguf_ctx_alloc_tensors(g.ctx, home[k], NULL, &g.buffers[k], &err),
              &err);
         if (k < 3) {
@@ -84,16 +84,16 @@ struct random_graph random_graph_make(uint64_t seed,
     }
     tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
     for (int i = 0; i < 3; i++) {
-        g.inputs[i] = gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, ROW,
-                                     1 + (int64_t)rnd_below(5));
-        t[n++] = gguf_tensor_flag(g.inputs[i], GGUF_TENSOR_INPUT);
+        g.inputs[i] = gguf_tensor_create_2d(g.ctx, GGUF_DTYPE_F32, ROW,
+                                            1 + (int64_t)rnd_below(5));
+        t[n++] = gguf_tensor_add_flags(g.inputs[i], GGUF_TENSOR_INPUT);
     }
     g.graph = gguf_graph_create(g.ctx, 16 * RANDOM_GRAPH_NODES);
     int n_nodes = 4 + (int)rnd_below(RANDOM_GRAPH_NODES - 4);
     for (int i = 0; i < n_nodes; i++) {
         t[n] = random_node(&g, t, n);
         if (!rnd_below(6) || i == n_nodes - 1) {
-            g.out[g.n_out++] = gguf_tensor_flag(t[n], GGUF_TENSOR_OUTPUT);
+            g.out[g.n_out++] = gguf_tensor_add_flags(t[n], GGUF_TENSOR_OUTPUT);
             gguf_graph_add(g.graph, t[n]);
         }
         n++;

@@ -242,7 +242,7 @@ static bool codec_right(int type, const struct gg_codec_kern *k,
 static bool read_row(char **f)
 {
     static const char *const weights[N_WEIGHT] = { "none", "pos", "zeros" };
-    const struct gguf_dtype_info *info = gguf_dtype_from_name(f[0]);
+    const struct gguf_dtype_info *info = gguf_dtype_find_name(f[0]);
     const int d = atoi(f[1]);
     int w = 0;
     while (w < N_WEIGHT && strcmp(weights[w], f[2]))

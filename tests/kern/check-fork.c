@@ -252,7 +252,7 @@ static unsigned known_rows(const char *text, const struct test_level *level,
         }
         if (sscanf(text, "%15s %u %llx", name, &n, &hash) != 3)
             return 0;
-        const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+        const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
         if (!t || n % t->block_len)
             return 0;
         size_t size = t->row_header + n / t->block_len * t->block_size;

@@ -377,11 +377,11 @@ int main(int argc, char **argv)
     const unsigned n = test_levels(level);
     static struct gg_kern ref;
     gg_kern_init(&ref, 0);
-    gg_codec_kern_native(ref.codec);
+    gg_codec_kern_set_native_order(ref.codec);
     for (unsigned i = 0; i < n; i++) {
         struct gg_kern kern;
         gg_kern_init(&kern, level[i].mask);
-        gg_codec_kern_native(kern.codec);
+        gg_codec_kern_set_native_order(kern.codec);
         check_pack(level[i].name, &kern.gemm[GG_GEMM_EXACT]);
         check_tile(level[i].name, &kern.gemm[GG_GEMM_EXACT]);
         for (int t = 0; t < GG_N_DTYPES; t++)

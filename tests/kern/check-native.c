@@ -2,7 +2,7 @@
 /* check-native.c - numbers in memory: kernels read and write the machine's
  * byte order, after files of either order are swapped */
 #include "config.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
 
@@ -52,8 +52,8 @@ static int same_floats(int type, uint64_t row, bool big_endian, uint8_t *p,
                        size_t size, const float *want, size_t n)
 {
     float y[512];
-    if (gg_order_differs(type, big_endian))
-        gg_order_swap(type, row, 0, p, size);
+    if (gg_byte_order_differs(type, big_endian))
+        gg_byte_order_swap(type, row, 0, p, size);
     native[type].decode(p, y, n);
     return !memcmp(y, want, n * sizeof *y);
 }
@@ -72,7 +72,7 @@ static void check_orders(void)
         for (size_t k = 0; k < size; k++)
             little[k] = (uint8_t)rnd64() & 0xb7; /* no NaN */
         memcpy(big, little, size);
-        gg_order_swap(i, size, 0, big, size);
+        gg_byte_order_swap(i, size, 0, big, size);
         file[i].decode(little, want, n);
         if (!same_floats(i, size, false, little, size, want, n) ||
             !same_floats(i, size, true, big, size, want, n)) {
@@ -91,7 +91,7 @@ int main(void)
     for (unsigned i = 0; i < n; i++) {
         gg_codec_kern_init(file, level[i].mask);
         memcpy(native, file, sizeof file);
-        gg_codec_kern_native(native);
+        gg_codec_kern_set_native_order(native);
         check_numbers();
         check_orders();
     }

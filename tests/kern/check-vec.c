@@ -283,7 +283,7 @@ static void check_dots(const struct gg_kern *kern, int type)
     struct gg_kern native = *kern;
     const struct gg_kern *k = &native;
     bool good = true;
-    gg_codec_kern_native(native.codec);
+    gg_codec_kern_set_native_order(native.codec);
     for (size_t n = 0; n <= LONGEST;
          n += n < 140 || len > 1 ? len : 89 * len) {
         fill_values(x, 3 * STRIDE, 3, false);

@@ -157,7 +157,7 @@ static void check_arch(const char *name)
     const bool opened = run_open(&sum, both, sum_size, 1, small_session()) &&
                         lora_outputs(&sum, tok, added);
     const struct gguf_model_info *info =
-        good ? gguf_model_get_info(r.model) : NULL;
+        good ? gguf_model_info(r.model) : NULL;
     const size_t n_out =
         good ? N * (info->has_logits ? info->n_vocab : info->n_embd) : 0;
     const double d = n_out ? run_nmse(with, added, n_out) : 9;

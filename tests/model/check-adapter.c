@@ -74,7 +74,7 @@ static void check_dense(int tied)
                 !lora_open(&o[0], r.model, &l[0], &r.err) &&
                 !lora_open(&o[1], r.model, &l[1], &r.err);
     const struct gguf_adapter_info *info =
-        good ? gguf_adapter_get_info(o[0].adapter) : NULL;
+        good ? gguf_adapter_info(o[0].adapter) : NULL;
     ok(good && info->n_weights == (tied ? 8 : 9) && info->rank_min == 3 &&
            info->rank_max == 3 && info->alpha == 6 &&
            info->size >= info->n_params * sizeof(float),
@@ -241,8 +241,8 @@ static void check_quantized(void)
         const struct gguf_tensor_info *t =
             gguf_file_tensor_find(r.file, g.t[i].name);
         float *v = malloc(t->n_elements * sizeof *v);
-        good =
-            !gguf_rows_get(rows, r.file, t->index, 0, t->n_elements, v, &err);
+        good = !gguf_rows_decode(rows, r.file, t->index, 0, t->n_elements, v,
+                                 &err);
         n_q8 += t->dtype == GGUF_DTYPE_Q8_0;
         g.t[i].values = v;
     }
@@ -291,18 +291,18 @@ static void check_memory(void)
     bool good =
         run_open(&r, data, size, 1, &p) && !lora_open(&o, r.model, &l, &r.err);
     struct gguf_adapter_use use = { o.adapter, 1 };
-    gguf_session_memory(r.session, &cache[0], &graphs[0]);
+    gguf_session_memory_size(r.session, &cache[0], &graphs[0]);
     p.adapters = &use;
     p.n_adapters = 1;
     p.backend = r.backend;
-    good = good &&
-           !gguf_session_estimate(r.model, &p, &cache[1], &graphs[1], &r.err);
+    good = good && !gguf_session_estimate_memory(r.model, &p, &cache[1],
+                                                 &graphs[1], &r.err);
     good = good && !gguf_session_set_adapters(r.session, &use, 1, &r.err);
-    gguf_session_memory(r.session, &cache[2], &graphs[2]);
+    gguf_session_memory_size(r.session, &cache[2], &graphs[2]);
     gguf_session_destroy(r.session);
     good = !gguf_session_create(&s.session, r.model, &p, &r.err) && good;
     r.session = s.session;
-    gguf_session_memory(r.session, &cache[0], &graphs[3]);
+    gguf_session_memory_size(r.session, &cache[0], &graphs[3]);
     ok(good && cache[0] == cache[1] && cache[1] == cache[2] &&
            graphs[1] > graphs[0] && graphs[1] == graphs[2] &&
            graphs[1] == graphs[3],
@@ -345,7 +345,7 @@ static void check_failures(void)
     for (n = 0; good; n++) {
         ap.allocator = failalloc_init(&f, n);
         const enum gguf_status st =
-            gguf_adapter_open(&adapter, r.model, file, &ap, &r.err);
+            gguf_adapter_create(&adapter, r.model, file, &ap, &r.err);
         if (st == GGUF_OK && f.calls <= n)
             break;
         good = st == GGUF_E_NOMEM && !adapter && !f.live;

@@ -51,7 +51,7 @@ static enum gguf_status open_control(struct lora_opened *o,
     enum gguf_status st =
         gguf_file_open_memory(&o->file, data, size, NULL, &r.err);
     return st ? st
-              : gguf_adapter_open(&o->adapter, r.model, o->file, p, &r.err);
+              : gguf_adapter_create(&o->adapter, r.model, o->file, p, &r.err);
 }
 
 /* In double precision: a direction after a layer equals a change of the bias
@@ -96,8 +96,8 @@ static void check_sums(void)
     bool good = lora_outputs(&r, tokens, plain) && !open_control(&o[0], &p);
     p.first_layer = p.last_layer = 2;
     good = good && !open_control(&o[1], &p);
-    ok(good && gguf_adapter_get_info(o[0].adapter)->n_directions == 2 &&
-           gguf_adapter_get_info(o[1].adapter)->n_directions == 1,
+    ok(good && gguf_adapter_info(o[0].adapter)->n_directions == 2 &&
+           gguf_adapter_info(o[1].adapter)->n_directions == 1,
        "two control vectors, one of layer 2 alone %s",
        good ? "" : r.err.message);
     static const float scales[][2] = {

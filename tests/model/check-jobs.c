@@ -50,7 +50,7 @@ static enum gguf_status scan_model(unsigned n_threads, struct run_watch *w,
     job.pool = pool;
     job.progress = w ? run_watch : NULL;
     job.user = w;
-    const enum gguf_status st = gguf_model_scan_finite(model, &job, err);
+    const enum gguf_status st = gguf_model_check_finite(model, &job, err);
     gguf_pool_destroy(pool);
     return st;
 }
@@ -90,7 +90,7 @@ static void check_first(void)
 
 static void check_progress(void)
 {
-    const uint64_t size = gguf_model_get_info(model)->weight_size;
+    const uint64_t size = gguf_model_info(model)->weight_size;
     struct gguf_error err;
     unsigned calls = 0;
     for (unsigned t = 1; t <= 4; t += 3) {
@@ -119,7 +119,7 @@ static void check_params(void)
 {
     struct gguf_model_job job = { .struct_size = 0 };
     struct gguf_error err;
-    ok(gguf_model_scan_finite(model, &job, &err) == GGUF_E_INVALID, "%s",
+    ok(gguf_model_check_finite(model, &job, &err) == GGUF_E_INVALID, "%s",
        err.message);
 }
 
@@ -133,9 +133,9 @@ static void check_nomem(void)
         struct gguf_model *m;
         struct failalloc f;
         mp.allocator = failalloc_from(&f, (unsigned)n);
-        st = gguf_model_open(&m, file, &mp, NULL);
+        st = gguf_model_create(&m, file, &mp, NULL);
         if (st == GGUF_OK)
-            st = gguf_model_scan_finite(m, NULL, NULL);
+            st = gguf_model_check_finite(m, NULL, NULL);
         gguf_model_destroy(m);
         bad += f.live != 0;
     }
@@ -148,7 +148,7 @@ int main(void)
     struct gguf_error err;
     bytes = gen_model_file(&spec, 5, GGUF_DTYPE_F32, &n_bytes);
     if (gguf_file_open_memory(&file, bytes, n_bytes, NULL, &err) ||
-        gguf_model_open(&model, file, NULL, &err)) {
+        gguf_model_create(&model, file, NULL, &err)) {
         printf("Bail out! %s\n", err.message);
         return 1;
     }

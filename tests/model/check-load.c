@@ -31,9 +31,9 @@ static enum gguf_status load_file(const char *path, struct gguf_error *err)
     n_warned = 0;
     enum gguf_status st = gguf_file_open(&file, path, NULL, err);
     if (st == GGUF_OK)
-        st = gguf_model_open(&model, file, &p, err);
+        st = gguf_model_create(&model, file, &p, err);
     if (st == GGUF_OK)
-        st = gguf_model_scan_finite(model, NULL, err);
+        st = gguf_model_check_finite(model, NULL, err);
     gguf_model_destroy(model);
     gguf_file_close(file);
     return st;
@@ -146,17 +146,17 @@ static void check_nan(uint8_t *data, size_t size)
     struct gguf_model *model;
     struct gguf_error err;
     if (gguf_file_open_memory(&file, data, size, NULL, &err) != GGUF_OK ||
-        gguf_model_open(&model, file, NULL, &err) != GGUF_OK) {
+        gguf_model_create(&model, file, NULL, &err) != GGUF_OK) {
         ok(0, "%s", err.message);
         return;
     }
-    ok(gguf_model_scan_finite(model, NULL, &err) == GGUF_OK,
+    ok(gguf_model_check_finite(model, NULL, &err) == GGUF_OK,
        "all are numbers");
     const struct gguf_tensor_info *t =
         gguf_file_tensor_find(file, "blk.0.ffn_down.weight");
     uint8_t *w = data + gguf_file_data_off(file) + t->off;
     memset(w + 4 * 1234, 0xff, 4);
-    ok(gguf_model_scan_finite(model, NULL, &err) == GGUF_E_NONFINITE &&
+    ok(gguf_model_check_finite(model, NULL, &err) == GGUF_E_NONFINITE &&
            strstr(err.message,
                   "'blk.0.ffn_down.weight': element 1234 is not a"),
        "%s", err.message);

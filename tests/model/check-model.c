@@ -130,7 +130,7 @@ static void check_memory(const void *file, size_t size)
     ok(good && gguf_session_n_tokens(r.session, 0) == N, "a full sequence");
     ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_FULL,
        "no more fits: %s", r.err.message);
-    ignore_status(gguf_session_remove(r.session, 0, 10, -1, NULL));
+    ignore_status(gguf_session_remove_tokens(r.session, 0, 10, -1, NULL));
     ok(gguf_session_n_tokens(r.session, 0) == 10, "the end is forgotten");
     struct gguf_batch tail = { .struct_size = sizeof tail,
                                .n = N - 10,
@@ -149,7 +149,7 @@ static void check_memory(const void *file, size_t size)
     ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &b, some) &&
            gguf_session_n_outputs(r.session) == 0;
-    ignore_status(gguf_session_remove(r.session, 0, N - 1, -1, NULL));
+    ignore_status(gguf_session_remove_tokens(r.session, 0, N - 1, -1, NULL));
     struct gguf_batch last = { .struct_size = sizeof last,
                                .n = 1,
                                .token = tok + N - 1 };

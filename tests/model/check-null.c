@@ -115,7 +115,7 @@ static void open_rest(void)
     struct gguf_quant_params qp = GGUF_QUANT_PARAMS_INIT;
     cp.mem_size = 1 << 16;
     must_succeed(gguf_ctx_create(&ctx, &cp, &err));
-    leaf = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 4);
+    leaf = gguf_tensor_create_1d(ctx, GGUF_DTYPE_F32, 4);
     node = gguf_op_silu(ctx, leaf);
     graph = gguf_graph_create(ctx, 16);
     must_succeed(gguf_graph_finish(ctx, graph, node, &err));
@@ -180,21 +180,21 @@ static void check_files(void)
              gguf_file_open(&s, path, p, &err));
     DEFAULTS(gguf_split_params, GGUF_SPLIT_PARAMS_INIT,
              gguf_split_plan_create(&sp, set, p, &err));
-    DEFAULTS(gguf_split_job, GGUF_SPLIT_JOB_INIT,
+    DEFAULTS(gguf_split_output_params, GGUF_SPLIT_OUTPUT_PARAMS_INIT,
              gguf_split_plan_write(plan, other, p, &err));
-    DEFAULTS(gguf_split_job, GGUF_SPLIT_JOB_INIT,
+    DEFAULTS(gguf_split_output_params, GGUF_SPLIT_OUTPUT_PARAMS_INIT,
              gguf_split_merge(set, other, p, &err));
     DEFAULTS(gguf_writer_params, GGUF_WRITER_PARAMS_INIT,
              gguf_writer_create(&w, meta, p, &err));
     must_succeed(gguf_writer_create(&w, meta, NULL, &err));
     DEFAULTS(gguf_output_params, GGUF_OUTPUT_PARAMS_INIT,
-             gguf_writer_open(w, other, p, &err));
+             gguf_writer_begin_file(w, other, p, &err));
     gguf_writer_destroy(w);
     DEFAULTS(gguf_edit_params, GGUF_EDIT_PARAMS_INIT, edit_file(p));
     DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
-             gguf_digest_file(file, p, digest, NULL, &err));
+             gguf_digest_tensors(file, p, digest, NULL, &err));
     DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
-             gguf_digest_whole(file, p, digest, &err));
+             gguf_digest_shards(file, p, digest, &err));
 }
 
 static int on_finding(void *user, const struct gguf_finding *f)
@@ -251,7 +251,7 @@ static void check_numbers(void)
              gguf_quant_run_many(&quant, paths, 1, p, &err));
     REFUSED(gguf_quant_totals(quant, NULL, &err));
     DEFAULTS(gguf_target_params, GGUF_TARGET_PARAMS_INIT,
-             gguf_quant_target(quant, p, &result, &err));
+             gguf_quant_fit_size(quant, p, &result, &err));
     DEFAULTS(gguf_stats_params, GGUF_STATS_PARAMS_INIT,
              gguf_stats_tensor(r.file, 0, p, &stats, &err));
     REFUSED(gguf_stats_tensor(r.file, 0, NULL, NULL, &err));
@@ -284,7 +284,7 @@ static void check_folder(void)
     folder_weights(&folder, "F32", 1);
     must_succeed(gguf_convert_open(&c, "hf", NULL, &err));
     DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
-             gguf_convert_job(&q, c, p, &err));
+             gguf_convert_create_job(&q, c, p, &err));
     gguf_convert_close(c);
 }
 
@@ -306,34 +306,34 @@ static void check_models(void)
     uint64_t size;
     sp.backend = r.backend;
     DEFAULTS(gguf_model_params, GGUF_MODEL_PARAMS_INIT,
-             gguf_model_open(&m, r.file, p, &err));
+             gguf_model_create(&m, r.file, p, &err));
     DEFAULTS(gguf_model_params, GGUF_MODEL_PARAMS_INIT,
-             gguf_model_open(&m, set, p, &err));
+             gguf_model_create(&m, set, p, &err));
     DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,
-             gguf_model_scan_finite(r.model, p, &err));
+             gguf_model_check_finite(r.model, p, &err));
     DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,
-             gguf_model_prefetch(r.model, p, &err));
+             gguf_model_prefetch_weights(r.model, p, &err));
     DEFAULTS(gguf_model_job, GGUF_MODEL_JOB_INIT,
-             gguf_model_read(r.model, p, &err));
+             gguf_model_read_weights(r.model, p, &err));
     DEFAULTS(gguf_place_params, GGUF_PLACE_PARAMS_INIT,
-             gguf_model_place(r.model, &sp, p, &err));
+             gguf_model_place_weights(r.model, &sp, p, &err));
     DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
-             gguf_model_place(r.model, p, NULL, &err));
+             gguf_model_place_weights(r.model, p, NULL, &err));
     DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
-             gguf_model_get_split(r.model, p, NULL, 0, &err));
+             gguf_model_split(r.model, p, NULL, 0, &err));
     DEFAULTS(gguf_adapter_params, GGUF_ADAPTER_PARAMS_INIT,
-             gguf_adapter_open(&a, r.model, r.file, p, &err));
+             gguf_adapter_create(&a, r.model, r.file, p, &err));
     DEFAULTS(gguf_vocab_params, GGUF_VOCAB_PARAMS_INIT,
              gguf_vocab_create(&v, r.file, p, &err));
     DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
              gguf_session_create(&s, r.model, p, &err));
     DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
-             gguf_session_estimate(r.model, p, &size, &size, &err));
+             gguf_session_estimate_memory(r.model, p, &size, &size, &err));
     DEFAULTS(gguf_session_params, GGUF_SESSION_PARAMS_INIT,
-             gguf_session_estimate_peak(r.model, p, &size, &err));
-    REFUSED(gguf_session_estimate(r.model, NULL, &size, NULL, &err));
-    REFUSED(gguf_session_estimate(r.model, NULL, NULL, &size, &err));
-    REFUSED(gguf_session_estimate_peak(r.model, NULL, NULL, &err));
+             gguf_session_estimate_peak_memory(r.model, p, &size, &err));
+    REFUSED(gguf_session_estimate_memory(r.model, NULL, &size, NULL, &err));
+    REFUSED(gguf_session_estimate_memory(r.model, NULL, NULL, &size, &err));
+    REFUSED(gguf_session_estimate_peak_memory(r.model, NULL, NULL, &err));
     DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
              gguf_session_decode(r.session, p, &err));
     DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
@@ -378,16 +378,16 @@ static void check_evaluation(void)
     DEFAULTS(gguf_ppl, GGUF_PPL_INIT, !isnan(gguf_ppl_value(p)));
     DEFAULTS(gguf_ppl, GGUF_PPL_INIT, !isnan(gguf_ppl_error(p)));
     DEFAULTS(gguf_ppl, GGUF_PPL_INIT,
-             !isnan(gguf_ppl_per(p, GGUF_PPL_TOKEN, &e)));
+             !isnan(gguf_ppl_per_unit(p, GGUF_PPL_TOKEN, &e)));
     DEFAULTS(gguf_ppl, GGUF_PPL_INIT,
-             !isnan(gguf_ppl_bits(p, GGUF_PPL_TOKEN, &e)));
+             !isnan(gguf_ppl_bits_per_unit(p, GGUF_PPL_TOKEN, &e)));
     DEFAULTS(gguf_ppl, GGUF_PPL_INIT, gguf_ppl_add(&sums, p, &err));
     REFUSED(gguf_ppl_add(NULL, &sums, &err));
     DEFAULTS(gguf_kld_params, GGUF_KLD_PARAMS_INIT,
              gguf_kld_create(&k, p, &err));
     must_succeed(gguf_kld_create(&k, NULL, &err));
     REFUSED(gguf_kld_means(k, NULL, &err));
-    REFUSED(gguf_kld_get_stats(k, NULL, &err));
+    REFUSED(gguf_kld_stats(k, NULL, &err));
     gguf_kld_destroy(k);
     DEFAULTS(gguf_scan_params, GGUF_SCAN_PARAMS_INIT,
              gguf_layers_run(&l, two[0], two[1], tok, N_TOKENS, p, &err));
@@ -429,9 +429,11 @@ static void check_graphs(void)
     DEFAULTS(gguf_ctx_params, GGUF_CTX_PARAMS_INIT,
              gguf_ctx_create(&c, p, &err));
     must_succeed(gguf_ctx_create(&c, NULL, &err));
-    ok(!gguf_tensor_1d(c, GGUF_DTYPE_F32, 4) && !gguf_ctx_work(c, 1) &&
+    ok(!gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4) &&
+           !gguf_ctx_alloc_work(c, 1) &&
            gguf_ctx_status(c, NULL) == GGUF_E_FULL && !gguf_ctx_used(c) &&
-           !gguf_ctx_left(c) && !gguf_ctx_first(c) && !gguf_ctx_objects(c),
+           !gguf_ctx_left(c) && !gguf_ctx_first_tensor(c) &&
+           !gguf_ctx_first_object(c),
        "a context of the defaults is full and empty");
     gguf_ctx_reset(c);
     ok(gguf_ctx_status(c, NULL) == GGUF_OK && !gguf_graph_create(c, 1),
@@ -503,7 +505,7 @@ static void check_backends(void)
              gguf_driver_add_device(driver, p, NULL, &err));
     DEFAULTS(gguf_backend_params, GGUF_BACKEND_PARAMS_INIT,
              gguf_backend_create(&b, device, p, &err));
-    REFUSED(gguf_event_make(&e, device, NULL, NULL, NULL, &err));
+    REFUSED(gguf_event_wrap(&e, device, NULL, NULL, NULL, &err));
 }
 
 static void check_imatrix(void)
@@ -531,9 +533,8 @@ static void check_callbacks(void)
         GGUF_ALLOCATOR_INIT(NULL, NULL, NULL);
     struct gguf_meta *m;
     gguf_cpu_set_abort_fn *set_abort = (gguf_cpu_set_abort_fn *)(void (*)(
-        void))gguf_driver_function(driver, "set_abort");
-    REFUSED(
-        gguf_text_walk_json((struct gguf_str){ "[]", 2 }, NULL, NULL, &err));
+        void))gguf_driver_find_function(driver, "set_abort");
+    REFUSED(gguf_json_walk((struct gguf_str){ "[]", 2 }, NULL, NULL, &err));
     REFUSED(gguf_graph_dump(graph, NULL, NULL, NULL, &err));
     REFUSED(gguf_graph_dump_dot(graph, NULL, NULL, NULL, &err));
     must_succeed(gguf_sched_alloc(sched, graph, &err));

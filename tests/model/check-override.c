@@ -282,8 +282,8 @@ static void check_vocab(void)
     must_set(gguf_file_open_memory(&file, data, size, NULL, NULL));
     must_set(gguf_vocab_create(&v, file, &p, NULL));
     ok(gguf_vocab_n_tokens(v) == N_VOCAB &&
-           gguf_vocab_find(v, (struct gguf_str){ "c", 1 }) == 2 &&
-           gguf_vocab_special(v, GGUF_SPECIAL_BOS) == 2,
+           gguf_vocab_find_token(v, (struct gguf_str){ "c", 1 }) == 2 &&
+           gguf_vocab_special_id(v, GGUF_SPECIAL_BOS) == 2,
        "tokens of the pairs, and a key of the file");
     gguf_vocab_destroy(v);
     gguf_file_close(file);

@@ -48,7 +48,7 @@ static size_t cut_file(const struct gguf_split_params *params)
 {
     struct gguf_file *from;
     struct gguf_split_plan *plan;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     job.no_sync = 1;
     if (gguf_file_open(&from, whole, NULL, NULL) ||
         gguf_split_plan_create(&plan, from, params, NULL) ||
@@ -91,7 +91,7 @@ static bool get_logits(const char *path, unsigned n_threads, float *out,
     bool good = run_open_path(&r, path, n_threads, &p) &&
                 run_logits(&r, &b, out) && run_scan(&r);
     if (good)
-        *info = *gguf_model_get_info(r.model);
+        *info = *gguf_model_info(r.model);
     else
         printf("# %s\n", r.err.message);
     run_close(&r);
@@ -118,7 +118,7 @@ static void check_same(const char *what, uint32_t dtype,
         tok[i] = i * 7 % N_VOCAB;
     ok(run_open_path(&r, whole, 1, &p) && run_logits(&r, &batch, want),
        "%s: the whole file computes", what);
-    a = *gguf_model_get_info(r.model);
+    a = *gguf_model_info(r.model);
     size_t n = cut_file(&params);
     const char *paths[] = { whole, prefix, shard_path(n, n) };
     for (unsigned i = 0; i < 3; i++)
@@ -171,9 +171,9 @@ static enum gguf_status load_set(const char *path,
     mp.warn = keep_warning;
     enum gguf_status st = gguf_file_open(&set, path, &fp, err);
     if (st == GGUF_OK)
-        st = gguf_model_open(&model, set, &mp, err);
+        st = gguf_model_create(&model, set, &mp, err);
     if (st == GGUF_OK)
-        st = gguf_model_scan_finite(model, NULL, err);
+        st = gguf_model_check_finite(model, NULL, err);
     gguf_model_destroy(model);
     gguf_file_close(set);
     return st;
@@ -310,11 +310,11 @@ static void check_broken(void)
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     fp.alone = 1;
     ok(gguf_file_open(&file, shard_path(1, n), &fp, &err) == GGUF_OK &&
-           gguf_model_open(&model, file, NULL, &err) == GGUF_E_UNSUPPORTED &&
+           gguf_model_create(&model, file, NULL, &err) == GGUF_E_UNSUPPORTED &&
            !model && strstr(err.message, "one of 4 shards"),
        "one shard alone: %s", err.message);
     gguf_file_close(file);
-    ok(gguf_model_open(&model, NULL, NULL, &err) == GGUF_E_INVALID && !model,
+    ok(gguf_model_create(&model, NULL, NULL, &err) == GGUF_E_INVALID && !model,
        "no set: %s", err.message);
     check_nan(n);
     unlink(shard_path(3, n));

@@ -50,7 +50,7 @@ static bool open_it(struct opened *o, const struct gguf_allocator *a)
     pp.n_threads = 3;
     return gguf_pool_create(&o->pool, &pp, &o->err) == GGUF_OK &&
            gguf_file_open(&o->file, path, NULL, &o->err) == GGUF_OK &&
-           gguf_model_open(&o->model, o->file, &mp, &o->err) == GGUF_OK;
+           gguf_model_create(&o->model, o->file, &mp, &o->err) == GGUF_OK;
 }
 
 static void close_it(struct opened *o)
@@ -88,12 +88,12 @@ static bool same_logits(struct opened *o)
 
 static uint64_t weight_size(const struct opened *o)
 {
-    return gguf_model_get_info(o->model)->weight_size;
+    return gguf_model_info(o->model)->weight_size;
 }
 
 static uint64_t copied_bytes(const struct opened *o)
 {
-    return gguf_model_get_info(o->model)->copied_size;
+    return gguf_model_info(o->model)->copied_size;
 }
 
 /* Bytes of the file's mappings in memory, by /proc; -1: unknown. */
@@ -125,7 +125,7 @@ static enum gguf_status prefetch_weights(struct gguf_model *model,
                                          const struct gguf_model_job *job,
                                          struct gguf_error *err)
 {
-    return gguf_model_prefetch(model, job, err);
+    return gguf_model_prefetch_weights(model, job, err);
 }
 
 static enum gguf_status run_job(struct opened *o, job_fn *fn,
@@ -171,7 +171,7 @@ static void check_prefetch(void)
                EXTRA),
        "a tensor that no model uses is read");
     const int64_t with_extra = resident_bytes();
-    gguf_model_release(o.model);
+    gguf_model_release_pages(o.model);
     const int64_t released = resident_bytes();
     if (before < 0)
         skip("/proc does not say what is in memory");
@@ -197,7 +197,8 @@ static void check_read(void)
             return;
         }
         const bool none = copied_bytes(&o) == 0;
-        const bool good = run_job(&o, gguf_model_read, &w, threads) == GGUF_OK;
+        const bool good =
+            run_job(&o, gguf_model_read_weights, &w, threads) == GGUF_OK;
         ok(none && good && !w.wrong && w.done == w.total &&
                w.total == weight_size(&o) && copied_bytes(&o) == w.total,
            "%" PRIu64 " bytes are copied%s", copied_bytes(&o),
@@ -209,9 +210,9 @@ static void check_read(void)
             ok(left < 1 << 18, "%" PRId64 " of the mapping stay", left);
         ok(same_logits(&o), "the same logits");
         w = (struct run_watch){ .calls = 0 };
-        ok(run_job(&o, gguf_model_read, &w, threads) == GGUF_OK &&
+        ok(run_job(&o, gguf_model_read_weights, &w, threads) == GGUF_OK &&
                copied_bytes(&o) == weight_size(&o) &&
-               gguf_model_scan_finite(o.model, NULL, NULL) == GGUF_OK,
+               gguf_model_check_finite(o.model, NULL, NULL) == GGUF_OK,
            "once more: nothing is left to copy");
         w = (struct run_watch){ .calls = 0 };
         ok(run_job(&o, prefetch_weights, &w, threads) == GGUF_OK &&
@@ -229,7 +230,8 @@ static void check_cancel(void)
         struct opened o;
         struct run_watch w = { .stop_at = k };
         good = open_it(&o, NULL);
-        const enum gguf_status st = run_job(&o, gguf_model_read, &w, k % 2);
+        const enum gguf_status st =
+            run_job(&o, gguf_model_read_weights, &w, k % 2);
         const bool all = st == GGUF_OK && copied_bytes(&o) == weight_size(&o);
         good = good &&
                (all || (st == GGUF_E_CANCELLED && !copied_bytes(&o))) &&
@@ -251,7 +253,7 @@ static void check_nomem(void)
         struct opened o;
         struct failalloc f;
         const struct gguf_allocator *a = failalloc_from(&f, (unsigned)n);
-        st = open_it(&o, a) ? gguf_model_read(o.model, NULL, &o.err)
+        st = open_it(&o, a) ? gguf_model_read_weights(o.model, NULL, &o.err)
                             : o.err.status;
         bad += st != GGUF_OK && o.model && copied_bytes(&o) != 0;
         close_it(&o);
@@ -265,9 +267,10 @@ static void check_cut(void)
 {
     struct opened o;
     const bool opened = open_it(&o, NULL);
-    const enum gguf_status st = opened && !truncate(path, (off_t)(n_bytes / 2))
-                                    ? gguf_model_read(o.model, NULL, &o.err)
-                                    : GGUF_OK;
+    const enum gguf_status st =
+        opened && !truncate(path, (off_t)(n_bytes / 2))
+            ? gguf_model_read_weights(o.model, NULL, &o.err)
+            : GGUF_OK;
     ok(st == GGUF_E_TRUNCATED && o.err.offset == n_bytes / 2 &&
            !copied_bytes(&o),
        "a file that was cut off meanwhile: %s", o.err.message);
@@ -296,11 +299,11 @@ static void check_lock(bool read)
 {
     struct opened o;
     if (!open_it(&o, NULL) ||
-        (read && gguf_model_read(o.model, NULL, &o.err) != GGUF_OK)) {
+        (read && gguf_model_read_weights(o.model, NULL, &o.err) != GGUF_OK)) {
         ok(0, "%s", o.err.message);
         return;
     }
-    const enum gguf_status st = gguf_model_lock(o.model, &o.err);
+    const enum gguf_status st = gguf_model_lock_weights(o.model, &o.err);
     const int64_t size = (int64_t)weight_size(&o), n = locked_bytes();
     if (st == GGUF_E_LIMIT || st == GGUF_E_UNSUPPORTED || n < 0)
         skip("%s", o.err.message);
@@ -309,8 +312,8 @@ static void check_lock(bool read)
            "%" PRId64 " bytes of %s are locked", n,
            read ? "memory" : "the mapping");
     if (st == GGUF_OK && !read)
-        ok(gguf_model_read(o.model, NULL, &o.err) == GGUF_E_INVALID, "%s",
-           o.err.message);
+        ok(gguf_model_read_weights(o.model, NULL, &o.err) == GGUF_E_INVALID,
+           "%s", o.err.message);
     ok(same_logits(&o), "the same logits");
     gguf_model_destroy(o.model);
     o.model = NULL;
@@ -332,7 +335,7 @@ static void check_limit(void)
         int bad = !open_it(&o, NULL) || setrlimit(RLIMIT_MEMLOCK, &l);
         if ((geteuid() == 0 && setuid(65534)) || SCRATCH_SANITIZED)
             _exit(77);
-        bad = bad || gguf_model_lock(o.model, &o.err) != GGUF_E_LIMIT;
+        bad = bad || gguf_model_lock_weights(o.model, &o.err) != GGUF_E_LIMIT;
         printf("# %s\n", o.err.message);
         fflush(stdout);
         snprintf(says, sizeof says, "%" PRIu64 " bytes of", weight_size(&o));
@@ -375,7 +378,7 @@ static bool has_weights(const struct opened *o)
                !memcmp(t->ne, info->ne, sizeof t->ne) &&
                gguf_tensor_size(t) == info->size &&
                gguf_tensor_get(t, data, 0, info->size, NULL) == GGUF_OK &&
-               gguf_file_read(o->file, i, 0, other, info->size, NULL) ==
+               gguf_file_read_tensor(o->file, i, 0, other, info->size, NULL) ==
                    GGUF_OK &&
                !memcmp(data, other, info->size);
         free(data);
@@ -408,7 +411,8 @@ static void check_names(void)
     const struct gguf_tensor *t =
         gguf_model_tensor_find(o.model, "output_norm.weight");
     ok(has_weights(&o), "weights by name and by number, in the mapping");
-    ok(run_job(&o, gguf_model_read, &w, 1) == GGUF_OK && has_weights(&o) &&
+    ok(run_job(&o, gguf_model_read_weights, &w, 1) == GGUF_OK &&
+           has_weights(&o) &&
            gguf_model_tensor_find(o.model, "output_norm.weight") == t,
        "the same in memory of the model's own");
     close_it(&o);

@@ -141,7 +141,7 @@ enum gguf_status lora_open_data(struct lora_opened *o,
     enum gguf_status st =
         gguf_file_open_memory(&o->file, data, size, NULL, err);
     if (st == GGUF_OK)
-        st = gguf_adapter_open(&o->adapter, model, o->file, NULL, err);
+        st = gguf_adapter_create(&o->adapter, model, o->file, NULL, err);
     return st;
 }
 

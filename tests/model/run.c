@@ -12,7 +12,7 @@ static enum gguf_status open_model(struct run *r)
 {
     const struct gg_source alone = { .file = r->file };
     return r->arch ? gg_model_open(&r->model, &alone, r->arch, NULL, &r->err)
-                   : gguf_model_open(&r->model, r->file, r->params, &r->err);
+                   : gguf_model_create(&r->model, r->file, r->params, &r->err);
 }
 
 static bool start_session(struct run *r, unsigned n_threads,
@@ -24,7 +24,7 @@ static bool start_session(struct run *r, unsigned n_threads,
     struct gguf_model_info info;
     if (open_model(r) != GGUF_OK)
         return false;
-    info = *gguf_model_get_info(r->model);
+    info = *gguf_model_info(r->model);
     r->n_vocab = info.n_vocab;
     pp.n_threads = n_threads;
     if (gguf_pool_create(&r->pool, &pp, &r->err) != GGUF_OK)
@@ -104,7 +104,7 @@ bool run_scan(struct run *r)
 {
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     job.pool = r->pool;
-    return gguf_model_scan_finite(r->model, &job, &r->err) == GGUF_OK;
+    return gguf_model_check_finite(r->model, &job, &r->err) == GGUF_OK;
 }
 
 bool run_encode(struct run *r, const gguf_token *tok, size_t n)
@@ -112,7 +112,7 @@ bool run_encode(struct run *r, const gguf_token *tok, size_t n)
     struct gguf_batch b = GGUF_BATCH_INIT;
     b.n = n;
     b.token = tok;
-    return !gguf_model_get_info(r->model)->encodes_first ||
+    return !gguf_model_info(r->model)->encodes_first ||
            gguf_session_encode(r->session, &b, &r->err) == GGUF_OK;
 }
 
@@ -140,7 +140,7 @@ bool run_logits(struct run *r, const struct gguf_batch *batch, float *out)
 
 bool run_states(struct run *r, const struct gguf_batch *batch, float *out)
 {
-    const struct gguf_model_info *info = gguf_model_get_info(r->model);
+    const struct gguf_model_info *info = gguf_model_info(r->model);
     struct gguf_batch b = *batch;
     uint8_t *all = malloc(b.n);
     const float *rows;
@@ -159,8 +159,8 @@ bool run_states(struct run *r, const struct gguf_batch *batch, float *out)
 
 bool run_outputs(struct run *r, const struct gguf_batch *b, float *out)
 {
-    return gguf_model_get_info(r->model)->has_logits ? run_logits(r, b, out)
-                                                     : run_states(r, b, out);
+    return gguf_model_info(r->model)->has_logits ? run_logits(r, b, out)
+                                                 : run_states(r, b, out);
 }
 
 double run_nmse(const float *a, const float *b, size_t n)
@@ -203,7 +203,7 @@ enum gguf_status run_try(const void *data, size_t size,
     p.allocator = params->allocator;
     enum gguf_status st = gguf_file_open_memory(&file, data, size, &p, err);
     if (st == GGUF_OK)
-        st = gguf_model_open(&model, file, params, err);
+        st = gguf_model_create(&model, file, params, err);
     gguf_model_destroy(model);
     gguf_file_close(file);
     return st;

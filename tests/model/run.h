@@ -49,7 +49,7 @@ bool run_open_path(struct run *r, const char *path, unsigned n_threads,
                    const struct gguf_session_params *p);
 void run_close(struct run *r);
 
-/* Call gguf_model_scan_finite() with the backend's pool. */
+/* Call gguf_model_check_finite() with the backend's pool. */
 bool run_scan(struct run *r);
 
 /* Encode n tokens if the model is an encoder-decoder; else do nothing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check-dequantize.c - jobs that decode quantized models to floats
  *
- * A job's F32 equals gguf_rows_get() of the input, element by element: for a
+ * A job's F32 equals gguf_rows_decode() of the input, element by element: for a
  * fork's types, and for NVFP4 with scales outside of its blocks.
  */
 #include "config.h"
@@ -64,9 +64,10 @@ static int compare_tensors(const struct gguf_rows *rows)
         size_t size = (size_t)t->n_elements * sizeof(float);
         float *x = malloc(size), *y = malloc(size);
         if (!s || s->n_elements != t->n_elements ||
-            gguf_rows_get(rows, a, s->index, 0, s->n_elements, x, NULL) !=
+            gguf_rows_decode(rows, a, s->index, 0, s->n_elements, x, NULL) !=
                 GGUF_OK ||
-            gguf_rows_get(rows, b, i, 0, t->n_elements, y, NULL) != GGUF_OK ||
+            gguf_rows_decode(rows, b, i, 0, t->n_elements, y, NULL) !=
+                GGUF_OK ||
             memcmp(x, y, size) != 0)
             n = -2;
         free(x);
@@ -96,7 +97,7 @@ static void test_fork_target(void)
         gguf_quant_destroy(q);
         st = gguf_quant_create(&q, in, &p, &err);
         if (st == GGUF_OK)
-            st = gguf_quant_target(q, &t, NULL, &err);
+            st = gguf_quant_fit_size(q, &t, NULL, &err);
         const char *least = strstr(err.message, "less than ");
         if (st == GGUF_E_LIMIT && !i && least) {
             t.max_size = strtoull(least + 10, NULL, 10);
@@ -217,7 +218,7 @@ static bool is_scaled(const struct gguf_rows *rows, int i, const float *scale)
         x[k] *= scale[k / mat];
     bool good =
         info &&
-        gguf_rows_get(rows, f, info->index, 0, n, y, NULL) == GGUF_OK &&
+        gguf_rows_decode(rows, f, info->index, 0, n, y, NULL) == GGUF_OK &&
         !memcmp(x, y, n * sizeof *x);
     gguf_file_close(f);
     free(x);
@@ -276,7 +277,7 @@ static void test_bad_scales(const struct gguf_rows *rows)
            dequantize_file("F32", 0, &err) == GGUF_E_TENSOR,
        "refused: %s", err.message);
     ok(gguf_file_open(&f, in, NULL, NULL) == GGUF_OK &&
-           gguf_rows_get(rows, f, 0, 0, 64, x, &err) == GGUF_E_TENSOR,
+           gguf_rows_decode(rows, f, 0, 0, 64, x, &err) == GGUF_E_TENSOR,
        "and its rows are: %s", err.message);
     gguf_file_close(f);
     n_shards = 2;
@@ -284,7 +285,7 @@ static void test_bad_scales(const struct gguf_rows *rows)
     alone.alone = 1;
     ok(write_model(nvfp4 + K, 1) &&
            gguf_file_open(&f, in, &alone, NULL) == GGUF_OK &&
-           gguf_rows_get(rows, f, 0, 0, 64, x, &err) == GGUF_E_UNSUPPORTED,
+           gguf_rows_decode(rows, f, 0, 0, 64, x, &err) == GGUF_E_UNSUPPORTED,
        "a shard does not know: %s", err.message);
     gguf_file_close(f);
     n_shards = 0;
@@ -321,7 +322,7 @@ static double loss_of_small(const struct gguf_rows *rows, const float *x,
     good = good && gguf_quant_create(&q, in, &p, NULL) == GGUF_OK &&
            gguf_quant_run(q, out, &o, NULL) == GGUF_OK &&
            gguf_file_open(&f, out, NULL, NULL) == GGUF_OK &&
-           gguf_rows_get(rows, f, 0, 0, N, y, NULL) == GGUF_OK;
+           gguf_rows_decode(rows, f, 0, 0, N, y, NULL) == GGUF_OK;
     for (size_t i = 0; good && i < N; i++) {
         double d = (double)x[i] - (double)y[i];
         double unit = ldexp(1, -8 * (int)(i / (N / 3)));

@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 #include "gguf/check.h"
 #include "gguf/edit.h"
 #include "gguf/quant.h"
@@ -41,7 +41,7 @@ static enum gguf_status write_data(struct gguf_writer *w)
         uint8_t *p = malloc(n);
         for (size_t k = 0; k < n; k++)
             p[k] = (uint8_t)(rnd64() >> 30);
-        st = gguf_writer_begin(w, i, NULL);
+        st = gguf_writer_begin_tensor(w, i, NULL);
         if (st == GGUF_OK)
             st = gguf_writer_write(w, p, n, NULL);
         free(p);
@@ -76,7 +76,7 @@ static void write_model(uint32_t version)
         st = gguf_writer_create(&w, m, &p, NULL);
     for (int t = 0; t < GG_N_DTYPES && st == GGUF_OK; t++) {
         char name[64];
-        if (!gg_order_known(t))
+        if (!gg_byte_order_is_known(t))
             continue;
         snprintf(name, sizeof name, "blk.0.%s.weight",
                  gg_dtype_by_index(t)->name);
@@ -84,9 +84,9 @@ static void write_model(uint32_t version)
     }
     for (size_t i = 0; i < GG_LEN(more) && st == GGUF_OK; i++)
         st = add_tensor(w, more[i].name,
-                        gguf_dtype_from_name(more[i].type)->id, more[i].ne);
+                        gguf_dtype_find_name(more[i].type)->id, more[i].ne);
     if (st == GGUF_OK)
-        st = gguf_writer_open(w, little, &o, NULL);
+        st = gguf_writer_begin_file(w, little, &o, NULL);
     if (st == GGUF_OK)
         st = write_data(w);
     if (st == GGUF_OK)
@@ -98,7 +98,7 @@ static void write_model(uint32_t version)
 }
 
 static enum gguf_status turn_file(const char *in, const char *out,
-                                  enum gguf_edit_order order,
+                                  enum gguf_edit_byte_order order,
                                   const struct gguf_edit_params *params,
                                   struct gguf_error *err)
 {
@@ -146,7 +146,8 @@ static void check_bytes(void)
         uint64_t row = t->size / (t->n_elements / (uint64_t)t->ne[0]);
         uint8_t *p = malloc((size_t)t->size);
         memcpy(p, gguf_file_tensor_data(l, i), (size_t)t->size);
-        gg_order_swap(gg_dtype_index(t->dtype), row, 0, p, (size_t)t->size);
+        gg_byte_order_swap(gg_dtype_index(t->dtype), row, 0, p,
+                           (size_t)t->size);
         bad = t->off != gguf_file_tensor(b, i)->off ||
               memcmp(p, gguf_file_tensor_data(b, i), (size_t)t->size) != 0;
         if (bad)
@@ -160,8 +161,9 @@ static void check_bytes(void)
     struct gguf_kv_iter it;
     gguf_kv_iter_init(&it, kv);
     struct gguf_kv e;
-    ok(gguf_kv_next(&it, &e) && gguf_kv_get_uint(&e, &v, NULL) == GGUF_OK &&
-           v == 1 && gguf_kv_next(&it, &e) &&
+    ok(gguf_kv_iter_next(&it, &e) &&
+           gguf_kv_get_uint(&e, &v, NULL) == GGUF_OK && v == 1 &&
+           gguf_kv_iter_next(&it, &e) &&
            gguf_kv_get_uint(&e, &v, NULL) == GGUF_OK && v >> 40 == 1,
        "metadata");
     gguf_file_close(l);
@@ -281,20 +283,21 @@ static void check_rows(void)
         float *x = malloc((size_t)n * 4), *y = malloc((size_t)n * 4);
         memset(x, 1, (size_t)n * 4);
         memset(y, 2, (size_t)n * 4);
-        if (!gguf_rows_can(rows, t->dtype)) {
+        if (!gguf_rows_can_decode(rows, t->dtype)) {
             free(x);
             free(y);
             continue;
         }
-        int good = gguf_rows_get(rows, l, i, 0, n, x, &err) == GGUF_OK &&
-                   gguf_rows_get(rows, b, i, 0, n, y, &err) == GGUF_OK &&
+        int good = gguf_rows_decode(rows, l, i, 0, n, x, &err) == GGUF_OK &&
+                   gguf_rows_decode(rows, b, i, 0, n, y, &err) == GGUF_OK &&
                    !memcmp(x, y, (size_t)n * 4);
         /* a part of a row, from its middle on */
         uint64_t at = (uint64_t)t->ne[0] / 2 / len * len;
         uint64_t k = (uint64_t)t->ne[0] - at;
-        good = good && gguf_rows_get(rows, l, i, at, k, y, &err) == GGUF_OK &&
+        good = good &&
+               gguf_rows_decode(rows, l, i, at, k, y, &err) == GGUF_OK &&
                !memcmp(x + at, y, (size_t)k * 4) &&
-               gguf_rows_get(rows, b, i, at, k, y, &err) == GGUF_OK &&
+               gguf_rows_decode(rows, b, i, at, k, y, &err) == GGUF_OK &&
                !memcmp(x + at, y, (size_t)k * 4);
         ok(good, "%s: the same floats", gguf_dtype_find(t->dtype)->name);
         n_decoded++;
@@ -378,11 +381,11 @@ static void write_plain(void)
     for (size_t i = 0; i < GG_LEN(types); i++) {
         char name[64];
         snprintf(name, sizeof name, "blk.%zu.ffn_up.weight", i);
-        if (add_tensor(w, name, gguf_dtype_from_name(types[i])->id, ne) !=
+        if (add_tensor(w, name, gguf_dtype_find_name(types[i])->id, ne) !=
             GGUF_OK)
             exit(99);
     }
-    if (gguf_writer_open(w, little, &o, NULL) != GGUF_OK ||
+    if (gguf_writer_begin_file(w, little, &o, NULL) != GGUF_OK ||
         write_data(w) != GGUF_OK || gguf_writer_commit(w, NULL) != GGUF_OK)
         exit(99);
     gguf_writer_destroy(w);

@@ -72,7 +72,7 @@ struct args {
 
 static uint32_t type_of(const char *name)
 {
-    const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+    const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
     return t ? t->id : GGUF_DTYPE_NONE;
 }
 
@@ -312,7 +312,7 @@ static void check_split(void)
     char in[5000], out[5000], path[9000];
     struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     struct gguf_split_plan *plan = NULL;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *set = NULL;
     snprintf(in, sizeof in, "%s/syn-a-f16.gguf", dir);
     snprintf(out, sizeof out, "%s/syn-a", dir);

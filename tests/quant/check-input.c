@@ -377,7 +377,7 @@ static void check_noted(void)
         struct gguf_error err;
         int before = n_entries();
         ok(gguf_paths_create(&p, NULL, &err) == GGUF_OK &&
-               gguf_paths_write(p, in_dir(names[i]), "report", &err) ==
+               gguf_paths_add_output(p, in_dir(names[i]), "report", &err) ==
                    GGUF_OK &&
                run_two(&e, true, true, p, &err) == GGUF_E_INVALID &&
                !e.calls && n_entries() == before,

@@ -130,8 +130,8 @@ static bool read_large(float *large, size_t n)
     bool good = gguf_rows_create(&rows, NULL, NULL) == GGUF_OK &&
                 gguf_file_open(&f, out, NULL, NULL) == GGUF_OK;
     for (size_t i = 0; good && i < n; i++) {
-        good =
-            gguf_rows_get(rows, f, i, COLUMNS, COLUMNS, row, NULL) == GGUF_OK;
+        good = gguf_rows_decode(rows, f, i, COLUMNS, COLUMNS, row, NULL) ==
+               GGUF_OK;
         large[i] = row[AT - COLUMNS];
     }
     gguf_file_close(f);

@@ -152,9 +152,9 @@ static void check_scales(void)
                    i % 2 ? &one : ne, &err) == GGUF_OK;
     }
     op.no_sync = 1;
-    good = good && gguf_writer_open(w, path, &op, &err) == GGUF_OK;
+    good = good && gguf_writer_begin_file(w, path, &op, &err) == GGUF_OK;
     for (unsigned i = 0; good && i < 2 * N; i++)
-        good = gguf_writer_begin(w, i, &err) == GGUF_OK &&
+        good = gguf_writer_begin_tensor(w, i, &err) == GGUF_OK &&
                gguf_writer_write(w, zeros, i % 2 ? 4 : 72, &err) == GGUF_OK;
     good = good && gguf_writer_commit(w, &err) == GGUF_OK &&
            gguf_recipe_preset(&r, "Q8_0", NULL, &err) == GGUF_OK;

@@ -98,7 +98,7 @@ static float *numbers(const struct gguf_file *f, const char *name, size_t *n)
     float *v = malloc(*n * sizeof *v);
     if (!v)
         abort();
-    if (gguf_rows_get(rows, f, t->index, 0, *n, v, &err))
+    if (gguf_rows_decode(rows, f, t->index, 0, *n, v, &err))
         bail_out(&err);
     return v;
 }
@@ -253,9 +253,9 @@ static void check_meta(void)
     struct gguf_str name = { "", 0 };
     float v[2] = { 0, 0 };
     const bool good = files && by && files->n == 2 && by->n == 2 &&
-                      !gguf_kv_elem(files, 0, &first, NULL) &&
+                      !gguf_kv_get_elem(files, 0, &first, NULL) &&
                       !gguf_kv_get_str(&first, &name, NULL) &&
-                      !gguf_kv_elems_f32(by, 0, 2, v, NULL);
+                      !gguf_kv_get_elems_f32(by, 0, 2, v, NULL);
     ok(good && name.size == 8 && !memcmp(name.data, "one.gguf", 8) &&
            v[0] == scales[0] && v[1] == scales[1] &&
            gguf_file_kv_find(f, "quantize.tool"),

@@ -46,12 +46,12 @@ static void write_layers(const char *path, int n_layers, const char *arch,
         good = gguf_writer_add_tensor(w, s, GGUF_DTYPE_F32, 2, ne, NULL) ==
                GGUF_OK;
     }
-    good = good && gguf_writer_open(w, path, &p, NULL) == GGUF_OK;
+    good = good && gguf_writer_begin_file(w, path, &p, NULL) == GGUF_OK;
     for (int i = 0; good && i < n_layers; i++) {
         uint8_t b[256];
         for (int k = 0; k < 64; k++)
             gg_bytes_store32le(b + 4 * k, gg_bytes_f32_bits((float)i));
-        good = gguf_writer_begin(w, (size_t)i, NULL) == GGUF_OK &&
+        good = gguf_writer_begin_tensor(w, (size_t)i, NULL) == GGUF_OK &&
                gguf_writer_write(w, b, sizeof b, NULL) == GGUF_OK;
     }
     if (!good || gguf_writer_commit(w, NULL) != GGUF_OK)
@@ -157,13 +157,13 @@ static void check_pruning(const char *arch)
         bad +=
             !t || gg_dtype_f16_to_f32(gg_bytes_load16le(
                       gguf_file_tensor_data(f, t->index))) != (float)want[i];
-        bad += gguf_kv_elem(gguf_file_kv_find(f, "x.heads"), (uint64_t)i, &kv,
-                            NULL) != GGUF_OK ||
+        bad += gguf_kv_get_elem(gguf_file_kv_find(f, "x.heads"), (uint64_t)i,
+                                &kv, NULL) != GGUF_OK ||
                gguf_kv_get_uint(&kv, &v, NULL) != GGUF_OK ||
                v != 100 + (uint64_t)want[i];
         struct gguf_str text;
-        bad += gguf_kv_elem(gguf_file_kv_find(f, "x.kinds"), (uint64_t)i, &kv,
-                            NULL) != GGUF_OK ||
+        bad += gguf_kv_get_elem(gguf_file_kv_find(f, "x.kinds"), (uint64_t)i,
+                                &kv, NULL) != GGUF_OK ||
                gguf_kv_get_str(&kv, &text, NULL) != GGUF_OK ||
                text.size != (want[i] % 3 > 0) ||
                (text.size && text.data[0] != 'a' + want[i]);
@@ -219,7 +219,7 @@ static void check_shards(const char *in)
     struct gguf_error err;
     struct setup s = SETUP("Q8_0");
     struct gguf_file *set = NULL;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     job.no_sync = 1;
     int before = n_entries();
     ok(quantize(in, one, s, &err) == GGUF_OK, "one file");

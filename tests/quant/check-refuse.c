@@ -81,8 +81,8 @@ static float get_element(const char *path, const char *name, uint64_t at)
     float x = -1;
     if (gguf_rows_create(&rows, NULL, NULL) == GGUF_OK &&
         gguf_file_open(&f, path, NULL, NULL) == GGUF_OK &&
-        gguf_rows_get(rows, f, gguf_file_tensor_find(f, name)->index,
-                      at / 256 * 256, 256, row, NULL) == GGUF_OK)
+        gguf_rows_decode(rows, f, gguf_file_tensor_find(f, name)->index,
+                         at / 256 * 256, 256, row, NULL) == GGUF_OK)
         x = row[at % 256];
     gguf_file_close(f);
     gguf_rows_destroy(rows);

@@ -9,7 +9,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/outfile_int.h"
-#include "quant/resume/resume.h"
+#include "quant/resume/job_journal.h"
 #include "tests/ignore_status.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
@@ -488,7 +488,7 @@ static void check_names(const char *in)
     };
     struct gguf_error err;
     struct hook h = { .calls = 0 };
-    struct gg_resume r;
+    struct gg_quant_resume r;
     struct jobs j;
     uint64_t n_calls = count_calls(in, &p);
     p.names[0] = "s.gguf";
@@ -497,13 +497,13 @@ static void check_names(const char *in)
         h = (struct hook){ .stop = n_calls };
         bool good = run_job(in, &p, &h, &err) == GGUF_E_CANCELLED &&
                     make_jobs(&j, in, &p, &h, &err) == GGUF_OK &&
-                    gg_resume_open(&r, j.job[0], in_dir("s.gguf"), false,
-                                   &err) == GGUF_OK;
+                    gg_quant_resume_open(&r, j.job[0], in_dir("s.gguf"), false,
+                                         &err) == GGUF_OK;
         for (int i = 0; good && i < 2; i++)
-            good =
-                gg_journal_note_name(&r.journal, (size_t)i, &err) == GGUF_OK;
+            good = gg_journal_note_publish(&r.journal, (size_t)i, &err) ==
+                   GGUF_OK;
         if (good)
-            gg_resume_close(&r, false);
+            gg_quant_resume_close(&r, false);
         free_jobs(&j);
         for (int i = 0; good && i < named; i++) {
             char part[100];

@@ -34,12 +34,12 @@ static void write_bare(const char *path)
         good = gguf_writer_add_tensor(w, s, GGUF_DTYPE_F32, 2, ne, NULL) ==
                GGUF_OK;
     }
-    good = good && gguf_writer_open(w, path, &p, NULL) == GGUF_OK;
+    good = good && gguf_writer_begin_file(w, path, &p, NULL) == GGUF_OK;
     for (size_t i = 0; good && i < N_WIDTHS; i++) {
         size_t n = (size_t)widths[i] * N_ROWS;
         for (size_t k = 0; k < n; k++)
             gg_bytes_store32le(data + 4 * k, gg_bytes_f32_bits(rnd_f32()));
-        good = gguf_writer_begin(w, i, NULL) == GGUF_OK &&
+        good = gguf_writer_begin_tensor(w, i, NULL) == GGUF_OK &&
                gguf_writer_write(w, data, 4 * n, NULL) == GGUF_OK;
     }
     if (!good || gguf_writer_commit(w, NULL) != GGUF_OK)

@@ -102,7 +102,7 @@ void write_model(const char *path, int bad, size_t where, float value)
                    1 + (model_tensors[i].ne[1] > 1) +
                        (model_tensors[i].ne[2] > 1),
                    model_tensors[i].ne, NULL) == GGUF_OK;
-    good = good && gguf_writer_open(w, path, &p, NULL) == GGUF_OK;
+    good = good && gguf_writer_begin_file(w, path, &p, NULL) == GGUF_OK;
     for (size_t i = 0; good && i < N_TENSORS; i++) {
         size_t n = (size_t)(model_tensors[i].ne[0] * model_tensors[i].ne[1] *
                             model_tensors[i].ne[2]);
@@ -123,7 +123,7 @@ void write_model(const char *path, int bad, size_t where, float value)
                       : 4;
         }
         good =
-            gguf_writer_begin(w, i, NULL) == GGUF_OK &&
+            gguf_writer_begin_tensor(w, i, NULL) == GGUF_OK &&
             gguf_writer_write(w, data, (uint64_t)(at - data), NULL) == GGUF_OK;
         free(data);
     }

@@ -92,14 +92,14 @@ static inline bool write_model(const struct tensor *t, size_t n)
         good = gguf_writer_add_tensor(w, name, t[i].type, 3, t[i].ne, NULL) ==
                GGUF_OK;
     }
-    good = good && gguf_writer_open(w, in, &p, NULL) == GGUF_OK;
+    good = good && gguf_writer_begin_file(w, in, &p, NULL) == GGUF_OK;
     for (size_t i = 0; good && i < n; i++) {
         uint64_t row;
         good = gguf_dtype_row_size(t[i].type, (uint64_t)t[i].ne[0], &row,
                                    NULL) == GGUF_OK;
         row *= (uint64_t)(t[i].ne[1] * t[i].ne[2]);
         uint8_t *data = file_data(&t[i], row);
-        good = good && gguf_writer_begin(w, i, NULL) == GGUF_OK &&
+        good = good && gguf_writer_begin_tensor(w, i, NULL) == GGUF_OK &&
                gguf_writer_write(w, data, row, NULL) == GGUF_OK;
         free(data);
     }

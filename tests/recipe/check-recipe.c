@@ -4,7 +4,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "recipe/choose.h"
+#include "recipe/type_choice.h"
 #include "tests/failalloc.h"
 #include "tests/tap.h"
 
@@ -175,8 +175,8 @@ static void check_conditions(void)
                "'%s': %s", cases[i].text, err.message);
         else
             ok(st == GGUF_OK &&
-                   gg_recipe_find(r, GG_CLASS_ATTN_V, "x", &facts, &rule,
-                                  NULL) == GGUF_OK &&
+                   gg_recipe_find_rule(r, GG_CLASS_ATTN_V, "x", &facts, &rule,
+                                       NULL) == GGUF_OK &&
                    (rule != NULL) == (cases[i].want != 0),
                "'%s' is %d", cases[i].text, cases[i].want);
         gguf_recipe_destroy(r);
@@ -293,9 +293,9 @@ static void check_falcon(void)
         c.facts.var[GG_VAR_LAYERS] = c.facts.var[GG_VAR_N] = 32;
         c.facts.var[GG_VAR_HEADS] = c.facts.var[GG_VAR_KV_HEADS] = 8;
         c.facts.var[GG_VAR_EXPERTS] = 8;
-        ok(gg_choose(&c, "blk.9.attn_output.weight", ne, GGUF_DTYPE_F16,
-                     &choice, NULL) == GGUF_OK &&
-               choice.type == gguf_dtype_from_name(want[i][1])->id,
+        ok(gg_recipe_choose_type(&c, "blk.9.attn_output.weight", ne,
+                                 GGUF_DTYPE_F16, &choice, NULL) == GGUF_OK &&
+               choice.type == gguf_dtype_find_name(want[i][1])->id,
            "%s: falcon of eight experts: %s (%s)", want[i][0], want[i][1],
            choice.text);
         gguf_recipe_destroy(r);
@@ -348,10 +348,11 @@ static void check_gathered(void)
         c.overrides = &by;
         c.patterns = &p;
         c.n_overrides = t[i].pattern;
-        good = good && gg_choose(&c, t[i].name, ne,
-                                 gguf_dtype_from_name(t[i].from)->id, &choice,
-                                 NULL) == GGUF_OK;
-        ok(good && choice.type == gguf_dtype_from_name(t[i].want)->id,
+        good =
+            good && gg_recipe_choose_type(&c, t[i].name, ne,
+                                          gguf_dtype_find_name(t[i].from)->id,
+                                          &choice, NULL) == GGUF_OK;
+        ok(good && choice.type == gguf_dtype_find_name(t[i].want)->id,
            "%s of %s, %s: %s (%s)", t[i].name, t[i].from, t[i].preset,
            t[i].want, choice.text);
         gg_pattern_destroy(p);
@@ -377,10 +378,11 @@ static void check_gathered_rules(void)
             gguf_recipe_parse(&r, gg_str_z(text[i]), NULL, NULL) == GGUF_OK;
         c.recipe = r;
         ok(good &&
-               gg_choose(&c, "per_layer_token_embd.weight", ne, GGUF_DTYPE_F16,
-                         &choice, NULL) == GGUF_OK &&
+               gg_recipe_choose_type(&c, "per_layer_token_embd.weight", ne,
+                                     GGUF_DTYPE_F16, &choice,
+                                     NULL) == GGUF_OK &&
                choice.type == want[i] &&
-               (choice.why == GGUF_WHY_GATHERED) == !i,
+               (choice.why == GGUF_REASON_LOOKUP_TABLE) == !i,
            "a rule for the %s: %s", i ? "name" : "class", choice.text);
         gguf_recipe_destroy(r);
     }
@@ -436,8 +438,8 @@ static void check_mutations(void)
                 512, 3, 2, 1, 1, 1, 1, 1
             };
             struct gg_recipe_choice choice;
-            wrong += gg_choose(&c, names[i], ne, GGUF_DTYPE_F16, &choice,
-                               NULL) != GGUF_OK ||
+            wrong += gg_recipe_choose_type(&c, names[i], ne, GGUF_DTYPE_F16,
+                                           &choice, NULL) != GGUF_OK ||
                      512 % gguf_dtype_find(choice.type)->block_len != 0;
         }
         gguf_recipe_destroy(r);

@@ -24,7 +24,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "recipe/choose.h"
+#include "recipe/type_choice.h"
 #include "tests/tap.h"
 
 #include <stdbool.h>
@@ -100,14 +100,15 @@ static bool choose_types(const struct shape *s, const struct gguf_recipe *r,
     out->needs = false;
     for (unsigned i = 0; i < s->n; i++) {
         struct gg_recipe_choice choice;
-        if (gg_choose(&c, s->t[i].name, s->t[i].ne, s->t[i].type, &choice,
-                      NULL) != GGUF_OK)
+        if (gg_recipe_choose_type(&c, s->t[i].name, s->t[i].ne, s->t[i].type,
+                                  &choice, NULL) != GGUF_OK)
             return false;
         const struct gguf_dtype_info *t = gguf_dtype_find(choice.type);
         if (s->t[i].ne[0] % t->block_len)
             return false;
-        out->needs |= !imatrix && choice.type != s->t[i].type &&
-                      gg_choose_needs_imatrix(r, choice.cls, choice.type);
+        out->needs |=
+            !imatrix && choice.type != s->t[i].type &&
+            gg_recipe_choose_needs_imatrix(r, choice.cls, choice.type);
         out->type[i] = t->name;
         out->sum += hash_text(s, s->t[i].name, t->name);
     }
@@ -167,7 +168,7 @@ static bool read_tensor(struct shape *s, const char *line)
         sscanf(line, "%63s %15s %lld %lld %lld %lld", name, type, d, d + 1,
                d + 2, d + 3) < 3)
         return false;
-    const struct gguf_dtype_info *t = gguf_dtype_from_name(type);
+    const struct gguf_dtype_info *t = gguf_dtype_find_name(type);
     if (!t)
         return false;
     if (block.layer >= 0)

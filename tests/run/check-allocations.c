@@ -19,7 +19,7 @@ enum { N_CTX = 80, N_SEQ = 2, N_UBATCH = 24, N = SKELETON_TOKENS };
 
 static bool is_whole(const struct run *r)
 {
-    return gguf_model_get_info(r->model)->is_whole;
+    return gguf_model_info(r->model)->is_whole;
 }
 
 /* Read the states and the logits of the last batch, a few rows at a time. */
@@ -46,7 +46,7 @@ static bool encode_text(struct run *r, const gguf_token *tok, size_t n)
     for (int32_t q = 0; q < N_SEQ; q++) {
         for (size_t i = 0; i < n; i++)
             seq[i] = q;
-        if (gguf_model_get_info(r->model)->encodes_first &&
+        if (gguf_model_info(r->model)->encodes_first &&
             gguf_session_encode(r->session, &b, &r->err) != GGUF_OK)
             return false;
     }
@@ -124,12 +124,12 @@ struct counts {
 
 static void count_kinds(const struct run *r, struct counts *n)
 {
-    const unsigned keeps = gg_model_keeps(r->model);
+    const unsigned keeps = gg_model_all_memory_kinds(r->model);
     n->n++;
     n->n_whole += is_whole(r);
-    n->n_keys += (keeps & (unsigned)GG_KEEPS_KEYS) && !is_whole(r);
-    n->n_states += (keeps & (unsigned)GG_KEEPS_STATES) != 0;
-    n->n_cross += (keeps & (unsigned)GG_KEEPS_CROSS) != 0;
+    n->n_keys += (keeps & (unsigned)GG_MODEL_MEMORY_KV) && !is_whole(r);
+    n->n_states += (keeps & (unsigned)GG_MODEL_MEMORY_STATES) != 0;
+    n->n_cross += (keeps & (unsigned)GG_MODEL_MEMORY_CROSS) != 0;
 }
 
 /* ---- all that is in use ---- */
@@ -152,7 +152,7 @@ static bool measure_peak(const struct run *m, struct gguf_session_params p,
     cp.pool = r.pool;
     good = good && !gguf_cpu_backend_create(&r.backend, &cp, err);
     p.backend = r.backend;
-    good = good && !gguf_session_estimate_peak(r.model, &p, said, err);
+    good = good && !gguf_session_estimate_peak_memory(r.model, &p, said, err);
     const size_t before = f.most = f.now;
     good = good && !gguf_session_create(&r.session, r.model, &p, err) &&
            encode_text(&r, tok, N_UBATCH) && one_by_one(&r, tok) &&
@@ -207,7 +207,7 @@ static void check_arch(const char *name, size_t number, struct counts *n)
     const size_t most = f.most, now = f.now;
     if (good) {
         count_kinds(&r, n);
-        gguf_session_memory(r.session, &got[0], &got[1]);
+        gguf_session_memory_size(r.session, &got[0], &got[1]);
         p.backend = r.backend;
     }
     good = good && encode_text(&r, tok, N_UBATCH) && one_by_one(&r, tok);
@@ -221,9 +221,9 @@ static void check_arch(const char *name, size_t number, struct counts *n)
        "%s: %zu bytes at first, %zu at most, %zu after", name, most, f.most,
        f.now);
     if (good)
-        gguf_session_memory(r.session, &after[0], &after[1]);
-    good = good && gguf_session_estimate(r.model, &p, &said[0], &said[1],
-                                         &r.err) == GGUF_OK;
+        gguf_session_memory_size(r.session, &after[0], &after[1]);
+    good = good && gguf_session_estimate_memory(r.model, &p, &said[0],
+                                                &said[1], &r.err) == GGUF_OK;
     ok(good && !memcmp(got, said, sizeof got) &&
            !memcmp(after, said, sizeof got),
        "%s: %" PRIu64 " bytes of cache and %" PRIu64

@@ -65,7 +65,7 @@ static int see_graph(void *user, struct gguf_graph *g,
     s->n_graphs++;
     for (size_t i = 0; i < gguf_graph_n_nodes(g); i++) {
         s->n_nodes++;
-        s->n_far += gguf_sched_backend_of(sched, gguf_graph_node(g, i)) == 0;
+        s->n_far += gguf_sched_find_backend(sched, gguf_graph_node(g, i)) == 0;
     }
     p.fn = compare_node;
     p.user = s;
@@ -175,9 +175,9 @@ static void check_null(const void *data, size_t size)
         bool all = true;
         const enum gguf_status st[] = {
             gguf_session_create(&s, r.model, &p, &err),
-            gguf_session_estimate(r.model, &p, &n[0], &n[1], &err),
-            gguf_session_estimate_peak(r.model, &p, &n[0], &err),
-            gguf_model_place(r.model, &p, NULL, &err),
+            gguf_session_estimate_memory(r.model, &p, &n[0], &n[1], &err),
+            gguf_session_estimate_peak_memory(r.model, &p, &n[0], &err),
+            gguf_model_place_weights(r.model, &p, NULL, &err),
         };
         for (size_t k = 0; k < GG_LEN(st); k++)
             all = all && st[k] == GGUF_E_INVALID;
@@ -257,9 +257,10 @@ static void check_memory(const void *data, size_t size, const float *want)
         p.n_preferred = (unsigned)i;
         bool opened = run_open(&r, data, size, 1, &p);
         must(opened ? GGUF_OK : r.err.status, &r.err);
-        gguf_session_memory(r.session, &cache[i], &graph[i]);
+        gguf_session_memory_size(r.session, &cache[i], &graph[i]);
         p.backend = r.backend;
-        must(gguf_session_estimate(r.model, &p, &cache[2], &graph[2], &err),
+        must(gguf_session_estimate_memory(r.model, &p, &cache[2], &graph[2],
+                                          &err),
              &err);
         run_close(&r);
     }

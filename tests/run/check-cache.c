@@ -158,7 +158,7 @@ static void check_rows(void)
     const unsigned n_levels = test_levels(level);
     struct gg_kern k;
     gg_kern_init(&k, level[n_levels - 1].mask);
-    gg_codec_kern_native(k.codec);
+    gg_codec_kern_set_native_order(k.codec);
     for (size_t t = 0; t < N_TYPES; t++) {
         const struct gg_codec_kern *c = &k.codec[gg_dtype_index(types[t])];
         double worst = 0;
@@ -203,7 +203,7 @@ static const struct gguf_tensor *kept_tensor(const struct run *r,
 {
     char name[32];
     snprintf(name, sizeof name, "%s.%u", what, il);
-    return gguf_ctx_find(r->session->cache_ctx, name);
+    return gguf_ctx_find_tensor(r->session->cache_ctx, name);
 }
 
 /* Decode its first n rows to floats. Free them with free(). */
@@ -343,9 +343,9 @@ struct counts {
 static bool compare_kept(const struct run *r, const struct run *f,
                          uint32_t type, struct counts *n)
 {
-    const struct gguf_tensor *t = gguf_ctx_first(r->session->cache_ctx);
+    const struct gguf_tensor *t = gguf_ctx_first_tensor(r->session->cache_ctx);
     const char *first = NULL;
-    for (; t; t = gguf_ctx_next(r->session->cache_ctx, t)) {
+    for (; t; t = gguf_ctx_next_tensor(r->session->cache_ctx, t)) {
         const char *name = t->name;
         /* a state, or the tokens of an unfinished block */
         if (!strncmp(name, "state", 5) || strstr(name, "ring")) {
@@ -361,7 +361,7 @@ static bool compare_kept(const struct run *r, const struct run *f,
         n->n_rows++;
         n->n_index += strstr(name, "index") != NULL;
         n->n_cross += strstr(name, "cross") != NULL;
-        if (!same_rows(t, gguf_ctx_find(f->session->cache_ctx, name)))
+        if (!same_rows(t, gguf_ctx_find_tensor(f->session->cache_ctx, name)))
             return false;
     }
     return true;
@@ -467,9 +467,9 @@ static void check_size(const void *file, size_t size)
             run_open(&r, file, size, 1, &p);
         p.backend = r.backend;
         if (good)
-            gguf_session_memory(r.session, &got[0], &got[1]);
-        good = good && gguf_session_estimate(r.model, &p, &cache, &graph,
-                                             &r.err) == GGUF_OK;
+            gguf_session_memory_size(r.session, &got[0], &got[1]);
+        good = good && gguf_session_estimate_memory(r.model, &p, &cache,
+                                                    &graph, &r.err) == GGUF_OK;
         ok(good && got[0] == n * (row[0] + row[1]) && got[0] == cache &&
                got[1] == graph,
            "keys of %s, values of %s: %" PRIu64 " bytes, as was estimated",
@@ -497,7 +497,8 @@ static void check_refusal(struct gen_spec s, uint32_t k, uint32_t v,
     p.backend = r.backend;
     ok(!good && r.err.status == want && strstr(r.err.message, says) &&
            strstr(r.err.message, too) &&
-           gguf_session_estimate(r.model, &p, &cache, &graph, &err) == want &&
+           gguf_session_estimate_memory(r.model, &p, &cache, &graph, &err) ==
+               want &&
            !cache && !graph,
        "%s", good ? "nothing is refused" : r.err.message);
     run_close(&r);
@@ -541,7 +542,7 @@ int main(void)
     struct gen g;
     size_t size;
     gg_kern_init(&kern, 0);
-    gg_codec_kern_native(kern.codec);
+    gg_codec_kern_set_native_order(kern.codec);
     gen_init(&g, 1);
     gen_model(&g, &spec);
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);

@@ -64,7 +64,7 @@ static void open_model(struct world *w, const struct gen *g, uint32_t dtype)
     w->data = gen_file(g, dtype, &size);
     must(gguf_file_open_memory(&w->file, w->data, size, NULL, &w->err),
          &w->err);
-    must(gguf_model_open(&w->model, w->file, NULL, &w->err), &w->err);
+    must(gguf_model_create(&w->model, w->file, NULL, &w->err), &w->err);
 }
 
 static void open_llama(struct world *w, unsigned n_devices, uint32_t n_layer)
@@ -91,7 +91,7 @@ static void close_world(struct world *w)
 
 static void place_weights(struct world *w)
 {
-    must(gguf_model_place(w->model, &w->sp, NULL, &w->err), &w->err);
+    must(gguf_model_place_weights(w->model, &w->sp, NULL, &w->err), &w->err);
 }
 
 static void start_session(struct world *w)
@@ -144,8 +144,9 @@ static unsigned count_kept(const struct world *w, int device, unsigned *all)
 {
     unsigned n = 0;
     *all = 0;
-    for (const struct gguf_tensor *t = gguf_ctx_first(w->session->cache_ctx);
-         t; t = gguf_ctx_next(w->session->cache_ctx, t)) {
+    for (const struct gguf_tensor *t =
+             gguf_ctx_first_tensor(w->session->cache_ctx);
+         t; t = gguf_ctx_next_tensor(w->session->cache_ctx, t)) {
         const struct gguf_buft *buft = gguf_buffer_buft(t->buffer);
         n += device < 0 ? gguf_buft_is_host(buft)
                         : buft == &w->fake[device].buft;
@@ -183,9 +184,9 @@ static void check_one(void)
            w.n_copies, w.n_splits);
         ok(count_kept(&w, 0, &all) == all && all == 2 * layers[i],
            "all %u keys and values lie there", all);
-        gguf_session_memory(w.session, &cache[0], &graph[0]);
-        must(gguf_session_estimate(w.model, &w.sp, &cache[1], &graph[1],
-                                   &w.err),
+        gguf_session_memory_size(w.session, &cache[0], &graph[0]);
+        must(gguf_session_estimate_memory(w.model, &w.sp, &cache[1], &graph[1],
+                                          &w.err),
              &w.err);
         ok(cache[0] == cache[1] && graph[0] == graph[1],
            "%" PRIu64 " and %" PRIu64 " bytes, as estimated", cache[0],
@@ -277,8 +278,7 @@ static bool lies_by(const struct world *w, uint32_t n_layer,
 
 static bool get_split(struct world *w, uint32_t *split)
 {
-    return gguf_model_get_split(w->model, &w->sp, split, w->n, &w->err) ==
-           GGUF_OK;
+    return gguf_model_split(w->model, &w->sp, split, w->n, &w->err) == GGUF_OK;
 }
 
 /* Bytes that a device needs for all weights, the cache, graphs and alignment.
@@ -286,9 +286,10 @@ static bool get_split(struct world *w, uint32_t *split)
 static uint64_t size_of_all(struct world *w)
 {
     uint64_t cache, graph;
-    must(gguf_session_estimate(w->model, &w->sp, &cache, &graph, &w->err),
+    must(gguf_session_estimate_memory(w->model, &w->sp, &cache, &graph,
+                                      &w->err),
          &w->err);
-    return gguf_model_get_info(w->model)->weight_size + cache + graph +
+    return gguf_model_info(w->model)->weight_size + cache + graph +
            256 * (gguf_file_n_tensors(w->file) + 40);
 }
 
@@ -305,7 +306,7 @@ static void check_divided(unsigned tenths_a, unsigned tenths_b,
     w.sp.n_ubatch = 32;
     const uint64_t all = size_of_all(&w);
     uint64_t cache, graph;
-    must(gguf_session_estimate(w.model, &w.sp, &cache, &graph, &w.err),
+    must(gguf_session_estimate_memory(w.model, &w.sp, &cache, &graph, &w.err),
          &w.err);
     w.fake[0].n_total = graph + (all - graph) * tenths_a / 10;
     w.fake[1].n_total = graph + (all - graph) * tenths_b / 10;
@@ -341,7 +342,7 @@ static void check_set(void)
         p.n_split = 2;
         if (i % 2) /* place the weights twice */
             place_weights(&w);
-        must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
+        must(gguf_model_place_weights(w.model, &w.sp, &p, &w.err), &w.err);
         start_session(&w);
         ok(lies_by(&w, N_LAYER, splits[i]) && same_digits(&w, want),
            "split points %u and %u are set: the CPU's bits", splits[i][0],
@@ -362,10 +363,11 @@ static void check_set(void)
         open_llama(&w, 2, N_LAYER);
         p.split = wrong[i].split;
         p.n_split = wrong[i].n;
-        ok(gguf_model_place(w.model, &w.sp, &p, &w.err) == GGUF_E_INVALID &&
+        ok(gguf_model_place_weights(w.model, &w.sp, &p, &w.err) ==
+                   GGUF_E_INVALID &&
                strstr(w.err.message, wrong[i].says),
            "%s", w.err.message);
-        ok(gguf_model_get_split(w.model, &w.sp, split, 3, &w.err) ==
+        ok(gguf_model_split(w.model, &w.sp, split, 3, &w.err) ==
                GGUF_E_INVALID,
            "%s", w.err.message);
         close_world(&w);
@@ -389,7 +391,7 @@ static void check_shared_weight(void)
     gen_fini(&g);
     p.split = split;
     p.n_split = 2;
-    must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
+    must(gguf_model_place_weights(w.model, &w.sp, &p, &w.err), &w.err);
     start_session(&w);
     const gguf_token tok[4] = { 3, 5, 7, 9 };
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -425,7 +427,7 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
     }
     p.split = split;
     p.n_split = 2;
-    must(gguf_model_place(w.model, &w.sp, &p, &w.err), &w.err);
+    must(gguf_model_place_weights(w.model, &w.sp, &p, &w.err), &w.err);
     w.sp.n_ubatch = 4;
     w.sp.n_copies = n_copies;
     start_session(&w);
@@ -441,8 +443,9 @@ static int count_workers(uint32_t n_copies, const float *want, bool *same)
     b.token = tok;
     *same = run_logits(&r, &b, out) && !memcmp(out, want, sizeof out) &&
             !w.fake[0].n_foreign && !w.fake[1].n_foreign;
-    gguf_session_memory(w.session, &cache[0], &graph[0]);
-    must(gguf_session_estimate(w.model, &w.sp, &cache[1], &graph[1], &w.err),
+    gguf_session_memory_size(w.session, &cache[0], &graph[0]);
+    must(gguf_session_estimate_memory(w.model, &w.sp, &cache[1], &graph[1],
+                                      &w.err),
          &w.err);
     *same = *same && cache[0] == cache[1] && graph[0] == graph[1];
     close_world(&w);
@@ -477,7 +480,7 @@ static void check_mapped(bool other_type)
     struct gguf_buft other;
     const float *want = reference_logits(3);
     open_llama(&w, 1, 3);
-    w.fake[0].device.caps |= GGUF_DEVICE_HOST_PTR;
+    w.fake[0].device.caps |= GGUF_DEVICE_CAP_HOST_PTR;
     w.fake[0].n_total = 250 << 10; /* room for graphs and cache, not for
                                     * weights */
     other = w.fake[0].buft;
@@ -487,7 +490,7 @@ static void check_mapped(bool other_type)
     const int there = other_type ? -1 : 0;
     ok(!w.fake[0].n_bytes && !w.fake[0].n_used && w.fake[0].n_shared == 1 &&
            layer_at(&w, 0) == there && layer_at(&w, 2) == there &&
-           !gguf_model_get_info(w.model)->copied_size,
+           !gguf_model_info(w.model)->copied_size,
        "a device of shared memory%s: nothing is copied",
        other_type ? ", of another type than its own" : "");
     const struct gguf_tensor *t = w.model->of[0];

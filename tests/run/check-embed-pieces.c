@@ -134,7 +134,7 @@ static void check_positions(void)
     bool good = run_open(&r, file, size, 1, &p) && embed_batch(&r, &b, 0, a) &&
                 gguf_session_n_outputs(r.session) == 4 &&
                 !gguf_session_states(r.session, 0, 4, &states, &r.err) &&
-                gguf_model_get_info(r.model)->pooling == GGUF_POOLING_LAST &&
+                gguf_model_info(r.model)->pooling == GGUF_POOLING_LAST &&
                 gguf_session_pooling(r.session) == GGUF_POOLING_LAST;
     if (good)
         memcpy(rows, states, sizeof rows);

@@ -174,7 +174,7 @@ static bool states_of(const void *file, size_t size,
         run_open(&r, file, size, 1, &p) && run_encode(&r, b.token, 3) &&
         gguf_session_decode(r.session, &b, &r.err) == GGUF_OK &&
         gguf_session_states(r.session, 0, b.n, &rows, &r.err) == GGUF_OK;
-    const size_t e = good ? gguf_model_get_info(r.model)->n_embd : 0;
+    const size_t e = good ? gguf_model_info(r.model)->n_embd : 0;
     for (size_t i = 0; i < b.n * e; i++)
         out[i] = (double)rows[i];
     if (!good)
@@ -310,8 +310,8 @@ static void check_labels(void)
     embed_classifier(&s.g, "bert", (int)s.g.t[0].ne[0], 3, true);
     void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
     bool good = run_open(&r, file, size, 1, &init) &&
-                gguf_model_get_info(r.model)->n_label == 3 &&
-                gguf_model_get_info(r.model)->pooling == GGUF_POOLING_NONE &&
+                gguf_model_info(r.model)->n_label == 3 &&
+                gguf_model_info(r.model)->pooling == GGUF_POOLING_NONE &&
                 !gguf_model_label(r.model, 2, &name, &r.err);
     ok(good && name.size == 7 && !memcmp(name.data, "perhaps", 7),
        "names of what a classifier gives");

@@ -66,7 +66,7 @@ static enum gguf_status take_outputs(void *user, size_t i,
 {
     struct got *g = user;
     struct gguf_session *s = g->r->session;
-    const struct gguf_model_info *info = gguf_model_get_info(g->r->model);
+    const struct gguf_model_info *info = gguf_model_info(g->r->model);
     const size_t n = gguf_session_n_outputs(s);
     const float *x;
     if (i != g->next++)
@@ -109,8 +109,8 @@ static int see_node(void *user, struct gguf_tensor *t, bool done)
         const char *name = t->src[i]->name;
         if (t->src[i]->op != GGUF_OP_NONE)
             continue; /* activations have names like weights */
-        const int64_t il =
-            gguf_name_layer((struct gguf_str){ name, strlen(name) }, NULL);
+        const int64_t il = gguf_layer_from_name(
+            (struct gguf_str){ name, strlen(name) }, NULL);
         if (il < 0)
             continue;
         o->n++;
@@ -181,8 +181,8 @@ static void check_model(const struct skeleton *m)
         run_open(&b, file, size, 2, &q) && decode_layered(&got, &w);
     const struct gguf_error *err = good ? &b.err : &a.err;
     if (!too && b.err.status == GGUF_E_UNSUPPORTED)
-        ok(gguf_model_get_info(b.model)->is_whole ||
-               gguf_model_get_info(b.model)->encodes_first,
+        ok(gguf_model_info(b.model)->is_whole ||
+               gguf_model_info(b.model)->encodes_first,
            "%s: %s", m->name, b.err.message);
     else
         ok(good && too && want.n && want.n == got.n &&
@@ -208,7 +208,7 @@ static int stop_at(void *user, uint64_t done, uint64_t total)
 static void check_size(struct run *r, const struct batches *w)
 {
     uint64_t size;
-    const uint64_t row = gguf_model_get_info(r->model)->n_embd * 4;
+    const uint64_t row = gguf_model_info(r->model)->n_embd * 4;
     const enum gguf_status st =
         gguf_session_layered_size(r->session, w->list[0], &size, &r->err);
     ok(st == GGUF_OK && size == N_TOK * row,

@@ -43,7 +43,7 @@ static void open_world(struct world *w, const struct gguf_allocator *allocator)
     must(gguf_cpu_backend_create(&w->cpu, NULL, &w->err), &w->err);
     must(gguf_file_open_memory(&w->file, data, data_size, NULL, &w->err),
          &w->err);
-    must(gguf_model_open(&w->model, w->file, &mp, &w->err), &w->err);
+    must(gguf_model_create(&w->model, w->file, &mp, &w->err), &w->err);
     w->list[0] = &w->a.backend;
     w->list[1] = &w->b.backend;
     w->sp.backend = w->cpu;
@@ -64,7 +64,7 @@ static void close_world(struct world *w)
 
 static enum gguf_status place_weights(struct world *w)
 {
-    return gguf_model_place(w->model, &w->sp, &w->pp, &w->err);
+    return gguf_model_place_weights(w->model, &w->sp, &w->pp, &w->err);
 }
 
 /* Compute logits of N_TOK tokens in two batches. */
@@ -147,7 +147,7 @@ static void check_all(void)
     static struct world w;
     uint64_t size, once;
     open_world(&w, NULL);
-    const uint64_t all = gguf_model_get_info(w.model)->weight_size;
+    const uint64_t all = gguf_model_info(w.model)->weight_size;
     w.a.offloads = w.b.offloads = true;
     ok(same_logits(&w), "weights in the file's memory: the CPU's bits");
     decode_one(&w);
@@ -160,7 +160,7 @@ static void check_all(void)
     const size_t n = count_weights(&w, 'A', &size);
     ok(st == GGUF_OK && size == all && n == gguf_file_n_tensors(w.file) &&
            w.a.n_bytes == all && !w.b.n_bytes &&
-           gguf_model_get_info(w.model)->copied_size == all,
+           gguf_model_info(w.model)->copied_size == all,
        "all %zu weights are copied to the first, %" PRIu64 " bytes", n,
        w.a.n_bytes);
     const struct gguf_tensor_info *info =
@@ -170,8 +170,8 @@ static void check_all(void)
     float there[64], here[64]; /* [n_embd] */
     ok(t && info->size <= sizeof there && place_of(&w, t) == 'A' &&
            gguf_tensor_get(t, there, 0, info->size, NULL) == GGUF_OK &&
-           gguf_file_read(w.file, info->index, 0, here, info->size, NULL) ==
-               GGUF_OK &&
+           gguf_file_read_tensor(w.file, info->index, 0, here, info->size,
+                                 NULL) == GGUF_OK &&
            !memcmp(there, here, info->size),
        "one that is found by its name is read from there");
     ok(place_weights(&w) == GGUF_OK && w.a.n_bytes == all,
@@ -408,10 +408,10 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
         n = n_elsewhere(&w, o.adapter);
         good = good && (i ? n > 0 : n == 0);
         if (i == 2) {
-            must(gguf_adapter_place(o.adapter, &w.err), &w.err);
+            must(gguf_adapter_place_weights(o.adapter, &w.err), &w.err);
             const uint64_t before = w.a.n_bytes + w.b.n_bytes;
             good = good && !n_elsewhere(&w, o.adapter) &&
-                   !gguf_adapter_place(o.adapter, &w.err) &&
+                   !gguf_adapter_place_weights(o.adapter, &w.err) &&
                    before == w.a.n_bytes + w.b.n_bytes;
             /* tables are read by operations of two backends */
             for (size_t k = 0; k < o.adapter->n_pairs; k++) {

@@ -36,16 +36,19 @@ static void check_forgetting(const void *file, size_t size)
     make_tokens(tok, N, 0);
     bool good = run_open(&r, file, size, 1, &p) && run_logits(&r, &b, first);
     ok(good &&
-           gguf_session_remove(r.session, 0, 10, -1, &r.err) ==
+           gguf_session_remove_tokens(r.session, 0, 10, -1, &r.err) ==
                GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 0) == N,
        "%s", r.err.message);
-    ok(good && gguf_session_remove(r.session, 0, 90, -1, &r.err) == GGUF_OK &&
+    ok(good &&
+           gguf_session_remove_tokens(r.session, 0, 90, -1, &r.err) ==
+               GGUF_OK &&
            gguf_session_n_tokens(r.session, 0) == N,
        "nothing is easily forgotten");
-    good = good &&
-           gguf_session_remove(r.session, 0, 0, -1, &r.err) == GGUF_OK &&
-           run_logits(&r, &b, again);
+    good =
+        good &&
+        gguf_session_remove_tokens(r.session, 0, 0, -1, &r.err) == GGUF_OK &&
+        run_logits(&r, &b, again);
     ok(good && memcmp(first, again, sizeof first) == 0, "and so is all of it");
     ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &b, again);
@@ -86,7 +89,7 @@ static void check_encoder(const void *file, size_t size)
     ok(good && memcmp(first, again, sizeof first) == 0,
        "a batch does not see the one before it: %s",
        good ? "" : r.err.message);
-    gguf_session_memory(r.session, &cache, &graph);
+    gguf_session_memory_size(r.session, &cache, &graph);
     ok(good && cache == 0, "and nothing is kept");
     good = good && run_states(&r, &two, both);
     ok(good && memcmp(both, both + N * E, sizeof first) == 0 &&
@@ -152,7 +155,7 @@ static bool verification_agrees(const void *data, size_t size)
     unsigned n = 0;
     if (gguf_file_open_memory(&file, data, size, NULL, NULL) != GGUF_OK)
         return true;
-    enum gguf_status st = gguf_model_open(&model, file, NULL, &err);
+    enum gguf_status st = gguf_model_create(&model, file, NULL, &err);
     if (gguf_file_verify(file, NULL, count_error, &n, NULL) != GGUF_OK)
         abort();
     const bool open = st == GGUF_OK;

@@ -126,7 +126,7 @@ static void check_shared(void)
     size_t size;
     void *file = saved_file_of("llama", "", &size);
     bool good = run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
-                !gguf_session_copy(r.session, 0, 2, 0, 20, &r.err) &&
+                !gguf_session_copy_tokens(r.session, 0, 2, 0, 20, &r.err) &&
                 saved_get(&r, 0, &one) &&
                 saved_get(&r, GGUF_ALL_SEQUENCES, &all);
     good = good && run_open(&other, file, size, 1, &p) &&
@@ -134,8 +134,8 @@ static void check_shared(void)
     for (uint32_t q = 0; good && q < 3; q++)
         good = gguf_session_n_tokens(r.session, q) ==
                gguf_session_n_tokens(other.session, q);
-    good = good && !gguf_session_remove(r.session, 0, 0, 10, &r.err) &&
-           !gguf_session_remove(other.session, 0, 0, 10, &other.err) &&
+    good = good && !gguf_session_remove_tokens(r.session, 0, 0, 10, &r.err) &&
+           !gguf_session_remove_tokens(other.session, 0, 0, 10, &other.err) &&
            saved_decode(&r, 0, 2, 20, 30, a) &&
            saved_decode(&other, 0, 2, 20, 30, x);
     ok(good && !memcmp(a, x, 10 * r.n_vocab * sizeof *a),
@@ -233,38 +233,40 @@ static void check_files(void)
     void *file = saved_file_of(k.name, "", &size);
     snprintf(path, sizeof path, "%s/state", mkdtemp(dir) ? dir : "");
     bool good = run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
-                !gguf_session_save(r.session, 0, path, 0, &r.err) &&
+                !gguf_session_save_state(r.session, 0, path, 0, &r.err) &&
                 go_on(&r, 0, 0, a);
     ok(good &&
-           gguf_session_save(r.session, 1, path, 0, &r.err) == GGUF_E_EXIST &&
-           !gguf_session_save(r.session, 1, path, 1, &r.err) &&
-           !gguf_session_restore(r.session, 2, path, &r.err) &&
+           gguf_session_save_state(r.session, 1, path, 0, &r.err) ==
+               GGUF_E_EXIST &&
+           !gguf_session_save_state(r.session, 1, path, 1, &r.err) &&
+           !gguf_session_load_state(r.session, 2, path, &r.err) &&
            gguf_session_n_tokens(r.session, 2) == SAVED_B,
        "a file is replaced by force only: %s", r.err.message);
     run_close(&r);
     good = good && run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
-           !gguf_session_save(r.session, 0, path, 1, &r.err);
+           !gguf_session_save_state(r.session, 0, path, 1, &r.err);
     run_close(&r);
     const pid_t pid = good ? fork() : -1;
     if (pid == 0) { /* restore in another process */
         good = run_open(&r, file, size, 2, &p) &&
-               !gguf_session_restore(r.session, 1, path, &r.err) &&
+               !gguf_session_load_state(r.session, 1, path, &r.err) &&
                go_on(&r, 0, 1, x) &&
                !memcmp(a, x, N_MORE * r.n_vocab * sizeof *a);
         _exit(good ? 0 : 1);
     }
     ok(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0,
        "another process goes on with the same digits");
-    good =
-        run_open(&r, file, size, 1, &p) && truncate(path, 5000) == 0 &&
-        gguf_session_restore(r.session, 0, path, &r.err) == GGUF_E_TRUNCATED &&
-        r.err.offset == 5000;
+    good = run_open(&r, file, size, 1, &p) && truncate(path, 5000) == 0 &&
+           gguf_session_load_state(r.session, 0, path, &r.err) ==
+               GGUF_E_TRUNCATED &&
+           r.err.offset == 5000;
     ok(good, "%s", r.err.message);
-    good = truncate(path, 0) == 0 &&
-           gguf_session_restore(r.session, 0, path, &r.err) == GGUF_E_FORMAT;
+    good =
+        truncate(path, 0) == 0 &&
+        gguf_session_load_state(r.session, 0, path, &r.err) == GGUF_E_FORMAT;
     ok(good, "%s", r.err.message);
     (void)unlink(path);
-    good = gguf_session_restore(r.session, 0, path, &r.err) == GGUF_E_IO;
+    good = gguf_session_load_state(r.session, 0, path, &r.err) == GGUF_E_IO;
     ok(good, "%s", r.err.message);
     run_close(&r);
     (void)rmdir(dir);

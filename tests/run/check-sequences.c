@@ -97,12 +97,13 @@ static void check_copy(const char *name, bool unified, bool part)
     open_run(&r, &m, &p);
     bool good = run_encode(&r, (gguf_token[]){ 1, 2, 3, 4, 5 }, 5) &&
                 decode_on(&r, 0, 0, N, whole);
-    ignore_status(gguf_session_remove(r.session, 0, 0, -1, NULL));
+    ignore_status(gguf_session_remove_tokens(r.session, 0, 0, -1, NULL));
     good = good && decode_on(&r, 0, 0, part ? FROM : HALF, some);
     for (uint32_t q = 1; good && q < 4; q++)
-        good = !gguf_session_copy(r.session, q - 1, q, 0, HALF, &r.err) &&
-               gguf_session_n_tokens(r.session, q) == HALF &&
-               gguf_session_next_pos(r.session, q) == HALF;
+        good =
+            !gguf_session_copy_tokens(r.session, q - 1, q, 0, HALF, &r.err) &&
+            gguf_session_n_tokens(r.session, q) == HALF &&
+            gguf_session_next_pos(r.session, q) == HALF;
     const uint32_t n_used = r.session->cells.stream[0].n_used;
     for (int q = 1; good && q < 4; q++)
         good = decode_on(&r, q, HALF, N - HALF, some) &&
@@ -113,8 +114,8 @@ static void check_copy(const char *name, bool unified, bool part)
         ok(n_used == (part ? FROM : HALF), "%s: %u cells for four", name,
            n_used);
     /* removing the copy must not remove the first one's later tokens */
-    good = good && !gguf_session_remove(r.session, 1, 0, -1, &r.err) &&
-           !gguf_session_keep(r.session, 2, &r.err) &&
+    good = good && !gguf_session_remove_tokens(r.session, 1, 0, -1, &r.err) &&
+           !gguf_session_remove_others(r.session, 2, &r.err) &&
            gguf_session_n_tokens(r.session, 2) == N &&
            gguf_session_n_tokens(r.session, 0) == 0 &&
            gguf_session_n_tokens(r.session, 1) == 0;
@@ -133,19 +134,21 @@ static void check_refused(void)
     open_run(&r, &m, &p);
     bool good = decode_on(&r, 0, 0, 9, some) && decode_on(&r, 1, 5, 5, some);
     ok(good &&
-           gguf_session_copy(r.session, 0, 2, 0, 8, &r.err) ==
+           gguf_session_copy_tokens(r.session, 0, 2, 0, 8, &r.err) ==
                GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 2) == 0,
        "a state cannot be copied in part: %s", r.err.message);
     ok(good &&
-           gguf_session_copy(r.session, 1, 0, 0, 5, &r.err) ==
+           gguf_session_copy_tokens(r.session, 1, 0, 0, 5, &r.err) ==
                GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 0) == 9,
        "nor over a part: %s", r.err.message);
-    ok(gguf_session_copy(r.session, 4, 0, 0, -1, &r.err) == GGUF_E_INVALID &&
-           gguf_session_copy(r.session, 0, 4, 0, -1, &r.err) ==
+    ok(gguf_session_copy_tokens(r.session, 4, 0, 0, -1, &r.err) ==
                GGUF_E_INVALID &&
-           gguf_session_keep(r.session, 4, &r.err) == GGUF_E_INVALID &&
+           gguf_session_copy_tokens(r.session, 0, 4, 0, -1, &r.err) ==
+               GGUF_E_INVALID &&
+           gguf_session_remove_others(r.session, 4, &r.err) ==
+               GGUF_E_INVALID &&
            strstr(r.err.message, "4"),
        "sequences that there are not: %s", r.err.message);
     run_close(&r);
@@ -230,7 +233,7 @@ static void check_full(void)
     ok(good && !decode_on(&r, 2, 0, 5, some) && r.err.status == GGUF_E_FULL &&
            gguf_session_n_tokens(r.session, 2) == 0,
        "a pool that is full: %s", r.err.message);
-    good = good && !gguf_session_remove(r.session, 0, 10, 30, &r.err) &&
+    good = good && !gguf_session_remove_tokens(r.session, 0, 10, 30, &r.err) &&
            decode_on(&r, 2, 0, 24, some) &&
            same_logits(whole, some, 24, false);
     ok(good && r.session->cells.stream[0].n_used == 64,
@@ -280,10 +283,11 @@ static void check_turned(const char *name, int d, bool neox, int32_t delta,
         from[i] = 3000 * i;
         to[i] = from[i] / divisor + delta;
     }
-    bool good =
-        run_logits(&r[0], &b, some) &&
-        !gguf_session_divide(r[0].session, 0, 0, -1, divisor, &r[0].err) &&
-        !gguf_session_shift(r[0].session, 0, 0, -1, delta, &r[0].err);
+    bool good = run_logits(&r[0], &b, some) &&
+                !gguf_session_divide_positions(r[0].session, 0, 0, -1, divisor,
+                                               &r[0].err) &&
+                !gguf_session_shift_positions(r[0].session, 0, 0, -1, delta,
+                                              &r[0].err);
     b.pos = to;
     good = good && run_logits(&r[1], &b, some);
     const double u = keys_apart(&r[0], &r[1], N, d, neox) * 0x1p24;
@@ -309,7 +313,7 @@ static void check_moves_refused(void)
         const struct model m = make_model(names[i]);
         open_run(&r, &m, &p);
         ok(decode_on(&r, 0, 0, 9, some) &&
-               gguf_session_shift(r.session, 0, 3, -1, 5, &r.err) ==
+               gguf_session_shift_positions(r.session, 0, 3, -1, 5, &r.err) ==
                    GGUF_E_UNSUPPORTED &&
                strstr(r.err.message, says[i]) &&
                gguf_session_next_pos(r.session, 0) == 9,
@@ -320,16 +324,16 @@ static void check_moves_refused(void)
     const struct model m = make_model("llama");
     open_run(&r, &m, &p);
     ok(decode_on(&r, 0, 0, 9, some) &&
-           gguf_session_shift(r.session, 0, 3, -1, -4, &r.err) ==
+           gguf_session_shift_positions(r.session, 0, 3, -1, -4, &r.err) ==
                GGUF_E_INVALID &&
            strstr(r.err.message, "-1") &&
            gguf_session_next_pos(r.session, 0) == 9,
        "%s", r.err.message);
-    ok(gguf_session_shift(r.session, 0, 3, 4, INT32_MAX - 3, &r.err) ==
+    ok(gguf_session_shift_positions(r.session, 0, 3, 4, INT32_MAX - 3,
+                                    &r.err) == GGUF_E_INVALID &&
+           gguf_session_divide_positions(r.session, 0, 0, -1, 0, &r.err) ==
                GGUF_E_INVALID &&
-           gguf_session_divide(r.session, 0, 0, -1, 0, &r.err) ==
-               GGUF_E_INVALID &&
-           gguf_session_shift(r.session, 4, 0, -1, 1, &r.err) ==
+           gguf_session_shift_positions(r.session, 4, 0, -1, 1, &r.err) ==
                GGUF_E_INVALID &&
            gguf_session_next_pos(r.session, 0) == 9,
        "positions that are too large, a divisor of 0, no such sequence");
@@ -346,16 +350,17 @@ static void check_estimate(const char *name, bool unified)
     uint64_t cache[2], graph[2];
     struct run r;
     open_run(&r, &m, &p);
-    bool good = decode_on(&r, 0, 0, 60, some) &&
-                decode_on(&r, 1, 0, 40, some) &&
-                !gguf_session_shift(r.session, 0, 0, -1, 9, &r.err) &&
-                !gguf_session_copy(r.session, 1, 2, 0, -1, &r.err) &&
-                !gguf_session_remove(r.session, 0, 0, -1, &r.err) &&
-                decode_on(&r, 2, 40, 20, some);
-    gguf_session_memory(r.session, &cache[0], &graph[0]);
+    bool good =
+        decode_on(&r, 0, 0, 60, some) && decode_on(&r, 1, 0, 40, some) &&
+        !gguf_session_shift_positions(r.session, 0, 0, -1, 9, &r.err) &&
+        !gguf_session_copy_tokens(r.session, 1, 2, 0, -1, &r.err) &&
+        !gguf_session_remove_tokens(r.session, 0, 0, -1, &r.err) &&
+        decode_on(&r, 2, 40, 20, some);
+    gguf_session_memory_size(r.session, &cache[0], &graph[0]);
     p.backend = r.backend;
     ok(good &&
-           !gguf_session_estimate(r.model, &p, &cache[1], &graph[1], &r.err) &&
+           !gguf_session_estimate_memory(r.model, &p, &cache[1], &graph[1],
+                                         &r.err) &&
            cache[0] == cache[1] && graph[0] == graph[1],
        "%s, %s: %" PRIu64 " and %" PRIu64 " bytes are foretold %s", name,
        unified ? "unified" : "streams", cache[1], graph[1],
@@ -373,14 +378,15 @@ static void check_split(void)
     struct run r;
     open_run(&r, &m, &p);
     bool good = decode_on(&r, 0, 0, 40, whole) &&
-                !gguf_session_copy(r.session, 0, 1, 0, -1, &r.err);
+                !gguf_session_copy_tokens(r.session, 0, 1, 0, -1, &r.err);
     ok(good &&
-           gguf_session_shift(r.session, 1, 10, -1, 5, &r.err) ==
+           gguf_session_shift_positions(r.session, 1, 10, -1, 5, &r.err) ==
                GGUF_E_FULL &&
            gguf_session_next_pos(r.session, 1) == 40 &&
            r.session->cells.stream[0].n_used == 40,
        "no cells for a part that moves: %s", r.err.message);
-    good = good && !gguf_session_shift(r.session, 1, 20, -1, 5, &r.err) &&
+    good = good &&
+           !gguf_session_shift_positions(r.session, 1, 20, -1, 5, &r.err) &&
            gguf_session_next_pos(r.session, 1) == 45 &&
            gguf_session_next_pos(r.session, 0) == 40 &&
            r.session->cells.stream[0].n_used == 60;
@@ -399,14 +405,14 @@ static void check_holes(bool unified)
     open_run(&r, &m, &p);
     bool good = decode_on(&r, 1, 0, 200, whole);
     const int64_t before = r.session->ubatch.shape.n_kv[0];
-    good = good && !gguf_session_remove(r.session, 1, 10, 30, &r.err) &&
+    good = good && !gguf_session_remove_tokens(r.session, 1, 10, 30, &r.err) &&
            decode_on(&r, 1, 200, 4, some);
     const int64_t few = r.session->ubatch.shape.n_kv[0];
-    good = good && !gguf_session_remove(r.session, 1, 40, 150, &r.err);
+    good = good && !gguf_session_remove_tokens(r.session, 1, 40, 150, &r.err);
     /* tokens that stay are moved together in order: cells follow positions */
     good = good && decode_on(&r, 1, 204, 4, some);
     const struct gg_cells *c = &r.session->cells;
-    const struct gg_run_stream *st = gg_cells_of(c, 1);
+    const struct gg_run_stream *st = gg_cells_get_stream(c, 1);
     bool ordered = true;
     for (uint32_t i = 1; i < st->end; i++)
         ordered = ordered && st->pos[i] > st->pos[i - 1];
@@ -416,7 +422,7 @@ static void check_holes(bool unified)
        unified ? "unified" : "streams", (int)before, (int)few,
        (int)r.session->ubatch.shape.n_kv[0]);
     /* again, with removed cells in the middle of the range that is read */
-    good = good && !gguf_session_remove(r.session, 1, 0, -1, &r.err) &&
+    good = good && !gguf_session_remove_tokens(r.session, 1, 0, -1, &r.err) &&
            decode_on(&r, 1, 0, 200, some) &&
            same_logits(whole, some, 200, true);
     ok(good, "and all forgotten the next one begins anew");
@@ -429,7 +435,7 @@ static void check_holes(bool unified)
 static uint64_t n_bytes(struct run *r)
 {
     uint64_t cache, graph;
-    gguf_session_memory(r->session, &cache, &graph);
+    gguf_session_memory_size(r->session, &cache, &graph);
     return cache;
 }
 
@@ -461,24 +467,24 @@ static void check_window(uint32_t n_ubatch, bool unified)
            r.session->book[1]->n_cells == cells,
        "%" PRIu64 " bytes instead of %" PRIu64, n_bytes(&r), all);
     p.backend = r.backend;
-    gguf_session_memory(r.session, &all, &had);
-    ok(!gguf_session_estimate(r.model, &p, &cache, &graph, &r.err) &&
+    gguf_session_memory_size(r.session, &all, &had);
+    ok(!gguf_session_estimate_memory(r.model, &p, &cache, &graph, &r.err) &&
            cache == all && graph == had,
        "which is foretold, and %" PRIu64 " of graphs", had);
     const int32_t lost = r.session->book[1]->seq[1].lost;
-    ok(gguf_session_remove(r.session, 1, lost + 15, -1, &r.err) ==
+    ok(gguf_session_remove_tokens(r.session, 1, lost + 15, -1, &r.err) ==
                GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 1) == N,
        "what the next one would see is forgotten: %s", r.err.message);
-    good = !gguf_session_remove(r.session, 1, lost + 16, -1, &r.err) &&
+    good = !gguf_session_remove_tokens(r.session, 1, lost + 16, -1, &r.err) &&
            decode_on(&r, 1, lost + 16, 20, some) &&
            same_logits(whole + (size_t)(lost + 16) * V, some, 20, !unified);
     ok(good, "but not one later %s", good ? "" : r.err.message);
-    good = !gguf_session_copy(r.session, 1, 2, 0, -1, &r.err) &&
+    good = !gguf_session_copy_tokens(r.session, 1, 2, 0, -1, &r.err) &&
            decode_on(&r, 2, lost + 36, 10, some) &&
            same_logits(whole + (size_t)(lost + 36) * V, some, 10, !unified);
     ok(good, "copies go on %s", good ? "" : r.err.message);
-    ok(gguf_session_copy(r.session, 1, 3, 0, 200, &r.err) ==
+    ok(gguf_session_copy_tokens(r.session, 1, 3, 0, 200, &r.err) ==
                GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 3) == 0,
        "not from the middle on: %s", r.err.message);

@@ -168,7 +168,7 @@ static void check_forgotten(void *file, size_t size)
        "a sequence after one of NaN, cleared");
     ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &c, bad);
-    ignore_status(gguf_session_remove(r.session, 0, 0, -1, NULL));
+    ignore_status(gguf_session_remove_tokens(r.session, 0, 0, -1, NULL));
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "and removed");
@@ -177,9 +177,11 @@ static void check_forgotten(void *file, size_t size)
     ignore_status(gguf_session_clear(r.session, NULL));
     good = good && run_logits(&r, &c, bad);
     for (int32_t i = 0; i < 5; i += 2)
-        ignore_status(gguf_session_remove(r.session, 0, i, i + 1, NULL));
+        ignore_status(
+            gguf_session_remove_tokens(r.session, 0, i, i + 1, NULL));
     for (int32_t i = 1; i < 5; i += 2)
-        ignore_status(gguf_session_remove(r.session, 0, i, i + 1, NULL));
+        ignore_status(
+            gguf_session_remove_tokens(r.session, 0, i, i + 1, NULL));
     ok(good && gguf_session_n_tokens(r.session, 0) == 0 &&
            run_logits(&r, &b, again) && !memcmp(first, again, sizeof first),
        "and removed one by one");
@@ -221,7 +223,7 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
     p.n_ubatch = n_ubatch;
     bool good = run_open(&r, file, size, 1, &p);
     if (good)
-        gguf_session_memory(r.session, &cache[0], &graph[0]);
+        gguf_session_memory_size(r.session, &cache[0], &graph[0]);
     /* full sequences, then the largest batch of all sequences side by side */
     for (uint32_t part = 0; good && part < 2; part++) {
         uint32_t at = n_ubatch / n_seq, n = part ? at : n_ctx - at;
@@ -240,7 +242,7 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
                                gguf_session_n_outputs(r.session));
     good = good && !gguf_session_logits(r.session, 0, most, &rows, &r.err);
     if (good)
-        gguf_session_memory(r.session, &cache[1], &graph[1]);
+        gguf_session_memory_size(r.session, &cache[1], &graph[1]);
     ok(good && cache[0] == cache[1] && graph[0] == graph[1],
        "%u sequences of %u in passes of %u: %" PRIu64 " bytes are enough, "
        "%" PRIu64 " in the end %s",
@@ -265,7 +267,7 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
     for (uint32_t q = 0; q < n_seq; q++) {
         uint32_t n = kind == 3 ? (uint32_t)rnd_below(most + 1) : each;
         if (gguf_session_n_tokens(r->session, q) + n > KEPT)
-            ignore_status(gguf_session_remove(
+            ignore_status(gguf_session_remove_tokens(
                 r->session, q, (int32_t)rnd_below(40), -1, NULL));
         for (; n && b.n < N; n--, b.n++) {
             tok[b.n] = (gguf_token)rnd_below(V);
@@ -432,7 +434,7 @@ static void check_lost(const void *file, size_t size)
         gguf_session_decode(s, &b, &err) != GGUF_OK)
         exit(99);
     lost = true;
-    ok(gguf_session_remove(s, 0, 1, 2, &err) == GGUF_E_IO &&
+    ok(gguf_session_remove_tokens(s, 0, 1, 2, &err) == GGUF_E_IO &&
            gguf_session_clear(s, &err) == GGUF_E_IO &&
            gguf_session_n_tokens(s, 0) == 3,
        "what cannot be cleared is not forgotten: %s", err.message);

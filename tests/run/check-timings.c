@@ -56,7 +56,7 @@ static void check_decoder(void)
     p.n_ctx = N;
     p.n_ubatch = 8;
     void *file = open_arch(&r, "llama", &p, tok);
-    const struct gguf_session_timings *t = gguf_session_get_timings(r.session);
+    const struct gguf_session_timings *t = gguf_session_timings(r.session);
     const double create = t->create;
     ok(create > 0 && stage_is(&t->plan, 0, 0) && stage_is(&t->prompt, 0, 0) &&
            stage_is(&t->single, 0, 0) && stage_is(&t->logits, 0, 0) &&
@@ -96,13 +96,13 @@ static void check_encoders(void)
     struct run r;
     p.n_ctx = N;
     void *file = open_arch(&r, "bert", &p, tok);
-    const struct gguf_session_timings *t = gguf_session_get_timings(r.session);
+    const struct gguf_session_timings *t = gguf_session_timings(r.session);
     ok(decode_tokens(&r, tok, 10) && stage_is(&t->encode, 10, 1) &&
            stage_is(&t->prompt, 0, 0),
        "an encoder's tokens are encoded");
     close_arch(&r, file);
     file = open_arch(&r, "t5", &p, tok);
-    t = gguf_session_get_timings(r.session);
+    t = gguf_session_timings(r.session);
     ok(run_encode(&r, tok, 12) && decode_tokens(&r, tok, 1) &&
            decode_tokens(&r, tok, 4) && stage_is(&t->encode, 12, 1) &&
            stage_is(&t->single, 1, 1) && stage_is(&t->prompt, 4, 1),
@@ -132,9 +132,8 @@ static void check_warm_up(const char *name)
                 good = !gguf_session_warm_up(r.session, &r.err);
             good = good && run_logits(&r, &b, (warm ? got : want) + i * V);
         }
-        const struct gguf_session_timings *t =
-            gguf_session_get_timings(r.session);
-        const uint64_t size = gguf_model_get_info(r.model)->weight_size;
+        const struct gguf_session_timings *t = gguf_session_timings(r.session);
+        const uint64_t size = gguf_model_info(r.model)->weight_size;
         if (warm)
             ok(good && !memcmp(want, got, sizeof want) && f.calls == calls &&
                    stage_is(&t->warm_up, 8 * size, 8) &&

@@ -144,7 +144,7 @@ bool random_calls_open(struct random_calls *s,
         s->content[q].plain = s->content[q].exact = true;
     if (!open_all(s, size))
         return false;
-    s->encodes = gguf_model_get_info(s->scratch.model)->encodes_first;
+    s->encodes = gguf_model_info(s->scratch.model)->encodes_first;
     s->n_vocab = (int)s->scratch.n_vocab;
     return true;
 }
@@ -177,15 +177,18 @@ static enum gguf_status do_call(struct run *r, const struct call *c)
     struct gguf_session *s = r->session;
     switch (c->op) {
     case REMOVE:
-        return gguf_session_remove(s, c->seq, c->begin, c->end, &r->err);
+        return gguf_session_remove_tokens(s, c->seq, c->begin, c->end,
+                                          &r->err);
     case COPY:
-        return gguf_session_copy(s, c->seq, c->to, c->begin, c->end, &r->err);
-    case KEEP: return gguf_session_keep(s, c->seq, &r->err);
+        return gguf_session_copy_tokens(s, c->seq, c->to, c->begin, c->end,
+                                        &r->err);
+    case KEEP: return gguf_session_remove_others(s, c->seq, &r->err);
     case SHIFT:
-        return gguf_session_shift(s, c->seq, c->begin, c->end, c->by, &r->err);
+        return gguf_session_shift_positions(s, c->seq, c->begin, c->end, c->by,
+                                            &r->err);
     case DIVIDE:
-        return gguf_session_divide(s, c->seq, c->begin, c->end, c->by,
-                                   &r->err);
+        return gguf_session_divide_positions(s, c->seq, c->begin, c->end,
+                                             c->by, &r->err);
     default: return gguf_session_clear(s, &r->err);
     }
 }

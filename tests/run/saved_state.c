@@ -41,7 +41,7 @@ bool saved_encode(struct run *r, int text, int32_t seq)
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[7];
     int32_t seqs[7];
-    if (!gguf_model_get_info(r->model)->encodes_first)
+    if (!gguf_model_info(r->model)->encodes_first)
         return true;
     for (size_t i = 0; i < 7; i++) {
         tok[i] = token_at(text, i + 3, r->n_vocab);
@@ -87,6 +87,6 @@ bool saved_fill(struct run *r, const struct saved_kind *k)
            saved_decode(r, 0, 0, 0, 17, NULL) &&
            saved_decode(r, 1, 1, 0, SAVED_B, NULL) &&
            saved_decode(r, 0, 0, 17, SAVED_A, NULL) &&
-           (!k->holes ||
-            gguf_session_remove(r->session, 0, 30, 37, &r->err) == GGUF_OK);
+           (!k->holes || gguf_session_remove_tokens(r->session, 0, 30, 37,
+                                                    &r->err) == GGUF_OK);
 }

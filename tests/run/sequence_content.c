@@ -144,8 +144,8 @@ static bool make_room(struct random_calls *s, uint32_t q)
     struct seq_content *t = &s->content[q];
     if (t->n + 20 > s->m->most) {
         for (int i = 0; i < s->m->n_kinds; i++)
-            if (gguf_session_remove(s->run[i].session, q, 0, -1,
-                                    &s->run[i].err))
+            if (gguf_session_remove_tokens(s->run[i].session, q, 0, -1,
+                                           &s->run[i].err))
                 return random_calls_fail(s, "%s: %s", s->m->kind[i].name,
                                          s->run[i].err.message);
         t->n = 0;

@@ -45,8 +45,8 @@ static void begin_world(struct world *w)
     must(fake_backend_init(&w->is, "A", false, NULL, &err), &err);
     w->is.refuses[GGUF_OP_CPY] = true;
     w->data = make_ctx(4);
-    w->x = gguf_tensor_1d(w->data, GGUF_DTYPE_F32, N);
-    w->y = gguf_tensor_1d(w->data, GGUF_DTYPE_F32, N);
+    w->x = gguf_tensor_create_1d(w->data, GGUF_DTYPE_F32, N);
+    w->y = gguf_tensor_create_1d(w->data, GGUF_DTYPE_F32, N);
     must(gguf_ctx_alloc_tensors(w->data, gguf_host_buft(), NULL, &w->buffer,
                                 &err),
          &err);
@@ -85,7 +85,7 @@ static bool is_times(struct world *w, int n)
     must(gguf_tensor_get(w->y, v, 0, sizeof v, &err), &err);
     for (int i = 0; i < N; i++)
         good = good && v[i] == (float)(i * n);
-    must(gguf_tensor_memset(w->y, 0xff, 0, sizeof v, &err), &err);
+    must(gguf_tensor_fill(w->y, 0xff, 0, sizeof v, &err), &err);
     return good;
 }
 
@@ -157,7 +157,7 @@ static void check_sched(unsigned n_backends)
        "%u backends: and one that an allocator placed elsewhere", n_backends);
     gguf_galloc_destroy(ga);
     gguf_ctx_reset(w.ctx);
-    ok(gguf_sched_backend_of(s, w.mid) == -1 &&
+    ok(gguf_sched_find_backend(s, w.mid) == -1 &&
            gguf_sched_dump(s, drop_graph, NULL, &err) == GGUF_E_INVALID &&
            gguf_sched_dump_plan(s, drop_graph, NULL, &err) == GGUF_E_INVALID,
        "%u backends: of one that is gone nothing is told: %s", n_backends,
@@ -178,7 +178,7 @@ static void check_moved(void)
     struct gguf_graph *g = gguf_graph_create(c, 8);
     make_graph(&w, 3);
     must(gguf_sched_alloc(s, w.graph, &err), &err);
-    tensor *big = gguf_tensor_1d(c, GGUF_DTYPE_F32, 1 << 20);
+    tensor *big = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 1 << 20);
     must(gguf_graph_finish(c, g, gguf_op_sum(c, gguf_op_sqr(c, big)), &err),
          &err);
     must(gguf_sched_alloc(other, g, &err), &err);
@@ -229,7 +229,7 @@ static void check_generation(void)
     struct gguf_ctx *c = make_ctx(8);
     struct gguf_graph *g = gguf_graph_create(c, 8), *v;
     uint64_t a = gguf_graph_generation(g);
-    tensor *x = gguf_tensor_1d(c, GGUF_DTYPE_F32, 4);
+    tensor *x = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4);
     tensor *y = gguf_op_neg(c, x);
     must(gguf_graph_finish(c, g, y, &err), &err);
     uint64_t b = gguf_graph_generation(g);
@@ -264,7 +264,7 @@ static int backend_of_mid(struct world *w, struct gguf_sched *s)
         t->buffer = NULL;
     }
     must(gguf_sched_alloc(s, w->graph, &err), &err);
-    return gguf_sched_backend_of(s, w->mid);
+    return gguf_sched_find_backend(s, w->mid);
 }
 
 static void check_pins(void)

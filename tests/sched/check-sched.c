@@ -155,25 +155,28 @@ static void check_by_hand(void)
     cp.mem_size = 1 << 16;
     cp.no_alloc = true;
     must(gguf_ctx_create(&c, &cp, &err), &err);
-    tensor *w = gguf_tensor_name(gguf_tensor_2d(c, GGUF_DTYPE_F32, 4, 4), "w");
+    tensor *w = gguf_tensor_set_name(
+        gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 4, 4), "w");
     struct gguf_buffer *b;
     must(gguf_ctx_alloc_tensors(c, &a.buft, NULL, &b, &err), &err);
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
     ignore_status(gguf_buffer_clear(b, 0, NULL));
-    tensor *x = gguf_tensor_name(gguf_tensor_1d(c, GGUF_DTYPE_F32, 4), "x");
-    gguf_tensor_flag(x, GGUF_TENSOR_INPUT);
+    tensor *x =
+        gguf_tensor_set_name(gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4), "x");
+    gguf_tensor_add_flags(x, GGUF_TENSOR_INPUT);
     tensor *y = gguf_op_matmul(c, w, x);
-    tensor *sm = gguf_tensor_name(gguf_op_soft_max(c, y, NULL, 1, 0), "sm");
+    tensor *sm =
+        gguf_tensor_set_name(gguf_op_soft_max(c, y, NULL, 1, 0), "sm");
     tensor *z = gguf_op_matmul(c, w, sm);
-    tensor *r = gguf_tensor_flag(gguf_op_relu(c, z), GGUF_TENSOR_OUTPUT);
+    tensor *r = gguf_tensor_add_flags(gguf_op_relu(c, z), GGUF_TENSOR_OUTPUT);
     struct gguf_graph *g = gguf_graph_create(c, 16);
     must(gguf_graph_finish(c, g, r, &err), &err);
     must(gguf_sched_reserve(s, g, &err), &err);
     ok(!y->data && gguf_sched_n_splits(s) == 3 &&
-           gguf_sched_n_copies(s) == 3 && gguf_sched_backend_of(s, y) == 0 &&
-           gguf_sched_backend_of(s, sm) == 1 &&
-           gguf_sched_backend_of(s, r) == 0 &&
-           gguf_sched_backend_of(s, x) == 1,
+           gguf_sched_n_copies(s) == 3 && gguf_sched_find_backend(s, y) == 0 &&
+           gguf_sched_find_backend(s, sm) == 1 &&
+           gguf_sched_find_backend(s, r) == 0 &&
+           gguf_sched_find_backend(s, x) == 1,
        "weights decide, what is refused goes to the CPU");
     must(gguf_sched_dump(s, collect, text, &err), &err);
     ok(!strcmp(text, "split 0: A, 1 nodes\n  copy 'x' F32 [4]\n"
@@ -197,7 +200,7 @@ static void check_by_hand(void)
     check_end(s, g, &a, r, 2);
     must(gguf_sched_pin(s, r, 1, &err), &err);
     must(gguf_sched_alloc(s, g, &err), &err);
-    ok(gguf_sched_backend_of(s, r) == 1 && gguf_sched_n_splits(s) == 4,
+    ok(gguf_sched_find_backend(s, r) == 1 && gguf_sched_n_splits(s) == 4,
        "pinned to the CPU");
     ok(gguf_sched_pin(s, r, 2, &err) == GGUF_E_INVALID, "%s", err.message);
     must(gguf_sched_pin(s, sm, 0, &err), &err);
@@ -316,15 +319,16 @@ static struct chain make_chain(struct gguf_sched *s)
     cp.mem_size = 1 << 16;
     cp.no_alloc = true;
     must(gguf_ctx_create(&c.ctx, &cp, &err), &err);
-    c.weight = gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, WIDTH);
-    c.cache = gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, 2 * WIDTH);
+    c.weight = gguf_tensor_create_1d(c.ctx, GGUF_DTYPE_F32, WIDTH);
+    c.cache = gguf_tensor_create_1d(c.ctx, GGUF_DTYPE_F32, 2 * WIDTH);
     must(
         gguf_ctx_alloc_tensors(c.ctx, gguf_host_buft(), NULL, &c.buffer, &err),
         &err);
     random_graph_fill(c.weight, 1);
     random_graph_fill(c.cache, 2);
-    c.mask = gguf_tensor_flag(gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, WIDTH),
-                              GGUF_TENSOR_INPUT);
+    c.mask = gguf_tensor_add_flags(
+        gguf_tensor_create_1d(c.ctx, GGUF_DTYPE_F32, WIDTH),
+        GGUF_TENSOR_INPUT);
     tensor *t = c.mask;
     for (int i = 0; i < LINKS; i++) {
         pin_tensor(s, t = gguf_op_mul(c.ctx, t, c.weight), false);
@@ -336,7 +340,7 @@ static struct chain make_chain(struct gguf_sched *s)
     tensor *write = gguf_op_cpy(c.ctx, t, v);
     pin_tensor(s, write, true);
     pin_tensor(s, t = gguf_op_mul(c.ctx, write, v), false);
-    c.out = gguf_tensor_flag(t, GGUF_TENSOR_OUTPUT);
+    c.out = gguf_tensor_add_flags(t, GGUF_TENSOR_OUTPUT);
     c.graph = gguf_graph_create(c.ctx, 64);
     must(gguf_graph_finish(c.ctx, c.graph, t, &err), &err);
     return c;
@@ -425,10 +429,10 @@ static void check_one_buffer(void)
     compute_chain(s, &c, got);
     ok(!memcmp(want, got, sizeof got) && gguf_sched_n_copies(s) == 0 &&
            gguf_sched_n_splits(s) > 2 &&
-           gguf_sched_size(s, 0) == gguf_sched_size(alone, 0) &&
-           gguf_sched_size(s, 1) == 0,
+           gguf_sched_buffer_size(s, 0) == gguf_sched_buffer_size(alone, 0) &&
+           gguf_sched_buffer_size(s, 1) == 0,
        "two backends of host memory take what one takes: %zu bytes",
-       gguf_sched_size(s, 0));
+       gguf_sched_buffer_size(s, 0));
     must(gguf_sched_dump_plan(s, collect, text, &err), &err);
     ok(strstr(text, "buffer 1: CPU, the same as 0\n") &&
            !strstr(text, ": buffer 1"),
@@ -440,8 +444,8 @@ static void check_one_buffer(void)
     must(gguf_sched_create(&s, &p, &err), &err);
     c = make_chain(s);
     compute_chain(s, &c, got);
-    ok(!memcmp(want, got, sizeof got) && gguf_sched_size(s, 2) == 0 &&
-           gguf_sched_size(s, 1) > 0,
+    ok(!memcmp(want, got, sizeof got) && gguf_sched_buffer_size(s, 2) == 0 &&
+           gguf_sched_buffer_size(s, 1) > 0,
        "and with one between them that has memory of its own");
     gguf_sched_destroy(s);
     drop_chain(&c);
@@ -498,18 +502,19 @@ static enum gguf_status build(struct try *y, const struct gguf_allocator *a,
     cp.allocator = a;
     GG_TRY(gguf_ctx_create(&y->ctx, &cp, err));
     struct gguf_ctx *c = y->ctx;
-    tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 8);
+    tensor *w = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 8, 8);
     GG_TRY(gguf_ctx_alloc_tensors(c, &y->is.buft, a, &y->buffer, err));
     gguf_buffer_set_usage(y->buffer, GGUF_USAGE_WEIGHTS);
     ignore_status(gguf_buffer_clear(y->buffer, 0, NULL));
-    *in = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 3),
-                           GGUF_TENSOR_INPUT);
+    *in = gguf_tensor_add_flags(gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 8, 3),
+                                GGUF_TENSOR_INPUT);
     tensor *t = gguf_op_matmul(c, w, *in);
     t = gguf_op_matmul(c, w, gguf_op_soft_max(c, t, NULL, 1, 0));
     *graph = gguf_graph_create(c, 16);
     return gguf_graph_finish(
         c, *graph,
-        gguf_tensor_flag(gguf_op_add(c, t, *in), GGUF_TENSOR_OUTPUT), err);
+        gguf_tensor_add_flags(gguf_op_add(c, t, *in), GGUF_TENSOR_OUTPUT),
+        err);
 }
 
 static enum gguf_status try_all(struct try *y, const struct gguf_allocator *a,
@@ -534,7 +539,7 @@ static enum gguf_status try_all(struct try *y, const struct gguf_allocator *a,
     GG_TRY(gguf_sched_pin(y->sched, in, 1, err));
     GG_TRY(gguf_sched_reserve(y->sched, g, err));
     GG_TRY(gguf_sched_alloc(y->sched, g, err));
-    GG_TRY(gguf_tensor_memset(in, 0, 0, gguf_tensor_size(in), err));
+    GG_TRY(gguf_tensor_fill(in, 0, 0, gguf_tensor_size(in), err));
     GG_TRY(gguf_sched_compute_async(y->sched, g, err));
     return gguf_sched_compute(y->sched, g, err);
 }

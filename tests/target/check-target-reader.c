@@ -97,7 +97,7 @@ static enum gguf_status run_job(struct job *j, const char *in, const char *out)
     j->n_reads = far.n_reads;
     j->n_bytes = far.n_bytes;
     if (st == GGUF_OK)
-        st = gguf_quant_target(q, &j->t, &j->result, &j->err);
+        st = gguf_quant_fit_size(q, &j->t, &j->result, &j->err);
     j->n_reads = far.n_reads - j->n_reads;
     j->n_bytes = far.n_bytes - j->n_bytes;
     for (size_t i = 0; st == GGUF_OK && i < gguf_quant_n_tensors(q); i++)

@@ -48,7 +48,7 @@ static enum gguf_status begin_job(struct case_ *c, const char *in)
     if (st == GGUF_OK && c->forced)
         gg_job_set_cpu(c->q, c->cpu);
     if (st == GGUF_OK)
-        st = gguf_quant_target(c->q, &c->t, &c->result, &c->err);
+        st = gguf_quant_fit_size(c->q, &c->t, &c->result, &c->err);
     return st;
 }
 
@@ -168,7 +168,7 @@ static void check_same(const char *in)
     c.t.max_size = 300000;
     bad += begin_job(&c, in) != GGUF_OK;
     c.t.max_size = 400000;
-    bad += !c.q || gguf_quant_target(c.q, &c.t, &c.result, &c.err) ||
+    bad += !c.q || gguf_quant_fit_size(c.q, &c.t, &c.result, &c.err) ||
            c.result.noise != first.noise || c.result.size != first.size;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++)
         bad += gguf_quant_tensor(c.q, i)->to != want[i];
@@ -200,14 +200,14 @@ static void check_constraints(const char *in)
            (t = find_tensor(&c, "output.weight")) &&
            t->to == GGUF_DTYPE_BF16 &&
            (t = find_tensor(&c, "blk.2.attn_k.weight")) &&
-           t->to == GGUF_DTYPE_Q5_0 && t->why == GGUF_WHY_OVERRIDE &&
+           t->to == GGUF_DTYPE_Q5_0 && t->why == GGUF_REASON_OVERRIDE &&
            (t = find_tensor(&c, "blk.10.attn_v.weight")) &&
            t->to == GGUF_DTYPE_Q8_0 &&
            (t = find_tensor(&c, "output_norm.weight")) &&
-           t->to == GGUF_DTYPE_F32 && t->why == GGUF_WHY_KEPT,
+           t->to == GGUF_DTYPE_F32 && t->why == GGUF_REASON_NEVER_QUANTIZED,
        "what options and rules chose stays");
     t = find_tensor(&c, "blk.2.ffn_down_exps.weight");
-    ok(t && t->why == GGUF_WHY_TARGET && t->noise > 0 &&
+    ok(t && t->why == GGUF_REASON_TARGET && t->noise > 0 &&
            strstr(t->rule, "target: noise ") && strstr(t->rule, " has "),
        "what was free says why: %s", t ? t->rule : "");
     t = find_tensor(&c, "blk.2.attn_q.weight");
@@ -221,7 +221,7 @@ static void check_constraints(const char *in)
     int bad = begin_job(&d, in) != GGUF_OK;
     for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
         t = gguf_quant_tensor(d.q, i);
-        bad += t->why == GGUF_WHY_TARGET && t->to != GGUF_DTYPE_Q4_0 &&
+        bad += t->why == GGUF_REASON_TARGET && t->to != GGUF_DTYPE_Q4_0 &&
                t->to != GGUF_DTYPE_Q8_0 && t->to != t->from;
     }
     ok(!bad, "types that were asked for, or none %s", d.err.message);
@@ -231,7 +231,7 @@ static void check_constraints(const char *in)
     uint32_t only = GGUF_DTYPE_NONE;
     for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
         t = gguf_quant_tensor(d.q, i);
-        if (t->why != GGUF_WHY_TARGET || t->to == t->from)
+        if (t->why != GGUF_REASON_TARGET || t->to == t->from)
             continue;
         bad += only != GGUF_DTYPE_NONE && t->to != only;
         only = t->to;
@@ -281,7 +281,7 @@ static void check_noise(const char *in)
            write_out(&c, in_dir("o.gguf")) != GGUF_OK;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
-        if (t->why != GGUF_WHY_TARGET || !t->loss.measured)
+        if (t->why != GGUF_REASON_TARGET || !t->loss.measured)
             continue;
         double r = t->loss.rms / t->loss.rms_in;
         bad += fabs(r * r - t->noise) > 1e-9 * t->noise;
@@ -362,7 +362,7 @@ static void check_outer(const char *in)
           size_of(out) != c.result.size || c.result.size > 400000;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
-        if (t->why != GGUF_WHY_TARGET || t->to != GGUF_DTYPE_NVFP4)
+        if (t->why != GGUF_REASON_TARGET || t->to != GGUF_DTYPE_NVFP4)
             continue;
         double r = t->loss.rms / t->loss.rms_in;
         bad += fabs(r * r - t->noise) > 1e-9 * t->noise;
@@ -501,7 +501,7 @@ static void check_several(const char *in)
     end_job(&second);
     n[0] = 0;
     first.t.max_size = whole / 5;
-    ok(gguf_quant_target(first.q, &first.t, NULL, NULL) == GGUF_OK && !n[0],
+    ok(gguf_quant_fit_size(first.q, &first.t, NULL, NULL) == GGUF_OK && !n[0],
        "another limit for the same job measures nothing");
     end_job(&alone);
     end_job(&first);

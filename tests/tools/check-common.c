@@ -332,7 +332,8 @@ static void test_figure(void)
     };
     char out[32];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        ok(!strcmp(text_figure(out, rows[i].v, rows[i].digits), rows[i].text),
+        ok(!strcmp(text_format_number(out, rows[i].v, rows[i].digits),
+                   rows[i].text),
            "%g to %d digits: %s", rows[i].v, rows[i].digits, out);
 }
 
@@ -402,7 +403,7 @@ static void check_addresses(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char got[100];
         snprintf(got, sizeof got, "%s", rows[i][0]);
-        address_hide(got);
+        address_remove_secrets(got);
         ok(!strcmp(got, rows[i][1]), "'%s' is shown as '%s'", rows[i][0], got);
     }
     ok(address_find_secret("https://me:pw@h/x?t=1", &s) && s.n_user == 6 &&

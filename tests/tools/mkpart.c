@@ -37,7 +37,7 @@ static void add_notes(struct gguf_part *p, long n)
     char name[32];
     for (long i = 0; i < n; i++) {
         snprintf(name, sizeof name, "n%ld", i);
-        check_status(gguf_part_note(p, name, "x", &err));
+        check_status(gguf_part_set_note(p, name, "x", &err));
     }
 }
 
@@ -56,9 +56,11 @@ int main(int argc, char **argv)
         if (i + 2 >= argc)
             return 2;
         if (!strcmp(what, "note"))
-            check_status(gguf_part_note(p, argv[i + 1], argv[i + 2], &err));
+            check_status(
+                gguf_part_set_note(p, argv[i + 1], argv[i + 2], &err));
         else if (!strcmp(what, "set"))
-            check_status(gguf_part_set(p, argv[i + 1], argv[i + 2], &err));
+            check_status(
+                gguf_part_set_setting(p, argv[i + 1], argv[i + 2], &err));
         else if (!strcmp(what, "number"))
             set_number(p, (size_t)atol(argv[i + 1]), atof(argv[i + 2]));
         else

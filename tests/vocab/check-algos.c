@@ -332,7 +332,7 @@ static void check_gemma(void)
     ok(gives_ids(o.v, "\xc3\xa9\xc3\xaa", 0, "9,10,9"),
        "bytes, as far as there are");
     ok(gives_ids(o.v, "a", SPECIAL, "1,3") && n_warned >= 1 &&
-           gguf_vocab_add_bos(o.v),
+           gguf_vocab_wants_bos(o.v),
        "a BOS, whatever the file says");
     ok(detokenizes_to(o.v, "4,5,7,9,10", 0, " ab\n\xc3\xa9"), "back");
     check_nomem(&o, "gemma4");
@@ -412,15 +412,15 @@ static void check_roles(void)
     ok(eog == (1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 8) &&
            !gguf_vocab_is_eog(o.v, -1) && !gguf_vocab_is_eog(o.v, 11),
        "what ends a text: 0x%x", (unsigned)eog);
-    ok(gguf_vocab_special(o.v, GGUF_SPECIAL_EOT) == 3 &&
-           gguf_vocab_special(o.v, GGUF_SPECIAL_FIM_PRE) == 7 &&
-           gguf_vocab_special(o.v, GGUF_SPECIAL_FIM_PAD) == 8 &&
-           gguf_vocab_special(o.v, GGUF_SPECIAL_EOM) == GGUF_TOKEN_NONE,
+    ok(gguf_vocab_special_id(o.v, GGUF_SPECIAL_EOT) == 3 &&
+           gguf_vocab_special_id(o.v, GGUF_SPECIAL_FIM_PRE) == 7 &&
+           gguf_vocab_special_id(o.v, GGUF_SPECIAL_FIM_PAD) == 8 &&
+           gguf_vocab_special_id(o.v, GGUF_SPECIAL_EOM) == GGUF_TOKEN_NONE,
        "roles by their texts");
-    ok(gguf_vocab_kind(o.v, 6) == GGUF_TOKEN_CONTROL &&
-           gguf_vocab_kind(o.v, 7) == GGUF_TOKEN_CONTROL &&
-           gguf_vocab_kind(o.v, 9) == GGUF_TOKEN_USER &&
-           gguf_vocab_kind(o.v, 3) == GGUF_TOKEN_USER,
+    ok(gguf_vocab_token_kind(o.v, 6) == GGUF_TOKEN_CONTROL &&
+           gguf_vocab_token_kind(o.v, 7) == GGUF_TOKEN_CONTROL &&
+           gguf_vocab_token_kind(o.v, 9) == GGUF_TOKEN_USER &&
+           gguf_vocab_token_kind(o.v, 3) == GGUF_TOKEN_USER,
        "which say what kind they are");
     end_vocab(&o);
 }
@@ -463,7 +463,7 @@ static void check_newline(void)
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         struct own o;
         begin_vocab(&o, rows[i].t, rows[i].n, rows[i].model, rows[i].set);
-        const gguf_token id = gguf_vocab_special(o.v, GGUF_SPECIAL_NEWLINE);
+        const gguf_token id = gguf_vocab_special_id(o.v, GGUF_SPECIAL_NEWLINE);
         ok(id == rows[i].newline, "newline of %s is %d: %s", rows[i].model,
            (int)id, rows[i].name);
         end_vocab(&o);

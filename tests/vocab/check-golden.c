@@ -154,13 +154,13 @@ static void check_golden(const char *name, const char *ids_path,
                    "add_eos %u add_sep %u",
                    &n_vocab, &type, &bos, &eos, &add_bos, &add_eos, &add_sep);
     ok(n == 7 && gguf_vocab_n_tokens(v) == n_vocab &&
-           gguf_vocab_special(v, GGUF_SPECIAL_BOS) == bos &&
-           gguf_vocab_special(v, GGUF_SPECIAL_EOS) == eos &&
+           gguf_vocab_special_id(v, GGUF_SPECIAL_BOS) == bos &&
+           gguf_vocab_special_id(v, GGUF_SPECIAL_EOS) == eos &&
            (newline == NOT_KNOWN ||
-            gguf_vocab_special(v, GGUF_SPECIAL_NEWLINE) == newline) &&
-           gguf_vocab_add_bos(v) == (int)add_bos &&
-           gguf_vocab_add_eos(v) == (int)add_eos &&
-           gguf_vocab_add_sep(v) == (int)add_sep,
+            gguf_vocab_special_id(v, GGUF_SPECIAL_NEWLINE) == newline) &&
+           gguf_vocab_wants_bos(v) == (int)add_bos &&
+           gguf_vocab_wants_eos(v) == (int)add_eos &&
+           gguf_vocab_wants_sep(v) == (int)add_sep,
        "%s: size, special tokens, switches", name);
     int n_lines = 0, n_bad = 0;
     for (char *line; (line = next_line(f)); n_lines++)

@@ -126,8 +126,8 @@ static void check_found(void)
 static unsigned long n_asked;
 
 /* Join two runs of the same length. */
-static bool merge_pair(const void *user, const struct gg_vocab_sym *l,
-                       const struct gg_vocab_sym *r, double *score,
+static bool merge_pair(const void *user, const struct gg_vocab_symbol *l,
+                       const struct gg_vocab_symbol *r, double *score,
                        gguf_token *id)
 {
     (void)user;

@@ -290,8 +290,8 @@ static void check_numbers(void)
         const enum gguf_status st = open_it(&o);
         const double got = st != GGUF_OK ? 0
                            : !strcmp(cases[i].key, "scores")
-                               ? (double)gguf_vocab_score(o.v, LAST)
-                               : (double)gguf_vocab_kind(o.v, LAST);
+                               ? (double)gguf_vocab_token_score(o.v, LAST)
+                               : (double)gguf_vocab_token_kind(o.v, LAST);
         if (cases[i].is == FITS)
             ok(st == GGUF_OK && got == (double)(float)cases[i].x &&
                    strstr(find_codes(&o), key),
@@ -328,7 +328,7 @@ static void check_ids(void)
             unsigned bad = 0;
             for (unsigned s = 0; good && s < GGUF_N_SPECIAL; s++) {
                 const gguf_token id =
-                    gguf_vocab_special(o.v, (enum gguf_special)s);
+                    gguf_vocab_special_id(o.v, (enum gguf_special_token)s);
                 bad += id != GGUF_TOKEN_NONE &&
                        (id < 0 || (size_t)id >= GG_LEN(tokens));
             }

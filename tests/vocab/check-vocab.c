@@ -56,7 +56,7 @@ static void check_own(void)
     ignore_status(gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id",
                                     UINT64_MAX, NULL));
     ok(own_open(&o, NULL) == GGUF_OK &&
-           gguf_vocab_special(o.v, GGUF_SPECIAL_BOS) == GGUF_TOKEN_NONE,
+           gguf_vocab_special_id(o.v, GGUF_SPECIAL_BOS) == GGUF_TOKEN_NONE,
        "a BOS that is none");
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "a", 1, GGUF_TOKENIZE_ADD_SPECIAL, &t,
@@ -98,7 +98,7 @@ static void check_pieces(void)
     ok(gguf_vocab_piece(o.v, 17, 0, NULL, 0) == 0 &&
            gguf_vocab_piece(o.v, 18, 0, NULL, 0) == 0 &&
            gguf_vocab_piece(o.v, -1, 0, NULL, 0) == 0 &&
-           gguf_vocab_text(o.v, 99).size == 0,
+           gguf_vocab_token_text(o.v, 99).size == 0,
        "tokens that are unused, and numbers that are not tokens");
     own_close(&o);
     gguf_meta_destroy(o.meta);

@@ -57,7 +57,7 @@ int address_find_secret(const char *url, struct address_secret *out)
     return out->n_user || out->n_query;
 }
 
-void address_hide(char *s)
+void address_remove_secrets(char *s)
 {
     for (char *p = s; (p = strstr(p, "://"));) {
         p += 3;

@@ -11,7 +11,7 @@
 
 /* Remove user, password, query and fragment of every address, SCHEME://..., in
  * the text s, which becomes shorter. An address ends at a blank. */
-void address_hide(char *s);
+void address_remove_secrets(char *s);
 
 /* The parts of an address that are hidden: user is what stands before '@' with
  * it, query begins with '?' or '#'. */

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-void linger_begin(void)
+void deferred_close_begin(void)
 {
     int alive[2]; /* the end to write to closes with this process */
     if (pipe(alive) != 0)

@@ -13,6 +13,6 @@
  * output and error, does nothing, and ends right after this process has. To be
  * called once, before the files are closed. Where that fails, they are closed
  * as they would have been. */
-void linger_begin(void);
+void deferred_close_begin(void);
 
 #endif

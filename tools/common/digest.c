@@ -36,7 +36,7 @@ enum gguf_status digest_model(const struct gguf_file *file,
     struct progress bar;
     begin_digest(&p, &bar, algo, pool, label, quiet);
     const enum gguf_status st =
-        gguf_digest_file(file, &p, tensors, model, err);
+        gguf_digest_tensors(file, &p, tensors, model, err);
     progress_clear(&bar);
     return st;
 }
@@ -50,7 +50,7 @@ enum gguf_status digest_whole(const struct gguf_file *file,
     struct gguf_digest_params p;
     struct progress bar;
     begin_digest(&p, &bar, algo, pool, label, quiet);
-    const enum gguf_status st = gguf_digest_whole(file, &p, whole, err);
+    const enum gguf_status st = gguf_digest_shards(file, &p, whole, err);
     progress_clear(&bar);
     return st;
 }

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* gguf_digest_file with a progress bar. label: text of the bar. tensors has
+/* gguf_digest_tensors with a progress bar. label: text of the bar. tensors has
  * room for one digest each, or is NULL; model may be NULL. */
 enum gguf_status digest_model(const struct gguf_file *file,
                               enum gguf_digest_algo algo,
@@ -16,7 +16,7 @@ enum gguf_status digest_model(const struct gguf_file *file,
                               struct gguf_digest *model,
                               struct gguf_error *err);
 
-/* gguf_digest_whole with a progress bar. whole has room for a digest of each
+/* gguf_digest_shards with a progress bar. whole has room for a digest of each
  * shard. */
 enum gguf_status digest_whole(const struct gguf_file *file,
                               enum gguf_digest_algo algo,

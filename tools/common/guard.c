@@ -5,7 +5,7 @@
 #include "tools/common/ignore_status.h"
 
 #include <gguf/edit.h>
-#include <gguf/model.h>
+#include <gguf/model_base.h>
 
 #include <inttypes.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct {
 
 static const struct text_limits shown = { 4, 60 };
 
-static void add_complaint(struct guard *g, const struct text *what)
+static void report_fault(struct guard *g, const struct text *what)
 {
     g->broken = true;
     if (g->force)
@@ -45,9 +45,9 @@ static void add_value(struct text *t, const struct gguf_kv *kv)
 }
 
 /* "key 'k': 1 would become 2: why" */
-static void complain_change(struct guard *g, struct gguf_str key,
-                            const struct gguf_kv *old,
-                            const struct gguf_kv *new, const char *why)
+static void report_change(struct guard *g, struct gguf_str key,
+                          const struct gguf_kv *old, const struct gguf_kv *new,
+                          const char *why)
 {
     struct text t = { NULL, 0, 0 };
     text_addz(&t, "key '");
@@ -57,7 +57,7 @@ static void complain_change(struct guard *g, struct gguf_str key,
     text_addz(&t, " would become ");
     add_value(&t, new);
     text_addf(&t, ": %s", why);
-    add_complaint(g, &t);
+    report_fault(g, &t);
     text_fini(&t);
 }
 
@@ -69,8 +69,7 @@ static void check_key(struct guard *g, const char *key, bool value,
     /* An architecture may be added; numbers of a shard may not. */
     const bool added = !old && now && strncmp(key, "split.", 6) != 0;
     if (!added && !gguf_kv_equal(old, now) && (!now || value))
-        complain_change(g, (struct gguf_str){ key, strlen(key) }, old, now,
-                        why);
+        report_change(g, (struct gguf_str){ key, strlen(key) }, old, now, why);
 }
 
 static void check_kept(struct guard *g)
@@ -102,8 +101,8 @@ static void check_alignment(struct guard *g)
     ignore_status(gguf_kv_get_uint(old, &a, NULL));
     ignore_status(gguf_kv_get_uint(new, &b, NULL));
     if (a != b)
-        complain_change(g, (struct gguf_str){ name, sizeof name - 1 }, old,
-                        new, "all tensor data would be laid out anew");
+        report_change(g, (struct gguf_str){ name, sizeof name - 1 }, old, new,
+                      "all tensor data would be laid out anew");
 }
 
 static void check_types(struct guard *g)
@@ -119,14 +118,14 @@ static void check_types(struct guard *g)
             text_addf(&t, "%s, was %s: readers expect the old type",
                       gguf_val_type_name(new->elem_type),
                       gguf_val_type_name(old->elem_type));
-            complain_change(g, old->key, old, new, t.s);
+            report_change(g, old->key, old, new, t.s);
         }
         text_fini(&t);
     }
 }
 
 /* Has the file this pair already? */
-static bool was_written(const struct guard *g, const struct gguf_kv *kv)
+static bool is_unchanged(const struct guard *g, const struct gguf_kv *kv)
 {
     struct text key = { NULL, 0, 0 };
     text_add(&key, kv->key.data, kv->key.size);
@@ -144,13 +143,13 @@ static void check_nested(struct guard *g)
         const struct gguf_kv *kv = gguf_meta_kv(g->after, i);
         struct text t = { NULL, 0, 0 };
         if (kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_ARR ||
-            was_written(g, kv))
+            is_unchanged(g, kv))
             continue;
         text_addz(&t, "key '");
         text_add_esc(&t, kv->key, 200);
         text_addz(&t, "' would be an array of arrays: other readers, such as "
                       "llama.cpp, refuse files with one");
-        add_complaint(g, &t);
+        report_fault(g, &t);
         text_fini(&t);
     }
 }
@@ -187,7 +186,7 @@ static void check_vocab(struct guard *g)
         bool list = text_is(kv->key, "tokenizer.ggml.scores") ||
                     text_is(kv->key, "tokenizer.ggml.token_type");
         if ((!list && !is_token_id(kv->key)) ||
-            (same_count && was_written(g, kv)))
+            (same_count && is_unchanged(g, kv)))
             continue;
         text_addz(&t, "key '");
         text_add_esc(&t, kv->key, 200);
@@ -197,28 +196,28 @@ static void check_vocab(struct guard *g)
                       "has %" PRIu64 " elements, expected %" PRIu64 ", one "
                       "for each token",
                       kv->n, n);
-            add_complaint(g, &t);
+            report_fault(g, &t);
         } else if (!list &&
                    (gguf_kv_get_uint(kv, &id, NULL) != GGUF_OK || id >= n)) {
             text_addz(&t, "is ");
             add_value(&t, kv);
             text_addf(&t, ", expected a token from 0 to %" PRIu64,
                       n ? n - 1 : 0);
-            add_complaint(g, &t);
+            report_fault(g, &t);
         }
         text_fini(&t);
     }
 }
 
-static void complain_error(struct guard *g, const char *message)
+static void report_error(struct guard *g, const char *message)
 {
     struct text t = { NULL, 0, 0 };
     text_addz(&t, message);
-    add_complaint(g, &t);
+    report_fault(g, &t);
     text_fini(&t);
 }
 
-bool guard_key(const char *name, const char *key)
+bool guard_check_key(const char *name, const char *key)
 {
     if (strcmp(key, GGUF_EDIT_PADDING_KEY) != 0)
         return true;
@@ -237,7 +236,7 @@ bool guard_check(struct guard *g)
     check_nested(g);
     check_vocab(g);
     if (!g->broken) /* else it would be reported twice */
-        guard_verify(g, complain_error);
+        guard_verify(g, report_error);
     if (g->broken && !g->force)
         msg_error(g->name, "%s; --force does it anyway",
                   g->verdict ? g->verdict : "nothing was written");

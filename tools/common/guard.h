@@ -27,7 +27,7 @@ struct guard {
 bool guard_check(struct guard *g);
 
 /* May key be given a value, even by force? false: a message says why not. */
-bool guard_key(const char *name, const char *key);
+bool guard_check_key(const char *name, const char *key);
 
 /* guard_verify.c: errors that verify.h finds with after and not with before. */
 void guard_verify(struct guard *g,

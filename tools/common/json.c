@@ -66,7 +66,7 @@ static void put_string(FILE *f, const char *p, size_t n)
             fwrite(p, 1, len, f);
             continue;
         }
-        len = gguf_text_decode(p, n, &cp);
+        len = gguf_text_decode_utf8(p, n, &cp);
         if (!len) {
             fputs("\\ufffd", f);
             len = 1;
@@ -156,9 +156,9 @@ static void open_list(struct copy *c, bool flat)
 
 static void copy_plain(struct json *j, const struct gguf_json_value *v)
 {
-    if (v->kind == GGUF_JSON_TEXT)
+    if (v->kind == GGUF_JSON_STRING)
         json_str(j, NULL, v->text);
-    else if (v->kind == GGUF_JSON_WHOLE)
+    else if (v->kind == GGUF_JSON_INTEGER)
         json_i64(j, NULL, v->whole);
     else if (v->kind == GGUF_JSON_REAL)
         json_f64(j, NULL, v->real);
@@ -172,7 +172,7 @@ static enum gguf_status copy_value(void *user, const struct gguf_json_value *v,
                                    struct gguf_error *err)
 {
     struct copy *c = user;
-    const bool list = v->kind == GGUF_JSON_LIST;
+    const bool list = v->kind == GGUF_JSON_ARRAY;
     const bool object = v->kind == GGUF_JSON_OBJECT;
     (void)err;
     open_list(c, !list && !object);
@@ -199,8 +199,8 @@ void json_members(struct json *j, const char *text)
     struct text all = { NULL, 0, 0 };
     text_addf(&all, "{%s}", text);
     gguf_error_clear(&err);
-    if (gguf_text_walk_json((struct gguf_str){ all.s, all.n }, copy_value, &c,
-                            &err) != GGUF_OK) {
+    if (gguf_json_walk((struct gguf_str){ all.s, all.n }, copy_value, &c,
+                       &err) != GGUF_OK) {
         msg_fail(NULL, &err);
         exit(MSG_FAILED);
     }

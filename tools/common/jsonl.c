@@ -46,7 +46,7 @@ static enum gguf_status find_member(void *user,
     (void)err;
     l->object |= !l->depth && v->kind == GGUF_JSON_OBJECT;
     if (l->depth == 1 && v->name.data) {
-        if (v->kind == GGUF_JSON_TEXT && !l->text &&
+        if (v->kind == GGUF_JSON_STRING && !l->text &&
             v->name.size == strlen(l->j->field) &&
             !memcmp(v->name.data, l->j->field, v->name.size)) {
             l->text = msg_must(malloc(v->text.size + 1));
@@ -56,9 +56,9 @@ static enum gguf_status find_member(void *user,
         gguf_text_escape(name, sizeof name, v->name);
         if (l->names.n <= 200)
             text_addf(&l->names, "%s'%s'%s", l->names.n ? ", " : "", name,
-                      v->kind == GGUF_JSON_TEXT ? "" : " (no text)");
+                      v->kind == GGUF_JSON_STRING ? "" : " (no text)");
     }
-    l->depth += v->kind == GGUF_JSON_OBJECT || v->kind == GGUF_JSON_LIST;
+    l->depth += v->kind == GGUF_JSON_OBJECT || v->kind == GGUF_JSON_ARRAY;
     l->depth -= v->kind == GGUF_JSON_END;
     return GGUF_OK;
 }
@@ -72,7 +72,7 @@ int jsonl_next(struct jsonl *j, struct gguf_str *text)
     if (!take_line(j, &s))
         return 0;
     gguf_error_clear(&err);
-    const enum gguf_status st = gguf_text_walk_json(s, find_member, &l, &err);
+    const enum gguf_status st = gguf_json_walk(s, find_member, &l, &err);
     if (st == GGUF_E_NOMEM)
         msg_fail(j->path, &err);
     else if (st != GGUF_OK || !l.object)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* jsonl.h - texts in lines of JSON: a member of the object in each line
  *
- * By gguf_text_walk_json. Lines with nothing but white space are passed over.
+ * By gguf_json_walk. Lines with nothing but white space are passed over.
  */
 #ifndef TOOLS_JSONL_H
 #define TOOLS_JSONL_H

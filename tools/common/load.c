@@ -67,7 +67,7 @@ void load_close(struct load *l)
     *l = (struct load){ .file = NULL };
 }
 
-bool load_is_again(const struct load_seen *seen, const char *path)
+bool load_is_duplicate(const struct load_seen *seen, const char *path)
 {
     size_t n, m;
     unsigned count, of;
@@ -80,7 +80,7 @@ bool load_is_again(const struct load_seen *seen, const char *path)
     return false;
 }
 
-void load_note(struct load_seen *seen, const struct load *l)
+void load_remember(struct load_seen *seen, const struct load *l)
 {
     if (!l->whole || !gguf_file_is_split(l->file))
         return;
@@ -89,7 +89,7 @@ void load_note(struct load_seen *seen, const struct load *l)
     seen->path[seen->n++] = l->path;
 }
 
-void load_forget(struct load_seen *seen)
+void load_seen_fini(struct load_seen *seen)
 {
     free(seen->path);
     *seen = (struct load_seen){ NULL, 0, 0 };

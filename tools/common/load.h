@@ -32,10 +32,10 @@ struct load_seen {
     size_t n, room;
 };
 /* Is path a shard of one of them? */
-bool load_is_again(const struct load_seen *seen, const char *path);
+bool load_is_duplicate(const struct load_seen *seen, const char *path);
 /* Take l's, if it is one. */
-void load_note(struct load_seen *seen, const struct load *l);
-void load_forget(struct load_seen *seen);
+void load_remember(struct load_seen *seen, const struct load *l);
+void load_seen_fini(struct load_seen *seen);
 
 /* Files of many shards need many descriptors: take all that the system gives.
  * Before the first load_open. */

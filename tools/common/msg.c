@@ -105,12 +105,12 @@ static void print_line(const char *file, const char *kind, const char *fmt,
         char name[1024];
         gguf_text_escape(name, sizeof name,
                          (struct gguf_str){ file, strlen(file) });
-        address_hide(name);
+        address_remove_secrets(name);
         fprintf(stderr, "%s: ", name);
     }
     fputs(kind ? kind : "", stderr);
     line = line ? line : small;
-    address_hide(line);
+    address_remove_secrets(line);
     text_put(stderr, line);
     fputc('\n', stderr);
     if (line != small)

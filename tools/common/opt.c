@@ -5,7 +5,7 @@
  * knows no second giving of an option, and permutes argv by rules of its own.
  */
 #include "config.h"
-#include "tools/common/opt_inside.h"
+#include "tools/common/opt_internal.h"
 #include "gguf/version.h"
 
 #include <gguf/text.h>
@@ -224,19 +224,19 @@ static _Noreturn void fail_unknown(const struct parser *p, const char *text,
                                    size_t n)
 {
     const struct opt *o;
-    struct gguf_near near;
-    char hint[GGUF_NEAR_HINT];
-    gguf_near_init(&near, (struct gguf_str){ text, n });
+    struct gguf_suggestion near;
+    char hint[GGUF_SUGGESTION_SIZE];
+    gguf_suggestion_init(&near, (struct gguf_str){ text, n });
     for (size_t i = 0; (o = row_at(p, i)) != NULL; i++) {
         const char *names = o->names ? o->names : "";
         struct opt_name name;
         while ((name = opt_next_name(&names)).s)
             if (!is_foreign(o) && name.n > 2)
-                gguf_near_try(&near,
-                              (struct gguf_str){ name.s, (size_t)name.n });
+                gguf_suggestion_try(
+                    &near, (struct gguf_str){ name.s, (size_t)name.n });
     }
     opt_usage("unknown option '%.*s'%s", (int)n, text,
-              gguf_near_hint(&near, hint));
+              gguf_suggestion_text(&near, hint));
 }
 
 /* --name, --na, -xyz, -x=argument; false: it is none of them. */
@@ -271,7 +271,7 @@ static void read_letters(struct parser *p)
         char name[2] = { '-', *c };
         u = find_option(p, 0, EXACT, name, 2);
         if (!u.row || u.row->kind == OPT_HELP ||
-            (u.row->arg && c[1] && !opt_fits(u.row, c + 1)))
+            (u.row->arg && c[1] && !opt_accepts_arg(u.row, c + 1)))
             opt_usage("unknown option '%s'", word);
         if (u.row->arg) {
             use_name(p, u, c[1] ? c + 1 : NULL);

@@ -194,7 +194,7 @@ _Noreturn void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
     "manual page lists the names"
 
 /* path, as an argument of kind OPT_OUT; for operands. */
-const char *opt_out(const char *path);
+const char *opt_check_output(const char *path);
 
 /* text as a decimal number; false if it is anything else or too large. */
 bool opt_parse_u64(const char *text, uint64_t *v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opt_help.c - what --help prints, from the table */
 #include "config.h"
-#include "tools/common/opt_inside.h"
+#include "tools/common/opt_internal.h"
 #include "tools/common/style.h"
 
 #include <stdio.h>

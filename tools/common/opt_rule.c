@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opt_rule.c - options that exclude or need each other */
 #include "config.h"
-#include "tools/common/opt_inside.h"
+#include "tools/common/opt_internal.h"
 
 #include <assert.h>
 #include <stdio.h>

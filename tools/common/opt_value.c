@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* opt_value.c - arguments of options: from text to the tool's struct */
 #include "config.h"
-#include "tools/common/opt_inside.h"
+#include "tools/common/opt_internal.h"
 #include "tools/common/text.h"
 
 #include <gguf/split.h>
@@ -78,7 +78,7 @@ bool opt_parse_u64(const char *text, uint64_t *v)
     return !*end && !errno;
 }
 
-const char *opt_out(const char *path)
+const char *opt_check_output(const char *path)
 {
     if (path && !strcmp(path, "-"))
         opt_usage(
@@ -156,23 +156,24 @@ static void store_str(const struct opt_use *u, void *member)
 
 static void store_out(const struct opt_use *u, void *member)
 {
-    (void)opt_out(u->arg);
+    (void)opt_check_output(u->arg);
     store_str(u, member);
 }
 
 static void store_word(const struct opt_use *u, void *member)
 {
     const struct opt_word *w = u->arg ? find_word(u->row, u->arg) : NULL;
-    char words[256], hint[GGUF_NEAR_HINT];
-    struct gguf_near near;
+    char words[256], hint[GGUF_SUGGESTION_SIZE];
+    struct gguf_suggestion near;
     if (u->arg && !w) {
-        gguf_near_init(&near, (struct gguf_str){ u->arg, strlen(u->arg) });
+        gguf_suggestion_init(&near,
+                             (struct gguf_str){ u->arg, strlen(u->arg) });
         for (w = u->row->words; w->word; w++)
-            gguf_near_try(&near,
-                          (struct gguf_str){ w->word, strlen(w->word) });
+            gguf_suggestion_try(&near,
+                                (struct gguf_str){ w->word, strlen(w->word) });
         fail_value(u, "'%s' is not %s%s", u->arg,
                    list_words(u->row->words, words, sizeof words),
-                   gguf_near_hint(&near, hint));
+                   gguf_suggestion_text(&near, hint));
     }
     put_uint(u, member, w ? w->value : u->row->value);
 }
@@ -232,7 +233,7 @@ void opt_store(const struct opt_use *u, void *options)
     }
 }
 
-bool opt_fits(const struct opt *o, const char *text)
+bool opt_accepts_arg(const struct opt *o, const char *text)
 {
     bool number =
         o->kind == OPT_UINT || o->kind == OPT_DOUBLE || o->kind == OPT_SIZE;

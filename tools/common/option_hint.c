@@ -94,7 +94,7 @@ void hint_resume(const char *in, const char *out, enum gguf_status st,
         msg_info(out,
                  "the complete part is kept: the same command continues from "
                  "there");
-    else if (!with && (st == GGUF_E_CANCELLED || (broke && remote_is(in))))
+    else if (!with && (st == GGUF_E_CANCELLED || (broke && remote_is_url(in))))
         msg_info(out, "nothing is kept; with --resume the complete part would "
                       "be kept for the next run");
     text_fini(&journal);

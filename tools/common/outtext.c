@@ -109,7 +109,7 @@ void outtext_abort(struct outtext *o)
     if (o->f)
         fclose(o->f);
     free(o->buf);
-    gguf_outfile_destroy(o->file);
+    gguf_outfile_close(o->file);
     if (o->fd >= 0)
         close(o->fd);
     *o = (struct outtext)OUTTEXT_INIT;

@@ -112,7 +112,7 @@ static enum gguf_status set_float(const struct override *o,
 static enum gguf_status set_pair(const struct override *o,
                                  const struct pair *p, struct gguf_error *err)
 {
-    const int id = gguf_val_type_from_name(p->type);
+    const int id = gguf_val_type_find(p->type);
     const bool real = !strcmp(p->type, "float");
     uint8_t b[8];
     if (id == GGUF_VAL_STR)
@@ -172,7 +172,7 @@ bool override_guard(struct guard *g, const struct gguf_meta *meta)
         const struct gguf_kv *kv = gguf_meta_kv(meta, i);
         struct text key = { NULL, 0, 0 };
         text_add(&key, kv->key.data, kv->key.size);
-        good &= guard_key(g->name, key.s);
+        good &= guard_check_key(g->name, key.s);
         text_fini(&key);
         st = gguf_meta_set_kv(after, NULL, kv, &err);
     }

@@ -31,21 +31,23 @@ struct gguf_paths *paths_new(void)
     gguf_error_clear(&err);
     exit_on_error(gguf_paths_create(&p, NULL, &err), &err);
     exit_on_error(
-        gguf_paths_read_fd(p, STDOUT_FILENO, "standard output", &err), &err);
-    exit_on_error(gguf_paths_read_fd(p, STDERR_FILENO, "standard error", &err),
-                  &err);
+        gguf_paths_add_input_fd(p, STDOUT_FILENO, "standard output", &err),
+        &err);
+    exit_on_error(
+        gguf_paths_add_input_fd(p, STDERR_FILENO, "standard error", &err),
+        &err);
     return p;
 }
 
-void paths_local(const char *path)
+void paths_require_local(const char *path)
 {
-    if (!path || !remote_is(path) || access(path, F_OK) == 0)
+    if (!path || !remote_is_url(path) || access(path, F_OK) == 0)
         return;
     struct gguf_error err;
     gguf_error_clear(&err);
     struct text word = { NULL, 0, 0 };
     char *shown = msg_must(strdup(path)); /* hf://: '?' would become %3F */
-    address_hide(shown);
+    address_remove_secrets(shown);
     char *url = remote_url(shown, &err);
     free(shown);
     if (url) {
@@ -68,10 +70,11 @@ void paths_read(struct gguf_paths *p, const char *path, const char *what)
     struct gguf_error err;
     gguf_error_clear(&err);
     if (path && !strcmp(path, "-"))
-        exit_on_error(gguf_paths_read_fd(p, STDIN_FILENO, what, &err), &err);
+        exit_on_error(gguf_paths_add_input_fd(p, STDIN_FILENO, what, &err),
+                      &err);
     else if (path) {
-        paths_local(path);
-        exit_on_error(gguf_paths_read(p, path, what, &err), &err);
+        paths_require_local(path);
+        exit_on_error(gguf_paths_add_input(p, path, what, &err), &err);
     }
 }
 
@@ -80,7 +83,7 @@ void paths_write(struct gguf_paths *p, const char *path, const char *what)
     struct gguf_error err;
     gguf_error_clear(&err);
     if (path)
-        exit_on_error(gguf_paths_write(p, path, what, &err), &err);
+        exit_on_error(gguf_paths_add_output(p, path, what, &err), &err);
 }
 
 void paths_read_model(struct gguf_paths *p, const char *path,

@@ -18,10 +18,10 @@ struct gguf_paths *paths_new(void);
 
 /* What is no file but an address (remote.h) ends the program, with a message
  * that says so: for tools that do not read from servers. path may be NULL. */
-void paths_local(const char *path);
+void paths_require_local(const char *path);
 
-/* path NULL: nothing is noted. An address: paths_local. "-": standard input.
- * what: the option, or a word such as "input". */
+/* path NULL: nothing is noted. An address: paths_require_local. "-": standard
+ * input. what: the option, or a word such as "input". */
 void paths_read(struct gguf_paths *p, const char *path, const char *what);
 void paths_write(struct gguf_paths *p, const char *path, const char *what);
 

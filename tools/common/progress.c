@@ -124,7 +124,7 @@ int progress_report(void *user, uint64_t done, uint64_t total)
     }
     if (caught && p->linger) {
         p->linger = false;
-        linger_begin();
+        deferred_close_begin();
     }
     return caught;
 }

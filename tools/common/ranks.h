@@ -22,11 +22,11 @@ void ranks_begin(int *argc, char ***argv);
 
 /* The options were parsed. mpi: this is a rank; ends the program, for lack of
  * MPI, where it cannot be one. */
-void ranks_settle(bool mpi);
+void ranks_require(bool mpi);
 
 /* true: this is not rank 0 of several. How many there are. */
-bool ranks_is_helper(void);
-size_t ranks_n(void);
+bool ranks_is_worker(void);
+size_t ranks_count(void);
 
 /* Whoever computes for long calls it now and then, from any thread: records
  * arrive, and others get their chunks. false: stop, a message was printed. */
@@ -35,7 +35,7 @@ bool ranks_poll(void);
 struct ranks_work {
     size_t first, n; /* chunks, the same on all ranks */
     size_t together; /* as many, at most, are taken at a time */
-    size_t *done;    /* [ranks_n()], zeroed: how many each did; on rank 0 */
+    size_t *done; /* [ranks_count()], zeroed: how many each did; on rank 0 */
     /* Evaluate n chunks from first on into the part. false: a message was
      * printed. */
     bool (*evaluate)(void *user, size_t first, size_t n);

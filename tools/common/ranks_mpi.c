@@ -74,7 +74,7 @@ static int64_t fetch_and_add(int word, int64_t n)
 
 /* A msg_gate_fn: notes and warnings are printed by rank 0, errors by the first
  * rank that has one. */
-static const char *hold_message(bool is_error)
+static const char *gate_message(bool is_error)
 {
     if (!is_error)
         return m.rank == 0 ? "" : NULL;
@@ -119,7 +119,7 @@ static void begin_job(int *argc, char ***argv)
     MPI_Barrier(MPI_COMM_WORLD);
     m.begun = true;
     m.about = m.rank;
-    msg_set_gate(hold_message);
+    msg_set_gate(gate_message);
     style_no_terminal();
     if (atexit(end_job) != 0 || (m.rank && !freopen("/dev/null", "w", stdout)))
         MPI_Abort(MPI_COMM_WORLD, MSG_FAILED);
@@ -132,19 +132,19 @@ void ranks_begin(int *argc, char ***argv)
             begin_job(argc, argv);
 }
 
-void ranks_settle(bool mpi)
+void ranks_require(bool mpi)
 {
     if (mpi && !m.begun) /* by a shorter name */
         begin_job(NULL, NULL);
     m.parsed = true;
 }
 
-bool ranks_is_helper(void)
+bool ranks_is_worker(void)
 {
     return m.rank > 0;
 }
 
-size_t ranks_n(void)
+size_t ranks_count(void)
 {
     return (size_t)m.n_ranks;
 }
@@ -172,18 +172,18 @@ static void send_bytes(struct head *h, int tag, const void *data)
 
 static size_t record_size(const struct gguf_part *p, size_t n_rows)
 {
-    return (gguf_part_n_heads(p) + n_rows * gguf_part_n_values(p)) *
+    return (gguf_part_n_chunk_values(p) + n_rows * gguf_part_n_row_values(p)) *
            sizeof(double);
 }
 
 static void send_chunk(const struct gguf_part *p, size_t chunk)
 {
     size_t n = 0;
-    (void)gguf_part_chunk(p, chunk, &n);
+    (void)gguf_part_row_values(p, chunk, &n);
     struct head *h = &m.heads[chunk - m.work->first];
     *h = (struct head){ (int64_t)chunk, (int64_t)n,
                         (int64_t)record_size(p, n) };
-    send_bytes(h, TAG_HEAD, gguf_part_heads(p, chunk));
+    send_bytes(h, TAG_HEAD, gguf_part_chunk_values(p, chunk));
 }
 
 /* What decides digits, as names and values that end with a NUL. */
@@ -209,7 +209,7 @@ static void send_settings(const struct gguf_part *p)
 
 /* ---- what arrives ---- */
 
-static bool refuse_share(int from, const struct gguf_error *err)
+static bool fail_rank(int from, const struct gguf_error *err)
 {
     m.about = from;
     return msg_fail(NULL, err);
@@ -222,20 +222,20 @@ static bool check_settings(const struct gguf_part *own, int from,
     struct gguf_part *other;
     struct gguf_error err;
     enum gguf_status st = gguf_part_create(
-        &other, gguf_part_n_chunks(own), gguf_part_n_heads(own),
-        gguf_part_n_values(own), NULL, &err);
+        &other, gguf_part_n_chunks(own), gguf_part_n_chunk_values(own),
+        gguf_part_n_row_values(own), NULL, &err);
     for (size_t at = 0; st == GGUF_OK && at < size;) {
         const char *name = all + at, *value = name + strlen(name) + 1;
         at = (size_t)(value - all) + strlen(value) + 1;
-        st = gguf_part_set(other, name, value, &err);
+        st = gguf_part_set_setting(other, name, value, &err);
     }
     if (st == GGUF_OK)
-        st = gguf_part_check(own, other, &err);
+        st = gguf_part_check_settings(own, other, &err);
     gguf_part_destroy(other);
-    return st == GGUF_OK || refuse_share(from, &err);
+    return st == GGUF_OK || fail_rank(from, &err);
 }
 
-static bool take_settings(struct gguf_part *own, const MPI_Status *s)
+static bool receive_settings(struct gguf_part *own, const MPI_Status *s)
 {
     int n;
     MPI_Get_count(s, MPI_CHAR, &n);
@@ -249,7 +249,7 @@ static bool take_settings(struct gguf_part *own, const MPI_Status *s)
 }
 
 /* What came after a head; to be freed. */
-static void *take_bytes(const struct head *h, const MPI_Status *s)
+static void *receive_bytes(const struct head *h, const MPI_Status *s)
 {
     char *p = msg_must(malloc((size_t)h->size + 1));
     for (int64_t at = 0, k; at < h->size; at += k) {
@@ -260,31 +260,32 @@ static void *take_bytes(const struct head *h, const MPI_Status *s)
     return p;
 }
 
-static void take_head(struct head *h, const MPI_Status *s)
+static void receive_head(struct head *h, const MPI_Status *s)
 {
     MPI_Recv(h, HEAD_WORDS, MPI_INT64_T, s->MPI_SOURCE, s->MPI_TAG,
              MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static bool take_chunk(struct gguf_part *own, const MPI_Status *s)
+static bool receive_chunk(struct gguf_part *own, const MPI_Status *s)
 {
     struct gguf_error err;
     struct head h;
-    take_head(&h, s);
-    double *v = take_bytes(&h, s);
+    receive_head(&h, s);
+    double *v = receive_bytes(&h, s);
     enum gguf_status st = GGUF_OK;
     if ((size_t)h.size == record_size(own, (size_t)h.n_rows)) {
-        st = gguf_part_add(own, (size_t)h.chunk, v, v + gguf_part_n_heads(own),
-                           (size_t)h.n_rows, &err);
+        st = gguf_part_add_chunk(own, (size_t)h.chunk, v,
+                                 v + gguf_part_n_chunk_values(own),
+                                 (size_t)h.n_rows, &err);
         m.work->done[s->MPI_SOURCE]++;
     } /* else its settings, which come first, were refused */
     free(v);
-    return st == GGUF_OK || refuse_share(s->MPI_SOURCE, &err);
+    return st == GGUF_OK || fail_rank(s->MPI_SOURCE, &err);
 }
 
 /* Everything that is there. Settings come before chunks, and both after the own
  * part was begun, since rank 0 has the first chunk. */
-static bool take_all(void)
+static bool receive_all(void)
 {
     struct gguf_part *own = m.work->part(m.work->user);
     MPI_Status s;
@@ -293,18 +294,18 @@ static bool take_all(void)
     MPI_Iprobe(MPI_ANY_SOURCE, TAG_SETTINGS, MPI_COMM_WORLD, &flag, &s);
     for (; own && flag && !m.failed;
          MPI_Iprobe(MPI_ANY_SOURCE, TAG_SETTINGS, MPI_COMM_WORLD, &flag, &s))
-        m.failed |= !take_settings(own, &s);
+        m.failed |= !receive_settings(own, &s);
     flag = 1;
     while (own && flag && !m.failed) {
         MPI_Iprobe(MPI_ANY_SOURCE, TAG_HEAD, MPI_COMM_WORLD, &flag, &s);
         if (flag)
-            m.failed |= !take_chunk(own, &s);
+            m.failed |= !receive_chunk(own, &s);
     }
     return !m.failed;
 }
 
 /* What one other rank has beside its chunks, if it is there: into *n. */
-static bool take_rest(size_t *n)
+static bool receive_rest(size_t *n)
 {
     struct head h;
     MPI_Status s;
@@ -312,8 +313,8 @@ static bool take_rest(size_t *n)
     MPI_Iprobe(MPI_ANY_SOURCE, TAG_REST, MPI_COMM_WORLD, &flag, &s);
     if (!flag)
         return true;
-    take_head(&h, &s);
-    void *data = take_bytes(&h, &s);
+    receive_head(&h, &s);
+    void *data = receive_bytes(&h, &s);
     m.about = s.MPI_SOURCE;
     const bool good =
         !h.size || m.work->put_rest(m.work->user, data, (size_t)h.size);
@@ -324,7 +325,7 @@ static bool take_rest(size_t *n)
 }
 
 /* Let what was sent go its way. */
-static bool sent_all(void)
+static bool poll_sends(void)
 {
     int done = 1;
     if (m.n_sent)
@@ -345,9 +346,9 @@ bool ranks_poll(void)
         return true;
     m.polled = now;
     if (m.rank)
-        (void)sent_all();
+        (void)poll_sends();
     else
-        (void)take_all();
+        (void)receive_all();
     return !m.failed;
 }
 
@@ -393,7 +394,7 @@ static bool evaluate_chunks(size_t first, size_t n)
         return false;
     w->done[m.rank] += n;
     if (!m.rank)
-        return take_all();
+        return receive_all();
     if (w->done[m.rank] == n) /* the first */
         send_settings(w->part(w->user));
     for (size_t i = 0; i < n; i++)
@@ -412,7 +413,7 @@ static size_t chunks_at_once(void)
 
 /* The first chunks are rank 0's: its part must have begun before it can take
  * others' records. */
-static bool work_as_helper(void)
+static bool evaluate_share(void)
 {
     const struct ranks_work *w = m.work;
     const size_t step = chunks_at_once();
@@ -434,13 +435,13 @@ static bool is_busy(size_t *n_rests)
 {
     const struct ranks_work *w = m.work;
     if (m.rank)
-        return !sent_all();
-    if (!take_all())
+        return !poll_sends();
+    if (!receive_all())
         return false;
     if (gguf_part_n_done(w->part(w->user)) < w->n)
         return true;
     if (w->put_rest && *n_rests + 1 < (size_t)m.n_ranks)
-        m.failed |= !take_rest(n_rests);
+        m.failed |= !receive_rest(n_rests);
     return !m.failed && w->put_rest && *n_rests + 1 < (size_t)m.n_ranks;
 }
 
@@ -471,7 +472,7 @@ static bool finish_shares(void)
         progress_raise();
         sleep_briefly();
     }
-    if (m.failed || (!m.rank && !take_all())) /* the last one's settings */
+    if (m.failed || (!m.rank && !receive_all())) /* the last one's settings */
         return false;
     m.sharing = false;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -486,7 +487,7 @@ bool ranks_share(const struct ranks_work *w)
     if (!m.rank) /* which takes the first without asking */
         (void)fetch_and_add(COUNTER, (int64_t)chunks_at_once());
     m.sharing = true;
-    const bool good = agree_on_work() && work_as_helper() && finish_shares();
+    const bool good = agree_on_work() && evaluate_share() && finish_shares();
     m.sharing = false;
     if (good) { /* nothing is on its way any more */
         free(m.heads);

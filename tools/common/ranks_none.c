@@ -12,7 +12,7 @@ void ranks_begin(int *argc, char ***argv)
     (void)argv;
 }
 
-void ranks_settle(bool mpi)
+void ranks_require(bool mpi)
 {
     if (!mpi)
         return;
@@ -23,12 +23,12 @@ void ranks_settle(bool mpi)
     exit(MSG_FAILED);
 }
 
-bool ranks_is_helper(void)
+bool ranks_is_worker(void)
 {
     return false;
 }
 
-size_t ranks_n(void)
+size_t ranks_count(void)
 {
     return 0;
 }

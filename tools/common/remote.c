@@ -74,17 +74,17 @@ static void hide_secrets(char **arg, bool folder)
 void remote_args(char **arg, int n)
 {
     for (int i = 0; i < n; i++)
-        if (remote_is(arg[i])) {
+        if (remote_is_url(arg[i])) {
             hide_secrets(&arg[i], false);
-            replace_argument(&arg[i], remote_tidy(arg[i]));
+            replace_argument(&arg[i], remote_normalise(arg[i]));
         }
 }
 
 void remote_folder_arg(char **arg)
 {
-    if (remote_is(*arg)) {
+    if (remote_is_url(*arg)) {
         hide_secrets(arg, true);
-        replace_argument(arg, remote_tidy_folder(*arg));
+        replace_argument(arg, remote_normalise_folder(*arg));
     }
 }
 
@@ -110,7 +110,7 @@ static char *with_secrets(char *url)
 static int takes_path(void *user, const char *path)
 {
     (void)user;
-    return remote_is(path);
+    return remote_is_url(path);
 }
 
 static enum gguf_status open_remote(void *user, const char *path,

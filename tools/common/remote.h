@@ -16,7 +16,7 @@
 #include <strings.h>
 
 /* Does path begin with https://, http:// or hf://? */
-static inline bool remote_is(const char *path)
+static inline bool remote_is_url(const char *path)
 {
     return !strncasecmp(path, "https://", 8) ||
            !strncasecmp(path, "http://", 7) || !strncasecmp(path, "hf://", 5);
@@ -33,7 +33,7 @@ void remote_args(char **arg, int n);
  * hf://O/R@REV. */
 void remote_folder_arg(char **arg);
 
-/* Takes what remote_is. */
+/* Takes what remote_is_url. */
 const struct gguf_opener *remote_opener(void);
 
 #endif

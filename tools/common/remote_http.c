@@ -13,7 +13,7 @@
 #include "tools/common/remote_http.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
-#include "tools/common/remote_answer.h"
+#include "tools/common/remote_response.h"
 #include "tools/common/remote_curl.h"
 #include "tools/common/remote_url.h"
 #include "tools/common/text.h"
@@ -56,7 +56,7 @@ struct request {
     uint8_t *dst;
     size_t head, said; /* bytes of headers, and of an error's text */
 
-    struct remote_answer a; /* headers of the answer */
+    struct remote_response a; /* headers of the answer */
     bool checked;
     uint64_t skip; /* bytes to pass over */
     struct gguf_error *err;
@@ -83,7 +83,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *user)
                      "the server sends more headers than are accepted");
         return 0;
     }
-    remote_answer_line(&q->a, line, n);
+    remote_response_read_line(&q->a, line, n);
     return n;
 }
 
@@ -307,7 +307,7 @@ static enum gguf_status fail_status(long status, bool with_token,
 }
 
 /* May it work in a moment? */
-static bool is_passing(CURLcode c, long status)
+static bool is_transient(CURLcode c, long status)
 {
     return c == CURLE_COULDNT_CONNECT || c == CURLE_RECV_ERROR ||
            c == CURLE_SEND_ERROR || c == CURLE_GOT_NOTHING ||
@@ -326,7 +326,7 @@ static CURLcode send_once(struct request *q, const char *url, bool with_token,
     snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, q->off,
              q->off + q->n - 1);
     q->checked = false;
-    q->a = (struct remote_answer){ .ranged = false };
+    q->a = (struct remote_response){ .ranged = false };
     q->got = q->head = q->said = 0;
     q->skip = 0;
     net.why[0] = '\0';
@@ -360,7 +360,8 @@ static CURLcode send_some(struct request *q, const char *url, bool with_token,
         if (i)
             nanosleep(&pause, NULL);
         c = send_once(q, url, with_token, status);
-        if (q->st != GGUF_OK || !is_passing(c, *status) || progress_stopped())
+        if (q->st != GGUF_OK || !is_transient(c, *status) ||
+            progress_stopped())
             break;
     }
     return c;
@@ -490,8 +491,8 @@ static enum gguf_status count_short(struct remote *r, const struct request *q)
                : GGUF_OK;
 }
 
-enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
-                                 size_t n, struct gguf_error *err)
+enum gguf_status remote_http_read(struct remote *r, uint64_t off, uint8_t *dst,
+                                  size_t n, struct gguf_error *err)
 {
     while (n) {
         struct request q = {
@@ -513,8 +514,8 @@ enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
     return GGUF_OK;
 }
 
-enum gguf_status remote_http_first(struct remote *r, size_t n,
-                                   struct gguf_error *err)
+enum gguf_status remote_http_read_first(struct remote *r, size_t n,
+                                        struct gguf_error *err)
 {
     const enum gguf_status st = net_begin(err);
     if (st != GGUF_OK)

@@ -29,9 +29,9 @@ enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
 /* What it asks the server, by one thread at a time: bytes off .. off+n, all of
  * them, into dst; and the first n or less into r->buf, from which the size is
  * known. */
-enum gguf_status remote_http_ask(struct remote *r, uint64_t off, uint8_t *dst,
-                                 size_t n, struct gguf_error *err);
-enum gguf_status remote_http_first(struct remote *r, size_t n,
-                                   struct gguf_error *err);
+enum gguf_status remote_http_read(struct remote *r, uint64_t off, uint8_t *dst,
+                                  size_t n, struct gguf_error *err);
+enum gguf_status remote_http_read_first(struct remote *r, size_t n,
+                                        struct gguf_error *err);
 
 #endif

@@ -57,7 +57,7 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
             r->next = off + size;
             r->ahead = AHEAD;
         }
-        return remote_http_ask(r, off, dst, size, err);
+        return remote_http_read(r, off, dst, size, err);
     }
     if (r->taken < r->buf_n / 2)
         r->ahead = AHEAD;
@@ -66,7 +66,7 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     if (size >= r->ahead) {
         r->next = off + size;
         r->taken = r->buf_n;
-        return remote_http_ask(r, off, dst, size, err);
+        return remote_http_read(r, off, dst, size, err);
     }
     const uint64_t left = r->size - off;
     const size_t ahead = left < r->ahead ? (size_t)left : r->ahead;
@@ -76,7 +76,7 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     if (!r->buf)
         return gguf_error_set(err, GGUF_E_NOMEM, "no memory for %zu bytes",
                               ahead);
-    const enum gguf_status st = remote_http_ask(r, off, r->buf, ahead, err);
+    const enum gguf_status st = remote_http_read(r, off, r->buf, ahead, err);
     if (st != GGUF_OK)
         return st;
     r->buf_off = off;
@@ -114,7 +114,7 @@ enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
     r->size = UINT64_MAX;
     r->ahead = AHEAD;
     pthread_mutex_lock(&lock);
-    const enum gguf_status st = remote_http_first(r, FIRST, err);
+    const enum gguf_status st = remote_http_read_first(r, FIRST, err);
     pthread_mutex_unlock(&lock);
     if (st != GGUF_OK) {
         close_remote(r);

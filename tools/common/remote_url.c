@@ -45,7 +45,7 @@ struct hf {
 };
 
 /* false: a part is missing. */
-static bool take_apart(const char *path, struct hf *h)
+static bool split_hub_url(const char *path, struct hf *h)
 {
     const char *p = path + strlen("hf://"), *end = p, *at;
     const int n_parts = !strncmp(p, "datasets/", 9) ? 3
@@ -96,7 +96,7 @@ char *remote_url(const char *path, struct gguf_error *err)
     struct hf h;
     if (strncasecmp(path, "hf://", 5) != 0)
         return msg_must(strdup(path));
-    if (!take_apart(path, &h)) {
+    if (!split_hub_url(path, &h)) {
         gguf_error_set(
             err, GGUF_E_INVALID,
             "is not hf://OWNER/REPO/FILE, with @REVISION after REPO "
@@ -113,14 +113,14 @@ char *remote_url(const char *path, struct gguf_error *err)
     return t.s;
 }
 
-char *remote_tidy(const char *path)
+char *remote_normalise(const char *path)
 {
     static const char query[] = "?download=true", blob[] = "/blob/";
     struct text t = { NULL, 0, 0 };
     struct hf h;
     const char *hub = remote_hub();
     if (!strncasecmp(path, "hf://", 5)) {
-        if (!take_apart(path, &h) || h.file[h.n_file] != '@')
+        if (!split_hub_url(path, &h) || h.file[h.n_file] != '@')
             return NULL;
         text_addf(&t, "hf://%.*s@", (int)h.n_repo, h.repo);
         add_escaped(&t, h.revision, h.n_revision, true);
@@ -142,13 +142,13 @@ char *remote_tidy(const char *path)
     return t.s;
 }
 
-char *remote_tidy_folder(const char *path)
+char *remote_normalise_folder(const char *path)
 {
     static const char *const kinds[] = { "tree/", "resolve/", "blob/" };
     struct text t = { NULL, 0, 0 };
     const char *hub = remote_hub(), *p = path + strlen(hub) + 1;
     if (!strncasecmp(path, "hf://", 5))
-        return remote_tidy(path);
+        return remote_normalise(path);
     if (strncmp(path, hub, strlen(hub)) != 0 || p[-1] != '/')
         return NULL;
     const size_t owner = strcspn(p, "/"), name = owner + (p[owner] == '/');

@@ -461,7 +461,7 @@ void svg_label(struct svg_chart *c, int series, double x, double y,
     }
 }
 
-void svg_level(struct svg_chart *c, double y, const char *text)
+void svg_hline(struct svg_chart *c, double y, const char *text)
 {
     fprintf(c->f,
             "<path class=\"line dash sb\" d=\"M%.2f %.2fH%.2f\"/>"

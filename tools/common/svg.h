@@ -100,7 +100,7 @@ struct svg_box {
 void svg_label(struct svg_chart *c, int series, double x, double y,
                const char *text, struct svg_box *taken, size_t *n_taken);
 /* A dashed line across at y, with a text. */
-void svg_level(struct svg_chart *c, double y, const char *text);
+void svg_hline(struct svg_chart *c, double y, const char *text);
 /* A horizontal bar around y, width pixels high, from x0 to x1; an upright mark.
  */
 void svg_bar(struct svg_chart *c, int series, double y, double x0, double x1,

@@ -84,7 +84,7 @@ static int bytes_within(const char *text, int columns)
     int w = 0, at = 0;
     for (size_t n = strlen(text), len; at < (int)n; at += (int)len) {
         uint32_t cp = 0;
-        len = gguf_text_decode(text + at, n - (size_t)at, &cp);
+        len = gguf_text_decode_utf8(text + at, n - (size_t)at, &cp);
         w += len ? cp_width(cp) : 1;
         len = len ? len : 1;
         if (w > columns)
@@ -98,7 +98,7 @@ int table_width(const char *text)
     int w = 0;
     for (size_t n = strlen(text); n;) {
         uint32_t cp = 0;
-        size_t len = gguf_text_decode(text, n, &cp);
+        size_t len = gguf_text_decode_utf8(text, n, &cp);
         w += len ? cp_width(cp) : 1;
         text += len ? len : 1;
         n -= len ? len : 1;

@@ -24,7 +24,7 @@ static const char *next_safe(const char *z, size_t n, char out[16],
         ++*len;
     if (*len)
         return z;
-    *len = gguf_text_decode(z, n, NULL);
+    *len = gguf_text_decode_utf8(z, n, NULL);
     *len += !*len;
     gguf_text_escape(out, 16, (struct gguf_str){ z, *len });
     return out;
@@ -211,7 +211,7 @@ static void add_value(struct text *t, const struct gguf_kv *kv,
         uint64_t n = 0;
         text_addz(t, "[");
         gguf_kv_iter_init(&it, kv);
-        for (; n < limits->elems && gguf_kv_next(&it, &e); n++) {
+        for (; n < limits->elems && gguf_kv_iter_next(&it, &e); n++) {
             if (n)
                 text_addz(t, ", ");
             add_value(t, &e, limits, true);
@@ -231,7 +231,7 @@ void text_add_kv(struct text *t, const struct gguf_kv *kv,
     add_value(t, kv, limits, false);
 }
 
-const char *text_figure(char out[static 32], double v, int digits)
+const char *text_format_number(char out[static 32], double v, int digits)
 {
     int decimals = 0;
     if (isfinite(v) && v != 0)

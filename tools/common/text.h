@@ -64,7 +64,7 @@ static inline const char *text_s(uint64_t n)
 
 /* v to so many digits, or all before the point, and never in the exponent
  * form, down to 1e-12. Returns out. */
-const char *text_figure(char out[static 32], double v, int digits);
+const char *text_format_number(char out[static 32], double v, int digits);
 
 /* The n bytes at p as a text in out. false: they do not fit size bytes with the
  * NUL, or hold a NUL; out is "" then. */

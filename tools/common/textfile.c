@@ -3,7 +3,7 @@
 #include "config.h"
 #include "tools/common/textfile.h"
 #include "tools/common/msg.h"
-#include "tools/common/unpack.h"
+#include "tools/common/decompress.h"
 
 #include <gguf/text.h>
 
@@ -113,7 +113,7 @@ bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
     gzbuffer(f, 1u << 18);
     *data = read_all(f, path, limit, size);
     gzclose(f);
-    if (!*data || !unpack_text(path, limit, data, size))
+    if (!*data || !decompress_text(path, limit, data, size))
         return false;
     if (!is_lfs_pointer(*data, *size))
         return true;
@@ -132,7 +132,7 @@ static size_t not_utf8(const char *s, size_t size)
 {
     size_t i = 0;
     for (size_t k; i < size; i += k)
-        if (!(k = gguf_text_decode(s + i, size - i, NULL)))
+        if (!(k = gguf_text_decode_utf8(s + i, size - i, NULL)))
             break;
     return i;
 }

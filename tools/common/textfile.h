@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* The whole of a text file: plain, gzip, xz or zstd (as far as this build has
- * their libraries; unpack.h), "-" for standard input; of more than
+ * their libraries; decompress.h), "-" for standard input; of more than
  * limit bytes, unpacked, it is refused, and so is a Git LFS pointer. *data is
  * owned, free(), and NULL after a failure. false: a message was printed. */
 bool textfile_read(const char *path, uint64_t limit, char **data,

@@ -17,12 +17,12 @@ struct bisect {
     size_t n_done, n_all; /* weights, or groups of them */
 };
 
-static const char *type_of(uint32_t dtype)
+static const char *get_type_name(uint32_t dtype)
 {
     return dtype == UINT32_MAX ? "mixed" : gguf_dtype_find(dtype)->name;
 }
 
-static int64_t bytes_more(const struct gguf_bisect_entry *e)
+static int64_t count_extra_bytes(const struct gguf_bisect_entry *e)
 {
     return (int64_t)e->base_size - (int64_t)e->size;
 }
@@ -33,7 +33,7 @@ static bool is_gain(const struct gguf_bisect_entry *e)
     return e->measured && e->gain > 0;
 }
 
-static bool in_groups(const struct compare *c)
+static bool has_groups(const struct compare *c)
 {
     return c->o->bisect != 1 + GGUF_BISECT_WEIGHT;
 }
@@ -48,14 +48,14 @@ static void print_pattern(FILE *f, const char *name, uint32_t dtype)
         else
             fprintf(f, *p == '.' ? "\\%c" : "%c", *p);
     }
-    fprintf(f, "$=%s\n", type_of(dtype));
+    fprintf(f, "$=%s\n", get_type_name(dtype));
 }
 
 /* A kind is one line, if the base has one type of it. */
 static void print_patterns(const struct gguf_bisect *b, size_t i,
                            const struct compare *c)
 {
-    const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
+    const struct gguf_bisect_entry *e = gguf_bisect_entry(b, i);
     if (c->o->bisect == 1 + GGUF_BISECT_KIND && e->base_dtype != UINT32_MAX) {
         print_pattern(stdout, e->name, e->base_dtype);
         return;
@@ -70,8 +70,8 @@ static void print_suggestions(const struct gguf_bisect *b,
                               const struct compare *c)
 {
     size_t n = 0;
-    for (size_t i = 0; i < gguf_bisect_n(b) && n < SUGGESTIONS; i++) {
-        const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
+    for (size_t i = 0; i < gguf_bisect_n_entries(b) && n < SUGGESTIONS; i++) {
+        const struct gguf_bisect_entry *e = gguf_bisect_entry(b, i);
         if (!is_gain(e) || e->halved)
             continue;
         if (!n++)
@@ -90,15 +90,17 @@ static void add_row(struct table *t, const struct gguf_bisect_entry *e,
         table_addf(t, "%s, ...", e->name);
     else
         table_add_strz(t, e->name);
-    if (in_groups(c))
+    if (has_groups(c))
         table_addf(t, "%zu", e->n_weights);
-    table_addf(t, "%s -> %s", type_of(e->dtype), type_of(e->base_dtype));
-    table_addf(t, "%" PRId64, bytes_more(e));
+    table_addf(t, "%s -> %s", get_type_name(e->dtype),
+               get_type_name(e->base_dtype));
+    table_addf(t, "%" PRId64, count_extra_bytes(e));
     if (e->measured) {
         table_addf(t, "%.7f", e->kld.value);
         table_addf(t, "%.3e", e->gain);
-        if (bytes_more(e) > 0)
-            table_addf(t, "%.3e", e->gain / (double)bytes_more(e) * 1048576);
+        if (count_extra_bytes(e) > 0)
+            table_addf(t, "%.3e",
+                       e->gain / (double)count_extra_bytes(e) * 1048576);
         else
             table_add(t, "-");
     } else {
@@ -118,13 +120,13 @@ static void print_table(const struct gguf_bisect *b, const struct compare *c)
                                         "bytes more", "KLD then", "gain",
                                         "gain/MiB",   "suspicion" };
     struct table t;
-    table_init(&t, in_groups(c) ? "lrlrrrrr" : "llrrrrr", 0);
-    table_add_row(&t, in_groups(c) ? many : one);
-    for (size_t i = 0; i < gguf_bisect_n(b); i++)
-        if (!gguf_bisect_at(b, i)->halved)
-            add_row(&t, gguf_bisect_at(b, i), c);
+    table_init(&t, has_groups(c) ? "lrlrrrrr" : "llrrrrr", 0);
+    table_add_row(&t, has_groups(c) ? many : one);
+    for (size_t i = 0; i < gguf_bisect_n_entries(b); i++)
+        if (!gguf_bisect_entry(b, i)->halved)
+            add_row(&t, gguf_bisect_entry(b, i), c);
     wrap_printf("\n");
-    table_show(&t, in_groups(c) ? "74/2613" : "63/152");
+    table_show(&t, has_groups(c) ? "74/2613" : "63/152");
 }
 
 static void print_text(const struct gguf_bisect *b, const struct compare *c)
@@ -134,12 +136,13 @@ static void print_text(const struct gguf_bisect *b, const struct compare *c)
     if (c->o->bisect == 1 + GGUF_BISECT_HALVES)
         wrap_printf("\nmeasured %zu parts of %zu weights that differ", n,
                     gguf_bisect_n_weights(b));
-    else if (in_groups(c))
+    else if (has_groups(c))
         wrap_printf("\nmeasured %zu of %zu groups of %zu weights that differ",
-                    n, gguf_bisect_n(b), gguf_bisect_n_weights(b));
+                    n, gguf_bisect_n_entries(b), gguf_bisect_n_weights(b));
     else
-        wrap_printf("\nmeasured %zu of %zu weight%s", n, gguf_bisect_n(b),
-                    gguf_bisect_n(b) == 1 ? " that differs" : "s that differ");
+        wrap_printf(
+            "\nmeasured %zu of %zu weight%s", n, gguf_bisect_n_entries(b),
+            gguf_bisect_n_entries(b) == 1 ? " that differs" : "s that differ");
     if (gguf_bisect_n_left_out(b))
         wrap_printf(", %zu cannot be exchanged", gguf_bisect_n_left_out(b));
     wrap_printf("\n");
@@ -150,7 +153,7 @@ static void print_text(const struct gguf_bisect *b, const struct compare *c)
 static void json_weights(struct json *j, const struct gguf_bisect *b, size_t i)
 {
     json_open(j, "weights", '[');
-    for (size_t k = 0; k < gguf_bisect_at(b, i)->n_weights; k++)
+    for (size_t k = 0; k < gguf_bisect_entry(b, i)->n_weights; k++)
         json_strz(j, NULL, gguf_bisect_weight(b, i, k)->name);
     json_close(j);
 }
@@ -158,11 +161,11 @@ static void json_weights(struct json *j, const struct gguf_bisect *b, size_t i)
 static void json_entry(struct json *j, const struct gguf_bisect *b, size_t i,
                        const struct compare *c)
 {
-    const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
+    const struct gguf_bisect_entry *e = gguf_bisect_entry(b, i);
     json_open(j, NULL, '{');
     json_strz(j, "name", e->name);
-    json_strz(j, "type", type_of(e->dtype));
-    json_strz(j, "base_type", type_of(e->base_dtype));
+    json_strz(j, "type", get_type_name(e->dtype));
+    json_strz(j, "base_type", get_type_name(e->base_dtype));
     json_u64(j, "size", e->size);
     json_u64(j, "base_size", e->base_size);
     json_f64(j, "suspicion", e->suspicion);
@@ -174,7 +177,7 @@ static void json_entry(struct json *j, const struct gguf_bisect *b, size_t i,
         json_close(j);
         json_f64(j, "gain", e->gain);
     }
-    if (in_groups(c)) {
+    if (has_groups(c)) {
         json_bool(j, "halved", e->halved);
         json_weights(j, b, i);
     }
@@ -199,8 +202,8 @@ static void print_json(const struct gguf_bisect *b, const struct compare *c)
     json_strz(&j, "by", by[c->o->bisect - 1]);
     json_u64(&j, "measured", gguf_bisect_n_measured(b));
     json_u64(&j, "left_out", gguf_bisect_n_left_out(b));
-    json_open(&j, in_groups(c) ? "groups" : "weights", '[');
-    for (size_t i = 0; i < gguf_bisect_n(b); i++)
+    json_open(&j, has_groups(c) ? "groups" : "weights", '[');
+    for (size_t i = 0; i < gguf_bisect_n_entries(b); i++)
         json_entry(&j, b, i, c);
     json_close(&j);
     json_f64(&j, "seconds", c->run.seconds);
@@ -245,10 +248,10 @@ static enum gguf_status run_bisect(struct compare *c, struct gguf_bisect **b,
     scan.user = &x;
     p.scan = &scan;
     p.seconds = c->o->time_budget;
-    p.by = (enum gguf_bisect_by)(c->o->bisect - 1);
+    p.by = (enum gguf_bisect_grouping)(c->o->bisect - 1);
     p.on_done = on_done;
     p.user = &x;
-    ev_begin_work(&c->run, in_groups(c) ? "groups" : "weights", "");
+    ev_begin_work(&c->run, has_groups(c) ? "groups" : "weights", "");
     const enum gguf_status st =
         gguf_bisect_run(b, c->model.model, c->model.session, c->base.session,
                         c->tokens.id, c->tokens.n, &p, err);

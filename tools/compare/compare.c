@@ -42,7 +42,7 @@ static bool read_text(struct compare *c)
 {
     return ev_read_texts(&c->run, c->o->texts.path, c->o->texts.n,
                          &c->tokens) &&
-           ev_plan_chunks(&c->run, ev_all_chunks(&c->run),
+           ev_plan_chunks(&c->run, ev_count_chunks(&c->run),
                           c->o->ev.first_chunk, c->o->ev.n_chunks);
 }
 

@@ -10,7 +10,7 @@
 #ifndef TOOLS_COMPARE_COMPARE_H
 #define TOOLS_COMPARE_COMPARE_H
 
-#include "tools/evaluate/files.h"
+#include "tools/evaluate/text_files.h"
 #include "tools/evaluate/run.h"
 
 struct compare_options {
@@ -21,10 +21,10 @@ struct compare_options {
     const char *base_backends; /* NULL: same as the model's */
     struct ev_files texts;     /* files of -f */
     bool layers;               /* --layers; the default if no other is given */
-    int bisect;                /* 1 + enum gguf_bisect_by; 0: no bisection */
-    double time_budget;        /* seconds for bisect; 0: no limit */
-    const char *pair; /* argument A,B of --compare-backends, or NULL */
-    double tolerance; /* relative error above which a node differs */
+    int bisect;         /* 1 + enum gguf_bisect_grouping; 0: no bisection */
+    double time_budget; /* seconds for bisect; 0: no limit */
+    const char *pair;   /* argument A,B of --compare-backends, or NULL */
+    double tolerance;   /* relative error above which a node differs */
 };
 
 /* Parse the command line. A usage error ends the program. */

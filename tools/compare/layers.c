@@ -28,8 +28,8 @@ struct layers {
     int32_t n_layers;
 };
 
-static struct kind *kind_of(struct layers *x,
-                            const struct gguf_layers_entry *e)
+static struct kind *find_kind(struct layers *x,
+                              const struct gguf_layers_entry *e)
 {
     size_t k = 0;
     while (k < x->n_kinds &&
@@ -43,11 +43,11 @@ static struct kind *kind_of(struct layers *x,
     return &x->kind[k];
 }
 
-static void sort_out(struct layers *x)
+static void group_by_kind(struct layers *x)
 {
-    for (size_t i = 0; i < gguf_layers_n(x->l); i++) {
-        const struct gguf_layers_entry *e = gguf_layers_at(x->l, i);
-        struct kind *k = e->layer >= 0 ? kind_of(x, e) : NULL;
+    for (size_t i = 0; i < gguf_layers_n_entries(x->l); i++) {
+        const struct gguf_layers_entry *e = gguf_layers_entry(x->l, i);
+        struct kind *k = e->layer >= 0 ? find_kind(x, e) : NULL;
         if (!k)
             continue;
         k->worst = e->error > k->worst ? e->error : k->worst;
@@ -57,10 +57,10 @@ static void sort_out(struct layers *x)
 }
 
 static const struct gguf_layers_entry *
-entry_of(const struct layers *x, int32_t layer, const struct kind *k)
+find_entry(const struct layers *x, int32_t layer, const struct kind *k)
 {
-    for (size_t i = 0; i < gguf_layers_n(x->l); i++) {
-        const struct gguf_layers_entry *e = gguf_layers_at(x->l, i);
+    for (size_t i = 0; i < gguf_layers_n_entries(x->l); i++) {
+        const struct gguf_layers_entry *e = gguf_layers_entry(x->l, i);
         if (e->layer == layer && e->use == k->use && !strcmp(e->what, k->what))
             return e;
     }
@@ -78,7 +78,7 @@ static void add_kind(struct table *t, const struct kind *k)
 }
 
 /* After how many kinds from begin on a line is full. */
-static size_t block_end(const struct layers *x, size_t begin)
+static size_t find_block_end(const struct layers *x, size_t begin)
 {
     enum { CELL = 10 }; /* of an error */
     const int columns =
@@ -106,7 +106,7 @@ static void print_block(const struct layers *x, size_t begin, size_t end)
     for (int32_t il = 0; il < x->n_layers; il++) {
         table_addf(&t, "%" PRId32, il);
         for (size_t k = begin; k < end; k++) {
-            const struct gguf_layers_entry *e = entry_of(x, il, &x->kind[k]);
+            const struct gguf_layers_entry *e = find_entry(x, il, &x->kind[k]);
             if (e)
                 table_addf(&t, "%.3e%c", e->error,
                            e->error > 0 && e->error == x->kind[k].worst ? '*'
@@ -149,7 +149,7 @@ static void print_entries(const struct layers *x)
                                          "cosine",      "rms",
                                          "worst token", "in chunk",
                                          "position" };
-    const size_t n_all = gguf_layers_n(x->l);
+    const size_t n_all = gguf_layers_n_entries(x->l);
     const struct gguf_layers_entry **of_layers =
         msg_must(calloc(n_all + 1, sizeof *of_layers));
     size_t n = 0;
@@ -157,7 +157,7 @@ static void print_entries(const struct layers *x)
     table_init(&t, "lrrrrrr", 0);
     table_add_row(&t, heads);
     for (size_t i = 0; i < n_all; i++) {
-        const struct gguf_layers_entry *e = gguf_layers_at(x->l, i);
+        const struct gguf_layers_entry *e = gguf_layers_entry(x->l, i);
         if (e->layer >= 0)
             of_layers[n++] = e;
         else
@@ -173,9 +173,9 @@ static void print_entries(const struct layers *x)
 
 static void print_text(struct layers *x, const struct compare *c)
 {
-    sort_out(x);
+    group_by_kind(x);
     for (size_t k = 0, end; k < x->n_kinds; k = end) {
-        end = block_end(x, k);
+        end = find_block_end(x, k);
         print_block(x, k, end);
     }
     print_entries(x);
@@ -206,8 +206,8 @@ static void print_json(const struct layers *x, const struct compare *c)
     struct json j;
     compare_json_head(&j, c);
     json_open(&j, "activations", '[');
-    for (size_t i = 0; i < gguf_layers_n(x->l); i++)
-        json_entry(&j, gguf_layers_at(x->l, i));
+    for (size_t i = 0; i < gguf_layers_n_entries(x->l); i++)
+        json_entry(&j, gguf_layers_entry(x->l, i));
     json_close(&j);
     json_f64(&j, "seconds", c->run.seconds);
     json_end(&j);

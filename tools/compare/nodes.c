@@ -92,7 +92,7 @@ static int compare_graph(void *user, struct gguf_graph *graph,
 
 /* --- printing ------------------------------------------------------------- */
 
-static const char *name_of(const struct nodes *x, int i)
+static const char *get_backend_name(const struct nodes *x, int i)
 {
     return gguf_backend_name(x->c->model.backends.pair[i]);
 }
@@ -130,8 +130,8 @@ static void print_json(const struct nodes *x)
 {
     struct json j;
     json_begin_object(&j, stdout);
-    json_strz(&j, "a", name_of(x, 0));
-    json_strz(&j, "b", name_of(x, 1));
+    json_strz(&j, "a", get_backend_name(x, 0));
+    json_strz(&j, "b", get_backend_name(x, 1));
     json_f64(&j, "tolerance", x->c->o->tolerance);
     json_u64(&j, "graphs", x->n_graphs);
     json_u64(&j, "both", x->n.n_both);
@@ -143,9 +143,9 @@ static void print_json(const struct nodes *x)
     json_end(&j);
 }
 
-static void print_found(const struct nodes *x)
+static void print_result(const struct nodes *x)
 {
-    const char *a = name_of(x, 0), *b = name_of(x, 1);
+    const char *a = get_backend_name(x, 0), *b = get_backend_name(x, 1);
     if (x->c->o->ev.json) {
         print_json(x);
         return;
@@ -181,6 +181,6 @@ bool compare_nodes(struct compare *c)
     if (st != GGUF_OK)
         return progress_fail(NULL, c->model.path,
                              x.err.status ? &x.err : &err);
-    print_found(&x);
+    print_result(&x);
     return !x.first.graph;
 }

@@ -59,7 +59,7 @@ static const struct opt table[] = {
     { "--force", NULL, "accept text that is not UTF-8", OPT_FLAG,
       AT(ev.force) },
     { .group = &ev_speed, EV },
-    { .group = &ev_rest, EV },
+    { .group = &ev_all_rare, EV },
     { .names = NULL },
 };
 
@@ -99,11 +99,11 @@ void compare_parse_options(struct compare_options *o, int argc, char **argv)
 {
     *o = (struct compare_options){ .ev = EV_OPTIONS_INIT, .tolerance = 1e-5 };
     (void)opt_parse(&tool, argc, argv, o);
-    paths_local(o->model);
-    paths_local(o->base);
+    paths_require_local(o->model);
+    paths_require_local(o->base);
     for (size_t i = 0; i < o->texts.args.n; i++)
-        paths_local(o->texts.args.arg[i]);
-    if (o->base && gguf_baseline_is(o->base))
+        paths_require_local(o->texts.args.arg[i]);
+    if (o->base && gguf_path_is_baseline(o->base))
         opt_usage(
             "--base: '%s' is a file of logits, expected a model; gguf-ppl "
             "--base reads logits",
@@ -116,7 +116,7 @@ void compare_parse_options(struct compare_options *o, int argc, char **argv)
             o->pair);
     if (!o->ev.n_ctx)
         o->ev.n_ctx = 512;
-    ev_settle_options(&o->ev);
+    ev_finish_options(&o->ev);
     if (o->pair && !o->ev.n_chunks)
         o->ev.n_chunks = 1;
 }

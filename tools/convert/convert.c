@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static void print_note(void *user, enum gguf_convert_note kind,
+static void print_note(void *user, enum gguf_convert_note_kind kind,
                        const char *line)
 {
     const struct options *q = user;
@@ -36,12 +36,12 @@ static enum gguf_status make_jobs(struct convert_options *o,
         if (st == GGUF_OK) {
             q->params.recipe = t->recipe;
             *about = q->in;
-            st = gguf_convert_job(&t->job, o->from, &q->params, err);
+            st = gguf_convert_create_job(&t->job, o->from, &q->params, err);
         }
         if (st == GGUF_OK)
-            st = size_target(q, i, bar, err);
+            st = choose_target_types(q, i, bar, err);
         if (st == GGUF_OK)
-            st = refuse_types(q, i, err);
+            st = reject_unsupported_types(q, i, err);
     }
     return st;
 }
@@ -52,7 +52,7 @@ static void print_plans(const struct convert_options *o)
     if (q->json)
         return;
     if (q->verbose || q->dry_run)
-        print_made(o);
+        print_sources(o);
     for (size_t i = 0; i < q->n_targets && (q->verbose || q->explain); i++) {
         print_heading(&q->targets[i], true);
         print_plan(&q->targets[i], q->explain);
@@ -63,7 +63,7 @@ static void print_results(const struct convert_options *o, double seconds)
 {
     const struct options *q = &o->q;
     if (!q->quiet) {
-        print_mended(q->in, q->targets, q->n_targets);
+        print_replaced_importance(q->in, q->targets, q->n_targets);
         print_imatrix(q->in, q->targets, q->n_targets,
                       q->include.n + q->exclude.n > 0);
         if (seconds >= 0)
@@ -75,12 +75,12 @@ static void print_results(const struct convert_options *o, double seconds)
         for (size_t i = 0; i < q->n_targets && o->verify.text && seconds >= 0;
              i++) {
             char said[160];
-            verify_text(&o->verify, &o->verify.sums[i], said, sizeof said);
+            verify_format(&o->verify, &o->verify.sums[i], said, sizeof said);
             msg_info(q->targets[i].path, "%s", said);
         }
     }
     if (q->json)
-        print_made_json(o, seconds);
+        print_convert_json(o, seconds);
 }
 
 /* The outputs. What is refused leaves nothing, not even to be gone on with. */
@@ -111,7 +111,7 @@ static enum gguf_status convert_all(struct convert_options *o,
     struct gguf_paths *noted = paths_new();
     double begin = progress_clock(), seconds = -1;
 
-    note_reads(q, noted);
+    record_inputs(q, noted);
     paths_read(noted, o->verify.text, "--verify");
     enum gguf_status st = start_run(q, bar, &pool, err);
     if (st == GGUF_OK)
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     if (st != GGUF_OK)
         msg_fail(about, &err);
     if (st != GGUF_OK && !o.folder && !o.verify.failed)
-        say_resume(&o.q, st);
+        print_resume_hint(&o.q, st);
     convert_options_fini(&o);
     progress_raise();
     return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);

@@ -62,14 +62,14 @@ enum gguf_status verify_begin(struct convert_options *o, const char **about,
 enum gguf_status verify_check(void *user, size_t job,
                               const struct gguf_file *output,
                               struct gguf_error *err);
-void verify_text(const struct verify *v, const struct gguf_ppl *sums,
-                 char *out, size_t size);
+void verify_format(const struct verify *v, const struct gguf_ppl *sums,
+                   char *out, size_t size);
 void verify_fini(struct verify *v);
 
 /* print.c: say what the folder was taken for; print what each
  * tensor is made of, as a table or as one JSON document. */
 void print_kind(const struct convert_options *o);
-void print_made(const struct convert_options *o);
-void print_made_json(const struct convert_options *o, double seconds);
+void print_sources(const struct convert_options *o);
+void print_convert_json(const struct convert_options *o, double seconds);
 
 #endif

@@ -181,10 +181,10 @@ static void add_target(struct options *o, char *path)
         parse_output(t, path, TYPE_COPY);
     /* part of the name, unless it is nearly a type */
     const char *eq = path ? strrchr(path, '=') : NULL;
-    char hint[GGUF_NEAR_HINT];
-    if (eq && eq != path && *near_preset(eq + 1, hint))
+    char hint[GGUF_SUGGESTION_SIZE];
+    if (eq && eq != path && *suggest_preset(eq + 1, hint))
         opt_usage("--output: '%s' is not OUT=TYPE%s", path, hint);
-    t->path = path ? opt_out(path) : NULL;
+    t->path = path ? opt_check_output(path) : NULL;
 }
 
 /* DIR=TYPE, likewise. */
@@ -234,7 +234,7 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
         opt_usage("no output: --output is missing");
     if (!q->n_targets)
         add_target(q, NULL);
-    use_target(q, &q->targets[0]);
+    apply_target_size(q, &q->targets[0]);
     o->params.ignore = o->ignore.arg;
     o->params.n_ignore = o->ignore.n;
     o->params.any = o->ignore.n > 0;
@@ -245,9 +245,9 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
         q->check = verify_check;
         q->check_user = o;
     }
-    use_types(q);
-    use_imatrix(q);
-    use_kv_texts(q);
+    parse_types(q);
+    load_importance(q);
+    parse_overrides(q);
 }
 
 void convert_options_fini(struct convert_options *o)

@@ -17,7 +17,7 @@ static const char *type_name(uint32_t dtype)
     return t ? t->name : "?";
 }
 
-void print_made(const struct convert_options *o)
+void print_sources(const struct convert_options *o)
 {
     static const char *const heads[] = { "tensor", "type", "made of", "how" };
     const struct gguf_convert *c = o->from;
@@ -35,16 +35,16 @@ void print_made(const struct convert_options *o)
             table_add(&t, x->how);
     }
     table_show(&t, "3/1");
-    for (size_t i = 0; i < gguf_convert_n_left(c); i++) {
+    for (size_t i = 0; i < gguf_convert_n_omitted(c); i++) {
         char name[512];
-        const char *left = gguf_convert_left(c, i);
+        const char *left = gguf_convert_omitted(c, i);
         gguf_text_escape(name, sizeof name,
                          (struct gguf_str){ left, strlen(left) });
         printf("left out: %s\n", name);
     }
 }
 
-static void json_made(struct json *j, const struct convert_options *o)
+static void json_sources(struct json *j, const struct convert_options *o)
 {
     const struct gguf_convert *c = o->from;
     json_open(j, "tensors", '[');
@@ -56,15 +56,15 @@ static void json_made(struct json *j, const struct convert_options *o)
         json_strz(j, "type", type_name(x->dtype));
         json_open(j, "from", x->n_from > 1 ? '[' : '(');
         for (size_t k = 0; k < x->n_from; k++)
-            json_strz(j, NULL, gguf_convert_from(c, i, k));
+            json_strz(j, NULL, gguf_convert_source(c, i, k));
         json_close(j);
         json_strz(j, "how", x->how);
         json_close(j);
     }
     json_close(j);
     json_open(j, "left_out", '[');
-    for (size_t i = 0; i < gguf_convert_n_left(c); i++)
-        json_strz(j, NULL, gguf_convert_left(c, i));
+    for (size_t i = 0; i < gguf_convert_n_omitted(c); i++)
+        json_strz(j, NULL, gguf_convert_omitted(c, i));
     json_close(j);
 }
 
@@ -118,7 +118,7 @@ static void json_output(struct json *j, const struct target *t,
     json_close(j);
 }
 
-void print_made_json(const struct convert_options *o, double seconds)
+void print_convert_json(const struct convert_options *o, double seconds)
 {
     struct json j;
     json_begin_object(&j, stdout);
@@ -127,7 +127,7 @@ void print_made_json(const struct convert_options *o, double seconds)
     if (seconds >= 0)
         json_f64(&j, "seconds", seconds);
     json_kind(&j, o);
-    json_made(&j, o);
+    json_sources(&j, o);
     json_open(&j, "outputs", '[');
     for (size_t i = 0; i < o->q.n_targets; i++)
         json_output(&j, &o->q.targets[i],

@@ -47,11 +47,12 @@ static void warn_model(void *user, const char *message)
 }
 
 /* The tokens of the text, and how it is cut. */
-static enum gguf_status take_text(struct verify *v,
-                                  const struct gguf_model *model,
-                                  const char **about, struct gguf_error *err)
+static enum gguf_status tokenize_text(struct verify *v,
+                                      const struct gguf_model *model,
+                                      const char **about,
+                                      struct gguf_error *err)
 {
-    const struct gguf_model_info *m = gguf_model_get_info(model);
+    const struct gguf_model_info *m = gguf_model_info(model);
     const char *why = !m->has_logits     ? "is an encoder"
                       : m->encodes_first ? "is an encoder-decoder"
                                          : NULL;
@@ -112,9 +113,9 @@ static enum gguf_status open_header(struct convert_options *o,
     mp.meta = o->q.meta;
     st = gguf_file_open_memory(&file, mem, (size_t)size, &fp, err);
     if (st == GGUF_OK)
-        st = gguf_model_open(&model, file, &mp, err);
+        st = gguf_model_create(&model, file, &mp, err);
     if (st == GGUF_OK)
-        st = take_text(&o->verify, model, about, err);
+        st = tokenize_text(&o->verify, model, about, err);
     gguf_model_destroy(model);
     gguf_file_close(file);
     munmap(mem, (size_t)size);
@@ -172,13 +173,13 @@ static enum gguf_status evaluate_set(struct evaluation *e,
     p.scan = &scan;
     cp.pool = scan.pool = e->o->q.params.pool;
     cp.abort = is_stopped;
-    enum gguf_status st = gguf_model_open(&e->model, set, &mp, err);
+    enum gguf_status st = gguf_model_create(&e->model, set, &mp, err);
     if (st == GGUF_OK)
         st = gguf_cpu_backend_create(&e->cpu, &cp, err);
     sp.backend = e->cpu;
     sp.n_ctx = v->n_ctx;
     sp.n_ubatch = v->n_ctx < USUAL_CTX ? v->n_ctx : USUAL_CTX;
-    if (e->model && gguf_model_get_info(e->model)->is_whole)
+    if (e->model && gguf_model_info(e->model)->is_whole)
         sp.n_ubatch = v->n_ctx;
     if (st == GGUF_OK)
         st = gguf_session_create(&e->session, e->model, &sp, err);
@@ -194,26 +195,26 @@ static enum gguf_status evaluate_set(struct evaluation *e,
     return st;
 }
 
-void verify_text(const struct verify *v, const struct gguf_ppl *sums,
-                 char *out, size_t size)
+void verify_format(const struct verify *v, const struct gguf_ppl *sums,
+                   char *out, size_t size)
 {
     char value[32], error[32];
     snprintf(out, size,
              "perplexity %s +/- %s on %" PRIu64 " chunk%s of %" PRIu32
              " tokens",
-             text_figure(value, gguf_ppl_value(sums), 4),
-             text_figure(error, gguf_ppl_error(sums), 2), v->n_chunks,
+             text_format_number(value, gguf_ppl_value(sums), 4),
+             text_format_number(error, gguf_ppl_error(sums), 2), v->n_chunks,
              text_s(v->n_chunks), v->n_ctx);
 }
 
 /* Is the figure of output job one of a model that is kept? */
-static enum gguf_status judge_output(struct verify *v, size_t job,
-                                     struct gguf_error *err)
+static enum gguf_status check_perplexity(struct verify *v, size_t job,
+                                         struct gguf_error *err)
 {
     const double x = gguf_ppl_value(&v->sums[job]);
     const double first = gguf_ppl_value(&v->sums[0]);
     char said[160], base[32];
-    verify_text(v, &v->sums[job], said, sizeof said);
+    verify_format(v, &v->sums[job], said, sizeof said);
     if (!(x <= v->max))
         return gguf_error_set(err, GGUF_E_MISMATCH,
                               "%s, expected at most %.9g, %s: not kept", said,
@@ -224,7 +225,8 @@ static enum gguf_status judge_output(struct verify *v, size_t job,
         return gguf_error_set(err, GGUF_E_MISMATCH,
                               "%s, expected at most %.9g times %s of the "
                               "first output: not kept",
-                              said, v->factor, text_figure(base, first, 4));
+                              said, v->factor,
+                              text_format_number(base, first, 4));
     return GGUF_OK;
 }
 
@@ -243,7 +245,7 @@ enum gguf_status verify_check(void *user, size_t job,
     gguf_backend_destroy(e.cpu);
     v->refused = st == GGUF_E_NONFINITE;
     if (st == GGUF_OK) {
-        st = judge_output(v, job, err);
+        st = check_perplexity(v, job, err);
         v->refused = st != GGUF_OK;
     }
     v->failed = st != GGUF_OK;

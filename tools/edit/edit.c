@@ -69,7 +69,8 @@ static bool make_special(const struct job *j, const struct op *op,
     bool found = false;
     uint64_t i = 0;
     if (kv && kv->type == GGUF_VAL_ARR)
-        for (gguf_kv_iter_init(&it, kv); gguf_kv_next(&it, &e) && !found; i++)
+        for (gguf_kv_iter_init(&it, kv); gguf_kv_iter_next(&it, &e) && !found;
+             i++)
             found = gguf_kv_get_str(&e, &s, NULL) == GGUF_OK &&
                     s.size == strlen(op->arg) &&
                     !memcmp(s.data, op->arg, s.size);
@@ -166,7 +167,7 @@ static void delete_one(struct job *j, const struct gguf_kv *kv,
 }
 
 /* All keys that are like the pattern: are there any? */
-static bool delete_all(struct job *j, const char *pattern)
+static bool delete_matching(struct job *j, const char *pattern)
 {
     const size_t n = gguf_meta_n_kv(j->after);
     for (size_t i = 0; i < gguf_meta_n_kv(j->after);) {
@@ -193,28 +194,28 @@ static bool delete_key(struct job *j, const struct op *op)
         return true;
     }
     const bool pattern = strpbrk(op->key, "*?[") != NULL;
-    if (pattern && delete_all(j, op->key))
+    if (pattern && delete_matching(j, op->key))
         return true;
     struct text key = escape_key(op->key);
-    struct gguf_near near;
-    char hint[GGUF_NEAR_HINT];
-    gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
+    struct gguf_suggestion near;
+    char hint[GGUF_SUGGESTION_SIZE];
+    gguf_suggestion_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
     for (size_t i = 0; i < gguf_meta_n_kv(j->after); i++)
-        gguf_near_try(&near, gguf_meta_kv(j->after, i)->key);
+        gguf_suggestion_try(&near, gguf_meta_kv(j->after, i)->key);
     if (pattern)
         msg_error(j->path, "--delete: no key matches '%s'", key.s);
     else
         msg_error(j->path, "--delete: there is no key '%s'%s", key.s,
-                  gguf_near_hint(&near, hint));
+                  gguf_suggestion_text(&near, hint));
     text_fini(&key);
     return false;
 }
 
-static bool run_op(struct job *j, const struct op *op)
+static bool apply_op(struct job *j, const struct op *op)
 {
     struct gguf_error err;
-    if (!guard_key(j->path, op->key) ||
-        (op->what == RENAME && !guard_key(j->path, op->arg)))
+    if (!guard_check_key(j->path, op->key) ||
+        (op->what == RENAME && !guard_check_key(j->path, op->arg)))
         return false;
     gguf_error_clear(&err);
     bool good = op->what == DELETE   ? delete_key(j, op)
@@ -252,7 +253,7 @@ static bool has_changed(const struct job *j)
 }
 
 /* The lines of the log: to standard output if they are all that is wanted. */
-static void say_changes(const struct job *j)
+static void print_changes(const struct job *j)
 {
     if (j->o->dry_run) {
         fputs(j->log.s ? j->log.s : "", stdout);
@@ -264,7 +265,7 @@ static void say_changes(const struct job *j)
     }
 }
 
-static void say_way(const struct job *j, enum gguf_edit_way way)
+static void print_edit_method(const struct job *j, enum gguf_edit_result way)
 {
     char size[24];
     const char *out = j->output ? j->output : j->path;
@@ -280,7 +281,7 @@ static void say_way(const struct job *j, enum gguf_edit_way way)
 
 /* The file has these values already, perhaps only by the journal of an
  * interrupted edit: finish that edit. */
-static bool finish_old(const struct job *j)
+static bool finish_interrupted_edit(const struct job *j)
 {
     struct gguf_error err;
     int done;
@@ -294,15 +295,15 @@ static bool finish_old(const struct job *j)
     return true;
 }
 
-static bool write_it(struct job *j)
+static bool write_edit(struct job *j)
 {
     const struct edit_options *o = j->o;
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_error err;
     struct progress bar;
-    enum gguf_edit_way way;
+    enum gguf_edit_result way;
     if (!j->output && o->mode != GGUF_EDIT_COPY && !has_changed(j))
-        return finish_old(j);
+        return finish_interrupted_edit(j);
     progress_init(&bar, changes_byte_order(j) ? "converting" : "copying", NULL,
                   o->quiet);
     bar.linger = true;
@@ -320,8 +321,8 @@ static bool write_it(struct job *j)
     if (!good) {
         msg_fail(j->output ? j->output : j->path, &err);
     } else if (!o->quiet) {
-        say_changes(j);
-        say_way(j, way);
+        print_changes(j);
+        print_edit_method(j, way);
     }
     return good;
 }
@@ -365,7 +366,7 @@ static bool apply_edits(const struct edit_options *o,
             paths_read(j.noted, o->op[i].arg, "--set-file");
     bool good = open_job(&j);
     for (size_t i = 0; good && i < j.n_ops; i++)
-        good = run_op(&j, &o->op[i]);
+        good = apply_op(&j, &o->op[i]);
     struct guard g = { .name = f->path,
                        .file = j.file,
                        .before = j.before,
@@ -373,9 +374,9 @@ static bool apply_edits(const struct edit_options *o,
                        .force = o->force };
     good = good && (!j.n_ops || guard_check(&g));
     if (good && o->dry_run)
-        say_changes(&j);
+        print_changes(&j);
     else if (good)
-        good = write_it(&j);
+        good = write_edit(&j);
     gguf_meta_destroy(j.before);
     gguf_meta_destroy(j.after);
     gguf_file_close(j.file);

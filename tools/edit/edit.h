@@ -25,7 +25,7 @@ struct edit_options {
     char *joined; /* words of the command line, with what they begin with */
     const char *output;
     enum gguf_edit_mode mode;
-    enum gguf_edit_order order;
+    enum gguf_edit_byte_order order;
     struct gguf_limits limits;
     bool dry_run, force, quiet, recover;
 };

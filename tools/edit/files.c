@@ -65,7 +65,7 @@ static char *output_shard(const char *output, unsigned no)
 }
 
 /* --output names the first shard of n. */
-static bool names_set(const char *output, size_t n)
+static bool is_first_shard_name(const char *output, size_t n)
 {
     unsigned no, count;
     return output && gguf_split_name_parse(output, NULL, &no, &count) &&
@@ -139,8 +139,8 @@ static bool add_names(struct finding *f, const char *arg)
 /* A set that could not be opened, of which arg is a shard or a prefix. A shard
  * whose set is not there, or does not fit together, can be edited by itself;
  * but not because something could not be read. */
-static bool add_broken(struct finding *f, const char *arg, bool shard,
-                       const struct gguf_error *why)
+static bool add_unopened(struct finding *f, const char *arg, bool shard,
+                         const struct gguf_error *why)
 {
     const struct edit_options *o = f->o;
     const bool one_by_one = why->status == GGUF_E_MISMATCH && !o->output;
@@ -160,7 +160,7 @@ static bool add_broken(struct finding *f, const char *arg, bool shard,
 }
 
 /* A file, or a set by one of its shards, its folder or its prefix. */
-static void find_files(struct finding *f, const char *arg)
+static void add_argument(struct finding *f, const char *arg)
 {
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     struct gguf_file *set = NULL;
@@ -172,17 +172,17 @@ static void find_files(struct finding *f, const char *arg)
     const bool there = stat(arg, &sb) == 0 && !S_ISDIR(sb.st_mode);
     const char *output = f->o->output;
     bool added;
-    paths_local(arg);
+    paths_require_local(arg);
     params.limits = &f->o->limits;
     gguf_error_clear(&err);
     if (there && !shard)
         added = add_file(f, arg, output, true);
     else if (gguf_file_open(&set, arg, &params, &err) != GGUF_OK)
-        added = add_broken(f, arg, shard, &err);
+        added = add_unopened(f, arg, shard, &err);
     else if (gguf_file_n_shards(set) == 1)
         added =
             add_file(f, gguf_file_path(gguf_file_shard(set, 0)), output, true);
-    else if (!output || names_set(output, gguf_file_n_shards(set)))
+    else if (!output || is_first_shard_name(output, gguf_file_n_shards(set)))
         added = add_set(f, arg, set_path, set, gguf_file_n_shards(set));
     else if (there)
         added = add_file(f, arg, output, true);
@@ -206,14 +206,14 @@ bool edit_files_find(struct edit_files *files, const struct edit_options *o,
     for (int i = 0; i < n; i++) {
         struct stat sb;
         glob_t g;
-        if (stat(arg[i], &sb) == 0 || remote_is(arg[i]) ||
+        if (stat(arg[i], &sb) == 0 || remote_is_url(arg[i]) ||
             !strpbrk(arg[i], "*?[")) {
-            find_files(&f, arg[i]);
+            add_argument(&f, arg[i]);
             continue;
         }
         if (glob(arg[i], 0, NULL, &g) == 0) {
             for (size_t k = 0; k < g.gl_pathc; k++)
-                find_files(&f, g.gl_pathv[k]);
+                add_argument(&f, g.gl_pathv[k]);
             globfree(&g);
         } else {
             msg_error(arg[i], "no file matches this pattern");

@@ -115,19 +115,19 @@ static void special_key(struct op *op)
         { "fim_pre", NULL },  { "fim_suf", NULL },  { "fim_mid", NULL },
         { "fim_pad", NULL },  { "fim_rep", NULL },  { "fim_sep", NULL },
     };
-    struct gguf_near near;
+    struct gguf_suggestion near;
     struct text key = { NULL, 0, 0 };
-    char hint[GGUF_NEAR_HINT];
-    gguf_near_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
+    char hint[GGUF_SUGGESTION_SIZE];
+    gguf_suggestion_init(&near, (struct gguf_str){ op->key, strlen(op->key) });
     for (size_t i = 0; i < sizeof names / sizeof *names && !key.n; i++) {
         const char *full = names[i][1] ? names[i][1] : names[i][0];
         if (!strcmp(names[i][0], op->key) || !strcmp(full, op->key))
             text_addf(&key, "tokenizer.ggml.%s_token_id", full);
-        gguf_near_try(&near, (struct gguf_str){ full, strlen(full) });
+        gguf_suggestion_try(&near, (struct gguf_str){ full, strlen(full) });
     }
     if (!key.n)
         opt_usage("--special-token: '%s' is not the name of a special token%s",
-                  op->key, gguf_near_hint(&near, hint));
+                  op->key, gguf_suggestion_text(&near, hint));
     /* the argument lies in the key's memory */
     const size_t n = key.n + 1;
     text_addz(&key, " ");

@@ -91,7 +91,7 @@ static bool is_signed(uint32_t type)
 }
 
 /* The largest value of an integer type; the least is -max - 1, or 0. */
-static uint64_t max_of(uint32_t type)
+static uint64_t max_value(uint32_t type)
 {
     unsigned bits = 8 * (unsigned)gguf_val_type_size(type);
     return UINT64_MAX >> (64 - bits + is_signed(type));
@@ -100,7 +100,7 @@ static uint64_t max_of(uint32_t type)
 static bool put_int(struct text *out, uint32_t type, struct gguf_str s)
 {
     bool neg;
-    uint64_t v, max = max_of(type);
+    uint64_t v, max = max_value(type);
     if (!parse_int(s, &neg, &v) || (neg && v && !is_signed(type)) ||
         v > max + (neg && v && is_signed(type)))
         return false;
@@ -138,7 +138,7 @@ static bool put_bool(struct text *out, struct gguf_str s)
 }
 
 /* What a text of this type must be. */
-static void add_wanted(struct text *why, uint32_t type)
+static void describe_type(struct text *why, uint32_t type)
 {
     text_addz(why, gguf_val_type_name(type));
     if (type == GGUF_VAL_BOOL)
@@ -146,10 +146,10 @@ static void add_wanted(struct text *why, uint32_t type)
     else if (type == GGUF_VAL_F32 || type == GGUF_VAL_F64)
         text_addz(why, " (a number in its range)");
     else if (is_signed(type))
-        text_addf(why, " (-%" PRIu64 " to %" PRIu64 ")", max_of(type) + 1,
-                  max_of(type));
+        text_addf(why, " (-%" PRIu64 " to %" PRIu64 ")", max_value(type) + 1,
+                  max_value(type));
     else
-        text_addf(why, " (0 to %" PRIu64 ")", max_of(type));
+        text_addf(why, " (0 to %" PRIu64 ")", max_value(type));
 }
 
 static bool put_scalar(struct value *v, uint32_t type, struct gguf_str s,
@@ -168,7 +168,7 @@ static bool put_scalar(struct value *v, uint32_t type, struct gguf_str s,
         text_addz(why, "'");
         text_add_esc(why, s, 60);
         text_addz(why, "' is not of type ");
-        add_wanted(why, type);
+        describe_type(why, type);
     }
     return good;
 }
@@ -355,7 +355,7 @@ static bool type_of_array(struct value *v, const struct gguf_kv *kv,
         return v->depth == level && v->base == kv->elem_type;
     }
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next(&it, &e))
+    while (gguf_kv_iter_next(&it, &e))
         if (!type_of_array(v, &e, level + 1))
             return false;
     return true;
@@ -384,7 +384,7 @@ static bool take_type(struct value *v, const char **arg)
     for (unsigned i = 0; i < depth; i++)
         if (*p++ != ']')
             return false;
-    int type = gguf_val_type_from_name(name);
+    int type = gguf_val_type_find(name);
     if (*p != ':' || type < 0 || type == GGUF_VAL_ARR)
         return false;
     v->depth = depth;
@@ -423,8 +423,8 @@ static void guess_type(struct value *v, const char *key, const char *arg)
         v->type = GGUF_VAL_BOOL;
     else if (number && parse_int(s, &neg, &u))
         v->type = !neg ? (u <= UINT32_MAX ? GGUF_VAL_U32 : GGUF_VAL_U64)
-                       : (u <= max_of(GGUF_VAL_I32) + 1 ? GGUF_VAL_I32
-                                                        : GGUF_VAL_I64);
+                       : (u <= max_value(GGUF_VAL_I32) + 1 ? GGUF_VAL_I32
+                                                           : GGUF_VAL_I64);
     else if (number && *arg != 'n' && *arg != 'i' && parse_float(s, &d))
         v->type = GGUF_VAL_F32;
     v->base = v->type;

@@ -53,7 +53,7 @@ static bool compute_rows(struct embedding *e, const float **row, size_t *n,
     return st == GGUF_OK || eval_fail(e->eval, e->eval->model.path);
 }
 
-static double length_of(const float *row, size_t n)
+static double compute_length(const float *row, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -63,7 +63,7 @@ static double length_of(const float *row, size_t n)
 
 static bool save_row(struct embedding *e, const float *row, size_t n)
 {
-    const double length = e->eval->o->normalize ? length_of(row, n) : 1;
+    const double length = e->eval->o->normalize ? compute_length(row, n) : 1;
     e->unit = msg_grow(e->unit, &e->n_unit, n, sizeof *e->unit);
     for (size_t i = 0; i < n; i++)
         e->unit[i] = (float)((double)row[i] / (length > 0 ? length : 1));

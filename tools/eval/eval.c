@@ -47,7 +47,7 @@ static bool read_input(struct eval *e)
                              &r->text_size) &&
                ev_digest_text(r, e->lines, r->text_size);
     return ev_read_texts(r, o->texts.path, o->texts.n, &e->tokens) &&
-           ev_plan_chunks(r, ev_all_chunks(r), o->ev.first_chunk,
+           ev_plan_chunks(r, ev_count_chunks(r), o->ev.first_chunk,
                           o->ev.n_chunks);
 }
 
@@ -156,10 +156,10 @@ static void print_rows(const struct eval *e)
 bool eval_end_rows(struct eval *e, bool good)
 {
     ev_end_work(&e->run);
-    e->run.timings = *gguf_session_get_timings(e->model.session);
+    e->run.timings = *gguf_session_timings(e->model.session);
     if (good && gguf_outfile_commit(e->file, &e->err) != GGUF_OK)
         good = eval_fail(e, e->out);
-    gguf_outfile_destroy(e->file);
+    gguf_outfile_close(e->file);
     free(e->bytes);
     if (good)
         print_rows(e);

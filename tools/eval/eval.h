@@ -10,7 +10,7 @@
 #ifndef TOOLS_EVAL_EVAL_H
 #define TOOLS_EVAL_EVAL_H
 
-#include "tools/evaluate/files.h"
+#include "tools/evaluate/text_files.h"
 #include "tools/evaluate/run.h"
 
 #include <gguf/outfile.h>

@@ -13,7 +13,7 @@ struct printed {
     size_t n; /* graphs */
 };
 
-static int to_stdout(void *user, const char *text, size_t size)
+static int write_stdout(void *user, const char *text, size_t size)
 {
     (void)user;
     return fwrite(text, 1, size, stdout) != size;
@@ -27,13 +27,14 @@ static int print_graph(void *user, struct gguf_graph *graph,
     const char *part = p->n++ ? "logits" : "pass";
     /* a full disk is noticed at exit, as for all output */
     if (o->print_graph == EVAL_GRAPH_TEXT)
-        ignore_status(gguf_graph_dump(graph, part, to_stdout, NULL, NULL));
+        ignore_status(gguf_graph_dump(graph, part, write_stdout, NULL, NULL));
     if (o->print_graph == EVAL_GRAPH_DOT)
-        ignore_status(gguf_graph_dump_dot(graph, part, to_stdout, NULL, NULL));
+        ignore_status(
+            gguf_graph_dump_dot(graph, part, write_stdout, NULL, NULL));
     if (o->print_assignments)
-        ignore_status(gguf_sched_dump(sched, to_stdout, NULL, NULL));
+        ignore_status(gguf_sched_dump(sched, write_stdout, NULL, NULL));
     if (o->print_plan)
-        ignore_status(gguf_sched_dump_plan(sched, to_stdout, NULL, NULL));
+        ignore_status(gguf_sched_dump_plan(sched, write_stdout, NULL, NULL));
     return 0;
 }
 

@@ -71,7 +71,7 @@ static const struct opt table[] = {
     { "--force", NULL, "accept text that is not UTF-8", OPT_FLAG,
       AT(ev.force) },
     { .group = &ev_speed, EV },
-    { .group = &ev_rest, EV },
+    { .group = &ev_all_rare, EV },
     { .names = NULL },
 };
 
@@ -117,7 +117,7 @@ static void check_paths(const struct eval_options *o)
     paths_read(p, o->tokens, "--tokens");
     for (size_t i = 0; i < o->texts.n; i++)
         paths_read(p, o->texts.path[i], "--file");
-    ev_note_adapters(p, &o->ev);
+    ev_add_adapter_inputs(p, &o->ev);
     paths_write(p, o->logits, "--save-logits");
     paths_write(p, o->embeddings, "--save-embeddings");
     gguf_paths_destroy(p);
@@ -127,10 +127,10 @@ void eval_parse_options(struct eval_options *o, int argc, char **argv)
 {
     *o = (struct eval_options){ .ev = EV_OPTIONS_INIT };
     (void)opt_parse(&tool, argc, argv, o);
-    paths_local(o->model);
-    paths_local(o->tokens);
+    paths_require_local(o->model);
+    paths_require_local(o->tokens);
     for (size_t i = 0; i < o->texts.args.n; i++)
-        paths_local(o->texts.args.arg[i]);
+        paths_require_local(o->texts.args.arg[i]);
     if (!ev_find_files(&o->texts))
         exit(msg_exit(MSG_FAILED));
     o->text = o->texts.n ? o->texts.path[0] : NULL;
@@ -141,6 +141,6 @@ void eval_parse_options(struct eval_options *o, int argc, char **argv)
         o->ev.n_ctx = 512;
     if (o->embeddings)
         o->ev.pooling = (enum gguf_pooling)o->pooling;
-    ev_settle_options(&o->ev);
+    ev_finish_options(&o->ev);
     check_paths(o);
 }

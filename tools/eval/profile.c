@@ -42,7 +42,7 @@ static struct row *find_row(struct profile *p,
 static uint64_t *find_layer(struct profile *p, const char *name)
 {
     const struct gguf_str s = { name, strlen(name) };
-    const int64_t il = gguf_name_layer(s, NULL);
+    const int64_t il = gguf_layer_from_name(s, NULL);
     if (il < 0 || il >= 1 << 20)
         return &p->rest;
     const size_t n = (size_t)il + 1;
@@ -79,7 +79,7 @@ static int by_time(const void *a, const void *b)
     return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-static double share_of(const struct profile *p, uint64_t ns)
+static double compute_percent(const struct profile *p, uint64_t ns)
 {
     return p->ns ? 100 * (double)ns / (double)p->ns : 0;
 }
@@ -106,7 +106,7 @@ static void print_operations(const struct profile *p)
         table_add_strz(&t, gguf_backend_name(r->backend));
         table_addf(&t, "%" PRIu64, r->n);
         table_addf(&t, "%.4f", 1e-9 * (double)r->ns);
-        table_addf(&t, "%.1f%%", share_of(p, r->ns));
+        table_addf(&t, "%.1f%%", compute_percent(p, r->ns));
         add_rate(&t, r->flops, r->ns);
         add_rate(&t, r->bytes, r->ns);
     }
@@ -118,7 +118,7 @@ static void add_layer(struct table *t, const struct profile *p,
 {
     table_add(t, name);
     table_addf(t, "%.4f", 1e-9 * (double)ns);
-    table_addf(t, "%.1f%%", share_of(p, ns));
+    table_addf(t, "%.1f%%", compute_percent(p, ns));
 }
 
 static void print_layers(const struct profile *p)
@@ -226,7 +226,7 @@ bool eval_profile(struct eval *e)
     ev_begin_work(&e->run, "profiling", "tokens");
     if (st == GGUF_OK)
         st = run_text(e, &err);
-    e->run.timings = *gguf_session_get_timings(e->model.session);
+    e->run.timings = *gguf_session_timings(e->model.session);
     ev_end_work(&e->run);
     if (p.rows)
         qsort(p.rows, p.n_rows, sizeof *p.rows, by_time);

@@ -12,8 +12,8 @@
 enum { LEAST_PIECE = 64 };
 
 /* Rows first to first + n - 1 of the batch that was computed last. */
-static enum gguf_status rows_of(struct eval *e, size_t first, size_t n,
-                                const float **rows)
+static enum gguf_status get_rows(struct eval *e, size_t first, size_t n,
+                                 const float **rows)
 {
     return e->model.info.has_logits
                ? gguf_session_logits(e->model.session, first, n, rows, &e->err)
@@ -30,7 +30,7 @@ static bool save_outputs(struct eval *e)
     for (size_t first = 0, k; first < n; first += k) {
         const float *rows;
         k = n - first < most ? n - first : most;
-        if (rows_of(e, first, k, &rows) != GGUF_OK)
+        if (get_rows(e, first, k, &rows) != GGUF_OK)
             return eval_fail(e, e->model.path);
         for (size_t i = 0; i < k; i++)
             if (!eval_write_row(e, rows + i * width, width,
@@ -43,7 +43,7 @@ static bool save_outputs(struct eval *e)
 }
 
 /* Tokens of the next batch, when n are left. */
-static size_t piece_size(const struct eval *e, size_t n)
+static size_t choose_batch_size(const struct eval *e, size_t n)
 {
     const size_t n_batch = e->o->ev.n_batch;
     const size_t most = n_batch > LEAST_PIECE ? n_batch : LEAST_PIECE;
@@ -68,7 +68,7 @@ static bool save_all(struct eval *e)
     bool good = encode_first(e);
     for (size_t i = 0, n; good && i < e->ids.n; i += n) {
         struct gguf_batch b = GGUF_BATCH_INIT;
-        n = piece_size(e, e->ids.n - i);
+        n = choose_batch_size(e, e->ids.n - i);
         b.n = n;
         b.token = e->ids.id + i;
         b.want = all;

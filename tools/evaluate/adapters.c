@@ -24,12 +24,12 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
     p.last_layer = o->control_last;
     enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
     if (st == GGUF_OK) {
-        st = gguf_adapter_open(out, model, file, &p, &err);
+        st = gguf_adapter_create(out, model, file, &p, &err);
         gguf_file_close(file);
     }
     if (st != GGUF_OK)
         return msg_fail(path, &err);
-    const struct gguf_adapter_info *info = gguf_adapter_get_info(*out);
+    const struct gguf_adapter_info *info = gguf_adapter_info(*out);
     if (info->n_left_out && !o->quiet)
         msg_warn(path,
                  "%zu norm%s of the adapter %s no effect, as in llama.cpp",
@@ -73,7 +73,7 @@ bool ev_adapters_open(struct ev_model *m, const struct ev_options *o)
            open_list(l, o, m->model, &o->controls, true);
 }
 
-void ev_note_adapters(struct gguf_paths *p, const struct ev_options *o)
+void ev_add_adapter_inputs(struct gguf_paths *p, const struct ev_options *o)
 {
     for (size_t i = 0; i < o->loras.n; i++)
         paths_read_model(p, o->loras.file[i].path, NULL, "--lora");
@@ -104,7 +104,7 @@ void ev_print_adapters(const struct ev_options *o, const struct ev_adapters *l)
     for (size_t i = 0; i < l->n; i++)
         print_one(i < o->loras.n ? &o->loras.file[i]
                                  : &o->controls.file[i - o->loras.n],
-                  gguf_adapter_get_info(l->adapter[i]));
+                  gguf_adapter_info(l->adapter[i]));
 }
 
 static void json_list(struct json *j, const char *key,

@@ -57,7 +57,7 @@ bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
     p.n_threads = o->n_threads;
     if (o->numa) {
         p.bind = GGUF_BIND_NODES;
-        if (gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) != GGUF_OK)
+        if (gguf_numa_set_policy(GGUF_NUMA_INTERLEAVE, &err) != GGUF_OK)
             return msg_fail(NULL, &err);
     }
     if (o->cpus) {
@@ -81,7 +81,7 @@ static int is_stopped(void *user)
     return progress_stopped();
 }
 
-static gguf_abort_fn *abort_of(const struct ev_options *o)
+static gguf_abort_fn *choose_abort(const struct ev_options *o)
 {
     return o->abort ? o->abort : is_stopped;
 }
@@ -94,36 +94,37 @@ static bool register_all(struct ev_backends *b, const struct ev_options *o,
     struct gguf_driver *d;
     struct gguf_error err;
     cp.pool = pool;
-    cp.abort = abort_of(o);
+    cp.abort = choose_abort(o);
     cp.precision = (enum gguf_precision)precision;
     cp.repack = o->repack;
     cp.no_fuse = o->no_fuse;
     if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
         gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
-        gguf_registry_add(b->registry, d, &err) != GGUF_OK)
+        gguf_registry_add_driver(b->registry, d, &err) != GGUF_OK)
         return msg_fail(NULL, &err);
     bp.n_threads = o->n_threads;
     enum gguf_status st = gguf_blas_driver_create(&d, &bp, &err);
     if (st == GGUF_OK)
-        st = gguf_registry_add(b->registry, d, &err);
+        st = gguf_registry_add_driver(b->registry, d, &err);
     return st == GGUF_OK || st == GGUF_E_UNSUPPORTED || msg_fail(NULL, &err);
 }
 
-static void say_unknown(const struct ev_backends *b, const char *name)
+static void report_unknown_backend(const struct ev_backends *b,
+                                   const char *name)
 {
-    char list[256] = "", hint[GGUF_NEAR_HINT];
+    char list[256] = "", hint[GGUF_SUGGESTION_SIZE];
     size_t at = 0;
-    struct gguf_near near;
-    gguf_near_init(&near, (struct gguf_str){ name, strlen(name) });
+    struct gguf_suggestion near;
+    gguf_suggestion_init(&near, (struct gguf_str){ name, strlen(name) });
     for (size_t i = 0; i < gguf_registry_n_devices(b->registry); i++) {
         const char *known =
             gguf_device_name(gguf_registry_device(b->registry, i));
-        gguf_near_try(&near, (struct gguf_str){ known, strlen(known) });
+        gguf_suggestion_try(&near, (struct gguf_str){ known, strlen(known) });
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
                                i ? ", " : "", known);
     }
     msg_error(NULL, "unknown backend '%s', expected one of: %s%s", name, list,
-              gguf_near_hint(&near, hint));
+              gguf_suggestion_text(&near, hint));
 }
 
 /* The backend of that name, opened if it is not in the list yet. */
@@ -134,7 +135,7 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
     struct gguf_backend *new;
     struct gguf_device *d = gguf_registry_find(b->registry, name);
     if (!d) {
-        say_unknown(b, name);
+        report_unknown_backend(b, name);
         return NULL;
     }
     for (unsigned i = 0; i < b->n; i++)
@@ -144,14 +145,14 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
         msg_error(NULL, "--backend: more than %d backends", EV_MAX_BACKENDS);
         return NULL;
     }
-    if (gguf_device_backend(d, &new, &err) != GGUF_OK) {
+    if (gguf_device_create_backend(d, &new, &err) != GGUF_OK) {
         msg_fail(NULL, &err);
         return NULL;
     }
     for (size_t i = 0; i < gguf_registry_n_drivers(b->registry); i++) {
         struct gguf_driver *r = gguf_registry_driver(b->registry, i);
         gguf_any_fn *set = gguf_driver_device(r, 0) == d
-                               ? gguf_driver_function(r, "set_abort")
+                               ? gguf_driver_find_function(r, "set_abort")
                                : NULL;
         if (set && ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL, &err)) {
             gguf_backend_destroy(new);
@@ -186,10 +187,10 @@ bool ev_backends_open(struct ev_backends *b, const struct ev_options *o,
         char name[64];
         const size_t n = strcspn(s, ",");
         if (!text_copy(name, sizeof name, s, n)) {
-            say_unknown(b, s);
+            report_unknown_backend(b, s);
             return false;
         }
-        struct gguf_backend *x = find_backend(b, name, abort_of(o));
+        struct gguf_backend *x = find_backend(b, name, choose_abort(o));
         if (!x)
             return false;
         if (k < 2)
@@ -198,7 +199,7 @@ bool ev_backends_open(struct ev_backends *b, const struct ev_options *o,
         if (!*s)
             break;
     }
-    return put_cpu_last(b, abort_of(o));
+    return put_cpu_last(b, choose_abort(o));
 }
 
 void ev_backends_close(struct ev_backends *b)

@@ -5,13 +5,13 @@
 
 #include <inttypes.h>
 
-enum gguf_status ev_layer_room(const struct ev_options *o,
-                               const struct gguf_session *s, uint64_t *room,
-                               struct gguf_error *err)
+enum gguf_status ev_layer_major_budget(const struct ev_options *o,
+                                       const struct gguf_session *s,
+                                       uint64_t *room, struct gguf_error *err)
 {
     uint64_t cache, graph;
     *room = 0;
-    gguf_session_memory(s, &cache, &graph);
+    gguf_session_memory_size(s, &cache, &graph);
     if (cache + graph >= o->max_memory)
         return gguf_error_set(err, GGUF_E_LIMIT,
                               "a chunk needs %" PRIu64

@@ -22,7 +22,7 @@ static void warn_model(void *user, const char *message)
         msg_warn(w->path, "%s", message);
 }
 
-bool ev_tell_adapter(const struct gguf_file *set, const char *path)
+bool ev_explain_adapter(const struct gguf_file *set, const char *path)
 {
     struct gguf_str type;
     const struct gguf_kv *kv = gguf_file_kv_find(set, "general.type");
@@ -44,7 +44,7 @@ static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
         gguf_file_kv_find(m->file, "general.architecture");
     struct gguf_str name;
     char esc[128];
-    if (err->status == GGUF_E_MISMATCH && ev_tell_adapter(m->file, m->path))
+    if (err->status == GGUF_E_MISMATCH && ev_explain_adapter(m->file, m->path))
         return false;
     if (err->status != GGUF_E_ARCH ||
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
@@ -57,8 +57,8 @@ static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
         esc, msg_tool());
 }
 
-bool ev_override(const struct ev_options *o, const char *path,
-                 const struct gguf_file *set, struct gguf_meta **meta)
+bool ev_parse_overrides(const struct ev_options *o, const char *path,
+                        const struct gguf_file *set, struct gguf_meta **meta)
 {
     struct gguf_error err;
     *meta = NULL;
@@ -91,12 +91,12 @@ bool ev_model_open(struct ev_model *m, const char *path,
     load_raise_limits();
     if (gguf_file_open(&m->file, path, o->files, &err) != GGUF_OK)
         return msg_fail(path, &err);
-    if (!ev_override(o, path, m->file, &m->meta))
+    if (!ev_parse_overrides(o, path, m->file, &m->meta))
         return false;
     mp.meta = m->meta;
-    if (gguf_model_open(&m->model, m->file, &mp, &err) != GGUF_OK)
+    if (gguf_model_create(&m->model, m->file, &mp, &err) != GGUF_OK)
         return fail_model(m, &err);
-    m->info = *gguf_model_get_info(m->model);
+    m->info = *gguf_model_info(m->model);
     if (o->n_ctx > m->info.n_ctx_train)
         warn_model(&w, "the context is longer than the model was trained on");
     return true;
@@ -134,11 +134,12 @@ bool ev_model_start(struct ev_model *m, const struct ev_options *o,
     if (!ev_place_weights(m, &sp, o))
         return false;
     for (size_t i = 0; i < m->adapters.n; i++)
-        if (gguf_adapter_place(m->adapters.adapter[i], &err) != GGUF_OK)
+        if (gguf_adapter_place_weights(m->adapters.adapter[i], &err) !=
+            GGUF_OK)
             return msg_fail(m->path, &err);
     if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
         return msg_fail(m->path, &err);
-    gguf_session_check(m->session, o->check_activations);
+    gguf_session_set_finite_check(m->session, o->check_activations);
     return true;
 }
 

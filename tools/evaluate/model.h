@@ -92,10 +92,10 @@ void ev_model_close(struct ev_model *m);
 /* Parse and check the arguments of --override-kv for a file. path: its path,
  * for messages. *meta is NULL if the option was not given; destroy it with
  * gguf_meta_destroy(). */
-bool ev_override(const struct ev_options *o, const char *path,
-                 const struct gguf_file *set, struct gguf_meta **meta);
+bool ev_parse_overrides(const struct ev_options *o, const char *path,
+                        const struct gguf_file *set, struct gguf_meta **meta);
 /* If the file is an adapter, print how to use it and return true. */
-bool ev_tell_adapter(const struct gguf_file *set, const char *path);
+bool ev_explain_adapter(const struct gguf_file *set, const char *path);
 
 /* weights.c: move each weight to memory of the backend that computes with it,
  * or where --override-tensor says. */
@@ -106,7 +106,7 @@ bool ev_place_weights(struct ev_model *m, const struct gguf_session_params *sp,
 bool ev_adapters_open(struct ev_model *m, const struct ev_options *o);
 /* Add the files of o's adapters to the inputs p. */
 struct gguf_paths;
-void ev_note_adapters(struct gguf_paths *p, const struct ev_options *o);
+void ev_add_adapter_inputs(struct gguf_paths *p, const struct ev_options *o);
 /* Print a line for each adapter. */
 struct json;
 void ev_print_adapters(const struct ev_options *o,

@@ -59,7 +59,7 @@ void ev_choose_ubatch(struct ev_options *o)
         o->n_ubatch = n > MOST ? MOST : n < LEAST ? LEAST : n / LEAST * LEAST;
 }
 
-void ev_settle_options(struct ev_options *o)
+void ev_finish_options(struct ev_options *o)
 {
     ev_choose_ubatch(o);
     if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "tools/evaluate/options.h"
-#include "tools/common/cache.h"
+#include "tools/common/cache_type.h"
 
 #define AT(member) OPT_AT(struct ev_options, member)
 
@@ -144,13 +144,13 @@ static const struct opt cache[] = {
     { .help = "Key-value cache:", .rare = true },
     { "--cache-type", "TYPE",
       "f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl, for keys and values (default: f32)",
-      OPT_WORD, AT(cache_dtype), .words = cache_words },
+      OPT_WORD, AT(cache_dtype), .words = cache_type_words },
     { "-ctk --cache-type-k", "TYPE",
       "type of cached keys (default: --cache-type)", OPT_WORD, AT(key_dtype),
-      .words = cache_words },
+      .words = cache_type_words },
     { "-ctv --cache-type-v", "TYPE",
       "type of cached values (default: --cache-type)", OPT_WORD,
-      AT(value_dtype), .words = cache_words },
+      AT(value_dtype), .words = cache_type_words },
     { "--unified --kv-unified -kvu", NULL,
       "let chunks that are evaluated together share one cache", OPT_FLAG,
       AT(unified) },
@@ -215,15 +215,15 @@ static const struct opt adapters[] = {
     { .help = "Adapters:", .rare = true },
     { "--lora", "FILE[=SCALE]",
       "apply a LoRA adapter times SCALE (default: 1); may be repeated",
-      OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
+      OPT_LIST, AT(lora_texts), .value = SCALED_OPTIONAL },
     { "--lora-scaled", "FILE:SCALE", "same as --lora, in llama.cpp's syntax",
-      OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
+      OPT_LIST, AT(lora_texts), .value = SCALED_REQUIRED },
     { "--control-vector", "FILE[=SCALE]",
       "apply a control vector times SCALE (default: 1); may be repeated",
-      OPT_LIST, AT(control_texts), .value = SCALED_MAYBE },
+      OPT_LIST, AT(control_texts), .value = SCALED_OPTIONAL },
     { "--control-vector-scaled", "FILE:SCALE",
       "same as --control-vector, in llama.cpp's syntax", OPT_LIST,
-      AT(control_texts), .value = SCALED_ALWAYS },
+      AT(control_texts), .value = SCALED_REQUIRED },
     { "--control-vector-layer-range", "FIRST,LAST",
       "apply control vectors only after layers FIRST to LAST, counted "
       "from 0 (FIRST is at least 1)",
@@ -281,7 +281,7 @@ static const struct opt elsewhere[] = {
                 "X", "gguf-ppl does that"),
     { .names = NULL },
 };
-const struct opt_group ev_elsewhere = { elsewhere, NULL };
+const struct opt_group ev_other_tools = { elsewhere, NULL };
 
 /* Options of llama.cpp's tools. Those that ask for the only behaviour there is
  * are accepted. */
@@ -316,13 +316,17 @@ static const struct opt foreign[] = {
                 "--cpus LIST binds threads to processors, such as 0-3,8"),
     { .names = NULL },
 };
-const struct opt_group ev_foreign = { foreign, NULL };
+const struct opt_group ev_llama_options = { foreign, NULL };
 
 static const struct opt rest[] = {
-    { .group = &ev_machine },   { .group = &ev_cache },
-    { .group = &ev_position },  { .group = &ev_metadata },
-    { .group = &ev_adapters },  { .group = &ev_checks },
-    { .group = &ev_elsewhere }, { .group = &ev_foreign },
+    { .group = &ev_machine },
+    { .group = &ev_cache },
+    { .group = &ev_position },
+    { .group = &ev_metadata },
+    { .group = &ev_adapters },
+    { .group = &ev_checks },
+    { .group = &ev_other_tools },
+    { .group = &ev_llama_options },
     { .names = NULL },
 };
-const struct opt_group ev_rest = { rest, NULL };
+const struct opt_group ev_all_rare = { rest, NULL };

@@ -13,7 +13,7 @@
  *     };
  *     struct options o = { .ev = EV_OPTIONS_INIT };
  *     opt_parse(&tool, argc, argv, &o);
- *     ev_settle_options(&o.ev);
+ *     ev_finish_options(&o.ev);
  *     ...
  *     ev_options_fini(&o.ev);
  */
@@ -21,7 +21,7 @@
 #define TOOLS_EVALUATE_OPTIONS_H
 
 #include "tools/common/opt.h"
-#include "tools/common/scaled.h"
+#include "tools/common/scaled_file.h"
 
 #include <gguf/gguf.h>
 
@@ -113,13 +113,13 @@ extern const struct opt_group ev_position; /* --rope-..., --window */
 extern const struct opt_group ev_metadata; /* --pre, --override-kv */
 extern const struct opt_group ev_adapters; /* LoRA, control vectors */
 extern const struct opt_group ev_checks;   /* activations, digests, texts */
-extern const struct opt_group ev_elsewhere; /* options of our other tools */
-extern const struct opt_group ev_foreign;   /* options of llama.cpp */
-extern const struct opt_group ev_rest;      /* all groups from ev_machine on */
+extern const struct opt_group ev_other_tools; /* options of our other tools */
+extern const struct opt_group ev_llama_options; /* options of llama.cpp */
+extern const struct opt_group ev_all_rare; /* all groups from ev_machine on */
 
 /* Parse the arguments that opt_parse() left as text, and choose defaults that
  * depend on other options. A usage error ends the program. */
-void ev_settle_options(struct ev_options *o);
+void ev_finish_options(struct ev_options *o);
 /* If n_ubatch was not given, choose it for the context o->n_ctx. */
 void ev_choose_ubatch(struct ev_options *o);
 void ev_options_fini(struct ev_options *o);
@@ -127,7 +127,7 @@ void ev_options_fini(struct ev_options *o);
 /* Words of --precision. */
 extern const struct opt_word ev_precision_words[];
 /* Describe a precision, for people. precision: enum gguf_precision. */
-const char *ev_precision_says(unsigned precision);
+const char *ev_describe_precision(unsigned precision);
 
 /* The word of --rope-scaling for an enum gguf_rope_scaling. */
 const char *ev_scaling_name(int scaling);
@@ -140,8 +140,8 @@ void ev_set_positions(const struct ev_positions *pos,
  * between layers, after keys, values and graphs of the session.
  *
  * GGUF_E_LIMIT    Nothing remains. */
-enum gguf_status ev_layer_room(const struct ev_options *o,
-                               const struct gguf_session *s, uint64_t *room,
-                               struct gguf_error *err);
+enum gguf_status ev_layer_major_budget(const struct ev_options *o,
+                                       const struct gguf_session *s,
+                                       uint64_t *room, struct gguf_error *err);
 
 #endif

@@ -10,7 +10,7 @@ const struct opt_word ev_precision_words[] = {
     { NULL, 0 },
 };
 
-const char *ev_precision_says(unsigned precision)
+const char *ev_describe_precision(unsigned precision)
 {
     static const char *const texts[] = {
         [GGUF_PRECISION_EXACT] = "weights and activations in f32",

@@ -97,11 +97,11 @@ void ev_print_mode(const struct ev_run *r)
     const unsigned own = r->own->precision;
     const unsigned kind = (unsigned)o->precision;
     wrap_printf("mode    %s (%s), %" PRIu32 " thread%s, %s\n",
-                gguf_precision_name(kind), ev_precision_says(kind),
+                gguf_precision_name(kind), ev_describe_precision(kind),
                 o->n_threads, text_s(o->n_threads), last_level());
     if (own != kind)
         wrap_printf("base    %s (%s)\n", gguf_precision_name(own),
-                    ev_precision_says(own));
+                    ev_describe_precision(own));
     if (o->key_dtype != GGUF_DTYPE_F32 || o->value_dtype != GGUF_DTYPE_F32 ||
         o->unified || o->full_windows)
         wrap_printf("cache   keys in %s, values in %s%s%s\n",

@@ -67,7 +67,7 @@ struct ev_run {
     struct gguf_session_timings timings;
 };
 
-/* ---- cut.c ---- */
+/* ---- chunks.c ---- */
 
 /* Name of r->scan.cut in documents. */
 const char *ev_cut_name(const struct ev_run *r);
@@ -91,19 +91,19 @@ bool ev_read_texts(struct ev_run *r, char *const *files, size_t n_files,
                    struct gguf_tokens *tokens);
 void ev_free_texts(struct ev_run *r);
 /* Tokens of the longest text; 0 if n_texts is 0. */
-size_t ev_longest_text(const struct ev_run *r);
+size_t ev_find_longest_text(const struct ev_run *r);
 /* Chunks of all texts. */
-size_t ev_all_chunks(const struct ev_run *r);
+size_t ev_count_chunks(const struct ev_run *r);
 /* Set add_bos. Fails if the vocabulary cannot tokenize; call it before the tool
  * reads from standard input. */
 bool ev_check_vocab(struct ev_run *r);
 
-/* cut.c: begin the work: show the progress bar and start the clock. */
+/* chunks.c: begin the work: show the progress bar and start the clock. */
 void ev_begin_work(struct ev_run *r, const char *label, const char *unit);
 /* Remove the progress bar and set r->seconds. */
 void ev_end_work(struct ev_run *r);
 
-/* ---- identity.c: digests and names ---- */
+/* ---- provenance.c: digests and names ---- */
 
 /* Set r->digest to that of a text, if r->wants_digest. */
 bool ev_digest_text(struct ev_run *r, const char *text, size_t size);
@@ -111,7 +111,7 @@ bool ev_digest_text(struct ev_run *r, const char *text, size_t size);
 void ev_json_digest(struct json *j, const char *key,
                     const struct gguf_digest *d);
 /* Format a digest; "-" if d is NULL. */
-const char *ev_digest_text_of(char out[96], const struct gguf_digest *d);
+const char *ev_format_digest(char out[96], const struct gguf_digest *d);
 /* Parse a formatted digest. Returns false, without a message, if text is none.
  */
 bool ev_parse_digest(const char *text, struct gguf_digest *d);

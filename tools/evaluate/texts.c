@@ -78,21 +78,21 @@ static bool add_path(struct ev_run *r, const struct gguf_vocab *v,
 
 /* ---- which of them ---- */
 
-static size_t begin_of(const struct ev_run *r, size_t i)
+static size_t text_begin(const struct ev_run *r, size_t i)
 {
     return i ? r->texts[i - 1].end : 0;
 }
 
 /* Chunks of text i. One text must have two, where chunks are dropped. */
-static size_t chunks_of(const struct ev_run *r, size_t i)
+static size_t count_text_chunks(const struct ev_run *r, size_t i)
 {
-    const size_t n = r->texts[i].end - begin_of(r, i);
+    const size_t n = r->texts[i].end - text_begin(r, i);
     return r->several || r->lone_chunk ? gguf_scan_n_chunks(n, &r->scan)
                                        : gguf_ppl_n_chunks(n, &r->scan);
 }
 
 /* "; -c 64 has a chunk": of n tokens, where a shorter context would do. */
-static void shorter_context(const struct ev_run *r, size_t n, char *out,
+static void suggest_context(const struct ev_run *r, size_t n, char *out,
                             size_t size)
 {
     struct gguf_scan_params p = r->scan;
@@ -105,11 +105,11 @@ static void shorter_context(const struct ev_run *r, size_t n, char *out,
         snprintf(out, size, "; use -c %" PRIu32 " or less", p.n_ctx);
 }
 
-static void say_short(const struct ev_run *r, size_t i, size_t n_short)
+static void report_short_text(const struct ev_run *r, size_t i, size_t n_short)
 {
     const struct ev_options *o = r->o;
     const bool several = r->several;
-    const size_t n = r->texts[i].end - begin_of(r, i);
+    const size_t n = r->texts[i].end - text_begin(r, i);
     char more[80] = "";
     if (!several && !r->texts[i].size) {
         msg_error(r->texts[i].name, "the text is empty");
@@ -119,7 +119,7 @@ static void say_short(const struct ev_run *r, size_t i, size_t n_short)
         snprintf(more, sizeof more, "; %zu of %zu texts are too short",
                  n_short, r->n_texts);
     else
-        shorter_context(r, n, more, sizeof more);
+        suggest_context(r, n, more, sizeof more);
     msg_error(
         r->texts[i].name,
         "%zu token%s, expected at least %" PRIu64 " with -c %" PRIu32 "%s%s",
@@ -130,10 +130,10 @@ static void say_short(const struct ev_run *r, size_t i, size_t n_short)
 }
 
 /* Text i is gone, and its tokens. */
-static void leave_out(struct ev_run *r, size_t i, struct gguf_tokens *tokens)
+static void skip_text(struct ev_run *r, size_t i, struct gguf_tokens *tokens)
 {
     struct ev_text *t = &r->texts[i];
-    const size_t begin = begin_of(r, i), n = t->end - begin;
+    const size_t begin = text_begin(r, i), n = t->end - begin;
     memmove(tokens->id + begin, tokens->id + t->end,
             (tokens->n - t->end) * sizeof *tokens->id);
     tokens->n -= n;
@@ -153,21 +153,21 @@ static bool check_lengths(struct ev_run *r, struct gguf_tokens *tokens)
 {
     size_t n_short = 0, first = 0;
     for (size_t i = r->n_texts; i-- > 0;)
-        if (!chunks_of(r, i)) {
+        if (!count_text_chunks(r, i)) {
             n_short++;
             first = i;
         }
     if (!n_short)
         return true;
     if (!r->skip_short || n_short == r->n_texts) {
-        say_short(r, first, n_short);
+        report_short_text(r, first, n_short);
         return false;
     }
     for (size_t i = 0; i < r->n_texts;)
-        if (chunks_of(r, i))
+        if (count_text_chunks(r, i))
             i++;
         else
-            leave_out(r, i, tokens);
+            skip_text(r, i, tokens);
     return true;
 }
 
@@ -191,9 +191,9 @@ bool ev_read_texts(struct ev_run *r, char *const *files, size_t n_files,
         struct ev_text *t = &r->texts[i];
         r->text_end[i] = t->end;
         r->text_size += t->size;
-        t->n_tokens = t->end - begin_of(r, i);
+        t->n_tokens = t->end - text_begin(r, i);
         t->first_chunk = chunk;
-        t->n_chunks = chunks_of(r, i);
+        t->n_chunks = count_text_chunks(r, i);
         chunk += t->n_chunks;
     }
     return true;
@@ -207,7 +207,7 @@ void ev_free_texts(struct ev_run *r)
     free(r->text_end);
 }
 
-size_t ev_longest_text(const struct ev_run *r)
+size_t ev_find_longest_text(const struct ev_run *r)
 {
     size_t most = 0;
     for (size_t i = 0; i < r->n_texts; i++)
@@ -215,7 +215,7 @@ size_t ev_longest_text(const struct ev_run *r)
     return most;
 }
 
-size_t ev_all_chunks(const struct ev_run *r)
+size_t ev_count_chunks(const struct ev_run *r)
 {
     const struct ev_text *last = &r->texts[r->n_texts - 1];
     return last->first_chunk + last->n_chunks;
@@ -226,7 +226,7 @@ bool ev_check_vocab(struct ev_run *r)
     const struct gguf_vocab *v = gguf_model_vocab(r->own->model);
     struct gguf_tokens none = GGUF_TOKENS_INIT;
     struct gguf_error err;
-    r->add_bos = !r->scan.no_bos && gguf_vocab_add_bos(v);
+    r->add_bos = !r->scan.no_bos && gguf_vocab_wants_bos(v);
     const enum gguf_status st =
         gguf_vocab_tokenize(v, "", 0, GGUF_TOKENIZE_ADD_SPECIAL, &none, &err);
     gguf_tokens_fini(&none);

@@ -38,14 +38,14 @@ static enum gguf_status check_weights(struct gguf_model *model,
                                       const struct gguf_model_job *job,
                                       struct gguf_error *err)
 {
-    return gguf_model_scan_finite(model, job, err);
+    return gguf_model_check_finite(model, job, err);
 }
 
 static enum gguf_status prefetch_weights(struct gguf_model *model,
                                          const struct gguf_model_job *job,
                                          struct gguf_error *err)
 {
-    return gguf_model_prefetch(model, job, err);
+    return gguf_model_prefetch_weights(model, job, err);
 }
 
 static bool hash_weights(struct ev_model *m, const struct ev_options *o,
@@ -64,10 +64,11 @@ bool ev_model_load(struct ev_model *m, const struct ev_options *o, bool digest,
     if ((o->prefetch && !run_job(m->model, m->path, pool, o, "prefetching",
                                  prefetch_weights)) ||
         (digest && !hash_weights(m, o, pool)) ||
-        (o->no_mmap &&
-         !run_job(m->model, m->path, pool, o, "reading", gguf_model_read)))
+        (o->no_mmap && !run_job(m->model, m->path, pool, o, "reading",
+                                gguf_model_read_weights)))
         return false;
-    if (o->mlock && gguf_model_lock(m->model, &err) != GGUF_OK && !o->quiet)
+    if (o->mlock && gguf_model_lock_weights(m->model, &err) != GGUF_OK &&
+        !o->quiet)
         msg_warn(m->path, "%s", err.message);
     return o->no_check ||
            run_job(m->model, m->path, pool, o, "checking", check_weights);
@@ -97,7 +98,7 @@ static bool is_new(const struct ev_backends *b, unsigned i)
     return true;
 }
 
-static void unknown_buft(const struct ev_backends *b, const char *name)
+static void report_unknown_buft(const struct ev_backends *b, const char *name)
 {
     struct text t = { NULL, 0, 0 };
     for (unsigned i = 0; i < b->n; i++)
@@ -127,7 +128,7 @@ static bool make_rules(struct gguf_place_rule *rule, char *copy,
         rule[i].buft = find_buft(b, eq + 1);
         copy += n + 1;
         if (!rule[i].buft) {
-            unknown_buft(b, eq + 1);
+            report_unknown_buft(b, eq + 1);
             return false;
         }
     }
@@ -156,7 +157,7 @@ bool ev_place_weights(struct ev_model *m, const struct gguf_session_params *sp,
     p.rules = rule;
     p.n_rules = o->places.n;
     bool good = make_rules(rule, copy, &m->backends, o);
-    if (good && gguf_model_place(m->model, sp, &p, &err) != GGUF_OK) {
+    if (good && gguf_model_place_weights(m->model, sp, &p, &err) != GGUF_OK) {
         progress_clear(&bar);
         msg_fail(m->path, &err);
         good = false;

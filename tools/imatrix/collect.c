@@ -45,7 +45,7 @@ static void name_part(struct text *path, const struct im_options *o)
 }
 
 /* Hours of work are not begun for a name that is taken. */
-static bool is_free(const char *path, bool may_exist)
+static bool check_absent(const char *path, bool may_exist)
 {
     if (!path || may_exist || access(path, F_OK) != 0)
         return true;
@@ -57,7 +57,7 @@ static bool check_outputs(const struct job *j)
     const struct im_options *o = j->o;
     const bool keeps = o->part || o->save_every || o->resume;
     if (!paths_can_write(o->out) || !paths_can_write(o->part) ||
-        !is_free(o->out, o->ev.force))
+        !check_absent(o->out, o->ev.force))
         return false;
     if (!keeps || o->resume || o->ev.force || access(j->part.s, F_OK) != 0)
         return true;
@@ -72,7 +72,7 @@ static bool open_model(struct job *j)
            ev_model_load(&j->m, o, false, j->pool);
 }
 
-size_t im_n_chunks(const struct im_options *o, size_t n_tokens)
+size_t im_count_chunks(const struct im_options *o, size_t n_tokens)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     p.n_ctx = o->ev.n_ctx;
@@ -80,10 +80,10 @@ size_t im_n_chunks(const struct im_options *o, size_t n_tokens)
 }
 
 /* Of a text of size bytes. */
-static void say_short(const struct job *j, size_t size)
+static void report_short_text(const struct job *j, size_t size)
 {
     const struct im_options *o = j->o;
-    const size_t n = j->tokens.n, n_chunks = im_n_chunks(o, n);
+    const size_t n = j->tokens.n, n_chunks = im_count_chunks(o, n);
     if (size == 0)
         msg_error(o->text, "the text is empty");
     else if (n_chunks == 0)
@@ -117,9 +117,9 @@ static bool read_tokens(struct job *j)
     if (gguf_vocab_tokenize(gguf_model_vocab(j->m.model), j->text, size, flags,
                             &j->tokens, &err) != GGUF_OK)
         return msg_fail(o->text, &err);
-    if (im_n_chunks(o, j->tokens.n) > o->ev.first_chunk)
+    if (im_count_chunks(o, j->tokens.n) > o->ev.first_chunk)
         return true;
-    say_short(j, size);
+    report_short_text(j, size);
     return false;
 }
 
@@ -193,7 +193,7 @@ static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct job *j = user;
-    return j->share ? im_share_progress(j->share, done)
+    return j->share ? im_report_share_progress(j->share, done)
                     : progress_report(&j->bar, done, total);
 }
 
@@ -219,7 +219,7 @@ static enum gguf_status run_some(struct job *j, size_t first, size_t n,
     r.user = j;
     enum gguf_status st = GGUF_OK;
     if (o->ev.layer_major)
-        st = ev_layer_room(&o->ev, j->m.session, &r.max_stored, err);
+        st = ev_layer_major_budget(&o->ev, j->m.session, &r.max_stored, err);
     if (st == GGUF_OK)
         st = gguf_collect_run(j->c, j->m.session, j->tokens.id, j->tokens.n,
                               &r, err);
@@ -276,7 +276,7 @@ static bool run_collection(struct job *j)
            msg_fail(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
 }
 
-static bool give_result(struct job *j, struct gguf_imatrix **im)
+static bool finish_collection(struct job *j, struct gguf_imatrix **im)
 {
     const struct im_options *o = j->o;
     struct gguf_error err;
@@ -312,12 +312,12 @@ bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
                 read_tokens(&j) && open_session(&j);
     progress_catch_signals();
     good = good && run_collection(&j) &&
-           (ranks_is_helper() || give_result(&j, im));
+           (ranks_is_worker() || finish_collection(&j, im));
     close_job(&j);
     return good;
 }
 
-void im_end_collect(const struct im_options *o)
+void im_remove_checkpoint(const struct im_options *o)
 {
     struct text path = { NULL, 0, 0 };
     if (o->part || !(o->save_every || o->resume))
@@ -335,7 +335,7 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     struct gguf_error err;
     name_part(&j.part, o);
-    bool good = !o->part || is_free(o->part, o->ev.force);
+    bool good = !o->part || check_absent(o->part, o->ev.force);
     for (int i = 0; i < n && good; i++) {
         struct gguf_collect *one;
         enum gguf_status st =
@@ -355,7 +355,7 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
         info.n_done + info.n_skipped < info.n_chunks && !o->ev.quiet)
         msg_warn(NULL, "the parts have %zu of the text's %zu chunks",
                  info.n_done + info.n_skipped, info.n_chunks);
-    good = good && give_result(&j, im);
+    good = good && finish_collection(&j, im);
     close_job(&j);
     return good;
 }

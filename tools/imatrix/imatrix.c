@@ -23,13 +23,13 @@
 /* ------------------------------------------------------------- figures --- */
 
 /* The entry of the same name one layer before. False: there is none. */
-static bool find_before(const struct gguf_imatrix *im,
-                        const struct gguf_imatrix_entry *e, size_t *i)
+static bool find_previous_layer(const struct gguf_imatrix *im,
+                                const struct gguf_imatrix_entry *e, size_t *i)
 {
     struct text name = { NULL, 0, 0 };
     struct gguf_str rest;
-    int64_t layer =
-        gguf_name_layer((struct gguf_str){ e->name, strlen(e->name) }, &rest);
+    int64_t layer = gguf_layer_from_name(
+        (struct gguf_str){ e->name, strlen(e->name) }, &rest);
     if (layer < 1)
         return false;
     text_addf(&name, "blk.%" PRId64 ".%s", layer - 1, rest.data);
@@ -54,7 +54,7 @@ static bool get_row(const struct gguf_imatrix *im, size_t i, struct row *r)
         gguf_imatrix_stats(im, i, &r->s, NULL) != GGUF_OK)
         return false;
     size_t before;
-    if (!find_before(im, &r->e, &before) ||
+    if (!find_previous_layer(im, &r->e, &before) ||
         gguf_imatrix_cosine(im, i, before, &r->cosine, NULL) != GGUF_OK)
         r->cosine = (double)NAN;
     r->evenness = r->s.n > 1 ? r->s.entropy / log2((double)r->s.n) : 1;
@@ -152,7 +152,7 @@ static bool compare_model(const struct gguf_imatrix *im,
         const uint64_t want = t->n_elements / (uint64_t)t->ne[1];
         if (found)
             used[k] = true;
-        if (gguf_imatrix_find_for(im, t->name, want, &k))
+        if (gguf_imatrix_find_for_matrix(im, t->name, want, &k))
             used[k] = true;
         else
             add_missing(c, t->name, found ? e.n_values : 0, want);
@@ -244,9 +244,9 @@ static void print_json(const struct gguf_imatrix *im, const char *path,
 }
 
 /* Experts that saw less than a hundredth of what they see on average. */
-static void warn_little(const struct gguf_imatrix *im, size_t i,
-                        const struct row *r, const char *path,
-                        const char *name)
+static void warn_rare_experts(const struct gguf_imatrix *im, size_t i,
+                              const struct row *r, const char *path,
+                              const char *name)
 {
     double sum = 0;
     float count = 0;
@@ -267,7 +267,7 @@ static void warn_little(const struct gguf_imatrix *im, size_t i,
 
 /* Of each tensor once: what quantizing would replace. path: NULL if the data
  * are of several files. */
-static void warn_bad(const struct gguf_imatrix *im, const char *path)
+static void warn_bad_values(const struct gguf_imatrix *im, const char *path)
 {
     struct row r;
     char name[512];
@@ -290,7 +290,7 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
                      " matrices had no input",
                      name, r.s.n_empty, r.e.n_mats ? r.e.n_mats : 1);
         else
-            warn_little(im, i, &r, path, name);
+            warn_rare_experts(im, i, &r, path, name);
     }
 }
 
@@ -358,8 +358,8 @@ static void check_paths(const struct im_options *o, char **in, int n)
 }
 
 /* Data that every reader refuses are neither shown nor written. */
-static bool is_some_left(const struct im_options *o,
-                         const struct gguf_imatrix *im)
+static bool check_not_empty(const struct im_options *o,
+                            const struct gguf_imatrix *im)
 {
     if (gguf_imatrix_n_entries(im))
         return true;
@@ -389,7 +389,7 @@ static void show_mode(const char *precision)
 {
     for (unsigned k = 0; precision && gguf_precision_name(k); k++)
         if (strcmp(gguf_precision_name(k), precision) == 0)
-            printf("mode    %s (%s)\n", precision, ev_precision_says(k));
+            printf("mode    %s (%s)\n", precision, ev_describe_precision(k));
 }
 
 /* Show what was asked for. */
@@ -423,8 +423,8 @@ static bool do_all(const struct im_options *o, char **paths, int n)
     if (good && texts->n)
         gguf_imatrix_filter(im, texts->arg, texts->n, o->include.n != 0);
     if (good && !o->ev.quiet)
-        warn_bad(im, about);
-    good = good && (!texts->n || is_some_left(o, im)) &&
+        warn_bad_values(im, about);
+    good = good && (!texts->n || check_not_empty(o, im)) &&
            (!o->model || o->text || compare_model(im, o, &c));
     if (good)
         show_all(o, im, &c);
@@ -434,7 +434,7 @@ static bool do_all(const struct im_options *o, char **paths, int n)
         good = false;
     }
     if (good && o->text)
-        im_end_collect(o);
+        im_remove_checkpoint(o);
     comparison_fini(&c);
     gguf_imatrix_destroy(im);
     return good;
@@ -452,9 +452,9 @@ int main(int argc, char **argv)
     struct im_options o;
     ranks_begin(&argc, &argv);
     const int n = im_parse_options(&o, argc, argv);
-    ranks_settle(o.mpi);
+    ranks_require(o.mpi);
     o.ev.abort = is_stopped;
-    if (ranks_is_helper()) { /* rank 0 does all of that */
+    if (ranks_is_worker()) { /* rank 0 does all of that */
         o.ev.quiet = true;
         o.show = o.ev.json = false;
         o.out = o.part = NULL;

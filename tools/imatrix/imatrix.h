@@ -49,7 +49,7 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
                     char **paths, int n);
 
 /* Number of chunks that n_tokens tokens are cut into. */
-size_t im_n_chunks(const struct im_options *o, size_t n_tokens);
+size_t im_count_chunks(const struct im_options *o, size_t n_tokens);
 
 /* share.c: chunks that the ranks of an MPI job share. The caller sets the
  * members up to user, and calls im_share(). */
@@ -72,9 +72,9 @@ struct im_share {
 bool im_share(struct im_share *s);
 /* Progress callback of a share. done: its tokens that are evaluated. A result
  * other than 0 asks to stop. */
-int im_share_progress(struct im_share *s, uint64_t done);
+int im_report_share_progress(struct im_share *s, uint64_t done);
 
 /* Remove the checkpoint, after the output was written. */
-void im_end_collect(const struct im_options *o);
+void im_remove_checkpoint(const struct im_options *o);
 
 #endif

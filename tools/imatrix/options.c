@@ -108,7 +108,7 @@ static const struct opt table[] = {
                 "keys and values are cached as computed, in f32"),
     ROW_REFUSED("--mlock --no-mmap --numa -ot --override-tensor", NULL,
                 "weights are used where the file is mapped"),
-    { .group = &ev_foreign, EV },
+    { .group = &ev_llama_options, EV },
     { .names = NULL },
 };
 
@@ -167,7 +167,7 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
                   "reads the text: give a file");
     if (o->ev.n_batch < o->ev.n_ubatch)
         o->ev.n_ubatch = o->ev.n_batch;
-    ev_settle_options(&o->ev);
+    ev_finish_options(&o->ev);
     const bool range = o->ev.chunks && strstr(o->ev.chunks, "..") != NULL;
     if (range && o->from_chunk)
         opt_usage(

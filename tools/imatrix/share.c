@@ -28,7 +28,7 @@ static void add_texts(struct text *t, char sign, const struct opt_list *l)
         text_addf(t, "%c%s\n", sign, l->arg[i]);
 }
 
-static bool set_all(struct im_share *s)
+static bool set_settings(struct im_share *s)
 {
     const struct im_options *o = s->o;
     struct gguf_error err;
@@ -46,12 +46,12 @@ static bool set_all(struct im_share *s)
         { "version", gguf_version_string() },
     };
     enum gguf_status st = gguf_part_create(
-        &s->of, im_n_chunks(o, s->tokens->n), 0, 1, NULL, &err);
+        &s->of, im_count_chunks(o, s->tokens->n), 0, 1, NULL, &err);
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
-        st = gguf_part_set(s->of, list[i].name, list[i].value, &err);
+        st = gguf_part_set_setting(s->of, list[i].name, list[i].value, &err);
     if (st == GGUF_OK)
-        st = gguf_part_tell(s->of, 0, s->session, s->tokens->id, s->tokens->n,
-                            &err);
+        st = gguf_part_set_model(s->of, 0, s->session, s->tokens->id,
+                                 s->tokens->n, &err);
     text_fini(&filter);
     text_fini(&ctx);
     return st == GGUF_OK || msg_fail(NULL, &err);
@@ -158,19 +158,19 @@ static bool evaluate_chunks(void *user, size_t first, size_t n)
     if (!s->evaluate(s->user, first, n))
         return false;
     for (size_t i = first; i < first + n; i++)
-        if (gguf_part_add(s->of, i, NULL, NULL, 0, &err) != GGUF_OK)
+        if (gguf_part_add_chunk(s->of, i, NULL, NULL, 0, &err) != GGUF_OK)
             return msg_fail(NULL, &err);
     return true;
 }
 
-static struct gguf_part *own_part(void *user)
+static struct gguf_part *get_part(void *user)
 {
     return ((struct im_share *)user)->of;
 }
 
-int im_share_progress(struct im_share *s, uint64_t done)
+int im_report_share_progress(struct im_share *s, uint64_t done)
 {
-    for (size_t i = 0; i < ranks_n(); i++)
+    for (size_t i = 0; i < ranks_count(); i++)
         done += s->done[i] * s->o->ev.n_ctx;
     return !ranks_poll() ||
            progress_report(s->bar, done, s->n_chunks * s->o->ev.n_ctx);
@@ -178,7 +178,7 @@ int im_share_progress(struct im_share *s, uint64_t done)
 
 static void show_waiting(void *user)
 {
-    (void)im_share_progress(user, 0);
+    (void)im_report_share_progress(user, 0);
 }
 
 /* One run says it as it meets them, with the matrix. */
@@ -192,25 +192,25 @@ static void warn_skipped(const struct im_share *s)
 
 bool im_share(struct im_share *s)
 {
-    const size_t all = im_n_chunks(s->o, s->tokens->n);
+    const size_t all = im_count_chunks(s->o, s->tokens->n);
     const size_t first = (size_t)s->o->ev.first_chunk, left = all - first;
     s->n_chunks = s->o->ev.n_chunks && s->o->ev.n_chunks < left
                       ? (size_t)s->o->ev.n_chunks
                       : left;
-    s->done = msg_must(calloc(ranks_n() + 1, sizeof *s->done));
+    s->done = msg_must(calloc(ranks_count() + 1, sizeof *s->done));
     const struct ranks_work work = { .first = first,
                                      .n = s->n_chunks,
                                      .together = 1,
                                      .done = s->done,
                                      .evaluate = evaluate_chunks,
-                                     .part = own_part,
+                                     .part = get_part,
                                      .get_rest = get_rest,
                                      .put_rest = put_rest,
                                      .waiting = show_waiting,
                                      .user = s };
-    const bool good = set_all(s) && ranks_share(&work);
+    const bool good = set_settings(s) && ranks_share(&work);
     progress_clear(s->bar);
-    if (good && !ranks_is_helper())
+    if (good && !ranks_is_worker())
         warn_skipped(s);
     gguf_part_destroy(s->of);
     free(s->done);

@@ -31,7 +31,7 @@ static const struct gguf_kv *find_kv(const struct load *l, struct gguf_str key)
 
 /* What says nothing about the model: padding that an edit left, and, of whole
  * models, how they are split. */
-static bool is_aside(const struct diff *d, const struct gguf_kv *kv)
+static bool is_ignored_key(const struct diff *d, const struct gguf_kv *kv)
 {
     static const struct {
         const char *key;
@@ -102,12 +102,12 @@ static void compare_metadata(struct diff *d)
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
         const struct gguf_kv *a = gguf_file_kv(f, i);
         const struct gguf_kv *b = find_kv(d->b, a->key);
-        if (!gguf_kv_equal(a, b) && !is_aside(d, a))
+        if (!gguf_kv_equal(a, b) && !is_ignored_key(d, a))
             key_differs(d, a, b);
     }
     for (size_t i = 0; i < gguf_file_n_kv(g); i++) {
         const struct gguf_kv *b = gguf_file_kv(g, i);
-        if (!find_kv(d->a, b->key) && !is_aside(d, b))
+        if (!find_kv(d->a, b->key) && !is_ignored_key(d, b))
             key_differs(d, NULL, b);
     }
     if (d->j)
@@ -158,8 +158,9 @@ static bool same_bytes(const struct diff *d, const struct gguf_tensor_info *a,
 
 /* Can they be one tensor in two byte orders? Comparing values tells, except
  * where decoding rounds. */
-static bool is_turned(const struct diff *d, const struct gguf_tensor_info *a,
-                      const struct gguf_tensor_info *b)
+static bool may_be_byte_swapped(const struct diff *d,
+                                const struct gguf_tensor_info *a,
+                                const struct gguf_tensor_info *b)
 {
     const struct gguf_dtype_info *type = gguf_dtype_find(a->dtype);
     return a->dtype == b->dtype && type && type->family != GGUF_FAMILY_INT &&
@@ -263,7 +264,7 @@ static bool compare_tensor(struct diff *d, const struct gguf_tensor_info *a,
         return true;
     bool good = gguf_stats_compare(d->a->file, a->index, d->b->file, b->index,
                                    &p, &x, &err) == GGUF_OK;
-    if (good && is_turned(d, a, b) && !x.n_differ && !x.n_nan)
+    if (good && may_be_byte_swapped(d, a, b) && !x.n_differ && !x.n_nan)
         return true;
     d->n++;
     if (!good)

@@ -17,13 +17,13 @@ static void put_line(const struct gguf_digest *d, const char *file,
                      const struct gguf_str *tensor)
 {
     const struct gguf_str f = { file, strlen(file) };
-    size_t n = tensor ? gguf_manifest_line(NULL, 0, d, f, *tensor)
-                      : gguf_manifest_whole(NULL, 0, d, f);
+    size_t n = tensor ? gguf_manifest_format_tensor(NULL, 0, d, f, *tensor)
+                      : gguf_manifest_format_file(NULL, 0, d, f);
     char *line = msg_must(malloc(n + 1));
     if (tensor)
-        gguf_manifest_line(line, n + 1, d, f, *tensor);
+        gguf_manifest_format_tensor(line, n + 1, d, f, *tensor);
     else
-        gguf_manifest_whole(line, n + 1, d, f);
+        gguf_manifest_format_file(line, n + 1, d, f);
     puts(line);
     free(line);
 }
@@ -35,7 +35,7 @@ static void digest_json(struct json *j, const char *key, struct gguf_str name,
     char hex[65];
     json_open(j, NULL, '{');
     json_str(j, key, name);
-    gguf_digest_hex(d, hex);
+    gguf_digest_format(d, hex);
     json_strz(j, "digest", hex);
     json_close(j);
 }
@@ -47,7 +47,7 @@ static void hash_json(struct json *j, const struct info *info,
     char hex[65];
     json_open(j, "digests", '{');
     json_strz(j, "algorithm", gguf_digest_algo_name(model->algo));
-    gguf_digest_hex(model, hex);
+    gguf_digest_format(model, hex);
     json_strz(j, "model", hex);
     json_open(j, "tensors", '[');
     for (size_t i = 0; i < info->n_list; i++) {
@@ -135,8 +135,8 @@ struct compared {
     size_t n_same, n_wrong, n_missing;
 };
 
-static void complain_of(const struct load *l, struct gguf_str name,
-                        const char *what)
+static void report_mismatch(const struct load *l, struct gguf_str name,
+                            const char *what)
 {
     struct text s = { NULL, 0, 0 };
     text_add_esc(&s, name, UINT64_MAX);
@@ -167,10 +167,10 @@ compare_manifest(const struct load *l, const struct gguf_manifest *m,
             c->n_same++;
         } else {
             c->n_wrong++;
-            complain_of(l, name, "the data differs from the manifest");
+            report_mismatch(l, name, "the data differs from the manifest");
         }
     }
-    for (size_t i = 0; i < gguf_manifest_n(m); i++)
+    for (size_t i = 0; i < gguf_manifest_n_entries(m); i++)
         n_listed += gguf_manifest_entry(m, i, NULL)->algo == algo;
     c->n_missing += n_listed - n_found;
 }
@@ -194,15 +194,14 @@ static const struct gguf_digest *find_whole(const struct gguf_manifest *m,
     struct text escaped = { NULL, 0, 0 };
     struct gguf_str name;
     text_add_esc(&escaped, p, UINT64_MAX);
-    for (size_t i = 0; !found && (d = gguf_manifest_whole_at(m, i, &name));
-         i++) {
+    for (size_t i = 0; !found && (d = gguf_manifest_file(m, i, &name)); i++) {
         name = base_name(name);
         if (text_is(name, escaped.s) ||
             (name.size == p.size && !memcmp(name.data, p.data, p.size)))
             found = d;
     }
     text_fini(&escaped);
-    return found || !only ? found : gguf_manifest_whole_at(m, 0, NULL);
+    return found || !only ? found : gguf_manifest_file(m, 0, NULL);
 }
 
 /* All files, whole. false: one cannot be read. */
@@ -210,7 +209,7 @@ static bool compare_whole(const struct load *l, const struct gguf_manifest *m,
                           const struct info_options *o, struct compared *c)
 {
     const size_t n = gguf_file_n_shards(l->file);
-    const bool only = n == 1 && gguf_manifest_n_whole(m) == 1;
+    const bool only = n == 1 && gguf_manifest_n_files(m) == 1;
     struct gguf_digest *whole = whole_files(l, o);
     const bool good = whole != NULL;
     for (size_t i = 0; good && i < n; i++) {
@@ -240,7 +239,7 @@ static bool compare_tensors(const struct load *l,
     bool used[GGUF_N_DIGESTS] = { false }, good = true;
     struct gguf_digest *tensors =
         msg_must(calloc(gguf_file_n_tensors(l->file) + 1, sizeof *tensors));
-    for (size_t i = 0; i < gguf_manifest_n(m); i++)
+    for (size_t i = 0; i < gguf_manifest_n_entries(m); i++)
         used[gguf_manifest_entry(m, i, NULL)->algo] = true;
     for (int a = 0; good && a < GGUF_N_DIGESTS; a++) {
         if (!used[a])
@@ -272,7 +271,7 @@ bool info_manifest(const struct load *l, const struct info_options *o)
     }
     if (good)
         good = compare_tensors(l, m, o, &c);
-    if (good && gguf_manifest_n_whole(m))
+    if (good && gguf_manifest_n_files(m))
         good = compare_whole(l, m, o, &c);
     if (c.n_missing)
         msg_error(l->path, "%zu tensor%s of the manifest %s missing",

@@ -62,7 +62,7 @@ static bool show_file(const char *path, const struct info_options *o,
         }
         info_fini(&info);
     }
-    load_note(seen, &l);
+    load_remember(seen, &l);
     load_close(&l);
     return good;
 }
@@ -84,7 +84,7 @@ static int show_all(char *const *path, int n, const struct info_options *o,
         json_open(&j, NULL, '[');
     for (int i = 0; i < n && !progress_stopped(); i++) {
         bool opened;
-        if (load_is_again(&seen, path[i]))
+        if (load_is_duplicate(&seen, path[i]))
             continue;
         if (some && apart)
             putchar('\n');
@@ -92,7 +92,7 @@ static int show_all(char *const *path, int n, const struct info_options *o,
             status = MSG_FAILED;
         some |= opened;
     }
-    load_forget(&seen);
+    load_seen_fini(&seen);
     if (array)
         json_close(&j);
     if (o->json && !plain && (array || some))

@@ -8,7 +8,7 @@
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 
-#include <gguf/model.h>
+#include <gguf/model_base.h>
 #include <gguf/stats.h>
 
 /* Parts of the output. */

@@ -37,7 +37,7 @@ static uint64_t count_heads(const struct info *info, uint64_t n_layer)
         return v < UINT32_MAX && n_layer < UINT32_MAX ? v * n_layer : 0;
     }
     for (uint64_t i = 0; i < kv->n && i < n_layer; i++) {
-        if (gguf_kv_elems_uint(kv, i, 1, &v, NULL) != GGUF_OK ||
+        if (gguf_kv_get_elems_uint(kv, i, 1, &v, NULL) != GGUF_OK ||
             v > UINT32_MAX)
             return 0;
         sum += v;
@@ -86,23 +86,23 @@ static void plan_memory(const struct info *info, uint32_t type,
     struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
     struct gguf_model *model = NULL;
     const struct load *l = info->load;
-    if (gguf_model_open(&model, l->file, NULL, NULL) != GGUF_OK)
+    if (gguf_model_create(&model, l->file, NULL, NULL) != GGUF_OK)
         return;
     p.n_ctx = (uint32_t)n->n_ctx;
     p.n_ubatch = UBATCH;
     p.cache_dtype = type;
     cpu.n_threads = 1; /* nothing is computed */
     if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
-        n->planned = gguf_session_estimate(model, &p, &n->cache, &n->compute,
-                                           NULL) == GGUF_OK &&
-                     gguf_session_estimate_peak(model, &p, &n->session,
-                                                NULL) == GGUF_OK;
+        n->planned = gguf_session_estimate_memory(
+                         model, &p, &n->cache, &n->compute, NULL) == GGUF_OK &&
+                     gguf_session_estimate_peak_memory(model, &p, &n->session,
+                                                       NULL) == GGUF_OK;
     gguf_backend_destroy(p.backend);
     gguf_model_destroy(model);
 }
 
-static struct needs needs_of(const struct info *info,
-                             const struct info_options *o)
+static struct needs estimate_memory(const struct info *info,
+                                    const struct info_options *o)
 {
     struct needs n = { .n_ctx = o->n_ctx
                                     ? o->n_ctx
@@ -132,7 +132,7 @@ static void add_line(struct table *t, const char *label, uint64_t size,
 void info_memory(struct json *j, const struct info *info,
                  const struct info_options *o)
 {
-    struct needs n = needs_of(info, o);
+    struct needs n = estimate_memory(info, o);
     char label[64], more[40];
     /* of a model that cannot be planned: what is known */
     const uint64_t rest = n.session ? n.session : n.cache;

@@ -2,7 +2,7 @@
 /* options.c - the command line of gguf-info */
 #include "config.h"
 #include "tools/info/info.h"
-#include "tools/common/cache.h"
+#include "tools/common/cache_type.h"
 #include "tools/common/opt.h"
 #include "tools/common/style.h"
 
@@ -112,7 +112,7 @@ static const struct opt table[] = {
     { "--cache-type", "TYPE",
       "type of the cache for --memory: f32, f16, bf16, q8_0, q5_1, q5_0, "
       "q4_1, q4_0, iq4_nl (default: f16)",
-      OPT_WORD, AT(cache_dtype), .words = cache_words },
+      OPT_WORD, AT(cache_dtype), .words = cache_type_words },
     { "--alone", NULL,
       "show one shard of a split model as if it were a file of its own",
       OPT_FLAG, AT(alone) },

@@ -10,7 +10,7 @@
 
 #define PM "\302\261" /* plus or minus */
 
-static size_t n_curves(const struct ppl_report *r)
+static size_t count_curves(const struct ppl_report *r)
 {
     return r->n + (r->base != NULL);
 }
@@ -52,9 +52,9 @@ static void fill_curve(struct running *p, const struct ppl_report *r,
 }
 
 /* Bands of many models lie on each other. */
-static double dot_opacity(const struct ppl_report *r)
+static double choose_band_opacity(const struct ppl_report *r)
 {
-    return n_curves(r) < 3 ? 0.2 : 0.45 / (double)n_curves(r);
+    return count_curves(r) < 3 ? 0.2 : 0.45 / (double)count_curves(r);
 }
 
 void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
@@ -64,7 +64,7 @@ void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
                          alloc_doubles(room), alloc_doubles(room), 0 };
     struct text desc = { NULL, 0, 0 };
     double low = INFINITY, high = -INFINITY;
-    for (size_t k = 0; k < n_curves(r); k++) {
+    for (size_t k = 0; k < count_curves(r); k++) {
         fill_curve(&p, r, &r->curve[k]);
         /* the first chunks alone say little, and would hide the rest */
         for (size_t i = p.n / 10; i < p.n; i++) {
@@ -82,12 +82,12 @@ void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
     svg_axis_fit(&c->y, low, high, 6, false);
     svg_begin(c, "Perplexity so far, " PM " one standard error",
               desc.s ? desc.s : "");
-    for (size_t k = 0; k < n_curves(r); k++) {
+    for (size_t k = 0; k < count_curves(r); k++) {
         fill_curve(&p, r, &r->curve[k]);
-        svg_band(c, r->curve[k].series, dot_opacity(r), p.x, p.low, p.high,
-                 p.n);
+        svg_band(c, r->curve[k].series, choose_band_opacity(r), p.x, p.low,
+                 p.high, p.n);
     }
-    for (size_t k = 0; k < n_curves(r); k++) {
+    for (size_t k = 0; k < count_curves(r); k++) {
         fill_curve(&p, r, &r->curve[k]);
         svg_line(c, r->curve[k].series, r->curve[k].label, p.x, p.y, p.n);
     }
@@ -102,7 +102,8 @@ void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
 /* ---- divergence by position ---- */
 
 /* Ends of all models' means; false: there is none above 0. */
-static bool range_of(const struct ppl_report *r, double *low, double *high)
+static bool find_position_range(const struct ppl_report *r, double *low,
+                                double *high)
 {
     *low = INFINITY;
     *high = -INFINITY;
@@ -126,7 +127,7 @@ void ppl_chart_position(const struct ppl_report *r, struct svg_chart *c)
     c->x = (struct svg_axis){ .label = "tokens before it in the chunk" };
     c->y = (struct svg_axis){ .label = "KL divergence (nats)" };
     svg_axis_fit(&c->x, r->first, (double)r->first + r->n_rows, 7, true);
-    if (!range_of(r, &low, &high))
+    if (!find_position_range(r, &low, &high))
         svg_axis_fit(&c->y, 0, 1, 5, false);
     else if (high > 20 * low)
         svg_axis_fit_log(&c->y, low, high);
@@ -157,7 +158,7 @@ void ppl_chart_position(const struct ppl_report *r, struct svg_chart *c)
 /* ---- change of probability ---- */
 
 /* How far from the middle the last bin is that has a token, in all models. */
-static int reach_of(const struct ppl_report *r)
+static int find_widest_change(const struct ppl_report *r)
 {
     int most = 1;
     for (size_t k = 0; k < r->n; k++)
@@ -172,7 +173,7 @@ static int reach_of(const struct ppl_report *r)
 
 /* Narrow bins in one: 1, 2 or 5 times a power of ten of them, so that there are
  * about 50 on each side of the middle. */
-static int width_of(int reach)
+static int choose_bin_width(int reach)
 {
     static const int m[] = { 1, 2, 5 };
     for (int unit = 1;; unit *= 10)
@@ -183,8 +184,8 @@ static int width_of(int reach)
 
 void ppl_chart_change(const struct ppl_report *r, struct svg_chart *c)
 {
-    const int width = width_of(reach_of(r));
-    const int side = (reach_of(r) + width - 1) / width, n = 2 * side;
+    const int width = choose_bin_width(find_widest_change(r));
+    const int side = (find_widest_change(r) + width - 1) / width, n = 2 * side;
     const double percent = 200.0 / PPL_CHANGES; /* of a narrow bin */
     double *x = alloc_doubles((size_t)n + 1), *y = alloc_doubles((size_t)n);
     uint64_t total = 0;

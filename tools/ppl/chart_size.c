@@ -21,8 +21,8 @@ struct point {
     struct gguf_figure y;
 };
 
-static struct point *points_of(const struct ppl_report *r, size_t *n,
-                               bool divergence)
+static struct point *make_points(const struct ppl_report *r, size_t *n,
+                                 bool divergence)
 {
     struct point *p = msg_must(calloc(r->n + 1, sizeof *p));
     *n = 0;
@@ -45,7 +45,7 @@ static struct point *points_of(const struct ppl_report *r, size_t *n,
 }
 
 /* Sizes in a unit that gives short numbers. */
-static double size_axis(struct svg_axis *a, struct point *p, size_t n)
+static double fit_size_axis(struct svg_axis *a, struct point *p, size_t n)
 {
     static const char *const units[] = { "size (KiB)", "size (MiB)",
                                          "size (GiB)", "size (TiB)" };
@@ -65,8 +65,8 @@ static double size_axis(struct svg_axis *a, struct point *p, size_t n)
 }
 
 /* No label hides a dot, nor its bar. */
-static struct svg_box box_of_dot(const struct svg_chart *c,
-                                 const struct point *p, double unit)
+static struct svg_box get_dot_box(const struct svg_chart *c,
+                                  const struct point *p, double unit)
 {
     const double x = svg_x(c, p->size / unit), y = svg_y(c, p->y.value);
     const double e = p->y.error > 0 ? p->y.error : 0;
@@ -76,11 +76,12 @@ static struct svg_box box_of_dot(const struct svg_chart *c,
                              fmax(y + 5, low + 1) };
 }
 
-static void size_chart(const struct ppl_report *r, struct svg_chart *c,
-                       bool divergence, const char *title, const char *desc)
+static void draw_size_chart(const struct ppl_report *r, struct svg_chart *c,
+                            bool divergence, const char *title,
+                            const char *desc)
 {
     size_t n, n_taken = 0;
-    struct point *p = points_of(r, &n, divergence);
+    struct point *p = make_points(r, &n, divergence);
     struct svg_box *taken = msg_must(calloc(2 * n + 1, sizeof *taken));
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < n; i++) {
@@ -93,26 +94,26 @@ static void size_chart(const struct ppl_report *r, struct svg_chart *c,
     c->x = (struct svg_axis){ .log = false };
     c->y = (struct svg_axis){ .label = divergence ? "KL divergence (nats)"
                                                   : "perplexity" };
-    const double unit = size_axis(&c->x, p, n);
+    const double unit = fit_size_axis(&c->x, p, n);
     if (divergence && low > 0 && high > 5 * low)
         svg_axis_fit_log(&c->y, low, high);
     else
         svg_axis_fit(&c->y, divergence ? 0 : low, high, 5, false);
     svg_begin(c, title, desc);
     for (size_t i = 0; i < n; i++)
-        taken[n_taken++] = box_of_dot(c, &p[i], unit);
+        taken[n_taken++] = get_dot_box(c, &p[i], unit);
     if (!divergence && r->stats) {
         const double y = svg_y(c, r->stats[0].ppl_base.value);
         taken[n_taken++] =
             (struct svg_box){ c->ax, y - 1, c->ax + c->aw, y + 1 };
-        svg_level(c, r->stats[0].ppl_base.value, "");
+        svg_hline(c, r->stats[0].ppl_base.value, "");
     }
     for (size_t i = 0; i < n; i++) {
         char size[24], value[32], error[32], text[160];
         snprintf(text, sizeof text, "%s: %s, %s " PM " %s", p[i].label,
                  table_size(size, (uint64_t)p[i].size),
-                 text_figure(value, p[i].y.value, 5),
-                 text_figure(error, p[i].y.error, 2));
+                 text_format_number(value, p[i].y.value, 5),
+                 text_format_number(error, p[i].y.error, 2));
         svg_dot(c, p[i].series, p[i].label, p[i].size / unit, p[i].y.value,
                 p[i].y.error, text);
     }
@@ -126,16 +127,17 @@ static void size_chart(const struct ppl_report *r, struct svg_chart *c,
 
 void ppl_chart_ppl_size(const struct ppl_report *r, struct svg_chart *c)
 {
-    size_chart(r, c, false, "Perplexity against size",
-               "A dot for each model; bars are one standard error of its "
-               "difference from the base, which is the dashed line.");
+    draw_size_chart(r, c, false, "Perplexity against size",
+                    "A dot for each model; bars are one standard error of its "
+                    "difference from the base, which is the dashed line.");
 }
 
 void ppl_chart_kld_size(const struct ppl_report *r, struct svg_chart *c)
 {
-    size_chart(r, c, true, "KL divergence from the base against size",
-               "A dot for each model; bars are one standard error. Low and "
-               "left is good.");
+    draw_size_chart(
+        r, c, true, "KL divergence from the base against size",
+        "A dot for each model; bars are one standard error. Low and "
+        "left is good.");
 }
 
 /* ---- percentiles ---- */
@@ -151,18 +153,18 @@ static const struct {
 };
 enum { MEDIAN = 6, LOW = 2 };
 
-static const struct gguf_figure *quantiles_of(const struct ppl_report *r,
-                                              size_t i, bool divergence)
+static const struct gguf_figure *get_quantiles(const struct ppl_report *r,
+                                               size_t i, bool divergence)
 {
     return divergence ? r->stats[i].kld_at : r->stats[i].dp_at;
 }
 
-static void box_axis(const struct ppl_report *r, struct svg_axis *a,
-                     bool divergence)
+static void fit_box_axis(const struct ppl_report *r, struct svg_axis *a,
+                         bool divergence)
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < r->n; i++) {
-        const struct gguf_figure *q = quantiles_of(r, i, divergence);
+        const struct gguf_figure *q = get_quantiles(r, i, divergence);
         high = fmax(high, q[GGUF_KLD_N_QUANTILES - 1].value);
         /* of a divergence the smallest are rounding alone */
         const double first = divergence ? q[LOW].value : q[0].value;
@@ -176,8 +178,8 @@ static void box_axis(const struct ppl_report *r, struct svg_axis *a,
         svg_axis_fit(a, 100 * low, 100 * high, 6, false);
 }
 
-static void box_chart(const struct ppl_report *r, struct svg_chart *c,
-                      bool divergence, const char *title)
+static void draw_box_chart(const struct ppl_report *r, struct svg_chart *c,
+                           bool divergence, const char *title)
 {
     const char **names = msg_must(calloc(r->n, sizeof *names));
     size_t longest = 0;
@@ -189,7 +191,7 @@ static void box_chart(const struct ppl_report *r, struct svg_chart *c,
                                            ? "KL divergence of a token (nats)"
                                            : "change of its probability "
                                              "(percentage points)" };
-    box_axis(r, &c->x, divergence);
+    fit_box_axis(r, &c->x, divergence);
     svg_axis_rows(&c->y, names, r->n);
     c->left = 16 + 6.3 * (double)(longest < 24 ? longest : 24);
     svg_begin(c, title,
@@ -198,7 +200,7 @@ static void box_chart(const struct ppl_report *r, struct svg_chart *c,
               "percent, the thin line all; the mark is the median.");
     for (size_t i = 0; i < r->n; i++) {
         const size_t k = r->order[i];
-        const struct gguf_figure *q = quantiles_of(r, k, divergence);
+        const struct gguf_figure *q = get_quantiles(r, k, divergence);
         const double unit = divergence ? 1 : 100, y = (double)i;
         for (size_t b = 0; b < sizeof boxes / sizeof *boxes; b++)
             svg_bar(c, r->curve[k].series, y, unit * q[boxes[b].from].value,
@@ -212,10 +214,10 @@ static void box_chart(const struct ppl_report *r, struct svg_chart *c,
 
 void ppl_chart_kld_boxes(const struct ppl_report *r, struct svg_chart *c)
 {
-    box_chart(r, c, true, "KL divergence of single tokens");
+    draw_box_chart(r, c, true, "KL divergence of single tokens");
 }
 
 void ppl_chart_dp_boxes(const struct ppl_report *r, struct svg_chart *c)
 {
-    box_chart(r, c, false, "Change of the right token's probability");
+    draw_box_chart(r, c, false, "Change of the right token's probability");
 }

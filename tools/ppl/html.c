@@ -163,7 +163,7 @@ static void put_charts(const struct ppl_report *r, FILE *f)
         ppl_html_percentiles(r, f);
         fputs("</section>\n", f);
     }
-    ppl_html_heat(r, f);
+    ppl_html_layer_map(r, f);
     fputs("<section>\n<h2>Over the text</h2>\n", f);
     put_legend(r, f);
     fputs("<div class=\"charts\">\n", f);
@@ -187,7 +187,7 @@ static void put_digest(FILE *f, const struct gguf_digest *d)
     char hex[65];
     if (!d)
         return;
-    gguf_digest_hex(d, hex);
+    gguf_digest_format(d, hex);
     fprintf(f, " <code>%s:%s</code>", gguf_digest_algo_name(d->algo), hex);
 }
 

@@ -38,7 +38,7 @@ struct form {
     bool error;       /* with its uncertainty, of as many decimals */
 };
 
-static int decimals_of(const struct form *w, double v)
+static int count_decimals(const struct form *w, double v)
 {
     if (w->decimals >= 0)
         return w->decimals;
@@ -77,7 +77,7 @@ static void put_cell(FILE *f, const char *name)
 static void put_figure(FILE *f, const char *name, struct gguf_figure v,
                        const struct form *w, double part)
 {
-    const int decimals = decimals_of(w, w->factor * v.value);
+    const int decimals = count_decimals(w, w->factor * v.value);
     put_cell(f, name);
     if (part > 0)
         fprintf(f, " class=\"part\" style=\"--p:%.1f%%\"", 100 * part);
@@ -122,7 +122,7 @@ static void put_size(FILE *f, const struct ev_model *m)
 
 /* ---- models ---- */
 
-static double most_divergence(const struct ppl_report *r)
+static double find_max_divergence(const struct ppl_report *r)
 {
     double most = 0;
     for (size_t i = 0; i < r->n; i++)
@@ -130,11 +130,11 @@ static double most_divergence(const struct ppl_report *r)
     return most;
 }
 
-static void put_rest(const struct ppl_report *r, FILE *f, size_t i)
+static void put_base_columns(const struct ppl_report *r, FILE *f, size_t i)
 {
     enum { P99 = 10 };
     const struct gguf_kld_stats *k = &r->stats[i];
-    const double most = most_divergence(r);
+    const double most = find_max_divergence(r);
     const struct gguf_figure change = { k->ratio.value - 1, k->ratio.error };
     put_figure(f, "change", change, &(struct form){ 100, 3, "%", true, true },
                0);
@@ -150,7 +150,7 @@ static void put_rest(const struct ppl_report *r, FILE *f, size_t i)
 
 /* A model that another one beats in both size and divergence, by more than
  * their uncertainties. */
-static size_t beaten_by(const struct ppl_report *r, size_t i)
+static size_t find_better_model(const struct ppl_report *r, size_t i)
 {
     const struct gguf_figure a = r->stats[i].kld;
     for (size_t j = 0; j < r->n; j++) {
@@ -166,7 +166,7 @@ static size_t beaten_by(const struct ppl_report *r, size_t i)
 static void put_advice(const struct ppl_report *r, FILE *f)
 {
     for (size_t k = 0; k < r->n; k++) {
-        const size_t i = r->order[k], j = beaten_by(r, i);
+        const size_t i = r->order[k], j = find_better_model(r, i);
         if (j == r->n)
             continue;
         fputs("<p><strong>", f);
@@ -204,7 +204,7 @@ void ppl_html_models(const struct ppl_report *r, FILE *f)
         put_size(f, ppl_report_model(r, i));
         put_figure(f, "ppl", ppl_report_ppl(r, i), &form_ppl, 0);
         if (r->base)
-            put_rest(r, f, i);
+            put_base_columns(r, f, i);
         fputs("</tr>\n", f);
     }
     fputs("</tbody>\n</table>\n</div>\n", f);

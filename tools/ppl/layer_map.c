@@ -18,7 +18,8 @@ enum { CHUNKS = 2, MOST_ROWS = 48, ROW_H = 20 };
 
 /* ---- what is computed ---- */
 
-bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens)
+bool ppl_layer_map_measure(struct ppl_report *r,
+                           const struct gguf_tokens *tokens)
 {
     struct gguf_error err;
     struct progress bar;
@@ -53,14 +54,15 @@ bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens)
 /* ---- what is drawn ---- */
 
 /* Errors of all models, without 0: the ends of the scale. */
-static bool range_of(const struct ppl_report *r, double *low, double *high)
+static bool find_error_range(const struct ppl_report *r, double *low,
+                             double *high)
 {
     *low = INFINITY;
     *high = 0;
     for (size_t k = 0; k < r->n; k++)
-        for (size_t i = 0; r->layers[k] && i < gguf_layers_n(r->layers[k]);
-             i++) {
-            const double e = gguf_layers_at(r->layers[k], i)->error;
+        for (size_t i = 0;
+             r->layers[k] && i < gguf_layers_n_entries(r->layers[k]); i++) {
+            const double e = gguf_layers_entry(r->layers[k], i)->error;
             if (e > 0 && isfinite(e)) {
                 *low = fmin(*low, e);
                 *high = fmax(*high, e);
@@ -69,22 +71,23 @@ static bool range_of(const struct ppl_report *r, double *low, double *high)
     return *high > 0;
 }
 
-static int n_layers_of(const struct gguf_layers *l)
+static int count_layers(const struct gguf_layers *l)
 {
     int n = 0;
-    for (size_t i = 0; i < gguf_layers_n(l); i++)
-        if (gguf_layers_at(l, i)->layer >= n)
-            n = gguf_layers_at(l, i)->layer + 1;
+    for (size_t i = 0; i < gguf_layers_n_entries(l); i++)
+        if (gguf_layers_entry(l, i)->layer >= n)
+            n = gguf_layers_entry(l, i)->layer + 1;
     return n;
 }
 
 /* Kinds of activations in the order in which they come first; each row is
  * one. */
-static size_t rows_of(const struct gguf_layers *l, const char *row[MOST_ROWS])
+static size_t list_kinds(const struct gguf_layers *l,
+                         const char *row[MOST_ROWS])
 {
     size_t n = 0;
-    for (size_t i = 0; i < gguf_layers_n(l); i++) {
-        const struct gguf_layers_entry *e = gguf_layers_at(l, i);
+    for (size_t i = 0; i < gguf_layers_n_entries(l); i++) {
+        const struct gguf_layers_entry *e = gguf_layers_entry(l, i);
         size_t k = 0;
         while (k < n && strcmp(row[k], e->what) != 0)
             k++;
@@ -113,30 +116,30 @@ static void put_cell(struct svg_chart *c, double x, double y,
             fmax(svg_y(c, y + 0.5) - y0 - 1, 0.5));
     svg_textz(c->f, e->name);
     fprintf(c->f, ": %s, cosine %.6f</title></rect>\n",
-            text_figure(value, e->error, 3), e->cosine);
+            text_format_number(value, e->error, 3), e->cosine);
 }
 
-static void one_map(const struct ppl_report *r, FILE *f, size_t k, double low,
+static void put_map(const struct ppl_report *r, FILE *f, size_t k, double low,
                     double high)
 {
     const struct gguf_layers *l = r->layers[k];
     const char *row[MOST_ROWS];
     char id[32], title[80];
-    const size_t n = rows_of(l, row);
+    const size_t n = list_kinds(l, row);
     struct svg_chart c = { .f = f, .w = 400, .left = 96, .id = id };
     c.h = 76 + ROW_H * (double)n;
     snprintf(id, sizeof id, "heat%zu", k);
     snprintf(title, sizeof title, "Error by layer: %s", r->curve[k].label);
     c.x = (struct svg_axis){ .label = "layer" };
-    svg_axis_fit(&c.x, -0.5, n_layers_of(l) - 0.5, 8, true);
+    svg_axis_fit(&c.x, -0.5, count_layers(l) - 0.5, 8, true);
     c.x.step = fmax(c.x.step, 1);
     svg_axis_rows(&c.y, row, n);
     fputs("<figure>\n", f);
     svg_begin(&c, title,
               "A square for each activation of each layer: the stronger its "
               "colour, the further from the base.");
-    for (size_t i = 0; i < gguf_layers_n(l); i++) {
-        const struct gguf_layers_entry *e = gguf_layers_at(l, i);
+    for (size_t i = 0; i < gguf_layers_n_entries(l); i++) {
+        const struct gguf_layers_entry *e = gguf_layers_entry(l, i);
         for (size_t y = 0; e->layer >= 0 && y < n; y++)
             if (strcmp(row[y], e->what) == 0)
                 put_cell(&c, e->layer, (double)y, e, low, high);
@@ -145,11 +148,11 @@ static void one_map(const struct ppl_report *r, FILE *f, size_t k, double low,
     fputs("</figure>\n", f);
 }
 
-void ppl_html_heat(const struct ppl_report *r, FILE *f)
+void ppl_html_layer_map(const struct ppl_report *r, FILE *f)
 {
     double low, high;
     char from[32], to[32];
-    if (!r->layers || !range_of(r, &low, &high))
+    if (!r->layers || !find_error_range(r, &low, &high))
         return;
     fprintf(f,
             "<section>\n<h2>Layer by layer</h2>\n<p class=\"mute\">Relative "
@@ -157,14 +160,14 @@ void ppl_html_heat(const struct ppl_report *r, FILE *f)
             "chunks: from %s (faint) to %s (strong), on a logarithmic scale. "
             "The error of a layer contains that of the layers before it."
             "</p>\n<div class=\"charts\">\n",
-            text_figure(from, low, 2), text_figure(to, high, 2));
+            text_format_number(from, low, 2), text_format_number(to, high, 2));
     for (size_t i = 0; i < r->n; i++)
         if (r->layers[r->order[i]])
-            one_map(r, f, r->order[i], low, high);
+            put_map(r, f, r->order[i], low, high);
     fputs("</div>\n</section>\n", f);
 }
 
-void ppl_heat_free(struct ppl_report *r)
+void ppl_layer_map_free(struct ppl_report *r)
 {
     for (size_t i = 0; r->layers && i < r->n; i++)
         gguf_layers_destroy(r->layers[i]);

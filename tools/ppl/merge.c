@@ -24,7 +24,7 @@ struct merged {
 
 static const char *get_note(const struct gguf_part *p, const char *name)
 {
-    const char *s = gguf_part_get_note(p, name);
+    const char *s = gguf_part_note(p, name);
     return s ? s : "";
 }
 
@@ -43,7 +43,7 @@ static const char *get_setting(const struct gguf_part *p, const char *name)
     return "";
 }
 
-static uint64_t setting_number(const struct gguf_part *p, const char *name)
+static uint64_t get_setting_number(const struct gguf_part *p, const char *name)
 {
     return strtoull(get_setting(p, name), NULL, 10);
 }
@@ -79,14 +79,14 @@ static bool load_all(struct merged *m, char **paths, int n)
 /* What was measured, and of how many models: rows have numbers of each. */
 static bool choose_measure(struct merged *m, struct ppl_options *o)
 {
-    const struct ppl_measure *x = ppl_part_measure(m->part);
+    const struct ppl_measure *x = ppl_part_find_measure(m->part);
     m->measure = x;
     if (!x)
         return false;
     if (x->task && (o->plot || o->html))
         return msg_error(o->plot ? o->plot : o->html,
                          "parts of tasks have no picture and no page");
-    m->side.n = x->side ? gguf_part_n_values(m->part) / x->n_values : 0;
+    m->side.n = x->side ? gguf_part_n_row_values(m->part) / x->n_values : 0;
     o->task = x->task;
     return true;
 }
@@ -110,10 +110,10 @@ static bool choose_chunks(struct merged *m, const struct ppl_options *o)
         r->e.n_chunks = (size_t)o->ev.n_chunks;
     const size_t end = r->e.first_chunk + r->e.n_chunks;
     for (size_t i = r->e.first_chunk; i < end; i++) {
-        if (gguf_part_chunk(m->part, i, &n))
+        if (gguf_part_row_values(m->part, i, &n))
             continue;
         size_t last = i;
-        while (last + 1 < end && !gguf_part_chunk(m->part, last + 1, &n))
+        while (last + 1 < end && !gguf_part_row_values(m->part, last + 1, &n))
             last++;
         return msg_error(
             NULL,
@@ -174,10 +174,10 @@ struct cursor {
 };
 
 /* The number that is next, and the blank after it. */
-static bool take_size(struct cursor *c, size_t *out)
+static bool parse_size(struct cursor *c, size_t *out)
 {
     uint64_t n;
-    if (!ppl_take_number(&c->p, SIZE_MAX / 2, &n) || *c->p++ != ' ')
+    if (!ppl_parse_number(&c->p, SIZE_MAX / 2, &n) || *c->p++ != ' ')
         return false;
     *out = (size_t)n;
     return true;
@@ -185,7 +185,7 @@ static bool take_size(struct cursor *c, size_t *out)
 
 /* Take a name of n bytes, to be freed, and the end of its line; NULL: the note
  * is shorter. */
-static char *take_name(struct cursor *c, size_t n)
+static char *parse_name(struct cursor *c, size_t n)
 {
     if (n >= (size_t)(c->end - c->p) || c->p[n] != '\n')
         return NULL;
@@ -203,17 +203,17 @@ static bool get_texts(struct ppl_run *r, const char *text)
         struct ev_text t = { .sums = GGUF_PPL_INIT };
         size_t n;
         char digest[96];
-        if (!take_size(&c, &n) || !take_size(&c, &t.size) ||
-            !take_size(&c, &t.n_tokens) || !take_size(&c, &t.n_chunks))
+        if (!parse_size(&c, &n) || !parse_size(&c, &t.size) ||
+            !parse_size(&c, &t.n_tokens) || !parse_size(&c, &t.n_chunks))
             return false;
         const size_t k = strcspn(c.p, " ");
         if (!text_copy(digest, sizeof digest, c.p, k) || c.p[k] != ' ')
             return false;
         c.p += k + 1;
         t.has_digest = ev_parse_digest(digest, &t.digest);
-        t.first_chunk = r->e.n_texts ? ev_all_chunks(&r->e) : 0;
+        t.first_chunk = r->e.n_texts ? ev_count_chunks(&r->e) : 0;
         if (t.n_chunks > SIZE_MAX / 2 - t.first_chunk ||
-            !(t.name = take_name(&c, n)))
+            !(t.name = parse_name(&c, n)))
             return false;
         r->e.texts = msg_grow(r->e.texts, &r->e.room_texts, r->e.n_texts + 1,
                               sizeof *r->e.texts);
@@ -227,7 +227,7 @@ static bool get_files(struct ppl_options *o, const char *text)
     struct cursor c = { text, text + strlen(text) };
     while (c.p < c.end) {
         size_t n;
-        char *name = take_size(&c, &n) ? take_name(&c, n) : NULL;
+        char *name = parse_size(&c, &n) ? parse_name(&c, n) : NULL;
         if (!name)
             return false;
         o->texts.path = msg_grow(o->texts.path, &o->texts.room, o->texts.n + 1,
@@ -243,10 +243,10 @@ static bool get_text(struct merged *m, struct ppl_options *o)
     struct ppl_run *r = &m->run;
     const struct gguf_part *p = m->part;
     o->text = *get_note(p, "text.file") ? get_note(p, "text.file") : NULL;
-    o->ev.n_ctx = (uint32_t)setting_number(p, "ctx_size");
-    o->stride = (uint32_t)setting_number(p, "stride");
-    o->hf = setting_number(p, "hf") != 0;
-    o->compat = setting_number(p, "compat") != 0;
+    o->ev.n_ctx = (uint32_t)get_setting_number(p, "ctx_size");
+    o->stride = (uint32_t)get_setting_number(p, "stride");
+    o->hf = get_setting_number(p, "hf") != 0;
+    o->compat = get_setting_number(p, "compat") != 0;
     r->e.several = get_setting(p, "texts")[0] != 0;
     r->e.n_skipped = (size_t)get_number(p, "skipped");
     r->n_tasks_read = (size_t)get_number(p, "tasks");
@@ -259,7 +259,7 @@ static bool get_text(struct merged *m, struct ppl_options *o)
     const size_t all = gguf_part_n_chunks(p);
     if (get_files(o, get_note(p, "files")) &&
         get_texts(r, get_note(p, "texts")) &&
-        (!r->e.n_texts || ev_all_chunks(&r->e) == all))
+        (!r->e.n_texts || ev_count_chunks(&r->e) == all))
         return true;
     return msg_error(NULL, "the notes of texts do not add up to %zu chunks",
                      all);

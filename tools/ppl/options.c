@@ -124,7 +124,7 @@ static const struct opt table[] = {
                 "--per-token FILE saves a line for each token"),
     ROW_REFUSED("--in-file --chunk --from-chunk", "X",
                 "--chunks A..B selects the chunks"),
-    { .group = &ev_rest, EV },
+    { .group = &ev_all_rare, EV },
     { .names = NULL },
 };
 
@@ -194,7 +194,7 @@ static void choose_base(struct ppl_options *o)
     if (o->mpi && o->save_base)
         opt_usage("'--mpi' and '--kl-divergence-base' without --kl-divergence "
                   "exclude each other");
-    o->base_is_saved = o->base && gguf_baseline_is(o->base);
+    o->base_is_saved = o->base && gguf_path_is_baseline(o->base);
     if (o->models.n > 1 && !o->base)
         opt_usage("%zu models need --base: the model to compare them with",
                   o->models.n);
@@ -252,13 +252,13 @@ int ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     choose_stride(o);
     check_ending("--plot", o->plot, ".svg");
     check_ending("--html", o->html, ".html");
-    ev_settle_options(&o->ev);
+    ev_finish_options(&o->ev);
     return n;
 }
 
-void ppl_settle_rank(struct ppl_options *o)
+void ppl_clear_rank_outputs(struct ppl_options *o)
 {
-    if (!ranks_is_helper()) /* others see it of rank 0 */
+    if (!ranks_is_worker()) /* others see it of rank 0 */
         return;
     o->ev.quiet = o->ev.no_digest = true;
     o->part = o->each = o->plot = o->html = NULL;

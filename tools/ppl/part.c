@@ -30,8 +30,8 @@ const struct ppl_measure ppl_measures[] = {
     { .name = NULL },
 };
 
-static const struct ppl_measure *measure_of(const struct ppl_options *o,
-                                            const struct ppl_side *side)
+static const struct ppl_measure *find_measure(const struct ppl_options *o,
+                                              const struct ppl_side *side)
 {
     const struct ppl_measure *m = ppl_measures;
     while (m->task != o->task || m->side != (side != NULL))
@@ -47,7 +47,7 @@ static enum gguf_status begin_scan(void *user,
 {
     struct ppl_part *p = user;
     /* one scan after another adds to it */
-    return p->part ? GGUF_OK : ppl_part_of_text(p, info, err);
+    return p->part ? GGUF_OK : ppl_part_begin_text(p, info, err);
 }
 
 static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
@@ -73,7 +73,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
             p->value[p->n++] = gguf_scan_nll(rows)[i];
         for (size_t m = 0; p->side && m < p->side->n; m++) {
             const struct gguf_kld_token *t =
-                ppl_side_tokens_of(p->side, m, rows->n) + i;
+                ppl_side_last_tokens(p->side, m, rows->n) + i;
             const double v[PPL_VALUES] = { t->x, t->x_base, t->kld,
                                            t->same_top };
             memcpy(p->value + p->n, v, sizeof v);
@@ -88,7 +88,7 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
 {
     struct ppl_part *p = user;
     const enum gguf_status st =
-        gguf_part_add(p->part, chunk, p->head, p->value, p->n_rows, err);
+        gguf_part_add_chunk(p->part, chunk, p->head, p->value, p->n_rows, err);
     p->n = p->n_rows = 0;
     memset(p->head, 0, sizeof p->head);
     return st;
@@ -109,7 +109,7 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
     struct ppl_part *p = *out = msg_must(calloc(1, sizeof *p));
     p->run = r;
     p->side = side;
-    p->measure = measure_of(r->o, side);
+    p->measure = find_measure(r->o, side);
     p->n_values = p->measure->n_values * (side ? side->n : 1);
     p->sink = (struct gguf_sink)GGUF_SINK_INIT;
     p->sink.user = p;
@@ -124,9 +124,9 @@ enum gguf_status ppl_part_create(struct ppl_part *p, size_t n_chunks,
 {
     const enum gguf_status st = gguf_part_create(
         &p->part, n_chunks, p->measure->n_heads, p->n_values, NULL, err);
-    return st == GGUF_OK
-               ? gguf_part_set(p->part, "measure", p->measure->name, err)
-               : st;
+    return st == GGUF_OK ? gguf_part_set_setting(p->part, "measure",
+                                                 p->measure->name, err)
+                         : st;
 }
 
 const struct gguf_sink *ppl_part_sink(struct ppl_part *p)
@@ -149,7 +149,7 @@ static bool save_part(const struct ppl_part *p)
     if (!o->part)
         return true;
     json_format_f64(seconds, p->run->e.seconds);
-    if (gguf_part_note(p->part, "seconds", seconds, &err) != GGUF_OK ||
+    if (gguf_part_set_note(p->part, "seconds", seconds, &err) != GGUF_OK ||
         gguf_part_save(p->part, o->part, o->ev.force, &err) != GGUF_OK)
         return msg_fail(o->part, &err);
     if (!o->ev.quiet)
@@ -183,12 +183,12 @@ static bool evaluate_some(void *user, size_t first, size_t n)
     return s->evaluate(s->user, s->part, first, n);
 }
 
-static struct gguf_part *part_of(void *user)
+static struct gguf_part *get_part(void *user)
 {
     return ((struct share *)user)->part->part;
 }
 
-int ppl_share_progress(struct ppl_run *r, uint64_t done)
+int ppl_report_share_progress(struct ppl_run *r, uint64_t done)
 {
     const uint64_t chunk = r->o->task ? 1 : r->o->ev.n_ctx;
     r->n_done_tokens = r->e.n_chunks * chunk;
@@ -199,7 +199,7 @@ int ppl_share_progress(struct ppl_run *r, uint64_t done)
 
 static void show_waiting(void *user)
 {
-    (void)ppl_share_progress(((struct share *)user)->run, 0);
+    (void)ppl_report_share_progress(((struct share *)user)->run, 0);
 }
 
 /* What sinks have counted of this rank's own share. */
@@ -218,7 +218,7 @@ static void forget_scores(struct ppl_run *r, struct ppl_side *side)
 
 static void abort_outputs(struct ppl_outputs *x)
 {
-    (void)ppl_each_close(x->each, false);
+    (void)ppl_per_token_close(x->each, false);
     (void)ppl_report_close(x->pages, false, NULL);
     x->each = NULL;
     x->pages = NULL;
@@ -228,7 +228,7 @@ bool ppl_outputs_open(struct ppl_outputs *x, const struct ppl_run *r,
                       const struct gguf_vocab *vocab,
                       const struct ppl_side *side)
 {
-    bool good = ppl_each_open(&x->each, r, vocab, side);
+    bool good = ppl_per_token_open(&x->each, r, vocab, side);
     good = ppl_report_open(&x->pages, r, side) && good;
     if (!good)
         abort_outputs(x);
@@ -248,14 +248,14 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
         return false;
     if (!ppl_outputs_open(&x, r, gguf_model_vocab(m->model), side))
         return ppl_part_close(s.part, false);
-    r->n_ranks = ranks_n();
+    r->n_ranks = ranks_count();
     r->rank_chunks = msg_must(calloc(r->n_ranks + 1, sizeof *r->rank_chunks));
     const struct ranks_work work = { .first = r->e.first_chunk,
                                      .n = r->e.n_chunks,
                                      .together = r->o->task ? 1 : r->e.n_seq,
                                      .done = r->rank_chunks,
                                      .evaluate = evaluate_some,
-                                     .part = part_of,
+                                     .part = get_part,
                                      .waiting = show_waiting,
                                      .user = &s };
     ev_begin_work(&r->e, s.part->measure->name, s.part->measure->unit);
@@ -263,7 +263,7 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
     ev_end_work(&r->e);
     forget_scores(r, side);
     good = good && save_part(s.part);
-    if (good && !ranks_is_helper())
+    if (good && !ranks_is_worker())
         good = s.part->measure->print(r, side, s.part->part, &x);
     else
         abort_outputs(&x);

@@ -31,7 +31,7 @@ enum { PPL_TASK_SUM, PPL_TASK_TOKENS, PPL_TASK_RIGHT, PPL_TASK_VALUES };
 
 /* Files that are also made from records. */
 struct ppl_outputs {
-    struct ppl_each *each;            /* NULL: none */
+    struct ppl_per_token *each;       /* NULL: none */
     struct ppl_report *pages;         /* NULL: none */
     const struct gguf_tokens *tokens; /* tokens of all texts, or NULL */
 };
@@ -76,22 +76,22 @@ struct ppl_part {
  * message. */
 bool ppl_part_check(const char *path, const struct gguf_part *p);
 /* The measure of a part. NULL: unknown; a message was printed. */
-const struct ppl_measure *ppl_part_measure(const struct gguf_part *p);
+const struct ppl_measure *ppl_part_find_measure(const struct gguf_part *p);
 /* Parse a decimal number at *p and move *p behind it. Returns false if *p is
  * not a digit or the number is above most. */
-bool ppl_take_number(const char **p, uint64_t most, uint64_t *out);
+bool ppl_parse_number(const char **p, uint64_t most, uint64_t *out);
 
 /* part.c: create p->part, with the measure as its first setting. */
 enum gguf_status ppl_part_create(struct ppl_part *p, size_t n_chunks,
                                  struct gguf_error *err);
 
 /* part_notes.c: create p->part for a text, with all settings and notes. */
-enum gguf_status ppl_part_of_text(struct ppl_part *p,
-                                  const struct gguf_scan_info *info,
-                                  struct gguf_error *err);
+enum gguf_status ppl_part_begin_text(struct ppl_part *p,
+                                     const struct gguf_scan_info *info,
+                                     struct gguf_error *err);
 /* Create p->part for tasks, with all settings and notes. */
-enum gguf_status ppl_part_of_tasks(struct ppl_part *p,
-                                   const struct gguf_session *session,
-                                   struct gguf_error *err);
+enum gguf_status ppl_part_begin_tasks(struct ppl_part *p,
+                                      const struct gguf_session *session,
+                                      struct gguf_error *err);
 
 #endif

@@ -53,7 +53,7 @@ static const struct row settings[] = {
 
 enum { MEMBERS_DEPTH = 16 }; /* objects and lists in a note */
 
-bool ppl_take_number(const char **p, uint64_t most, uint64_t *out)
+bool ppl_parse_number(const char **p, uint64_t most, uint64_t *out)
 {
     const char *s = *p;
     uint64_t n = 0;
@@ -75,7 +75,7 @@ static enum gguf_status count_depth(void *user,
                                     struct gguf_error *err)
 {
     unsigned *depth = user;
-    *depth += v->kind == GGUF_JSON_LIST || v->kind == GGUF_JSON_OBJECT;
+    *depth += v->kind == GGUF_JSON_ARRAY || v->kind == GGUF_JSON_OBJECT;
     *depth -= v->kind == GGUF_JSON_END;
     return *depth <= MEMBERS_DEPTH
                ? GGUF_OK
@@ -90,7 +90,7 @@ static bool are_members(const char *text, struct gguf_error *err)
     unsigned depth = 0;
     text_addf(&all, "{%s}", text);
     gguf_error_clear(err);
-    const enum gguf_status st = gguf_text_walk_json(
+    const enum gguf_status st = gguf_json_walk(
         (struct gguf_str){ all.s, all.n }, count_depth, &depth, err);
     text_fini(&all);
     return st == GGUF_OK;
@@ -103,7 +103,8 @@ static bool is_kind(const struct row *row, const char *value,
     uint64_t n = 0;
     char *end;
     const char *p = value;
-    const bool number = !*value || (ppl_take_number(&p, row->most, &n) && !*p);
+    const bool number =
+        !*value || (ppl_parse_number(&p, row->most, &n) && !*p);
     switch (row->kind) {
     case NUMBER: return number;
     case SECONDS: {
@@ -142,7 +143,7 @@ static bool check_model(const char *path, const struct gguf_part *p,
         char name[64];
         snprintf(name, sizeof name, "%s%s", prefix, of_model[i].name);
         good = check_value(path, "note", prefix, &of_model[i],
-                           gguf_part_get_note(p, name));
+                           gguf_part_note(p, name));
     }
     return good;
 }
@@ -153,7 +154,7 @@ static bool check_notes(const char *path, const struct gguf_part *p,
     bool good = check_model(path, p, "base.");
     for (size_t i = 0; i < sizeof notes / sizeof *notes && good; i++)
         good = check_value(path, "note", "", &notes[i],
-                           gguf_part_get_note(p, notes[i].name));
+                           gguf_part_note(p, notes[i].name));
     for (size_t i = 0; i < n_models && good; i++) {
         char prefix[32];
         snprintf(prefix, sizeof prefix, "model.%zu.", i);
@@ -193,9 +194,9 @@ static bool check_chunk(const char *path, const struct gguf_part *p,
                         const struct ppl_measure *m, size_t chunk)
 {
     size_t n_rows = 0;
-    const size_t n = gguf_part_n_values(p);
-    const double *head = gguf_part_heads(p, chunk);
-    const double *v = gguf_part_chunk(p, chunk, &n_rows);
+    const size_t n = gguf_part_n_row_values(p);
+    const double *head = gguf_part_chunk_values(p, chunk);
+    const double *v = gguf_part_row_values(p, chunk, &n_rows);
     bool good = n_rows <= UINT32_MAX;
     for (size_t i = 0; v && i < m->n_heads && good; i++)
         good = is_whole(head[i], 0,
@@ -208,7 +209,7 @@ static bool check_chunk(const char *path, const struct gguf_part *p,
     return good;
 }
 
-const struct ppl_measure *ppl_part_measure(const struct gguf_part *p)
+const struct ppl_measure *ppl_part_find_measure(const struct gguf_part *p)
 {
     const char *name, *value;
     const struct ppl_measure *m = ppl_measures;
@@ -217,8 +218,8 @@ const struct ppl_measure *ppl_part_measure(const struct gguf_part *p)
             break;
     while (m->name && (!name || strcmp(m->name, value) != 0))
         m++;
-    const size_t n = gguf_part_n_values(p);
-    if (m->name && gguf_part_n_heads(p) == m->n_heads &&
+    const size_t n = gguf_part_n_row_values(p);
+    if (m->name && gguf_part_n_chunk_values(p) == m->n_heads &&
         (m->side ? n % m->n_values == 0 : n == m->n_values))
         return m;
     msg_error(NULL, "unknown measure '%.40s' with %zu numbers in each row",
@@ -228,10 +229,11 @@ const struct ppl_measure *ppl_part_measure(const struct gguf_part *p)
 
 bool ppl_part_check(const char *path, const struct gguf_part *p)
 {
-    const struct ppl_measure *m = ppl_part_measure(p);
+    const struct ppl_measure *m = ppl_part_find_measure(p);
     bool good =
-        m && check_notes(path, p,
-                         m->side ? gguf_part_n_values(p) / m->n_values : 1);
+        m &&
+        check_notes(path, p,
+                    m->side ? gguf_part_n_row_values(p) / m->n_values : 1);
     for (size_t i = 0; good && i < gguf_part_n_chunks(p); i++)
         good = check_chunk(path, p, m, i);
     return good;

@@ -17,7 +17,7 @@
 /* ---- outputs ---- */
 
 /* The text that a chunk is of; chunks in order. */
-static size_t text_of(struct ppl_run *r, size_t chunk)
+static size_t find_text(struct ppl_run *r, size_t chunk)
 {
     while (r->text_at + 1 < r->e.n_texts &&
            chunk >= r->e.texts[r->text_at + 1].first_chunk)
@@ -28,7 +28,7 @@ static size_t text_of(struct ppl_run *r, size_t chunk)
 static void begin_outputs(struct ppl_run *r, const struct gguf_part *p,
                           struct ppl_outputs *x)
 {
-    const double *head = gguf_part_heads(p, r->e.first_chunk);
+    const double *head = gguf_part_chunk_values(p, r->e.first_chunk);
     r->text_at = 0;
     if (x->pages)
         ppl_report_begin(x->pages,
@@ -40,12 +40,12 @@ static void begin_outputs(struct ppl_run *r, const struct gguf_part *p,
 static bool add_outputs(struct ppl_run *r, const struct gguf_part *p,
                         size_t chunk, const double *nll, struct ppl_outputs *x)
 {
-    const double *head = gguf_part_heads(p, chunk);
+    const double *head = gguf_part_chunk_values(p, chunk);
     struct gguf_error err;
     size_t n = 0;
-    (void)gguf_part_chunk(p, chunk, &n);
+    (void)gguf_part_row_values(p, chunk, &n);
     struct ppl_rows rows = { .chunk = chunk,
-                             .text = text_of(r, chunk),
+                             .text = find_text(r, chunk),
                              .first = (uint32_t)head[PPL_FIRST],
                              .n = (uint32_t)n,
                              .nll = nll };
@@ -54,18 +54,18 @@ static bool add_outputs(struct ppl_run *r, const struct gguf_part *p,
     if (!x->each)
         return true;
     rows.token = x->tokens->id + (size_t)head[PPL_AT];
-    return ppl_each_add(x->each, &rows, &err) == GGUF_OK ||
+    return ppl_per_token_add(x->each, &rows, &err) == GGUF_OK ||
            msg_fail(r->o->each, &err);
 }
 
 /* ---- perplexity ---- */
 
-static struct gguf_ppl sums_of(const struct gguf_part *p, size_t chunk)
+static struct gguf_ppl sum_chunk(const struct gguf_part *p, size_t chunk)
 {
     struct gguf_ppl one = GGUF_PPL_INIT;
-    const double *head = gguf_part_heads(p, chunk);
+    const double *head = gguf_part_chunk_values(p, chunk);
     size_t n = 0;
-    const double *x = gguf_part_chunk(p, chunk, &n);
+    const double *x = gguf_part_row_values(p, chunk, &n);
     one.n_bytes = (uint64_t)head[PPL_BYTES];
     one.n_words = (uint64_t)head[PPL_WORDS];
     one.n = n;
@@ -83,14 +83,14 @@ static bool add_ppl(struct ppl_run *r, const struct gguf_part *p,
     for (size_t i = 0; i < r->e.n_chunks; i++) {
         const size_t chunk = r->e.first_chunk + i;
         size_t n;
-        r->sums[i] = sums_of(p, chunk);
+        r->sums[i] = sum_chunk(p, chunk);
         r->n_done = i + 1;
         if (gguf_ppl_add(&r->total, &r->sums[i], &err) != GGUF_OK)
             return msg_fail(NULL, &err);
-        ppl_add_to_text(r, chunk, &r->sums[i]);
+        ppl_add_chunk_to_text(r, chunk, &r->sums[i]);
         if (!r->o->ev.json)
             ppl_print_chunk(r);
-        if (!add_outputs(r, p, chunk, gguf_part_chunk(p, chunk, &n), x))
+        if (!add_outputs(r, p, chunk, gguf_part_row_values(p, chunk, &n), x))
             return false;
     }
     return true;
@@ -105,7 +105,7 @@ bool ppl_part_print_text(struct ppl_run *r, struct ppl_side *side,
     r->total = (struct gguf_ppl)GGUF_PPL_INIT;
     begin_outputs(r, p, x);
     bool good = add_ppl(r, p, x);
-    good = ppl_each_close(x->each, good);
+    good = ppl_per_token_close(x->each, good);
     good = ppl_report_close(x->pages, good, NULL);
     if (good && r->o->ev.json)
         ppl_print_json(r, stdout);
@@ -120,9 +120,9 @@ bool ppl_part_print_text(struct ppl_run *r, struct ppl_side *side,
 static bool add_tokens(struct gguf_kld *kld, const struct gguf_part *p,
                        size_t chunk, size_t m, struct gguf_error *err)
 {
-    const size_t step = gguf_part_n_values(p);
+    const size_t step = gguf_part_n_row_values(p);
     size_t n = 0;
-    const double *v = gguf_part_chunk(p, chunk, &n);
+    const double *v = gguf_part_row_values(p, chunk, &n);
     struct gguf_kld_token *t = msg_must(calloc(n + 1, sizeof *t));
     for (size_t i = 0; i < n; i++) {
         const double *w = v + i * step + m * PPL_VALUES;
@@ -137,23 +137,23 @@ static bool add_tokens(struct gguf_kld *kld, const struct gguf_part *p,
 static void count_text(struct ppl_run *r, const struct gguf_part *p,
                        size_t chunk)
 {
-    const double *head = gguf_part_heads(p, chunk);
+    const double *head = gguf_part_chunk_values(p, chunk);
     size_t n = 0;
-    (void)gguf_part_chunk(p, chunk, &n);
+    (void)gguf_part_row_values(p, chunk, &n);
     const uint64_t n_bytes = (uint64_t)head[PPL_BYTES];
     const uint64_t n_words = (uint64_t)head[PPL_WORDS];
     r->n_bytes += n_bytes;
     r->n_words += n_words;
     if (r->e.n_texts) {
-        struct gguf_ppl *s = &r->e.texts[text_of(r, chunk)].sums;
+        struct gguf_ppl *s = &r->e.texts[find_text(r, chunk)].sums;
         s->n += n;
         s->n_bytes += n_bytes;
         s->n_words += n_words;
     }
 }
 
-static bool add_side(struct ppl_run *r, struct ppl_side *s,
-                     const struct gguf_part *p, struct ppl_outputs *x)
+static bool add_divergences(struct ppl_run *r, struct ppl_side *s,
+                            const struct gguf_part *p, struct ppl_outputs *x)
 {
     struct gguf_error err;
     struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
@@ -179,9 +179,9 @@ bool ppl_part_print_side(struct ppl_run *r, struct ppl_side *side,
                          const struct gguf_part *p, struct ppl_outputs *x)
 {
     begin_outputs(r, p, x);
-    bool good = add_side(r, side, p, x);
-    good = ppl_each_close(x->each, good);
-    if (good && (!x->tokens || ppl_heat_run(x->pages, x->tokens)))
+    bool good = add_divergences(r, side, p, x);
+    good = ppl_per_token_close(x->each, good);
+    if (good && (!x->tokens || ppl_layer_map_measure(x->pages, x->tokens)))
         return ppl_side_report(side, x->pages);
     (void)ppl_report_close(x->pages, false, NULL);
     if (good)

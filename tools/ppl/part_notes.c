@@ -32,7 +32,7 @@ static enum gguf_status set_setting(struct ppl_part *p, const char *name,
     va_start(ap, fmt);
     vsnprintf(value, sizeof value, fmt, ap);
     va_end(ap);
-    return gguf_part_set(p->part, name, value, err);
+    return gguf_part_set_setting(p->part, name, value, err);
 }
 
 /* Files that are added to the weights, by name and scale. */
@@ -69,8 +69,8 @@ static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
     };
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
-        st = gguf_part_set(p->part, list[i].name,
-                           list[i].value ? list[i].value : "", err);
+        st = gguf_part_set_setting(p->part, list[i].name,
+                                   list[i].value ? list[i].value : "", err);
     for (int i = 0; i < 4; i++)
         text_fini(&t[i]);
     if (st == GGUF_OK)
@@ -98,7 +98,8 @@ static enum gguf_status set_cut(struct ppl_part *p,
               p->run->e.add_bos ? "BOS" : "no BOS");
     for (size_t i = 0; i < info->n_texts; i++)
         text_addf(&t, " %zu", info->text_end[i]);
-    const enum gguf_status st = gguf_part_set(p->part, "cut", t.s, err);
+    const enum gguf_status st =
+        gguf_part_set_setting(p->part, "cut", t.s, err);
     text_fini(&t);
     return st;
 }
@@ -122,12 +123,12 @@ static enum gguf_status set_texts(struct ppl_part *p,
         st = gguf_digest_bytes(&d, GGUF_DIGEST_XXH64, bytes, 4 * n, err);
         free(bytes);
         if (st == GGUF_OK)
-            gguf_digest_hex(&d, hex);
+            gguf_digest_format(&d, hex);
         text_addf(&t, " %s", st == GGUF_OK ? hex : "");
         at = info->text_end[i];
     }
     if (st == GGUF_OK)
-        st = gguf_part_set(p->part, "texts", t.s, err);
+        st = gguf_part_set_setting(p->part, "texts", t.s, err);
     text_fini(&t);
     return st;
 }
@@ -206,7 +207,7 @@ static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
     va_start(ap, fmt);
     vsnprintf(name, sizeof name, fmt, ap);
     va_end(ap);
-    return gguf_part_note(p->part, name, value, err);
+    return gguf_part_set_note(p->part, name, value, err);
 }
 
 /* What pages and tables say of a model, as notes NAME.file and so on; m NULL:
@@ -230,7 +231,7 @@ static enum gguf_status note_model(struct ppl_part *p, const char *name,
                  { "size", size },
                  { "params", params },
                  { "name", title },
-                 { "digest", ev_digest_text_of(hex, digest) },
+                 { "digest", ev_format_digest(hex, digest) },
                  { "json", json } };
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
@@ -243,7 +244,7 @@ static enum gguf_status note_model(struct ppl_part *p, const char *name,
 static enum gguf_status note_json(struct ppl_part *p, const char *name,
                                   char *json, struct gguf_error *err)
 {
-    const enum gguf_status st = gguf_part_note(p->part, name, json, err);
+    const enum gguf_status st = gguf_part_set_note(p->part, name, json, err);
     free(json);
     return st;
 }
@@ -258,7 +259,7 @@ static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
         const struct ev_text *x = &r->e.texts[i];
         text_addf(&t, "%zu %zu %zu %zu %s ", strlen(x->name), x->size,
                   x->n_tokens, x->n_chunks,
-                  ev_digest_text_of(hex, x->has_digest ? &x->digest : NULL));
+                  ev_format_digest(hex, x->has_digest ? &x->digest : NULL));
         text_addz(&t, x->name);
         text_addz(&t, "\n");
     }
@@ -332,7 +333,7 @@ static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
     if (st == GGUF_OK)
         st = set_note(
             p, err,
-            ev_digest_text_of(hex, r->e.has_digest ? &r->e.digest : NULL),
+            ev_format_digest(hex, r->e.has_digest ? &r->e.digest : NULL),
             "text.digest");
     if (st == GGUF_OK)
         st = note_numbers(p, err);
@@ -368,14 +369,14 @@ static enum gguf_status set_text(struct ppl_part *p,
     if (st == GGUF_OK && p->run->e.several)
         st = set_texts(p, info, err);
     for (unsigned i = 0; st == GGUF_OK && i < info->n_models; i++)
-        st = gguf_part_tell(p->part, i, info->sessions[i], info->text,
-                            info->text_end[info->n_texts - 1], err);
+        st = gguf_part_set_model(p->part, i, info->sessions[i], info->text,
+                                 info->text_end[info->n_texts - 1], err);
     return st == GGUF_OK ? set_cut(p, info, err) : st;
 }
 
-enum gguf_status ppl_part_of_text(struct ppl_part *p,
-                                  const struct gguf_scan_info *info,
-                                  struct gguf_error *err)
+enum gguf_status ppl_part_begin_text(struct ppl_part *p,
+                                     const struct gguf_scan_info *info,
+                                     struct gguf_error *err)
 {
     enum gguf_status st = ppl_part_create(p, info->n_chunks, err);
     if (st == GGUF_OK)
@@ -385,21 +386,22 @@ enum gguf_status ppl_part_of_text(struct ppl_part *p,
     return st == GGUF_OK ? note_all(p, err) : st;
 }
 
-enum gguf_status ppl_part_of_tasks(struct ppl_part *p,
-                                   const struct gguf_session *session,
-                                   struct gguf_error *err)
+enum gguf_status ppl_part_begin_tasks(struct ppl_part *p,
+                                      const struct gguf_session *session,
+                                      struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     char hex[96];
-    enum gguf_status st = ppl_part_create(p, gguf_tasks_n(r->tasks), err);
+    enum gguf_status st =
+        ppl_part_create(p, gguf_tasks_n_tasks(r->tasks), err);
     if (st == GGUF_OK)
-        st = gguf_part_tell(p->part, 0, session, NULL, 0, err);
+        st = gguf_part_set_model(p->part, 0, session, NULL, 0, err);
     if (st == GGUF_OK) /* of the file, in place of tokens */
         st = set_setting(p, "text", err, "%s",
-                         ev_digest_text_of(hex, &r->tasks_digest));
+                         ev_format_digest(hex, &r->tasks_digest));
     if (st == GGUF_OK)
-        st = set_setting(p, "tasks", err, "%zu of %zu", gguf_tasks_n(r->tasks),
-                         r->n_tasks_read);
+        st = set_setting(p, "tasks", err, "%zu of %zu",
+                         gguf_tasks_n_tasks(r->tasks), r->n_tasks_read);
     if (st == GGUF_OK)
         st = set_setting(p, "compat", err, "%d", r->o->compat);
     if (st == GGUF_OK)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ppl_each {
+struct ppl_per_token {
     const struct ppl_options *o;
     const struct ppl_side *side; /* with kld, or NULL: one model alone */
     const struct gguf_vocab *vocab;
@@ -28,7 +28,7 @@ struct ppl_each {
 };
 
 /* The text of a token, valid until the next call. */
-static struct gguf_str piece_of(struct ppl_each *e, gguf_token id)
+static struct gguf_str get_piece(struct ppl_per_token *e, gguf_token id)
 {
     const unsigned flags = GGUF_DETOKENIZE_SPECIAL;
     const size_t n = gguf_vocab_piece(e->vocab, id, flags, NULL, 0);
@@ -40,7 +40,7 @@ static struct gguf_str piece_of(struct ppl_each *e, gguf_token id)
 /* ---- the two forms ---- */
 
 /* In quotes, with each quote twice; escaped, so that it is one line. */
-static void csv_text(struct text *t, struct gguf_str s)
+static void add_csv_text(struct text *t, struct gguf_str s)
 {
     struct text esc = { .s = NULL };
     text_add_esc(&esc, s, UINT64_MAX);
@@ -51,7 +51,7 @@ static void csv_text(struct text *t, struct gguf_str s)
     text_fini(&esc);
 }
 
-static void json_text(struct text *t, struct gguf_str s)
+static void add_json_text(struct text *t, struct gguf_str s)
 {
     char *out = NULL;
     size_t n = 0;
@@ -64,7 +64,7 @@ static void json_text(struct text *t, struct gguf_str s)
     free(out);
 }
 
-static void put_name(struct ppl_each *e, const char *name)
+static void put_name(struct ppl_per_token *e, const char *name)
 {
     if (e->csv)
         text_addz(&e->line, e->line.n ? "," : "");
@@ -72,19 +72,20 @@ static void put_name(struct ppl_each *e, const char *name)
         text_addf(&e->line, "%s\"%s\": ", e->line.n > 1 ? ", " : "", name);
 }
 
-static void put_text(struct ppl_each *e, const char *name, struct gguf_str s)
+static void put_text(struct ppl_per_token *e, const char *name,
+                     struct gguf_str s)
 {
     put_name(e, name);
-    (e->csv ? csv_text : json_text)(&e->line, s);
+    (e->csv ? add_csv_text : add_json_text)(&e->line, s);
 }
 
-static void put_count(struct ppl_each *e, const char *name, uint64_t v)
+static void put_count(struct ppl_per_token *e, const char *name, uint64_t v)
 {
     put_name(e, name);
     text_addf(&e->line, "%" PRIu64, v);
 }
 
-static void put_number(struct ppl_each *e, const char *name, double v)
+static void put_number(struct ppl_per_token *e, const char *name, double v)
 {
     char s[32];
     json_format_f64(s, v);
@@ -95,7 +96,7 @@ static void put_number(struct ppl_each *e, const char *name, double v)
 /* ---- lines ---- */
 
 /* kld NULL: of a model alone. */
-static enum gguf_status put_line(struct ppl_each *e,
+static enum gguf_status put_line(struct ppl_per_token *e,
                                  const struct ppl_rows *rows, uint32_t i,
                                  const char *model, double nll,
                                  const struct gguf_kld_token *kld,
@@ -110,7 +111,7 @@ static enum gguf_status put_line(struct ppl_each *e,
     put_count(e, "chunk", rows->chunk + 1);
     put_count(e, "position", at);
     put_count(e, "id", (uint64_t)rows->token[at]);
-    put_text(e, "text", piece_of(e, rows->token[at]));
+    put_text(e, "text", get_piece(e, rows->token[at]));
     if (model)
         put_text(e, "model", (struct gguf_str){ model, strlen(model) });
     put_number(e, "nll", nll);
@@ -123,8 +124,9 @@ static enum gguf_status put_line(struct ppl_each *e,
     return gguf_outfile_write(e->file, e->line.s, e->line.n, err);
 }
 
-enum gguf_status ppl_each_add(struct ppl_each *e, const struct ppl_rows *rows,
-                              struct gguf_error *err)
+enum gguf_status ppl_per_token_add(struct ppl_per_token *e,
+                                   const struct ppl_rows *rows,
+                                   struct gguf_error *err)
 {
     const size_t n_models = e->side ? e->side->n : 1;
     enum gguf_status st = GGUF_OK;
@@ -132,7 +134,7 @@ enum gguf_status ppl_each_add(struct ppl_each *e, const struct ppl_rows *rows,
         for (size_t m = 0; st == GGUF_OK && m < n_models; m++) {
             const struct gguf_kld_token *t = NULL;
             if (e->side)
-                t = ppl_side_tokens_of(e->side, m, rows->n) + i;
+                t = ppl_side_last_tokens(e->side, m, rows->n) + i;
             st = put_line(e, rows, i, e->side ? e->side->model[m]->path : NULL,
                           t ? t->x : rows->nll[i], t, err);
         }
@@ -143,15 +145,16 @@ enum gguf_status ppl_each_add(struct ppl_each *e, const struct ppl_rows *rows,
 static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
                                  struct gguf_error *err)
 {
-    struct ppl_each *e = user;
-    const struct ppl_rows some = ppl_rows_of(rows, e->side);
-    return ppl_each_add(e, &some, err);
+    struct ppl_per_token *e = user;
+    const struct ppl_rows some = ppl_convert_rows(rows, e->side);
+    return ppl_per_token_add(e, &some, err);
 }
 
 /* ---- the object ---- */
 
-bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
-                   const struct gguf_vocab *vocab, const struct ppl_side *side)
+bool ppl_per_token_open(struct ppl_per_token **out, const struct ppl_run *r,
+                        const struct gguf_vocab *vocab,
+                        const struct ppl_side *side)
 {
     const struct ppl_options *o = r->o;
     const char *heads = r->e.several ? "source,chunk,position,id,text,"
@@ -160,7 +163,7 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
     *out = NULL;
     if (!o->each)
         return true;
-    struct ppl_each *e = *out = msg_must(calloc(1, sizeof *e));
+    struct ppl_per_token *e = *out = msg_must(calloc(1, sizeof *e));
     const size_t n = strlen(o->each);
     e->o = o;
     e->side = side;
@@ -180,17 +183,17 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
     return msg_fail(o->each, &err);
 }
 
-const char *ppl_each_failed(const struct ppl_each *e)
+const char *ppl_per_token_failed_file(const struct ppl_per_token *e)
 {
     return e && e->failed ? e->o->each : NULL;
 }
 
-const struct gguf_sink *ppl_each_sink(struct ppl_each *e)
+const struct gguf_sink *ppl_per_token_sink(struct ppl_per_token *e)
 {
     return &e->sink;
 }
 
-bool ppl_each_close(struct ppl_each *e, bool good)
+bool ppl_per_token_close(struct ppl_per_token *e, bool good)
 {
     struct gguf_error err;
     if (!e)
@@ -199,7 +202,7 @@ bool ppl_each_close(struct ppl_each *e, bool good)
         msg_fail(e->o->each, &err);
         good = false;
     }
-    gguf_outfile_destroy(e->file);
+    gguf_outfile_close(e->file);
     text_fini(&e->line);
     free(e->piece);
     free(e);

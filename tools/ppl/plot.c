@@ -9,15 +9,15 @@
 #define PM "\302\261" /* plus or minus */
 enum { WIDTH = 760, CHART = 300, HEAD = 66, LINE = 18 };
 
-static void plot_title(const struct ppl_report *r, FILE *f)
+static void put_title(const struct ppl_report *r, FILE *f)
 {
     ppl_report_title(r, f);
     fputs(r->o->text ? " on " : ", on the text of ", f);
     ppl_report_text(r, f);
 }
 
-static void plot_key(const struct ppl_report *r, FILE *f, double y, int series,
-                     const char *label, size_t i)
+static void put_key(const struct ppl_report *r, FILE *f, double y, int series,
+                    const char *label, size_t i)
 {
     const bool base = series == SVG_BASE;
     const struct gguf_figure p =
@@ -37,8 +37,8 @@ static void plot_key(const struct ppl_report *r, FILE *f, double y, int series,
         fprintf(f,
                 "<text class=\"ink figure\" x=\"510\" y=\"%.1f\">KLD %s " PM
                 " %s</text>",
-                y, text_figure(kld, r->stats[i].kld.value, 4),
-                text_figure(error, r->stats[i].kld.error, 2));
+                y, text_format_number(kld, r->stats[i].kld.value, 4),
+                text_format_number(error, r->stats[i].kld.error, 2));
     putc('\n', f);
 }
 
@@ -55,14 +55,14 @@ void ppl_report_plot(const struct ppl_report *r, FILE *f)
             "width=\"%d\" height=\"%g\" role=\"img\" aria-labelledby=\"t\">\n"
             "<title id=\"t\">",
             WIDTH, height, WIDTH, height);
-    plot_title(r, f);
+    put_title(r, f);
     fputs("</title>\n<style>\n", f);
     svg_style(f);
     fprintf(f,
             "</style>\n<rect class=\"bg\" width=\"%d\" height=\"%g\"/>\n"
             "<text class=\"ink title\" x=\"58\" y=\"24\">",
             WIDTH, height);
-    plot_title(r, f);
+    put_title(r, f);
     fprintf(f,
             "</text>\n<text class=\"mute\" x=\"58\" y=\"42\">%zu chunk%s of "
             "%" PRIu32 " tokens, libgguf %s</text>\n",
@@ -70,11 +70,11 @@ void ppl_report_plot(const struct ppl_report *r, FILE *f)
             gguf_version_string());
     double y = HEAD;
     if (r->base) {
-        plot_key(r, f, y, SVG_BASE, r->base->label, 0);
+        put_key(r, f, y, SVG_BASE, r->base->label, 0);
         y += LINE;
     }
     for (size_t i = 0; i < r->n; i++, y += LINE)
-        plot_key(r, f, y, r->curve[i].series, r->curve[i].label, i);
+        put_key(r, f, y, r->curve[i].series, r->curve[i].label, i);
     c.top = top;
     c.id = "running";
     ppl_chart_running(r, &c);

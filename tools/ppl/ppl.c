@@ -55,9 +55,9 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     if (o->text) {
         if (!ev_read_texts(e, o->texts.path, o->texts.n, &j->tokens))
             return false;
-        n = ev_all_chunks(e);
+        n = ev_count_chunks(e);
     } else {
-        if (!ppl_side_tokens(&j->side, o, &j->tokens))
+        if (!ppl_side_copy_tokens(&j->side, o, &j->tokens))
             return false;
         e->n_tokens = j->tokens.n;
     }
@@ -95,8 +95,8 @@ static bool open_sessions(struct job *j, const struct ppl_options *o)
            (!o->base || ppl_side_start(&j->side, o, &sp, j->pool));
 }
 
-void ppl_add_to_text(struct ppl_run *r, size_t chunk,
-                     const struct gguf_ppl *one)
+void ppl_add_chunk_to_text(struct ppl_run *r, size_t chunk,
+                           const struct gguf_ppl *one)
 {
     struct ev_text *texts = r->e.texts;
     size_t i = r->text_at;
@@ -116,11 +116,11 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     r->n_done = chunk - r->e.first_chunk + 1;
     r->sums[r->n_done - 1] = *one;
     r->total = *all;
-    ppl_add_to_text(r, chunk, one);
+    ppl_add_chunk_to_text(r, chunk, one);
     char value[32], error[32];
     snprintf(r->e.bar.note, sizeof r->e.bar.note, "%s +/- %s",
-             text_figure(value, gguf_ppl_value(all), 4),
-             text_figure(error, gguf_ppl_error(all), 2));
+             text_format_number(value, gguf_ppl_value(all), 4),
+             text_format_number(error, gguf_ppl_error(all), 2));
     if (!r->o->ev.json)
         ppl_print_chunk(r);
     return 0;
@@ -130,7 +130,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_run *r = user;
     if (r->o->mpi)
-        return ppl_share_progress(r, done);
+        return ppl_report_share_progress(r, done);
     r->n_done_tokens = done;
     return progress_report(&r->e.bar, done, total);
 }
@@ -154,11 +154,12 @@ static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
     p.n_sinks = j->n_saving;
     enum gguf_status st = GGUF_OK;
     if (r->o->ev.layer_major)
-        st = ev_layer_room(&r->o->ev, j->own.session, &scan.max_stored, err);
+        st = ev_layer_major_budget(&r->o->ev, j->own.session, &scan.max_stored,
+                                   err);
     if (st == GGUF_OK)
         st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p,
                           &r->total, err);
-    r->e.timings = *gguf_session_get_timings(j->own.session);
+    r->e.timings = *gguf_session_timings(j->own.session);
     return st;
 }
 
@@ -179,15 +180,15 @@ static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
 
 /* The file that a failure is of, or one of ending. Models are mapped: what is
  * written, or has no room, is an output. */
-static const char *blamed_file(const struct ppl_options *o,
-                               const struct gguf_baseline_writer *w,
-                               const struct ppl_each *each,
-                               enum gguf_status st,
-                               const struct gguf_error *err)
+static const char *find_failed_file(const struct ppl_options *o,
+                                    const struct gguf_baseline_writer *w,
+                                    const struct ppl_per_token *each,
+                                    enum gguf_status st,
+                                    const struct gguf_error *err)
 {
     const bool writing = st == GGUF_OK || err->status == GGUF_E_IO ||
                          err->status == GGUF_E_NOSPACE;
-    const char *file = ppl_each_failed(each);
+    const char *file = ppl_per_token_failed_file(each);
     return file ? file : w && writing ? o->save_base : o->model;
 }
 
@@ -196,20 +197,20 @@ static bool evaluate_and_save(struct job *j)
 {
     const struct ppl_options *o = j->run.o;
     struct gguf_baseline_writer *w = NULL;
-    struct ppl_each *each = NULL;
+    struct ppl_per_token *each = NULL;
     struct ppl_report *report;
     struct ppl_part *part;
     struct gguf_error err;
     if (!ppl_part_open(&part, &j->run, NULL))
         return false;
     if (o->save_base &&
-        gguf_baseline_writer_create(&w, o->save_base, o->ev.force, j->pool,
-                                    NULL, &err) != GGUF_OK) {
+        gguf_baseline_writer_open(&w, o->save_base, o->ev.force, j->pool, NULL,
+                                  &err) != GGUF_OK) {
         ppl_part_close(part, false);
         return msg_fail(o->save_base, &err);
     }
-    bool good =
-        ppl_each_open(&each, &j->run, gguf_model_vocab(j->own.model), NULL);
+    bool good = ppl_per_token_open(&each, &j->run,
+                                   gguf_model_vocab(j->own.model), NULL);
     good = ppl_report_open(&report, &j->run, NULL) && good;
     if (w && gguf_baseline_writer_set_form(
                  w, (enum gguf_baseline_form)o->base_form, &err) != GGUF_OK)
@@ -217,7 +218,7 @@ static bool evaluate_and_save(struct job *j)
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
     if (each)
-        j->saving[j->n_saving++] = ppl_each_sink(each);
+        j->saving[j->n_saving++] = ppl_per_token_sink(each);
     if (report)
         j->saving[j->n_saving++] = ppl_report_sink(report);
     if (part)
@@ -225,11 +226,11 @@ static bool evaluate_and_save(struct job *j)
     enum gguf_status st = GGUF_OK;
     if (good)
         st = evaluate_chunks(j, on_chunk, "perplexity", &err);
-    const char *file = blamed_file(o, w, each, st, &err);
+    const char *file = find_failed_file(o, w, each, st, &err);
     if (st == GGUF_OK && good && w)
         st = gguf_baseline_writer_commit(w, &err);
-    gguf_baseline_writer_destroy(w);
-    good = ppl_each_close(each, good && st == GGUF_OK);
+    gguf_baseline_writer_close(w);
+    good = ppl_per_token_close(each, good && st == GGUF_OK);
     good = ppl_report_close(report, good, NULL);
     good = ppl_part_close(part, good);
     if (st == GGUF_E_CANCELLED && progress_stopped())
@@ -277,8 +278,8 @@ int main(int argc, char **argv)
     bool good;
     ranks_begin(&argc, &argv);
     const int n = ppl_parse_options(&o, argc, argv);
-    ranks_settle(o.mpi);
-    ppl_settle_rank(&o);
+    ranks_require(o.mpi);
+    ppl_clear_rank_outputs(&o);
     o.ev.abort = is_stopped;
     j.run = (struct ppl_run){ .o = &o, .total = GGUF_PPL_INIT };
     if (o.merge_parts) {
@@ -290,7 +291,7 @@ int main(int argc, char **argv)
     good = ppl_find_texts(&o);
     if (good)
         ppl_check_paths(&o, NULL, 0);
-    good = good && (!o.base_is_saved || ppl_side_saved(&j.side, &o));
+    good = good && (!o.base_is_saved || ppl_side_open_saved(&j.side, &o));
     ppl_set_run(&j.run, &o);
     good = good && open_models(&j, &o) && read_tokens(&j, &o) &&
            load_models(&j, &o) && open_sessions(&j, &o);

@@ -18,7 +18,7 @@
 #include "tools/common/json.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
-#include "tools/evaluate/files.h"
+#include "tools/evaluate/text_files.h"
 #include "tools/evaluate/run.h"
 
 #include <gguf/gguf.h>
@@ -59,7 +59,7 @@ struct ppl_options {
  * and following. A usage error ends the program. */
 int ppl_parse_options(struct ppl_options *o, int argc, char **argv);
 /* On a rank of an MPI job other than rank 0, clear all outputs of o. */
-void ppl_settle_rank(struct ppl_options *o);
+void ppl_clear_rank_outputs(struct ppl_options *o);
 void ppl_options_fini(struct ppl_options *o);
 /* Set precision and backends of the base m. */
 void ppl_set_base(struct ev_model *m, const struct ppl_options *o);
@@ -101,7 +101,7 @@ void ppl_set_run(struct ppl_run *r, const struct ppl_options *o);
 /* Models that are compared with a base, evaluated in step with it. Zeroed is
  * empty.
  *
- * Calls, in this order: ppl_side_saved() if the base is a file of logits,
+ * Calls, in this order: ppl_side_open_saved() if the base is a file of logits,
  * ppl_side_open(), ppl_side_load(), ppl_side_start(), ppl_side_run(); in any
  * case ppl_side_close(). */
 struct ppl_side {
@@ -119,11 +119,12 @@ struct ppl_side {
 };
 
 /* Open a base that is a file of logits. Sets the context length of o. */
-bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o);
+bool ppl_side_open_saved(struct ppl_side *s, struct ppl_options *o);
 /* Copy the tokens of the file of logits, to evaluate them instead of a text.
  * Fails if the model has another tokenizer. */
-bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
-                     struct gguf_tokens *tokens);
+bool ppl_side_copy_tokens(const struct ppl_side *s,
+                          const struct ppl_options *o,
+                          struct gguf_tokens *tokens);
 
 /* Open the models of o other than own. own is the base, or, if the base is a
  * file of logits, the first model that is compared. */
@@ -152,37 +153,38 @@ struct ppl_rows {
     const double *nll;       /* [n]; NULL: with a base, see ppl_side */
 };
 /* Convert rows of a scan. side: the models; NULL: one model without a base. */
-struct ppl_rows ppl_rows_of(const struct gguf_scan_rows *rows,
-                            const struct ppl_side *side);
+struct ppl_rows ppl_convert_rows(const struct gguf_scan_rows *rows,
+                                 const struct ppl_side *side);
 /* Figures of the last n tokens of model i, which are those of the current
  * rows. */
-const struct gguf_kld_token *ppl_side_tokens_of(const struct ppl_side *s,
-                                                size_t i, size_t n);
+const struct gguf_kld_token *ppl_side_last_tokens(const struct ppl_side *s,
+                                                  size_t i, size_t n);
 
 /* The file of --per-token. */
-struct ppl_each;
+struct ppl_per_token;
 /* Open the file. *out is NULL if o asks for none. side: the models; NULL: one
- * model without a base. Call ppl_each_close() even after a failure. */
-bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
-                   const struct gguf_vocab *vocab,
-                   const struct ppl_side *side);
+ * model without a base. Call ppl_per_token_close() even after a failure. */
+bool ppl_per_token_open(struct ppl_per_token **out, const struct ppl_run *r,
+                        const struct gguf_vocab *vocab,
+                        const struct ppl_side *side);
 /* A sink of a scan that writes lines. Put it after the sinks of divergences,
  * whose results it reads. */
-const struct gguf_sink *ppl_each_sink(struct ppl_each *e);
+const struct gguf_sink *ppl_per_token_sink(struct ppl_per_token *e);
 /* Write a line for each of the rows. */
-enum gguf_status ppl_each_add(struct ppl_each *e, const struct ppl_rows *rows,
-                              struct gguf_error *err);
+enum gguf_status ppl_per_token_add(struct ppl_per_token *e,
+                                   const struct ppl_rows *rows,
+                                   struct gguf_error *err);
 /* The path of the file if writing to it failed; else NULL. e may be NULL. */
-const char *ppl_each_failed(const struct ppl_each *e);
+const char *ppl_per_token_failed_file(const struct ppl_per_token *e);
 /* Free e, which may be NULL. good: the file appears under its name. Returns
  * false if good was false or the file cannot be completed. */
-bool ppl_each_close(struct ppl_each *e, bool good);
+bool ppl_per_token_close(struct ppl_per_token *e, bool good);
 
 /* ---- texts ---- */
 
 /* Add a chunk's sums to those of its text. Chunks come in order. */
-void ppl_add_to_text(struct ppl_run *r, size_t chunk,
-                     const struct gguf_ppl *one);
+void ppl_add_chunk_to_text(struct ppl_run *r, size_t chunk,
+                           const struct gguf_ppl *one);
 /* text_print.c: print the table of texts and the macro figure. */
 void ppl_print_text_figures(const struct ppl_run *r);
 /* Add the members "text", or "texts", "skipped" and "macro". */
@@ -195,7 +197,7 @@ void ppl_json_side_texts(struct json *j, const struct ppl_side *s);
 /* units.c: print perplexity per byte and per word. */
 void ppl_print_units(const struct ppl_run *r);
 /* Print the figures of Hugging Face's guide, with --hf. */
-void ppl_print_page(const struct ppl_run *r);
+void ppl_print_hf_figures(const struct ppl_run *r);
 /* Add the members of perplexity per byte and per word. */
 void ppl_json_units(struct json *j, const struct gguf_ppl *p);
 /* Add the tokens of chunks, and with --hf the figures of the guide. */
@@ -219,7 +221,8 @@ void ppl_report_begin(struct ppl_report *r, uint32_t first, uint32_t n_ctx);
 void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows);
 /* layer_map.c: measure the error of each layer, for a page. r may be NULL.
  * Returns false, without a message, if a signal asked to stop. */
-bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens);
+bool ppl_layer_map_measure(struct ppl_report *r,
+                           const struct gguf_tokens *tokens);
 /* Free r, which may be NULL. good: draw, and let the files appear under their
  * names. stats: statistics of the models of side, or NULL. Returns false if
  * good was false or a file cannot be completed. */
@@ -250,14 +253,14 @@ typedef bool ppl_chunks_fn(void *user, struct ppl_part *p, size_t first,
                            size_t n);
 /* Evaluate the chunks of r together with the other ranks of an MPI job.
  * evaluate is called with user for each share of chunks, and reports progress
- * to ppl_share_progress(). Rank 0 prints and writes the same as one process.
+ * to ppl_report_share_progress(). Rank 0 prints and writes the same as one process.
  * tokens: tokens of all texts, or NULL for tasks. */
 bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
                     ppl_chunks_fn *evaluate, void *user,
                     const struct gguf_tokens *tokens);
 /* Progress callback of a share. done: its tokens or tasks that are evaluated. A
  * result other than 0 asks to stop. */
-int ppl_share_progress(struct ppl_run *r, uint64_t done);
+int ppl_report_share_progress(struct ppl_run *r, uint64_t done);
 
 /* merge.c: merge n files of parts and print the result. */
 bool ppl_merge(struct ppl_options *o, char **paths, int n);

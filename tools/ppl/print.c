@@ -63,7 +63,7 @@ void ppl_print_end(const struct ppl_run *r)
     double n = (double)r->n_done_tokens;
     ppl_print_text_figures(r);
     ppl_print_units(r);
-    ppl_print_page(r);
+    ppl_print_hf_figures(r);
     ppl_print_ranks(r);
     wrap_printf("time    %.1f s, %.0f tokens/s\n", r->e.seconds,
                 r->e.seconds > 0 ? n / r->e.seconds : 0);

@@ -188,7 +188,7 @@ void ppl_report_add(struct ppl_report *r, const struct ppl_rows *rows)
     for (size_t m = 0; m < r->n; m++) {
         const struct gguf_kld_token *t = NULL;
         if (r->side)
-            t = ppl_side_tokens_of(r->side, m, rows->n);
+            t = ppl_side_last_tokens(r->side, m, rows->n);
         for (uint32_t i = 0; i < rows->n; i++) {
             add_to_mean(&r->curve[m].chunk[at], t ? t[i].x : rows->nll[i]);
             if (t)
@@ -204,7 +204,7 @@ static enum gguf_status take_rows(void *user,
                                   struct gguf_error *err)
 {
     struct ppl_report *r = user;
-    const struct ppl_rows rows = ppl_rows_of(scanned, r->side);
+    const struct ppl_rows rows = ppl_convert_rows(scanned, r->side);
     (void)err;
     ppl_report_add(r, &rows);
     return GGUF_OK;
@@ -287,7 +287,7 @@ bool ppl_report_close(struct ppl_report *r, bool good,
     }
     free(r->curve);
     free(r->order);
-    ppl_heat_free(r);
+    ppl_layer_map_free(r);
     free(r);
     return good;
 }

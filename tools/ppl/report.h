@@ -86,8 +86,8 @@ void ppl_html_models(const struct ppl_report *r, FILE *f);
 void ppl_html_percentiles(const struct ppl_report *r, FILE *f);
 
 /* layer_map.c: write the section with a map for each model. */
-void ppl_html_heat(const struct ppl_report *r, FILE *f);
-void ppl_heat_free(struct ppl_report *r);
+void ppl_html_layer_map(const struct ppl_report *r, FILE *f);
+void ppl_layer_map_free(struct ppl_report *r);
 
 /* plot.c: write the picture. */
 void ppl_report_plot(const struct ppl_report *r, FILE *f);

@@ -16,7 +16,7 @@ enum { LOOK_AT = 1024 };
 
 /* ---- what is compared ---- */
 
-bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
+bool ppl_side_open_saved(struct ppl_side *s, struct ppl_options *o)
 {
     struct gguf_error err;
     if (gguf_baseline_open(&s->saved, o->base, NULL, &err) != GGUF_OK)
@@ -66,8 +66,9 @@ static bool same_tokenizer(const struct ppl_side *s,
     return i >= n / 2;
 }
 
-bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
-                     struct gguf_tokens *tokens)
+bool ppl_side_copy_tokens(const struct ppl_side *s,
+                          const struct ppl_options *o,
+                          struct gguf_tokens *tokens)
 {
     const size_t n =
         gguf_baseline_n_chunks(s->saved) * gguf_baseline_n_ctx(s->saved);
@@ -146,16 +147,16 @@ void ppl_side_close(struct ppl_side *s)
 
 /* ---- rows ---- */
 
-const struct gguf_kld_token *ppl_side_tokens_of(const struct ppl_side *s,
-                                                size_t i, size_t n)
+const struct gguf_kld_token *ppl_side_last_tokens(const struct ppl_side *s,
+                                                  size_t i, size_t n)
 {
     size_t all;
     const struct gguf_kld_token *t = gguf_kld_tokens(s->kld[i], &all);
     return t + all - n;
 }
 
-struct ppl_rows ppl_rows_of(const struct gguf_scan_rows *rows,
-                            const struct ppl_side *side)
+struct ppl_rows ppl_convert_rows(const struct gguf_scan_rows *rows,
+                                 const struct ppl_side *side)
 {
     return (struct ppl_rows){ .chunk = rows->chunk,
                               .text = rows->text,
@@ -182,8 +183,9 @@ static void note_divergence(struct ppl_side *s)
     }
     char from[32], to[32];
     snprintf(bar->note, sizeof bar->note, "%s %s %s",
-             text_figure(from, low, 3), s->n == 1 ? "+/-" : "to",
-             s->n == 1 ? text_figure(to, error, 2) : text_figure(to, high, 3));
+             text_format_number(from, low, 3), s->n == 1 ? "+/-" : "to",
+             s->n == 1 ? text_format_number(to, error, 2)
+                       : text_format_number(to, high, 3));
 }
 
 static int on_chunk(void *user, size_t chunk, size_t n_chunks,
@@ -207,7 +209,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_side *s = user;
     if (s->run->o->mpi)
-        return ppl_share_progress(s->run, done);
+        return ppl_report_share_progress(s->run, done);
     s->run->n_done_tokens = done;
     return progress_report(&s->run->e.bar, done, total);
 }
@@ -287,7 +289,7 @@ bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages)
     bool good = true;
     for (size_t i = 0; good && i < s->n; i++) {
         stats[i].struct_size = sizeof stats[i];
-        good = gguf_kld_get_stats(s->kld[i], &stats[i], &err) == GGUF_OK;
+        good = gguf_kld_stats(s->kld[i], &stats[i], &err) == GGUF_OK;
     }
     if (!good)
         msg_fail(NULL, &err);
@@ -332,7 +334,7 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
                   const struct gguf_tokens *tokens)
 {
     struct gguf_error err;
-    struct ppl_each *each;
+    struct ppl_per_token *each;
     struct ppl_report *pages;
     struct ppl_part *part;
     const struct gguf_sink *more[3];
@@ -347,14 +349,14 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     if (!ppl_part_open(&part, r, s))
         return false;
     bool good =
-        ppl_each_open(&each, r, gguf_model_vocab(s->model[0]->model), s);
+        ppl_per_token_open(&each, r, gguf_model_vocab(s->model[0]->model), s);
     if (!ppl_report_open(&pages, r, s) || !good) {
         ppl_report_close(pages, false, NULL);
         ppl_part_close(part, false);
-        return ppl_each_close(each, false);
+        return ppl_per_token_close(each, false);
     }
     if (each)
-        more[n_more++] = ppl_each_sink(each);
+        more[n_more++] = ppl_per_token_sink(each);
     if (pages)
         more[n_more++] = ppl_report_sink(pages);
     if (part)
@@ -365,10 +367,10 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     const enum gguf_status st = scan_models(s, r->e.first_chunk, r->e.n_chunks,
                                             more, n_more, tokens, &err);
     ev_end_work(&r->e);
-    const char *each_file = ppl_each_failed(each);
-    good = ppl_each_close(each, st == GGUF_OK);
+    const char *each_file = ppl_per_token_failed_file(each);
+    good = ppl_per_token_close(each, st == GGUF_OK);
     good = ppl_part_close(part, good);
-    if (good && ppl_heat_run(pages, tokens))
+    if (good && ppl_layer_map_measure(pages, tokens))
         return ppl_side_report(s, pages);
     ppl_report_close(pages, false, NULL);
     if (good)

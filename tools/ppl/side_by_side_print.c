@@ -24,7 +24,7 @@
 #define DELTA "\316\224" /* Greek capital delta */
 
 /* The error is that of all chunks of the file: of fewer it is larger. */
-static double saved_share(const struct ppl_side *s)
+static double compute_error_factor(const struct ppl_side *s)
 {
     return sqrt((double)gguf_baseline_n_chunks(s->saved) /
                 (double)(s->run->e.n_chunks ? s->run->e.n_chunks : 1));
@@ -51,13 +51,13 @@ static const struct chunk_column {
 };
 enum { N_CHUNK_COLUMNS = sizeof chunk_columns / sizeof *chunk_columns };
 
-static int chunk_width(const struct chunk_column *c)
+static int column_width(const struct chunk_column *c)
 {
     return 1 + c->width + 3 + c->after + (int)strlen(c->unit);
 }
 
 /* A bit for each that is shown. */
-static unsigned chunk_shown(void)
+static unsigned choose_columns(void)
 {
     unsigned shown = 0;
     int room = style_on_terminal() ? style_columns(STDOUT_FILENO) : INT_MAX;
@@ -66,7 +66,7 @@ static unsigned chunk_shown(void)
         for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
             if (chunk_columns[i].rank != rank)
                 continue;
-            room -= chunk_width(&chunk_columns[i]);
+            room -= column_width(&chunk_columns[i]);
             shown |= (unsigned)(room >= 0) << i;
         }
     return shown;
@@ -74,11 +74,11 @@ static unsigned chunk_shown(void)
 
 void ppl_print_side_columns(void)
 {
-    const unsigned shown = chunk_shown();
+    const unsigned shown = choose_columns();
     wrap_printf("\nchunk");
     for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
         const struct chunk_column *c = &chunk_columns[i];
-        const int pad = chunk_width(c) - table_width(c->head);
+        const int pad = column_width(c) - table_width(c->head);
         if (shown >> i & 1)
             wrap_printf("%*s%s%*s", pad - pad / 2, "", c->head,
                         shown >> i > 1 ? pad / 2 : 0, "");
@@ -90,7 +90,7 @@ void ppl_print_side_columns(void)
 static void print_saved(const struct ppl_side *s)
 {
     char name[256];
-    const double error = gguf_baseline_error(s->saved);
+    const double error = gguf_baseline_kld_error(s->saved);
     wrap_printf("base    %s: logits of %zu chunk%s",
                 ev_escape(name, s->run->o->base),
                 gguf_baseline_n_chunks(s->saved),
@@ -98,7 +98,7 @@ static void print_saved(const struct ppl_side *s)
     if (error > 0)
         wrap_printf(", compact: mean KLD of a model near it within " PM
                     " %.3f%%",
-                    100 * error * saved_share(s));
+                    100 * error * compute_error_factor(s));
     wrap_printf("\n");
 }
 
@@ -122,7 +122,7 @@ void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
     struct gguf_kld_stats k = GGUF_KLD_STATS_INIT;
     if (s->n > 1 || gguf_kld_means(s->kld[0], &k, NULL) != GGUF_OK)
         return;
-    const unsigned shown = chunk_shown();
+    const unsigned shown = choose_columns();
     wrap_printf("%4zu ", chunk + 1);
     for (int i = 0; i < N_CHUNK_COLUMNS; i++) {
         const struct chunk_column *c = &chunk_columns[i];
@@ -280,8 +280,9 @@ static void json_quantiles(struct json *j, const char *key,
 }
 
 /* Of a perplexity for n tokens, which have so many bytes. */
-static struct gguf_figure bits_per_byte(const struct ppl_run *r, uint64_t n,
-                                        struct gguf_figure ppl)
+static struct gguf_figure compute_bits_per_byte(const struct ppl_run *r,
+                                                uint64_t n,
+                                                struct gguf_figure ppl)
 {
     const double per = (double)n / ((double)r->n_bytes * log(2));
     struct gguf_figure f = { NAN, NAN };
@@ -296,7 +297,8 @@ static void json_stats(struct json *j, const struct ppl_run *r,
                        const struct gguf_kld_stats *k)
 {
     ppl_json_figure(j, "ppl", k->ppl);
-    ppl_json_figure(j, "bits_per_byte", bits_per_byte(r, k->n, k->ppl));
+    ppl_json_figure(j, "bits_per_byte",
+                    compute_bits_per_byte(r, k->n, k->ppl));
     ppl_json_figure(j, "correlation", k->correlation);
     ppl_json_figure(j, "ln_ratio", k->ln_ratio);
     ppl_json_figure(j, "ratio", k->ratio);
@@ -319,8 +321,9 @@ void ppl_json_base(struct json *j, const struct ppl_side *s)
     json_strz(j, "file", s->run->o->base);
     json_u64(j, "chunks", gguf_baseline_n_chunks(s->saved));
     json_strz(j, "form", gguf_baseline_form(s->saved));
-    json_f64(j, "kld_error", gguf_baseline_error(s->saved) * saved_share(s));
-    json_f64(j, "tail", gguf_baseline_tail(s->saved));
+    json_f64(j, "kld_error",
+             gguf_baseline_kld_error(s->saved) * compute_error_factor(s));
+    json_f64(j, "tail", gguf_baseline_tail_mass(s->saved));
     ev_json_digest(j, "digest", s->has_digest ? &s->digest : NULL);
 }
 
@@ -335,7 +338,7 @@ void ppl_print_side_json(const struct ppl_side *s,
     ppl_json_base(&j, s);
     ppl_json_figure(&j, "ppl", stats[0].ppl_base);
     ppl_json_figure(&j, "bits_per_byte",
-                    bits_per_byte(r, stats[0].n, stats[0].ppl_base));
+                    compute_bits_per_byte(r, stats[0].n, stats[0].ppl_base));
     json_close(&j);
     ppl_json_side_texts(&j, s);
     ppl_json_settings(&j, r);

@@ -20,7 +20,7 @@ static const struct {
     [GGUF_TASK_CHOICE] = { "multiple-choice", "multiple choice" },
 };
 
-static enum gguf_task_kind kind_of(const struct ppl_options *o)
+static enum gguf_task_kind get_kind(const struct ppl_options *o)
 {
     return (enum gguf_task_kind)(o->task - 1);
 }
@@ -29,7 +29,7 @@ static enum gguf_task_kind kind_of(const struct ppl_options *o)
 static bool choose_tasks(struct ppl_run *r)
 {
     const struct ppl_options *o = r->o;
-    const size_t n = gguf_tasks_n(r->tasks);
+    const size_t n = gguf_tasks_n_tasks(r->tasks);
     if (o->ev.first_chunk >= n)
         return msg_error(
             o->text,
@@ -51,7 +51,7 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
     uint32_t most = 0;
     if (!textfile_read(o->text, o->ev.max_text, &data, &r->e.text_size))
         return false;
-    enum gguf_status st = gguf_tasks_parse(&r->tasks, kind_of(o), data,
+    enum gguf_status st = gguf_tasks_parse(&r->tasks, get_kind(o), data,
                                            r->e.text_size, NULL, &err);
     if (st == GGUF_OK)
         st = gguf_digest_bytes(&r->tasks_digest, GGUF_DIGEST_XXH64, data,
@@ -62,10 +62,10 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
     }
     free(data);
     if (st == GGUF_OK) {
-        r->n_tasks_read = gguf_tasks_n(r->tasks);
+        r->n_tasks_read = gguf_tasks_n_tasks(r->tasks);
         if (o->n_tasks)
             gguf_tasks_sample(r->tasks, (size_t)o->n_tasks);
-        st = gguf_tasks_most_tokens(r->tasks, vocab, &most, &err);
+        st = gguf_tasks_max_tokens(r->tasks, vocab, &most, &err);
     }
     if (st != GGUF_OK)
         return msg_fail(o->text, &err);
@@ -75,7 +75,7 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
                          " tokens, expected at most %" PRIu32
                          ": use -c %" PRIu32,
                          most, o->ev.n_ctx, most);
-    r->e.n_seq = gguf_tasks_most_answers(r->tasks);
+    r->e.n_seq = gguf_tasks_max_answers(r->tasks);
     r->e.n_tokens = most;
     return choose_tasks(r);
 }
@@ -127,8 +127,8 @@ static bool add_record(struct ppl_part *p, const struct gguf_task_scores *s)
         v[PPL_TASK_TOKENS] = s->n_tokens[a];
         v[PPL_TASK_RIGHT] = s->right[a];
     }
-    if (gguf_part_add(p->part, s->task, head, p->value, s->n_answers, &err) ==
-        GGUF_OK)
+    if (gguf_part_add_chunk(p->part, s->task, head, p->value, s->n_answers,
+                            &err) == GGUF_OK)
         return true;
     return msg_fail(NULL, &err);
 }
@@ -150,7 +150,7 @@ static int on_task(void *user, const struct gguf_task_scores *s)
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct out *out = user;
-    return out->r->o->mpi ? ppl_share_progress(out->r, done)
+    return out->r->o->mpi ? ppl_report_share_progress(out->r, done)
                           : progress_report(&out->r->e.bar, done, total);
 }
 
@@ -163,9 +163,9 @@ static void print_head(const struct ppl_run *r)
     ev_print_model("model", &r->o->ev, r->e.own);
     gguf_text_escape(name, sizeof name, file);
     wrap_printf("tasks   %s: %s, %zu of %zu, ", name,
-                kinds[kind_of(r->o)].title, gguf_tasks_n(r->tasks),
+                kinds[get_kind(r->o)].title, gguf_tasks_n_tasks(r->tasks),
                 r->n_tasks_read);
-    if (r->e.n_chunks < gguf_tasks_n(r->tasks))
+    if (r->e.n_chunks < gguf_tasks_n_tasks(r->tasks))
         wrap_printf("of these %zu from %zu on, ", r->e.n_chunks,
                     r->e.first_chunk);
     wrap_printf("up to %" PRIu32 " answers of %zu tokens\n", r->e.n_seq,
@@ -180,20 +180,20 @@ static void print_end(const struct out *out)
     const struct gguf_task_result *x = &out->x;
     double low, high;
     const double n = (double)x->n;
-    gguf_share_interval(x->n_right, x->n, &low, &high);
+    gguf_proportion_interval(x->n_right, x->n, &low, &high);
     ppl_print_ranks(r);
     wrap_printf("time    %.1f s\n", r->e.seconds);
     wrap_printf("chance  %.4f%%\n", 100 * x->chance);
     wrap_printf("by sum  %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64 ")\n",
                 100 * (double)x->n_right_sum / n,
-                100 * gguf_share_error(x->n_right_sum, x->n), x->n_right_sum,
-                x->n);
+                100 * gguf_proportion_error(x->n_right_sum, x->n),
+                x->n_right_sum, x->n);
     wrap_printf("%s%s: %.4f%% +/- %.4f (%" PRIu64 " of %" PRIu64
                 "), 95%%: %.4f%% to %.4f%%\n",
-                kinds[kind_of(r->o)].title, r->o->compat ? " (compat)" : "",
+                kinds[get_kind(r->o)].title, r->o->compat ? " (compat)" : "",
                 100 * (double)x->n_right / n,
-                100 * gguf_share_error(x->n_right, x->n), x->n_right, x->n,
-                100 * low, 100 * high);
+                100 * gguf_proportion_error(x->n_right, x->n), x->n_right,
+                x->n, 100 * low, 100 * high);
 }
 
 static void json_tasks(struct json *j, const struct out *out)
@@ -224,19 +224,19 @@ static void print_json(const struct out *out)
     const struct gguf_task_result *x = &out->x;
     struct json j;
     double low, high;
-    gguf_share_interval(x->n_right, x->n, &low, &high);
+    gguf_proportion_interval(x->n_right, x->n, &low, &high);
     json_begin_object(&j, stdout);
     ev_json_model(&j, "model", &r->o->ev, r->e.own);
     json_close(&j);
     ppl_json_settings(&j, r);
     ppl_json_text(&j, r);
-    json_strz(&j, "task", kinds[kind_of(r->o)].name);
+    json_strz(&j, "task", kinds[get_kind(r->o)].name);
     json_bool(&j, "compat", r->o->compat);
     json_u64(&j, "first_task", r->e.first_chunk);
     json_u64(&j, "n", x->n);
     json_u64(&j, "n_right", x->n_right);
     json_f64(&j, "accuracy", (double)x->n_right / (double)x->n);
-    json_f64(&j, "accuracy_error", gguf_share_error(x->n_right, x->n));
+    json_f64(&j, "accuracy_error", gguf_proportion_error(x->n_right, x->n));
     json_f64(&j, "accuracy_low", low);
     json_f64(&j, "accuracy_high", high);
     json_u64(&j, "n_right_by_sum", x->n_right_sum);
@@ -269,8 +269,10 @@ static void add_task(struct out *out, size_t no, const double *v, uint32_t n,
         score[a] = sum[a] / w[PPL_TASK_TOKENS];
         n_right += w[PPL_TASK_RIGHT];
     }
-    const uint32_t best = gguf_task_choose(kind_of(o), o->compat, score, n);
-    const uint32_t best_sum = gguf_task_choose(kind_of(o), false, sum, n);
+    const uint32_t best =
+        gguf_task_choose_answer(get_kind(o), o->compat, score, n);
+    const uint32_t best_sum =
+        gguf_task_choose_answer(get_kind(o), false, sum, n);
     const bool right = v[best * PPL_TASK_VALUES + PPL_TASK_RIGHT] > 0;
     out->x.n++;
     out->x.n_right += right;
@@ -292,8 +294,8 @@ bool ppl_part_print_tasks(struct ppl_run *r, struct ppl_side *side,
     (void)x;
     for (size_t i = 0; i < r->e.n_chunks; i++) {
         size_t n = 0;
-        const double *v = gguf_part_chunk(p, r->e.first_chunk + i, &n);
-        const double *head = gguf_part_heads(p, r->e.first_chunk + i);
+        const double *v = gguf_part_row_values(p, r->e.first_chunk + i, &n);
+        const double *head = gguf_part_chunk_values(p, r->e.first_chunk + i);
         if (!n || n > UINT32_MAX) {
             msg_error(NULL, "task %zu has %zu answers, expected 1 to %" PRIu32,
                       r->e.first_chunk + i, n, UINT32_MAX);
@@ -337,7 +339,7 @@ static enum gguf_status compute_batch(struct job *j, size_t first, size_t n,
     p.max_tasks = n;
     enum gguf_status st = GGUF_OK;
     if (part && !part->part)
-        st = ppl_part_of_tasks(part, j->session, err);
+        st = ppl_part_begin_tasks(part, j->session, err);
     if (st == GGUF_OK)
         st = gguf_tasks_run(j->session, j->out.r->tasks, &p, &x, err);
     j->out.x.n_right_sum = x.n_right_sum;
@@ -368,7 +370,7 @@ static bool run_alone(struct job *j)
     struct gguf_error err;
     if (!ppl_part_open(&j->out.part, r, NULL))
         return false;
-    ev_begin_work(&r->e, kinds[kind_of(r->o)].name, "tasks");
+    ev_begin_work(&r->e, kinds[get_kind(r->o)].name, "tasks");
     const enum gguf_status st =
         compute_batch(j, r->e.first_chunk, r->e.n_chunks, &err);
     ev_end_work(&r->e);

@@ -15,8 +15,8 @@
 
 /* Of the texts that were evaluated, each counting the same: the mean over them
  * of their mean x, and its standard error. The number of them. */
-static size_t mean_of_texts(const struct ppl_run *r, double *mean,
-                            double *error)
+static size_t compute_macro_mean(const struct ppl_run *r, double *mean,
+                                 double *error)
 {
     double sum = 0, sum_sq = 0;
     size_t n = 0;
@@ -58,12 +58,12 @@ void ppl_print_text_figures(const struct ppl_run *r)
         table_addf(&t, "%" PRIu64, p->n);
         table_addf(&t, "%.4f", gguf_ppl_value(p));
         table_addf(&t, "%.5f", gguf_ppl_error(p));
-        table_addf(&t, "%.5f", gguf_ppl_bits(p, GGUF_PPL_BYTE, NULL));
+        table_addf(&t, "%.5f", gguf_ppl_bits_per_unit(p, GGUF_PPL_BYTE, NULL));
     }
     wrap_printf("\n");
     table_show(&t, "13/4");
     wrap_printf("\n");
-    const size_t n = mean_of_texts(r, &mean, &error);
+    const size_t n = compute_macro_mean(r, &mean, &error);
     wrap_printf("macro   PPL = %.4f +/- %.5f, of the mean of %zu texts\n",
                 exp(mean), exp(mean) * error, n);
 }
@@ -85,7 +85,7 @@ static void json_text(struct json *j, const struct ev_text *t)
 static void json_macro(struct json *j, const struct ppl_run *r)
 {
     double mean, error;
-    const size_t n = mean_of_texts(r, &mean, &error);
+    const size_t n = compute_macro_mean(r, &mean, &error);
     json_open(j, "macro", '{');
     json_u64(j, "texts", n);
     json_f64(j, "nll", mean);
@@ -120,8 +120,8 @@ void ppl_json_texts(struct json *j, const struct ppl_run *r)
 /* ---- beside a base ---- */
 
 /* Figures of n tokens of a model, from first on. */
-static bool means_of(const struct gguf_kld *kld, size_t first, size_t n,
-                     struct gguf_kld_stats *out)
+static bool compute_means(const struct gguf_kld *kld, size_t first, size_t n,
+                          struct gguf_kld_stats *out)
 {
     size_t all;
     struct gguf_kld *one;
@@ -156,7 +156,7 @@ void ppl_json_side_texts(struct json *j, const struct ppl_side *s)
         json_u64(j, "bytes_scored", t->sums.n_bytes);
         json_u64(j, "words_scored", t->sums.n_words);
         json_open(j, "models", '[');
-        for (size_t m = 0; m < s->n && means_of(s->kld[m], first, n, &k);
+        for (size_t m = 0; m < s->n && compute_means(s->kld[m], first, n, &k);
              m++) {
             json_open(j, NULL, '{');
             ppl_json_figure(j, "ppl", k.ppl);
@@ -189,8 +189,8 @@ void ppl_print_side_texts(const struct ppl_side *s)
     for (size_t i = 0; i < r->e.n_texts; i++) {
         const size_t n = (size_t)r->e.texts[i].sums.n;
         struct gguf_kld_stats k;
-        for (size_t m = 0; n && m < s->n && means_of(s->kld[m], first, n, &k);
-             m++) {
+        for (size_t m = 0;
+             n && m < s->n && compute_means(s->kld[m], first, n, &k); m++) {
             table_add_strz(&t, r->e.texts[i].name);
             table_add_strz(&t, s->model[m]->path);
             table_addf(&t, "%zu", n);

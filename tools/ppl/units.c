@@ -13,9 +13,9 @@ void ppl_print_units(const struct ppl_run *r)
 {
     const struct gguf_ppl *p = &r->total;
     double bits_error, byte_error, word_error;
-    const double bits = gguf_ppl_bits(p, GGUF_PPL_BYTE, &bits_error);
-    const double byte = gguf_ppl_per(p, GGUF_PPL_BYTE, &byte_error);
-    const double word = gguf_ppl_per(p, GGUF_PPL_WORD, &word_error);
+    const double bits = gguf_ppl_bits_per_unit(p, GGUF_PPL_BYTE, &bits_error);
+    const double byte = gguf_ppl_per_unit(p, GGUF_PPL_BYTE, &byte_error);
+    const double word = gguf_ppl_per_unit(p, GGUF_PPL_WORD, &word_error);
     wrap_printf("bytes   %" PRIu64
                 " scored: %.5f +/- %.5f bits per byte, PPL %.5f +/- %.5f\n",
                 p->n_bytes, bits, bits_error, byte, byte_error);
@@ -28,11 +28,12 @@ void ppl_json_units(struct json *j, const struct gguf_ppl *p)
     double error;
     json_u64(j, "bytes_scored", p->n_bytes);
     json_u64(j, "words_scored", p->n_words);
-    json_f64(j, "bits_per_byte", gguf_ppl_bits(p, GGUF_PPL_BYTE, &error));
+    json_f64(j, "bits_per_byte",
+             gguf_ppl_bits_per_unit(p, GGUF_PPL_BYTE, &error));
     json_f64(j, "bits_per_byte_error", error);
-    json_f64(j, "byte_ppl", gguf_ppl_per(p, GGUF_PPL_BYTE, &error));
+    json_f64(j, "byte_ppl", gguf_ppl_per_unit(p, GGUF_PPL_BYTE, &error));
     json_f64(j, "byte_ppl_error", error);
-    json_f64(j, "word_ppl", gguf_ppl_per(p, GGUF_PPL_WORD, &error));
+    json_f64(j, "word_ppl", gguf_ppl_per_unit(p, GGUF_PPL_WORD, &error));
     json_f64(j, "word_ppl_error", error);
 }
 
@@ -52,7 +53,8 @@ static bool begins_text(const struct ppl_run *r, size_t chunk)
  * windows by their scored tokens, but those that overlap the one before by
  * one token less: the program takes off one for the first token of a window,
  * which nothing predicts, but theirs are not among the scored ones anyway. */
-static void as_page(const struct ppl_run *r, double *windows, double *weighted)
+static void compute_hf_figures(const struct ppl_run *r, double *windows,
+                               double *weighted)
 {
     double sum = 0, sum_weighted = 0, n = 0;
     for (size_t i = 0; i < r->n_done; i++) {
@@ -69,12 +71,12 @@ static void as_page(const struct ppl_run *r, double *windows, double *weighted)
     *weighted = exp(sum_weighted / n);
 }
 
-void ppl_print_page(const struct ppl_run *r)
+void ppl_print_hf_figures(const struct ppl_run *r)
 {
     double windows, weighted;
     if (!r->o->hf)
         return;
-    as_page(r, &windows, &weighted);
+    compute_hf_figures(r, &windows, &weighted);
     wrap_printf(
         "page    PPL %.4f as its program weights windows, %.4f as their "
         "mean\n",
@@ -90,7 +92,7 @@ void ppl_json_windows(struct json *j, const struct ppl_run *r)
     json_close(j);
     if (!r->o->hf)
         return;
-    as_page(r, &windows, &weighted);
+    compute_hf_figures(r, &windows, &weighted);
     json_f64(j, "page_ppl", weighted);
     json_f64(j, "page_ppl_windows", windows);
 }

@@ -15,19 +15,19 @@
 
 static uint32_t parse_type(const char *option, const char *name)
 {
-    const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+    const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
     if (t &&
         (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT))
         return t->id;
-    struct gguf_near near;
-    char hint[GGUF_NEAR_HINT];
-    gguf_near_init(&near, (struct gguf_str){ name, strlen(name) });
+    struct gguf_suggestion near;
+    char hint[GGUF_SUGGESTION_SIZE];
+    gguf_suggestion_init(&near, (struct gguf_str){ name, strlen(name) });
     for (size_t i = 0; (t = gguf_dtype_at(i)); i++)
         if (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT)
-            gguf_near_try(&near,
-                          (struct gguf_str){ t->name, strlen(t->name) });
+            gguf_suggestion_try(&near,
+                                (struct gguf_str){ t->name, strlen(t->name) });
     opt_usage("%s: '%s' is not a type to quantize to%s", option, name,
-              gguf_near_hint(&near, hint));
+              gguf_suggestion_text(&near, hint));
 }
 
 /* PATTERN=TYPE of n bytes; the last '=' counts. */
@@ -100,7 +100,7 @@ static void parse_prune(struct options *o, const char *arg)
     }
 }
 
-void use_types(struct options *o)
+void parse_types(struct options *o)
 {
     if (o->output_type)
         o->params.output_type =
@@ -146,7 +146,7 @@ static void load_imatrix(struct options *o)
     }
 }
 
-void use_imatrix(struct options *o)
+void load_importance(struct options *o)
 {
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
     if (!o->imatrix_paths.n)
@@ -171,7 +171,7 @@ void use_imatrix(struct options *o)
     o->params.imatrix_name = o->imatrix_names = names.s;
 }
 
-void use_loras(struct options *o)
+void open_loras(struct options *o)
 {
     const size_t n = o->loras.n;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
@@ -242,10 +242,10 @@ void parse_output(struct target *t, char *arg, const char *none)
         t->type = eq + 1;
 }
 
-void use_target(struct options *o, struct target *first)
+void apply_target_size(struct options *o, struct target *first)
 {
     bool some = o->target.max_size || o->target.max_bpw > 0;
-    if (some && is_sized(first))
+    if (some && has_size_limit(first))
         opt_usage("'%s' has two sizes: give either @SIZE, or --target-size or "
                   "--target-bpw",
                   first->path);
@@ -254,7 +254,7 @@ void use_target(struct options *o, struct target *first)
         first->max_bpw = o->target.max_bpw;
     }
     for (size_t i = 0; i < o->n_targets; i++)
-        some |= is_sized(&o->targets[i]);
+        some |= has_size_limit(&o->targets[i]);
     if (o->target_types && !some)
         opt_usage("'--target-types' needs --target-size, --target-bpw or "
                   "--output OUT=@SIZE");
@@ -268,14 +268,14 @@ bool is_preset(const char *name)
     return yes;
 }
 
-const char *near_preset(const char *name, char out[GGUF_NEAR_HINT])
+const char *suggest_preset(const char *name, char out[GGUF_SUGGESTION_SIZE])
 {
-    struct gguf_near near;
+    struct gguf_suggestion near;
     const char *known;
-    gguf_near_init(&near, (struct gguf_str){ name, strlen(name) });
+    gguf_suggestion_init(&near, (struct gguf_str){ name, strlen(name) });
     for (size_t i = 0; (known = gguf_recipe_preset_name(i)); i++)
-        gguf_near_try(&near, (struct gguf_str){ known, strlen(known) });
-    return gguf_near_hint(&near, out);
+        gguf_suggestion_try(&near, (struct gguf_str){ known, strlen(known) });
+    return gguf_suggestion_text(&near, out);
 }
 
 void options_fini(struct options *o)

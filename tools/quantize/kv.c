@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-void use_kv_texts(struct options *o)
+void parse_overrides(struct options *o)
 {
     struct gguf_error err;
     gguf_error_clear(&err);

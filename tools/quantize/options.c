@@ -44,10 +44,10 @@ static const struct opt table[] = {
     { "--lora", "FILE[=SCALE]",
       "merge a LoRA adapter, times SCALE (default: 1), into the weights; may be "
       "given several times",
-      OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
+      OPT_LIST, AT(lora_texts), .value = SCALED_OPTIONAL },
     { "--lora-scaled", "FILE:SCALE",
       "merge a LoRA adapter, in the syntax of llama.cpp", OPT_LIST,
-      AT(lora_texts), .value = SCALED_ALWAYS },
+      AT(lora_texts), .value = SCALED_REQUIRED },
     { "--prune-layers", "N,...",
       "leave out these layers, counted from 0; later layers move up", OPT_STR,
       AT(prune_layers) },
@@ -124,7 +124,7 @@ static struct target *next_target(struct options *o)
 static void add_target(struct options *o, const char *path, const char *type)
 {
     *next_target(o) =
-        (struct target){ .path = opt_out(path),
+        (struct target){ .path = opt_check_output(path),
                          .type = type,
                          .is_file = o->recipe_file && type == o->recipe_file };
 }
@@ -153,20 +153,20 @@ static void add_output(struct options *o, char *arg)
 {
     struct target *t = next_target(o);
     const char *eq = strrchr(arg, '=');
-    char hint[GGUF_NEAR_HINT];
+    char hint[GGUF_SUGGESTION_SIZE];
     parse_output(t, arg, NULL);
-    if (!t->type && is_sized(t))
+    if (!t->type && has_size_limit(t))
         t->type = TYPE_AUTO;
     if (!t->type)
         opt_usage("--output: '%s' is not OUT=TYPE%s", arg,
-                  eq ? near_preset(eq + 1, hint) : "");
-    t->path = opt_out(arg);
+                  eq ? suggest_preset(eq + 1, hint) : "");
+    t->path = opt_check_output(arg);
 }
 
 /* ggml-model-TYPE.gguf in the folder of IN, as llama-quantize does. */
 static const char *default_out(struct options *o, const char *type)
 {
-    const char *slash = remote_is(o->in) ? NULL : strrchr(o->in, '/');
+    const char *slash = remote_is_url(o->in) ? NULL : strrchr(o->in, '/');
     size_t dir = slash ? (size_t)(slash - o->in) + 1 : 0;
     struct gguf_recipe *r;
     if (gguf_recipe_preset(&r, type, NULL, NULL) != GGUF_OK)
@@ -184,13 +184,13 @@ static const char *default_out(struct options *o, const char *type)
 static void parse_operands(struct options *o, char **arg, int n)
 {
     uint64_t threads;
-    char hint[GGUF_NEAR_HINT];
+    char hint[GGUF_SUGGESTION_SIZE];
     if (n < 1)
         opt_usage("IN is missing");
     remote_args(arg, 1);
     o->in = arg[0];
     for (size_t i = 0; i < o->imatrix_paths.n; i++)
-        paths_local(o->imatrix_paths.arg[i]);
+        paths_require_local(o->imatrix_paths.arg[i]);
     o->params.opener = remote_opener();
     arg++;
     n--;
@@ -210,11 +210,12 @@ static void parse_operands(struct options *o, char **arg, int n)
         add_target(o, n ? arg[0] : NULL, TYPE_AUTO);
         arg += n;
         n = 0;
-    } else if (n > 1 || (n && *near_preset(arg[0], hint))) { /* IN OUT TYPE */
+    } else if (n > 1 ||
+               (n && *suggest_preset(arg[0], hint))) { /* IN OUT TYPE */
         const char *type = arg[n > 1];
         if (!is_preset(type))
             opt_usage("'%s' is not a type that --list-types lists%s", type,
-                      near_preset(type, hint));
+                      suggest_preset(type, hint));
         add_target(o, arg[0], arg[1]);
         arg += 2;
         n -= 2;
@@ -225,7 +226,7 @@ static void parse_operands(struct options *o, char **arg, int n)
     if (sized && o->n_targets == n_outputs)
         opt_usage("OUT is missing: --target-size and --target-bpw apply to "
                   "it");
-    use_target(o, &o->targets[n_outputs]);
+    apply_target_size(o, &o->targets[n_outputs]);
     if (n == 1 && opt_parse_u64(arg[0], &threads) && threads >= 1 &&
         threads <= GGUF_POOL_MAX_THREADS) {
         o->threads = (unsigned)threads;
@@ -250,9 +251,9 @@ void parse_command_line(struct options *o, int argc, char **argv)
     for (size_t i = 0; i < o->outputs.n; i++)
         add_output(o, (char *)(uintptr_t)o->outputs.arg[i]);
     scaled_parse(&o->loras, "--lora", &o->lora_texts);
-    use_types(o);
+    parse_types(o);
     parse_operands(o, argv + 1, n);
-    use_imatrix(o);
-    use_loras(o);
-    use_kv_texts(o);
+    load_importance(o);
+    open_loras(o);
+    parse_overrides(o);
 }

@@ -151,7 +151,7 @@ static const char *list_lacking(const struct target *target, struct text *text)
     return text->s;
 }
 
-void print_left_out(const struct target *t)
+void print_skipped_norms(const struct target *t)
 {
     struct gguf_quant_totals s = GGUF_QUANT_TOTALS_INIT;
     ignore_status(gguf_quant_totals(t->job, &s, NULL));
@@ -202,7 +202,7 @@ void print_summary(const struct target *target, double seconds)
              text_s(gguf_quant_n_tensors(target->job)),
              table_size(from, t.from_size), table_size(to, t.to_size),
              bits_per_weight(&t), files, time);
-    if (is_sized(target))
+    if (has_size_limit(target))
         print_target(target);
     if (t.n_kept)
         msg_info(target->path, "kept %" PRIu64 " tensor%s of an earlier run",
@@ -246,8 +246,8 @@ void print_nonfinite(const char *in, const struct target *t, int kept)
 
 /* The tensor of this name in one of n targets, with importances that were
  * replaced; or NULL. Outputs need not have the same tensors. */
-static const struct gguf_quant_tensor *find_mended(const struct target *t,
-                                                   size_t n, const char *name)
+static const struct gguf_quant_tensor *
+find_replaced(const struct target *t, size_t n, const char *name)
 {
     const struct gguf_quant_tensor *q;
     for (size_t k = 0; k < n; k++)
@@ -257,13 +257,14 @@ static const struct gguf_quant_tensor *find_mended(const struct target *t,
     return NULL;
 }
 
-void print_mended(const char *in, const struct target *t, size_t n)
+void print_replaced_importance(const char *in, const struct target *t,
+                               size_t n)
 {
     const struct gguf_quant_tensor *q;
     char name[512];
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; (q = gguf_quant_tensor(t[k].job, i)); i++)
-            if (q->n_mended && !find_mended(t, k, q->name))
+            if (q->n_mended && !find_replaced(t, k, q->name))
                 msg_warn(in,
                          "tensor '%s': the importance of %" PRIu64 " column%s "
                          "was replaced: it was zero throughout or not finite",
@@ -315,7 +316,7 @@ void json_target(struct json *j, const struct target *target)
     else
         json_null(j, "path");
     json_strz(j, "type", target->type);
-    if (is_sized(target)) {
+    if (has_size_limit(target)) {
         const struct gguf_target_result *r = &target->result;
         json_open(j, "target", '{');
         json_u64(j, "limit", r->limit);

@@ -35,9 +35,9 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
             st = gguf_quant_create(&t->job, o->in, &o->params, err);
         }
         if (st == GGUF_OK)
-            st = size_target(o, i, bar, err);
+            st = choose_target_types(o, i, bar, err);
         if (st == GGUF_OK)
-            st = refuse_types(o, i, err);
+            st = reject_unsupported_types(o, i, err);
         if (st != GGUF_OK)
             return st;
         if ((o->verbose || o->explain) && !o->json) {
@@ -53,10 +53,10 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
 
 /* What is read and written besides the model and the outputs, which the
  * library knows. */
-static struct gguf_paths *note_paths(const struct options *o)
+static struct gguf_paths *record_paths(const struct options *o)
 {
     struct gguf_paths *p = paths_new();
-    note_reads(o, p);
+    record_inputs(o, p);
     for (size_t i = 0; i < o->loras.n; i++)
         paths_read_model(p, o->loras.file[i].path, NULL, "--lora");
     paths_read(p, o->recipe_file, "--recipe");
@@ -86,8 +86,8 @@ static void print_results(const struct options *o, double seconds)
     const struct gguf_quant_params *p = &o->params;
     if (!o->quiet) {
         print_adapter(o);
-        print_left_out(o->targets);
-        print_mended(o->in, o->targets, o->n_targets);
+        print_skipped_norms(o->targets);
+        print_replaced_importance(o->in, o->targets, o->n_targets);
         print_imatrix(o->in, o->targets, o->n_targets,
                       o->include.n + o->exclude.n > 0);
         if (seconds >= 0)
@@ -112,7 +112,7 @@ static enum gguf_status quantize_all(struct options *o, struct progress *bar,
                                      struct gguf_error *err)
 {
     struct gguf_pool *pool;
-    struct gguf_paths *noted = note_paths(o);
+    struct gguf_paths *noted = record_paths(o);
     struct outtext report = OUTTEXT_INIT;
     double begin = progress_clock(), seconds = -1;
 
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     if (st != GGUF_OK)
         msg_fail(about, &err);
     if (st != GGUF_OK)
-        say_resume(&o, st);
+        print_resume_hint(&o, st);
     options_fini(&o);
     progress_raise();
     return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);

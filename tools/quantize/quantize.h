@@ -6,7 +6,7 @@
 #include "tools/common/opt.h"
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
-#include "tools/common/scaled.h"
+#include "tools/common/scaled_file.h"
 
 #include <gguf/target.h>
 #include <gguf/text.h>
@@ -26,7 +26,7 @@ struct target {
     struct gguf_quant *job;
 };
 
-static inline bool is_sized(const struct target *t)
+static inline bool has_size_limit(const struct target *t)
 {
     return t->max_size || t->max_bpw > 0;
 }
@@ -93,18 +93,19 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
                              struct gguf_error *err);
 /* Choose the types of target i, if it is to keep to a size, once its job and
  * those before it are there: what was measured for one is so for all. */
-enum gguf_status size_target(struct options *o, size_t i, struct progress *bar,
-                             struct gguf_error *err);
+enum gguf_status choose_target_types(struct options *o, size_t i,
+                                     struct progress *bar,
+                                     struct gguf_error *err);
 /* Does target i get types with which other programs do not compute? By force a
  * warning says so, else GGUF_E_UNSUPPORTED. */
-enum gguf_status refuse_types(const struct options *o, size_t i,
-                              struct gguf_error *err);
+enum gguf_status reject_unsupported_types(const struct options *o, size_t i,
+                                          struct gguf_error *err);
 /* Of a run that made outputs and ended so: what is left for the next. */
-void say_resume(const struct options *o, enum gguf_status st);
+void print_resume_hint(const struct options *o, enum gguf_status st);
 /* The jobs and recipes of all targets. */
 void destroy_targets(struct options *o);
 /* What is read besides the source, which the library knows. */
-void note_reads(const struct options *o, struct gguf_paths *p);
+void record_inputs(const struct options *o, struct gguf_paths *p);
 
 /* options.c: fill o, which was initialised; ends the program where
  * something is wrong, or where nothing but text was asked for. */
@@ -113,25 +114,25 @@ void parse_command_line(struct options *o, int argc, char **argv);
 /* args.c: the types of tensors and layers that o names, as
  * numbers; importance data as the jobs get them, and the names that are
  * recorded: not the paths, which tell about the machine. */
-void use_types(struct options *o);
+void parse_types(struct options *o);
 /* OUT=[TYPE][@SIZE] as t, or OUT with none set if there is no '=', which counts
  * if TYPE is one or a size follows; arg is cut. What is wrong with a size ends
  * the program. */
 void parse_output(struct target *t, char *arg, const char *none);
 /* Of --target-size, for the first output; types without any size end the
  * program. */
-void use_target(struct options *o, struct target *first);
-void use_imatrix(struct options *o);
+void apply_target_size(struct options *o, struct target *first);
+void load_importance(struct options *o);
 /* Open the adapters that o names; they are closed when the jobs are gone. */
-void use_loras(struct options *o);
+void open_loras(struct options *o);
 void options_fini(struct options *o);
 /* A recipe that the library has? */
 bool is_preset(const char *name);
-/* Which one may be meant by name: gguf_near_hint. */
-const char *near_preset(const char *name, char out[GGUF_NEAR_HINT]);
+/* Which one may be meant by name: gguf_suggestion_text. */
+const char *suggest_preset(const char *name, char out[GGUF_SUGGESTION_SIZE]);
 
 /* kv.c: the keys of --override-kv, once --compat is known. */
-void use_kv_texts(struct options *o);
+void parse_overrides(struct options *o);
 /* May the input get them? false: a message says why not. */
 bool check_overrides(const struct options *o);
 
@@ -150,7 +151,7 @@ void print_loss(const struct target *t);
 void print_summary(const struct target *t, double seconds);
 
 /* How many norms of adapters were not merged; t is any target. */
-void print_left_out(const struct target *t);
+void print_skipped_norms(const struct target *t);
 /* Warn if the input is an adapter. */
 void print_adapter(const struct options *o);
 
@@ -165,7 +166,8 @@ void print_nonfinite(const char *in, const struct target *t, int kept);
 
 /* Of each tensor once, not for each of the n targets: importance data that had
  * to be replaced. */
-void print_mended(const char *in, const struct target *t, size_t n);
+void print_replaced_importance(const char *in, const struct target *t,
+                               size_t n);
 
 /* One output as an object that is left open: what the caller adds follows.
  * gguf-quantize.1 has its members. */

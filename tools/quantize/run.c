@@ -37,7 +37,7 @@ enum gguf_status start_run(struct options *o, struct progress *bar,
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     bool computes = !o->dry_run;
     for (size_t i = 0; i < o->n_targets; i++)
-        computes |= is_sized(&o->targets[i]);
+        computes |= has_size_limit(&o->targets[i]);
     pp.n_threads = o->threads;
     *pool = NULL;
     const enum gguf_status st =
@@ -82,28 +82,29 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
     return st;
 }
 
-enum gguf_status size_target(struct options *o, size_t i, struct progress *bar,
-                             struct gguf_error *err)
+enum gguf_status choose_target_types(struct options *o, size_t i,
+                                     struct progress *bar,
+                                     struct gguf_error *err)
 {
     struct target *t = &o->targets[i];
-    if (!is_sized(t))
+    if (!has_size_limit(t))
         return GGUF_OK;
     o->target.max_size = t->max_size;
     o->target.max_bpw = t->max_bpw;
     o->target.measured = NULL;
     for (size_t k = 0; k < i; k++)
-        if (is_sized(&o->targets[k]))
+        if (has_size_limit(&o->targets[k]))
             o->target.measured = o->targets[k].job;
     progress_init(bar, "measuring", NULL, o->quiet);
     t->result = (struct gguf_target_result)GGUF_TARGET_RESULT_INIT;
     const enum gguf_status st =
-        gguf_quant_target(t->job, &o->target, &t->result, err);
+        gguf_quant_fit_size(t->job, &o->target, &t->result, err);
     progress_clear(bar);
     return st;
 }
 
-enum gguf_status refuse_types(const struct options *o, size_t i,
-                              struct gguf_error *err)
+enum gguf_status reject_unsupported_types(const struct options *o, size_t i,
+                                          struct gguf_error *err)
 {
     const struct gguf_quant_tensor *t;
     char name[512];
@@ -129,13 +130,13 @@ enum gguf_status refuse_types(const struct options *o, size_t i,
     return GGUF_OK;
 }
 
-void say_resume(const struct options *o, enum gguf_status st)
+void print_resume_hint(const struct options *o, enum gguf_status st)
 {
     if (o->began && !o->quiet)
         hint_resume(o->in, o->targets[0].path, st, o->resume);
 }
 
-void note_reads(const struct options *o, struct gguf_paths *p)
+void record_inputs(const struct options *o, struct gguf_paths *p)
 {
     for (size_t i = 0; i < o->imatrix_paths.n; i++)
         paths_read_model(p, o->imatrix_paths.arg[i], NULL, "--imatrix");

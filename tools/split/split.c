@@ -94,7 +94,8 @@ static const struct opt_tool tool = {
 };
 
 /* More than two operands: a pattern of the shell that shards match? */
-static _Noreturn void too_many(const struct options *o, char *const *arg)
+static _Noreturn void fail_extra_operand(const struct options *o,
+                                         char *const *arg)
 {
     size_t n, m;
     if (o->merge && gguf_split_name_parse(arg[0], &n, NULL, NULL) &&
@@ -109,7 +110,7 @@ static _Noreturn void too_many(const struct options *o, char *const *arg)
 static void parse_options(struct options *o, int argc, char **argv)
 {
     if (opt_parse(&tool, argc, argv, o) > 2)
-        too_many(o, argv + 1);
+        fail_extra_operand(o, argv + 1);
     o->verify |= o->delete_inputs;
     if (!o->merge && !o->limits.max_tensors && !o->limits.max_size &&
         !o->limits.by_layer)
@@ -117,7 +118,7 @@ static void parse_options(struct options *o, int argc, char **argv)
 }
 
 /* A tensor of unknown size must stay together with the bytes around it. */
-static bool sizes_known(const struct gguf_file *s, const char *path)
+static bool has_known_sizes(const struct gguf_file *s, const char *path)
 {
     for (size_t i = 0; i < gguf_file_n_tensors(s); i++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(s, i);
@@ -156,8 +157,8 @@ static void list_shards(const struct gguf_split_plan *plan, const char *prefix)
     table_show(&t, "3/1");
 }
 
-static void say_result(const struct options *o, const char *file,
-                       size_t n_files, size_t n_tensors, uint64_t size)
+static void print_result(const struct options *o, const char *file,
+                         size_t n_files, size_t n_tensors, uint64_t size)
 {
     char out[24];
     if (!o->quiet)
@@ -170,7 +171,7 @@ static void say_result(const struct options *o, const char *file,
 /* *about is the file that a failure is about. */
 static enum gguf_status
 split_model(const struct options *o, const struct gguf_file *s,
-            const char *prefix, const struct gguf_split_job *job,
+            const char *prefix, const struct gguf_split_output_params *job,
             const char **about, size_t *n_shards, struct gguf_error *err)
 {
     struct gguf_split_plan *plan;
@@ -187,7 +188,7 @@ split_model(const struct options *o, const struct gguf_file *s,
         for (size_t i = 0; i < n; i++)
             size += gguf_split_plan_shard(plan, i)->file_size;
         progress_clear(job->user);
-        say_result(o, prefix, n, gguf_file_n_tensors(s), size);
+        print_result(o, prefix, n, gguf_file_n_tensors(s), size);
     }
     gguf_split_plan_destroy(plan);
     return st;
@@ -195,7 +196,7 @@ split_model(const struct options *o, const struct gguf_file *s,
 
 static enum gguf_status
 merge_shards(const struct options *o, const struct gguf_file *s,
-             const char *path, const struct gguf_split_job *job,
+             const char *path, const struct gguf_split_output_params *job,
              const char **about, struct gguf_error *err)
 {
     uint64_t size;
@@ -206,7 +207,7 @@ merge_shards(const struct options *o, const struct gguf_file *s,
     }
     if (st == GGUF_OK) {
         progress_clear(job->user);
-        say_result(o, path, 1, gguf_file_n_tensors(s), size);
+        print_result(o, path, 1, gguf_file_n_tensors(s), size);
     }
     return st;
 }
@@ -269,13 +270,13 @@ int main(int argc, char **argv)
     struct options o = { .limits = GGUF_SPLIT_PARAMS_INIT,
                          .file_limits = GGUF_LIMITS_INIT };
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *s = NULL;
     struct progress bar;
     struct gguf_error err;
     parse_options(&o, argc, argv);
     remote_args(argv + 1, 1);
-    const char *in = argv[1], *out = opt_out(argv[2]);
+    const char *in = argv[1], *out = opt_check_output(argv[2]);
     if (!o.merge && (!*out || out[strlen(out) - 1] == '/'))
         opt_usage("OUT-PREFIX '%s' ends without a file name", out);
     load_raise_limits();
@@ -293,7 +294,7 @@ int main(int argc, char **argv)
     enum gguf_status st = gguf_file_open(&s, in, &params, &err);
     int status = MSG_FAILED;
     size_t n_shards = 0;
-    if (st == GGUF_OK && sizes_known(s, in)) {
+    if (st == GGUF_OK && has_known_sizes(s, in)) {
         st = o.merge ? merge_shards(&o, s, out, &job, &about, &err)
                      : split_model(&o, s, out, &job, &about, &n_shards, &err);
         if (st == GGUF_OK)

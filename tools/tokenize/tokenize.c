@@ -7,7 +7,7 @@
 #include "tools/common/paths.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
-#include "tools/evaluate/files.h"
+#include "tools/evaluate/text_files.h"
 #include "tools/evaluate/model.h"
 
 #include <inttypes.h>
@@ -52,8 +52,8 @@ static const struct opt table[] = {
       "refuse a text larger than SIZE, measured unpacked (default: 1Gi)",
       OPT_SIZE, AT(ev.max_text) },
     ROW_ACCEPTED("--tokenize", NULL, ""),
-    { .group = &ev_elsewhere, EV },
-    { .group = &ev_foreign, EV },
+    { .group = &ev_other_tools, EV },
+    { .group = &ev_llama_options, EV },
     { .names = NULL },
 };
 
@@ -100,12 +100,12 @@ static bool open_vocab(struct vocab *m, const struct options *o)
     load_raise_limits();
     if (gguf_file_open(&m->file, o->model, NULL, &err) != GGUF_OK)
         return msg_fail(o->model, &err);
-    if (!ev_override(&o->ev, o->model, m->file, &m->meta))
+    if (!ev_parse_overrides(&o->ev, o->model, m->file, &m->meta))
         return false;
     p.meta = m->meta;
     if (gguf_vocab_create(&m->v, m->file, &p, &err) == GGUF_OK)
         return true;
-    return !ev_tell_adapter(m->file, o->model) && msg_fail(o->model, &err);
+    return !ev_explain_adapter(m->file, o->model) && msg_fail(o->model, &err);
 }
 
 static void close_vocab(struct vocab *m)
@@ -118,8 +118,8 @@ static void close_vocab(struct vocab *m)
 /* ---- text to tokens ---- */
 
 /* The bytes of a token, which live until the next call. */
-static struct gguf_str piece_of(const struct gguf_vocab *v, gguf_token id,
-                                struct text *buf)
+static struct gguf_str get_piece(const struct gguf_vocab *v, gguf_token id,
+                                 struct text *buf)
 {
     size_t n = gguf_vocab_piece(v, id, GGUF_DETOKENIZE_SPECIAL, NULL, 0);
     text_clear(buf);
@@ -132,7 +132,7 @@ static struct gguf_str piece_of(const struct gguf_vocab *v, gguf_token id,
 static bool is_utf8(struct gguf_str s)
 {
     for (size_t i = 0, k; i < s.size; i += k)
-        if (!(k = gguf_text_decode(s.data + i, s.size - i, NULL)))
+        if (!(k = gguf_text_decode_utf8(s.data + i, s.size - i, NULL)))
             return false;
     return true;
 }
@@ -146,14 +146,14 @@ struct lines {
     } * line;            /* of each id */
 };
 
-static struct span line_of(struct lines *l, const struct gguf_vocab *v,
-                           gguf_token id, struct text *piece)
+static struct span get_line(struct lines *l, const struct gguf_vocab *v,
+                            gguf_token id, struct text *piece)
 {
     struct span *s = &l->line[id];
     if (!s->size) {
         s->at = l->text.n;
         text_addf(&l->text, "%" PRId32 "\t", id);
-        text_add_esc(&l->text, piece_of(v, id, piece), UINT64_MAX);
+        text_add_esc(&l->text, get_piece(v, id, piece), UINT64_MAX);
         text_add(&l->text, "\n", 1);
         s->size = l->text.n - s->at;
     }
@@ -167,7 +167,7 @@ static void print_lines(const struct gguf_vocab *v,
     struct lines l = { .line = msg_must(calloc(gguf_vocab_n_tokens(v) + 1,
                                                sizeof *l.line)) };
     for (size_t i = 0; i < t->n; i++) {
-        struct span s = line_of(&l, v, t->id[i], &piece);
+        struct span s = get_line(&l, v, t->id[i], &piece);
         fwrite(l.text.s + s.at, 1, s.size, stdout);
     }
     text_fini(&piece);
@@ -198,7 +198,7 @@ static void print_json(const struct options *o, const struct gguf_vocab *v,
     json_u64(&j, "n_tokens", t->n);
     json_open(&j, "tokens", '[');
     for (size_t i = 0; i < t->n; i++) {
-        struct gguf_str s = piece_of(v, t->id[i], &piece);
+        struct gguf_str s = get_piece(v, t->id[i], &piece);
         json_open(&j, NULL, '{');
         json_i64(&j, "id", t->id[i]);
         json_str(&j, "piece", s);
@@ -280,9 +280,9 @@ int main(int argc, char **argv)
 {
     struct options o = { .ev = EV_OPTIONS_INIT };
     (void)opt_parse(&tool, argc, argv, &o);
-    paths_local(o.model);
+    paths_require_local(o.model);
     for (size_t i = 0; i < o.texts.args.n; i++)
-        paths_local(o.texts.args.arg[i]);
+        paths_require_local(o.texts.args.arg[i]);
     bool good = ev_find_files(&o.texts);
     if (o.texts.n > 1)
         opt_usage("%zu texts, expected 1", o.texts.n);

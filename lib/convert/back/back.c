@@ -85,16 +85,16 @@ static enum gguf_status try_arch(struct gg_back *b,
                                  struct gguf_error *err)
 {
     struct gg_str_esc e;
-    GG_TRY(gg_back_config(b, arch, err));
+    GG_TRY(gg_back_make_config(b, arch, err));
     GG_TRY(begin_folder(b, err));
     GG_TRY(gg_convert_find_arch(b->c, err));
     if (b->c->arch != arch)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
                             "no folder of class '%s' has these keys",
                             gg_str_esc(&e, gg_str_z(arch->classes)));
-    GG_TRY(gg_back_names(b, err));
-    GG_TRY(gg_convert_keys(b->c, err));
-    GG_TRY(gg_convert_tensors(b->c, err));
+    GG_TRY(gg_back_add_tensors(b, err));
+    GG_TRY(gg_convert_add_keys(b->c, err));
+    GG_TRY(gg_convert_assemble_tensors(b->c, err));
     return check_made(b, err);
 }
 
@@ -190,16 +190,16 @@ static enum gguf_status plan_files(struct gg_back *b, struct gguf_error *err)
         return gg_error_set_nomem(err, s->n_tensors * sizeof *b->to);
     while (n < b->n_to) {
         const struct gg_safetensors_tensor *t = &s->tensor[n];
-        struct gg_stwrite_tensor *to = &b->to[n];
-        *to = (struct gg_stwrite_tensor){ .name = t->name,
-                                          .dtype = type_of(b, n),
-                                          .n_dims = t->n_dims };
+        struct gg_safetensors_writer_tensor *to = &b->to[n];
+        *to = (struct gg_safetensors_writer_tensor){ .name = t->name,
+                                                     .dtype = type_of(b, n),
+                                                     .n_dims = t->n_dims };
         for (int d = 0; d < 4; d++)
             to->ne[d] = t->ne[d];
         n++;
     }
-    return gg_stwrite_cut(&b->out, b->to, n, b->p.max_file_size,
-                          b->p.allocator, err);
+    return gg_safetensors_writer_divide(&b->out, b->to, n, b->p.max_file_size,
+                                        b->p.allocator, err);
 }
 
 /* The file, and the folder on paper. */
@@ -215,7 +215,7 @@ static enum gguf_status plan_folder(struct gg_back *b, const char *path,
     b->meta = b->source.file;
     GG_TRY(gg_model_check_type(b->meta, err));
     gg_data_gguf_init(&b->numbers, &b->source, b->codec, true);
-    GG_TRY(gg_data_gguf_hold(&b->numbers, b->p.allocator, err));
+    GG_TRY(gg_data_gguf_allow_readers(&b->numbers, b->p.allocator, err));
     return find_class(b, err);
 }
 
@@ -224,17 +224,17 @@ static enum gguf_status convert_file(struct gg_back *b, const char *path,
 {
     struct gg_back_text text[GG_BACK_TEXTS] = { { NULL, NULL, 0 } };
     GG_TRY(plan_folder(b, path, err));
-    GG_TRY(
-        gg_data_loose_init(&b->loose, &b->numbers.list, b->p.allocator, err));
+    GG_TRY(gg_data_elements_init(&b->loose, &b->numbers.list, b->p.allocator,
+                                 err));
     (void)lost_keys(b, b->p.note);
     GG_TRY(plan_files(b, err));
-    enum gguf_status st = gg_back_vocab(b, text, err);
+    enum gguf_status st = gg_back_make_vocab(b, text, err);
     if (st == GGUF_OK)
-        st = gg_back_card(b, text + GG_BACK_CARD, err);
+        st = gg_back_make_card(b, text + GG_BACK_CARD, err);
     if (st == GGUF_OK)
         st = gg_back_check_paths(b, dir, text, err);
     if (st == GGUF_OK)
-        st = gg_back_write(b, dir, text, err);
+        st = gg_back_write_folder(b, dir, text, err);
     for (size_t i = 0; i < GG_BACK_TEXTS; i++)
         free(text[i].text);
     return st;
@@ -251,7 +251,7 @@ static void init_back(struct gg_back *b, const struct gguf_folder_params *p)
 static void fini_back(struct gg_back *b)
 {
     discard_folder(b);
-    gg_data_loose_fini(&b->loose);
+    gg_data_elements_fini(&b->loose);
     gg_data_gguf_fini(&b->numbers, b->p.allocator);
     gguf_file_close(b->in);
     free(b->config);
@@ -280,11 +280,11 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
     return st;
 }
 
-enum gguf_status gg_back_config_of(const char *path,
-                                   const struct gguf_limits *limits,
-                                   struct gg_mem_arena *arena,
-                                   struct gguf_paths *opened, char **out,
-                                   size_t *size, struct gguf_error *err)
+enum gguf_status gg_back_read_config(const char *path,
+                                     const struct gguf_limits *limits,
+                                     struct gg_mem_arena *arena,
+                                     struct gguf_paths *opened, char **out,
+                                     size_t *size, struct gguf_error *err)
 {
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
     struct gg_back b;

@@ -18,7 +18,7 @@
 #include "convert/convert_int.h"
 #include "data/gguf_list.h"
 #include "data/element_reader.h"
-#include "data/stwrite.h"
+#include "data/safetensors_write.h"
 #include "gguf/split.h"
 
 struct gg_back {
@@ -29,18 +29,18 @@ struct gg_back {
     const struct gguf_file *meta; /* its first file */
     struct gg_source source;
     struct gg_data_gguf numbers;
-    struct gguf_convert *c;     /* the folder, as it would be converted */
-    struct gg_data_loose loose; /* numbers, from any element on */
-    char *config;               /* config.json, n_config bytes; from malloc */
+    struct gguf_convert *c;        /* the folder, as it would be converted */
+    struct gg_data_elements loose; /* numbers, from any element on */
+    char *config; /* config.json, n_config bytes; from malloc */
     size_t n_config;
     struct gg_back_use *use; /* by tensor of the folder (back_shape.h) */
     size_t *first_use;       /* first use of each of n_used, and the end */
     size_t n_used;           /* tensors of the folder with uses, the first */
     size_t n_to; /* tensors of c->folder.weights that are written; those
                                    * after them are computed of config.json */
-    struct gg_stwrite_tensor
+    struct gg_safetensors_writer_tensor
         *to; /* of the folder: by c->folder.weights's places */
-    struct gg_stwrite out;
+    struct gg_safetensors_writer out;
 };
 
 /* The folder's type for numbers of a type of the file; indexes stay such. */
@@ -56,40 +56,41 @@ static inline uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
 }
 
 /* back_config.c: b->config for a class of that row. */
-enum gguf_status gg_back_config(struct gg_back *b,
-                                const struct gg_convert_arch *arch,
-                                struct gguf_error *err);
+enum gguf_status gg_back_make_config(struct gg_back *b,
+                                     const struct gg_convert_arch *arch,
+                                     struct gguf_error *err);
 
 /* back.c: config.json of the folder that the file at path would become, in the
  * arena; opened notes the files that were read. The statuses of
  * gguf_folder_write. */
-enum gguf_status gg_back_config_of(const char *path,
-                                   const struct gguf_limits *limits,
-                                   struct gg_mem_arena *arena,
-                                   struct gguf_paths *opened, char **out,
-                                   size_t *size, struct gguf_error *err);
+enum gguf_status gg_back_read_config(const char *path,
+                                     const struct gguf_limits *limits,
+                                     struct gg_mem_arena *arena,
+                                     struct gguf_paths *opened, char **out,
+                                     size_t *size, struct gguf_error *err);
 
 /* back_names.c: add the folder's tensors to its weights, and count them; those
  * that are numbers of keys have data. GGUF_E_TENSOR: one of the file that no
  * row makes, or of no shape that a row takes; GGUF_E_TYPE: a key that is no
  * number. */
-enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err);
+enum gguf_status gg_back_add_tensors(struct gg_back *b,
+                                     struct gguf_error *err);
 
 /* back_view.c: tensor i of the folder as one made of the file's. It is the
  * caller's to free with gg_back_made_fini, also after a failure. */
 struct gg_back_made {
-    struct gg_data_made list; /* of one tensor */
+    struct gg_data_composed list; /* of one tensor */
     struct gg_composed_tensor tensor;
     struct gg_composed_part *part;
     size_t n_parts, room;
 };
-enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
-                              struct gg_back_made *out,
-                              struct gguf_error *err);
+enum gguf_status gg_back_make_tensor(const struct gg_back *b, uint32_t i,
+                                     struct gg_back_made *out,
+                                     struct gguf_error *err);
 void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
 /* Are they of the same elements in the same order? */
-bool gg_back_same_part(const struct gg_composed_part *a,
-                       const struct gg_composed_part *b);
+bool gg_back_is_same_part(const struct gg_composed_part *a,
+                          const struct gg_composed_part *b);
 
 /* back_ternary.c: the file's tensor has -v, 0 and v. Magnitudes of which this
  * is the mean: high up to element cut, low from there on, of numbers that are
@@ -99,9 +100,10 @@ struct gg_back_ternary {
     float low, high;
     uint64_t cut;
 };
-enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
-                                 uint32_t dtype, struct gg_back_ternary *out,
-                                 struct gguf_error *err);
+enum gguf_status gg_back_find_ternary(const struct gg_back *b, size_t tensor,
+                                      uint32_t dtype,
+                                      struct gg_back_ternary *out,
+                                      struct gguf_error *err);
 
 /* Texts of the folder, beside config.json. back_vocab.c: the tokenizer;
  * back_card.c: the model card and generation_config.json, where the file has
@@ -112,18 +114,19 @@ struct gg_back_text {
     size_t size;
 };
 enum { GG_BACK_CARD = 2, GG_BACK_TEXTS = 4 };
-enum gguf_status gg_back_vocab(struct gg_back *b,
-                               struct gg_back_text text[GG_BACK_CARD],
-                               struct gguf_error *err);
-enum gguf_status gg_back_card(struct gg_back *b, struct gg_back_text text[2],
-                              struct gguf_error *err);
+enum gguf_status gg_back_make_vocab(struct gg_back *b,
+                                    struct gg_back_text text[GG_BACK_CARD],
+                                    struct gguf_error *err);
+enum gguf_status gg_back_make_card(struct gg_back *b,
+                                   struct gg_back_text text[2],
+                                   struct gguf_error *err);
 
 /* back_files.c: write the folder dir: these texts (GG_BACK_TEXTS), config.json
  * and the numbers. GGUF_E_MISMATCH (it has files of another model),
  * GGUF_E_CANCELLED, and what reading and writing return. */
-enum gguf_status gg_back_write(struct gg_back *b, const char *dir,
-                               const struct gg_back_text *text,
-                               struct gguf_error *err);
+enum gguf_status gg_back_write_folder(struct gg_back *b, const char *dir,
+                                      const struct gg_back_text *text,
+                                      struct gguf_error *err);
 
 /* back_paths.c: note the files of the input in p; check that no file of the
  * folder dir is one of those, or of b->p.paths. GGUF_E_INVALID, GGUF_E_LIMIT,

@@ -56,7 +56,7 @@ static bool is_plain(struct gguf_str s)
     static const char *const values[] = { "true", "false", "yes", "no", "on",
                                           "off",  "null",  "y",   "n" };
     for (size_t i = 0; i < GG_LEN(values); i++)
-        if (gg_str_same(s, values[i]))
+        if (gg_str_eq_nocase(s, values[i]))
             return false;
     for (size_t i = 0; i < s.size; i++) {
         const char c = s.data[i];
@@ -142,7 +142,7 @@ static void put_list(struct card *c, const char *name, const char *key)
         gguf_kv_iter_init(&it, kv);
     put_z(c, name);
     put_z(c, ":\n");
-    while (good && gguf_kv_next_str(&it, &s)) {
+    while (good && gguf_kv_iter_next_str(&it, &s)) {
         good = gg_str_utf8_valid(s.data, s.size) &&
                !memchr(s.data, 0, s.size) && c->n - begin + s.size <= MOST;
         put_z(c, "- ");
@@ -184,7 +184,7 @@ static unsigned count_differences(struct gg_back *b, const struct source *s,
 {
     struct gg_card_source n;
     unsigned bits = 0;
-    if (!id.size || gg_card_source(&n, &b->arena, id, 0, NULL) != GGUF_OK)
+    if (!id.size || gg_card_read_source(&n, &b->arena, id, 0, NULL) != GGUF_OK)
         return (1 << N_SOURCE) - 1;
     const char *const got[N_SOURCE] = { n.name, n.version, n.organization,
                                         n.url };
@@ -349,7 +349,7 @@ static json_t *value_of(const struct gguf_kv *kv, char kind)
         return json_integer(n);
     return kind == 'f' && gguf_kv_get_float(kv, &x, NULL) == GGUF_OK &&
                    isfinite(x)
-               ? gg_back_real((float)x)
+               ? gg_back_shortest_real((float)x)
                : NULL;
 }
 
@@ -408,8 +408,9 @@ static enum gguf_status put_card(struct gg_back *b, struct gg_back_text *out,
     return GGUF_OK;
 }
 
-enum gguf_status gg_back_card(struct gg_back *b, struct gg_back_text text[2],
-                              struct gguf_error *err)
+enum gguf_status gg_back_make_card(struct gg_back *b,
+                                   struct gg_back_text text[2],
+                                   struct gguf_error *err)
 {
     GG_TRY(put_card(b, &text[0], err));
     GG_TRY(put_sampling(b, &text[1], err));

@@ -106,7 +106,7 @@ static void put_gating(struct gg_back_maker *m)
     static const char *const words[] = { NULL, "softmax", "sigmoid", NULL,
                                          "sqrtsoftplus" };
     static const char key[] = "expert_gating_func";
-    const struct gguf_kv *kv = gg_back_key(m, key);
+    const struct gguf_kv *kv = gg_back_find_key(m, key);
     uint64_t x;
     char name[64];
     for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
@@ -145,12 +145,12 @@ static void put_keys(struct gg_back_maker *m)
     char name[64];
     for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
         const struct gg_convert_key *k = gg_convert_key_row(m->arch, i);
-        const struct gguf_kv *kv = gg_back_key(m, k->key);
+        const struct gguf_kv *kv = gg_back_find_key(m, k->key);
         if (!kv || is_replaced(m, i))
             continue;
         if (k->back)
             k->back(m);
-        json_t *v = has_names(k) ? gg_back_value(kv) : NULL;
+        json_t *v = has_names(k) ? gg_back_kv_to_json(kv) : NULL;
         if (!v)
             continue;
         if (k->kind == GG_KIND_LABELS)
@@ -175,12 +175,12 @@ static json_t *keys_json(const struct gg_back_maker *m)
             continue;
         memcpy(name, kv->key.data + n + 1, kv->key.size - n - 1);
         name[kv->key.size - n - 1] = 0;
-        gg_back_put(root, name, gg_back_value(kv));
+        gg_back_put(root, name, gg_back_kv_to_json(kv));
     }
     const struct gguf_kv *pad =
         gguf_file_kv_find(m->b->meta, "tokenizer.ggml.padding_token_id");
     if (pad)
-        json_object_set_new(root, "pad_token_id", gg_back_value(pad));
+        json_object_set_new(root, "pad_token_id", gg_back_kv_to_json(pad));
     const json_int_t all =
         json_integer_value(json_object_get(root, "block_count"));
     const json_int_t drafts =
@@ -206,7 +206,7 @@ static void put_ids(struct gg_back_maker *m)
         for (const struct gg_convert_key *o = m->arch->last; o && o->key; o++)
             is_last = is_last || !strcmp(o->key + 1, roles[i][0]);
         if (kv && !is_last)
-            gg_back_put(m->root, roles[i][1], gg_back_value(kv));
+            gg_back_put(m->root, roles[i][1], gg_back_kv_to_json(kv));
     }
 }
 
@@ -256,9 +256,9 @@ static void join_rope(struct gg_back_maker *m)
     json_object_update(parameters, scaling);
 }
 
-enum gguf_status gg_back_config(struct gg_back *b,
-                                const struct gg_convert_arch *arch,
-                                struct gguf_error *err)
+enum gguf_status gg_back_make_config(struct gg_back *b,
+                                     const struct gg_convert_arch *arch,
+                                     struct gguf_error *err)
 {
     gg_json_make_begin();
     struct gg_back_maker m = { .b = b, .arch = arch, .root = json_object() };

@@ -82,9 +82,9 @@ static enum gguf_status open_file(struct writer *w, const char *name,
 }
 
 /* n floats as whole numbers. */
-static enum gguf_status store_index(struct writer *w,
-                                    const struct gg_stwrite_tensor *t,
-                                    uint64_t n, struct gguf_error *err)
+static enum gguf_status
+store_index(struct writer *w, const struct gg_safetensors_writer_tensor *t,
+            uint64_t n, struct gguf_error *err)
 {
     struct gg_str_esc e;
     for (uint64_t i = 0; i < n; i++) {
@@ -98,12 +98,12 @@ static enum gguf_status store_index(struct writer *w,
 }
 
 /* n floats as the tensor's type, to the file. */
-static enum gguf_status put_floats(struct writer *w,
-                                   const struct gg_stwrite_tensor *t,
-                                   uint64_t n, struct gguf_error *err)
+static enum gguf_status
+put_floats(struct writer *w, const struct gg_safetensors_writer_tensor *t,
+           uint64_t n, struct gguf_error *err)
 {
     struct gg_str_esc e;
-    const float limit = gg_codec_limit(gg_dtype_index(t->dtype));
+    const float limit = gg_codec_max_magnitude(gg_dtype_index(t->dtype));
     for (uint64_t i = 0; i < n; i++)
         if (fabsf(w->x[i]) >= limit && isfinite(w->x[i]))
             return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
@@ -123,7 +123,7 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
                                    struct gguf_error *err)
 {
     const struct gg_back *b = w->b;
-    const struct gg_stwrite_tensor *t = &b->to[i];
+    const struct gg_safetensors_writer_tensor *t = &b->to[i];
     const uint64_t n = b->c->folder.weights->tensor[i].n_elements;
     struct gg_back_made m = { .part = NULL };
     const bool own = b->c->folder.weights->tensor[i].data != NULL;
@@ -131,7 +131,7 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
         own ? &b->c->folder.weights->list : &m.list.list;
     const uint32_t no = own ? i : 0;
     struct gg_data_rows rows;
-    enum gguf_status st = own ? GGUF_OK : gg_back_make(b, i, &m, err);
+    enum gguf_status st = own ? GGUF_OK : gg_back_make_tensor(b, i, &m, err);
     if (st == GGUF_OK)
         st = gg_data_rows(list, no, &rows, err);
     for (uint64_t at = 0, k; at < n && st == GGUF_OK; at += k) {
@@ -162,16 +162,16 @@ static enum gguf_status put_text(struct writer *w, const char *name,
 static enum gguf_status put_numbers(struct writer *w, size_t file_no,
                                     struct gguf_error *err)
 {
-    const struct gg_stwrite *out = &w->b->out;
+    const struct gg_safetensors_writer *out = &w->b->out;
     char name[64];
     uint8_t *header;
     size_t size;
-    gg_stwrite_name(out, file_no, name);
+    gg_safetensors_writer_file_name(out, file_no, name);
     GG_TRY(open_file(w, name, err));
     /* room for all files together: they are in one folder */
     GG_TRY(gg_outfile_reserve(&w->file[w->n - 1], out->total - w->done, false,
                               err));
-    GG_TRY(gg_stwrite_header(out, file_no, &header, &size, err));
+    GG_TRY(gg_safetensors_writer_header(out, file_no, &header, &size, err));
     enum gguf_status st =
         gg_outfile_write(&w->file[w->n - 1], header, size, err);
     gg_mem_free(w->b->p.allocator, header);
@@ -185,7 +185,7 @@ static enum gguf_status put_index(struct writer *w, struct gguf_error *err)
 {
     char *text;
     size_t size;
-    GG_TRY(gg_stwrite_index(&w->b->out, &text, &size, err));
+    GG_TRY(gg_safetensors_writer_index(&w->b->out, &text, &size, err));
     const enum gguf_status st =
         put_text(w, "model.safetensors.index.json", text, size, err);
     gg_mem_free(w->b->p.allocator, text);
@@ -193,7 +193,7 @@ static enum gguf_status put_index(struct writer *w, struct gguf_error *err)
 }
 
 /* Is it a file that those who load the folder would look at? */
-static bool is_of_a_model(struct gguf_str name)
+static bool is_model_file(struct gguf_str name)
 {
     static const char *const texts[] = {
         "tokenizer.json",    "vocab.txt",
@@ -224,12 +224,12 @@ static enum gguf_status check_dir(const struct writer *w,
         bool ours = w->b->out.n_files > 1 &&
                     !strcmp(x->d_name, "model.safetensors.index.json");
         for (size_t i = 0; i < w->b->out.n_files && !ours; i++) {
-            gg_stwrite_name(&w->b->out, i, name);
+            gg_safetensors_writer_file_name(&w->b->out, i, name);
             ours = !strcmp(x->d_name, name);
         }
         for (size_t i = 0; i < GG_BACK_TEXTS && !ours; i++)
             ours = text[i].name && !strcmp(x->d_name, text[i].name);
-        if (!ours && is_of_a_model(gg_str_z(x->d_name)))
+        if (!ours && is_model_file(gg_str_z(x->d_name)))
             st = gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                               "the folder has '%s' of another model",
                               gg_str_esc(&e, gg_str_z(x->d_name)));
@@ -276,7 +276,7 @@ static enum gguf_status write_files(struct writer *w,
     if (st == GGUF_OK && w->later)
         st = make_dir(w, err);
     if (st == GGUF_OK)
-        st = gg_outfile_name_all(file_at, w, w->n, true, &bad, err);
+        st = gg_outfile_publish_all(file_at, w, w->n, true, &bad, err);
     for (size_t i = 0; i < w->n && st == GGUF_OK; i++)
         if (i + 1 == w->n)
             st = gg_outfile_sync_folder(&w->file[i], err);
@@ -288,9 +288,9 @@ static enum gguf_status write_files(struct writer *w,
     return st;
 }
 
-enum gguf_status gg_back_write(struct gg_back *b, const char *dir,
-                               const struct gg_back_text *text,
-                               struct gguf_error *err)
+enum gguf_status gg_back_write_folder(struct gg_back *b, const char *dir,
+                                      const struct gg_back_text *text,
+                                      struct gguf_error *err)
 {
     struct writer w = { .b = b, .dir = dir };
     struct stat s;

@@ -186,8 +186,8 @@ static bool solve_wavelengths(const struct factors *f, double factor,
                         : find_bounds(f, n, first, p);
 }
 
-bool gg_back_llama3(struct gg_back_maker *m, const float *x, size_t n,
-                    double base)
+bool gg_back_put_llama3(struct gg_back_maker *m, const float *x, size_t n,
+                        double base)
 {
     static const double others[] = { 8, 32, 2, 4, 16, 64, 128 };
     static const double parts[] = { 1, 0.5 };

@@ -23,10 +23,10 @@ struct gg_back_maker {
 
 /* The key of the file that a row is of, or NULL; its value; the shortest number
  * that is x in single precision. */
-const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
-                                  const char *key);
-json_t *gg_back_value(const struct gguf_kv *kv);
-json_t *gg_back_real(float x);
+const struct gguf_kv *gg_back_find_key(const struct gg_back_maker *m,
+                                       const char *key);
+json_t *gg_back_kv_to_json(const struct gguf_kv *kv);
+json_t *gg_back_shortest_real(float x);
 /* A member of o, or of a member of it, by points; v is given. */
 void gg_back_put(json_t *o, const char *name, json_t *v);
 
@@ -34,12 +34,12 @@ void gg_back_put(json_t *o, const char *name, json_t *v);
 
 /* Put a number, or true or false; nothing if x is NAN. A whole number has no
  * point, one of single precision the digits of that. */
-json_t *gg_back_number(double x);
+json_t *gg_back_number_to_json(double x);
 void gg_back_put_num(struct gg_back_maker *m, const char *name, double x);
 void gg_back_put_flag(struct gg_back_maker *m, const char *name, double x);
 void gg_back_put_word(struct gg_back_maker *m, const char *name,
                       const char *word);
-void gg_back_drop(struct gg_back_maker *m, const char *name);
+void gg_back_remove_member(struct gg_back_maker *m, const char *name);
 /* Put a list with fn's number for each layer; nothing if it is missing in a
  * layer. One of words, which blanks separate, by its number from 0. */
 void gg_back_put_layers(struct gg_back_maker *m, const char *name,
@@ -105,7 +105,7 @@ void gg_back_put_partial(struct gg_back_maker *m);
 
 /* back_llama3.c: put rope_scaling of type llama3, whose factors are x, n of
  * them; false: it gives no such factors. base: rope_theta. */
-bool gg_back_llama3(struct gg_back_maker *m, const float *x, size_t n,
-                    double base);
+bool gg_back_put_llama3(struct gg_back_maker *m, const float *x, size_t n,
+                        double base);
 
 #endif

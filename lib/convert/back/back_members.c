@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_t *gg_back_number(double x)
+json_t *gg_back_number_to_json(double x)
 {
     if (x == floor(x) && fabs(x) < 1e15)
         return json_integer((json_int_t)x);
     return fabs((double)(float)x - x) <= 1e-15 * fabs(x)
-               ? gg_back_real((float)x)
+               ? gg_back_shortest_real((float)x)
                : json_real(x);
 }
 
 void gg_back_put_num(struct gg_back_maker *m, const char *name, double x)
 {
     if (!isnan(x))
-        gg_back_put(m->root, name, gg_back_number(x));
+        gg_back_put(m->root, name, gg_back_number_to_json(x));
 }
 
 void gg_back_put_flag(struct gg_back_maker *m, const char *name, double x)
@@ -38,7 +38,7 @@ void gg_back_put_word(struct gg_back_maker *m, const char *name,
     gg_back_put(m->root, name, json_string(word));
 }
 
-void gg_back_drop(struct gg_back_maker *m, const char *name)
+void gg_back_remove_member(struct gg_back_maker *m, const char *name)
 {
     json_object_del(m->root, name);
 }
@@ -71,8 +71,8 @@ static void put_list(struct gg_back_maker *m, const char *name,
             json_decref(list);
             return;
         }
-        json_array_append_new(list,
-                              words ? word_json(words, x) : gg_back_number(x));
+        json_array_append_new(list, words ? word_json(words, x)
+                                          : gg_back_number_to_json(x));
     }
     gg_back_put(m->root, name, list);
 }
@@ -156,7 +156,7 @@ void gg_back_put(json_t *o, const char *name, json_t *v)
 }
 
 /* The shortest number that is x in single precision. */
-json_t *gg_back_real(float x)
+json_t *gg_back_shortest_real(float x)
 {
     const int error = errno; /* gg_json_make_failed */
     char text[32];
@@ -170,7 +170,7 @@ json_t *gg_back_real(float x)
     return json_real(value);
 }
 
-json_t *gg_back_value(const struct gguf_kv *kv)
+json_t *gg_back_kv_to_json(const struct gguf_kv *kv)
 {
     struct gguf_str s;
     int yes;
@@ -186,14 +186,14 @@ json_t *gg_back_value(const struct gguf_kv *kv)
     case GGUF_VAL_F64:
         return gguf_kv_get_float(kv, &x, NULL) || !isfinite(x)
                    ? NULL
-                   : gg_back_real((float)x);
+                   : gg_back_shortest_real((float)x);
     case GGUF_VAL_ARR: {
         struct gguf_kv_iter it;
         struct gguf_kv e;
         json_t *list = json_array();
         gguf_kv_iter_init(&it, kv);
-        while (gguf_kv_next(&it, &e)) {
-            json_t *v = e.type == GGUF_VAL_ARR ? NULL : gg_back_value(&e);
+        while (gguf_kv_iter_next(&it, &e)) {
+            json_t *v = e.type == GGUF_VAL_ARR ? NULL : gg_back_kv_to_json(&e);
             json_array_append_new(list, v ? v : json_null());
         }
         return list;
@@ -202,8 +202,8 @@ json_t *gg_back_value(const struct gguf_kv *kv)
     }
 }
 
-const struct gguf_kv *gg_back_key(const struct gg_back_maker *m,
-                                  const char *key)
+const struct gguf_kv *gg_back_find_key(const struct gg_back_maker *m,
+                                       const char *key)
 {
     char name[128];
     snprintf(name, sizeof name, "%s.%s", m->arch->arch, key);

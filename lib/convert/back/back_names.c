@@ -35,8 +35,9 @@ static bool fits_pattern(const char *pattern, const char *end,
         if (n < 0 || (size_t)n >= sizeof buf)
             return false;
     }
-    return gg_convert_fits(plus ? buf : pattern, &name, layer, &expert) &&
-           gg_convert_fits(end, &name, layer, &expert) && !name.size;
+    return gg_convert_match_pattern(plus ? buf : pattern, &name, layer,
+                                    &expert) &&
+           gg_convert_match_pattern(end, &name, layer, &expert) && !name.size;
 }
 
 static bool expand_name(const struct gguf_convert *c, char out[160],
@@ -312,8 +313,8 @@ static enum gguf_status add_numbers(struct gg_back *b,
                                     struct gguf_error *err)
 {
     char buf[128];
-    const struct gguf_kv *kv =
-        gguf_file_kv_find(b->meta, gg_convert_key(b->c, row->to + 1, buf));
+    const struct gguf_kv *kv = gguf_file_kv_find(
+        b->meta, gg_convert_key_name(b->c, row->to + 1, buf));
     struct gguf_kv_iter it;
     struct gguf_kv e;
     int64_t layer = 0;
@@ -322,7 +323,7 @@ static enum gguf_status add_numbers(struct gg_back *b,
     if (kv->type != GGUF_VAL_ARR)
         return add_number(b, row, -1, kv, err);
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next(&it, &e))
+    while (gguf_kv_iter_next(&it, &e))
         GG_TRY(add_number(b, row, layer++, &e, err));
     return GGUF_OK;
 }
@@ -338,7 +339,7 @@ static enum gguf_status add_all_numbers(struct gg_back *b,
     return GGUF_OK;
 }
 
-enum gguf_status gg_back_names(struct gg_back *b, struct gguf_error *err)
+enum gguf_status gg_back_add_tensors(struct gg_back *b, struct gguf_error *err)
 {
     struct uses u = { .use = NULL };
     const size_t n = gg_source_n_tensors(&b->source);

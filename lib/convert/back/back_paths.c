@@ -12,7 +12,7 @@ enum gguf_status gg_back_note_input(const struct gg_back *b,
                                     struct gguf_paths *p,
                                     struct gguf_error *err)
 {
-    GG_TRY(gg_file_note(b->in, p, err));
+    GG_TRY(gg_file_add_paths(b->in, p, err));
     return GGUF_OK;
 }
 
@@ -24,7 +24,7 @@ static enum gguf_status note_output(struct gguf_paths *p, const char *dir,
     if (n < 0 || (size_t)n >= sizeof path)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "the path of the folder is too long");
-    return gguf_paths_write(p, path, "output", err);
+    return gguf_paths_add_output(p, path, "output", err);
 }
 
 static enum gguf_status note_outputs(const struct gg_back *b, const char *dir,
@@ -40,7 +40,7 @@ static enum gguf_status note_outputs(const struct gg_back *b, const char *dir,
     if (b->out.n_files > 1)
         GG_TRY(note_output(p, dir, "model.safetensors.index.json", err));
     for (size_t i = 0; i < b->out.n_files; i++) {
-        gg_stwrite_name(&b->out, i, name);
+        gg_safetensors_writer_file_name(&b->out, i, name);
         GG_TRY(note_output(p, dir, name, err));
     }
     return GGUF_OK;

@@ -43,15 +43,15 @@ static void add_special(json_t *all, const struct gg_back_tokens *t,
                                       (json_int_t)id, "tokens", name));
 }
 
-json_t *gg_back_vocab_post(const struct gg_back_tokens *t)
+json_t *gg_back_vocab_make_post(const struct gg_back_tokens *t)
 {
-    const int64_t bos = gg_back_vocab_flag(t->b, KEY("add_bos_token"), 0)
-                            ? gg_back_vocab_role(t, KEY("bos_token_id"))
+    const int64_t bos = gg_back_vocab_get_flag(t->b, KEY("add_bos_token"), 0)
+                            ? gg_back_vocab_find_role(t, KEY("bos_token_id"))
                             : -1,
-                  eos = gg_back_vocab_flag(t->b, KEY("add_eos_token"), 0)
-                            ? gg_back_vocab_role(t, KEY("eos_token_id"))
+                  eos = gg_back_vocab_get_flag(t->b, KEY("add_eos_token"), 0)
+                            ? gg_back_vocab_find_role(t, KEY("eos_token_id"))
                             : -1;
-    const bool more = gg_back_vocab_flag(t->b, KEY("add_sep_token"), 0);
+    const bool more = gg_back_vocab_get_flag(t->b, KEY("add_sep_token"), 0);
     if (bos < 0 && eos < 0)
         return json_null();
     json_t *single = json_array(), *pair = json_array(), *all = json_object();
@@ -76,8 +76,8 @@ json_t *gg_back_vocab_post(const struct gg_back_tokens *t)
 
 static bool says_ends(const struct gg_back_tokens *t)
 {
-    return gg_back_vocab_flag(t->b, KEY("add_bos_token"), -1) >= 0 ||
-           gg_back_vocab_flag(t->b, KEY("add_eos_token"), -1) >= 0;
+    return gg_back_vocab_get_flag(t->b, KEY("add_bos_token"), -1) >= 0 ||
+           gg_back_vocab_get_flag(t->b, KEY("add_eos_token"), -1) >= 0;
 }
 
 /* All that tokenizer.json has; every part is taken. */
@@ -87,13 +87,14 @@ static enum gguf_status give_tokenizer(const struct gg_back_tokens *t,
                                        struct gg_back_text *out,
                                        struct gguf_error *err)
 {
-    return gg_back_vocab_give(
+    return gg_back_vocab_set_text(
         out, "tokenizer.json",
         json_pack("{s:s, s:n, s:n, s:o, s:o, s:o, s:o, s:o, s:o}", "version",
                   "1.0", "truncation", "padding", "added_tokens",
-                  gg_back_vocab_added(t), "normalizer", normalizer,
+                  gg_back_vocab_make_added(t), "normalizer", normalizer,
                   "pre_tokenizer", cut, "post_processor",
-                  gg_back_vocab_post(t), "decoder", decoder, "model", model),
+                  gg_back_vocab_make_post(t), "decoder", decoder, "model",
+                  model),
         err);
 }
 
@@ -117,9 +118,9 @@ static const char *piece_of(const struct gg_back_tokens *t, size_t i,
 
 static json_t *case_of(const struct gg_back_tokens *t, int *lower)
 {
-    *lower = gg_back_vocab_flag(t->b, KEY("normalizer.lowercase"), 1);
+    *lower = gg_back_vocab_get_flag(t->b, KEY("normalizer.lowercase"), 1);
     const int strip =
-        gg_back_vocab_flag(t->b, KEY("normalizer.strip_accents"), *lower);
+        gg_back_vocab_get_flag(t->b, KEY("normalizer.strip_accents"), *lower);
     return strip == *lower ? json_null() : json_boolean(strip);
 }
 
@@ -182,11 +183,11 @@ enum gguf_status gg_back_put_wordpiece(const struct gg_back_tokens *t,
     json_t *vocab = json_object();
     enum gguf_status st = GGUF_OK;
     int lower;
-    const int64_t unk = gg_back_vocab_role(t, KEY("unknown_token_id"));
+    const int64_t unk = gg_back_vocab_find_role(t, KEY("unknown_token_id"));
     for (size_t i = 0; i < t->n_used && st == GGUF_OK; i++) {
         struct gguf_str s;
         const char *before = piece_of(t, i, &s);
-        st = gg_back_vocab_put(t, vocab, before, s, i, err);
+        st = gg_back_vocab_put_token(t, vocab, before, s, i, err);
     }
     if (st != GGUF_OK || !says_ends(t)) {
         json_decref(vocab);
@@ -277,9 +278,10 @@ enum gguf_status gg_back_put_unigram(const struct gg_back_tokens *t,
                                      json_t *config, struct gg_back_text *out,
                                      struct gguf_error *err)
 {
-    const bool prefix = gg_back_vocab_flag(t->b, KEY("add_space_prefix"), 0),
-               merge = gg_back_vocab_flag(t->b,
-                                          KEY("remove_extra_whitespaces"), 0);
+    const bool prefix =
+                   gg_back_vocab_get_flag(t->b, KEY("add_space_prefix"), 0),
+               merge = gg_back_vocab_get_flag(
+                   t->b, KEY("remove_extra_whitespaces"), 0);
     bool bytes = false;
     int64_t unk = -1;
     if (!says_ends(t))

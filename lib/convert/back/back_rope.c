@@ -34,14 +34,14 @@ static bool read_factors(const struct gg_back_maker *m, const char *name,
 static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
                                    size_t n, struct gguf_error *err)
 {
-    const struct gguf_kv *kv = gg_back_key(m, "rope.freq_base");
+    const struct gguf_kv *kv = gg_back_find_key(m, "rope.freq_base");
     double base = 10000;
     if (kv && gguf_kv_get_float(kv, &base, NULL) != GGUF_OK)
         base = 10000;
     base = json_real_value(json_object_get(m->root, "rope_theta")) > 0
                ? json_real_value(json_object_get(m->root, "rope_theta"))
                : base;
-    return n && gg_back_llama3(m, x, n, base)
+    return n && gg_back_put_llama3(m, x, n, base)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                               "tensor 'rope_freqs.weight' has factors that "
@@ -65,7 +65,7 @@ static bool put_proportional(struct gg_back_maker *m, const float *x, size_t n)
                 json_string("proportional"));
     if (*x != 1)
         gg_back_put(m->root, "rope_parameters.full_attention.factor",
-                    gg_back_real(*x));
+                    gg_back_shortest_real(*x));
     gg_back_put(
         m->root, "rope_parameters.full_attention.partial_rotary_factor",
         json_real(floor((double)n * part) < (double)k ? nextafter(part, 1)
@@ -78,7 +78,7 @@ static void put_list(struct gg_back_maker *m, const char *name, const float *x,
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, gg_back_real(x[i]));
+        json_array_append_new(list, gg_back_shortest_real(x[i]));
     gg_back_put(m->root, name, list);
 }
 
@@ -86,8 +86,8 @@ static void put_list(struct gg_back_maker *m, const char *name, const float *x,
 static void put_sections(struct gg_back_maker *m)
 {
     static const char name[] = "rope_scaling.mrope_section";
-    const struct gguf_kv *kv = gg_back_key(m, "rope.dimension_sections");
-    json_t *list = kv ? gg_back_value(kv) : NULL;
+    const struct gguf_kv *kv = gg_back_find_key(m, "rope.dimension_sections");
+    json_t *list = kv ? gg_back_kv_to_json(kv) : NULL;
     const size_t n = json_array_size(list);
     if (!json_is_array(list) || !n) {
         json_decref(list);
@@ -103,7 +103,7 @@ static void put_sections(struct gg_back_maker *m)
 static void put_mscale(struct gg_back_maker *m)
 {
     static const char key[] = "rope.scaling.yarn_log_multiplier";
-    const struct gguf_kv *kv = gg_back_key(m, key);
+    const struct gguf_kv *kv = gg_back_find_key(m, key);
     double x;
     for (const struct gg_convert_key *k = m->arch->keys; k && k->key; k++)
         if (kv && !strcmp(k->key, key) &&
@@ -127,10 +127,10 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
     };
     float x[4096];
     size_t n;
-    const struct gguf_kv *type = gg_back_key(m, "rope.scaling.type");
+    const struct gguf_kv *type = gg_back_find_key(m, "rope.scaling.type");
     const struct gguf_kv *old =
-        gg_back_key(m, "rope.scaling.original_context_length");
-    const struct gguf_kv *factor = gg_back_key(m, "rope.scaling.factor");
+        gg_back_find_key(m, "rope.scaling.original_context_length");
+    const struct gguf_kv *factor = gg_back_find_key(m, "rope.scaling.factor");
     struct gguf_str s;
     put_sections(m);
     if (read_factors(m, "rope_freqs.weight", x, &n))
@@ -143,7 +143,7 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
                     json_string("longrope"));
         if (old)
             gg_back_put(m->root, "original_max_position_embeddings",
-                        gg_back_value(old));
+                        gg_back_kv_to_json(old));
         return GGUF_OK;
     }
     if (!type || gguf_kv_get_str(type, &s, NULL) || gg_str_eqz(s, "none"))
@@ -151,25 +151,26 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
     gg_back_put(m->root, "rope_scaling.rope_type",
                 json_stringn(s.data, s.size));
     for (size_t i = 0; i < GG_LEN(yarn); i++) {
-        const struct gguf_kv *kv = gg_back_key(m, yarn[i][0]);
+        const struct gguf_kv *kv = gg_back_find_key(m, yarn[i][0]);
         if (kv)
-            gg_back_put(m->root, yarn[i][1], gg_back_value(kv));
+            gg_back_put(m->root, yarn[i][1], gg_back_kv_to_json(kv));
     }
     put_mscale(m);
     if (factor)
-        gg_back_put(m->root, "rope_scaling.factor", gg_back_value(factor));
+        gg_back_put(m->root, "rope_scaling.factor",
+                    gg_back_kv_to_json(factor));
     if (old)
         gg_back_put(m->root, "rope_scaling.original_max_position_embeddings",
-                    gg_back_value(old));
+                    gg_back_kv_to_json(old));
     return GGUF_OK;
 }
 
 void gg_back_put_partial(struct gg_back_maker *m)
 {
-    const struct gguf_kv *turns = gg_back_key(m, "rope.dimension_count");
-    const struct gguf_kv *key = gg_back_key(m, "attention.key_length");
-    const struct gguf_kv *width = gg_back_key(m, "embedding_length");
-    const struct gguf_kv *heads = gg_back_key(m, "attention.head_count");
+    const struct gguf_kv *turns = gg_back_find_key(m, "rope.dimension_count");
+    const struct gguf_kv *key = gg_back_find_key(m, "attention.key_length");
+    const struct gguf_kv *width = gg_back_find_key(m, "embedding_length");
+    const struct gguf_kv *heads = gg_back_find_key(m, "attention.head_count");
     uint64_t n, head = 0, w = 0, h = 0;
     if (!turns || gguf_kv_get_uint(turns, &n, NULL))
         return;

@@ -49,14 +49,14 @@ static bool add_view(struct views *w, const struct gg_back_use *u,
                                  .item = &item,
                                  .from = &w->from };
     uint64_t count = 1;
-    if (gg_convert_see(&v, NULL) != GGUF_OK || v.n_dims != n_dims)
+    if (gg_convert_make_view(&v, NULL) != GGUF_OK || v.n_dims != n_dims)
         return false;
     for (unsigned d = 0; d + 1 < n_dims; d++)
         if (v.ne[d] != t->ne[d])
             return false;
     *along += v.ne[n_dims - 1];
     for (size_t i = 0; i < w->n_seen; i++)
-        if (gg_back_same_part(&w->seen[i], &v.part))
+        if (gg_back_is_same_part(&w->seen[i], &v.part))
             return true; /* the file has it twice */
     if (w->n_seen < GG_LEN(w->seen))
         w->seen[w->n_seen++] = v.part;
@@ -105,7 +105,7 @@ static int64_t n_filled(const struct gg_back *b, const struct gg_back_use *u,
                         int64_t rows)
 {
     int64_t n;
-    return u->row->n_rows && gg_convert_count(b->c, u->row->n_rows, &n) &&
+    return u->row->n_rows && gg_convert_get_count(b->c, u->row->n_rows, &n) &&
                    n < rows
                ? n
                : rows;
@@ -140,7 +140,7 @@ static bool invert_how(const struct gg_back *b, const struct gg_back_use *u,
                        const struct gg_convert_dims *f, int64_t all,
                        struct gg_convert_dims *s)
 {
-    const struct gg_convert_how *how = u->row->how;
+    const struct gg_convert_transform *how = u->row->transform;
     unsigned open = f->n - 1;
     *s = *f;
     if (u->row->n_rows && f->n == 2) {

@@ -102,11 +102,11 @@ static void put_specs(struct proto *o, const struct gg_back_tokens *t,
         (map->elem_type == GGUF_VAL_U8 || map->elem_type == GGUF_VAL_I8))
         put_field(&normalizer, 2, map->data, (size_t)map->n);
     put_number(&normalizer, 3, /* add_dummy_prefix */
-               (uint64_t)gg_back_vocab_flag(
+               (uint64_t)gg_back_vocab_get_flag(
                    t->b, "tokenizer.ggml.add_space_prefix", !unigram));
     put_number(&normalizer, 4, /* remove_extra_whitespaces */
                unigram
-                   ? (uint64_t)gg_back_vocab_flag(
+                   ? (uint64_t)gg_back_vocab_get_flag(
                          t->b, "tokenizer.ggml.remove_extra_whitespaces", 0)
                    : 0);
     put_number(&normalizer, 5, 1); /* escape_whitespaces */

@@ -148,9 +148,10 @@ static enum gguf_status find_magnitudes(const struct gg_back *b, size_t tensor,
 }
 
 /* It is read several times. */
-enum gguf_status gg_back_ternary(const struct gg_back *b, size_t tensor,
-                                 uint32_t dtype, struct gg_back_ternary *out,
-                                 struct gguf_error *err)
+enum gguf_status gg_back_find_ternary(const struct gg_back *b, size_t tensor,
+                                      uint32_t dtype,
+                                      struct gg_back_ternary *out,
+                                      struct gguf_error *err)
 {
     const struct gg_data *list = &b->loose.over.list;
     const uint64_t n = gg_source_tensor(&b->source, tensor).info->n_elements;

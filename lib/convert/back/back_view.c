@@ -149,13 +149,13 @@ static enum gguf_status refuse_tensor(const struct gg_back *b, uint32_t i,
 }
 
 /* Those of a matrix that is rounded by the mean of its numbers. */
-static enum gguf_status turn_ternary(const struct gg_back *b,
-                                     struct pieces *to, uint32_t i,
-                                     size_t base, struct gguf_error *err)
+static enum gguf_status invert_ternary(const struct gg_back *b,
+                                       struct pieces *to, uint32_t i,
+                                       size_t base, struct gguf_error *err)
 {
     const uint64_t n = b->c->folder.weights->tensor[i].n_elements;
     struct gg_back_ternary t;
-    GG_TRY(gg_back_ternary(b, base, b->to[i].dtype, &t, err));
+    GG_TRY(gg_back_find_ternary(b, base, b->to[i].dtype, &t, err));
     const uint64_t end[] = { 0, t.cut, n };
     const float times[] = { t.high, t.low };
     for (size_t k = 0; k < GG_LEN(times); k++) {
@@ -201,8 +201,8 @@ static enum gguf_status add_part(const struct gg_back *b, struct pieces *p,
 {
     if (inverse_factor(part) == 0 || (part->run && !is_whole(part)))
         return refuse_tensor(b, i, err);
-    if (u->row->how && u->row->how->has_mean)
-        GG_TRY(turn_ternary(b, p, i, u->tensor, err));
+    if (u->row->transform && u->row->transform->has_mean)
+        GG_TRY(invert_ternary(b, p, i, u->tensor, err));
     else
         GG_TRY(invert_part(b, p, part, u->tensor, *off, err));
     *off += count_part(part);
@@ -222,7 +222,7 @@ static enum gguf_status add_use(const struct gg_back *b, struct pieces *p,
     struct gg_convert_view v = { .c = b->c,
                                  .item = &item,
                                  .from = &b->c->folder.weights->tensor[i] };
-    GG_TRY(gg_convert_see(&v, err));
+    GG_TRY(gg_convert_make_view(&v, err));
     for (uint64_t k = 0; k < (v.times ? v.times : 1); k++) {
         GG_TRY(add_part(b, p, i, u, &v.part, off, err));
         if (v.rest.n_dims)
@@ -247,8 +247,8 @@ static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
             u->expert != u[-1].expert)
             off = first_element(b, u);
         GG_TRY(add_use(b, p, i, u, &off, err));
-        if (u->row->how && u->row->how->change) {
-            *change = u->row->how->back;
+        if (u->row->transform && u->row->transform->change) {
+            *change = u->row->transform->back;
             if (!*change)
                 return refuse_tensor(b, i, err);
         }
@@ -256,8 +256,9 @@ static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
     return GGUF_OK;
 }
 
-enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
-                              struct gg_back_made *out, struct gguf_error *err)
+enum gguf_status gg_back_make_tensor(const struct gg_back *b, uint32_t i,
+                                     struct gg_back_made *out,
+                                     struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &b->c->folder.weights->tensor[i];
     struct pieces p = { .piece = NULL };
@@ -291,13 +292,13 @@ enum gguf_status gg_back_make(const struct gg_back *b, uint32_t i,
     if (st == GGUF_OK && (!p.n || at != t->n_elements))
         st = refuse_tensor(b, i, err);
     return st == GGUF_OK
-               ? gg_data_made_init(&out->list, &b->loose.over.list,
-                                   &out->tensor, 1, b->p.allocator, err)
+               ? gg_data_composed_init(&out->list, &b->loose.over.list,
+                                       &out->tensor, 1, b->p.allocator, err)
                : st;
 }
 
-bool gg_back_same_part(const struct gg_composed_part *a,
-                       const struct gg_composed_part *b)
+bool gg_back_is_same_part(const struct gg_composed_part *a,
+                          const struct gg_composed_part *b)
 {
     bool same = a->first == b->first && a->n_dims == b->n_dims;
     for (unsigned d = 0; same && d < a->n_dims; d++)
@@ -307,6 +308,6 @@ bool gg_back_same_part(const struct gg_composed_part *a,
 
 void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m)
 {
-    gg_data_made_fini(&m->list);
+    gg_data_composed_fini(&m->list);
     gg_mem_free(b->p.allocator, m->part);
 }

@@ -47,7 +47,8 @@ static bool find_list(const struct gg_back *b, const char *key, uint32_t type,
            (!n || (*out)->n == n);
 }
 
-int gg_back_vocab_flag(const struct gg_back *b, const char *key, int otherwise)
+int gg_back_vocab_get_flag(const struct gg_back *b, const char *key,
+                           int otherwise)
 {
     int yes;
     const struct gguf_kv *kv = find_key(b, key);
@@ -63,7 +64,7 @@ static enum gguf_status read_texts(struct gg_back_tokens *t,
         return gg_error_set_nomem(err, t->n * sizeof *t->text);
     gguf_kv_iter_init(&it, t->list);
     for (size_t i = 0; i < t->n; i++)
-        if (!gguf_kv_next_str(&it, &t->text[i]))
+        if (!gguf_kv_iter_next_str(&it, &t->text[i]))
             return gg_back_vocab_fail("tokenizer.ggml.tokens ends early", err);
     for (t->n_used = t->n; t->n_used; t->n_used--)
         if (t->types[t->n_used - 1] != GG_CONVERT_UNUSED ||
@@ -112,14 +113,15 @@ static enum gguf_status read_tokens(struct gg_back_tokens *t,
     GG_TRY(
         number_array(t, "tokenizer.ggml.scores", GGUF_VAL_F32, &score, err));
     if (type)
-        GG_TRY(gguf_kv_elems_i32(type, 0, t->n, t->types, err));
+        GG_TRY(gguf_kv_get_elems_i32(type, 0, t->n, t->types, err));
     if (score)
         GG_TRY(gg_vocab_array_scores(score, 0, t->n, t->scores, err));
     return read_texts(t, err);
 }
 
-enum gguf_status gg_back_vocab_give(struct gg_back_text *out, const char *name,
-                                    json_t *root, struct gguf_error *err)
+enum gguf_status gg_back_vocab_set_text(struct gg_back_text *out,
+                                        const char *name, json_t *root,
+                                        struct gguf_error *err)
 {
     out->name = name;
     out->text = gg_json_make_text(root, JSON_INDENT(1));
@@ -229,7 +231,7 @@ static bool is_filler(struct gguf_str s, int32_t type, size_t i)
     return type == GG_CONVERT_UNUSED && gg_str_eqz(s, name);
 }
 
-json_t *gg_back_vocab_added(const struct gg_back_tokens *t)
+json_t *gg_back_vocab_make_added(const struct gg_back_tokens *t)
 {
     json_t *added = json_array();
     for (size_t i = 0; i < t->n; i++) {
@@ -269,10 +271,10 @@ static int add_member(json_t *o, const char *name, size_t n, json_t *v)
 }
 #endif
 
-enum gguf_status gg_back_vocab_put(const struct gg_back_tokens *t,
-                                   json_t *vocab, const char *before,
-                                   struct gguf_str s, size_t id,
-                                   struct gguf_error *err)
+enum gguf_status gg_back_vocab_put_token(const struct gg_back_tokens *t,
+                                         json_t *vocab, const char *before,
+                                         struct gguf_str s, size_t id,
+                                         struct gguf_error *err)
 {
     const size_t n_before = strlen(before), n = n_before + s.size;
     if (n >= 1 << 16)
@@ -295,7 +297,7 @@ static enum gguf_status put_vocab(const struct gg_back_tokens *t,
 {
     for (size_t i = 0; i < t->n; i++)
         if (!is_filler(t->text[i], t->types[i], i))
-            GG_TRY(gg_back_vocab_put(t, vocab, "", t->text[i], i, err));
+            GG_TRY(gg_back_vocab_put_token(t, vocab, "", t->text[i], i, err));
     return GGUF_OK;
 }
 
@@ -307,7 +309,7 @@ static void put_merges(const struct gg_back_tokens *t, json_t *merges)
     if (!find_list(t->b, "tokenizer.ggml.merges", GGUF_VAL_STR, 0, &kv))
         return;
     gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next_str(&it, &s))
+    while (gguf_kv_iter_next_str(&it, &s))
         json_array_append_new(merges, json_stringn(s.data, s.size));
 }
 
@@ -338,7 +340,7 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
     struct gg_str_esc e;
     bool whole = false;
     (void)text_of(t->b, "tokenizer.ggml.pre", &pre);
-    const int cleans = gg_convert_vocab_pre_cleans(pre);
+    const int cleans = gg_convert_vocab_pre_clean_up(pre);
     if (cleans >= 0)
         json_object_set_new(config, "clean_up_tokenization_spaces",
                             json_boolean(cleans));
@@ -353,7 +355,7 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "the pre-tokenizer '%s' is not written",
                             gg_str_esc(&e, pre));
-    json_t *vocab = json_object(), *added = gg_back_vocab_added(t),
+    json_t *vocab = json_object(), *added = gg_back_vocab_make_added(t),
            *merges = json_array();
     const enum gguf_status st = put_vocab(t, vocab, err);
     put_merges(t, merges);
@@ -363,7 +365,7 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
         "version", "1.0", "truncation", "padding", "added_tokens", added,
         "normalizer", normalizer_of(t, pre), "pre_tokenizer", "type",
         "Sequence", "pretokenizers", steps, "post_processor",
-        gg_back_vocab_post(t), "decoder", "type", "ByteLevel",
+        gg_back_vocab_make_post(t), "decoder", "type", "ByteLevel",
         "add_prefix_space", 0, "trim_offsets", 1, "use_regex", 0, "model",
         "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
         "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0,
@@ -372,7 +374,7 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
         json_decref(root);
         return st;
     }
-    return gg_back_vocab_give(out, "tokenizer.json", root, err);
+    return gg_back_vocab_set_text(out, "tokenizer.json", root, err);
 }
 
 /* Pieces with one for each byte, and merges by rank: blanks are a character of
@@ -382,7 +384,7 @@ static enum gguf_status put_ranked(const struct gg_back_tokens *t,
                                    struct gguf_error *err)
 {
     static const char blank[] = "\xe2\x96\x81";
-    json_t *vocab = json_object(), *added = gg_back_vocab_added(t),
+    json_t *vocab = json_object(), *added = gg_back_vocab_make_added(t),
            *merges = json_array();
     (void)config;
     const enum gguf_status st = put_vocab(t, vocab, err);
@@ -393,7 +395,7 @@ static enum gguf_status put_ranked(const struct gg_back_tokens *t,
         "s:b, s:o, s:o}}",
         "version", "1.0", "truncation", "padding", "added_tokens", added,
         "normalizer", "type", "Replace", "pattern", "String", " ", "content",
-        blank, "pre_tokenizer", "post_processor", gg_back_vocab_post(t),
+        blank, "pre_tokenizer", "post_processor", gg_back_vocab_make_post(t),
         "decoder", "type", "Sequence", "decoders", "type", "Replace",
         "pattern", "String", blank, "content", " ", "type", "ByteFallback",
         "type", "Fuse", "model", "type", "BPE", "dropout", "unk_token",
@@ -404,12 +406,13 @@ static enum gguf_status put_ranked(const struct gg_back_tokens *t,
         json_decref(root);
         return st;
     }
-    return gg_back_vocab_give(out, "tokenizer.json", root, err);
+    return gg_back_vocab_set_text(out, "tokenizer.json", root, err);
 }
 
 /* ---- tokenizer_config.json ---- */
 
-int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key)
+int64_t gg_back_vocab_find_role(const struct gg_back_tokens *t,
+                                const char *key)
 {
     const struct gguf_kv *kv = find_key(t->b, key);
     uint64_t id;
@@ -423,7 +426,7 @@ int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key)
  * file has after a later one, and all after that. Those before the tokens are
  * of the architecture; so are those after others and what is put round texts,
  * of which no text tells either. */
-static bool is_late(const struct gg_back *b, size_t i)
+static bool is_number_role(const struct gg_back *b, size_t i)
 {
     static const char *const numbered = "bos eos pad mask";
     size_t last = 0;
@@ -455,19 +458,20 @@ static enum gguf_status put_config(const struct gg_back_tokens *t,
     char name[64];
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
         const struct gg_convert_role *role = &gg_convert_roles[i];
-        const int64_t id = gg_back_vocab_role(t, role->key);
+        const int64_t id = gg_back_vocab_find_role(t, role->key);
         snprintf(name, sizeof name, "%s_token", role->name);
-        if (id >= 0 && !json_object_get(root, name) && !is_late(t->b, i))
+        if (id >= 0 && !json_object_get(root, name) &&
+            !is_number_role(t->b, i))
             json_object_set_new(
                 root, name, json_stringn(t->text[id].data, t->text[id].size));
         const int yes =
-            role->add ? gg_back_vocab_flag(t->b, role->add, -1) : -1;
+            role->add ? gg_back_vocab_get_flag(t->b, role->add, -1) : -1;
         snprintf(name, sizeof name, "add_%s_token", role->name);
         if (yes >= 0)
             json_object_set_new(root, name, json_boolean(yes));
     }
     gg_back_put_templates(t->b, root);
-    return gg_back_vocab_give(out, "tokenizer_config.json", root, err);
+    return gg_back_vocab_set_text(out, "tokenizer_config.json", root, err);
 }
 
 /* ---- which ---- */
@@ -531,9 +535,9 @@ static enum gguf_status mark_blanks(struct gg_back_tokens *t, json_t *config,
     return GGUF_OK;
 }
 
-enum gguf_status gg_back_vocab(struct gg_back *b,
-                               struct gg_back_text text[GG_BACK_CARD],
-                               struct gguf_error *err)
+enum gguf_status gg_back_make_vocab(struct gg_back *b,
+                                    struct gg_back_text text[GG_BACK_CARD],
+                                    struct gguf_error *err)
 {
     struct gg_back_tokens t = { .b = b };
     struct gguf_str model;

@@ -38,22 +38,24 @@ enum gguf_status gg_back_put_spm(const struct gg_back_tokens *t,
  * value of a key, or what it is otherwise; the token whose id a key is, or -1.
  */
 enum gguf_status gg_back_vocab_fail(const char *what, struct gguf_error *err);
-enum gguf_status gg_back_vocab_give(struct gg_back_text *out, const char *name,
-                                    json_t *root, struct gguf_error *err);
-int gg_back_vocab_flag(const struct gg_back *b, const char *key,
-                       int otherwise);
-int64_t gg_back_vocab_role(const struct gg_back_tokens *t, const char *key);
+enum gguf_status gg_back_vocab_set_text(struct gg_back_text *out,
+                                        const char *name, json_t *root,
+                                        struct gguf_error *err);
+int gg_back_vocab_get_flag(const struct gg_back *b, const char *key,
+                           int otherwise);
+int64_t gg_back_vocab_find_role(const struct gg_back_tokens *t,
+                                const char *key);
 /* back_template.c: have root, of tokenizer_config.json, state the templates. */
 void gg_back_put_templates(const struct gg_back *b, json_t *root);
 /* back_pieces.c: TemplateProcessing that puts BOS and EOS where the file says
  * so, or null. */
-json_t *gg_back_vocab_post(const struct gg_back_tokens *t);
+json_t *gg_back_vocab_make_post(const struct gg_back_tokens *t);
 /* added_tokens of tokenizer.json; a member of its vocab. GGUF_E_VOCAB: it is
  * there, or cannot be one. */
-json_t *gg_back_vocab_added(const struct gg_back_tokens *t);
-enum gguf_status gg_back_vocab_put(const struct gg_back_tokens *t,
-                                   json_t *vocab, const char *before,
-                                   struct gguf_str s, size_t id,
-                                   struct gguf_error *err);
+json_t *gg_back_vocab_make_added(const struct gg_back_tokens *t);
+enum gguf_status gg_back_vocab_put_token(const struct gg_back_tokens *t,
+                                         json_t *vocab, const char *before,
+                                         struct gguf_str s, size_t id,
+                                         struct gguf_error *err);
 
 #endif

@@ -68,7 +68,8 @@ double gg_back_has_attention(const struct gg_hf_config *keys, int64_t layer)
 
 double gg_back_attention_period(const struct gg_back_maker *m)
 {
-    const double first = gg_hf_config_first(&m->keys, gg_back_has_attention);
+    const double first =
+        gg_hf_config_first_layer(&m->keys, gg_back_has_attention);
     for (int64_t i = 0; i < gg_back_n_layers(m); i++)
         if ((double)i > first && is_true(gg_back_has_attention(&m->keys, i)))
             return (double)i - first;
@@ -101,9 +102,9 @@ void gg_back_put_first_kv_heads(struct gg_back_maker *m)
 
 void gg_back_put_kv_heads(struct gg_back_maker *m)
 {
-    const struct gguf_kv *kv = gg_back_key(m, "attention.head_count");
+    const struct gguf_kv *kv = gg_back_find_key(m, "attention.head_count");
     if (kv)
-        gg_back_put(m->root, "num_key_value_heads", gg_back_value(kv));
+        gg_back_put(m->root, "num_key_value_heads", gg_back_kv_to_json(kv));
 }
 
 double gg_back_num_if(const struct gg_hf_config *keys, int64_t layer,

@@ -244,7 +244,7 @@ static enum gguf_status read_quoted(struct reader *r, struct gguf_str *s,
 
 static bool is_null(struct gguf_str s)
 {
-    return !s.size || gg_str_eqz(s, "~") || gg_str_same(s, "null");
+    return !s.size || gg_str_eqz(s, "~") || gg_str_eq_nocase(s, "null");
 }
 
 /* A text without marks, and the deeper lines that go on with it. */

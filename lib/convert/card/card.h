@@ -57,9 +57,10 @@ struct gg_card_name {
  * in the name that cannot be the model's is a length of context, and then of
  * the finetune. GGUF_E_NOMEM, GGUF_E_LIMIT (over 1000 bytes: nothing is said).
  */
-enum gguf_status gg_card_name(struct gg_card_name *out,
-                              struct gg_mem_arena *arena, struct gguf_str id,
-                              double n_params, struct gguf_error *err);
+enum gguf_status gg_card_read_name(struct gg_card_name *out,
+                                   struct gg_mem_arena *arena,
+                                   struct gguf_str id, double n_params,
+                                   struct gguf_error *err);
 
 /* A model or a set of data that one is made of, by what a card calls it: the
  * name of a repository, or an address; NULL: it does not say. GGUF_E_NOMEM. */
@@ -67,13 +68,14 @@ struct gg_card_source {
     char *name, *version, *organization, *url;
 };
 #define GG_CARD_HUB "https://huggingface.co/"
-enum gguf_status gg_card_source(struct gg_card_source *out,
-                                struct gg_mem_arena *arena, struct gguf_str id,
-                                double n_params, struct gguf_error *err);
+enum gguf_status gg_card_read_source(struct gg_card_source *out,
+                                     struct gg_mem_arena *arena,
+                                     struct gguf_str id, double n_params,
+                                     struct gguf_error *err);
 
 /* As a title: blanks for dashes, and words of small letters begin with a large
  * one, unless they are versions or sizes. NULL: no memory. */
-char *gg_card_title(struct gg_mem_arena *arena, const char *name);
+char *gg_card_make_title(struct gg_mem_arena *arena, const char *name);
 
 /* general.c: texts of the model, in the order of writing: the key, and what a
  * card calls it, the first that is there; ends with NULLs. */

@@ -244,7 +244,7 @@ static bool has_digit(const char *s)
 
 /* Sizes in words count only where none is in numbers; the base is what is
  * before all else, without a version at its end. */
-static void settle_parts(struct part *p, size_t n)
+static void classify_parts(struct part *p, size_t n)
 {
     bool numbers = false, at_start = true;
     for (size_t i = 0; i < n; i++)
@@ -309,9 +309,10 @@ static enum gguf_status cut_name(struct gg_mem_arena *arena, struct gguf_str s,
     return GGUF_OK;
 }
 
-enum gguf_status gg_card_name(struct gg_card_name *out,
-                              struct gg_mem_arena *arena, struct gguf_str id,
-                              double n_params, struct gguf_error *err)
+enum gguf_status gg_card_read_name(struct gg_card_name *out,
+                                   struct gg_mem_arena *arena,
+                                   struct gguf_str id, double n_params,
+                                   struct gguf_error *err)
 {
     struct part p[MAX_PARTS];
     size_t n;
@@ -340,7 +341,7 @@ enum gguf_status gg_card_name(struct gg_card_name *out,
     if (!words) {
         GG_TRY(cut_name(arena, id, p, &n, err));
         annotate_parts(p, n, n_params);
-        settle_parts(p, n);
+        classify_parts(p, n);
         out->basename = join_parts(arena, p, n, IS_BASE, 0, &good);
         out->size_label = join_parts(arena, p, n, IS_SIZE, 0, &good);
         out->finetune = join_parts(arena, p, n, IS_FINETUNE, 0, &good);
@@ -364,7 +365,7 @@ static bool keeps_letters(const char *p, size_t n)
     return is_version(word);
 }
 
-char *gg_card_title(struct gg_mem_arena *arena, const char *name)
+char *gg_card_make_title(struct gg_mem_arena *arena, const char *name)
 {
     const size_t size = strlen(name);
     char *out = gg_mem_arena_alloc(arena, size + 1);
@@ -390,9 +391,10 @@ char *gg_card_title(struct gg_mem_arena *arena, const char *name)
     return out;
 }
 
-enum gguf_status gg_card_source(struct gg_card_source *out,
-                                struct gg_mem_arena *arena, struct gguf_str id,
-                                double n_params, struct gguf_error *err)
+enum gguf_status gg_card_read_source(struct gg_card_source *out,
+                                     struct gg_mem_arena *arena,
+                                     struct gguf_str id, double n_params,
+                                     struct gguf_error *err)
 {
     static const char *const hubs[] = { GG_CARD_HUB,
                                         "http://huggingface.co/" };
@@ -410,10 +412,11 @@ enum gguf_status gg_card_source(struct gg_card_source *out,
             continue;
         const char *rest = url + strlen(hubs[i]), *slash = strchr(rest, '/');
         if (slash && slash > rest && slash[1] && !strchr(slash + 1, '/'))
-            GG_TRY(gg_card_name(&n, arena, gg_str_z(rest), n_params, err));
+            GG_TRY(
+                gg_card_read_name(&n, arena, gg_str_z(rest), n_params, err));
     }
     if (!is_url)
-        GG_TRY(gg_card_name(&n, arena, id, n_params, err));
+        GG_TRY(gg_card_read_name(&n, arena, id, n_params, err));
     if (!is_url && n.organization && n.name) {
         const size_t size = id.size + 32;
         url = gg_mem_arena_alloc(arena, size);
@@ -421,10 +424,10 @@ enum gguf_status gg_card_source(struct gg_card_source *out,
             return gg_error_set_nomem(err, size);
         snprintf(url, size, "%s%s/%s", GG_CARD_HUB, n.organization, n.name);
     }
-    if (n.name && !(n.name = gg_card_title(arena, n.name)))
+    if (n.name && !(n.name = gg_card_make_title(arena, n.name)))
         return gg_error_set_nomem(err, id.size);
     if (n.organization &&
-        !(n.organization = gg_card_title(arena, n.organization)))
+        !(n.organization = gg_card_make_title(arena, n.organization)))
         return gg_error_set_nomem(err, id.size);
     *out = (struct gg_card_source){ n.name, n.version, n.organization, url };
     return GGUF_OK;

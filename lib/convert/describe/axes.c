@@ -169,8 +169,8 @@ static size_t add_size(char text[SIZES_TEXT], size_t n, const char *name,
     return n + (size_t)k;
 }
 
-const char *gg_axes_text(struct gguf_convert *c, const char *axes,
-                         int64_t layer)
+const char *gg_axes_describe(struct gguf_convert *c, const char *axes,
+                             int64_t layer)
 {
     char sizes[SIZES_TEXT] = "";
     size_t n = 0;
@@ -330,7 +330,7 @@ static bool set_output(struct gg_convert_view *v, struct gg_axes *a)
     return true;
 }
 
-bool gg_convert_axes(struct gg_convert_view *v, const char *text)
+bool gg_convert_apply_axes(struct gg_convert_view *v, const char *text)
 {
     struct gg_axes a;
     uint64_t step = 1;

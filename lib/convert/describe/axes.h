@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* axes.h - notation for the order of a tensor's elements, as it is read
  *
- * axes.c describes the notation; gg_convert_axes() of convert_int.h applies a
- * text to a tensor. A test reads the texts of all rows through this header.
+ * axes.c describes the notation; gg_convert_apply_axes() of convert_int.h
+ * applies a text to a tensor. A test reads the texts of all rows through this
+ * header.
  */
 #ifndef GG_CONVERT_DESCRIBE_AXES_H
 #define GG_CONVERT_DESCRIBE_AXES_H
@@ -50,8 +51,8 @@ gg_axes_find_size(const struct gg_convert_arch *arch, const char *name);
 
 /* A text on axes, and the sizes that it names: "h 2 d, c > h d 2, c; h 32".
  * Owned by the arena of the conversion; without memory it is the text alone. */
-const char *gg_axes_text(struct gguf_convert *c, const char *axes,
-                         int64_t layer);
+const char *gg_axes_describe(struct gguf_convert *c, const char *axes,
+                             int64_t layer);
 
 /* A number, or the size of a name in a layer, or -1; NAN: it is not known. */
 double gg_axes_size(const struct gguf_convert *c, const char *name,

@@ -4,7 +4,8 @@
  *
  * A file has cls.weight and cls.output.weight, between which readers compute
  * tanh, or GELU for ModernBERT, of the first token's vector, or of the mean for
- * ModernBERT (model/block/pooled.c). What a class computes otherwise is a note.
+ * ModernBERT (model/block/pooling.c). What a class computes otherwise is a
+ * note.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -53,7 +54,7 @@ static void note_differences(const struct gguf_convert *c,
                        "differ");
     if (!gg_str_starts(name, "ModernBert"))
         return;
-    if (!gg_json_str(gg_convert_get(c, "classifier_pooling"), &pooling))
+    if (!gg_json_str(gg_convert_get_config(c, "classifier_pooling"), &pooling))
         pooling = GG_STR("cls"); /* ModernBertConfig */
     if (!gg_str_eqz(pooling, "mean"))
         gg_folder_warn(&c->folder,
@@ -83,13 +84,14 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
                   "has no tensor of one",
             gg_str_esc(&e, name));
     }
-    const json_t *labels = gg_convert_get(c, "id2label");
+    const json_t *labels = gg_convert_get_config(c, "id2label");
     const size_t n = json_object_size(labels);
-    if (n && head->n_dims == 2 && !gg_convert_get(c, "reranker_score") &&
+    if (n && head->n_dims == 2 &&
+        !gg_convert_get_config(c, "reranker_score") &&
         head->ne[1] != (int64_t)n)
         return gg_error_set(
             err, GGUF_E_HPARAM,
-            gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, labels),
+            gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, labels),
             "config.json: id2label has %zu names, but the classifier gives "
             "%" PRId64 " numbers",
             n, head->ne[1]);

@@ -38,7 +38,7 @@ static double gating_func(const struct gg_hf_config *cfg)
         if (!gg_hf_config_get(cfg, names[i]))
             continue;
         for (size_t k = 1; k < GG_LEN(words); k++)
-            if (gg_hf_config_is(cfg, names[i], -1, words[k]) == 1)
+            if (gg_hf_config_is_word(cfg, names[i], -1, words[k]) == 1)
                 return (double)k;
         return INFINITY;
     }
@@ -109,8 +109,8 @@ double gg_convert_count_layers(const struct gguf_convert *c,
 static uint32_t count_blocks(const struct gguf_convert *c, char buf[128])
 {
     uint32_t n = 0;
-    const struct gguf_kv *kv =
-        gguf_meta_find(c->out.meta, gg_convert_key(c, "block_count", buf));
+    const struct gguf_kv *kv = gguf_meta_find(
+        c->out.meta, gg_convert_key_name(c, "block_count", buf));
     return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK ? n : 0;
 }
 
@@ -120,7 +120,7 @@ static enum gguf_status refuse_value(const struct gguf_convert *c,
 {
     return gg_error_set(
         err, GGUF_E_HPARAM,
-        gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, v),
+        gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, v),
         "config.json: what '%s' is made of is not %s", key, what);
 }
 
@@ -165,7 +165,7 @@ static enum gguf_status write_json(struct gguf_convert *c, const char *key,
     int64_t i;
     double x;
     if (k->kind == GG_KIND_LABELS)
-        return gg_convert_labels(c, key, v, err);
+        return gg_convert_set_labels(c, key, v, err);
     if (json_is_array(v) && k->kind <= GG_KIND_F32)
         return write_array(c, key, k, v, err);
     switch (k->kind) {
@@ -287,7 +287,7 @@ static enum gguf_status write_key(struct gguf_convert *c,
                                   const char *key, struct gguf_error *err)
 {
     const json_t *v = k->hf && *k->hf != '=' && k->kind < GG_KIND_U32_OF
-                          ? gg_convert_get(c, k->hf)
+                          ? gg_convert_get_config(c, k->hf)
                           : NULL;
     if (k->hf && *k->hf == '=')
         return write_literal(c, key, k, err);
@@ -310,16 +310,16 @@ static enum gguf_status add_key(struct gguf_convert *c,
                                 struct gguf_error *err)
 {
     char buf[128];
-    const char *key = gg_convert_key(c, k->key, buf);
+    const char *key = gg_convert_key_name(c, k->key, buf);
     return gguf_meta_find(c->out.meta, key) ? GGUF_OK
                                             : write_key(c, k, key, err);
 }
 
 /* Does config.json say what a row is made of? */
-static bool is_said(const struct gguf_convert *c,
-                    const struct gg_convert_key *k)
+static bool has_source(const struct gguf_convert *c,
+                       const struct gg_convert_key *k)
 {
-    return k->kind < GG_KIND_U32_OF ? gg_convert_get(c, k->hf) != NULL
+    return k->kind < GG_KIND_U32_OF ? gg_convert_get_config(c, k->hf) != NULL
                                     : !isnan(compute_key(c, k, -1));
 }
 
@@ -340,7 +340,7 @@ static enum gguf_status add_keys(struct gguf_convert *c,
                                  struct gguf_error *err)
 {
     for (size_t i = 0; i < n && !c->arch->only_keys; i++) {
-        const bool said = is_said(c, &rows[i]);
+        const bool said = has_source(c, &rows[i]);
         bool own = false;
         for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
             if (!strcmp(o->key, rows[i].key) &&
@@ -387,7 +387,7 @@ static const char *const synonyms[] = {
 };
 
 /* Say each pair of names in one object that have other numbers. */
-static void tell_synonyms(const struct gguf_convert *c, const char *names)
+static void note_synonyms(const struct gguf_convert *c, const char *names)
 {
     const char *one = NULL;
     char name[64];
@@ -411,8 +411,8 @@ static void tell_synonyms(const struct gguf_convert *c, const char *names)
     }
 }
 
-enum gguf_status gg_convert_keys(struct gguf_convert *c,
-                                 struct gguf_error *err)
+enum gguf_status gg_convert_add_keys(struct gguf_convert *c,
+                                     struct gguf_error *err)
 {
     static const struct gg_convert_key size =
         KEY("vocab_size", U32, "vocab_size");
@@ -422,15 +422,15 @@ enum gguf_status gg_convert_keys(struct gguf_convert *c,
     static const struct gg_convert_key version = GG_CONVERT_KEY(
         "/general.quantization_version", NULL, U32, GG_JOB_VERSION);
     for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note; i++)
-        tell_synonyms(c, synonyms[i]);
+        note_synonyms(c, synonyms[i]);
     GG_TRY(add_keys(c, first, GG_LEN(first), err));
-    GG_TRY(gg_convert_rope(c, err));
+    GG_TRY(gg_convert_add_rope(c, err));
     GG_TRY(add_keys(c, then, GG_LEN(then), err));
     if (!c->arch->only_keys && !has_row(c->arch, type.key))
         GG_TRY(add_key(c, &type, err));
     if (c->arch->vocab_size)
         GG_TRY(add_key(c, &size, err));
-    GG_TRY(gg_convert_rope_count(c, err));
+    GG_TRY(gg_convert_add_rope_count(c, err));
     for (const struct gg_convert_key *o = c->arch->keys; o && o->key; o++)
         GG_TRY(add_key(c, o, err));
     for (size_t i = 0; i < GG_LEN(late); i++)
@@ -439,11 +439,11 @@ enum gguf_status gg_convert_keys(struct gguf_convert *c,
     return add_key(c, &version, err);
 }
 
-enum gguf_status gg_convert_last_keys(struct gguf_convert *c,
-                                      struct gguf_error *err)
+enum gguf_status gg_convert_add_last_keys(struct gguf_convert *c,
+                                          struct gguf_error *err)
 {
     char buf[128];
     for (const struct gg_convert_key *o = c->arch->last; o && o->key; o++)
-        GG_TRY(write_key(c, o, gg_convert_key(c, o->key, buf), err));
+        GG_TRY(write_key(c, o, gg_convert_key_name(c, o->key, buf), err));
     return GGUF_OK;
 }

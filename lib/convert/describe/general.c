@@ -248,10 +248,10 @@ static enum gguf_status take_name(struct general *g, struct gguf_str id,
     struct gg_mem_arena *a = &g->c->arena;
     if (!gg_str_utf8_valid(id.data, id.size))
         return GGUF_OK;
-    GG_TRY(gg_card_name(&n, a, id, g->n_params, err));
-    if (n.name && !(name = gg_card_title(a, n.name)))
+    GG_TRY(gg_card_read_name(&n, a, id, g->n_params, err));
+    if (n.name && !(name = gg_card_make_title(a, n.name)))
         return gg_error_set_nomem(err, id.size);
-    if (n.organization && !(of = gg_card_title(a, n.organization)))
+    if (n.organization && !(of = gg_card_make_title(a, n.organization)))
         return gg_error_set_nomem(err, id.size);
     fill_field(g, F_NAME, name);
     fill_field(g, F_ORGANIZATION, of);
@@ -277,10 +277,10 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
         const struct gguf_str name = { last,
                                        (size_t)(id.data + id.size - last) };
         if (slashes <= 1 && id.size <= 1000 &&
-            !gg_folder_is_passing_name(name))
+            !gg_folder_is_generic_name(name))
             GG_TRY(take_name(g, id, err));
     }
-    GG_TRY(gg_folder_name(&g->c->folder, &id, err));
+    GG_TRY(gg_folder_read_name(&g->c->folder, &id, err));
     return take_name(g, id, err);
 }
 
@@ -343,7 +343,7 @@ static enum gguf_status set_source(const struct general *g, const char *what,
                                    struct gguf_error *err)
 {
     struct gg_card_source n;
-    GG_TRY(gg_card_source(&n, &g->c->arena, id, g->n_params, err));
+    GG_TRY(gg_card_read_source(&n, &g->c->arena, id, g->n_params, err));
     GG_TRY(set_of(g, what, no, "name", n.name, err));
     GG_TRY(set_of(g, what, no, "version", n.version, err));
     GG_TRY(set_of(g, what, no, "organization", n.organization, err));
@@ -393,7 +393,8 @@ static enum gguf_status copy_numbers(const struct general *g,
 {
     char buf[128];
     for (size_t i = 0; i < g->c->parts.n_numbers; i++) {
-        const char *key = gg_convert_key(g->c, g->c->parts.number[i].key, buf);
+        const char *key =
+            gg_convert_key_name(g->c, g->c->parts.number[i].key, buf);
         GG_TRY(gguf_meta_set_kv(g->meta, NULL,
                                 gguf_meta_find(g->c->out.meta, key), err));
     }
@@ -432,8 +433,8 @@ static enum gguf_status set_all(const struct general *g,
     return gguf_meta_set_u32(g->meta, "general.file_type", file_type(c), err);
 }
 
-enum gguf_status gg_convert_general(struct gguf_convert *c,
-                                    struct gguf_error *err)
+enum gguf_status gg_convert_add_general(struct gguf_convert *c,
+                                        struct gguf_error *err)
 {
     struct general g = { .c = c };
     const struct counts n = count_weights(c);

@@ -9,8 +9,9 @@
 
 #define MOST_LABELS 100000
 
-enum gguf_status gg_convert_labels(struct gguf_convert *c, const char *key,
-                                   const json_t *names, struct gguf_error *err)
+enum gguf_status gg_convert_set_labels(struct gguf_convert *c, const char *key,
+                                       const json_t *names,
+                                       struct gguf_error *err)
 {
     const size_t n = json_object_size(names);
     struct gguf_str *list;
@@ -25,7 +26,8 @@ enum gguf_status gg_convert_labels(struct gguf_convert *c, const char *key,
         if (!gg_json_str(json_object_get(names, no), &list[i]))
             return gg_error_set(
                 err, GGUF_E_HPARAM,
-                gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, names),
+                gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json,
+                                  names),
                 "config.json: id2label has no text for %zu", i);
     }
     /* what transformers writes where nobody has named them */

@@ -67,7 +67,7 @@ static enum gguf_status verify_header(const struct gg_data *list,
         return gg_error_set_nomem(err, n * sizeof *like.tensor);
     for (size_t i = 0; i < n; i++)
         describe_tensor(list, i, &like.tensor[i]);
-    enum gguf_status st = gg_file_plan(&header, &like, meta, a, err);
+    enum gguf_status st = gg_file_create_planned(&header, &like, meta, a, err);
     if (st == GGUF_OK)
         st = gguf_file_verify(header, NULL, note_finding, s, err);
     gguf_file_close(header);
@@ -90,9 +90,9 @@ static enum gguf_status verify_description(const struct gg_description *d,
     return st;
 }
 
-enum gguf_status gg_convert_check(struct gguf_convert *c,
-                                  const struct gguf_meta *more,
-                                  struct gguf_error *err)
+enum gguf_status gg_convert_check_model(struct gguf_convert *c,
+                                        const struct gguf_meta *more,
+                                        struct gguf_error *err)
 {
     struct faults s = { 0, "" };
     char more_of[60] = "";

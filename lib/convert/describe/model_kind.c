@@ -24,7 +24,7 @@ bool gg_convert_is_headless(const struct gguf_convert *c)
 }
 
 /* The kind, and how it was told. */
-static void tell_kind(struct gguf_convert *c)
+static void set_kind(struct gguf_convert *c)
 {
     const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
     struct gguf_convert_summary *s = &c->out.summary;
@@ -37,7 +37,7 @@ static void tell_kind(struct gguf_convert *c)
         s->kind = "classifier";
         if (!gg_str_ends(gg_convert_class(c), "Classification"))
             s->reason = "its tensors";
-    } else if (gg_convert_get(c, "modules_pooling")) {
+    } else if (gg_convert_get_config(c, "modules_pooling")) {
         s->kind = "embedding model";
         s->reason = "modules.json";
     } else if (a && a->output == GG_OUTPUT_NONE) {
@@ -48,8 +48,8 @@ static void tell_kind(struct gguf_convert *c)
     }
 }
 
-enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
-                                      struct gguf_error *err)
+enum gguf_status gg_convert_set_kind(struct gguf_convert *c,
+                                     struct gguf_error *err)
 {
     const struct gguf_str name = gg_convert_class(c);
     c->out.summary.class_name =
@@ -57,6 +57,6 @@ enum gguf_status gg_convert_tell_kind(struct gguf_convert *c,
     if (!c->out.summary.class_name)
         return gg_error_set_nomem(err, name.size + 1);
     if (!c->out.summary.kind)
-        tell_kind(c);
+        set_kind(c);
     return GGUF_OK;
 }

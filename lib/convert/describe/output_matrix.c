@@ -36,7 +36,7 @@
 
 enum tied { TIED_UNSAID, TIED_NO, TIED_YES, TIED_BOTH };
 
-static enum tied said_tied(const struct gguf_convert *c)
+static enum tied read_tied(const struct gguf_convert *c)
 {
     static const char name[] = "tie_word_embeddings";
     const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
@@ -51,7 +51,7 @@ static enum tied said_tied(const struct gguf_convert *c)
 }
 
 /* Does config.json have a value that is neither true nor false, nor null? */
-static bool says_otherwise(const struct gguf_convert *c)
+static bool has_other_value(const struct gguf_convert *c)
 {
     const json_t *v = json_object_get(
         c->folder.text[GG_CONVERT_CONFIG].json.root, "tie_word_embeddings");
@@ -61,7 +61,7 @@ static bool says_otherwise(const struct gguf_convert *c)
 bool gg_convert_is_tied(const struct gguf_convert *c)
 {
     const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
-    const enum tied tied = said_tied(c);
+    const enum tied tied = read_tied(c);
     return tied == TIED_YES || (!tied && c->arch->ties) ||
            (a && a->output == GG_OUTPUT_EMBD);
 }
@@ -116,12 +116,13 @@ static enum gguf_status is_same(const struct gguf_convert *c, uint32_t a,
 
 /* Are words no result of the model? A reranker without lm_head takes its rows
  * from the embedding, so that words are its result. */
-static bool has_no_words(const struct gguf_convert *c)
+static bool lacks_logits(const struct gguf_convert *c)
 {
     size_t n;
-    if (gg_convert_get(c, "reranker_tied"))
+    if (gg_convert_get_config(c, "reranker_tied"))
         return false;
-    return gg_convert_get(c, "modules_pooling") || gg_convert_is_headless(c) ||
+    return gg_convert_get_config(c, "modules_pooling") ||
+           gg_convert_is_headless(c) ||
            gg_str_ends(gg_convert_class(c), "Classification") ||
            find_item(c, "cls.output.weight", &n);
 }
@@ -129,12 +130,12 @@ static bool has_no_words(const struct gguf_convert *c)
 /* ---- what becomes of it ---- */
 
 /* The folder has one. */
-static enum gguf_status settle_own(struct gguf_convert *c,
-                                   const struct gg_convert_item *own,
-                                   const struct gg_convert_item *embedding,
-                                   bool can_own, struct gguf_error *err)
+static enum gguf_status keep_output(struct gguf_convert *c,
+                                    const struct gg_convert_item *own,
+                                    const struct gg_convert_item *embedding,
+                                    bool can_own, struct gguf_error *err)
 {
-    const enum tied tied = said_tied(c);
+    const enum tied tied = read_tied(c);
     const bool is_tied = tied == TIED_YES || (!tied && c->arch->ties);
     const uint32_t from = own->from;
     struct gg_str_esc e;
@@ -143,7 +144,7 @@ static enum gguf_status settle_own(struct gguf_convert *c,
         return GGUF_OK;
     /* the matrix of a folder on a server is not read only to compare it for a
      * note */
-    if (can_own && !c->arch->drops_copy && gg_dir_is_far(&c->folder.dir))
+    if (can_own && !c->arch->drops_copy && gg_dir_is_remote(&c->folder.dir))
         return GGUF_OK;
     GG_TRY(is_same(c, from, embedding->from, &same, err));
     gg_str_esc(&e, c->folder.weights->tensor[from].name);
@@ -169,19 +170,19 @@ static enum gguf_status settle_own(struct gguf_convert *c,
 }
 
 /* Decide for a folder without an output matrix. */
-static enum gguf_status settle_none(struct gguf_convert *c,
+static enum gguf_status drop_output(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
-    const enum tied tied = said_tied(c);
+    const enum tied tied = read_tied(c);
     struct gg_str_esc e;
-    if (tied == TIED_YES || (!tied && c->arch->ties) || has_no_words(c))
+    if (tied == TIED_YES || (!tied && c->arch->ties) || lacks_logits(c))
         return GGUF_OK;
     if (tied == TIED_BOTH)
         gg_folder_warn(&c->folder,
                        "config.json: tie_word_embeddings is true and "
                        "false, and the folder has no output matrix: the "
                        "embedding is taken");
-    else if (!tied && says_otherwise(c))
+    else if (!tied && has_other_value(c))
         gg_folder_warn(&c->folder,
                        "config.json: tie_word_embeddings is neither true "
                        "nor false, and the folder has no output matrix: "
@@ -205,8 +206,8 @@ static enum gguf_status settle_none(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-enum gguf_status gg_convert_settle_output(struct gguf_convert *c,
-                                          struct gguf_error *err)
+enum gguf_status gg_convert_choose_output_matrix(struct gguf_convert *c,
+                                                 struct gguf_error *err)
 {
     const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));
     size_t n, n_embedding;
@@ -217,6 +218,7 @@ enum gguf_status gg_convert_settle_output(struct gguf_convert *c,
         a->output == GG_OUTPUT_NONE)
         return GGUF_OK;
     if (own)
-        return settle_own(c, own, embedding, a->output != GG_OUTPUT_EMBD, err);
-    return a->output == GG_OUTPUT_OWN ? GGUF_OK : settle_none(c, err);
+        return keep_output(c, own, embedding, a->output != GG_OUTPUT_EMBD,
+                           err);
+    return a->output == GG_OUTPUT_OWN ? GGUF_OK : drop_output(c, err);
 }

@@ -24,7 +24,7 @@
 static bool get_number(const struct gguf_convert *c, const char *names,
                        double *out)
 {
-    const json_t *v = gg_convert_get(c, names);
+    const json_t *v = gg_convert_get_config(c, names);
     return gg_json_num(json_is_array(v) ? json_array_get(v, 0) : v, out);
 }
 
@@ -33,9 +33,9 @@ static int64_t n_rotary(const struct gguf_convert *c)
 {
     int64_t head = 0, width = 0, heads = 0;
     double part = 1;
-    if (!gg_convert_count(c, "head_dim", &head)) {
-        if (!gg_convert_count(c, "hidden_size n_embd", &width) ||
-            !gg_convert_count(c, "num_attention_heads n_head", &heads))
+    if (!gg_convert_get_count(c, "head_dim", &head)) {
+        if (!gg_convert_get_count(c, "hidden_size n_embd", &width) ||
+            !gg_convert_get_count(c, "num_attention_heads n_head", &heads))
             return 0;
         head = width / heads;
     }
@@ -66,8 +66,8 @@ static enum gguf_status add_tensor(struct gguf_convert *c, const char *name,
  * its own; 0: they have not. */
 static double part_of_full(const struct gguf_convert *c)
 {
-    const json_t *parts = gg_convert_get(c, "partial_rotary_factors");
-    const json_t *types = gg_convert_get(c, "layer_types");
+    const json_t *parts = gg_convert_get_config(c, "partial_rotary_factors");
+    const json_t *types = gg_convert_get_config(c, "layer_types");
     struct gguf_str type;
     double part;
     for (size_t i = 0; i < json_array_size(types); i++)
@@ -112,7 +112,7 @@ static enum gguf_status add_llama3(struct gguf_convert *c,
 static enum gguf_status add_list(struct gguf_convert *c, const char *names,
                                  const char *tensor, struct gguf_error *err)
 {
-    const json_t *v = gg_convert_get(c, names);
+    const json_t *v = gg_convert_get_config(c, names);
     const size_t n = json_array_size(v);
     double x[4096];
     if (!n || n > 4096)
@@ -135,7 +135,7 @@ static enum gguf_status copy_f32(struct gguf_convert *c, const char *names,
     double x;
     if (!get_number(c, names, &x))
         return GGUF_OK;
-    return gguf_meta_set_f32(c->out.meta, gg_convert_key(c, key, buf),
+    return gguf_meta_set_f32(c->out.meta, gg_convert_key_name(c, key, buf),
                              (float)x, err);
 }
 
@@ -146,28 +146,29 @@ static enum gguf_status add_longrope(struct gguf_convert *c,
     int64_t old = 0, now = 0;
     GG_TRY(add_list(c, IN("long_factor"), "rope_factors_long.weight", err));
     GG_TRY(add_list(c, IN("short_factor"), "rope_factors_short.weight", err));
-    if (!gg_convert_count(c,
-                          "original_max_position_embeddings " IN(
-                              "original_max_position_embeddings"),
-                          &old) ||
-        !gg_convert_count(c, "max_position_embeddings", &now))
+    if (!gg_convert_get_count(c,
+                              "original_max_position_embeddings " IN(
+                                  "original_max_position_embeddings"),
+                              &old) ||
+        !gg_convert_get_count(c, "max_position_embeddings", &now))
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json: longrope without "
                             "original_max_position_embeddings");
     if (!c->arch->only_keys) {
-        GG_TRY(gguf_meta_set_strz(c->out.meta,
-                                  gg_convert_key(c, "rope.scaling.type", buf),
-                                  "longrope", err));
+        GG_TRY(gguf_meta_set_strz(
+            c->out.meta, gg_convert_key_name(c, "rope.scaling.type", buf),
+            "longrope", err));
         GG_TRY(gguf_meta_set_u32(
             c->out.meta,
-            gg_convert_key(c, "rope.scaling.original_context_length", buf),
+            gg_convert_key_name(c, "rope.scaling.original_context_length",
+                                buf),
             (uint32_t)old, err));
     }
     const double scale = (double)now / (double)old;
     const double magnitude =
         scale <= 1 ? 1 : sqrt(1 + log(scale) / log((double)old));
     return gguf_meta_set_f32(
-        c->out.meta, gg_convert_key(c, "rope.scaling.attn_factor", buf),
+        c->out.meta, gg_convert_key_name(c, "rope.scaling.attn_factor", buf),
         (float)magnitude, err);
 }
 
@@ -183,13 +184,15 @@ static enum gguf_status add_scaling(struct gguf_convert *c, const char *type,
                             "config.json: rope_scaling of type %s has no "
                             "factor above 0",
                             type);
-    GG_TRY(gguf_meta_set_strz(
-        c->out.meta, gg_convert_key(c, "rope.scaling.type", buf), type, err));
+    GG_TRY(gguf_meta_set_strz(c->out.meta,
+                              gg_convert_key_name(c, "rope.scaling.type", buf),
+                              type, err));
     GG_TRY(copy_f32(c, IN("factor"), "rope.scaling.factor", err));
-    if (gg_convert_count(c, IN("original_max_position_embeddings"), &old))
+    if (gg_convert_get_count(c, IN("original_max_position_embeddings"), &old))
         GG_TRY(gguf_meta_set_u32(
             c->out.meta,
-            gg_convert_key(c, "rope.scaling.original_context_length", buf),
+            gg_convert_key_name(c, "rope.scaling.original_context_length",
+                                buf),
             (uint32_t)old, err));
     if (strcmp(type, "yarn") != 0)
         return GGUF_OK;
@@ -207,7 +210,7 @@ static enum gguf_status add_sections(struct gguf_convert *c,
 {
     char buf[128];
     const json_t *v =
-        gg_convert_get(c, IN("mrope_section") " " IN("xdrope_section"));
+        gg_convert_get_config(c, IN("mrope_section") " " IN("xdrope_section"));
     int32_t list[4] = { 0 };
     int64_t x;
     for (size_t i = 0; i < 4 && i < json_array_size(v); i++)
@@ -216,7 +219,7 @@ static enum gguf_status add_sections(struct gguf_convert *c,
     return json_is_array(v)
                ? gguf_meta_set_array(
                      c->out.meta,
-                     gg_convert_key(c, "rope.dimension_sections", buf),
+                     gg_convert_key_name(c, "rope.dimension_sections", buf),
                      GGUF_VAL_I32, list, 4, err)
                : GGUF_OK;
 }
@@ -230,9 +233,9 @@ static enum gguf_status add_proportional(struct gguf_convert *c,
     int64_t head = 0, width = 0, heads = 0;
     (void)get_number(c, IN("partial_rotary_factor"), &part);
     (void)get_number(c, IN("factor"), &factor);
-    if (!gg_convert_count(c, "global_head_dim head_dim", &head) &&
-        gg_convert_count(c, "hidden_size n_embd", &width) &&
-        gg_convert_count(c, "num_attention_heads n_head", &heads))
+    if (!gg_convert_get_count(c, "global_head_dim head_dim", &head) &&
+        gg_convert_get_count(c, "hidden_size n_embd", &width) &&
+        gg_convert_get_count(c, "num_attention_heads n_head", &heads))
         head = width / heads;
     if (head < 2 || head / 2 > 4096 || !(part > 0 && part <= 1) ||
         !(factor > 0) || !isfinite((float)factor))
@@ -247,8 +250,8 @@ static enum gguf_status add_proportional(struct gguf_convert *c,
     return add_tensor(c, "rope_freqs.weight", x, n, err);
 }
 
-enum gguf_status gg_convert_rope_count(struct gguf_convert *c,
-                                       struct gguf_error *err)
+enum gguf_status gg_convert_add_rope_count(struct gguf_convert *c,
+                                           struct gguf_error *err)
 {
     char buf[128];
     const int64_t n = n_rotary(c);
@@ -258,24 +261,24 @@ enum gguf_status gg_convert_rope_count(struct gguf_convert *c,
     return c->arch->rope_count && n > 0
                ? gguf_meta_set_u32(
                      c->out.meta,
-                     gg_convert_key(c, "rope.dimension_count", buf),
+                     gg_convert_key_name(c, "rope.dimension_count", buf),
                      (uint32_t)n, err)
                : GGUF_OK;
 }
 
-enum gguf_status gg_convert_rope(struct gguf_convert *c,
-                                 struct gguf_error *err)
+enum gguf_status gg_convert_add_rope(struct gguf_convert *c,
+                                     struct gguf_error *err)
 {
     struct gguf_str type;
     struct gg_str_esc e;
-    const json_t *v = gg_convert_get(c, IN("rope_type") " " IN("type"));
+    const json_t *v = gg_convert_get_config(c, IN("rope_type") " " IN("type"));
     GG_TRY(add_sections(c, err));
     if (!gg_json_str(v, &type) || gg_str_eqz(type, "default"))
         return GGUF_OK;
     if (gg_str_eqz(type, "proportional"))
         return add_proportional(c, err);
     if (gg_str_eqz(type, "dynamic")) { /* rows compute an alpha */
-        if (!gg_convert_get(c, IN("alpha")))
+        if (!gg_convert_get_config(c, IN("alpha")))
             gg_folder_warn(&c->folder,
                            "config.json: rope_scaling of type dynamic "
                            "scales positions beyond the context length "
@@ -295,7 +298,7 @@ enum gguf_status gg_convert_rope(struct gguf_convert *c,
         return add_scaling(c, "yarn", err);
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
-        gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, v),
+        gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, v),
         "config.json: rope_scaling of type '%s' is not known",
         gg_str_esc(&e, type));
 }

@@ -27,7 +27,7 @@ enum gguf_status gg_convert_refuse_view(const struct gg_convert_view *v,
 }
 
 /* As it is. */
-static void see_all(struct gg_convert_view *v)
+static void view_all(struct gg_convert_view *v)
 {
     uint64_t step = 1;
     v->part.n_dims = v->n_dims = v->from->n_dims ? v->from->n_dims : 1;
@@ -39,15 +39,16 @@ static void see_all(struct gg_convert_view *v)
     }
 }
 
-static enum gguf_status see_turned(struct gg_convert_view *v,
-                                   const char *names, struct gguf_error *err)
+static enum gguf_status view_permuted(struct gg_convert_view *v,
+                                      const char *names,
+                                      struct gguf_error *err)
 {
     int64_t heads,
         rows = v->from->n_dims > 1 ? v->from->ne[1] : v->from->ne[0];
     const uint64_t row = v->from->n_dims > 1 ? (uint64_t)v->from->ne[0] : 1;
-    if (!v->c->arch->turned)
+    if (!v->c->arch->permuted)
         return GGUF_OK;
-    if (v->from->n_dims > 2 || !gg_convert_count(v->c, names, &heads) ||
+    if (v->from->n_dims > 2 || !gg_convert_get_count(v->c, names, &heads) ||
         rows % (2 * heads))
         return gg_convert_refuse_view(v, "has no rows of whole heads", err);
     const uint64_t half = (uint64_t)(rows / heads / 2);
@@ -69,14 +70,14 @@ static enum gguf_status see_turned(struct gg_convert_view *v,
 static enum gguf_status rope_q(struct gg_convert_view *v,
                                struct gguf_error *err)
 {
-    return see_turned(v, "num_attention_heads n_head", err);
+    return view_permuted(v, "num_attention_heads n_head", err);
 }
 
 static enum gguf_status rope_k(struct gg_convert_view *v,
                                struct gguf_error *err)
 {
-    return see_turned(v, "num_key_value_heads num_attention_heads n_head",
-                      err);
+    return view_permuted(v, "num_key_value_heads num_attention_heads n_head",
+                         err);
 }
 
 enum gguf_status gg_convert_transpose_view(struct gg_convert_view *v,
@@ -189,32 +190,33 @@ static void restore_halves(struct gg_convert_dims *d, unsigned *open)
     *open = d->n > 1;
 }
 
-const struct gg_convert_how gg_convert_rope_q = { .text = from_halves,
-                                                  .view = rope_q,
-                                                  .pair = GG_PAIR_ROWS,
-                                                  .if_turned = true };
-const struct gg_convert_how gg_convert_rope_k = { .text = from_halves,
-                                                  .view = rope_k,
-                                                  .pair = GG_PAIR_ROWS,
-                                                  .if_turned = true };
-const struct gg_convert_how gg_convert_plus_1 = { .text = "1 added",
-                                                  .change = plus_1,
-                                                  .back = minus_1 };
-const struct gg_convert_how gg_convert_squeeze = {
+const struct gg_convert_transform gg_convert_rope_q = { .text = from_halves,
+                                                        .view = rope_q,
+                                                        .pair = GG_PAIR_ROWS,
+                                                        .if_permuted = true };
+const struct gg_convert_transform gg_convert_rope_k = { .text = from_halves,
+                                                        .view = rope_k,
+                                                        .pair = GG_PAIR_ROWS,
+                                                        .if_permuted = true };
+const struct gg_convert_transform gg_convert_plus_1 = { .text = "1 added",
+                                                        .change = plus_1,
+                                                        .back = minus_1 };
+const struct gg_convert_transform gg_convert_squeeze = {
     .text = "dimensions of one left out",
     .view = squeeze_view,
     .shape = restore_one,
     .pair = GG_PAIR_AS_IS
 };
-const struct gg_convert_how gg_convert_neg_exp = {
+const struct gg_convert_transform gg_convert_neg_exp = {
     .text = "-exp(x)", .view = squeeze_view, .change = neg_exp, .back = log_neg
 };
-const struct gg_convert_how gg_convert_half_1 = { .text =
-                                                      "first half of the rows",
-                                                  .view = view_half_1,
-                                                  .shape = restore_halves,
-                                                  .pair = GG_PAIR_ROWS };
-const struct gg_convert_how gg_convert_half_2 = {
+const struct gg_convert_transform gg_convert_half_1 = {
+    .text = "first half of the rows",
+    .view = view_half_1,
+    .shape = restore_halves,
+    .pair = GG_PAIR_ROWS
+};
+const struct gg_convert_transform gg_convert_half_2 = {
     .text = "second half of the rows",
     .view = view_half_2,
     .shape = restore_halves,
@@ -224,8 +226,8 @@ const struct gg_convert_how gg_convert_half_2 = {
 /* Half of an adapter's pair. Rows of B are moved as the weight's rows are. A
  * stays as it is. Neither is transposed: PEFT stores both for a weight whose
  * rows are outputs. The pair of an embedding has A transposed (data/lora.h). */
-static enum gguf_status see_half(struct gg_convert_view *v,
-                                 struct gguf_error *err)
+static enum gguf_status view_adapter_half(struct gg_convert_view *v,
+                                          struct gguf_error *err)
 {
     const struct gg_convert_name *row = v->item->row;
     if (row->axes || row->scale[0] || row->scale_of)
@@ -233,14 +235,15 @@ static enum gguf_status see_half(struct gg_convert_view *v,
             v, "is of a weight that is made of more than one", err);
     const bool is_embedding = !strcmp(row->to, "token_embd");
     if (v->n_dims != 2 ||
-        (row->how && row->how->pair == GG_PAIR_REFUSED && !is_embedding))
+        (row->transform && row->transform->pair == GG_PAIR_REFUSED &&
+         !is_embedding))
         return gg_convert_refuse_view(v, "is no half of a matrix's pair", err);
     if (is_embedding)
         return v->item->half == GG_HALF_A ? gg_convert_transpose_view(v, err)
                                           : GGUF_OK;
-    return v->item->half == GG_HALF_B && row->how &&
-                   row->how->pair == GG_PAIR_ROWS
-               ? row->how->view(v, err)
+    return v->item->half == GG_HALF_B && row->transform &&
+                   row->transform->pair == GG_PAIR_ROWS
+               ? row->transform->view(v, err)
                : GGUF_OK;
 }
 
@@ -266,19 +269,19 @@ static enum gguf_status apply_scale(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
-const char *gg_convert_how_text(struct gguf_convert *c,
-                                const struct gg_convert_item *item)
+const char *gg_convert_transform_text(struct gguf_convert *c,
+                                      const struct gg_convert_item *item)
 {
     const struct gg_convert_name *row = item->row;
-    return row->axes  ? gg_axes_text(c, row->axes, item->layer)
-           : row->how ? row->how->text
-                      : "as it is";
+    return row->axes        ? gg_axes_describe(c, row->axes, item->layer)
+           : row->transform ? row->transform->text
+                            : "as it is";
 }
 
-enum gguf_status gg_convert_see(struct gg_convert_view *v,
-                                struct gguf_error *err)
+enum gguf_status gg_convert_make_view(struct gg_convert_view *v,
+                                      struct gguf_error *err)
 {
-    const struct gg_convert_how *how = v->item->row->how;
+    const struct gg_convert_transform *how = v->item->row->transform;
     v->part = (struct gg_composed_part){ .from = v->item->from };
     v->rest = (struct gg_composed_part){ .n_dims = 0 };
     v->times = v->n_zeros = 0;
@@ -290,13 +293,13 @@ enum gguf_status gg_convert_see(struct gg_convert_view *v,
                                           ? "has too many dimensions"
                                           : "has no elements",
                                       err);
-    see_all(v);
+    view_all(v);
     if (v->item->half != GG_HALF_NONE)
-        return see_half(v, err);
+        return view_adapter_half(v, err);
     GG_TRY(apply_scale(v, err));
     if (!v->item->row->axes)
         return how && how->view ? how->view(v, err) : GGUF_OK;
-    return gg_convert_axes(v, v->item->row->axes)
+    return gg_convert_apply_axes(v, v->item->row->axes)
                ? GGUF_OK
                : gg_convert_refuse_view(
                      v, "has another shape than config.json says", err);

@@ -74,7 +74,7 @@ static const struct {
     { "vit_large_projector", NULL },
 };
 
-int64_t gg_convert_first_draft(const struct gguf_convert *c)
+int64_t gg_convert_first_nextn_layer(const struct gguf_convert *c)
 {
     const struct gg_hf_config cfg = gg_convert_config(c);
     const double main = gg_hf_config_num(&cfg, "num_hidden_layers", -1);
@@ -107,11 +107,11 @@ static void rename_draft(const struct gguf_convert *c, struct gguf_str *name,
         return;
     rest.data += strlen(c->arch->drafts);
     rest.size -= strlen(c->arch->drafts);
-    if (!gg_convert_fits("%", &rest, &layer, &layer))
+    if (!gg_convert_match_pattern("%", &rest, &layer, &layer))
         return;
     const int n =
         snprintf(buf, GG_CONVERT_NAME, "model.layers.%" PRId64 "%.*s",
-                 gg_convert_first_draft(c) + layer,
+                 gg_convert_first_nextn_layer(c) + layer,
                  (int)GG_MIN(rest.size, 1000), rest.data);
     if (n > 0 && n < GG_CONVERT_NAME)
         *name = gg_str_z(buf);
@@ -145,8 +145,9 @@ static const char *const ends[][2] = { { "", "" },
                                        { ".gamma", ".weight" },
                                        { ".beta", ".bias" } };
 
-bool gg_convert_row_has(const struct gg_convert_name *row, const char *name,
-                        int64_t *layer, int64_t *expert, const char **end)
+bool gg_convert_row_matches(const struct gg_convert_name *row,
+                            const char *name, int64_t *layer, int64_t *expert,
+                            const char **end)
 {
     const size_t n = strlen(name);
     for (size_t k = 0; k < GG_LEN(ends); k++) {
@@ -155,7 +156,8 @@ bool gg_convert_row_has(const struct gg_convert_name *row, const char *name,
         if (n < n_end || strcmp(name + n - n_end, ends[k][0]) != 0)
             continue;
         struct gguf_str rest = { name, n - n_end };
-        if (!gg_convert_fits(row->from, &rest, layer, expert) || rest.size)
+        if (!gg_convert_match_pattern(row->from, &rest, layer, expert) ||
+            rest.size)
             continue;
         *end = ends[k][1];
         return true;
@@ -170,7 +172,7 @@ bool gg_convert_has_name(const struct gguf_convert *c, const char *name)
     for (size_t i = 0; i < GG_LEN(c->arch->names) && c->arch->names[i]; i++)
         for (const struct gg_convert_name *row = c->arch->names[i]; row->from;
              row++)
-            if (gg_convert_row_has(row, name, &layer, &expert, &end))
+            if (gg_convert_row_matches(row, name, &layer, &expert, &end))
                 return true;
     return false;
 }
@@ -217,8 +219,9 @@ bool gg_convert_respell(const struct gguf_convert *c,
     return false;
 }
 
-bool gg_convert_known_as(const struct gguf_convert *c, struct gguf_str name,
-                         char out[GG_CONVERT_NAME], bool *nothing)
+bool gg_convert_normalize_name(const struct gguf_convert *c,
+                               struct gguf_str name, char out[GG_CONVERT_NAME],
+                               bool *nothing)
 {
     char of_draft[GG_CONVERT_NAME], plain[GG_CONVERT_NAME];
     const char *before = "";

@@ -59,7 +59,7 @@ static void take_sign(float *x, size_t n)
         x[n] = x[n] > 0 ? 1 : x[n] < 0 ? -1 : x[n];
 }
 
-const struct gg_convert_how gg_convert_ternary = {
+const struct gg_convert_transform gg_convert_ternary = {
     .text = "-1, 0 or 1 times their mean magnitude",
     .view = scale_ternary,
     .change = round_3,

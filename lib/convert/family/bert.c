@@ -205,7 +205,7 @@ static const struct gg_convert_size roberta_sizes[] = {
 
 static bool has_task_adapters(const struct gg_hf_config *cfg)
 {
-    return gg_hf_config_len(cfg, "lora_adaptations") > 0;
+    return gg_hf_config_list_len(cfg, "lora_adaptations") > 0;
 }
 
 /* Files have no adapters of the tasks, and config.json may have no padding
@@ -247,12 +247,12 @@ static bool has_experts(const struct gg_hf_config *cfg)
 
 /* ModernBERT computes with norm_eps alone, and most folders have it as
  * layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
-static enum gguf_status settle_epsilon(struct gguf_convert *c,
-                                       struct gguf_error *err)
+static enum gguf_status fix_epsilon(struct gguf_convert *c,
+                                    struct gguf_error *err)
 {
     double eps = 1e-5, other;
-    const bool has = gg_json_num(gg_convert_get(c, "norm_eps"), &eps);
-    if (gg_json_num(gg_convert_get(c, "layer_norm_eps"), &other)) {
+    const bool has = gg_json_num(gg_convert_get_config(c, "norm_eps"), &eps);
+    if (gg_json_num(gg_convert_get_config(c, "layer_norm_eps"), &other)) {
         if (!has || other == eps)
             return GGUF_OK;
         gg_folder_warn(&c->folder,
@@ -260,7 +260,7 @@ static enum gguf_status settle_epsilon(struct gguf_convert *c,
                        "%.15g: norm_eps is taken, as by transformers",
                        eps, other);
     }
-    return gg_convert_say(c, "layer_norm_eps", json_real(eps), err);
+    return gg_convert_set_config(c, "layer_norm_eps", json_real(eps), err);
 }
 
 /* Width of a gated part, of that of one that is not gated. */
@@ -337,7 +337,7 @@ const struct gg_convert_arch gg_convert_family_bert[] = {
     { .classes = "ModernBertModel ModernBertForMaskedLM "
                  "ModernBertForSequenceClassification",
       .arch = "modern-bert",
-      .settle = settle_epsilon,
+      .fix_config = fix_epsilon,
       .strip = "model.",
       .names = { modern_names },
       .keys =

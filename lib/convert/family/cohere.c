@@ -33,8 +33,8 @@ static bool averages_shared(const struct gg_hf_config *cfg)
 {
     return num_or(cfg, "num_shared_experts", 0) == 0 ||
            is_true(value_or(
-               gg_hf_config_is(cfg, "shared_expert_combination_strategy", -1,
-                               "average"),
+               gg_hf_config_is_word(cfg, "shared_expert_combination_strategy",
+                                    -1, "average"),
                1));
 }
 

@@ -8,11 +8,12 @@ static enum gguf_status view_index(struct gg_convert_view *v,
                                    struct gguf_error *err)
 {
     return v->from->type /* one is known */
-               ? gg_safetensors_index(v->c->folder.weights, v->item->from, err)
+               ? gg_safetensors_convert_to_i32(v->c->folder.weights,
+                                               v->item->from, err)
                : GGUF_OK;
 }
 
-static const struct gg_convert_how index_i32 = {
+static const struct gg_convert_transform index_i32 = {
     .text = "whole numbers of 32 bits", .view = view_index, .is_i32 = true
 };
 
@@ -103,9 +104,9 @@ static bool is_without_mla(const struct gg_hf_config *cfg)
 static void put_ocr(struct gg_back_maker *m)
 {
     if (num_of(&m->keys, "rope.freq_base") == 10000)
-        gg_back_drop(m, "rope_theta");
+        gg_back_remove_member(m, "rope_theta");
     if (num_of(&m->keys, "attention.layer_norm_rms_epsilon") == 1e-6)
-        gg_back_drop(m, "rms_norm_eps");
+        gg_back_remove_member(m, "rms_norm_eps");
 }
 
 const struct gg_convert_arch gg_convert_family_deepseek[] = {
@@ -126,7 +127,7 @@ const struct gg_convert_arch gg_convert_family_deepseek[] = {
                    U32("vocab_size", "vocab_size"), EXPERT_FF,
                    ALWAYS("expert_weights_scale", F32, 1),
                    U32("expert_shared_count", "n_shared_experts")),
-      .turned = true },
+      .permuted = true },
     { .classes = "Dots1ForCausalLM",
       .arch = "dots1",
       .names = OVER(gg_convert_names_experts),

@@ -44,7 +44,7 @@ static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
         return NAN;
     const double by_letter =
         value_or(gg_convert_is_sliding(cfg, layer),
-                 gg_hf_config_letter(cfg, pattern, layer, 'L'));
+                 gg_hf_config_has_letter(cfg, pattern, layer, 'L'));
     return value_or(
         by_letter,
         is_above(fmod((double)layer + 1, num_at(cfg, pattern, layer)), 0));
@@ -60,7 +60,7 @@ const struct gg_convert_arch gg_convert_family_exaone[] = {
       .arch = "exaone4",
       .nextn = N_NEXTN,
       .drafts = "mtp.layers.",
-      .names = OVER_2(exaone4_names, gg_convert_names_after),
+      .names = OVER_2(exaone4_names, gg_convert_names_post_norm),
       .keys = ROWS(BLOCKS_NEXTN, U32("vocab_size", "vocab_size"), WINDOW,
                    EACH("attention.sliding_window_pattern", BOOL, is_sliding,
                         gg_back_put_sliding_layers),

@@ -92,16 +92,17 @@ static double grok_output_scale(const struct gg_hf_config *cfg)
 
 static bool stretches_positions(const struct gg_hf_config *cfg)
 {
-    return is_true(gg_hf_config_is(cfg, "rope_type", -1, "yarn")) ||
-           is_true(gg_hf_config_is(cfg, "rope_type", -1, "original"));
+    return is_true(gg_hf_config_is_word(cfg, "rope_type", -1, "yarn")) ||
+           is_true(gg_hf_config_is_word(cfg, "rope_type", -1, "original"));
 }
 
 /* How positions are stretched is not in an object of its own. */
 static void put_grok(struct gg_back_maker *m)
 {
-    if (is_true(gg_hf_config_is(&m->keys, "rope.scaling.type", -1, "yarn"))) {
+    if (is_true(
+            gg_hf_config_is_word(&m->keys, "rope.scaling.type", -1, "yarn"))) {
         gg_back_put_word(m, "rope_type", "yarn");
-        gg_back_drop(m, "rope_scaling");
+        gg_back_remove_member(m, "rope_scaling");
     }
     gg_back_put_num(m, "attn_output_multiplier",
                     num_of(&m->keys, "attention.output_scale"));
@@ -146,8 +147,8 @@ static double is_full_each_fourth(const struct gg_hf_config *cfg,
 static bool is_laguna(const struct gg_hf_config *cfg)
 {
     return (num_or(cfg, "sliding_window", 0) == 0 ||
-            is_true(
-                value_or(gg_hf_config_all(cfg, is_full_each_fourth), 1))) &&
+            is_true(value_or(gg_hf_config_all_layers(cfg, is_full_each_fourth),
+                             1))) &&
            num_or(cfg, "moe_router_logit_softcapping", 0) == 0;
 }
 
@@ -305,7 +306,8 @@ static double has_rotary_of_type(const struct gg_hf_config *cfg, int64_t layer)
 /* Half of a head turns, in layers with windows all of it. */
 static bool turns_by_type(const struct gg_hf_config *cfg)
 {
-    return is_true(value_or(gg_hf_config_all(cfg, has_rotary_of_type), 1));
+    return is_true(
+        value_or(gg_hf_config_all_layers(cfg, has_rotary_of_type), 1));
 }
 
 static double full_heads(const struct gg_hf_config *keys, int64_t layer)
@@ -351,7 +353,8 @@ static void put_limits(struct gg_back_maker *m, const char *name,
     json_t *list = json_array();
     for (int64_t i = 0; i < gg_back_n_layers(m); i++) {
         const double x = num_at(&m->keys, key, i);
-        json_array_append_new(list, x > 0 ? gg_back_number(x) : json_null());
+        json_array_append_new(list,
+                              x > 0 ? gg_back_number_to_json(x) : json_null());
     }
     gg_back_put(m->root, name, list);
 }
@@ -399,7 +402,7 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
       .names = OVER_2(arctic_names, gg_convert_names_mixtral),
       .keys = ROWS(VOCAB_SIZE, OF("rope.dimension_count", U32,
                                   gg_convert_head_width, NO_BACK)),
-      .turned = true },
+      .permuted = true },
     /* every fourth layer, from the first on, sees all */
     { .classes = "LagunaForCausalLM",
       .arch = "laguna",

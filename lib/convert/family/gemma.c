@@ -14,7 +14,7 @@ static enum gguf_status fill_rows(struct gg_convert_view *v,
     int64_t rows;
     if (v->n_dims != 2)
         return gg_convert_refuse_view(v, "is no matrix", err);
-    if (!gg_convert_count(v->c, "vocab_size", &rows) || rows <= v->ne[1])
+    if (!gg_convert_get_count(v->c, "vocab_size", &rows) || rows <= v->ne[1])
         return GGUF_OK;
     if (rows / 2 - GG_CONVERT_MORE_TOKENS > v->ne[1] ||
         gg_ckd_mul(&v->n_zeros, (uint64_t)(rows - v->ne[1]),
@@ -25,7 +25,7 @@ static enum gguf_status fill_rows(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
-static const struct gg_convert_how filled = {
+static const struct gg_convert_transform filled = {
     .text = "rows of zeros up to vocab_size",
     .view = fill_rows,
     .if_added = true
@@ -57,7 +57,7 @@ static const struct gg_convert_name gemma3n_names[] = {
     N_HOW("model.embed_tokens", "token_embd", filled),
     { .from = "model.embed_tokens_per_layer",
       .to = "per_layer_token_embd",
-      .how = &filled,
+      .transform = &filled,
       .n_rows = "vocab_size_per_layer_input" },
     N("model.per_layer_model_projection", "per_layer_model_proj"),
     N("model.per_layer_projection_norm", "per_layer_proj_norm"),
@@ -199,11 +199,11 @@ static void put_gemma4(struct gg_back_maker *m)
     const struct gg_hf_config *keys = &m->keys;
     gg_back_put_num(m, "intermediate_size",
                     num_of(keys, "feed_forward_length"));
-    if (gg_hf_config_len(keys, "feed_forward_length") > 0)
+    if (gg_hf_config_list_len(keys, "feed_forward_length") > 0)
         gg_back_put_flag(m, "use_double_wide_mlp", 1);
     gg_back_put_num(m, "num_key_value_heads",
                     num_of(keys, "attention.head_count_kv"));
-    if (gg_hf_config_len(keys, "attention.head_count_kv") == 0)
+    if (gg_hf_config_list_len(keys, "attention.head_count_kv") == 0)
         return;
     gg_back_put_num(m, "num_key_value_heads",
                     gg_back_first_layer(m, gg_back_sliding_kv_heads));

@@ -39,7 +39,7 @@ static enum gguf_status view_halves(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
-static const struct gg_convert_how to_halves = {
+static const struct gg_convert_transform to_halves = {
     .text = "rows of heads from pairs to halves",
     .view = view_halves,
     .pair = GG_PAIR_ROWS
@@ -164,8 +164,8 @@ static bool turns_whole(const struct gg_hf_config *cfg)
 
 static double has_full_indexer(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return (size_t)layer < gg_hf_config_len(cfg, "indexer_types")
-               ? gg_hf_config_is(cfg, "indexer_types", layer, "full")
+    return (size_t)layer < gg_hf_config_list_len(cfg, "indexer_types")
+               ? gg_hf_config_is_word(cfg, "indexer_types", layer, "full")
                : NAN;
 }
 

@@ -14,7 +14,7 @@ static void transpose_back(struct gg_convert_dims *d, unsigned *open)
     *open = 0;
 }
 
-static const struct gg_convert_how transposed = {
+static const struct gg_convert_transform transposed = {
     .text = "transposed",
     .view = gg_convert_transpose_view,
     .shape = transpose_back,
@@ -27,14 +27,14 @@ static enum gguf_status view_negated_halves(struct gg_convert_view *v,
                                             struct gguf_error *err)
 {
     int64_t head;
-    if (v->n_dims != 2 || !gg_convert_count(v->c, "head_dim", &head) ||
+    if (v->n_dims != 2 || !gg_convert_get_count(v->c, "head_dim", &head) ||
         head % 2 || v->ne[1] % head)
         return gg_convert_refuse_view(v, "has no rows of whole heads", err);
     v->part.run = (uint64_t)(head / 2) * (uint64_t)v->ne[0];
     return GGUF_OK;
 }
 
-static const struct gg_convert_how negated_halves = {
+static const struct gg_convert_transform negated_halves = {
     .text = "second halves of heads negated", .view = view_negated_halves
 };
 
@@ -299,7 +299,7 @@ static double refact_feed_forward(const struct gg_hf_config *cfg)
 
 static void drop_rope_scaling(struct gg_back_maker *m)
 {
-    gg_back_drop(m, "rope_scaling");
+    gg_back_remove_member(m, "rope_scaling");
 }
 
 static const struct gg_convert_size dbrx_sizes[] = {

@@ -48,7 +48,7 @@ static const struct gg_convert_name bamba_names[] = {
 
 static double is_attention(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return gg_hf_config_is(cfg, "layer_types", layer, "attention");
+    return gg_hf_config_is_word(cfg, "layer_types", layer, "attention");
 }
 
 static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
@@ -56,7 +56,7 @@ static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
     const double has = value_or(
         is_attention(cfg, layer),
         value_or(gg_convert_attention_by_period(cfg, layer),
-                 gg_hf_config_lists(cfg, "attn_layer_indices", layer)));
+                 gg_hf_config_list_has(cfg, "attn_layer_indices", layer)));
     return has * num_at(cfg, "num_key_value_heads", layer);
 }
 
@@ -67,7 +67,7 @@ static bool is_without_experts(const struct gg_hf_config *cfg)
 
 static bool is_all_attention(const struct gg_hf_config *cfg)
 {
-    return is_true(gg_hf_config_all(cfg, is_attention));
+    return is_true(gg_hf_config_all_layers(cfg, is_attention));
 }
 
 static bool is_dense_attention(const struct gg_hf_config *cfg)
@@ -85,7 +85,7 @@ static void put_layers(struct gg_back_maker *m)
 /* The folder has the hybrid class if heads of keys are a list. */
 static void put_attention_only(struct gg_back_maker *m)
 {
-    if (gg_hf_config_len(&m->keys, "attention.head_count_kv") > 0)
+    if (gg_hf_config_list_len(&m->keys, "attention.head_count_kv") > 0)
         put_layers(m);
     gg_back_put_mamba_expand(m);
 }
@@ -107,7 +107,7 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
       .names = LLAMA,
       .keys = ROWS(GRANITE),
       .last = OF_SIZE,
-      TURNED },
+      PERMUTED },
     { .classes = "GraniteMoeForCausalLM GraniteMoeSharedForCausalLM",
       .model_type = "granitemoe",
       .instead = { { "num_experts", "num_local_experts" } },
@@ -116,7 +116,7 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
       .names = OVER(granitemoe_names),
       .keys = ROWS(GRANITE, U32("expert_shared_feed_forward_length",
                                 "shared_intermediate_size")),
-      TURNED },
+      PERMUTED },
     { .classes = "GraniteMoeHybridForCausalLM",
       .model_type = "granitemoehybrid",
       .instead = { { "num_experts", "num_local_experts" } },
@@ -125,7 +125,7 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
       .when = is_dense_attention,
       .names = OVER(granite_dense_names),
       .keys = ROWS(GRANITE_HYBRID, ALWAYS("rope.scaling.finetuned", BOOL, 1)),
-      .turned = true },
+      .permuted = true },
     { .classes = "GraniteMoeHybridForCausalLM",
       .model_type = "granitemoehybrid",
       .instead = { { "num_experts", "num_local_experts" } },
@@ -134,7 +134,7 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
       .when = is_all_attention,
       .names = OVER(granitemoe_names),
       .keys = ROWS(GRANITE_HYBRID, ALWAYS("rope.scaling.finetuned", BOOL, 1)),
-      .turned = true },
+      .permuted = true },
     { .classes = "GraniteMoeHybridForCausalLM",
       .model_type = "granitemoehybrid",
       .instead = { { "num_experts", "num_local_experts" } },
@@ -145,7 +145,7 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
                  gg_convert_names_llama },
       .keys = ROWS(ALWAYS("context_length", U32, 1 << 20), GRANITE_HYBRID,
                    ALWAYS("rope.scaling.finetuned", BOOL, 0)),
-      .turned = true },
+      .permuted = true },
     { .classes = "GraniteMoeHybridForCausalLM",
       .model_type = "granitemoehybrid",
       .instead = { { "num_experts", "num_local_experts" } },
@@ -155,13 +155,13 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
                  gg_convert_names_llama },
       .keys = ROWS(ALWAYS("context_length", U32, 1 << 20), GRANITE_HYBRID,
                    ALWAYS("rope.scaling.finetuned", BOOL, 0)),
-      .turned = true },
+      .permuted = true },
     { .classes = "BambaForCausalLM",
       .arch = "granitehybrid",
       .back = put_hybrid,
       .names = { bamba_names, gg_convert_names_hybrid,
                  gg_convert_names_llama },
       .keys = ROWS(GRANITE_HYBRID, ALWAYS("rope.scaling.finetuned", BOOL, 1)),
-      .turned = true },
+      .permuted = true },
     { .classes = NULL }
 };

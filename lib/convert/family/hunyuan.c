@@ -57,7 +57,8 @@ enum { DYNAMIC_CONTEXT = 262144 };
 
 static bool is_dynamic(const struct gg_hf_config *cfg)
 {
-    return is_true(gg_hf_config_is(cfg, "rope_scaling.type", -1, "dynamic"));
+    return is_true(
+        gg_hf_config_is_word(cfg, "rope_scaling.type", -1, "dynamic"));
 }
 
 static double context_length(const struct gg_hf_config *cfg)
@@ -112,7 +113,7 @@ static void put_dynamic(struct gg_back_maker *m)
 static bool has_axes(const struct gg_hf_config *cfg)
 {
     const double by_type =
-        gg_hf_config_is(cfg, "rope_scaling.type", -1, "xdrope");
+        gg_hf_config_is_word(cfg, "rope_scaling.type", -1, "xdrope");
     const double by_xd =
         is_above(num_of(cfg, "rope_parameters.xdrope_section.0"), 0);
     const double by_m =

@@ -28,8 +28,8 @@ static const struct gg_convert_name kimi_names[] = {
 /* config.json counts layers from 1. */
 static double is_full_attention(const struct gg_hf_config *cfg, int64_t layer)
 {
-    return gg_hf_config_lists(cfg, "linear_attn_config.full_attn_layers",
-                              layer + 1);
+    return gg_hf_config_list_has(cfg, "linear_attn_config.full_attn_layers",
+                                 layer + 1);
 }
 
 static void put_attention_layers(struct gg_back_maker *m)

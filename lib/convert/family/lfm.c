@@ -43,7 +43,7 @@ static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
 {
     const double has =
         value_or(gg_convert_is_full(cfg, layer),
-                 gg_hf_config_lists(cfg, "full_attn_idxs", layer));
+                 gg_hf_config_list_has(cfg, "full_attn_idxs", layer));
     return has * num_at(cfg, "num_key_value_heads", layer);
 }
 

@@ -142,7 +142,7 @@ static const struct gg_convert_name chameleon_names[] = {
 
 static double llama4_no_window(const struct gg_hf_config *cfg)
 {
-    return is_true(gg_hf_config_all(cfg, gg_convert_is_full)) ? 0 : NAN;
+    return is_true(gg_hf_config_all_layers(cfg, gg_convert_is_full)) ? 0 : NAN;
 }
 
 static bool is_inner_unnamed(const struct gg_hf_config *cfg)
@@ -155,12 +155,12 @@ static bool is_inner_unnamed(const struct gg_hf_config *cfg)
 /* Places in a group: of the queries that share a key, the key, the value. */
 static double after_key(const struct gg_hf_config *cfg)
 {
-    return gg_convert_group(cfg) + 1;
+    return gg_convert_gqa_group_size(cfg) + 1;
 }
 
 static double group_size(const struct gg_hf_config *cfg)
 {
-    return gg_convert_group(cfg) + 2;
+    return gg_convert_gqa_group_size(cfg) + 2;
 }
 
 static const struct gg_convert_size internlm2_sizes[] = {
@@ -268,13 +268,14 @@ static void put_block(struct gg_back_maker *m, int64_t layer)
     json_t *block = json_object();
     if (kv > 0)
         gg_back_put(block, "attention.n_heads_in_group",
-                    gg_back_number(heads / kv));
+                    gg_back_number_to_json(heads / kv));
     gg_back_put(block, "attention.replace_with_linear",
                 json_boolean(heads > 0 && kv == 0));
     gg_back_put(block, "attention.no_op", json_boolean(heads == 0));
     if (width > 0)
-        gg_back_put(block, "ffn.ffn_mult",
-                    gg_back_number(3 * (width - 128) /
+        gg_back_put(
+            block, "ffn.ffn_mult",
+            gg_back_number_to_json(3 * (width - 128) /
                                    (2 * num_of(keys, "embedding_length"))));
     gg_back_put(block, "ffn.no_op", json_boolean(width == 0));
     json_array_append_new(json_object_get(m->root, "block_configs"), block);
@@ -283,18 +284,19 @@ static void put_block(struct gg_back_maker *m, int64_t layer)
 static void put_deci(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
-    const bool widths = gg_hf_config_len(keys, "feed_forward_length") > 0;
-    const bool heads = gg_hf_config_len(keys, "attention.head_count_kv") > 0;
+    const bool widths = gg_hf_config_list_len(keys, "feed_forward_length") > 0;
+    const bool heads =
+        gg_hf_config_list_len(keys, "attention.head_count_kv") > 0;
     gg_back_put_first_heads(m);
     if (heads)
-        gg_back_drop(m, "num_key_value_heads");
+        gg_back_remove_member(m, "num_key_value_heads");
     if (heads && !widths)
         gg_back_put_layers(m, "num_key_value_heads_per_layer", kv_heads);
     gg_back_put_num(m, "intermediate_size",
                     num_of(keys, "feed_forward_length"));
     if (!widths)
         return;
-    gg_back_drop(m, "intermediate_size");
+    gg_back_remove_member(m, "intermediate_size");
     gg_back_put(m->root, "block_configs", json_array());
     for (int64_t i = 0; i < gg_back_n_layers(m); i++)
         put_block(m, i);
@@ -310,18 +312,18 @@ static double is_linear_layer(const struct gg_hf_config *cfg, int64_t layer)
 /* With another activation it is another model. */
 static bool is_silu(const struct gg_hf_config *cfg)
 {
-    return is_true(gg_hf_config_is(cfg, "hidden_act", -1, "silu"));
+    return is_true(gg_hf_config_is_word(cfg, "hidden_act", -1, "silu"));
 }
 
 static void put_bitnet(struct gg_back_maker *m)
 {
     gg_back_put_word(m, "hidden_act", "silu");
-    gg_back_drop(m, "rope_scaling");
+    gg_back_remove_member(m, "rope_scaling");
 }
 
 static double embed_pooling(const struct gg_hf_config *cfg)
 {
-    return is_true(gg_hf_config_is(cfg, "pooling", -1, "avg")) ? 1 : NAN;
+    return is_true(gg_hf_config_is_word(cfg, "pooling", -1, "avg")) ? 1 : NAN;
 }
 
 static void put_embed(struct gg_back_maker *m)
@@ -368,17 +370,17 @@ static double if_vocab_size(const struct gg_hf_config *cfg, double n, double x)
     return num_of(cfg, "vocab_size") == n ? x : NAN;
 }
 
-double gg_convert_code_prefix(const struct gg_hf_config *cfg)
+double gg_convert_fim_prefix(const struct gg_hf_config *cfg)
 {
     return if_vocab_size(cfg, 32016, 32007);
 }
 
-double gg_convert_code_suffix(const struct gg_hf_config *cfg)
+double gg_convert_fim_suffix(const struct gg_hf_config *cfg)
 {
     return if_vocab_size(cfg, 32016, 32008);
 }
 
-double gg_convert_code_middle(const struct gg_hf_config *cfg)
+double gg_convert_fim_middle(const struct gg_hf_config *cfg)
 {
     return if_vocab_size(cfg, 32016, 32009);
 }
@@ -410,36 +412,39 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .arch = "llama",
       .names = LLAMA,
       .last = OF_SIZE,
-      TURNED },
+      PERMUTED },
     /* the language model has any class; Llama's, if it names none */
     { .classes = "LlavaForConditionalGeneration",
       .arch = "llama",
       .when = is_inner_unnamed,
       .names = LLAMA,
       .last = OF_SIZE,
-      TURNED },
+      PERMUTED },
     { .classes = "Sarashina2VisionForCausalLM",
       .arch = "llama",
       .skip = "norm.", /* norm of the image encoder */
       .names = LLAMA,
       .last = OF_SIZE,
-      TURNED },
+      PERMUTED },
     { .classes = "LlamaModel",
       .arch = "llama",
       .before = "model.",
       .names = LLAMA,
       .last = OF_SIZE,
-      TURNED },
+      PERMUTED },
     { .classes = "SmolLM3ForCausalLM",
       .model_type = "smollm3",
       .arch = "smollm3",
       .ties = true,
       .names = LLAMA,
-      TURNED },
+      PERMUTED },
     { .classes = "SeedOssForCausalLM",
       .arch = "seed_oss",
       .names = OVER(seed_oss_names) },
-    { .classes = "ArceeForCausalLM", .arch = "arcee", .names = LLAMA, TURNED },
+    { .classes = "ArceeForCausalLM",
+      .arch = "arcee",
+      .names = LLAMA,
+      PERMUTED },
     { .classes = "InternLM2ForCausalLM",
       .arch = "internlm2",
       .sizes = internlm2_sizes,
@@ -486,7 +491,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .arch = "xverse",
       .names = LLAMA,
       .keys = ROWS(META, ALL_ROT),
-      .turned = true },
+      .permuted = true },
     { .classes = "MaincoderForCausalLM",
       .arch = "maincoder",
       .names = LLAMA,
@@ -503,7 +508,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .keys =
           ROWS(ELSE("num_loops", U32, "num_loops", 1),
                ELSE("skip_loop_final_norm", BOOL, "skip_loop_final_norm", 0)),
-      TURNED },
+      PERMUTED },
     /* Texts as vectors: all tokens see each other, and their mean is it. */
     { .classes = "LlamaBidirectionalModel",
       .arch = "llama-embed",
@@ -512,7 +517,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .names = LLAMA,
       .keys = ROWS(ALWAYS("attention.causal", BOOL, 0),
                    OF("pooling_type", U32, embed_pooling, IN_BACK)),
-      TURNED },
+      PERMUTED },
     { .classes = "MellumForCausalLM",
       .arch = "mellum",
       .back = put_mellum,
@@ -539,7 +544,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
           EACH("attention.head_count_kv", U32, deci_kv_heads, IN_BACK),
           OF("attention.key_length", U32, gg_convert_head_dim, NO_BACK),
           OF("attention.value_length", U32, gg_convert_head_dim, NO_BACK)),
-      TURNED },
+      PERMUTED },
     /* with another activation it is another model */
     { .classes = "BitnetForCausalLM BitNetForCausalLM",
       .arch = "bitnet",
@@ -552,7 +557,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .instead = { { "num_experts", "num_local_experts" } },
       .arch = "llama",
       .names = OVER(gg_convert_names_mixtral),
-      TURNED },
+      PERMUTED },
     { .classes = "Llama4ForConditionalGeneration Llama4ForCausalLM",
       .arch = "llama4",
       .names = OVER(llama4_names),
@@ -580,6 +585,6 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .arch = "chameleon",
       .names = OVER(chameleon_names),
       .keys = ROWS(ELSE("swin_norm", BOOL, "swin_norm", 0)),
-      .turned = true },
+      .permuted = true },
     { .classes = NULL }
 };

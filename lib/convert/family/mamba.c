@@ -112,7 +112,7 @@ static double jamba_sixteenth_width(const struct gg_hf_config *cfg)
 static void put_jamba(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "attn_layer_offset",
-                    gg_hf_config_first(&m->keys, gg_back_has_attention));
+                    gg_hf_config_first_layer(&m->keys, gg_back_has_attention));
     gg_back_put_num(m, "attn_layer_period",
                     value_or(gg_back_attention_period(m),
                              num_of(&m->keys, "num_hidden_layers")));

@@ -42,7 +42,7 @@ const struct gg_convert_arch gg_convert_family_minicpm[] = {
       .keys = ROWS(F32("embedding_scale", "scale_emb"),
                    OF("residual_scale", F32, residual_scale, IN_BACK),
                    OF("logit_scale", F32, logit_scale, IN_BACK)),
-      .turned = true },
+      .permuted = true },
     { .classes = "MiniCPM3ForCausalLM",
       .arch = "minicpm3",
       .names = OVER(minicpm3_names),

@@ -27,7 +27,7 @@ static double has_experts(const struct gg_hf_config *cfg, int64_t layer)
 
 static double n_dense(const struct gg_hf_config *cfg)
 {
-    return gg_hf_config_first(cfg, has_experts);
+    return gg_hf_config_first_layer(cfg, has_experts);
 }
 
 static void put_m3(struct gg_back_maker *m)

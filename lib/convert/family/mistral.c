@@ -24,12 +24,12 @@ static double temperature_length(const struct gg_hf_config *cfg)
 
 static bool is_mistral4(const struct gg_hf_config *cfg)
 {
-    return is_true(gg_hf_config_is(cfg, "model_type", -1, "mistral4"));
+    return is_true(gg_hf_config_is_word(cfg, "model_type", -1, "mistral4"));
 }
 
 static bool is_mistral3(const struct gg_hf_config *cfg)
 {
-    return gg_hf_config_is(cfg, "model_type", -1, "mistral4") == 0;
+    return gg_hf_config_is_word(cfg, "model_type", -1, "mistral4") == 0;
 }
 
 const struct gg_convert_defaults gg_convert_defaults_mistral = {
@@ -54,7 +54,7 @@ const struct gg_convert_arch gg_convert_family_mistral[] = {
                        "rope_parameters.mscale_all_dim"),
                    F32("attention.temperature_scale",
                        "rope_parameters.llama_4_scaling_beta")),
-      TURNED },
+      PERMUTED },
     { .classes = "Mistral4ForCausalLM Mistral3ForConditionalGeneration "
                  "Ministral3ForCausalLM",
       .arch = "mistral4",

@@ -71,8 +71,8 @@ static double is_kind(const struct gg_hf_config *cfg, int64_t layer,
                       char letter, const char *word)
 {
     return value_or(
-        gg_hf_config_letter(cfg, "hybrid_override_pattern", layer, letter),
-        gg_hf_config_is(cfg, "layers_block_type", layer, word));
+        gg_hf_config_has_letter(cfg, "hybrid_override_pattern", layer, letter),
+        gg_hf_config_is_word(cfg, "layers_block_type", layer, word));
 }
 
 static double kv_heads(const struct gg_hf_config *cfg, int64_t layer)
@@ -178,7 +178,7 @@ const struct gg_convert_arch gg_convert_family_nemotron[] = {
                    BOOL("expert_weights_norm", "norm_topk_prob"),
                    F32("expert_weights_scale", "routed_scaling_factor"),
                    U32("moe_latent_size", "moe_latent_size")),
-      .turned = true },
+      .permuted = true },
     { .classes = "NemotronHForCausalLM",
       .instead = { { "rms_norm_eps", "layer_norm_epsilon" },
                    { "layer_norm_eps", "layer_norm_epsilon" },
@@ -189,6 +189,6 @@ const struct gg_convert_arch gg_convert_family_nemotron[] = {
       .keys = ROWS(EACH("feed_forward_length", U32, mlp_width, IN_BACK),
                    NEMOTRON_H),
       .last = BEGINS,
-      .turned = true },
+      .permuted = true },
     { .classes = NULL }
 };

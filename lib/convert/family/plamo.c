@@ -27,12 +27,12 @@ static void minus_11th(float *x, size_t n)
         x[n] -= 0.0894427191f; /* 1 / 5^1.5 */
 }
 
-static const struct gg_convert_how added_5th = { .text = "1/5 added",
-                                                 .change = plus_5th,
-                                                 .back = minus_5th };
-static const struct gg_convert_how added_11th = { .text = "1/5^1.5 added",
-                                                  .change = plus_11th,
-                                                  .back = minus_11th };
+static const struct gg_convert_transform added_5th = { .text = "1/5 added",
+                                                       .change = plus_5th,
+                                                       .back = minus_5th };
+static const struct gg_convert_transform added_11th = {
+    .text = "1/5^1.5 added", .change = plus_11th, .back = minus_11th
+};
 
 #define P "model.layers.layers.%."
 
@@ -148,9 +148,9 @@ static double plamo2_inner_size(const struct gg_hf_config *cfg)
 static void put_plamo2(struct gg_back_maker *m)
 {
     const struct gg_hf_config *keys = &m->keys;
-    const double first = gg_hf_config_first(keys, gg_back_has_attention);
+    const double first = gg_hf_config_first_layer(keys, gg_back_has_attention);
     gg_back_put_flag(m, "mamba_enabled",
-                     gg_hf_config_len(keys, "attention.head_count") > 0);
+                     gg_hf_config_list_len(keys, "attention.head_count") > 0);
     gg_back_put_num(
         m, "mamba_step",
         value_or(gg_back_attention_period(m), first == 0 ? 1 : 2 * first));

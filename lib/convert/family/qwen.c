@@ -17,7 +17,7 @@ static enum gguf_status pair_row(struct gg_convert_view *v,
     return GGUF_OK;
 }
 
-static const struct gg_convert_how paired = {
+static const struct gg_convert_transform paired = {
     .text = "a row of zeros after a single one", .view = pair_row
 };
 
@@ -198,8 +198,9 @@ static double is_full_layer(const struct gg_hf_config *cfg, int64_t layer)
 static double smallthinker_window(const struct gg_hf_config *cfg)
 {
     const double window = num_of(cfg, "sliding_window_size");
-    return gg_hf_config_all(cfg, is_full_layer) == 0 && window > 0 ? window
-                                                                   : NAN;
+    return gg_hf_config_all_layers(cfg, is_full_layer) == 0 && window > 0
+               ? window
+               : NAN;
 }
 
 /* All layers but each fourth have windows. */
@@ -284,8 +285,8 @@ static void put_delta(struct gg_back_maker *m)
 
 static double deepstack_layers(const struct gg_hf_config *cfg)
 {
-    return (double)gg_hf_config_len(cfg,
-                                    "vision_config.deepstack_visual_indexes");
+    return (double)gg_hf_config_list_len(
+        cfg, "vision_config.deepstack_visual_indexes");
 }
 
 static void put_deepstack(struct gg_back_maker *m)

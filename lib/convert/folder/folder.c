@@ -17,7 +17,7 @@ static enum gguf_status check_folder(const struct gg_dir *folder,
                                      struct gguf_error *err)
 {
     struct stat s;
-    if (gg_dir_is_far(folder))
+    if (gg_dir_is_remote(folder))
         return GGUF_OK;
     if (stat(folder->path, &s) != 0)
         return errno == ENOENT
@@ -58,8 +58,8 @@ void gg_folder_close(struct gg_folder *f)
 /* Bytes of a text of a folder: the largest of tokenizers have some 50 MB. */
 #define MOST_TEXT (UINT64_C(256) << 20)
 
-enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
-                               struct gguf_error *err)
+enum gguf_status gg_convert_prefix_error(const char *name, enum gguf_status st,
+                                         struct gguf_error *err)
 {
     char message[sizeof err->message];
     if (st == GGUF_OK || !err)
@@ -73,7 +73,7 @@ enum gguf_status gg_folder_map(struct gg_folder *f, const char *name,
                                struct gg_mapfile *m, bool *there,
                                struct gguf_error *err)
 {
-    return gg_convert_in(
+    return gg_convert_prefix_error(
         name, gg_dir_map(&f->dir, name, MOST_TEXT, m, there, err), err);
 }
 
@@ -88,17 +88,18 @@ enum gguf_status gg_folder_read_json(struct gg_folder *f, const char *name,
     GG_TRY(gg_folder_map(f, name, m, &there, err));
     if (!there)
         return GGUF_OK;
-    const enum gguf_status st =
-        gg_convert_in(name,
-                      gg_json_read(json, (const char *)m->data,
-                                   (size_t)m->size, 0, GG_JSON_PYTHON, err),
-                      err);
+    const enum gguf_status st = gg_convert_prefix_error(
+        name,
+        gg_json_read(json, (const char *)m->data, (size_t)m->size, 0,
+                     GG_JSON_PYTHON, err),
+        err);
     if (st != GGUF_OK)
         gg_mapfile_close(m);
     return st;
 }
 
-const char *const gg_folder_later[] = { "model", "vocab", "merges", NULL };
+const char *const gg_folder_lazy_members[] = { "model", "vocab", "merges",
+                                               NULL };
 
 static enum gguf_status read_text(struct gg_folder *f,
                                   struct gg_convert_text *t,
@@ -109,12 +110,13 @@ static enum gguf_status read_text(struct gg_folder *f,
     if (!there)
         return GGUF_OK;
     const char *const *later =
-        t == &f->text[GG_CONVERT_TOKENIZER] ? gg_folder_later : NULL;
-    return gg_convert_in(t->name,
-                         gg_json_read_but(&t->json, (const char *)t->map.data,
-                                          (size_t)t->map.size, 0,
-                                          GG_JSON_PYTHON, later, err),
-                         err);
+        t == &f->text[GG_CONVERT_TOKENIZER] ? gg_folder_lazy_members : NULL;
+    return gg_convert_prefix_error(
+        t->name,
+        gg_json_read_without(&t->json, (const char *)t->map.data,
+                             (size_t)t->map.size, 0, GG_JSON_PYTHON, later,
+                             err),
+        err);
 }
 
 /* Where models that see and hear have the language model's config.json. */
@@ -130,7 +132,7 @@ static json_t *language_of(json_t *root)
 }
 
 /* Folders of other forms. */
-static const struct gg_dir_instead instead[] = {
+static const struct gg_dir_alternative instead[] = {
     { "params", ".json",
       "is of the authors' own form (Mistral, Llama): download or make the "
       "files of transformers" },
@@ -199,7 +201,7 @@ static bool is_all(struct gguf_str s, const char *letters)
     return n == s.size;
 }
 
-bool gg_folder_is_passing_name(struct gguf_str name)
+bool gg_folder_is_generic_name(struct gguf_str name)
 {
     static const char step[] = "checkpoint-";
     struct gguf_str rest = name;
@@ -250,16 +252,16 @@ static struct gguf_str find_name(struct gguf_str path)
 {
     struct gguf_str name = take_last(&path);
     while (path.size &&
-           (gg_folder_is_passing_name(name) || is_snapshots(path)))
+           (gg_folder_is_generic_name(name) || is_snapshots(path)))
         name = take_last(&path);
     return name;
 }
 
-enum gguf_status gg_folder_name(struct gg_folder *f, struct gguf_str *out,
-                                struct gguf_error *err)
+enum gguf_status gg_folder_read_name(struct gg_folder *f, struct gguf_str *out,
+                                     struct gguf_error *err)
 {
     struct gguf_str path = gg_str_z(f->dir.path), rest = path;
-    if (gg_dir_is_far(&f->dir)) {
+    if (gg_dir_is_remote(&f->dir)) {
         *out = find_name(path);
         const char *at = memchr(out->data, '@', out->size);
         if (at && at > out->data)
@@ -272,7 +274,7 @@ enum gguf_status gg_folder_name(struct gg_folder *f, struct gguf_str *out,
         return gg_error_set_errno(err, errno, "the folder's own name");
     rest = gg_str_z(real);
     /* a link has a name of its own */
-    if (gg_folder_is_passing_name(*out) || gg_str_eq(*out, take_last(&rest)))
+    if (gg_folder_is_generic_name(*out) || gg_str_eq(*out, take_last(&rest)))
         path = find_name(gg_str_z(real));
     else
         path = *out;
@@ -286,24 +288,26 @@ enum gguf_status gg_folder_name(struct gg_folder *f, struct gguf_str *out,
 
 /* ---- values of config.json ---- */
 
-const json_t *gg_folder_get(const struct gg_folder *f, const char *names)
+const json_t *gg_folder_get_config(const struct gg_folder *f,
+                                   const char *names)
 {
     const struct gg_hf_config cfg = gg_folder_config(f);
     return gg_hf_config_get(&cfg, names);
 }
 
-bool gg_folder_count(const struct gg_folder *f, const char *names,
-                     int64_t *out)
+bool gg_folder_get_count(const struct gg_folder *f, const char *names,
+                         int64_t *out)
 {
     int64_t v;
-    if (!gg_json_int(gg_folder_get(f, names), &v) || v < 1 || v > INT32_MAX)
+    if (!gg_json_int(gg_folder_get_config(f, names), &v) || v < 1 ||
+        v > INT32_MAX)
         return false;
     *out = v;
     return true;
 }
 
-enum gguf_status gg_folder_set(struct gg_folder *f, const char *name,
-                               json_t *value, struct gguf_error *err)
+enum gguf_status gg_folder_set_config(struct gg_folder *f, const char *name,
+                                      json_t *value, struct gguf_error *err)
 {
     return json_object_set_new(f->config, name, value)
                ? gg_error_set_nomem(err, sizeof(json_t *))

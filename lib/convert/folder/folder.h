@@ -66,7 +66,7 @@ enum gguf_status gg_folder_read_texts(struct gg_folder *f,
 void gg_folder_close_texts(struct gg_folder *f);
 /* Members of tokenizer.json that are read where they lie, when wanted; ends
  * with NULL. */
-extern const char *const gg_folder_later[];
+extern const char *const gg_folder_lazy_members[];
 /* Have a file of the folder in memory; *there is false without that file. */
 enum gguf_status gg_folder_map(struct gg_folder *f, const char *name,
                                struct gg_mapfile *m, bool *there,
@@ -81,14 +81,14 @@ enum gguf_status gg_folder_read_json(struct gg_folder *f, const char *name,
 /* Name of the folder: the last segment of its path that is a name, without a
  * revision; OWNER/NAME of a repository in a cache
  * (models--OWNER--NAME/snapshots/HASH). GGUF_E_IO, GGUF_E_NOMEM. */
-enum gguf_status gg_folder_name(struct gg_folder *f, struct gguf_str *out,
-                                struct gguf_error *err);
+enum gguf_status gg_folder_read_name(struct gg_folder *f, struct gguf_str *out,
+                                     struct gguf_error *err);
 /* Does the segment of a path say nothing of the model: ".", a hash,
  * "checkpoint-500"? */
-bool gg_folder_is_passing_name(struct gguf_str name);
+bool gg_folder_is_generic_name(struct gguf_str name);
 /* st, with the name of the file before the message. */
-enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
-                               struct gguf_error *err);
+enum gguf_status gg_convert_prefix_error(const char *name, enum gguf_status st,
+                                         struct gguf_error *err);
 
 /* config.json as functions of families read it. */
 static inline struct gg_hf_config gg_folder_config(const struct gg_folder *f)
@@ -100,18 +100,19 @@ static inline struct gg_hf_config gg_folder_config(const struct gg_folder *f)
 /* Find a value in the language model's part of config.json, or else in the
  * whole: the first of names, separated by blanks, that is there and not null;
  * "a.b" is member b of member a. Return NULL if none is. */
-const json_t *gg_folder_get(const struct gg_folder *f, const char *names);
-/* Find a value as gg_folder_get() does, as a whole number above 0. Return false
- * if it is another value or missing. */
-bool gg_folder_count(const struct gg_folder *f, const char *names,
-                     int64_t *out);
+const json_t *gg_folder_get_config(const struct gg_folder *f,
+                                   const char *names);
+/* Find a value as gg_folder_get_config() does, as a whole number above 0.
+ * Return false if it is another value or missing. */
+bool gg_folder_get_count(const struct gg_folder *f, const char *names,
+                         int64_t *out);
 /* Set a member of config.json of the language model; value is given, NULL:
  * there was no memory for it. GGUF_E_NOMEM. */
-enum gguf_status gg_folder_set(struct gg_folder *f, const char *name,
-                               json_t *value, struct gguf_error *err);
+enum gguf_status gg_folder_set_config(struct gg_folder *f, const char *name,
+                                      json_t *value, struct gguf_error *err);
 
-/* note.c: give the caller's callback a line of kind GGUF_CONVERT_WARNING or
- * GGUF_CONVERT_REMARK. */
+/* folder_note.c: give the caller's callback a line of kind GGUF_CONVERT_WARNING
+ * or GGUF_CONVERT_REMARK. */
 void gg_folder_warn(const struct gg_folder *f, const char *format, ...)
     GG_PRINTF(2, 3);
 void gg_folder_note(const struct gg_folder *f, const char *format, ...)
@@ -120,8 +121,8 @@ void gg_folder_note(const struct gg_folder *f, const char *format, ...)
 /* rope_config.c: resolve contradictory rotary parameters of config.json in its
  * tree. Called before anything reads them. Notes each contradiction.
  * GGUF_E_HPARAM: a member of the wrong type. GGUF_E_NOMEM. */
-enum gguf_status gg_folder_settle_rope(struct gg_folder *f,
-                                       struct gguf_error *err);
+enum gguf_status gg_folder_fix_rope(struct gg_folder *f,
+                                    struct gguf_error *err);
 /* weight_files.c: note files of weights that the folder has and that are not
  * read. GGUF_E_IO, GGUF_E_NOMEM. */
 enum gguf_status gg_folder_note_unread(struct gg_folder *f,

@@ -62,7 +62,8 @@ static enum gguf_status read_pooling(const struct step *s,
                             "%s: pools otherwise than by the mean, the first "
                             "or the last token",
                             s->config);
-    return gg_convert_say(s->c, "modules_pooling", json_integer(mode), err);
+    return gg_convert_set_config(s->c, "modules_pooling", json_integer(mode),
+                                 err);
 }
 
 /* ---- matrices ---- */
@@ -91,12 +92,12 @@ static enum gguf_status read_dense(const struct step *s, unsigned no,
                                 "%s: there is no width '%s'", s->config,
                                 widths[i][0]);
         snprintf(name, sizeof name, widths[i][1], no);
-        GG_TRY(gg_convert_say(s->c, name, json_integer(n), err));
+        GG_TRY(gg_convert_set_config(s->c, name, json_integer(n), err));
     }
     snprintf(name, sizeof name, "%s/model.safetensors", s->path);
     snprintf(prefix, sizeof prefix, "dense_%u.", no);
-    GG_TRY(gg_safetensors_more(s->c->folder.weights, &s->c->folder.dir, name,
-                               prefix, &there, err));
+    GG_TRY(gg_safetensors_add_file(s->c->folder.weights, &s->c->folder.dir,
+                                   name, prefix, &there, err));
     return there ? GGUF_OK
                  : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
                                 "modules.json: there is no %s", name);
@@ -111,11 +112,11 @@ static enum gguf_status read_text(struct gguf_convert *c, const char *name,
 {
     bool there;
     GG_TRY(gg_folder_map(&c->folder, name, m, &there, err));
-    return there ? gg_convert_in(name,
-                                 gg_json_read(json, (const char *)m->data,
-                                              (size_t)m->size, 0,
-                                              GG_JSON_PYTHON, err),
-                                 err)
+    return there ? gg_convert_prefix_error(
+                       name,
+                       gg_json_read(json, (const char *)m->data,
+                                    (size_t)m->size, 0, GG_JSON_PYTHON, err),
+                       err)
                  : GGUF_OK;
 }
 
@@ -130,7 +131,7 @@ static enum gguf_status find_folder(struct step *s, const struct gg_json *j,
         path = GG_STR("");
     if (!path.size || path.size >= sizeof s->path || *path.data == '.' ||
         strpbrk(path.data, "/\\:"))
-        return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
+        return gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
                             "modules.json: '%s' is no name of a folder",
                             gg_str_esc(&e, path));
     snprintf(s->path, sizeof s->path, "%s", path.data);
@@ -173,7 +174,7 @@ static bool is_plain(const struct gguf_convert *c, struct gguf_str type)
 {
     return gg_str_ends(type, "Transformer") ||
            gg_str_ends(type, "Normalize") ||
-           (gg_convert_get(c, "reranker") &&
+           (gg_convert_get_config(c, "reranker") &&
             (gg_str_ends(type, "LogitScore") ||
              gg_str_ends(type, "CausalScoreHead")));
 }
@@ -211,8 +212,8 @@ static enum gguf_status read_steps(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-enum gguf_status gg_convert_modules(struct gguf_convert *c,
-                                    struct gguf_error *err)
+enum gguf_status gg_convert_read_modules(struct gguf_convert *c,
+                                         struct gguf_error *err)
 {
     struct gg_mapfile m = { .fd = -1 };
     struct gg_json json = { .root = NULL };

@@ -54,7 +54,7 @@ static bool plain_name(const struct gguf_convert *c, size_t i,
             return false;
         name = gg_str_z(buf);
     }
-    return gg_convert_leave_wrappers(c, name, out, which);
+    return gg_convert_strip_wrappers(c, name, out, which);
 }
 
 static bool is_number(const char *p)
@@ -85,7 +85,7 @@ static void count_names(const struct search *s, struct census *n)
         if (!plain_name(c, i, name, &which))
             continue;
         const bool known =
-            gg_convert_known_as(c, gg_str_z(name), as, &nothing) &&
+            gg_convert_normalize_name(c, gg_str_z(name), as, &nothing) &&
             (gg_convert_has_name(c, as) || gg_convert_respell(c, as));
         char *first = known ? n->known : n->unknown;
         n->n_known += known;
@@ -150,8 +150,8 @@ static void note_prefix(const struct gguf_convert *c, unsigned which)
     char list[400] = "";
     size_t n = 0, used = 0;
     struct gg_str_esc e;
-    for (size_t i = 0; gg_convert_wrapper(i); i++) {
-        const char *what = gg_convert_wrapper(i);
+    for (size_t i = 0; gg_convert_wrapper_name(i); i++) {
+        const char *what = gg_convert_wrapper_name(i);
         const bool is_front = what[strlen(what) - 1] == '.';
         if (which & 1u << i && !(c->is_adapter && !strcmp(what, PEFT_FRONT)))
             used +=
@@ -176,7 +176,7 @@ static void note_prefix(const struct gguf_convert *c, unsigned which)
 /* Take a layer's name without a place, and try the segments before its number
  * as a prefix, one more each time. If other layers have a place already, no
  * prefix is common to all names. */
-static enum gguf_status try_fronts(struct search *s, struct gguf_error *err)
+static enum gguf_status try_segments(struct search *s, struct gguf_error *err)
 {
     struct gguf_convert *c = s->c;
     const size_t size = strlen(s->bare.unknown);
@@ -211,7 +211,7 @@ enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
     count_names(&s, &s.bare);
     s.n_unknown = s.bare.n_unknown;
     if (*s.bare.unknown)
-        GG_TRY(try_fronts(&s, err));
+        GG_TRY(try_segments(&s, err));
     note_prefix(c, which);
     return GGUF_OK;
 }

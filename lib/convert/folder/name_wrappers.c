@@ -40,7 +40,7 @@ static bool is_wrapper(struct gguf_str segment, unsigned *which)
     return false;
 }
 
-bool gg_convert_leave_wrappers(const struct gguf_convert *c,
+bool gg_convert_strip_wrappers(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                unsigned *which)
 {
@@ -105,7 +105,7 @@ bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
 {
     unsigned which = 0;
     const size_t n = c->folder.prefix.size, k = strlen(c->folder.added);
-    if (!gg_convert_leave_wrappers(c, name, out, &which))
+    if (!gg_convert_strip_wrappers(c, name, out, &which))
         return false;
     size_t size = strlen(out);
     if (n && size > n && !memcmp(out, c->folder.prefix.data, n)) {
@@ -121,7 +121,7 @@ bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
     return true;
 }
 
-const char *gg_convert_wrapper(size_t i)
+const char *gg_convert_wrapper_name(size_t i)
 {
     if (i < GG_LEN(segments))
         return segments[i];

@@ -33,7 +33,7 @@ static enum gguf_status refuse_method(const struct method *m, const char *name,
         snprintf(number, sizeof number, "%lld",
                  (long long)json_integer_value(v));
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                        gg_json_place(m->text, v ? v : m->config),
+                        gg_json_offset_of(m->text, v ? v : m->config),
                         "%s: %s '%s' is not read", m->where, name,
                         gg_json_str(v, &text) ? gg_str_esc(&e, text) : number);
 }
@@ -185,7 +185,7 @@ static const struct {
 
 /* Scales of activations and of the memory of keys and values change no
  * weight. */
-static void pass_over(struct gg_folder *f)
+static void drop_activation_scales(struct gg_folder *f)
 {
     static const char *const ends[] = {
         ".input_scale",       ".input_scale_ub", ".activation_scale",
@@ -206,7 +206,7 @@ static enum gguf_status use_method(struct method *m, struct gguf_error *err)
     for (size_t i = 0; i < GG_LEN(methods); i++)
         if (gg_str_eqz(name, methods[i].name)) {
             GG_TRY(methods[i].use(m, err));
-            pass_over(m->f);
+            drop_activation_scales(m->f);
             return GGUF_OK;
         }
     return refuse_method(m, "quant_method", err);
@@ -218,12 +218,12 @@ static enum gguf_status refuse_mlx(const struct gg_folder *f,
                                    struct gguf_error *err)
 {
     static const char names[] = "quantization quantization_config";
-    const json_t *v = gg_folder_get(f, names);
+    const json_t *v = gg_folder_get_config(f, names);
     if (!json_is_object(v) || json_object_get(v, "quant_method") ||
         !json_object_get(v, "group_size") || !json_object_get(v, "bits"))
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                        gg_json_place(&f->text[GG_CONVERT_CONFIG].json, v),
+                        gg_json_offset_of(&f->text[GG_CONVERT_CONFIG].json, v),
                         "config.json: MLX has quantized the weights "
                         "(group_size, bits, no quant_method), which are not "
                         "read: convert the model that they were made of, or "
@@ -237,20 +237,20 @@ static enum gguf_status use_file(struct method *m, struct gg_json *json,
                                  const struct gg_mapfile *map,
                                  struct gguf_error *err)
 {
-    GG_TRY(
-        gg_convert_in(modelopt_file,
-                      gg_json_read(json, (const char *)map->data,
-                                   (size_t)map->size, 0, GG_JSON_PYTHON, err),
-                      err));
+    GG_TRY(gg_convert_prefix_error(modelopt_file,
+                                   gg_json_read(json, (const char *)map->data,
+                                                (size_t)map->size, 0,
+                                                GG_JSON_PYTHON, err),
+                                   err));
     m->config = json_object_get(json->root, "quantization");
     m->text = json;
     m->where = "hf_quant_config.json: quantization";
     if (!json_is_object(m->config))
         return gg_error_set(
-            err, GGUF_E_FORMAT, gg_json_place(json, json->root),
+            err, GGUF_E_FORMAT, gg_json_offset_of(json, json->root),
             "%s: there is no object \"quantization\"", modelopt_file);
     GG_TRY(use_modelopt(m, err));
-    pass_over(m->f);
+    drop_activation_scales(m->f);
     return GGUF_OK;
 }
 
@@ -268,7 +268,8 @@ enum gguf_status gg_folder_join_quantized(struct gg_folder *f,
 {
     struct method m = {
         .f = f,
-        .config = gg_folder_get(f, "quantization_config compression_config"),
+        .config =
+            gg_folder_get_config(f, "quantization_config compression_config"),
         .text = &f->text[GG_CONVERT_CONFIG].json,
         .where = "config.json: quantization_config",
     };

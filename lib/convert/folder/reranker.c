@@ -51,12 +51,12 @@ static bool has_word(struct gguf_str text, const char *word)
 {
     const size_t n = strlen(word);
     for (; text.size >= n; text.data++, text.size--)
-        if (gg_str_same((struct gguf_str){ text.data, n }, word))
+        if (gg_str_eq_nocase((struct gguf_str){ text.data, n }, word))
             return true;
     return false;
 }
 
-static bool is_named_so(struct gguf_str name)
+static bool is_reranker_name(struct gguf_str name)
 {
     return has_word(name, "qwen3-reranker") ||
            has_word(name, "qwen3-vl-reranker");
@@ -76,14 +76,14 @@ static bool is_no_yes(const json_t *list)
 static enum gguf_status by_config(struct gguf_convert *c, struct verdict *v,
                                   struct gguf_error *err)
 {
-    const json_t *tokens = gg_convert_get(c, "classifier_from_token");
+    const json_t *tokens = gg_convert_get_config(c, "classifier_from_token");
     v->is_one =
-        json_is_true(gg_convert_get(c, "is_original_qwen3_reranker")) ||
+        json_is_true(gg_convert_get_config(c, "is_original_qwen3_reranker")) ||
         json_is_array(tokens);
     if (json_is_array(tokens) && !is_no_yes(tokens))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED,
-            gg_json_place(&c->folder.text[GG_CONVERT_CONFIG].json, tokens),
+            gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, tokens),
             "config.json: classifier_from_token has other answers than "
             "[\"no\", \"yes\"], which are not converted (--reranker=no makes "
             "it a language model)");
@@ -158,7 +158,7 @@ static enum gguf_status by_trainer(struct gguf_convert *c, struct verdict *v,
 static const char asks[] = "answer can only be \"yes\" or \"no\"";
 
 /* Does a template ask so? of: a text, or a list of objects with "template". */
-static bool asks_so(const json_t *of)
+static bool asks_yes_or_no(const json_t *of)
 {
     struct gguf_str text;
     if (gg_json_str(of, &text))
@@ -183,8 +183,8 @@ static enum gguf_status by_template(struct gguf_convert *c, struct verdict *v,
     bool there;
     GG_TRY(gg_folder_read_json(&c->folder, "chat_template.json", &of_json,
                                &json, err));
-    v->is_one = asks_so(json_object_get(root, "chat_template")) ||
-                asks_so(json_object_get(json.root, "chat_template"));
+    v->is_one = asks_yes_or_no(json_object_get(root, "chat_template")) ||
+                asks_yes_or_no(json_object_get(json.root, "chat_template"));
     gg_json_fini(&json);
     gg_mapfile_close(&of_json);
     for (size_t i = 0; i < GG_LEN(files) && !v->is_one; i++) {
@@ -203,7 +203,7 @@ static enum gguf_status by_template(struct gguf_convert *c, struct verdict *v,
 static bool take_name(struct verdict *v, const char *what,
                       struct gguf_str name)
 {
-    if (!is_named_so(name))
+    if (!is_reranker_name(name))
         return false;
     v->is_one = true;
     snprintf(v->by, sizeof v->by, "%s '%.*s'", what,
@@ -243,7 +243,7 @@ static enum gguf_status by_name(struct gguf_convert *c, struct verdict *v,
 {
     struct gguf_str name;
     const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
-    GG_TRY(gg_folder_name(&c->folder, &name, err));
+    GG_TRY(gg_folder_read_name(&c->folder, &name, err));
     if (!take_name(v, "the folder's name", name) &&
         gg_json_str(json_object_get(root, "_name_or_path"), &name))
         take_name(v, "_name_or_path of config.json,", name);
@@ -306,7 +306,7 @@ static enum gguf_status find_tokens(struct gguf_convert *c,
         for (size_t i = 0; i < n; i++)
             if (gg_str_eqz(name, word[i]) && x >= 0 && x <= INT32_MAX)
                 number[i] = (int64_t)x;
-    return gg_convert_in(t->name, gg_json_scan_end(&s, err), err);
+    return gg_convert_prefix_error(t->name, gg_json_scan_end(&s, err), err);
 }
 
 static bool has_tensor(const struct gguf_convert *c, const char *end)
@@ -318,7 +318,7 @@ static bool has_tensor(const struct gguf_convert *c, const char *end)
 }
 
 /* Have config.json say what rows compute with. */
-static enum gguf_status say_reranker(struct gguf_convert *c,
+static enum gguf_status set_reranker(struct gguf_convert *c,
                                      const struct verdict *v,
                                      struct gguf_error *err)
 {
@@ -332,45 +332,49 @@ static enum gguf_status say_reranker(struct gguf_convert *c,
                                 "a reranker's answers are \"yes\" and \"no\", "
                                 "but tokenizer.json has no token \"%s\"",
                                 word[i]);
-        else if (gg_convert_count(c, "vocab_size", &rows) && number[i] >= rows)
+        else if (gg_convert_get_count(c, "vocab_size", &rows) &&
+                 number[i] >= rows)
             return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
                                 "the answer \"%s\" is token %" PRId64
                                 ", but there are %" PRId64 " tokens",
                                 word[i], number[i], rows);
     if (!has_tensor(c, "lm_head.weight"))
-        GG_TRY(gg_convert_say(c, "reranker_tied", json_true(), err));
-    GG_TRY(gg_convert_say(c, "reranker", json_true(), err));
-    GG_TRY(gg_convert_say(c, "reranker_yes", json_integer(number[0]), err));
-    GG_TRY(gg_convert_say(c, "reranker_no", json_integer(number[1]), err));
-    GG_TRY(gg_convert_say(c, "reranker_answers",
-                          json_pack("{s:s,s:s}", "0", word[0], "1", word[1]),
-                          err));
-    return gg_convert_say(c, "reranker_templates",
-                          json_pack("{s:s}", "0", "rerank"), err);
+        GG_TRY(gg_convert_set_config(c, "reranker_tied", json_true(), err));
+    GG_TRY(gg_convert_set_config(c, "reranker", json_true(), err));
+    GG_TRY(gg_convert_set_config(c, "reranker_yes", json_integer(number[0]),
+                                 err));
+    GG_TRY(
+        gg_convert_set_config(c, "reranker_no", json_integer(number[1]), err));
+    GG_TRY(gg_convert_set_config(
+        c, "reranker_answers",
+        json_pack("{s:s,s:s}", "0", word[0], "1", word[1]), err));
+    return gg_convert_set_config(c, "reranker_templates",
+                                 json_pack("{s:s}", "0", "rerank"), err);
 }
 
 /* A classifier of its own. */
-static enum gguf_status say_score(struct gguf_convert *c,
+static enum gguf_status set_score(struct gguf_convert *c,
                                   struct gguf_error *err)
 {
     int64_t n = 0;
     for (size_t i = 0; i < c->folder.weights->n_tensors; i++)
         if (gg_str_ends(c->folder.weights->tensor[i].name, "score.weight"))
             n = c->folder.weights->tensor[i].ne[1];
-    GG_TRY(gg_convert_say(c, "reranker_score", json_true(), err));
-    json_t *labels = n == 1 ? json_pack("{s:s,s:s}", "0", "yes", "1", "no")
-                            : json_deep_copy(gg_convert_get(c, "id2label"));
-    return labels ? gg_convert_say(c, "reranker_answers", labels, err)
+    GG_TRY(gg_convert_set_config(c, "reranker_score", json_true(), err));
+    json_t *labels =
+        n == 1 ? json_pack("{s:s,s:s}", "0", "yes", "1", "no")
+               : json_deep_copy(gg_convert_get_config(c, "id2label"));
+    return labels ? gg_convert_set_config(c, "reranker_answers", labels, err)
                   : GGUF_OK;
 }
 
-enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
+enum gguf_status gg_convert_detect_reranker(struct gguf_convert *c,
                                             struct gguf_error *err)
 {
     struct verdict v = { .yes = -1, .no = -1 };
     struct gg_str_esc e;
     const struct gguf_str name = gg_convert_class(c);
-    const bool can = gg_convert_class_reranks(name);
+    const bool can = gg_convert_class_is_reranker(name);
     const bool scores = can && gg_str_ends(name, "ForSequenceClassification");
     const bool own = scores && has_tensor(c, "score.weight");
     if ((c->p.reranker == 1 && !can && !gg_str_ends(name, "Classification")) ||
@@ -382,9 +386,9 @@ enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
                             can ? "language models" : "rerankers");
     if (gg_str_ends(name, "ForSequenceClassification") ||
         has_tensor(c, "classifier.weight"))
-        GG_TRY(gg_convert_say(c, "classifies", json_true(), err));
+        GG_TRY(gg_convert_set_config(c, "classifies", json_true(), err));
     if (own)
-        return say_score(c, err);
+        return set_score(c, err);
     if (!can)
         return GGUF_OK;
     if (scores) {
@@ -398,6 +402,6 @@ enum gguf_status gg_convert_unsaid_reranker(struct gguf_convert *c,
     c->out.summary.kind = "reranker";
     c->out.summary.reason =
         gg_mem_arena_strndup(&c->arena, v.by, strlen(v.by));
-    return c->out.summary.reason ? say_reranker(c, &v, err)
+    return c->out.summary.reason ? set_reranker(c, &v, err)
                                  : gg_error_set_nomem(err, sizeof v.by);
 }

@@ -80,11 +80,12 @@ static enum gguf_status unquote_number(struct gg_folder *f, json_t *o,
         return GGUF_OK;
     gg_str_esc(&e, text);
     if (!is_whole_number(text.data, &x))
-        return gg_error_set(err, GGUF_E_HPARAM,
-                            gg_json_place(&f->text[GG_CONVERT_CONFIG].json, v),
-                            "config.json: %s%s is the text '%s', expected a "
-                            "number",
-                            where, name, e.s);
+        return gg_error_set(
+            err, GGUF_E_HPARAM,
+            gg_json_offset_of(&f->text[GG_CONVERT_CONFIG].json, v),
+            "config.json: %s%s is the text '%s', expected a "
+            "number",
+            where, name, e.s);
     gg_folder_warn(f,
                    "config.json: %s%s is the text '%s', expected a number: "
                    "taken as %.15g",
@@ -111,8 +112,8 @@ static bool is_synonym(struct gguf_str a, struct gguf_str b)
 }
 
 /* The type of rotary parameters under both of its names. */
-static enum gguf_status settle_type(struct gg_folder *f, json_t *o,
-                                    const char *where, struct gguf_error *err)
+static enum gguf_status fix_type(struct gg_folder *f, json_t *o,
+                                 const char *where, struct gguf_error *err)
 {
     static const char *const scaling[] = { "factor", "long_factor",
                                            "short_factor", "low_freq_factor" };
@@ -122,11 +123,12 @@ static enum gguf_status settle_type(struct gg_folder *f, json_t *o,
     struct gguf_str a, b;
     struct gg_str_esc e, e2;
     if (type && !json_is_null(type) && !json_is_string(type))
-        return gg_error_set(err, GGUF_E_HPARAM,
-                            gg_json_place(&f->text[GG_CONVERT_CONFIG].json, o),
-                            "config.json: %s%s is no text, expected the name "
-                            "of a kind of scaling",
-                            where, type == one ? "rope_type" : "type");
+        return gg_error_set(
+            err, GGUF_E_HPARAM,
+            gg_json_offset_of(&f->text[GG_CONVERT_CONFIG].json, o),
+            "config.json: %s%s is no text, expected the name "
+            "of a kind of scaling",
+            where, type == one ? "rope_type" : "type");
     if (!json_is_string(type)) {
         for (size_t i = 0; i < GG_LEN(scaling); i++)
             if (json_object_get(o, scaling[i])) {
@@ -151,12 +153,12 @@ static enum gguf_status settle_type(struct gg_folder *f, json_t *o,
 }
 
 /* The base of o is taken for the member of that name beside it. */
-static enum gguf_status settle_base(struct gg_folder *f, const json_t *o,
-                                    const char *where, const char *name,
-                                    bool is_new, struct gguf_error *err)
+static enum gguf_status fix_base(struct gg_folder *f, const json_t *o,
+                                 const char *where, const char *name,
+                                 bool is_new, struct gguf_error *err)
 {
     json_t *inner = json_object_get(o, "rope_theta");
-    const json_t *outer = gg_folder_get(f, name);
+    const json_t *outer = gg_folder_get_config(f, name);
     double x, y;
     if (!gg_json_num(inner, &x))
         return GGUF_OK;
@@ -174,13 +176,12 @@ static enum gguf_status settle_base(struct gg_folder *f, const json_t *o,
                : GGUF_OK;
 }
 
-static enum gguf_status settle_object(struct gg_folder *f, json_t *o,
-                                      const char *where,
-                                      struct gguf_error *err)
+static enum gguf_status fix_object(struct gg_folder *f, json_t *o,
+                                   const char *where, struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_LEN(numbers); i++)
         GG_TRY(unquote_number(f, o, where, numbers[i], err));
-    return settle_type(f, o, where, err);
+    return fix_type(f, o, where, err);
 }
 
 /* ---- which object ---- */
@@ -195,7 +196,7 @@ static enum gguf_status find_object(const struct gg_folder *f,
     if (!v || json_is_object(v) || json_is_null(v) || json_is_false(v))
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_HPARAM,
-                        gg_json_place(&f->text[GG_CONVERT_CONFIG].json, v),
+                        gg_json_offset_of(&f->text[GG_CONVERT_CONFIG].json, v),
                         "config.json: %s is no object", name);
 }
 
@@ -267,8 +268,8 @@ static void drop_outer(struct gg_folder *f)
     json_object_del(outer, "rope_theta");
 }
 
-enum gguf_status gg_folder_settle_rope(struct gg_folder *f,
-                                       struct gguf_error *err)
+enum gguf_status gg_folder_fix_rope(struct gg_folder *f,
+                                    struct gguf_error *err)
 {
     char where[64];
     json_t *scaling, *parameters;
@@ -278,26 +279,25 @@ enum gguf_status gg_folder_settle_rope(struct gg_folder *f,
     GG_TRY(find_object(f, "rope_scaling", &scaling, err));
     GG_TRY(find_object(f, "rope_parameters", &parameters, err));
     if (scaling) {
-        GG_TRY(settle_object(f, scaling, "rope_scaling.", err));
+        GG_TRY(fix_object(f, scaling, "rope_scaling.", err));
         for (size_t i = 0; i < GG_LEN(bases); i++)
-            GG_TRY(
-                settle_base(f, scaling, "rope_scaling.", bases[i], !i, err));
+            GG_TRY(fix_base(f, scaling, "rope_scaling.", bases[i], !i, err));
     }
     if (scaling && parameters)
         GG_TRY(join_scaling(f, scaling, &parameters, err));
     if (parameters && !is_nested(parameters)) {
-        GG_TRY(settle_object(f, parameters, "rope_parameters.", err));
+        GG_TRY(fix_object(f, parameters, "rope_parameters.", err));
         for (size_t i = 0; i < GG_LEN(bases); i++)
-            GG_TRY(settle_base(f, parameters, "rope_parameters.", bases[i],
-                               false, err));
+            GG_TRY(fix_base(f, parameters, "rope_parameters.", bases[i], false,
+                            err));
     }
     for (size_t i = 0; i < GG_LEN(kinds); i++) {
         json_t *o = json_object_get(parameters, kinds[i].kind);
         if (!json_is_object(o))
             continue;
         snprintf(where, sizeof where, "rope_parameters.%s.", kinds[i].kind);
-        GG_TRY(settle_object(f, o, where, err));
-        GG_TRY(settle_base(f, o, where, kinds[i].base, false, err));
+        GG_TRY(fix_object(f, o, where, err));
+        GG_TRY(fix_base(f, o, where, kinds[i].base, false, err));
     }
     return GGUF_OK;
 }

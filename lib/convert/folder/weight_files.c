@@ -82,7 +82,7 @@ static size_t count_strays(const struct gg_folder *f, char first[256])
 {
     const struct dirent *x;
     size_t n = 0;
-    DIR *d = gg_dir_is_far(&f->dir) ? NULL : opendir(f->dir.path);
+    DIR *d = gg_dir_is_remote(&f->dir) ? NULL : opendir(f->dir.path);
     *first = 0;
     while (d && (x = readdir(d))) {
         const struct gguf_str name = gg_str_z(x->d_name);

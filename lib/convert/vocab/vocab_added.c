@@ -18,7 +18,7 @@ enum { MOST_NAMED = 256 }; /* notes about tokens */
 
 /* Texts that are control tokens whatever a file says, as llama.cpp's converter
  * has them. */
-static bool looks_special(struct gguf_str s)
+static bool is_known_special(struct gguf_str s)
 {
     static const char *const whole[] = { "<pad>", "<mask>", "<2mass>",
                                          "[@BOS@]" };
@@ -72,13 +72,14 @@ static enum gguf_status add_rowless(struct gg_convert_vocab *v, int64_t id,
             return GGUF_E_NOMEM;
         v->rowless = grown;
     }
-    v->rowless[v->n_rowless++] = (struct gg_convert_rowless){ id, text };
+    v->rowless[v->n_rowless++] =
+        (struct gg_convert_token_without_row){ id, text };
     return GGUF_OK;
 }
 
 static int compare_ids(const void *a, const void *b)
 {
-    const struct gg_convert_rowless *x = a, *y = b;
+    const struct gg_convert_token_without_row *x = a, *y = b;
     return (x->id > y->id) - (x->id < y->id);
 }
 
@@ -89,7 +90,7 @@ static void note_rowless(struct gg_convert_vocab *v)
     int64_t rows = 0, last = -1;
     if (v->n_rowless)
         qsort(v->rowless, v->n_rowless, sizeof *v->rowless, compare_ids);
-    (void)gg_folder_count(v->folder, "vocab_size", &rows);
+    (void)gg_folder_get_count(v->folder, "vocab_size", &rows);
     for (size_t i = 0; i < v->n_rowless; i++) {
         struct gg_str_esc e;
         if (v->rowless[i].id == last)
@@ -118,7 +119,7 @@ static enum gguf_status add_token(struct gg_convert_vocab *v, const char *file,
         return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
                             "%s: an added token has id %" PRId64, file, id);
     /* a token that the model has no row for cannot be one of it */
-    if (gg_folder_count(v->folder, "vocab_size", &size) && id >= size)
+    if (gg_folder_get_count(v->folder, "vocab_size", &size) && id >= size)
         return add_rowless(v, id, text, err);
     const bool there = id < (int64_t)v->n && v->token[id].data &&
                        gg_str_eq(v->token[id], text);
@@ -127,7 +128,7 @@ static enum gguf_status add_token(struct gg_convert_vocab *v, const char *file,
     GG_TRY(gg_convert_vocab_grow(v, id + 1, SCORE_ADDED, err));
     if (known)
         return GGUF_OK;
-    special = special || looks_special(text);
+    special = special || is_known_special(text);
     if (!there)
         v->score[id] = SCORE_ADDED;
     if (!special)
@@ -149,7 +150,7 @@ static enum gguf_status add_object(struct gg_convert_vocab *v,
 {
     struct gguf_str text;
     if (!gg_json_str(json_object_get(o, "content"), &text))
-        return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(&t->json, o),
+        return gg_error_set(err, GGUF_E_VOCAB, gg_json_offset_of(&t->json, o),
                             "%s: an added token has no \"content\"", t->name);
     return add_token(v, t->name, id, text,
                      json_is_true(json_object_get(o, "special")), err);
@@ -166,8 +167,8 @@ static bool to_id(const char *s, int64_t *id)
     return true;
 }
 
-enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
-                                        struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_added(struct gg_convert_vocab *v,
+                                             struct gguf_error *err)
 {
     const struct gg_convert_text *t = &v->folder->text[GG_CONVERT_ADDED];
     const char *key;
@@ -177,7 +178,8 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
     json_object_foreach(t->json.root, key, e)
     {
         if (!gg_json_int(e, &id))
-            return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(&t->json, e),
+            return gg_error_set(err, GGUF_E_VOCAB,
+                                gg_json_offset_of(&t->json, e),
                                 "%s: an id that is not an integer", t->name);
         GG_TRY(add_token(v, t->name, id, gg_str_z(key), false, err));
     }
@@ -185,7 +187,8 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
     json_array_foreach(json_object_get(t->json.root, "added_tokens"), i, e)
     {
         if (!gg_json_int(json_object_get(e, "id"), &id))
-            return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(&t->json, e),
+            return gg_error_set(err, GGUF_E_VOCAB,
+                                gg_json_offset_of(&t->json, e),
                                 "%s: an added token has no id", t->name);
         GG_TRY(add_object(v, t, e, id, err));
     }
@@ -194,9 +197,9 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
                         key, e)
     {
         if (!to_id(key, &id))
-            return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(&t->json, e),
-                                "%s: an added token whose id is no number",
-                                t->name);
+            return gg_error_set(
+                err, GGUF_E_VOCAB, gg_json_offset_of(&t->json, e),
+                "%s: an added token whose id is no number", t->name);
         GG_TRY(add_object(v, t, e, id, err));
     }
     note_rowless(v);

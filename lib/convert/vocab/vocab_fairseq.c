@@ -39,9 +39,9 @@ static enum gguf_status check_class(const struct gg_convert_vocab *v,
                               gg_str_esc(&e, name));
 }
 
-enum gguf_status gg_convert_vocab_fairseq(struct gg_convert_vocab *v,
-                                          const struct gg_mapfile *m,
-                                          struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_fairseq(struct gg_convert_vocab *v,
+                                               const struct gg_mapfile *m,
+                                               struct gguf_error *err)
 {
     static const struct {
         const char *text;
@@ -50,7 +50,7 @@ enum gguf_status gg_convert_vocab_fairseq(struct gg_convert_vocab *v,
                   { "<pad>", GG_CONVERT_CONTROL },
                   { "</s>", GG_CONVERT_CONTROL },
                   { "<unk>", GG_CONVERT_UNKNOWN } };
-    GG_TRY(gg_convert_vocab_spm(v, m, err));
+    GG_TRY(gg_convert_vocab_read_spm(v, m, err));
     GG_TRY(check_class(v, err));
     const size_t n = v->n;
     if (strcmp(v->model, "t5") != 0 || n < 3 ||

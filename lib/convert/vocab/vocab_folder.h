@@ -27,7 +27,7 @@ typedef enum gguf_status gg_convert_vocab_fn(struct gg_convert_vocab *v,
                                              struct gguf_error *err);
 
 /* An added token whose id is not below the number of the embedding's rows. */
-struct gg_convert_rowless {
+struct gg_convert_token_without_row {
     int64_t id;
     struct gguf_str text;
 };
@@ -59,7 +59,8 @@ struct gg_convert_vocab {
     /* What its kind does: once tokens are added, before ids with a meaning are
      * written, after all. Or NULL. */
     gg_convert_vocab_fn *finish, *keys, *last_keys;
-    struct gg_convert_rowless *rowless; /* tokens that are left out */
+    struct gg_convert_token_without_row
+        *rowless; /* tokens that are left out */
     size_t n_rowless, room_rowless;
     size_t n_left; /* tokens of these that a note told */
 };
@@ -73,12 +74,12 @@ struct gg_convert_line {
     size_t no;    /* the first is 1 */
 };
 /* The next one, or false. */
-bool gg_convert_vocab_line(struct gg_convert_line *l);
+bool gg_convert_vocab_next_line(struct gg_convert_line *l);
 
 /* Texts of tokens, to ids: of v's tokens, none at first. */
-enum gguf_status gg_convert_vocab_index(const struct gg_convert_vocab *v,
-                                        struct gg_index *ix, size_t n,
-                                        struct gguf_error *err);
+enum gguf_status gg_convert_vocab_fill_index(const struct gg_convert_vocab *v,
+                                             struct gg_index *ix, size_t n,
+                                             struct gguf_error *err);
 /* Make room for ids below n, with score for those that are new. */
 enum gguf_status gg_convert_vocab_grow(struct gg_convert_vocab *v, int64_t n,
                                        float score, struct gguf_error *err);
@@ -87,24 +88,25 @@ int64_t gg_convert_vocab_find(const struct gg_convert_vocab *v,
                               struct gguf_str token);
 
 /* vocab_spm.c: of tokenizer.model. */
-enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
-                                      const struct gg_mapfile *m,
-                                      struct gguf_error *err);
+enum gguf_status gg_convert_vocab_read_spm(struct gg_convert_vocab *v,
+                                           const struct gg_mapfile *m,
+                                           struct gguf_error *err);
 /* vocab_json.c: of tokenizer.json. */
-enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
-                                       struct gguf_error *err);
+enum gguf_status gg_convert_vocab_read_json(struct gg_convert_vocab *v,
+                                            struct gguf_error *err);
 /* Its vocab, an object of texts and ids; the failure of a scan, or that what
  * it came to is not what it should be; a step of a section (normalizer,
  * pre_tokenizer ...) of that type, however deep, or NULL. */
-enum gguf_status gg_convert_vocab_pieces(struct gg_convert_vocab *v,
-                                         json_t *vocab,
-                                         struct gguf_error *err);
-enum gguf_status gg_convert_vocab_not(const struct gg_json_scan *s,
-                                      const char *what,
-                                      struct gguf_error *err);
-const json_t *gg_convert_vocab_step(const json_t *section, const char *type);
+enum gguf_status gg_convert_vocab_read_pieces(struct gg_convert_vocab *v,
+                                              json_t *vocab,
+                                              struct gguf_error *err);
+enum gguf_status gg_convert_vocab_fail_scan(const struct gg_json_scan *s,
+                                            const char *what,
+                                            struct gguf_error *err);
+const json_t *gg_convert_vocab_find_step(const json_t *section,
+                                         const char *type);
 /* Is a blank put before a text? Is a piece's text <0xHH>? */
-bool gg_convert_vocab_puts_blank(const struct gg_convert_vocab *v);
+bool gg_convert_vocab_adds_space_prefix(const struct gg_convert_vocab *v);
 bool gg_convert_vocab_is_byte(struct gguf_str text);
 /* vocab_normalizer.c: check the normalizer of a BPE, whose kind may put U+2581
  * for blanks, and one in front of a text. Does a step do the latter? Refuse a
@@ -114,60 +116,61 @@ enum gguf_status
 gg_convert_vocab_check_normalizer(const struct gg_convert_vocab *v,
                                   bool blanks, bool prefix,
                                   struct gguf_error *err);
-bool gg_convert_vocab_prepends(const json_t *step);
+bool gg_convert_vocab_is_prepend_step(const json_t *step);
 enum gguf_status gg_convert_vocab_refuse_step(const struct gg_convert_vocab *v,
                                               const json_t *step,
                                               struct gguf_error *err);
 /* vocab_wpm.c: WordPiece, of tokenizer.json and of vocab.txt. */
-enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
-                                      const json_t *root, json_t *model,
-                                      struct gguf_error *err);
-enum gguf_status gg_convert_vocab_wpm_txt(struct gg_convert_vocab *v,
-                                          const struct gg_mapfile *m,
-                                          struct gguf_error *err);
+enum gguf_status gg_convert_vocab_read_wpm(struct gg_convert_vocab *v,
+                                           const json_t *root, json_t *model,
+                                           struct gguf_error *err);
+enum gguf_status gg_convert_vocab_read_wpm_txt(struct gg_convert_vocab *v,
+                                               const struct gg_mapfile *m,
+                                               struct gguf_error *err);
 /* vocab_ugm.c: Unigram, of tokenizer.json; of sentencepiece.bpe.model, whose
  * ids are XLM-RoBERTa's; what both and vocab_spm.c have in common, once the
  * pieces are read (off: byte of the file where the table is). */
-enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
-                                      const json_t *root, json_t *model,
-                                      struct gguf_error *err);
-enum gguf_status gg_convert_vocab_fairseq(struct gg_convert_vocab *v,
-                                          const struct gg_mapfile *m,
-                                          struct gguf_error *err);
-enum gguf_status gg_convert_vocab_unigram(struct gg_convert_vocab *v,
-                                          uint64_t off,
-                                          struct gguf_error *err);
-/* vocab_rwkv.c: of rwkv_vocab_v20230424.txt. */
-enum gguf_status gg_convert_vocab_rwkv(struct gg_convert_vocab *v,
-                                       const struct gg_mapfile *m,
-                                       struct gguf_error *err);
-/* vocab_plamo.c: of tokenizer.jsonl. */
-enum gguf_status gg_convert_vocab_plamo(struct gg_convert_vocab *v,
-                                        const struct gg_mapfile *m,
-                                        struct gguf_error *err);
-/* vocab_tiktoken.c: of qwen.tiktoken. */
-enum gguf_status gg_convert_vocab_tiktoken(struct gg_convert_vocab *v,
-                                           const struct gg_mapfile *m,
+enum gguf_status gg_convert_vocab_read_ugm(struct gg_convert_vocab *v,
+                                           const json_t *root, json_t *model,
                                            struct gguf_error *err);
+enum gguf_status gg_convert_vocab_read_fairseq(struct gg_convert_vocab *v,
+                                               const struct gg_mapfile *m,
+                                               struct gguf_error *err);
+enum gguf_status gg_convert_vocab_finish_unigram(struct gg_convert_vocab *v,
+                                                 uint64_t off,
+                                                 struct gguf_error *err);
+/* vocab_rwkv.c: of rwkv_vocab_v20230424.txt. */
+enum gguf_status gg_convert_vocab_read_rwkv(struct gg_convert_vocab *v,
+                                            const struct gg_mapfile *m,
+                                            struct gguf_error *err);
+/* vocab_plamo.c: of tokenizer.jsonl. */
+enum gguf_status gg_convert_vocab_read_plamo(struct gg_convert_vocab *v,
+                                             const struct gg_mapfile *m,
+                                             struct gguf_error *err);
+/* vocab_tiktoken.c: of qwen.tiktoken. */
+enum gguf_status gg_convert_vocab_read_tiktoken(struct gg_convert_vocab *v,
+                                                const struct gg_mapfile *m,
+                                                struct gguf_error *err);
 /* vocab_post.c: what tokenizer.json's post_processor puts round a text. */
-struct gg_convert_ends {
+struct gg_convert_special_ends {
     int bos, eos, sep;    /* put, or not; -1: not said */
     struct gguf_str last; /* after a text; or its data is NULL */
 };
-void gg_convert_vocab_ends(const struct gg_convert_vocab *v,
-                           struct gg_convert_ends *out);
+void gg_convert_vocab_read_ends(const struct gg_convert_vocab *v,
+                                struct gg_convert_special_ends *out);
 /* vocab_added.c: tokens that were added to those of the model, and the kinds
  * that they give. */
-enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
-                                        struct gguf_error *err);
+enum gguf_status gg_convert_vocab_read_added(struct gg_convert_vocab *v,
+                                             struct gguf_error *err);
 /* vocab_ranked.c: pieces with a piece for each byte that keep their merges,
  * where the architecture has them so. */
-enum gguf_status gg_convert_vocab_ranked(struct gg_convert_vocab *v,
-                                         struct gguf_error *err);
+enum gguf_status gg_convert_vocab_set_ranked(struct gg_convert_vocab *v,
+                                             struct gguf_error *err);
 /* vocab_template.c: keys of the folder's chat templates. GGUF_E_FORMAT,
  * GGUF_E_LIMIT, GGUF_E_IO, GGUF_E_NOMEM. */
-enum gguf_status gg_convert_vocab_templates(const struct gg_convert_vocab *v,
-                                            struct gguf_error *err);
+enum gguf_status
+gg_convert_vocab_add_templates(const struct gg_convert_vocab *v,
+                               struct gguf_error *err);
 /* vocab_special.c: ids with a meaning, then chat templates. */
 struct gg_convert_role {
     const char *name;      /* in NAME_token, NAME_token_id, add_NAME_token */
@@ -179,15 +182,15 @@ extern const struct gg_convert_role gg_convert_roles[GG_CONVERT_ROLES];
  * the id of the token that role i names by its text, or -1. */
 struct gguf_str gg_convert_vocab_role_text(const struct gg_convert_vocab *v,
                                            const char *name);
-int64_t gg_convert_vocab_role(const struct gg_convert_vocab *v, size_t i);
+int64_t gg_convert_vocab_find_role(const struct gg_convert_vocab *v, size_t i);
 /* Does a file of the folder name a token that begins texts? */
 bool gg_convert_vocab_names_bos(const struct gg_convert_vocab *v);
-enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
-                                          struct gguf_error *err);
+enum gguf_status gg_convert_vocab_set_special(struct gg_convert_vocab *v,
+                                              struct gguf_error *err);
 /* vocab_pre.c: the name of how tokenizer.json cuts words. GGUF_E_UNSUPPORTED:
  * not recognised, with the description. */
-enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
-                                      struct gguf_error *err);
+enum gguf_status gg_convert_vocab_find_pre(struct gg_convert_vocab *v,
+                                           struct gguf_error *err);
 /* vocab_probe.c: the same, by the words of a text, which section, and whether
  * words that are tokens are those tokens, make of it; v->pre stays NULL if no
  * row makes the same. GGUF_E_NOMEM. */
@@ -205,14 +208,14 @@ const struct gg_convert_pre *gg_convert_vocab_pre_row(size_t n);
  * words that are tokens are those tokens; NULL: none is known. */
 const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole);
 /* clean_up_tokenization_spaces that the name stands for; -1: either. */
-int gg_convert_vocab_pre_cleans(struct gguf_str name);
+int gg_convert_vocab_pre_clean_up(struct gguf_str name);
 
 /* vocab_keys.c: read the tokenizer of a folder into meta. rows: those of the
  * embedding, 0 if there is none; *n_left: added tokens that are left out.
  * GGUF_E_VOCAB and others, with the name of the file. */
-enum gguf_status gg_convert_vocab(struct gg_folder *folder,
-                                  const struct gg_convert_arch *arch,
-                                  int64_t rows, struct gguf_meta *meta,
-                                  size_t *n_left, struct gguf_error *err);
+enum gguf_status gg_convert_add_vocab(struct gg_folder *folder,
+                                      const struct gg_convert_arch *arch,
+                                      int64_t rows, struct gguf_meta *meta,
+                                      size_t *n_left, struct gguf_error *err);
 
 #endif

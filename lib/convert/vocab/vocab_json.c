@@ -27,7 +27,7 @@ static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
                                      struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_VOCAB,
-                        gg_json_place(tokenizer_json(v), at), "%s", what);
+                        gg_json_offset_of(tokenizer_json(v), at), "%s", what);
 }
 
 /* ---- pieces ---- */
@@ -62,14 +62,14 @@ static enum gguf_status read_merge(struct gg_convert_vocab *v,
         return blank && blank != out->data &&
                        blank + 1 != out->data + out->size
                    ? GGUF_OK
-                   : gg_convert_vocab_not(s, not_two, err);
+                   : gg_convert_vocab_fail_scan(s, not_two, err);
     }
-    const bool two = gg_json_scan_list(s) && gg_json_scan_more(s) &&
+    const bool two = gg_json_scan_enter_list(s) && gg_json_scan_more(s) &&
                      gg_json_scan_str(s, &a) && gg_json_scan_more(s) &&
                      gg_json_scan_str(s, &b) && !gg_json_scan_more(s);
     s->value = at;
     if (!two || s->lex.what || !a.size || !b.size)
-        return gg_convert_vocab_not(s, not_two, err);
+        return gg_convert_vocab_fail_scan(s, not_two, err);
     char *text =
         gg_mem_arena_alloc(v->folder->arena, 2 * (a.size + b.size) + 1);
     if (!text)
@@ -120,7 +120,7 @@ static enum gguf_status score_pieces(struct gg_convert_vocab *v,
     char *text = gg_mem_arena_alloc(v->folder->arena, room);
     if (!text)
         return gg_error_set_nomem(err, room);
-    enum gguf_status st = gg_convert_vocab_index(v, &ix, v->n, err);
+    enum gguf_status st = gg_convert_vocab_fill_index(v, &ix, v->n, err);
     if (!gg_json_str(json_object_get(model, "unk_token"), &unk))
         unk = (struct gguf_str){ NULL, 0 };
     for (size_t i = 0; i < v->n && st == GGUF_OK; i++) {
@@ -135,7 +135,7 @@ static enum gguf_status score_pieces(struct gg_convert_vocab *v,
     }
     for (size_t k = v->n_merges; k-- > 0 && st == GGUF_OK;) {
         /* the first merge that makes a piece counts */
-        if (!gg_bpe_cut_rule(v->merge[k], &a, &b))
+        if (!gg_bpe_parse_merge(v->merge[k], &a, &b))
             continue;
         other = gg_index_find(&ix, gg_bpe_join(a, b, text, room));
         if (other != GG_INDEX_NONE)
@@ -159,7 +159,7 @@ static enum gguf_status refuse_affix(const struct gg_convert_vocab *v,
     if (!gg_json_str(affix, &s) || !s.size)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                        gg_json_place(tokenizer_json(v), affix),
+                        gg_json_offset_of(tokenizer_json(v), affix),
                         "the model has %s '%s', which no GGUF file of a BPE "
                         "says",
                         name, gg_str_esc(&e, s));
@@ -172,7 +172,8 @@ static enum gguf_status read_bpe(struct gg_convert_vocab *v,
     (void)root;
     GG_TRY(refuse_affix(v, model, "continuing_subword_prefix", err));
     GG_TRY(refuse_affix(v, model, "end_of_word_suffix", err));
-    GG_TRY(gg_convert_vocab_pieces(v, json_object_get(model, "vocab"), err));
+    GG_TRY(
+        gg_convert_vocab_read_pieces(v, json_object_get(model, "vocab"), err));
     GG_TRY(read_merges(v, json_object_get(model, "merges"), err));
     const bool bytes = json_is_true(json_object_get(model, "byte_fallback"));
     const bool ranked = v->arch->pieces != NULL;
@@ -182,11 +183,11 @@ static enum gguf_status read_bpe(struct gg_convert_vocab *v,
         return GGUF_OK;
     }
     if (ranked)
-        return gg_convert_vocab_ranked(v, err);
+        return gg_convert_vocab_set_ranked(v, err);
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";
-    v->space_prefix = gg_convert_vocab_puts_blank(v);
+    v->space_prefix = gg_convert_vocab_adds_space_prefix(v);
     return score_pieces(v, model, err);
 }
 
@@ -198,12 +199,12 @@ static const struct {
                              json_t *model, struct gguf_error *err);
 } models[] = {
     { "BPE", read_bpe },
-    { "WordPiece", gg_convert_vocab_wpm },
-    { "Unigram", gg_convert_vocab_ugm },
+    { "WordPiece", gg_convert_vocab_read_wpm },
+    { "Unigram", gg_convert_vocab_read_ugm },
 };
 
-enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
-                                       struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_json(struct gg_convert_vocab *v,
+                                            struct gguf_error *err)
 {
     const json_t *root = tokenizer_json(v)->root;
     json_t *model = json_object_get(root, "model");
@@ -217,6 +218,6 @@ enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
         if (gg_str_eqz(type, models[i].type))
             return models[i].read(v, root, model, err);
     return gg_error_set(
-        err, GGUF_E_UNSUPPORTED, gg_json_place(tokenizer_json(v), model),
+        err, GGUF_E_UNSUPPORTED, gg_json_offset_of(tokenizer_json(v), model),
         "a model of type '%s' is not converted", gg_str_esc(&e, type));
 }

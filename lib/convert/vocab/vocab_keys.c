@@ -18,7 +18,7 @@ static enum gguf_status fill_tokens(struct gg_convert_vocab *v,
 {
     int64_t size;
     char text[32];
-    if (gg_folder_count(v->folder, "vocab_size", &size))
+    if (gg_folder_get_count(v->folder, "vocab_size", &size))
         GG_TRY(gg_convert_vocab_grow(v, size, SCORE_PAD, err));
     for (size_t i = 0; i < v->n; i++) {
         if (v->token[i].data)
@@ -40,7 +40,7 @@ static enum gguf_status check_unique(const struct gg_convert_vocab *v,
 {
     struct gg_index ix;
     struct gg_str_esc e;
-    enum gguf_status st = gg_convert_vocab_index(v, &ix, v->n, err);
+    enum gguf_status st = gg_convert_vocab_fill_index(v, &ix, v->n, err);
     for (uint32_t i = 0; i < v->n && st == GGUF_OK; i++) {
         uint32_t other = GG_INDEX_NONE;
         if (v->token[i].size)
@@ -85,18 +85,18 @@ static const struct {
                              const struct gg_mapfile *m,
                              struct gguf_error *err);
 } files[] = {
-    { "tokenizer.model", gg_convert_vocab_spm },
-    { "spiece.model", gg_convert_vocab_spm },
-    { "rwkv_vocab_v20230424.txt", gg_convert_vocab_rwkv },
-    { "tokenizer.jsonl", gg_convert_vocab_plamo },
+    { "tokenizer.model", gg_convert_vocab_read_spm },
+    { "spiece.model", gg_convert_vocab_read_spm },
+    { "rwkv_vocab_v20230424.txt", gg_convert_vocab_read_rwkv },
+    { "tokenizer.jsonl", gg_convert_vocab_read_plamo },
     { "tokenizer.json", NULL },
-    { "qwen.tiktoken", gg_convert_vocab_tiktoken },
-    { "sentencepiece.bpe.model", gg_convert_vocab_fairseq },
-    { "vocab.txt", gg_convert_vocab_wpm_txt },
+    { "qwen.tiktoken", gg_convert_vocab_read_tiktoken },
+    { "sentencepiece.bpe.model", gg_convert_vocab_read_fairseq },
+    { "vocab.txt", gg_convert_vocab_read_wpm_txt },
 };
 
 /* Tokenizers of other forms. */
-static const struct gg_dir_instead instead[] = {
+static const struct gg_dir_alternative instead[] = {
     { "tekken", ".json",
       "is of Mistral's own code: download or make the tokenizer.json of "
       "transformers" },
@@ -118,9 +118,10 @@ static enum gguf_status read_file(struct gg_convert_vocab *v,
         if (!there)
             continue;
         if (!files[i].read)
-            return gg_convert_in(*name, gg_convert_vocab_json(v, err), err);
+            return gg_convert_prefix_error(
+                *name, gg_convert_vocab_read_json(v, err), err);
         enum gguf_status st =
-            gg_convert_in(*name, files[i].read(v, &m, err), err);
+            gg_convert_prefix_error(*name, files[i].read(v, &m, err), err);
         gg_mapfile_close(&m);
         return st;
     }
@@ -137,9 +138,9 @@ static enum gguf_status read_vocab(struct gg_convert_vocab *v,
     const char *name;
     struct gg_str_esc e;
     v->pre = v->folder->p->pre;
-    if (v->pre && !gg_pretok_known(gg_str_z(v->pre))) {
-        struct gg_pretok_near near;
-        gg_pretok_nearest(&near, gg_str_z(v->pre));
+    if (v->pre && !gg_pretok_is_known(gg_str_z(v->pre))) {
+        struct gg_pretok_suggestions near;
+        gg_pretok_suggest(&near, gg_str_z(v->pre));
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "'%s' is no name of a pre-tokenizer; like it are "
                             "'%.*s' and '%.*s'",
@@ -149,17 +150,18 @@ static enum gguf_status read_vocab(struct gg_convert_vocab *v,
     }
     GG_TRY(read_file(v, &name, err));
     if (!v->pre && !strcmp(v->model, "gpt2"))
-        GG_TRY(gg_convert_in(name, gg_convert_vocab_pre(v, err), err));
-    GG_TRY(gg_convert_vocab_added(v, err));
+        GG_TRY(gg_convert_prefix_error(name, gg_convert_vocab_find_pre(v, err),
+                                       err));
+    GG_TRY(gg_convert_vocab_read_added(v, err));
     if (v->finish)
         GG_TRY(v->finish(v, err));
     GG_TRY(fill_tokens(v, err));
     if (v->unique)
-        GG_TRY(gg_convert_in(name, check_unique(v, err), err));
+        GG_TRY(gg_convert_prefix_error(name, check_unique(v, err), err));
     GG_TRY(set_meta(v, err));
     if (v->keys)
         GG_TRY(v->keys(v, err));
-    GG_TRY(gg_convert_vocab_special(v, err));
+    GG_TRY(gg_convert_vocab_set_special(v, err));
     return v->last_keys ? v->last_keys(v, err) : GGUF_OK;
 }
 
@@ -172,10 +174,10 @@ static void limit_tokens(struct gg_convert_vocab *v)
         v->most = 2 * v->rows + GG_CONVERT_MORE_TOKENS;
 }
 
-enum gguf_status gg_convert_vocab(struct gg_folder *folder,
-                                  const struct gg_convert_arch *arch,
-                                  int64_t rows, struct gguf_meta *meta,
-                                  size_t *n_left, struct gguf_error *err)
+enum gguf_status gg_convert_add_vocab(struct gg_folder *folder,
+                                      const struct gg_convert_arch *arch,
+                                      int64_t rows, struct gguf_meta *meta,
+                                      size_t *n_left, struct gguf_error *err)
 {
     const struct gguf_allocator *a = folder->p->allocator;
     struct gg_convert_vocab v = { .folder = folder,

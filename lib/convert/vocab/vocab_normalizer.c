@@ -71,7 +71,7 @@ enum gguf_status gg_convert_vocab_refuse_step(const struct gg_convert_vocab *v,
     }
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
-        gg_json_place(&v->folder->text[GG_CONVERT_TOKENIZER].json, step),
+        gg_json_offset_of(&v->folder->text[GG_CONVERT_TOKENIZER].json, step),
         "no GGUF file holds a normalizer of type %s; without it texts become "
         "other tokens (--ignore-normalizer leaves it out)",
         what);
@@ -98,7 +98,7 @@ static enum gguf_status check_form(const struct gg_convert_vocab *v,
         what = "of type 'Sequence' has no list \"normalizers\"";
     return what ? gg_error_set(
                       err, GGUF_E_VOCAB,
-                      gg_json_place(
+                      gg_json_offset_of(
                           &v->folder->text[GG_CONVERT_TOKENIZER].json, step),
                       "a normalizer %s", what)
                 : GGUF_OK;
@@ -127,12 +127,12 @@ static enum gguf_status check_step(const struct gg_convert_vocab *v,
         return GGUF_OK;
     }
     if ((blanks && is_text(type, "Replace") && replaces_blanks(step)) ||
-        (prefix && gg_convert_vocab_prepends(step)))
+        (prefix && gg_convert_vocab_is_prepend_step(step)))
         return GGUF_OK;
     return gg_convert_vocab_refuse_step(v, step, err);
 }
 
-bool gg_convert_vocab_prepends(const json_t *step)
+bool gg_convert_vocab_is_prepend_step(const json_t *step)
 {
     return is_text(json_object_get(step, "type"), "Prepend") &&
            is_text(json_object_get(step, "prepend"), MARK);

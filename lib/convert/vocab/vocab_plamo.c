@@ -62,13 +62,13 @@ static enum gguf_status set_keys(struct gg_convert_vocab *v,
                : GGUF_OK;
 }
 
-enum gguf_status gg_convert_vocab_plamo(struct gg_convert_vocab *v,
-                                        const struct gg_mapfile *m,
-                                        struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_plamo(struct gg_convert_vocab *v,
+                                             const struct gg_mapfile *m,
+                                             struct gguf_error *err)
 {
     struct gg_convert_line line = { .map = m };
     int64_t size;
-    while (gg_convert_vocab_line(&line)) {
+    while (gg_convert_vocab_next_line(&line)) {
         struct gg_json j;
         if (!line.text.size)
             continue;
@@ -86,7 +86,7 @@ enum gguf_status gg_convert_vocab_plamo(struct gg_convert_vocab *v,
     v->pad_from = v->n - 1; /* fillers are counted from 1 on */
     v->space_prefix = 0;
     v->last_keys = set_keys;
-    return gg_folder_count(v->folder, "vocab_size", &size)
+    return gg_folder_get_count(v->folder, "vocab_size", &size)
                ? gg_convert_vocab_grow(v, size, SCORE_PAD, err)
                : GGUF_OK;
 }

@@ -58,7 +58,7 @@ static int puts_sep(const json_t *pair, struct gguf_str first,
 }
 
 static void read_template(const struct gg_convert_vocab *v, const json_t *p,
-                          struct gg_convert_ends *out)
+                          struct gg_convert_special_ends *out)
 {
     const json_t *single = json_object_get(p, "single");
     const size_t n = json_array_size(single);
@@ -83,7 +83,7 @@ static void read_template(const struct gg_convert_vocab *v, const json_t *p,
 }
 
 static void read_one(const struct gg_convert_vocab *v, const json_t *p,
-                     struct gg_convert_ends *out)
+                     struct gg_convert_special_ends *out)
 {
     struct gguf_str type;
     if (!gg_json_str(json_object_get(p, "type"), &type))
@@ -96,14 +96,14 @@ static void read_one(const struct gg_convert_vocab *v, const json_t *p,
         read_template(v, p, out);
 }
 
-void gg_convert_vocab_ends(const struct gg_convert_vocab *v,
-                           struct gg_convert_ends *out)
+void gg_convert_vocab_read_ends(const struct gg_convert_vocab *v,
+                                struct gg_convert_special_ends *out)
 {
     const json_t *root = v->folder->text[GG_CONVERT_TOKENIZER].json.root;
     const json_t *p = json_object_get(root, "post_processor");
     const json_t *list = json_object_get(p, "processors");
     const int put = v->put_ends ? 1 : -1;
-    *out = (struct gg_convert_ends){ put, put, put, { NULL, 0 } };
+    *out = (struct gg_convert_special_ends){ put, put, put, { NULL, 0 } };
     if (!list)
         read_one(v, p, out);
     for (size_t i = 0; i < json_array_size(list); i++)

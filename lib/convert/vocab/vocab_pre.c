@@ -127,7 +127,7 @@ const char *gg_convert_vocab_pre_text(struct gguf_str name, bool *whole)
     return rows[found].text;
 }
 
-int gg_convert_vocab_pre_cleans(struct gguf_str name)
+int gg_convert_vocab_pre_clean_up(struct gguf_str name)
 {
     for (size_t i = 0; i < GG_LEN(other_names); i++)
         if (gg_str_eqz(name, other_names[i].name))
@@ -217,7 +217,7 @@ static void describe_step(struct text *t, const json_t *step)
     }
 }
 
-static void tell_pre(const struct gg_convert_vocab *v)
+static void note_unknown_pre(const struct gg_convert_vocab *v)
 {
     gg_folder_warn(v->folder,
                    "the pre-tokenizer is taken for '%s': its description is "
@@ -270,8 +270,8 @@ static void recognise_pre(struct gg_convert_vocab *v, const char *text,
             v->pre = rows[i].pre;
 }
 
-enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
-                                      struct gguf_error *err)
+enum gguf_status gg_convert_vocab_find_pre(struct gg_convert_vocab *v,
+                                           struct gguf_error *err)
 {
     const struct gg_json *j = &v->folder->text[GG_CONVERT_TOKENIZER].json;
     const json_t *section = json_object_get(j->root, "pre_tokenizer");
@@ -287,11 +287,11 @@ enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
     if (v->pre) {
         choose_name(v);
         if (!known)
-            tell_pre(v);
+            note_unknown_pre(v);
         return GGUF_OK;
     }
     gg_str_escape(shown, sizeof shown, t.s, t.n);
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(j, section),
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_offset_of(j, section),
                         "the pre-tokenizer is not recognised: %s; --pre NAME "
                         "takes one that cuts alike",
                         shown);

@@ -170,8 +170,8 @@ struct words {
     size_t n;
 };
 
-static enum gguf_status on_word(void *user, size_t off, size_t size,
-                                struct gguf_error *err)
+static enum gguf_status add_word(void *user, size_t off, size_t size,
+                                 struct gguf_error *err)
 {
     struct words *w = user;
     (void)err;
@@ -189,7 +189,7 @@ static enum gguf_status cut_words(struct words *w,
     w->n = 0;
     GG_TRY(gg_pretok_create_row(&p, row, MOST_BACKTRACKS, a, err));
     enum gguf_status st = gg_pretok_split(
-        p, gg_convert_probe, sizeof gg_convert_probe - 1, on_word, w, err);
+        p, gg_convert_probe, sizeof gg_convert_probe - 1, add_word, w, err);
     gg_pretok_destroy(p);
     return st;
 }
@@ -216,9 +216,10 @@ static enum gguf_status cut_known(struct words *w,
 
 /* Rows that depart from what is published as llama.cpp does: there numbers are
  * cut digit by digit. */
-static enum gguf_status try_departed(struct gg_convert_vocab *v,
-                                     const struct words *want,
-                                     struct words *got, struct gguf_error *err)
+static enum gguf_status try_digit_rows(struct gg_convert_vocab *v,
+                                       const struct words *want,
+                                       struct words *got,
+                                       struct gguf_error *err)
 {
     static const struct {
         const char *name, *expr, *published;
@@ -259,7 +260,7 @@ static enum gguf_status try_published(struct gg_convert_vocab *v,
         if (same_words(want, got))
             v->pre = p->pre;
     }
-    return v->pre ? GGUF_OK : try_departed(v, want, got, err);
+    return v->pre ? GGUF_OK : try_digit_rows(v, want, got, err);
 }
 
 /* The first name of a row. */

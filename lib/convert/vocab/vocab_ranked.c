@@ -30,8 +30,8 @@ static enum gguf_status show_ranked(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-enum gguf_status gg_convert_vocab_ranked(struct gg_convert_vocab *v,
-                                         struct gguf_error *err)
+enum gguf_status gg_convert_vocab_set_ranked(struct gg_convert_vocab *v,
+                                             struct gguf_error *err)
 {
     (void)err;
     v->model = v->arch->pieces;

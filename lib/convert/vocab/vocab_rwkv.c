@@ -243,9 +243,9 @@ static enum gguf_status set_keys(struct gg_convert_vocab *v,
                : gguf_meta_set_strz(m, chat, "rwkv-world", err);
 }
 
-enum gguf_status gg_convert_vocab_rwkv(struct gg_convert_vocab *v,
-                                       const struct gg_mapfile *m,
-                                       struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_rwkv(struct gg_convert_vocab *v,
+                                            const struct gg_mapfile *m,
+                                            struct gguf_error *err)
 {
     struct gg_convert_line line = { .map = m };
     struct literal *l = gg_mem_arena_alloc(v->folder->arena, sizeof *l);
@@ -254,7 +254,7 @@ enum gguf_status gg_convert_vocab_rwkv(struct gg_convert_vocab *v,
     GG_TRY(gg_convert_vocab_grow(v, 1, 0, err));
     v->token[0] = GG_STR("<s>");
     v->type[0] = GG_CONVERT_CONTROL;
-    while (gg_convert_vocab_line(&line)) {
+    while (gg_convert_vocab_next_line(&line)) {
         l->line = &line;
         l->p = line.text.data;
         l->end = l->p + line.text.size;

@@ -40,7 +40,7 @@ struct gguf_str gg_convert_vocab_role_text(const struct gg_convert_vocab *v,
     return text;
 }
 
-int64_t gg_convert_vocab_role(const struct gg_convert_vocab *v, size_t i)
+int64_t gg_convert_vocab_find_role(const struct gg_convert_vocab *v, size_t i)
 {
     struct gguf_str text =
         gg_convert_vocab_role_text(v, gg_convert_roles[i].name);
@@ -97,7 +97,7 @@ static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
  * ends one, and what ended one ends a turn: as llama.cpp's converter has it.
  */
 static int64_t by_text(const struct gg_convert_vocab *v, size_t i,
-                       const struct gg_convert_ends *ends)
+                       const struct gg_convert_special_ends *ends)
 {
     const struct gguf_str eos = gg_convert_vocab_role_text(v, "eos");
     int64_t id = -1;
@@ -106,9 +106,9 @@ static int64_t by_text(const struct gg_convert_vocab *v, size_t i,
     if (i == EOT && ends->last.data && eos.data && !gg_str_eq(ends->last, eos))
         id = gg_convert_vocab_find(v, eos);
     if (id < 0)
-        id = gg_convert_vocab_role(v, i);
+        id = gg_convert_vocab_find_role(v, i);
     return id < 0 && (i == BOS || i == EOS)
-               ? gg_convert_vocab_role(v, i == BOS ? CLS : SEP)
+               ? gg_convert_vocab_find_role(v, i == BOS ? CLS : SEP)
                : id;
 }
 
@@ -141,7 +141,7 @@ static enum gguf_status set_of_row(const struct gg_convert_vocab *v,
 
 /* Those that the tokenizer's files name, then those that others number. */
 static enum gguf_status set_roles(const struct gg_convert_vocab *v,
-                                  const struct gg_convert_ends *ends,
+                                  const struct gg_convert_special_ends *ends,
                                   struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++)
@@ -176,7 +176,7 @@ static bool implies_bos(const struct gg_convert_vocab *v)
 
 /* Is it put round texts? 1, 0, or -1: nothing says it. */
 static int is_put(const struct gg_convert_vocab *v, size_t i,
-                  const struct gg_convert_ends *ends)
+                  const struct gg_convert_special_ends *ends)
 {
     const json_t *root =
         v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
@@ -189,12 +189,12 @@ static int is_put(const struct gg_convert_vocab *v, size_t i,
     return i == BOS && put < 0 && implies_bos(v) ? 0 : put;
 }
 
-enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
-                                          struct gguf_error *err)
+enum gguf_status gg_convert_vocab_set_special(struct gg_convert_vocab *v,
+                                              struct gguf_error *err)
 {
     struct gguf_meta *m = v->meta;
-    struct gg_convert_ends ends;
-    gg_convert_vocab_ends(v, &ends);
+    struct gg_convert_special_ends ends;
+    gg_convert_vocab_read_ends(v, &ends);
     GG_TRY(set_roles(v, &ends, err));
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
         const int put = gg_convert_roles[i].add ? is_put(v, i, &ends) : -1;
@@ -204,5 +204,5 @@ enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
     if (v->space_prefix >= 0)
         GG_TRY(gguf_meta_set_bool(m, "tokenizer.ggml.add_space_prefix",
                                   v->space_prefix, err));
-    return gg_convert_vocab_templates(v, err);
+    return gg_convert_vocab_add_templates(v, err);
 }

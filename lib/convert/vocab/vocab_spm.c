@@ -185,12 +185,12 @@ static enum gguf_status set_unigram(struct gg_convert_vocab *v,
             return gg_error_set_nomem(err, n);
     }
     v->merge_spaces = s->merge != 0;
-    return gg_convert_vocab_unigram(v, s->charsmap.off, err);
+    return gg_convert_vocab_finish_unigram(v, s->charsmap.off, err);
 }
 
-enum gguf_status gg_convert_vocab_spm(struct gg_convert_vocab *v,
-                                      const struct gg_mapfile *m,
-                                      struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_spm(struct gg_convert_vocab *v,
+                                           const struct gg_mapfile *m,
+                                           struct gguf_error *err)
 {
     struct gg_cursor c = { .base = m->data, .size = m->size };
     struct spec s = SPEC_INIT;

@@ -203,7 +203,7 @@ static enum gguf_status add_folder(struct templates *t, struct gguf_error *err)
     static const char *const published[] = { "rag.jinja", "reranker.jinja",
                                              "tool_use.jinja" };
     char *list[MOST_TEMPLATES], path[400];
-    const bool far = gg_dir_is_far(&t->folder->dir);
+    const bool far = gg_dir_is_remote(&t->folder->dir);
     size_t n = GG_LEN(published);
     bool there;
     if (!far)
@@ -229,11 +229,11 @@ static enum gguf_status add_processor(struct templates *t,
     GG_TRY(gg_folder_map(t->folder, name, &m, &there, err));
     if (!there)
         return GGUF_OK;
-    enum gguf_status st =
-        gg_convert_in(name,
-                      gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
-                                   GG_JSON_PYTHON, err),
-                      err);
+    enum gguf_status st = gg_convert_prefix_error(
+        name,
+        gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
+                     GG_JSON_PYTHON, err),
+        err);
     const json_t *v = json_object_get(j.root, "chat_template");
     if (st == GGUF_OK && !v)
         gg_folder_warn(t->folder, "%s: there is no \"chat_template\"", name);
@@ -253,7 +253,7 @@ static enum gguf_status collect_templates(struct templates *t,
     GG_TRY(add_json(t, json_object_get(root, "chat_template"),
                     "tokenizer_config.json", err));
     GG_TRY(add_file(t, "chat_template.jinja", GG_STR("default"), &there, err));
-    if (there || !gg_dir_is_far(&t->folder->dir))
+    if (there || !gg_dir_is_remote(&t->folder->dir))
         GG_TRY(add_folder(t, err));
     return add_processor(t, err);
 }
@@ -271,7 +271,7 @@ static enum gguf_status set_names(const struct templates *t,
     size_t n = 0;
     if (kv)
         gguf_kv_iter_init(&it, kv);
-    while (kv && n < MOST_TEMPLATES && gguf_kv_next_str(&it, &s)) {
+    while (kv && n < MOST_TEMPLATES && gguf_kv_iter_next_str(&it, &s)) {
         name[n].data = gg_mem_arena_strndup(t->folder->arena, s.data, s.size);
         name[n].size = s.size;
         if (!name[n++].data)
@@ -307,8 +307,9 @@ static enum gguf_status set_named(struct templates *t, struct gguf_error *err)
     return set_names(t, err);
 }
 
-enum gguf_status gg_convert_vocab_templates(const struct gg_convert_vocab *v,
-                                            struct gguf_error *err)
+enum gguf_status
+gg_convert_vocab_add_templates(const struct gg_convert_vocab *v,
+                               struct gguf_error *err)
 {
     const struct gguf_allocator *a = v->folder->p->allocator;
     struct templates t = { v->folder, v->meta,

@@ -191,15 +191,15 @@ static enum gguf_status add_special(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-enum gguf_status gg_convert_vocab_tiktoken(struct gg_convert_vocab *v,
-                                           const struct gg_mapfile *m,
-                                           struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_tiktoken(struct gg_convert_vocab *v,
+                                                const struct gg_mapfile *m,
+                                                struct gguf_error *err)
 {
     static const char *const roles[GG_CONVERT_ROLES] = {
         "<|endoftext|>", "<|endoftext|>", "<|endoftext|>"
     }; /* BOS, EOS, unknown */
     struct gg_convert_line line = { .map = m };
-    while (gg_convert_vocab_line(&line))
+    while (gg_convert_vocab_next_line(&line))
         GG_TRY(read_line(v, &line, err));
     if (!v->n)
         return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no tokens");

@@ -51,9 +51,9 @@ static struct gguf_str text_of(const void *user, uint32_t id)
     return ((const struct gg_convert_vocab *)user)->token[id];
 }
 
-enum gguf_status gg_convert_vocab_index(const struct gg_convert_vocab *v,
-                                        struct gg_index *ix, size_t n,
-                                        struct gguf_error *err)
+enum gguf_status gg_convert_vocab_fill_index(const struct gg_convert_vocab *v,
+                                             struct gg_index *ix, size_t n,
+                                             struct gguf_error *err)
 {
     *ix = (struct gg_index){ .allocator = v->folder->p->allocator };
     return gg_index_init(ix, v->folder->p->allocator, (uint32_t)n, text_of, v,
@@ -69,7 +69,7 @@ int64_t gg_convert_vocab_find(const struct gg_convert_vocab *v,
     return -1;
 }
 
-bool gg_convert_vocab_line(struct gg_convert_line *l)
+bool gg_convert_vocab_next_line(struct gg_convert_line *l)
 {
     const uint64_t size = l->map->size - l->next;
     const char *p = (const char *)l->map->data + l->next;

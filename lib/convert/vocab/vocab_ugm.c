@@ -39,8 +39,9 @@ static enum gguf_status set_keys(struct gg_convert_vocab *v,
                : GGUF_OK;
 }
 
-enum gguf_status gg_convert_vocab_unigram(struct gg_convert_vocab *v,
-                                          uint64_t off, struct gguf_error *err)
+enum gguf_status gg_convert_vocab_finish_unigram(struct gg_convert_vocab *v,
+                                                 uint64_t off,
+                                                 struct gguf_error *err)
 {
     struct gg_vocab_charsmap m;
     v->model = "t5";
@@ -67,8 +68,8 @@ static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
                                      const json_t *at, enum gguf_status st,
                                      const char *what, struct gguf_error *err)
 {
-    return gg_error_set(err, st, gg_json_place(tokenizer_json(v), at), "%s",
-                        what);
+    return gg_error_set(err, st, gg_json_offset_of(tokenizer_json(v), at),
+                        "%s", what);
 }
 
 static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
@@ -77,7 +78,7 @@ static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
     size_t n;
     if (s.size % 4)
         return gg_error_set(err, GGUF_E_VOCAB,
-                            gg_json_place(tokenizer_json(v), at),
+                            gg_json_offset_of(tokenizer_json(v), at),
                             "the precompiled table has %zu digits of base64, "
                             "which are not a multiple of 4",
                             s.size);
@@ -87,7 +88,7 @@ static enum gguf_status decode64(struct gg_convert_vocab *v, const json_t *at,
     const size_t right = gg_base64_decode(s.data, s.size, out, &n);
     if (right < s.size)
         return gg_error_set(err, GGUF_E_VOCAB,
-                            gg_json_place(tokenizer_json(v), at),
+                            gg_json_offset_of(tokenizer_json(v), at),
                             "digit %zu of the precompiled table is byte "
                             "0x%02X, not one of base64",
                             right, (unsigned)(uint8_t)s.data[right]);
@@ -158,7 +159,7 @@ static enum gguf_status read_step(struct gg_convert_vocab *v,
         return gg_convert_vocab_refuse_step(v, step, err);
     else
         return gg_error_set(err, GGUF_E_UNSUPPORTED,
-                            gg_json_place(tokenizer_json(v), step),
+                            gg_json_offset_of(tokenizer_json(v), step),
                             "Unigram with a step of type '%s' that no GGUF "
                             "file says",
                             gg_str_esc(&e, type));
@@ -172,16 +173,16 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     struct gguf_str text;
     double score = 0;
     const size_t i = v->n, at = s->value;
-    const bool two = gg_json_scan_list(s) && gg_json_scan_more(s) &&
+    const bool two = gg_json_scan_enter_list(s) && gg_json_scan_more(s) &&
                      gg_json_scan_str(s, &text) && gg_json_scan_more(s);
     const bool number = two && gg_json_scan_num(s, &score);
     const bool whole = number && !gg_json_scan_more(s);
     s->value = at; /* for messages */
     if (!two || (number && !whole))
-        return gg_convert_vocab_not(s, "a piece is not a text and a score",
-                                    err);
+        return gg_convert_vocab_fail_scan(
+            s, "a piece is not a text and a score", err);
     if (!number || !isfinite((float)score))
-        return gg_convert_vocab_not(
+        return gg_convert_vocab_fail_scan(
             s, "a piece's score is not a finite number", err);
     GG_TRY(gg_json_scan_end(s, err));
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)i + 1, 0, err));
@@ -207,9 +208,9 @@ static enum gguf_status read_pieces(struct gg_convert_vocab *v,
     return v->n ? GGUF_OK : refuse_value(v, list, GGUF_E_VOCAB, none, err);
 }
 
-enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
-                                      const json_t *root, json_t *model,
-                                      struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_ugm(struct gg_convert_vocab *v,
+                                           const json_t *root, json_t *model,
+                                           struct gguf_error *err)
 {
     const json_t *list = json_object_get(model, "vocab");
     const json_t *unk = json_object_get(model, "unk_id");
@@ -220,17 +221,17 @@ enum gguf_status gg_convert_vocab_ugm(struct gg_convert_vocab *v,
     if (unk && !json_is_null(unk)) {
         if (!gg_json_int(unk, &id) || id < 0 || id >= (int64_t)v->n)
             return gg_error_set(err, GGUF_E_VOCAB,
-                                gg_json_place(tokenizer_json(v), unk),
+                                gg_json_offset_of(tokenizer_json(v), unk),
                                 "\"unk_id\" is not one of %zu pieces", v->n);
         v->type[id] = GG_CONVERT_UNKNOWN;
     }
-    v->space_prefix = gg_convert_vocab_puts_blank(v);
+    v->space_prefix = gg_convert_vocab_adds_space_prefix(v);
     GG_TRY(read_step(v, normalizer, "normalizers", err));
     GG_TRY(read_step(v, json_object_get(root, "pre_tokenizer"),
                      "pretokenizers", err));
-    return gg_convert_vocab_unigram(
+    return gg_convert_vocab_finish_unigram(
         v,
-        gg_json_place(tokenizer_json(v),
-                      gg_convert_vocab_step(normalizer, "Precompiled")),
+        gg_json_offset_of(tokenizer_json(v), gg_convert_vocab_find_step(
+                                                 normalizer, "Precompiled")),
         err);
 }

@@ -53,7 +53,7 @@ static enum gguf_status finish_tokens(struct gg_convert_vocab *v,
                                       struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_CONVERT_ROLES; i++) {
-        const int64_t id = gg_convert_vocab_role(v, i);
+        const int64_t id = gg_convert_vocab_find_role(v, i);
         if (id >= 0)
             v->type[id] = GG_CONVERT_CONTROL;
     }
@@ -96,8 +96,8 @@ static enum gguf_status refuse_value(const struct gg_convert_vocab *v,
 {
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
-        gg_json_place(&v->folder->text[GG_CONVERT_TOKENIZER].json, at), "%s",
-        what);
+        gg_json_offset_of(&v->folder->text[GG_CONVERT_TOKENIZER].json, at),
+        "%s", what);
 }
 
 struct steps {
@@ -156,9 +156,9 @@ static enum gguf_status read_steps(const struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
-                                      const json_t *root, json_t *model,
-                                      struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_wpm(struct gg_convert_vocab *v,
+                                           const json_t *root, json_t *model,
+                                           struct gguf_error *err)
 {
     const json_t *normalizer = json_object_get(root, "normalizer");
     const json_t *cut = json_object_get(root, "pre_tokenizer");
@@ -166,7 +166,8 @@ enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
     struct steps s = { .bert = false };
     struct gguf_str text;
     struct gg_str_esc e;
-    GG_TRY(gg_convert_vocab_pieces(v, json_object_get(model, "vocab"), err));
+    GG_TRY(
+        gg_convert_vocab_read_pieces(v, json_object_get(model, "vocab"), err));
     if (gg_json_str(sign, &text) && !gg_str_eqz(text, "##"))
         return refuse_value(v, sign,
                             "pieces within words do not begin with ##", err);
@@ -180,7 +181,8 @@ enum gguf_status gg_convert_vocab_wpm(struct gg_convert_vocab *v,
     if (!gg_str_eqz(text, "BertPreTokenizer"))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED,
-            gg_json_place(&v->folder->text[GG_CONVERT_TOKENIZER].json, cut),
+            gg_json_offset_of(&v->folder->text[GG_CONVERT_TOKENIZER].json,
+                              cut),
             "WordPiece with a pre-tokenizer of type '%s'",
             gg_str_esc(&e, text));
     if (gg_json_str(json_object_get(model, "unk_token"), &text))
@@ -233,15 +235,15 @@ static enum gguf_status check_config(const struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-enum gguf_status gg_convert_vocab_wpm_txt(struct gg_convert_vocab *v,
-                                          const struct gg_mapfile *m,
-                                          struct gguf_error *err)
+enum gguf_status gg_convert_vocab_read_wpm_txt(struct gg_convert_vocab *v,
+                                               const struct gg_mapfile *m,
+                                               struct gguf_error *err)
 {
     const json_t *root =
         v->folder->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
     const json_t *strip = json_object_get(root, "strip_accents");
     struct gg_convert_line l = { .map = m };
-    while (gg_convert_vocab_line(&l)) {
+    while (gg_convert_vocab_next_line(&l)) {
         const size_t i = v->n;
         if (!l.text.size || !gg_str_utf8_valid(l.text.data, l.text.size))
             return gg_error_set(err, GGUF_E_VOCAB, l.off, "line %zu %s", l.no,

@@ -61,15 +61,15 @@ static float round_row(const float *x, size_t n, int16_t *to)
 {
     const float max = gg_kern_max_abs(x, n);
     const uint32_t bits = gg_bytes_f32_bits(max);
-    if (!gg_kern_attn_i16_is_some(bits)) {
+    if (!gg_kern_attn_i16_is_scalable(bits)) {
         all_zero(n, to);
-        return gg_kern_attn_i16_nothing(bits);
+        return gg_kern_attn_i16_zero_scale(bits);
     }
     const float f = GG_ATTN_I16_MOST / max;
     const struct gg_kern_attn_i16_scale s = gg_kern_attn_i16_scale_of(
         max,
-        gg_kern_attn_i16_is_plain(max) ? row_length(x, n, 1) * f
-                                       : row_length(x, n, f),
+        gg_kern_attn_i16_fits_squares(max) ? row_length(x, n, 1) * f
+                                           : row_length(x, n, f),
         GG_ATTN_I16_LENGTH);
     round_all(x, n, s.inverse, to);
     return s.scale;
@@ -90,9 +90,9 @@ void gg_kern_attn_i16_weights_c(const float *x, size_t stride, size_t n_cols,
         const float max = gg_kern_max_abs(x, n);
         const uint32_t bits = gg_bytes_f32_bits(max);
         float lane[UNIT] = { 0 };
-        if (!gg_kern_attn_i16_is_some(bits)) {
+        if (!gg_kern_attn_i16_is_scalable(bits)) {
             all_zero(n, to);
-            scale[j] = gg_kern_attn_i16_nothing(bits);
+            scale[j] = gg_kern_attn_i16_zero_scale(bits);
             continue;
         }
         for (size_t i = 0; i < n; i++)
@@ -121,10 +121,10 @@ void gg_kern_attn_i16_values_c(const float *x, size_t stride, size_t n,
         if (p < n) {
             const float max = gg_kern_max_abs(x + p * stride, dv);
             const uint32_t bits = gg_bytes_f32_bits(max);
-            const bool some = gg_kern_attn_i16_is_some(bits);
+            const bool some = gg_kern_attn_i16_is_scalable(bits);
             inverse = some ? GG_ATTN_I16_VALUE / max : 0;
             scale[p] = some ? max / GG_ATTN_I16_VALUE
-                            : gg_kern_attn_i16_nothing(bits);
+                            : gg_kern_attn_i16_zero_scale(bits);
         }
         for (size_t i = 0; i < dv; i++)
             panel[i / MR * size + (p / 2 * MR + i % MR) * 2 + p % 2] =

@@ -68,7 +68,7 @@ static float round_block(const struct gg_kern_gemm_ints *ints, const float *x,
     float inverse = GG_GEMM_INT_MOST / max;
     float scale = max / GG_GEMM_INT_MOST;
     round_all(x, n, inverse, i);
-    const float coarser = gg_gemm_int_coarser(
+    const float coarser = gg_gemm_int_coarsen_scale(
         largest_sum(i, ints->n_scales), ints->most, STEPS / ints->n_scales);
     if (coarser != 1) {
         inverse /= coarser;

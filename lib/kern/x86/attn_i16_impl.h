@@ -74,16 +74,16 @@ void FN(gg_kern_attn_i16_round)(const float *x, size_t stride, size_t n_rows,
     for (size_t r = 0; r < n_rows; r++) {
         const float *row = x + r * stride;
         const float max = gg_bytes_f32_from_bits(bits[r]);
-        if (!gg_kern_attn_i16_is_some(bits[r])) {
-            scale[r] = gg_kern_attn_i16_nothing(bits[r]);
+        if (!gg_kern_attn_i16_is_scalable(bits[r])) {
+            scale[r] = gg_kern_attn_i16_zero_scale(bits[r]);
             all_zero(n, to + r * to_stride);
             continue;
         }
         const float f = GG_ATTN_I16_MOST / max;
         const struct gg_kern_attn_i16_scale s = gg_kern_attn_i16_scale_of(
             max,
-            gg_kern_attn_i16_is_plain(max) ? sqrtf(sum[r]) * f
-                                           : row_length(row, n, f),
+            gg_kern_attn_i16_fits_squares(max) ? sqrtf(sum[r]) * f
+                                               : row_length(row, n, f),
             GG_ATTN_I16_LENGTH);
         round_all(row, n, s.inverse, to + r * to_stride);
         scale[r] = s.scale;
@@ -100,8 +100,8 @@ void FN(gg_kern_attn_i16_weights)(const float *x, size_t stride, size_t n_cols,
     for (size_t j = 0; j < n_cols;
          j++, x += stride, to += GG_ATTN_I16_STRIDE) {
         const float max = gg_bytes_f32_from_bits(bits[j]);
-        if (!gg_kern_attn_i16_is_some(bits[j])) {
-            scale[j] = gg_kern_attn_i16_nothing(bits[j]);
+        if (!gg_kern_attn_i16_is_scalable(bits[j])) {
+            scale[j] = gg_kern_attn_i16_zero_scale(bits[j]);
             all_zero(n, to);
             continue;
         }
@@ -120,8 +120,9 @@ static inline float inverse_of(const float *x, size_t dv, float *scale)
         most = u_most(most, u_load(x + i));
     const uint32_t bits = ui_largest(most);
     const float max = gg_bytes_f32_from_bits(bits);
-    const bool some = gg_kern_attn_i16_is_some(bits);
-    *scale = some ? max / GG_ATTN_I16_VALUE : gg_kern_attn_i16_nothing(bits);
+    const bool some = gg_kern_attn_i16_is_scalable(bits);
+    *scale =
+        some ? max / GG_ATTN_I16_VALUE : gg_kern_attn_i16_zero_scale(bits);
     return some ? GG_ATTN_I16_VALUE / max : 0;
 }
 

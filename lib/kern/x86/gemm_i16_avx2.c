@@ -87,7 +87,7 @@ static float round_block(const struct gg_kern_gemm_ints *ints, const float *x,
     float inverse = GG_GEMM_INT_MOST / max;
     float scale = max / GG_GEMM_INT_MOST;
     if (n * GG_GEMM_INT_MOST > ints->most) {
-        const float coarser = gg_gemm_int_coarser(
+        const float coarser = gg_gemm_int_coarsen_scale(
             largest_sum(x, inverse, ints->n_scales), ints->most, n);
         inverse /= coarser;
         scale *= coarser;

@@ -50,7 +50,7 @@ static enum gguf_status find_weight(struct opening *o,
     const bool shared = *out && !gg_str_eqz(p->weight, (*out)->name);
     to->of_output = shared && id == GG_W_OUTPUT;
     if (!*out || (shared && !to->of_output))
-        return gg_lora_lacks_weight(p, err);
+        return gg_lora_fail_missing_weight(p, err);
     for (unsigned d = 0; d < GGUF_MAX_DIMS; d++)
         ne[d] = d < GGUF_TENSOR_DIMS ? (*out)->ne[d] : 1;
     return gg_lora_check_shape(p, ne, err);
@@ -139,8 +139,10 @@ static enum gguf_status describe_pairs(struct opening *o,
         struct gg_adapter_pair *to = &a->pair[i];
         GG_TRY(find_weight(o, p, to, err));
         const int64_t *ne = to->weight->ne;
-        to->a = gguf_tensor_3d(a->ctx, GGUF_DTYPE_F32, ne[0], p->rank, ne[2]);
-        to->b = gguf_tensor_3d(a->ctx, GGUF_DTYPE_F32, p->rank, ne[1], ne[2]);
+        to->a = gguf_tensor_create_3d(a->ctx, GGUF_DTYPE_F32, ne[0], p->rank,
+                                      ne[2]);
+        to->b = gguf_tensor_create_3d(a->ctx, GGUF_DTYPE_F32, p->rank, ne[1],
+                                      ne[2]);
         to->factor = gg_lora_factor(&o->lora, p, 1);
         most = GG_MAX(most, (size_t)p->b->ne[0]);
         a->info.rank_min = GG_MIN(a->info.rank_min, p->rank);
@@ -188,11 +190,11 @@ static enum gguf_status open_lora(struct opening *o,
     return st;
 }
 
-enum gguf_status gguf_adapter_open(struct gguf_adapter **out,
-                                   const struct gguf_model *model,
-                                   const struct gguf_file *file,
-                                   const struct gguf_adapter_params *params,
-                                   struct gguf_error *err)
+enum gguf_status gguf_adapter_create(struct gguf_adapter **out,
+                                     const struct gguf_model *model,
+                                     const struct gguf_file *file,
+                                     const struct gguf_adapter_params *params,
+                                     struct gguf_error *err)
 {
     struct gguf_adapter_params p = GGUF_ADAPTER_PARAMS_INIT;
     *out = NULL;
@@ -207,8 +209,9 @@ enum gguf_status gguf_adapter_open(struct gguf_adapter **out,
         *a = (struct gguf_adapter){ .allocator = p.allocator, .model = model };
     if (a && o) {
         o->to = a;
-        st = gg_control_is(file)
-                 ? gg_control_open(a, file, p.first_layer, p.last_layer, err)
+        st = gg_control_vector_is_file(file)
+                 ? gg_control_vector_open(a, file, p.first_layer, p.last_layer,
+                                          err)
                  : open_lora(o, file, err);
     } else {
         st = gg_error_set_nomem(err, sizeof *a + sizeof *o);
@@ -233,8 +236,7 @@ void gguf_adapter_destroy(struct gguf_adapter *a)
     gg_mem_free(a->allocator, a);
 }
 
-const struct gguf_adapter_info *
-gguf_adapter_get_info(const struct gguf_adapter *a)
+const struct gguf_adapter_info *gguf_adapter_info(const struct gguf_adapter *a)
 {
     return &a->info;
 }

@@ -41,13 +41,14 @@ static inline size_t gg_adapter_n_parts(const struct gguf_adapter *a)
     return a->n_pairs + a->n_directions;
 }
 
-/* control.c: is it the file of a control vector? */
-bool gg_control_is(const struct gguf_file *file);
+/* control_vector.c: is it the file of a control vector? */
+bool gg_control_vector_is_file(const struct gguf_file *file);
 /* Fill a, which has its model, from the file of a control vector:
- * directions of the layers [first, last]. As gguf_adapter_open fails. */
-enum gguf_status gg_control_open(struct gguf_adapter *a,
-                                 const struct gguf_file *file, uint32_t first,
-                                 uint32_t last, struct gguf_error *err);
+ * directions of the layers [first, last]. As gguf_adapter_create fails. */
+enum gguf_status gg_control_vector_open(struct gguf_adapter *a,
+                                        const struct gguf_file *file,
+                                        uint32_t first, uint32_t last,
+                                        struct gguf_error *err);
 
 /* adapter_place.c: free what its tensors lie in. */
 void gg_adapter_free_memory(struct gguf_adapter *a);
@@ -56,25 +57,25 @@ void gg_adapter_free_memory(struct gguf_adapter *a);
 int gg_adapter_compare(const void *a, const void *b);
 
 /* The adapters of a graph. Zeroed: none. */
-struct gg_model_added {
+struct gg_model_adapters {
     const struct gguf_adapter_use *use;
     size_t n;
     uint8_t *seen; /* of the parts of all of them, one after another, what
-                    * building graphs showed: enum gg_model_pair_seen; NULL:
+                    * building graphs showed: enum gg_adapter_part_use; NULL:
                     * that is of no interest */
 };
 
-enum gg_model_pair_seen {
-    GG_PAIR_COUNTS = 1,  /* a graph has it */
-    GG_WEIGHT_COUNTS = 2 /* a graph has its weight */
+enum gg_adapter_part_use {
+    GG_ADAPTER_PART_USED = 1,  /* a graph has it */
+    GG_ADAPTER_WEIGHT_USED = 2 /* a graph has its weight */
 };
 
 /* Note which weights of pairs graph has. */
-void gg_model_added_note(const struct gg_model_added *added,
-                         const struct gguf_graph *graph);
+void gg_model_note_adapters(const struct gg_model_adapters *added,
+                            const struct gguf_graph *graph);
 
 /* Nodes that they make more in a graph of m, at most. */
-size_t gg_model_added_nodes(const struct gguf_model *m,
-                            const struct gg_model_added *added);
+size_t gg_model_n_adapter_nodes(const struct gguf_model *m,
+                                const struct gg_model_adapters *added);
 
 #endif

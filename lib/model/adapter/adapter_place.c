@@ -25,16 +25,17 @@ static struct gguf_tensor *pair_half(const struct gguf_adapter *a, size_t i)
     return i % 2 ? a->pair[i / 2].b : a->pair[i / 2].a;
 }
 
-static const struct gguf_buft *home_of(const struct gguf_adapter *a, size_t i)
+static const struct gguf_buft *find_home(const struct gguf_adapter *a,
+                                         size_t i)
 {
     return type_of(a->pair[i / 2].weight->buffer);
 }
 
-static bool lies_well(const struct gguf_adapter *a)
+static bool is_placed(const struct gguf_adapter *a)
 {
     bool well = true;
     for (size_t i = 0; i < 2 * a->n_pairs; i++)
-        well = well && type_of(pair_half(a, i)->buffer) == home_of(a, i);
+        well = well && type_of(pair_half(a, i)->buffer) == find_home(a, i);
     return well;
 }
 
@@ -43,10 +44,10 @@ static enum gguf_status get_home(struct place *p, size_t i,
                                  struct gguf_error *err)
 {
     struct gguf_adapter *a = p->a;
-    const struct gguf_buft *to = home_of(a, i);
+    const struct gguf_buft *to = find_home(a, i);
     struct gguf_buffer **b = &p->home[p->n_homes];
     for (size_t k = i; k < 2 * a->n_pairs; k++)
-        if (home_of(a, k) == to) {
+        if (find_home(a, k) == to) {
             pair_half(a, k)->data = NULL;
             pair_half(a, k)->buffer = NULL;
         }
@@ -60,7 +61,7 @@ static enum gguf_status get_homes(struct place *p, struct gguf_error *err)
 {
     for (size_t i = 0; i < 2 * p->a->n_pairs; i++) {
         size_t first = 0;
-        while (home_of(p->a, first) != home_of(p->a, i))
+        while (find_home(p->a, first) != find_home(p->a, i))
             first++;
         if (first == i)
             GG_TRY(get_home(p, i, err));
@@ -121,12 +122,12 @@ void gg_adapter_free_memory(struct gguf_adapter *a)
     a->n_homes = 0;
 }
 
-enum gguf_status gguf_adapter_place(struct gguf_adapter *a,
-                                    struct gguf_error *err)
+enum gguf_status gguf_adapter_place_weights(struct gguf_adapter *a,
+                                            struct gguf_error *err)
 {
     const struct gguf_allocator *from = a->allocator;
     struct place p = { .a = a };
-    if (lies_well(a))
+    if (is_placed(a))
         return GGUF_OK;
     p.was = gg_mem_alloc_zero(from, 2 * a->n_pairs, sizeof *p.was);
     p.home =

@@ -14,7 +14,7 @@ typedef struct gguf_tensor tensor;
 enum { N = 4 };
 
 /* Row i of x [n, N], [1, N]. */
-static tensor *row_at(const struct gg_model_at *at, tensor *x, int64_t i)
+static tensor *view_row(const struct gg_model_at *at, tensor *x, int64_t i)
 {
     return x ? gguf_op_view_2d(at->c, x, 1, x->ne[1], x->nb[1],
                                (uint64_t)(i * x->nb[0]))
@@ -29,8 +29,8 @@ static tensor *column_lengths(const struct gg_model_at *at, tensor *x)
 }
 
 /* x through matrix i of a weight of several, as long as y then. */
-static tensor *as_long(const struct gg_model_at *at, enum gg_weight id,
-                       int64_t i, tensor *x, tensor *y)
+static tensor *match_length(const struct gg_model_at *at, enum gg_weight id,
+                            int64_t i, tensor *x, tensor *y)
 {
     struct gguf_ctx *c = at->c;
     tensor *all = gg_weight_at(at, id);
@@ -47,7 +47,7 @@ static void split_streams(const struct gg_model_at *at, tensor *x,
 {
     h[0] = x;
     for (int j = 1; j < N; j++)
-        h[j] = as_long(at, GG_W_ALTUP_PROJ, j - 1, x, x);
+        h[j] = match_length(at, GG_W_ALTUP_PROJ, j - 1, x, x);
 }
 
 /* What they are together. */
@@ -55,8 +55,9 @@ static tensor *merge_streams(const struct gg_model_at *at, tensor *const h[N])
 {
     tensor *sum = h[0];
     for (int j = 1; j < N; j++)
-        sum = gguf_op_add(at->c, sum,
-                          as_long(at, GG_W_ALTUP_UNEMBD, j - 1, h[j], h[0]));
+        sum = gguf_op_add(
+            at->c, sum,
+            match_length(at, GG_W_ALTUP_UNEMBD, j - 1, h[j], h[0]));
     return gguf_op_scale(at->c, sum, 1.0f / N);
 }
 
@@ -64,7 +65,7 @@ static tensor *merge_streams(const struct gg_model_at *at, tensor *const h[N])
 static tensor *route_streams(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    x = gg_model_normed(at, GG_NORM_RMS, GG_W_ALTUP_NORM, x);
+    x = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_ALTUP_NORM, x);
     x = gguf_op_scale(c, x, 1 / (float)at->m->hp.n_embd);
     return gguf_op_tanh(c, gg_model_linear(at, GG_W_ALTUP_ROUTER, x));
 }
@@ -80,7 +81,7 @@ static void predict_streams(const struct gg_model_at *at, tensor *const h[N],
         p[b] = h[b];
         for (int a = 0; a < N; a++)
             p[b] = gguf_op_add(
-                c, p[b], gguf_op_mul(c, h[a], row_at(at, all, N * b + a)));
+                c, p[b], gguf_op_mul(c, h[a], view_row(at, all, N * b + a)));
     }
 }
 
@@ -93,7 +94,7 @@ static void correct_streams(const struct gg_model_at *at, tensor *const p[N],
         gg_model_linear(at, GG_W_ALTUP_CORRECT, route_streams(at, x));
     tensor *off = gguf_op_sub(c, x, p[0]);
     for (int b = 0; b < N; b++) { /* (1 + coefficient) times what was off */
-        tensor *more = gguf_op_mul(c, off, row_at(at, all, b));
+        tensor *more = gguf_op_mul(c, off, view_row(at, all, b));
         h[b] = gguf_op_add(c, gguf_op_add(c, p[b], off), more);
     }
 }
@@ -102,7 +103,7 @@ static tensor *add_laurel(const struct gg_model_at *at, tensor *x)
 {
     tensor *y = gg_model_linear(at, GG_W_LAUREL_R,
                                 gg_model_linear(at, GG_W_LAUREL_L, x));
-    y = gg_model_normed(at, GG_NORM_RMS, GG_W_LAUREL_NORM, y);
+    y = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_LAUREL_NORM, y);
     return gguf_op_add(at->c, x, y);
 }
 
@@ -113,24 +114,24 @@ static bool build_layer(const struct gg_model_at *at, tensor *h[N])
     const struct gg_arch *a = at->arch;
     tensor *p[N];
     predict_streams(at, h, p);
-    tensor *x = gg_model_norm_if(at, a->mix_norm.pre, p[0]);
+    tensor *x = gg_model_apply_norm_if(at, a->mix_norm.pre, p[0]);
     tensor *y = gg_model_mix_attention(at, x);
-    if (gg_model_is_last(at)) {
+    if (gg_model_is_last_layer(at)) {
         if (!at->p->n_out)
             return false;
-        y = gg_model_wanted(at, y);
-        x = gg_model_wanted(at, x);
+        y = gg_model_take_output_rows(at, y);
+        x = gg_model_take_output_rows(at, x);
         for (int b = 0; b < N; b++)
-            p[b] = gg_model_wanted(at, p[b]);
+            p[b] = gg_model_take_output_rows(at, p[b]);
     }
     tensor *beside = add_laurel(at, x);
     y = gg_model_linear(at, GG_W_ATTN_OUT, y);
-    y = gguf_op_add(c, p[0], gg_model_norm_if(at, a->mix_norm.post, y));
+    y = gguf_op_add(c, p[0], gg_model_apply_norm_if(at, a->mix_norm.post, y));
     x = gguf_op_scale(c, gguf_op_add(c, y, beside), sqrtf(0.5f));
-    y = gg_model_feed_forward(at, gg_model_norm_if(at, a->ffn_norm.pre, x));
-    x = gguf_op_add(c, x, gg_model_norm_if(at, a->ffn_norm.post, y));
+    y = gg_model_build_ffn(at, gg_model_apply_norm_if(at, a->ffn_norm.pre, x));
+    x = gguf_op_add(c, x, gg_model_apply_norm_if(at, a->ffn_norm.post, y));
     correct_streams(at, p, x, h);
-    y = gg_model_layer_input(
+    y = gg_model_project_layer_input(
         at, gguf_op_mul(c, h[0], gg_weight_at(at, GG_W_ALTUP_SCALE)));
     for (int j = 1; j < N; j++)
         h[j] = gguf_op_add(c, h[j], y);
@@ -138,12 +139,12 @@ static bool build_layer(const struct gg_model_at *at, tensor *h[N])
 }
 
 tensor *gg_altup_layers(const struct gg_model_pass *p,
-                        struct gg_model_across *across, tensor *x)
+                        struct gg_model_layer_links *across, tensor *x)
 {
     tensor *h[N];
     struct gg_model_at at = gg_model_at_layer(p, across, 0);
     split_streams(&at, x, h);
-    for (uint32_t il = 0; il < gg_model_n_run(p->model); il++) {
+    for (uint32_t il = 0; il < gg_model_n_main_layers(p->model); il++) {
         at = gg_model_at_layer(p, across, il);
         if (!build_layer(&at, h))
             return NULL;

@@ -31,8 +31,8 @@ const struct gg_ffn_act gg_ffn_act_silu = { .text = "",
 /* What is less is no limit, as in llama.cpp: some layers' is 0. */
 #define LEAST_LIMIT 1e-6f
 
-tensor *gg_model_activated(const struct gg_model_at *at, tensor *gate,
-                           tensor *up, float limit)
+tensor *gg_model_apply_gated_act(const struct gg_model_at *at, tensor *gate,
+                                 tensor *up, float limit)
 {
     const struct gg_ffn_act *act = at->m->hp.act;
     if (!(limit > LEAST_LIMIT))
@@ -45,7 +45,7 @@ tensor *gg_model_activated(const struct gg_model_at *at, tensor *gate,
     return gguf_op_mul(at->c, gate, up);
 }
 
-tensor *gg_model_alone(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_apply_act(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_ffn_act *act = at->m->hp.act;
     return act->of_layer ? act->of_layer(at, x) : act->alone(at->c, x);
@@ -62,7 +62,7 @@ static bool has_alone(const struct gg_ffn_act *act)
 static tensor *sub_norm(const struct gg_model_at *at, tensor *x)
 {
     return gg_weight_at(at, GG_W_FFN_SUB_NORM)
-               ? gg_model_norm_if(at, GG_W_FFN_SUB_NORM, x)
+               ? gg_model_apply_norm_if(at, GG_W_FFN_SUB_NORM, x)
                : x;
 }
 
@@ -76,17 +76,17 @@ static tensor *keep_top_gates(const struct gg_model_at *at, tensor *gate)
     gate = gguf_op_sub(c, gate, gguf_op_mean(c, gate));
     tensor *var = gguf_op_sum_rows(c, gguf_op_sqr(c, gate));
     tensor *dev = gguf_op_sqrt(c, gguf_op_scale(c, var, 1 / (n - 1)));
-    dev = gguf_op_scale(c, dev, at->layer->sparse_above);
+    dev = gguf_op_scale(c, dev, at->layer->activation_sparsity);
     return gguf_op_relu(c, gguf_op_sub(c, gate, dev));
 }
 
 static tensor *ffn_gated(const struct gg_model_at *at, tensor *x)
 {
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE, x);
-    if (at->layer->sparse_above > -INFINITY)
+    if (at->layer->activation_sparsity > -INFINITY)
         gate = keep_top_gates(at, gate);
     tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
-    tensor *y = gg_model_activated(at, gate, up, at->layer->clamp_shexp);
+    tensor *y = gg_model_apply_gated_act(at, gate, up, at->layer->clamp_shexp);
     return gg_model_linear(at, GG_W_FFN_DOWN, sub_norm(at, y));
 }
 
@@ -95,7 +95,7 @@ static tensor *ffn_gated(const struct gg_model_at *at, tensor *x)
 static tensor *ffn_plain(const struct gg_model_at *at, tensor *x)
 {
     tensor *by = gg_weight_at(at, GG_W_FFN_ACT_SCALE);
-    tensor *y = gg_model_alone(at, gg_model_linear(at, GG_W_FFN_UP, x));
+    tensor *y = gg_model_apply_act(at, gg_model_linear(at, GG_W_FFN_UP, x));
     return gg_model_linear(at, GG_W_FFN_DOWN,
                            by ? gguf_op_div(at->c, y, by) : y);
 }
@@ -112,9 +112,9 @@ static tensor *ffn_fused(const struct gg_model_at *at, tensor *x)
         half[i] = gguf_op_cont(
             at->c, gguf_op_view_2d(at->c, both, n, n_tok, both->nb[1],
                                    (uint64_t)(i * n * both->nb[0])));
-    return gg_model_linear(
-        at, GG_W_FFN_DOWN,
-        gg_model_activated(at, half[0], half[1], at->layer->clamp_shexp));
+    return gg_model_linear(at, GG_W_FFN_DOWN,
+                           gg_model_apply_gated_act(at, half[0], half[1],
+                                                    at->layer->clamp_shexp));
 }
 
 static const uint16_t w_gated[] = { GG_NEED(FFN_GATE), GG_NEED(FFN_UP),
@@ -127,13 +127,14 @@ const struct gg_ffn gg_ffn_gated = { .text = "",
                     gg_ffn_fused = { .text = "gate and up in one",
                                      .weights = w_plain,
                                      .build = ffn_fused,
-                                     .twofold = true },
+                                     .fused_gate = true },
                     gg_ffn_plain = { .text = "up and down",
                                      .weights = w_plain,
                                      .build = ffn_plain,
                                      .ungated = true };
 
-bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
+bool gg_ffn_is_supported(const struct gguf_model *m,
+                         const struct gg_model_layer *l)
 {
     const struct gg_ffn_act *act = m->hp.act;
     if (l->moe && !(m->arch->moe.plain ? has_alone(act) : act->gated != NULL))

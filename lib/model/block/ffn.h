@@ -32,14 +32,14 @@ extern const struct gg_ffn_act gg_ffn_act_silu, gg_ffn_act_gelu,
 
 struct gg_ffn {
     const char *text;
-    const uint16_t *weights; /* a list (need.h), or NULL */
+    const uint16_t *weights; /* a list (needs.h), or NULL */
     /* Result of the part for normed x [n_embd, N]. */
     struct gguf_tensor *(*build)(const struct gg_model_at *at,
                                  struct gguf_tensor *x);
-    bool ungated; /* its activation stands alone */
-    bool twofold; /* the matrix that leads up has the gate's rows, too */
-    bool shifts;  /* it mixes each token with the one before */
-    bool absent;  /* layers have no feed-forward part */
+    bool ungated;    /* its activation stands alone */
+    bool fused_gate; /* the matrix that leads up has the gate's rows, too */
+    bool shifts;     /* it mixes each token with the one before */
+    bool absent;     /* layers have no feed-forward part */
     /* instead of all that: the part that a layer's tensors say */
     const struct gg_ffn *(*of_layer)(const struct gg_hparams_reader *r,
                                      uint32_t il);

@@ -22,7 +22,7 @@ enum gg_weight gg_model_rope_factors(const struct gguf_model *m, int64_t n_ctx)
                                      : GG_W_ROPE_SHORT;
 }
 
-bool gg_model_is_long(const struct gguf_model *m, int64_t n_ctx)
+bool gg_model_is_long_context(const struct gguf_model *m, int64_t n_ctx)
 {
     return m->top.w[GG_W_ROPE_LONG] &&
            gg_model_rope_factors(m, n_ctx) == GG_W_ROPE_LONG;
@@ -35,8 +35,8 @@ tensor *gg_weight_at(const struct gg_model_at *at, enum gg_weight id)
     return of->w[id];
 }
 
-tensor *gg_model_heads_in(const struct gg_model_at *at, tensor *x,
-                          int64_t first, int64_t d, int64_t h, int64_t step)
+tensor *gg_model_view_heads(const struct gg_model_at *at, tensor *x,
+                            int64_t first, int64_t d, int64_t h, int64_t step)
 {
     if (!x)
         return NULL;
@@ -46,8 +46,8 @@ tensor *gg_model_heads_in(const struct gg_model_at *at, tensor *x,
 }
 
 /* The scale beside a matrix, of n numbers, or NULL. */
-static tensor *scale_of(const struct gg_model_at *at, enum gg_weight id,
-                        int64_t *n)
+static tensor *find_weight_scale(const struct gg_model_at *at,
+                                 enum gg_weight id, int64_t *n)
 {
     const struct gg_weights *of =
         gg_weights[id].scope == GG_MODEL ? &at->m->top : at->weights;
@@ -55,11 +55,11 @@ static tensor *scale_of(const struct gg_model_at *at, enum gg_weight id,
     return of->scale[id];
 }
 
-tensor *gg_model_beside(const struct gg_model_at *at, enum gg_weight id,
-                        tensor *y)
+tensor *gg_model_apply_weight_scale(const struct gg_model_at *at,
+                                    enum gg_weight id, tensor *y)
 {
     int64_t n;
-    tensor *scale = scale_of(at, id, &n);
+    tensor *scale = find_weight_scale(at, id, &n);
     if (!scale)
         return y;
     return gguf_op_mul(at->c, y, gguf_op_reshape_3d(at->c, scale, 1, 1, n));
@@ -67,16 +67,16 @@ tensor *gg_model_beside(const struct gg_model_at *at, enum gg_weight id,
 
 /* ---- names of activations ---- */
 
-tensor *gg_model_called(const struct gg_model_at *at, const char *what,
-                        tensor *x)
+tensor *gg_model_name_activation(const struct gg_model_at *at,
+                                 const char *what, tensor *x)
 {
     if (!x || x->name[0])
         return x;
-    return gguf_tensor_namef(x, "blk.%" PRIu32 ".%s", at->il, what);
+    return gguf_tensor_set_namef(x, "blk.%" PRIu32 ".%s", at->il, what);
 }
 
 /* y by the name of the weight that it is made with, or as it is. */
-static tensor *named_by(const tensor *weight, tensor *y)
+static tensor *name_after_weight(const tensor *weight, tensor *y)
 {
     static const char end[] = ".weight";
     const size_t n = weight ? strlen(weight->name) : 0;
@@ -86,7 +86,7 @@ static tensor *named_by(const tensor *weight, tensor *y)
         return y;
     memcpy(name, weight->name, n - (sizeof end - 1));
     name[n - (sizeof end - 1)] = '\0';
-    return gguf_tensor_name(y, name);
+    return gguf_tensor_set_name(y, name);
 }
 
 /* ---- products, norms ---- */
@@ -96,12 +96,13 @@ tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
 {
     tensor *b = gg_weight_at(at, gg_weight_bias(id));
     tensor *y = gguf_op_matmul(at->c, gg_weight_at(at, id), x);
-    y = gg_model_beside(at, id, y);
-    y = gg_model_adapted(at, gg_weight_at(at, id), x, NULL, y);
+    y = gg_model_apply_weight_scale(at, id, y);
+    y = gg_model_add_lora(at, gg_weight_at(at, id), x, NULL, y);
     y = b ? gguf_op_add(at->c, y, b) : y;
     /* with a third dimension tokens need not be the last one */
-    return y && y->ne[2] * y->ne[3] == 1 ? named_by(gg_weight_at(at, id), y)
-                                         : y;
+    return y && y->ne[2] * y->ne[3] == 1
+               ? name_after_weight(gg_weight_at(at, id), y)
+               : y;
 }
 
 /* Of rows [n, matrices] those that ids [n_used, N] name: [n, n_used, N]. */
@@ -123,35 +124,38 @@ tensor *gg_model_linear_id(const struct gg_model_at *at, enum gg_weight id,
     struct gguf_ctx *c = at->c;
     int64_t n;
     tensor *b = gg_weight_at(at, gg_weight_bias(id));
-    tensor *scale = scale_of(at, id, &n);
+    tensor *scale = find_weight_scale(at, id, &n);
     tensor *y = gguf_op_matmul_id(c, gg_weight_at(at, id), x, ids);
     if (scale && n > 1) {
         scale = gguf_op_reshape_2d(c, scale, 1, n);
         y = gguf_op_mul(c, y, chosen_rows(at, scale, ids));
     } else {
-        y = gg_model_beside(at, id, y);
+        y = gg_model_apply_weight_scale(at, id, y);
     }
-    y = gg_model_adapted(at, gg_weight_at(at, id), x, ids, y);
-    return named_by(gg_weight_at(at, id),
-                    b ? gguf_op_add(c, y, chosen_rows(at, b, ids)) : y);
+    y = gg_model_add_lora(at, gg_weight_at(at, id), x, ids, y);
+    return name_after_weight(gg_weight_at(at, id),
+                             b ? gguf_op_add(c, y, chosen_rows(at, b, ids))
+                               : y);
 }
 
-tensor *gg_model_looked_up(const struct gg_model_at *at, enum gg_weight id,
-                           tensor *ids)
+tensor *gg_model_look_up_rows(const struct gg_model_at *at, enum gg_weight id,
+                              tensor *ids)
 {
     tensor *w = gg_weight_at(at, id);
-    tensor *y = gg_model_beside(at, id, gguf_op_get_rows(at->c, w, ids));
-    return named_by(w, gg_model_adapted_rows(at, w, ids, y));
+    tensor *y =
+        gg_model_apply_weight_scale(at, id, gguf_op_get_rows(at->c, w, ids));
+    return name_after_weight(w, gg_model_add_lora_rows(at, w, ids, y));
 }
 
-tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,
-                        enum gg_weight id, tensor *x)
+tensor *gg_model_apply_norm(const struct gg_model_at *at, unsigned kind,
+                            enum gg_weight id, tensor *x)
 {
-    return gg_model_normed_by(at, kind, id, at->m->hp.eps, x);
+    return gg_model_apply_norm_with_eps(at, kind, id, at->m->hp.eps, x);
 }
 
-tensor *gg_model_normed_by(const struct gg_model_at *at, unsigned kind,
-                           enum gg_weight id, float eps, tensor *x)
+tensor *gg_model_apply_norm_with_eps(const struct gg_model_at *at,
+                                     unsigned kind, enum gg_weight id,
+                                     float eps, tensor *x)
 {
     const bool rms = kind == GG_NORM_RMS;
     tensor *w = gg_weight_at(at, id);
@@ -159,25 +163,29 @@ tensor *gg_model_normed_by(const struct gg_model_at *at, unsigned kind,
     x = rms ? gguf_op_rms_norm(at->c, x, eps) : gguf_op_norm(at->c, x, eps);
     if (w)
         x = gguf_op_mul(at->c, x, w);
-    return named_by(w, b ? gguf_op_add(at->c, x, b) : x);
+    return name_after_weight(w, b ? gguf_op_add(at->c, x, b) : x);
 }
 
-tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id, tensor *x)
+tensor *gg_model_apply_norm_if(const struct gg_model_at *at, unsigned id,
+                               tensor *x)
 {
     const unsigned instead = gg_weights[id].instead;
     if (id == GG_W_NONE)
         return x;
     if (!gg_weight_at(at, (enum gg_weight)id) && instead != GG_W_NONE)
         id = instead; /* the file has it under that name */
-    return gg_model_normed(at, at->m->hp.norm, (enum gg_weight)id, x);
+    return gg_model_apply_norm(at, at->m->hp.norm, (enum gg_weight)id, x);
 }
 
-tensor *gg_model_scaled(const struct gg_model_at *at, tensor *x, float scale)
+tensor *gg_model_apply_scale(const struct gg_model_at *at, tensor *x,
+                             float scale)
 {
     return scale == 0 || scale == 1 ? x : gguf_op_scale(at->c, x, scale);
 }
 
-tensor *gg_model_tempered(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_scale_queries(const struct gg_model_at *at, tensor *x)
 {
-    return at->layer->tempers ? gguf_op_mul(at->c, x, at->p->temper) : x;
+    return at->layer->has_temperature
+               ? gguf_op_mul(at->c, x, at->p->temperature)
+               : x;
 }

@@ -31,15 +31,15 @@ static tensor *split_heads(const struct gg_model_at *at, tensor *x, int64_t d,
 static tensor *rows_as_heads(const struct gg_model_at *at, tensor *x,
                              int64_t first, int64_t d, int64_t h)
 {
-    return gg_model_heads_in(at, x, first, d, h, d);
+    return gg_model_view_heads(at, x, first, d, h, d);
 }
 
 /* A norm that takes all heads together comes before they are told apart. */
-static tensor *wide_norm(const struct gg_model_at *at, enum gg_weight id,
-                         tensor *x)
+static tensor *norm_all_heads(const struct gg_model_at *at, enum gg_weight id,
+                              tensor *x)
 {
-    const struct gg_model_qk_norm *qk = &at->arch->qk;
-    return gg_weight_at(at, id) ? gg_model_normed(at, qk->kind, id, x) : x;
+    const struct gg_model_qk_norm *qk = &at->arch->qk_norm;
+    return gg_weight_at(at, id) ? gg_model_apply_norm(at, qk->kind, id, x) : x;
 }
 
 /* Of a matrix of their own, which may have the gate of each head after it. */
@@ -49,22 +49,24 @@ static tensor *project_queries(const struct gg_model_at *at, tensor *x,
     const int64_t d = at->layer->dim_k, h = at->layer->n_head;
     if (at->arch->qkv && at->arch->qkv->gates) {
         tensor *all = gg_model_linear(at, GG_W_ATTN_Q_GATED, x);
-        *gate = gg_model_heads_in(at, all, d, d, h, 2 * d);
-        return gg_model_heads_in(at, all, 0, d, h, 2 * d);
+        *gate = gg_model_view_heads(at, all, d, d, h, 2 * d);
+        return gg_model_view_heads(at, all, 0, d, h, 2 * d);
     }
     x = clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_Q, x));
-    return split_heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, x), d, h);
+    return split_heads(at, norm_all_heads(at, GG_W_WIDE_Q_NORM, x), d, h);
 }
 
 /* The same of rows [first, first + n) of x [.., N]: heads. */
-static tensor *wide_part(const struct gg_model_at *at, enum gg_weight id,
-                         tensor *x, int64_t first, int64_t d, int64_t h)
+static tensor *project_all_heads(const struct gg_model_at *at,
+                                 enum gg_weight id, tensor *x, int64_t first,
+                                 int64_t d, int64_t h)
 {
     if (!x || !gg_weight_at(at, id))
         return rows_as_heads(at, x, first, d, h);
     tensor *y = gguf_op_view_2d(at->c, x, d * h, x->ne[1], x->nb[1],
                                 (uint64_t)(first * x->nb[0]));
-    return split_heads(at, wide_norm(at, id, gguf_op_cont(at->c, y)), d, h);
+    return split_heads(at, norm_all_heads(at, id, gguf_op_cont(at->c, y)), d,
+                       h);
 }
 
 static struct qkv project_qkv(const struct gg_model_at *at, tensor *x)
@@ -78,21 +80,22 @@ static struct qkv project_qkv(const struct gg_model_at *at, tensor *x)
                                      : GG_W_ATTN_QKV;
     if (gg_weight_at(at, fused)) {
         tensor *all = clamp_qkv(at, gg_model_linear(at, fused, x));
-        y.q = wide_part(at, GG_W_WIDE_Q_NORM, all, 0, l->dim_k, l->n_head);
-        y.k =
-            wide_part(at, GG_W_WIDE_K_NORM, all, n_q, l->dim_k, l->n_head_kv);
+        y.q = project_all_heads(at, GG_W_WIDE_Q_NORM, all, 0, l->dim_k,
+                                l->n_head);
+        y.k = project_all_heads(at, GG_W_WIDE_K_NORM, all, n_q, l->dim_k,
+                                l->n_head_kv);
         y.v = rows_as_heads(at, all, n_q + n_k, l->dim_v, l->n_head_kv);
         return y;
     }
     y.q = project_queries(at, x, &y.gate);
-    if (l->reads)
+    if (l->shares_kv)
         return y;
     y.k = clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_K, x));
     y.v = gg_weight_at(at, GG_W_ATTN_V)
               ? clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_V, x))
               : y.k;
     y.v = split_heads(at, y.v, l->dim_v, l->n_head_kv);
-    y.k = split_heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
+    y.k = split_heads(at, norm_all_heads(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
                       l->n_head_kv);
     return y;
 }
@@ -100,16 +103,16 @@ static struct qkv project_qkv(const struct gg_model_at *at, tensor *x)
 static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
                          tensor *x)
 {
-    const struct gg_model_qk_norm *qk = &at->arch->qk;
+    const struct gg_model_qk_norm *qk = &at->arch->qk_norm;
     if (qk->norm_heads.fn)
         return qk->norm_heads.fn(at, id, x);
-    return gg_weight_at(at, id) ? gg_model_normed(at, qk->kind, id, x) : x;
+    return gg_weight_at(at, id) ? gg_model_apply_norm(at, qk->kind, id, x) : x;
 }
 
 /* What the angles of each pair are divided by, or NULL. */
 static tensor *rope_factors(const struct gg_model_at *at)
 {
-    if (at->layer->sight == GG_SEES_WINDOW && !at->m->hp.window_factors)
+    if (at->layer->attn_type == GG_ATTN_WINDOW && !at->m->hp.window_factors)
         return NULL;
     return gg_weight_at(at, gg_model_rope_factors(at->m, at->p->n_ctx));
 }
@@ -117,33 +120,33 @@ static tensor *rope_factors(const struct gg_model_at *at)
 static struct gguf_rope rope_of(const struct gg_model_at *at)
 {
     const struct gg_hparams *hp = &at->m->hp;
-    return at->layer->sight == GG_SEES_WINDOW ? hp->rope_window : hp->rope;
+    return at->layer->attn_type == GG_ATTN_WINDOW ? hp->rope_window : hp->rope;
 }
 
 static tensor *rotate_heads(const struct gg_model_at *at, tensor *x,
                             const struct gguf_rope *rope)
 {
-    tensor *pos = gg_model_has_axes(at->m) ? at->p->axes : at->p->pos;
+    tensor *pos = gg_model_has_mrope(at->m) ? at->p->axes : at->p->pos;
     return gguf_op_rope(at->c, x, pos, rope_factors(at), rope);
 }
 
-tensor *gg_model_rope(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_apply_rope(const struct gg_model_at *at, tensor *x)
 {
     const struct gguf_rope rope = rope_of(at);
-    return at->layer->ropes ? rotate_heads(at, x, &rope) : x;
+    return at->layer->has_rope ? rotate_heads(at, x, &rope) : x;
 }
 
-void gg_model_unscale(struct gguf_rope *rope)
+void gg_model_clear_rope_scaling(struct gguf_rope *rope)
 {
     const double scale =
         rope->ext_factor != 0 ? 1 - 0.1 * log((double)rope->freq_scale) : 1;
     rope->attn_factor = (float)(1 / scale);
 }
 
-tensor *gg_model_rope_on(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_shift_rope(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_rope rope = rope_of(at);
-    gg_model_unscale(&rope);
+    gg_model_clear_rope_scaling(&rope);
     return rotate_heads(at, x, &rope);
 }
 
@@ -151,19 +154,20 @@ tensor *gg_model_rope_on(const struct gg_model_at *at, tensor *x)
 static tensor *norm_and_rope(const struct gg_model_at *at, enum gg_weight id,
                              tensor *x)
 {
-    const bool late = at->arch->qk.late;
+    const bool late = at->arch->qk_norm.after_rope;
     if (!late)
         x = head_norm(at, id, x);
-    x = gg_model_rope(at, x);
+    x = gg_model_apply_rope(at, x);
     return late ? head_norm(at, id, x) : x;
 }
 
-tensor *gg_model_kept(const struct gg_model_at *at, tensor *all,
-                      const struct gg_model_rows *rows, int64_t d, int64_t h)
+tensor *gg_model_view_cache_rows(const struct gg_model_at *at, tensor *all,
+                                 const struct gg_model_cache_rows *rows,
+                                 int64_t d, int64_t h)
 {
     if (!all)
         return NULL;
-    /* whole blocks: gg_run_types_check */
+    /* whole blocks: gg_cache_types_check */
     const int64_t len = gguf_dtype_find(all->dtype)->block_len;
     const int64_t row = all->nb[1], head = d / len * all->nb[0],
                   stream = rows->n_cells * row;
@@ -173,26 +177,27 @@ tensor *gg_model_kept(const struct gg_model_at *at, tensor *all,
 
 /* Put x [d, h, N] into the cache, and see the rows that are read: [d, n_kv,
  * h, n_seq]. */
-static tensor *through_cache(const struct gg_model_at *at, tensor *cache,
-                             tensor *x, int64_t d, int64_t h)
+static tensor *update_cache(const struct gg_model_at *at, tensor *cache,
+                            tensor *x, int64_t d, int64_t h)
 {
     const struct gg_model_pass *p = at->p;
     const struct gg_model_pass_keys *keys = &p->keys;
-    const unsigned sight = at->layer->sight;
-    const struct gg_model_rows rows = { keys->n_kv[sight],
-                                        keys->n_cells[sight],
-                                        keys->first_stream, keys->n_seq };
+    const unsigned sight = at->layer->attn_type;
+    const struct gg_model_cache_rows rows = { keys->n_kv[sight],
+                                              keys->n_cells[sight],
+                                              keys->first_stream,
+                                              keys->n_seq };
     if (x && !gguf_tensor_is_contiguous(x))
         x = gguf_op_cont(at->c, x);
     x = gguf_op_reshape_2d(at->c, x, d * h, p->n_tok * p->n_seq);
     tensor *all = gguf_op_set_rows(at->c, cache, x, keys->rows[sight]);
     if (!p->n_out) /* the last layer of a pass without outputs reads nothing */
         gguf_graph_add(p->graph, all);
-    return gg_model_kept(at, all, &rows, d, h);
+    return gg_model_view_cache_rows(at, all, &rows, d, h);
 }
 
-tensor *gg_model_in_pass(const struct gg_model_at *at, tensor *x, int64_t d,
-                         int64_t h)
+tensor *gg_model_order_for_attention(const struct gg_model_at *at, tensor *x,
+                                     int64_t d, int64_t h)
 {
     const struct gg_model_pass_keys *keys = &at->p->keys;
     if (x && !gguf_tensor_is_contiguous(x))
@@ -201,22 +206,22 @@ tensor *gg_model_in_pass(const struct gg_model_at *at, tensor *x, int64_t d,
     return gguf_op_permute(at->c, x, 0, 2, 1, 3);
 }
 
-tensor *gg_model_seen(const struct gg_model_at *at, tensor **memory, tensor *x,
-                      int64_t d, int64_t h)
+tensor *gg_model_update_cache(const struct gg_model_at *at, tensor **memory,
+                              tensor *x, int64_t d, int64_t h)
 {
-    return memory ? through_cache(at, memory[at->il], x, d, h)
-                  : gg_model_in_pass(at, x, d, h);
+    return memory ? update_cache(at, memory[at->il], x, d, h)
+                  : gg_model_order_for_attention(at, x, d, h);
 }
 
-float gg_model_alibi(const struct gguf_model *m)
+float gg_model_alibi_max_bias(const struct gguf_model *m)
 {
     if (m->arch->alibi_bias)
         return m->arch->alibi_bias(&m->hp);
     return m->arch->alibi ? m->arch->alibi : m->hp.max_alibi;
 }
 
-void gg_model_keys_heads(const struct gguf_model *m, uint32_t il,
-                         struct gg_model_key_sizes *n)
+void gg_model_size_keys_heads(const struct gguf_model *m, uint32_t il,
+                              struct gg_model_key_sizes *n)
 {
     const struct gg_model_layer *l = &m->hp.layer[il];
     const struct gg_hparams *hp = &m->hp;
@@ -233,8 +238,8 @@ void gg_model_keys_heads(const struct gguf_model *m, uint32_t il,
 
 /* What heads took, [d, h, ..], times the sigmoid of gates, if there are any:
  * [d * h, N]. */
-static tensor *through_gate(const struct gg_model_at *at, tensor *taken,
-                            tensor *gate)
+static tensor *apply_gate(const struct gg_model_at *at, tensor *taken,
+                          tensor *gate)
 {
     const struct gg_model_pass *p = at->p;
     if (!taken)
@@ -266,13 +271,16 @@ static void store_kv(const struct gg_model_at *at, struct qkv *y)
 {
     const struct gg_model_pass *p = at->p;
     const struct gg_model_layer *l = at->layer;
-    tensor **k = &at->across->k[l->sight], **v = &at->across->v[l->sight];
-    if (!l->reads) {
+    tensor **k = &at->across->k[l->attn_type],
+           **v = &at->across->v[l->attn_type];
+    if (!l->shares_kv) {
         y->k = norm_and_rope(at, GG_W_ATTN_K_NORM, y->k);
-        if (at->arch->qk.norm_values.fn)
-            y->v = at->arch->qk.norm_values.fn(at, y->v);
-        *k = gg_model_seen(at, p->keys.k, y->k, l->dim_k, l->n_head_kv);
-        *v = gg_model_seen(at, p->keys.v, y->v, l->dim_v, l->n_head_kv);
+        if (at->arch->qk_norm.norm_values.fn)
+            y->v = at->arch->qk_norm.norm_values.fn(at, y->v);
+        *k =
+            gg_model_update_cache(at, p->keys.k, y->k, l->dim_k, l->n_head_kv);
+        *v =
+            gg_model_update_cache(at, p->keys.v, y->v, l->dim_v, l->n_head_kv);
     }
     y->k = *k;
     y->v = *v;
@@ -284,14 +292,15 @@ tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
     struct gguf_ctx *c = at->c;
     const struct gg_model_layer *l = at->layer;
     struct qkv y = project_qkv(at, x);
-    y.q = gg_model_tempered(at, norm_and_rope(at, GG_W_ATTN_Q_NORM, y.q));
+    y.q = gg_model_scale_queries(at, norm_and_rope(at, GG_W_ATTN_Q_NORM, y.q));
     store_kv(at, &y);
-    y.q = gg_model_in_pass(at, y.q, l->dim_k, l->n_head);
+    y.q = gg_model_order_for_attention(at, y.q, l->dim_k, l->n_head);
     tensor *taken = gguf_op_attention_sinks(
         c, y.q, y.k, y.v, mask, gg_weight_at(at, GG_W_ATTN_SINKS),
-        l->score_scale, gg_model_alibi(at->m), at->m->hp.attn_cap);
-    taken = gg_model_called(at, "attn_heads", taken);
-    taken = through_gate(at, taken, y.gate);
+        l->score_scale, gg_model_alibi_max_bias(at->m),
+        at->m->hp.attn_softcap);
+    taken = gg_model_name_activation(at, "attn_heads", taken);
+    taken = apply_gate(at, taken, y.gate);
     return at->arch->gate_attention.fn
                ? at->arch->gate_attention.fn(at, x, taken)
                : taken;
@@ -299,12 +308,14 @@ tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
 
 tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
 {
-    return gg_model_attend_heads(at, x, at->p->keys.mask[at->layer->sight]);
+    return gg_model_attend_heads(at, x,
+                                 at->p->keys.mask[at->layer->attn_type]);
 }
 
 const struct gg_mixer gg_mixer_attention = { .text = "",
                                              .heads = true,
                                              .mix = gg_model_mix_attention,
                                              .out = GG_W_ATTN_OUT,
-                                             .keeps = GG_KEEPS_KEYS,
-                                             .keys = gg_model_keys_heads };
+                                             .memory = GG_MODEL_MEMORY_KV,
+                                             .keys =
+                                                 gg_model_size_keys_heads };

@@ -21,17 +21,17 @@ typedef struct gguf_tensor tensor;
 
 /* Blocks of the layer. */
 static const struct gg_model_pass_blocks *
-blocks_of(const struct gg_model_at *at)
+find_blocks(const struct gg_model_at *at)
 {
     unsigned i = 0;
-    while (gg_model_ratio(i) != at->layer->ratio)
+    while (gg_model_compress_ratio(i) != at->layer->ratio)
         i++;
     return &at->p->compressed.of[i];
 }
 
-static bool is_near(const struct gg_model_layer *l)
+static bool is_csa(const struct gg_model_layer *l)
 {
-    return l->ratio == GG_RATIO_NEAR;
+    return l->ratio == GG_RATIO_CSA;
 }
 
 /* ---- sizes, and what must hold ---- */
@@ -42,21 +42,21 @@ static void sizes_of_keys(const struct gguf_model *m, uint32_t il,
     const struct gg_model_layer *l = &m->hp.layer[il];
     n->k = l->dim_k;
     n->part[GG_KEY_PART_K] = (struct gg_model_key_part){ n->k, GG_HP_dim_k };
-    if (is_near(l)) /* in the memory of compressed keys */
+    if (is_csa(l)) /* in the memory of compressed keys */
         n->part[GG_KEY_PART_INDEX] =
             (struct gg_model_key_part){ m->hp.dim_idx, GG_HP_dim_idx };
 }
 
-void gg_model_layer_compressed(const struct gguf_model *m, uint32_t il,
-                               struct gg_model_compressed_sizes *n)
+void gg_model_layer_compressed_sizes(const struct gguf_model *m, uint32_t il,
+                                     struct gg_model_compressed_sizes *n)
 {
     const struct gg_model_layer *l = &m->hp.layer[il];
-    const int64_t wide = is_near(l) ? 2 : 1;
+    const int64_t wide = is_csa(l) ? 2 : 1;
     *n = (struct gg_model_compressed_sizes){ 0 };
     if (!l->ratio)
         return;
     n->row = l->dim_k;
-    n->index = is_near(l) ? m->hp.dim_idx : 0;
+    n->index = is_csa(l) ? m->hp.dim_idx : 0;
     n->token = 2 * wide * (n->row + n->index);
 }
 
@@ -85,7 +85,7 @@ static enum gguf_status check_loaded(const struct gguf_model *m, uint32_t il,
             "tensor '%s' has %" PRId64 " rows, must have %" PRIu32
             " for each of %" PRIu32 " groups",
             out->name, out->ne[1] * out->ne[2], hp->out_rank, hp->out_groups);
-    if (!hp->layer[il].hashes)
+    if (!hp->layer[il].hash_routing)
         return GGUF_OK;
     const int32_t *id = table->data;
     for (int64_t i = 0; i < gguf_tensor_n_elements(table); i++)
@@ -145,7 +145,7 @@ static tensor *block_inputs(const struct gg_model_at *at,
                             const struct compressor *of, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    tensor *ape = gg_model_looked_up(at, of->ape, blocks_of(at)->phase);
+    tensor *ape = gg_model_look_up_rows(at, of->ape, find_blocks(at)->phase);
     tensor *gate = gguf_op_add(c, gg_model_linear(at, of->gate, x), ape);
     return gguf_op_concat(c, gg_model_linear(at, of->kv, x), gate, 0);
 }
@@ -157,9 +157,9 @@ static tensor *block_tokens(const struct gg_model_at *at, tensor *x,
                             int64_t first, int64_t d, tensor *add)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_pass_blocks *b = blocks_of(at);
-    const int64_t t = gg_model_block_takes(at->layer->ratio);
-    const int64_t halves = is_near(at->layer) ? 2 : 1;
+    const struct gg_model_pass_blocks *b = find_blocks(at);
+    const int64_t t = gg_model_block_tokens(at->layer->ratio);
+    const int64_t halves = is_csa(at->layer) ? 2 : 1;
     tensor *all = NULL;
     for (int64_t i = 0; x && i < halves; i++) {
         tensor *y = gguf_op_view_4d(
@@ -179,14 +179,14 @@ static tensor *compress_blocks(const struct gg_model_at *at,
                                int64_t first, int64_t d)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_pass_blocks *b = blocks_of(at);
-    const int64_t width = (is_near(at->layer) ? 2 : 1) * d;
+    const struct gg_model_pass_blocks *b = find_blocks(at);
+    const int64_t width = (is_csa(at->layer) ? 2 : 1) * d;
     const int64_t n = b->n * at->p->n_seq;
     tensor *w = block_tokens(at, x, first + width, d, b->absent);
     w = gguf_op_soft_max(c, w, NULL, 1, 0);
     w = gguf_op_mul(c, w, block_tokens(at, x, first, d, NULL));
     tensor *y = gguf_op_reshape_2d(c, gguf_op_sum_rows(c, w), d, n);
-    y = gg_model_normed(at, GG_NORM_RMS, of->norm, y);
+    y = gg_model_apply_norm(at, GG_NORM_RMS, of->norm, y);
     y = rotate_tail(at, gguf_op_reshape_3d(c, y, d, 1, n), b->pos);
     return gguf_op_reshape_2d(c, y, d, n);
 }
@@ -197,7 +197,7 @@ static tensor *store_blocks(const struct gg_model_at *at, tensor *memory,
                             tensor *rows)
 {
     const struct gg_model_pass *p = at->p;
-    const struct gg_model_pass_blocks *b = blocks_of(at);
+    const struct gg_model_pass_blocks *b = find_blocks(at);
     tensor *all = gguf_op_set_rows(at->c, memory, rows, b->to);
     gguf_graph_add(p->graph, all);
     if (!all)
@@ -213,14 +213,14 @@ static tensor *store_blocks(const struct gg_model_at *at, tensor *memory,
 static tensor *gather_blocks(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_pass_blocks *b = blocks_of(at);
+    const struct gg_model_pass_blocks *b = find_blocks(at);
     if (!x)
         return NULL;
-    tensor *ring = gg_model_streams(at, at->p->compressed.ring[at->il], 3);
-    tensor *all =
-        gguf_op_concat(c, ring, gg_model_real(at, x, 0, x->ne[0]), 1);
+    tensor *ring = gg_model_view_states(at, at->p->compressed.ring[at->il], 3);
+    tensor *all = gguf_op_concat(
+        c, ring, gg_model_view_real_tokens(at, x, 0, x->ne[0]), 1);
     tensor *y = gguf_op_get_rows(c, all, b->from);
-    gg_model_keep(at, gguf_op_get_rows(c, all, b->ring), ring);
+    gg_model_store_state(at, gguf_op_get_rows(c, all, b->ring), ring);
     return y;
 }
 
@@ -232,13 +232,13 @@ static tensor *choose_blocks(const struct gg_model_at *at, tensor *x,
 {
     const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_pass *p = at->p;
-    const struct gg_model_pass_blocks *b = blocks_of(at);
+    const struct gg_model_pass_blocks *b = find_blocks(at);
     if (hp->idx_top >= b->n_rows)
         return b->mask;
     tensor *q =
         project_heads(at, GG_W_IDX_Q_B, rank_q, hp->dim_idx, hp->n_idx);
-    q = gg_model_in_pass(at, rotate_tail(at, q, p->pos), hp->dim_idx,
-                         hp->n_idx);
+    q = gg_model_order_for_attention(at, rotate_tail(at, q, p->pos),
+                                     hp->dim_idx, hp->n_idx);
     tensor *w = gg_model_linear(at, GG_W_IDX_PROJ, x);
     w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->n_tok, 1, p->n_seq);
     return gguf_op_index_top(at->c, q, k, w, b->mask, hp->idx_top);
@@ -252,12 +252,12 @@ static tensor *visible_blocks(const struct gg_model_at *at, tensor *x,
     const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_pass_compressed *of = &at->p->compressed;
     const int64_t d = at->layer->dim_k, d_idx = hp->dim_idx;
-    const bool near = is_near(at->layer);
+    const bool near = is_csa(at->layer);
     tensor *in = block_inputs(at, &of_rows, x);
     if (near)
         in = gguf_op_concat(c, in, block_inputs(at, &of_index, x), 0);
     in = gather_blocks(at, in);
-    *mask = blocks_of(at)->mask;
+    *mask = find_blocks(at)->mask;
     if (near)
         *mask = choose_blocks(
             at, x, rank_q,
@@ -268,7 +268,8 @@ static tensor *visible_blocks(const struct gg_model_at *at, tensor *x,
 }
 
 /* A mask for each sequence, if others are. */
-static tensor *for_each(const struct gg_model_at *at, tensor *mask, int64_t n)
+static tensor *repeat_mask(const struct gg_model_at *at, tensor *mask,
+                           int64_t n)
 {
     if (!mask || mask->ne[3] == n)
         return mask;
@@ -291,7 +292,8 @@ static tensor *project_groups(const struct gg_model_at *at, tensor *x)
         x = gg_model_linear(at, GG_W_DS4_OUT_A, x);
     } else { /* rows of all groups in two dimensions */
         w = gguf_op_reshape_3d(c, w, w->ne[0], rank, n);
-        x = gg_model_beside(at, GG_W_DS4_OUT_A, gguf_op_matmul(c, w, x));
+        x = gg_model_apply_weight_scale(at, GG_W_DS4_OUT_A,
+                                        gguf_op_matmul(c, w, x));
     }
     x = gguf_op_cont(c, gguf_op_permute(c, x, 0, 2, 1, 3));
     return gguf_op_reshape_2d(c, x, rank * n, n_tok);
@@ -303,25 +305,25 @@ static tensor *attend_compressed(const struct gg_model_at *at, tensor *x)
     const struct gg_model_pass *p = at->p;
     const struct gg_model_layer *l = at->layer;
     const int64_t d = l->dim_k, h = l->n_head, n = p->n_tok * p->n_seq;
-    tensor *rank_q = gg_model_rank_q(at, x);
+    tensor *rank_q = gg_model_compress_query(at, x);
     tensor *q = project_heads(at, GG_W_MLA_Q_B, rank_q, d, h);
-    q = rotate_tail(at, gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, q),
+    q = rotate_tail(at, gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, q),
                     p->pos);
-    tensor *k = gg_model_normed(at, GG_NORM_RMS, GG_W_DS4_KV_NORM,
-                                gg_model_linear(at, GG_W_DS4_KV, x));
+    tensor *k = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_DS4_KV_NORM,
+                                    gg_model_linear(at, GG_W_DS4_KV, x));
     k = rotate_tail(at, gguf_op_reshape_3d(c, k, d, 1, n), p->pos);
-    k = gg_model_seen(at, p->keys.k, k, d, 1);
-    tensor *mask = p->keys.mask[l->sight];
+    k = gg_model_update_cache(at, p->keys.k, k, d, 1);
+    tensor *mask = p->keys.mask[l->attn_type];
     if (l->ratio) {
         tensor *closed, *rows = visible_blocks(at, x, rank_q, &closed);
         const int64_t n_mask =
             closed && mask ? GG_MAX(closed->ne[3], mask->ne[3]) : 1;
         k = gguf_op_concat(c, rows, k, 1);
-        mask = gguf_op_concat(c, for_each(at, closed, n_mask),
-                              for_each(at, mask, n_mask), 0);
+        mask = gguf_op_concat(c, repeat_mask(at, closed, n_mask),
+                              repeat_mask(at, mask, n_mask), 0);
     }
-    q = gguf_op_attention_sinks(c, gg_model_in_pass(at, q, d, h), k, k, mask,
-                                gg_weight_at(at, GG_W_ATTN_SINKS),
+    q = gguf_op_attention_sinks(c, gg_model_order_for_attention(at, q, d, h),
+                                k, k, mask, gg_weight_at(at, GG_W_ATTN_SINKS),
                                 l->score_scale, 0, 0);
     q = gguf_op_reshape_3d(c, q, d, h, n);
     return project_groups(at, rotate_tail(at, q, p->compressed.back));
@@ -359,13 +361,12 @@ static const uint16_t w_near[] = { GG_NEED(COMP_KV),
 /* Layers with compressed keys have what makes them, and those whose experts
  * tokens choose by their number a table; the others have a bias for choosing.
  */
-static void put_weights(struct gg_model_needs *n,
-                        const struct gg_model_layer *l)
+static void put_weights(struct gg_needs *n, const struct gg_model_layer *l)
 {
     if (l->ratio)
-        gg_need_put(n, is_near(l) ? w_near : w_far);
-    gg_need_set(n, l->hashes ? GG_W_ROUTER_HASH : GG_W_ROUTER_SELECT_B,
-                GG_MUST);
+        gg_needs_add_list(n, is_csa(l) ? w_near : w_far);
+    gg_needs_set_weight(
+        n, l->hash_routing ? GG_W_ROUTER_HASH : GG_W_ROUTER_SELECT_B, GG_MUST);
 }
 
 const struct gg_mixer gg_mixer_compressed = {
@@ -376,7 +377,7 @@ const struct gg_mixer gg_mixer_compressed = {
     .check_hparams = gg_hparams_check_compress,
     .mix = attend_compressed,
     .out = GG_W_DS4_OUT_B,
-    .keeps = GG_KEEPS_KEYS | GG_KEEPS_COMPRESSED,
+    .memory = GG_MODEL_MEMORY_KV | GG_MODEL_MEMORY_COMPRESSED,
     .keys = sizes_of_keys,
     .loaded = check_loaded,
 };

@@ -22,12 +22,12 @@ static tensor *apply_rule(const struct gg_model_at *at, const struct rule *r)
 {
     struct gguf_ctx *c = at->c;
     const float eps = at->m->hp.eps;
-    tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
+    tensor *memory = gg_model_view_states(at, at->p->states.scan[at->il], 4);
     tensor *state;
     tensor *y = gguf_op_gated_delta(c, gguf_op_l2_norm(c, r->q, eps),
                                     gguf_op_l2_norm(c, r->k, eps), r->v, r->g,
                                     r->beta, memory, &state);
-    gg_model_keep(at, state, memory);
+    gg_model_store_state(at, state, memory);
     return y;
 }
 
@@ -37,11 +37,11 @@ static tensor *gate_heads(const struct gg_model_at *at, enum gg_weight norm,
                           tensor *y, tensor *gate)
 {
     const struct gg_model_pass *p = at->p;
-    y = gg_model_normed(at, GG_NORM_RMS, norm, y);
+    y = gg_model_apply_norm(at, GG_NORM_RMS, norm, y);
     if (!y)
         return NULL;
     y = gguf_op_reshape_3d(at->c, y, y->ne[0] * y->ne[1], p->n_real, p->n_seq);
-    return gg_model_whole(at, gguf_op_mul(at->c, y, gate));
+    return gg_model_repeat_last_token(at, gguf_op_mul(at->c, y, gate));
 }
 
 /* A number for each head, of the tokens that count, as the rule takes it. */
@@ -54,13 +54,13 @@ static tensor *head_numbers(const struct gg_model_at *at, tensor *x,
 /* ---- one gate a head ---- */
 
 /* A head's state is square. */
-void gg_model_states_delta(const struct gguf_model *m,
-                           const struct gg_model_layer *l,
-                           struct gg_model_states *n)
+void gg_model_size_states_delta(const struct gguf_model *m,
+                                const struct gg_model_layer *l,
+                                struct gg_model_state_sizes *n)
 {
     const struct gg_hparams *hp = &m->hp;
     (void)l;
-    *n = (struct gg_model_states){
+    *n = (struct gg_model_state_sizes){
         .conv = { hp->ssm_inner + 2 * (int64_t)hp->ssm_groups * hp->ssm_state,
                   (int64_t)hp->ssm_conv - 1 },
         .scan = { hp->ssm_state, hp->ssm_state, hp->ssm_dt }
@@ -137,21 +137,24 @@ static tensor *mix_delta(const struct gg_model_at *at, tensor *x, int64_t n)
     const struct gg_hparams *hp = &at->m->hp;
     const int64_t d = hp->ssm_state, n_k = hp->ssm_groups, n_v = hp->ssm_dt;
     const struct made y = make_inputs(at, x);
-    tensor *before = gg_model_streams(at, at->p->states.conv[at->il], 3);
-    tensor *qkv = gg_model_real(at, y.qkv, 0, (2 * n_k + n_v) * d);
-    qkv = gguf_op_silu(c, gg_model_convolved(at, GG_W_M2_CONV, qkv, before));
-    tensor *g = gguf_op_add(c, gg_model_real(at, y.alpha, 0, n_v),
+    tensor *before = gg_model_view_states(at, at->p->states.conv[at->il], 3);
+    tensor *qkv = gg_model_view_real_tokens(at, y.qkv, 0, (2 * n_k + n_v) * d);
+    qkv = gguf_op_silu(c, gg_model_apply_conv(at, GG_W_M2_CONV, qkv, before));
+    tensor *g = gguf_op_add(c, gg_model_view_real_tokens(at, y.alpha, 0, n_v),
                             gg_weight_at(at, GG_W_M2_DT_B));
     g = gguf_op_mul(c, gguf_op_softplus(c, g), gg_weight_at(at, GG_W_HEADS_A));
-    tensor *beta = gguf_op_sigmoid(c, gg_model_real(at, y.beta, 0, n_v));
+    tensor *beta =
+        gguf_op_sigmoid(c, gg_model_view_real_tokens(at, y.beta, 0, n_v));
     const struct rule r = {
-        .q = in_blocks(at, gg_model_real_heads(at, qkv, 0, d, n_k), n),
-        .k = in_blocks(at, gg_model_real_heads(at, qkv, n_k * d, d, n_k), n),
-        .v = gg_model_real_heads(at, qkv, 2 * n_k * d, d, n_v),
+        .q = in_blocks(at, gg_model_view_real_heads(at, qkv, 0, d, n_k), n),
+        .k = in_blocks(at, gg_model_view_real_heads(at, qkv, n_k * d, d, n_k),
+                       n),
+        .v = gg_model_view_real_heads(at, qkv, 2 * n_k * d, d, n_v),
         .g = head_numbers(at, g, n_v),
         .beta = head_numbers(at, beta, n_v),
     };
-    tensor *z = gguf_op_silu(c, gg_model_real(at, y.z, 0, n_v * d));
+    tensor *z =
+        gguf_op_silu(c, gg_model_view_real_tokens(at, y.z, 0, n_v * d));
     return gate_heads(at, GG_W_DELTA_NORM, apply_rule(at, &r), z);
 }
 
@@ -167,15 +170,15 @@ tensor *gg_model_mix_delta_tiled(const struct gg_model_at *at, tensor *x)
 
 /* ---- a gate for each element of a key ---- */
 
-void gg_model_states_kda(const struct gguf_model *m,
-                         const struct gg_model_layer *l,
-                         struct gg_model_states *n)
+void gg_model_size_states_kda(const struct gguf_model *m,
+                              const struct gg_model_layer *l,
+                              struct gg_model_state_sizes *n)
 {
     const struct gg_hparams *hp = &m->hp;
     const int64_t d = hp->kda_head, heads = l->n_head;
-    *n = (struct gg_model_states){ .conv = { 3 * d * heads,
-                                             (int64_t)hp->ssm_conv - 1 },
-                                   .scan = { d, d, heads } };
+    *n = (struct gg_model_state_sizes){ .conv = { 3 * d * heads,
+                                                  (int64_t)hp->ssm_conv - 1 },
+                                        .scan = { d, d, heads } };
 }
 
 /* Heads of queries, keys or values (i = 0, 1, 2) after a convolution of their
@@ -187,14 +190,14 @@ static tensor *convolve_heads(const struct gg_model_at *at, tensor *x, int i)
                                            GG_W_KDA_CONV_V };
     struct gguf_ctx *c = at->c;
     const int64_t d = at->m->hp.kda_head, n = d * at->layer->n_head;
-    tensor *all = gg_model_streams(at, at->p->states.conv[at->il], 3);
+    tensor *all = gg_model_view_states(at, at->p->states.conv[at->il], 3);
     tensor *before =
         all ? gguf_op_view_3d(c, all, n, all->ne[1], all->ne[2], all->nb[1],
                               all->nb[2], (uint64_t)(i * n * all->nb[0]))
             : NULL;
-    x = gg_model_real(at, gg_model_linear(at, of[i], x), 0, n);
-    x = gguf_op_silu(c, gg_model_convolved(at, conv[i], x, before));
-    return gg_model_real_heads(at, x, 0, d, at->layer->n_head);
+    x = gg_model_view_real_tokens(at, gg_model_linear(at, of[i], x), 0, n);
+    x = gguf_op_silu(c, gg_model_apply_conv(at, conv[i], x, before));
+    return gg_model_view_real_heads(at, x, 0, d, at->layer->n_head);
 }
 
 /* Through two matrices, of the tokens that count: [d * heads, ..]. */
@@ -203,7 +206,7 @@ static tensor *project_low_rank(const struct gg_model_at *at, enum gg_weight a,
 {
     const int64_t n = (int64_t)at->m->hp.kda_head * at->layer->n_head;
     x = gg_model_linear(at, b, gg_model_linear(at, a, x));
-    return gg_model_real(at, x, 0, n);
+    return gg_model_view_real_tokens(at, x, 0, n);
 }
 
 tensor *gg_model_mix_kda(const struct gg_model_at *at, tensor *x)
@@ -216,8 +219,8 @@ tensor *gg_model_mix_kda(const struct gg_model_at *at, tensor *x)
                     gg_weight_at(at, GG_W_KDA_DT_B));
     g = gguf_op_reshape_4d(c, gguf_op_softplus(c, g), d, heads, p->n_real,
                            p->n_seq);
-    tensor *beta =
-        gg_model_real(at, gg_model_linear(at, GG_W_KDA_BETA, x), 0, heads);
+    tensor *beta = gg_model_view_real_tokens(
+        at, gg_model_linear(at, GG_W_KDA_BETA, x), 0, heads);
     const struct rule r = {
         .q = convolve_heads(at, x, 0),
         .k = convolve_heads(at, x, 1),

@@ -27,7 +27,7 @@ struct widths {
     int64_t nope, rot, v, c, n_head, n; /* n: tokens */
 };
 
-static struct widths widths_of(const struct gg_model_at *at)
+static struct widths find_widths(const struct gg_model_at *at)
 {
     const struct gg_hparams *hp = &at->m->hp;
     return (struct widths){ .nope = (int64_t)at->layer->dim_k - hp->n_rot,
@@ -38,18 +38,18 @@ static struct widths widths_of(const struct gg_model_at *at)
                             .n = at->p->n_tok * at->p->n_seq };
 }
 
-bool gg_model_is_absorbed(const struct gguf_model *m, uint32_t il)
+bool gg_model_has_absorbed_mla(const struct gguf_model *m, uint32_t il)
 {
     const struct gg_weights *w = &m->layer[il];
     return w->w[GG_W_MLA_K_B] && w->w[GG_W_MLA_V_B];
 }
 
-void gg_model_keys_latent(const struct gguf_model *m, uint32_t il,
-                          struct gg_model_key_sizes *n)
+void gg_model_size_keys_latent(const struct gguf_model *m, uint32_t il,
+                               struct gg_model_key_sizes *n)
 {
     const struct gg_hparams *hp = &m->hp;
     const struct gg_model_layer *l = &hp->layer[il];
-    const bool absorbed = gg_model_is_absorbed(m, il);
+    const bool absorbed = gg_model_has_absorbed_mla(m, il);
     n->k = absorbed ? (int64_t)hp->rank_kv + hp->n_rot
                     : (int64_t)l->dim_k * l->n_head;
     n->v = absorbed ? 0 : (int64_t)l->dim_v * l->n_head;
@@ -70,33 +70,33 @@ void gg_model_keys_latent(const struct gguf_model *m, uint32_t il,
     };
 }
 
-tensor *gg_model_rank_q(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_compress_query(const struct gg_model_at *at, tensor *x)
 {
     if (!gg_weight_at(at, GG_W_MLA_Q_A))
         return x;
-    return gg_model_norm_if(at, GG_W_MLA_Q_NORM,
-                            gg_model_linear(at, GG_W_MLA_Q_A, x));
+    return gg_model_apply_norm_if(at, GG_W_MLA_Q_NORM,
+                                  gg_model_linear(at, GG_W_MLA_Q_A, x));
 }
 
 static struct parts project_parts(const struct gg_model_at *at, tensor *x,
                                   tensor *rank_q)
 {
-    const struct widths n = widths_of(at);
+    const struct widths n = find_widths(at);
     const bool two_steps = gg_weight_at(at, GG_W_MLA_Q_B) != NULL;
     tensor *q = gg_model_linear(at, two_steps ? GG_W_MLA_Q_B : GG_W_ATTN_Q,
                                 two_steps ? rank_q : x);
     tensor *kv = gg_model_linear(at, GG_W_MLA_KV_A, x);
     const int64_t d = n.nope + n.rot;
     struct parts y = {
-        .q_own = gg_model_heads_in(at, q, 0, n.nope, n.n_head, d),
-        .q_turned = gg_model_heads_in(at, q, n.nope, n.rot, n.n_head, d),
-        .turned = gg_model_heads_in(at, kv, n.c, n.rot, 1, n.rot),
+        .q_own = gg_model_view_heads(at, q, 0, n.nope, n.n_head, d),
+        .q_turned = gg_model_view_heads(at, q, n.nope, n.rot, n.n_head, d),
+        .turned = gg_model_view_heads(at, kv, n.c, n.rot, 1, n.rot),
     };
-    tensor *c = gg_model_heads_in(at, kv, 0, n.c, 1, n.c);
-    y.c = gg_model_norm_if(at, GG_W_MLA_KV_NORM, c);
+    tensor *c = gg_model_view_heads(at, kv, 0, n.c, 1, n.c);
+    y.c = gg_model_apply_norm_if(at, GG_W_MLA_KV_NORM, c);
     y.c = gguf_op_reshape_2d(at->c, y.c, n.c, n.n);
-    y.q_turned = gg_model_rope(at, y.q_turned);
-    y.turned = gg_model_rope(at, y.turned);
+    y.q_turned = gg_model_apply_rope(at, y.q_turned);
+    y.turned = gg_model_apply_rope(at, y.turned);
     return y;
 }
 
@@ -113,21 +113,21 @@ static tensor *attend_absorbed(const struct gg_model_at *at,
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
-    const struct widths n = widths_of(at);
+    const struct widths n = find_widths(at);
     const int64_t d = n.c + n.rot;
     tensor *q =
         gguf_op_concat(c, by_head(at, GG_W_MLA_K_B, y->q_own), y->q_turned, 0);
-    q = gg_model_tempered(at, q);
+    q = gg_model_scale_queries(at, q);
     tensor *k = gguf_op_concat(c, gguf_op_reshape_3d(c, y->c, n.c, 1, n.n),
                                y->turned, 0);
-    k = gg_model_seen(at, p->keys.k, k, d, 1);
+    k = gg_model_update_cache(at, p->keys.k, k, d, 1);
     if (!k)
         return NULL;
     tensor *v = gguf_op_view_4d(c, k, n.c, k->ne[1], 1, k->ne[3], k->nb[1],
                                 k->nb[2], k->nb[3], 0);
     tensor *taken =
-        gguf_op_attention(c, gg_model_in_pass(at, q, d, n.n_head), k, v, mask,
-                          at->layer->score_scale, 0, 0);
+        gguf_op_attention(c, gg_model_order_for_attention(at, q, d, n.n_head),
+                          k, v, mask, at->layer->score_scale, 0, 0);
     taken = gguf_op_reshape_3d(c, taken, n.c, n.n_head, n.n);
     return gguf_op_cont(c, by_head(at, GG_W_MLA_V_B, taken));
 }
@@ -137,27 +137,29 @@ static tensor *attend_expanded(const struct gg_model_at *at,
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
-    const struct widths n = widths_of(at);
+    const struct widths n = find_widths(at);
     const int64_t d = n.nope + n.rot;
     tensor *kv = gg_model_linear(at, GG_W_MLA_KV_B, y->c);
-    tensor *q =
-        gg_model_tempered(at, gguf_op_concat(c, y->q_own, y->q_turned, 0));
+    tensor *q = gg_model_scale_queries(
+        at, gguf_op_concat(c, y->q_own, y->q_turned, 0));
     tensor *k = gguf_op_concat(
-        c, gg_model_heads_in(at, kv, 0, n.nope, n.n_head, n.nope + n.v),
+        c, gg_model_view_heads(at, kv, 0, n.nope, n.n_head, n.nope + n.v),
         gguf_op_repeat(c, y->turned, n.rot, n.n_head, n.n, 1), 0);
-    tensor *v = gg_model_heads_in(at, kv, n.nope, n.v, n.n_head, n.nope + n.v);
-    k = gg_model_seen(at, p->keys.k, k, d, n.n_head);
-    v = gg_model_seen(at, p->keys.v, v, n.v, n.n_head);
-    return gguf_op_attention(c, gg_model_in_pass(at, q, d, n.n_head), k, v,
-                             mask, at->layer->score_scale, 0, 0);
+    tensor *v =
+        gg_model_view_heads(at, kv, n.nope, n.v, n.n_head, n.nope + n.v);
+    k = gg_model_update_cache(at, p->keys.k, k, d, n.n_head);
+    v = gg_model_update_cache(at, p->keys.v, v, n.v, n.n_head);
+    return gguf_op_attention(c,
+                             gg_model_order_for_attention(at, q, d, n.n_head),
+                             k, v, mask, at->layer->score_scale, 0, 0);
 }
 
 tensor *gg_model_attend_latent(const struct gg_model_at *at, tensor *x,
                                tensor *rank_q, tensor *mask)
 {
-    const struct widths n = widths_of(at);
+    const struct widths n = find_widths(at);
     const struct parts y = project_parts(at, x, rank_q);
-    tensor *taken = gg_model_is_absorbed(at->m, at->il)
+    tensor *taken = gg_model_has_absorbed_mla(at->m, at->il)
                         ? attend_absorbed(at, &y, mask)
                         : attend_expanded(at, &y, mask);
     return gguf_op_reshape_2d(at->c, taken, n.v * n.n_head, n.n);
@@ -165,8 +167,8 @@ tensor *gg_model_attend_latent(const struct gg_model_at *at, tensor *x,
 
 tensor *gg_model_mix_latent(const struct gg_model_at *at, tensor *x)
 {
-    return gg_model_attend_latent(at, x, gg_model_rank_q(at, x),
-                                  at->p->keys.mask[at->layer->sight]);
+    return gg_model_attend_latent(at, x, gg_model_compress_query(at, x),
+                                  at->p->keys.mask[at->layer->attn_type]);
 }
 
 const uint16_t gg_mixer_latent_weights[] = { GG_NEED(MLA_KV_A),
@@ -190,6 +192,6 @@ const struct gg_mixer gg_mixer_latent = { .text = "latent attention",
                           .check_hparams = gg_hparams_check_latent,
                           .mix = gg_model_mix_latent,
                           .out = GG_W_ATTN_OUT,
-                          .keeps = GG_KEEPS_KEYS,
-                          .keys = gg_model_keys_latent,
+                          .memory = GG_MODEL_MEMORY_KV,
+                          .keys = gg_model_size_keys_latent,
                       };

@@ -23,12 +23,12 @@ enum { SHIFT_TIME, SHIFT_CHANNEL };
 
 /* ---- the states ---- */
 
-void gg_model_states_rwkv(const struct gguf_model *m,
-                          const struct gg_model_layer *l,
-                          struct gg_model_states *n)
+void gg_model_size_states_rwkv(const struct gguf_model *m,
+                               const struct gg_model_layer *l,
+                               struct gg_model_state_sizes *n)
 {
     const struct gg_hparams *hp = &m->hp;
-    *n = (struct gg_model_states){
+    *n = (struct gg_model_state_sizes){
         .conv = { hp->n_embd, l->ffn && l->ffn->shifts ? 2 : 1 },
         .scan = { hp->wkv_head, hp->wkv_head, hp->n_embd / hp->wkv_head }
     };
@@ -49,14 +49,14 @@ enum gguf_status gg_model_check_rwkv(const struct gguf_model *m, uint32_t il,
         const enum gg_weight a = (enum gg_weight)pairs[i][0],
                              b = (enum gg_weight)pairs[i][1];
         if (gg_model_has_weight(m, a, il) != gg_model_has_weight(m, b, il))
-            return gg_model_lacks_weight(gg_model_has_weight(m, a, il) ? b : a,
-                                         il, err);
+            return gg_model_fail_missing_weight(
+                gg_model_has_weight(m, a, il) ? b : a, il, err);
     }
     if (gg_model_has_weight(m, GG_W_TM_LERP, il))
         return GGUF_OK;
     for (unsigned id = GG_W_TM_LERP_W; id <= GG_W_TM_LERP_G; id++)
         if (!gg_model_has_weight(m, (enum gg_weight)id, il))
-            return gg_model_lacks_weight((enum gg_weight)id, il, err);
+            return gg_model_fail_missing_weight((enum gg_weight)id, il, err);
     return GGUF_OK;
 }
 
@@ -88,8 +88,8 @@ static tensor *token_shift(const struct gg_model_at *at, tensor *x,
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
     const int64_t n = at->m->hp.n_embd;
-    tensor *memory = gg_model_streams(at, p->states.conv[at->il], 3);
-    tensor *now = gg_model_real(at, x, 0, n);
+    tensor *memory = gg_model_view_states(at, p->states.conv[at->il], 3);
+    tensor *now = gg_model_view_real_tokens(at, x, 0, n);
     if (!memory || !now)
         return NULL;
     memory = gguf_op_view_3d(c, memory, n, 1, p->n_seq, memory->nb[1],
@@ -102,8 +102,8 @@ static tensor *token_shift(const struct gg_model_at *at, tensor *x,
     tensor *last =
         gguf_op_view_3d(c, all, n, 1, p->n_seq, all->nb[1], all->nb[2],
                         (uint64_t)(p->n_real * all->nb[1]));
-    gg_model_keep(at, last, memory);
-    return gg_model_whole(at, gguf_op_sub(c, before, now));
+    gg_model_store_state(at, last, memory);
+    return gg_model_repeat_last_token(at, gguf_op_sub(c, before, now));
 }
 
 /* x, and of its predecessor as much as lerp says. */
@@ -128,7 +128,8 @@ static tensor *weight_row(const struct gg_model_at *at, enum gg_weight id,
 static tensor *split_heads(const struct gg_model_at *at, tensor *x)
 {
     const int64_t n = at->m->hp.n_embd, d = at->m->hp.wkv_head;
-    return gg_model_real_heads(at, gg_model_real(at, x, 0, n), 0, d, n / d);
+    return gg_model_view_real_heads(at, gg_model_view_real_tokens(at, x, 0, n),
+                                    0, d, n / d);
 }
 
 /* All of x [E, N] as heads: [d, n_head, N]. */
@@ -149,7 +150,7 @@ static tensor *merge_heads(const struct gg_model_at *at, tensor *y)
         y = gguf_op_norm(c, y, HEAD_EPS);
     y = gguf_op_reshape_3d(c, y, at->m->hp.n_embd, at->p->n_real,
                            at->p->n_seq);
-    y = gg_model_whole(at, y);
+    y = gg_model_repeat_last_token(at, y);
     return w ? gguf_op_add(c, gguf_op_mul(c, y, w), b) : y;
 }
 
@@ -207,7 +208,7 @@ static tensor *decay_6(const struct gg_model_at *at, tensor *x)
 tensor *gg_model_mix_rwkv6(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
+    tensor *memory = gg_model_view_states(at, at->p->states.scan[at->il], 4);
     tensor *in[N_MIX6], *state;
     mixes_6(at, x, in);
     tensor *r = gg_model_linear(at, GG_W_TM_RECEPT, in[MIX6_R]);
@@ -218,7 +219,7 @@ tensor *gg_model_mix_rwkv6(const struct gg_model_at *at, tensor *x)
         c, split_heads(at, r), split_heads(at, k), split_heads(at, v),
         gg_weight_at(at, GG_W_TM_FIRST),
         split_heads(at, decay_6(at, in[MIX6_W])), memory, &state);
-    gg_model_keep(at, state, memory);
+    gg_model_store_state(at, state, memory);
     return gguf_op_mul(c, merge_heads(at, y), g);
 }
 
@@ -241,7 +242,7 @@ static tensor *repeat_heads(const struct gg_model_at *at, tensor *x)
 tensor *gg_model_mix_rwkv6_linear(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
+    tensor *memory = gg_model_view_states(at, at->p->states.scan[at->il], 4);
     tensor *in[N_MIX6], *state;
     mixes_6(at, x, in);
     tensor *r = gg_model_linear(at, GG_W_TM_RECEPT, in[MIX6_R]);
@@ -256,7 +257,7 @@ tensor *gg_model_mix_rwkv6_linear(const struct gg_model_at *at, tensor *x)
         c, split_heads(at, r), split_heads(at, k), split_heads(at, v),
         split_heads(at, w), memory, 1 / sqrtf((float)at->m->hp.wkv_head),
         &state);
-    gg_model_keep(at, state, memory);
+    gg_model_store_state(at, state, memory);
     return gguf_op_mul(c, merge_heads(at, y), g);
 }
 
@@ -313,7 +314,7 @@ static tensor *bonus_7(const struct gg_model_at *at, tensor *k, tensor *r,
 tensor *gg_model_mix_rwkv7(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
+    tensor *memory = gg_model_view_states(at, at->p->states.scan[at->il], 4);
     tensor *shift = token_shift(at, x, SHIFT_TIME);
     const bool gated = gg_weight_at(at, GG_W_TM7_G1) != NULL;
     tensor *in[N_MIX7], *state;
@@ -335,7 +336,7 @@ tensor *gg_model_mix_rwkv7(const struct gg_model_at *at, tensor *x)
         split_heads(at, decay_7(at, in[MIX7_W])),
         split_heads(at, gguf_op_neg(c, kk)),
         split_heads(at, gguf_op_mul(c, kk, a)), memory, &state);
-    gg_model_keep(at, state, memory);
+    gg_model_store_state(at, state, memory);
     y = gguf_op_add(c, merge_heads(at, y), bonus_7(at, k, r, v));
     if (!gated)
         return y;

@@ -16,17 +16,17 @@
 struct gg_hparams_reader;
 struct gg_model_at;
 struct gg_model_key_sizes;
-struct gg_model_needs;
+struct gg_needs;
 struct gg_model_pass;
-struct gg_model_states;
+struct gg_model_state_sizes;
 struct gguf_model;
 
 /* Kinds of memory. */
-enum gg_model_memory_kinds {
-    GG_KEEPS_KEYS = 1,
-    GG_KEEPS_STATES = 2,
-    GG_KEEPS_CROSS = 4, /* keys and values of an encoder's states */
-    GG_KEEPS_COMPRESSED = 8
+enum gg_model_memory_kind {
+    GG_MODEL_MEMORY_KV = 1,
+    GG_MODEL_MEMORY_STATES = 2,
+    GG_MODEL_MEMORY_CROSS = 4, /* keys and values of an encoder's states */
+    GG_MODEL_MEMORY_COMPRESSED = 8
 };
 
 /* The result of a mixer for normed x [n_embd, N], before the output matrix if
@@ -34,12 +34,12 @@ enum gg_model_memory_kinds {
 typedef struct gguf_tensor *gg_mixer_mix_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x);
 /* Elements of a sequence's states in a layer. */
-typedef void gg_mixer_states_fn(const struct gguf_model *m,
-                                const struct gg_model_layer *l,
-                                struct gg_model_states *n);
+typedef void gg_mixer_size_states_fn(const struct gguf_model *m,
+                                     const struct gg_model_layer *l,
+                                     struct gg_model_state_sizes *n);
 /* Elements of a token's key and value in a layer. */
-typedef void gg_mixer_keys_fn(const struct gguf_model *m, uint32_t il,
-                              struct gg_model_key_sizes *n);
+typedef void gg_mixer_size_keys_fn(const struct gguf_model *m, uint32_t il,
+                                   struct gg_model_key_sizes *n);
 /* Refuse a layer of a file. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
 typedef enum gguf_status gg_mixer_check_fn(const struct gguf_model *m,
                                            uint32_t il,
@@ -51,14 +51,13 @@ typedef struct gguf_tensor *gg_mixer_stack_fn(const struct gg_model_pass *p,
 
 struct gg_mixer {
     const char *text;
-    /* Lists of weights (need.h), and of those that depend on the layer. */
+    /* Lists of weights (needs.h), and of those that depend on the layer. */
     const uint16_t *weights, *more_weights;
-    void (*layer_weights)(struct gg_model_needs *n,
-                          const struct gg_model_layer *l);
+    void (*layer_weights)(struct gg_needs *n, const struct gg_model_layer *l);
     bool heads;       /* queries, keys, values and output as the row says */
     bool latent;      /* queries are made in one step or in two */
     bool counts;      /* a number of heads is needed, without both of these */
-    bool indexes;     /* an indexer chooses keys in some layers */
+    bool has_indexer; /* an indexer chooses keys in some layers */
     bool positions;   /* it takes keys by their positions */
     bool looks_ahead; /* it needs no state where all of a sequence is there */
     int8_t idx_rope;  /* enum gguf_rope_kind of the indexer's heads */
@@ -72,13 +71,14 @@ struct gg_mixer {
                         struct gg_model_sizes *z);
 
     gg_mixer_mix_fn *mix;
-    enum gg_weight out;         /* the output matrix, or GG_W_NONE */
-    unsigned keeps;             /* enum gg_model_memory_kinds */
-    gg_mixer_states_fn *states; /* sizes of states, with GG_KEEPS_STATES */
-    gg_mixer_keys_fn *keys;     /* sizes of keys, with GG_KEEPS_KEYS */
-    gg_mixer_check_fn *check;   /* check of names and shapes; or NULL */
-    gg_mixer_check_fn *loaded;  /* check of loaded weights; or NULL */
-    gg_mixer_stack_fn *stack;   /* instead of mix: all layers of a model */
+    enum gg_weight out; /* the output matrix, or GG_W_NONE */
+    unsigned memory;    /* enum gg_model_memory_kind */
+    gg_mixer_size_states_fn
+        *states; /* sizes of states, with GG_MODEL_MEMORY_STATES */
+    gg_mixer_size_keys_fn *keys; /* sizes of keys, with GG_MODEL_MEMORY_KV */
+    gg_mixer_check_fn *check;    /* check of names and shapes; or NULL */
+    gg_mixer_check_fn *loaded;   /* check of loaded weights; or NULL */
+    gg_mixer_stack_fn *stack;    /* instead of mix: all layers of a model */
 };
 
 /* mix_attn.c */
@@ -89,35 +89,35 @@ static inline const struct gg_mixer *gg_arch_mixer(const struct gg_arch *a)
 }
 
 gg_mixer_mix_fn gg_model_mix_attention;
-gg_mixer_keys_fn gg_model_keys_heads;
+gg_mixer_size_keys_fn gg_model_size_keys_heads;
 
 /* mix_latent.c, hparams_latent.c: fields that all with latent attention have */
 #define GG_MIXER_LATENT                                                       \
     .weights = gg_mixer_latent_weights, .latent = true,                       \
     .check_hparams = gg_hparams_check_latent, .mix = gg_model_mix_latent,     \
-    .out = GG_W_ATTN_OUT, .keeps = GG_KEEPS_KEYS,                             \
-    .keys = gg_model_keys_latent
+    .out = GG_W_ATTN_OUT, .memory = GG_MODEL_MEMORY_KV,                       \
+    .keys = gg_model_size_keys_latent
 extern const uint16_t gg_mixer_latent_weights[];
 extern const struct gg_mixer gg_mixer_latent, gg_mixer_latent_expanded;
 gg_mixer_mix_fn gg_model_mix_latent;
-gg_mixer_keys_fn gg_model_keys_latent;
+gg_mixer_size_keys_fn gg_model_size_keys_latent;
 enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r);
 
-/* mix_index.c: fields of latent attention to keys that an indexer chooses; and
- * attention to blocks that it chooses */
+/* mix_indexer.c: fields of latent attention to keys that an indexer chooses;
+ * and attention to blocks that it chooses */
 #define GG_MIXER_SPARSE                                                       \
     .text = "latent attention with an indexer",                               \
     .weights = gg_mixer_latent_weights,                                       \
-    .more_weights = gg_mixer_index_weights,                                   \
-    .layer_weights = gg_mixer_needs_index, .latent = true, .indexes = true,   \
-    .check_hparams = gg_hparams_check_latent, .mix = gg_model_mix_sparse,     \
-    .out = GG_W_ATTN_OUT, .keeps = GG_KEEPS_KEYS,                             \
-    .keys = gg_model_keys_sparse
-extern const uint16_t gg_mixer_index_weights[];
-void gg_mixer_needs_index(struct gg_model_needs *n,
-                          const struct gg_model_layer *l);
+    .more_weights = gg_mixer_indexer_weights,                                 \
+    .layer_weights = gg_mixer_needs_indexer, .latent = true,                  \
+    .has_indexer = true, .check_hparams = gg_hparams_check_latent,            \
+    .mix = gg_model_mix_sparse, .out = GG_W_ATTN_OUT,                         \
+    .memory = GG_MODEL_MEMORY_KV, .keys = gg_model_size_keys_sparse
+extern const uint16_t gg_mixer_indexer_weights[];
+void gg_mixer_needs_indexer(struct gg_needs *n,
+                            const struct gg_model_layer *l);
 gg_mixer_mix_fn gg_model_mix_sparse, gg_model_mix_blocks;
-gg_mixer_keys_fn gg_model_keys_sparse, gg_model_keys_blocks;
+gg_mixer_size_keys_fn gg_model_size_keys_sparse, gg_model_size_keys_blocks;
 
 /* mix_compress.c, hparams_compress.c */
 extern const struct gg_mixer gg_mixer_compressed;
@@ -126,29 +126,29 @@ enum gguf_status gg_hparams_check_compress(struct gg_hparams_reader *r);
 /* mix_mamba.c */
 #define GG_MIXER_MAMBA                                                        \
     .weights = gg_mixer_mamba_weights, .mix = gg_model_mix_mamba,             \
-    .out = GG_W_SSM_OUT, .keeps = GG_KEEPS_STATES,                            \
-    .states = gg_model_states_mamba
+    .out = GG_W_SSM_OUT, .memory = GG_MODEL_MEMORY_STATES,                    \
+    .states = gg_model_size_states_mamba
 extern const uint16_t gg_mixer_mamba_weights[], gg_mixer_mamba2_weights[];
 extern const struct gg_mixer gg_mixer_mamba2;
 gg_mixer_mix_fn gg_model_mix_mamba, gg_model_mix_mamba2, gg_model_mix_plamo;
-gg_mixer_states_fn gg_model_states_mamba, gg_model_states_mamba2,
-    gg_model_states_plamo;
+gg_mixer_size_states_fn gg_model_size_states_mamba,
+    gg_model_size_states_mamba2, gg_model_size_states_plamo;
 
 /* mix_delta.c */
 gg_mixer_mix_fn gg_model_mix_delta, gg_model_mix_delta_tiled, gg_model_mix_kda;
-gg_mixer_states_fn gg_model_states_delta, gg_model_states_kda;
+gg_mixer_size_states_fn gg_model_size_states_delta, gg_model_size_states_kda;
 enum gguf_status gg_hparams_check_delta(struct gg_hparams_reader *r);
 
 /* mix_rwkv.c */
 gg_mixer_mix_fn gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear,
     gg_model_mix_rwkv7;
-gg_mixer_states_fn gg_model_states_rwkv;
+gg_mixer_size_states_fn gg_model_size_states_rwkv;
 gg_mixer_check_fn gg_model_check_rwkv, gg_model_check_rwkv7;
 /* RWKV's feed-forward part (ffn.h). */
 struct gguf_tensor *gg_model_channel_mix(const struct gg_model_at *at,
                                          struct gguf_tensor *x);
 
-/* encdec.c */
+/* encoder_decoder.c */
 gg_mixer_stack_fn gg_model_stack_encoder, gg_model_stack_encdec;
 
 #endif

@@ -87,7 +87,7 @@ static tensor *hash_experts(const struct gg_model_at *at)
 {
     struct gguf_ctx *c = at->c;
     tensor *tokens = at->p->tokens;
-    if (at->p->out_rows && gg_model_is_last(at)) {
+    if (at->p->out_rows && gg_model_is_last_layer(at)) {
         tokens = gguf_op_reshape_2d(c, tokens, 1, tokens->ne[0]);
         tokens = gguf_op_get_rows(c, tokens, at->p->out_rows);
         tokens = gguf_op_reshape_1d(c, tokens, at->p->n_out);
@@ -108,7 +108,7 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
     struct choice y;
     if (!b)
         b = gg_weight_at(at, GG_W_ROUTER_SELECT_BARE);
-    y.ids = at->layer->hashes
+    y.ids = at->layer->hash_routing
                 ? hash_experts(at)
                 : gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p),
                                 used);
@@ -121,7 +121,8 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
         w = gguf_op_sigmoid(c, w);
     if (norms_weights(at))
         w = norm_weights(at, w);
-    w = gg_model_scaled(at, w, at->arch->moe.scale ? hp->expert_scale : 1);
+    w = gg_model_apply_scale(at, w,
+                             at->arch->moe.scale ? hp->expert_scale : 1);
     y.weight = gguf_op_reshape_3d(c, w, 1, used, n_tok);
     y.likely = p;
     return y;
@@ -148,8 +149,8 @@ static tensor *apply_experts(const struct gg_model_at *at,
                        gg_weight_at(at, GG_W_GATE_UP_EXPS);
     if (at->arch->moe.plain || !gated) {
         up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
-        return gg_model_linear_id(at, GG_W_DOWN_EXPS, gg_model_alone(at, up),
-                                  y->ids);
+        return gg_model_linear_id(at, GG_W_DOWN_EXPS,
+                                  gg_model_apply_act(at, up), y->ids);
     }
     if (gg_weight_at(at, GG_W_GATE_UP_EXPS)) {
         tensor *both = gg_model_linear_id(at, GG_W_GATE_UP_EXPS, x, y->ids);
@@ -159,7 +160,7 @@ static tensor *apply_experts(const struct gg_model_at *at,
         gate = gg_model_linear_id(at, GG_W_GATE_EXPS, x, y->ids);
         up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
     }
-    up = gg_model_activated(at, gate, up, at->layer->clamp_exp);
+    up = gg_model_apply_gated_act(at, gate, up, at->layer->clamp_exp);
     return gg_model_linear_id(at, GG_W_DOWN_EXPS, up, y->ids);
 }
 
@@ -170,10 +171,10 @@ static tensor *apply_shared(const struct gg_model_at *at, tensor *x)
     if (!gg_weight_at(at, GG_W_UP_SHARED))
         return NULL;
     tensor *y = gg_model_linear(at, GG_W_UP_SHARED, x);
-    y = at->arch->moe.plain
-            ? gg_model_alone(at, y)
-            : gg_model_activated(at, gg_model_linear(at, GG_W_GATE_SHARED, x),
-                                 y, at->layer->clamp_shexp);
+    y = at->arch->moe.plain ? gg_model_apply_act(at, y)
+                            : gg_model_apply_gated_act(
+                                  at, gg_model_linear(at, GG_W_GATE_SHARED, x),
+                                  y, at->layer->clamp_shexp);
     y = gg_model_linear(at, GG_W_DOWN_SHARED, y);
     if (!gg_weight_at(at, GG_W_ROUTER_SHARED))
         return y;
@@ -232,14 +233,14 @@ static tensor *apply_chunks(const struct gg_model_at *at,
     tensor *in = gguf_op_reshape_3d(c, x, x->ne[0], 1, n_tok);
     tensor *gate = gg_model_linear_id(at, GG_W_GATE_CHUNKS, in, ids);
     tensor *up = gg_model_linear_id(at, GG_W_UP_CHUNKS, in, ids);
-    up = gg_model_activated(at, gate, up, 0);
+    up = gg_model_apply_gated_act(at, gate, up, 0);
     up = gg_model_linear_id(at, GG_W_DOWN_CHUNKS, up, ids);
     up = sum_experts(
         at, gguf_op_mul(c, up, gguf_op_reshape_3d(c, w, 1, n, n_tok)));
     return gguf_op_add(c, x, gguf_op_scale(c, up, hp->group_scale));
 }
 
-tensor *gg_moe(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_build_moe(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct choice chosen = choose_experts(at, router_input(at, x));
@@ -258,10 +259,10 @@ tensor *gg_moe(const struct gg_model_at *at, tensor *x)
                : gguf_op_add(c, sum, shared);
 }
 
-tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_build_ffn(const struct gg_model_at *at, tensor *x)
 {
-    const struct gg_arch_beside *beside = at->arch->moe.beside;
+    const struct gg_arch_dense_branch *beside = at->arch->moe.dense_branch;
     if (!at->layer->moe)
         return at->layer->ffn->build(at, x);
-    return beside ? beside->build(at, x) : gg_moe(at, x);
+    return beside ? beside->build(at, x) : gg_model_build_moe(at, x);
 }

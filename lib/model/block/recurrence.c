@@ -12,8 +12,8 @@ typedef struct gguf_tensor tensor;
 
 /* ---- memory ---- */
 
-tensor *gg_model_streams(const struct gg_model_at *at, tensor *all,
-                         unsigned n_dims)
+tensor *gg_model_view_states(const struct gg_model_at *at, tensor *all,
+                             unsigned n_dims)
 {
     const struct gg_model_pass *p = at->p;
     if (!all)
@@ -26,15 +26,16 @@ tensor *gg_model_streams(const struct gg_model_at *at, tensor *all,
                            p->n_seq, all->nb[1], all->nb[2], all->nb[3], off);
 }
 
-void gg_model_keep(const struct gg_model_at *at, tensor *now, tensor *memory)
+void gg_model_store_state(const struct gg_model_at *at, tensor *now,
+                          tensor *memory)
 {
     gguf_graph_add(at->p->graph, gguf_op_cpy(at->c, now, memory));
 }
 
 /* ---- tokens that count ---- */
 
-tensor *gg_model_real(const struct gg_model_at *at, tensor *x, int64_t first,
-                      int64_t n)
+tensor *gg_model_view_real_tokens(const struct gg_model_at *at, tensor *x,
+                                  int64_t first, int64_t n)
 {
     const struct gg_model_pass *p = at->p;
     if (!x)
@@ -43,8 +44,8 @@ tensor *gg_model_real(const struct gg_model_at *at, tensor *x, int64_t first,
                            p->n_tok * x->nb[1], (uint64_t)(first * x->nb[0]));
 }
 
-tensor *gg_model_real_heads(const struct gg_model_at *at, tensor *x,
-                            int64_t first, int64_t d, int64_t n)
+tensor *gg_model_view_real_heads(const struct gg_model_at *at, tensor *x,
+                                 int64_t first, int64_t d, int64_t n)
 {
     if (!x)
         return NULL;
@@ -52,7 +53,7 @@ tensor *gg_model_real_heads(const struct gg_model_at *at, tensor *x,
                            x->nb[1], x->nb[2], (uint64_t)(first * x->nb[0]));
 }
 
-tensor *gg_model_whole(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_repeat_last_token(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_pass *p = at->p;
     if (!x)
@@ -71,8 +72,8 @@ tensor *gg_model_whole(const struct gg_model_at *at, tensor *x)
 
 /* ---- the convolution ---- */
 
-tensor *gg_model_convolved(const struct gg_model_at *at, enum gg_weight id,
-                           tensor *x, tensor *before)
+tensor *gg_model_apply_conv(const struct gg_model_at *at, enum gg_weight id,
+                            tensor *x, tensor *before)
 {
     struct gguf_ctx *c = at->c;
     tensor *kernel = gg_weight_at(at, id);
@@ -86,7 +87,7 @@ tensor *gg_model_convolved(const struct gg_model_at *at, enum gg_weight id,
         tensor *last = gguf_op_view_3d(c, all, all->ne[0], n, all->ne[2],
                                        all->nb[1], all->nb[2],
                                        (uint64_t)(at->p->n_real * all->nb[1]));
-        gg_model_keep(at, last, before);
+        gg_model_store_state(at, last, before);
     }
     return bias ? gguf_op_add(c, y, bias) : y;
 }

@@ -10,12 +10,12 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
-#include "gguf/model.h"
+#include "gguf/model_base.h"
 #include "model/arch.h"
 #include "model/build_int.h"
 #include "model/family/families.h"
 #include "model/hparam/hparams_int.h"
-#include "model/weight/need.h"
+#include "model/weight/needs.h"
 
 /* clang-format off */
 #define W(ID) GG_W_##ID
@@ -41,15 +41,15 @@
 #define LLAMA_POST /* the second norm under another name */                   \
     .mix_norm = { .pre = W(ATTN_NORM) }, .ffn_norm = { .pre = W(NORM_POST) }, \
     .final_norm = W(OUTPUT_NORM)
-#define FOUR                                                                  \
+#define SANDWICH_NORM                                                          \
     .mix_norm = { .pre = W(ATTN_NORM), .post = W(NORM_POST) },                \
     .ffn_norm = { .pre = W(FFN_NORM), .post = W(NORM_POST_FFN) },             \
     .final_norm = W(OUTPUT_NORM)
-#define FOUR_BARE                                                             \
+#define SANDWICH_NORM_BARE                                                     \
     .mix_norm = { .pre = W(ATTN_NORM), .post = W(NORM_POST_BARE) },           \
     .ffn_norm = { .pre = W(FFN_NORM), .post = W(NORM_POST_FFN_BARE) },        \
     .final_norm = W(OUTPUT_NORM)
-#define AFTER                                                                 \
+#define POST_NORM                                                              \
     .mix_norm = { .post = W(NORM_POST) },                                     \
     .ffn_norm = { .post = W(NORM_POST_FFN) }, .final_norm = W(OUTPUT_NORM)
 #define ONE .mix_norm = { .pre = W(ATTN_NORM) }, .final_norm = W(OUTPUT_NORM)
@@ -58,7 +58,7 @@
 #define NEOX .rope = GGUF_ROPE_NEOX
 #define NO_ROPE .rope = GG_ROPE_NONE
 #define OWN .output = GG_OUTPUT_OWN
-#define HEAD_NORM .qk = { .form = GG_QK_HEAD }
+#define HEAD_NORM .qk_norm = { .form = GG_QK_HEAD }
 #define GELU_B                                                                \
     .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MUST
 #define FUSED_B .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MUST, .out_b = GG_MUST

@@ -64,11 +64,12 @@ static const struct gg_arch_experts second_of_each = {
 };
 
 /* Jina's second norm, of the sum with the layer's input. */
-static tensor *norm_again(const struct gg_model_at *at, tensor *x, tensor *y)
+static tensor *norm_residual_sum(const struct gg_model_at *at, tensor *x,
+                                 tensor *y)
 {
     return gg_weight_at(at, GG_W_ATTN_NORM_2)
-               ? gg_model_norm_if(at, GG_W_ATTN_NORM_2,
-                                  gguf_op_add(at->c, y, x))
+               ? gg_model_apply_norm_if(at, GG_W_ATTN_NORM_2,
+                                        gguf_op_add(at->c, y, x))
                : y;
 }
 
@@ -82,14 +83,13 @@ static struct gg_model_norms norms_if_there(const struct gg_model_at *at,
     return y;
 }
 
-static void choose_weights(struct gg_model_needs *n,
-                           const struct gg_hparams *hp,
+static void choose_weights(struct gg_needs *n, const struct gg_hparams *hp,
                            const struct gg_model_layer *l)
 {
     if (!l)
-        gg_need_set(n, GG_W_EMBD_NORM, GG_MAY);
+        gg_needs_set_weight(n, GG_W_EMBD_NORM, GG_MAY);
     else if (l == hp->layer)
-        gg_need_set(n, GG_W_ATTN_NORM, GG_MAY);
+        gg_needs_set_weight(n, GG_W_ATTN_NORM, GG_MAY);
 }
 
 static const struct gg_arch_rank by_mean = {
@@ -103,20 +103,22 @@ static const struct gg_arch_rank by_mean = {
     .norm = GG_NORM_LAYER, .norm_b = GG_MUST,                                 \
     .mix_norm = { .add = W(ATTN_OUT_NORM) },                                  \
     .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = true,              \
-    .output = GG_OUTPUT_NONE, .no_memory = true
+    .output = GG_OUTPUT_NONE, .whole_sequence = true
 
 static const struct gg_arch rows[] = {
     { .name = "bert", .runs = true, BERT, NO_ROPE, .out_b = GG_MAY,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
       .position = GG_MUST, .types = GG_MAY },
     { .name = "eurobert", .runs = true, LLAMA, NEOX, .output = GG_OUTPUT_NONE,
-      .no_memory = true },
+      .whole_sequence = true },
     { .name = "jina-bert-v2", .runs = true, LAYER, NO_ROPE,
-      .mix_norm = { .add = W(ATTN_OUT_NORM) }, .finish_mixer = norm_again,
+      .mix_norm = { .add = W(ATTN_OUT_NORM) },
+      .finish_mixer = norm_residual_sum,
       .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = true,
-      .output = GG_OUTPUT_NONE, .no_memory = true, .out_b = GG_MUST,
+      .output = GG_OUTPUT_NONE, .whole_sequence = true, .out_b = GG_MUST,
       .alibi = 8,
-      .qk = { .form = GG_QK_WIDE, .kind = GG_NORM_LAYER, .maybe = true,
+      .qk_norm = { .form = GG_QK_ALL_HEADS, .kind = GG_NORM_LAYER,
+      .optional = true,
               .bias = GG_MAY },
       .ffn = &gated_or_not, .act = &gg_ffn_act_gelu, .types = GG_MUST,
       MORE(M(ATTN_NORM_2), M(ATTN_NORM_2_B), M(FFN_UP_B), N(FFN_DOWN_B)),
@@ -130,7 +132,7 @@ static const struct gg_arch rows[] = {
       .choose_weights = { choose_weights,
                           "the first layer's mixer may have no norm" },
       .embd_norm = true, .qkv = &square, .ffn = &gg_ffn_fused,
-      .act = &gelu_or_by_key, .output = GG_OUTPUT_NONE, .no_memory = true,
+      .act = &gelu_or_by_key, .output = GG_OUTPUT_NONE, .whole_sequence = true,
       .rank = &by_mean,
       .window = { &gg_arch_window_first_full, GG_MAY, 3,
                   .rope = &gg_arch_window_rope_own },
@@ -138,7 +140,7 @@ static const struct gg_arch rows[] = {
     { .name = "neo-bert", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM)), AT(.pre = W(FFN_NORM)), ENC_OUTPUT_NORM),
       .qkv = &gg_arch_qkv_fused, .ffn = &gg_ffn_fused,
-      .output = GG_OUTPUT_NONE, .no_memory = true },
+      .output = GG_OUTPUT_NONE, .whole_sequence = true },
     { .name = "nomic-bert", .runs = true, BERT, NEOX, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .types = GG_MAY,
       UNUSED(W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B)),

@@ -41,7 +41,8 @@ static const struct gg_arch rows[] = {
       MORE(K(logit_scale), K(window_pattern), K(n_dense)) },
     { .name = "command-r", .runs = true, ONE, .order = GG_ORDER_PARALLEL,
       .norm = GG_NORM_LAYER,
-      .qk = { .form = GG_QK_HEADS, .kind = GG_NORM_LAYER, .maybe = true },
+      .qk_norm = { .form = GG_QK_EACH_HEAD, .kind = GG_NORM_LAYER,
+      .optional = true },
       .output = GG_OUTPUT_EMBD, .logit_scale = &gg_arch_logits_times },
 };
 /* clang-format on */

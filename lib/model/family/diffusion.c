@@ -5,19 +5,21 @@
 
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "dream", .runs = true, LLAMA, NEOX, .no_causal = true,
-      .no_memory = true, .output_b = GG_MAY, UNUSED(W(OUTPUT_B)),
+    { .name = "dream", .runs = true, LLAMA, NEOX, .bidirectional = true,
+      .whole_sequence = true, .output_b = GG_MAY, UNUSED(W(OUTPUT_B)),
       .remark = "output.bias is not added" },
     { .name = "llada", .runs = true, LLAMA, FREQS,
       .qkv = &gg_arch_qkv_separate, .out_b = GG_MAY, .ffn_b = GG_MAY,
-      .no_causal = true, .no_memory = true,
+      .bidirectional = true, .whole_sequence = true,
       UNUSED(W(ATTN_OUT_B), W(FFN_GATE_B), W(FFN_UP_B), W(FFN_DOWN_B),
              W(ROPE_FREQS)),
       .remark = "biases and rope_freqs are not used" },
     { .name = "llada-moe", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .no_causal = true, .no_memory = true, .moe = MOE_ALL(NO, OR_PART) },
-    { .name = "rnd1", .runs = true, LLAMA, NEOX, HEAD_NORM, .no_causal = true,
-      .no_memory = true, .moe = MOE_ALL(MUST, OR_PART) },
+      .bidirectional = true, .whole_sequence = true,
+      .moe = MOE_ALL(NO, OR_PART) },
+    { .name = "rnd1", .runs = true, LLAMA, NEOX, HEAD_NORM,
+      .bidirectional = true,
+      .whole_sequence = true, .moe = MOE_ALL(MUST, OR_PART) },
 };
 /* clang-format on */
 

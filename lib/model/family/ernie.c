@@ -26,7 +26,7 @@ static const struct gg_arch rows[] = {
       MORE(K(moe_step)), UNUSED(W(ATTN_OUT_B)),
       .remark = "attn_output.bias is not added" },
     { .name = "paddleocr", .runs = true, LLAMA, .rope = GGUF_ROPE_MROPE,
-      .rope_axes = true, .out_b = GG_MAY },
+      .mrope_sections = true, .out_b = GG_MAY },
 };
 /* clang-format on */
 

@@ -22,7 +22,7 @@ static const struct gg_arch rows[] = {
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_wide },
       .nextn = true },
-    { .name = "exaone4", .runs = true, AFTER, NEOX, FREQS, HEAD_NORM,
+    { .name = "exaone4", .runs = true, POST_NORM, NEOX, FREQS, HEAD_NORM,
       .rope_rule = &gg_arch_rope_in_windows,
       .window = { &gg_arch_window_last_full, GG_MAY, 4,
                   .size = { window_size,

@@ -17,7 +17,7 @@ static tensor *ffn_square(const struct gg_model_at *at, tensor *x)
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE_SQUARE, x);
     tensor *up = gg_model_linear(at, GG_W_FFN_UP_SQUARE, x);
     return gg_model_linear(at, GG_W_FFN_DOWN_SQUARE,
-                           gg_model_activated(at, gate, up, 0));
+                           gg_model_apply_gated_act(at, gate, up, 0));
 }
 
 static const struct gg_ffn square = { .text = "as wide as the model",
@@ -30,9 +30,9 @@ static tensor *build_dense(const struct gg_model_at *at, tensor *x)
     return at->layer->ffn->build(at, x);
 }
 
-static const struct gg_arch_beside on_input = { .text = "",
-                                                .always = true,
-                                                .build = build_dense };
+static const struct gg_arch_dense_branch on_input = { .text = "",
+                                                      .always = true,
+                                                      .build = build_dense };
 
 static tensor *add_experts(const struct gg_model_at *at, tensor *x)
 {
@@ -40,7 +40,8 @@ static tensor *add_experts(const struct gg_model_at *at, tensor *x)
         return x;
     return gguf_op_add(
         at->c, x,
-        gg_moe(at, gg_model_norm_if(at, GG_W_FFN_NORM_EXPS, at->in)));
+        gg_model_build_moe(
+            at, gg_model_apply_norm_if(at, GG_W_FFN_NORM_EXPS, at->in)));
 }
 
 /* ---- Grok ---- */
@@ -48,14 +49,14 @@ static tensor *add_experts(const struct gg_model_at *at, tensor *x)
 /* A dense part, if the layer has one: the sum counts 1/sqrt(2). */
 static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 {
-    tensor *y = gg_moe(at, x);
+    tensor *y = gg_model_build_moe(at, x);
     if (!gg_weight_at(at, GG_W_FFN_UP))
         return y;
     y = gguf_op_add(at->c, gg_ffn_gated.build(at, x), y);
     return gguf_op_scale(at->c, y, 0.70710678118654752f);
 }
 
-static const struct gg_arch_beside maybe_dense = {
+static const struct gg_arch_dense_branch maybe_dense = {
     .text = "a dense part may be beside them: the sum counts 1/sqrt(2)",
     .build = add_dense
 };
@@ -125,9 +126,9 @@ static enum gguf_status halve_full_rope(struct gg_hparams_reader *r)
     if (hp->rope.n_dims % 2 == 0)
         return GGUF_OK;
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_rot);
-    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                            "%s is %" PRIu32 ", half of it must be even",
-                            r->key, hp->n_rot);
+    return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s is %" PRIu32 ", half of it must be even",
+                           r->key, hp->n_rot);
 }
 
 /* Frequency factors cover the wider of both kinds of layers. */
@@ -147,18 +148,19 @@ static const struct gg_arch rows[] = {
                         "experts beside both, on the layer's input" },
       .ffn = &square,
       .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
-               .beside = &on_input },
+               .dense_branch = &on_input },
       MORE(N(FFN_NORM_EXPS)) },
     { .name = "grok", .runs = true,
       NORMS(AT(.pre = W(ATTN_NORM), .post = W(ATTN_OUT_NORM)),
             AT(.pre = W(FFN_NORM), .post = W(LAYER_OUT_NORM)), OUTPUT_NORM),
       NEOX, .scale = &by_output_scale, .act = &gg_ffn_act_gelu,
       .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
-               .ff = &gg_arch_expert_width_or_model, .beside = &maybe_dense },
+               .ff = &gg_arch_expert_width_or_model,
+               .dense_branch = &maybe_dense },
       .embd_scale = &gg_arch_embd_by_key, .logit_scale = &gg_arch_logits_times,
       DEFAULTS(D(yarn_fast, 8), D(embd_scale, 78.38367176906169f),
-               D(logit_scale, 0.5773502691896257f), D(attn_cap, 30)),
-      MORE(KM(logit_cap), KM(attn_out_scale), M(NORM_POST_FFN), M(FFN_GATE),
+               D(logit_scale, 0.5773502691896257f), D(attn_softcap, 30)),
+      MORE(KM(logit_softcap), KM(attn_out_scale), M(NORM_POST_FFN), M(FFN_GATE),
            M(FFN_UP), M(FFN_DOWN)),
       .remark = "a dense part beside the experts; router_logit_softcapping is "
                 "not used" },
@@ -185,7 +187,7 @@ static const struct gg_arch rows[] = {
                 "are not added" },
     { .name = "step35", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
       .qkv = &gg_arch_qkv_separate,
-      .qk = { .form = GG_QK_HEAD, .maybe = true },
+      .qk_norm = { .form = GG_QK_HEAD, .optional = true },
       .gate_attention = { gate_each_head, "sigmoid gate a head" },
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_own },

@@ -24,9 +24,9 @@ static const struct gg_mixer attention_mamba2 = {
     .more_weights = w_norm,
     .heads = true,
     .mix = mix_attention_mamba2,
-    .keeps = GG_KEEPS_KEYS | GG_KEEPS_STATES,
-    .keys = gg_model_keys_heads,
-    .states = gg_model_states_mamba2,
+    .memory = GG_MODEL_MEMORY_KV | GG_MODEL_MEMORY_STATES,
+    .keys = gg_model_size_keys_heads,
+    .states = gg_model_size_states_mamba2,
 };
 
 /* clang-format off */

@@ -56,11 +56,11 @@ static uint32_t window_size(const struct gg_hparams *hp)
 
 static tensor *norm_values(const struct gg_model_at *at, tensor *v)
 {
-    return gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, v);
+    return gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, v);
 }
 
 /* Gemma 3n: the first 20 layers keep keys, if the file says nothing. */
-static uint32_t own_keys(const struct gg_hparams *hp)
+static uint32_t n_kv_layers(const struct gg_hparams *hp)
 {
     (void)hp;
     return 20;
@@ -78,12 +78,13 @@ static const struct gg_arch_qkv maybe_no_v = {
 static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 {
     tensor *y = at->layer->ffn->build(at, x);
-    tensor *z = gg_moe(at, gg_model_norm_if(at, GG_W_PRE_NORM_2, at->sum));
-    return gguf_op_add(at->c, gg_model_norm_if(at, GG_W_POST_NORM_1, y),
-                       gg_model_norm_if(at, GG_W_POST_NORM_2, z));
+    tensor *z = gg_model_build_moe(
+        at, gg_model_apply_norm_if(at, GG_W_PRE_NORM_2, at->sum));
+    return gguf_op_add(at->c, gg_model_apply_norm_if(at, GG_W_POST_NORM_1, y),
+                       gg_model_apply_norm_if(at, GG_W_POST_NORM_2, z));
 }
 
-static const struct gg_arch_beside normed_dense = {
+static const struct gg_arch_dense_branch normed_dense = {
     .text = "a dense part beside them, each with norms",
     .always = true,
     .build = add_dense
@@ -98,13 +99,12 @@ static tensor *scale_result(const struct gg_model_at *at, tensor *x)
 static const uint16_t w_dense[] = { N(ROUTER_SCALE), N(PRE_NORM_2),
                                     N(POST_NORM_1), N(POST_NORM_2), 0 };
 
-static void choose_weights(struct gg_model_needs *n,
-                           const struct gg_hparams *hp,
+static void choose_weights(struct gg_needs *n, const struct gg_hparams *hp,
                            const struct gg_model_layer *l)
 {
     (void)hp;
     if (l && l->moe)
-        gg_need_put(n, w_dense);
+        gg_needs_add_list(n, w_dense);
 }
 
 static const uint16_t w_three[] = { N(ATTN_Q), N(ATTN_K), N(ATTN_V), 0 };
@@ -116,14 +116,14 @@ static const struct gg_arch_qkv half_own = {
 static tensor *router_input(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    x = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, at->sum);
+    x = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, at->sum);
     x = gguf_op_scale(c, x, 1 / sqrtf((float)at->m->hp.n_embd));
     return gguf_op_mul(c, x, gg_weight_at(at, GG_W_ROUTER_SCALE));
 }
 
 /* Quantile 0.95 of a normal distribution: one gate of twenty counts in Gemma
  * 3n's first ten layers (You et al., arXiv 2506.06644), all in the others. */
-static float sparse_above(uint32_t il)
+static float activation_sparsity(uint32_t il)
 {
     return il < 10 ? 1.6448533535003662f : -INFINITY;
 }
@@ -132,44 +132,48 @@ static float sparse_above(uint32_t il)
 static const struct gg_arch rows[] = {
     { .name = "gemma", .runs = true, LLAMA, NEOX, .act = &gg_ffn_act_gelu,
       .embd_scale = &gg_arch_embd_sqrt, .output = GG_OUTPUT_EMBD },
-    { .name = "gemma-embedding", .runs = true, FOUR, NEOX, HEAD_NORM,
+    { .name = "gemma-embedding", .runs = true, SANDWICH_NORM, NEOX, HEAD_NORM,
       .act = &gg_ffn_act_gelu,
       .window = { &gg_arch_window_last_full, GG_MUST, 6,
                   .rope = &gg_arch_window_rope_own },
-      .no_causal = true, .no_memory = true, .embd_scale = &gg_arch_embd_sqrt,
+      .bidirectional = true, .whole_sequence = true,
+      .embd_scale = &gg_arch_embd_sqrt,
       .output = GG_OUTPUT_NONE,
       MORE(M(OUTPUT), M(DENSE_2), M(DENSE_3), KM(dense_2_out),
            KM(dense_3_in)) },
-    { .name = "gemma2", .runs = true, FOUR, NEOX, .act = &gg_ffn_act_gelu,
+    { .name = "gemma2", .runs = true, SANDWICH_NORM, NEOX,
+      .act = &gg_ffn_act_gelu,
       .scale = &of_gemma2,
       .window = { &gg_arch_window_last_full, GG_MAY, 2,
                   .size = { window_size, "of 4096 unless given" },
                   .rope = &gg_arch_window_rope_base },
       .embd_scale = &gg_arch_embd_sqrt, .output = GG_OUTPUT_EMBD,
-      DEFAULTS(D(attn_cap, 50), D(logit_cap, 30)) },
-    { .name = "gemma3", .runs = true, FOUR, NEOX, HEAD_NORM,
+      DEFAULTS(D(attn_softcap, 50), D(logit_softcap, 30)) },
+    { .name = "gemma3", .runs = true, SANDWICH_NORM, NEOX, HEAD_NORM,
       .act = &gg_ffn_act_gelu, .scale = &of_gemma3,
       .window = { &gg_arch_window_last_full, GG_MAY, 6,
                   .rope = &gg_arch_window_rope_own },
-      .embd_scale = &gg_arch_embd_sqrt, MORE(KM(logit_cap)) },
-    { .name = "gemma3n", .runs = true, FOUR, NEOX,
+      .embd_scale = &gg_arch_embd_sqrt, MORE(KM(logit_softcap)) },
+    { .name = "gemma3n", .runs = true, SANDWICH_NORM, NEOX,
       .build_layers = { gg_altup_layers, "AltUp streams and Laurel" },
       .layer_sizes = { size_streams, "" }, .qkv = &half_own,
-      .qk = { .form = GG_QK_HEAD,
+      .qk_norm = { .form = GG_QK_HEAD,
               .norm_values = { norm_values, ", of v too" } },
       .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       .window = { &gg_arch_window_last_full, GG_MUST, 5,
                   .rope = &gg_arch_window_rope_own },
       .embd_scale = &gg_arch_embd_sqrt,
-      DEFAULTS(D(logit_cap, 30), D(n_per_layer, 256)),
-      .own_keys = { own_keys, "of 20 layers unless given" },
-      .sparse_above = { sparse_above, "10 sparse layers" },
-      MORE(KM(n_shared_kv), KM(sparse_above), N(ALTUP_PROJ), N(ALTUP_UNEMBD),
+      DEFAULTS(D(logit_softcap, 30), D(n_per_layer, 256)),
+      .n_kv_layers = { n_kv_layers, "of 20 layers unless given" },
+      .activation_sparsity = { activation_sparsity, "10 sparse layers" },
+      MORE(KM(n_shared_kv), KM(activation_sparsity), N(ALTUP_PROJ),
+      N(ALTUP_UNEMBD),
            N(ALTUP_CORRECT), N(ALTUP_SCALE), N(ALTUP_PREDICT), N(ALTUP_ROUTER),
            N(ALTUP_NORM), N(LAUREL_L), N(LAUREL_R), N(LAUREL_NORM)) },
-    { .name = "gemma4", .runs = true, FOUR, NEOX, .rope_freqs = GG_MUST,
+    { .name = "gemma4", .runs = true, SANDWICH_NORM, NEOX,
+      .rope_freqs = GG_MUST,
       .qkv = &maybe_no_v,
-      .qk = { .form = GG_QK_HEAD,
+      .qk_norm = { .form = GG_QK_HEAD,
               .norm_values = { norm_values, ", of v too" } },
       .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
       .window = { &gg_arch_window_listed, GG_MUST,
@@ -178,8 +182,8 @@ static const struct gg_arch rows[] = {
                .ff = &gg_arch_expert_width_or_model,
                .router_input = { router_input,
                                  "router on the sum, normed and scaled" },
-               .beside = &normed_dense },
-      .embd_scale = &gg_arch_embd_sqrt, DEFAULTS(D(logit_cap, 30)),
+               .dense_branch = &normed_dense },
+      .embd_scale = &gg_arch_embd_sqrt, DEFAULTS(D(logit_softcap, 30)),
       .finish_layer = { scale_result, "" },
       .choose_weights = { choose_weights, "" },
       MORE(M(LAYER_OUT_SCALE), K(n_per_layer), K(dim_k_swa), K(dim_v_swa),

@@ -11,8 +11,8 @@ static const struct gg_mixer two_sets = { .text = "attention, other weights "
                                           .heads = true,
                                           .mix = gg_model_mix_attention,
                                           .out = GG_W_ATTN_OUT,
-                                          .keeps = GG_KEEPS_KEYS,
-                                          .keys = gg_model_keys_heads };
+                                          .memory = GG_MODEL_MEMORY_KV,
+                                          .keys = gg_model_size_keys_heads };
 static const struct gg_mixer sparse = { GG_MIXER_SPARSE };
 
 /* Base 10000, not scaled, whatever the file says. */
@@ -49,10 +49,10 @@ static const struct gg_arch rows[] = {
       .nextn = true, MORE(LATENT, INDEXER, KM(idx_types)),
       .remark = "layers may share what an indexer chose, whose norm has the "
                 "definition's epsilon" },
-    { .name = "glm4", .runs = true, FOUR, .rope_axes = true,
+    { .name = "glm4", .runs = true, SANDWICH_NORM, .mrope_sections = true,
       .ffn = &gg_ffn_fused, .nextn = true },
-    { .name = "glm4moe", .runs = true, LLAMA_POST, NEOX, .rope_axes = true,
-      .qk = { .form = GG_QK_HEAD, .maybe = true },
+    { .name = "glm4moe", .runs = true, LLAMA_POST, NEOX, .mrope_sections = true,
+      .qk_norm = { .form = GG_QK_HEAD, .optional = true },
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_SIGMOID,
                .gating_key = GG_MAY, .expert_bias = GG_MUST, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_or_part,

@@ -39,7 +39,7 @@ static bool is_parallel_by_norm(const struct gg_model_at *at)
 static tensor *norm_and_gain(const struct gg_model_at *at, enum gg_weight id,
                              tensor *x)
 {
-    x = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, x);
+    x = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, x);
     return id == GG_W_ATTN_Q_NORM
                ? gguf_op_mul(at->c, x, gg_weight_at(at, GG_W_HEAD_GAIN))
                : x;
@@ -47,7 +47,7 @@ static tensor *norm_and_gain(const struct gg_model_at *at, enum gg_weight id,
 
 static tensor *add_embeddings(const struct gg_model_at *at, tensor *x)
 {
-    tensor *first = gg_model_wanted(at, at->across->first);
+    tensor *first = gg_model_take_output_rows(at, at->across->first);
     tensor *scale = gg_weight_at(at, GG_W_LAYER_OUT_SCALE);
     return gguf_op_add(at->c, x, gguf_op_mul(at->c, first, scale));
 }
@@ -96,7 +96,8 @@ static const struct gg_arch rows[] = {
     { .name = "mpt", .runs = true, LLAMA, NO_ROPE, .norm = GG_NORM_LAYER,
       .norm_b = GG_MAY, .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MAY,
       .out_b = GG_MAY, .clamp_qkv = GG_MAY,
-      .qk = { .form = GG_QK_WIDE, .kind = GG_NORM_LAYER, .maybe = true,
+      .qk_norm = { .form = GG_QK_ALL_HEADS, .kind = GG_NORM_LAYER,
+      .optional = true,
               .bias = GG_MAY },
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_gelu, .ffn_b = GG_MAY,
       .position = GG_MAY, MORE(KM(max_alibi), M(FFN_ACT_SCALE)),
@@ -108,7 +109,8 @@ static const struct gg_arch rows[] = {
     { .name = "stablelm", .runs = true, ONE, LAYER, NEOX, OWN,
       .is_parallel = { is_parallel_by_norm,
                        "parallel if there is no ffn_norm" },
-      .qk = { .form = GG_QK_HEADS, .kind = GG_NORM_LAYER, .maybe = true },
+      .qk_norm = { .form = GG_QK_EACH_HEAD, .kind = GG_NORM_LAYER,
+      .optional = true },
       MORE(M(FFN_NORM), M(FFN_NORM_B)) },
     { .name = "starcoder", .runs = true, LLAMA, LAYER, NO_ROPE, FUSED_B,
       GELU_B, .position = GG_MUST },
@@ -117,10 +119,10 @@ static const struct gg_arch rows[] = {
     { .name = "talkie", .runs = true, LLAMA, NEOX, OWN,
       .choose_weights = { gg_arch_without_norm_weights,
                           "norms without weights" },
-      .qk = { .norm_heads = { norm_and_gain,
+      .qk_norm = { .norm_heads = { norm_and_gain,
                               "norms of q and k per head, no weight, a number "
                               "a query head, late" },
-              .late = true },
+              .after_rope = true },
       .embd_norm = true, .finish_layer = { add_embeddings, "" },
       .logit_scale = &gg_arch_logits_times,
       MORE(N(HEAD_GAIN), K(logit_scale), N(LAYER_OUT_SCALE)),

@@ -24,13 +24,13 @@ static float scale_by_key(const struct gg_hparams *hp,
 static const struct gg_arch_scale by_key = { .text = "by attention.scale",
                                              .of_layer = scale_by_key };
 
-static float over_logit_scale(const struct gg_hparams *hp)
+static float invert_logit_scale(const struct gg_hparams *hp)
 {
     return hp->logit_scale != 0 ? 1 / hp->logit_scale : 1;
 }
 
 static const struct gg_arch_factor over = { .text = "divided by logit_scale",
-                                            .of_model = over_logit_scale,
+                                            .of_model = invert_logit_scale,
                                             .key = true };
 
 /* clang-format off */

@@ -18,8 +18,8 @@ static const struct gg_mixer kda = { .text = "Kimi's delta rule",
                                      .weights = w_kda,
                                      .mix = gg_model_mix_kda,
                                      .out = GG_W_KDA_OUT,
-                                     .keeps = GG_KEEPS_STATES,
-                                     .states = gg_model_states_kda };
+                                     .memory = GG_MODEL_MEMORY_STATES,
+                                     .states = gg_model_size_states_kda };
 
 static double width_of_one_at_least(const struct gg_hparams *hp, double own,
                                     double ff)

@@ -14,11 +14,12 @@ static const uint16_t w_shortconv[] = { N(SHORT_IN), N(SHORT_CONV),
 
 static void size_states(const struct gguf_model *m,
                         const struct gg_model_layer *l,
-                        struct gg_model_states *n)
+                        struct gg_model_state_sizes *n)
 {
     (void)l;
-    *n = (struct gg_model_states){ .conv = { m->hp.n_embd,
-                                             (int64_t)m->hp.n_lconv - 1 } };
+    *n = (struct gg_model_state_sizes){
+        .conv = { m->hp.n_embd, (int64_t)m->hp.n_lconv - 1 }
+    };
 }
 
 static enum gguf_status check_taps(const struct gguf_model *m, uint32_t il,
@@ -39,10 +40,10 @@ static tensor *convolve_tokens(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const int32_t after = (int32_t)at->m->hp.n_lconv / 2;
-    if (!gg_model_is_whole(at->m))
-        return gg_model_convolved(
+    if (!gg_model_needs_whole_sequence(at->m))
+        return gg_model_apply_conv(
             at, GG_W_SHORT_CONV, x,
-            gg_model_streams(at, at->p->states.conv[at->il], 3));
+            gg_model_view_states(at, at->p->states.conv[at->il], 3));
     x = gguf_op_roll(c, gguf_op_pad(c, x, 0, 2 * after, 0, 0), 0, after, 0, 0);
     return gguf_op_ssm_conv(c, gguf_op_transpose(c, x),
                             gg_weight_at(at, GG_W_SHORT_CONV));
@@ -53,10 +54,11 @@ static tensor *mix_short_convolution(const struct gg_model_at *at, tensor *x)
     struct gguf_ctx *c = at->c;
     const int64_t n = at->m->hp.n_embd;
     tensor *all = gg_model_linear(at, GG_W_SHORT_IN, x); /* b, c, x */
-    tensor *y = gguf_op_mul(c, gg_model_real(at, all, 0, n),
-                            gg_model_real(at, all, 2 * n, n));
-    y = gguf_op_mul(c, convolve_tokens(at, y), gg_model_real(at, all, n, n));
-    return gg_model_whole(at, y);
+    tensor *y = gguf_op_mul(c, gg_model_view_real_tokens(at, all, 0, n),
+                            gg_model_view_real_tokens(at, all, 2 * n, n));
+    y = gguf_op_mul(c, convolve_tokens(at, y),
+                    gg_model_view_real_tokens(at, all, n, n));
+    return gg_model_repeat_last_token(at, y);
 }
 
 static const struct gg_mixer short_convolution = {
@@ -65,7 +67,7 @@ static const struct gg_mixer short_convolution = {
     .looks_ahead = true,
     .mix = mix_short_convolution,
     .out = GG_W_SHORT_OUT,
-    .keeps = GG_KEEPS_STATES,
+    .memory = GG_MODEL_MEMORY_STATES,
     .states = size_states,
     .check = check_taps,
 };

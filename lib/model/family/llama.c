@@ -87,18 +87,19 @@ static struct gg_model_norms norms_by_swin(const struct gg_model_at *at,
 static tensor *norm_heads(const struct gg_model_at *at, enum gg_weight id,
                           tensor *x)
 {
-    return gg_model_normed_by(at, GG_NORM_LAYER, id, 1e-5f, x);
+    return gg_model_apply_norm_with_eps(at, GG_NORM_LAYER, id, 1e-5f, x);
 }
 
 /* ---- Llama 4 ---- */
 
-static bool is_local(const struct gg_hparams *hp, uint32_t il)
+static bool has_chunks(const struct gg_hparams *hp, uint32_t il)
 {
     return !hp->has_windows || (il + 1) % 4 != 0;
 }
 
 static const struct gg_arch_rope_rule by_fours_with_windows = {
-    .text = "but every fourth layer if there are windows", .of_layer = is_local
+    .text = "but every fourth layer if there are windows",
+    .of_layer = has_chunks
 };
 
 static const struct gg_arch_window_rule in_chunks = {
@@ -117,28 +118,28 @@ static tensor *norm_local_heads(const struct gg_model_at *at,
                                 enum gg_weight id, tensor *x)
 {
     (void)id;
-    if (!at->layer->ropes || at->m->hp.n_expert == 128)
+    if (!at->layer->has_rope || at->m->hp.n_expert == 128)
         return x;
-    return gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, x);
+    return gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, x);
 }
 
 /* These numbers are in no key. */
 static void fill_temperature(struct gg_hparams *hp)
 {
-    hp->temper.scale = 0.1f;
-    hp->temper.length = 8192;
-    hp->temper.first = 1;
+    hp->temperature.scale = 0.1f;
+    hp->temperature.length = 8192;
+    hp->temperature.first = 1;
 }
 
-static bool is_still(const struct gg_model_layer *l)
+static bool is_nope_layer(const struct gg_model_layer *l)
 {
-    return !l->ropes;
+    return !l->has_rope;
 }
 
 static const struct gg_arch_temperature where_still = {
     .text = "a temperature where nothing turns",
     .fill = fill_temperature,
-    .of_layer = is_still
+    .of_layer = is_nope_layer
 };
 
 /* ---- AFMoE ---- */
@@ -208,18 +209,17 @@ static tensor *mask_image_tokens(const struct gg_model_at *at, tensor *y)
 }
 
 /* Experts of the first files with some may have no gate. */
-static void choose_weights(struct gg_model_needs *n,
-                           const struct gg_hparams *hp,
+static void choose_weights(struct gg_needs *n, const struct gg_hparams *hp,
                            const struct gg_model_layer *l)
 {
     (void)hp;
     if (l && l->moe)
-        gg_need_set(n, GG_W_GATE_EXPS, GG_MAY);
+        gg_needs_set_weight(n, GG_W_GATE_EXPS, GG_MAY);
 }
 
 /* clang-format off */
 static const struct gg_arch rows[] = {
-    { .name = "afmoe", .runs = true, FOUR, NEOX, HEAD_NORM,
+    { .name = "afmoe", .runs = true, SANDWICH_NORM, NEOX, HEAD_NORM,
       .rope_rule = &by_fours,
       .gate_attention = { gate_by_sigmoid, "sigmoid gate" },
       .window = { &gg_arch_window_last_full, GG_MAY, 4,
@@ -230,7 +230,7 @@ static const struct gg_arch rows[] = {
                .shared = &gg_arch_shared_counted },
       .embd_scale = &gg_arch_embd_sqrt, MORE(N(ATTN_GATE)) },
     { .name = "apertus", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
-      .out_b = GG_MAY, .qk = { .form = GG_QK_HEAD, .bias = GG_MAY },
+      .out_b = GG_MAY, .qk_norm = { .form = GG_QK_HEAD, .bias = GG_MAY },
       .ffn = &gg_ffn_plain, .act = &xielu,
       MORE(K(xielu_n), K(xielu_p), K(xielu_beta), K(xielu_eps)),
       UNUSED(W(ATTN_Q_NORM_B), W(ATTN_K_NORM_B)),
@@ -246,7 +246,8 @@ static const struct gg_arch rows[] = {
     { .name = "chameleon", .runs = true, LLAMA,
       .place_norms = { norms_by_swin,
                        "norms before or after the parts by swin_norm" },
-      .qk = { .form = GG_QK_HEADS, .kind = GG_NORM_LAYER, .bias = GG_MAY,
+      .qk_norm = { .form = GG_QK_EACH_HEAD, .kind = GG_NORM_LAYER,
+      .bias = GG_MAY,
               .norm_heads = { norm_heads, "" } },
       .mask_logits = mask_image_tokens, MORE(KM(swin)),
       .remark = "logits of image tokens, 4 to 8195, are struck out for each "
@@ -257,16 +258,16 @@ static const struct gg_arch rows[] = {
                 "definition; in llama.cpp it does nothing" },
     { .name = "internlm2", .runs = true, LLAMA, OWN },
     { .name = "llama", .runs = true, LLAMA, FREQS, LONGROPE,
-      .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
+      .qk_norm = { .form = GG_QK_HEAD, .optional = true }, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .output_b = GG_MAY,
       .choose_weights = { choose_weights, "" },
       .moe = { .where = &gg_arch_experts_if_any, .norm = GG_MUST } },
     { .name = "llama-embed", .runs = true, LLAMA, FREQS, LONGROPE,
       .out_b = GG_MAY, .ffn_b = GG_MAY, .moe = MOE_IF_ANY,
-      .output = GG_OUTPUT_NONE, .no_memory = true, MORE(M(OUTPUT)) },
+      .output = GG_OUTPUT_NONE, .whole_sequence = true, MORE(M(OUTPUT)) },
     { .name = "llama4", .runs = true, LLAMA, FREQS,
       .rope_rule = &by_fours_with_windows,
-      .qk = { .late = true,
+      .qk_norm = { .after_rope = true,
               .norm_heads = { norm_local_heads,
                               "norms of q and k per head, no weight, late; "
                               "where positions turn; none with 128 "
@@ -279,7 +280,7 @@ static const struct gg_arch rows[] = {
                .ff = &gg_arch_expert_width_given, .shared = &one_shared },
       .temperature = &where_still, MORE(K(moe_step)) },
     { .name = "maincoder", .runs = true, LLAMA,
-      .qk = { .form = GG_QK_HEAD, .late = true } },
+      .qk_norm = { .form = GG_QK_HEAD, .after_rope = true } },
     { .name = "mellum", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
       .window = { &gg_arch_window_last_full, GG_MAY,
                   .rope = &gg_arch_window_rope_plain },

@@ -13,7 +13,7 @@ static enum gguf_status check_index_heads(struct gg_hparams_reader *r)
     for (uint32_t il = hp->n_dense; il < hp->n_layer && hp->n_idx; il++) {
         const uint32_t n = hp->layer[il].n_head_kv;
         if (hp->n_idx != n)
-            return gg_hparams_bad(r, GG_HP_n_idx, hp->n_idx, n, n);
+            return gg_hparams_fail_range(r, GG_HP_n_idx, hp->n_idx, n, n);
     }
     return GGUF_OK;
 }
@@ -25,8 +25,8 @@ static const struct gg_mixer blocks = { .text = "attention to chosen blocks",
                                         .check_hparams = check_index_heads,
                                         .mix = gg_model_mix_blocks,
                                         .out = GG_W_ATTN_OUT,
-                                        .keeps = GG_KEEPS_KEYS,
-                                        .keys = gg_model_keys_blocks };
+                                        .memory = GG_MODEL_MEMORY_KV,
+                                        .keys = gg_model_size_keys_blocks };
 
 static const struct gg_mixer *mixer_of_layer(const struct gg_arch *a,
                                              const struct gg_hparams *hp,
@@ -43,7 +43,7 @@ static const struct gg_arch_mix_rule leading = {
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "minimax-m2", .runs = true, LLAMA, NEOX, OWN,
-      .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
+      .qkv = &gg_arch_qkv_separate, .qk_norm = { .form = GG_QK_ALL_HEADS },
       .moe = { .where = &gg_arch_experts_all, .gating = GG_GATING_KEY,
                .gating_key = GG_MAY, .expert_bias = GG_MUST, .norm = GG_MUST },
       MORE(K(n_ff_expert)) },

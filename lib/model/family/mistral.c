@@ -5,8 +5,8 @@
 
 static void fill_temperature(struct gg_hparams *hp)
 {
-    hp->temper.scale = hp->temp_scale;
-    hp->temper.length =
+    hp->temperature.scale = hp->temp_scale;
+    hp->temperature.length =
         hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train;
 }
 

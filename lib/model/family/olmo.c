@@ -9,12 +9,12 @@ static const struct gg_arch rows[] = {
       .choose_weights = { gg_arch_without_norm_weights,
                           "norms without weights" },
       .clamp_qkv = GG_MAY },
-    { .name = "olmo2", .runs = true, AFTER, NEOX, OWN,
-      .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
+    { .name = "olmo2", .runs = true, POST_NORM, NEOX, OWN,
+      .qkv = &gg_arch_qkv_separate, .qk_norm = { .form = GG_QK_ALL_HEADS },
       .window = { &gg_arch_window_last_full, GG_MAY, 4,
                   .rope = &gg_arch_window_rope_plain } },
     { .name = "olmoe", .runs = true, LLAMA, NEOX, OWN,
-      .qkv = &gg_arch_qkv_separate, .qk = { .form = GG_QK_WIDE },
+      .qkv = &gg_arch_qkv_separate, .qk_norm = { .form = GG_QK_ALL_HEADS },
       .moe = MOE_ALL(NO, NULL) },
 };
 /* clang-format on */

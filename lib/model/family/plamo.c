@@ -17,10 +17,11 @@ static enum gguf_status check_states(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
     if (hp->ssm_groups)
-        return gg_hparams_bad(r, GG_HP_ssm_groups, hp->ssm_groups, 0, 0);
+        return gg_hparams_fail_range(r, GG_HP_ssm_groups, hp->ssm_groups, 0,
+                                     0);
     if (hp->ssm_inner % hp->ssm_dt == 0)
         return GGUF_OK;
-    return gg_hparams_fault(
+    return gg_hparams_fail(
         r, gg_hparams_find(r, GG_HP_ssm_dt), GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
         "%s is %" PRIu32 ", must divide inner_size %" PRIu32, r->key,
         hp->ssm_dt, hp->ssm_inner);
@@ -42,8 +43,9 @@ static const struct gg_mixer plamo_mamba = { .text = "Mamba-2 as in PLaMo 2",
                                              .layer_sizes = size_time_steps,
                                              .mix = gg_model_mix_plamo,
                                              .out = GG_W_SSM_OUT,
-                                             .keeps = GG_KEEPS_STATES,
-                                             .states = gg_model_states_plamo };
+                                             .memory = GG_MODEL_MEMORY_STATES,
+                                             .states =
+                                                 gg_model_size_states_plamo };
 
 /* As llama.cpp has it, not as the paper. */
 static bool has_first_heads(const struct gg_hparams *hp, uint32_t il)
@@ -71,14 +73,14 @@ static const struct gg_arch_scale by_value_width = {
 static const struct gg_arch rows[] = {
     { .name = "plamo", .runs = true, ONE, NEOX, OWN,
       .order = GG_ORDER_PARALLEL },
-    { .name = "plamo2", .runs = true, FOUR_BARE, NEOX,
+    { .name = "plamo2", .runs = true, SANDWICH_NORM_BARE, NEOX,
       .rope_rule = &if_first_has_heads, .other = &plamo_mamba,
       .mix_rule = &gg_arch_mix_by_kv, .qkv = &gg_arch_qkv_fused,
-      .qk = { .form = GG_QK_HEADS }, .scale = &by_value_width,
+      .qk_norm = { .form = GG_QK_EACH_HEAD }, .scale = &by_value_width,
       .ffn = &gg_ffn_fused, MORE(SSM, K(ssm_groups)),
       .remark = "nothing turns in files whose first layer has no heads, which "
                 "published ones are: as in llama.cpp, not as in the paper" },
-    { .name = "plamo3", .runs = true, FOUR_BARE, NEOX, HEAD_NORM,
+    { .name = "plamo3", .runs = true, SANDWICH_NORM_BARE, NEOX, HEAD_NORM,
       .qkv = &gg_arch_qkv_fused,
       .window = { &gg_arch_window_last_full, GG_MAY, 8,
                   .rope = &gg_arch_window_rope_own },

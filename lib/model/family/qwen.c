@@ -17,16 +17,16 @@ static const struct gg_mixer delta = { .text = "gated delta rule",
                                        .check_states = gg_hparams_check_delta,
                                        .mix = gg_model_mix_delta,
                                        .out = GG_W_SSM_OUT,
-                                       .keeps = GG_KEEPS_STATES,
-                                       .states = gg_model_states_delta };
+                                       .memory = GG_MODEL_MEMORY_STATES,
+                                       .states = gg_model_size_states_delta };
 static const struct gg_mixer delta_tiled = {
     .text = "gated delta rule, tiled heads",
     .weights = w_delta_tiled,
     .check_states = gg_hparams_check_delta,
     .mix = gg_model_mix_delta_tiled,
     .out = GG_W_SSM_OUT,
-    .keeps = GG_KEEPS_STATES,
-    .states = gg_model_states_delta,
+    .memory = GG_MODEL_MEMORY_STATES,
+    .states = gg_model_size_states_delta,
 };
 
 /* Qwen's feed_forward_length counts gate and up together. */
@@ -48,7 +48,7 @@ static const struct gg_mixer *mixer_of_layer(const struct gg_arch *a,
     const uint32_t step = hp->has[GG_HP_attn_interval] ? hp->attn_interval : 4;
     const bool attends =
         hp->has[GG_HP_recurrent] ? !l->recurrent : (il + 1) % step == 0;
-    return l->drafts || attends ? gg_arch_mixer(a) : a->other;
+    return l->is_nextn || attends ? gg_arch_mixer(a) : a->other;
 }
 
 static const struct gg_arch_mix_rule in_intervals = {
@@ -106,24 +106,24 @@ static const struct gg_arch rows[] = {
       .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MUST,
       .layer_sizes = { halve_ffn, "half of feed_forward_length" } },
     { .name = "qwen2", .runs = true, LLAMA, NEOX, FREQS, LONGROPE,
-      .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
+      .qk_norm = { .form = GG_QK_HEAD, .optional = true }, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .output_b = GG_MAY },
     { .name = "qwen2moe", .runs = true, LLAMA, NEOX, OWN,
       .moe = { .where = &gg_arch_experts_all,
                .ff = &gg_arch_expert_width_or_part,
                .shared = &gg_arch_shared_or_model, .shared_gate = true } },
     { .name = "qwen2vl", .runs = true, LLAMA, .rope = GGUF_ROPE_MROPE,
-      .rope_axes = true, .output_b = GG_MAY, UNUSED(W(OUTPUT_B)),
+      .mrope_sections = true, .output_b = GG_MAY, UNUSED(W(OUTPUT_B)),
       .remark = "output.bias is not added; norms have the key's epsilon, "
                 "llama.cpp's have none" },
     { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM,
       .rank = &by_last },
     { .name = "qwen35", .runs = true, LLAMA_POST, HEAD_NORM,
-      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = &gated,
+      .rope = GGUF_ROPE_IMROPE, .mrope_sections = true, .qkv = &gated,
       .other = &delta_tiled, .mix_rule = &in_intervals, .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen35moe", .runs = true, LLAMA_POST, HEAD_NORM,
-      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, .qkv = &gated,
+      .rope = GGUF_ROPE_IMROPE, .mrope_sections = true, .qkv = &gated,
       .other = &delta_tiled, .mix_rule = &in_intervals,
       .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
                .ff = &gg_arch_expert_width_or_part,
@@ -140,11 +140,11 @@ static const struct gg_arch rows[] = {
       .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM, .rank = &by_last,
-      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)),
+      .rope = GGUF_ROPE_IMROPE, .mrope_sections = true, MORE(KM(n_deepstack)),
       .remark = "pairs of no section do not turn in texts; the definition "
                 "turns them by time, unlike llama.cpp" },
     { .name = "qwen3vlmoe", .runs = true, LLAMA, HEAD_NORM,
-      .rope = GGUF_ROPE_IMROPE, .rope_axes = true,
+      .rope = GGUF_ROPE_IMROPE, .mrope_sections = true,
       .moe = MOE_ALL(MUST, OR_PART), MORE(KM(n_deepstack)),
       .remark = "pairs of no section do not turn in texts; the definition "
                 "turns them by time, unlike llama.cpp" },

@@ -48,8 +48,8 @@ static const struct gg_mixer rwkv6 = { .text = "RWKV-6",
                                        .weights = w_rwkv6,
                                        .mix = gg_model_mix_rwkv6,
                                        .out = GG_W_TM_OUT,
-                                       .keeps = GG_KEEPS_STATES,
-                                       .states = gg_model_states_rwkv,
+                                       .memory = GG_MODEL_MEMORY_STATES,
+                                       .states = gg_model_size_states_rwkv,
                                        .check = gg_model_check_rwkv };
 
 /* ---- RWKV-6 as gated linear attention, of a model that had attention ---- */
@@ -65,10 +65,10 @@ static enum gguf_status check_kv_heads(struct gg_hparams_reader *r)
     for (uint32_t i = 0; i < hp->n_layer; i++) {
         const uint32_t n = hp->layer[i].n_head_kv;
         if (n && n_head % n)
-            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                    "%s is %" PRIu32 ", must divide %" PRIu32
-                                    " heads of wkv.head_size",
-                                    r->key, n, n_head);
+            return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                   "%s is %" PRIu32 ", must divide %" PRIu32
+                                   " heads of wkv.head_size",
+                                   r->key, n, n_head);
     }
     return GGUF_OK;
 }
@@ -102,8 +102,8 @@ static const struct gg_mixer rwkv6_linear = {
     .layer_sizes = size_kv_heads,
     .mix = gg_model_mix_rwkv6_linear,
     .out = GG_W_TM_OUT,
-    .keeps = GG_KEEPS_STATES,
-    .states = gg_model_states_rwkv,
+    .memory = GG_MODEL_MEMORY_STATES,
+    .states = gg_model_size_states_rwkv,
     .check = check_linear,
 };
 
@@ -124,8 +124,8 @@ static const struct gg_mixer rwkv7 = { .text = "RWKV-7",
                                        .layer_sizes = size_lerps,
                                        .mix = gg_model_mix_rwkv7,
                                        .out = GG_W_TM_OUT,
-                                       .keeps = GG_KEEPS_STATES,
-                                       .states = gg_model_states_rwkv,
+                                       .memory = GG_MODEL_MEMORY_STATES,
+                                       .states = gg_model_size_states_rwkv,
                                        .check = gg_model_check_rwkv7 };
 
 static const struct gg_ffn channel_mix = { .text = "channel mix",
@@ -145,7 +145,8 @@ typedef struct gguf_tensor tensor;
 static tensor *halve_stream(const struct gg_model_at *at, tensor *x)
 {
     const uint32_t step = at->m->hp.rescale;
-    return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
+    return step && (at->il + 1) % step == 0 ? gg_model_apply_scale(at, x, 0.5f)
+                                            : x;
 }
 
 /* clang-format off */

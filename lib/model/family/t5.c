@@ -37,28 +37,27 @@ static const struct gg_mixer encoder_decoder = {
     .weights = w_encoder,
     .more_weights = w_decoder,
     .counts = true,
-    .keeps = GG_KEEPS_KEYS | GG_KEEPS_CROSS,
-    .keys = gg_model_keys_heads,
+    .memory = GG_MODEL_MEMORY_KV | GG_MODEL_MEMORY_CROSS,
+    .keys = gg_model_size_keys_heads,
     .stack = gg_model_stack_encdec,
 };
 static const struct gg_mixer encoder = { .text = "encoder",
                                          .weights = w_encoder,
                                          .counts = true,
-                                         .keeps = GG_KEEPS_KEYS,
-                                         .keys = gg_model_keys_heads,
+                                         .memory = GG_MODEL_MEMORY_KV,
+                                         .keys = gg_model_size_keys_heads,
                                          .stack = gg_model_stack_encoder };
 
 static const struct gg_ffn in_mixer = { .text = "" };
 
 /* Relative positions of the first layer serve all that have none. */
-static void choose_weights(struct gg_model_needs *n,
-                           const struct gg_hparams *hp,
+static void choose_weights(struct gg_needs *n, const struct gg_hparams *hp,
                            const struct gg_model_layer *l)
 {
     static const enum gg_weight first[] = { GG_W_ENC_REL, GG_W_DEC_REL };
     for (size_t i = 0; l == hp->layer && i < GG_LEN(first); i++)
         if (n->weight[first[i]])
-            gg_need_set(n, first[i], GG_MUST);
+            gg_needs_set_weight(n, first[i], GG_MUST);
 }
 
 /* clang-format off */
@@ -73,8 +72,9 @@ static const struct gg_arch rows[] = {
                 "not used" },
     { .name = "t5encoder", .runs = true, NO_ROPE, .mixer = &encoder,
       .ffn = &in_mixer, .choose_weights = { choose_weights, "" },
-      .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one, .no_causal = true,
-      .no_memory = true, .output = GG_OUTPUT_NONE,
+      .act = &gg_ffn_act_gelu, .scale = &gg_arch_scale_one,
+      .bidirectional = true,
+      .whole_sequence = true, .output = GG_OUTPUT_NONE,
       MORE(K(n_buckets), N(ENC_OUTPUT_NORM), M(OUTPUT)),
       .remark = "relative positions; ReLU without a gate" },
 };

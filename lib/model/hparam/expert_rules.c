@@ -14,7 +14,7 @@ static bool has_everywhere(const struct gg_hparams_reader *r, uint32_t il)
     return true;
 }
 
-static bool after_leading(const struct gg_hparams_reader *r, uint32_t il)
+static bool is_after_leading(const struct gg_hparams_reader *r, uint32_t il)
 {
     return il >= r->hp->n_dense;
 }
@@ -32,15 +32,15 @@ const struct gg_arch_experts
                             .of_layer = has_everywhere,
                             .everywhere = true },
     gg_arch_experts_leading = { .text = "after leading_dense_block_count",
-                                .of_layer = after_leading },
+                                .of_layer = is_after_leading },
     gg_arch_experts_by_router = { .text = "layers with a router",
                                   .of_layer = has_router,
                                   .uncounted = true };
 
 /* ---- how they are chosen ---- */
 
-uint32_t gg_hparams_gating(const struct gg_arch *a,
-                           const struct gg_hparams *hp)
+uint32_t gg_hparams_expert_gating(const struct gg_arch *a,
+                                  const struct gg_hparams *hp)
 {
     static const uint32_t numbers[GG_N_GATINGS] = {
         [GG_GATING_SOFTMAX] = GG_EXPERT_SOFTMAX,

@@ -89,7 +89,7 @@
       "attention scale", "attention_multiplier")                              \
     X(attn_out_scale, FLOAT, MODEL, "attention.output_scale", 0, 1e6, none,   \
       0, NULL, "attention scale", NULL)                                       \
-    X(attn_cap, FLOAT, MODEL, "attn_logit_softcapping", 0, 1e6, none, 0,      \
+    X(attn_softcap, FLOAT, MODEL, "attn_logit_softcapping", 0, 1e6, none, 0,  \
       NULL, "cap of attention scores", "attn_logit_softcapping")              \
     X(clamp_qkv, FLOAT, MODEL, "attention.clamp_kqv", 0, 1e9, none, 0, NULL,  \
       "clamp of queries, keys and values", "clip_qkv")                        \
@@ -210,11 +210,11 @@
       "clamp of experts", "swiglu_limits")                                    \
     X(clamp_shexp, FLOAT, LAYER, "swiglu_clamp_shexp", 0, 1e9, none, 0, NULL, \
       "clamp of shared experts", "swiglu_limits_shared")                      \
-    X(sparse_above, FLOAT, LAYER, "activation_sparsity_scale", -INFINITY,     \
-      1e6, none, 0, NULL, "deviations above which gates count",               \
+    X(activation_sparsity, FLOAT, LAYER, "activation_sparsity_scale",         \
+      -INFINITY, 1e6, none, 0, NULL, "deviations above which gates count",    \
       "activation_sparsity_pattern")                                          \
-    X(router_cap, FLOAT, MODEL, "router_logit_softcapping", 0, 1e6, none, 0,  \
-      NULL, "cap of the router", "router_logit_softcapping")
+    X(router_softcap, FLOAT, MODEL, "router_logit_softcapping", 0, 1e6, none, \
+      0, NULL, "cap of the router", "router_logit_softcapping")
 
 #define GG_HPARAMS_RECUR(X)                                                   \
     X(ssm_conv, UINT, MODEL, "ssm.conv_kernel", 1, 1 << 16, none, MEMORY,     \
@@ -262,8 +262,8 @@
       "scale of branches", "residual_multiplier")                             \
     X(logit_scale, FLOAT, MODEL, "logit_scale", 0, 1e6, none, 0, NULL,        \
       "scale of logits", "logits_scaling")                                    \
-    X(logit_cap, FLOAT, MODEL, "final_logit_softcapping", 0, 1e6, none, 0,    \
-      NULL, "cap of logits", "final_logit_softcapping")                       \
+    X(logit_softcap, FLOAT, MODEL, "final_logit_softcapping", 0, 1e6, none,   \
+      0, NULL, "cap of logits", "final_logit_softcapping")                    \
     X(parallel, BOOL, MODEL, "use_parallel_residual", 0, 1, none, 0, NULL,    \
       "parallel branches", "use_parallel_residual")                           \
     X(swin, BOOL, MODEL, "swin_norm", 0, 1, none, 0, NULL,                    \

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "gguf/model.h"
+#include "gguf/model_base.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -87,57 +87,56 @@ const struct gguf_kv *gg_hparams_find(struct gg_hparams_reader *r,
     return gguf_file_kv_find(gg_source_meta(r->src), r->key);
 }
 
-enum gguf_status gg_hparams_fault(struct gg_hparams_reader *r,
-                                  const struct gguf_kv *kv,
-                                  enum gg_file_check_code code,
-                                  enum gguf_status status, const char *fmt,
-                                  ...)
+enum gguf_status gg_hparams_fail(struct gg_hparams_reader *r,
+                                 const struct gguf_kv *kv,
+                                 enum gg_file_check_code code,
+                                 enum gguf_status status, const char *fmt, ...)
 {
     char message[256];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
-    return gg_finding(r->report, code, status, 0, gg_str_z(r->key),
-                      kv ? kv->off : GGUF_NO_OFFSET, "%s", message);
+    return gg_finding_report(r->report, code, status, 0, gg_str_z(r->key),
+                             kv ? kv->off : GGUF_NO_OFFSET, "%s", message);
 }
 
-enum gguf_status gg_hparams_bad(struct gg_hparams_reader *r,
-                                enum gg_model_hparam id, uint64_t v,
-                                uint64_t min, uint64_t max)
+enum gguf_status gg_hparams_fail_range(struct gg_hparams_reader *r,
+                                       enum gg_model_hparam id, uint64_t v,
+                                       uint64_t min, uint64_t max)
 {
     const struct gguf_kv *kv = gg_hparams_find(r, id);
-    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                            "%s is %" PRIu64 ", must be %" PRIu64
-                            " to %" PRIu64,
-                            r->key, v, min, max);
+    return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s is %" PRIu64 ", must be %" PRIu64
+                           " to %" PRIu64,
+                           r->key, v, min, max);
 }
 
-enum gguf_status gg_hparams_missing(struct gg_hparams_reader *r,
-                                    enum gg_model_hparam id)
+enum gguf_status gg_hparams_fail_missing(struct gg_hparams_reader *r,
+                                         enum gg_model_hparam id)
 {
     (void)gg_hparams_find(r, id);
-    return gg_hparams_fault(r, NULL, GG_CHECK_KEY_MISSING, GGUF_E_NOTFOUND,
-                            "key '%s' is missing", r->key);
+    return gg_hparams_fail(r, NULL, GG_CHECK_KEY_MISSING, GGUF_E_NOTFOUND,
+                           "key '%s' is missing", r->key);
 }
 
 /* What a getter said. */
-static enum gguf_status passed_on(struct gg_hparams_reader *r,
-                                  const struct gguf_kv *kv,
-                                  const struct gguf_error *why)
+static enum gguf_status report_failure(struct gg_hparams_reader *r,
+                                       const struct gguf_kv *kv,
+                                       const struct gguf_error *why)
 {
-    return gg_hparams_fault(r, kv,
-                            why->status == GGUF_E_TYPE ? GG_CHECK_KEY_TYPE
-                                                       : GG_CHECK_KEY_VALUE,
-                            why->status, "%s", why->message);
+    return gg_hparams_fail(r, kv,
+                           why->status == GGUF_E_TYPE ? GG_CHECK_KEY_TYPE
+                                                      : GG_CHECK_KEY_VALUE,
+                           why->status, "%s", why->message);
 }
 
 /* ---- one value ---- */
 
 /* The greatest that a row allows: a number that limits it counts if it is
  * known. */
-static uint64_t most_of(const struct gg_hparams_reader *r,
-                        const struct row *row)
+static uint64_t find_max(const struct gg_hparams_reader *r,
+                         const struct row *row)
 {
     uint32_t most;
     memcpy(&most, (const char *)r->hp + row->most, sizeof most);
@@ -146,10 +145,10 @@ static uint64_t most_of(const struct gg_hparams_reader *r,
 }
 
 /* 0 for layers of another kind, if there are some. */
-static uint64_t least_of(const struct gg_hparams_reader *r,
+static uint64_t find_min(const struct gg_hparams_reader *r,
                          const struct row *row)
 {
-    return row->info.per_layer && gg_arch_mixes(r->arch)
+    return row->info.per_layer && gg_arch_has_mixed_layers(r->arch)
                ? 0
                : (uint64_t)row->info.min;
 }
@@ -160,13 +159,13 @@ static enum gguf_status read_uint(struct gg_hparams_reader *r,
 {
     const struct row *row = &rows[id];
     const uint64_t min = (uint64_t)row->info.min;
-    const uint64_t max = row->any ? UINT64_MAX : most_of(r, row);
+    const uint64_t max = row->any ? UINT64_MAX : find_max(r, row);
     struct gguf_error why;
     uint64_t v;
     if (gguf_kv_get_uint(kv, &v, &why) != GGUF_OK)
-        return passed_on(r, kv, &why);
+        return report_failure(r, kv, &why);
     if (v < min || v > max)
-        return gg_hparams_bad(r, id, v, min, max);
+        return gg_hparams_fail_range(r, id, v, min, max);
     uint32_t kept = (uint32_t)GG_MIN(v, (uint64_t)INT32_MAX);
     memcpy(out, &kept, sizeof kept);
     r->hp->has[id] = true;
@@ -181,11 +180,11 @@ static enum gguf_status read_float(struct gg_hparams_reader *r,
     struct gguf_error why;
     double v;
     if (gguf_kv_get_float(kv, &v, &why) != GGUF_OK)
-        return passed_on(r, kv, &why);
+        return report_failure(r, kv, &why);
     if (!(v >= info->min && v <= info->max))
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s is %g, must be %g to %g", r->key, v,
-                                info->min, info->max);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s is %g, must be %g to %g", r->key, v,
+                               info->min, info->max);
     float kept = (float)v;
     memcpy(out, &kept, sizeof kept);
     r->hp->has[id] = true;
@@ -199,7 +198,7 @@ static enum gguf_status read_bool(struct gg_hparams_reader *r,
     struct gguf_error why;
     int v;
     if (gguf_kv_get_bool(kv, &v, &why) != GGUF_OK)
-        return passed_on(r, kv, &why);
+        return report_failure(r, kv, &why);
     bool kept = v != 0;
     memcpy(out, &kept, sizeof kept);
     r->hp->has[id] = true;
@@ -213,7 +212,7 @@ static enum gguf_status read_text(struct gg_hparams_reader *r,
     struct gguf_error why;
     struct gguf_str v;
     if (gguf_kv_get_str(kv, &v, &why) != GGUF_OK)
-        return passed_on(r, kv, &why);
+        return report_failure(r, kv, &why);
     memcpy(out, &v, sizeof v);
     r->hp->has[id] = true;
     return GGUF_OK;
@@ -244,13 +243,13 @@ static read_fn *const readers[] = {
 static enum gguf_status bad_length(struct gg_hparams_reader *r,
                                    const struct gguf_kv *kv)
 {
-    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                            "%s has %" PRIu64 " elements, there are %" PRIu32
-                            " layers",
-                            r->key, kv->n, r->hp->n_layer);
+    return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s has %" PRIu64 " elements, there are %" PRIu32
+                           " layers",
+                           r->key, kv->n, r->hp->n_layer);
 }
 
-static bool elems_good(const struct row *row, const struct gguf_kv *kv)
+static bool check_elements(const struct row *row, const struct gguf_kv *kv)
 {
     return kv->elem_type == GGUF_VAL_U32 || kv->elem_type == GGUF_VAL_I32 ||
            kv->elem_type == GGUF_VAL_U64 || kv->elem_type == GGUF_VAL_I64 ||
@@ -267,13 +266,13 @@ static enum gguf_status read_array(struct gg_hparams_reader *r,
     struct gguf_error why;
     enum gguf_status st;
     if (kv->type == GGUF_VAL_ARR) {
-        if (!elems_good(row, kv))
-            return gg_hparams_fault(r, kv, GG_CHECK_KEY_TYPE, GGUF_E_TYPE,
-                                    "%s is an array of %s, must be of u32",
-                                    r->key, gguf_val_type_name(kv->elem_type));
+        if (!check_elements(row, kv))
+            return gg_hparams_fail(r, kv, GG_CHECK_KEY_TYPE, GGUF_E_TYPE,
+                                   "%s is an array of %s, must be of u32",
+                                   r->key, gguf_val_type_name(kv->elem_type));
         if (kv->n != n && kv->n != least)
             return bad_length(r, kv);
-        st = gguf_kv_elems_uint(kv, 0, (size_t)kv->n, v, &why);
+        st = gguf_kv_get_elems_uint(kv, 0, (size_t)kv->n, v, &why);
     } else if (row->flags && kv->type == GGUF_VAL_BOOL) {
         int yes = 0;
         st = gguf_kv_get_bool(kv, &yes, &why);
@@ -285,7 +284,7 @@ static enum gguf_status read_array(struct gg_hparams_reader *r,
             v[i] = v[0];
     }
     r->good = st == GGUF_OK;
-    return r->good ? GGUF_OK : passed_on(r, kv, &why);
+    return r->good ? GGUF_OK : report_failure(r, kv, &why);
 }
 
 static enum gguf_status read_layers(struct gg_hparams_reader *r,
@@ -293,7 +292,7 @@ static enum gguf_status read_layers(struct gg_hparams_reader *r,
                                     const struct gguf_kv *kv, uint64_t *v)
 {
     const struct row *row = &rows[id];
-    const uint64_t min = least_of(r, row), max = most_of(r, row);
+    const uint64_t min = find_min(r, row), max = find_max(r, row);
     const uint32_t n = r->hp->n_layer;
     r->good = false;
     memset(v, 0, n * sizeof *v);
@@ -302,7 +301,7 @@ static enum gguf_status read_layers(struct gg_hparams_reader *r,
         return GGUF_OK; /* reported */
     for (uint32_t i = 0; i < n; i++)
         if (v[i] < min || v[i] > max)
-            return gg_hparams_bad(r, id, v[i], min, max);
+            return gg_hparams_fail_range(r, id, v[i], min, max);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t kept = (uint32_t)v[i];
         memcpy((char *)&r->hp->layer[i] + row->off, &kept, sizeof kept);
@@ -323,13 +322,13 @@ static enum gguf_status read_floats(struct gg_hparams_reader *r,
     if (list && kv->n != r->hp->n_layer)
         return bad_length(r, kv);
     if (!list && gguf_kv_get_float(kv, &one, &why) != GGUF_OK)
-        return passed_on(r, kv, &why);
+        return report_failure(r, kv, &why);
     for (uint32_t i = 0; i < r->hp->n_layer; i++) {
         float v = (float)one;
-        if (list && gguf_kv_elems_f32(kv, i, 1, &v, &why) != GGUF_OK)
-            return passed_on(r, kv, &why);
+        if (list && gguf_kv_get_elems_f32(kv, i, 1, &v, &why) != GGUF_OK)
+            return report_failure(r, kv, &why);
         if (!((double)v >= row->info.min && (double)v <= row->info.max))
-            return gg_hparams_fault(
+            return gg_hparams_fail(
                 r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                 "%s is %g in layer %" PRIu32 ", must be %g to %g", r->key,
                 (double)v, i, row->info.min, row->info.max);
@@ -360,7 +359,7 @@ static enum gguf_status read_all(struct gg_hparams_reader *r, bool per_layer,
             continue;
         const struct gguf_kv *kv = gg_hparams_find(r, id);
         if (!kv && is_required(r, id))
-            GG_TRY(gg_hparams_missing(r, id));
+            GG_TRY(gg_hparams_fail_missing(r, id));
         else if (kv && per_layer)
             GG_TRY(row->info.kind == GGUF_HPARAM_FLOAT
                        ? read_floats(r, id, kv)
@@ -395,7 +394,8 @@ static enum gguf_status load_vocab_size(struct gg_hparams_reader *r,
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_vocab_key);
     hp->n_vocab = (uint32_t)n_tokens;
     if (!kv)
-        return n_tokens ? GGUF_OK : gg_hparams_missing(r, GG_HP_n_vocab_key);
+        return n_tokens ? GGUF_OK
+                        : gg_hparams_fail_missing(r, GG_HP_n_vocab_key);
     GG_TRY(read_uint(r, GG_HP_n_vocab_key, kv, &hp->n_vocab_key));
     if (!hp->n_vocab_key || hp->n_vocab_key == n_tokens)
         return GGUF_OK;
@@ -403,22 +403,23 @@ static enum gguf_status load_vocab_size(struct gg_hparams_reader *r,
         hp->n_vocab = hp->n_vocab_key;
         return GGUF_OK;
     }
-    return gg_hparams_fault(r, kv, GG_CHECK_VOCAB_SIZE, GGUF_E_VOCAB,
-                            "%s is %" PRIu32 ", the vocabulary has %zu tokens",
-                            r->key, hp->n_vocab_key, n_tokens);
+    return gg_hparams_fail(r, kv, GG_CHECK_VOCAB_SIZE, GGUF_E_VOCAB,
+                           "%s is %" PRIu32 ", the vocabulary has %zu tokens",
+                           r->key, hp->n_vocab_key, n_tokens);
 }
 
 static enum gguf_status load_layers(struct gg_hparams_reader *r)
 {
     const struct gguf_allocator *a = r->allocator;
     struct gg_hparams *hp = r->hp;
-    hp->n_deep = GG_MAX(hp->n_layer, hp->n_dec_layer);
-    hp->layer = gg_mem_alloc_zero(a, hp->n_deep, sizeof *hp->layer);
+    hp->n_layer_all = GG_MAX(hp->n_layer, hp->n_dec_layer);
+    hp->layer = gg_mem_alloc_zero(a, hp->n_layer_all, sizeof *hp->layer);
     uint64_t *v = gg_mem_alloc_zero(a, hp->n_layer, sizeof *v);
     enum gguf_status st =
-        hp->layer && v ? read_all(r, true, v)
-                       : gg_error_set_nomem(r->report->err,
-                                            hp->n_deep * sizeof *hp->layer);
+        hp->layer && v
+            ? read_all(r, true, v)
+            : gg_error_set_nomem(r->report->err,
+                                 hp->n_layer_all * sizeof *hp->layer);
     gg_mem_free(a, v);
     return st;
 }
@@ -435,7 +436,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                    .report = report,
                                    .allocator = allocator };
     size_t n_tensors = gg_source_n_tensors(src);
-    gg_model_needs_keys(arch, &r.needs);
+    gg_needs_fill_keys(arch, &r.needs);
     hp->none = UINT32_MAX;
     hp->causal = hp->rope_tuned = true;
     hp->rope = (struct gguf_rope)GGUF_ROPE_INIT;
@@ -457,7 +458,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
         arch->fill_hparams.fn(&r);
     GG_TRY(gg_hparams_check_widths(&r));
     GG_TRY(gg_hparams_check_heads(&r));
-    GG_TRY(gg_hparams_check_shared(&r));
+    GG_TRY(gg_hparams_check_shared_kv(&r));
     GG_TRY(gg_hparams_check_wkv(&r));
     GG_TRY(gg_hparams_check_rope(&r));
     GG_TRY(gg_hparams_check_indexer(&r));

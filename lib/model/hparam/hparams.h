@@ -34,17 +34,17 @@ enum gg_model_hparam {
 #define GG_HP_IN_LAYER_LAYER(TYPE, FIELD) TYPE FIELD;
 
 /* What tokens of a layer see of those that they may see at all. */
-enum gg_hparams_sight { GG_SEES_ALL, GG_SEES_WINDOW, GG_N_SIGHTS };
+enum gg_hparams_attn_type { GG_ATTN_FULL, GG_ATTN_WINDOW, GG_N_ATTN_TYPES };
 
 /* How far: positions before and after a token's own, within its chunk. */
-struct gg_hparams_reach {
+struct gg_hparams_attn_range {
     int32_t before, after; /* INT32_MAX: all */
     int32_t chunk;         /* positions of a chunk; 0: there are none */
 };
 
 /* Tokens whose keys become one: of few each block takes half of its numbers
  * from the block before it. */
-enum { GG_RATIO_NEAR = 4, GG_RATIO_FAR = 128 };
+enum { GG_RATIO_CSA = 4, GG_RATIO_HCA = 128 };
 
 /* How experts are chosen, as expert_gating_func numbers it. */
 enum gg_model_expert_gating {
@@ -67,15 +67,16 @@ struct gg_model_layer {
     const struct gg_mixer *mixer; /* NULL: none */
     const struct gg_ffn *ffn;     /* dense feed-forward part; NULL: none */
     bool moe;                     /* it has experts instead */
-    bool drafts;   /* it is of the last, which are not evaluated */
-    bool ropes;    /* positions turn its queries and keys */
-    bool indexes;  /* it chooses which keys are attended to */
-    bool tempers;  /* its queries have a temperature */
-    uint8_t sight; /* enum gg_hparams_sight */
-    bool reads; /* keys of the last layer that keeps some and sees as much */
-    uint32_t ratio; /* tokens of a compressed key: 0, there are none, or one
+    bool is_nextn;        /* it is of the last, which are not evaluated */
+    bool has_rope;        /* positions turn its queries and keys */
+    bool has_indexer;     /* it chooses which keys are attended to */
+    bool has_temperature; /* its queries have a temperature */
+    uint8_t attn_type;    /* enum gg_hparams_attn_type */
+    bool
+        shares_kv; /* keys of the last layer that keeps some and sees as much */
+    uint32_t ratio;    /* tokens of a compressed key: 0, there are none, or one
                      * of GG_RATIO_... */
-    bool hashes;    /* tokens choose experts by their number */
+    bool hash_routing; /* tokens choose experts by their number */
     uint32_t dim_k, dim_v; /* elements of a key and of a value of a head */
     float score_scale;     /* of attention */
 };
@@ -99,14 +100,14 @@ struct gg_hparams {
     struct gguf_rope rope_window; /* of the others */
     bool window_factors;          /* frequency factors count there, too */
     bool has_windows;             /* some layers may see a window only */
-    struct gg_hparams_reach reach[GG_N_SIGHTS];
+    struct gg_hparams_attn_range reach[GG_N_ATTN_TYPES];
     struct {
         float scale; /* 0: none */
         uint32_t length, first;
-    } temper;        /* 1 + scale ln(floor((position + first) / length) + 1) */
-    uint32_t n_deep; /* n_layer, or more where a decoder has more layers:
+    } temperature; /* 1 + scale ln(floor((position + first) / length) + 1) */
+    uint32_t n_layer_all; /* n_layer, or more where a decoder has more layers:
                       * those are as the last */
-    struct gg_model_layer *layer; /* n_deep of them */
+    struct gg_model_layer *layer; /* n_layer_all of them */
 };
 
 /* Read and check the keys of an architecture. n_tokens is the size of the

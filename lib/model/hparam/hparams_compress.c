@@ -18,19 +18,20 @@ static enum gguf_status read_ratios(struct gg_hparams_reader *r)
     if (!kv)
         return GGUF_OK; /* reported */
     if (kv->type != GGUF_VAL_ARR || kv->n < hp->n_layer)
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s must be an array of %" PRIu32
-                                " numbers, one for each layer",
-                                r->key, hp->n_layer);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s must be an array of %" PRIu32
+                               " numbers, one for each layer",
+                               r->key, hp->n_layer);
     for (uint32_t il = 0; il < hp->n_layer; il++) {
         struct gguf_error why;
         uint64_t v;
-        const bool read = gguf_kv_elems_uint(kv, il, 1, &v, &why) == GGUF_OK;
-        if (!read || (v != 0 && v != GG_RATIO_NEAR && v != GG_RATIO_FAR))
-            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                    "%s is of another kind in layer %" PRIu32
-                                    ", must be 0, %d or %d",
-                                    r->key, il, GG_RATIO_NEAR, GG_RATIO_FAR);
+        const bool read =
+            gguf_kv_get_elems_uint(kv, il, 1, &v, &why) == GGUF_OK;
+        if (!read || (v != 0 && v != GG_RATIO_CSA && v != GG_RATIO_HCA))
+            return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                   "%s is of another kind in layer %" PRIu32
+                                   ", must be 0, %d or %d",
+                                   r->key, il, GG_RATIO_CSA, GG_RATIO_HCA);
         hp->layer[il].ratio = (uint32_t)v;
     }
     return GGUF_OK;
@@ -67,15 +68,15 @@ static enum gguf_status check_numbers(struct gg_hparams_reader *r)
     const struct gg_hparams *hp = r->hp;
     const uint32_t gating = GG_EXPERT_SQRT_SOFTPLUS;
     if (hp->has[GG_HP_expert_gating] && hp->expert_gating != gating)
-        GG_TRY(gg_hparams_bad(r, GG_HP_expert_gating, hp->expert_gating,
-                              gating, gating));
+        GG_TRY(gg_hparams_fail_range(r, GG_HP_expert_gating, hp->expert_gating,
+                                     gating, gating));
     if (hp->has[GG_HP_rank_q] && !hp->rank_q)
-        GG_TRY(gg_hparams_bad(r, GG_HP_rank_q, 0, 1, GG_WIDTH_MAX));
+        GG_TRY(gg_hparams_fail_range(r, GG_HP_rank_q, 0, 1, GG_WIDTH_MAX));
     if (hp->has[GG_HP_n_window] && !hp->n_window)
-        GG_TRY(gg_hparams_bad(r, GG_HP_n_window, 0, 1, GG_SPAN_MAX));
+        GG_TRY(gg_hparams_fail_range(r, GG_HP_n_window, 0, 1, GG_SPAN_MAX));
     if (hp->dim_v != hp->dim_k) /* a row is both */
-        GG_TRY(
-            gg_hparams_bad(r, GG_HP_dim_v, hp->dim_v, hp->dim_k, hp->dim_k));
+        GG_TRY(gg_hparams_fail_range(r, GG_HP_dim_v, hp->dim_v, hp->dim_k,
+                                     hp->dim_k));
     return GGUF_OK;
 }
 
@@ -86,7 +87,7 @@ static enum gguf_status check_groups(struct gg_hparams_reader *r)
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_out_groups);
     for (uint32_t il = 0; hp->out_groups && il < hp->n_layer; il++)
         if (hp->layer[il].n_head % hp->out_groups)
-            return gg_hparams_fault(
+            return gg_hparams_fail(
                 r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                 "%s is %" PRIu32 ", must divide head_count %" PRIu32, r->key,
                 hp->out_groups, hp->layer[il].n_head);
@@ -103,7 +104,7 @@ enum gguf_status gg_hparams_check_compress(struct gg_hparams_reader *r)
     fill_rope(hp);
     for (uint32_t il = 0; il < hp->n_layer; il++) {
         struct gg_model_layer *l = &hp->layer[il];
-        l->hashes = il < hp->n_hash;
+        l->hash_routing = il < hp->n_hash;
         if (!hp->has[GG_HP_clamp_shexp])
             l->clamp_shexp = l->clamp_exp;
     }

@@ -3,7 +3,7 @@
 #ifndef GG_MODEL_HPARAM_HPARAMS_INT_H
 #define GG_MODEL_HPARAM_HPARAMS_INT_H
 
-#include "model/weight/need.h"
+#include "model/weight/needs.h"
 
 struct gg_hparams_reader {
     const struct gg_source *src;
@@ -11,9 +11,9 @@ struct gg_hparams_reader {
     struct gg_hparams *hp;
     const struct gg_finding *report;
     const struct gguf_allocator *allocator;
-    struct gg_model_needs needs; /* of keys */
-    bool good;                   /* the last array was read */
-    char key[128];               /* of the last find */
+    struct gg_needs needs; /* of keys */
+    bool good;             /* the last array was read */
+    char key[128];         /* of the last find */
 };
 
 /* The key of a row, or NULL; its name is r->key then. */
@@ -21,20 +21,20 @@ const struct gguf_kv *gg_hparams_find(struct gg_hparams_reader *r,
                                       enum gg_model_hparam id);
 
 /* Something is wrong about the key that was found, or not found, last. */
-enum gguf_status gg_hparams_fault(struct gg_hparams_reader *r,
-                                  const struct gguf_kv *kv,
-                                  enum gg_file_check_code code,
-                                  enum gguf_status status, const char *fmt,
-                                  ...) GG_PRINTF(5, 6);
+enum gguf_status gg_hparams_fail(struct gg_hparams_reader *r,
+                                 const struct gguf_kv *kv,
+                                 enum gg_file_check_code code,
+                                 enum gguf_status status, const char *fmt, ...)
+    GG_PRINTF(5, 6);
 /* "KEY is v, must be min to max" */
-enum gguf_status gg_hparams_bad(struct gg_hparams_reader *r,
-                                enum gg_model_hparam id, uint64_t v,
-                                uint64_t min, uint64_t max);
-enum gguf_status gg_hparams_missing(struct gg_hparams_reader *r,
-                                    enum gg_model_hparam id);
+enum gguf_status gg_hparams_fail_range(struct gg_hparams_reader *r,
+                                       enum gg_model_hparam id, uint64_t v,
+                                       uint64_t min, uint64_t max);
+enum gguf_status gg_hparams_fail_missing(struct gg_hparams_reader *r,
+                                         enum gg_model_hparam id);
 
 /* Are there layers without heads, or without a feed-forward part? */
-bool gg_arch_mixes(const struct gg_arch *arch);
+bool gg_arch_has_mixed_layers(const struct gg_arch *arch);
 
 /* hparams_rule.c: numbers against each other, and what follows from them. */
 enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r);
@@ -56,16 +56,17 @@ enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r);
 void gg_hparams_scale_by_yarn(struct gg_hparams *hp, bool both);
 
 /* expert_rules.c: enum gg_model_expert_gating; widths of experts. */
-uint32_t gg_hparams_gating(const struct gg_arch *a,
-                           const struct gg_hparams *hp);
+uint32_t gg_hparams_expert_gating(const struct gg_arch *a,
+                                  const struct gg_hparams *hp);
 void gg_hparams_expert_sizes(const struct gg_hparams *hp,
                              const struct gg_moe *moe, double n_ff,
                              struct gg_model_sizes *z);
 
-/* windows.c: what tokens of each layer see, and how positions turn there: after
- * numbers of layers are read, and after the rotary embedding of full layers. */
+/* sliding_windows.c: what tokens of each layer see, and how positions turn
+ * there: after numbers of layers are read, and after the rotary embedding of
+ * full layers. */
 enum gguf_status gg_hparams_check_windows(struct gg_hparams_reader *r);
-enum gguf_status gg_hparams_check_shared(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_shared_kv(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_window_rope(struct gg_hparams_reader *r);
 
 /* layers.c: what each layer is. */

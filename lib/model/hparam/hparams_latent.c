@@ -11,8 +11,8 @@ enum gguf_status gg_hparams_check_widths(struct gg_hparams_reader *r)
     const struct gg_hparams *hp = r->hp;
     if (hp->has[GG_HP_dim_k_mla] == hp->has[GG_HP_dim_v_mla])
         return GGUF_OK;
-    return gg_hparams_missing(r, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_v_mla
-                                                          : GG_HP_dim_k_mla);
+    return gg_hparams_fail_missing(
+        r, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_v_mla : GG_HP_dim_k_mla);
 }
 
 /* Positions turn the first elements of an indexer's heads, as many as of
@@ -20,14 +20,14 @@ enum gguf_status gg_hparams_check_widths(struct gg_hparams_reader *r)
 enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
-    const bool opens = gg_finding_opens(r->report);
+    const bool opens = gg_finding_is_fatal(r->report);
     if (opens && hp->has[GG_HP_idx_types] && !hp->layer[0].idx_types)
-        return gg_hparams_fault(
+        return gg_hparams_fail(
             r, gg_hparams_find(r, GG_HP_idx_types), GG_CHECK_KEY_VALUE,
             GGUF_E_HPARAM, "%s: the first layer has none to share", r->key);
     if (hp->dim_idx && hp->n_rot > hp->dim_idx)
-        return gg_hparams_bad(r, GG_HP_dim_idx, hp->dim_idx, hp->n_rot,
-                              1 << 16);
+        return gg_hparams_fail_range(r, GG_HP_dim_idx, hp->dim_idx, hp->n_rot,
+                                     1 << 16);
     return GGUF_OK;
 }
 
@@ -38,8 +38,8 @@ enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
     const struct gg_hparams *hp = r->hp;
     if (!hp->dim_k || hp->n_rot < hp->dim_k)
         return GGUF_OK;
-    return gg_hparams_bad(r, GG_HP_n_rot, hp->n_rot, 2,
-                          hp->dim_k > 2 ? hp->dim_k - 1 : 2);
+    return gg_hparams_fail_range(r, GG_HP_n_rot, hp->n_rot, 2,
+                                 hp->dim_k > 2 ? hp->dim_k - 1 : 2);
 }
 
 /* ---- YaRN's magnitude ---- */

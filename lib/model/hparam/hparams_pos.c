@@ -22,17 +22,17 @@ static enum gguf_status check_axes(struct gg_hparams_reader *r)
     if (!kv || !hp->has[GG_HP_rope_sections])
         return GGUF_OK; /* reported if it must be there */
     if (kv->type != GGUF_VAL_ARR || kv->n != 4 ||
-        gguf_kv_elems_uint(kv, 0, 4, v, &why) != GGUF_OK)
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s must be four numbers", r->key);
+        gguf_kv_get_elems_uint(kv, 0, 4, v, &why) != GGUF_OK)
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s must be four numbers", r->key);
     for (int i = 0; i < 4; i++)
         sum = v[i] > GG_WIDTH_MAX ? UINT32_MAX : sum + v[i];
     if ((hp->dim_k && sum > hp->dim_k) || (!sum && always))
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s has sections of %" PRIu64 ", %" PRIu64
-                                ", %" PRIu64 ", %" PRIu64
-                                " pairs, must be 1 to %" PRIu32 " together",
-                                r->key, v[0], v[1], v[2], v[3], hp->dim_k);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s has sections of %" PRIu64 ", %" PRIu64
+                               ", %" PRIu64 ", %" PRIu64
+                               " pairs, must be 1 to %" PRIu32 " together",
+                               r->key, v[0], v[1], v[2], v[3], hp->dim_k);
     if (!always && !(v[0] && v[1]))
         return GGUF_OK;
     if (!always)
@@ -53,8 +53,8 @@ static void apply_alpha(struct gg_hparams *hp)
 
 static void fill_by_keys(struct gg_hparams *hp)
 {
-    hp->temper.scale = hp->temp_scale;
-    hp->temper.length = hp->temp_length;
+    hp->temperature.scale = hp->temp_scale;
+    hp->temperature.length = hp->temp_length;
 }
 
 const struct gg_arch_temperature gg_arch_temperature_by_keys = {
@@ -67,7 +67,7 @@ static enum gguf_status check_loops(struct gg_hparams_reader *r)
     const struct gg_hparams *hp = r->hp;
     const uint64_t most = GG_MAX(1 << 16, hp->n_layer) / hp->n_layer;
     return hp->n_loops > most
-               ? gg_hparams_bad(r, GG_HP_n_loops, hp->n_loops, 1, most)
+               ? gg_hparams_fail_range(r, GG_HP_n_loops, hp->n_loops, 1, most)
                : GGUF_OK;
 }
 
@@ -81,10 +81,11 @@ enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r)
         r->arch->fix_rope(&hp->rope);
     if (r->arch->temperature)
         r->arch->temperature->fill(hp);
-    if (hp->temper.scale == 0 || hp->temper.length)
+    if (hp->temperature.scale == 0 || hp->temperature.length)
         return GGUF_OK;
     if (r->arch->temperature->needs_length)
-        return gg_hparams_missing(r, GG_HP_temp_length);
-    hp->temper.scale = 0; /* context_length is missing, which is reported */
+        return gg_hparams_fail_missing(r, GG_HP_temp_length);
+    hp->temperature.scale =
+        0; /* context_length is missing, which is reported */
     return GGUF_OK;
 }

@@ -17,18 +17,18 @@ static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
     const uint32_t n = hp->n_group, used = hp->n_group_used;
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_group);
     if (hp->n_expert % n)
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s is %" PRIu32
-                                ", does not divide expert_count %" PRIu32,
-                                r->key, n, hp->n_expert);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s is %" PRIu32
+                               ", does not divide expert_count %" PRIu32,
+                               r->key, n, hp->n_expert);
     if (!gg_hparams_find(r, GG_HP_n_group_used))
-        return gg_hparams_missing(r, GG_HP_n_group_used);
+        return gg_hparams_fail_missing(r, GG_HP_n_group_used);
     if (!hp->has[GG_HP_n_group_used])
         return GGUF_OK; /* reported */
     const uint32_t per = hp->n_expert / n;
     const uint32_t least = (hp->n_expert_used + per - 1) / per;
     if (used < least || used > n)
-        return gg_hparams_bad(r, GG_HP_n_group_used, used, least, n);
+        return gg_hparams_fail_range(r, GG_HP_n_group_used, used, least, n);
     return GGUF_OK;
 }
 
@@ -49,28 +49,28 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
     struct gg_hparams *hp = r->hp;
     const uint32_t n = hp->n_expert, used = hp->n_expert_used;
     const bool has = r->arch->moe.where != NULL;
-    const bool opens = gg_finding_opens(r->report);
+    const bool opens = gg_finding_is_fatal(r->report);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert);
     if (opens && n && !has && any_router(r))
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
-                                "%s is %" PRIu32
-                                ": models of architecture '%s' "
-                                "have no experts",
-                                r->key, n, r->arch->name);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                               "%s is %" PRIu32
+                               ": models of architecture '%s' "
+                               "have no experts",
+                               r->key, n, r->arch->name);
     if (!n && used)
-        return gg_hparams_bad(r, GG_HP_n_expert_used, used, 0, 0);
+        return gg_hparams_fail_range(r, GG_HP_n_expert_used, used, 0, 0);
     if (!n)
         return GGUF_OK;
     if (!gg_hparams_find(r, GG_HP_n_expert_used))
-        return has ? gg_hparams_missing(r, GG_HP_n_expert_used) : GGUF_OK;
+        return has ? gg_hparams_fail_missing(r, GG_HP_n_expert_used) : GGUF_OK;
     if (hp->has[GG_HP_n_expert_used] && (!used || used > n))
-        return gg_hparams_bad(r, GG_HP_n_expert_used, used, 1, n);
+        return gg_hparams_fail_range(r, GG_HP_n_expert_used, used, 1, n);
     kv = gg_hparams_find(r, GG_HP_n_per_group);
     if (hp->n_per_group && n % hp->n_per_group)
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s is %" PRIu32
-                                ", does not divide expert_count %" PRIu32,
-                                r->key, hp->n_per_group, n);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s is %" PRIu32
+                               ", does not divide expert_count %" PRIu32,
+                               r->key, hp->n_per_group, n);
     return hp->n_group > 1 ? check_groups_of_experts(r) : GGUF_OK;
 }
 
@@ -82,14 +82,14 @@ static enum gguf_status check_groups_of_states(struct gg_hparams_reader *r)
     const struct gg_hparams *hp = r->hp;
     const uint32_t inner = hp->ssm_inner, n = hp->ssm_dt, g = hp->ssm_groups;
     if (!g || g > n)
-        return gg_hparams_bad(r, GG_HP_ssm_groups, g, 1, n);
+        return gg_hparams_fail_range(r, GG_HP_ssm_groups, g, 1, n);
     if (inner % n == 0 && n % g == 0)
         return GGUF_OK;
-    return gg_hparams_fault(
-        r, gg_hparams_find(r, GG_HP_ssm_dt), GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-        "%s is %" PRIu32 ", must divide inner_size %" PRIu32
-        " and be a multiple of group_count %" PRIu32,
-        r->key, n, inner, g);
+    return gg_hparams_fail(r, gg_hparams_find(r, GG_HP_ssm_dt),
+                           GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s is %" PRIu32 ", must divide inner_size %" PRIu32
+                           " and be a multiple of group_count %" PRIu32,
+                           r->key, n, inner, g);
 }
 
 enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
@@ -112,8 +112,8 @@ enum gguf_status gg_hparams_check_delta(struct gg_hparams_reader *r)
     if (!g || g > n || inner % n || n % g || !hp->ssm_state ||
         inner / n == hp->ssm_state)
         return GGUF_OK;
-    return gg_hparams_bad(r, GG_HP_ssm_state, hp->ssm_state, inner / n,
-                          inner / n);
+    return gg_hparams_fail_range(r, GG_HP_ssm_state, hp->ssm_state, inner / n,
+                                 inner / n);
 }
 
 /* RWKV's heads make up the width; a token is shifted in the mixer, and in a
@@ -126,12 +126,13 @@ enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r)
         return GGUF_OK;
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_wkv_head);
     if (hp->n_embd % hp->wkv_head)
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s is %" PRIu32 ", must divide "
-                                "embedding_length %" PRIu32,
-                                r->key, hp->wkv_head, hp->n_embd);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s is %" PRIu32 ", must divide "
+                               "embedding_length %" PRIu32,
+                               r->key, hp->wkv_head, hp->n_embd);
     if (hp->has[GG_HP_n_shift] && hp->n_shift != n_shift)
-        return gg_hparams_bad(r, GG_HP_n_shift, hp->n_shift, n_shift, n_shift);
+        return gg_hparams_fail_range(r, GG_HP_n_shift, hp->n_shift, n_shift,
+                                     n_shift);
     return GGUF_OK;
 }
 
@@ -147,7 +148,7 @@ enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
     return !r->arch->choose_norm.fn || r->arch->norm_eps_maybe ||
                    has[GG_HP_norm_rms_eps] || has[GG_HP_norm_eps]
                ? GGUF_OK
-               : gg_hparams_missing(r, GG_HP_norm_rms_eps);
+               : gg_hparams_fail_missing(r, GG_HP_norm_rms_eps);
 }
 
 /* ---- encoder and decoder ---- */
@@ -155,13 +156,13 @@ enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
 enum gguf_status gg_hparams_check_decoder(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
-    if (gg_arch_mixer(r->arch)->keeps & GG_KEEPS_CROSS &&
+    if (gg_arch_mixer(r->arch)->memory & GG_MODEL_MEMORY_CROSS &&
         !hp->has[GG_HP_n_dec_layer])
         hp->n_dec_layer = hp->n_layer;
     if (hp->has[GG_HP_dec_start] && hp->n_vocab &&
         hp->dec_start >= hp->n_vocab)
-        return gg_hparams_bad(r, GG_HP_dec_start, hp->dec_start, 0,
-                              hp->n_vocab - 1);
+        return gg_hparams_fail_range(r, GG_HP_dec_start, hp->dec_start, 0,
+                                     hp->n_vocab - 1);
     return GGUF_OK;
 }
 
@@ -177,17 +178,17 @@ static enum gguf_status check_groups(struct gg_hparams_reader *r)
             l->n_head_kv = l->n_head;
         if (!l->n_head && l->n_head_kv && hp->has[GG_HP_n_head] &&
             r->needs.key[GG_HP_n_head] == GG_MUST)
-            return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
-                                    GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                    "%s is 0 in layer %" PRIu32
-                                    ", which has %" PRIu32 " key/value heads",
-                                    r->key, i, l->n_head_kv);
+            return gg_hparams_fail(r, gg_hparams_find(r, GG_HP_n_head),
+                                   GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                   "%s is 0 in layer %" PRIu32
+                                   ", which has %" PRIu32 " key/value heads",
+                                   r->key, i, l->n_head_kv);
         if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
-            return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
-                                    GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                    "%s is %" PRIu32 ", no multiple of "
-                                    "head_count_kv %" PRIu32,
-                                    r->key, l->n_head, l->n_head_kv);
+            return gg_hparams_fail(r, gg_hparams_find(r, GG_HP_n_head),
+                                   GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                   "%s is %" PRIu32 ", no multiple of "
+                                   "head_count_kv %" PRIu32,
+                                   r->key, l->n_head, l->n_head_kv);
     }
     return GGUF_OK;
 }
@@ -243,24 +244,25 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     const bool given = own || gg_hparams_find(r, GG_HP_dim_k) != NULL;
     choose_widths(hp, own ? own : n_head ? hp->n_embd / n_head : 0);
     if (r->arch->qkv && r->arch->qkv->gates && hp->dim_v != hp->dim_k)
-        return gg_hparams_bad(r, GG_HP_dim_v, hp->dim_v, hp->dim_k, hp->dim_k);
+        return gg_hparams_fail_range(r, GG_HP_dim_v, hp->dim_v, hp->dim_k,
+                                     hp->dim_k);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);
     if (!given && n_head && hp->n_embd % n_head)
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s is %" PRIu32 ", does not divide "
-                                "embedding_length %" PRIu32,
-                                r->key, n_head, hp->n_embd);
+        return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s is %" PRIu32 ", does not divide "
+                               "embedding_length %" PRIu32,
+                               r->key, n_head, hp->n_embd);
     for (uint32_t i = 0; i < hp->n_layer; i++) {
         struct gg_model_layer *l = &hp->layer[i];
         const uint64_t n = l->n_head;
-        const bool window = l->sight == GG_SEES_WINDOW;
+        const bool window = l->attn_type == GG_ATTN_WINDOW;
         l->dim_k = window && hp->dim_k_swa ? hp->dim_k_swa : hp->dim_k;
         l->dim_v = window && hp->dim_v_swa ? hp->dim_v_swa : hp->dim_v;
         if (n * l->dim_k > GG_WIDTH_MAX || n * l->dim_v > GG_WIDTH_MAX)
-            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                    "%s: %" PRIu64 " heads of %" PRIu32
-                                    " and %" PRIu32 " elements are too many",
-                                    r->arch->name, n, l->dim_k, l->dim_v);
+            return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                   "%s: %" PRIu64 " heads of %" PRIu32
+                                   " and %" PRIu32 " elements are too many",
+                                   r->arch->name, n, l->dim_k, l->dim_v);
         if (l->dim_k)
             l->score_scale = score_scale(r->arch, hp, l);
     }
@@ -332,13 +334,13 @@ static enum gguf_status load_scaling(struct gg_hparams_reader *r)
             continue;
         scalings[i].apply(r->arch, hp);
         if (r->arch->longrope || !gg_str_eqz(type, "longrope") ||
-            !gg_finding_opens(r->report))
+            !gg_finding_is_fatal(r->report))
             return GGUF_OK;
     }
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_rope_scaling);
-    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                            "%s '%s' is not supported", r->key,
-                            gg_str_esc(&e, type));
+    return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s '%s' is not supported", r->key,
+                           gg_str_esc(&e, type));
 }
 
 enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r)
@@ -349,20 +351,20 @@ enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r)
     const bool turns = r->arch->rope != GG_ROPE_NONE;
     uint32_t n_rot = given ? hp->n_rot : hp->dim_k;
     if (given && hp->dim_k && n_rot > hp->dim_k) {
-        GG_TRY(gg_hparams_bad(r, GG_HP_n_rot, n_rot, 2, hp->dim_k));
+        GG_TRY(gg_hparams_fail_range(r, GG_HP_n_rot, n_rot, 2, hp->dim_k));
         n_rot = hp->dim_k;
     }
     if (given && n_rot % 2)
-        GG_TRY(gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s is %" PRIu32 ", must be even", r->key,
-                                n_rot));
-    if (!kv && gg_finding_opens(r->report) && turns && n_rot % 2)
-        return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
-                                GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                "%s makes heads of %" PRIu32
-                                " elements, which are "
-                                "no pairs to rotate",
-                                r->key, n_rot);
+        GG_TRY(gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s is %" PRIu32 ", must be even", r->key,
+                               n_rot));
+    if (!kv && gg_finding_is_fatal(r->report) && turns && n_rot % 2)
+        return gg_hparams_fail(r, gg_hparams_find(r, GG_HP_n_head),
+                               GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s makes heads of %" PRIu32
+                               " elements, which are "
+                               "no pairs to rotate",
+                               r->key, n_rot);
     hp->n_rot = n_rot;
     hp->rope.n_dims = (int32_t)n_rot;
     hp->rope.kind = turns ? r->arch->rope : GGUF_ROPE_NORM;

@@ -10,10 +10,10 @@
 
 #include <math.h>
 
-bool gg_arch_mixes(const struct gg_arch *a)
+bool gg_arch_has_mixed_layers(const struct gg_arch *a)
 {
     return a->mix_rule || gg_arch_ffn(a)->absent ||
-           gg_arch_mixer(a)->keeps & GG_KEEPS_STATES;
+           gg_arch_mixer(a)->memory & GG_MODEL_MEMORY_STATES;
 }
 
 /* ---- which mixer ---- */
@@ -41,7 +41,7 @@ static bool has_experts(const struct gg_hparams_reader *r, uint32_t il)
 
 static bool is_window(const struct gg_hparams *hp, uint32_t il)
 {
-    return !hp->has_windows || hp->layer[il].sight == GG_SEES_WINDOW;
+    return !hp->has_windows || hp->layer[il].attn_type == GG_ATTN_WINDOW;
 }
 
 const struct gg_arch_rope_rule gg_arch_rope_in_windows = {
@@ -52,10 +52,10 @@ const struct gg_arch_rope_rule gg_arch_rope_in_windows = {
 
 /* Those that attention.indexer.types names; without the key all, or by the
  * architecture. */
-static bool layer_indexes(const struct gg_arch *a, const struct gg_hparams *hp,
-                          uint32_t il)
+static bool has_indexer_by_hook(const struct gg_arch *a,
+                                const struct gg_hparams *hp, uint32_t il)
 {
-    if (!gg_arch_mixer(a)->indexes)
+    if (!gg_arch_mixer(a)->has_indexer)
         return false;
     if (hp->has[GG_HP_idx_types])
         return hp->layer[il].idx_types != 0;
@@ -73,27 +73,30 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
     hp->mixer = gg_arch_mixer(a);
     hp->norm = a->choose_norm.fn ? (uint8_t)a->choose_norm.fn(hp) : a->norm;
     hp->eps = hp->norm == GG_NORM_LAYER ? hp->norm_eps : hp->norm_rms_eps;
-    hp->expert_gating = gg_hparams_gating(a, hp);
+    hp->expert_gating = gg_hparams_expert_gating(a, hp);
     for (uint32_t il = 0; il < hp->n_layer; il++) {
         struct gg_model_layer *l = &hp->layer[il];
-        l->drafts = a->nextn && il >= hp->n_layer - hp->n_nextn;
+        l->is_nextn = a->nextn && il >= hp->n_layer - hp->n_nextn;
         l->mixer =
             a->mix_rule ? a->mix_rule->of_layer(a, hp, il) : gg_arch_mixer(a);
         l->moe = has_experts(r, il);
-        l->ropes = a->rope != GG_ROPE_NONE &&
-                   (!a->rope_rule || a->rope_rule->of_layer(hp, il));
-        l->indexes = layer_indexes(a, hp, il);
-        l->tempers = hp->temper.scale != 0 && (!a->temperature->of_layer ||
-                                               a->temperature->of_layer(l));
-        if (!hp->has[GG_HP_sparse_above])
-            l->sparse_above =
-                a->sparse_above.fn ? a->sparse_above.fn(il) : -INFINITY;
+        l->has_rope = a->rope != GG_ROPE_NONE &&
+                      (!a->rope_rule || a->rope_rule->of_layer(hp, il));
+        l->has_indexer = has_indexer_by_hook(a, hp, il);
+        l->has_temperature =
+            hp->temperature.scale != 0 &&
+            (!a->temperature->of_layer || a->temperature->of_layer(l));
+        if (!hp->has[GG_HP_activation_sparsity])
+            l->activation_sparsity = a->activation_sparsity.fn
+                                         ? a->activation_sparsity.fn(il)
+                                         : -INFINITY;
         l->ffn = ffn->of_layer ? ffn->of_layer(r, il) : ffn;
-        if ((l->moe && !(a->moe.beside && a->moe.beside->always)) ||
-            (gg_arch_mixes(a) && !l->n_ff) || ffn->absent)
+        if ((l->moe &&
+             !(a->moe.dense_branch && a->moe.dense_branch->always)) ||
+            (gg_arch_has_mixed_layers(a) && !l->n_ff) || ffn->absent)
             l->ffn = NULL;
     }
-    for (uint32_t il = hp->n_layer; il < hp->n_deep; il++)
+    for (uint32_t il = hp->n_layer; il < hp->n_layer_all; il++)
         hp->layer[il] = hp->layer[hp->n_layer - 1];
 }
 
@@ -120,8 +123,8 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->rot = known_or_nan(hp->n_rot);
     z->nope = known_or_nan(z->head - z->rot);
     z->qk_0 = z->head;
-    z->qk_q1 = a->qk.form == GG_QK_HEADS ? z->n_head : 1;
-    z->qk_k1 = a->qk.form == GG_QK_HEADS ? z->n_head_kv : 1;
+    z->qk_q1 = a->qk_norm.form == GG_QK_EACH_HEAD ? z->n_head : 1;
+    z->qk_k1 = a->qk_norm.form == GG_QK_EACH_HEAD ? z->n_head_kv : 1;
     z->rank_q = known_or_nan(hp->rank_q);
     z->rank_kv = known_or_nan(hp->rank_kv);
     z->idx = known_or_nan(hp->dim_idx);
@@ -162,7 +165,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->vocab = known_or_nan(hp->n_vocab);
     z->ctx = known_or_nan(hp->n_ctx_train);
     z->ff = known_or_nan(l->n_ff);
-    z->up = z->ff * (ffn->twofold ? 2 : 1);
+    z->up = z->ff * (ffn->fused_gate ? 2 : 1);
     head_sizes(hp, a, l, z);
     gg_hparams_expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff,
                             z);
@@ -172,7 +175,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->streams = known_or_nan(hp->n_streams);
     z->types = known_or_nan(hp->n_types);
     z->ratio = known_or_nan(l->ratio);
-    z->wide = l->ratio == GG_RATIO_NEAR ? 2 : 1;
+    z->wide = l->ratio == GG_RATIO_CSA ? 2 : 1;
     z->dense_2 =
         known_or_nan(hp->dense_2_out ? hp->dense_2_out : hp->n_embd_out);
     z->dense_3 = known_or_nan(hp->dense_3_in);

@@ -29,8 +29,8 @@ struct check {
 };
 
 /* Index of the first element that is NaN or infinite, or n. */
-static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
-                        size_t n)
+static size_t find_nonfinite(const struct gg_vec_kern *vec, const float *x,
+                             size_t n)
 {
     static const float zero[BLOCK];
     /* 0 times anything but a number is NaN, and so is a sum with it */
@@ -76,7 +76,7 @@ static enum gguf_status check_rows(void *user, unsigned ith, size_t item,
         for (uint64_t i = 0; i < ne0; i += BLOCK) {
             size_t n = (size_t)GG_MIN(ne0 - i, (uint64_t)BLOCK);
             gg_data_read(rows, r * ne0 + i, n, x);
-            size_t bad = first_bad(&c->kern.vec, x, n);
+            size_t bad = find_nonfinite(&c->kern.vec, x, n);
             if (bad < n)
                 return refuse_value(c, item, r * ne0 + i + bad, x[bad], err);
         }
@@ -100,17 +100,17 @@ static void list_rows(struct check *c, const struct gg_data *list)
     }
 }
 
-enum gguf_status gguf_model_scan_finite(const struct gguf_model *m,
-                                        const struct gguf_model_job *job,
-                                        struct gguf_error *err)
+enum gguf_status gguf_model_check_finite(const struct gguf_model *m,
+                                         const struct gguf_model_job *job,
+                                         struct gguf_error *err)
 {
     struct check c = { .m = m };
     struct gguf_model_job own;
     struct gg_data_gguf list;
     const size_t n = gg_source_n_tensors(&m->src);
-    GG_TRY(gg_parallel_pass_job(&own, job, err));
+    GG_TRY(gg_parallel_pass_take_job(&own, job, err));
     for (size_t i = 0; i < gg_source_n_files(&m->src); i++)
-        GG_TRY(gg_file_in_memory(gg_source_file(&m->src, i), err));
+        GG_TRY(gg_file_require_memory(gg_source_file(&m->src, i), err));
     const struct gg_parallel_pass work = { m->allocator, &own,
                                            (uint64_t)1 << 20, check_rows, &c };
     gg_kern_init(&c.kern, gg_kern_cpu_detect());

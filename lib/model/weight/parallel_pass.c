@@ -34,9 +34,9 @@ struct run {
     bool cancelled;        /* of the first thread alone */
 };
 
-enum gguf_status gg_parallel_pass_job(struct gguf_model_job *own,
-                                      const struct gguf_model_job *given,
-                                      struct gguf_error *err)
+enum gguf_status gg_parallel_pass_take_job(struct gguf_model_job *own,
+                                           const struct gguf_model_job *given,
+                                           struct gguf_error *err)
 {
     *own = (struct gguf_model_job)GGUF_MODEL_JOB_INIT;
     return gg_params_take(own, sizeof *own, given, "gguf_model_job", err);
@@ -66,7 +66,7 @@ static size_t cut_items(const struct gg_parallel_pass *w,
     return n;
 }
 
-static void stop_at(struct run *r, size_t at)
+static void stop_after(struct run *r, size_t at)
 {
     size_t old = atomic_load_explicit(&r->stop, memory_order_relaxed);
     while (at < old &&
@@ -84,7 +84,7 @@ static void report_progress(struct run *r)
         !job->progress(job->user, done, r->total))
         return;
     r->cancelled = true;
-    stop_at(r, 0);
+    stop_after(r, 0);
 }
 
 static void work_thread(void *user, unsigned ith, unsigned nth)
@@ -101,7 +101,7 @@ static void work_thread(void *user, unsigned ith, unsigned nth)
         const struct piece *p = &r->piece[k];
         if (r->w->fn(r->w->user, ith, p->item, p->off, p->size, &f->err)) {
             f->at = k;
-            stop_at(r, k);
+            stop_after(r, k);
             return;
         }
         atomic_fetch_add_explicit(&r->done, p->size, memory_order_relaxed);

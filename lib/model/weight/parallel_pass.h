@@ -9,7 +9,7 @@
 #define GG_MODEL_WEIGHT_PARALLEL_PASS_H
 
 #include "base/error.h"
-#include "gguf/model.h"
+#include "gguf/model_base.h"
 
 struct gg_parallel_pass_item {
     uint64_t size; /* bytes */
@@ -31,9 +31,9 @@ struct gg_parallel_pass {
 };
 
 /* Take over a caller's job, which may be NULL. GGUF_E_INVALID. */
-enum gguf_status gg_parallel_pass_job(struct gguf_model_job *own,
-                                      const struct gguf_model_job *given,
-                                      struct gguf_error *err);
+enum gguf_status gg_parallel_pass_take_job(struct gguf_model_job *own,
+                                           const struct gguf_model_job *given,
+                                           struct gguf_error *err);
 
 /* What fn returns, GGUF_E_CANCELLED, GGUF_E_NOMEM. */
 enum gguf_status

@@ -2,7 +2,7 @@
 /* tensors.c - tensors of files against the weights of an architecture
  *
  * Every tensor is found among the weights (weight.h) that its layer has
- * (need.h) and compared; then what a layer needs and no tensor was found for
+ * (needs.h) and compared; then what a layer needs and no tensor was found for
  * is missing.
  */
 #include "config.h"
@@ -28,15 +28,15 @@ uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
 }
 
 /* Make needs and sizes those of a layer. */
-static void look_at(struct gg_model_lookup *l, enum gg_model_scope scope,
-                    uint64_t il)
+static void select_layer(struct gg_model_lookup *l, enum gg_model_scope scope,
+                         uint64_t il)
 {
     if (l->is_set && l->scope == scope && l->il == il)
         return;
-    const uint64_t last = l->hp->n_deep - 1;
+    const uint64_t last = l->hp->n_layer_all - 1;
     const struct gg_model_layer *layer = &l->hp->layer[GG_MIN(il, last)];
-    gg_model_needs_weights(l->arch, l->hp, scope == GG_MODEL ? NULL : layer,
-                           &l->needs);
+    gg_needs_fill_weights(l->arch, l->hp, scope == GG_MODEL ? NULL : layer,
+                          &l->needs);
     gg_hparams_sizes(l->hp, l->arch, layer, &l->sizes);
     l->il = il;
     l->scope = scope;
@@ -50,13 +50,13 @@ enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
     const enum gg_model_scope scope = gg_weight_scope(&name, il);
     if (*il >= gg_model_lookup_layers(l, scope))
         return GG_W_NONE;
-    look_at(l, scope, *il);
-    return gg_model_needs_find(&l->needs, scope, name);
+    select_layer(l, scope, *il);
+    return gg_needs_find_weight(&l->needs, scope, name);
 }
 
-enum gg_weight gg_model_lookup_scaled(struct gg_model_lookup *l,
-                                      struct gguf_str name, const char *end,
-                                      uint64_t *il)
+enum gg_weight gg_model_lookup_scale(struct gg_model_lookup *l,
+                                     struct gguf_str name, const char *end,
+                                     uint64_t *il)
 {
     char weight[GG_WEIGHT_NAME];
     struct gguf_str stem = name;
@@ -126,8 +126,8 @@ static enum gguf_status report_fault(const struct check *c,
                                      const struct gguf_tensor_info *t,
                                      const char *message)
 {
-    return gg_finding(c->report, code, GGUF_E_TENSOR, c->file_no, t->name,
-                      t->info_off, "%s", message);
+    return gg_finding_report(c->report, code, GGUF_E_TENSOR, c->file_no,
+                             t->name, t->info_off, "%s", message);
 }
 
 /* Unknown types have findings of their own, and cannot be opened. */
@@ -135,7 +135,7 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
                                    const struct gguf_tensor_info *t)
 {
     const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
-    const bool opens = gg_finding_opens(c->report);
+    const bool opens = gg_finding_is_fatal(c->report);
     const int index = gg_dtype_index(t->dtype);
     static const uint32_t exact[] = {
         [GG_VECTOR] = GGUF_DTYPE_F32, [GG_NUMBERS] = GGUF_DTYPE_I32
@@ -190,7 +190,7 @@ static enum gguf_status check_extra(const struct check *c,
     struct gg_str_esc e;
     const enum gg_model_scope scope = gg_weight_scope(&name, &il);
     const uint32_t n = gg_model_lookup_layers(c->l, scope);
-    if (gg_finding_opens(c->report))
+    if (gg_finding_is_fatal(c->report))
         return GGUF_OK;
     if (il < n && is_scale(c->l->src, t->name))
         return GGUF_OK;
@@ -218,7 +218,7 @@ static enum gguf_status check_tensor(struct check *c,
         set_bit(top ? &c->top : &c->layer[il], id);
     if (id == GG_W_NONE) {
         const enum gg_weight scaled =
-            gg_model_lookup_scaled(c->l, t->name, ".scale", &il);
+            gg_model_lookup_scale(c->l, t->name, ".scale", &il);
         return scaled != GG_W_NONE ? check_scale(c, scaled, t)
                                    : check_extra(c, t);
     }
@@ -231,8 +231,8 @@ static enum gguf_status check_tensor(struct check *c,
 
 /* ---- what is missing ---- */
 
-static bool lacks_weight(const struct check *c, const struct found *f,
-                         unsigned id)
+static bool is_missing(const struct check *c, const struct found *f,
+                       unsigned id)
 {
     const unsigned instead = gg_weights[id].instead;
     return c->l->needs.weight[id] == GG_MUST && !has_bit(f, id) &&
@@ -240,12 +240,12 @@ static bool lacks_weight(const struct check *c, const struct found *f,
 }
 
 /* Count what a layer lacks. */
-static void count_lacks(struct check *c, enum gg_model_scope scope,
-                        uint32_t il, const struct found *f)
+static void count_missing(struct check *c, enum gg_model_scope scope,
+                          uint32_t il, const struct found *f)
 {
-    look_at(c->l, scope, il);
+    select_layer(c->l, scope, il);
     for (unsigned id = GG_W_NONE + 1; id < GG_N_WEIGHTS; id++)
-        if (gg_weights[id].scope == scope && lacks_weight(c, f, id) &&
+        if (gg_weights[id].scope == scope && is_missing(c, f, id) &&
             !c->n[id]++)
             c->first[id] = il;
 }
@@ -258,39 +258,40 @@ static enum gguf_status check_empty(const struct check *c)
     for (uint32_t il = 0; il < c->n_layer; il++)
         if (is_empty(&c->layer[il]))
             first = n++ ? first : il;
-    if (!n || gg_finding_opens(c->report))
+    if (!n || gg_finding_is_fatal(c->report))
         return GGUF_OK;
-    return gg_finding(c->report, GG_CHECK_BLOCK_MISSING, GGUF_E_TENSOR, 0,
-                      GG_STR(""), GGUF_NO_OFFSET,
-                      "%" PRIu32 " of %" PRIu32 " layers %s no tensors, "
-                      "first %" PRIu32,
-                      n, c->n_layer, n == 1 ? "has" : "have", first);
+    return gg_finding_report(c->report, GG_CHECK_BLOCK_MISSING, GGUF_E_TENSOR,
+                             0, GG_STR(""), GGUF_NO_OFFSET,
+                             "%" PRIu32 " of %" PRIu32
+                             " layers %s no tensors, "
+                             "first %" PRIu32,
+                             n, c->n_layer, n == 1 ? "has" : "have", first);
 }
 
 /* One finding for each weight, in however many layers it is missing. */
 static enum gguf_status check_missing(struct check *c)
 {
-    const bool opens = gg_finding_opens(c->report);
+    const bool opens = gg_finding_is_fatal(c->report);
     char name[GG_WEIGHT_NAME], more[64];
     GG_TRY(check_empty(c));
-    count_lacks(c, GG_MODEL, 0, &c->top);
+    count_missing(c, GG_MODEL, 0, &c->top);
     for (unsigned s = GG_LAYER; s < GG_N_SCOPES; s++)
         for (uint32_t il = 0;
              il < gg_model_lookup_layers(c->l, (enum gg_model_scope)s) &&
              il < c->n_layer;
              il++)
             if (opens || !is_empty(&c->layer[il]))
-                count_lacks(c, (enum gg_model_scope)s, il, &c->layer[il]);
+                count_missing(c, (enum gg_model_scope)s, il, &c->layer[il]);
     for (unsigned id = GG_W_NONE + 1; id < GG_N_WEIGHTS; id++) {
         if (!c->n[id])
             continue;
         gg_weight_name((enum gg_weight)id, c->first[id], name);
         snprintf(more, sizeof more, ", and of %" PRIu32 " more layers",
                  c->n[id] - 1);
-        GG_TRY(gg_finding(c->report, GG_CHECK_TENSOR_MISSING, GGUF_E_TENSOR, 0,
-                          gg_str_z(name), GGUF_NO_OFFSET,
-                          "tensor '%s' is missing%s", name,
-                          c->n[id] > 1 && !opens ? more : ""));
+        GG_TRY(gg_finding_report(c->report, GG_CHECK_TENSOR_MISSING,
+                                 GGUF_E_TENSOR, 0, gg_str_z(name),
+                                 GGUF_NO_OFFSET, "tensor '%s' is missing%s",
+                                 name, c->n[id] > 1 && !opens ? more : ""));
     }
     return GGUF_OK;
 }

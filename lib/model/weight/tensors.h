@@ -4,14 +4,14 @@
 #define GG_MODEL_WEIGHT_TENSORS_H
 
 #include "kern/kern.h"
-#include "model/weight/need.h"
+#include "model/weight/needs.h"
 
 /* State of look-ups: it keeps the last layer that was asked for. */
 struct gg_model_lookup {
     const struct gg_source *src;
     const struct gg_arch *arch;
     const struct gg_hparams *hp;
-    struct gg_model_needs needs; /* of scope and layer il */
+    struct gg_needs needs; /* of scope and layer il */
     struct gg_model_sizes sizes;
     uint64_t il;
     enum gg_model_scope scope;
@@ -27,16 +27,16 @@ enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
 /* The matrix NAME.weight beside which a tensor, whose name is NAME and that
  * end, is a scale and no weight of its own; or GG_W_NONE. The end is ".scale"
  * or, about activations and not used, ".input_scale". */
-enum gg_weight gg_model_lookup_scaled(struct gg_model_lookup *l,
-                                      struct gguf_str name, const char *end,
-                                      uint64_t *il);
+enum gg_weight gg_model_lookup_scale(struct gg_model_lookup *l,
+                                     struct gguf_str name, const char *end,
+                                     uint64_t *il);
 
 /* Layers of a scope; 1 for the model. */
 uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
                                 enum gg_model_scope scope);
 
 /* Check each tensor of all files, then what is missing. A tensor that the
- * architecture does not have is a finding; gguf_model_open finds it with
+ * architecture does not have is a finding; gguf_model_create finds it with
  * gg_model_lookup. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM,
  * GGUF_E_CANCELLED. */
 enum gguf_status gg_tensors_check(struct gg_model_lookup *l,

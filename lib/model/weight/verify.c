@@ -47,7 +47,7 @@ static enum gguf_status check_tensors(struct verify *v,
 }
 
 /* Is the file something else than a model: an adapter, importance data ...? */
-static bool is_no_model(const struct gguf_file *file)
+static bool is_other_file(const struct gguf_file *file)
 {
     struct gguf_str type;
     return gguf_kv_get_str(gguf_file_kv_find(file, "general.type"), &type,
@@ -64,14 +64,14 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
     struct gguf_str name;
     struct gg_str_esc e;
     if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || !name.size ||
-        !gg_source_n_tensors(&v->src) || is_no_model(file))
+        !gg_source_n_tensors(&v->src) || is_other_file(file))
         return GGUF_OK;
     v->arch = gg_arch_find(name);
     if (!v->arch)
-        return gg_file_finding(&v->c, GG_CHECK_ARCH_UNKNOWN, kv->key, kv->off,
-                               err,
-                               "tensors of architecture '%s' are not known",
-                               gg_str_esc(&e, name));
+        return gg_file_report_finding(
+            &v->c, GG_CHECK_ARCH_UNKNOWN, kv->key, kv->off, err,
+            "tensors of architecture '%s' are not known",
+            gg_str_esc(&e, name));
     const struct gg_finding report = { &v->c, &v->src, err };
     v->hp.n_layer = count_layers(&v->src);
     size_t n_tokens =
@@ -109,16 +109,16 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
         if (st == GGUF_E_NOMEM)
             return gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message);
         if (st != GGUF_OK)
-            GG_TRY(gg_file_finding(&v->c, GG_CHECK_SET, kv->key, kv->off, err,
-                                   "%s", why.message));
+            GG_TRY(gg_file_report_finding(&v->c, GG_CHECK_SET, kv->key,
+                                          kv->off, err, "%s", why.message));
     }
     if (!*is_shard)
         return GGUF_OK;
-    return gg_file_finding(&v->c, GG_CHECK_SHARD, kv->key, kv->off, err,
-                           "the file is one of %" PRIu64
-                           " shards: its tensors are "
-                           "not all of the model",
-                           count);
+    return gg_file_report_finding(&v->c, GG_CHECK_SHARD, kv->key, kv->off, err,
+                                  "the file is one of %" PRIu64
+                                  " shards: its tensors are "
+                                  "not all of the model",
+                                  count);
 }
 
 static enum gguf_status verify_tensors(struct verify *v,
@@ -166,8 +166,8 @@ enum gguf_status gguf_file_verify_meta(const struct gguf_file *file,
     if (v.c.params.payload)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a file that is not written has no payload");
-    GG_TRY(gg_file_plan(&planned, gguf_file_shard(file, 0), meta,
-                        v.c.params.allocator, err));
+    GG_TRY(gg_file_create_planned(&planned, gguf_file_shard(file, 0), meta,
+                                  v.c.params.allocator, err));
     if (gguf_file_n_shards(file) > 1)
         v.src.first = planned;
     else

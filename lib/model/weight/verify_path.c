@@ -49,8 +49,9 @@ static enum gguf_status report_why(const struct gg_file_checker *c,
     static const struct gguf_str no_name = { "", 0 };
     for (size_t i = 0; i < GG_LEN(rows); i++)
         if (rows[i].status == why->status)
-            return gg_file_finding(c, rows[i].code, no_name, why->offset, err,
-                                   "%s", why->message);
+            return gg_file_report_finding(c, rows[i].code, no_name,
+                                          why->offset, err, "%s",
+                                          why->message);
     if (err)
         *err = *why;
     return why->status;

@@ -50,7 +50,7 @@ enum gg_weight gg_weight_bias(enum gg_weight id)
 enum gg_model_scope gg_weight_scope(struct gguf_str *name, uint64_t *il)
 {
     for (unsigned scope = GG_LAYER; scope < GG_N_SCOPES; scope++) {
-        const int64_t n = gg_name_cut(name, gg_model_scopes[scope]);
+        const int64_t n = gg_name_cut_index(name, gg_model_scopes[scope]);
         if (n >= 0) {
             *il = (uint64_t)n;
             return (enum gg_model_scope)scope;

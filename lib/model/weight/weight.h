@@ -3,7 +3,7 @@
  *
  * GGUF gives a weight the same name in every architecture, but not always the
  * same shape: a name has a row for each form of it, and of these at most one
- * is of a layer (need.h says which). A bias comes right after its weight.
+ * is of a layer (needs.h says which). A bias comes right after its weight.
  */
 #ifndef GG_MODEL_WEIGHT_WEIGHT_H
 #define GG_MODEL_WEIGHT_WEIGHT_H

@@ -24,12 +24,13 @@ bool gg_weight_is_mapped(const struct gguf_model *m, size_t i)
     return m->of[i] && is_mapping(m, i, m->of[i]->buffer);
 }
 
-enum gguf_status gg_weights_in_memory(const struct gguf_model *m,
-                                      struct gguf_error *err)
+enum gguf_status gg_weights_check_in_memory(const struct gguf_model *m,
+                                            struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++)
         if (gg_weight_is_mapped(m, i))
-            GG_TRY(gg_file_in_memory(gg_source_tensor(&m->src, i).file, err));
+            GG_TRY(gg_file_require_memory(gg_source_tensor(&m->src, i).file,
+                                          err));
     return GGUF_OK;
 }
 
@@ -60,7 +61,7 @@ static void put_back(const struct mover *v)
 
 /* Does weight k of the moves go from the mapping of the same file to the same
  * device as weight of? */
-static bool goes_with(const struct mover *v, size_t k, size_t of)
+static bool shares_target(const struct mover *v, size_t k, size_t of)
 {
     const struct gg_weight_move *a = &v->move[k], *b = &v->move[of];
     return a->maps == b->maps && a->buffer == b->buffer &&
@@ -80,7 +81,7 @@ static struct part find_part(const struct mover *v, size_t of)
     struct part p = { UINTPTR_MAX, 0 };
     for (size_t k = of; k < v->n; k++) {
         const uintptr_t at = (uintptr_t)v->move[k].data;
-        if (!goes_with(v, k, of))
+        if (!shares_target(v, k, of))
             continue;
         p.begin = GG_MIN(p.begin, at);
         p.end = GG_MAX(p.end,
@@ -96,9 +97,9 @@ static struct gguf_buffer *wrap_part(const struct mover *v, size_t of,
 {
     const struct gg_weight_move *move = &v->move[of];
     struct gguf_buffer *b;
-    if (gguf_device_buffer_from_host(move->maps, &b, (void *)p.begin,
-                                     p.end - p.begin, v->m->allocator,
-                                     NULL) != GGUF_OK)
+    if (gguf_device_create_buffer_from_host(move->maps, &b, (void *)p.begin,
+                                            p.end - p.begin, v->m->allocator,
+                                            NULL) != GGUF_OK)
         return NULL;
     if (gguf_device_supports_buft(move->maps, gguf_buffer_buft(b)))
         return b;
@@ -118,12 +119,12 @@ static enum gguf_status map_kind(struct mover *v, size_t of,
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
     for (size_t k = of; k < v->n; k++) {
         struct gguf_tensor *t = v->m->of[v->move[k].i];
-        if (!goes_with(v, k, of))
+        if (!shares_target(v, k, of))
             continue;
         t->data = NULL;
         t->buffer = NULL;
-        GG_TRY(gguf_buffer_place(b, t, (uintptr_t)v->move[k].data - p.begin,
-                                 err));
+        GG_TRY(gguf_buffer_place_tensor(
+            b, t, (uintptr_t)v->move[k].data - p.begin, err));
         v->move[k].mapped = true;
     }
     return GGUF_OK;
@@ -135,10 +136,10 @@ static enum gguf_status map_all(struct mover *v, struct gguf_error *err)
     for (size_t k = 0; k < v->n; k++) {
         const struct gg_weight_move *move = &v->move[k];
         size_t first = 0;
-        while (!goes_with(v, first, k) && first < k)
+        while (!shares_target(v, first, k) && first < k)
             first++;
-        if (first == k && goes_with(v, k, k) && move->maps &&
-            gguf_device_caps(move->maps) & GGUF_DEVICE_HOST_PTR)
+        if (first == k && shares_target(v, k, k) && move->maps &&
+            gguf_device_caps(move->maps) & GGUF_DEVICE_CAP_HOST_PTR)
             GG_TRY(map_kind(v, k, err));
     }
     return GGUF_OK;
@@ -286,7 +287,7 @@ static void adopt_memory(struct mover *v)
             m->info.copied_size += from.info->size;
     }
     free_unused(m);
-    gguf_model_release(m);
+    gguf_model_release_pages(m);
 }
 
 enum gguf_status gg_weights_move(struct gguf_model *m,

@@ -35,7 +35,7 @@ bool gg_weight_is_mapped(const struct gguf_model *m, size_t i);
 
 /* Can all weights be read where they are? GGUF_E_UNSUPPORTED: one is in a file
  * that has a reader, and was not copied. */
-enum gguf_status gg_weights_in_memory(const struct gguf_model *m,
-                                      struct gguf_error *err);
+enum gguf_status gg_weights_check_in_memory(const struct gguf_model *m,
+                                            struct gguf_error *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dtype/dtype_int.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 #include "file/file_int.h"
 #include "model/weight/tensors.h"
 
@@ -33,22 +33,22 @@ static enum gguf_status place_weight(struct gguf_model *m,
     const uint8_t *data = gguf_file_tensor_data(from->file, from->info->index);
     size_t size = (size_t)from->info->size;
     if (gg_file_tensor_in_place(from->file, from->info->index))
-        return gguf_buffer_place(
+        return gguf_buffer_place_tensor(
             m->buffer[from->file_no], t,
             gguf_file_data_off(from->file) + from->info->off, err);
-    GG_TRY(gg_file_in_memory(from->file, err));
+    GG_TRY(gg_file_require_memory(from->file, err));
     uint8_t *copy = (uint8_t *)m->copy + m->copy_used;
     memcpy(copy, data, size);
     if (gg_file_tensor_is_swapped(from->file, from->info->index))
-        gg_order_swap(gg_dtype_index(t->dtype), (uint64_t)t->nb[1], 0, copy,
-                      size);
-    GG_TRY(gguf_buffer_place(m->copy_buffer, t, m->copy_used, err));
+        gg_byte_order_swap(gg_dtype_index(t->dtype), (uint64_t)t->nb[1], 0,
+                           copy, size);
+    GG_TRY(gguf_buffer_place_tensor(m->copy_buffer, t, m->copy_used, err));
     m->copy_used += copy_room(size);
     return GGUF_OK;
 }
 
 /* Weights that files may have and that are never used. */
-static bool is_idle(const struct gg_arch *a, enum gg_weight id)
+static bool is_unused_weight(const struct gg_arch *a, enum gg_weight id)
 {
     for (const uint16_t *p = a->unused; p && *p; p++)
         if (*p == id)
@@ -65,13 +65,13 @@ static enum gguf_status take_weight(struct gguf_model *m, size_t i,
     const struct gguf_tensor_info *info = from.info;
     char name[GGUF_TENSOR_NAME];
     struct gguf_tensor *t =
-        gguf_tensor_4d(m->ctx, info->dtype, info->ne[0], info->ne[1],
-                       info->ne[2], info->ne[3]);
+        gguf_tensor_create_4d(m->ctx, info->dtype, info->ne[0], info->ne[1],
+                              info->ne[2], info->ne[3]);
     GG_TRY(gguf_ctx_status(m->ctx, err));
     GG_TRY(place_weight(m, t, &from, err));
     /* it is the name of a row, which fits */
     gg_str_join(name, sizeof name, info->name, "");
-    *slot = gguf_tensor_name(t, name);
+    *slot = gguf_tensor_set_name(t, name);
     m->used[i] = 1;
     m->of[i] = t;
     m->n_params += info->n_elements;
@@ -100,12 +100,12 @@ static enum gguf_status take_all(struct gguf_model *m,
         uint64_t il, other;
         enum gg_weight id = gg_model_lookup(l, name, &il);
         const bool scale = id == GG_W_NONE;
-        if (scale && gg_model_lookup_scaled(l, name, ".input_scale", &other))
+        if (scale && gg_model_lookup_scale(l, name, ".input_scale", &other))
             m->used[i] = 1; /* nothing is to be said of it */
         if (scale)
-            id = gg_model_lookup_scaled(l, name, ".scale", &il);
-        if (id == GG_W_NONE || is_idle(m->arch, id) ||
-            (gg_weights[id].scope != GG_MODEL && m->hp.layer[il].drafts))
+            id = gg_model_lookup_scale(l, name, ".scale", &il);
+        if (id == GG_W_NONE || is_unused_weight(m->arch, id) ||
+            (gg_weights[id].scope != GG_MODEL && m->hp.layer[il].is_nextn))
             continue;
         struct gg_weights *of =
             gg_weights[id].scope == GG_MODEL ? &m->top : &m->layer[il];
@@ -155,7 +155,7 @@ static enum gguf_status wrap_files(struct gguf_model *m,
         return gg_error_set_nomem(err, n * sizeof(struct gguf_buffer *));
     for (size_t i = 0; i < n; i++) {
         const struct gguf_file *f = gg_source_file(&m->src, i);
-        GG_TRY(gguf_buffer_from_host(
+        GG_TRY(gguf_buffer_create_from_host(
             &m->buffer[i], (void *)(uintptr_t)gguf_file_bytes(f),
             (size_t)gguf_file_size(f), m->allocator, err));
         gguf_buffer_set_usage(m->buffer[i], GGUF_USAGE_WEIGHTS);
@@ -177,8 +177,8 @@ static enum gguf_status make_copy(struct gguf_model *m, struct gguf_error *err)
         gg_mem_alloc_aligned(m->allocator, m->copy_size, GGUF_TENSOR_ALIGN);
     if (!m->copy)
         return gg_error_set_nomem(err, m->copy_size);
-    GG_TRY(gguf_buffer_from_host(&m->copy_buffer, m->copy, m->copy_size,
-                                 m->allocator, err));
+    GG_TRY(gguf_buffer_create_from_host(&m->copy_buffer, m->copy, m->copy_size,
+                                        m->allocator, err));
     gguf_buffer_set_usage(m->copy_buffer, GGUF_USAGE_WEIGHTS);
     return GGUF_OK;
 }
@@ -193,10 +193,12 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
     p.no_alloc = true;
     GG_TRY(gguf_ctx_create(&m->ctx, &p, err));
     m->used = gg_mem_alloc_zero(m->allocator, n ? n : 1, 1);
-    m->layer = gg_mem_alloc_zero(m->allocator, m->hp.n_deep, sizeof *m->layer);
+    m->layer =
+        gg_mem_alloc_zero(m->allocator, m->hp.n_layer_all, sizeof *m->layer);
     m->of = gg_mem_alloc_zero(m->allocator, n ? n : 1, sizeof(void *));
     if (!m->used || !m->of || !m->layer)
-        return gg_error_set_nomem(err, n + m->hp.n_deep * sizeof *m->layer);
+        return gg_error_set_nomem(err,
+                                  n + m->hp.n_layer_all * sizeof *m->layer);
     return GGUF_OK;
 }
 

@@ -54,10 +54,10 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
 
 static enum gguf_status build_job(struct gguf_quant *q, struct gguf_error *err)
 {
-    GG_TRY(gg_job_merge(q, err));
-    GG_TRY(gg_job_plan(q, err));
-    GG_TRY(gg_job_meta(q, err));
-    return gg_job_shards(q, &q->totals.file_size, err);
+    GG_TRY(gg_job_open_loras(q, err));
+    GG_TRY(gg_job_make_plan(q, err));
+    GG_TRY(gg_job_make_metadata(q, err));
+    return gg_job_plan_files(q, &q->totals.file_size, err);
 }
 
 /* What a job is of: the first that is not NULL. */
@@ -86,7 +86,7 @@ static enum gguf_status create_job(struct gguf_quant **out,
     if (from->in)
         q->in = *from->in;
     else
-        st = gg_job_open(q, from->path, from->file, err);
+        st = gg_job_open_input(q, from->path, from->file, err);
     if (st == GGUF_OK)
         st = build_job(q, err);
     q->p.overrides = NULL; /* borrowed until here */
@@ -133,8 +133,8 @@ void gguf_quant_destroy(struct gguf_quant *q)
     if (!q)
         return;
     gguf_meta_destroy(q->meta);
-    gg_job_merge_fini(q);
-    gg_job_close(q);
+    gg_job_close_loras(q);
+    gg_job_close_input(q);
     gg_index_fini(&q->names);
     gg_mem_free(q->p.allocator, q->all);
     gg_mem_free(q->p.allocator, q->t);

@@ -14,7 +14,7 @@
 #include "gguf/split.h"
 #include "gguf/writer.h"
 #include "kern/kern.h"
-#include "recipe/choose.h"
+#include "recipe/type_choice.h"
 #include "imatrix/imatrix_int.h"
 
 /* general.quantization_version, of the block layouts, which runtimes check:
@@ -28,7 +28,7 @@ struct gg_job_tensor {
     size_t no;                      /* its number there */
     enum gg_recipe_class cls;
     const struct gg_data_info *scale; /* goes into the weights; NULL */
-    bool left_out; /* goes into the weights of another (outer.h) */
+    bool left_out; /* goes into the weights of another (outer_scale.h) */
     size_t place;  /* in the order of writing, with what is left out */
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
     float *outer;   /* a scale for each matrix, in a tensor of its own after
@@ -112,34 +112,35 @@ enum gguf_status gg_job_create(struct gguf_quant **out,
                                const struct gguf_quant_params *params,
                                struct gguf_error *err);
 
-/* loras.c: open the adapters of q->p and see that they fit. The statuses of
+/* job_loras.c: open the adapters of q->p and see that they fit. The statuses of
  * gguf_quant_create. */
-enum gguf_status gg_job_merge(struct gguf_quant *q, struct gguf_error *err);
-void gg_job_merge_fini(struct gguf_quant *q);
-/* Are the same products added to the tensors of both? */
-bool gg_job_merges_same(const struct gguf_quant *a,
-                        const struct gguf_quant *b);
-/* What q->meta says of them. */
-enum gguf_status gg_job_merge_meta(struct gguf_quant *q,
+enum gguf_status gg_job_open_loras(struct gguf_quant *q,
                                    struct gguf_error *err);
+void gg_job_close_loras(struct gguf_quant *q);
+/* Are the same products added to the tensors of both? */
+bool gg_job_has_same_loras(const struct gguf_quant *a,
+                           const struct gguf_quant *b);
+/* What q->meta says of them. */
+enum gguf_status gg_job_set_lora_keys(struct gguf_quant *q,
+                                      struct gguf_error *err);
 
 /* job_inputs.c: describe GGUF files in q->gguf and q->in: those of path, or if
  * it is NULL, file, which is kept. The statuses of gguf_quant_create. */
-enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
-                             const struct gguf_file *file,
-                             struct gguf_error *err);
-void gg_job_close(struct gguf_quant *q);
+enum gguf_status gg_job_open_input(struct gguf_quant *q, const char *path,
+                                   const struct gguf_file *file,
+                                   struct gguf_error *err);
+void gg_job_close_input(struct gguf_quant *q);
 
 /* job_inputs.c: the i-th file that the job reads weights from; false after the
  * last. */
-bool gg_job_input(const struct gguf_quant *q, size_t i,
-                  struct gg_data_file *out);
+bool gg_job_input_file(const struct gguf_quant *q, size_t i,
+                       struct gg_data_file *out);
 /* Note all of them in paths; have they changed since they were opened?
  * GGUF_E_MISMATCH. */
 /* Do both read the same? NULL, or a word for what is not the same. */
-const char *gg_job_differs(const struct gguf_quant *a,
-                           const struct gguf_quant *b);
-enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
+const char *gg_job_input_difference(const struct gguf_quant *a,
+                                    const struct gguf_quant *b);
+enum gguf_status gg_job_list_inputs(const struct gguf_quant *q,
                                     struct gguf_paths *paths,
                                     struct gguf_error *err);
 enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
@@ -157,12 +158,13 @@ void gg_job_release(const struct gguf_quant *q, const struct gg_job_tensor *t,
 /* Bytes of it are read soon, or were: gg_data_advise. */
 void gg_job_advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
                    uint64_t off, uint64_t size, enum gg_mapfile_advice how);
-enum gguf_status gg_job_check_input(const struct gg_data_file *in,
-                                    struct gguf_error *err);
+enum gguf_status gg_job_check_input_file(const struct gg_data_file *in,
+                                         struct gguf_error *err);
 
 /* job_plan.c: fill q->all and q->names from q->in, then q->t, in order and with
  * types, from these and q->p. */
-enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
+enum gguf_status gg_job_make_plan(struct gguf_quant *q,
+                                  struct gguf_error *err);
 
 /* Is this layer left out? How many before it are? */
 bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer);
@@ -172,7 +174,7 @@ int64_t gg_job_n_pruned(const struct gguf_quant *q, int64_t layer);
  * copied, tells why. */
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
                                  struct gg_job_tensor *jt, uint32_t wanted,
-                                 uint32_t to, enum gguf_quant_why why,
+                                 uint32_t to, enum gguf_quant_reason why,
                                  const char *text, struct gguf_error *err);
 
 /* The importance data for a tensor, whatever its type; NULL if there are none
@@ -181,26 +183,28 @@ const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
                                               const struct gg_job_tensor *jt);
 
 /* The sums over all tensors. */
-void gg_job_sum_up(struct gguf_quant *q);
+void gg_job_update_totals(struct gguf_quant *q);
 
 /* job_metadata.c: fill q->meta. */
-enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err);
+enum gguf_status gg_job_make_metadata(struct gguf_quant *q,
+                                      struct gguf_error *err);
 
-/* shard.c: give each tensor its file; *size is that of all files. */
-enum gguf_status gg_job_shards(struct gguf_quant *q, uint64_t *size,
-                               struct gguf_error *err);
+/* job_files.c: give each tensor its file; *size is that of all files. */
+enum gguf_status gg_job_plan_files(struct gguf_quant *q, uint64_t *size,
+                                   struct gguf_error *err);
 
 /* A writer for file no of the output, with all its tensors. */
-enum gguf_status gg_job_writer(const struct gguf_quant *q, size_t no,
-                               struct gguf_writer **out,
-                               struct gguf_error *err);
+enum gguf_status gg_job_create_writer(const struct gguf_quant *q, size_t no,
+                                      struct gguf_writer **out,
+                                      struct gguf_error *err);
 
 /* What the output's tensors are aligned to, once it has been laid out. */
 uint32_t gg_job_alignment(const struct gguf_quant *q);
 
 /* The path of file no, for path as it was given: allocated. */
-enum gguf_status gg_job_path(const struct gguf_quant *q, const char *path,
-                             size_t no, char **out, struct gguf_error *err);
+enum gguf_status gg_job_format_path(const struct gguf_quant *q,
+                                    const char *path, size_t no, char **out,
+                                    struct gguf_error *err);
 
 /* Use the kernels of these levels only (GG_CPU_...): for tests, which compare
  * the levels' bytes. */

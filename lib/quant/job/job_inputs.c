@@ -35,9 +35,9 @@ static enum gguf_status open_files(struct gguf_quant *q, const char *path,
     return GGUF_OK;
 }
 
-enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
-                             const struct gguf_file *file,
-                             struct gguf_error *err)
+enum gguf_status gg_job_open_input(struct gguf_quant *q, const char *path,
+                                   const struct gguf_file *file,
+                                   struct gguf_error *err)
 {
     const struct gguf_allocator *a = q->p.allocator;
     struct gg_job_gguf *g = gg_mem_alloc_zero(a, 1, sizeof *g);
@@ -50,9 +50,9 @@ enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
     GG_TRY(gguf_meta_create(&g->meta, a, err));
     GG_TRY(gguf_meta_copy_file(g->meta, g->files.file, err));
     GG_TRY(gguf_paths_create(&g->opened, a, err));
-    GG_TRY(gg_file_note(g->files.file, g->opened, err));
+    GG_TRY(gg_file_add_paths(g->files.file, g->opened, err));
     gg_data_gguf_init(&g->data, &g->files, q->kern.codec, !q->p.compat);
-    GG_TRY(gg_data_gguf_hold(&g->data, a, err));
+    GG_TRY(gg_data_gguf_allow_readers(&g->data, a, err));
     q->in =
         (struct gg_description){ .origin = g->files.file,
                                  .meta = g->meta,
@@ -63,7 +63,7 @@ enum gguf_status gg_job_open(struct gguf_quant *q, const char *path,
     return GGUF_OK;
 }
 
-void gg_job_close(struct gguf_quant *q)
+void gg_job_close_input(struct gguf_quant *q)
 {
     if (!q->gguf)
         return;
@@ -74,8 +74,8 @@ void gg_job_close(struct gguf_quant *q)
     gg_mem_free(q->p.allocator, q->gguf);
 }
 
-bool gg_job_input(const struct gguf_quant *q, size_t i,
-                  struct gg_data_file *out)
+bool gg_job_input_file(const struct gguf_quant *q, size_t i,
+                       struct gg_data_file *out)
 {
     size_t n = 0;
     while (gg_data_file(q->in.list, n, out))
@@ -95,30 +95,30 @@ bool gg_job_input(const struct gguf_quant *q, size_t i,
     return false;
 }
 
-const char *gg_job_differs(const struct gguf_quant *a,
-                           const struct gguf_quant *b)
+const char *gg_job_input_difference(const struct gguf_quant *a,
+                                    const struct gguf_quant *b)
 {
     const char *x = a->in.path, *y = b->in.path;
     if (!(a->in.origin == b->in.origin || (x && y && !strcmp(x, y))) ||
         a->n_in != b->n_in)
         return "input";
-    return gg_job_merges_same(a, b) ? NULL : "adapters";
+    return gg_job_has_same_loras(a, b) ? NULL : "adapters";
 }
 
-enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
+enum gguf_status gg_job_list_inputs(const struct gguf_quant *q,
                                     struct gguf_paths *paths,
                                     struct gguf_error *err)
 {
     GG_TRY(gg_paths_join(paths, q->in.opened, err));
     for (size_t i = 0; i < q->p.n_loras; i++)
-        GG_TRY(gg_file_note(q->merge[i].lora.file, paths, err));
+        GG_TRY(gg_file_add_paths(q->merge[i].lora.file, paths, err));
     return GGUF_OK;
 }
 
 bool gg_job_has_reader(const struct gguf_quant *q)
 {
     struct gg_data_file in;
-    for (size_t i = 0; gg_job_input(q, i, &in); i++)
+    for (size_t i = 0; gg_job_input_file(q, i, &in); i++)
         if (in.map->read)
             return true;
     return false;
@@ -129,7 +129,8 @@ static void find_elements(const struct gg_data_info *t, uint64_t *off,
                           uint64_t *size)
 {
     uint64_t len;
-    const uint64_t unit = gg_data_unit(t->dtype, (uint64_t)t->ne[0], &len);
+    const uint64_t unit =
+        gg_data_block_size(t->dtype, (uint64_t)t->ne[0], &len);
     const uint64_t end = unit ? (*off + *size + unit - 1) / unit * len : 0;
     *off = unit ? *off / unit * len : 0;
     *size = end - *off;
@@ -157,12 +158,13 @@ void gg_job_advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
     gg_data_advise(q->in.list, t->no, off, size, how);
 }
 
-enum gguf_status gg_job_check_input(const struct gg_data_file *in,
-                                    struct gguf_error *err)
+enum gguf_status gg_job_check_input_file(const struct gg_data_file *in,
+                                         struct gguf_error *err)
 {
     struct gguf_error why;
     struct gg_str_esc e;
-    const enum gguf_status st = gg_mapfile_check(in->map, in->map->fd, &why);
+    const enum gguf_status st =
+        gg_mapfile_check_unchanged(in->map, in->map->fd, &why);
     if (st == GGUF_OK)
         return st;
     return gg_error_set(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
@@ -174,7 +176,7 @@ enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err)
 {
     struct gg_data_file in;
-    for (size_t i = 0; gg_job_input(q, i, &in); i++)
-        GG_TRY(gg_job_check_input(&in, err));
+    for (size_t i = 0; gg_job_input_file(q, i, &in); i++)
+        GG_TRY(gg_job_check_input_file(&in, err));
     return GGUF_OK;
 }

@@ -87,7 +87,7 @@ static enum gguf_status prune_array(struct gguf_quant *q,
         gguf_kv_iter_init(&it, kv);
         part.data = left;
         part.n = part.size = 0;
-        for (uint64_t i = 0; gguf_kv_next(&it, &e); i++) {
+        for (uint64_t i = 0; gguf_kv_iter_next(&it, &e); i++) {
             size_t size = before + e.size;
             if (!gg_job_is_pruned(q, (int64_t)i)) {
                 memcpy(left + part.size, from, size);
@@ -170,7 +170,7 @@ static enum gguf_status recipe_keys(struct gguf_quant *q,
     gguf_meta_remove(q->meta, digest);
     GG_TRY(gguf_digest_bytes(&d, GGUF_DIGEST_XXH64, recipe.data, recipe.size,
                              err));
-    gguf_digest_hex(&d, text + strlen(text));
+    gguf_digest_format(&d, text + strlen(text));
     if (*gguf_recipe_name(q->p.recipe))
         GG_TRY(gguf_meta_set_strz(q->meta, name, gguf_recipe_name(q->p.recipe),
                                   err));
@@ -219,7 +219,8 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
     return GGUF_OK;
 }
 
-enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
+enum gguf_status gg_job_make_metadata(struct gguf_quant *q,
+                                      struct gguf_error *err)
 {
     GG_TRY(gguf_meta_create(&q->meta, q->p.allocator, err));
     for (size_t i = 0; i < gguf_meta_n_kv(q->in.meta); i++)
@@ -235,7 +236,7 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
         GG_TRY(tool_key(q, err));
     if (!q->p.compat && q->p.recipe->base != GG_RECIPE_KEEP)
         GG_TRY(recipe_keys(q, err));
-    GG_TRY(gg_job_merge_meta(q, err));
+    GG_TRY(gg_job_set_lora_keys(q, err));
     q->ftype_given =
         q->p.meta && gguf_meta_find(q->p.meta, "general.file_type");
     for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)

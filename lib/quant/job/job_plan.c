@@ -4,7 +4,7 @@
 #include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/job/outer.h"
+#include "quant/job/outer_scale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
         return fallback;
     const struct gguf_kv *kv = find_kv(q, key);
     if (kv && kv->type == GGUF_VAL_ARR) {
-        if (!kv->n || gguf_kv_elem(kv, 0, &first, NULL) != GGUF_OK)
+        if (!kv->n || gguf_kv_get_elem(kv, 0, &first, NULL) != GGUF_OK)
             return fallback;
         kv = &first;
     }
@@ -79,8 +79,8 @@ static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
 static int compare_tensors(const void *a, const void *b)
 {
     const struct gg_job_tensor *x = a, *y = b;
-    int64_t i = gguf_name_layer(gg_str_z(x->pub.name), NULL);
-    int64_t k = gguf_name_layer(gg_str_z(y->pub.name), NULL);
+    int64_t i = gguf_layer_from_name(gg_str_z(x->pub.name), NULL);
+    int64_t k = gguf_layer_from_name(gg_str_z(y->pub.name), NULL);
     return i != k ? (i > k) - (i < k) : strcmp(x->pub.name, y->pub.name);
 }
 
@@ -140,7 +140,8 @@ static enum gguf_status renumber_layers(struct gguf_quant *q,
     q->n_layers_left = q->n_layers - n_gone;
     for (size_t i = 0; n_gone && i < q->n_t; i++) {
         struct gguf_str rest;
-        int64_t layer = gguf_name_layer(gg_str_z(q->t[i].pub.name), &rest);
+        int64_t layer =
+            gguf_layer_from_name(gg_str_z(q->t[i].pub.name), &rest);
         if (layer < 0)
             continue;
         size_t size = strlen(q->t[i].pub.name) + 1;
@@ -199,7 +200,7 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
             gg_mem_arena_strndup(&q->arena, info->name.data, info->name.size);
         if (!t->name)
             return gg_error_set_nomem(err, info->name.size + 1);
-        if (gg_job_is_pruned(q, gguf_name_layer(info->name, NULL)))
+        if (gg_job_is_pruned(q, gguf_layer_from_name(info->name, NULL)))
             continue;
         q->t[q->n_t].no = i;
         q->t[q->n_t++].src = info;
@@ -210,8 +211,8 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         t->from_size = info->size;
     }
     for (size_t i = 0; i < n; i++)
-        q->n_layers =
-            GG_MAX(q->n_layers, gguf_name_layer(q->all[i].name, NULL) + 1);
+        q->n_layers = GG_MAX(q->n_layers,
+                             gguf_layer_from_name(q->all[i].name, NULL) + 1);
     GG_TRY(renumber_layers(q, err));
     if (q->n_t && !(q->p.keep_split && q->in.n_files > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
@@ -271,8 +272,8 @@ static enum gguf_status count_unknown(struct gguf_quant *q,
     if (!used)
         return gg_error_set_nomem(err, n + 1);
     for (size_t i = 0, k; i < q->n_t && !q->p.compat; i++)
-        if (gguf_imatrix_find_for(im, q->t[i].src->name,
-                                  n_importances(q->t[i].src), &k))
+        if (gguf_imatrix_find_for_matrix(im, q->t[i].src->name,
+                                         n_importances(q->t[i].src), &k))
             used[k] = true;
     q->n_imatrix_unknown = 0;
     for (size_t i = 0; i < n; i++)
@@ -321,7 +322,8 @@ static enum gguf_status check_overrides(const struct gguf_quant *q,
     for (size_t k = 0; k < c->n_overrides; k++) {
         bool used = false;
         for (size_t i = 0; i < q->n_t && !used; i++)
-            if (!gg_choose_kept(q->t[i].pub.name, q->t[i].pub.ne))
+            if (!gg_recipe_choose_keep_reason(q->t[i].pub.name,
+                                              q->t[i].pub.ne))
                 GG_TRY(gg_pattern_match(c->patterns[k], q->t[i].pub.name,
                                         &used, err));
         struct gg_str_esc esc;
@@ -367,8 +369,8 @@ static enum gguf_status choose_all(struct gguf_quant *q,
     for (size_t i = 0; i < q->n_t; i++) {
         struct gg_job_tensor *jt = &q->t[i];
         struct gg_recipe_choice choice;
-        GG_TRY(gg_choose(c, jt->pub.name, jt->pub.ne, jt->pub.from, &choice,
-                         err));
+        GG_TRY(gg_recipe_choose_type(c, jt->pub.name, jt->pub.ne, jt->pub.from,
+                                     &choice, err));
         jt->cls = choice.cls;
         GG_TRY(gg_job_set_type(q, jt, choice.wanted, choice.type, choice.why,
                                choice.text, err));
@@ -376,7 +378,7 @@ static enum gguf_status choose_all(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
+enum gguf_status gg_job_make_plan(struct gguf_quant *q, struct gguf_error *err)
 {
     enum gguf_status st;
     struct gg_pattern **patterns;
@@ -409,7 +411,7 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
         c.patterns = patterns;
         c.n_overrides = n;
         st = choose_all(q, &c, err);
-        st = st ? st : gg_outer_fold(q, err);
+        st = st ? st : gg_outer_scale_fold(q, err);
     }
     while (n)
         gg_pattern_destroy(patterns[--n]);

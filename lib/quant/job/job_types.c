@@ -4,7 +4,7 @@
 #include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/job/outer.h"
+#include "quant/job/outer_scale.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
     const struct gguf_str name = jt->src->name;
     const uint64_t n = jt->pub.n_elements / (uint64_t)jt->pub.ne[1];
     size_t i;
-    if (!im || !gguf_imatrix_find_for(im, name, n, &i))
+    if (!im || !gguf_imatrix_find_for_matrix(im, name, n, &i))
         return NULL;
     /* llama-quantize looks for its name only */
     return q->p.compat && !gguf_imatrix_find(im, name, &i) ? NULL
@@ -43,9 +43,9 @@ const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
 
 /* The importance data as this type wants them, and how much of them cannot be
  * used as it is. */
-static enum gguf_status use_imatrix(struct gguf_quant *q,
-                                    struct gg_job_tensor *jt,
-                                    struct gguf_error *err)
+static enum gguf_status load_importance(struct gguf_quant *q,
+                                        struct gg_job_tensor *jt,
+                                        struct gguf_error *err)
 {
     struct gguf_quant_tensor *t = &jt->pub;
     const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
@@ -78,7 +78,7 @@ static enum gguf_status make_outer(struct gguf_quant *q,
                                    struct gguf_error *err)
 {
     jt->outer = NULL;
-    if (!gg_outer_wanted(q, jt, jt->pub.to))
+    if (!gg_outer_scale_is_wanted(q, jt, jt->pub.to))
         return GGUF_OK;
     size_t n = gg_job_n_mats(jt);
     jt->outer = gg_mem_arena_alloc(&q->arena, n * sizeof *jt->outer);
@@ -88,7 +88,7 @@ static enum gguf_status make_outer(struct gguf_quant *q,
 
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
                                  struct gg_job_tensor *jt, uint32_t wanted,
-                                 uint32_t to, enum gguf_quant_why why,
+                                 uint32_t to, enum gguf_quant_reason why,
                                  const char *text, struct gguf_error *err)
 {
     struct gguf_quant_tensor *t = &jt->pub;
@@ -116,13 +116,13 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                             "the output is too large");
     GG_TRY(make_outer(q, jt, err));
-    GG_TRY(use_imatrix(q, jt, err));
-    t->needs_imatrix =
-        !jt->imatrix && gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to);
+    GG_TRY(load_importance(q, jt, err));
+    t->needs_imatrix = !jt->imatrix && gg_recipe_choose_needs_imatrix(
+                                           q->p.recipe, jt->cls, t->to);
     return GGUF_OK;
 }
 
-void gg_job_sum_up(struct gguf_quant *q)
+void gg_job_update_totals(struct gguf_quant *q)
 {
     struct gguf_quant_totals s = { .struct_size = sizeof s,
                                    .file_size = q->totals.file_size,

@@ -2,9 +2,9 @@
 /* job_digest.c - the digest of all that decides about the bytes of an output
  */
 #include "config.h"
-#include "quant/resume/resume.h"
+#include "quant/resume/job_journal.h"
 #include "base/bytes.h"
-#include "file/version_int.h"
+#include "file/fingerprint.h"
 #include "gguf/version.h"
 
 #include <string.h>
@@ -14,15 +14,15 @@ static enum gguf_status add_headers(XXH3_state_t *s,
                                     const struct gguf_quant *q,
                                     struct gguf_error *err)
 {
-    gg_file_add_number(s, q->n_shards);
+    gg_fingerprint_add_number(s, q->n_shards);
     for (size_t no = 0; no < q->n_shards; no++) {
         struct gguf_writer *w;
         const void *data;
         size_t size;
-        GG_TRY(gg_job_writer(q, no, &w, err));
+        GG_TRY(gg_job_create_writer(q, no, &w, err));
         enum gguf_status st = gguf_writer_header(w, &data, &size, err);
         if (st == GGUF_OK) {
-            gg_file_add_number(s, size);
+            gg_fingerprint_add_number(s, size);
             (void)XXH3_128bits_update(s, data, size);
         }
         gguf_writer_destroy(w);
@@ -35,8 +35,8 @@ static enum gguf_status add_file(XXH3_state_t *s,
                                  const struct gg_data_file *in,
                                  struct gguf_error *err)
 {
-    GG_TRY(gg_job_check_input(in, err));
-    return gg_file_add_version(s, in->map, in->header, err);
+    GG_TRY(gg_job_check_input_file(in, err));
+    return gg_fingerprint_add_file(s, in->map, in->header, err);
 }
 
 /* The files of the input, and the adapters with their scales. */
@@ -44,10 +44,10 @@ static enum gguf_status add_inputs(XXH3_state_t *s, const struct gguf_quant *q,
                                    struct gguf_error *err)
 {
     struct gg_data_file in;
-    for (size_t i = 0; gg_job_input(q, i, &in); i++)
+    for (size_t i = 0; gg_job_input_file(q, i, &in); i++)
         GG_TRY(add_file(s, &in, err));
     for (size_t i = 0; i < q->p.n_loras; i++)
-        gg_file_add_number(s, gg_bytes_f32_bits(q->merge[i].scale));
+        gg_fingerprint_add_number(s, gg_bytes_f32_bits(q->merge[i].scale));
     return GGUF_OK;
 }
 
@@ -59,10 +59,10 @@ static enum gguf_status add_tensors(XXH3_state_t *s,
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gg_job_tensor *t = &q->t[i];
         size_t ne0 = (size_t)t->pub.ne[0];
-        gg_file_add_number(s, t->src->file_no);
-        gg_file_add_number(s, t->src->off);
-        gg_file_add_number(s, t->pub.from);
-        gg_file_add_number(s, t->imatrix != NULL);
+        gg_fingerprint_add_number(s, t->src->file_no);
+        gg_fingerprint_add_number(s, t->src->off);
+        gg_fingerprint_add_number(s, t->pub.from);
+        gg_fingerprint_add_number(s, t->imatrix != NULL);
         if (!t->imatrix)
             continue;
         float *row = gg_mem_alloc(q->p.allocator, ne0 * sizeof *row);
@@ -77,9 +77,9 @@ static enum gguf_status add_tensors(XXH3_state_t *s,
     return GGUF_OK;
 }
 
-enum gguf_status gg_resume_plan(const struct gguf_quant *q,
-                                XXH128_canonical_t *out,
-                                struct gguf_error *err)
+enum gguf_status gg_quant_resume_digest_plan(const struct gguf_quant *q,
+                                             XXH128_canonical_t *out,
+                                             struct gguf_error *err)
 {
     XXH3_state_t *s = XXH3_createState();
     if (!s)

@@ -28,12 +28,12 @@ static bool all_below(const float *x, size_t n, uint32_t limit)
     return !(any & 0x80000000u);
 }
 
-bool gg_quant_finite(const float *x, size_t n)
+bool gg_quant_is_finite(const float *x, size_t n)
 {
     return all_below(x, n, 0x7f800000u);
 }
 
-bool gg_quant_small(const float *x, size_t n)
+bool gg_quant_is_small(const float *x, size_t n)
 {
     return all_below(x, n, gg_bytes_f32_bits(0x1p11f));
 }

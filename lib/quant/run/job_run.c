@@ -20,10 +20,10 @@ static enum gguf_status open_writers(struct gg_quant_run *r, size_t k,
     for (size_t no = 0; no < q->n_shards; no++) {
         size_t w = r->first_writer[k] + no;
         if (!r->writers[w])
-            GG_TRY(gg_job_writer(q, no, &r->writers[w], err));
-        GG_TRY(gg_quant_run_about(
+            GG_TRY(gg_job_create_writer(q, no, &r->writers[w], err));
+        GG_TRY(gg_quant_run_name_output(
             r, r->paths[w],
-            gguf_writer_open(r->writers[w], r->paths[w], &p, err), err));
+            gguf_writer_begin_file(r->writers[w], r->paths[w], &p, err), err));
     }
     return GGUF_OK;
 }
@@ -54,7 +54,7 @@ static enum gguf_status sync_all(struct gg_quant_run *r,
 {
     for (size_t w = 0; w < r->first_writer[r->n_jobs]; w++) {
         uint64_t end = gguf_writer_file_size(r->writers[w]);
-        for (uint64_t at = 0; at < end && !gg_quant_run_poll(r, 0);)
+        for (uint64_t at = 0; at < end && !gg_quant_run_poll_progress(r, 0);)
             GG_TRY(gg_writer_sync_some(r->writers[w], &at, err));
     }
     return GGUF_OK;
@@ -68,23 +68,24 @@ static enum gguf_status run_all(struct gg_quant_run *r,
     GG_TRY(gg_quant_run_prepare(r, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
-            GG_TRY(gg_job_path(r->jobs[k], paths[k], no,
-                               &r->paths[r->first_writer[k] + no], err));
+            GG_TRY(gg_job_format_path(r->jobs[k], paths[k], no,
+                                      &r->paths[r->first_writer[k] + no],
+                                      err));
     GG_TRY(gg_quant_run_check_paths(r, paths, output, err));
     if (output->resume)
-        GG_TRY(gg_quant_run_resume(r, paths, !output->no_sync, err));
+        GG_TRY(gg_quant_run_open_journals(r, paths, !output->no_sync, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_writers(r, k, output, err));
-    GG_TRY(gg_quant_run_scale(r, err));
+    GG_TRY(gg_quant_run_write_scales(r, err));
     if (r->resume)
-        GG_TRY(gg_quant_run_keep(r, err));
-    gguf_pool_run(r->jobs[0]->p.pool, gg_quant_run_work, r);
+        GG_TRY(gg_quant_run_find_complete(r, err));
+    gguf_pool_run(r->jobs[0]->p.pool, gg_quant_run_process_chunks, r);
     finish_nonfinite(r);
     for (size_t i = 0; i < r->n_t; i++)
         if (!r->states[i].kept)
             gg_quant_run_finish_loss(r, i);
     if (r->status == GGUF_OK)
-        gg_quant_run_poll(r, 0);
+        gg_quant_run_poll_progress(r, 0);
     if (r->status == GGUF_OK)
         GG_TRY(sync_all(r, err));
     if (r->status != GGUF_OK) {
@@ -116,7 +117,7 @@ static enum gguf_status run_init(struct gg_quant_run *r,
     if (!r->writers || !r->paths)
         return gg_error_set_nomem(err, n_files * sizeof *r->writers);
     r->first_writer[n] = n_files; /* what run_fini looks at */
-    GG_TRY(gg_quant_run_join(r, err));
+    GG_TRY(gg_quant_run_join_tensors(r, err));
     r->cuts = gg_mem_alloc_zero(a, r->n_t + 1, sizeof *r->cuts);
     r->states = gg_mem_alloc_zero(a, r->n_t, sizeof *r->states);
     if (!r->cuts || !r->states)
@@ -141,7 +142,7 @@ static void run_fini(struct gg_quant_run *r)
     gg_mem_free(a, r->cuts);
     gg_mem_free(a, r->losses);
     gg_mem_free(a, r->resume);
-    gg_quant_run_scale_fini(r);
+    gg_quant_run_free_scales(r);
     gg_mem_free(a, r->states);
     gg_mem_free(a, r->tensors);
 }
@@ -168,7 +169,7 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     enum gguf_status st = run_init(r, jobs, n, err);
     if (st == GGUF_OK)
         st = run_all(r, paths, &own, err);
-    enum gguf_status end = gg_quant_run_resume_end(r, st == GGUF_OK, err);
+    enum gguf_status end = gg_quant_run_close_journals(r, st == GGUF_OK, err);
     st = st == GGUF_OK ? end : st;
     run_fini(r);
     pthread_mutex_destroy(&r->lock);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* job_run.h - jobs that run together, as they lie in memory
  *
- * job_run.c opens the files, output_names.c gives them their names, join.c puts
- * the jobs' tensors side by side, prepare.c cuts them and sizes the buffers,
- * scale.c looks for the scales that tensors have outside of their blocks,
- * row_chunks.c is what the threads do, unfit.c is asked what a type cannot
- * hold, run_resume.c keeps what an earlier run has done.
+ * job_run.c opens the files, output_names.c gives them their names,
+ * common_tensors.c puts the jobs' tensors side by side, run_buffers.c cuts them
+ * and sizes the buffers, matrix_scales.c looks for the scales that tensors have
+ * outside of their blocks, row_chunks.c is what the threads do, nonfinite.c is
+ * asked what a type cannot hold, run_resume.c keeps what an earlier run has
+ * done.
  */
 #ifndef GG_QUANT_RUN_JOB_RUN_H
 #define GG_QUANT_RUN_JOB_RUN_H
 
 #include "quant/job/job.h"
 #include "quant/run/loss.h"
-#include "quant/resume/resume.h"
+#include "quant/resume/job_journal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,16 +56,16 @@ struct gg_quant_run {
     size_t n_in;                    /* of the input: room in a row of them */
     struct gg_quant_run_cut *cuts;  /* of the tensors, and one after the end */
     uint8_t *buffers;
-    size_t buffer_size;       /* of one thread */
-    size_t slice_size;        /* of it for the floats */
-    struct gg_loss *losses;   /* of all chunks of job 0, of job 1 ...;
+    size_t buffer_size;             /* of one thread */
+    size_t slice_size;              /* of it for the floats */
+    struct gg_loss *losses;         /* of all chunks of job 0, of job 1 ...;
                                    * NULL: not asked for */
-    size_t check_size;        /* of a buffer for what is scaled before it
+    size_t check_size;              /* of a buffer for what is scaled before it
                                    * is encoded, or read back; at the end of a
                                    * thread's */
-    size_t weight_size;       /* then for a row of weights for each job;
+    size_t weight_size;             /* then for a row of weights for each job;
                                    * then what the jobs encode */
-    struct gg_resume *resume; /* of the jobs; NULL: not asked for */
+    struct gg_quant_resume *resume; /* of the jobs; NULL: not asked for */
     struct gg_quant_run_state *states; /* of the tensors */
     unsigned n_threads;                /* that have a buffer */
     uint64_t total;                    /* bytes of input */
@@ -90,7 +91,7 @@ gg_quant_run_tensor(const struct gg_quant_run *r, size_t job, size_t i)
 /* As the first job has it that does: what it is in the input is the same in
  * all of them. */
 static inline const struct gg_job_tensor *
-gg_quant_run_any(const struct gg_quant_run *r, size_t i)
+gg_quant_run_first_tensor(const struct gg_quant_run *r, size_t i)
 {
     size_t k = 0;
     while (!gg_quant_run_tensor(r, k, i))
@@ -98,13 +99,13 @@ gg_quant_run_any(const struct gg_quant_run *r, size_t i)
     return gg_quant_run_tensor(r, k, i);
 }
 
-/* join.c: set n_t, n_in and tensors; without a job after the first that
- * leaves any out, tensor i is the first job's, and the order is its own.
+/* common_tensors.c: set n_t, n_in and tensors; without a job after the first
+ * that leaves any out, tensor i is the first job's, and the order is its own.
  * GGUF_E_INVALID: the jobs do not have the same input. */
-enum gguf_status gg_quant_run_join(struct gg_quant_run *r,
-                                   struct gguf_error *err);
+enum gguf_status gg_quant_run_join_tensors(struct gg_quant_run *r,
+                                           struct gguf_error *err);
 
-/* prepare.c: look whether the jobs can run (together); set cuts, buffers,
+/* run_buffers.c: look whether the jobs can run (together); set cuts, buffers,
  * losses and their sizes, within the memory that is allowed. After a
  * failure what was allocated is the caller's to free. */
 enum gguf_status gg_quant_run_prepare(struct gg_quant_run *r,
@@ -113,10 +114,11 @@ enum gguf_status gg_quant_run_prepare(struct gg_quant_run *r,
 /* The loss of tensor i, all of whose chunks are done, for all jobs. */
 void gg_quant_run_finish_loss(struct gg_quant_run *r, size_t i);
 
-/* unfit.c: some of the n elements x of tensor i, from element on, are not
+/* nonfinite.c: some of the n elements x of tensor i, from element on, are not
  * finite: do about it what is asked for. False: the run, in chunk no, ends. */
-bool gg_quant_run_meet_nonfinite(struct gg_quant_run *r, size_t i, uint64_t no,
-                                 uint64_t element, float *x, size_t n);
+bool gg_quant_run_handle_nonfinite(struct gg_quant_run *r, size_t i,
+                                   uint64_t no, uint64_t element, float *x,
+                                   size_t n);
 /* Blocks that a job made of n elements. */
 struct gg_quant_run_blocks {
     size_t job, tensor;
@@ -129,8 +131,8 @@ struct gg_quant_run_blocks {
     uint8_t *blocks;
 };
 /* Do the same about finite elements that their blocks do not hold: an element
- * is not below the type's limit (gg_codec_limit), or the block decodes to
- * numbers that are not finite. */
+ * is not below the type's limit (gg_codec_max_magnitude), or the block decodes
+ * to numbers that are not finite. */
 bool gg_quant_run_check_blocks(struct gg_quant_run *r,
                                const struct gg_quant_run_blocks *b);
 
@@ -142,31 +144,31 @@ void gg_quant_run_count_nonfinite(struct gg_quant_run *r, size_t i, uint64_t n,
 void gg_quant_run_fail(struct gg_quant_run *r, uint64_t no,
                        const struct gguf_error *err);
 
-/* scale.c: find the scales of the tensors that have their own, and write
- * them. */
-enum gguf_status gg_quant_run_scale(struct gg_quant_run *r,
-                                    struct gguf_error *err);
-void gg_quant_run_scale_fini(struct gg_quant_run *r);
+/* matrix_scales.c: find the scales of the tensors that have their own, and
+ * write them. */
+enum gguf_status gg_quant_run_write_scales(struct gg_quant_run *r,
+                                           struct gguf_error *err);
+void gg_quant_run_free_scales(struct gg_quant_run *r);
 
 /* run_resume.c: open the journals of the jobs, before their files; make the
  * writers, and the files that they will take up. */
-enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
-                                     const char *const *paths, bool sync,
-                                     struct gguf_error *err);
+enum gguf_status gg_quant_run_open_journals(struct gg_quant_run *r,
+                                            const char *const *paths,
+                                            bool sync, struct gguf_error *err);
 /* Look which tensors are complete, in the files that are open now. */
-enum gguf_status gg_quant_run_keep(struct gg_quant_run *r,
-                                   struct gguf_error *err);
+enum gguf_status gg_quant_run_find_complete(struct gg_quant_run *r,
+                                            struct gguf_error *err);
 /* A chunk of tensor i is done: note the tensor if it was the last. */
-void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
-                       unsigned ith);
+void gg_quant_run_record_chunk(struct gg_quant_run *r, size_t i, uint64_t no,
+                               unsigned ith);
 /* Before the files get their names. */
-enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
-                                         struct gguf_error *err);
+enum gguf_status gg_quant_run_record_names(struct gg_quant_run *r, bool sync,
+                                           struct gguf_error *err);
 /* Close the journals. They go away if the run is done, and with the files
  * beside the outputs if no tensor is complete. GGUF_E_IO: the run is done, and
  * one stays. */
-enum gguf_status gg_quant_run_resume_end(struct gg_quant_run *r, bool done,
-                                         struct gguf_error *err);
+enum gguf_status gg_quant_run_close_journals(struct gg_quant_run *r, bool done,
+                                             struct gguf_error *err);
 
 /* output_names.c: are all files of the run different files, and not the
  * caller's? GGUF_E_INVALID. */
@@ -174,9 +176,10 @@ enum gguf_status gg_quant_run_check_paths(
     const struct gg_quant_run *r, const char *const *paths,
     const struct gguf_quant_output *output, struct gguf_error *err);
 /* Of several outputs, say in err which one it was. */
-enum gguf_status gg_quant_run_about(const struct gg_quant_run *r,
-                                    const char *path, enum gguf_status st,
-                                    struct gguf_error *err);
+enum gguf_status gg_quant_run_name_output(const struct gg_quant_run *r,
+                                          const char *path,
+                                          enum gguf_status st,
+                                          struct gguf_error *err);
 /* The files are complete: give all of them their names, or none. */
 enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
                                      const struct gguf_quant_output *output,
@@ -184,15 +187,15 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
 
 /* row_chunks.c: what each thread of the pool does with user, a struct
  * gg_quant_run. */
-void gg_quant_run_work(void *user, unsigned ith, unsigned nth);
+void gg_quant_run_process_chunks(void *user, unsigned ith, unsigned nth);
 
 /* Hold bytes off to off + size of tensor i for chunk no (gg_job_hold). False:
  * the run ends. */
-bool gg_quant_run_fetch(struct gg_quant_run *r, size_t i, uint64_t no,
-                        uint64_t off, uint64_t size);
+bool gg_quant_run_hold_bytes(struct gg_quant_run *r, size_t i, uint64_t no,
+                             uint64_t off, uint64_t size);
 
 /* Report progress; true: the job is to stop, and r->err says so. Thread 0 is
  * the calling one, and reports; the others look only. */
-bool gg_quant_run_poll(struct gg_quant_run *r, unsigned ith);
+bool gg_quant_run_poll_progress(struct gg_quant_run *r, unsigned ith);
 
 #endif

@@ -16,9 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum gguf_status gg_quant_run_about(const struct gg_quant_run *r,
-                                    const char *path, enum gguf_status st,
-                                    struct gguf_error *err)
+enum gguf_status gg_quant_run_name_output(const struct gg_quant_run *r,
+                                          const char *path,
+                                          enum gguf_status st,
+                                          struct gguf_error *err)
 {
     struct gg_str_esc esc;
     char message[sizeof err->message];
@@ -35,7 +36,7 @@ static enum gguf_status note_inputs(const struct gg_quant_run *r,
                                     struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++) /* each may have opened its own */
-        GG_TRY(gg_job_note_inputs(r->jobs[k], p, err));
+        GG_TRY(gg_job_list_inputs(r->jobs[k], p, err));
     return GGUF_OK;
 }
 
@@ -46,13 +47,13 @@ static enum gguf_status note_outputs(const struct gg_quant_run *r,
 {
     size_t n = r->first_writer[r->n_jobs];
     for (size_t w = 0; w < n; w++)
-        GG_TRY(gguf_paths_write(p, r->paths[w], "output", err));
+        GG_TRY(gguf_paths_add_output(p, r->paths[w], "output", err));
     for (size_t w = 0; w < n && resume; w++)
-        GG_TRY(gg_paths_write_beside(p, r->paths[w], GG_OUTFILE_PART,
-                                     "unfinished output", err));
+        GG_TRY(gg_paths_add_output_beside(p, r->paths[w], GG_OUTFILE_PART,
+                                          "unfinished output", err));
     for (size_t k = 0; k < r->n_jobs && resume; k++)
-        GG_TRY(gg_paths_write_beside(p, paths[k], GG_JOURNAL_SUFFIX, "journal",
-                                     err));
+        GG_TRY(gg_paths_add_output_beside(p, paths[k], GG_JOURNAL_SUFFIX,
+                                          "journal", err));
     return GGUF_OK;
 }
 
@@ -95,7 +96,7 @@ static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
         *err = why;
     gguf_file_close(set);
     gg_mem_free(p->allocator, fd);
-    return gg_quant_run_about(r, r->paths[first], st, err);
+    return gg_quant_run_name_output(r, r->paths[first], st, err);
 }
 
 /* If the input has changed since it was opened, there is no output. */
@@ -106,7 +107,7 @@ static enum gguf_status check_inputs(const struct gg_quant_run *r,
         const struct gguf_quant *q = r->jobs[k];
         GG_TRY(gg_job_check_inputs(q, err));
         if (q->p.imatrix)
-            GG_TRY(gg_imatrix_check(q->p.imatrix, err));
+            GG_TRY(gg_imatrix_check_file(q->p.imatrix, err));
     }
     return GGUF_OK;
 }
@@ -131,19 +132,20 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
 {
     size_t n = r->first_writer[r->n_jobs];
     for (size_t w = 0; w < n; w++)
-        GG_TRY(gg_quant_run_about(r, r->paths[w],
-                                  gg_writer_finish(r->writers[w], err), err));
+        GG_TRY(gg_quant_run_name_output(
+            r, r->paths[w], gg_writer_finish(r->writers[w], err), err));
     for (size_t k = 0; k < r->n_jobs && output->check; k++)
         GG_TRY(ask_job(r, k, output, err));
     GG_TRY(check_inputs(r, err));
     if (r->resume)
-        GG_TRY(gg_quant_run_note_names(r, !output->no_sync, err));
+        GG_TRY(gg_quant_run_record_names(r, !output->no_sync, err));
     size_t bad = 0;
-    enum gguf_status st = gg_outfile_name_all(file_at, r, n, n > 1, &bad, err);
-    GG_TRY(gg_quant_run_about(r, r->paths[bad], st, err));
+    enum gguf_status st =
+        gg_outfile_publish_all(file_at, r, n, n > 1, &bad, err);
+    GG_TRY(gg_quant_run_name_output(r, r->paths[bad], st, err));
     for (size_t w = 0; w < n; w++)
         if (!w || !one_folder(r, w - 1, w))
-            GG_TRY(gg_quant_run_about(
+            GG_TRY(gg_quant_run_name_output(
                 r, r->paths[w],
                 gg_outfile_sync_folder(&r->writers[w]->out, err), err));
     return GGUF_OK;

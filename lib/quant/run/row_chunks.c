@@ -13,7 +13,7 @@
 #include "quant/run/job_run.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "dtype/order.h"
+#include "dtype/byte_order.h"
 #include "quant/run/finite_rows.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static void zero_nonfinite(const struct gguf_quant *q, int type, uint8_t *buf,
     size_t width = gg_dtype_by_index(type)->block_size, n = size / width;
     q->kern.codec[type].decode(buf, slice, n);
     for (size_t e = 0; e < n; e++)
-        if (!gg_quant_finite(slice + e, 1))
+        if (!gg_quant_is_finite(slice + e, 1))
             memset(buf + e * width, 0, width);
 }
 
@@ -68,11 +68,12 @@ static enum gguf_status copy_at(struct gg_quant_run *r, size_t k, size_t i,
     for (uint64_t at = 0; at < size;) {
         size_t n = (size_t)GG_MIN(size - at, (uint64_t)COPY);
         if (cut->swap)
-            n = (size_t)(gg_order_floor(type, cut->row_from, off + at + n) -
+            n = (size_t)(gg_byte_order_floor(type, cut->row_from,
+                                             off + at + n) -
                          off - at);
         memcpy(buf, src + at, n);
         if (cut->swap)
-            gg_order_swap(type, cut->row_from, off + at, buf, n);
+            gg_byte_order_swap(type, cut->row_from, off + at, buf, n);
         if (slice && gg_dtype_by_index(type)->family == GGUF_FAMILY_FLOAT)
             zero_nonfinite(r->jobs[k], type, buf, n, slice);
         GG_TRY(write_at(r, k, i, off + at, buf, n, err));
@@ -117,7 +118,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
 {
     const struct gg_quant_run_cut *cut = &r->cuts[c->i];
-    size_t ne0 = (size_t)gg_quant_run_any(r, c->i)->pub.ne[0];
+    size_t ne0 = (size_t)gg_quant_run_first_tensor(r, c->i)->pub.ne[0];
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
 
     for (size_t k = 0; k < r->n_jobs; k++) {
@@ -130,10 +131,10 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
         size_t n = (size_t)GG_MIN(step, c->n - at);
         uint64_t row = c->mat * cut->n_rows + c->row + at;
         gg_data_read(&cut->src, row * ne0, n * ne0, slice);
-        bool small = gg_quant_small(slice, n * ne0);
-        if (!small && !gg_quant_finite(slice, n * ne0)) {
-            if (!gg_quant_run_meet_nonfinite(r, c->i, c->no, row * ne0, slice,
-                                             n * ne0))
+        bool small = gg_quant_is_small(slice, n * ne0);
+        if (!small && !gg_quant_is_finite(slice, n * ne0)) {
+            if (!gg_quant_run_handle_nonfinite(r, c->i, c->no, row * ne0,
+                                               slice, n * ne0))
                 return false;
             c->zeroed |= r->jobs[0]->p.nonfinite == GGUF_NONFINITE_ZERO;
         }
@@ -142,7 +143,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
             if (!jt || jt->pub.copied)
                 continue;
-            if (dst != out && gg_quant_run_poll(r, ith))
+            if (dst != out && gg_quant_run_poll_progress(r, ith))
                 return false; /* each output may take its time */
             const struct gg_codec_kern *to =
                 &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
@@ -168,7 +169,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             dst += c->n * row_to;
         }
         atomic_fetch_add(&r->done, n * cut->row_from);
-        if (gg_quant_run_poll(r, ith))
+        if (gg_quant_run_poll_progress(r, ith))
             return false;
     }
     return true;
@@ -196,7 +197,7 @@ static bool write_chunk(struct gg_quant_run *r, const struct chunk *c,
             return false;
         }
         out += t->copied ? 0 : c->n * row;
-        if (gg_quant_run_poll(r, ith))
+        if (gg_quant_run_poll_progress(r, ith))
             return false; /* the disk, too */
     }
     return true;
@@ -211,7 +212,7 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
     for (size_t k = 0; k < r->n_jobs; k++) {
         if (!gg_quant_run_tensor(r, k, i))
             continue;
-        if (k && gg_quant_run_poll(r, ith))
+        if (k && gg_quant_run_poll_progress(r, ith))
             return false;
         if (copy_at(r, k, i, off, src, size, NULL, &err) != GGUF_OK) {
             gg_quant_run_fail(r, no, &err);
@@ -219,7 +220,7 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
         }
     }
     atomic_fetch_add(&r->done, size);
-    return !gg_quant_run_poll(r, ith);
+    return !gg_quant_run_poll_progress(r, ith);
 }
 
 /* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
@@ -241,9 +242,9 @@ static uint64_t piece_off(const struct gg_quant_run_cut *cut,
                           const struct gg_data_info *t, uint64_t k)
 {
     uint64_t off = GG_MIN(k * GG_RUN_PIECE, t->size);
-    return cut->swap
-               ? gg_order_floor(gg_dtype_index(t->dtype), cut->row_from, off)
-               : off;
+    return cut->swap ? gg_byte_order_floor(gg_dtype_index(t->dtype),
+                                           cut->row_from, off)
+                     : off;
 }
 
 static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
@@ -251,7 +252,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
 {
     const struct gg_quant_run_cut *cut = &r->cuts[i];
     const struct gguf_quant *q = r->jobs[0];
-    const struct gg_job_tensor *jt = gg_quant_run_any(r, i);
+    const struct gg_job_tensor *jt = gg_quant_run_first_tensor(r, i);
     const struct gg_data_info *st = jt->src;
     const uint8_t *src = gg_job_bytes(q, jt);
     uint64_t k = no - cut->first, off, size;
@@ -261,7 +262,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
         off = piece_off(cut, st, k);
         size = piece_off(cut, st, k + 1) - off;
         advise_pages(q, jt, off, size, true);
-        have = gg_quant_run_fetch(r, i, no, off, size);
+        have = gg_quant_run_hold_bytes(r, i, no, off, size);
         good = have && copy_piece(r, i, no, off, size, src + off, ith);
     } else {
         struct chunk c = { .i = i, .no = no };
@@ -272,7 +273,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
         size = c.n * cut->row_from;
         c.src = src ? src + off : NULL;
         advise_pages(q, jt, off, size, true);
-        have = gg_quant_run_fetch(r, i, no, off, size);
+        have = gg_quant_run_hold_bytes(r, i, no, off, size);
         uint8_t *buffer = r->buffers + ith * r->buffer_size;
         uint8_t *weights = buffer + r->slice_size;
         uint8_t *out = weights + r->n_jobs * r->weight_size;
@@ -289,10 +290,10 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
     if (have)
         gg_job_release(q, jt, off, size);
     if (good && r->resume)
-        gg_quant_run_note(r, i, no, ith);
+        gg_quant_run_record_chunk(r, i, no, ith);
 }
 
-void gg_quant_run_work(void *user, unsigned ith, unsigned nth)
+void gg_quant_run_process_chunks(void *user, unsigned ith, unsigned nth)
 {
     struct gg_quant_run *r = user;
     size_t i = 0;

@@ -22,17 +22,17 @@ static enum gguf_status open_parts(struct gg_quant_run *r, size_t k, bool sync,
     struct gg_journal *j = &r->resume[k].journal;
     for (size_t no = 0; no < r->jobs[k]->n_shards; no++) {
         size_t w = r->first_writer[k] + no;
-        GG_TRY(gg_job_writer(r->jobs[k], no, &r->writers[w], err));
-        GG_TRY(gg_journal_take_name_back(
+        GG_TRY(gg_job_create_writer(r->jobs[k], no, &r->writers[w], err));
+        GG_TRY(gg_journal_unpublish(
             j, no, r->paths[w], gguf_writer_file_size(r->writers[w]), err));
         GG_TRY(gg_journal_open_part(j, no, r->paths[w], NULL, err));
     }
     return sync ? gg_journal_sync(j, err) : GGUF_OK;
 }
 
-enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
-                                     const char *const *paths, bool sync,
-                                     struct gguf_error *err)
+enum gguf_status gg_quant_run_open_journals(struct gg_quant_run *r,
+                                            const char *const *paths,
+                                            bool sync, struct gguf_error *err)
 {
     r->resume = gg_mem_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
                                   sizeof *r->resume);
@@ -44,15 +44,16 @@ enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
         atomic_init(&r->states[i].left,
                     r->cuts[i + 1].first - r->cuts[i].first);
     for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(gg_resume_open(&r->resume[k], r->jobs[k], paths[k], sync, err));
+        GG_TRY(gg_quant_resume_open(&r->resume[k], r->jobs[k], paths[k], sync,
+                                    err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_parts(r, k, sync, err));
     return GGUF_OK;
 }
 
 /* What the journal of job k says of tensor i; NULL: the job leaves it out. */
-static struct gg_resume_tensor *find_noted(const struct gg_quant_run *r,
-                                           size_t k, size_t i)
+static struct gg_quant_resume_tensor *find_noted(const struct gg_quant_run *r,
+                                                 size_t k, size_t i)
 {
     const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
     return t ? &r->resume[k].tensors[t - r->jobs[k]->t] : NULL;
@@ -73,7 +74,7 @@ static bool read_back(struct gg_quant_run *r, size_t k, size_t i, unsigned ith,
         size_t n = (size_t)GG_MIN(t->pub.to_size - off, most);
         good = gguf_writer_read_at(w, t->index, off, buffer, n, NULL) ==
                    GGUF_OK &&
-               !gg_quant_run_poll(r, ith);
+               !gg_quant_run_poll_progress(r, ith);
         if (good)
             (void)XXH3_128bits_update(s, buffer, n);
     }
@@ -89,7 +90,7 @@ static bool is_complete(struct gg_quant_run *r, size_t i)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_resume_tensor *t = find_noted(r, k, i);
+        const struct gg_quant_resume_tensor *t = find_noted(r, k, i);
         XXH128_canonical_t digest;
         if (!t)
             continue;
@@ -102,36 +103,37 @@ static bool is_complete(struct gg_quant_run *r, size_t i)
     return true;
 }
 
-enum gguf_status gg_quant_run_keep(struct gg_quant_run *r,
-                                   struct gguf_error *err)
+enum gguf_status gg_quant_run_find_complete(struct gg_quant_run *r,
+                                            struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++)
         r->jobs[k]->totals.n_kept = 0;
     for (size_t i = 0; i < r->n_t; i++) {
-        const struct gg_resume_tensor *any = NULL;
+        const struct gg_quant_resume_tensor *any = NULL;
         if (!is_complete(r, i))
             continue;
         for (size_t k = 0; k < r->n_jobs; k++) {
-            const struct gg_resume_tensor *n = find_noted(r, k, i);
+            const struct gg_quant_resume_tensor *n = find_noted(r, k, i);
             if (!n)
                 continue;
             struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
             t->pub.loss = n->loss;
             r->jobs[k]->totals.n_kept++;
             any = any ? any : n;
-            GG_TRY(gguf_writer_keep(r->writers[r->first_writer[k] + t->shard],
-                                    t->index, err));
+            GG_TRY(gguf_writer_mark_complete(
+                r->writers[r->first_writer[k] + t->shard], t->index, err));
         }
         r->states[i].kept = true;
-        atomic_fetch_add(&r->done, gg_quant_run_any(r, i)->pub.from_size);
+        atomic_fetch_add(&r->done,
+                         gg_quant_run_first_tensor(r, i)->pub.from_size);
         gg_quant_run_count_nonfinite(r, i, any->n_nonfinite,
                                      any->first_nonfinite);
     }
     return GGUF_OK;
 }
 
-void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
-                       unsigned ith)
+void gg_quant_run_record_chunk(struct gg_quant_run *r, size_t i, uint64_t no,
+                               unsigned ith)
 {
     struct gg_quant_run_state *s = &r->states[i];
     struct gguf_error err;
@@ -139,7 +141,7 @@ void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
         return;
     gg_quant_run_finish_loss(r, i);
     for (size_t k = 0; k < r->n_jobs; k++) {
-        struct gg_resume_tensor *t = find_noted(r, k, i);
+        struct gg_quant_resume_tensor *t = find_noted(r, k, i);
         if (!t)
             continue;
         if (!read_back(r, k, i, ith, &t->digest))
@@ -148,8 +150,9 @@ void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
         t->first_nonfinite = atomic_load(&s->first_nonfinite);
         t->nonfinite = r->jobs[0]->p.nonfinite;
         t->loss = gg_quant_run_tensor(r, k, i)->pub.loss;
-        if (gg_resume_add(&r->resume[k], (size_t)(t - r->resume[k].tensors),
-                          &err) != GGUF_OK) {
+        if (gg_quant_resume_add_tensor(&r->resume[k],
+                                       (size_t)(t - r->resume[k].tensors),
+                                       &err) != GGUF_OK) {
             gg_quant_run_fail(r, no, &err);
             return;
         }
@@ -157,20 +160,20 @@ void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
     }
 }
 
-enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
-                                         struct gguf_error *err)
+enum gguf_status gg_quant_run_record_names(struct gg_quant_run *r, bool sync,
+                                           struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
         for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
-            GG_TRY(gg_journal_note_name(&r->resume[k].journal, no, err));
+            GG_TRY(gg_journal_note_publish(&r->resume[k].journal, no, err));
         if (sync)
             GG_TRY(gg_journal_sync(&r->resume[k].journal, err));
     }
     return GGUF_OK;
 }
 
-enum gguf_status gg_quant_run_resume_end(struct gg_quant_run *r, bool done,
-                                         struct gguf_error *err)
+enum gguf_status gg_quant_run_close_journals(struct gg_quant_run *r, bool done,
+                                             struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
     bool some = false;
@@ -178,11 +181,11 @@ enum gguf_status gg_quant_run_resume_end(struct gg_quant_run *r, bool done,
         for (size_t i = 0; r->resume[k].tensors && i < r->jobs[k]->n_t; i++)
             some |= r->resume[k].tensors[i].have;
     for (size_t k = 0; r->resume && k < r->n_jobs; k++) {
-        struct gg_resume *j = &r->resume[k];
+        struct gg_quant_resume *j = &r->resume[k];
         bool discard = done || (!some && !j->journal.found);
         if (discard && !done)
             gg_journal_discard_parts(&j->journal);
-        int reason = gg_resume_close(j, discard);
+        int reason = gg_quant_resume_close(j, discard);
         if (reason && done)
             st = gg_error_set_errno(err, reason,
                                     "is complete, but the journal "

@@ -18,18 +18,18 @@ void gg_quant_run_fail(struct gg_quant_run *r, uint64_t chunk,
     atomic_store(&r->stop, true);
 }
 
-bool gg_quant_run_fetch(struct gg_quant_run *r, size_t i, uint64_t no,
-                        uint64_t off, uint64_t size)
+bool gg_quant_run_hold_bytes(struct gg_quant_run *r, size_t i, uint64_t no,
+                             uint64_t off, uint64_t size)
 {
     struct gguf_error err;
-    if (gg_job_hold(r->jobs[0], gg_quant_run_any(r, i), off, size, &err) ==
-        GGUF_OK)
+    if (gg_job_hold(r->jobs[0], gg_quant_run_first_tensor(r, i), off, size,
+                    &err) == GGUF_OK)
         return true;
     gg_quant_run_fail(r, no, &err);
     return false;
 }
 
-bool gg_quant_run_poll(struct gg_quant_run *r, unsigned ith)
+bool gg_quant_run_poll_progress(struct gg_quant_run *r, unsigned ith)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
     if (!ith && p->progress && !atomic_load(&r->cancel) &&

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* hyper_connections.c - layers on hyper-connected streams (Xie et al., mHC,
+ * arXiv 2512.24880, as in DeepSeek-V4)
+ *
+ * The state of a token is n streams of n_embd numbers. A part of a layer reads
+ * a weighted sum of them; its result is added to each as weights say, and each
+ * takes some of all. The weights are made of all streams (gguf_op_hyper). There
+ * is no other stream that results are added to.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+/* What coefficients are made with. */
+struct meets {
+    enum gg_weight fn, base, scale;
+};
+static const struct meets at_mixer = { GG_W_HC_ATTN_FN, GG_W_HC_ATTN_BASE,
+                                       GG_W_HC_ATTN_SCALE },
+                          at_ffn = { GG_W_HC_FFN_FN, GG_W_HC_FFN_BASE,
+                                     GG_W_HC_FFN_SCALE },
+                          at_end = { GG_W_OUTPUT_HC_FN, GG_W_OUTPUT_HC_BASE,
+                                     GG_W_OUTPUT_HC_SCALE };
+
+/* Of streams h [n_embd, n, N]: rows of (2 + n) n, or n, elements for each
+ * token. */
+static tensor *stream_coefficients(const struct gg_model_at *at,
+                                   const struct meets *of, tensor *h)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    if (!h)
+        return NULL;
+    tensor *z = gguf_op_reshape_2d(at->c, h, h->ne[0] * h->ne[1], h->ne[2]);
+    z = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, z);
+    z = gg_model_linear(at, of->fn, z);
+    return gguf_op_hyper(at->c, z, gg_weight_at(at, of->base),
+                         gg_weight_at(at, of->scale), (int32_t)hp->n_streams,
+                         (int32_t)hp->n_sinkhorn, hp->streams_eps);
+}
+
+/* Rows [first, first + n m) of coefficients as [n, m, N]. */
+static tensor *coefficient_rows(const struct gg_model_at *at, tensor *all,
+                                int64_t first, int64_t n, int64_t m)
+{
+    if (!all)
+        return NULL;
+    return gguf_op_view_3d(at->c, all, n, m, all->ne[1], n * all->nb[0],
+                           all->nb[1], (uint64_t)(first * all->nb[0]));
+}
+
+/* What is read of them: [n_embd, N]. */
+static tensor *merge_streams(const struct gg_model_at *at, tensor *h,
+                             tensor *all)
+{
+    tensor *x = gguf_op_out_prod(
+        at->c, h, coefficient_rows(at, all, 0, 1, at->m->hp.n_streams));
+    return x ? gguf_op_reshape_2d(at->c, x, x->ne[0], x->ne[2]) : NULL;
+}
+
+/* The streams after a part's result y [n_embd, N]. */
+static tensor *spread_result(const struct gg_model_at *at, tensor *h,
+                             tensor *all, tensor *y)
+{
+    struct gguf_ctx *c = at->c;
+    const int64_t n = at->m->hp.n_streams;
+    if (!y)
+        return NULL;
+    y = gguf_op_reshape_3d(c, y, y->ne[0], 1, y->ne[1]);
+    y = gguf_op_out_prod(c, y, coefficient_rows(at, all, n, n, 1));
+    return gguf_op_add(
+        c, gguf_op_out_prod(c, h, coefficient_rows(at, all, 2 * n, n, n)), y);
+}
+
+/* Of streams those of tokens that are wanted. */
+static tensor *wanted_streams(const struct gg_model_at *at, tensor *h)
+{
+    if (!h)
+        return NULL;
+    const int64_t d = h->ne[0], n = h->ne[1];
+    h = gg_model_take_output_rows(
+        at, gguf_op_reshape_2d(at->c, h, d * n, h->ne[2]));
+    return h ? gguf_op_reshape_3d(at->c, h, d, n, h->ne[1]) : NULL;
+}
+
+/* A layer; NULL: the last one of a pass without outputs. */
+static tensor *build_layer(const struct gg_model_at *at, tensor *h)
+{
+    const struct gg_arch *a = at->arch;
+    const struct gg_mixer *mixer = at->layer->mixer;
+    tensor *all = stream_coefficients(at, &at_mixer, h);
+    tensor *x =
+        gg_model_apply_norm_if(at, a->mix_norm.pre, merge_streams(at, h, all));
+    x = mixer->mix(at, x);
+    if (gg_model_is_last_layer(at)) {
+        if (!at->p->n_out)
+            return NULL;
+        x = gg_model_take_output_rows(at, x);
+        all = gg_model_take_output_rows(at, all);
+        h = wanted_streams(at, h);
+    }
+    h = spread_result(at, h, all, gg_model_linear(at, mixer->out, x));
+    all = stream_coefficients(at, &at_ffn, h);
+    x = gg_model_apply_norm_if(at, a->ffn_norm.pre, merge_streams(at, h, all));
+    return spread_result(at, h, all, gg_model_build_ffn(at, x));
+}
+
+tensor *gg_hyper_connections_layers(const struct gg_model_pass *p,
+                                    struct gg_model_layer_links *across,
+                                    tensor *x)
+{
+    struct gg_model_at at = gg_model_at_layer(p, across, 0);
+    if (!x)
+        return NULL;
+    tensor *h = gguf_op_reshape_3d(at.c, x, x->ne[0], 1, x->ne[1]);
+    h = gguf_op_repeat(at.c, h, x->ne[0], p->model->hp.n_streams, x->ne[1], 1);
+    for (uint32_t il = 0; il < gg_model_n_main_layers(p->model); il++) {
+        at = gg_model_at_layer(p, across, il);
+        h = build_layer(&at, h);
+    }
+    return p->n_out
+               ? merge_streams(&at, h, stream_coefficients(&at, &at_end, h))
+               : NULL;
+}

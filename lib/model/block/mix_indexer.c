@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* mix_indexer.c - attention that reads the keys which an indexer chooses
+ *
+ * A token has one more key, of a few numbers, which is kept like the others.
+ * Queries of a few heads score it, and the best keys (DeepSeek-AI,
+ * DeepSeek-V3.2) or the best blocks of keys (MiniMax-M3) are what attention
+ * reads: the others are masked. An orthonormal Hadamard matrix on both, which
+ * changes no product, is left out.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+/* The models' own epsilon of the indexer's layer norm; no key has it. */
+#define INDEX_NORM_EPS 1e-6f
+
+/* A product as heads of the indexer, [d, h, N]. */
+static tensor *project_heads(const struct gg_model_at *at, enum gg_weight id,
+                             tensor *x, int64_t h)
+{
+    return gguf_op_reshape_3d(at->c, gg_model_linear(at, id, x),
+                              at->m->hp.dim_idx, h,
+                              at->p->n_tok * at->p->n_seq);
+}
+
+struct gguf_rope gg_model_indexer_rope(const struct gg_model_at *at)
+{
+    struct gguf_rope rope = at->m->hp.rope;
+    rope.kind = at->layer->mixer->idx_rope;
+    return rope;
+}
+
+/* Turned by positions, as far as heads are. */
+static tensor *rotate_heads(const struct gg_model_at *at, tensor *x)
+{
+    const struct gguf_rope rope = gg_model_indexer_rope(at);
+    return gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
+}
+
+/* Keys that are seen: of the pass, and those that are kept. They are kept
+ * whether or not there is a choice. */
+static tensor *store_index_keys(const struct gg_model_at *at, tensor *k)
+{
+    k = gg_model_update_cache(at, at->p->keys.index, k, at->m->hp.dim_idx, 1);
+    gguf_graph_add(at->p->graph, k);
+    return k;
+}
+
+static bool layer_has_indexer(const struct gg_model_at *at)
+{
+    return at->m->hp.idx_top < at->p->keys.n_kv[at->layer->attn_type];
+}
+
+static tensor *layer_norm(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *b = gg_weight_at(at, GG_W_IDX_K_NORM_B);
+    x = gguf_op_norm(c, x, INDEX_NORM_EPS);
+    x = gguf_op_mul(c, x, gg_weight_at(at, GG_W_IDX_K_NORM));
+    return b ? gguf_op_add(c, x, b) : x;
+}
+
+/* ---- keys ---- */
+
+void gg_model_size_keys_sparse(const struct gguf_model *m, uint32_t il,
+                               struct gg_model_key_sizes *n)
+{
+    gg_model_size_keys_latent(m, il, n);
+    n->index = m->hp.layer[il].has_indexer ? m->hp.dim_idx : 0;
+    n->part[GG_KEY_PART_INDEX] =
+        (struct gg_model_key_part){ n->index, GG_HP_dim_idx };
+}
+
+/* The mask of the keys that are chosen. */
+static tensor *choose_keys(const struct gg_model_at *at, tensor *x,
+                           tensor *rank_q)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_model_pass *p = at->p;
+    tensor *mask = p->keys.mask[at->layer->attn_type];
+    tensor *k = layer_norm(at, gg_model_linear(at, GG_W_IDX_K, x));
+    k = gguf_op_reshape_3d(at->c, k, hp->dim_idx, 1, p->n_tok * p->n_seq);
+    k = store_index_keys(at, rotate_heads(at, k));
+    if (!layer_has_indexer(at))
+        return mask;
+    tensor *q =
+        rotate_heads(at, project_heads(at, GG_W_IDX_Q_B, rank_q, hp->n_idx));
+    tensor *w = gg_model_linear(at, GG_W_IDX_PROJ, x);
+    w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->keys.n_tok, 1,
+                           p->keys.n_seq);
+    return gguf_op_index_top(
+        at->c, gg_model_order_for_attention(at, q, hp->dim_idx, hp->n_idx), k,
+        w, mask, hp->idx_top);
+}
+
+tensor *gg_model_mix_sparse(const struct gg_model_at *at, tensor *x)
+{
+    tensor *rank_q = gg_model_compress_query(at, x);
+    if (at->layer->has_indexer)
+        at->across->chosen = choose_keys(at, x, rank_q);
+    return gg_model_attend_latent(at, x, rank_q, at->across->chosen);
+}
+
+/* Only layers with an indexer have its weights; others may. */
+const uint16_t gg_mixer_indexer_weights[] = {
+    GG_MAYBE(IDX_K_NORM), GG_MAYBE(IDX_K_NORM_B), GG_MAYBE(IDX_PROJ),
+    GG_MAYBE(IDX_K),      GG_MAYBE(IDX_Q_B),      0
+};
+static const uint16_t w_indexes[] = {
+    GG_NEED(IDX_K_NORM), GG_MAYBE(IDX_K_NORM_B), GG_NEED(IDX_PROJ),
+    GG_NEED(IDX_K),      GG_NEED(IDX_Q_B),       0
+};
+
+void gg_mixer_needs_indexer(struct gg_needs *n, const struct gg_model_layer *l)
+{
+    if (l->has_indexer)
+        gg_needs_add_list(n, w_indexes);
+}
+
+/* ---- blocks ---- */
+
+void gg_model_size_keys_blocks(const struct gguf_model *m, uint32_t il,
+                               struct gg_model_key_sizes *n)
+{
+    gg_model_size_keys_heads(m, il, n);
+    n->index = m->hp.dim_idx;
+    n->part[GG_KEY_PART_INDEX] =
+        (struct gg_model_key_part){ n->index, GG_HP_dim_idx };
+}
+
+tensor *gg_model_mix_blocks(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    tensor *mask = at->p->keys.mask[at->layer->attn_type];
+    tensor *k = project_heads(at, GG_W_IDX_K_PROJ, x, 1);
+    k = store_index_keys(
+        at, rotate_heads(at, gg_model_apply_norm_if(at, GG_W_IDX_K_NORM, k)));
+    if (layer_has_indexer(at)) {
+        tensor *q = project_heads(at, GG_W_IDX_Q_PROJ, x, hp->n_idx);
+        q = rotate_heads(at, gg_model_apply_norm_if(at, GG_W_IDX_Q_NORM, q));
+        q = gg_model_order_for_attention(at, q, hp->dim_idx, hp->n_idx);
+        mask = gguf_op_index_blocks(at->c, q, k, at->p->keys.pos, mask,
+                                    hp->idx_top, (int32_t)hp->idx_block,
+                                    (int32_t)hp->idx_local);
+    }
+    return gg_model_attend_heads(at, x, mask);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* nonfinite.c - weights that are not finite, or would not be in the type they
+ * get */
+#include "config.h"
+#include "quant/run/job_run.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "quant/run/finite_rows.h"
+
+#include <math.h>
+
+enum { MAX_BLOCK = 256 }; /* elements of a block that is encoded */
+
+/* Byte of the input's file where element e of tensor i lies, or its block. */
+static uint64_t file_offset(const struct gg_quant_run *r, size_t i, uint64_t e)
+{
+    const struct gg_job_tensor *t = gg_quant_run_first_tensor(r, i);
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->pub.from);
+    uint64_t ne0 = (uint64_t)t->pub.ne[0];
+    if (t->src->off == GGUF_NO_OFFSET)
+        return GGUF_NO_OFFSET;
+    return t->src->off + e / ne0 * r->cuts[i].row_from + type->row_header +
+           e % ne0 / type->block_len * type->block_size;
+}
+
+bool gg_quant_run_handle_nonfinite(struct gg_quant_run *r, size_t i,
+                                   uint64_t no, uint64_t element, float *x,
+                                   size_t n)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    const struct gguf_quant_tensor *t = &gg_quant_run_first_tensor(r, i)->pub;
+    if (q->p.nonfinite == GGUF_NONFINITE_ERROR) {
+        size_t k = 0;
+        while (gg_quant_is_finite(x + k, 1))
+            k++;
+        uint64_t e = element + k, ne0 = (uint64_t)t->ne[0];
+        struct gg_str_esc esc;
+        struct gguf_error err;
+        gg_error_set(&err, GGUF_E_NONFINITE, file_offset(r, i, e),
+                     "tensor '%s': %s at row %" PRIu64 ", column %" PRIu64,
+                     gg_str_esc(&esc, gg_str_z(t->name)),
+                     x[k] != x[k] ? "NaN" : "infinity", e / ne0, e % ne0);
+        gg_quant_run_fail(r, no, &err);
+        return false;
+    }
+    uint64_t count = 0, first = 0;
+    for (size_t k = 0; k < n; k++)
+        if (!gg_quant_is_finite(x + k, 1)) {
+            first = count++ ? first : element + k;
+            if (q->p.nonfinite == GGUF_NONFINITE_ZERO)
+                x[k] = 0;
+        }
+    gg_quant_run_count_nonfinite(r, i, count, first);
+    return true;
+}
+
+/* Of a block's finite elements: the place of the largest. */
+static size_t find_largest(const float *x, size_t n)
+{
+    size_t at = 0;
+    for (size_t k = 1; k < n; k++)
+        if (fabsf(x[k]) > fabsf(x[at]))
+            at = k;
+    return at;
+}
+
+/* Count the elements x of a block that the type does not hold; back is what the
+ * block decodes to. A block with elements that are not finite counts 0, since
+ * these were counted before. */
+static size_t count_unfit(const float *x, const float *back, size_t n,
+                          float limit)
+{
+    size_t count = 0;
+    if (!gg_quant_is_finite(x, n))
+        return 0;
+    for (size_t k = 0; k < n; k++)
+        count += fabsf(x[k]) >= limit || !gg_quant_is_finite(back + k, 1);
+    return count;
+}
+
+static void refuse_block(struct gg_quant_run *r,
+                         const struct gg_quant_run_blocks *b, size_t at,
+                         const struct gguf_quant_tensor *t)
+{
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->to);
+    const uint64_t e = b->element + at, ne0 = (uint64_t)t->ne[0];
+    struct gg_str_esc esc;
+    struct gguf_error err;
+    gg_error_set(&err, GGUF_E_NONFINITE, file_offset(r, b->tensor, e),
+                 "tensor '%s': %g at row %" PRIu64 ", column %" PRIu64
+                 " is more than %s holds",
+                 gg_str_esc(&esc, gg_str_z(t->name)), (double)b->own[at],
+                 e / ne0, e % ne0, type->name);
+    gg_quant_run_fail(r, b->chunk, &err);
+}
+
+bool gg_quant_run_check_blocks(struct gg_quant_run *r,
+                               const struct gg_quant_run_blocks *b)
+{
+    const struct gguf_quant_tensor *t =
+        &gg_quant_run_tensor(r, b->job, b->tensor)->pub;
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->to);
+    const int dtype = gg_dtype_index(t->to);
+    const struct gg_codec_kern *to = &r->jobs[b->job]->kern.codec[dtype];
+    const enum gguf_nonfinite what = r->jobs[0]->p.nonfinite;
+    const float limit = gg_codec_max_magnitude(dtype);
+    const size_t len = type->block_len, ne0 = (size_t)t->ne[0];
+    uint8_t *block = b->blocks;
+    float back[MAX_BLOCK];
+    uint64_t count = 0, first = 0;
+    for (size_t at = 0; to->decode && len <= MAX_BLOCK && at < b->n;
+         at += len, block += type->block_size) {
+        to->decode(block, back, len);
+        const size_t n = count_unfit(b->x + at, back, len, limit);
+        if (!n)
+            continue;
+        const size_t big = at + find_largest(b->x + at, len);
+        if (what == GGUF_NONFINITE_ERROR) {
+            refuse_block(r, b, big, t);
+            return false;
+        }
+        first = count ? first : b->element + big;
+        count += n;
+        if (what == GGUF_NONFINITE_ZERO) {
+            static const float zeros[MAX_BLOCK];
+            to->encode(zeros, block, 1, len,
+                       b->weights ? b->weights + at % ne0 : NULL);
+        }
+    }
+    if (count)
+        gg_quant_run_count_nonfinite(r, b->tensor, count, first);
+    return true;
+}

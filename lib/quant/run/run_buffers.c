@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* run_buffers.c - what is settled before the threads start
+ *
+ * Whether every tensor can be decoded and encoded here, how the tensors are
+ * cut into chunks, and buffers for as many threads as the memory allows.
+ */
+#include "config.h"
+#include "quant/run/job_run.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "dtype/byte_order.h"
+
+#include <string.h>
+
+enum {
+    CHUNK = 1 << 18, /* elements written at once */
+    ALIGN = 64       /* of buffers, for vector loads */
+};
+#define DEFAULT_MEMORY (UINT64_C(128) << 20)
+
+/* Does the source give it in the type that it is to have? Nothing is encoded
+ * then. */
+static bool has_blocks(const struct gguf_quant *q,
+                       const struct gg_job_tensor *t)
+{
+    struct gg_data_rows rows;
+    return t->pub.to == t->pub.from &&
+           gg_job_rows(q, t, &rows, NULL) == GGUF_OK && rows.blocks;
+}
+
+/* Can every tensor be decoded and encoded here? */
+static enum gguf_status check_codecs(const struct gguf_quant *q,
+                                     struct gguf_error *err)
+{
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gguf_quant_tensor *t = &q->t[i].pub;
+        const struct gg_data_info *src = q->t[i].src;
+        struct gg_str_esc esc;
+        if (t->copied && src->big_endian &&
+            (src->size_inferred ||
+             !gg_byte_order_is_known(gg_dtype_index(t->from))))
+            return gg_error_set(
+                err, GGUF_E_UNSUPPORTED, src->info_off,
+                "tensor '%s': type %" PRIu32 " cannot be copied "
+                "out of a big-endian file: where its numbers are "
+                "is not known",
+                gg_str_esc(&esc, gg_str_z(t->name)), t->from);
+        if (t->copied)
+            continue;
+        const struct gg_codec_kern *from =
+            &q->kern.codec[gg_dtype_index(t->from)];
+        const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
+        if (t->needs_imatrix ||
+            (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "tensor '%s': %s needs importance data%s",
+                                gg_str_esc(&esc, gg_str_z(t->name)),
+                                gguf_dtype_find(t->to)->name,
+                                !q->p.imatrix ? " (--imatrix)"
+                                : t->bad_imatrix
+                                    ? ": those that were given for it have "
+                                      "another shape"
+                                    : ", and those that were given have none "
+                                      "for this tensor");
+        if (!from->decode || (!to->encode && !has_blocks(q, &q->t[i])))
+            return gg_error_set(
+                err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                "tensor '%s': %s %s is not supported yet",
+                gg_str_esc(&esc, gg_str_z(t->name)),
+                from->decode ? "encoding to" : "decoding",
+                gguf_dtype_find(from->decode ? t->to : t->from)->name);
+    }
+    return GGUF_OK;
+}
+
+/* Must tensor i be looked at as numbers: because a job encodes it, or because
+ * copies of float tensors are checked too (but not a copy of the model as it
+ * is)? */
+static bool wants_rows(const struct gg_quant_run *r, size_t i)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    const struct gguf_quant_tensor *t = &gg_quant_run_first_tensor(r, i)->pub;
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
+    bool looks = q->p.nonfinite == GGUF_NONFINITE_ZERO;
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, i);
+        if (jt && !jt->pub.copied)
+            return true;
+        looks |= jt && r->jobs[k]->p.recipe->base != GG_RECIPE_KEEP;
+    }
+    return looks && t->n_elements && type &&
+           type->family == GGUF_FAMILY_FLOAT &&
+           q->kern.codec[gg_dtype_index(t->from)].decode;
+}
+
+static uint64_t rows_of(const struct gguf_quant_tensor *t)
+{
+    return t->n_elements / (uint64_t)t->ne[0];
+}
+
+/* Tensor i as the numbers that jobs encode: all do so with the scales outside
+ * of its blocks, or without. */
+static bool set_rows(struct gg_quant_run *r, size_t i,
+                     struct gg_data_rows *out)
+{
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
+        if (t && !t->pub.copied)
+            return gg_job_rows(r->jobs[k], t, out, NULL) == GGUF_OK;
+    }
+    size_t k = 0;
+    while (!gg_quant_run_tensor(r, k, i))
+        k++;
+    return gg_job_rows(r->jobs[k], gg_quant_run_tensor(r, k, i), out, NULL) ==
+           GGUF_OK;
+}
+
+/* Cut all tensors into chunks of at most n elements; *most is what the jobs'
+ * buffers need for one. */
+static void cut_tensors(struct gg_quant_run *r, uint64_t n, uint64_t *most)
+{
+    uint64_t first = 0;
+    *most = 0;
+    for (size_t i = 0; i < r->n_t; i++) {
+        const struct gguf_quant_tensor *t =
+            &gg_quant_run_first_tensor(r, i)->pub;
+        struct gg_quant_run_cut *cut = &r->cuts[i];
+        const struct gg_data_info *from = gg_quant_run_first_tensor(r, i)->src;
+        cut->first = first;
+        cut->swap = from->big_endian;
+        cut->row_from = from->size / rows_of(t);
+        cut->rows = wants_rows(r, i) && set_rows(r, i, &cut->src);
+        if (!cut->rows) {
+            first += (t->from_size + GG_RUN_PIECE - 1) / GG_RUN_PIECE;
+            continue;
+        }
+        uint64_t ne0 = (uint64_t)t->ne[0], rows = rows_of(t), out = 0;
+        cut->n_rows = (uint64_t)t->ne[1];
+        cut->per_chunk = GG_MIN(GG_MAX(1, n / ne0), cut->n_rows);
+        cut->per_mat = (cut->n_rows + cut->per_chunk - 1) / cut->per_chunk;
+        first += cut->per_mat * (rows / cut->n_rows);
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, i);
+            if (jt && !jt->pub.copied)
+                out += jt->pub.to_size / rows * cut->per_chunk;
+        }
+        *most = GG_MAX(*most, out);
+    }
+    r->cuts[r->n_t].first = first;
+}
+
+/* Sizes of chunks and buffers, within the memory that is allowed. */
+static enum gguf_status make_buffers(struct gg_quant_run *r,
+                                     struct gguf_error *err)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    uint64_t limit = q->p.max_memory ? q->p.max_memory : DEFAULT_MEMORY;
+    uint64_t slice = GG_RUN_SLICE, weights = 0, out, size;
+    unsigned nth = gguf_pool_n_threads(q->p.pool);
+    size_t n_outer = 0;
+
+    for (size_t i = 0; i < r->n_t; i++) {
+        const struct gguf_quant_tensor *t =
+            &gg_quant_run_first_tensor(r, i)->pub;
+        uint64_t ne0 = (uint64_t)t->ne[0];
+        r->total += t->from_size;
+        if (wants_rows(r, i))
+            slice = GG_MAX(slice, ne0);
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, i);
+            if (jt && jt->imatrix)
+                weights = GG_MAX(weights, ne0);
+            n_outer += jt && jt->outer;
+        }
+    }
+    slice = (slice * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+    weights = (weights * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+    r->slice_size = (size_t)slice;
+    r->weight_size = (size_t)weights;
+    r->check_size = q->p.measure || n_outer ? (size_t)slice : 0;
+    slice += weights * r->n_jobs + r->check_size;
+    for (uint64_t n = CHUNK;; n /= 2) {
+        cut_tensors(r, n, &out);
+        if (gg_ckd_add(&size, slice, out) ||
+            gg_ckd_align(&size, size + ALIGN, ALIGN) || size > SIZE_MAX / 2)
+            return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                                "a row is too long");
+        if (size <= limit / nth || n < GG_RUN_SLICE)
+            break;
+    }
+    if (size > limit)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "the longest rows need buffers of %" PRIu64
+                            " bytes, limit is %" PRIu64,
+                            size, limit);
+    r->n_threads = (unsigned)GG_MIN(nth, limit / size);
+    uint64_t n_losses = r->cuts[r->n_t].first;
+    if (q->p.measure && (gg_ckd_mul(&n_losses, n_losses, r->n_jobs) ||
+                         !(r->losses = gg_mem_alloc_zero(
+                               q->p.allocator, n_losses, sizeof *r->losses))))
+        return gg_error_set_nomem(err, SIZE_MAX);
+    r->buffer_size = (size_t)size;
+    r->buffers = gg_mem_alloc_aligned(q->p.allocator,
+                                      r->n_threads * r->buffer_size, ALIGN);
+    return r->buffers ? GGUF_OK
+                      : gg_error_set_nomem(err, r->n_threads * r->buffer_size);
+}
+
+enum gguf_status gg_quant_run_prepare(struct gg_quant_run *r,
+                                      struct gguf_error *err)
+{
+    for (size_t k = 0; k < r->n_jobs; k++)
+        GG_TRY(check_codecs(r->jobs[k], err));
+    return make_buffers(r, err);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* text_files.c - the files that -f names, patterns expanded */
+#include "config.h"
+#include "tools/evaluate/text_files.h"
+#include "tools/common/msg.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void add_file(struct ev_files *f, const char *path)
+{
+    f->path = msg_grow(f->path, &f->room, f->n + 1, sizeof *f->path);
+    f->path[f->n++] = msg_must(strdup(path));
+}
+
+/* Expand a pattern as a shell does. */
+static bool add_pattern(struct ev_files *f, const char *pattern)
+{
+    glob_t g;
+    const int st = glob(pattern, GLOB_ERR, NULL, &g);
+    if (st == GLOB_NOMATCH)
+        msg_error(pattern,
+                  "no such file, and no file matches it as a pattern");
+    else if (st)
+        msg_error(pattern, "a folder of the pattern cannot be read");
+    for (size_t i = 0; !st && i < g.gl_pathc; i++)
+        add_file(f, g.gl_pathv[i]);
+    if (!st)
+        globfree(&g);
+    return !st;
+}
+
+bool ev_find_files(struct ev_files *f)
+{
+    size_t n_stdin = 0;
+    for (size_t i = 0; i < f->args.n; i++) {
+        const char *arg = f->args.arg[i];
+        struct stat st;
+        n_stdin += strcmp(arg, "-") == 0;
+        if (strpbrk(arg, "*?[") && stat(arg, &st) != 0) {
+            if (!add_pattern(f, arg))
+                return false;
+        } else {
+            add_file(f, arg);
+        }
+    }
+    if (n_stdin > 1)
+        opt_usage("--file: standard input (-) is given more than once");
+    return true;
+}
+
+void ev_files_fini(struct ev_files *f)
+{
+    opt_list_fini(&f->args);
+    for (size_t i = 0; i < f->n; i++)
+        free(f->path[i]);
+    free(f->path);
+}
