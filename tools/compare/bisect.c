@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bisect.c - which weights of a model cost most */
+/* bisect.c - the gain of each weight of the base, by exchanging them */
 #include "config.h"
 #include "tools/compare/compare.h"
 #include "tools/common/msg.h"
@@ -14,7 +14,7 @@ enum { SUGGESTIONS = 10 };
 
 struct bisect {
     struct compare *c;
-    size_t n_done, n_all; /* weights, or groups of them */
+    size_t n_done, n_all; /* number of weights or groups */
 };
 
 static const char *get_type_name(uint32_t dtype)
@@ -27,7 +27,7 @@ static int64_t count_extra_bytes(const struct gguf_bisect_entry *e)
     return (int64_t)e->base_size - (int64_t)e->size;
 }
 
-/* Is it better with the base's weights? */
+/* Is the model closer to the base with the base's weights? */
 static bool is_gain(const struct gguf_bisect_entry *e)
 {
     return e->measured && e->gain > 0;
@@ -38,7 +38,7 @@ static bool has_groups(const struct compare *c)
     return c->o->bisect != 1 + GGUF_BISECT_WEIGHT;
 }
 
-/* A dot stands for itself, and * for the number of a layer. */
+/* Print a line PATTERN=TYPE for gguf-quantize. * in name is a layer number. */
 static void print_pattern(FILE *f, const char *name, uint32_t dtype)
 {
     fputc('^', f);
@@ -51,7 +51,8 @@ static void print_pattern(FILE *f, const char *name, uint32_t dtype)
     fprintf(f, "$=%s\n", get_type_name(dtype));
 }
 
-/* A kind is one line, if the base has one type of it. */
+/* Print the lines of an entry: one for a kind with a single type in the base,
+ * else one for each weight. */
 static void print_patterns(const struct gguf_bisect *b, size_t i,
                            const struct compare *c)
 {
@@ -78,7 +79,7 @@ static void print_suggestions(const struct gguf_bisect *b,
             puts("\nfor gguf-quantize --tensor-type-file, best first:");
         print_patterns(b, i, c);
     }
-    if (n) /* gguf-quantize(1) says how */
+    if (n) /* see gguf-quantize(1) */
         puts("\nIn a mixture such as Q4_K_M a line may also change types of "
              "other\nweights: gguf-info --diff shows them.");
 }
@@ -110,7 +111,7 @@ static void add_row(struct table *t, const struct gguf_bisect_entry *e,
     table_addf(t, "%.3e", e->suspicion);
 }
 
-/* Those that were halved are not shown: their halves are. */
+/* Print the table of entries, without those that were halved. */
 static void print_table(const struct gguf_bisect *b, const struct compare *c)
 {
     static const char *const one[] = { "weight",   "type", "bytes more",
@@ -228,7 +229,8 @@ static int on_done(void *user, const struct gguf_bisect *b,
     return 0;
 }
 
-/* The bar is of weights: those that are measured, and the one at hand. */
+/* Progress in weights or groups: those that are measured, and the current
+ * one. */
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct bisect *x = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-compare - where two models, backends or precisions differ */
+/* gguf-compare - show where two models, backends or precisions differ */
 #include "config.h"
 #include "tools/compare/compare.h"
 #include "tools/common/msg.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A base has no adapters. */
+/* Open the base, without adapters. */
 static bool open_base(struct compare *c)
 {
     const struct compare_options *o = c->o;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layers.c - a model and its base compared activation by activation */
+/* layers.c - comparison of a model with its base, activation by activation */
 #include "config.h"
 #include "tools/compare/compare.h"
 #include "tools/common/msg.h"
@@ -15,11 +15,11 @@
 
 enum { BLOCK = 8, WORST = 10, MOST_KINDS = 256 };
 
-/* Activations of layers by what they are. */
+/* Activations of the same name in all layers. */
 struct kind {
     const char *what;
     unsigned use;
-    double worst; /* the largest error of a layer */
+    double worst; /* largest error of all layers */
 };
 struct layers {
     const struct gguf_layers *l;
@@ -67,7 +67,7 @@ find_entry(const struct layers *x, int32_t layer, const struct kind *k)
     return NULL;
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void add_kind(struct table *t, const struct kind *k)
 {
@@ -77,10 +77,10 @@ static void add_kind(struct table *t, const struct kind *k)
         table_add_strz(t, k->what);
 }
 
-/* After how many kinds from begin on a line is full. */
+/* The end of the kinds from begin on that fit into a line. */
 static size_t find_block_end(const struct layers *x, size_t begin)
 {
-    enum { CELL = 10 }; /* of an error */
+    enum { CELL = 10 }; /* terminal columns of an error */
     const int columns =
         style_on_terminal() ? style_columns(STDOUT_FILENO) : INT_MAX;
     int at = (int)strlen("layer");
@@ -95,7 +95,7 @@ static size_t find_block_end(const struct layers *x, size_t begin)
     return k;
 }
 
-/* Errors of some kinds, a line for each layer. */
+/* Print the errors of some kinds, with a line for each layer. */
 static void print_block(const struct layers *x, size_t begin, size_t end)
 {
     struct table t;
@@ -142,7 +142,8 @@ static int by_error(const void *a, const void *b)
     return (x->error < y->error) - (x->error > y->error);
 }
 
-/* Those of no layer, and then the largest errors of layers. */
+/* Print the activations outside of layers, then the largest errors of
+ * layers. */
 static void print_entries(const struct layers *x)
 {
     static const char *const heads[] = { "activation",  "error",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nodes.c - a model on two backends, node by node */
+/* nodes.c - comparison of two backends, node by node */
 #include "config.h"
 #include "tools/compare/compare.h"
 #include "tools/common/msg.h"
@@ -11,22 +11,23 @@
 
 /* A node that differs. */
 struct finding {
-    size_t graph, node; /* numbers from 1 and from 0; graph 0: none */
-    char what[400];     /* operation, shapes, sources */
+    size_t graph, node; /* graph from 1, node from 0; graph 0: no finding */
+    char what[400];     /* operation, shape and sources */
     struct gguf_difference d;
 };
 
-/* Result: counts of nodes, and the nodes that differ first and most. */
+/* Result: counts of nodes, the first node above the tolerance, and the node
+ * with the largest error. */
 struct nodes {
     const struct compare *c;
-    struct gguf_error err; /* why the run was stopped, if its status is set */
+    struct gguf_error err; /* cause of an early end; GGUF_OK: none */
     size_t n_graphs, n_equal;
     struct gguf_compare_counts n;
     struct finding first, largest;
 };
 
-/* "matmul 'q' F32 [64, 8] of 'blk.0.attn_q.weight' F16 [64, 64], F32 [64,
- * 8]" */
+/* Describe a node: "matmul 'q' F32 [64, 8] of 'blk.0.attn_q.weight' F16 [64,
+ * 64], F32 [64, 8]". */
 static void describe_node(const struct gguf_tensor *t, char *out, size_t size)
 {
     char text[160];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* embeddings.c - vectors of the lines of a text, saved row after row */
+/* embeddings.c - saving a vector of each line of a text */
 #include "config.h"
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
@@ -14,9 +14,9 @@ struct embedding {
     struct gguf_session *session;
     const struct gguf_vocab *vocab;
     struct gguf_tokens tokens;
-    bool each;   /* a row for each token, not for each line */
-    size_t line; /* number of the line, from 1 */
-    float *unit; /* a row that is normalized */
+    bool each;   /* save a row for each token instead of each line */
+    size_t line; /* number of the current line, from 1 */
+    float *unit; /* [n_unit], a row after normalization */
     size_t n_unit;
 };
 
@@ -28,7 +28,8 @@ static bool fail_line(const struct embedding *e, const char *what, size_t n)
                      n, e->eval->o->ev.n_ctx);
 }
 
-/* n_rows rows of n floats. */
+/* Compute the rows of a line: n_rows rows of n floats, valid until the next
+ * call. */
 static bool compute_rows(struct embedding *e, const float **row, size_t *n,
                          size_t *n_rows)
 {

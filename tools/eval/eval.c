@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-eval - numbers of a model for given tokens or lines */
+/* gguf-eval - save logits or embeddings of a model, print or profile its
+ * graph */
 #include "config.h"
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
@@ -57,7 +58,7 @@ bool eval_start(struct eval *e, const struct gguf_session_params *sp)
     if (!ev_model_backends(&e->model, o, e->pool) ||
         !ev_model_start(&e->model, o, sp, false))
         return false;
-    /* from here on signals are caught, and jobs ask for them */
+    /* from here on operations check for caught signals */
     progress_catch_signals();
     return true;
 }
@@ -72,7 +73,7 @@ bool eval_fail(struct eval *e, const char *file)
 bool eval_begin_rows(struct eval *e, const char *label, const char *unit)
 {
     ev_begin_work(&e->run, label, unit);
-    /* an old file is replaced when all rows are complete */
+    /* replaces an existing file at the end */
     return gguf_outfile_open(&e->file, e->out, 1, NULL, &e->err) == GGUF_OK ||
            eval_fail(e, e->out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* graph.c - what is computed, as text or for Graphviz */
+/* graph.c - printing graphs, assignments and plans */
 #include "config.h"
 #include "tools/common/ignore_status.h"
 #include "tools/eval/eval.h"
@@ -10,7 +10,7 @@
 
 struct printed {
     const struct eval_options *o;
-    size_t n; /* graphs */
+    size_t n; /* number of printed graphs */
 };
 
 static int write_stdout(void *user, const char *text, size_t size)
@@ -25,7 +25,7 @@ static int print_graph(void *user, struct gguf_graph *graph,
     struct printed *p = user;
     const struct eval_options *o = p->o;
     const char *part = p->n++ ? "logits" : "pass";
-    /* a full disk is noticed at exit, as for all output */
+    /* a full disk is noticed at exit */
     if (o->print_graph == EVAL_GRAPH_TEXT)
         ignore_status(gguf_graph_dump(graph, part, write_stdout, NULL, NULL));
     if (o->print_graph == EVAL_GRAPH_DOT)
@@ -38,9 +38,9 @@ static int print_graph(void *user, struct gguf_graph *graph,
     return 0;
 }
 
-/* As many tokens as go through the model together: which they are does not
- * change a graph. The pass is computed, so that there are states for what makes
- * logits of them. */
+/* Decode a batch of the largest size and print its graphs. The token ids do not
+ * change the graphs. The batch is computed, because the graph of the logits
+ * needs its states. */
 bool eval_graphs(struct eval *e)
 {
     const struct eval_options *o = e->o;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile.c - the time of each operation, added up and printed */
+/* profile.c - the time of each operation and of each layer */
 #include "config.h"
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes of one operation on one backend. */
+/* Sums over the nodes of one operation on one backend. */
 struct row {
     uint32_t op;
     const struct gguf_backend *backend;
@@ -20,7 +20,7 @@ struct row {
 struct profile {
     struct row *rows;
     size_t n_rows, room_rows;
-    uint64_t *layer; /* nanoseconds, by number */
+    uint64_t *layer; /* [n_layers], nanoseconds */
     size_t n_layers, room_layers;
     uint64_t pending; /* nanoseconds of nodes before the next named one */
     uint64_t rest;    /* nanoseconds of nodes outside of layers */
@@ -72,7 +72,7 @@ static void add_node(void *user, const struct gguf_profile_node *n)
 
 /* ---- printing ---- */
 
-/* Longest first. */
+/* Compare rows for qsort(), the longest time first. */
 static int by_time(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
@@ -198,7 +198,7 @@ static void print_text(const struct eval *e, const struct profile *p)
     print_tables(p);
 }
 
-/* The same passes as for a perplexity, which is what the time is of. */
+/* Compute a perplexity, whose operations are timed. */
 static enum gguf_status run_text(struct eval *e, struct gguf_error *err)
 {
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rows.c - logits or states of token ids, saved row after row */
+/* rows.c - saving logits or states of token ids */
 #include "config.h"
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Smallest batch: a shorter one may sum in another order (gguf/session.h), and
- * --batch-size must not change digits. */
+/* Smallest batch in tokens. --batch-size must not change digits, and a shorter
+ * batch may sum in another order (gguf/session.h). */
 enum { LEAST_PIECE = 64 };
 
-/* Rows first to first + n - 1 of the batch that was computed last. */
+/* Get the rows first to first + n - 1 of the last batch. */
 static enum gguf_status get_rows(struct eval *e, size_t first, size_t n,
                                  const float **rows)
 {
@@ -42,7 +42,7 @@ static bool save_outputs(struct eval *e)
     return true;
 }
 
-/* Tokens of the next batch, when n are left. */
+/* Number of tokens of the next batch, if n are left. */
 static size_t choose_batch_size(const struct eval *e, size_t n)
 {
     const size_t n_batch = e->o->ev.n_batch;
@@ -50,7 +50,7 @@ static size_t choose_batch_size(const struct eval *e, size_t n)
     return e->model.info.is_whole || n < most + LEAST_PIECE ? n : most;
 }
 
-/* An encoder has the ids, too, if a decoder is to have them. */
+/* In models with encoder and decoder, give the ids to the encoder first. */
 static bool encode_first(struct eval *e)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
@@ -88,7 +88,7 @@ bool eval_rows(struct eval *e)
     sp.n_seq = 1;
     sp.n_ubatch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
     if (m->is_whole || m->encodes_first)
-        sp.n_ubatch = (uint32_t)e->ids.n; /* ids are at most -c */
+        sp.n_ubatch = (uint32_t)e->ids.n; /* checked: at most -c */
     return eval_start(e, &sp) && eval_begin_rows(e, "saving", "tokens") &&
            eval_end_rows(e, save_all(e));
 }

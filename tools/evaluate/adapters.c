@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* adapters.c - the adapters that a model is evaluated with */
+/* adapters.c - opening and printing the adapters of a model */
 #include "config.h"
 #include "tools/evaluate/model.h"
 #include "tools/common/json.h"
@@ -44,7 +44,7 @@ static bool open_one(struct gguf_adapter **out, const struct gguf_model *model,
                         "--control-vector");
 }
 
-/* The next of the run's adapters are those of a list. */
+/* Open the files of a list and append them to the adapters. */
 static bool open_list(struct ev_adapters *l, const struct ev_options *o,
                       const struct gguf_model *model,
                       const struct scaled_list *s, bool control)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* backends.c - the threads and the backends of an evaluation */
+/* backends.c - opening the threads and the backends of an evaluation */
 #include "config.h"
 #include "tools/evaluate/model.h"
 #include "tools/common/msg.h"
@@ -17,7 +17,7 @@ enum { EV_MAX_CPUS = 1024 };
 
 /* --- threads -------------------------------------------------------------- */
 
-/* A number at *p, below EV_MAX_CPUS. */
+/* Parse a number below EV_MAX_CPUS and move *p behind it. */
 static bool parse_number(const char **p, unsigned *out)
 {
     char *end;
@@ -29,7 +29,8 @@ static bool parse_number(const char **p, unsigned *out)
     return v < EV_MAX_CPUS;
 }
 
-/* "0-3,8" into at most EV_MAX_CPUS numbers; 0 if it is anything else. */
+/* Parse a list such as "0-3,8" into at most EV_MAX_CPUS numbers. Returns their
+ * number, or 0 if p is not such a list. */
 static size_t parse_cpus(const char *p, unsigned *cpus)
 {
     size_t n = 0;
@@ -74,7 +75,7 @@ bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
 
 /* --- backends ------------------------------------------------------------- */
 
-/* Asked by backends between operations. */
+/* Should the evaluation stop? Backends call it between operations. */
 static int is_stopped(void *user)
 {
     (void)user;
@@ -127,7 +128,8 @@ static void report_unknown_backend(const struct ev_backends *b,
               gguf_suggestion_text(&near, hint));
 }
 
-/* The backend of that name, opened if it is not in the list yet. */
+/* Find the backend with a name, and open it if it is not open. Returns NULL
+ * after it printed a message. */
 static struct gguf_backend *
 find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
 {
@@ -163,7 +165,7 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
     return b->list[b->n++] = new;
 }
 
-/* The CPU after all others. */
+/* Make the CPU the last backend of the list. */
 static bool put_cpu_last(struct ev_backends *b, gguf_abort_fn *abort)
 {
     struct gguf_backend *cpu = find_backend(b, "CPU", abort);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* chunks.c - how texts are cut into chunks, and which are evaluated */
+/* chunks.c - the chunks of texts: cutting them and choosing which to evaluate */
 #include "config.h"
 #include "tools/evaluate/run.h"
 #include "tools/common/msg.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_major.c - memory for activations between layers */
+/* layer_major.c - the memory of --layer-major for activations between layers */
 #include "config.h"
 #include "tools/evaluate/options.h"
 

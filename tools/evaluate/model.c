@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c - a model that is evaluated: opened, and a session on it */
+/* model.c - opening a model and beginning a session on it */
 #include "config.h"
 #include "tools/evaluate/model.h"
 #include "tools/common/load.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who is warned about what. */
+/* User data of warn_model(). */
 struct warned {
     const struct ev_options *o;
     const char *path;
@@ -36,8 +36,8 @@ bool ev_explain_adapter(const struct gguf_file *set, const char *path)
     return true;
 }
 
-/* For an architecture that cannot be evaluated: say what else can be done with
- * the file. */
+/* Print why a model could not be opened. For an unsupported architecture, name
+ * the tools that work on the file. */
 static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
 {
     const struct gguf_kv *kv =
@@ -122,7 +122,7 @@ bool ev_model_start(struct ev_model *m, const struct ev_options *o,
     }
     sp.n_ctx = sp.n_ctx ? sp.n_ctx : o->n_ctx;
     sp.unified = o->unified;
-    if (o->unified) /* all sequences' tokens */
+    if (o->unified) /* one cache for the tokens of all sequences */
         sp.n_ctx *= sp.n_seq;
     sp.full_windows = o->full_windows;
     sp.key_dtype = o->key_dtype;
@@ -150,7 +150,7 @@ void ev_model_close(struct ev_model *m)
         gguf_adapter_destroy(m->adapters.adapter[i]);
     free(m->adapters.adapter);
     free(m->adapters.use);
-    gguf_model_destroy(m->model); /* weights may lie on a backend's device */
+    gguf_model_destroy(m->model); /* weights may be in backends' memory */
     ev_backends_close(&m->backends);
     gguf_meta_destroy(m->meta);
     gguf_file_close(m->file);

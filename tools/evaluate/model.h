@@ -21,8 +21,8 @@
 #include "tools/evaluate/options.h"
 
 /* Create the pool that o asks for, and bind its threads and this thread to
- * processors. Call it before memory is allocated: it may set the NUMA policy.
- * */
+ * processors. Call it before memory is allocated: it may set the NUMA
+ * policy. */
 bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o);
 
 enum { EV_MAX_BACKENDS = 8 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option_values.c - values that follow from options once all are read */
+/* option_values.c - defaults and parsed values, after all options were read */
 #include "config.h"
 #include "tools/evaluate/options.h"
 #include "tools/common/msg.h"
@@ -49,8 +49,9 @@ static void parse_layer_range(struct ev_options *o)
               range);
 }
 
-/* A mask has a number for each token of the context and each token of a
- * micro-batch: those are fewer in long contexts, to keep it below 32 MiB. */
+/* An attention mask has 4 bytes for each token of the context and each token
+ * of a micro-batch. Long contexts get smaller micro-batches, to keep it at 32
+ * MiB. */
 void ev_choose_ubatch(struct ev_options *o)
 {
     enum { MOST = 512, LEAST = 64 };
@@ -95,7 +96,7 @@ void ev_set_positions(const struct ev_positions *pos,
     p->rope_factor = (float)factor;
     p->rope_scaling = (enum gguf_rope_scaling)pos->scaling;
     p->yarn_orig_ctx = pos->yarn_ctx;
-    /* a session takes 0 for the file's value, and less than 0 for 0 */
+    /* in session parameters 0 means the file's value, and below 0 means 0 */
     p->yarn_ext_factor = pos->yarn_ext < 0    ? 0
                          : pos->yarn_ext == 0 ? -1
                                               : (float)pos->yarn_ext;

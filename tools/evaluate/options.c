@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - rows of options that set struct ev_options
+/* options.c - groups of option rows that set struct ev_options
  *
- * Groups in the order in which tables name them. Those that begin with a
- * heading are for --help=all.
+ * The groups stand in the order in which tables name them. Groups that begin
+ * with a heading are shown by --help=all only.
  */
 #include "config.h"
 #include "tools/evaluate/options.h"
@@ -26,7 +26,7 @@ const char *ev_scaling_name(int scaling)
     return w->word;
 }
 
-/* ---- what --help shows ---- */
+/* ---- options of --help ---- */
 
 static const struct opt context[] = {
     { "-c --ctx-size", "N", "tokens per chunk (default: 512)", OPT_UINT,
@@ -64,7 +64,7 @@ static const struct opt output[] = {
 };
 const struct opt_group ev_output = { output, NULL };
 
-/* ---- what --help=all shows ---- */
+/* ---- options of --help=all ---- */
 
 static const struct opt speed[] = {
     { .help = "Speed (no effect on any digit):", .rare = true },
@@ -257,8 +257,8 @@ const struct opt_group ev_checks = { checks, NULL };
 
 static const struct opt_word zero[] = { { "0", 0 }, { NULL, 0 } };
 
-/* Options that another tool has, which the message names. A tool's own rows
- * come before this group. */
+/* Options of our other tools; the message names the tool. A tool's own rows
+ * must come before this group. */
 static const struct opt elsewhere[] = {
     ROW_REFUSED("--tokenize --detokenize --parse-special --no-bos", NULL,
                 "gguf-tokenize does that"),
@@ -283,8 +283,8 @@ static const struct opt elsewhere[] = {
 };
 const struct opt_group ev_other_tools = { elsewhere, NULL };
 
-/* Options of llama.cpp's tools. Those that ask for the only behaviour there is
- * are accepted. */
+/* Options of llama.cpp's tools. Those that ask for the tools' normal behaviour
+ * are accepted and ignored. */
 static const struct opt foreign[] = {
     { "-ngl --gpu-layers --n-gpu-layers", "N",
       "no layer is offloaded; --backend NAME selects a backend", OPT_ACCEPTED,

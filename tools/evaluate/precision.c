@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* precision.c - how the CPU computes, as options name it */
+/* precision.c - words and descriptions of --precision */
 #include "config.h"
 #include "tools/evaluate/options.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* print.c - lines and members of documents about model, text and settings */
+/* print.c - model, text and settings, as lines of text and as JSON */
 #include "config.h"
 #include "tools/evaluate/run.h"
 #include "tools/common/msg.h"
@@ -74,7 +74,7 @@ void ev_print_text(const struct ev_run *r)
     print_cut(r);
 }
 
-/* The last instruction set in use, which has the others in it. */
+/* Name of the highest instruction set in use, which includes the others. */
 static const char *last_level(void)
 {
     const uint32_t have = gguf_cpu_levels();
@@ -157,7 +157,8 @@ void ev_json_text(struct json *j, const struct ev_run *r, const char *unit,
     json_close(j);
 }
 
-/* Names of the instruction sets in use, separated by spaces; "c" for none. */
+/* Write the names of the instruction sets in use, separated by spaces, after
+ * "c". */
 static const char *list_levels(char out[64])
 {
     uint32_t have = gguf_cpu_levels();

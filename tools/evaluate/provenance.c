@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* provenance.c - what a figure belongs to: digests, tokenizer, settings
+/* provenance.c - digests, tokenizer and options in JSON documents
  *
- * A model's digest is that of gguf-info --hash: one reading of the file, by one
- * thread (0.1 seconds for a GB in memory, EPYC with AVX-512), before all other
- * readings, so that on a machine with room for the model these find it in
- * memory. An evaluation reads the weights once for each batch. Only documents,
- * and parts for theirs, have digests, and --no-digest leaves them out.
+ * They identify the model and the text of a figure. A model's digest is that of
+ * gguf-info --hash. It takes one reading of the file by one thread (0.1 s per
+ * GB in memory, EPYC with AVX-512), before all other readings, which then find
+ * the file in memory if it fits. For comparison, an evaluation reads the
+ * weights once for each batch. Digests are computed only for JSON documents,
+ * pages and parts, and not with --no-digest.
  */
 #include "config.h"
 #include "tools/common/ignore_status.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALGO GGUF_DIGEST_XXH64 /* what gguf-info --hash makes */
+#define ALGO GGUF_DIGEST_XXH64 /* default of gguf-info --hash */
 
 /* ---- digests ---- */
 
@@ -75,7 +76,7 @@ void ev_json_digest(struct json *j, const char *key,
 
 /* ---- the tokenizer ---- */
 
-/* An array's elements as a little-endian file has them. */
+/* Add the elements of an array, as a little-endian file stores them. */
 static void add_array(struct text *t, const struct gguf_kv *kv)
 {
     const size_t size = gguf_val_type_size(kv->elem_type);
@@ -88,7 +89,7 @@ static void add_array(struct text *t, const struct gguf_kv *kv)
     gguf_kv_iter_init(&it, kv);
     while (gguf_kv_iter_next(&it, &e)) {
         const char *p = e.data;
-        for (unsigned i = 0; !size && i < 8; i++) /* a string's length */
+        for (unsigned i = 0; !size && i < 8; i++) /* length of a string */
             text_add(t, &(char){ (char)((uint64_t)e.size >> (8 * i)) }, 1);
         if (!size)
             text_add(t, p, e.size);
@@ -145,11 +146,11 @@ struct gguf_str ev_model_name(const struct ev_model *m)
         kv = gguf_meta_find(m->meta, "general.name");
     if (!kv)
         kv = gguf_file_kv_find(m->file, "general.name");
-    ignore_status(gguf_kv_get_str(kv, &s, NULL)); /* or empty */
+    ignore_status(gguf_kv_get_str(kv, &s, NULL)); /* s may stay empty */
     return s;
 }
 
-/* ---- what the command line changes ---- */
+/* ---- options that override the file ---- */
 
 static void json_given(struct json *j, const char *key, double v, double unset)
 {

@@ -112,8 +112,8 @@ void ev_json_digest(struct json *j, const char *key,
                     const struct gguf_digest *d);
 /* Format a digest; "-" if d is NULL. */
 const char *ev_format_digest(char out[96], const struct gguf_digest *d);
-/* Parse a formatted digest. Returns false, without a message, if text is none.
- */
+/* Parse a formatted digest. Returns false, without a message, if text is
+ * none. */
 bool ev_parse_digest(const char *text, struct gguf_digest *d);
 /* general.name of the model, or an empty string. The model owns it. */
 struct gguf_str ev_model_name(const struct ev_model *m);

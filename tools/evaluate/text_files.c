@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text_files.c - the files that -f names, patterns expanded */
+/* text_files.c - the text files of -f, with patterns expanded */
 #include "config.h"
 #include "tools/evaluate/text_files.h"
 #include "tools/common/msg.h"
@@ -15,7 +15,7 @@ static void add_file(struct ev_files *f, const char *path)
     f->path[f->n++] = msg_must(strdup(path));
 }
 
-/* Expand a pattern as a shell does. */
+/* Add all files that match a pattern, in the order of a shell. */
 static bool add_pattern(struct ev_files *f, const char *pattern)
 {
     glob_t g;

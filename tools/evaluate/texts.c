@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* texts.c - the texts of an evaluation: read, looked at, tokenized */
+/* texts.c - reading, checking and tokenizing the texts of an evaluation */
 #include "config.h"
 #include "tools/evaluate/run.h"
 #include "tools/common/jsonl.h"
@@ -13,7 +13,7 @@
 
 /* ---- tokens ---- */
 
-/* One text more, of that name (given). */
+/* Add a text and its tokens. Takes name. */
 static bool add_text(struct ev_run *r, const struct gguf_vocab *v, char *name,
                      const char *s, size_t size, struct gguf_tokens *tokens)
 {
@@ -28,7 +28,7 @@ static bool add_text(struct ev_run *r, const struct gguf_vocab *v, char *name,
         return false;
     t->has_digest = r->has_digest;
     t->digest = r->digest;
-    /* as llama.cpp does: editors end a file with one that nobody wrote */
+    /* like llama.cpp, drop the newline that editors add at the end */
     if (!r->hf && !r->field && size && s[size - 1] == '\n')
         size--;
     t->size = size;
@@ -76,14 +76,14 @@ static bool add_path(struct ev_run *r, const struct gguf_vocab *v,
     return good;
 }
 
-/* ---- which of them ---- */
+/* ---- lengths ---- */
 
 static size_t text_begin(const struct ev_run *r, size_t i)
 {
     return i ? r->texts[i - 1].end : 0;
 }
 
-/* Chunks of text i. One text must have two, where chunks are dropped. */
+/* Number of chunks of text i; 0 if it is too short. A single text needs two. */
 static size_t count_text_chunks(const struct ev_run *r, size_t i)
 {
     const size_t n = r->texts[i].end - text_begin(r, i);
@@ -91,7 +91,8 @@ static size_t count_text_chunks(const struct ev_run *r, size_t i)
                                        : gguf_ppl_n_chunks(n, &r->scan);
 }
 
-/* "; -c 64 has a chunk": of n tokens, where a shorter context would do. */
+/* Suggest a context for which n tokens are enough, as the end of a message; an
+ * empty string if no context is. */
 static void suggest_context(const struct ev_run *r, size_t n, char *out,
                             size_t size)
 {
@@ -129,7 +130,7 @@ static void report_short_text(const struct ev_run *r, size_t i, size_t n_short)
         o->n_ctx, more, several ? "; --skip-short skips short texts" : "");
 }
 
-/* Text i is gone, and its tokens. */
+/* Remove text i and its tokens, with a warning. */
 static void skip_text(struct ev_run *r, size_t i, struct gguf_tokens *tokens)
 {
     struct ev_text *t = &r->texts[i];
@@ -148,7 +149,8 @@ static void skip_text(struct ev_run *r, size_t i, struct gguf_tokens *tokens)
         r->texts[k].end -= n;
 }
 
-/* Leave out texts that are too short, with --skip-short; else refuse them. */
+/* Remove short texts with --skip-short. Fails if there are short texts without
+ * the option, or if all texts are short. */
 static bool check_lengths(struct ev_run *r, struct gguf_tokens *tokens)
 {
     size_t n_short = 0, first = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token_ids.c - token ids of a file */
+/* token_ids.c - reading token ids from a file */
 #include "config.h"
 #include "tools/evaluate/model.h"
 #include "tools/common/msg.h"
@@ -12,7 +12,8 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The ids in a text; a number too large for one becomes the largest. */
+/* Parse the ids of a text. A number that is too large is not valid, either; it
+ * must only not overflow. */
 static bool parse_ids(const char *path, const char *text, size_t size,
                       size_t n_vocab, struct ev_ids *ids)
 {

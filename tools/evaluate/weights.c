@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weights.c - the weights of a model: checked, and moved to backends */
+/* weights.c - reading, checking and placing the weights of a model */
 #include "config.h"
 #include "tools/evaluate/model.h"
 #include "tools/common/digest.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Jobs on all weights: how each is begun. */
+/* A job on all weights of a model. */
 typedef enum gguf_status job_fn(struct gguf_model *model,
                                 const struct gguf_model_job *job,
                                 struct gguf_error *err);
@@ -74,10 +74,10 @@ bool ev_model_load(struct ev_model *m, const struct ev_options *o, bool digest,
            run_job(m->model, m->path, pool, o, "checking", check_weights);
 }
 
-/* ---- where weights lie ---- */
+/* ---- placing ---- */
 
-/* The type of memory that a backend computes in, by its own name or that of the
- * backend; NULL: there is none of that name. */
+/* Find the type of memory in which a backend computes, by the name of the type
+ * or of the backend. Returns NULL if the name is unknown. */
 static const struct gguf_buft *find_buft(const struct ev_backends *b,
                                          const char *name)
 {
@@ -113,14 +113,14 @@ static void report_unknown_buft(const struct ev_backends *b, const char *name)
     text_fini(&t);
 }
 
-/* Rules of the option's arguments; their patterns are cut out of copy, which
- * has all of them. */
+/* Make rules from the arguments of --override-tensor. copy: room for all
+ * patterns, which the rules point to. */
 static bool make_rules(struct gguf_place_rule *rule, char *copy,
                        const struct ev_backends *b, const struct ev_options *o)
 {
     for (size_t i = 0; i < o->places.n; i++) {
         const char *arg = o->places.arg[i];
-        const char *eq = strrchr(arg, '='); /* there is one: parsed */
+        const char *eq = strrchr(arg, '='); /* not NULL: checked before */
         const size_t n = (size_t)(eq - arg);
         memcpy(copy, arg, n);
         copy[n] = 0;

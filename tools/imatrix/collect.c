@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* collect.c - importance data of a model and a text */
+/* collect.c - collecting importance data of a model on a text */
 #include "config.h"
 #include "tools/imatrix/imatrix.h"
 #include "tools/common/load.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is open, torn down in this order. */
+/* Open objects, in the order in which they are destroyed. */
 struct job {
     const struct im_options *o;
     struct gguf_collect *c;
@@ -25,17 +25,17 @@ struct job {
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
     char *text;
-    struct text part; /* the path of the part, or of a checkpoint */
-    uint64_t n_since; /* chunks since it was written */
+    struct text part; /* path of the part or of the checkpoint */
+    uint64_t n_since; /* chunks since the last checkpoint */
     bool save_failed;
     size_t n_skipped;
     struct progress bar;
-    struct im_share *share; /* or NULL */
+    struct im_share *share; /* NULL: not an MPI job */
 };
 
-/* ---- before the work ---- */
+/* ---- preparation ---- */
 
-/* Where the part goes, or a checkpoint. */
+/* Set path to that of the part or of the checkpoint. */
 static void name_part(struct text *path, const struct im_options *o)
 {
     if (o->part)
@@ -44,7 +44,7 @@ static void name_part(struct text *path, const struct im_options *o)
         text_addf(path, "%s.part", o->out);
 }
 
-/* Hours of work are not begun for a name that is taken. */
+/* Check before hours of work that an output does not exist. */
 static bool check_absent(const char *path, bool may_exist)
 {
     if (!path || may_exist || access(path, F_OK) != 0)
@@ -79,7 +79,7 @@ size_t im_count_chunks(const struct im_options *o, size_t n_tokens)
     return gguf_scan_n_chunks(n_tokens, &p);
 }
 
-/* Of a text of size bytes. */
+/* Print that the text, of size bytes, has too few chunks. */
 static void report_short_text(const struct job *j, size_t size)
 {
     const struct im_options *o = j->o;
@@ -111,7 +111,7 @@ static bool read_tokens(struct job *j)
         return false;
     if (!o->ev.quiet)
         textfile_warn(o->text, j->text, size);
-    /* as llama.cpp does: editors end a file with one that nobody wrote */
+    /* like llama.cpp, drop the newline that editors add at the end */
     if (size && j->text[size - 1] == '\n')
         size--;
     if (gguf_vocab_tokenize(gguf_model_vocab(j->m.model), j->text, size, flags,
@@ -134,8 +134,8 @@ static bool open_session(struct job *j)
            ev_model_start(&j->m, o, &sp, false);
 }
 
-/* A collection with the command line's settings, and with what the part has
- * if the run resumes. */
+/* Create a collection with the settings of the command line. With --resume, add
+ * the sums of the checkpoint. */
 static bool begin_collection(struct job *j)
 {
     const struct im_options *o = j->o;
@@ -176,7 +176,7 @@ static bool save_part(struct job *j)
 static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
 {
     struct job *j = user;
-    if (chunk->bad && !j->share) { /* rank 0 says it of all */
+    if (chunk->bad && !j->share) { /* rank 0 warns for all ranks */
         progress_clear(&j->bar);
         j->n_skipped++;
         msg_warn(j->o->text,
@@ -197,14 +197,14 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
                     : progress_report(&j->bar, done, total);
 }
 
-/* The name of the text in the data. */
+/* The name of the text that the data record. */
 static const char *dataset_name(const struct im_options *o)
 {
     const char *slash = strrchr(o->text, '/');
     return slash && !o->keep_paths ? slash + 1 : o->text;
 }
 
-/* n chunks from first on, 0: all that there are. */
+/* Evaluate n chunks from first on; n 0: all chunks from first on. */
 static enum gguf_status run_some(struct job *j, size_t first, size_t n,
                                  struct gguf_error *err)
 {
@@ -226,7 +226,7 @@ static enum gguf_status run_some(struct job *j, size_t first, size_t n,
     return st;
 }
 
-/* For im_share. */
+/* Callback of im_share(). */
 static bool run_share(void *user, size_t first, size_t n)
 {
     struct job *j = user;
@@ -234,7 +234,7 @@ static bool run_share(void *user, size_t first, size_t n)
     const enum gguf_status st = run_some(j, first, n, &err);
     if (st == GGUF_E_CANCELLED) {
         progress_raise();
-        return false; /* another rank's error, which was said */
+        return false; /* another rank printed its error */
     }
     return st == GGUF_OK || msg_fail(j->o->model, &err);
 }
@@ -283,7 +283,7 @@ static bool finish_collection(struct job *j, struct gguf_imatrix **im)
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     if (gguf_collect_info(j->c, &info, &err) != GGUF_OK)
         return msg_fail(NULL, &err);
-    /* of a part another one may have something */
+    /* a part may have no data: other parts may have */
     const bool part = o->part && !o->out && !info.n_done && info.n_skipped;
     if ((o->part || o->save_every) && !save_part(j))
         return false;

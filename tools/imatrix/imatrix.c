@@ -22,7 +22,8 @@
 
 /* ------------------------------------------------------------- figures --- */
 
-/* The entry of the same name one layer before. False: there is none. */
+/* Find the entry of the same name one layer before. Returns false if it does
+ * not exist. */
 static bool find_previous_layer(const struct gguf_imatrix *im,
                                 const struct gguf_imatrix_entry *e, size_t *i)
 {
@@ -39,7 +40,7 @@ static bool find_previous_layer(const struct gguf_imatrix *im,
     return found;
 }
 
-/* Entry i, its figures, and its likeness to the layer before; NaN: none. */
+/* An entry, its statistics, and its similarity to the layer before. */
 struct row {
     struct gguf_imatrix_entry e;
     struct gguf_imatrix_stats s;
@@ -100,17 +101,17 @@ static void print_statistics(const struct gguf_imatrix *im)
 
 /* A matrix without data, or with data of another shape. */
 struct missing {
-    char *name;        /* escaped */
-    uint64_t n_values; /* 0: there are none */
+    char *name;        /* escaped for printing */
+    uint64_t n_values; /* values that the data have; 0: no data */
     uint64_t n_wanted;
 };
 
 struct comparison {
     struct missing *list;
     size_t n, room;
-    size_t n_none; /* of them without data */
+    size_t n_none; /* matrices without data */
     uint64_t n_matrices;
-    uint64_t n_unused; /* data of no matrix */
+    uint64_t n_unused; /* entries that belong to no matrix */
 };
 
 static void comparison_fini(struct comparison *c)
@@ -130,8 +131,8 @@ static void add_missing(struct comparison *c, struct gguf_str name,
     c->n_none += !n_values;
 }
 
-/* Which weights of the model have data? False: the model cannot be read; a
- * message was printed. */
+/* Compare data with the matrices of --model. Returns false after it printed
+ * that the model cannot be read. */
 static bool compare_model(const struct gguf_imatrix *im,
                           const struct im_options *o, struct comparison *c)
 {
@@ -201,7 +202,7 @@ static void json_comparison(struct json *j, const char *path,
     json_close(j);
 }
 
-/* c: what the model of this path has; NULL: there is none. */
+/* Print the JSON document. path: --model; c: comparison with it, or NULL. */
 static void print_json(const struct gguf_imatrix *im, const char *path,
                        const struct comparison *c)
 {
@@ -243,7 +244,7 @@ static void print_json(const struct gguf_imatrix *im, const char *path,
     json_end(&j);
 }
 
-/* Experts that saw less than a hundredth of what they see on average. */
+/* Warn of experts that had less than a hundredth of the average input. */
 static void warn_rare_experts(const struct gguf_imatrix *im, size_t i,
                               const struct row *r, const char *path,
                               const char *name)
@@ -265,8 +266,8 @@ static void warn_rare_experts(const struct gguf_imatrix *im, size_t i,
                  name, n_little, r->e.n_mats, r->s.min_count);
 }
 
-/* Of each tensor once: what quantizing would replace. path: NULL if the data
- * are of several files. */
+/* Warn once per tensor of values that quantization would replace. path: file of
+ * the data; NULL if they come from several files. */
 static void warn_bad_values(const struct gguf_imatrix *im, const char *path)
 {
     struct row r;
@@ -307,7 +308,7 @@ static enum gguf_status load_all(struct gguf_imatrix **im,
         *about = paths[i];
         st = gguf_imatrix_load(&one, paths[i], &o->files, err);
         if (st == GGUF_OK &&
-            n == 1) { /* unchanged: all that this form holds stays */
+            n == 1) { /* one file is kept as it is, without loss */
             gguf_imatrix_destroy(*im);
             *im = one;
             return GGUF_OK;
@@ -338,7 +339,7 @@ static enum gguf_status save_output(const struct im_options *o,
     return st;
 }
 
-/* What is read is not overwritten. */
+/* End the program if an output is also an input. */
 static void check_paths(const struct im_options *o, char **in, int n)
 {
     struct gguf_paths *p = paths_new();
@@ -357,7 +358,7 @@ static void check_paths(const struct im_options *o, char **in, int n)
     gguf_paths_destroy(p);
 }
 
-/* Data that every reader refuses are neither shown nor written. */
+/* Check that tensors are left: readers refuse files without data. */
 static bool check_not_empty(const struct im_options *o,
                             const struct gguf_imatrix *im)
 {
@@ -367,7 +368,8 @@ static bool check_not_empty(const struct im_options *o,
                      o->include.n ? "include" : "exclude");
 }
 
-/* What the command line asks for; false: a message was printed. */
+/* Collect, merge or read the data. Returns false after it printed a message.
+ * about: set to the file to name in messages. */
 static bool get_data(struct gguf_imatrix **im, const struct im_options *o,
                      char **paths, int n, const char **about)
 {
@@ -384,7 +386,7 @@ static bool get_data(struct gguf_imatrix **im, const struct im_options *o,
     return msg_fail(*about, &err);
 }
 
-/* The precision of an evaluation, as gguf-ppl shows it, if it is known. */
+/* Print the precision of the evaluation, if it is known. */
 static void show_mode(const char *precision)
 {
     for (unsigned k = 0; precision && gguf_precision_name(k); k++)
@@ -392,7 +394,7 @@ static void show_mode(const char *precision)
             printf("mode    %s (%s)\n", precision, ev_describe_precision(k));
 }
 
-/* Show what was asked for. */
+/* Print statistics and the comparison with the model. */
 static void show_all(const struct im_options *o, const struct gguf_imatrix *im,
                      const struct comparison *c)
 {
@@ -407,7 +409,8 @@ static void show_all(const struct im_options *o, const struct gguf_imatrix *im,
         show_comparison(c);
 }
 
-/* All but the text of options. false: a message was printed. */
+/* Do the work after options were parsed. Returns false after it printed a
+ * message. */
 static bool do_all(const struct im_options *o, char **paths, int n)
 {
     struct gguf_imatrix *im = NULL;
@@ -417,7 +420,7 @@ static bool do_all(const struct im_options *o, char **paths, int n)
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
     bool good = get_data(&im, o, paths, n, &about);
     if (good && !im)
-        return true; /* a part, all of whose chunks were skipped; or a helper */
+        return true; /* a helper rank, or a part without data */
     if (good && !o->keep_paths)
         gguf_imatrix_hide_paths(im);
     if (good && texts->n)
@@ -428,7 +431,7 @@ static bool do_all(const struct im_options *o, char **paths, int n)
            (!o->model || o->text || compare_model(im, o, &c));
     if (good)
         show_all(o, im, &c);
-    progress_catch_signals(); /* a file that is being named is finished */
+    progress_catch_signals(); /* output is written despite signals */
     if (good && o->out && save_output(o, im, &about, &err) != GGUF_OK) {
         msg_fail(about, &err);
         good = false;
@@ -440,7 +443,7 @@ static bool do_all(const struct im_options *o, char **paths, int n)
     return good;
 }
 
-/* Asked by the backend between operations. */
+/* Should the evaluation stop? The backend calls it between operations. */
 static int is_stopped(void *user)
 {
     (void)user;
@@ -454,7 +457,7 @@ int main(int argc, char **argv)
     const int n = im_parse_options(&o, argc, argv);
     ranks_require(o.mpi);
     o.ev.abort = is_stopped;
-    if (ranks_is_worker()) { /* rank 0 does all of that */
+    if (ranks_is_worker()) { /* rank 0 prints and writes for all */
         o.ev.quiet = true;
         o.show = o.ev.json = false;
         o.out = o.part = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* share.c - chunks shared by the ranks of an MPI job
+/* share.c - sharing chunks among the ranks of an MPI job
  *
- * Sums are large and merge exactly (gguf/collect.h), so each rank adds up its
- * own, and sends them once, at the end, as the file that --save-part writes.
- * What goes to and fro until then is a part without scores: which chunks are
- * done, and the settings by which they were.
+ * Sums are large and merge exactly (gguf/collect.h). So each rank adds up its
+ * own, and sends them once at the end, in the form of --save-part. During the
+ * work ranks exchange a part without scores, which has the settings and the
+ * evaluated chunks.
  */
 #include "config.h"
 #include "tools/imatrix/imatrix.h"
@@ -59,8 +59,8 @@ static bool set_settings(struct im_share *s)
 
 /* ---- sums, as bytes ---- */
 
-/* A file of our own in a folder of our own; NULL: a message was printed. To be
- * removed by remove_file. */
+/* Create a private folder and return the path of a file in it, for
+ * remove_file(). Returns NULL after it printed a message. */
 static char *new_file(void)
 {
     const char *tmp = getenv("TMPDIR");
@@ -119,7 +119,7 @@ static bool get_rest(void *user, void **data, size_t *size)
     struct gguf_error err;
     *data = NULL;
     *size = 0;
-    if (!gguf_part_n_done(s->of)) /* others were faster */
+    if (!gguf_part_n_done(s->of)) /* this rank got no chunk */
         return true;
     char *path = new_file();
     if (!path)
@@ -181,7 +181,7 @@ static void show_waiting(void *user)
     (void)im_report_share_progress(user, 0);
 }
 
-/* One run says it as it meets them, with the matrix. */
+/* Warn of skipped chunks, which one process does during the work. */
 static void warn_skipped(const struct im_share *s)
 {
     for (size_t i = 0; i < gguf_part_n_chunks(s->of); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* chart.c - charts of what an evaluation found */
+/* chart.c - charts of figures along a text: perplexity, divergence, change */
 #include "config.h"
 #include "tools/ppl/report.h"
 #include "tools/common/msg.h"
@@ -24,7 +24,8 @@ static double *alloc_doubles(size_t n)
 
 enum { MOST_POINTS = 400 };
 
-/* Perplexity, and the ends of its band, after points of the chunks. */
+/* Points of a curve: perplexity after some chunks, and the ends of its error
+ * band. */
 struct running {
     double *x, *y, *low, *high;
     size_t n;
@@ -51,7 +52,8 @@ static void fill_curve(struct running *p, const struct ppl_report *r,
     }
 }
 
-/* Bands of many models lie on each other. */
+/* Opacity of an error band. Bands of many models overlap, so they are
+ * fainter. */
 static double choose_band_opacity(const struct ppl_report *r)
 {
     return count_curves(r) < 3 ? 0.2 : 0.45 / (double)count_curves(r);
@@ -66,7 +68,7 @@ void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
     double low = INFINITY, high = -INFINITY;
     for (size_t k = 0; k < count_curves(r); k++) {
         fill_curve(&p, r, &r->curve[k]);
-        /* the first chunks alone say little, and would hide the rest */
+        /* the first tenth is noisy and would stretch the axis */
         for (size_t i = p.n / 10; i < p.n; i++) {
             low = fmin(low, p.low[i]);
             high = fmax(high, p.high[i]);
@@ -101,7 +103,8 @@ void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c)
 
 /* ---- divergence by position ---- */
 
-/* Ends of all models' means; false: there is none above 0. */
+/* The range of the means of all models, with their errors. Returns false if no
+ * mean is above 0. */
 static bool find_position_range(const struct ppl_report *r, double *low,
                                 double *high)
 {
@@ -157,7 +160,8 @@ void ppl_chart_position(const struct ppl_report *r, struct svg_chart *c)
 
 /* ---- change of probability ---- */
 
-/* How far from the middle the last bin is that has a token, in all models. */
+/* Distance of the outermost bin with a token from the middle, over all models,
+ * in bins. */
 static int find_widest_change(const struct ppl_report *r)
 {
     int most = 1;
@@ -171,8 +175,8 @@ static int find_widest_change(const struct ppl_report *r)
     return most;
 }
 
-/* Narrow bins in one: 1, 2 or 5 times a power of ten of them, so that there are
- * about 50 on each side of the middle. */
+/* Number of narrow bins that make a drawn bin: 1, 2 or 5 times a power of ten,
+ * chosen for about 50 drawn bins on each side of the middle. */
 static int choose_bin_width(int reach)
 {
     static const int m[] = { 1, 2, 5 };
@@ -186,7 +190,7 @@ void ppl_chart_change(const struct ppl_report *r, struct svg_chart *c)
 {
     const int width = choose_bin_width(find_widest_change(r));
     const int side = (find_widest_change(r) + width - 1) / width, n = 2 * side;
-    const double percent = 200.0 / PPL_CHANGES; /* of a narrow bin */
+    const double percent = 200.0 / PPL_CHANGES; /* width of a narrow bin */
     double *x = alloc_doubles((size_t)n + 1), *y = alloc_doubles((size_t)n);
     uint64_t total = 0;
     for (int i = 0; i < PPL_CHANGES; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* chart_size.c - charts that set models beside each other: figures
- * against size, and percentiles */
+/* chart_size.c - charts that compare models: figures against size, and
+ * percentiles */
 #include "config.h"
 #include "tools/ppl/report.h"
 #include "tools/common/msg.h"
@@ -26,7 +26,8 @@ static struct point *make_points(const struct ppl_report *r, size_t *n,
 {
     struct point *p = msg_must(calloc(r->n + 1, sizeof *p));
     *n = 0;
-    /* what both perplexities owe to the text says nothing of the models */
+    /* the base is a point of perplexity only; its error, which the text causes
+     * in all models alike, is left out */
     if (r->base && r->side->base && r->side->base->info.weight_size &&
         !divergence)
         p[(*n)++] = (struct point){ r->base->label,
@@ -44,7 +45,8 @@ static struct point *make_points(const struct ppl_report *r, size_t *n,
     return p;
 }
 
-/* Sizes in a unit that gives short numbers. */
+/* Fit the axis of sizes, in a unit that gives short numbers. Returns the unit
+ * in bytes. */
 static double fit_size_axis(struct svg_axis *a, struct point *p, size_t n)
 {
     static const char *const units[] = { "size (KiB)", "size (MiB)",
@@ -64,7 +66,7 @@ static double fit_size_axis(struct svg_axis *a, struct point *p, size_t n)
     return unit;
 }
 
-/* No label hides a dot, nor its bar. */
+/* The area of a dot and its error bar, which labels must not cover. */
 static struct svg_box get_dot_box(const struct svg_chart *c,
                                   const struct point *p, double unit)
 {
@@ -86,7 +88,7 @@ static void draw_size_chart(const struct ppl_report *r, struct svg_chart *c,
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         const double e = p[i].y.error > 0 ? p[i].y.error : 0;
-        /* a bar that ends at or below 0 has no end on a logarithmic scale */
+        /* on a logarithmic scale, ignore the end of a bar at or below 0 */
         const double end = p[i].y.value - e;
         low = fmin(low, divergence && !(end > 0) ? p[i].y.value : end);
         high = fmax(high, p[i].y.value + e);
@@ -142,12 +144,12 @@ void ppl_chart_kld_size(const struct ppl_report *r, struct svg_chart *c)
 
 /* ---- percentiles ---- */
 
-/* Pairs of quantiles (gguf_kld_quantile) from the outermost on. */
+/* Bars between two quantiles (gguf_kld_quantile), the outermost first. */
 static const struct {
     int from, to;
     double width, opacity;
 } boxes[] = {
-    { 0, 12, 2, 0.5 }, /* all */
+    { 0, 12, 2, 0.5 }, /* minimum to maximum */
     { 1, 11, 5, 0.3 }, { 2, 10, 9, 0.3 },
     { 3, 9, 13, 0.4 }, { 5, 7, 13, 0.9 }, /* the middle half */
 };
@@ -166,7 +168,7 @@ static void fit_box_axis(const struct ppl_report *r, struct svg_axis *a,
     for (size_t i = 0; i < r->n; i++) {
         const struct gguf_figure *q = get_quantiles(r, i, divergence);
         high = fmax(high, q[GGUF_KLD_N_QUANTILES - 1].value);
-        /* of a divergence the smallest are rounding alone */
+        /* the smallest divergences are rounding errors */
         const double first = divergence ? q[LOW].value : q[0].value;
         if (!divergence || first > 0)
             low = fmin(low, first);

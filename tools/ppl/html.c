@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* html.c - the page of an evaluation: one document without scripts,
- * nothing of which comes from elsewhere
+/* html.c - the page of an evaluation
  *
- * It is well-formed XML, too. Every figure is a data element, whose value has
- * all digits; at the end is the document that --json prints.
+ * The page is one document without scripts and without references to other
+ * files. It is also well-formed XML. Every figure is a data element whose value
+ * has all digits. The page ends with the document of --json.
  */
 #include "config.h"
 #include "tools/ppl/report.h"
@@ -175,7 +175,7 @@ static void put_charts(const struct ppl_report *r, FILE *f)
     fputs("</div>\n</section>\n", f);
 }
 
-/* ---- what was run ---- */
+/* ---- settings ---- */
 
 static void put_term(FILE *f, const char *term)
 {
@@ -199,7 +199,7 @@ static void put_model(FILE *f, const char *term, const struct ev_model *m)
     fputs("</dd>\n", f);
 }
 
-/* The document of --json, which has every setting. */
+/* Put the document of --json, which has every setting. */
 static void put_document(const struct ppl_report *r, FILE *f)
 {
     char *text = NULL;
@@ -214,7 +214,7 @@ static void put_document(const struct ppl_report *r, FILE *f)
           "</summary>\n<pre>",
           f);
     for (const char *p = text, *end; *p; p = end + (*end != 0)) {
-        end = p + strcspn(p, "\n"); /* line ends would be escaped */
+        end = p + strcspn(p, "\n"); /* svg_markup() would escape line ends */
         svg_markup(f, (struct gguf_str){ p, (size_t)(end - p) });
         putc('\n', f);
     }

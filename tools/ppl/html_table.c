@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* html_table.c - the tables of a page */
+/* html_table.c - tables of a page: models and percentiles */
 #include "config.h"
 #include "tools/ppl/report.h"
 #include "tools/common/json.h"
@@ -13,8 +13,8 @@
 
 /* ---- cells ---- */
 
-/* Columns of the table of models, and what stands small below; those from
- * FIRST_OF_BASE on are there with a base. */
+/* Columns of the table of models. small is a second line of the heading.
+ * Columns from FIRST_OF_BASE on need a base. */
 static const struct column {
     const char *name, *head, *small;
 } columns[] = {
@@ -29,13 +29,13 @@ static const struct column {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns, FIRST_OF_BASE = 3 };
 
-/* How the figures of a column are written. */
+/* Format of the figures of a column. */
 struct form {
     double factor;
-    int decimals;     /* or, below 0: significant digits of the value */
-    const char *unit; /* after the value */
-    bool plus;        /* before what is not negative */
-    bool error;       /* with its uncertainty, of as many decimals */
+    int decimals;     /* below 0: number of significant digits, negated */
+    const char *unit; /* written after the value */
+    bool plus;        /* write a plus sign before positive values */
+    bool error;       /* write the uncertainty, with the same decimals */
 };
 
 static int count_decimals(const struct form *w, double v)
@@ -48,7 +48,7 @@ static int count_decimals(const struct form *w, double v)
     return n < 0 ? 0 : n > 12 ? 12 : n;
 }
 
-/* v times the factor; all digits of v are in the element. */
+/* Put v times the factor, in an element whose value has all digits of v. */
 static void put_data(FILE *f, double v, const struct form *w, int decimals,
                      bool plus, const char *unit)
 {
@@ -61,8 +61,8 @@ static void put_data(FILE *f, double v, const struct form *w, int decimals,
     fputs("</data>", f);
 }
 
-/* The begin of a cell, which says its column where rows are laid out as lists,
- * on narrow screens. */
+/* Begin a cell. On narrow screens, where rows are laid out as lists, the cell
+ * shows the heading of its column. */
 static void put_cell(FILE *f, const char *name)
 {
     fprintf(f, "<td data-name=\"%s\"", name);
@@ -73,7 +73,8 @@ static void put_cell(FILE *f, const char *name)
                     columns[i].small ? columns[i].small : "");
 }
 
-/* part: how much of the cell's width has another ground, from 0 to 1. */
+/* Put a cell with a figure. part: share of the cell's width that is filled as a
+ * bar, from 0 to 1. */
 static void put_figure(FILE *f, const char *name, struct gguf_figure v,
                        const struct form *w, double part)
 {
@@ -107,7 +108,7 @@ static void put_model(FILE *f, const struct ppl_curve *c,
 static void put_size(FILE *f, const struct ev_model *m)
 {
     char size[24];
-    if (!m || !m->info.n_params) { /* logits have no size */
+    if (!m || !m->info.n_params) { /* a file of logits has no size */
         fputs("<td></td><td></td>", f);
         return;
     }
@@ -148,8 +149,8 @@ static void put_base_columns(const struct ppl_report *r, FILE *f, size_t i)
                &(struct form){ 100, 2, "%", false, true }, 0);
 }
 
-/* A model that another one beats in both size and divergence, by more than
- * their uncertainties. */
+/* Find a model that is not larger than model i, and closer to the base by more
+ * than the uncertainties. Returns r->n if no model is. */
 static size_t find_better_model(const struct ppl_report *r, size_t i)
 {
     const struct gguf_figure a = r->stats[i].kld;

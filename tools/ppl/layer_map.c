@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_map.c - where models differ from their base, layer by layer
+/* layer_map.c - maps of the error of each layer of each model
  *
- * The error of every activation (gguf/layers.h) over the first chunks of the
- * text, as squares that are the deeper the larger it is, on a logarithmic
- * scale.
+ * A map has a square for every activation (gguf/layers.h). Its opacity is the
+ * error over the first chunks of the text, on a logarithmic scale.
  */
 #include "config.h"
 #include "tools/ppl/report.h"
@@ -16,7 +15,7 @@
 
 enum { CHUNKS = 2, MOST_ROWS = 48, ROW_H = 20 };
 
-/* ---- what is computed ---- */
+/* ---- measuring ---- */
 
 bool ppl_layer_map_measure(struct ppl_report *r,
                            const struct gguf_tokens *tokens)
@@ -51,9 +50,10 @@ bool ppl_layer_map_measure(struct ppl_report *r,
     return true;
 }
 
-/* ---- what is drawn ---- */
+/* ---- drawing ---- */
 
-/* Errors of all models, without 0: the ends of the scale. */
+/* The ends of the scale: the least error above 0 and the largest error of all
+ * models. Returns false if all errors are 0. */
 static bool find_error_range(const struct ppl_report *r, double *low,
                              double *high)
 {
@@ -80,8 +80,8 @@ static int count_layers(const struct gguf_layers *l)
     return n;
 }
 
-/* Kinds of activations in the order in which they come first; each row is
- * one. */
+/* List the kinds of activations in the order of their first use. Each is a row
+ * of the map. */
 static size_t list_kinds(const struct gguf_layers *l,
                          const char *row[MOST_ROWS])
 {

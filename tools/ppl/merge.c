@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* merge.c - parts of an evaluation, put together
+/* merge.c - the result of an evaluation from its parts
  *
- * What is known of models and texts is what the first part notes of them.
+ * Models and texts are not opened: the notes of the first part describe them.
  */
 #include "config.h"
 #include "tools/ppl/part.h"
@@ -33,7 +33,7 @@ static uint64_t get_number(const struct gguf_part *p, const char *name)
     return strtoull(get_note(p, name), NULL, 10);
 }
 
-/* A setting; "" without one. */
+/* Value of a setting; "" if the part lacks it. */
 static const char *get_setting(const struct gguf_part *p, const char *name)
 {
     const char *value, *s;
@@ -76,7 +76,8 @@ static bool load_all(struct merged *m, char **paths, int n)
     return true;
 }
 
-/* What was measured, and of how many models: rows have numbers of each. */
+/* Set the measure, and the number of models, which follows from the number of
+ * values in a row. */
 static bool choose_measure(struct merged *m, struct ppl_options *o)
 {
     const struct ppl_measure *x = ppl_part_find_measure(m->part);
@@ -91,8 +92,8 @@ static bool choose_measure(struct merged *m, struct ppl_options *o)
     return true;
 }
 
-/* Which chunks: those that --chunks names, or all of the text; every one of
- * them must be there. */
+/* Choose the chunks of --chunks, or all chunks of the text. Fails if the parts
+ * lack one. */
 static bool choose_chunks(struct merged *m, const struct ppl_options *o)
 {
     const size_t all = gguf_part_n_chunks(m->part);
@@ -168,12 +169,12 @@ static void get_models(struct merged *m, struct ppl_options *o)
 
 /* ---- texts ---- */
 
-/* A note that is read, up to end. */
+/* Position in the text of a note. */
 struct cursor {
     const char *p, *end;
 };
 
-/* The number that is next, and the blank after it. */
+/* Parse a number and the blank after it. */
 static bool parse_size(struct cursor *c, size_t *out)
 {
     uint64_t n;
@@ -183,8 +184,8 @@ static bool parse_size(struct cursor *c, size_t *out)
     return true;
 }
 
-/* Take a name of n bytes, to be freed, and the end of its line; NULL: the note
- * is shorter. */
+/* Parse a name of n bytes and the line end after it. Free the result with
+ * free(). Returns NULL if the note is shorter. */
 static char *parse_name(struct cursor *c, size_t n)
 {
     if (n >= (size_t)(c->end - c->p) || c->p[n] != '\n')
@@ -195,7 +196,7 @@ static char *parse_name(struct cursor *c, size_t n)
     return name;
 }
 
-/* As ppl_read_texts knows them, but for their tokens. */
+/* Set the texts of r from a note, like ev_read_texts(), but without tokens. */
 static bool get_texts(struct ppl_run *r, const char *text)
 {
     struct cursor c = { text, text + strlen(text) };
@@ -237,7 +238,8 @@ static bool get_files(struct ppl_options *o, const char *text)
     return true;
 }
 
-/* Every chunk is some text's: that is what the lists must say. */
+/* Set text, options and texts from the notes. Fails if the texts do not have
+ * all chunks together. */
 static bool get_text(struct merged *m, struct ppl_options *o)
 {
     struct ppl_run *r = &m->run;

@@ -174,7 +174,8 @@ static const struct opt_tool tool = {
 
 /* ---- values that follow from several options ---- */
 
-/* Viewers choose a format by the ending. */
+/* End the program if the name of a file lacks its ending, by which viewers
+ * choose the format. */
 static void check_ending(const char *option, const char *path,
                          const char *ending)
 {
@@ -183,7 +184,7 @@ static void check_ending(const char *option, const char *path,
         opt_usage("%s: '%s' does not end in %s", option, path, ending);
 }
 
-/* Choose base and model, and the context that depends on them. */
+/* Set base, model and save_base, and the default context. */
 static void choose_base(struct ppl_options *o)
 {
     if (o->merge_parts)
@@ -205,7 +206,7 @@ static void choose_base(struct ppl_options *o)
         o->ev.n_ctx = 512;
 }
 
-/* How far windows are from each other, and how long. */
+/* Set the stride and, with --compat, the length of windows. */
 static void choose_stride(struct ppl_options *o)
 {
     if (!o->stride && !o->hf)
@@ -227,7 +228,7 @@ static void choose_stride(struct ppl_options *o)
                   o->stride, o->ev.n_ctx);
 }
 
-/* Each rank reads the text. */
+/* With --mpi each rank reads the text, which thus cannot be standard input. */
 static void check_stdin(const struct ppl_options *o)
 {
     for (size_t i = 0; o->mpi && i < o->texts.args.n; i++)
@@ -258,7 +259,7 @@ int ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 
 void ppl_clear_rank_outputs(struct ppl_options *o)
 {
-    if (!ranks_is_worker()) /* others see it of rank 0 */
+    if (!ranks_is_worker()) /* rank 0 prints and writes for all */
         return;
     o->ev.quiet = o->ev.no_digest = true;
     o->part = o->each = o->plot = o->html = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* part.c - a part: some chunks' records in a file; shared with others
+/* part.c - parts: records of chunks, saved in a file or sent to rank 0
  *
- * A sink beside the others keeps what they make of each token, as numbers.
+ * The sink of a part runs after the other sinks and records their results for
+ * each token.
  */
 #include "config.h"
 #include "tools/ppl/part.h"
@@ -46,7 +47,7 @@ static enum gguf_status begin_scan(void *user,
                                    struct gguf_error *err)
 {
     struct ppl_part *p = user;
-    /* one scan after another adds to it */
+    /* an earlier scan may have begun the part */
     return p->part ? GGUF_OK : ppl_part_begin_text(p, info, err);
 }
 
@@ -168,7 +169,7 @@ bool ppl_part_close(struct ppl_part *p, bool good)
     return good;
 }
 
-/* ---- together with others ---- */
+/* ---- sharing with other ranks ---- */
 
 struct share {
     struct ppl_run *run;
@@ -202,7 +203,8 @@ static void show_waiting(void *user)
     (void)ppl_report_share_progress(((struct share *)user)->run, 0);
 }
 
-/* What sinks have counted of this rank's own share. */
+/* Clear the sums that sinks made of this rank's share: rank 0 makes those of
+ * all shares from records. */
 static void forget_scores(struct ppl_run *r, struct ppl_side *side)
 {
     for (size_t i = 0; side && i < side->n; i++) {

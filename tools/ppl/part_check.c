@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* part_check.c - what parts say, checked
+/* part_check.c - checks of the settings, notes and numbers of a part
  *
- * A part may be a stranger's file. Each note and setting that is read has a
- * kind and a range, and so have the numbers of each chunk; nobody else asks.
+ * A part is untrusted input. Each note and setting that is read has a kind and
+ * a range here, and so has each number of a chunk; code that uses them does not
+ * check again.
  */
 #include "config.h"
 #include "tools/ppl/part.h"
@@ -17,11 +18,11 @@
 #include <string.h>
 
 enum kind {
-    NUMBER,  /* digits, at most .most; "" stands for 0 */
-    SECONDS, /* a time */
-    DTYPE,   /* number of a type of tensors */
-    DIGEST,  /* NAME:HEX; "" or "-" for none */
-    MEMBERS  /* text of a JSON object's members */
+    NUMBER,  /* decimal number up to .most; "" is 0 */
+    SECONDS, /* a time in seconds; "" is 0 */
+    DTYPE,   /* number of a tensor type; "" is 0 */
+    DIGEST,  /* NAME:HEX; "" or "-": no digest */
+    MEMBERS  /* members of a JSON object, as text */
 };
 
 struct row {
@@ -30,7 +31,7 @@ struct row {
     uint64_t most;
 };
 
-/* Notes of texts, files and names are any text. */
+/* Notes that are used. Those of texts, files and names may be any text. */
 static const struct row notes[] = {
     { "seconds", SECONDS, 0 },          { "scored", NUMBER, UINT32_MAX },
     { "skipped", NUMBER, INT64_MAX },   { "tasks", NUMBER, INT64_MAX },
@@ -51,7 +52,7 @@ static const struct row settings[] = {
     { "compat", NUMBER, 1 },
 };
 
-enum { MEMBERS_DEPTH = 16 }; /* objects and lists in a note */
+enum { MEMBERS_DEPTH = 16 }; /* nested objects and lists in a note */
 
 bool ppl_parse_number(const char **p, uint64_t most, uint64_t *out)
 {
@@ -118,7 +119,8 @@ static bool is_kind(const struct row *row, const char *value,
     }
 }
 
-/* Is value of the row's kind? prefix: that of the name. */
+/* Check a value, which may be NULL. prefix: the part of its name before that of
+ * the row. */
 static bool check_value(const char *path, const char *what, const char *prefix,
                         const struct row *row, const char *value)
 {
@@ -171,7 +173,7 @@ static bool check_notes(const char *path, const struct gguf_part *p,
 
 /* ---- numbers of chunks ---- */
 
-/* No score of single-precision logits is larger. */
+/* Above all scores that single-precision logits can give. */
 #define MOST_SCORE 1e39
 
 static bool is_whole(double x, double least, double most)
@@ -179,7 +181,7 @@ static bool is_whole(double x, double least, double most)
     return x >= least && x <= most && x == floor(x);
 }
 
-/* Kind of number i of a row. */
+/* Is x in the range of number i of a row? */
 static bool is_value(const struct ppl_measure *m, size_t i, double x)
 {
     if (m->task && i == PPL_TASK_TOKENS)

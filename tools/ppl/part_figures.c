@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* part_figures.c - figures of a text's records
+/* part_figures.c - figures of a text from the records of its chunks
  *
- * Scores are added up chunk by chunk in the order of the text, as they are
- * where one process has them all: the same digits. What is written for each
- * token gets them in that order, too.
+ * Scores are added up chunk by chunk in the order of the text, as in one
+ * process, so that the digits are the same. The file of --per-token and the
+ * pages get them in that order, too.
  */
 #include "config.h"
 #include "tools/ppl/part.h"
@@ -16,7 +16,7 @@
 
 /* ---- outputs ---- */
 
-/* The text that a chunk is of; chunks in order. */
+/* Find the text of a chunk. Chunks come in order. */
 static size_t find_text(struct ppl_run *r, size_t chunk)
 {
     while (r->text_at + 1 < r->e.n_texts &&
@@ -36,7 +36,8 @@ static void begin_outputs(struct ppl_run *r, const struct gguf_part *p,
                          r->o->ev.n_ctx);
 }
 
-/* A chunk that sums were just made of. nll: of a model alone. */
+/* Add a chunk to the outputs, after its sums. nll: its scores; NULL with a
+ * base. */
 static bool add_outputs(struct ppl_run *r, const struct gguf_part *p,
                         size_t chunk, const double *nll, struct ppl_outputs *x)
 {
@@ -114,9 +115,9 @@ bool ppl_part_print_text(struct ppl_run *r, struct ppl_side *side,
     return good;
 }
 
-/* ---- beside a base ---- */
+/* ---- divergence ---- */
 
-/* The tokens of model m in a chunk. */
+/* Add the tokens of a chunk to the divergence of model m. */
 static bool add_tokens(struct gguf_kld *kld, const struct gguf_part *p,
                        size_t chunk, size_t m, struct gguf_error *err)
 {
@@ -133,7 +134,7 @@ static bool add_tokens(struct gguf_kld *kld, const struct gguf_part *p,
     return st == GGUF_OK;
 }
 
-/* How much text is scored. */
+/* Count the bytes and words of text that a chunk scores. */
 static void count_text(struct ppl_run *r, const struct gguf_part *p,
                        size_t chunk)
 {

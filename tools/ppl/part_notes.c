@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* part_notes.c - what a part is of
+/* part_notes.c - the settings and notes of a part
  *
- * What decides digits goes into the part as settings; what is printed about
- * models and texts as notes, for whoever merges it has neither.
+ * Settings are everything that decides digits. Notes are everything that is
+ * printed about models and texts, because --merge-parts opens neither.
  */
 #include "config.h"
 #include "tools/ppl/part.h"
@@ -35,7 +35,7 @@ static enum gguf_status set_setting(struct ppl_part *p, const char *name,
     return gguf_part_set_setting(p->part, name, value, err);
 }
 
-/* Files that are added to the weights, by name and scale. */
+/* Add the names and scales of adapters. */
 static void add_scaled(struct text *t, const struct scaled_list *l)
 {
     for (size_t i = 0; i < l->n; i++)
@@ -87,7 +87,8 @@ static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
     return st;
 }
 
-/* How the texts are cut into chunks, and where each of them ends. */
+/* Set the setting of how texts are cut into chunks, and where each text
+ * ends. */
 static enum gguf_status set_cut(struct ppl_part *p,
                                 const struct gguf_scan_info *info,
                                 struct gguf_error *err)
@@ -104,7 +105,8 @@ static enum gguf_status set_cut(struct ppl_part *p,
     return st;
 }
 
-/* Of several texts how many, and a digest of the tokens of each. */
+/* Set the setting of several texts: their number, and a digest of the tokens of
+ * each. */
 static enum gguf_status set_texts(struct ppl_part *p,
                                   const struct gguf_scan_info *info,
                                   struct gguf_error *err)
@@ -135,8 +137,9 @@ static enum gguf_status set_texts(struct ppl_part *p,
 
 /* ---- notes ---- */
 
-/* The members that a function writes into an object it opens, as JSON that
- * json_members() takes, at a depth. */
+/* Return the members that write() adds to an object that it opens, as text for
+ * json_members(). list: name of an array to write into, for the indentation, or
+ * NULL. Free the result with free(). */
 static char *write_members(const struct ppl_part *p, const char *list,
                            void (*write)(struct json *j,
                                          const struct ppl_part *p, size_t i),
@@ -158,7 +161,7 @@ static char *write_members(const struct ppl_part *p, const char *list,
     char *brace = strchr(all + from, '{');
     memmove(all, brace + 1, strlen(brace + 1) + 1);
     size_t n = strlen(all);
-    if (closed) /* without the end of the object */
+    if (closed) /* cut off the end of the object */
         for (n--; n && (all[n - 1] == ' ' || all[n - 1] == '\n');)
             n--;
     all[n] = 0;
@@ -198,7 +201,7 @@ static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
                                  const char *value, const char *fmt, ...)
     MSG_PRINTF(4, 5);
 
-/* A note, whose name is made of fmt and what follows. */
+/* Set a note. fmt and following: its name. */
 static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
                                  const char *value, const char *fmt, ...)
 {
@@ -210,8 +213,8 @@ static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
     return gguf_part_set_note(p->part, name, value, err);
 }
 
-/* What pages and tables say of a model, as notes NAME.file and so on; m NULL:
- * of a file of logits. */
+/* Set the notes NAME.file, NAME.size and so on, which pages and tables need of
+ * a model. m is NULL for a file of logits. Frees json. */
 static enum gguf_status note_model(struct ppl_part *p, const char *name,
                                    const char *path, const struct ev_model *m,
                                    const struct gguf_digest *digest,
@@ -223,7 +226,8 @@ static enum gguf_status note_model(struct ppl_part *p, const char *name,
     snprintf(size, sizeof size, "%" PRIu64, m ? m->info.weight_size : 0);
     snprintf(params, sizeof params, "%" PRIu64, m ? m->info.n_params : 0);
     title = msg_must(calloc(s.size + 1, 1));
-    for (size_t i = 0; i < s.size; i++) /* NUL cannot be in a note */
+    for (size_t i = 0; i < s.size;
+         i++) /* cut at a NUL, which notes cannot have */
         title[i] = s.data[i];
     const struct {
         const char *what, *value;
@@ -249,7 +253,8 @@ static enum gguf_status note_json(struct ppl_part *p, const char *name,
     return st;
 }
 
-/* Each text: numbers, and its name, which is as long as the first says. */
+/* Set the notes of texts and files. A text is a line of the length of its name,
+ * other numbers, and the name. */
 static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
@@ -276,7 +281,7 @@ static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
     return st;
 }
 
-/* What is noted as a number. */
+/* Set the notes that are numbers. */
 static enum gguf_status note_numbers(struct ppl_part *p,
                                      struct gguf_error *err)
 {
@@ -328,8 +333,9 @@ static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     char hex[96];
-    enum gguf_status st = set_note(p, err, r->o->text ? r->o->text : "",
-                                   "text.file"); /* "": that of a base */
+    enum gguf_status st =
+        set_note(p, err, r->o->text ? r->o->text : "",
+                 "text.file"); /* "": tokens come from the base */
     if (st == GGUF_OK)
         st = set_note(
             p, err,
@@ -348,9 +354,9 @@ static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
     return st == GGUF_OK ? note_models(p, err) : st;
 }
 
-/* ---- together ---- */
+/* ---- all settings and notes ---- */
 
-/* Of a text's, or a base's, n_models sessions. */
+/* Set the settings of a scan of texts. */
 static enum gguf_status set_text(struct ppl_part *p,
                                  const struct gguf_scan_info *info,
                                  struct gguf_error *err)
@@ -396,7 +402,7 @@ enum gguf_status ppl_part_begin_tasks(struct ppl_part *p,
         ppl_part_create(p, gguf_tasks_n_tasks(r->tasks), err);
     if (st == GGUF_OK)
         st = gguf_part_set_model(p->part, 0, session, NULL, 0, err);
-    if (st == GGUF_OK) /* of the file, in place of tokens */
+    if (st == GGUF_OK) /* digest of the file, instead of tokens */
         st = set_setting(p, "text", err, "%s",
                          ev_format_digest(hex, &r->tasks_digest));
     if (st == GGUF_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* path_check.c - the files that gguf-ppl reads and writes */
+/* path_check.c - checks of the files that gguf-ppl reads and writes */
 #include "config.h"
 #include "tools/ppl/ppl.h"
 #include "tools/common/msg.h"

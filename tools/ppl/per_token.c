@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* per_token.c - a line for each token that is scored
+/* per_token.c - the file of --per-token: a line for each scored token
  *
- * A sink beside the others: the likelihoods are those that they take, and a
- * divergence is what its own sink has made of the same rows just before.
+ * The sink of this file runs after those of divergences and writes their
+ * results for the same rows.
  */
 #include "config.h"
 #include "tools/ppl/ppl.h"
@@ -16,18 +16,18 @@
 
 struct ppl_per_token {
     const struct ppl_options *o;
-    const struct ppl_side *side; /* with kld, or NULL: one model alone */
+    const struct ppl_side *side; /* NULL: one model without a base */
     const struct gguf_vocab *vocab;
     struct gguf_outfile *file;
     struct gguf_sink sink;
-    bool csv, several; /* several: texts */
+    bool csv, several; /* several: more than one text */
     bool failed;       /* a line could not be written */
     struct text line;
     char *piece;
-    size_t room; /* of piece */
+    size_t room; /* size of piece in bytes */
 };
 
-/* The text of a token, valid until the next call. */
+/* The text of a token. It is valid until the next call. */
 static struct gguf_str get_piece(struct ppl_per_token *e, gguf_token id)
 {
     const unsigned flags = GGUF_DETOKENIZE_SPECIAL;
@@ -39,7 +39,7 @@ static struct gguf_str get_piece(struct ppl_per_token *e, gguf_token id)
 
 /* ---- the two forms ---- */
 
-/* In quotes, with each quote twice; escaped, so that it is one line. */
+/* Add s in quotes, with quotes doubled and control characters escaped. */
 static void add_csv_text(struct text *t, struct gguf_str s)
 {
     struct text esc = { .s = NULL };
@@ -95,7 +95,7 @@ static void put_number(struct ppl_per_token *e, const char *name, double v)
 
 /* ---- lines ---- */
 
-/* kld NULL: of a model alone. */
+/* Write the line of token i. model and kld are NULL without a base. */
 static enum gguf_status put_line(struct ppl_per_token *e,
                                  const struct ppl_rows *rows, uint32_t i,
                                  const char *model, double nll,

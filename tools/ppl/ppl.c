@@ -13,18 +13,19 @@
 
 /* ---- the run ---- */
 
-/* Asked by the backend between operations. */
+/* Should the evaluation stop? The backend calls it between operations. */
 static int is_stopped(void *user)
 {
     (void)user;
     return progress_stopped() || !ranks_poll();
 }
 
-/* What is open, torn down in this order. */
+/* Open objects, in the order in which they are destroyed. */
 struct job {
-    struct ev_model own; /* the model, or the base with others beside it */
+    struct ev_model own; /* the model; with a base, the base or the first of
+                          * the models that are compared with a file */
     struct ppl_side side;
-    const struct gguf_sink *saving[4]; /* sinks of this run that write files */
+    const struct gguf_sink *saving[4]; /* sinks that write files */
     size_t n_saving;
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
@@ -45,7 +46,7 @@ static bool open_models(struct job *j, const struct ppl_options *o)
            (!o->base || ppl_side_open(&j->side, o, &j->own));
 }
 
-/* Tokens of all texts, and the chunks of them that are evaluated. */
+/* Read the tokens of all texts, and choose the chunks to evaluate. */
 static bool read_tokens(struct job *j, const struct ppl_options *o)
 {
     struct ev_run *e = &j->run.e;
@@ -72,7 +73,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     return true;
 }
 
-/* The weights of all models, once the texts are known to be good. */
+/* Read the weights of all models, after the texts were checked. */
 static bool load_models(struct job *j, const struct ppl_options *o)
 {
     return ev_model_load(&j->own, &o->ev, j->run.e.wants_digest, j->pool) &&
@@ -135,7 +136,8 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     return progress_report(&r->e.bar, done, total);
 }
 
-/* n chunks from first on, with the sinks that save; sums to r's total. */
+/* Evaluate n chunks from first on, with the sinks that write files. Adds the
+ * sums to the run's total. */
 static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
                                       gguf_ppl_fn *fn, struct gguf_error *err)
 {
@@ -163,7 +165,7 @@ static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
     return st;
 }
 
-/* All chunks; what is printed of it is the caller's business. */
+/* Evaluate all chunks. Prints no message on failure. */
 static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
                                         const char *what,
                                         struct gguf_error *err)
@@ -178,8 +180,8 @@ static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
     return st;
 }
 
-/* The file that a failure is of, or one of ending. Models are mapped: what is
- * written, or has no room, is an output. */
+/* The file to name in the message of a failure. Models are mapped, so an error
+ * of input or output, or a lack of space, is one of the output. */
 static const char *find_failed_file(const struct ppl_options *o,
                                     const struct gguf_baseline_writer *w,
                                     const struct ppl_per_token *each,
@@ -192,7 +194,7 @@ static const char *find_failed_file(const struct ppl_options *o,
     return file ? file : w && writing ? o->save_base : o->model;
 }
 
-/* Evaluate, and save on the way what is asked for. */
+/* Evaluate all chunks and write the files that the options ask for. */
 static bool evaluate_and_save(struct job *j)
 {
     const struct ppl_options *o = j->run.o;
@@ -238,7 +240,7 @@ static bool evaluate_and_save(struct job *j)
     return st == GGUF_OK ? good : msg_fail(file, &err);
 }
 
-/* For ppl_part_share. */
+/* Callback of ppl_part_share(). */
 static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
                            size_t n)
 {
@@ -250,7 +252,7 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
     j->run.total = (struct gguf_ppl)GGUF_PPL_INIT;
     if (st == GGUF_E_CANCELLED) {
         progress_raise();
-        return false; /* another rank's error, which was said */
+        return false; /* another rank printed its error */
     }
     return st == GGUF_OK || msg_fail(j->run.o->model, &err);
 }
@@ -295,7 +297,7 @@ int main(int argc, char **argv)
     ppl_set_run(&j.run, &o);
     good = good && open_models(&j, &o) && read_tokens(&j, &o) &&
            load_models(&j, &o) && open_sessions(&j, &o);
-    /* nothing before this point checks for a caught signal */
+    /* code before this point does not check for a caught signal */
     progress_catch_signals();
     good = good && (o.task   ? ppl_run_tasks(&j.run, j.own.session, j.pool)
                     : o.base ? ppl_side_run(&j.side, &j.run, &j.tokens)

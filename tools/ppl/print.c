@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* print.c - what gguf-ppl prints */
+/* print.c - the output of a perplexity, as text and JSON */
 #include "config.h"
 #include "tools/common/ignore_status.h"
 #include "tools/ppl/ppl.h"
@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PER_LINE = 5 }; /* fits 80 columns from chunk 1000 on, too */
+enum { PER_LINE = 5 }; /* values; fits 80 columns with four-digit chunks */
 
 void ppl_print_chunk(struct ppl_run *r)
 {
-    /* whole lines only, so that the bar can stand below them */
+    /* print whole lines, so that the progress bar stays below them */
     if (r->n_done % PER_LINE && r->n_done < r->e.n_chunks)
         return;
     size_t begin = (r->n_done - 1) / PER_LINE * PER_LINE;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - what charts and pages are made of
+/* report.c - figures for charts and pages
  *
- * A sink beside those of perplexity and divergence, which takes the figures
- * that they have made of the same rows: sums for each chunk, means for each
- * bin of positions, counts for each bin of changes. Memory does not grow with
- * the tokens of a chunk.
+ * The sink of a report runs after those of perplexity and divergence, and
+ * collects their results for the same rows: sums of each chunk, means of each
+ * bin of positions, counts of each bin of changes. Its memory does not grow
+ * with the tokens of a chunk.
  */
 #include "config.h"
 #include "tools/ppl/report.h"
@@ -53,7 +53,8 @@ void ppl_report_text(const struct ppl_report *r, FILE *f)
         svg_textz(f, text_base_name(r->o->text ? r->o->text : r->o->base));
 }
 
-/* The last part of a path, without .gguf; printable, its end if it is long. */
+/* Set a label to the name of a file, without folders and .gguf. A long name
+ * loses its beginning. */
 static void set_label(char out[32], const char *path)
 {
     char all[512];
@@ -65,12 +66,13 @@ static void set_label(char out[32], const char *path)
     const char *p = all;
     for (n = strlen(all); n > 28 || (n && (*p & 0xc0) == 0x80); n--)
         p++;
-    const size_t lead = p > all ? 3 : 0; /* of three dots in one character */
+    const size_t lead =
+        p > all ? 3 : 0; /* bytes of the character for three dots */
     memcpy(out, "\342\200\246", lead);
     memcpy(out + lead, p, n + 1);
 }
 
-/* Leave out what all labels begin with, up to the last separator. */
+/* Remove the common beginning of all labels, up to its last separator. */
 static void shorten_labels(struct ppl_curve *curve, size_t n)
 {
     size_t same = 0, cut = 0;
@@ -104,7 +106,7 @@ static void set_labels(struct ppl_report *r)
     shorten_labels(r->curve, r->n + (r->base != NULL));
 }
 
-/* Few enough to go through them all for each place. */
+/* Sort models by size, the largest first. There are few: insertion sort. */
 static void set_order(struct ppl_report *r)
 {
     r->order = msg_must(calloc(r->n + 1, sizeof *r->order));
@@ -152,7 +154,7 @@ void ppl_report_begin(struct ppl_report *r, uint32_t first, uint32_t n_ctx)
     r->last = SIZE_MAX;
 }
 
-/* Room for one more chunk, which begins. */
+/* Begin a chunk. */
 static void add_chunk(struct ppl_report *r)
 {
     const size_t had = r->room;
@@ -173,7 +175,7 @@ static void add_token(struct ppl_report *r, struct ppl_curve *c, uint32_t row,
     size_t bin = (size_t)row * PPL_POSITIONS / (r->n_rows ? r->n_rows : 1);
     bin = bin < PPL_POSITIONS ? bin : PPL_POSITIONS - 1;
     add_to_mean(&c->position[bin], t->kld);
-    /* scores below 0 are no probabilities */
+    /* parts may have scores below 0, whose exponential is above 1 */
     const double dp = fmin(fmax(exp(-t->x) - exp(-t->x_base), -1), 1);
     bin = (size_t)floor((dp + 1) / 2 * PPL_CHANGES);
     c->change[bin < PPL_CHANGES ? bin : PPL_CHANGES - 1]++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* side_by_side.c - models side by side with a base, in step */
+/* side_by_side.c - models evaluated in step with a base */
 #include "config.h"
 #include "tools/ppl/ppl.h"
 #include "tools/common/digest.h"
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tokens of a file of logits that are cut again. */
+/* Tokens of a file of logits that are tokenized again, at most. */
 enum { LOOK_AT = 1024 };
 
-/* ---- what is compared ---- */
+/* ---- models ---- */
 
 bool ppl_side_open_saved(struct ppl_side *s, struct ppl_options *o)
 {
@@ -36,8 +36,9 @@ bool ppl_side_open_saved(struct ppl_side *s, struct ppl_options *o)
     return s->has_digest || progress_fail(NULL, o->base, &err);
 }
 
-/* Nothing in the file says which tokenizer it is from: is the text of its
- * tokens cut the same way again? The end may not be, where it was cut off. */
+/* Is the model's tokenizer that of the file of logits? The file does not name
+ * it, so the text of its tokens is tokenized again. Only the first half must be
+ * the same: at the end a token may have been cut off. */
 static bool same_tokenizer(const struct ppl_side *s,
                            const struct ppl_options *o,
                            const struct gguf_tokens *tokens)
@@ -79,8 +80,8 @@ bool ppl_side_copy_tokens(const struct ppl_side *s,
     return o->ev.force || same_tokenizer(s, o, tokens);
 }
 
-/* Compare sizes before weights are read; the texts of tokens are compared
- * later. */
+/* Does the vocabulary have the size of the base's? Checked before weights are
+ * read; the scan compares the texts of tokens. */
 static bool has_vocabulary(const struct ev_model *m,
                            const struct ev_model *base)
 {
@@ -168,7 +169,8 @@ struct ppl_rows ppl_convert_rows(const struct gguf_scan_rows *rows,
 
 /* ---- the run ---- */
 
-/* Beside the bar: the divergence so far, or the range of all models'. */
+/* Show the divergence so far beside the progress bar; of several models, its
+ * range. */
 static void note_divergence(struct ppl_side *s)
 {
     struct progress *bar = &s->run->e.bar;
@@ -196,7 +198,8 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     (void)n_chunks;
     if (kld != s->kld[s->n - 1])
         return 0;
-    r->n_done = chunk - r->e.first_chunk + 1; /* by all models */
+    r->n_done =
+        chunk - r->e.first_chunk + 1; /* chunks that all models evaluated */
     note_divergence(s);
     if (!r->o->ev.json) {
         progress_clear(&r->e.bar);
@@ -214,7 +217,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     return progress_report(&s->run->e.bar, done, total);
 }
 
-/* How much text is scored. */
+/* Sink that counts scored bytes and words. */
 static enum gguf_status count_text(void *user,
                                    const struct gguf_scan_rows *rows,
                                    struct gguf_error *err)
@@ -235,7 +238,8 @@ static enum gguf_status count_text(void *user,
     return st;
 }
 
-/* n chunks from first on. more: n_more sinks after those of divergences. */
+/* Evaluate n chunks from first on with all models. more: n_more sinks that run
+ * after those of divergences. */
 static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
                                     const struct gguf_sink *const *more,
                                     size_t n_more,
@@ -258,7 +262,7 @@ static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
         kp.pool = s->pool;
         kp.on_chunk = s->run->o->mpi ? NULL : on_chunk;
         kp.user = s;
-        gguf_kld_destroy(s->kld[i]); /* of an earlier share */
+        gguf_kld_destroy(s->kld[i]); /* made for an earlier share */
         s->kld[i] = NULL;
         st = gguf_kld_create(&s->kld[i], &kp, err);
         all[n_all++] = s->model[i]->session;
@@ -316,7 +320,7 @@ struct share {
     const struct gguf_tokens *tokens;
 };
 
-/* For ppl_part_share. */
+/* Callback of ppl_part_share(). */
 static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
                            size_t n)
 {
@@ -326,7 +330,7 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
     const enum gguf_status st =
         scan_models(x->side, first, n, more, 1, x->tokens, &err);
     if (st == GGUF_E_CANCELLED && !progress_stopped())
-        return false; /* another rank's error, which was said */
+        return false; /* another rank printed its error */
     return st == GGUF_OK || fail_models(x->side, &err);
 }
 

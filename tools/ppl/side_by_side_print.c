@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* side_by_side_print.c - what gguf-ppl prints of models beside a base
+/* side_by_side_print.c - the output of a comparison, as text and JSON
  *
- * One model: a line for each chunk and all figures, in the words and the digits
- * of llama.cpp's perplexity tool. Several: a table, a row for each.
+ * One model has a line for each chunk and all figures, in the words and digits
+ * of llama.cpp's perplexity tool. Several models have a table with a row for
+ * each.
  */
 #include "config.h"
 #include "tools/ppl/ppl.h"
@@ -23,22 +24,24 @@
 #define PM    "\302\261" /* plus or minus */
 #define DELTA "\316\224" /* Greek capital delta */
 
-/* The error is that of all chunks of the file: of fewer it is larger. */
+/* Factor of the file's error, which is that of all its chunks, for the
+ * evaluated chunks. */
 static double compute_error_factor(const struct ppl_side *s)
 {
     return sqrt((double)gguf_baseline_n_chunks(s->saved) /
                 (double)(s->run->e.n_chunks ? s->run->e.n_chunks : 1));
 }
 
-/* What a line of a chunk has, in this order; on a terminal those that fit, by
- * their importance. */
-enum { CHUNK = 5 }; /* columns of its number */
+/* Columns of a chunk's line, in this order. A narrow terminal shows those of
+ * the lowest ranks. */
+enum { CHUNK = 5 }; /* terminal columns of the chunk number */
 static const struct chunk_column {
     const char *head;
-    int width, digits, after; /* of a figure, with one blank before it, */
+    int width, digits, after; /* widths and decimals of a figure and its error,
+                               * after one blank */
     double factor;
     const char *unit;
-    size_t at; /* of the figure in struct gguf_kld_stats */
+    size_t at; /* offset of the figure in struct gguf_kld_stats */
     int rank;
 } chunk_columns[] = {
 #define KLD(member) offsetof(struct gguf_kld_stats, member)
@@ -56,7 +59,7 @@ static int column_width(const struct chunk_column *c)
     return 1 + c->width + 3 + c->after + (int)strlen(c->unit);
 }
 
-/* A bit for each that is shown. */
+/* Choose the columns to show: a bit for each. */
 static unsigned choose_columns(void)
 {
     unsigned shown = 0;
@@ -86,7 +89,7 @@ void ppl_print_side_columns(void)
     wrap_printf("\n");
 }
 
-/* A file of logits; what its form adds to the error of divergences. */
+/* Print the file of logits, and the error that its form adds to divergences. */
 static void print_saved(const struct ppl_side *s)
 {
     char name[256];
@@ -144,7 +147,7 @@ static void print_figure(const char *name, struct gguf_figure f)
     wrap_printf("%-30s: %10.6lf " PM " %10.6lf\n", name, f.value, f.error);
 }
 
-/* In the order of gguf_kld_quantile. */
+/* Names of the quantiles of gguf_kld_quantile(). */
 static const char *const quantile_names[GGUF_KLD_N_QUANTILES] = {
     "Minimum", " 0.1%  ", " 1.0%  ", " 5.0%  ", "10.0%  ",
     "25.0%  ", "Median ", "75.0%  ", "90.0%  ", "95.0%  ",
@@ -190,7 +193,7 @@ static void print_all(const struct gguf_kld_stats *k)
                 100 * k->same_top.value, 100 * k->same_top.error);
 }
 
-/* ---- several ---- */
+/* ---- several models ---- */
 
 static void add_figure(struct table *t, struct gguf_figure f, double factor,
                        int digits)
@@ -199,7 +202,7 @@ static void add_figure(struct table *t, struct gguf_figure f, double factor,
                factor * f.error);
 }
 
-enum { COLUMNS = 8, P99 = 10 }; /* of the quantiles */
+enum { COLUMNS = 8, P99 = 10 }; /* P99: index of the quantile 99% */
 
 static void print_table(const struct ppl_side *s,
                         const struct gguf_kld_stats *stats)
@@ -279,7 +282,7 @@ static void json_quantiles(struct json *j, const char *key,
     json_close(j);
 }
 
-/* Of a perplexity for n tokens, which have so many bytes. */
+/* Bits per byte of a perplexity of n tokens; NaN if the run scored no bytes. */
 static struct gguf_figure compute_bits_per_byte(const struct ppl_run *r,
                                                 uint64_t n,
                                                 struct gguf_figure ppl)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* task.c - tasks with answers to choose from */
+/* task.c - tasks in which the model chooses an answer */
 #include "config.h"
 #include "tools/ppl/part.h"
 #include "tools/common/json.h"
@@ -25,7 +25,7 @@ static enum gguf_task_kind get_kind(const struct ppl_options *o)
     return (enum gguf_task_kind)(o->task - 1);
 }
 
-/* Which of those that there are: a task is a chunk. */
+/* Choose the tasks of --chunks: each task is a chunk. */
 static bool choose_tasks(struct ppl_run *r)
 {
     const struct ppl_options *o = r->o;
@@ -80,20 +80,20 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
     return choose_tasks(r);
 }
 
-/* ---- one after another ---- */
+/* ---- results of single tasks ---- */
 
-/* What is known of the tasks so far. */
+/* Results of the tasks so far. */
 struct out {
     struct ppl_run *r;
     struct gguf_task_result x;
-    struct task { /* for a document */
+    struct task { /* results of each task, for JSON */
         size_t no;
         uint32_t n, chosen;
         bool right;
-        double *score; /* [n], then sums */
+        double *score; /* [2 * n], scores, then sums */
     } * list;
     size_t room;
-    struct ppl_part *part; /* or NULL */
+    struct ppl_part *part; /* NULL: the result is not saved */
 };
 
 static void list_task(struct out *out, size_t no, uint32_t n, uint32_t chosen,
@@ -114,7 +114,7 @@ static void out_fini(struct out *out)
     free(out->list);
 }
 
-/* The record of a task. */
+/* Add the record of a task to a part. */
 static bool add_record(struct ppl_part *p, const struct gguf_task_scores *s)
 {
     struct gguf_error err;
@@ -154,7 +154,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
                           : progress_report(&out->r->e.bar, done, total);
 }
 
-/* ---- what is printed ---- */
+/* ---- printing ---- */
 
 static void print_head(const struct ppl_run *r)
 {
@@ -255,9 +255,10 @@ static void print_all(const struct out *out)
         print_end(out);
 }
 
-/* ---- of records ---- */
+/* ---- results from records ---- */
 
-/* One task more, and what taking an answer by chance gives. */
+/* Add task no, whose record is v, with n answers. sum: room for 2 n numbers.
+ * Also adds the number of answers, and the accuracy of guessing. */
 static void add_task(struct out *out, size_t no, const double *v, uint32_t n,
                      double *sum, uint64_t *n_answers, double *chance)
 {
@@ -323,7 +324,7 @@ struct job {
     struct gguf_pool *pool;
 };
 
-/* n tasks from first on. */
+/* Evaluate n tasks from first on. */
 static enum gguf_status compute_batch(struct job *j, size_t first, size_t n,
                                       struct gguf_error *err)
 {
@@ -347,7 +348,7 @@ static enum gguf_status compute_batch(struct job *j, size_t first, size_t n,
     return st;
 }
 
-/* For ppl_part_share, which makes figures of the records. */
+/* Callback of ppl_part_share(), which computes the result from records. */
 static bool compute_share(void *user, struct ppl_part *part, size_t first,
                           size_t n)
 {
@@ -357,7 +358,7 @@ static bool compute_share(void *user, struct ppl_part *part, size_t first,
     const enum gguf_status st = compute_batch(j, first, n, &err);
     if (st == GGUF_E_CANCELLED) {
         progress_raise();
-        return false; /* another rank's error, which was said */
+        return false; /* another rank printed its error */
     }
     if (st != GGUF_OK)
         msg_fail(j->out.r->o->text, &err);

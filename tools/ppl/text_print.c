@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text_print.c - what is printed of each text, and their mean */
+/* text_print.c - figures of each of several texts, and the macro figure */
 #include "config.h"
 #include "tools/ppl/ppl.h"
 #include "tools/common/json.h"
@@ -13,8 +13,8 @@
 
 /* ---- the mean of texts ---- */
 
-/* Of the texts that were evaluated, each counting the same: the mean over them
- * of their mean x, and its standard error. The number of them. */
+/* Compute the mean, over texts with equal weight, of their mean x, and its
+ * standard error. Returns the number of evaluated texts. */
 static size_t compute_macro_mean(const struct ppl_run *r, double *mean,
                                  double *error)
 {
@@ -117,9 +117,9 @@ void ppl_json_texts(struct json *j, const struct ppl_run *r)
     json_macro(j, r);
 }
 
-/* ---- beside a base ---- */
+/* ---- with a base ---- */
 
-/* Figures of n tokens of a model, from first on. */
+/* Compute the figures of n tokens of a model, from first on. */
 static bool compute_means(const struct gguf_kld *kld, size_t first, size_t n,
                           struct gguf_kld_stats *out)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* units.c - perplexity by bytes and words, and as another program has it */
+/* units.c - perplexity per byte and per word, and in Hugging Face's
+ * convention */
 #include "config.h"
 #include "tools/ppl/ppl.h"
 #include "tools/common/json.h"
@@ -37,7 +38,7 @@ void ppl_json_units(struct json *j, const struct gguf_ppl *p)
     json_f64(j, "word_ppl_error", error);
 }
 
-/* ---- the usual program in Python ---- */
+/* ---- Hugging Face's guide ---- */
 
 static bool begins_text(const struct ppl_run *r, size_t chunk)
 {
@@ -47,12 +48,15 @@ static bool begins_text(const struct ppl_run *r, size_t chunk)
     return false;
 }
 
-/* The figure that it prints (Hugging Face, "Perplexity of fixed-length
- * models"; checked against the page of transformers, commit 052b1dc). Earlier
- * versions: the mean over windows of each window's mean. Later ones weight
- * windows by their scored tokens, but those that overlap the one before by
- * one token less: the program takes off one for the first token of a window,
- * which nothing predicts, but theirs are not among the scored ones anyway. */
+/* Compute the figures of the program in "Perplexity of fixed-length models"
+ * (Hugging Face Transformers; checked against that page, commit 052b1dc).
+ *
+ * windows     Of its earlier versions: mean over windows of each window's mean.
+ * weighted    Of its later versions: windows are weighted by their number of
+ *             scored tokens, but windows that overlap the one before by one
+ *             less. The program subtracts one for the first token of a window,
+ *             which nothing predicts; in these windows that token is not scored
+ *             anyway. */
 static void compute_hf_figures(const struct ppl_run *r, double *windows,
                                double *weighted)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-tokenize - the tokens of a text, and the text of tokens */
+/* gguf-tokenize - print the tokens of a text, or the text of tokens */
 #include "config.h"
 #include "tools/common/json.h"
 #include "tools/common/load.h"
@@ -17,8 +17,8 @@
 struct options {
     struct ev_options ev;
     const char *model;
-    struct ev_files texts; /* files of -f: one */
-    const char *text;      /* its path */
+    struct ev_files texts; /* file of -f, exactly one */
+    const char *text;      /* path of that file, or NULL */
     bool detokenize, no_bos, parse_special;
 };
 
@@ -76,7 +76,7 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* A vocabulary needs no weights, so that any file with one will do. */
+/* A vocabulary. It needs no weights, so the file may lack them. */
 struct vocab {
     struct gguf_file *file;
     struct gguf_meta *meta;
@@ -117,7 +117,7 @@ static void close_vocab(struct vocab *m)
 
 /* ---- text to tokens ---- */
 
-/* The bytes of a token, which live until the next call. */
+/* Bytes of a token, in buf. */
 static struct gguf_str get_piece(const struct gguf_vocab *v, gguf_token id,
                                  struct text *buf)
 {
@@ -137,13 +137,13 @@ static bool is_utf8(struct gguf_str s)
     return true;
 }
 
-/* The line of each token, made when it first occurs: texts have far more tokens
- * than there are different ones. */
+/* The output line of each token id, made at its first use: texts repeat ids
+ * often. */
 struct lines {
     struct text text;
     struct span {
-        size_t at, size; /* 0: not made yet */
-    } * line;            /* of each id */
+        size_t at, size; /* offset and size in text; size 0: not yet made */
+    } * line;            /* [n_tokens of the vocabulary] */
 };
 
 static struct span get_line(struct lines *l, const struct gguf_vocab *v,
@@ -175,7 +175,7 @@ static void print_lines(const struct gguf_vocab *v,
     free(l.line);
 }
 
-/* Bytes that JSON has no text for, too. */
+/* Add the bytes of a token that is not UTF-8. */
 static void json_hex(struct json *j, struct gguf_str s, struct text *hex)
 {
     text_clear(hex);
