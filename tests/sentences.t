@@ -72,18 +72,12 @@ lib/vocab 96
 man 111
 messages 90
 tools 3
-tools/common 152
 tools/compare 6
 tools/completion 2
-tools/convert 11
-tools/edit 23
 tools/eval 4
 tools/evaluate 6
 tools/imatrix 22
-tools/info 38
 tools/ppl 86
-tools/quantize 31
-tools/split 1
 tools/tokenize 1
 END
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* address.c - addresses without what others must not see */
+/* address.c - removing secrets from addresses */
 #include "config.h"
 #include "tools/common/address.h"
 
@@ -9,9 +9,9 @@
 
 static const char blank[] = " \t\r\n";
 
-/* Number of bytes of user and password with their '@' at p, of n bytes. RFC
- * 3986, 3.2.1: they stand before the first slash. A password with a slash is
- * one as well: then no port follows the colon. */
+/* Length of "USER:PASSWORD@" at p, of n bytes; 0: none. By RFC 3986, 3.2.1, it
+ * ends before the first slash. A password with a slash is recognised as well:
+ * no port follows the colon then. */
 static size_t authority_user_size(const char *p, size_t n)
 {
     size_t end = 0, at = 0;
@@ -30,8 +30,9 @@ static size_t authority_user_size(const char *p, size_t n)
     return at;
 }
 
-/* The same in an address of n bytes at p, after "://", of the text at begin.
- * Slashes too many before a user, as in http:///me@host, go with it. */
+/* Length of "USER:PASSWORD@" of the address whose n bytes at p follow "://";
+ * begin is the start of the text. Extra slashes before the user, as in
+ * http:///me@host, are counted. */
 static size_t user_size(const char *begin, const char *p, size_t n)
 {
     size_t skip = 0;
@@ -65,7 +66,7 @@ void address_remove_secrets(char *s)
         memmove(p, p + user, strlen(p + user) + 1);
         const size_t n = strcspn(p, blank), query = strcspn(p, "?#");
         size_t end = n;
-        /* what stands round an address in a message */
+        /* punctuation that follows an address in a message */
         while (end > query && strchr("'\"),.;:", p[end - 1]))
             end--;
         if (query < end)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache_type.c - types that keys and values are kept in, as options name them
- * */
+/* cache_type.c - names of types for the key/value cache */
 #include "config.h"
 #include "tools/common/cache_type.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* decompress.c - files that are no texts, by how they begin; texts in archives
- * */
+/* decompress.c - decompressing text, and refusing other files */
 #include "config.h"
 #include "tools/common/decompress.h"
 #include "tools/common/msg.h"
@@ -15,7 +14,7 @@
 #include <zstd.h>
 #endif
 
-/* What is unpacked so far. */
+/* Output of a decompression. */
 struct out {
     const char *path;
     uint64_t limit;
@@ -24,7 +23,8 @@ struct out {
 };
 
 #if HAVE_LZMA || HAVE_ZSTD
-/* More room, at least a byte; one byte above the limit at most. */
+/* Make room for at least one more byte, but for at most one byte above the
+ * limit. */
 static bool grow_output(struct out *o)
 {
     if (o->n > o->limit)
@@ -81,7 +81,7 @@ static bool unpack_zstd(struct out *o, const char *data, size_t size)
     ZSTD_inBuffer in = { data, size, 0 };
     size_t left = ZSTD_initDStream(s);
     bool good = true;
-    /* left: 0 at the end of a frame, after which another may follow */
+    /* left is 0 at the end of a frame; another frame may follow */
     while (!ZSTD_isError(left) && (good = grow_output(o))) {
         ZSTD_outBuffer out = { o->p + o->n, o->room - o->n, 0 };
         left = ZSTD_decompressStream(s, &out, &in);
@@ -100,15 +100,15 @@ static bool unpack_zstd(struct out *o, const char *data, size_t size)
 #define unpack_zstd NULL
 #endif
 
-/* How files begin that people take for texts, or hold some. Sources: the
- * formats' descriptions (xz: "The .xz File Format", 2.1.1.1; zstd: RFC 8878,
- * 3.1.1; zip: APPNOTE 4.3.7). */
+/* First bytes of files that are taken for text or contain text. Sources: the
+ * descriptions of the formats (xz: "The .xz File Format", 2.1.1.1; zstd: RFC
+ * 8878, 3.1.1; zip: APPNOTE 4.3.7). */
 static const struct {
     const char *magic;
     size_t n;
     const char *is;
     bool (*unpack)(struct out *o, const char *data, size_t size);
-    const char *by; /* which library unpacks it */
+    const char *by; /* library that decompresses it */
 } forms[] = {
     { "\xfd"
       "7zXZ\0",

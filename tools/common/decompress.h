@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* decompress.h - files that are no texts, by how they begin; texts in archives
- * */
+/* decompress.h - decompressing text, and refusing other files */
 #ifndef TOOLS_COMMON_DECOMPRESS_H
 #define TOOLS_COMMON_DECOMPRESS_H
 
@@ -8,10 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What data is, if it is not a text: data becomes what it unpacks to, where
- * this build has the library for that (from malloc; the old one is freed), of
- * limit bytes at most. false: a message was printed, and data is freed and
- * NULL. gzip is not among them: zlib reads that as it reads plain files. */
+/* Decompress data if it is compressed text, and refuse data that is not text.
+ *
+ * path    For messages.
+ * limit   Most bytes after decompression.
+ * data    From malloc(). Replaced by the decompressed text if this build has
+ *         the library for its format. Freed and set to NULL after a failure.
+ * size    Its size.
+ *
+ * gzip is not recognised here: zlib reads it like plain files. Returns false
+ * after a message.
+ */
 bool decompress_text(const char *path, uint64_t limit, char **data,
                      size_t *size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* deferred_close.c - leaving before the file system is done */
+/* deferred_close.c - exiting before the file system has freed a file */
 #include "config.h"
 #include "tools/common/deferred_close.h"
 
@@ -8,13 +8,14 @@
 
 void deferred_close_begin(void)
 {
-    int alive[2]; /* the end to write to closes with this process */
+    int alive[2]; /* the write end closes with this process */
     if (pipe(alive) != 0)
         return;
     pid_t child = fork();
-    if (child == 0) { /* of a process with threads: system calls only */
+    if (child == 0) { /* a forked child of a process with threads: only system
+                       * calls are safe */
         char none;
-        close(STDIN_FILENO); /* readers of this program's output see its end */
+        close(STDIN_FILENO); /* so that readers of the output see its end */
         close(STDOUT_FILENO);
         close(STDERR_FILENO);
         close(alive[1]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* digest.c - checksums of what was opened */
+/* digest.c - checksums with a progress bar */
 #include "config.h"
 #include "tools/common/digest.h"
 #include "tools/common/msg.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* digest.h - checksums of what was opened */
+/* digest.h - checksums with a progress bar */
 #ifndef TOOLS_DIGEST_H
 #define TOOLS_DIGEST_H
 
@@ -7,8 +7,13 @@
 
 #include <stdbool.h>
 
-/* gguf_digest_tensors with a progress bar. label: text of the bar. tensors has
- * room for one digest each, or is NULL; model may be NULL. */
+/* Compute checksums of tensor data: gguf_digest_tensors() with a progress bar.
+ *
+ * label     Text of the bar; kept during the call.
+ * quiet     No bar.
+ * tensors   Receives a digest for each tensor. May be NULL.
+ * model     Receives the digest of the model. May be NULL.
+ */
 enum gguf_status digest_model(const struct gguf_file *file,
                               enum gguf_digest_algo algo,
                               struct gguf_pool *pool, const char *label,
@@ -16,15 +21,16 @@ enum gguf_status digest_model(const struct gguf_file *file,
                               struct gguf_digest *model,
                               struct gguf_error *err);
 
-/* gguf_digest_shards with a progress bar. whole has room for a digest of each
- * shard. */
+/* Compute a checksum of each shard as a whole file: gguf_digest_shards() with a
+ * progress bar. whole receives a digest for each shard. */
 enum gguf_status digest_whole(const struct gguf_file *file,
                               enum gguf_digest_algo algo,
                               struct gguf_pool *pool, const char *label,
                               bool quiet, struct gguf_digest *whole,
                               struct gguf_error *err);
 
-/* Of all bytes of a file, which is mapped. GGUF_E_IO, GGUF_E_NOMEM. */
+/* Compute the checksum of all bytes of a file, which is mapped. Returns
+ * GGUF_E_IO or GGUF_E_NOMEM after a failure. */
 enum gguf_status digest_path(const char *path, enum gguf_digest_algo algo,
                              struct gguf_digest *out, struct gguf_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.c - what a change of metadata must not break for others */
+/* guard.c - refusing metadata that other programs could not read */
 #include "config.h"
 #include "tools/common/guard.h"
 #include "tools/common/ignore_status.h"
@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Keys that must stay, besides hyperparameters that are always read. */
+/* Keys that must stay, besides the hyperparameters that every reader needs. */
 static const struct {
     const char *key;
-    bool value; /* the value must stay too */
+    bool value; /* the value must stay, too */
     const char *why;
 } keep[] = {
     { "general.architecture", true, "it says how the model is to be read" },
@@ -66,7 +66,7 @@ static void check_key(struct guard *g, const char *key, bool value,
 {
     const struct gguf_kv *old = gguf_meta_find(g->before, key);
     const struct gguf_kv *now = gguf_meta_find(g->after, key);
-    /* An architecture may be added; numbers of a shard may not. */
+    /* general.architecture may be added, keys of a shard may not */
     const bool added = !old && now && strncmp(key, "split.", 6) != 0;
     if (!added && !gguf_kv_equal(old, now) && (!now || value))
         report_change(g, (struct gguf_str){ key, strlen(key) }, old, now, why);
@@ -124,7 +124,7 @@ static void check_types(struct guard *g)
     }
 }
 
-/* Has the file this pair already? */
+/* Does the file have this key with this value already? */
 static bool is_unchanged(const struct guard *g, const struct gguf_kv *kv)
 {
     struct text key = { NULL, 0, 0 };
@@ -134,9 +134,8 @@ static bool is_unchanged(const struct guard *g, const struct gguf_kv *kv)
     return yes;
 }
 
-/* Arrays of arrays are in the format's description, but readers of today stop
- * at them (ggml's gguf.cpp takes an element type that is an array as an error).
- */
+/* The specification allows arrays of arrays, but readers fail on them: ggml's
+ * gguf.cpp refuses an array whose elements are arrays. */
 static void check_nested(struct guard *g)
 {
     for (size_t i = 0; i < gguf_meta_n_kv(g->after); i++) {
@@ -156,7 +155,8 @@ static void check_nested(struct guard *g)
 
 /* ----------------------------------------------------------- vocabulary --- */
 
-/* How many tokens a list says that there are; false: it does not say. */
+/* Set *n to the number of tokens in the vocabulary. Returns false without a
+ * list of tokens. */
 static bool count_tokens(const struct gguf_meta *m, uint64_t *n)
 {
     const struct gguf_kv *kv = gguf_meta_find(m, "tokenizer.ggml.tokens");
@@ -235,7 +235,7 @@ bool guard_check(struct guard *g)
     check_types(g);
     check_nested(g);
     check_vocab(g);
-    if (!g->broken) /* else it would be reported twice */
+    if (!g->broken) /* otherwise a fault would be reported twice */
         guard_verify(g, report_error);
     if (g->broken && !g->force)
         msg_error(g->name, "%s; --force does it anyway",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.h - what a change of metadata must not break
+/* guard.h - refusing metadata that other programs could not read
  *
- * Programs that read a model need some keys, and that numbers fit the tensors.
- * Every tool that changes metadata asks here before it writes.
+ * Readers of a model need certain keys, and numbers that fit the tensors. Each
+ * tool that changes metadata calls guard_check() before it writes.
  */
 #ifndef TOOLS_GUARD_H
 #define TOOLS_GUARD_H
@@ -12,24 +12,30 @@
 #include <gguf/split.h>
 
 struct guard {
-    const char *name; /* name of the file in messages */
+    const char *name; /* file name for messages */
     const struct gguf_file *file;
     const struct gguf_meta *before, *after;
-    const char *verdict; /* the last message where it would: NULL says that
-                          * nothing was written */
-    bool force;          /* what would break is a warning */
-    bool broken;         /* guard_check: something would */
+    const char *verdict; /* end of the last message if the change is refused;
+                          * NULL: "nothing was written" */
+    bool force;          /* warn about faults instead of refusing them */
+    bool broken;         /* set by guard_check(): there is a fault */
 };
 
-/* Prints a message for each fault of after that before does not have, for
- * programs that read the file. Returns whether the change may be made. Writes
- * no file and reads no tensor data; a failed check is a message too. */
+/* Check the metadata g->after, and print a message for each fault that
+ * g->before does not have.
+ *
+ * A check that fails is a fault, too. The function writes no file and reads no
+ * tensor data. Returns true if the change may be made: without faults, or with
+ * force.
+ */
 bool guard_check(struct guard *g);
 
-/* May key be given a value, even by force? false: a message says why not. */
+/* Check that key may be set at all, even by force. Returns false after a
+ * message if not. */
 bool guard_check_key(const char *name, const char *key);
 
-/* guard_verify.c: errors that verify.h finds with after and not with before. */
+/* guard_verify.c: call report for each error that verify.h finds with g->after
+ * but not with g->before. */
 void guard_verify(struct guard *g,
                   void (*report)(struct guard *g, const char *message));
 

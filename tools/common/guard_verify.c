@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guard_verify.c - what a change of metadata would make wrong about the model
- */
+/* guard_verify.c - errors of the model that a change of metadata adds */
 #include "config.h"
 #include "tools/common/guard.h"
 
@@ -10,21 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 6 }; /* errors: a wrong shape is one of many */
+enum {
+    SHOWN = 6
+}; /* errors that are reported; a wrong shape usually causes
+                     * many */
 
-/* No errors, and yet nothing to put into a file that was without them. */
+/* Warnings that count as errors here, since an edit should not add them. */
 static const char *const slips[] = { "text-not-utf8", "unknown-tokenizer",
                                      "unknown-pre-tokenizer" };
-/* Nor this, of which a file may have as many as it has tensors: counted. */
+/* This one may occur once for each tensor: occurrences are counted. */
 static const char extra[] = "extra-tensor";
 
-/* Errors of one model, each as code, blank, name, and its message. */
+/* Errors of one model: each has its code, a blank and its name, and its
+ * message. */
 struct errors {
     struct seen {
         struct text what, message;
     } * list;
     size_t n, room, n_extra;
-    char extra[256]; /* the message of the first */
+    char extra[256]; /* first message about an extra tensor */
 };
 
 static bool is_error(const struct gguf_finding *f)

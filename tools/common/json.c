@@ -35,15 +35,15 @@ static void indent_line(struct json *j)
     fprintf(j->f, "\n%*s", (int)(2 * j->depth), "");
 }
 
-/* Does the character at p[0..n) go out as it is? What the library escapes for
- * a terminal does not. */
+/* May the character at p[0..n) be written unchanged? Characters that the
+ * library escapes for a terminal may not. */
 static bool is_plain(const char *p, size_t n)
 {
     char out[16];
     return gguf_text_escape(out, sizeof out, (struct gguf_str){ p, n }) == n;
 }
 
-/* \uXXXX, or two of them: a pair of surrogates. */
+/* Write cp as \uXXXX, or as two of them, a surrogate pair. */
 static void put_code(FILE *f, uint32_t cp)
 {
     if (cp > 0xffff) {
@@ -58,7 +58,7 @@ static void put_string(FILE *f, const char *p, size_t n)
     fputc('"', f);
     for (size_t len; n; p += len, n -= len) {
         uint32_t cp = 0;
-        /* Runs of plain ASCII are most of every file. */
+        /* fast path: most text is plain ASCII */
         for (len = 0; len < n && p[len] >= ' ' && p[len] < 0x7f &&
                       p[len] != '"' && p[len] != '\\';)
             len++;
@@ -86,7 +86,8 @@ static void put_string(FILE *f, const char *p, size_t n)
     fputc('"', f);
 }
 
-/* What stands before a member: name.data is NULL in an array. */
+/* Write separator, indentation and name of a member; name.data is NULL in an
+ * array. */
 static void put_name(struct json *j, struct gguf_str name)
 {
     if (!j->depth)
@@ -139,12 +140,12 @@ void json_close(struct json *j)
     fputc(j->close[j->depth], j->f);
 }
 
-/* A list is opened when its first value is known: those of plain values stand
- * on one line. */
+/* State of json_members(). A list is opened only when its first value is
+ * known, since a list of plain values is written on one line. */
 struct copy {
     struct json *j;
     unsigned depth;
-    bool pending; /* a list is not opened yet */
+    bool pending; /* a list waits for its first value */
 };
 
 static void open_list(struct copy *c, bool flat)

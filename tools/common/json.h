@@ -29,44 +29,42 @@ enum { JSON_DEPTH = 64 };
 struct json {
     FILE *f;
     unsigned depth;
-    bool named;             /* json_key came just before */
-    char close[JSON_DEPTH]; /* '}' or ']' of each open level */
-    bool some[JSON_DEPTH];  /* it has a member already */
-    bool flat[JSON_DEPTH];  /* its members stand on one line */
+    bool named;             /* json_key() was the last call */
+    char close[JSON_DEPTH]; /* closing bracket of each open level */
+    bool some[JSON_DEPTH];  /* the level has a member already */
+    bool flat[JSON_DEPTH];  /* members of the level are written on one line */
 };
 
-/* Begin a document on f; one that is an object, and open it. */
+/* Begin a document on f. json_begin_object() also opens an object. */
 void json_begin(struct json *j, FILE *f);
 void json_begin_object(struct json *j, FILE *f);
-/* Close all objects and arrays, and end the last line. */
+/* Close all open objects and arrays, and end the line. */
 void json_end(struct json *j);
 
-/* kind: '{' or '['. '(' is an array whose members stand on one line. */
+/* Open an object ('{'), an array ('['), or an array on one line ('('). */
 void json_open(struct json *j, const char *key, char kind);
 void json_close(struct json *j);
 
-/* The name of the member that follows, which then has key NULL. */
+/* Write the name of the next member, whose own key must be NULL. */
 void json_key(struct json *j, struct gguf_str key);
 
 void json_u64(struct json *j, const char *key, uint64_t v);
 void json_i64(struct json *j, const char *key, int64_t v);
-/* n of them, on one line. */
+/* An array of n numbers on one line. */
 void json_i64s(struct json *j, const char *key, size_t n, const int64_t *v);
 void json_f64(struct json *j, const char *key, double v);
 void json_f32(struct json *j, const char *key, float v);
 void json_bool(struct json *j, const char *key, bool v);
-/* Jansson, which the library uses, has a function json_null: a program's own
- * would take its place there. */
+/* Jansson, which the library uses, also exports json_null(). */
 #define json_null json_put_null
 void json_null(struct json *j, const char *key);
-/* Write the members of another document's object with the layout and escapes of
- * this one. text is what stands between the object's braces; if it is not JSON,
- * the program ends. */
+/* Write the members of a JSON object in the layout of this document. text is
+ * what stands between its braces; the program ends if it is not JSON. */
 void json_members(struct json *j, const char *text);
 void json_str(struct json *j, const char *key, struct gguf_str v);
 void json_strz(struct json *j, const char *key, const char *v);
 
-/* Shortest decimal text that strtod (strtof) reads as v; "nan", "inf" and
+/* Shortest decimal text that strtod() or strtof() reads as v; "nan", "inf" and
  * "-inf" for these. out holds 32 bytes. */
 void json_format_f64(char *out, double v);
 void json_format_f32(char *out, float v);

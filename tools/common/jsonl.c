@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jsonl.c - texts in lines of JSON */
+/* jsonl.c - reading texts from lines of JSON */
 #include "config.h"
 #include "tools/common/jsonl.h"
 #include "tools/common/msg.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The next line that has more than white space; false: there is none. */
+/* Read the next line that is not only white space. Returns false at the end.
+ */
 static bool take_line(struct jsonl *j, struct gguf_str *line)
 {
     while (j->size) {
@@ -27,11 +28,12 @@ static bool take_line(struct jsonl *j, struct gguf_str *line)
     return false;
 }
 
-/* The member of a line, and the names of all. */
+/* Result of parsing a line: the wanted member, and the names of all members.
+ */
 struct line {
     const struct jsonl *j;
     unsigned depth;
-    bool object; /* the whole of it is one */
+    bool object; /* the line is a JSON object */
     struct text names;
     char *text;
     size_t size;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* jsonl.h - texts in lines of JSON: a member of the object in each line
+/* jsonl.h - reading texts from lines of JSON
  *
- * By gguf_json_walk. Lines with nothing but white space are passed over.
+ * Each line is an object; a text is the value of one member. Lines of white
+ * space are skipped. The parser is gguf_json_walk().
  */
 #ifndef TOOLS_JSONL_H
 #define TOOLS_JSONL_H
@@ -11,18 +12,18 @@
 #include <stddef.h>
 
 struct jsonl {
-    const char *path;  /* for messages; kept */
-    const char *field; /* the member's name; kept */
-    const char *data;  /* what is left to read; kept */
+    const char *path;  /* file name for messages; must outlive the struct */
+    const char *field; /* name of the member; must outlive the struct */
+    const char *data;  /* rest of the input; must outlive the struct */
     size_t size;
-    size_t line; /* number of the record, from 1 */
-    char *text;  /* text of the record */
+    size_t line; /* number of the line, from 1 */
+    char *text;  /* text of the current line; owned */
 };
 
-/* The next record's text, valid until the next call. 0: there is none; -1: a
- * message was printed. */
+/* Read the next text; it is valid until the next call. Returns 1, 0 at the
+ * end, or -1 after a message. */
 int jsonl_next(struct jsonl *j, struct gguf_str *text);
-/* Fine on a zeroed struct. */
+/* Free the memory. A zeroed struct is fine. */
 void jsonl_fini(struct jsonl *j);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - open what a tool was given: file, shard, folder or prefix */
+/* load.c - opening the model that an argument names */
 #include "config.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
@@ -37,7 +37,7 @@ bool load_try(struct load *l, const char *path, bool with_set,
         return good;
     const bool far = params && params->opener &&
                      params->opener->takes(params->opener->user, path);
-    /* a server that does not answer says nothing about the file */
+    /* a server that does not answer says nothing about the file itself */
     bool is_file =
         far ? err->status >= GGUF_E_FORMAT && err->status < GGUF_E_UNSUPPORTED
             : stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);

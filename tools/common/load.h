@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* load.h - open what a tool was given: file, shard, folder or prefix */
+/* load.h - opening the model that an argument names */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 
@@ -7,38 +7,40 @@
 
 #include <stdbool.h>
 
-/* Zeroed is empty. */
+/* A model that is open. Zeroed: none. */
 struct load {
-    const char *path;       /* path as given; kept */
+    const char *path;       /* path as given; must outlive the struct */
     struct gguf_file *file; /* NULL: nothing is open */
-    bool whole;             /* file has all shards of its set, if it has one */
+    bool whole;             /* file has all shards of its set */
 };
 
-/* Open path with the shards that belong to it. If something is wrong with the
- * set (a shard that cannot be read is not) but path by itself is sound, warn
- * and open it alone. false: a message was printed. params may be NULL. */
+/* Open path, a file, shard, folder or prefix. with_set: open all shards of its
+ * set. If the set is broken but path itself is sound, a warning is printed and
+ * only path is opened; a shard that cannot be read is an error. params may be
+ * NULL. Returns false after a message. */
 bool load_open(struct load *l, const char *path, bool with_set,
                const struct gguf_file_params *params);
-/* The same, but for the message: it is in err. */
+/* Open path as load_open() does, but report a failure in err instead of
+ * printing it. */
 bool load_try(struct load *l, const char *path, bool with_set,
               const struct gguf_file_params *params, struct gguf_error *err);
 void load_close(struct load *l);
 
-/* The sets that were opened whole so far: whoever names a shard of one after
- * that, or a pattern of the shell that matches all of them, means the set.
- * Zeroed is empty. */
+/* Split models that were opened whole. A later argument that names a shard of
+ * one means the same model; a pattern of the shell gives all shards. Zeroed:
+ * none. */
 struct load_seen {
     const char **path;
     size_t n, room;
 };
-/* Is path a shard of one of them? */
+/* Is path a shard of a model in seen? */
 bool load_is_duplicate(const struct load_seen *seen, const char *path);
-/* Take l's, if it is one. */
+/* Add the model of l if it is a split model that was opened whole. */
 void load_remember(struct load_seen *seen, const struct load *l);
 void load_seen_fini(struct load_seen *seen);
 
-/* Files of many shards need many descriptors: take all that the system gives.
- * Before the first load_open. */
+/* Raise the limit of open files to the hard limit, since a model may have many
+ * shards. Call it before the first load_open(). */
 void load_raise_limits(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* markdown.c - text from strangers inside a Markdown document */
+/* markdown.c - escaping foreign text in Markdown */
 #include "config.h"
 #include "tools/common/markdown.h"
 
@@ -12,7 +12,7 @@ static bool is_word(char c)
            (c >= 'a' && c <= 'z') || (c & 0x80);
 }
 
-/* Would a site make a link of something in s, or mention somebody? */
+/* Does s contain something that a site turns into a link or mention? */
 static bool has_links(const char *s)
 {
     static const char *const begins[] = { "www.", "mailto:", "xmpp:", "://" };
@@ -27,7 +27,7 @@ static bool has_links(const char *s)
     return false;
 }
 
-/* Between more backticks than stand together anywhere in it. */
+/* Write s as code, between more backticks than occur in sequence in it. */
 static void put_code(FILE *f, const char *s, bool cell)
 {
     size_t fence = 1, n = strlen(s);
@@ -36,7 +36,8 @@ static void put_code(FILE *f, const char *s, bool cell)
         fence = run >= fence ? run + 1 : fence;
         p += run;
     }
-    /* a blank at both ends is taken away: give one where that is needed */
+    /* Markdown removes a blank at both ends of code: add one where s needs it
+     */
     bool pad =
         s[0] == '`' || s[n - 1] == '`' || (s[0] == ' ' && s[n - 1] == ' ');
     for (size_t i = 0; i < fence; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* msg.c - what a tool says, and how it ends */
+/* msg.c - messages of a tool, and its exit status */
 #include "config.h"
 #include "tools/common/msg.h"
 #include "tools/common/address.h"
@@ -19,20 +19,21 @@
 
 static const char *tool_name = "gguf";
 static msg_gate_fn *msg_gate;
-static int out_errno; /* why standard output could not be flushed first */
-/* A message is written at once, so that what other processes say to the same
- * terminal or pipe does not come between: POSIX promises that of 512 bytes, and
- * Linux of 4096. */
+static int out_errno; /* errno of a failed msg_flush() */
+/* Buffer for a message, which one system call writes so that messages of other
+ * processes do not mix with it. POSIX guarantees that for 512 bytes of a pipe,
+ * Linux for 4096. */
 static char err_line[4096];
 
-/* Files are mapped: if one became shorter, or cannot be read, access to its
- * pages raises this signal. Calls only what a signal handler may call. */
+/* Handler of SIGBUS, which is raised by reading a mapped file that was
+ * truncated or cannot be read. It calls only functions that are safe in a
+ * signal handler. */
 static char bus_error[160];
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (info->si_code == BUS_ADRALN) { /* no file: a mistake of the program */
+    if (info->si_code == BUS_ADRALN) { /* not a file: a bug of the program */
         signal(number, SIG_DFL);
         return;
     }
@@ -43,9 +44,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     _exit(MSG_FAILED);
 }
 
-/* If standard input, output or error is closed, the next file that is opened
- * would take its place, and messages would go into a model. A descriptor that
- * can be neither read nor written takes the place, as if it were closed. */
+/* Open closed standard streams. Otherwise the next file that is opened would
+ * take the place of one, and messages would be written into a model. The
+ * descriptor can be neither read nor written. */
 static void occupy_standard(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -67,7 +68,8 @@ void msg_init(const char *tool)
              tool);
     (void)sigaction(SIGBUS, &a, NULL);
     (void)signal(SIGXFSZ,
-                 SIG_IGN); /* writing fails, and is cleaned up after */
+                 SIG_IGN); /* writing fails instead, and the output is cleaned
+                            * up */
     occupy_standard();
 }
 
@@ -84,9 +86,8 @@ void msg_set_gate(msg_gate_fn *gate)
 static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap) MSG_PRINTF(3, 0);
 
-/* Whatever arguments and files have put into it, a message is one line that
- * does nothing to a terminal and shows no secrets of addresses. kind NULL: an
- * error. */
+/* Print one line that is harmless on a terminal, whatever arguments and files
+ * contain, and shows no secrets of addresses. kind NULL: an error. */
 static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap)
 {
@@ -204,7 +205,7 @@ int msg_exit(int status)
     errno = 0;
     if (fclose(stdout) != 0 || failed) {
         const int why = out_errno ? out_errno : errno;
-        /* No message if the reader closed the pipe. */
+        /* no message if the reader closed the pipe */
         if (why != EPIPE)
             msg_error(NULL, "standard output: %s",
                       why ? strerror(why) : "not everything was written");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* msg.h - what a tool says, and how it ends
+/* msg.h - messages of a tool, and its exit status
  *
- * Data goes to standard output, everything else here: one line per message,
- * "gguf-split: model.gguf: message", escaped, and one write where it is not
- * longer than 4096 bytes.
+ * Data goes to standard output, messages go to standard error. A message is
+ * one line, "gguf-split: model.gguf: message", with foreign text escaped. Up
+ * to 4096 bytes are written by one system call.
  */
 #ifndef TOOLS_MSG_H
 #define TOOLS_MSG_H
@@ -22,46 +22,54 @@
 /* Exit statuses of every tool. */
 enum { MSG_DONE = 0, MSG_FAILED = 1, MSG_USAGE = 2 };
 
-/* First call of main: the name that messages begin with. Kept. A mapped file
- * that others cut off ends the program with a message and MSG_FAILED, from now
- * on; a limit on the size of files is an error of writing; and no file that is
- * opened takes the place of a closed standard stream. */
+/* Initialise messages; must be the first call of main. tool is the name that
+ * messages begin with; it must outlive the program.
+ *
+ * It also prepares the process: if another program truncates a mapped file,
+ * this program ends with a message and MSG_FAILED. Exceeding the limit on file
+ * sizes is an error of writing instead of a signal. A standard stream that is
+ * closed is opened, so that no other file takes its place.
+ */
 void msg_init(const char *tool);
 const char *msg_tool(void);
 
-/* Where several processes do one job: asked before each message. What it gives
- * stands after the tool's name; NULL: this process says nothing. */
+/* Function that decides whether this process prints a message, for several
+ * processes that do one job. It returns text to put after the tool's name, or
+ * NULL to drop the message. */
 typedef const char *msg_gate_fn(bool is_error);
 void msg_set_gate(msg_gate_fn *gate);
 
-/* Print an error about a file, or about none (NULL). Returns false, for its
+/* Print an error about a file, or about no file (NULL). Returns false, for the
  * caller to return. */
 bool msg_error(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
-/* A word about what was done: the tool prints none with --quiet. */
+/* Print a note about the result of the work. Tools print no notes with
+ * --quiet. */
 void msg_info(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 
-/* Print a failure of the library: its message, the byte offset where that does
- * not name it, and the option that helps (option_hint.h); for an output that
- * exists the one that every tool with outputs has. Returns false. */
+/* Print a failure of the library: its message, the byte offset if the message
+ * does not have it, and the option that helps (option_hint.h). If an output
+ * exists, this is --force. Returns false. */
 bool msg_fail(const char *file, const struct gguf_error *err);
 
-/* Close a stream of open_memstream. Memory that ran out, which only ferror
- * tells, ends the program with a message. */
+/* Close a stream of open_memstream(). If memory ran out, which only ferror()
+ * shows, the program ends with a message. */
 void msg_close_memory(FILE *f);
-/* p; NULL ends the program: out of memory. */
+/* Returns p. If p is NULL the program ends: out of memory. */
 void *msg_must(void *p);
 
-/* The array p of *room items (0: p may be NULL) of item_size bytes, with room
- * for at least n; sets *room. It comes from realloc. No memory ends the program
- * as above. */
+/* Grow the array p of *room items of item_size bytes to at least n items, and
+ * set *room. p may be NULL if *room is 0. The memory comes from realloc(). If
+ * memory runs out the program ends with a message. */
 void *msg_grow(void *p, size_t *room, size_t n, size_t item_size);
 
-/* Flush standard output, for people to see; if it fails msg_exit says why. */
+/* Flush standard output so that it appears at once. msg_exit() reports a
+ * failure. */
 void msg_flush(void);
 
-/* Last call of main: flushes and closes standard output, and turns a status of
- * 0 into 1, with a message, if not everything could be written. */
+/* Flush and close standard output; must be the last call of main. Returns
+ * status, or 1 after a message if status is 0 but not everything could be
+ * written. */
 int msg_exit(int status);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* opt.c - the options of a tool: reading argv
  *
- * Not getopt_long, which takes a word after one dash apart whatever it means,
- * knows no second giving of an option, and permutes argv by rules of its own.
+ * getopt_long() is not used: it splits every word after a single dash, does not
+ * notice that an option is given twice, and permutes argv by its own rules.
  */
 #include "config.h"
 #include "tools/common/opt_internal.h"
@@ -59,7 +59,7 @@ bool opt_name_is(struct opt_name name, const char *text, size_t n_text)
     return true;
 }
 
-/* How a word is to be looked up among the names. */
+/* How a word is compared with names. */
 enum match {
     EXACT,  /* -x, -xyz, --name */
     DASHES, /* -name for --name */
@@ -80,14 +80,15 @@ static bool name_matches(enum match how, struct opt_name name,
 
 struct parser {
     const struct opt_tool *tool;
-    size_t n_rows; /* of the tool's table */
+    size_t n_rows; /* rows of the tool's table */
     void *options;
-    struct opt_name *given; /* of each row the name, if it was, */
-    const char **argument;  /* and its argument, or NULL */
-    char **argv, **end;     /* the word that is read, and after the last */
+    struct opt_name *given; /* name by which each row was given; s NULL: it was
+                             * not */
+    const char **argument;  /* argument of each row, or NULL */
+    char **argv, **end;     /* current word, and the end of argv */
 };
 
-/* Row i of the tool's, then of opt_common; NULL after the last. */
+/* Row i: the tool's rows, then those of opt_common. NULL after the last. */
 static const struct opt *row_at(const struct parser *p, size_t i)
 {
     const struct opt *o =
@@ -95,13 +96,14 @@ static const struct opt *row_at(const struct parser *p, size_t i)
     return opt_is_end(o) ? NULL : o;
 }
 
-/* Is it a row of another program's option? */
+/* Is this a row for an option of another program? */
 static bool is_foreign(const struct opt *o)
 {
     return o->kind == OPT_REFUSED || o->kind == OPT_ACCEPTED;
 }
 
-/* The first option from row i on that has a name like the n bytes of text. */
+/* Find the first option from row i on whose name matches the n bytes of text.
+ */
 static struct opt_use find_option(const struct parser *p, size_t i,
                                   enum match how, const char *text, size_t n)
 {
@@ -119,8 +121,8 @@ static struct opt_use find_option(const struct parser *p, size_t i,
 
 /* ---- one word ---- */
 
-/* Would u replace an earlier argument? Not in a list, which grows, nor with a
- * flag, which repeats itself. */
+/* Refuse u if it would replace an earlier argument. A list grows, and a flag
+ * repeats itself. */
 static void check_given(const struct parser *p, const struct opt_use *u)
 {
     const struct opt *o = u->row, *other;
@@ -132,7 +134,7 @@ static void check_given(const struct parser *p, const struct opt_use *u)
     for (size_t i = 0; !b.s && u->arg && i < p->n_rows; i++) {
         other = &p->tool->table[i];
         if (p->argument[i] && other->size && other->at == o->at)
-            b = p->given[i]; /* another name for the same member */
+            b = p->given[i]; /* another option that sets the same member */
     }
     if (b.s)
         opt_usage("'%.*s' and '%.*s' say the same thing: give only one", b.n,
@@ -156,7 +158,7 @@ static void use_option(struct parser *p, struct opt_use u)
     opt_store(&u, p->options);
 }
 
-/* The word after the one that is read. */
+/* Take the next word as an argument. */
 static const char *next_word(struct parser *p, struct opt_name name)
 {
     if (p->argv + 1 == p->end)
@@ -164,7 +166,8 @@ static const char *next_word(struct parser *p, struct opt_name name)
     return *++p->argv;
 }
 
-/* The row's text says what to do instead; --help has nothing to add. */
+/* Refuse an option of another program; the text of the row says what to do
+ * instead. */
 static _Noreturn void refuse_option(const struct opt_use *u)
 {
     msg_error(NULL, "there is no '%.*s' here: %s", u->name.n, u->name.s,
@@ -172,7 +175,8 @@ static _Noreturn void refuse_option(const struct opt_use *u)
     exit(MSG_USAGE);
 }
 
-/* Ignore it with its argument, if that is one of those that change nothing. */
+/* Ignore an option of another program and its argument, if that is one of the
+ * words that change nothing. */
 static void accept_option(struct parser *p, const struct opt_use *u,
                           const char *arg)
 {
@@ -188,7 +192,7 @@ static void accept_option(struct parser *p, const struct opt_use *u,
     exit(MSG_USAGE);
 }
 
-/* A name, and what may stand after its '='. */
+/* Use the option u, whose name may be followed by '=' and an argument. */
 static void use_name(struct parser *p, struct opt_use u, const char *arg)
 {
     if (u.row->kind == OPT_REFUSED)
@@ -205,7 +209,7 @@ static void use_name(struct parser *p, struct opt_use u, const char *arg)
     use_option(p, u);
 }
 
-/* Of a prefix that several options have, which they are. */
+/* Report a prefix of several options, with their names. */
 static _Noreturn void fail_ambiguous(const struct parser *p, const char *text,
                                      size_t n)
 {
@@ -219,7 +223,7 @@ static _Noreturn void fail_ambiguous(const struct parser *p, const char *text,
     opt_usage("option '%.*s' is ambiguous: %s", (int)n, text, list);
 }
 
-/* No option begins like text: one that looks like it may be meant. */
+/* Report an unknown option, with a similar one if there is any. */
 static _Noreturn void fail_unknown(const struct parser *p, const char *text,
                                    size_t n)
 {
@@ -239,7 +243,8 @@ static _Noreturn void fail_unknown(const struct parser *p, const char *text,
               gguf_suggestion_text(&near, hint));
 }
 
-/* --name, --na, -xyz, -x=argument; false: it is none of them. */
+/* Read --name, --na, -xyz or -x=argument. Returns false if the word is none of
+ * these. */
 static bool read_name(struct parser *p)
 {
     const char *text = *p->argv, *eq = strchr(text, '=');
@@ -257,8 +262,8 @@ static bool read_name(struct parser *p)
     return u.row != NULL;
 }
 
-/* -abc, -c512. A word with a letter that is not an option is unknown as a
- * whole. */
+/* Read single letters: -abc, -c512. A word with a letter that is not an option
+ * is reported as a whole. */
 static void read_letters(struct parser *p)
 {
     const char *word = *p->argv;
@@ -283,7 +288,7 @@ static void read_letters(struct parser *p)
 
 /* ---- operands ---- */
 
-/* Does the tool take n operands? */
+/* Check the number of operands. */
 static void check_operands(const struct opt_tool *tool, int n, char **operand)
 {
     const char *p = tool->operands ? tool->operands : "";
@@ -301,7 +306,8 @@ static void check_operands(const struct opt_tool *tool, int n, char **operand)
 
 /* ---- groups ---- */
 
-/* Append the rows of a table, whose members lie in a struct at byte at. */
+/* Append the rows of a table to to. at: offset of the struct that holds their
+ * members. */
 static struct opt *add_rows(struct opt *to, size_t *n, size_t *room,
                             const struct opt *o, size_t at)
 {
@@ -332,8 +338,8 @@ static struct opt_rule *add_rules(struct opt_rule *to, size_t *n, size_t *room,
     return to;
 }
 
-/* The tool with the rows and the rules of its groups among its own, to be given
- * to close_groups(). */
+/* Return the tool with the rows and rules of its groups inserted. Free it with
+ * close_groups(). */
 static struct opt_tool open_groups(const struct opt_tool *tool)
 {
     struct opt_tool t = *tool;

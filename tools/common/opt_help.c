@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* opt_help.c - what --help prints, from the table */
+/* opt_help.c - printing --help from the table */
 #include "config.h"
 #include "tools/common/opt_internal.h"
 #include "tools/common/style.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where help stands, and the columns that it may take: a line that goes up to
- * the last one makes some terminals begin another. */
+/* Column where help begins, and width of a line. The last column stays free,
+ * since some terminals begin a new line after it. */
 struct layout {
     int column, width;
 };
@@ -22,7 +22,7 @@ static struct layout layout_of(int fd)
     return (struct layout){ columns < 60 ? 8 : 30, columns - 1 };
 }
 
-/* Print text from column on, wrapped; '\n' in it begins a line. */
+/* Print text from column on, wrapped to width. '\n' in text begins a line. */
 static void print_wrapped(const char *text, int column, int width)
 {
     int at = column;
@@ -48,7 +48,7 @@ static void print_wrapped(const char *text, int column, int width)
     putchar('\n');
 }
 
-/* Is there a heading of rare options? */
+/* Does the table have rare options? */
 static bool has_rare(const struct opt *o)
 {
     while (!opt_is_end(o) && !o->rare)
@@ -56,7 +56,7 @@ static bool has_rare(const struct opt *o)
     return o->rare;
 }
 
-/* all: with the options after a heading that is rare. */
+/* Print the rows. all: also the rare options. */
 static void print_table(const struct opt *o, struct layout l, bool all)
 {
     bool shown = true;
@@ -95,7 +95,7 @@ static void print_table(const struct opt *o, struct layout l, bool all)
     }
 }
 
-/* Where the options are that are left out. */
+/* Say how to print the rare options. */
 static void print_more(const struct opt_tool *t, struct layout l)
 {
     char text[160];

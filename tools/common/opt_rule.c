@@ -10,10 +10,10 @@
 struct rules {
     const struct opt_tool *tool;
     const struct opt_name *given;
-    const char *operand; /* the first; NULL: none */
+    const char *operand; /* first operand; NULL: none */
 };
 
-/* The row of the table with this name. */
+/* Find the row with this name. */
 static size_t row_of(const struct opt_tool *tool, struct opt_name name)
 {
     size_t i = 0;
@@ -25,10 +25,11 @@ static size_t row_of(const struct opt_tool *tool, struct opt_name name)
                 return i;
     }
     assert(!"a rule is about an option that is not there");
-    return i; /* which was not given */
+    return i; /* no such row: not given */
 }
 
-/* The first of names from *p on that was given, as it was written. */
+/* Find the first of names, from *p on, that was given; return it as it was
+ * written. */
 static struct opt_name first_given(const struct rules *r, const char **p)
 {
     struct opt_name name;
@@ -49,7 +50,7 @@ static void check_exclusion(const struct rules *r, const struct opt_rule *x)
         opt_usage("'%.*s' and '%.*s' exclude each other", a.n, a.s, b.n, b.s);
 }
 
-/* "--a, --b or --c" */
+/* Write a list such as "--a, --b or --c". */
 static const char *list_names(const char *names, char *out, size_t size)
 {
     size_t at = 0;

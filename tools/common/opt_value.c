@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* opt_value.c - arguments of options: from text to the tool's struct */
+/* opt_value.c - storing the arguments of options */
 #include "config.h"
 #include "tools/common/opt_internal.h"
 #include "tools/common/text.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is wrong with the argument of u. */
+/* Report the argument of u, which is not one that the row allows. */
 static _Noreturn void fail_value(const struct opt_use *u, const char *fmt, ...)
     MSG_PRINTF(2, 3);
 
@@ -54,7 +54,7 @@ static const struct opt_word *find_word(const struct opt *o, const char *text)
     return NULL;
 }
 
-/* "'a', 'b' or 'c'" */
+/* Write a list such as "'a', 'b' or 'c'". */
 static const char *list_words(const struct opt_word *w, char *out, size_t size)
 {
     size_t at = 0;
@@ -94,7 +94,7 @@ static void store_flag(const struct opt_use *u, void *member)
     put_uint(u, member, u->row->value ? u->row->value : 1);
 }
 
-/* A number, or one of 1024 each: "8k". */
+/* Read a number; "8k" is 8 times 1024 if the row allows it. */
 static bool parse_number(const struct opt *o, const char *text, uint64_t *v)
 {
     char digits[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option_hint.c - which option helps */
+/* option_hint.c - hints at the option that helps after an error */
 #include "config.h"
 #include "tools/common/option_hint.h"
 #include "tools/common/msg.h"
@@ -14,8 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The words that a message about a limit has beside the number that was met,
- * before it or after it. */
+/* Words beside the number in messages about limits. */
 static const struct {
     const char *words, *limit;
     bool before; /* the number comes before the words */

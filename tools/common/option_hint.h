@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* option_hint.h - which option helps */
+/* option_hint.h - hints at the option that helps after an error */
 #ifndef TOOLS_COMMON_OPTION_HINT_H
 #define TOOLS_COMMON_OPTION_HINT_H
 
@@ -8,20 +8,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* " (--limit dims=5 takes it)" where err is about a limit that --limit raises
- * so far, else "". */
+/* Write " (--limit dims=5 takes it)" if err is about a limit that --limit can
+ * raise far enough, otherwise "". Returns out. */
 const char *hint_limit(const struct gguf_error *err, char *out, size_t size);
 
-/* The address of the repository OWNER/NAME on Hugging Face, if that is what
- * path looks like and nothing is there; else "". */
+/* Write a hint with the Hub address of the repository OWNER/NAME if path looks
+ * like one and does not exist, otherwise "". Returns out. */
 const char *hint_repository(const char *path, char *out, size_t size);
-/* Name the command that makes a GGUF file of the adapter, if path is the folder
- * of one; else "". */
+/* Return a hint at the command that converts an adapter if path is the folder
+ * of one, otherwise "". */
 const char *hint_adapter(const char *path);
 
-/* After a run that made the file out of in was stopped or broke: what is left
- * of it, or that --resume would have left something. with: the run had that
- * option. out may be NULL. */
+/* After a run failed or was stopped, say whether its work is kept for
+ * --resume, or that --resume would have kept it.
+ *
+ * in     The input.
+ * out    The output; NULL: say nothing.
+ * st     Status of the run.
+ * with   The run had --resume.
+ */
 void hint_resume(const char *in, const char *out, enum gguf_status st,
                  bool with);
 

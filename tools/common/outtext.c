@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* outtext.c - a text that a tool writes to a file of its own */
+/* outtext.c - a text output file of a tool */
 #include "config.h"
 #include "tools/common/outtext.h"
 
@@ -23,8 +23,8 @@ static enum gguf_status fail_output(enum gguf_status st, int reason,
     return st;
 }
 
-/* Does path lead to a pipe or device, which can only be written to? *reason:
- * why this cannot be found out, or 0. */
+/* Does path lead to a pipe or device, which can only be written to? *reason is
+ * 0, or the errno if this cannot be found out. */
 static bool is_stream(const char *path, int *reason)
 {
     struct stat s;
@@ -72,8 +72,7 @@ static bool write_all(int fd, const char *p, size_t n)
     return true;
 }
 
-/* The signal about a closed pipe would end the tool without a message.
- */
+/* A closed pipe must be an error, not a signal that ends the tool silently. */
 static enum gguf_status write_stream(const struct outtext *o,
                                      struct gguf_error *err)
 {

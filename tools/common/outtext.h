@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* outtext.h - a text that a tool writes to a file of its own
+/* outtext.h - a text output file of a tool
  *
- * It is collected in memory, and written when it is complete: a file appears
- * as outputs do (gguf/outfile.h), with what was there before in place until
- * then. A pipe or a character device, which cannot be replaced, is written to.
+ * The text is collected in memory and written when it is complete. The file
+ * appears under its name then, as all outputs do (gguf/outfile.h); an existing
+ * file stays until that moment. A pipe or character device cannot be replaced
+ * and is written to.
  */
 #ifndef TOOLS_OUTTEXT_H
 #define TOOLS_OUTTEXT_H
@@ -12,29 +13,36 @@
 
 #include <stdio.h>
 
-/* Zeroed but for fd, which is -1, is closed. */
+/* Zeroed with fd -1 (OUTTEXT_INIT): closed. */
 struct outtext {
-    FILE *f;   /* print here; NULL: closed */
-    char *buf; /* what was printed */
+    FILE *f;   /* stream to print to; NULL: closed */
+    char *buf; /* text that was printed */
     size_t n;
     struct gguf_outfile *file;
-    int fd; /* of a pipe or device; -1: it is a file */
+    int fd; /* descriptor of a pipe or device; -1: it is a file */
 };
 #define OUTTEXT_INIT                                                          \
     {                                                                         \
         NULL, NULL, 0, NULL, -1                                               \
     }
 
-/* Before the work, so that it is not done for nothing. force: a regular file is
- * replaced. GGUF_E_EXIST, GGUF_E_INVALID (a folder, a disk), GGUF_E_IO,
- * GGUF_E_NOMEM. */
+/* Open an output; call it before the work begins, so that an unusable path is
+ * noticed in time.
+ *
+ * force   Replace a regular file that exists.
+ *
+ * GGUF_E_EXIST     The file exists.
+ * GGUF_E_INVALID   The path is a folder or a disk.
+ * GGUF_E_IO        The file cannot be written.
+ * GGUF_E_NOMEM     Memory ran out.
+ */
 enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
                               struct gguf_error *err);
 
-/* Write what was printed, and close. A closed pipe is GGUF_E_IO. */
+/* Write the text and close. A closed pipe is GGUF_E_IO. */
 enum gguf_status outtext_commit(struct outtext *o, struct gguf_error *err);
 
-/* Discard it. Fine on a closed one. */
+/* Discard the text and close. Does nothing on a closed one. */
 void outtext_abort(struct outtext *o);
 
 #endif

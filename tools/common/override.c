@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One text, cut. */
+/* The three parts of KEY=TYPE:VALUE. */
 struct pair {
     const char *key, *type, *value;
 };
 
-/* Digits, perhaps after a '-'. Checked because strtoll and strtoull also take
- * blanks and other signs, and wrap. */
+/* Is text digits, with or without a '-' before them? strtoll() and strtoull()
+ * would also accept blanks and other signs, and would wrap. */
 static bool is_integer(const char *text)
 {
     text += *text == '-';
     return *text && !text[strspn(text, "0123456789")];
 }
 
-/* The type that the key has already, or -1. */
+/* Type of the key in the file, or -1 if it has no such key. */
 static int type_there(const struct override *o, const char *key)
 {
     const struct gguf_kv *kv =
@@ -31,8 +31,8 @@ static int type_there(const struct override *o, const char *key)
     return kv ? (int)kv->type : -1;
 }
 
-/* The bytes of an integer of one of GGUF's own types; 0: it does not fit, or
- * the type is none of integers. */
+/* Encode text as an integer of a GGUF type. Returns its size; 0 if it does not
+ * fit or type is not an integer type. */
 static size_t encode_number(int type, const char *text, uint8_t b[8])
 {
     static const unsigned is_signed = 1u << GGUF_VAL_I8 | 1u << GGUF_VAL_I16 |
@@ -59,7 +59,7 @@ static size_t encode_number(int type, const char *text, uint8_t b[8])
     return errno || !fits ? 0 : size;
 }
 
-/* An integer of whatever type. */
+/* Set a value of TYPE "int". */
 static enum gguf_status set_int(const struct override *o, const struct pair *p,
                                 struct gguf_error *err)
 {
@@ -97,7 +97,8 @@ static enum gguf_status set_float(const struct override *o,
 {
     char *end;
     double v = strtod(p->value, &end);
-    bool number = strpbrk(p->value, "0123456789") != NULL; /* else inf, nan */
+    bool number = strpbrk(p->value, "0123456789") != NULL; /* false for inf and
+                                                            * nan */
     if (*end || end == p->value)
         opt_usage("--override-kv: key '%s': '%s' is not a number", p->key,
                   p->value);

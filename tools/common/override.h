@@ -11,19 +11,21 @@
 
 struct override {
     struct gguf_meta *meta;
-    /* int and float become the type that the key has here, if the value fits
-     * into it; NULL, or no such key: int the narrowest of u32, i32, u64 and i64
-     * that holds the value, float f32. */
+    /* File whose types count for "int" and "float": if it has the key and the
+     * value fits, its type is used. Otherwise, or if this is NULL, int becomes
+     * the first of u32, i32, u64 and i64 that holds the value, and float
+     * becomes f32. */
     const struct gguf_file *like;
-    bool as_llama; /* int loses its sign, as llama-quantize has it */
+    bool as_llama; /* drop the sign of int, as llama-quantize does */
 };
 
-/* Set the key that text names. What is wrong with text ends the program, with a
- * usage error that names it. */
+/* Set the key that text, KEY=TYPE:VALUE, names. An error ends the program with
+ * a usage error. */
 void override_add(const struct override *o, const char *text);
 
-/* The guard of gguf-edit between the metadata of g->file and these with meta:
- * before and after are filled meanwhile. false: a message was printed. */
+/* Check g->file with the keys of meta added, as gguf-edit does
+ * (guard_check()). g->before and g->after are set during the call. Returns
+ * false after a message. */
 bool override_guard(struct guard *g, const struct gguf_meta *meta);
 
 #endif

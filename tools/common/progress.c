@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.c - a bar with rate and time left; stopping on a signal */
+/* progress.c - a progress bar, and stopping on a signal */
 #include "config.h"
 #include "tools/common/progress.h"
 #include "tools/common/deferred_close.h"
@@ -28,7 +28,7 @@ void progress_init(struct progress *p, const char *label, const char *unit,
     p->on = !quiet && isatty(STDERR_FILENO);
 }
 
-/* "3:07", "1:02:45", or nothing when unknown. */
+/* Write the remaining time, " 3:07 left" or " 1:02:45 left"; "" if unknown. */
 static void format_time(char out[24], double s)
 {
     if (!(s >= 0 && s < 360000))
@@ -49,7 +49,7 @@ static void format_rate(char out[48], const char *unit, double rate)
         snprintf(out, 48, " %.0f MiB/s", rate / 1048576);
 }
 
-/* " [###   ]" of width columns; nothing where that shows nothing. */
+/* Write the bar, " [###   ]", in width columns; "" if that is too narrow. */
 static void format_bar(char out[PROGRESS_LINE], double f, int width)
 {
     out[0] = '\0';
@@ -76,20 +76,21 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
     format_time(left, rate > 0 ? (double)(total - done) / rate : -1);
     snprintf(name, sizeof name, "%s%s%s", p->label, p->note[0] ? " " : "",
              p->note);
-    /* What is left out where there is no room: the rate, then the time, then
-     * the note, then the end of the label. */
+    /* If there is not enough room, leave out the rate, then the time, then the
+     * note, then the end of the label. */
     int room = cut - 1 - (int)strlen(percent);
     int label = (int)strlen(name);
     if (label + (int)(strlen(rate_text) + strlen(left)) > room)
         rate_text[0] = '\0';
     if (label + (int)strlen(left) > room)
         left[0] = '\0';
-    if (label > room && p->note[0]) /* no part of a number */
+    if (label > room && p->note[0]) /* leave out the whole note: it may be a
+                                     * number */
         label = (int)strlen(p->label);
     room = room < 0 ? 0 : room;
     label = label < room ? label : room;
-    /* two columns less: a terminal writes ^C after the line, which would wrap
-     * it out of reach */
+    /* two columns less: a terminal writes ^C after the line, which would
+     * otherwise wrap and not be cleared */
     format_bar(bar, f,
                room - label - (int)(strlen(rate_text) + strlen(left)) - 2);
     snprintf(line, sizeof line, "%.*s%s%s%s%s", label, name, bar, percent,

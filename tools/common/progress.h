@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.h - a bar with rate and time left; stopping on a signal
+/* progress.h - a progress bar, and stopping on a signal
  *
- * The bar is drawn on standard error, only if that is a terminal and the tool
- * was not asked to be quiet; else nothing is printed. Call progress_clear
- * before a message.
+ * The bar is drawn on standard error if that is a terminal and the tool is not
+ * quiet. Call progress_clear() before a message.
  */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
@@ -14,48 +13,54 @@
 #include <stdint.h>
 
 struct progress {
-    const char *label; /* kept */
-    const char *unit;  /* NULL: bytes, printed as MiB */
+    const char *label; /* text of the bar; must outlive the struct */
+    const char *unit;  /* unit of the counts; NULL: bytes, printed as MiB */
     bool on, drawn;
-    bool linger; /* a stopped job leaves a file open: deferred_close.h */
-    double begin, last; /* seconds of a steady clock */
-    uint64_t done0;     /* where the first report stood */
-    char note[32];      /* after the label; may be changed at any time */
+    bool linger; /* a stopped job leaves an unnamed file open: deferred_close.h
+                  */
+    double begin, last; /* times of progress_clock() */
+    uint64_t done0;     /* count of the first report */
+    char note[32];      /* text after the label; may be changed at any time */
 };
 
-/* Nothing is drawn before the first call of progress_report. */
+/* Set up a bar. Nothing is drawn before the first progress_report(). */
 void progress_init(struct progress *p, const char *label, const char *unit,
                    bool quiet);
 
-/* The line of a terminal of width columns, one of which stays free, after
- * spent seconds. Where there is no room, the rate goes first, then the time
- * that is left, then the note, then the end of the label. */
+/* Write the line for a terminal of width columns; one column stays free.
+ *
+ * spent   Seconds so far.
+ *
+ * If the line is too long, the rate is left out first, then the remaining
+ * time, then the note, then the end of the label.
+ */
 enum { PROGRESS_LINE = 160 };
 void progress_format(const struct progress *p, char out[PROGRESS_LINE],
                      int width, uint64_t done, uint64_t total, double spent);
 
-/* A gguf_progress_fn, user is a struct progress. Draws at most ten times a
- * second. Not 0 once a signal asked to stop. */
+/* A gguf_progress_fn whose user is a struct progress. Draws at most ten times
+ * a second. Asks to stop once a signal has arrived. */
 int progress_report(void *user, uint64_t done, uint64_t total);
 
-/* Clear the bar, before a message and at the end. */
+/* Clear the bar; call it before a message and at the end. */
 void progress_clear(struct progress *p);
 
-/* Seconds of a steady clock. */
+/* Seconds of a monotonic clock. */
 double progress_clock(void);
 
-/* From now on SIGINT, SIGTERM and SIGHUP only make progress_report (and
- * progress_stopped) say so, so that the library can remove what is half
- * written; a second one kills. */
+/* Catch SIGINT, SIGTERM and SIGHUP: the first only makes progress_report() and
+ * progress_stopped() return true, so that the library can remove incomplete
+ * files; a second signal kills the process. */
 void progress_catch_signals(void);
 bool progress_stopped(void);
 
-/* Die of the signal that was caught, as the shell expects; returns if there
- * was none. */
+/* End the process by the signal that was caught, as a shell expects. Returns
+ * if there was none. */
 void progress_raise(void);
 
-/* What failed, for return: false. Dies if a signal was why; else clears the
- * bar, which may be NULL, and prints err, of a file or NULL. */
+/* Report a failure and return false. If a signal was the reason, end the
+ * process by it. Otherwise clear the bar p, which may be NULL, and print err
+ * for the file, which may be NULL. */
 bool progress_fail(struct progress *p, const char *file,
                    const struct gguf_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* range.c - which of many */
+/* range.c - reading a range */
 #include "config.h"
 #include "tools/common/range.h"
 
-/* Reads digits at *p, and goes on after them. */
+/* Read digits at *p, and advance *p. */
 static bool parse_number(const char **p, uint64_t *out)
 {
     const char *begin = *p;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks.h - a text's chunks, shared by the ranks of an MPI job
+/* ranks.h - sharing the chunks of a text between the ranks of an MPI job
  *
- * All that knows MPI: ranks_mpi.c, or ranks_none.c in a build without it. Every
- * rank opens models and text. Each takes chunks by a counter on rank 0, so that
- * a slow one takes fewer, and sends their records to rank 0, whose part
- * (gguf/part.h) has all of them in the end. What a record means is no business
- * of this: whatever can be saved as a part can be shared. Standard output of
- * the other ranks goes nowhere; of errors the first is said, with its rank, and
- * ends all.
+ * All code that knows MPI is in ranks_mpi.c; ranks_none.c takes its place in a
+ * build without MPI.
+ *
+ * Every rank opens the models and the text. A counter on rank 0 hands out
+ * chunks, so that a slow rank gets fewer. Each rank sends the records of its
+ * chunks to rank 0, whose part (gguf/part.h) has all of them in the end. The
+ * meaning of a record does not matter here: any evaluation that can be saved
+ * as a part can be shared.
+ *
+ * Standard output of the other ranks is discarded. Of all errors only the
+ * first is printed, with its rank; it ends the job.
  */
 #ifndef TOOLS_RANKS_H
 #define TOOLS_RANKS_H
@@ -16,44 +20,49 @@
 
 #include <stdbool.h>
 
-/* If argv has --mpi: begin, together with the other ranks; first of all, so
- * that they do not all complain of it. It ends when the program does. */
+/* If argv has --mpi, start MPI together with the other ranks. Must come before
+ * everything else, so that not every rank complains about MPI. MPI ends when
+ * the program does. */
 void ranks_begin(int *argc, char ***argv);
 
-/* The options were parsed. mpi: this is a rank; ends the program, for lack of
- * MPI, where it cannot be one. */
+/* Must be called after the options were parsed. mpi: the option was given; the
+ * program ends with a message if it was built without MPI. */
 void ranks_require(bool mpi);
 
-/* true: this is not rank 0 of several. How many there are. */
+/* Is this a rank other than rank 0? */
 bool ranks_is_worker(void);
+/* Number of ranks. */
 size_t ranks_count(void);
 
-/* Whoever computes for long calls it now and then, from any thread: records
- * arrive, and others get their chunks. false: stop, a message was printed. */
+/* Receive records and hand out chunks. Any thread must call it now and then
+ * during a long computation. Returns false after a message: stop. */
 bool ranks_poll(void);
 
 struct ranks_work {
-    size_t first, n; /* chunks, the same on all ranks */
-    size_t together; /* as many, at most, are taken at a time */
-    size_t *done; /* [ranks_count()], zeroed: how many each did; on rank 0 */
-    /* Evaluate n chunks from first on into the part. false: a message was
-     * printed. */
+    size_t first, n; /* range of chunks, the same on all ranks */
+    size_t together; /* most chunks that are handed out at a time */
+    size_t *done;    /* number of chunks that each rank did, set on rank 0; an
+                      * array of ranks_count() zeros */
+    /* Evaluate n chunks from first on into the part. Returns false after a
+     * message. */
     bool (*evaluate)(void *user, size_t first, size_t n);
-    /* The part, whose settings must be the same on all ranks; NULL before the
-     * first chunk was begun. */
+    /* Return the part, whose settings must be the same on all ranks. NULL
+     * before the first chunk has begun. */
     struct gguf_part *(*part)(void *user);
-    /* NULL, or what a rank has beside the records of its chunks: bytes (given,
-     * to be freed; none: size 0), and rank 0 takes those of another. false: a
-     * message was printed. */
+    /* Exchange results that are not records of chunks; both may be NULL.
+     * get_rest returns those of this rank in memory that the caller frees
+     * (size 0: none). put_rest adds those of another rank, on rank 0. Both
+     * return false after a message. */
     bool (*get_rest)(void *user, void **data, size_t *size);
     bool (*put_rest)(void *user, const void *data, size_t size);
-    /* Called now and then by rank 0 while it only waits. */
+    /* Called now and then on rank 0 while it only waits. May be NULL. */
     void (*waiting)(void *user);
     void *user;
 };
 
-/* Do the work together with the other ranks: rank 0 returns once its part has
- * all chunks, and it has every rest. false: a message was printed. */
+/* Do the work together with the other ranks. On rank 0 it returns when the
+ * part has all chunks and put_rest was called for every other rank. Returns
+ * false after a message. */
 bool ranks_share(const struct ranks_work *w);
 
 #endif

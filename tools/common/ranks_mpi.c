@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks_mpi.c - a text's chunks, shared by the ranks of an MPI job
+/* ranks_mpi.c - sharing the chunks of a text between the ranks of an MPI job
  *
- * Rank 0 has a window of two numbers that others change without its doing: the
- * next chunk that nobody has taken, and how many want to say an error. Records
- * go to it as messages, and it keeps them in its part, whatever their order.
+ * Rank 0 has a window of two counters that the other ranks change by one-sided
+ * operations: the next chunk to hand out, and the number of ranks that want to
+ * print an error. Records are sent to rank 0 as messages; it stores them in
+ * its part, in whatever order they arrive.
  *
- * Messages are sent and waited for without blocking, and between looks at what
- * arrived a rank that has nothing to do sleeps: ranks may share processors, and
- * a library's own waiting takes a whole one. All calls of MPI are the main
- * thread's. Records are sent as bytes: ranks are on machines of one kind.
+ * Sending and waiting do not block, and a rank with nothing to do sleeps
+ * between two polls, since ranks may share processors and a blocking call of
+ * MPI takes a whole one. Only the main thread calls MPI. Records are sent as
+ * bytes: all ranks run on machines of one kind.
  */
 #include "config.h"
 #include "tools/common/ranks.h"
@@ -24,32 +25,35 @@
 #include <string.h>
 #include <time.h>
 
-enum { COUNTER, SPEAKERS, WORDS }; /* of the window */
-/* of messages: settings; a record, or a rest, each a head and its bytes */
+enum { COUNTER, SPEAKERS, WORDS }; /* words of the window */
+/* tags of messages; TAG_RECORD and TAG_REST_BYTES carry the bytes of the head
+ * before them */
 enum { TAG_SETTINGS = 1, TAG_HEAD, TAG_RECORD, TAG_REST, TAG_REST_BYTES };
-enum { PIECE = 1 << 23 }; /* bytes in a message, at most */
+enum { PIECE = 1 << 23 }; /* most bytes in a message */
 static const double poll_seconds = 1e-3;
 static const long nap_nanoseconds = 1000000;
-enum { GRACE_SECONDS = 10 }; /* for who speaks to end all */
+enum { GRACE_SECONDS = 10 }; /* time for the rank that prints to end the job */
 
-/* What goes before bytes: of a record the chunk and its rows. */
+/* Message before the bytes of a record or a rest. For a rest only size is set.
+ */
 struct head {
     int64_t chunk, n_rows, size;
 };
 enum { HEAD_WORDS = sizeof(struct head) / sizeof(int64_t) };
 
 static struct {
-    bool begun, parsed;  /* MPI; and the options were */
-    bool failed, speaks; /* an error here; it is the first of all */
-    bool sharing;        /* messages may arrive */
-    void *rest;          /* that is being sent */
+    bool begun, parsed;  /* MPI was started; the options were parsed */
+    bool failed, speaks; /* this rank failed; its error is the first of all */
+    bool sharing;        /* ranks_share() is running */
+    void *rest;          /* results that are being sent beside records */
     int rank, n_ranks;
-    int about; /* the rank that an error is of */
+    int about; /* rank that an error is about */
     char name[32];
     MPI_Win window;
-    int64_t *words; /* WORDS of them on rank 0 */
+    int64_t *words; /* the window: WORDS words on rank 0 */
     const struct ranks_work *work;
-    struct head *heads; /* by chunk, of what is sent; then of the rest */
+    struct head *heads; /* heads being sent, by chunk; the last is that of the
+                         * rest */
     MPI_Request *sent;
     size_t n_sent, room_sent;
     double polled;
@@ -61,7 +65,7 @@ static void sleep_briefly(void)
     nanosleep(&t, NULL);
 }
 
-/* Add to a word of the window; what it was before. */
+/* Add n to a word of the window. Returns its value before. */
 static int64_t fetch_and_add(int word, int64_t n)
 {
     int64_t before = 0;
@@ -72,8 +76,8 @@ static int64_t fetch_and_add(int word, int64_t n)
 
 /* ---- beginning and end ---- */
 
-/* A msg_gate_fn: notes and warnings are printed by rank 0, errors by the first
- * rank that has one. */
+/* A msg_gate_fn: rank 0 prints notes and warnings; the first rank that fails
+ * prints its error. */
 static const char *gate_message(bool is_error)
 {
     if (!is_error)
@@ -87,8 +91,8 @@ static const char *gate_message(bool is_error)
     return m.speaks ? m.name : NULL;
 }
 
-/* At exit. A rank that failed ends all, but does not take the word from another
- * that speaks. */
+/* At exit: a rank that failed ends the job. It first gives the rank that
+ * prints an error time to do so. */
 static void end_job(void)
 {
     if (m.failed && m.n_ranks > 1) {
@@ -134,7 +138,7 @@ void ranks_begin(int *argc, char ***argv)
 
 void ranks_require(bool mpi)
 {
-    if (mpi && !m.begun) /* by a shorter name */
+    if (mpi && !m.begun) /* --mpi was abbreviated */
         begin_job(NULL, NULL);
     m.parsed = true;
 }
@@ -149,7 +153,7 @@ size_t ranks_count(void)
     return (size_t)m.n_ranks;
 }
 
-/* ---- what is sent ---- */
+/* ---- sending ---- */
 
 static MPI_Request *next_request(void)
 {
@@ -157,7 +161,8 @@ static MPI_Request *next_request(void)
     return &m.sent[m.n_sent++];
 }
 
-/* A head, and size bytes, which stay where they lie. */
+/* Send a head and its bytes. Both must stay in place until they have arrived.
+ */
 static void send_bytes(struct head *h, int tag, const void *data)
 {
     const char *p = data;
@@ -186,7 +191,8 @@ static void send_chunk(const struct gguf_part *p, size_t chunk)
     send_bytes(h, TAG_HEAD, gguf_part_chunk_values(p, chunk));
 }
 
-/* What decides digits, as names and values that end with a NUL. */
+/* Send the settings that determine the results, as names and values that each
+ * end with a NUL. */
 static void send_settings(const struct gguf_part *p)
 {
     char *all = NULL;
@@ -207,7 +213,7 @@ static void send_settings(const struct gguf_part *p)
     free(all);
 }
 
-/* ---- what arrives ---- */
+/* ---- receiving ---- */
 
 static bool fail_rank(int from, const struct gguf_error *err)
 {
@@ -215,7 +221,7 @@ static bool fail_rank(int from, const struct gguf_error *err)
     return msg_fail(NULL, err);
 }
 
-/* Does a rank evaluate what this one does? */
+/* Does rank from have the settings of this rank? */
 static bool check_settings(const struct gguf_part *own, int from,
                            const char *all, size_t size)
 {
@@ -248,7 +254,7 @@ static bool receive_settings(struct gguf_part *own, const MPI_Status *s)
     return good;
 }
 
-/* What came after a head; to be freed. */
+/* Receive the bytes after a head. Free the result. */
 static void *receive_bytes(const struct head *h, const MPI_Status *s)
 {
     char *p = msg_must(malloc((size_t)h->size + 1));
@@ -278,19 +284,20 @@ static bool receive_chunk(struct gguf_part *own, const MPI_Status *s)
                                  v + gguf_part_n_chunk_values(own),
                                  (size_t)h.n_rows, &err);
         m.work->done[s->MPI_SOURCE]++;
-    } /* else its settings, which come first, were refused */
+    } /* otherwise the rank was refused by its settings, which come first */
     free(v);
     return st == GGUF_OK || fail_rank(s->MPI_SOURCE, &err);
 }
 
-/* Everything that is there. Settings come before chunks, and both after the own
- * part was begun, since rank 0 has the first chunk. */
+/* Receive all messages that have arrived. Settings are received before chunks,
+ * and both only when the own part exists; it does early, since rank 0 has the
+ * first chunk. */
 static bool receive_all(void)
 {
     struct gguf_part *own = m.work->part(m.work->user);
     MPI_Status s;
     int flag = 1;
-    /* even with nothing to receive it lets the library serve the window */
+    /* even without a message this lets MPI serve the window */
     MPI_Iprobe(MPI_ANY_SOURCE, TAG_SETTINGS, MPI_COMM_WORLD, &flag, &s);
     for (; own && flag && !m.failed;
          MPI_Iprobe(MPI_ANY_SOURCE, TAG_SETTINGS, MPI_COMM_WORLD, &flag, &s))
@@ -304,7 +311,7 @@ static bool receive_all(void)
     return !m.failed;
 }
 
-/* What one other rank has beside its chunks, if it is there: into *n. */
+/* Receive the rest of one rank if it has arrived, and count it in *n. */
 static bool receive_rest(size_t *n)
 {
     struct head h;
@@ -324,7 +331,8 @@ static bool receive_rest(size_t *n)
     return good;
 }
 
-/* Let what was sent go its way. */
+/* Let MPI progress with messages that are being sent. Returns true if all have
+ * been sent. */
 static bool poll_sends(void)
 {
     int done = 1;
@@ -354,7 +362,7 @@ bool ranks_poll(void)
 
 /* ---- the work ---- */
 
-/* Wait for the other ranks; rank 0 serves them meanwhile. */
+/* Wait for a collective operation. Rank 0 serves the other ranks meanwhile. */
 static void wait_for(MPI_Request *request)
 {
     int done = 0;
@@ -367,8 +375,8 @@ static void wait_for(MPI_Request *request)
     }
 }
 
-/* Do all ranks have the same chunks? Then nobody begins before rank 0 can give
- * some out. */
+/* Check that all ranks have the same chunks. It also makes sure that nobody
+ * begins before rank 0 can hand out chunks. */
 static bool agree_on_work(void)
 {
     const int64_t n = (int64_t)m.work->n, first = (int64_t)m.work->first;
@@ -395,15 +403,16 @@ static bool evaluate_chunks(size_t first, size_t n)
     w->done[m.rank] += n;
     if (!m.rank)
         return receive_all();
-    if (w->done[m.rank] == n) /* the first */
+    if (w->done[m.rank] == n) /* the first chunks of this rank */
         send_settings(w->part(w->user));
     for (size_t i = 0; i < n; i++)
         send_chunk(w->part(w->user), w->first + first + i);
     return !m.failed;
 }
 
-/* How many chunks at a time: as many as go through the model together, but that
- * nobody waits long for the last. */
+/* Number of chunks that are taken at a time: those that go through the model
+ * together, or fewer near the end, so that ranks finish at about the same
+ * time. */
 static size_t chunks_at_once(void)
 {
     const size_t turns = 4;
@@ -411,8 +420,8 @@ static size_t chunks_at_once(void)
     return n < 1 ? 1 : n < m.work->together ? n : m.work->together;
 }
 
-/* The first chunks are rank 0's: its part must have begun before it can take
- * others' records. */
+/* Take chunks and evaluate them until none are left. Rank 0 has the first
+ * chunks: its part must exist before it can receive records. */
 static bool evaluate_share(void)
 {
     const struct ranks_work *w = m.work;
@@ -430,7 +439,7 @@ static bool evaluate_share(void)
     return good;
 }
 
-/* Is there anything left to do? What arrives is taken. */
+/* Is there work left? Also receives messages that have arrived. */
 static bool is_busy(size_t *n_rests)
 {
     const struct ranks_work *w = m.work;
@@ -459,7 +468,7 @@ static bool send_rest(void)
     return true;
 }
 
-/* Until records have arrived where they go, and of all ranks. */
+/* Wait until all records of all ranks have arrived at rank 0. */
 static bool finish_shares(void)
 {
     MPI_Request request;
@@ -472,7 +481,9 @@ static bool finish_shares(void)
         progress_raise();
         sleep_briefly();
     }
-    if (m.failed || (!m.rank && !receive_all())) /* the last one's settings */
+    if (m.failed ||
+        (!m.rank && !receive_all())) /* settings of the rank that was
+                                               * last */
         return false;
     m.sharing = false;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -484,12 +495,12 @@ bool ranks_share(const struct ranks_work *w)
 {
     m.work = w;
     m.heads = msg_must(calloc(w->n + 1, sizeof *m.heads));
-    if (!m.rank) /* which takes the first without asking */
+    if (!m.rank) /* rank 0 takes the first chunks without asking */
         (void)fetch_and_add(COUNTER, (int64_t)chunks_at_once());
     m.sharing = true;
     const bool good = agree_on_work() && evaluate_share() && finish_shares();
     m.sharing = false;
-    if (good) { /* nothing is on its way any more */
+    if (good) { /* no message refers to the memory any more */
         free(m.heads);
         free(m.sent);
         free(m.rest);

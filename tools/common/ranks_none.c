@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks_none.c - ranks.h in a build without MPI: what --mpi is refused with */
+/* ranks_none.c - ranks.h in a build without MPI: refuses --mpi */
 #include "config.h"
 #include "tools/common/ranks.h"
 #include "tools/common/msg.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* remote.c - models on servers, by what stands in the place of a path */
+/* remote.c - models on servers: rewriting operands, and the opener */
 #include "config.h"
 #include "tools/common/remote.h"
 #include "tools/common/address.h"
@@ -11,15 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What remote_args made, until the program ends. */
+/* Strings that remote_args() made; they stay until the program ends. */
 static char **made;
 static size_t n_made, room_made;
 
-/* Secrets of the arguments: they go to the server with requests for files below
- * that folder, and stand in no path that the tool knows. */
+/* Secrets of the arguments. They are sent with requests for files below the
+ * folder, and are in no path that the tool sees. */
 static struct secret {
     char *shown;
-    char *folder; /* shown up to a slash */
+    char *folder; /* address without secrets, up to its last slash */
     char *user, *query;
 } * secrets;
 static size_t n_secrets, room_secrets;
@@ -38,7 +38,7 @@ static void free_made(void)
     free(made);
 }
 
-/* Put other, which is kept, in the place of *arg. */
+/* Replace *arg by other, which is freed when the program ends. */
 static void replace_argument(char **arg, char *other)
 {
     if (!other)
@@ -49,7 +49,7 @@ static void replace_argument(char **arg, char *other)
     made[n_made++] = *arg = other;
 }
 
-/* Put the address without its secrets into the place of *arg. */
+/* Replace *arg by the address without its secrets, and remember these. */
 static void hide_secrets(char **arg, bool folder)
 {
     struct address_secret s;
@@ -88,7 +88,8 @@ void remote_folder_arg(char **arg)
     }
 }
 
-/* The address of a file with the secrets of its folder; url is taken. */
+/* Add the secrets of its folder to the address of a file. Takes url; free the
+ * result. */
 static char *with_secrets(char *url)
 {
     const struct secret *x = NULL;

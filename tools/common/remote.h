@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* remote.h - models on servers: https://HOST/..., hf://OWNER/REPO/FILE
  *
- * An opener (gguf/reader.h) that asks servers for ranges of bytes. Programs
- * that link it give it to what opens paths:
+ * An opener (gguf/reader.h) that reads files by range requests. A program
+ * passes it to the functions that open paths:
  *
  *     remote_args(argv + 1, n);
  *     params.opener = remote_opener();
@@ -22,18 +22,21 @@ static inline bool remote_is_url(const char *path)
            !strncasecmp(path, "http://", 7) || !strncasecmp(path, "hf://", 5);
 }
 
-/* Put those of n operands that are on servers into a form whose end is the
- * name of the file, as shards need: hf://O/R/F@REV becomes hf://O/R@REV/F, and
- * of an address of the Hub's /blob/ becomes /resolve/, and ?download=true goes.
- * User, password and query are taken out, so that no message or report has
- * them; remote_opener adds them to what it asks for below the same folder. */
+/* Rewrite operands that are addresses so that they end with the name of the
+ * file, as names of shards must: hf://O/R/F@REV becomes hf://O/R@REV/F, /blob/
+ * in an address of the Hub becomes /resolve/, and ?download=true is dropped.
+ *
+ * User, password and query are removed, so that no message or report shows
+ * them. remote_opener() adds them again to requests for files below the same
+ * folder.
+ */
 void remote_args(char **arg, int n);
 
-/* The same of one operand that is a folder: https://HUB/O/R/tree/REV becomes
- * hf://O/R@REV. */
+/* Rewrite an operand that is the address of a folder in the same way:
+ * https://HUB/O/R/tree/REV becomes hf://O/R@REV. */
 void remote_folder_arg(char **arg);
 
-/* Takes what remote_is_url. */
+/* The opener. It takes addresses, as remote_is_url() recognises them. */
 const struct gguf_opener *remote_opener(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* remote_curl.c - libcurl, loaded when it is first needed
  *
- * It and what it needs take 9 ms to load, three times what the rest of a
- * program takes.
+ * Loading libcurl and the libraries that it needs takes 9 ms, three times as
+ * long as the rest of a short program run.
  */
 #include "config.h"
 #include "tools/common/remote_curl.h"

@@ -31,12 +31,13 @@ struct remote_curl {
 #undef X
 };
 
-/* GGUF_E_UNSUPPORTED: it is not installed, or too old. */
+/* Load libcurl. Returns GGUF_E_UNSUPPORTED if it is not installed or too old.
+ */
 enum gguf_status remote_curl_load(struct remote_curl *f,
                                   struct gguf_error *err);
 
-/* Certificates of one's own, as the program curl and huggingface_hub have them;
- * the library alone looks at none of these. */
+/* Set the certificates that environment variables name, as the program curl
+ * and huggingface_hub do; libcurl itself ignores these variables. */
 void remote_curl_certificates(const struct remote_curl *f, CURL *c);
 
 #endif

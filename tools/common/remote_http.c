@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_http.c - ranges of bytes from a server, by libcurl
+/* remote_http.c - reading ranges of bytes from a server, by libcurl
  *
- * RFC 9110: 14 (ranges), 15.4 (redirects). What a server says is not trusted:
- * the range that it gives must begin where it was asked to, lie inside of the
- * whole, have the bytes that it says, and the whole may not change from one
- * answer to the next. Headers, an error's text, the number of short answers and
- * the time that bytes take are bounded. Redirects are followed here, not by
- * libcurl: the token goes to the Hub's own scheme, host and port and nowhere
- * else, and no redirect leads from https to http.
+ * RFC 9110: 14 (ranges), 15.4 (redirects).
+ *
+ * Responses are not trusted. A range must begin at the requested offset, lie
+ * within the file and have the promised length, and the size of the file must
+ * not change between responses. Headers, error texts, the number of short
+ * responses and the time of a transfer are limited.
+ *
+ * Redirects are followed here, not by libcurl: the token is sent only to
+ * scheme, host and port of the Hub, and no redirect leads from https to http.
  */
 #include "config.h"
 #include "tools/common/remote_http.h"
@@ -26,17 +28,17 @@
 #include <time.h>
 
 enum {
-    MAX_SKIP = 256 << 20, /* bytes passed over where ranges are ignored */
+    MAX_SKIP = 256 << 20, /* most bytes to skip if the server ignores ranges */
     MAX_REDIRECTS = 10,
-    MAX_TRIES = 3, /* of what may be better in a moment */
+    MAX_TRIES = 3, /* attempts after temporary failures */
     MAX_URL = 16384,
-    MAX_HEAD = 256 << 10,  /* bytes of the headers of one request */
-    MAX_ERROR = 64 << 10,  /* bytes of an error's text */
-    SHORT_ANSWERS = 16,    /* limit of answers below the range */
-    SHORT_BYTES = 1 << 14, /* bytes that allow one more of them */
-    MIN_RATE = 1000,       /* bytes in a second, over IDLE_S */
-    CONNECT_S = 20,        /* seconds until there must be a connection */
-    IDLE_S = 30            /* seconds in which a byte must come */
+    MAX_HEAD = 256 << 10,  /* most bytes of headers for one request */
+    MAX_ERROR = 64 << 10,  /* most bytes of the text of an error */
+    SHORT_ANSWERS = 16,    /* number of short responses that are allowed */
+    SHORT_BYTES = 1 << 14, /* bytes that allow one more */
+    MIN_RATE = 1000,       /* least bytes a second, on average over IDLE_S */
+    CONNECT_S = 20,        /* most seconds to connect */
+    IDLE_S = 30            /* most seconds without a byte */
 };
 
 /* One connection for all files, one request at a time. */
@@ -44,23 +46,23 @@ static struct {
     struct remote_curl f;
     CURL *curl;
     char *hub;   /* scheme://host:port of the Hub */
-    char *token; /* for it, or NULL */
+    char *token; /* token for the Hub, or NULL */
     char why[CURL_ERROR_SIZE];
 } net;
 
-/* One request: bytes off .. off+n of a file into dst. */
+/* A request for the bytes off .. off+n of a file, into dst. */
 struct request {
     struct remote *r;
     uint64_t off;
     size_t n, got;
     uint8_t *dst;
-    size_t head, said; /* bytes of headers, and of an error's text */
+    size_t head, said; /* bytes of headers, and of the text of an error */
 
-    struct remote_response a; /* headers of the answer */
+    struct remote_response a; /* headers of the response */
     bool checked;
-    uint64_t skip; /* bytes to pass over */
+    uint64_t skip; /* bytes to skip */
     struct gguf_error *err;
-    enum gguf_status st; /* GGUF_OK: no complaint */
+    enum gguf_status st; /* result of the checks */
 };
 
 static enum gguf_status fail_request(struct request *q, enum gguf_status st,
@@ -71,7 +73,7 @@ static enum gguf_status fail_request(struct request *q, enum gguf_status st,
     return q->st;
 }
 
-/* ---- what servers say ---- */
+/* ---- responses ---- */
 
 static size_t on_header(char *line, size_t one, size_t n, void *user)
 {
@@ -94,7 +96,7 @@ static long status_of(void)
     return code;
 }
 
-/* The size of the whole and its etag are those of the first answer. */
+/* Size and entity tag of the file must be those of the first response. */
 static void check_whole(struct request *q)
 {
     struct remote *r = q->r;
@@ -109,7 +111,8 @@ static void check_whole(struct request *q)
     }
 }
 
-/* Before the first byte of an answer with data, and after one without. */
+/* Check the headers; called before the first byte of a body, and after a
+ * response without one. */
 static void check_answer(struct request *q)
 {
     curl_off_t length = -1;
@@ -135,7 +138,7 @@ static void check_answer(struct request *q)
             check_whole(q);
         return;
     }
-    /* 200: all of it from the beginning */
+    /* 200: the whole file from the beginning */
     if (length < 0) {
         fail_request(q, GGUF_E_UNSUPPORTED,
                      "the server supports no ranges, and does not send the "
@@ -158,7 +161,7 @@ static size_t on_data(char *p, size_t one, size_t n, void *user)
     const long status = status_of();
     const size_t all = n;
     (void)one;
-    if (status != 206 && status != 200) { /* an error's text */
+    if (status != 206 && status != 200) { /* text of an error */
         q->said += n;
         return q->said > MAX_ERROR ? 0 : n;
     }
@@ -185,8 +188,8 @@ static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c,
 
 /* ---- addresses ---- */
 
-/* scheme://host:port, to be freed; NULL: it is no address, or has a name and a
- * password, or is neither https nor http. */
+/* Return scheme://host:port of url, to be freed. NULL: it is not an https or
+ * http address, or has a user or password. */
 static char *origin_of(const char *url)
 {
     struct text t = { NULL, 0, 0 };
@@ -257,7 +260,7 @@ static void set_options(CURL *c)
 #endif
 }
 
-/* The connection; once. */
+/* Set up the connection, once. */
 static enum gguf_status net_begin(struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
@@ -306,7 +309,7 @@ static enum gguf_status fail_status(long status, bool with_token,
                           status);
 }
 
-/* May it work in a moment? */
+/* Is the failure temporary? */
 static bool is_transient(CURLcode c, long status)
 {
     return c == CURLE_COULDNT_CONNECT || c == CURLE_RECV_ERROR ||
@@ -317,7 +320,7 @@ static bool is_transient(CURLcode c, long status)
              status == 503 || status == 504));
 }
 
-/* Send q to url; its status or 0 is *status. */
+/* Send q to url. *status receives the HTTP status, or 0. */
 static CURLcode send_once(struct request *q, const char *url, bool with_token,
                           long *status)
 {
@@ -346,7 +349,7 @@ static CURLcode send_once(struct request *q, const char *url, bool with_token,
     memset(header, 0, sizeof header);
     if (c == CURLE_WRITE_ERROR && q->st == GGUF_OK &&
         (q->got == q->n || q->said > MAX_ERROR))
-        c = CURLE_OK; /* that was enough */
+        c = CURLE_OK; /* all requested bytes have arrived */
     return c;
 }
 
@@ -367,7 +370,7 @@ static CURLcode send_some(struct request *q, const char *url, bool with_token,
     return c;
 }
 
-/* Where the answer leads to, to be freed; NULL: q says why. */
+/* Return the target of a redirect, to be freed. NULL: q has the error. */
 static char *follow_redirect(struct request *q, const char *from)
 {
     char *to = NULL, *next = NULL;
@@ -388,7 +391,7 @@ static char *follow_redirect(struct request *q, const char *from)
     return next;
 }
 
-/* What an answer that is no redirect amounts to. */
+/* Turn a response that is not a redirect into a status. */
 static enum gguf_status finish_request(struct request *q, CURLcode c,
                                        long status, bool with_token)
 {
@@ -403,7 +406,8 @@ static enum gguf_status finish_request(struct request *q, CURLcode c,
                        ? "the server sends fewer than %d bytes a second"
                        : "the server does not answer in time",
                    (int)MIN_RATE);
-    if (c == CURLE_OUT_OF_MEMORY) /* also for a line of over 100 KB */
+    if (c == CURLE_OUT_OF_MEMORY) /* also returned for a header line of over
+                                   * 100 KB */
         return fail_request(
             q, GGUF_E_LIMIT,
             "a header line of the server is too long, or memory ran out");
@@ -412,12 +416,12 @@ static enum gguf_status finish_request(struct request *q, CURLcode c,
                                       net.why[0] ? net.why
                                                  : net.f.easy_strerror(c));
     if (status == 416 && q->a.has_total && q->off == 0 && q->a.total == 0) {
-        check_whole(q); /* a file of no bytes has no ranges */
+        check_whole(q); /* an empty file has no ranges */
         return q->st;
     }
     if (status != 200 && status != 206)
         return q->st = fail_status(status, with_token, q->err);
-    check_answer(q); /* in case that there was no data */
+    check_answer(q); /* needed if there was no body */
     if (q->st != GGUF_OK)
         return q->st;
     const uint64_t left = q->r->size > q->off ? q->r->size - q->off : 0;
@@ -433,7 +437,7 @@ static enum gguf_status finish_request(struct request *q, CURLcode c,
     return GGUF_OK;
 }
 
-/* Send q to where the file is, through redirects. */
+/* Send q, following redirects. */
 static enum gguf_status send_request(struct request *q)
 {
     struct remote *r = q->r;
@@ -456,7 +460,7 @@ static enum gguf_status send_request(struct request *q)
             continue;
         }
         if (r->target && c == CURLE_OK && status >= 400 && status != 416) {
-            /* such addresses hold for a time */
+            /* addresses of redirects are valid for a limited time */
             free(r->target);
             free(url);
             r->target = NULL;
@@ -475,8 +479,8 @@ static enum gguf_status send_request(struct request *q)
     return q->st;
 }
 
-/* An answer below the range asked for is allowed; a file that takes a request
- * for every few bytes is not. */
+/* Count a response that is shorter than requested. Some are allowed, but not a
+ * server that needs a request for every few bytes. */
 static enum gguf_status count_short(struct remote *r, const struct request *q)
 {
     const uint64_t left = r->size - q->off;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_none.c - a build that knows no servers */
+/* remote_none.c - remote_http.h in a build without libcurl */
 #include "config.h"
 #include "tools/common/remote_http.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_read.c - reading a file of a server in any order, in few requests */
+/* remote_read.c - reading a file on a server in any order, with few requests
+ */
 #include "config.h"
 #include "tools/common/remote_http.h"
 #include "tools/common/msg.h"
@@ -10,19 +11,18 @@
 #include <string.h>
 
 enum {
-    FIRST = 128 << 10,    /* bytes that opening asks for */
-    AHEAD = 1 << 20,      /* at least, later; more where reading goes on */
-    MAX_AHEAD = 16 << 20, /* where the last one ended, or near it, and takes */
-                          /* half of what comes: */
-    NEAR = 4 << 20,
-    GAP = 512 << 10, /* what is left out does not come along if it is more, */
-    TIMES = 8        /* and so much more than what is asked for */
+    FIRST = 128 << 10,    /* bytes of the first request */
+    AHEAD = 1 << 20,      /* least bytes that are read ahead */
+    MAX_AHEAD = 16 << 20, /* most; AHEAD doubles while half of it is used */
+    NEAR = 4 << 20,  /* largest gap after which reading counts as sequential */
+    GAP = 512 << 10, /* a gap of up to this is always read along */
+    TIMES = 8        /* a larger gap, if up to this many times the request */
 };
 
-/* There is one connection. */
+/* there is one connection for all files */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What buf has of it; how many bytes. */
+/* Copy bytes from the buffer. Returns their number. */
 static size_t take_bytes(struct remote *r, uint64_t off, uint8_t *dst,
                          size_t size)
 {
@@ -48,10 +48,11 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     const uint64_t gap = off - r->next;
     const bool on =
         off >= r->next && gap <= NEAR && (gap <= GAP || gap / TIMES <= size);
-    const bool vain = r->taken < r->buf_n / TIMES; /* it was brought in vain */
+    const bool vain = r->taken < r->buf_n / TIMES; /* most of the buffer was
+                                                    * not used */
     const bool back = off < r->next && r->next - off <= 2 * MAX_AHEAD;
     if (!on || vain) {
-        /* a place of its own, or a thread that comes after others */
+        /* an unrelated offset, or a thread that lags behind others */
         r->taken = r->buf_n;
         if (!back) {
             r->next = off + size;

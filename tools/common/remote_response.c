@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_response.c - what the headers of a server's answer say (RFC 9110) */
+/* remote_response.c - reading the headers of an HTTP response (RFC 9110) */
 #include "config.h"
 #include "tools/common/remote_response.h"
 
@@ -19,7 +19,8 @@ static bool parse_number(const char **p, uint64_t *v)
     return some;
 }
 
-/* "bytes A-B/T" and, where there are none, "bytes * /T" without the blank. */
+/* Read Content-Range: "bytes A-B/T", or without a range "bytes * /T" (no blank
+ * after the star). */
 static void content_range(struct remote_response *a, const char *s)
 {
     uint64_t from = 0, to = 0, total;

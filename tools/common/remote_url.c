@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_url.c - what hf:// means, and which token goes where
+/* remote_url.c - addresses of the Hub, and the token for it
  *
- * As huggingface_hub has it: HF_ENDPOINT, HF_TOKEN, HF_TOKEN_PATH, HF_HOME,
+ * These follow huggingface_hub: HF_ENDPOINT, HF_TOKEN, HF_TOKEN_PATH, HF_HOME,
  * HF_HUB_DISABLE_IMPLICIT_TOKEN, and hf://[TYPE/]OWNER/REPO[@REVISION]/FILE
  * (its documentation, "Environment variables" and "Interact with the Hub
  * through the Filesystem API").
@@ -29,7 +29,7 @@ const char *remote_hub(void)
     const char *v = find_setting("HF_ENDPOINT");
     size_t n = (size_t)snprintf(hub, sizeof hub, "%s",
                                 v ? v : "https://huggingface.co");
-    if (n >= sizeof hub) /* no address, rather than another */
+    if (n >= sizeof hub) /* too long: no address rather than a wrong one */
         hub[n = 0] = '\0';
     for (; n && hub[n - 1] == '/'; n--)
         hub[n - 1] = '\0';
@@ -38,13 +38,13 @@ const char *remote_hub(void)
 
 /* ---- hf:// ---- */
 
-/* The parts of hf://[TYPE/]OWNER/REPO[@REVISION]/FILE[@REVISION]. */
+/* Parts of hf://[TYPE/]OWNER/REPO[@REVISION]/FILE[@REVISION]. */
 struct hf {
     const char *repo, *file, *revision;
-    size_t n_repo, n_file, n_revision; /* n_revision 0: main */
+    size_t n_repo, n_file, n_revision; /* n_revision is 0 for main */
 };
 
-/* false: a part is missing. */
+/* Split an address of the Hub. Returns false if a part is missing. */
 static bool split_hub_url(const char *path, struct hf *h)
 {
     const char *p = path + strlen("hf://"), *end = p, *at;
@@ -76,8 +76,9 @@ static bool split_hub_url(const char *path, struct hf *h)
     return h->n_repo && h->n_file && (!h->revision || h->n_revision);
 }
 
-/* n bytes, those that addresses cannot have as they are as %XX. In revisions
- * slashes are such, too, and some may be written so already. */
+/* Append n bytes, escaping as %XX those that an address cannot contain. In a
+ * revision slashes are escaped, too, and escapes that it contains already are
+ * kept. */
 static void add_escaped(struct text *t, const char *s, size_t n, bool revision)
 {
     for (size_t i = 0; i < n; i++) {
@@ -174,7 +175,8 @@ char *remote_normalise_folder(const char *path)
 
 enum { MAX_TOKEN = 4096, MAX_TOKEN_FILE = 2 * MAX_TOKEN };
 
-/* s without blanks around it; false: it is none, or has what no header may. */
+/* Copy s without blanks around it. Returns false if nothing is left, or it has
+ * characters that a header cannot have. */
 static bool trim_slashes(const char *s, char **out)
 {
     static const char blank[] = " \t\r\n";
@@ -189,14 +191,15 @@ static bool trim_slashes(const char *s, char **out)
     return true;
 }
 
-/* What the file has, to be freed, or NULL. */
+/* Return the content of the file, to be freed, or NULL. */
 static char *read_token(const char *path)
 {
     FILE *f = fopen(path, "rb");
     char *s = f ? msg_must(calloc(MAX_TOKEN_FILE + 1, 1)) : NULL;
     const size_t n = s ? fread(s, 1, MAX_TOKEN_FILE, f) : 0;
     for (size_t i = 0; i < n; i++)
-        s[i] = s[i] ? s[i] : 1; /* no token has a NUL, either */
+        s[i] = s[i] ? s[i] : 1; /* a NUL is not part of a token: make it an
+                                 * invalid character */
     if (s && !n) {
         free(s);
         s = NULL;
@@ -206,7 +209,8 @@ static char *read_token(const char *path)
     return s;
 }
 
-/* The file that a login leaves the token in, to be freed, or NULL. */
+/* Return the path of the file in which a login stores the token, to be freed,
+ * or NULL. */
 static char *token_path(void)
 {
     struct text t = { NULL, 0, 0 };

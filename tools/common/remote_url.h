@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_url.h - what hf:// means, and which token goes where */
+/* remote_url.h - addresses of the Hub, and the token for it */
 #ifndef TOOLS_REMOTE_URL_H
 #define TOOLS_REMOTE_URL_H
 
 #include <gguf/status.h>
 
-/* The address of path, which remote_is_url; to be freed. NULL: err says why. */
+/* Return the https or http address of path, an address of any form; free it.
+ * Returns NULL after a failure. */
 char *remote_url(const char *path, struct gguf_error *err);
 
-/* Where the Hub is: HF_ENDPOINT or https://huggingface.co, without a slash at
- * its end. */
+/* Address of the Hub without a slash at its end: HF_ENDPOINT or
+ * https://huggingface.co. */
 const char *remote_hub(void);
 
-/* path in another form that says the same, to be freed, or NULL: as it is. */
+/* Return path in a form that ends with the file name, to be freed. NULL: it
+ * has that form already. */
 char *remote_normalise(const char *path);
 
-/* path, the address of a folder, as one that a slash and a name can follow: to
- * be freed, or NULL: as it is. Pages of the Hub become hf://OWNER/REPO@REV. */
+/* Return the address of a folder in a form to which a slash and a name can be
+ * added, to be freed. NULL: it has that form already. Pages of the Hub become
+ * hf://OWNER/REPO@REV. */
 char *remote_normalise_folder(const char *path);
 
-/* The user's token for the Hub, to be freed. *out NULL: there is none.
- * GGUF_E_INVALID: it cannot be one. */
+/* Find the token of the user for the Hub; free *out. *out is NULL without a
+ * token. Returns GGUF_E_INVALID if it cannot be a token. */
 enum gguf_status remote_token(char **out, struct gguf_error *err);
 
 #endif

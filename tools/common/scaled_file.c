@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scaled_file.c - files that count by a scale */
+/* scaled_file.c - arguments of the form FILE[=SCALE] */
 #include "config.h"
 #include "tools/common/scaled_file.h"
 #include "tools/common/paths.h"
@@ -10,7 +10,7 @@
 
 #define MOST_SCALE 1e9
 
-/* A number and nothing else. */
+/* Read text as a number and nothing else. */
 static bool parse_number(const char *text, double *v)
 {
     char *end;

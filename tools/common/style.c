@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* style.c - weight and colour, on a terminal only; its width */
+/* style.c - bold and coloured text on a terminal, and its width */
 #include "config.h"
 #include "tools/common/style.h"
 
@@ -20,7 +20,7 @@ void style_no_terminal(void)
     no_terminal = true;
 }
 
-/* The convention of no-color.org: set and not empty. */
+/* The convention of no-color.org: NO_COLOR counts if it is not empty. */
 static bool is_wanted(void)
 {
     const char *term = getenv("TERM"), *no = getenv("NO_COLOR");

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Room around the plot area, in pixels, and the width of a letter of 11. */
+/* Margins of the plot area in pixels, and the width of a letter of size 11. */
 enum { TOP = 30, BOTTOM = 42, LEFT = 58, RIGHT = 16 };
 #define LETTER 6.0
 
@@ -39,7 +39,7 @@ void svg_textz(FILE *f, const char *s)
     svg_text(f, (struct gguf_str){ s, strlen(s) });
 }
 
-/* Told apart by people who see fewer colours, too: after Okabe and Ito (Color
+/* Colours that colour-blind people can tell apart: after Okabe and Ito (Color
  * Universal Design, 2008), darker on white and lighter on black. */
 static const struct {
     const char *light, *dark;
@@ -90,7 +90,7 @@ const char *svg_class(int series)
 
 /* ---- axes ---- */
 
-/* 1, 2 or 5 times a power of ten, not below v. */
+/* The least of 1, 2 and 5 times a power of ten that is not below v. */
 static double nice_step(double v)
 {
     const double unit = pow(10, floor(log10(v)));
@@ -101,7 +101,7 @@ static double nice_step(double v)
 void svg_axis_fit(struct svg_axis *a, double low, double high, int n,
                   bool tight)
 {
-    if (!(high > low)) { /* equal, or no numbers */
+    if (!(high > low)) { /* equal, or NaN */
         low = isfinite(low) ? low : 0;
         const double room = low != 0 ? fabs(low) * 0.05 : 1;
         high = low + room;
@@ -152,7 +152,7 @@ double svg_y(const struct svg_chart *c, double y)
     return c->ay + c->ah * (1 - position_along(&c->y, y));
 }
 
-/* As short as it can be; -0 is 0. */
+/* Write the number of a tick in its shortest form; -0 becomes 0. */
 static void tick_text(char out[32], const struct svg_axis *a, double v)
 {
     if (a->log && v > 0.9e-5 && v < 0.9) {
@@ -171,7 +171,7 @@ static void tick_text(char out[32], const struct svg_axis *a, double v)
     }
 }
 
-/* The k-th tick, in *v; false: there are no more. */
+/* Find the k-th tick. Returns false after the last. */
 static bool tick_at(const struct svg_axis *a, int k, double *v)
 {
     if (a->row)
@@ -206,7 +206,7 @@ static void x_axis(struct svg_chart *c)
         fprintf(c->f, "<path class=\"grid\" d=\"M%.2f %.2fV%.2f\"/>", x, c->ay,
                 bottom);
         if (x - last < LETTER * (double)strlen(s) + 6)
-            continue; /* it would touch the one before */
+            continue; /* the text would touch the one before */
         last = x;
         fprintf(c->f,
                 "<text class=\"mute\" x=\"%.2f\" y=\"%.2f\" "
@@ -299,9 +299,9 @@ void svg_end(struct svg_chart *c)
     fputs(c->inside ? "</g>\n</g>\n" : "</g>\n</svg>\n", c->f);
 }
 
-/* ---- what is drawn ---- */
+/* ---- drawing ---- */
 
-/* A coordinate that paths can hold, whatever the value. */
+/* Clamp a coordinate to a range that SVG paths can hold. */
 static double clamp_pixel(double v)
 {
     return v < -9999 ? -9999 : v > 9999 ? 9999 : v;
@@ -347,7 +347,7 @@ void svg_line(struct svg_chart *c, int series, const char *name,
         go = 'L';
     }
     fputs("\"/>\n", c->f);
-    for (size_t i = 0; i < n; i++) /* what no line leads to */
+    for (size_t i = 0; i < n; i++) /* points without neighbours */
         if (isfinite(y[i]) && (!i || !isfinite(y[i - 1])) &&
             (i + 1 == n || !isfinite(y[i + 1])))
             fprintf(c->f,
@@ -429,7 +429,8 @@ static bool boxes_overlap(const struct svg_box *a, const struct svg_box *b)
 void svg_label(struct svg_chart *c, int series, double x, double y,
                const char *text, struct svg_box *taken, size_t *n_taken)
 {
-    /* right, left, above, below, and both sides higher and lower */
+    /* positions of a text: right, left, above, below, and at both sides higher
+     * and lower */
     static const struct {
         double dx, dy;
         int anchor; /* 0 start, 1 middle, 2 end */

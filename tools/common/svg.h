@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* svg.h - charts as SVG text, for a file of their own or inside of a page
  *
- * A chart is a frame with two axes, and what is drawn inside of it in the
- * units of the axes:
+ * A chart is a frame with two axes. Everything inside is drawn in the units of
+ * the axes:
  *
  *     struct svg_chart c = { .f = f, .w = 640, .h = 240, .id = "ppl" };
  *     svg_axis_fit(&c.x, 0, 100, 6);
@@ -11,11 +11,11 @@
  *     svg_line(&c, 0, x, y, n);
  *     svg_end(&c);
  *
- * Colours come from a style sheet with one set for light and one for dark
- * (svg_style): series have numbers, and the class of number k is k modulo
- * SVG_N_COLOURS. What is outside of the axes is cut off. The plot area says in
- * attributes data-x and data-y which values its edges are, so that programs can
- * read numbers back from coordinates. Text is escaped, whatever it was.
+ * Colours come from a style sheet for light and dark pages (svg_style()).
+ * Series have numbers; series k has colour k modulo SVG_N_COLOURS. Everything
+ * outside of the axes is clipped. The attributes data-x and data-y of the plot
+ * area have the values at its edges, so that programs can compute numbers from
+ * coordinates. All text is escaped.
  */
 #ifndef TOOLS_SVG_H
 #define TOOLS_SVG_H
@@ -25,84 +25,84 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { SVG_N_COLOURS = 8, SVG_BASE = -1 }; /* SVG_BASE: a grey of its own */
+enum { SVG_N_COLOURS = 8, SVG_BASE = -1 }; /* SVG_BASE: grey */
 
 struct svg_axis {
-    const char *label;      /* with the unit; kept */
+    const char *label;      /* label with the unit; must outlive the axis */
     double low, high;       /* values at the ends, low < high */
-    double step;            /* between ticks; of a log axis not used */
-    bool log;               /* both ends positive */
-    const char *const *row; /* instead of ticks the names of n_rows rows, at */
-    size_t n_rows;          /* 0, 1, ... from the top: svg_axis_rows */
+    double step;            /* distance of ticks; unused for a log axis */
+    bool log;               /* logarithmic; low and high are positive */
+    const char *const *row; /* names of rows, instead of ticks; or NULL */
+    size_t n_rows;          /* number of rows, at 0, 1, ... from the top */
 };
 
 struct svg_chart {
     FILE *f;
-    double w, h;    /* of the whole chart, in pixels */
-    double top;     /* where it begins in a larger picture: 0 in a page */
-    double left;    /* room for what stands left of the area; 0: 58 */
-    const char *id; /* of this chart in its document: [a-z0-9]+ */
-    bool inside;    /* a part of a larger picture, which has an svg element */
+    double w, h;    /* size of the whole chart in pixels */
+    double top;     /* upper edge in a larger picture; 0 in a page */
+    double left;    /* pixels left of the plot area; 0: 58 */
+    const char *id; /* id of this chart in its document: [a-z0-9]+ */
+    bool inside;    /* part of a larger picture, which has the svg element */
     struct svg_axis x, y;
-    double ax, ay, aw, ah; /* the plot area, set by svg_begin */
+    double ax, ay, aw, ah; /* plot area, set by svg_begin() */
 };
 
-/* XML text: markup and what is not printable is escaped. */
+/* Write XML text; markup and unprintable characters are escaped. */
 void svg_text(FILE *f, struct gguf_str s);
 void svg_textz(FILE *f, const char *s);
 
-/* The same of text that is printable: only markup is escaped. */
+/* Write text that is printable; only markup is escaped. */
 void svg_markup(FILE *f, struct gguf_str s);
 
-/* Rules for everything that is drawn here, for light and dark. */
+/* Write the style sheet for light and dark pages. */
 void svg_style(FILE *f);
-/* " s3": the class of a series. */
+/* Class of a series, such as " s3". */
 const char *svg_class(int series);
 
-/* Ends and about n steps of 1, 2 or 5 times a power of ten around values from
- * low to high; ends stay where they are with tight. */
+/* Set ends and about n steps of 1, 2 or 5 times a power of ten for values from
+ * low to high. tight: keep low and high as the ends. */
 void svg_axis_fit(struct svg_axis *a, double low, double high, int n,
                   bool tight);
 void svg_axis_rows(struct svg_axis *a, const char *const *row, size_t n);
-/* A logarithmic axis of whole decades, or of 1, 2, 5 where there are few. low
- * and high are positive. */
+/* Set a logarithmic axis for positive values from low to high, with ticks at
+ * decades, or at 1, 2 and 5 if there are few. */
 void svg_axis_fit_log(struct svg_axis *a, double low, double high);
 
-/* The frame with ticks, labels and title; desc is for those who cannot see
- * it. */
+/* Write frame, ticks, labels and title. desc describes the chart for people
+ * who cannot see it. */
 void svg_begin(struct svg_chart *c, const char *title, const char *desc);
 void svg_end(struct svg_chart *c);
 
-/* Pixels of values. */
+/* Position of a value in pixels. */
 double svg_x(const struct svg_chart *c, double x);
 double svg_y(const struct svg_chart *c, double y);
 
-/* Points joined by lines, and dots that no line leads to; NaN is a gap. name
- * goes into data-name, or NULL. */
+/* Draw points joined by lines; NaN is a gap, and a point without neighbours
+ * becomes a dot. name becomes the attribute data-name; NULL: none. */
 void svg_line(struct svg_chart *c, int series, const char *name,
               const double *x, const double *y, size_t n);
-/* The area between two lines. */
+/* Fill the area between two lines. */
 void svg_band(struct svg_chart *c, int series, double opacity, const double *x,
               const double *low, const double *high, size_t n);
-/* n bars, the k-th from x[k] to x[k + 1], as one outline with a faint filling;
- * a height that is not above the axis is none. */
+/* Draw n bars, the k-th from x[k] to x[k + 1], as one outline with a faint
+ * filling. A bar that is not above the axis is left out. */
 void svg_steps(struct svg_chart *c, int series, const char *name,
                const double *x, const double *y, size_t n);
-/* A dot, with a bar of +/- error where that is a number above 0; title is shown
- * by pointing at it. */
+/* Draw a dot, with an error bar if error is a number above 0. title is shown
+ * when the pointer is on it. */
 void svg_dot(struct svg_chart *c, int series, const char *name, double x,
              double y, double error, const char *title);
-/* A text beside a dot where it hides no other: taken has room for all that
- * were placed. */
+/* Write a text beside a dot where it covers no other text. taken has the boxes
+ * of the texts so far, with room for one more. */
 struct svg_box {
     double x0, y0, x1, y1;
 };
 void svg_label(struct svg_chart *c, int series, double x, double y,
                const char *text, struct svg_box *taken, size_t *n_taken);
-/* A dashed line across at y, with a text. */
+/* Draw a dashed horizontal line at y with a text. */
 void svg_hline(struct svg_chart *c, double y, const char *text);
-/* A horizontal bar around y, width pixels high, from x0 to x1; an upright mark.
- */
+/* svg_bar() draws a horizontal bar from x0 to x1 around y, width pixels high;
+ * svg_tick() a vertical mark. */
 void svg_bar(struct svg_chart *c, int series, double y, double x0, double x1,
              double width, double opacity);
 void svg_tick(struct svg_chart *c, double x, double y, double height);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - aligned columns, and numbers as people read them */
+/* table.c - tables with aligned columns, and readable numbers */
 #include "config.h"
 #include "tools/common/table.h"
 #include "tools/common/markdown.h"
@@ -63,8 +63,9 @@ void table_addf(struct table *t, const char *fmt, ...)
     table_add(t, text);
 }
 
-/* Combining marks take no column, wide East Asian characters and emoji two.
- * The ranges are those of UAX #11 in blocks, enough for names. */
+/* Columns of a character. Combining marks take none, wide East Asian
+ * characters and emoji two. The ranges are blocks of UAX #11, which is enough
+ * for names. */
 static int cp_width(uint32_t cp)
 {
     if ((cp >= 0x300 && cp < 0x370) || (cp >= 0x1ab0 && cp < 0x1b00) ||
@@ -78,7 +79,7 @@ static int cp_width(uint32_t cp)
     return 1;
 }
 
-/* Bytes of text in so many columns, at most. */
+/* Number of leading bytes of text that fit into columns. */
 static int bytes_within(const char *text, int columns)
 {
     int w = 0, at = 0;
@@ -106,7 +107,7 @@ int table_width(const char *text)
     return w;
 }
 
-/* Of a text that has more: at least some. */
+/* Print the beginning of a text that is too wide. */
 static void print_cut(const char *s, int columns, FILE *f)
 {
     columns = columns < TABLE_MIN_LAST ? TABLE_MIN_LAST : columns;
@@ -116,8 +117,8 @@ static void print_cut(const char *s, int columns, FILE *f)
         fputs(s, f);
 }
 
-/* Likewise, its beginning and its end: names of tensors have their layers in
- * the one and what they are in the other; paths have their names at the end. */
+/* Print beginning and end of a text that is too wide: names of tensors begin
+ * with the layer and end with the role, and paths end with the name. */
 static void print_ends(const char *s, int columns, FILE *f)
 {
     const int first = strchr(s, '/') ? 0 : columns * 2 / 5;
@@ -128,8 +129,8 @@ static void print_ends(const char *s, int columns, FILE *f)
     fprintf(f, "%.*s..%s", begin, s, end);
 }
 
-/* What the first column has room for, if those shown are printed: the last of
- * them can be cut, if it is a text. */
+/* Width that remains for the first column if the columns in shown are printed.
+ * The last of these may be cut if it is text. */
 static int room_of(const struct table *t, const int width[TABLE_MAX_COLS],
                    const bool shown[TABLE_MAX_COLS])
 {
@@ -145,7 +146,7 @@ static int room_of(const struct table *t, const int width[TABLE_MAX_COLS],
     return cut && w > TABLE_MIN_LAST ? room + w - TABLE_MIN_LAST : room;
 }
 
-/* Which columns are printed; the first may become less wide. */
+/* Choose the columns to print, and the width of the first. */
 static void fit_columns(const struct table *t, int width[TABLE_MAX_COLS],
                         bool shown[TABLE_MAX_COLS])
 {
@@ -169,7 +170,7 @@ static void fit_columns(const struct table *t, int width[TABLE_MAX_COLS],
     width[0] = width[0] < room ? width[0] : room;
 }
 
-/* One cell from column at on, which is returned as it is after it. */
+/* Print one cell from column at on. Returns the column after it. */
 static int print_cell(const struct table *t, const char *s, unsigned c,
                       bool last, const int *width, int at, FILE *f)
 {
@@ -203,7 +204,7 @@ void table_print(const struct table *t, FILE *f)
     while (last && !shown[last])
         last--;
     s = t->text.s;
-    int at = 0; /* the column */
+    int at = 0; /* current column */
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         const unsigned c = (unsigned)(i % t->n_cols);
         if (!shown[c])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c - a growing line of text, and metadata values as text */
+/* text.c - a growing string, and metadata values as text */
 #include "config.h"
 #include "tools/common/text.h"
 #include "tools/common/json.h"
@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The next of the n bytes at z as they may stand on a terminal: a run of them,
- * or one character in out. *len: how many that are. */
+/* Return the next piece of the n bytes at z that is safe on a terminal: a run
+ * of safe bytes, or one escaped character in out. *len is the number of bytes
+ * of z that it covers. */
 static const char *next_safe(const char *z, size_t n, char out[16],
                              size_t *len)
 {
@@ -55,7 +56,7 @@ void text_clear(struct text *t)
         t->s[0] = '\0';
 }
 
-/* Room for n more bytes and a NUL. */
+/* Make room for n more bytes and a NUL. */
 static void grow_text(struct text *t, size_t n)
 {
     if (t->size - t->n > n)
@@ -108,10 +109,11 @@ void text_add_esc(struct text *t, struct gguf_str s, uint64_t max)
 {
     bool cut = s.size > max;
     if (cut) {
-        size_t n = (size_t)max, most = n < 3 ? n : 3; /* bytes to go back */
+        size_t n = (size_t)max, most = n < 3 ? n : 3; /* most bytes to go back
+                                                       */
         while (most-- && ((unsigned char)s.data[n] & 0xc0) == 0x80)
             n--;
-        /* more of these in a row do not make a character */
+        /* more continuation bytes do not belong to one character */
         s.size = ((unsigned char)s.data[n] & 0xc0) == 0x80 ? (size_t)max : n;
     }
     size_t room = 8 * s.size + 1;
@@ -145,7 +147,7 @@ bool text_read(struct text *t, const char *path)
                   errno ? strerror(errno) : "it is larger than 1 GiB");
     if (!std)
         fclose(f);
-    text_add(t, "", 0); /* a NUL, also after nothing */
+    text_add(t, "", 0); /* terminates an empty text, too */
     return good;
 }
 
@@ -182,7 +184,8 @@ static void add_number(struct text *t, const struct gguf_kv *kv)
     }
 }
 
-/* In quotes, those inside escaped: where an element ends is not in doubt. */
+/* Append s in quotes, with quotes inside escaped, so that the end of an
+ * element is clear. */
 static void add_quoted(struct text *t, struct gguf_str s, uint64_t max)
 {
     struct text plain = { NULL, 0, 0 };

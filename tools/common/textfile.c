@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* textfile.c - reading a text that is evaluated */
+/* textfile.c - reading a text file for evaluation */
 #include "config.h"
 #include "tools/common/textfile.h"
 #include "tools/common/msg.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* A descriptor of path, or -1 after a message. */
+/* Open path. Returns a descriptor, or -1 after a message. */
 static int open_text(const char *path)
 {
     struct stat st;
@@ -35,7 +35,8 @@ static int open_text(const char *path)
     return fd;
 }
 
-/* Report why f gave no more; false: it ended without an error. */
+/* Report a read error of f. Returns false if there was none: the end of the
+ * file. */
 static bool fail_read(gzFile f, const char *path)
 {
     int code;
@@ -49,10 +50,11 @@ static bool fail_read(gzFile f, const char *path)
     return true;
 }
 
-/* Room for more, up to one byte above the limit; NULL: there is none. */
+/* Grow the buffer, to one byte above the limit at most. Returns NULL if it has
+ * that size. */
 static char *grow_buffer(char *p, size_t *cap, uint64_t limit)
 {
-    /* gzread takes an unsigned: in steps that fit */
+    /* gzread() takes an unsigned: grow in steps that fit */
     size_t more = *cap < ((size_t)1 << 30) ? *cap : (size_t)1 << 30;
     if (more > limit + 1 - *cap)
         more = (size_t)(limit + 1 - *cap);
@@ -61,7 +63,7 @@ static char *grow_buffer(char *p, size_t *cap, uint64_t limit)
     return q;
 }
 
-/* All that f gives, which may be endless: at most limit bytes; NULL after a
+/* Read all of f, which may be endless, up to limit bytes. Returns NULL after a
  * message. */
 static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
 {
@@ -88,10 +90,10 @@ static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
     return p;
 }
 
-/* ---- what stands in a text's place ---- */
+/* ---- Git LFS pointers ---- */
 
-/* A pointer of Git LFS begins so, and has less than 1024 bytes. Source: the
- * specification of Git LFS, docs/spec.md. */
+/* A Git LFS pointer begins with these words and has less than 1024 bytes.
+ * Source: the specification of Git LFS, docs/spec.md. */
 static bool is_lfs_pointer(const char *s, size_t size)
 {
     static const char begin[] = "version https://git-lfs";
@@ -105,7 +107,7 @@ bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
     *data = NULL;
     if (fd < 0)
         return false;
-    gzFile f = gzdopen(fd, "rb"); /* plain text goes through as it is */
+    gzFile f = gzdopen(fd, "rb"); /* plain text is passed through */
     if (!f) {
         close(fd);
         return msg_error(path, "out of memory");
@@ -127,7 +129,7 @@ bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
 
 /* ---- is it a text? ---- */
 
-/* The first byte that begins no character, or size. */
+/* Offset of the first byte that does not begin a character, or size. */
 static size_t not_utf8(const char *s, size_t size)
 {
     size_t i = 0;
@@ -137,7 +139,7 @@ static size_t not_utf8(const char *s, size_t size)
     return i;
 }
 
-/* Is what is left at the end the beginning of a character? */
+/* Is the rest of the text an incomplete character? */
 static bool is_cut_off(const char *s, size_t size)
 {
     const unsigned char c = (unsigned char)s[0];
@@ -151,8 +153,8 @@ static bool is_cut_off(const char *s, size_t size)
     return size < n && c < 0xf5;
 }
 
-/* With its mark, or by every second byte of the beginning, which is 0 in the
- * text of most languages' letters. */
+/* Recognise UTF-16 or UTF-32 by its byte order mark, or because every second
+ * byte at the beginning is 0, as in text of most alphabets. */
 static const char *utf16_or_32(const char *s, size_t size)
 {
     size_t zeros[2] = { 0, 0 };

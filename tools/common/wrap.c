@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LABEL = 8 }; /* columns of a label and the blanks after it */
+enum { LABEL = 8 }; /* columns of a label with the blanks after it */
 
-static struct text held; /* a line that has not ended */
+static struct text held; /* incomplete line */
 
 static bool has_label(const char *line)
 {
@@ -21,7 +21,7 @@ static bool has_label(const char *line)
            line[LABEL] != ' ';
 }
 
-/* One blank for each run of them. */
+/* Replace each run of blanks by one blank. */
 static void squeeze_blanks(char *line)
 {
     char *to = line;
@@ -31,7 +31,7 @@ static void squeeze_blanks(char *line)
     *to = '\0';
 }
 
-/* Is p after a sign that must not end a line? */
+/* Is p after a sign such as "+/-", which must not end a line? */
 static bool after_sign(const char *line, const char *p)
 {
     static const char *const signs[] = { "+/-", "\302\261" };
@@ -43,8 +43,8 @@ static bool after_sign(const char *line, const char *p)
     return false;
 }
 
-/* Where the rest begins of a line of which so many columns fit, or after a word
- * that is longer than they are; NULL: there is no place to break it. */
+/* Find where the line can be wrapped: the start of its rest after columns, or
+ * after a first word that is longer. NULL: nowhere. */
 static char *rest_of(char *line, int columns)
 {
     char *found = NULL;

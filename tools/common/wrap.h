@@ -5,11 +5,13 @@
 
 #include "tools/common/msg.h"
 
-/* printf. Where standard output is a terminal, lines are held until they end;
- * one that is longer than the terminal is wide loses the blanks that align it
- * with others, and is broken at blanks and after commas. What follows stands
- * below what follows the label, if the line has one as "model   name: llama"
- * does. Elsewhere nothing is changed. */
+/* Print to standard output like printf().
+ *
+ * On a terminal each line is held until it is complete. A line that is too
+ * long loses the blanks that align it with others and is wrapped at blanks and
+ * after commas. If it begins with a label, as "model   name: llama" does, the
+ * following lines are indented by the label. Elsewhere nothing is changed.
+ */
 void wrap_printf(const char *fmt, ...) MSG_PRINTF(1, 2);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-convert - a GGUF file of a Hugging Face folder, and back */
+/* gguf-convert - convert a Hugging Face folder to GGUF, and back */
 #include "config.h"
 #include "tools/common/ignore_status.h"
 #include "tools/convert/convert.h"
@@ -20,7 +20,7 @@ static void print_note(void *user, enum gguf_convert_note_kind kind,
         msg_info(q->in, "%s", line);
 }
 
-/* The folder, then recipes and plans of all outputs. */
+/* Open the folder, then create recipes and plans of all outputs. */
 static enum gguf_status make_jobs(struct convert_options *o,
                                   struct progress *bar, const char **about,
                                   struct gguf_error *err)
@@ -83,7 +83,8 @@ static void print_results(const struct convert_options *o, double seconds)
         print_convert_json(o, seconds);
 }
 
-/* The outputs. What is refused leaves nothing, not even to be gone on with. */
+/* Write the outputs. An output that verification refuses leaves no files, not
+ * even those of --resume. */
 static enum gguf_status write_all(struct convert_options *o,
                                   const struct gguf_paths *noted,
                                   struct progress *bar, const char **about,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - what the command line of gguf-convert says */
+/* options.c - the command line of gguf-convert */
 #include "config.h"
 #include "tools/convert/convert.h"
 #include "tools/common/remote.h"
@@ -86,7 +86,7 @@ static const struct opt table[] = {
       "refuse a TEXT of more than SIZE bytes, unpacked (default: 1Gi)",
       OPT_SIZE, AT(verify.max_text) },
     { .group = &quantize_rest, Q },
-    /* of convert_hf_to_gguf.py and its relatives */
+    /* options of convert_hf_to_gguf.py and its relatives */
     ROW_REFUSED(
         "--outfile", "FILE",
         "--output OUT names the file, --output OUT=TYPE also its type"),
@@ -154,7 +154,7 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* A GGUF file where a folder is wanted. */
+/* Refuse a GGUF file as the folder to convert. */
 static void refuse_gguf(const char *path)
 {
     char magic[4] = "";
@@ -179,7 +179,7 @@ static void add_target(struct options *o, char *path)
     *t = (struct target){ .type = TYPE_COPY };
     if (path)
         parse_output(t, path, TYPE_COPY);
-    /* part of the name, unless it is nearly a type */
+    /* text after '=' is part of the name, unless it is almost a type */
     const char *eq = path ? strrchr(path, '=') : NULL;
     char hint[GGUF_SUGGESTION_SIZE];
     if (eq && eq != path && *suggest_preset(eq + 1, hint))
@@ -187,7 +187,7 @@ static void add_target(struct options *o, char *path)
     t->path = path ? opt_check_output(path) : NULL;
 }
 
-/* DIR=TYPE, likewise. */
+/* Parse DIR=TYPE of --to-safetensors in the same way. */
 static void use_folder(struct convert_options *o)
 {
     static const struct opt_word types[] = {

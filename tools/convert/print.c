@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* print.c - what is made of what */
+/* print.c - printing what each tensor is made of */
 #include "config.h"
 #include "tools/convert/convert.h"
 #include "tools/common/json.h"

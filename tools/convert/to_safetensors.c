@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* to_safetensors.c - a folder of a GGUF file */
+/* to_safetensors.c - converting a GGUF file to a folder */
 #include "config.h"
 #include "tools/convert/convert.h"
 #include "tools/common/msg.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - is what was written a model of language?
+/* verify.c - evaluating outputs before they are kept
  *
- * Before the work the header of an output is put before as many zeros as it
- * has numbers, in memory that is never touched: that is enough to open the
- * model, so that a folder or a text with which nothing can be verified is
- * refused at once. When the outputs are complete, and before they get their
- * names, each is evaluated as gguf-ppl does it.
+ * Before the conversion a file is built in memory: the header of the output,
+ * followed by zeros for its tensors, which are never touched. It is enough to
+ * open the model and to tokenize the text, so that a model or text that cannot
+ * be evaluated is refused at once. When the outputs are complete, and before
+ * they get their names, each is evaluated as gguf-ppl does.
  */
 #include "config.h"
 #include "tools/convert/convert.h"
@@ -37,7 +37,7 @@ bool verify_read(struct convert_options *o)
     return true;
 }
 
-/* ---- before the work ---- */
+/* ---- before the conversion ---- */
 
 static void warn_model(void *user, const char *message)
 {
@@ -46,7 +46,7 @@ static void warn_model(void *user, const char *message)
         msg_warn(q->in, "%s", message);
 }
 
-/* The tokens of the text, and how it is cut. */
+/* Tokenize the text and decide how it is cut into chunks. */
 static enum gguf_status tokenize_text(struct verify *v,
                                       const struct gguf_model *model,
                                       const char **about,
@@ -85,7 +85,7 @@ static enum gguf_status tokenize_text(struct verify *v,
     return GGUF_OK;
 }
 
-/* Open the model of a header, which zeros follow. */
+/* Open the model of a header that is followed by zeros. */
 static enum gguf_status open_header(struct convert_options *o,
                                     struct gguf_writer *w, const char **about,
                                     struct gguf_error *err)
@@ -143,7 +143,7 @@ enum gguf_status verify_begin(struct convert_options *o, const char **about,
     return st;
 }
 
-/* ---- when the outputs are complete ---- */
+/* ---- after the conversion ---- */
 
 struct evaluation {
     struct convert_options *o;
@@ -207,7 +207,7 @@ void verify_format(const struct verify *v, const struct gguf_ppl *sums,
              text_s(v->n_chunks), v->n_ctx);
 }
 
-/* Is the figure of output job one of a model that is kept? */
+/* Check the perplexity of output job against the limits. */
 static enum gguf_status check_perplexity(struct verify *v, size_t job,
                                          struct gguf_error *err)
 {

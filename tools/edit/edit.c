@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-edit - other metadata for a GGUF file */
+/* gguf-edit - change the metadata of a GGUF file */
 #include "config.h"
 #include "tools/common/guard.h"
 #include "tools/common/opt.h"
@@ -18,21 +18,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is being done to one file. */
+/* The edit of one file. */
 struct job {
     const struct edit_options *o;
     const char *path;
     const char *output; /* NULL: path itself */
-    size_t n_ops;       /* of the changes, which are this file's */
+    size_t n_ops;       /* number of changes that apply to this file */
     struct gguf_file *file;
     struct gguf_meta *before, *after;
     struct text log;          /* a line for each change */
-    struct gguf_paths *noted; /* what is read besides */
+    struct gguf_paths *noted; /* other files that are read */
 };
 
 /* ----------------------------------------------------------- operations --- */
 
-/* To be given to text_fini. */
+/* Escape a key for a message. Free the result with text_fini(). */
 static struct text escape_key(const char *key)
 {
     struct text t = { NULL, 0, 0 };
@@ -56,7 +56,7 @@ static void log_value(struct job *j, const struct gguf_kv *kv)
     text_add_kv(&j->log, kv, &shown);
 }
 
-/* The number of the token whose text is op's. */
+/* Set v to the number of the token whose text is op->arg. */
 static bool make_special(const struct job *j, const struct op *op,
                          struct value *v)
 {
@@ -88,7 +88,7 @@ static bool make_special(const struct job *j, const struct op *op,
     return found;
 }
 
-/* The value that op gives, into v. */
+/* Set v to the new value of op. */
 static bool make_value(struct job *j, const struct op *op, struct value *v)
 {
     struct text t = { NULL, 0, 0 };
@@ -122,7 +122,7 @@ static bool set_key(struct job *j, const struct op *op, struct gguf_error *err)
     const struct gguf_kv *was = gguf_meta_find(j->after, op->key);
     log_key(j, was ? "set" : "added", op->key);
     if (was) {
-        /* Freed after the new value has replaced it. */
+        /* formatted now: setting the value frees the old one */
         size_t n = j->log.n;
         text_addz(&j->log, " (was ");
         log_value(j, was);
@@ -166,7 +166,7 @@ static void delete_one(struct job *j, const struct gguf_kv *kv,
     gguf_meta_remove(j->after, key);
 }
 
-/* All keys that are like the pattern: are there any? */
+/* Delete all keys that match the pattern. Returns false if no key matches. */
 static bool delete_matching(struct job *j, const char *pattern)
 {
     const size_t n = gguf_meta_n_kv(j->after);
@@ -228,7 +228,7 @@ static bool apply_op(struct job *j, const struct op *op)
 
 /* -------------------------------------------------------------- writing --- */
 
-/* Is the file of another byte order than it is to be? */
+/* Will the byte order change? */
 static bool changes_byte_order(const struct job *j)
 {
     return j->o->order != GGUF_EDIT_KEEP_ORDER &&
@@ -252,7 +252,7 @@ static bool has_changed(const struct job *j)
     return false;
 }
 
-/* The lines of the log: to standard output if they are all that is wanted. */
+/* Print the changes: to standard output in a dry run, otherwise as notes. */
 static void print_changes(const struct job *j)
 {
     if (j->o->dry_run) {
@@ -279,7 +279,7 @@ static void print_edit_method(const struct job *j, enum gguf_edit_result way)
                  size);
 }
 
-/* The file has these values already, perhaps only by the journal of an
+/* The file has these values already, but perhaps only in the journal of an
  * interrupted edit: finish that edit. */
 static bool finish_interrupted_edit(const struct job *j)
 {
@@ -399,15 +399,16 @@ static bool recover_file(const struct edit_options *o, const char *path)
     return true;
 }
 
-/* Is it IN OUT, as other tools have it? IN must not change then. */
+/* May the arguments be meant as IN OUT, as other tools take them? Then nothing
+ * must be changed. */
 static bool may_mean_output(const struct edit_options *o, char **arg, int n)
 {
     return n == 2 && !o->output && !o->recover && access(arg[1], F_OK) != 0 &&
            !strpbrk(arg[1], "*?[");
 }
 
-/* Refuse an output that is a file of the model that is read: any file of its
- * set of shards. */
+/* Refuse an output that is a file of the model that is read, or any shard of
+ * its set. */
 static void check_set(const struct edit_files *files,
                       const struct edit_options *o)
 {
@@ -429,7 +430,7 @@ int main(int argc, char **argv)
     const bool found = edit_files_find(&files, &o, argv + 1, n);
     bool good = found;
     const bool all = found || !may_mean_output(&o, argv + 1, n);
-    bool whole = true; /* the shards so far, of a set that is written anew */
+    bool whole = true; /* all shards of a set so far were written */
     if (!all)
         msg_error(NULL, "nothing was changed: the second file may be meant as "
                         "the output, which --output names");

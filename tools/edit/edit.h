@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* edit.h - what the parts of gguf-edit share */
+/* edit.h - declarations that the parts of gguf-edit share */
 #ifndef TOOLS_EDIT_EDIT_H
 #define TOOLS_EDIT_EDIT_H
 
@@ -10,19 +10,19 @@
 
 #include <stdbool.h>
 
-/* A change, in the order of the command line. */
+/* A change. Changes are kept in the order of the command line. */
 enum what { SET, SET_FILE, RENAME, DELETE, TEMPLATE, SPECIAL };
 struct op {
     enum what what;
-    char *key;       /* from malloc; arg is part of it */
-    const char *arg; /* after the '='; NULL for DELETE */
+    char *key;       /* owned; its memory also holds arg */
+    const char *arg; /* text after the '='; NULL for DELETE */
 };
 
 struct edit_options {
-    struct opt_list changes; /* with enum what */
-    struct op *op;           /* what they say, n_ops of them */
+    struct opt_list changes; /* arguments with their enum what */
+    struct op *op;           /* changes, parsed: n_ops of them */
     size_t n_ops;
-    char *joined; /* words of the command line, with what they begin with */
+    char *joined; /* memory of arguments that were joined */
     const char *output;
     enum gguf_edit_mode mode;
     enum gguf_edit_byte_order order;
@@ -30,18 +30,19 @@ struct edit_options {
     bool dry_run, force, quiet, recover;
 };
 
-/* *o has its defaults. Returns how many files there are: argv[1] and so on. */
+/* Parse the command line into o, which has its defaults. Returns the number of
+ * files, which are argv[1] and so on. */
 int edit_parse(struct edit_options *o, int argc, char **argv);
 void edit_options_fini(struct edit_options *o);
 
 /* --------------------------------------------------------------- files --- */
 
-/* A file that is written anew, or in place. */
+/* A file to edit. */
 struct edit_file {
     char *path;
-    char *output; /* NULL: the file itself */
-    bool keys;    /* changes of keys are its own; else it is another shard of
-                   * their set, of which the byte order may change */
+    char *output; /* path of the output; NULL: the file itself */
+    bool keys;    /* changes of keys apply to this file; false for another
+                   * shard, where only the byte order may change */
 };
 
 struct edit_files {
@@ -49,32 +50,32 @@ struct edit_files {
     size_t n;
 };
 
-/* What the n arguments mean, each file once: files, patterns of them, and split
- * models by any shard, folder or prefix. Of a split model the first shard has
- * the keys; the others come before it, where they are written, too. false: a
- * message was printed, and some are missing. edit_files_fini in any case. */
+/* Find the files that the n arguments mean, each file once: files, patterns,
+ * and split models by any shard, folder or prefix. The keys of a split model
+ * are in the first shard, which comes after the others. Returns false after
+ * messages, with some files missing. Call edit_files_fini() in any case. */
 bool edit_files_find(struct edit_files *f, const struct edit_options *o,
                      char **arg, int n);
 void edit_files_fini(struct edit_files *f);
 
 /* -------------------------------------------------------------- values --- */
 
-/* A value as it stands in a file after its type. Zeroed is empty. */
+/* An encoded value, as it follows its type in a file. Zeroed: empty. */
 struct value {
     uint32_t type;
-    uint32_t base;  /* of the innermost elements; type if that is not an
+    uint32_t base;  /* type of the innermost elements; type itself if not an
                      * array */
-    unsigned depth; /* levels of arrays */
+    unsigned depth; /* levels of nested arrays */
     struct text bytes;
 };
 
-/* The argument of --set: "TYPE:text", or text of the type of present (NULL:
- * there is none), or of one that fits key and text. false: why says what is
- * wrong, escaped; it is zeroed before, or holds a message already. */
+/* Parse the argument of --set: "TYPE:text", or text of the type of present, or
+ * if that is NULL of a type that fits key and text. Returns false with a
+ * message, escaped, in why, which must be zeroed or hold a message before. */
 bool value_parse(struct value *v, const char *key, const char *arg,
                  const struct gguf_kv *present, struct text *why);
 
-/* The string s. */
+/* Set a value to the string s. */
 void value_set_str(struct value *v, struct gguf_str s);
 
 void value_fini(struct value *v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* files.c - which files the arguments of gguf-edit mean */
+/* files.c - finding the files that the arguments of gguf-edit mean */
 #include "config.h"
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
@@ -13,15 +13,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What is being made, and how. */
+/* State of edit_files_find(). */
 struct finding {
     struct edit_files *files;
     const struct edit_options *o;
     bool good;
-    int n_models; /* that have something new */
+    int n_models; /* models with files that were not in the list before */
 };
 
-/* Are both the same file? One that is not there is no other. */
+/* Are both paths the same existing file? */
 static bool is_same_path(const char *a, const char *b)
 {
     struct stat x, y;
@@ -29,7 +29,8 @@ static bool is_same_path(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* output: NULL, or to be copied. false: it is there already. */
+/* Add a file; output may be NULL. Returns false if it is in the list already.
+ */
 static bool add_file(struct finding *f, const char *path, const char *output,
                      bool keys)
 {
@@ -46,8 +47,8 @@ static bool add_file(struct finding *f, const char *path, const char *output,
     return true;
 }
 
-/* The name of shard no of as many as the option --output, a shard's name, says
- * that there are; to be freed. */
+/* Return the name of output shard no, to be freed. output is the name of a
+ * shard with the same count. */
 static char *output_shard(const char *output, unsigned no)
 {
     struct gguf_error err;
@@ -59,12 +60,13 @@ static char *output_shard(const char *output, unsigned no)
     char *name = msg_must(malloc(size));
     prefix[n] = '\0';
     if (gguf_split_name_format(name, size, prefix, no, count, &err) != GGUF_OK)
-        msg_fail(output, &err); /* its name fits where output's does */
+        msg_fail(output, &err); /* cannot happen: the name is as long as output
+                                 */
     free(prefix);
     return name;
 }
 
-/* --output names the first shard of n. */
+/* Is output the name of the first of n shards? */
 static bool is_first_shard_name(const char *output, size_t n)
 {
     unsigned no, count;
@@ -72,15 +74,15 @@ static bool is_first_shard_name(const char *output, size_t n)
            no == 1 && count == n;
 }
 
-/* The n shards of a set that was found by arg, in order. Others before the
- * first: without it, nobody takes the rest for a whole. */
+/* Add the n shards of a set that arg has named. The first shard comes last:
+ * without it, an incomplete set is not taken for a model. */
 static bool add_set(struct finding *f, const char *arg,
                     const char *(*path)(const void *set, size_t i),
                     const void *set, size_t n)
 {
     const struct edit_options *o = f->o;
     const bool all = o->output || o->order != GGUF_EDIT_KEEP_ORDER ||
-                     !o->n_ops; /* else the first alone changes */
+                     !o->n_ops; /* otherwise only the first shard changes */
     bool added = false;
     for (size_t i = n; i-- > 0;) {
         const char *p = path(set, i);
@@ -103,9 +105,10 @@ static const char *set_path(const void *set, size_t i)
     return gguf_file_path(gguf_file_shard(set, i));
 }
 
-/* Names alone: of a set that does not open, because it is turned in part. */
+/* Names of shards of a set that does not open, because only some of its shards
+ * have the new byte order. */
 struct names {
-    char *prefix, *name; /* as long as the shard's name that was given */
+    char *prefix, *name; /* same size as the name that was given */
     size_t size;
     unsigned count;
 };
@@ -136,9 +139,9 @@ static bool add_names(struct finding *f, const char *arg)
     return added;
 }
 
-/* A set that could not be opened, of which arg is a shard or a prefix. A shard
- * whose set is not there, or does not fit together, can be edited by itself;
- * but not because something could not be read. */
+/* Add a set that could not be opened; arg is a shard or a prefix. A shard
+ * whose set is missing or does not fit together can be edited by itself, but
+ * not if something could not be read. */
 static bool add_unopened(struct finding *f, const char *arg, bool shard,
                          const struct gguf_error *why)
 {
@@ -159,7 +162,8 @@ static bool add_unopened(struct finding *f, const char *arg, bool shard,
     return add_file(f, arg, o->output, true);
 }
 
-/* A file, or a set by one of its shards, its folder or its prefix. */
+/* Add what an argument names: a file, or a set by a shard, its folder or its
+ * prefix. */
 static void add_argument(struct finding *f, const char *arg)
 {
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;

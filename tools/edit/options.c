@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - the options of gguf-edit */
+/* options.c - the command line of gguf-edit */
 #include "config.h"
 #include "tools/common/opt.h"
 #include "tools/edit/edit.h"
@@ -65,7 +65,7 @@ static const struct opt table[] = {
     { "--copy", NULL, "always write a whole file, without libgguf.padding",
       OPT_FLAG, AT(mode), .value = GGUF_EDIT_COPY },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
-    /* of gguf_new_metadata.py */
+    /* options of gguf_new_metadata.py */
     ROW_REFUSED("--general-name", "NAME", "--set general.name=NAME does that"),
     ROW_REFUSED("--general-description", "TEXT",
                 "--set general.description=TEXT does that"),
@@ -104,10 +104,10 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* The key of the special token that op->key names; arg stays what it is. */
+/* Replace op->key, the name of a special token, by its metadata key. */
 static void special_key(struct op *op)
 {
-    /* Short names, and what stands in keys where that is another. */
+    /* Names of tokens, and the names in keys if these differ. */
     static const char *const names[][2] = {
         { "bos", NULL },      { "eos", NULL },      { "eot", NULL },
         { "eom", NULL },      { "cls", NULL },      { "mask", NULL },
@@ -128,7 +128,7 @@ static void special_key(struct op *op)
     if (!key.n)
         opt_usage("--special-token: '%s' is not the name of a special token%s",
                   op->key, gguf_suggestion_text(&near, hint));
-    /* the argument lies in the key's memory */
+    /* op->arg is moved to the new key's memory */
     const size_t n = key.n + 1;
     text_addz(&key, " ");
     text_addz(&key, op->arg);
@@ -138,7 +138,7 @@ static void special_key(struct op *op)
     op->arg = key.s + n;
 }
 
-/* Change i: its argument taken apart. */
+/* Parse the argument of change i. */
 static struct op make_op(const struct opt_list *changes, size_t i)
 {
     static const char *const forms[][2] = {
@@ -165,9 +165,9 @@ static struct op make_op(const struct opt_list *changes, size_t i)
     return op;
 }
 
-/* "--special-token NAME TEXT", as llama.cpp's scripts have it, becomes
- * "--special-token NAME=TEXT". Returns how many words there are then; *joined
- * is theirs, for free(). */
+/* Join "--special-token NAME TEXT", the form of llama.cpp's scripts, to
+ * "--special-token NAME=TEXT". Returns the new number of words. *joined is
+ * their memory, for free(). */
 static int join_special(int argc, char **argv, char **joined)
 {
     size_t room = 1;

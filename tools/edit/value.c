@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* value.c - the text of --set as an encoded value */
+/* value.c - encoding the value of --set */
 #include "config.h"
 #include "tools/edit/edit.h"
 
@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Levels of arrays in a type that is written down: more than the library
- * takes. */
+/* Most levels of arrays in a type; more than the library accepts. */
 enum { MAX_DEPTH = 64 };
 
 void value_fini(struct value *v)
@@ -50,7 +49,8 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-/* Decimal, or hexadecimal after 0x, with a sign or none, and nothing else. */
+/* Read a decimal integer, or a hexadecimal one after 0x, with an optional
+ * sign. */
 static bool parse_int(struct gguf_str s, bool *neg, uint64_t *v)
 {
     size_t i = 0;
@@ -80,7 +80,7 @@ static bool parse_float(struct gguf_str s, double *d)
         !text_copy(buf, sizeof buf, s.data, s.size))
         return false;
     *d = strtod(buf, &end);
-    /* false if a number too large for a double became infinity. */
+    /* a number that is too large for a double became infinity */
     return end == buf + s.size && (!isinf(*d) || strchr(buf, 'i'));
 }
 
@@ -90,7 +90,8 @@ static bool is_signed(uint32_t type)
            type == GGUF_VAL_I32 || type == GGUF_VAL_I64;
 }
 
-/* The largest value of an integer type; the least is -max - 1, or 0. */
+/* Largest value of an integer type. The least is -max - 1 if it is signed,
+ * otherwise 0. */
 static uint64_t max_value(uint32_t type)
 {
     unsigned bits = 8 * (unsigned)gguf_val_type_size(type);
@@ -137,7 +138,7 @@ static bool put_bool(struct text *out, struct gguf_str s)
     return true;
 }
 
-/* What a text of this type must be. */
+/* Append which texts a type accepts. */
 static void describe_type(struct text *why, uint32_t type)
 {
     text_addz(why, gguf_val_type_name(type));
@@ -197,8 +198,8 @@ static bool hex4(const char *p, uint32_t *v)
     return true;
 }
 
-/* \uXXXX, two of them for a pair of surrogates; p is after the u. Returns
- * what follows, or NULL. */
+/* Read the digits of \uXXXX at p; two of these are a surrogate pair. Returns
+ * the text after them, or NULL. */
 static const char *unescape_u(const char *p, struct text *t)
 {
     uint32_t hi, lo;
@@ -218,7 +219,7 @@ static const char *unescape_u(const char *p, struct text *t)
     return p;
 }
 
-/* A JSON string whose quote was read; t gets its bytes. Returns what follows
+/* Read a JSON string after its opening quote into t. Returns the text after
  * the closing quote, or NULL. */
 static const char *unquote_text(const char *p, struct text *t)
 {
@@ -245,7 +246,7 @@ static const char *skip_space(const char *p)
     return p + strspn(p, " \t\r\n");
 }
 
-/* Element type and count of an array, to be known later. */
+/* Append element type and count of an array; end_array() sets the count. */
 static size_t begin_array(struct value *v, unsigned depth)
 {
     put_le(&v->bytes, depth > 1 ? GGUF_VAL_ARR : v->base, 4);
@@ -259,7 +260,7 @@ static void end_array(struct value *v, size_t at, uint64_t n)
         v->bytes.s[at + i] = (char)(unsigned char)(n >> 8 * i);
 }
 
-/* A number or a string as JSON has it. Returns what follows, or NULL; why is
+/* Read a JSON number or string. Returns the text after it; or NULL, with why
  * empty if it is neither. */
 static const char *put_item(struct value *v, const char *p, struct text *why)
 {
@@ -276,8 +277,8 @@ static const char *put_item(struct value *v, const char *p, struct text *why)
     return end;
 }
 
-/* "[1, 2]", "[["a", "b"], []]": p is after the bracket, of an array of depth
- * levels. Returns what follows its last bracket, or NULL. */
+/* Read an array of depth levels after its opening bracket, such as "[1, 2]" or
+ * "[["a", "b"], []]". Returns the text after the closing bracket, or NULL. */
 static const char *put_json(struct value *v, unsigned depth, const char *p,
                             struct text *why)
 {
@@ -309,7 +310,7 @@ static const char *put_json(struct value *v, unsigned depth, const char *p,
     return NULL;
 }
 
-/* "1,2,3" */
+/* Read elements that are separated by commas: "1,2,3". */
 static bool put_commas(struct value *v, const char *p, struct text *why)
 {
     uint64_t n = 0;
@@ -320,7 +321,8 @@ static bool put_commas(struct value *v, const char *p, struct text *why)
             return false;
         n++;
         p += len;
-        if (*p && !*++p) { /* ends in a comma: an empty element */
+        if (*p && !*++p) { /* a comma at the end is followed by an empty
+                            * element */
             if (!put_scalar(v, v->base, (struct gguf_str){ p, 0 }, why))
                 return false;
             n++;
@@ -340,8 +342,8 @@ static bool put_array(struct value *v, const char *p, struct text *why)
     return false;
 }
 
-/* Give v the type of what is in kv, which is of this level of arrays: that of
- * all innermost ones. false: they differ. */
+/* Find the common type of all innermost arrays in kv, which is at this level.
+ * Returns false if they differ. */
 static bool type_of_array(struct value *v, const struct gguf_kv *kv,
                           unsigned level)
 {
@@ -363,8 +365,8 @@ static bool type_of_array(struct value *v, const struct gguf_kv *kv,
 
 /* ---------------------------------------------------------------- types --- */
 
-/* "TYPE:", "arr[TYPE]:", "arr[arr[TYPE]]:" ... at the beginning of *arg, which
- * moves after it. */
+/* Read "TYPE:", "arr[TYPE]:", "arr[arr[TYPE]]:" ... at *arg, and advance *arg.
+ */
 static bool take_type(struct value *v, const char **arg)
 {
     static const char open[] = "arr[";
@@ -400,7 +402,7 @@ static bool ends_in(const char *s, const char *end)
     return n >= k && !strcmp(s + n - k, end);
 }
 
-/* For a key that is not there; as the manual page says. */
+/* Choose the type of a new key, as gguf-edit(1) describes. */
 static void guess_type(struct value *v, const char *key, const char *arg)
 {
     struct gguf_str s = { arg, strlen(arg) };
@@ -430,7 +432,7 @@ static void guess_type(struct value *v, const char *key, const char *arg)
     v->base = v->type;
 }
 
-/* The type of a value that is there. */
+/* Use the type of the existing value. */
 static bool type_of_present(struct value *v, const struct gguf_kv *present,
                             struct text *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - what is odd or wrong: --check, and warnings without it */
+/* check.c - findings: --check, and warnings without it */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/markdown.h"
@@ -18,7 +18,7 @@ struct findings {
     const struct load *load;
     struct json *j; /* NULL: text */
     struct progress bar;
-    size_t n[3]; /* by severity */
+    size_t n[3]; /* count of each severity */
     size_t n_shown;
 };
 
@@ -27,7 +27,7 @@ static size_t count_shards(const struct load *l)
     return l->file ? gguf_file_n_shards(l->file) : 1;
 }
 
-/* Place of a finding's file in the set. */
+/* Index of the file of a finding in its set. */
 static size_t file_no(const struct load *l, const struct gguf_finding *x)
 {
     size_t i = count_shards(l);
@@ -36,7 +36,7 @@ static size_t file_no(const struct load *l, const struct gguf_finding *x)
     return i - 1;
 }
 
-/* The byte, if it is known and the message does not have it. */
+/* Write the byte of a finding if it is known and not part of the message. */
 static void offset_text(char out[40], const struct gguf_finding *x)
 {
     out[0] = '\0';
@@ -139,7 +139,7 @@ bool info_check(struct json *j, const struct info *info,
     return good && !f.n[GGUF_SEVERITY_ERROR];
 }
 
-/* A file that does not open has one finding. */
+/* Print the only finding of a file that does not open. */
 static int first_finding(void *user, const struct gguf_finding *x)
 {
     struct findings *f = user;
@@ -178,7 +178,8 @@ static int on_warning(void *user, const struct gguf_finding *x)
 {
     size_t *n = user;
     char byte[40];
-    /* load_open warned of a broken set, or was not to look at it */
+    /* load_open() has warned about a broken set already, or --alone was given
+     */
     if (x->severity == GGUF_SEVERITY_NOTE || !strcmp(x->code, "broken-set") ||
         (*n)++ >= MAX_WARNINGS)
         return 0;

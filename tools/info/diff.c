@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* diff.c - in what two models differ */
+/* diff.c - comparing two models */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/msg.h"
@@ -15,7 +15,7 @@ struct diff {
     const struct load *a, *b;
     const struct info_options *o;
     struct json *j; /* NULL: text */
-    size_t n;       /* differences */
+    size_t n;       /* number of differences */
 };
 
 /* ---- metadata ---- */
@@ -29,8 +29,8 @@ static const struct gguf_kv *find_kv(const struct load *l, struct gguf_str key)
     return kv;
 }
 
-/* What says nothing about the model: padding that an edit left, and, of whole
- * models, how they are split. */
+/* Is this a key that does not belong to the model? Padding that an edit left,
+ * and for whole models the keys of splitting. */
 static bool is_ignored_key(const struct diff *d, const struct gguf_kv *kv)
 {
     static const struct {
@@ -65,7 +65,7 @@ static void put_kv(struct diff *d, char mark, const struct gguf_kv *kv)
     text_fini(&s);
 }
 
-/* One key that differs: a or b may be NULL. */
+/* Report a key that differs; a or b may be NULL. */
 static void key_differs(struct diff *d, const struct gguf_kv *a,
                         const struct gguf_kv *b)
 {
@@ -131,7 +131,7 @@ static int by_name(const void *x, const void *y)
     return compare_names(*a, *b);
 }
 
-/* All tensors that are asked for, by name. */
+/* List all tensors that match glob, by name. */
 static const struct gguf_tensor_info **
 list_by_name(const struct load *l, const char *glob, size_t *n)
 {
@@ -156,8 +156,8 @@ static bool same_bytes(const struct diff *d, const struct gguf_tensor_info *a,
                    (size_t)a->size);
 }
 
-/* Can they be one tensor in two byte orders? Comparing values tells, except
- * where decoding rounds. */
+/* May a and b be the same tensor in two byte orders? Comparing the values
+ * decides, except if decoding rounds. */
 static bool may_be_byte_swapped(const struct diff *d,
                                 const struct gguf_tensor_info *a,
                                 const struct gguf_tensor_info *b)
@@ -169,7 +169,7 @@ static bool may_be_byte_swapped(const struct diff *d,
                !gguf_file_is_big_endian(d->b->file);
 }
 
-/* A tensor that is in one model only, or has another shape there. */
+/* Report a tensor that is in one model only, or has another shape there. */
 static void put_shapes(struct diff *d, const struct gguf_tensor_info *a,
                        const struct gguf_tensor_info *b)
 {
@@ -247,7 +247,7 @@ static void add_row(struct table *t, const struct gguf_tensor_info *a,
     text_fini(&s);
 }
 
-/* Tensors of one name in both. */
+/* Compare two tensors of the same name. */
 static bool compare_tensor(struct diff *d, const struct gguf_tensor_info *a,
                            const struct gguf_tensor_info *b, struct table *t)
 {

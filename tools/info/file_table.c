@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_table.c - many files as one table, a line each */
+/* file_table.c - one table with a line for each file */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/msg.h"
@@ -48,7 +48,8 @@ bool info_lines(char *const *path, int n, const struct info_options *o,
     struct table t;
     bool good = true;
     table_init(&t, "llrlrrrrr", 0);
-    t.leave = "876/54321"; /* down to the size, and less */
+    t.leave = "876/54321"; /* keeps file, architecture, weights and size the
+                            * longest */
     table_add_row(&t, head);
     for (int i = 0; i < n && !progress_stopped(); i++) {
         struct load l;

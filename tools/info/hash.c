@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash.c - checksums, and manifests of them */
+/* hash.c - printing and comparing checksums */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/digest.h"
@@ -12,7 +12,7 @@
 
 /* ---- printing ---- */
 
-/* tensor NULL: of a whole file. */
+/* Print a line of a manifest. tensor NULL: the digest of a whole file. */
 static void put_line(const struct gguf_digest *d, const char *file,
                      const struct gguf_str *tensor)
 {
@@ -28,7 +28,8 @@ static void put_line(const struct gguf_digest *d, const char *file,
     free(line);
 }
 
-/* A member of a list of digests: what it is of, by the key. */
+/* Write an element of a list of digests; key says whether name is a tensor or
+ * a path. */
 static void digest_json(struct json *j, const char *key, struct gguf_str name,
                         const struct gguf_digest *d)
 {
@@ -74,7 +75,8 @@ static void whole_json(struct json *j, const struct load *l,
     json_close(j);
 }
 
-/* Of whole files: to be freed. NULL: one cannot be read, which was said. */
+/* Compute the digests of whole files, to be freed. Returns NULL after a
+ * message. */
 static struct gguf_digest *whole_files(const struct load *l,
                                        const struct info_options *o)
 {
@@ -147,7 +149,7 @@ static void report_mismatch(const struct load *l, struct gguf_str name,
     text_fini(&s);
 }
 
-/* All entries of m that have the algorithm. */
+/* Compare all entries of m with this algorithm. */
 static void
 compare_manifest(const struct load *l, const struct gguf_manifest *m,
                  enum gguf_digest_algo algo, const struct gguf_digest *tensors,
@@ -183,8 +185,9 @@ static struct gguf_str base_name(struct gguf_str path)
     return path;
 }
 
-/* What m says of a file: by its name without folders, or, if both speak of one
- * file only, whatever it is called. NULL: nothing. */
+/* Find the digest of a file in m, by its name without folders. only: model and
+ * manifest have a single file each, so that the name does not matter. NULL:
+ * none. */
 static const struct gguf_digest *find_whole(const struct gguf_manifest *m,
                                             const char *path, bool only)
 {
@@ -204,7 +207,7 @@ static const struct gguf_digest *find_whole(const struct gguf_manifest *m,
     return found || !only ? found : gguf_manifest_file(m, 0, NULL);
 }
 
-/* All files, whole. false: one cannot be read. */
+/* Compare the digests of whole files. Returns false if one cannot be read. */
 static bool compare_whole(const struct load *l, const struct gguf_manifest *m,
                           const struct info_options *o, struct compared *c)
 {
@@ -229,7 +232,8 @@ static bool compare_whole(const struct load *l, const struct gguf_manifest *m,
     return good;
 }
 
-/* Tensors and models, by each algorithm of m. false: one cannot be read. */
+/* Compare the digests of tensors and model, for each algorithm in m. Returns
+ * false if the data cannot be read. */
 static bool compare_tensors(const struct load *l,
                             const struct gguf_manifest *m,
                             const struct info_options *o, struct compared *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-info - show what is in GGUF files */
+/* gguf-info - show the contents of GGUF files */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/msg.h"
@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a model on a server the header is read, and what goes through it once.
- * false: something else is asked for, and a message was printed. */
+/* Check that the file allows the requested view. A model on a server allows
+ * views of the header, and of data that is read once in order. Returns false
+ * after a message. */
 static bool can_show(const struct load *l, const struct info_options *o)
 {
     const char *what = o->values              ? "--values"
@@ -29,7 +30,8 @@ static bool can_show(const struct load *l, const struct info_options *o)
         what, (o->show & SHOW_CHECK) ? ", or use --check=header" : "");
 }
 
-/* One operand; false: it failed. *opened: something was shown. */
+/* Show one operand. *opened: something was shown. Returns false if it failed.
+ */
 static bool show_file(const char *path, const struct info_options *o,
                       const struct gguf_file_params *params, struct json *j,
                       struct load_seen *seen, bool *opened)
@@ -70,13 +72,13 @@ static bool show_file(const char *path, const struct info_options *o,
 static int show_all(char *const *path, int n, const struct info_options *o,
                     const struct gguf_file_params *params)
 {
-    /* One operand is one object, more are an array of them. */
+    /* one operand is an object, several are an array of objects */
     struct json j;
     json_begin(&j, stdout);
     struct load_seen seen = { NULL, 0, 0 };
     bool plain = o->key || o->values || o->manifest;
     bool array = o->json && !plain && n > 1;
-    /* checksums of all are one manifest */
+    /* checksums of all files are one manifest */
     bool apart = !o->json && !plain && o->show != SHOW_HASH;
     bool some = false;
     int status = MSG_DONE;
@@ -100,7 +102,7 @@ static int show_all(char *const *path, int n, const struct info_options *o,
     return status;
 }
 
-/* Like diff: 1 also if the models differ. */
+/* Compare two models. As with diff(1) the status is also 1 if they differ. */
 static int diff_files(char *const *path, const struct info_options *o,
                       const struct gguf_file_params *params)
 {
@@ -114,7 +116,7 @@ static int diff_files(char *const *path, const struct info_options *o,
     return good && same ? MSG_DONE : MSG_FAILED;
 }
 
-/* Threads and decoders, for what reads tensor data. */
+/* Create threads and decoders if tensor data will be read. */
 static void prepare_options(struct info_options *o)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;

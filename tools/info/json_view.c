@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_view.c - the view for programs: gguf-info.schema.json */
+/* json_view.c - the JSON view: gguf-info.schema.json */
 #include "config.h"
 #include "tools/info/info.h"
 
@@ -47,7 +47,7 @@ void info_json_value(struct json *j, const struct gguf_kv *kv,
     json_close(j);
 }
 
-/* The value of kv as member key, if there is one. */
+/* Write the value of kv as member key, if kv is not NULL. */
 static void json_member(struct json *j, const char *key,
                         const struct gguf_kv *kv)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - what a model takes in memory
+/* memory.c - the memory that a model needs
  *
- * Weights are the tensor data. For models that can be evaluated here the cache
- * and what the computation needs are those of a session, planned and not
- * allocated; so is all that a session has in use together, on one thread. For
- * others the cache is a key and a value for each layer, key/value head and
- * token of the context, which is right for models in which every layer
- * attends to everything: if the file has keys of latent attention, of states,
- * or of shared layers, no figure is given rather than a wrong one.
+ * The weights are the tensor data. If the architecture can be evaluated here,
+ * cache, compute buffers and the peak of a session on one thread are those
+ * that a session plans, without allocating them.
+ *
+ * Otherwise the cache is computed: a key and a value for each layer, key/value
+ * head and token of the context. That is right for models in which every layer
+ * has full attention. If the file has keys of latent attention, of recurrent
+ * states or of shared layers, no size is shown.
  */
 #include "config.h"
 #include "tools/info/info.h"
@@ -26,7 +27,7 @@ static uint64_t read_number(const struct info *info, const char *suffix,
     return kv && gguf_kv_get_uint(kv, &v, NULL) == GGUF_OK ? v : otherwise;
 }
 
-/* Key/value heads of all layers together; 0 if the file does not say. */
+/* Number of key/value heads in all layers; 0 if the file does not say. */
 static uint64_t count_heads(const struct info *info, uint64_t n_layer)
 {
     const struct gguf_kv *kv = info_hparam(info, "attention.head_count_kv");
@@ -45,7 +46,7 @@ static uint64_t count_heads(const struct info *info, uint64_t n_layer)
     return sum;
 }
 
-/* Bytes of the cache for one token; 0: not known here. */
+/* Bytes of the cache for one token; 0: unknown. */
 static uint64_t cache_per_token(const struct info *info, uint32_t type)
 {
     uint64_t key_size, value_size;
@@ -67,18 +68,19 @@ static uint64_t cache_per_token(const struct info *info, uint32_t type)
     return n * (key_size + value_size);
 }
 
-/* Tokens that are computed together, unless the context is shorter. */
+/* Tokens of a batch, unless the context is shorter. */
 enum { UBATCH = 512 };
 
 struct needs {
     uint64_t n_ctx;
-    uint64_t cache, compute; /* bytes; 0: not known */
-    uint64_t session;        /* all of one at most; likewise */
-    bool planned;            /* they are a session's: 0 means no bytes */
-    const char *why;         /* it is not known */
+    uint64_t cache, compute; /* bytes; 0: unknown */
+    uint64_t session;        /* peak of a session in bytes; 0: unknown */
+    bool planned;            /* the sizes were planned by a session: 0 means no
+                              * bytes */
+    const char *why;         /* reason why a size is unknown */
 };
 
-/* What a session would take, if there can be one. */
+/* Plan the memory of a session, if the model can be evaluated. */
 static void plan_memory(const struct info *info, uint32_t type,
                         struct needs *n)
 {
@@ -91,7 +93,7 @@ static void plan_memory(const struct info *info, uint32_t type,
     p.n_ctx = (uint32_t)n->n_ctx;
     p.n_ubatch = UBATCH;
     p.cache_dtype = type;
-    cpu.n_threads = 1; /* nothing is computed */
+    cpu.n_threads = 1; /* the plan computes nothing */
     if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
         n->planned = gguf_session_estimate_memory(
                          model, &p, &n->cache, &n->compute, NULL) == GGUF_OK &&
@@ -134,7 +136,7 @@ void info_memory(struct json *j, const struct info *info,
 {
     struct needs n = estimate_memory(info, o);
     char label[64], more[40];
-    /* of a model that cannot be planned: what is known */
+    /* without a plan, only the cache, if its size is known */
     const uint64_t rest = n.session ? n.session : n.cache;
     const uint64_t total = rest || n.planned ? info->data_size + rest : 0;
     if (j) {

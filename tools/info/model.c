@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c - the numbers of a model that no view computes itself */
+/* model.c - totals of a model, and the order of its tensors */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/msg.h"
@@ -81,7 +81,7 @@ static void count_tensor(struct info *info, const struct gguf_tensor_info *t)
     info->data_size += t->size;
 }
 
-/* ---- which tensors, in which order ---- */
+/* ---- list of tensors ---- */
 
 static int by_name(const struct gguf_tensor_info *x,
                    const struct gguf_tensor_info *y)
@@ -162,7 +162,7 @@ static void make_list(struct info *info, const struct info_options *o)
     free(rows);
 }
 
-/* The recipe that general.file_type is the number of; NULL: there is none. */
+/* Name of the recipe whose number is id, or NULL. */
 static const char *file_type(uint64_t id)
 {
     struct gguf_recipe *r;
@@ -173,7 +173,7 @@ static const char *file_type(uint64_t id)
         return NULL;
     for (size_t i = 0; !name && gguf_recipe_preset_name(i); i++)
         if (!strcmp(gguf_recipe_preset_name(i), gguf_recipe_name(r)))
-            name = gguf_recipe_preset_name(i); /* which stays */
+            name = gguf_recipe_preset_name(i); /* static, unlike that of r */
     gguf_recipe_destroy(r);
     return name;
 }

@@ -63,7 +63,7 @@ static const struct opt table[] = {
       OPT_FLAG, AT(diff) },
     { .help = "What reads tensor data:" },
     { "--check", "[WHAT]",
-      "look for faults; WHAT is 'header' or 'all', which also checks every "
+      "look for faults: 'header' reads no tensor data, 'all' checks every "
       "number (default: all)",
       OPT_WORD, AT(check_header), SHOW(CHECK), .words = checks },
     { "--stats", "[GLOB]",
@@ -114,8 +114,8 @@ static const struct opt table[] = {
       "q4_1, q4_0, iq4_nl (default: f16)",
       OPT_WORD, AT(cache_dtype), .words = cache_type_words },
     { "--alone", NULL,
-      "show one shard of a split model as if it were a file of its own",
-      OPT_FLAG, AT(alone) },
+      "show one shard of a split model by itself, as a single file", OPT_FLAG,
+      AT(alone) },
     { "--color", "WHEN",
       "use colours always, never or on terminals: always, never, auto "
       "(default: auto)",
@@ -123,14 +123,14 @@ static const struct opt table[] = {
     { "-t --threads", "N", "use N threads (default: one for each processor)",
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
-    /* of gguf_dump.py */
+    /* options of gguf_dump.py */
     ROW_REFUSED("--no-tensors", NULL,
                 "--summary and --metadata show no tensors"),
     ROW_REFUSED("--json-array", NULL, "--json prints all elements of arrays"),
     ROW_REFUSED("--data-offset --data-alignment", NULL,
                 "--json prints data_offset and alignment of each file"),
     ROW_REFUSED("-v --verbose", NULL, "everything is shown; leave it out"),
-    /* of llama-gguf-hash */
+    /* options of llama-gguf-hash */
     ROW_REFUSED("--xxh64", NULL, "--hash prints XXH64"),
     ROW_REFUSED("--sha256", NULL, "--hash=sha256 prints it for each file"),
     ROW_REFUSED("--sha1 --uuid --all", NULL,
@@ -160,7 +160,7 @@ static const struct opt_rule rules[] = {
 static const struct opt_tool tool = {
     "gguf-info",
     "[OPTION]... FILE...\n--diff [OPTION]... FILE-A FILE-B",
-    "Show what is in GGUF files: the model, its metadata, its tensors. FILE "
+    "Show the contents of GGUF files: the model, its metadata, its tensors. FILE "
     "may also be a split model, by any shard, its folder or its prefix.",
     table,
     rules,
@@ -176,7 +176,7 @@ int info_parse_options(struct info_options *o, int argc, char **argv)
     int n = opt_parse(&tool, argc, argv, o);
     if (o->diff && n != 2)
         opt_usage("--diff: expected 2 files, found %d", n);
-    /* Markdown has its own ways to style */
+    /* Markdown is not styled */
     style_init(o->markdown ? STYLE_NEVER : (enum style_when)o->color);
     if (!o->show)
         o->show = SHOW_ALL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tensor_data.c - what needs the data of tensors: statistics, values */
+/* tensor_data.c - what reads tensor data: statistics and values */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/msg.h"
@@ -14,8 +14,8 @@
 
 /* ---- statistics ---- */
 
-/* Ten levels of darkness; works in every character set. Markdown makes one
- * blank of several. */
+/* Draw a histogram with ten levels of darkness, in ASCII. Markdown would merge
+ * blanks, so it gets another character for zero. */
 static void add_histogram(struct table *t, const struct gguf_stats *s,
                           const struct info_options *o)
 {
@@ -142,14 +142,14 @@ static void put_row(const float *x, size_t n)
     putchar('\n');
 }
 
-/* Types with numbers that a float does not hold. */
+/* Does the type have numbers that a float cannot hold? */
 static bool is_wide(uint32_t dtype)
 {
     return dtype == GGUF_DTYPE_I32 || dtype == GGUF_DTYPE_I64 ||
            dtype == GGUF_DTYPE_F64;
 }
 
-/* The number at p, of size bytes. */
+/* Read the number at p, of size bytes. */
 static uint64_t bits_at(const unsigned char *p, size_t size, bool big_endian)
 {
     uint64_t v = 0;
@@ -158,7 +158,7 @@ static uint64_t bits_at(const unsigned char *p, size_t size, bool big_endian)
     return v;
 }
 
-/* Row after row of a tensor of such a type. */
+/* Print a tensor of such a type, row by row. */
 static void put_wide(const struct gguf_file *f,
                      const struct gguf_tensor_info *x)
 {
@@ -180,7 +180,7 @@ static void put_wide(const struct gguf_file *f,
     }
 }
 
-/* Row after row of tensor t. */
+/* Print tensor t, row by row. */
 static bool put_values(const struct load *l, const struct gguf_tensor_info *t,
                        const struct info_options *o)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text_view.c - the view for people: plain text and Markdown */
+/* text_view.c - the text view: plain text and Markdown */
 #include "config.h"
 #include "tools/info/info.h"
 #include "tools/common/markdown.h"
@@ -46,7 +46,7 @@ static void add_kv(struct table *t, const char *label,
     text_fini(&s);
 }
 
-/* "tool_use (120 bytes), rag (80 bytes)" */
+/* Add a row such as "tool_use (120 bytes), rag (80 bytes)". */
 static void add_named_templates(struct table *t, const struct gguf_file *f)
 {
     static const char prefix[] = "tokenizer.chat_template.";
@@ -72,8 +72,8 @@ static void add_named_templates(struct table *t, const struct gguf_file *f)
     text_fini(&s);
 }
 
-/* What is not in every file: "yarn, 4 times 32768 tokens", the template's
- * size. */
+/* Add rows for rope scaling ("yarn, 4 times 32768 tokens") and chat templates,
+ * if the file has them. */
 static void add_parts(struct table *t, const struct info *info)
 {
     static const struct text_limits limits = { 1, 40 };
@@ -108,7 +108,7 @@ static void add_parts(struct table *t, const struct info *info)
     text_fini(&s);
 }
 
-/* "F16 11.0 MiB, F32 13.0 KiB" */
+/* Add a row such as "F16 11.0 MiB, F32 13.0 KiB". */
 static void add_types(struct table *t, const struct info *info)
 {
     struct text s = { NULL, 0, 0 };
@@ -185,7 +185,8 @@ static void print_summary(const struct info *info,
 
 /* ---- metadata ---- */
 
-/* Types of values are left out there: keys and values are worth more. */
+/* Is the terminal so narrow that types of values are left out? Keys and values
+ * matter more. */
 static bool is_narrow(const struct info_options *o)
 {
     return !o->markdown && !o->limits_given && style_on_terminal() &&
@@ -316,7 +317,7 @@ void info_title(const char *path, const struct info_options *o)
 
 bool info_text(const struct info *info, const struct info_options *o)
 {
-    /* A manifest begins with its first line. */
+    /* a manifest has no title */
     if (o->show == SHOW_HASH)
         return info_hash(NULL, info, o);
     info_title(info->load->path, o);
@@ -344,7 +345,7 @@ bool info_text(const struct info *info, const struct info_options *o)
 
 /* ---- one value ---- */
 
-/* On a terminal escaped, elsewhere the bytes themselves. */
+/* Print a string: escaped on a terminal, otherwise its bytes. */
 static void put_raw(struct gguf_str v, struct text *s)
 {
     if (style_on_terminal()) {

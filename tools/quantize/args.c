@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* args.c - what arguments of gguf-quantize name: types of
- * tensors, layers, importance data */
+/* args.c - resolving arguments of gguf-quantize: types, layers, importance
+ * data, adapters */
 #include "config.h"
 #include "tools/quantize/quantize.h"
 #include "tools/common/text.h"
@@ -30,7 +30,7 @@ static uint32_t parse_type(const char *option, const char *name)
               gguf_suggestion_text(&near, hint));
 }
 
-/* PATTERN=TYPE of n bytes; the last '=' counts. */
+/* Add the rule PATTERN=TYPE of n bytes; the last '=' separates them. */
 static void add_override(struct options *o, const char *option,
                          const char *text, size_t n)
 {
@@ -122,7 +122,7 @@ void parse_types(struct options *o)
 
 /* ---- importance data ---- */
 
-/* All files of --imatrix, added up. */
+/* Load all files of --imatrix and add them up. */
 static void load_imatrix(struct options *o)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
@@ -204,7 +204,7 @@ static void close_loras(struct options *o)
     scaled_fini(&o->loras);
 }
 
-/* SIZE, or Xbpw. */
+/* Parse SIZE or Xbpw. */
 static void parse_size(struct target *t, const char *arg, const char *text)
 {
     struct gguf_error err;

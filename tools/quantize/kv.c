@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kv.c - the values of --override-kv */
+/* kv.c - the keys of --override-kv */
 #include "config.h"
 #include "tools/quantize/quantize.h"
 #include "tools/common/override.h"
@@ -32,7 +32,7 @@ bool check_overrides(const struct options *o)
     gguf_error_clear(&err);
     fp.opener = o->params.opener;
     if (!o->meta || gguf_file_open(&set, o->in, &fp, &err) != GGUF_OK)
-        return true; /* the plan will say why it does not open */
+        return true; /* planning will report why it does not open */
     struct guard g = { .name = o->in, .file = set, .force = o->force };
     bool good = override_guard(&g, o->meta);
     gguf_file_close(set);

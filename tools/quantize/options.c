@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - what the command line of gguf-quantize says */
+/* options.c - the command line of gguf-quantize */
 #include "config.h"
 #include "tools/quantize/quantize.h"
 #include "tools/common/remote.h"
@@ -52,12 +52,12 @@ static const struct opt table[] = {
       "leave out these layers, counted from 0; later layers move up", OPT_STR,
       AT(prune_layers) },
     { "--keep-split", NULL,
-      "write as many files as IN has: OUT-00001-of-0000N.gguf ...", OPT_FLAG,
+      "split the output like IN: OUT-00001-of-0000N.gguf ...", OPT_FLAG,
       AT(params.keep_split) },
     { "--compat", NULL, "write the same bytes as llama-quantize", OPT_FLAG,
       AT(params.compat) },
     { .group = &quantize_rest },
-    /* of llama-quantize and its relatives */
+    /* options of llama-quantize and its relatives */
     ROW_REFUSED("--attn-q-type --attn-k-type --attn-v-type --attn-qkv-type "
                 "--attn-output-type --ffn-gate-type --ffn-down-type "
                 "--ffn-up-type --ffn-gate-inp-type "
@@ -163,7 +163,8 @@ static void add_output(struct options *o, char *arg)
     t->path = opt_check_output(arg);
 }
 
-/* ggml-model-TYPE.gguf in the folder of IN, as llama-quantize does. */
+/* Default output, as of llama-quantize: ggml-model-TYPE.gguf in the folder of
+ * IN. */
 static const char *default_out(struct options *o, const char *type)
 {
     const char *slash = remote_is_url(o->in) ? NULL : strrchr(o->in, '/');
@@ -180,7 +181,7 @@ static const char *default_out(struct options *o, const char *type)
     return o->default_out;
 }
 
-/* arg[0] to arg[n - 1], some of which may be left out. */
+/* Parse the n operands. IN, OUT, TYPE and THREADS may each be missing. */
 static void parse_operands(struct options *o, char **arg, int n)
 {
     uint64_t threads;
@@ -202,16 +203,17 @@ static void parse_operands(struct options *o, char **arg, int n)
         add_target(o, n ? arg[0] : NULL, o->recipe_file);
         arg += n > 0;
         n -= n > 0;
-    } else if (n && is_preset(arg[0])) { /* IN TYPE */
+    } else if (n && is_preset(arg[0])) { /* operands: IN TYPE */
         add_target(o, default_out(o, arg[0]), arg[0]);
         arg++;
         n--;
-    } else if (sized && (n == 1 || (!n && o->dry_run))) { /* IN OUT */
+    } else if (sized && (n == 1 || (!n && o->dry_run))) { /* operands: IN OUT
+                                                           */
         add_target(o, n ? arg[0] : NULL, TYPE_AUTO);
         arg += n;
         n = 0;
-    } else if (n > 1 ||
-               (n && *suggest_preset(arg[0], hint))) { /* IN OUT TYPE */
+    } else if (n > 1 || (n && *suggest_preset(arg[0], hint))) { /* operands: IN
+                                                              * OUT TYPE */
         const char *type = arg[n > 1];
         if (!is_preset(type))
             opt_usage("'%s' is not a type that --list-types lists%s", type,

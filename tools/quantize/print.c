@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* print.c - plan and result of gguf-quantize, for people and for
- * programs */
+/* print.c - printing plan and result of gguf-quantize */
 #include "config.h"
 #include "tools/common/ignore_status.h"
 #include "tools/quantize/quantize.h"
@@ -128,14 +127,14 @@ static void print_target(const struct target *target)
              r->size, r->limit, r->n_free, r->noise, best);
 }
 
-/* A name for a message: names are from strangers. */
+/* Escape a name from a file for a message. */
 static const char *escape_name(char out[512], const char *name)
 {
     gguf_text_escape(out, 512, str_of(name));
     return out;
 }
 
-/* The first tensors that have no importance data, quoted. */
+/* Append the first tensors that lack importance data, quoted. */
 static const char *list_lacking(const struct target *target, struct text *text)
 {
     enum { MOST = 3 };
@@ -244,8 +243,8 @@ void print_nonfinite(const char *in, const struct target *t, int kept)
     }
 }
 
-/* The tensor of this name in one of n targets, with importances that were
- * replaced; or NULL. Outputs need not have the same tensors. */
+/* Find the tensor of this name among n targets whose importances were
+ * replaced, or NULL. Outputs need not have the same tensors. */
 static const struct gguf_quant_tensor *
 find_replaced(const struct target *t, size_t n, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-quantize - a model file of other tensor types */
+/* gguf-quantize - write a model with smaller tensor types */
 #include "config.h"
 #include "tools/quantize/quantize.h"
 #include "tools/common/load.h"
@@ -21,7 +21,7 @@ static enum gguf_status make_recipe(struct target *t, struct gguf_error *err)
     return gguf_recipe_preset(&t->recipe, t->type, NULL, err);
 }
 
-/* Recipes and plans of all targets. */
+/* Create recipes and plans of all targets. */
 static enum gguf_status make_jobs(struct options *o, struct progress *bar,
                                   const char **about, struct gguf_error *err)
 {
@@ -51,8 +51,8 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
 
 /* ---------------------------------------------------------- the report --- */
 
-/* What is read and written besides the model and the outputs, which the
- * library knows. */
+/* Record the files that are read and written besides the model and the
+ * outputs, which the library records. */
 static struct gguf_paths *record_paths(const struct options *o)
 {
     struct gguf_paths *p = paths_new();
@@ -64,7 +64,7 @@ static struct gguf_paths *record_paths(const struct options *o)
     return p;
 }
 
-/* Write it, or discard it if the run failed: an old report stays then. */
+/* Write the report if the run succeeded; otherwise an old report stays. */
 static enum gguf_status end_report(const struct options *o, struct outtext *r,
                                    enum gguf_status st, double seconds,
                                    const char **about, struct gguf_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - outputs made from one reading of their source */
+/* run.c - writing several outputs from one reading of their source */
 #include "config.h"
 #include "tools/quantize/quantize.h"
 #include "tools/common/option_hint.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The outputs are complete: what an earlier run with --resume that did not end
- * left for them is of no use. */
+/* The outputs are complete: remove the files that an earlier, interrupted run
+ * with --resume left for them. */
 static void discard_stale(const char *const *paths, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -68,13 +68,13 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
         paths[i] = o->targets[i].path;
     }
     progress_init(bar, doing, NULL, o->quiet);
-    bar->linger = !o->resume; /* what has a name stays */
+    bar->linger = !o->resume; /* files with a name are kept */
     enum gguf_status st =
         gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
     if (st == GGUF_OK && !o->resume)
         discard_stale(paths, o->n_targets);
-    /* The source is open already, so the system refused an output. If there
-     * are several, the library names the one. */
+    /* The source is open already, so that these failures are about an output.
+     * If there are several, the message names it. */
     bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||
                   st == GGUF_E_IO || st == GGUF_E_INVALID ||
                   st == GGUF_E_MISMATCH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf-split - one model in several files, and back */
+/* gguf-split - split a model into several files, or merge them */
 #include "config.h"
 #include "tools/common/digest.h"
 #include "tools/common/option_hint.h"
@@ -85,7 +85,7 @@ static const struct opt_tool tool = {
     "[--split] [OPTION]... IN OUT-PREFIX\n--merge [OPTION]... IN OUT",
     "Split a GGUF model into several files, or merge them. The input is "
     "checked before the first byte is written. An output appears under its "
-    "name when it is complete. Merging what was split gives the original "
+    "name when it is complete. Merging the shards gives the original "
     "file, byte for byte.",
     table,
     rules,
@@ -93,7 +93,8 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* More than two operands: a pattern of the shell that shards match? */
+/* Report an extra operand; a pattern of the shell may have matched all shards.
+ */
 static _Noreturn void fail_extra_operand(const struct options *o,
                                          char *const *arg)
 {
@@ -117,7 +118,8 @@ static void parse_options(struct options *o, int argc, char **argv)
         o->limits.max_tensors = 128;
 }
 
-/* A tensor of unknown size must stay together with the bytes around it. */
+/* Refuse tensors of unknown size, since it is unknown which bytes belong to
+ * them. */
 static bool has_known_sizes(const struct gguf_file *s, const char *path)
 {
     for (size_t i = 0; i < gguf_file_n_tensors(s); i++) {
@@ -168,7 +170,7 @@ static void print_result(const struct options *o, const char *file,
                  table_size(out, size));
 }
 
-/* *about is the file that a failure is about. */
+/* Split the model. *about receives the path that an error is about. */
 static enum gguf_status
 split_model(const struct options *o, const struct gguf_file *s,
             const char *prefix, const struct gguf_split_output_params *job,
@@ -212,14 +214,14 @@ merge_shards(const struct options *o, const struct gguf_file *s,
     return st;
 }
 
-/* ---- afterwards ---- */
+/* ---- after writing ---- */
 
 static bool output_differs(const char *out)
 {
     return msg_error(out, "the data differs from that of the input");
 }
 
-/* Is the data of the output, read again, that of the input? */
+/* Compare the checksum of the output, read again, with that of the input. */
 static bool verify_output(const struct options *o, struct gguf_file *in,
                           const char *out, size_t n_shards)
 {
@@ -228,7 +230,7 @@ static bool verify_output(const struct options *o, struct gguf_file *in,
     struct gguf_error err;
     char first[4096];
     if (!o->merge) {
-        /* The prefix may be the name of another file, too. */
+        /* the prefix may also be the name of another file */
         if (gguf_split_name_format(first, sizeof first, out, 1,
                                    (unsigned)n_shards, &err) != GGUF_OK)
             return msg_fail(out, &err);
@@ -281,7 +283,7 @@ int main(int argc, char **argv)
         opt_usage("OUT-PREFIX '%s' ends without a file name", out);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
-    bar.linger = !o.resume; /* what has a name stays */
+    bar.linger = !o.resume; /* files with a name are kept */
     progress_catch_signals();
     params.limits = &o.file_limits;
     params.opener = remote_opener();
