@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* generate MODEL PROMPT [TOKENS [TEMPERATURE [TOP_K [TOP_P [SEED]]]]] goes on
  * with a text; without a temperature by the most probable token each time. */
-#include <gguf/gguf.h>
+#include <gguf/model.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,79 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf.h - all of libgguf
+/* gguf.h - GGUF files: read, check, edit, split, convert and quantize them
  *
- * Reads, writes, quantizes and evaluates GGUF model files. Each header below
- * is the manual of its part; status.h says how calls fail.
+ * This header includes those of everything that works on files without
+ * evaluating a model, which is what most programs want:
  *
- * Structures of parameters begin with struct_size, which their initialiser
- * (GGUF_..._INIT) sets, and grow at the end only. In a shorter structure from
- * an older program the missing members have their defaults. A longer one from
- * a newer program is accepted if all bytes that the library does not know are
- * 0, and else refused (GGUF_E_INVALID).
+ *     file.h kv.h dtype.h reader.h    a file, its metadata and its tensors
+ *     check.h verify.h stats.h digest.h    what is in it, and whether it is right
+ *     writer.h edit.h split.h    write files, change metadata, cut into shards
+ *     convert.h quant.h recipe.h target.h imatrix.h    make other files of it
+ *     outfile.h paths.h progress.h pool.h text.h memory.h status.h version.h
+ *                                what these have in common
  *
- * NULL in place of parameters stands for the initialiser's values. A function
- * that needs more than these, such as a backend, then returns GGUF_E_INVALID.
- * NULL in place of a structure of results is GGUF_E_INVALID, unless the
- * function's comment says that it may be NULL. The comment of each callback
- * says whether it may be NULL; one that is required is checked before the
- * function does anything.
+ * <gguf/compute.h> has tensors, graphs and backends; <gguf/model.h> has models,
+ * sessions and evaluation, and includes both others. A program that adds a
+ * backend includes <gguf/backend_impl.h> by name. Each header can also be
+ * included alone.
+ *
+ * Rules that hold in every header:
+ *
+ * - A function that can fail returns an enum gguf_status and takes, as its last
+ *   parameter, a struct gguf_error, which may be NULL (status.h). After a
+ *   failure, *out of a function that makes an object is NULL.
+ * - An object that X_open() opens is closed by X_close(); one that X_create(),
+ *   X_load() or X_parse() makes is destroyed by X_destroy(). Both accept NULL.
+ * - A structure of parameters or results begins with struct_size, which its
+ *   initialiser (GGUF_..._INIT) sets, and grows at its end only. 0, NULL and
+ *   false are the default of every member.
+ * - A structure of an older program is shorter: the missing members have their
+ *   defaults. One of a newer program is longer: it is accepted if all bytes
+ *   that the library does not know are 0, else the call fails with
+ *   GGUF_E_INVALID.
+ * - NULL in place of parameters means all defaults. A function that needs one
+ *   of the members then returns GGUF_E_INVALID. NULL in place of a structure of
+ *   results is GGUF_E_INVALID, unless the function says that it may be NULL.
+ * - A callback is a struct { fn, user }: user is the first argument of each
+ *   call, and fn NULL means that there is no callback. A callback that is
+ *   required is checked before the function does anything.
+ * - A const pointer means that the function does not change the object: any
+ *   number of threads may make such calls at the same time.
  */
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H
 
-#include <gguf/adapter.h>
-#include <gguf/backend.h>
-#include <gguf/backend_impl.h>
-#include <gguf/baseline.h>
-#include <gguf/bisect.h>
-#include <gguf/blas.h>
 #include <gguf/check.h>
-#include <gguf/collect.h>
-#include <gguf/compare.h>
 #include <gguf/convert.h>
-#include <gguf/cpu.h>
 #include <gguf/digest.h>
 #include <gguf/dtype.h>
 #include <gguf/edit.h>
-#include <gguf/eval.h>
 #include <gguf/file.h>
-#include <gguf/graph.h>
 #include <gguf/imatrix.h>
-#include <gguf/kld.h>
 #include <gguf/kv.h>
-#include <gguf/layers.h>
 #include <gguf/memory.h>
-#include <gguf/load.h>
-#include <gguf/model_base.h>
-#include <gguf/op.h>
-#include <gguf/op_base.h>
-#include <gguf/op_conv.h>
-#include <gguf/op_copy.h>
-#include <gguf/op_custom.h>
-#include <gguf/op_elem.h>
-#include <gguf/op_mat.h>
-#include <gguf/op_recur.h>
-#include <gguf/op_row.h>
 #include <gguf/outfile.h>
-#include <gguf/part.h>
 #include <gguf/paths.h>
 #include <gguf/pool.h>
-#include <gguf/profile.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>
 #include <gguf/reader.h>
 #include <gguf/recipe.h>
-#include <gguf/sched.h>
-#include <gguf/session.h>
 #include <gguf/split.h>
 #include <gguf/stats.h>
 #include <gguf/status.h>
 #include <gguf/target.h>
-#include <gguf/task.h>
-#include <gguf/tensor.h>
 #include <gguf/text.h>
 #include <gguf/verify.h>
 #include <gguf/version.h>
-#include <gguf/vocab.h>
 #include <gguf/writer.h>
 
 #endif

@@ -7,7 +7,8 @@
  * GGUF_E_INVALID and a message, and all memory is freed.
  */
 #include "config.h"
-#include "gguf/gguf.h"
+#include "gguf/backend_impl.h"
+#include "gguf/compute.h"
 #include "tests/tap.h"
 
 #define REFUSES(call, what)                                                   \

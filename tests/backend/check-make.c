@@ -2,7 +2,8 @@
 /* check-make.c - devices, buffers and backends created from tables of
  * functions */
 #include "config.h"
-#include "gguf/gguf.h"
+#include "gguf/backend_impl.h"
+#include "gguf/compute.h"
 #include "tests/failalloc.h"
 #include "tests/tap.h"
 

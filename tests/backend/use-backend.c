@@ -5,7 +5,7 @@
  */
 #include "backend.c"
 
-#include <gguf/gguf.h>
+#include <gguf/compute.h>
 #include <stdio.h>
 
 enum { K = 8, M = 6, N = 5 };

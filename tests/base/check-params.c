@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/params.h"
 #include "gguf/cpu.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "tests/tap.h"
 
 #include <stddef.h>

@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "graph/op_table.h"
 #include "kern/kern.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "tests/bench/peak.h"
 #include "tests/bench/row.h"
 

@@ -2,7 +2,7 @@
 /* check-collect-golden.c - importance data agree with llama-imatrix's */
 #include "config.h"
 #include "base/compiler.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "gguf/collect.h"
 #include "tests/model/run.h"
 #include "tests/scratch.h"

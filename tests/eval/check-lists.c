@@ -5,7 +5,7 @@
  * tests/backend/check-broken.c tests lists of backends and of buffer types.
  */
 #include "config.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"

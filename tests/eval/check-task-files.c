@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "gguf/task.h"
 #include "tests/tap.h"
 

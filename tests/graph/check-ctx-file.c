@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
+#include "gguf/compute.h"
 #include "gguf/gguf.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"

@@ -8,6 +8,7 @@
  * that a crash is one failed test.
  */
 #include "config.h"
+#include "gguf/backend_impl.h"
 #include "tests/convert/folder_text.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

@@ -8,7 +8,7 @@
 #ifndef TESTS_MODEL_GEN_H
 #define TESTS_MODEL_GEN_H
 
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 
 enum { GEN_MAX_TENSORS = 1024, GEN_MAX_GAINS = 4 };
 

@@ -7,7 +7,7 @@
 #ifndef TESTS_MODEL_RUN_H
 #define TESTS_MODEL_RUN_H
 
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 /* check-backends.c - a model computed by several backends gives the CPU's
  * digits */
 #include "config.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "tests/graph/fake_backend.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

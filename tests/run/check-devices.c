@@ -4,7 +4,7 @@
  * Digits are those of the CPU alone, and copies and allocations are counted.
  */
 #include "config.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "run/session_int.h"
 #include "tests/graph/fake_backend.h"
 #include "tests/model/gen.h"

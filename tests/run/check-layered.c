@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

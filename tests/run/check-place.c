@@ -2,7 +2,7 @@
 /* check-place.c - each weight lies once, in the memory of the backend that
  * computes with it */
 #include "config.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "model/adapter/adapter_int.h"
 #include "model/model_int.h"
 #include "tests/failalloc.h"

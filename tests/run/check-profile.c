@@ -2,7 +2,7 @@
 /* check-profile.c - profile records have the times that gguf/profile.h defines
  */
 #include "config.h"
-#include "gguf/gguf.h"
+#include "gguf/model.h"
 #include "tests/graph/fake_backend.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"

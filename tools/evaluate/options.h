@@ -23,7 +23,7 @@
 #include "tools/common/opt.h"
 #include "tools/common/scaled_file.h"
 
-#include <gguf/gguf.h>
+#include <gguf/model.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 #include "tools/common/progress.h"
 #include "tools/evaluate/model.h"
 
-#include <gguf/gguf.h>
+#include <gguf/model.h>
 
 #include <stdbool.h>
 

@@ -21,7 +21,7 @@
 #include "tools/evaluate/text_files.h"
 #include "tools/evaluate/run.h"
 
-#include <gguf/gguf.h>
+#include <gguf/model.h>
 
 #include <stdbool.h>
 #include <stddef.h>
