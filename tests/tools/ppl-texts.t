@@ -152,11 +152,11 @@ fails_with 1 "r\.jsonl: line 1 has no text 'more'; it has 'id' (no text), 'text'
 ok 'a member that is not there'
 printf '{"text": "one two three four five"}\n{"text": "one", }\n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails_with 1 'bad: line 2 is not an object of JSON: '
+fails_with 1 'bad: line 2 is not a JSON object: '
 ok 'a line that is no JSON'
 printf '["one two three four five"]\n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64
-fails_with 1 'bad: line 1 is not an object of JSON$'
+fails_with 1 'bad: line 1 is not a JSON object$'
 ok 'a line that is no object'
 printf '\n \n' >"$tmp/bad"
 run "$ppl" -m "$m" -f "$tmp/bad" --field text --ppl-stride 64

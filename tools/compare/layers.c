@@ -133,7 +133,7 @@ static void add_entry(struct table *t, const struct gguf_layers_entry *e)
     table_addf(t, "%" PRIu32, e->worst_pos);
 }
 
-static int by_error(const void *a, const void *b)
+static int compare_errors(const void *a, const void *b)
 {
     const struct gguf_layers_entry *x =
         *(const struct gguf_layers_entry *const *)a;
@@ -164,7 +164,7 @@ static void print_entries(const struct layers *x)
         else
             add_entry(&t, e);
     }
-    qsort(of_layers, n, sizeof *of_layers, by_error);
+    qsort(of_layers, n, sizeof *of_layers, compare_errors);
     for (size_t i = 0; i < n && i < WORST; i++)
         add_entry(&t, of_layers[i]);
     wrap_printf("\n");

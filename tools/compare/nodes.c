@@ -43,9 +43,9 @@ static void describe_node(const struct gguf_tensor *t, char *out, size_t size)
     }
 }
 
-static void keep_finding(struct finding *f, const struct nodes *x, size_t i,
-                         const struct gguf_tensor *node,
-                         const struct gguf_difference *d)
+static void set_finding(struct finding *f, const struct nodes *x, size_t i,
+                        const struct gguf_tensor *node,
+                        const struct gguf_difference *d)
 {
     f->graph = x->n_graphs;
     f->node = i;
@@ -63,9 +63,9 @@ static int compare_node(void *user, size_t i, const struct gguf_tensor *node,
         return 1;
     x->n_equal += !d.n_differ;
     if (d.n_differ && (!x->largest.graph || d.error > x->largest.d.error))
-        keep_finding(&x->largest, x, i, node, &d);
+        set_finding(&x->largest, x, i, node, &d);
     if (d.error > x->c->o->tolerance && !x->first.graph)
-        keep_finding(&x->first, x, i, node, &d);
+        set_finding(&x->first, x, i, node, &d);
     return 0;
 }
 

@@ -14,13 +14,13 @@ struct embedding {
     struct gguf_session *session;
     const struct gguf_vocab *vocab;
     struct gguf_tokens tokens;
-    bool each;   /* save a row for each token instead of each line */
-    size_t line; /* number of the current line, from 1 */
-    float *unit; /* [n_unit], a row after normalization */
+    bool row_per_token; /* save a row for each token instead of each line */
+    size_t line;        /* number of the current line, from 1 */
+    float *unit;        /* [n_unit], a row after normalization */
     size_t n_unit;
 };
 
-static bool fail_line(const struct embedding *e, const char *what, size_t n)
+static bool report_line(const struct embedding *e, const char *what, size_t n)
 {
     progress_clear(&e->eval->run.bar);
     return msg_error(e->eval->o->text,
@@ -37,17 +37,17 @@ static bool compute_rows(struct embedding *e, const float **row, size_t *n,
     uint8_t *want = msg_must(calloc(e->tokens.n, 1));
     b.n = e->tokens.n;
     b.token = e->tokens.id;
-    b.want = memset(want, e->each, b.n);
+    b.want = memset(want, e->row_per_token, b.n);
     enum gguf_status st = gguf_session_clear(e->session, &e->eval->err);
     if (st == GGUF_OK)
         st = e->eval->model.info.encodes_first
                  ? gguf_session_encode(e->session, &b, &e->eval->err)
                  : gguf_session_decode(e->session, &b, &e->eval->err);
-    *n_rows = e->each ? b.n : 1;
+    *n_rows = e->row_per_token ? b.n : 1;
     *n = e->eval->model.info.n_embd;
     if (st == GGUF_OK)
         st =
-            e->each
+            e->row_per_token
                 ? gguf_session_states(e->session, 0, b.n, row, &e->eval->err)
                 : gguf_session_embedding(e->session, 0, row, n, &e->eval->err);
     free(want);
@@ -82,9 +82,9 @@ static bool embed_line(struct embedding *e, const char *text, size_t size)
                             &e->tokens, &e->eval->err) != GGUF_OK)
         return eval_fail(e->eval, e->eval->o->text);
     if (!e->tokens.n)
-        return fail_line(e, "has no tokens", 0);
+        return report_line(e, "has no tokens", 0);
     if (e->tokens.n > e->eval->o->ev.n_ctx)
-        return fail_line(e, "is longer than the context", e->tokens.n);
+        return report_line(e, "is longer than the context", e->tokens.n);
     e->eval->run.n_tokens += e->tokens.n;
     if (!compute_rows(e, &row, &n, &n_rows))
         return false;
@@ -93,7 +93,7 @@ static bool embed_line(struct embedding *e, const char *text, size_t size)
     return good;
 }
 
-static bool embed_all(struct embedding *e, const char *text, size_t size)
+static bool embed_lines(struct embedding *e, const char *text, size_t size)
 {
     for (size_t i = 0, n; i < size; i += n + 1) {
         const char *end = memchr(text + i, '\n', size - i);
@@ -103,7 +103,7 @@ static bool embed_all(struct embedding *e, const char *text, size_t size)
             return false;
         progress_report(&e->eval->run.bar, i + n, size);
     }
-    return e->line || fail_line(e, "is missing", 0);
+    return e->line || report_line(e, "is missing", 0);
 }
 
 bool eval_embeddings(struct eval *eval)
@@ -119,13 +119,13 @@ bool eval_embeddings(struct eval *eval)
         return false;
     e.session = eval->model.session;
     e.vocab = gguf_model_vocab(eval->model.model);
-    e.each = o->pooling == GGUF_POOLING_NONE;
+    e.row_per_token = o->pooling == GGUF_POOLING_NONE;
     eval->pooling = gguf_session_pooling(e.session);
-    if (!e.each && eval->pooling == GGUF_POOLING_NONE)
+    if (!e.row_per_token && eval->pooling == GGUF_POOLING_NONE)
         return msg_error(o->model, "has no pooling_type: give --pooling");
     if (!eval_begin_rows(eval, "embedding", "bytes"))
         return false;
-    const bool good = embed_all(&e, eval->lines, eval->run.text_size);
+    const bool good = embed_lines(&e, eval->lines, eval->run.text_size);
     gguf_tokens_fini(&e.tokens);
     free(e.unit);
     return eval_end_rows(eval, good);

@@ -73,7 +73,7 @@ static void add_node(void *user, const struct gguf_profile_node *n)
 /* ---- printing ---- */
 
 /* Compare rows for qsort(), the longest time first. */
-static int by_time(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
     return (x->ns < y->ns) - (x->ns > y->ns);
@@ -229,7 +229,7 @@ bool eval_profile(struct eval *e)
     e->run.timings = *gguf_session_timings(e->model.session);
     ev_end_work(&e->run);
     if (p.rows)
-        qsort(p.rows, p.n_rows, sizeof *p.rows, by_time);
+        qsort(p.rows, p.n_rows, sizeof *p.rows, compare_times);
     if (st == GGUF_OK)
         (e->o->ev.json ? print_json : print_text)(e, &p);
     free(p.rows);

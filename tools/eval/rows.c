@@ -61,7 +61,7 @@ static bool encode_first(struct eval *e)
            eval_fail(e, e->model.path);
 }
 
-static bool save_all(struct eval *e)
+static bool save_rows(struct eval *e)
 {
     uint8_t *all = msg_must(malloc(e->ids.n));
     memset(all, 1, e->ids.n);
@@ -90,5 +90,5 @@ bool eval_rows(struct eval *e)
     if (m->is_whole || m->encodes_first)
         sp.n_ubatch = (uint32_t)e->ids.n; /* checked: at most -c */
     return eval_start(e, &sp) && eval_begin_rows(e, "saving", "tokens") &&
-           eval_end_rows(e, save_all(e));
+           eval_end_rows(e, save_rows(e));
 }

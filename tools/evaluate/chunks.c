@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* chunks.c - the chunks of texts: cutting them and choosing which to evaluate */
+/* chunks.c - cutting texts into chunks and choosing which to evaluate */
 #include "config.h"
 #include "tools/evaluate/run.h"
 #include "tools/common/msg.h"

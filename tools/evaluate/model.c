@@ -38,7 +38,8 @@ bool ev_explain_adapter(const struct gguf_file *set, const char *path)
 
 /* Print why a model could not be opened. For an unsupported architecture, name
  * the tools that work on the file. */
-static bool fail_model(const struct ev_model *m, const struct gguf_error *err)
+static bool report_failure(const struct ev_model *m,
+                           const struct gguf_error *err)
 {
     const struct gguf_kv *kv =
         gguf_file_kv_find(m->file, "general.architecture");
@@ -95,7 +96,7 @@ bool ev_model_open(struct ev_model *m, const char *path,
         return false;
     mp.meta = m->meta;
     if (gguf_model_create(&m->model, m->file, &mp, &err) != GGUF_OK)
-        return fail_model(m, &err);
+        return report_failure(m, &err);
     m->info = *gguf_model_info(m->model);
     if (o->n_ctx > m->info.n_ctx_train)
         warn_model(&w, "the context is longer than the model was trained on");

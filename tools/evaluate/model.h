@@ -55,9 +55,9 @@ struct ev_adapters {
 
 /* A model that is evaluated. Zeroed is empty. */
 struct ev_model {
-    const char *path;       /* borrowed */
-    const char *noted;      /* members in JSON, from a part; NULL: from file */
-    const char *noted_name; /* general.name from a part; NULL: from file */
+    const char *path;      /* borrowed */
+    const char *part_json; /* members in JSON, from a part; NULL: from file */
+    const char *part_name; /* general.name from a part; NULL: from file */
     struct gguf_file *file;
     struct gguf_meta *meta; /* keys of --override-kv; NULL: none */
     struct gguf_model *model;

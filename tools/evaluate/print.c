@@ -75,7 +75,7 @@ void ev_print_text(const struct ev_run *r)
 }
 
 /* Name of the highest instruction set in use, which includes the others. */
-static const char *last_level(void)
+static const char *get_highest_level(void)
 {
     const uint32_t have = gguf_cpu_levels();
     const char *last = "c";
@@ -98,7 +98,7 @@ void ev_print_mode(const struct ev_run *r)
     const unsigned kind = (unsigned)o->precision;
     wrap_printf("mode    %s (%s), %" PRIu32 " thread%s, %s\n",
                 gguf_precision_name(kind), ev_describe_precision(kind),
-                o->n_threads, text_s(o->n_threads), last_level());
+                o->n_threads, text_s(o->n_threads), get_highest_level());
     if (own != kind)
         wrap_printf("base    %s (%s)\n", gguf_precision_name(own),
                     ev_describe_precision(own));
@@ -132,8 +132,8 @@ void ev_json_model(struct json *j, const char *key, const struct ev_options *o,
 {
     const struct gguf_model_info *model = &m->info;
     json_open(j, key, '{');
-    if (m->noted) {
-        json_members(j, m->noted);
+    if (m->part_json) {
+        json_members(j, m->part_json);
         return;
     }
     json_strz(j, "file", m->path);

@@ -140,8 +140,8 @@ struct gguf_str ev_model_name(const struct ev_model *m)
 {
     struct gguf_str s = { "", 0 };
     const struct gguf_kv *kv = NULL;
-    if (m->noted_name)
-        return (struct gguf_str){ m->noted_name, strlen(m->noted_name) };
+    if (m->part_name)
+        return (struct gguf_str){ m->part_name, strlen(m->part_name) };
     if (m->meta)
         kv = gguf_meta_find(m->meta, "general.name");
     if (!kv)

@@ -90,7 +90,7 @@ static const struct gguf_buft *find_buft(const struct ev_backends *b,
     return NULL;
 }
 
-static bool is_new(const struct ev_backends *b, unsigned i)
+static bool is_first_use(const struct ev_backends *b, unsigned i)
 {
     for (unsigned k = 0; k < i; k++)
         if (gguf_backend_buft(b->list[k]) == gguf_backend_buft(b->list[i]))
@@ -102,7 +102,7 @@ static void report_unknown_buft(const struct ev_backends *b, const char *name)
 {
     struct text t = { NULL, 0, 0 };
     for (unsigned i = 0; i < b->n; i++)
-        if (is_new(b, i))
+        if (is_first_use(b, i))
             text_addf(&t, "%s%s", t.n ? ", " : "",
                       gguf_buft_name(gguf_backend_buft(b->list[i])));
     msg_error(

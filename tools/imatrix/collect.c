@@ -205,8 +205,8 @@ static const char *dataset_name(const struct im_options *o)
 }
 
 /* Evaluate n chunks from first on; n 0: all chunks from first on. */
-static enum gguf_status run_some(struct job *j, size_t first, size_t n,
-                                 struct gguf_error *err)
+static enum gguf_status run_range(struct job *j, size_t first, size_t n,
+                                  struct gguf_error *err)
 {
     const struct im_options *o = j->o;
     struct gguf_collect_run r = GGUF_COLLECT_RUN_INIT;
@@ -231,7 +231,7 @@ static bool run_share(void *user, size_t first, size_t n)
 {
     struct job *j = user;
     struct gguf_error err;
-    const enum gguf_status st = run_some(j, first, n, &err);
+    const enum gguf_status st = run_range(j, first, n, &err);
     if (st == GGUF_E_CANCELLED) {
         progress_raise();
         return false; /* another rank printed its error */
@@ -263,7 +263,7 @@ static bool run_collection(struct job *j)
         return run_shared(j);
     progress_init(&j->bar, "importance", "tokens", o->ev.quiet);
     const enum gguf_status st =
-        run_some(j, (size_t)o->ev.first_chunk, (size_t)o->ev.n_chunks, &err);
+        run_range(j, (size_t)o->ev.first_chunk, (size_t)o->ev.n_chunks, &err);
     progress_clear(&j->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped()) {
         if (o->part || o->save_every)

@@ -165,7 +165,7 @@ static bool compare_model(const struct gguf_imatrix *im,
     return true;
 }
 
-static void show_comparison(const struct comparison *c)
+static void print_comparison(const struct comparison *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         const struct missing *m = &c->list[i];
@@ -387,7 +387,7 @@ static bool get_data(struct gguf_imatrix **im, const struct im_options *o,
 }
 
 /* Print the precision of the evaluation, if it is known. */
-static void show_mode(const char *precision)
+static void print_mode(const char *precision)
 {
     for (unsigned k = 0; precision && gguf_precision_name(k); k++)
         if (strcmp(gguf_precision_name(k), precision) == 0)
@@ -395,23 +395,24 @@ static void show_mode(const char *precision)
 }
 
 /* Print statistics and the comparison with the model. */
-static void show_all(const struct im_options *o, const struct gguf_imatrix *im,
-                     const struct comparison *c)
+static void print_all(const struct im_options *o,
+                      const struct gguf_imatrix *im,
+                      const struct comparison *c)
 {
     const bool model = o->model && !o->text;
     if (o->ev.json)
         print_json(im, o->model, model ? c : NULL);
     else if (o->show || (!o->out && !o->part && !model)) {
-        show_mode(gguf_imatrix_precision(im));
+        print_mode(gguf_imatrix_precision(im));
         print_statistics(im);
     }
     if (model && !o->ev.json)
-        show_comparison(c);
+        print_comparison(c);
 }
 
 /* Do the work after options were parsed. Returns false after it printed a
  * message. */
-static bool do_all(const struct im_options *o, char **paths, int n)
+static bool run_tool(const struct im_options *o, char **paths, int n)
 {
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
@@ -430,7 +431,7 @@ static bool do_all(const struct im_options *o, char **paths, int n)
     good = good && (!texts->n || check_not_empty(o, im)) &&
            (!o->model || o->text || compare_model(im, o, &c));
     if (good)
-        show_all(o, im, &c);
+        print_all(o, im, &c);
     progress_catch_signals(); /* output is written despite signals */
     if (good && o->out && save_output(o, im, &about, &err) != GGUF_OK) {
         msg_fail(about, &err);
@@ -464,7 +465,7 @@ int main(int argc, char **argv)
     }
     load_raise_limits();
     check_paths(&o, argv + 1, n);
-    const bool good = do_all(&o, argv + 1, n);
+    const bool good = run_tool(&o, argv + 1, n);
     ev_options_fini(&o.ev);
     opt_list_fini(&o.include);
     opt_list_fini(&o.exclude);

@@ -65,9 +65,9 @@ struct im_share {
     bool (*evaluate)(void *user, size_t first, size_t n);
     void *user;
     /* private */
-    struct gguf_part *of; /* settings and evaluated chunks, without scores */
-    size_t *done;         /* [ranks], number of chunks of each rank */
-    size_t n_chunks;      /* chunks of all ranks */
+    struct gguf_part *part; /* settings and evaluated chunks, without scores */
+    size_t *done;           /* [ranks], number of chunks of each rank */
+    size_t n_chunks;        /* chunks of all ranks */
 };
 bool im_share(struct im_share *s);
 /* Progress callback of a share. done: its tokens that are evaluated. A result

@@ -46,11 +46,11 @@ static bool set_settings(struct im_share *s)
         { "version", gguf_version_string() },
     };
     enum gguf_status st = gguf_part_create(
-        &s->of, im_count_chunks(o, s->tokens->n), 0, 1, NULL, &err);
+        &s->part, im_count_chunks(o, s->tokens->n), 0, 1, NULL, &err);
     for (size_t i = 0; st == GGUF_OK && i < sizeof list / sizeof *list; i++)
-        st = gguf_part_set_setting(s->of, list[i].name, list[i].value, &err);
+        st = gguf_part_set_setting(s->part, list[i].name, list[i].value, &err);
     if (st == GGUF_OK)
-        st = gguf_part_set_model(s->of, 0, s->session, s->tokens->id,
+        st = gguf_part_set_model(s->part, 0, s->session, s->tokens->id,
                                  s->tokens->n, &err);
     text_fini(&filter);
     text_fini(&ctx);
@@ -61,7 +61,7 @@ static bool set_settings(struct im_share *s)
 
 /* Create a private folder and return the path of a file in it, for
  * remove_file(). Returns NULL after it printed a message. */
-static char *new_file(void)
+static char *create_file(void)
 {
     const char *tmp = getenv("TMPDIR");
     struct text t = { .s = NULL };
@@ -83,7 +83,7 @@ static void remove_file(char *path)
     free(path);
 }
 
-static bool read_all(const char *path, void **data, size_t *size)
+static bool read_file(const char *path, void **data, size_t *size)
 {
     FILE *f = fopen(path, "rb");
     char *p = NULL;
@@ -103,7 +103,7 @@ static bool read_all(const char *path, void **data, size_t *size)
     return good;
 }
 
-static bool write_all(const char *path, const void *data, size_t size)
+static bool write_file(const char *path, const void *data, size_t size)
 {
     FILE *f = fopen(path, "wb");
     bool good = f && fwrite(data, 1, size, f) == size;
@@ -119,14 +119,14 @@ static bool get_rest(void *user, void **data, size_t *size)
     struct gguf_error err;
     *data = NULL;
     *size = 0;
-    if (!gguf_part_n_done(s->of)) /* this rank got no chunk */
+    if (!gguf_part_n_done(s->part)) /* this rank got no chunk */
         return true;
-    char *path = new_file();
+    char *path = create_file();
     if (!path)
         return false;
     const bool good = (gguf_collect_save(s->c, path, true, &err) == GGUF_OK ||
                        msg_fail(path, &err)) &&
-                      read_all(path, data, size);
+                      read_file(path, data, size);
     remove_file(path);
     return good;
 }
@@ -136,10 +136,10 @@ static bool put_rest(void *user, const void *data, size_t size)
     const struct im_share *s = user;
     struct gguf_collect *other = NULL;
     struct gguf_error err;
-    char *path = new_file();
+    char *path = create_file();
     if (!path)
         return false;
-    bool good = write_all(path, data, size);
+    bool good = write_file(path, data, size);
     if (good && gguf_collect_load(&other, path, &s->o->files, &err) != GGUF_OK)
         good = msg_fail(path, &err);
     if (good && gguf_collect_merge(s->c, other, &err) != GGUF_OK)
@@ -158,14 +158,14 @@ static bool evaluate_chunks(void *user, size_t first, size_t n)
     if (!s->evaluate(s->user, first, n))
         return false;
     for (size_t i = first; i < first + n; i++)
-        if (gguf_part_add_chunk(s->of, i, NULL, NULL, 0, &err) != GGUF_OK)
+        if (gguf_part_add_chunk(s->part, i, NULL, NULL, 0, &err) != GGUF_OK)
             return msg_fail(NULL, &err);
     return true;
 }
 
 static struct gguf_part *get_part(void *user)
 {
-    return ((struct im_share *)user)->of;
+    return ((struct im_share *)user)->part;
 }
 
 int im_report_share_progress(struct im_share *s, uint64_t done)
@@ -184,7 +184,7 @@ static void show_waiting(void *user)
 /* Warn of skipped chunks, which one process does during the work. */
 static void warn_skipped(const struct im_share *s)
 {
-    for (size_t i = 0; i < gguf_part_n_chunks(s->of); i++)
+    for (size_t i = 0; i < gguf_part_n_chunks(s->part); i++)
         if (gguf_collect_chunk_state(s->c, i) == GGUF_COLLECT_SKIPPED)
             msg_warn(s->o->text,
                      "chunk %zu is left out: an input is NaN or infinite", i);
@@ -212,7 +212,7 @@ bool im_share(struct im_share *s)
     progress_clear(s->bar);
     if (good && !ranks_is_worker())
         warn_skipped(s);
-    gguf_part_destroy(s->of);
+    gguf_part_destroy(s->part);
     free(s->done);
     return good;
 }

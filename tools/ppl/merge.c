@@ -137,8 +137,8 @@ static void get_model(struct ev_model *to, const struct gguf_part *p,
     for (int i = 0; i < 6; i++)
         snprintf(key[i], sizeof key[i], "%s.%s", name, what[i]);
     to->path = get_note(p, key[0]);
-    to->noted = get_note(p, key[1]);
-    to->noted_name = get_note(p, key[2]);
+    to->part_json = get_note(p, key[1]);
+    to->part_name = get_note(p, key[2]);
     to->info.weight_size = get_number(p, key[3]);
     to->info.n_params = get_number(p, key[4]);
     to->has_digest = ev_parse_digest(get_note(p, key[5]), &to->digest);
@@ -296,7 +296,7 @@ static void print_head(const struct merged *m, const struct ppl_options *o)
 bool ppl_merge(struct ppl_options *o, char **paths, int n)
 {
     struct merged m = { .run = { .o = o, .total = GGUF_PPL_INIT } };
-    struct ppl_outputs x = { .each = NULL };
+    struct ppl_outputs x = { .per_token = NULL };
     ppl_check_paths(o, paths, n);
     bool good = load_all(&m, paths, n) && choose_measure(&m, o) &&
                 choose_chunks(&m, o);

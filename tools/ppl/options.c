@@ -51,7 +51,7 @@ static const struct opt table[] = {
     { "--per-token", "FILE",
       "save a line for each scored token: CSV if FILE ends in .csv, "
       "else JSON lines",
-      OPT_OUT, AT(each) },
+      OPT_OUT, AT(per_token) },
     { "--plot", "FILE.svg",
       "save a picture: perplexity over the text, and with --base also "
       "divergence",
@@ -262,7 +262,7 @@ void ppl_clear_rank_outputs(struct ppl_options *o)
     if (!ranks_is_worker()) /* rank 0 prints and writes for all */
         return;
     o->ev.quiet = o->ev.no_digest = true;
-    o->part = o->each = o->plot = o->html = NULL;
+    o->part = o->per_token = o->plot = o->html = NULL;
 }
 
 void ppl_options_fini(struct ppl_options *o)

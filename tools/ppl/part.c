@@ -178,7 +178,7 @@ struct share {
     void *user;
 };
 
-static bool evaluate_some(void *user, size_t first, size_t n)
+static bool evaluate_range(void *user, size_t first, size_t n)
 {
     const struct share *s = user;
     return s->evaluate(s->user, s->part, first, n);
@@ -205,7 +205,7 @@ static void show_waiting(void *user)
 
 /* Clear the sums that sinks made of this rank's share: rank 0 makes those of
  * all shares from records. */
-static void forget_scores(struct ppl_run *r, struct ppl_side *side)
+static void clear_scores(struct ppl_run *r, struct ppl_side *side)
 {
     for (size_t i = 0; side && i < side->n; i++) {
         gguf_kld_destroy(side->kld[i]);
@@ -220,9 +220,9 @@ static void forget_scores(struct ppl_run *r, struct ppl_side *side)
 
 static void abort_outputs(struct ppl_outputs *x)
 {
-    (void)ppl_per_token_close(x->each, false);
+    (void)ppl_per_token_close(x->per_token, false);
     (void)ppl_report_close(x->pages, false, NULL);
-    x->each = NULL;
+    x->per_token = NULL;
     x->pages = NULL;
 }
 
@@ -230,7 +230,7 @@ bool ppl_outputs_open(struct ppl_outputs *x, const struct ppl_run *r,
                       const struct gguf_vocab *vocab,
                       const struct ppl_side *side)
 {
-    bool good = ppl_per_token_open(&x->each, r, vocab, side);
+    bool good = ppl_per_token_open(&x->per_token, r, vocab, side);
     good = ppl_report_open(&x->pages, r, side) && good;
     if (!good)
         abort_outputs(x);
@@ -256,14 +256,14 @@ bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
                                      .n = r->e.n_chunks,
                                      .together = r->o->task ? 1 : r->e.n_seq,
                                      .done = r->rank_chunks,
-                                     .evaluate = evaluate_some,
+                                     .evaluate = evaluate_range,
                                      .part = get_part,
                                      .waiting = show_waiting,
                                      .user = &s };
     ev_begin_work(&r->e, s.part->measure->name, s.part->measure->unit);
     bool good = ranks_share(&work);
     ev_end_work(&r->e);
-    forget_scores(r, side);
+    clear_scores(r, side);
     good = good && save_part(s.part);
     if (good && !ranks_is_worker())
         good = s.part->measure->print(r, side, s.part->part, &x);

@@ -31,7 +31,7 @@ enum { PPL_TASK_SUM, PPL_TASK_TOKENS, PPL_TASK_RIGHT, PPL_TASK_VALUES };
 
 /* Files that are also made from records. */
 struct ppl_outputs {
-    struct ppl_per_token *each;       /* NULL: none */
+    struct ppl_per_token *per_token;  /* NULL: none */
     struct ppl_report *pages;         /* NULL: none */
     const struct gguf_tokens *tokens; /* tokens of all texts, or NULL */
 };

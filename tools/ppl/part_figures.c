@@ -52,11 +52,11 @@ static bool add_outputs(struct ppl_run *r, const struct gguf_part *p,
                              .nll = nll };
     if (x->pages)
         ppl_report_add(x->pages, &rows);
-    if (!x->each)
+    if (!x->per_token)
         return true;
     rows.token = x->tokens->id + (size_t)head[PPL_AT];
-    return ppl_per_token_add(x->each, &rows, &err) == GGUF_OK ||
-           msg_fail(r->o->each, &err);
+    return ppl_per_token_add(x->per_token, &rows, &err) == GGUF_OK ||
+           msg_fail(r->o->per_token, &err);
 }
 
 /* ---- perplexity ---- */
@@ -106,7 +106,7 @@ bool ppl_part_print_text(struct ppl_run *r, struct ppl_side *side,
     r->total = (struct gguf_ppl)GGUF_PPL_INIT;
     begin_outputs(r, p, x);
     bool good = add_ppl(r, p, x);
-    good = ppl_per_token_close(x->each, good);
+    good = ppl_per_token_close(x->per_token, good);
     good = ppl_report_close(x->pages, good, NULL);
     if (good && r->o->ev.json)
         ppl_print_json(r, stdout);
@@ -181,7 +181,7 @@ bool ppl_part_print_side(struct ppl_run *r, struct ppl_side *side,
 {
     begin_outputs(r, p, x);
     bool good = add_divergences(r, side, p, x);
-    good = ppl_per_token_close(x->each, good);
+    good = ppl_per_token_close(x->per_token, good);
     if (good && (!x->tokens || ppl_layer_map_measure(x->pages, x->tokens)))
         return ppl_side_report(side, x->pages);
     (void)ppl_report_close(x->pages, false, NULL);

@@ -215,10 +215,11 @@ static enum gguf_status set_note(struct ppl_part *p, struct gguf_error *err,
 
 /* Set the notes NAME.file, NAME.size and so on, which pages and tables need of
  * a model. m is NULL for a file of logits. Frees json. */
-static enum gguf_status note_model(struct ppl_part *p, const char *name,
-                                   const char *path, const struct ev_model *m,
-                                   const struct gguf_digest *digest,
-                                   char *json, struct gguf_error *err)
+static enum gguf_status set_model_notes(struct ppl_part *p, const char *name,
+                                        const char *path,
+                                        const struct ev_model *m,
+                                        const struct gguf_digest *digest,
+                                        char *json, struct gguf_error *err)
 {
     char size[24], params[24], hex[96], *title;
     const struct gguf_str s =
@@ -245,8 +246,8 @@ static enum gguf_status note_model(struct ppl_part *p, const char *name,
     return st;
 }
 
-static enum gguf_status note_json(struct ppl_part *p, const char *name,
-                                  char *json, struct gguf_error *err)
+static enum gguf_status set_json_note(struct ppl_part *p, const char *name,
+                                      char *json, struct gguf_error *err)
 {
     const enum gguf_status st = gguf_part_set_note(p->part, name, json, err);
     free(json);
@@ -255,7 +256,8 @@ static enum gguf_status note_json(struct ppl_part *p, const char *name,
 
 /* Set the notes of texts and files. A text is a line of the length of its name,
  * other numbers, and the name. */
-static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
+static enum gguf_status set_text_notes(struct ppl_part *p,
+                                       struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     struct text t = { .s = NULL };
@@ -282,8 +284,8 @@ static enum gguf_status note_texts(struct ppl_part *p, struct gguf_error *err)
 }
 
 /* Set the notes that are numbers. */
-static enum gguf_status note_numbers(struct ppl_part *p,
-                                     struct gguf_error *err)
+static enum gguf_status set_number_notes(struct ppl_part *p,
+                                         struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     const struct {
@@ -303,7 +305,8 @@ static enum gguf_status note_numbers(struct ppl_part *p,
     return st;
 }
 
-static enum gguf_status note_models(struct ppl_part *p, struct gguf_error *err)
+static enum gguf_status set_all_model_notes(struct ppl_part *p,
+                                            struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     const struct ppl_side *s = p->side;
@@ -311,25 +314,26 @@ static enum gguf_status note_models(struct ppl_part *p, struct gguf_error *err)
     const struct gguf_digest *d =
         r->e.own->has_digest ? &r->e.own->digest : NULL;
     if (!s)
-        return note_model(p, "model.0", r->e.own->path, r->e.own, d,
-                          write_members(p, NULL, write_own, 0), err);
+        return set_model_notes(p, "model.0", r->e.own->path, r->e.own, d,
+                               write_members(p, NULL, write_own, 0), err);
     d = base && base->has_digest ? &base->digest
         : !base && s->has_digest ? &s->digest
                                  : NULL;
     enum gguf_status st =
-        note_model(p, "base", r->o->base, base, d,
-                   write_members(p, NULL, write_base, 0), err);
+        set_model_notes(p, "base", r->o->base, base, d,
+                        write_members(p, NULL, write_base, 0), err);
     for (size_t i = 0; st == GGUF_OK && i < s->n; i++) {
         const struct ev_model *m = s->model[i];
         char name[32];
         snprintf(name, sizeof name, "model.%zu", i);
-        st = note_model(p, name, m->path, m, m->has_digest ? &m->digest : NULL,
-                        write_members(p, "models", write_side, i), err);
+        st = set_model_notes(p, name, m->path, m,
+                             m->has_digest ? &m->digest : NULL,
+                             write_members(p, "models", write_side, i), err);
     }
     return st;
 }
 
-static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
+static enum gguf_status set_notes(struct ppl_part *p, struct gguf_error *err)
 {
     const struct ppl_run *r = p->run;
     char hex[96];
@@ -342,22 +346,22 @@ static enum gguf_status note_all(struct ppl_part *p, struct gguf_error *err)
             ev_format_digest(hex, r->e.has_digest ? &r->e.digest : NULL),
             "text.digest");
     if (st == GGUF_OK)
-        st = note_numbers(p, err);
+        st = set_number_notes(p, err);
     if (st == GGUF_OK)
-        st = note_texts(p, err);
+        st = set_text_notes(p, err);
     if (st == GGUF_OK)
-        st = note_json(p, "text.json", write_members(p, NULL, write_text, 0),
-                       err);
+        st = set_json_note(p, "text.json",
+                           write_members(p, NULL, write_text, 0), err);
     if (st == GGUF_OK)
-        st = note_json(p, "settings.json",
-                       write_members(p, NULL, write_settings, 0), err);
-    return st == GGUF_OK ? note_models(p, err) : st;
+        st = set_json_note(p, "settings.json",
+                           write_members(p, NULL, write_settings, 0), err);
+    return st == GGUF_OK ? set_all_model_notes(p, err) : st;
 }
 
 /* ---- all settings and notes ---- */
 
 /* Set the settings of a scan of texts. */
-static enum gguf_status set_text(struct ppl_part *p,
+static enum gguf_status set_scan(struct ppl_part *p,
                                  const struct gguf_scan_info *info,
                                  struct gguf_error *err)
 {
@@ -386,10 +390,10 @@ enum gguf_status ppl_part_begin_text(struct ppl_part *p,
 {
     enum gguf_status st = ppl_part_create(p, info->n_chunks, err);
     if (st == GGUF_OK)
-        st = set_text(p, info, err);
+        st = set_scan(p, info, err);
     if (st == GGUF_OK)
         st = set_options(p, err);
-    return st == GGUF_OK ? note_all(p, err) : st;
+    return st == GGUF_OK ? set_notes(p, err) : st;
 }
 
 enum gguf_status ppl_part_begin_tasks(struct ppl_part *p,
@@ -412,5 +416,5 @@ enum gguf_status ppl_part_begin_tasks(struct ppl_part *p,
         st = set_setting(p, "compat", err, "%d", r->o->compat);
     if (st == GGUF_OK)
         st = set_options(p, err);
-    return st == GGUF_OK ? note_all(p, err) : st;
+    return st == GGUF_OK ? set_notes(p, err) : st;
 }

@@ -47,7 +47,7 @@ void ppl_check_paths(const struct ppl_options *o, char **parts, int n_parts)
     const struct {
         const char *path, *what;
     } out[] = {
-        { o->save_base, "--save-base" }, { o->each, "--per-token" },
+        { o->save_base, "--save-base" }, { o->per_token, "--per-token" },
         { o->plot, "--plot" },           { o->html, "--html" },
         { o->part, "--save-part" },
     };

@@ -161,31 +161,31 @@ bool ppl_per_token_open(struct ppl_per_token **out, const struct ppl_run *r,
                                      : "chunk,position,id,text,";
     struct gguf_error err;
     *out = NULL;
-    if (!o->each)
+    if (!o->per_token)
         return true;
     struct ppl_per_token *e = *out = msg_must(calloc(1, sizeof *e));
-    const size_t n = strlen(o->each);
+    const size_t n = strlen(o->per_token);
     e->o = o;
     e->side = side;
     e->vocab = vocab;
     e->several = r->e.several;
-    e->csv = n >= 4 && strcmp(o->each + n - 4, ".csv") == 0;
+    e->csv = n >= 4 && strcmp(o->per_token + n - 4, ".csv") == 0;
     e->sink = (struct gguf_sink)GGUF_SINK_INIT;
     e->sink.user = e;
     e->sink.rows = add_rows;
     const char *rest = side ? "model,nll,nll_base,kld,same_top\n" : "nll\n";
-    if (gguf_outfile_open(&e->file, o->each, o->ev.force, NULL, &err) ==
+    if (gguf_outfile_open(&e->file, o->per_token, o->ev.force, NULL, &err) ==
             GGUF_OK &&
         (!e->csv ||
          (gguf_outfile_write(e->file, heads, strlen(heads), &err) == GGUF_OK &&
           gguf_outfile_write(e->file, rest, strlen(rest), &err) == GGUF_OK)))
         return true;
-    return msg_fail(o->each, &err);
+    return msg_fail(o->per_token, &err);
 }
 
 const char *ppl_per_token_failed_file(const struct ppl_per_token *e)
 {
-    return e && e->failed ? e->o->each : NULL;
+    return e && e->failed ? e->o->per_token : NULL;
 }
 
 const struct gguf_sink *ppl_per_token_sink(struct ppl_per_token *e)
@@ -199,7 +199,7 @@ bool ppl_per_token_close(struct ppl_per_token *e, bool good)
     if (!e)
         return good;
     if (good && gguf_outfile_commit(e->file, &err) != GGUF_OK) {
-        msg_fail(e->o->each, &err);
+        msg_fail(e->o->per_token, &err);
         good = false;
     }
     gguf_outfile_close(e->file);

@@ -138,8 +138,8 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 
 /* Evaluate n chunks from first on, with the sinks that write files. Adds the
  * sums to the run's total. */
-static enum gguf_status evaluate_some(struct job *j, size_t first, size_t n,
-                                      gguf_ppl_fn *fn, struct gguf_error *err)
+static enum gguf_status evaluate_range(struct job *j, size_t first, size_t n,
+                                       gguf_ppl_fn *fn, struct gguf_error *err)
 {
     struct ppl_run *r = &j->run;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
@@ -173,7 +173,7 @@ static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
     struct ppl_run *r = &j->run;
     ev_begin_work(&r->e, what, "tokens");
     enum gguf_status st =
-        evaluate_some(j, r->e.first_chunk, r->e.n_chunks, fn, err);
+        evaluate_range(j, r->e.first_chunk, r->e.n_chunks, fn, err);
     ev_end_work(&r->e);
     if (st == GGUF_E_CANCELLED && progress_stopped() && !j->n_saving)
         progress_raise();
@@ -184,13 +184,13 @@ static enum gguf_status evaluate_chunks(struct job *j, gguf_ppl_fn *fn,
  * of input or output, or a lack of space, is one of the output. */
 static const char *find_failed_file(const struct ppl_options *o,
                                     const struct gguf_baseline_writer *w,
-                                    const struct ppl_per_token *each,
+                                    const struct ppl_per_token *per_token,
                                     enum gguf_status st,
                                     const struct gguf_error *err)
 {
     const bool writing = st == GGUF_OK || err->status == GGUF_E_IO ||
                          err->status == GGUF_E_NOSPACE;
-    const char *file = ppl_per_token_failed_file(each);
+    const char *file = ppl_per_token_failed_file(per_token);
     return file ? file : w && writing ? o->save_base : o->model;
 }
 
@@ -199,7 +199,7 @@ static bool evaluate_and_save(struct job *j)
 {
     const struct ppl_options *o = j->run.o;
     struct gguf_baseline_writer *w = NULL;
-    struct ppl_per_token *each = NULL;
+    struct ppl_per_token *per_token = NULL;
     struct ppl_report *report;
     struct ppl_part *part;
     struct gguf_error err;
@@ -211,7 +211,7 @@ static bool evaluate_and_save(struct job *j)
         ppl_part_close(part, false);
         return msg_fail(o->save_base, &err);
     }
-    bool good = ppl_per_token_open(&each, &j->run,
+    bool good = ppl_per_token_open(&per_token, &j->run,
                                    gguf_model_vocab(j->own.model), NULL);
     good = ppl_report_open(&report, &j->run, NULL) && good;
     if (w && gguf_baseline_writer_set_form(
@@ -219,8 +219,8 @@ static bool evaluate_and_save(struct job *j)
         good = msg_fail(o->save_base, &err);
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
-    if (each)
-        j->saving[j->n_saving++] = ppl_per_token_sink(each);
+    if (per_token)
+        j->saving[j->n_saving++] = ppl_per_token_sink(per_token);
     if (report)
         j->saving[j->n_saving++] = ppl_report_sink(report);
     if (part)
@@ -228,11 +228,11 @@ static bool evaluate_and_save(struct job *j)
     enum gguf_status st = GGUF_OK;
     if (good)
         st = evaluate_chunks(j, on_chunk, "perplexity", &err);
-    const char *file = find_failed_file(o, w, each, st, &err);
+    const char *file = find_failed_file(o, w, per_token, st, &err);
     if (st == GGUF_OK && good && w)
         st = gguf_baseline_writer_commit(w, &err);
     gguf_baseline_writer_close(w);
-    good = ppl_per_token_close(each, good && st == GGUF_OK);
+    good = ppl_per_token_close(per_token, good && st == GGUF_OK);
     good = ppl_report_close(report, good, NULL);
     good = ppl_part_close(part, good);
     if (st == GGUF_E_CANCELLED && progress_stopped())
@@ -248,7 +248,7 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
     struct gguf_error err;
     j->saving[0] = ppl_part_sink(part);
     j->n_saving = 1;
-    const enum gguf_status st = evaluate_some(j, first, n, NULL, &err);
+    const enum gguf_status st = evaluate_range(j, first, n, NULL, &err);
     j->run.total = (struct gguf_ppl)GGUF_PPL_INIT;
     if (st == GGUF_E_CANCELLED) {
         progress_raise();

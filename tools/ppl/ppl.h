@@ -47,12 +47,12 @@ struct ppl_options {
     bool compat;      /* figures of llama.cpp */
     int task;         /* 1 + enum gguf_task_kind; 0: no tasks */
     uint64_t n_tasks; /* size of the random sample; 0: all tasks */
-    const char *each; /* output file of --per-token, or NULL */
-    const char *plot; /* output file of --plot, or NULL */
-    const char *html; /* output file of --html, or NULL */
-    const char *part; /* output file of --save-part, or NULL */
-    bool merge_parts; /* operands are parts: nothing is evaluated */
-    bool mpi;         /* this process is one rank of several */
+    const char *per_token; /* output file of --per-token, or NULL */
+    const char *plot;      /* output file of --plot, or NULL */
+    const char *html;      /* output file of --html, or NULL */
+    const char *part;      /* output file of --save-part, or NULL */
+    bool merge_parts;      /* operands are parts: nothing is evaluated */
+    bool mpi;              /* this process is one rank of several */
 };
 
 /* Parse the command line and return the number of operands, which are argv[1]
@@ -64,7 +64,7 @@ void ppl_options_fini(struct ppl_options *o);
 /* Set precision and backends of the base m. */
 void ppl_set_base(struct ev_model *m, const struct ppl_options *o);
 
-/* ---- files.c: inputs and outputs ---- */
+/* ---- path_check.c: inputs and outputs ---- */
 
 /* End the program if an input is an address on a server. */
 void ppl_check_local(const struct ppl_options *o);
@@ -253,8 +253,8 @@ typedef bool ppl_chunks_fn(void *user, struct ppl_part *p, size_t first,
                            size_t n);
 /* Evaluate the chunks of r together with the other ranks of an MPI job.
  * evaluate is called with user for each share of chunks, and reports progress
- * to ppl_report_share_progress(). Rank 0 prints and writes the same as one process.
- * tokens: tokens of all texts, or NULL for tasks. */
+ * to ppl_report_share_progress(). Rank 0 prints and writes the same as one
+ * process. tokens: tokens of all texts, or NULL for tasks. */
 bool ppl_part_share(struct ppl_run *r, struct ppl_side *side,
                     ppl_chunks_fn *evaluate, void *user,
                     const struct gguf_tokens *tokens);

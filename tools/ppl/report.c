@@ -133,7 +133,7 @@ struct gguf_figure ppl_report_ppl(const struct ppl_report *r, size_t i)
 
 /* ---- the sink ---- */
 
-static size_t n_curves(const struct ppl_report *r)
+static size_t count_curves(const struct ppl_report *r)
 {
     return r->n + (r->base != NULL);
 }
@@ -160,7 +160,7 @@ static void add_chunk(struct ppl_report *r)
     const size_t had = r->room;
     if (r->n_chunks == had)
         r->room = had ? 2 * had : 64;
-    for (size_t i = 0; i < n_curves(r); i++) {
+    for (size_t i = 0; i < count_curves(r); i++) {
         struct ppl_curve *c = &r->curve[i];
         if (had != r->room)
             c->chunk = msg_must(realloc(c->chunk, r->room * sizeof *c->chunk));
@@ -283,7 +283,7 @@ bool ppl_report_close(struct ppl_report *r, bool good,
            commit_output(&r->html, r->o->html);
     outtext_abort(&r->plot);
     outtext_abort(&r->html);
-    for (size_t i = 0; i < n_curves(r); i++) {
+    for (size_t i = 0; i < count_curves(r); i++) {
         free(r->curve[i].chunk);
         free(r->curve[i].change);
     }

@@ -171,7 +171,7 @@ struct ppl_rows ppl_convert_rows(const struct gguf_scan_rows *rows,
 
 /* Show the divergence so far beside the progress bar; of several models, its
  * range. */
-static void note_divergence(struct ppl_side *s)
+static void show_divergence(struct ppl_side *s)
 {
     struct progress *bar = &s->run->e.bar;
     double low = INFINITY, high = -INFINITY, error = NAN;
@@ -200,7 +200,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
         return 0;
     r->n_done =
         chunk - r->e.first_chunk + 1; /* chunks that all models evaluated */
-    note_divergence(s);
+    show_divergence(s);
     if (!r->o->ev.json) {
         progress_clear(&r->e.bar);
         ppl_print_side_chunk(s, chunk);
@@ -306,7 +306,8 @@ bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages)
     return good;
 }
 
-static bool fail_models(const struct ppl_side *s, const struct gguf_error *err)
+static bool report_failure(const struct ppl_side *s,
+                           const struct gguf_error *err)
 {
     return progress_fail(NULL,
                          s->saved    ? s->run->o->base
@@ -331,14 +332,14 @@ static bool evaluate_share(void *user, struct ppl_part *part, size_t first,
         scan_models(x->side, first, n, more, 1, x->tokens, &err);
     if (st == GGUF_E_CANCELLED && !progress_stopped())
         return false; /* another rank printed its error */
-    return st == GGUF_OK || fail_models(x->side, &err);
+    return st == GGUF_OK || report_failure(x->side, &err);
 }
 
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
                   const struct gguf_tokens *tokens)
 {
     struct gguf_error err;
-    struct ppl_per_token *each;
+    struct ppl_per_token *per_token;
     struct ppl_report *pages;
     struct ppl_part *part;
     const struct gguf_sink *more[3];
@@ -352,15 +353,15 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     }
     if (!ppl_part_open(&part, r, s))
         return false;
-    bool good =
-        ppl_per_token_open(&each, r, gguf_model_vocab(s->model[0]->model), s);
+    bool good = ppl_per_token_open(&per_token, r,
+                                   gguf_model_vocab(s->model[0]->model), s);
     if (!ppl_report_open(&pages, r, s) || !good) {
         ppl_report_close(pages, false, NULL);
         ppl_part_close(part, false);
-        return ppl_per_token_close(each, false);
+        return ppl_per_token_close(per_token, false);
     }
-    if (each)
-        more[n_more++] = ppl_per_token_sink(each);
+    if (per_token)
+        more[n_more++] = ppl_per_token_sink(per_token);
     if (pages)
         more[n_more++] = ppl_report_sink(pages);
     if (part)
@@ -371,15 +372,15 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     const enum gguf_status st = scan_models(s, r->e.first_chunk, r->e.n_chunks,
                                             more, n_more, tokens, &err);
     ev_end_work(&r->e);
-    const char *each_file = ppl_per_token_failed_file(each);
-    good = ppl_per_token_close(each, st == GGUF_OK);
+    const char *per_token_file = ppl_per_token_failed_file(per_token);
+    good = ppl_per_token_close(per_token, st == GGUF_OK);
     good = ppl_part_close(part, good);
     if (good && ppl_layer_map_measure(pages, tokens))
         return ppl_side_report(s, pages);
     ppl_report_close(pages, false, NULL);
     if (good)
         progress_raise();
-    if (each_file)
-        msg_fail(each_file, &err);
-    return !each_file && st != GGUF_OK && fail_models(s, &err);
+    if (per_token_file)
+        msg_fail(per_token_file, &err);
+    return !per_token_file && st != GGUF_OK && report_failure(s, &err);
 }

@@ -168,7 +168,7 @@ static void print_quantiles(const char *what, const struct gguf_figure *at,
     }
 }
 
-static void print_all(const struct gguf_kld_stats *k)
+static void print_statistics(const struct gguf_kld_stats *k)
 {
     wrap_printf("\n====== Perplexity statistics ======\n");
     print_figure("Mean PPL(Q)", k->ppl);
@@ -248,7 +248,7 @@ void ppl_print_side_end(const struct ppl_side *s,
     const double n =
         (double)r->n_done_tokens * (double)(s->n + (s->base != NULL));
     if (s->n == 1)
-        print_all(&stats[0]);
+        print_statistics(&stats[0]);
     else
         print_table(s, stats);
     ppl_print_side_texts(s);

@@ -96,8 +96,9 @@ struct out {
     struct ppl_part *part; /* NULL: the result is not saved */
 };
 
-static void list_task(struct out *out, size_t no, uint32_t n, uint32_t chosen,
-                      bool right, const double *score, const double *sum)
+static void keep_result(struct out *out, size_t no, uint32_t n,
+                        uint32_t chosen, bool right, const double *score,
+                        const double *sum)
 {
     double *copy = msg_must(malloc(2 * n * sizeof *copy));
     memcpy(copy, score, n * sizeof *copy);
@@ -142,8 +143,8 @@ static int on_task(void *user, const struct gguf_task_scores *s)
     snprintf(out->r->e.bar.note, sizeof out->r->e.bar.note, "%.1f%%",
              100 * (double)out->x.n_right / (double)out->x.n);
     if (out->r->o->ev.json)
-        list_task(out, s->no, s->n_answers, s->chosen, right, s->score,
-                  s->sum);
+        keep_result(out, s->no, s->n_answers, s->chosen, right, s->score,
+                    s->sum);
     return out->part && !add_record(out->part, s);
 }
 
@@ -247,7 +248,7 @@ static void print_json(const struct out *out)
     json_end(&j);
 }
 
-static void print_all(const struct out *out)
+static void print_result(const struct out *out)
 {
     if (out->r->o->ev.json)
         print_json(out);
@@ -281,7 +282,7 @@ static void add_task(struct out *out, size_t no, const double *v, uint32_t n,
     *chance += n_right / n;
     *n_answers += n;
     if (o->ev.json)
-        list_task(out, no, n, best, right, score, sum);
+        keep_result(out, no, n, best, right, score, sum);
 }
 
 bool ppl_part_print_tasks(struct ppl_run *r, struct ppl_side *side,
@@ -310,7 +311,7 @@ bool ppl_part_print_tasks(struct ppl_run *r, struct ppl_side *side,
     }
     const double n = (double)out.x.n;
     out.x.chance = r->o->compat ? n / (double)n_answers : chance / n;
-    print_all(&out);
+    print_result(&out);
     out_fini(&out);
     free(scores);
     return true;
@@ -365,7 +366,7 @@ static bool compute_share(void *user, struct ppl_part *part, size_t first,
     return st == GGUF_OK;
 }
 
-static bool run_alone(struct job *j)
+static bool run_tasks(struct job *j)
 {
     struct ppl_run *r = j->out.r;
     struct gguf_error err;
@@ -381,7 +382,7 @@ static bool run_alone(struct job *j)
     if (st != GGUF_OK)
         msg_fail(r->o->text, &err);
     else if (good)
-        print_all(&j->out);
+        print_result(&j->out);
     return good;
 }
 
@@ -395,7 +396,7 @@ bool ppl_run_tasks(struct ppl_run *r, struct gguf_session *session,
         print_head(r);
     const bool good = r->o->mpi
                           ? ppl_part_share(r, NULL, compute_share, &j, NULL)
-                          : run_alone(&j);
+                          : run_tasks(&j);
     out_fini(&j.out);
     return good;
 }
