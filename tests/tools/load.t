@@ -65,7 +65,7 @@ run "$ppl" -m "$m" -f "$t" -c 64 --chunks 2 --override-kv llama.ropes=int:1
 test $rc -eq 0 && grep -q "'llama.ropes' is given a value that no" "$tmp/err"
 ok 'a key that nothing reads is warned of'
 run "$ppl" -m "$m" -f "$t" -c 80 --override-kv llama.context_length=int:70
-test $rc -eq 0 && grep -q 'context is longer than the model was' "$tmp/err" &&
+test $rc -eq 0 && grep -q 'but the model was trained on at most' "$tmp/err" &&
     test "$(wc -l <"$tmp/err")" -eq 1
 ok 'int has the type that the file has'
 bos=$("$bin/gguf-info" --key tokenizer.ggml.bos_token_id "$m")

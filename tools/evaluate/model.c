@@ -6,6 +6,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/override.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,8 +99,11 @@ bool ev_model_open(struct ev_model *m, const char *path,
     if (gguf_model_create(&m->model, m->file, &mp, &err) != GGUF_OK)
         return report_failure(m, &err);
     m->info = *gguf_model_info(m->model);
-    if (o->n_ctx > m->info.n_ctx_train)
-        warn_model(&w, "the context is longer than the model was trained on");
+    if (o->n_ctx > m->info.n_ctx_train && !o->quiet)
+        msg_warn(path,
+                 "context of %" PRIu32 " tokens, but the model was trained on "
+                 "at most %" PRIu32,
+                 o->n_ctx, m->info.n_ctx_train);
     return true;
 }
 
