@@ -16,7 +16,7 @@ function plain(s)
 BEGIN {
     print "'\\\" t"
     print ".\\\" Made of doc/architectures.md by man/archs.awk: do not edit."
-    print ".TH GGUF\\-ARCHITECTURES 7 \"2026-11-23\" \"libgguf 0.1.0\" \"Miscellaneous\""
+    print ".TH GGUF\\-ARCHITECTURES 7 \"2026-11-28\" \"libgguf 0.1.0\" \"Miscellaneous\""
     print ".SH NAME"
     print "gguf\\-architectures \\- models that libgguf checks and evaluates"
     print ".SH DESCRIPTION"
