@@ -69,16 +69,10 @@ lib/run 171
 lib/sched 47
 lib/target 30
 lib/vocab 96
-man 111
-messages 90
+man 55
+messages 82
 tools 3
-tools/compare 6
 tools/completion 2
-tools/eval 4
-tools/evaluate 6
-tools/imatrix 22
-tools/ppl 86
-tools/tokenize 1
 END
 
 # ---------------------------------------------------------------- the reader ---

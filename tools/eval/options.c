@@ -57,7 +57,7 @@ static const struct opt table[] = {
       "print the graphs as text, or with =dot for Graphviz", OPT_WORD,
       AT(print_graph), .words = graph_forms, .value = EVAL_GRAPH_TEXT },
     { "--print-assignments", NULL,
-      "print which backend computes each node, and what is copied "
+      "print the backend of each node, and the tensors that are copied "
       "between backends",
       OPT_FLAG, AT(print_assignments) },
     { "--print-plan", NULL, "print where each tensor lies in memory", OPT_FLAG,
