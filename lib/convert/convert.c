@@ -165,6 +165,6 @@ gguf_convert_create_job(struct gguf_quant **out, struct gguf_convert *c,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
     GG_TRY(gg_convert_check_model(c, p.meta, err));
-    p.allow_requantize = 1; /* MXFP4 is how a folder has its numbers */
+    p.allow_requantize = true; /* MXFP4 is how a folder has its numbers */
     return gg_job_create(out, &c->out.description, &p, err);
 }

@@ -36,14 +36,18 @@
 /* A header's length at most: what the reference reads. */
 #define GG_SAFETENSORS_HEADER 100000000
 
+/* Id instead of a dtype where GGUF has no such type. */
+#define GG_SAFETENSORS_NO_DTYPE UINT32_MAX
+
 /* A type of numbers. */
 struct gg_safetensors_type {
     const char *name;
-    unsigned bits;  /* of an element */
-    uint32_t dtype; /* the same in GGUF; GGUF_DTYPE_NONE: there is none */
+    unsigned bits; /* of an element */
+    uint32_t
+        dtype; /* the same in GGUF; GG_SAFETENSORS_NO_DTYPE: there is none */
     float (*f8)(uint8_t x); /* what 8 bits mean where there is none, or NULL */
     uint32_t own; /* what a matrix of it becomes unless another is asked for;
-                   * GGUF_DTYPE_NONE: it is not of numbers */
+                   * GG_SAFETENSORS_NO_DTYPE: it is not of numbers */
 };
 
 /* Factors of a tensor's numbers. */

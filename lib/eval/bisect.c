@@ -50,7 +50,7 @@ static enum gguf_status collect_squares(struct job *j,
                                         struct gguf_error *err)
 {
     struct gguf_collect_params cp = GGUF_COLLECT_PARAMS_INIT;
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
     struct gguf_collect *c;
     *im = NULL;
     cp.allocator = j->b->allocator;
@@ -59,8 +59,7 @@ static enum gguf_status collect_squares(struct job *j,
     cr.first_chunk = j->scan.first_chunk;
     cr.max_chunks = j->scan.max_chunks;
     cr.pool = j->scan.pool;
-    cr.progress = on_progress;
-    cr.user = j;
+    cr.progress = (struct gguf_progress_callback){ on_progress, j };
     if (j->scan.cut != GGUF_SCAN_CHUNKS || j->scan.text_end)
         return GGUF_OK; /* other chunks than those that are collected */
     GG_TRY(gguf_collect_create(&c, &cp, err));

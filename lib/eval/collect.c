@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { DEFAULT_CTX = 512 }; /* tokens of a chunk */
+
 /* ---- objects ---- */
 
 static struct gguf_str entry_name(const void *user, uint32_t id)
@@ -76,9 +78,6 @@ enum gguf_status gguf_collect_create(struct gguf_collect **out,
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_collect_params", err));
-    if (!p.n_ctx)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "chunks of 0 tokens: must be 1 or more");
     const struct gguf_str precision =
         gg_str_z(p.precision ? p.precision : "exact");
     struct gguf_collect *c;
@@ -86,7 +85,8 @@ enum gguf_status gguf_collect_create(struct gguf_collect **out,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a precision of %zu bytes, limit is %zu",
                             precision.size, sizeof c->precision - 1);
-    GG_TRY(create_collect(&c, p.allocator, p.n_ctx, p.output, err));
+    GG_TRY(create_collect(&c, p.allocator, p.n_ctx ? p.n_ctx : DEFAULT_CTX,
+                          p.output, err));
     memcpy(c->precision, precision.data, precision.size);
     const enum gguf_status st = make_filter(c, &p, err);
     if (st == GGUF_OK)
@@ -216,8 +216,9 @@ enum gguf_status gg_collect_report(const struct gg_collect_job *j,
                                    uint64_t n_tok, struct gguf_error *err)
 {
     const uint64_t n_ctx = j->c->n_ctx;
-    if (j->run->progress &&
-        j->run->progress(j->run->user, n_tok, (uint64_t)j->n_all * n_ctx))
+    if (j->run->progress.fn &&
+        j->run->progress.fn(j->run->progress.user, n_tok,
+                            (uint64_t)j->n_all * n_ctx))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -230,7 +231,8 @@ enum gguf_status gg_collect_finish_chunk(struct gg_collect_job *j,
     const struct gguf_collect_chunk through = {
         .chunk = chunk, .n_done = ++j->n_done, .n_all = j->n_all, .bad = bad
     };
-    if (j->run->on_chunk && j->run->on_chunk(j->run->user, &through))
+    if (j->run->on_chunk.fn &&
+        j->run->on_chunk.fn(j->run->on_chunk.user, &through))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return gg_collect_report(j, (uint64_t)j->n_done * j->c->n_ctx, err);
@@ -267,13 +269,13 @@ static enum gguf_status run_all(struct gg_collect_job *j,
 enum gguf_status gguf_collect_run(struct gguf_collect *c,
                                   struct gguf_session *session,
                                   const gguf_token *token, size_t n,
-                                  const struct gguf_collect_run *run,
+                                  const struct gguf_collect_run_params *run,
                                   struct gguf_error *err)
 {
-    struct gguf_collect_run r = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params r = GGUF_COLLECT_RUN_PARAMS_INIT;
     struct gguf_error why;
     gguf_error_clear(&why);
-    GG_TRY(gg_params_take(&r, sizeof r, run, "gguf_collect_run", err));
+    GG_TRY(gg_params_take(&r, sizeof r, run, "gguf_collect_run_params", err));
     GG_TRY(check_session(c, session, err));
     struct gg_collect_job j = {
         .c = c, .run = &r, .s = session, .text = token

@@ -113,7 +113,7 @@ static enum gguf_status write_all(const struct gguf_collect *c,
 }
 
 enum gguf_status gguf_collect_save(const struct gguf_collect *c,
-                                   const char *path, int force,
+                                   const char *path, bool force,
                                    struct gguf_error *err)
 {
     struct gg_part_out o = { .w = NULL };

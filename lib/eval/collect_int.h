@@ -133,7 +133,7 @@ enum gguf_status gg_collect_merge_entry(struct gguf_collect *c,
 /* A run. */
 struct gg_collect_job {
     struct gguf_collect *c;
-    const struct gguf_collect_run *run;
+    const struct gguf_collect_run_params *run;
     struct gguf_session *s;
     struct gg_collect_watch *w;
     const gguf_token *text;

@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* collect.h - importance data collected by evaluating a model on a text
+/* collect.h - collect importance data by evaluating a model on a text
  *
- * For each matrix of the layers, the sums of squares of each column of its
- * input: of matrix W and the rows x of its input, which a text makes,
+ * A collector adds up the squares of the inputs of each weight matrix. For
+ * column j of a matrix, over the rows x of its input,
  *
  *     sum(j)  = sum over rows of x(j)^2
  *     count   = number of rows
  *
- * for each expert of its own rows. The text is tokenized as the vocabulary
- * asks and cut into chunks of n_ctx tokens, each a sequence of its own; a BOS
- * takes the place of a chunk's first token if the vocabulary adds one. All
- * tokens of a chunk count. As llama.cpp's imatrix tool (commit d32676d).
- *
- * Squares are added in double within a chunk, in the order of its tokens. Sums
- * of chunks are cut off to 32 binary digits or more below the first digit of
- * the column's largest one and added as whole numbers, which is exact: they do
- * not depend on the number of threads, on how tokens are batched, or on how
- * chunks are divided among runs and in which order these are merged. What is
- * cut off is less than 2^-32 of the column's largest chunk, for each chunk.
+ * and for each expert over the rows that it received. Its calls, in order:
  *
  *     gguf_collect_create(&c, NULL, &err);
  *     gguf_collect_run(c, session, tokens, n, NULL, &err);
- *     gguf_collect_result(c, &im, &err);             (gguf/imatrix.h)
+ *     gguf_collect_result(c, &im, &err);             (imatrix.h)
+ *     gguf_collect_destroy(c);
  *
- * One thread at a time.
+ * Text: tokenized with GGUF_TOKENIZE_ADD_SPECIAL and cut into chunks of n_ctx
+ * tokens. Each chunk is evaluated as a separate sequence. If the vocabulary
+ * adds a BOS, it replaces the first token of each chunk. All tokens of a chunk
+ * count. llama.cpp's imatrix tool works the same way (commit d32676d).
+ *
+ * Several runs: gguf_collect_save() writes a part, a file with the exact state.
+ * gguf_collect_load() continues from it, and gguf_collect_merge() adds up parts
+ * of one text that were evaluated apart.
+ *
+ * Accuracy: squares are added in double precision within a chunk, in the order
+ * of its tokens. Sums of chunks are cut to at least 32 binary digits below the
+ * first digit of the column's largest one, and added as integers. That is
+ * exact: the result does not depend on threads, batches, or the division of
+ * chunks among runs. Each chunk loses less than 2^-32 of the column's largest
+ * chunk.
+ *
+ * Ownership: a collector keeps none of its arguments but the allocator.
+ *
+ * Threads: a collector is used by one thread at a time.
  */
 #ifndef GGUF_COLLECT_H
 #define GGUF_COLLECT_H
@@ -40,139 +49,241 @@ extern "C" {
 struct gguf_collect;
 
 struct gguf_collect_params {
-    size_t struct_size;
-    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    uint32_t n_ctx;                         /* tokens of a chunk, at least 1 */
-    bool output; /* the output matrix too: the states after the last norm of
-                  * all tokens; nothing is multiplied */
-    const char *const *include; /* n_include texts: only matrices whose names
-                                 * contain one; copied */
-    size_t n_include;           /* 0: all */
-    const char *const *exclude; /* n_exclude texts: no matrices whose names
-                                 * contain one; copied */
-    size_t n_exclude;
-    const char *precision; /* how sessions compute products of weights, by
-                            * gguf_precision_name(); at most 31 bytes; parts of
-                            * another are refused; copied. NULL: "exact" */
-};
-#define GGUF_COLLECT_PARAMS_INIT                                              \
-    {                                                                         \
-        sizeof(struct gguf_collect_params), NULL, 512, false, NULL, 0, NULL,  \
-            0, NULL                                                           \
-    }
+    size_t struct_size; /* set by GGUF_COLLECT_PARAMS_INIT */
+    const struct gguf_allocator *allocator; /* kept; NULL: malloc */
+    uint32_t n_ctx;                         /* tokens of a chunk; 0: 512 */
 
-/* With nothing collected yet. params NULL: the defaults. GGUF_E_INVALID,
- * GGUF_E_NOMEM. Since: 0.1 */
+    /* Collect for the output matrix too. Its inputs are the states of all
+     * tokens after the last norm; nothing is multiplied for this. */
+    bool output;
+
+    /* Texts: collect only for matrices whose names contain one of them;
+     * copied. */
+    const char *const *include;
+    size_t n_include; /* number of texts; 0: collect for all matrices */
+
+    /* Texts: collect nothing for matrices whose names contain one of them;
+     * copied. */
+    const char *const *exclude;
+    size_t n_exclude; /* number of texts */
+
+    /* Precision of the session's products, a name of gguf_precision_name(), up
+     * to 31 bytes; copied. Parts with another precision cannot be merged. NULL:
+     * "exact". */
+    const char *precision;
+};
+#define GGUF_COLLECT_PARAMS_INIT GGUF_INIT(struct gguf_collect_params)
+
+/* Create a collector without data.
+ *
+ * out      Receives the collector. NULL after a failure.
+ * params   Its settings. NULL: the defaults.
+ *
+ * Free *out with gguf_collect_destroy().
+ *
+ * GGUF_E_INVALID  The precision is too long; a text of include or exclude is
+ *                 NULL or has a newline.
+ * GGUF_E_NOMEM    Memory for the collector cannot be allocated.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_collect_create(struct gguf_collect **out,
                     const struct gguf_collect_params *params,
                     struct gguf_error *err) GGUF_MUST_CHECK;
-/* NULL is fine. Since: 0.1 */
+
+/* Free a collector. NULL is ignored. Since: 0.1 */
 GGUF_API void gguf_collect_destroy(struct gguf_collect *c);
 
-/* A chunk that is through. Made by the library: it may grow at its end. */
+/* ------------------------------------------------------------- the run --- */
+
+/* A chunk that was evaluated. Made by the library: it may grow at its end. */
 struct gguf_collect_chunk {
-    size_t chunk;         /* from 0, of the text */
-    size_t n_done, n_all; /* chunks of this run that are through; all */
-    const char *bad;      /* NULL, or: the chunk was left out, because this
-                           * matrix had an input that is NaN or infinite */
+    size_t chunk;    /* number of the chunk in the text, from 0 */
+    size_t n_done;   /* chunks of this run that were evaluated */
+    size_t n_all;    /* chunks of this run */
+    const char *bad; /* name of a matrix with an input that is NaN or infinite:
+                      * the chunk was left out; NULL: it counts */
 };
-/* A result other than 0 stops with GGUF_E_CANCELLED; the chunk counts. */
-typedef int gguf_collect_chunk_fn(void *user,
-                                  const struct gguf_collect_chunk *chunk);
 
-struct gguf_collect_run {
-    size_t struct_size;
-    const char *dataset;    /* the text's name in the result; or NULL */
-    size_t first_chunk;     /* chunks before it are not evaluated */
-    size_t max_chunks;      /* 0: all */
-    struct gguf_pool *pool; /* for the sums; NULL: this thread */
-    gguf_collect_chunk_fn *on_chunk; /* in order of chunks; or NULL */
-    gguf_progress_fn *progress;      /* in tokens; or NULL */
-    void *user;                      /* of both */
-    uint64_t max_stored; /* 0: chunk after chunk. Else layer by layer, so that
-                          * weights are read once for as many chunks as leave
-                          * no more bytes for the next layer: a group, whose
-                          * chunks are in c, and reported, when all are
-                          * through; the sums take twice their memory */
+/* Report an evaluated chunk, in the order of chunks. Return true to stop the
+ * run with GGUF_E_CANCELLED; the chunk counts nevertheless. */
+typedef bool gguf_collect_chunk_fn(void *user,
+                                   const struct gguf_collect_chunk *chunk);
+
+/* A chunk function and its pointer. It never grows. */
+struct gguf_collect_chunk_callback {
+    gguf_collect_chunk_fn *fn; /* NULL: no reports */
+    void *user;                /* passed to fn */
 };
-#define GGUF_COLLECT_RUN_INIT GGUF_INIT(struct gguf_collect_run)
 
-/* Evaluate the chunks of n tokens (tokenized with GGUF_TOKENIZE_ADD_SPECIAL)
- * that c does not have yet, one at a time or layer by layer, with the same
- * digits; the session is cleared. It may be
- * called again, for other chunks of the same text: after the first call the
- * model, the text and the type of the session's keys and values are those of c.
- * run NULL: the defaults. A chunk whose inputs are not all finite is left out
- * of all sums; layer by layer its group is computed once more without it. After
- * a failure c has the chunks that were through. GGUF_E_INVALID (too few tokens,
- * params), GGUF_E_LIMIT (max_stored is too little for a chunk: both sizes),
- * GGUF_E_MISMATCH (another model, text or type of keys than c has),
- * GGUF_E_UNSUPPORTED (a model of an encoder and a decoder; encoders layer by
- * layer), GGUF_E_CANCELLED, GGUF_E_NOMEM, and the statuses of the session.
+struct gguf_collect_run_params {
+    size_t struct_size;     /* set by GGUF_COLLECT_RUN_PARAMS_INIT */
+    const char *dataset;    /* name of the text in the result; NULL: none */
+    size_t first_chunk;     /* chunks before this one are not evaluated */
+    size_t max_chunks;      /* number of chunks to evaluate; 0: all */
+    struct gguf_pool *pool; /* threads that add up the squares; NULL: the
+                             * calling thread alone */
+    struct gguf_collect_chunk_callback on_chunk; /* called after each chunk */
+    struct gguf_progress_callback progress;      /* unit: tokens */
+
+    /* Memory budget in bytes for activations between layers. 0: chunks are
+     * evaluated one by one. Otherwise a group of chunks that fits the budget
+     * goes through each layer together, so that weights are read once per
+     * group. The chunks of a group are added and reported when all are through;
+     * the sums take twice their memory. */
+    uint64_t max_stored;
+};
+#define GGUF_COLLECT_RUN_PARAMS_INIT GGUF_INIT(struct gguf_collect_run_params)
+
+/* Evaluate chunks of a text and add their squares.
+ *
+ * c         The collector.
+ * session   Evaluates the chunks; its context must have room for n_ctx tokens.
+ *           It is cleared.
+ * token     The tokens of the text.
+ * n         Number of tokens.
+ * run       Which chunks to evaluate, and how. NULL: the defaults.
+ *
+ * Chunks that c has already are not evaluated again. May be called repeatedly
+ * for other chunks of the same text. After the first call, the model, the text
+ * and the types of the session's key/value cache are fixed.
+ *
+ * A chunk with an input that is NaN or infinite is left out of all sums; layer
+ * by layer, its group is then evaluated again without it. After a failure, c
+ * has the chunks that were finished before.
+ *
+ * GGUF_E_INVALID      The text has too few tokens for a chunk; the session has
+ *                     no room for a chunk.
+ * GGUF_E_LIMIT        max_stored is too small for one chunk: the message has
+ *                     both sizes.
+ * GGUF_E_MISMATCH     The model, the text or the cache types differ from those
+ *                     of earlier runs.
+ * GGUF_E_UNSUPPORTED  The model has an encoder and a decoder; or it is an
+ *                     encoder and max_stored is set.
+ * GGUF_E_CANCELLED    A callback stopped the run.
+ * GGUF_E_NOMEM        Memory for the sums cannot be allocated.
+ * Other               The statuses of gguf_session_decode().
+ *
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_collect_run(struct gguf_collect *c, struct gguf_session *session,
                  const gguf_token *token, size_t n,
-                 const struct gguf_collect_run *run,
+                 const struct gguf_collect_run_params *run,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* What was collected. */
+/* --------------------------------------------------------- the results --- */
+
+/* State of a collector. */
 struct gguf_collect_info {
-    size_t struct_size;
-    uint32_t n_ctx;
-    bool output;
-    size_t n_chunks;       /* of the text; 0: there was no run */
-    size_t n_done;         /* of them in the sums */
-    size_t n_skipped;      /* left out */
-    size_t n_tensors;      /* matrices with an input */
-    const char *precision; /* of the params, or of the part that was loaded;
-                            * lives as long as what was collected */
+    size_t struct_size; /* set by GGUF_COLLECT_INFO_INIT; members
+                         * beyond this size are not filled */
+    uint32_t n_ctx;     /* tokens of a chunk */
+    bool output;        /* data for the output matrix are collected */
+    size_t n_chunks;    /* chunks of the text; 0: nothing was run or merged */
+    size_t n_done;      /* chunks in the sums */
+    size_t n_skipped;   /* chunks that were left out */
+    size_t n_tensors;   /* weight tensors with an input */
+    const char *precision; /* precision of the products; belongs to c */
 };
 #define GGUF_COLLECT_INFO_INIT GGUF_INIT(struct gguf_collect_info)
-/* GGUF_E_INVALID (out). Since: 0.1 */
+
+/* Describe the state of a collector in *out.
+ *
+ * GGUF_E_INVALID  out is NULL or its struct_size is 0.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_collect_info(const struct gguf_collect *c, struct gguf_collect_info *out,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
+/* State of a chunk. */
 enum gguf_collect_state {
-    GGUF_COLLECT_MISSING = 0,
-    GGUF_COLLECT_DONE = 1,
-    GGUF_COLLECT_SKIPPED = 2 /* not finite */
+    GGUF_COLLECT_MISSING = 0, /* not evaluated */
+    GGUF_COLLECT_DONE = 1,    /* added to the sums */
+    GGUF_COLLECT_SKIPPED = 2  /* left out: an input was NaN or infinite */
 };
-/* What became of a chunk of the text; MISSING out of range. Since: 0.1 */
+
+/* State of chunk number chunk of the text; MISSING if it is out of range.
+ * Since: 0.1 */
 GGUF_API enum gguf_collect_state
 gguf_collect_chunk_state(const struct gguf_collect *c, size_t chunk);
 
-/* The sums and counts in single precision, as files have them. Matrices without
- * input, such as those of layers that are not evaluated, are left out.
- * GGUF_E_NOTFOUND (nothing was collected), GGUF_E_NONFINITE (every chunk was
- * left out), GGUF_E_NOMEM. Since: 0.1 */
+/* Make importance data of the sums and counts, in single precision.
+ *
+ * c     The collector.
+ * out   Receives the data. NULL after a failure.
+ *
+ * Matrices without input, such as those of layers that are not evaluated, are
+ * left out. Free *out with gguf_imatrix_destroy().
+ *
+ * GGUF_E_NOTFOUND   Nothing was collected.
+ * GGUF_E_NONFINITE  Every chunk was left out.
+ * GGUF_E_NOMEM      Memory for the data cannot be allocated.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_collect_result(const struct gguf_collect *c, struct gguf_imatrix **out,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* A part: a file with the whole state of c, exactly, from which a run goes on
- * or which is merged with others. Written atomically: a process that is killed
- * leaves the file of before. GGUF (gguf/file.h) with general.type
- * "imatrix-part"; what is in it is described in gguf-imatrix(1). GGUF_E_INVALID
- * (there was no run), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM.
+/* ---------------------------------------------------------- parts --- */
+
+/* Save the exact state of a collector as a part.
+ *
+ * c       The collector.
+ * path    Path of the file. It gets its name when it is complete: a process
+ *         that is killed leaves an existing file as it was.
+ * force   Replace an existing file.
+ *
+ * A part is a GGUF file with general.type "imatrix-part"; gguf-imatrix(1)
+ * describes its keys and tensors.
+ *
+ * GGUF_E_INVALID  Nothing was run or merged.
+ * GGUF_E_EXIST    path exists and force is not set.
+ * GGUF_E_LIMIT    A name is too long for a tensor of the file.
+ * GGUF_E_IO       The file cannot be written.
+ * GGUF_E_NOSPACE  The disk is full.
+ * GGUF_E_NOMEM    A buffer cannot be allocated.
+ *
  * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_collect_save(const struct gguf_collect *c, const char *path, int force,
+gguf_collect_save(const struct gguf_collect *c, const char *path, bool force,
                   struct gguf_error *err) GGUF_MUST_CHECK;
-/* params: of the file; NULL: the defaults. The statuses of gguf_file_open, and
- * GGUF_E_NOTFOUND (not a part), GGUF_E_VERSION, GGUF_E_FORMAT, GGUF_E_MISMATCH,
- * GGUF_E_TYPE. Since: 0.1 */
+
+/* Load a part.
+ *
+ * out      Receives a collector with the state of the part. NULL after a
+ *          failure.
+ * path     Path of the file.
+ * params   How to open it. NULL: the defaults.
+ *
+ * Free *out with gguf_collect_destroy().
+ *
+ * GGUF_E_NOTFOUND  The file is not a part, or lacks a key.
+ * GGUF_E_VERSION   The file is a part of another version of this format.
+ * GGUF_E_FORMAT    A number is out of range.
+ * GGUF_E_MISMATCH  A tensor is missing or has another shape.
+ * GGUF_E_TYPE      A key has the wrong type.
+ * Other            The statuses of gguf_file_open().
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_collect_load(struct gguf_collect **out, const char *path,
                   const struct gguf_file_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Add what other has; if c has nothing yet, only settings must be the same.
- * GGUF_E_MISMATCH (another model, text, setting; a chunk
- * that both have: the message says which), GGUF_E_NOMEM. Nothing has changed
- * then, but for GGUF_E_NOMEM. Since: 0.1 */
+/* Add the chunks of other to c.
+ *
+ * c       The collector. If it has no chunks yet, only its settings must equal
+ *         those of other.
+ * other   A collector of the same model and text, with other chunks.
+ *
+ * GGUF_E_MISMATCH  The model, the text, a setting or a shape differs; a chunk
+ *                  is in both; or other has no chunks. The message says which.
+ *                  c is unchanged.
+ * GGUF_E_NOMEM     Memory for the sums cannot be allocated. c may have a part
+ *                  of other, and can only be destroyed.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_collect_merge(struct gguf_collect *c, const struct gguf_collect *other,
                    struct gguf_error *err) GGUF_MUST_CHECK;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* convert.h - from a Hugging Face folder to a GGUF file
+/* convert.h - convert a Hugging Face folder to a GGUF file, and back
  *
  * A folder has config.json, the weights as safetensors, and a tokenizer
- * (tokenizer.model, tokenizer.json or vocab.txt, with tokenizer_config.json,
- * generation_config.json, modules.json, a chat template and a model card,
- * README.md, where there are some). Opening it makes the plan of the GGUF file
- * that it becomes: metadata, and tensors with their types, each made of one
- * tensor of the folder or several. Nothing is read of the weights but their
- * headers. Jobs of quantization (quant.h) then write it, in its own types or
- * any others, in bounded memory:
+ * (tokenizer.model, tokenizer.json or vocab.txt). If present,
+ * tokenizer_config.json, generation_config.json, modules.json, a chat template
+ * and the model card README.md are read too. The calls, in order:
+ *
+ *  1. gguf_convert_open() reads the folder, without the weights, and plans the
+ *     GGUF file: its metadata, and its tensors with their types.
+ *  2. gguf_convert_n_tensors(), gguf_convert_tensor(), gguf_convert_meta() and
+ *     gguf_convert_summary() show the plan.
+ *  3. gguf_convert_create_job() makes a quantization job (quant.h), which
+ *     writes the file in its own types or in others, in bounded memory.
+ *  4. gguf_convert_close() closes the folder, after its jobs are destroyed.
  *
  *     gguf_convert_open(&c, "Qwen3-8B", NULL, &err);
  *     gguf_recipe_preset(&recipe, "Q4_K_M", NULL, &err);
@@ -16,24 +20,25 @@
  *     gguf_convert_create_job(&job, c, &params, &err);
  *     gguf_quant_run(job, "Qwen3-8B-Q4_K_M.gguf", NULL, &err);
  *
- * Its own types are F32 for vectors and what models read as F32, and the
- * folder's for matrices; BF16 where these are 8-bit floats, F32 where they have
- * 64 bits. Weights that are packed in fewer bits (GPTQ, AWQ,
- * compressed-tensors; quantization_config in config.json) have the type of
- * their scales, F16 or BF16, or are MXFP4 blocks, which are copied.
+ * Own types: vectors, and tensors that models read as F32, become F32. Matrices
+ * keep the folder's type; 8-bit floats become BF16, and 64-bit floats F32.
+ * Packed weights (GPTQ, AWQ, compressed-tensors; quantization_config in
+ * config.json) get the type of their scales, F16 or BF16; MXFP4 blocks are
+ * copied.
  *
- * A folder that has adapter_config.json is one of a LoRA adapter (PEFT), and
- * becomes an adapter's file, as gguf_adapter_create takes it; the model that it
- * is for is params->base, of which config.json, or the keys, are read.
+ * Adapters: a folder with adapter_config.json is a LoRA adapter (PEFT), and
+ * becomes a file for gguf_adapter_create(). params.base is its model, whose
+ * config.json or keys are read.
  *
- * A folder need not be on this machine: of one that params->opener takes, each
- * file is opened as its path, "/", and its name, of which GGUF_E_NOTFOUND says
- * that there is none. Headers are read then, and numbers as a job comes to
- * them, of which no more is kept than what its threads are at and what lies
- * around it. Weights whose rows are put together of ones that lie apart, as
- * where a matrix is turned, are kept as long as the matrix is written.
+ * Remote folders: a path that params.opener takes is a folder elsewhere. Each
+ * of its files is opened as the path, "/" and its name; GGUF_E_NOTFOUND from
+ * the opener means that the file does not exist. Weights are read while a job
+ * needs them, and only the parts in use stay in memory. A matrix whose rows are
+ * assembled from distant ones, as in a transposition, stays in memory while it
+ * is written.
  *
- * An object is used by one thread at a time.
+ * Threads: a folder, and the jobs made from it, are used by one thread at a
+ * time.
  */
 #ifndef GGUF_CONVERT_H
 #define GGUF_CONVERT_H
@@ -50,189 +55,257 @@ extern "C" {
 
 struct gguf_convert;
 
-/* Kind of a note. */
 enum gguf_convert_note_kind {
-    GGUF_CONVERT_REMARK, /* a decision that loses nothing the folder holds, or
-                          * a loss that every GGUF file has */
-    GGUF_CONVERT_WARNING /* a decision by which the file may compute another
-                          * function, or give other tokens, than the folder */
+    /* The decision loses nothing that the folder holds, or only what no GGUF
+     * file can hold. */
+    GGUF_CONVERT_REMARK,
+    /* The decision may make the file compute another function, or give other
+     * tokens, than the folder. */
+    GGUF_CONVERT_WARNING
 };
 
-/* A note of one line about a decision that no file of the folder states. */
+/* Report a decision that no file of the folder states, as one line of text. */
 typedef void gguf_convert_note_fn(void *user, enum gguf_convert_note_kind kind,
                                   const char *line);
 
+/* A note function and its pointer. It never grows. */
+struct gguf_convert_note_callback {
+    gguf_convert_note_fn *fn; /* NULL: no reports */
+    void *user;               /* passed to fn */
+};
+
+/* Kind of a Qwen3ForCausalLM or Qwen3VLForConditionalGeneration, classes that
+ * rerankers and language models share. */
+enum gguf_convert_reranker {
+    GGUF_CONVERT_RERANKER_DETECT, /* decided by evidence in the folder */
+    GGUF_CONVERT_RERANKER_YES,    /* a reranker */
+    GGUF_CONVERT_RERANKER_NO      /* a language model */
+};
+
 struct gguf_convert_params {
-    size_t struct_size;
-    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    const struct gguf_limits *limits;       /* of tensors; NULL: defaults */
-    const char *pre;           /* tokenizer.ggml.pre; NULL: by the tokenizer's
-                                * description. Borrowed */
-    const char *const *ignore; /* n_ignore Perl regular expressions: tensors
-                                * whose names match are left out; a note of
-                                * those that match none. Borrowed */
-    size_t n_ignore;
-    const char *base; /* of an adapter: the model that it is for, a folder or a
-                       * GGUF file. Borrowed; NULL: none */
-    gguf_convert_note_fn *note; /* called by gguf_convert_open; NULL: none */
-    void *note_user;
-    const struct gguf_opener
-        *opener; /* of folders that are elsewhere (reader.h); kept, with the
-                  * readers that it makes, until gguf_convert_close; NULL:
-                  * there are none */
-    int dense_modules; /* 1: also the matrices after pooling of a folder of
-                        * sentence-transformers where llama.cpp's converter
-                        * leaves them out (Gemma 3); 0: a note says so */
-    int any; /* 1: make a job although verifying the plan finds errors, as
-                  * of a folder that is not a whole model; 0: refuse it */
-    int ignore_normalizer; /* 1: leave out, with a note, what tokenizer.json's
-                            * normalizer does to texts and no GGUF file holds;
-                            * 0: refuse the tokenizer */
-    int reranker;          /* kind of a Qwen3ForCausalLM or
-                   * Qwen3VLForConditionalGeneration: 1: reranker; 2: language
-                   * model; 0: by the evidence that the folder has */
+    size_t struct_size; /* set by GGUF_CONVERT_PARAMS_INIT */
+    const struct gguf_allocator *allocator; /* kept; NULL: malloc */
+    const struct gguf_limits *limits; /* limits of tensors; borrowed; NULL:
+                                       * defaults */
+    const char *pre; /* value of tokenizer.ggml.pre; borrowed; NULL: recognised
+                      * by the tokenizer's description */
+
+    /* Perl regular expressions; borrowed. Tensors whose names match
+     * one are left out. A note reports an expression that matches nothing. */
+    const char *const *ignore;
+    size_t n_ignore; /* number of expressions */
+
+    const char *base; /* model of an adapter: a folder or a GGUF file;
+                       * borrowed; NULL: none */
+    struct gguf_convert_note_callback note; /* called by gguf_convert_open() */
+
+    /* Opens folders elsewhere (reader.h). Kept, together with the readers that
+     * it makes, until gguf_convert_close(). NULL: folders of this machine. */
+    const struct gguf_opener *opener;
+
+    /* Include the matrices after pooling of a sentence-transformers folder in
+     * cases where llama.cpp's converter leaves them out (Gemma 3). Without it,
+     * a note reports them. */
+    bool dense_modules;
+
+    /* Make a job even if verifying the plan finds errors, for a folder that is
+     * not a whole model. Without it, gguf_convert_create_job() refuses such a
+     * folder. */
+    bool allow_incomplete;
+
+    /* Leave out, with a note, the steps of tokenizer.json's normalizer that no
+     * GGUF file can hold. Without it, gguf_convert_open() refuses such a
+     * tokenizer. */
+    bool ignore_normalizer;
+    enum gguf_convert_reranker reranker; /* kind of an ambiguous Qwen3 */
 };
 #define GGUF_CONVERT_PARAMS_INIT GGUF_INIT(struct gguf_convert_params)
 
-/* Open the folder at path and make the plan. params may be NULL. Reading a
- * header of safetensors takes at most 1 KiB of memory for each of its tensors.
+/* Open a folder and plan the GGUF file that it becomes.
  *
- * GGUF_E_NOTFOUND     a file that must be there; a key of config.json
- * GGUF_E_ARCH         no such architecture is converted
- * GGUF_E_UNSUPPORTED  a tokenizer of another kind, whose pre-tokenizer is not
- *                     recognised, or whose normalizer no GGUF file holds: the
- *                     message has its description
- * GGUF_E_TENSOR       tensors that have no place in the file: it lists them;
- *                     parts of one tensor that do not fit each other
- * GGUF_E_VOCAB        the tokenizer is inconsistent
+ * out      Receives the folder. NULL after a failure.
+ * path     Path of the folder.
+ * params   How to convert it. NULL: the defaults.
+ *
+ * Close *out with gguf_convert_close(). Reading the header of a safetensors
+ * file takes up to 1 KiB of memory per tensor. The message of a failure begins
+ * with the name of the file that it is about.
+ *
+ * GGUF_E_NOTFOUND     A required file, or a key of config.json, is missing.
+ * GGUF_E_ARCH         The architecture is not supported.
+ * GGUF_E_UNSUPPORTED  The tokenizer has an unknown kind, its pre-tokenizer is
+ *                     not recognised, or no GGUF file can hold its normalizer;
+ *                     the message has its description.
+ * GGUF_E_TENSOR       Tensors have no place in the file: the message lists
+ *                     them; or parts of one tensor do not fit each other.
+ * GGUF_E_VOCAB        The tokenizer is inconsistent.
  * GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
- * GGUF_E_DUPLICATE, GGUF_E_MISMATCH   one of the files is malformed: its name
- *                     begins the message
- * GGUF_E_IO, GGUF_E_NOMEM, GGUF_E_INVALID (params)
- * Since: 0.1 */
+ * GGUF_E_DUPLICATE, GGUF_E_MISMATCH
+ *                     A file is malformed.
+ * GGUF_E_IO           A file cannot be read.
+ * GGUF_E_NOMEM        Memory for the plan cannot be allocated.
+ * GGUF_E_INVALID      params has n_ignore without ignore, or base for a folder
+ *                     that is not an adapter.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_convert_open(struct gguf_convert **out, const char *path,
                   const struct gguf_convert_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* NULL is fine. Jobs that were made of it must be gone. Since: 0.1 */
+/* Close a folder. NULL is ignored. Its jobs must be destroyed before.
+ * Since: 0.1 */
 GGUF_API void gguf_convert_close(struct gguf_convert *c);
 
-/* One tensor of the plan. All it points to belongs to the object. Made by the
- * library: it may grow at its end. */
+/* ------------------------------------------------------------ the plan --- */
+
+/* One tensor of the planned file. All pointers belong to the folder. Made by
+ * the library: it may grow at its end. */
 struct gguf_convert_tensor {
-    const char *name;
-    unsigned n_dims;
-    int64_t ne[4];    /* elements, fastest dimension first */
+    const char *name; /* name in the GGUF file */
+    unsigned n_dims;  /* number of dimensions */
+    int64_t ne[4];    /* elements per dimension, fastest first */
     uint32_t dtype;   /* id of its own type */
-    const char *from; /* the tensor of the folder that it is made of; the
-                        * first, if it is made of several */
-    size_t n_from;    /* tensors of the folder that it is made of */
-    const char *how;  /* "as it is", or what is done to it, in words */
+    const char *from; /* tensor of the folder that it is made from; the first
+                       * of several */
+    size_t n_from;    /* number of tensors that it is made from */
+    const char *how;  /* the change in words, such as "as it is" */
 };
 
-/* In the order of the folder; NULL if i is out of range. Since: 0.1 */
+/* Number of tensors in the planned file. Since: 0.1 */
 GGUF_API size_t gguf_convert_n_tensors(const struct gguf_convert *c);
+
+/* Tensor i of the plan, in the order of the folder; NULL if i is out of range.
+ * The result belongs to the folder. Since: 0.1 */
 GGUF_API const struct gguf_convert_tensor *
 gguf_convert_tensor(const struct gguf_convert *c, size_t i);
 
-/* The name of tensor i's source no, below n_from; NULL out of range.
- * Since: 0.1 */
+/* Name of source no of tensor i: the tensor of the folder, 0 <= no < n_from.
+ * NULL if i or no is out of range. Belongs to the folder. Since: 0.1 */
 GGUF_API const char *gguf_convert_source(const struct gguf_convert *c,
                                          size_t i, size_t no);
 
-/* Tensors of the folder that are left out because they are known to carry
- * nothing, or were to be ignored: how many, and their names; NULL if i is out
- * of range. Since: 0.1 */
+/* Number of tensors of the folder that are left out: those known to carry
+ * nothing, and those that params.ignore matched. Since: 0.1 */
 GGUF_API size_t gguf_convert_n_omitted(const struct gguf_convert *c);
+
+/* Name of tensor i that is left out; NULL if i is out of range. Belongs to the
+ * folder. Since: 0.1 */
 GGUF_API const char *gguf_convert_omitted(const struct gguf_convert *c,
                                           size_t i);
 
-/* Texts belong to the object. Made by the library: it may grow at its end. */
+/* Kind of a folder. All pointers belong to the folder. Made by the library: it
+ * may grow at its end. */
 struct gguf_convert_summary {
-    const char *kind; /* "language model", "embedding model", "classifier",
-                       * "reranker", "adapter" or "encoder" */
-    const char *class_name; /* first of "architectures"; of an adapter, the
-                             * base model's; not escaped */
-    const char *reason;     /* how the kind was told, as "its class" or
+    const char *kind;       /* "language model", "embedding model",
+                             * "classifier", "reranker", "adapter" or
+                             * "encoder" */
+    const char *class_name; /* first of "architectures"; for an adapter, that
+                             * of its model; not escaped */
+    const char *reason;     /* evidence for the kind, such as "its class" or
                              * "modules.json"; not escaped */
     size_t n_tokens_left;   /* added tokens that are left out because the
                              * embedding has no row for them */
 };
 
-/* Return the kind of model that the folder was taken for, and the number of
- * tokens that are left out; the object's. Since: 0.1 */
+/* Kind of model that the folder was recognised as. Belongs to the folder.
+ * Since: 0.1 */
 GGUF_API const struct gguf_convert_summary *
 gguf_convert_summary(const struct gguf_convert *c);
 
-/* The metadata of the plan; the object's. Since: 0.1 */
+/* Metadata of the planned file. Belongs to the folder. Since: 0.1 */
 GGUF_API const struct gguf_meta *
 gguf_convert_meta(const struct gguf_convert *c);
 
-/* A job that writes what was planned, in the types that params->recipe
- * chooses; it is as gguf_quant_create makes one of a file, with
- * allow_requantize. c is kept. GGUF_E_MISMATCH: what was planned, with the
- * pairs of params->meta, is not a sound model: the first error that
- * gguf_file_verify finds. Adapters are not verified, nor is anything where
- * gguf_convert_params has any. */
+/* Create a job that writes the planned file.
+ *
+ * out      Receives the job. NULL after a failure.
+ * c        The folder; kept.
+ * params   How to quantize; recipe must be set (the preset COPY keeps the own
+ *          types). allow_requantize is always on.
+ *
+ * Free *out with gguf_quant_destroy().
+ *
+ * GGUF_E_MISMATCH  The plan, with the keys of params->meta, is not a valid
+ *                  model: the message is the first error of gguf_file_verify().
+ *                  Adapters are not verified, nor is anything with
+ *                  gguf_convert_params.allow_incomplete.
+ * Other            The statuses of gguf_quant_create().
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_convert_create_job(struct gguf_quant **out, struct gguf_convert *c,
                         const struct gguf_quant_params *params,
                         struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* ---- and back ---- */
+/* ------------------------------------------------------------ and back --- */
 
-/* Called with the name of a key of the file that the folder does not say, or
- * says otherwise. */
+/* Report a key of the file that the folder does not state, or states
+ * differently. */
 typedef void gguf_folder_note_fn(void *user, const char *key);
 
-struct gguf_folder_params {
-    size_t struct_size;
-    const struct gguf_allocator *allocator; /* NULL: malloc */
-    const struct gguf_limits *limits;       /* NULL: defaults */
-    uint32_t dtype; /* F32, F16 or BF16: of all numbers; GGUF_DTYPE_NONE: these
-                     * stay what they are, others become F16 */
-    uint64_t max_file_size; /* bytes of numbers in a file; 0: one file */
-    int force;              /* files that exist are replaced in the end */
-    int no_sync;
-    gguf_progress_fn *progress; /* bytes of numbers; NULL: none */
-    void *progress_user;
-    gguf_folder_note_fn *note; /* NULL: none */
-    void *note_user;
-    const struct gguf_opener
-        *opener; /* of paths that are no files' (reader.h);
-                                       * NULL: none */
-    const struct gguf_paths
-        *paths; /* other files of the run, which are not replaced
-                 * (paths.h); NULL: none */
+/* A note function and its pointer. It never grows. */
+struct gguf_folder_note_callback {
+    gguf_folder_note_fn *fn; /* NULL: no reports */
+    void *user;              /* passed to fn */
 };
-#define GGUF_FOLDER_PARAMS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_folder_params), NULL, NULL, GGUF_DTYPE_NONE, 0, 0, \
-            0, NULL, NULL, NULL, NULL, NULL, NULL                             \
-    }
 
-/* Write the model at path, a file or a split set, as a folder that transformers
- * load: config.json, model.safetensors, or several with their index, the
- * tokenizer, tokenizer_config.json, and README.md and generation_config.json
- * with what the file says of general.* What converting a folder does to names
- * and numbers is done backwards; before anything is written the folder is
- * converted on paper, and has to become the tensors of the file. dir is made if
- * it is not there. Files get their names together when all are complete, and a
- * failure leaves none. Memory is bounded.
+struct gguf_folder_params {
+    size_t struct_size; /* set by GGUF_FOLDER_PARAMS_INIT */
+    const struct gguf_allocator *allocator; /* NULL: malloc */
+    const struct gguf_limits *limits; /* limits of the input; NULL: defaults */
+
+    /* Type of all tensors: F32, F16 or BF16. NULL: tensors of these three types
+     * keep them, and all others become F16. */
+    const struct gguf_dtype_info *dtype;
+    uint64_t max_file_size; /* bytes of tensor data per file; 0: one file */
+    bool force;             /* replace existing files, at the end */
+    bool no_sync;           /* do not wait for the disk */
+    struct gguf_progress_callback progress; /* unit: bytes of tensor data */
+    struct gguf_folder_note_callback note;  /* keys that get lost */
+
+    /* Opens inputs that are not files of this machine (reader.h); NULL:
+     * none. */
+    const struct gguf_opener *opener;
+    /* Other files of the program, which are not replaced (paths.h); NULL:
+     * none. */
+    const struct gguf_paths *paths;
+};
+#define GGUF_FOLDER_PARAMS_INIT GGUF_INIT(struct gguf_folder_params)
+
+/* Write a model as a folder that transformers loads.
  *
- * GGUF_E_ARCH         the architecture is none that is converted
- * GGUF_E_TENSOR       a tensor that no folder of it has
- * GGUF_E_UNSUPPORTED  a type that is not decoded, a vocabulary that is not
- *                     written
- * GGUF_E_NONFINITE    a number that F16 does not hold
- * GGUF_E_MISMATCH     dir has weights or a tokenizer that would stay, beside
- *                     those that are written
- * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_CANCELLED, GGUF_E_NOMEM,
- * GGUF_E_INVALID (params; dir is no folder; a file would be read and written:
- * paths.h), and the statuses of
- * gguf_file_open
- * Since: 0.1 */
+ * path     Path of a GGUF file, of any shard of a set, of a folder that holds
+ *          one set, or the prefix of a set.
+ * dir      The folder to write; created if it does not exist.
+ * params   How to write it. NULL: the defaults.
+ *
+ * Writes config.json, model.safetensors (or several with their index), the
+ * tokenizer, tokenizer_config.json, and README.md and generation_config.json
+ * with the file's general.* keys. Names and weights are changed by the inverse
+ * of the conversion. Before anything is written, the planned folder is
+ * converted again (without weights) and must give the tensors of the file.
+ *
+ * Files get their names together when all are complete; a failure leaves none.
+ * Memory is bounded.
+ *
+ * GGUF_E_ARCH         The architecture is not supported.
+ * GGUF_E_TENSOR       No folder of this architecture has such a tensor.
+ * GGUF_E_UNSUPPORTED  A type cannot be decoded, or the vocabulary cannot be
+ *                     written.
+ * GGUF_E_NONFINITE    A weight is too large for F16.
+ * GGUF_E_MISMATCH     dir has weights or a tokenizer that would remain beside
+ *                     the new ones.
+ * GGUF_E_EXIST        A file exists and force is not set.
+ * GGUF_E_INVALID      dtype is another type; dir is not a folder; a file would
+ *                     be both read and written (paths.h).
+ * GGUF_E_CANCELLED    The progress callback stopped the call.
+ * GGUF_E_IO           A file cannot be read or written.
+ * GGUF_E_NOSPACE      The disk is full.
+ * GGUF_E_NOMEM        A buffer cannot be allocated.
+ * Other               The statuses of gguf_file_open().
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_folder_write(const char *path, const char *dir,
                   const struct gguf_folder_params *params,

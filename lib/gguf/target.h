@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* target.h - choosing types to meet a file size
+/* target.h - choose types that meet a file size
  *
- * A job that was created has a type for each tensor. A tensor that got the base
- * type, because no option and no rule of the recipe chose its type, is free,
- * and so is one of GGUF_REASON_LOOKUP_TABLE: gguf_quant_fit_size chooses its
- * type anew, so that the output does not exceed a size and the damage is least.
+ * gguf_quant_fit_size() changes the plan of a job (quant.h): it chooses types
+ * again so that the output does not exceed a size and loses as little as
+ * possible. It changes the free tensors only: those whose type is the recipe's
+ * base type (GGUF_REASON_BASE), and lookup tables (GGUF_REASON_LOOKUP_TABLE).
  *
+ *     struct gguf_target_params t = GGUF_TARGET_PARAMS_INIT;
  *     gguf_quant_create(&job, "model-f16.gguf", &p, &err);
  *     t.max_size = 4000000000;
  *     gguf_quant_fit_size(job, &t, &result, &err);
  *     gguf_quant_run(job, "model-4g.gguf", NULL, &err);
  *
- * Damage. For each free tensor and type some rows are encoded and read back:
- * evenly spaced, and the same in every run. The noise of a type is
+ * Cost: for each free tensor and each type, a sample of rows is encoded and
+ * decoded. The sample is evenly spaced and the same in every run. The noise of
+ * a type is
  *
  *     sum over rows and columns of  w[column] * (x - x')^2
  *     ----------------------------------------------------
  *     sum over rows and columns of  w[column] * x^2
  *
- * where w is the tensor's importance data (those of its expert), or 1: an
- * estimate of how much of the power of the matrix's output is noise. The sum
- * of it over the free tensors is minimized; in a model of n layers the output
- * matrix (the token embedding if that is both) counts 2 n times. For small
- * noise the divergence of a model grows with a sum of this form: the linearity
- * theorem of V. Malinovskii and others, "Pushing the Limits of Large Language
- * Model Quantization via the Linearity Theorem" (2024, arXiv 2411.17525). The
- * coefficients are guessed, not measured: the noise of a layer's matrix enters
- * one of the 2 n terms of the residual sum, that of the output matrix the
- * logits.
+ * where w is the importance of the column for this matrix, or 1 without
+ * importance data. It estimates the share of noise in the power of the matrix's
+ * output. The sum over all free tensors is minimized. In a model of n layers,
+ * the output matrix (or the token embedding in its place) counts 2 n times.
  *
- * Choice. A multiple-choice knapsack: a convex relaxation, its rounding, and
- * an exact search of the remaining choices. The result says whether it is
- * proven to be the best, and if not, how much better another could be. It
- * depends on the input and the parameters only, not on threads, instruction
- * set or memory.
+ * For small noise, the divergence of a model grows with a sum of this form (the
+ * linearity theorem of V. Malinovskii and others, "Pushing the Limits of Large
+ * Language Model Quantization via the Linearity Theorem", 2024, arXiv
+ * 2411.17525). The coefficients here are guessed, not measured: the noise of a
+ * layer's matrix enters one of the 2 n terms of the residual sum, and that of
+ * the output matrix enters the logits.
+ *
+ * Choice: a multiple-choice knapsack problem, solved by a convex relaxation,
+ * its rounding, and an exact search of the remaining choices. The result says
+ * if it is proven to be optimal and, if not, bounds the distance from the
+ * optimum. It depends on the input and the params alone, not on threads,
+ * memory or the instruction set.
  */
 #ifndef GGUF_TARGET_H
 #define GGUF_TARGET_H
@@ -46,51 +49,81 @@ extern "C" {
 
 #define GGUF_TARGET_MAX_TYPES 32
 
+/* Rows of each tensor that are encoded to measure its noise. */
+enum gguf_target_sample {
+    GGUF_TARGET_SAMPLE_DEFAULT,  /* 131072 elements and 32 rows, at least */
+    GGUF_TARGET_SAMPLE_ELEMENTS, /* n_sample elements, at least */
+    GGUF_TARGET_SAMPLE_ALL       /* every row */
+};
+
 struct gguf_target_params {
-    size_t struct_size;
-    uint64_t max_size; /* bytes of the output, all files, metadata included */
-    double max_bpw;    /* or, if that is 0: bits per weight of the data of all
-                        * tensors together */
-    const uint32_t *types; /* types to choose from, borrowed; if a type's
-                        * blocks do not fit the rows, a recipe's fallback takes
-                        * its place. A tensor may also keep its type */
-    size_t n_types;  /* at most GGUF_TARGET_MAX_TYPES; 0: all from IQ1_S to
-                        * Q8_0 that have blocks of 256, Q8_0, and F16 */
-    uint64_t sample; /* elements of each tensor to encode, at least; 0:
-                        * 131072 and 32 rows; UINT64_MAX: all. Of a matrix
-                        * of which these are less than a fourth, up to 8 rows
-                        * lie together, in 8 places at least */
-    const struct gguf_quant *measured; /* borrowed: a job of the same input,
-                        * importance data and kinds of scales, for which types
-                        * were chosen with the same sample: what was measured
-                        * then is not measured again; NULL: none */
+    size_t struct_size; /* set by GGUF_TARGET_PARAMS_INIT */
+    uint64_t max_size;  /* bytes of the output: all files, metadata included;
+                         * 0: max_bpw is the limit */
+    double max_bpw;     /* bits per weight in the data of all tensors together;
+                         * 0: max_size is the limit */
+
+    /* Type ids to choose from; borrowed. Where the blocks of a type do
+     * not fit the rows of a tensor, the fallback of recipes takes its place. A
+     * tensor may also keep its type. */
+    const uint32_t *types;
+    /* Number of types, up to GGUF_TARGET_MAX_TYPES. 0: all types from IQ1_S to
+     * Q8_0 with blocks of 256, Q8_0, and F16. */
+    size_t n_types;
+
+    /* Rows to measure. If they are less than a fourth of a matrix, up to 8
+     * neighbouring rows are taken together, in 8 places at least. */
+    enum gguf_target_sample sample;
+    uint64_t n_sample; /* elements, for GGUF_TARGET_SAMPLE_ELEMENTS */
+
+    /* A job with the same input, importance data, outer_scales and compat, for
+     * which gguf_quant_fit_size() was called with the same sample: its
+     * measurements are reused; borrowed. NULL: measure everything. */
+    const struct gguf_quant *measured;
 };
 #define GGUF_TARGET_PARAMS_INIT GGUF_INIT(struct gguf_target_params)
 
 struct gguf_target_result {
-    size_t struct_size;   /* the caller's: as much is filled in */
-    uint64_t limit, size; /* bytes of files, or with max_bpw of tensor data */
-    size_t n_free;        /* tensors */
-    double noise;         /* the sum over them, as described above */
-    double bound;         /* no choice that fits has less */
-    int exact; /* the choice is proven to be the best: noise == bound */
+    size_t struct_size; /* set by GGUF_TARGET_RESULT_INIT; members
+                         * beyond this size are not filled */
+    uint64_t limit;     /* bytes allowed: of files, or with max_bpw of tensor
+                         * data */
+    uint64_t size;      /* bytes of the choice, at most limit */
+    size_t n_free;      /* tensors whose type was chosen */
+    double noise;       /* sum of their noise, as described above */
+    double bound; /* lower bound for the noise of every choice that fits */
+    bool exact;   /* the choice is proven to be optimal: noise == bound */
 };
 #define GGUF_TARGET_RESULT_INIT GGUF_INIT(struct gguf_target_result)
 
-/* Choose. Uses the job's pool, memory and progress (bytes looked at); types
- * that need importance data are chosen only with them. A job with pure gets one
- * type for all free tensors. Afterwards the tensors' why is GGUF_REASON_TARGET,
- * and their rule tells the noise and what the next type would give;
- * general.file_type is left out. May be called again with another limit, which
- * measures nothing again. After a failure the job can only be destroyed.
+/* Choose types for a job so that its output meets a size.
  *
- * GGUF_E_LIMIT      no choice is small enough: the message gives the least
- * size
- * GGUF_E_INVALID    params: neither or both limits, a type that cannot be
- * encoded, a job that was not measured alike
- * GGUF_E_CANCELLED, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM; what a reader returns
- * (reader.h): the sampled rows are brought, those of some tensors at a time,
- * in half of max_memory. Since: 0.1 */
+ * q        The job. A second call with another limit reuses the measurements.
+ * params   The limit: one of max_size and max_bpw must be set.
+ * result   Receives size and noise of the choice. NULL: not wanted.
+ *
+ * Uses the pool, the memory limit and the progress callback of the job (unit:
+ * bytes looked at). Types that require importance data are chosen only for
+ * tensors that have some. A job with pure gets one type for all free tensors.
+ *
+ * Afterwards the reason of the free tensors is GGUF_REASON_TARGET. Their rule
+ * shows the noise, and the noise and size of the next larger type. The key
+ * general.file_type is left out of the output, unless the caller set it.
+ *
+ * After a failure the job can only be destroyed.
+ *
+ * GGUF_E_LIMIT        No choice is small enough: the message has the least
+ *                     size. Or max_memory is too small for the longest row.
+ * GGUF_E_INVALID      params has no limit or both, a type that nothing is
+ *                     encoded in, or a measured job that differs.
+ * GGUF_E_CANCELLED    The progress callback stopped the call.
+ * GGUF_E_UNSUPPORTED  The type of a tensor has no known size.
+ * GGUF_E_NOMEM        A buffer cannot be allocated.
+ * Other               The statuses of a reader (reader.h), through which the
+ *                     sampled rows of some tensors at a time are loaded, in
+ *                     half of max_memory.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_quant_fit_size(
     struct gguf_quant *q, const struct gguf_target_params *params,
     struct gguf_target_result *result, struct gguf_error *err) GGUF_MUST_CHECK;

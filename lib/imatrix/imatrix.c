@@ -120,8 +120,8 @@ const struct gg_imatrix_entry *gg_imatrix_find(const struct gguf_imatrix *im,
     return find_entry(im, gg_str_z(name));
 }
 
-int gguf_imatrix_find(const struct gguf_imatrix *im, struct gguf_str name,
-                      size_t *i)
+bool gguf_imatrix_find(const struct gguf_imatrix *im, struct gguf_str name,
+                       size_t *i)
 {
     bool found;
     *i = place_of(im, name, &found);
@@ -561,14 +561,14 @@ enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
 }
 
 void gguf_imatrix_filter(struct gguf_imatrix *im, const char *const *texts,
-                         size_t n, int keep)
+                         size_t n, bool keep)
 {
     size_t n_left = 0;
     for (size_t i = 0; i < im->n_entries; i++) {
         bool found = false;
         for (size_t k = 0; k < n && !found; k++)
             found = strstr(im->entries[i]->name, texts[k]) != NULL;
-        if (found == (keep != 0))
+        if (found == keep)
             im->entries[n_left++] = im->entries[i];
         else
             entry_fini(im, im->entries[i]);

@@ -226,9 +226,9 @@ static enum gguf_status save_gguf(const struct gguf_imatrix *im,
 
 enum gguf_status gguf_imatrix_save(const struct gguf_imatrix *im,
                                    const char *path,
-                                   enum gguf_imatrix_form form, int force,
+                                   enum gguf_imatrix_form form, bool force,
                                    struct gguf_error *err)
 {
-    return form == GGUF_IMATRIX_DAT ? save_dat(im, path, force != 0, err)
-                                    : save_gguf(im, path, force != 0, err);
+    return form == GGUF_IMATRIX_DAT ? save_dat(im, path, force, err)
+                                    : save_gguf(im, path, force, err);
 }

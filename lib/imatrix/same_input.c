@@ -77,9 +77,9 @@ static bool find_other(const struct gguf_imatrix *im, struct gguf_str name,
     return false;
 }
 
-int gguf_imatrix_find_for_matrix(const struct gguf_imatrix *im,
-                                 struct gguf_str name, uint64_t n_values,
-                                 size_t *i)
+bool gguf_imatrix_find_for_matrix(const struct gguf_imatrix *im,
+                                  struct gguf_str name, uint64_t n_values,
+                                  size_t *i)
 {
     if (gguf_imatrix_find(im, name, i))
         return im->entries[*i]->n_values == n_values;

@@ -107,11 +107,6 @@ const char *gguf_recipe_about(const struct gguf_recipe *r)
     return r->about;
 }
 
-int gguf_recipe_ftype(const struct gguf_recipe *r)
-{
-    return r->ftype;
-}
-
 enum gguf_status
 gg_recipe_find_rule(const struct gguf_recipe *r, enum gg_recipe_class cls,
                     const char *name, const struct gg_recipe_facts *facts,

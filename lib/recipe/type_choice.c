@@ -221,7 +221,7 @@ static enum gguf_status apply_recipe(struct gg_recipe_chooser *c,
         mats *= (uint64_t)ne[d];
     c->facts.var[GG_VAR_MATS] = (int64_t)mats;
     GG_TRY(gg_recipe_find_rule(r, out->cls, name, &c->facts, &out->rule, err));
-    out->why = out->rule ? GGUF_REASON_RULE : GGUF_REASON_BASE;
+    out->reason = out->rule ? GGUF_REASON_RULE : GGUF_REASON_BASE;
     out->text = out->rule ? out->rule->text : "base";
     if (out->rule && out->rule->type != GG_RECIPE_BASE)
         chosen = out->rule->type;
@@ -244,7 +244,7 @@ static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
     bool output = cls == GG_CLASS_OUTPUT || (embedding && c->tied);
 
     *out = (struct gg_recipe_choice){ .wanted = type,
-                                      .why = GGUF_REASON_NEVER_QUANTIZED,
+                                      .reason = GGUF_REASON_NEVER_QUANTIZED,
                                       .text = why,
                                       .cls = output ? GG_CLASS_OUTPUT : cls };
     if (!why && from && from->family == GGUF_FAMILY_INT)
@@ -252,34 +252,34 @@ static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
     if (why)
         return GGUF_OK;
     if (c->leave_output && cls == GG_CLASS_OUTPUT) {
-        out->why = GGUF_REASON_LEAVE_OUTPUT;
+        out->reason = GGUF_REASON_LEAVE_OUTPUT;
         out->text = "left: output";
         return GGUF_OK;
     }
-    if (embedding && c->embedding_type != GGUF_DTYPE_NONE) {
-        out->why = GGUF_REASON_EMBEDDING_TYPE;
+    if (embedding && c->embedding_type) {
+        out->reason = GGUF_REASON_EMBEDDING_TYPE;
         out->text = "token embedding type";
-        out->wanted = c->embedding_type;
+        out->wanted = c->embedding_type->id;
         return GGUF_OK;
     }
-    if (output && c->output_type != GGUF_DTYPE_NONE) {
-        out->why = GGUF_REASON_OUTPUT_TYPE;
+    if (output && c->output_type) {
+        out->reason = GGUF_REASON_OUTPUT_TYPE;
         out->text = "output tensor type";
-        out->wanted = c->output_type;
+        out->wanted = c->output_type->id;
         return GGUF_OK;
     }
     if (!(c->compat && (is_float(base) || base == GG_RECIPE_KEEP))) {
         size_t i;
         GG_TRY(find_override(c, name, &i, err));
         if (i < c->n_overrides) {
-            out->why = GGUF_REASON_OVERRIDE;
+            out->reason = GGUF_REASON_OVERRIDE;
             out->text = c->overrides[i].pattern;
             out->wanted = c->overrides[i].dtype;
             return GGUF_OK;
         }
     }
     if (c->pure && base != GG_RECIPE_KEEP) {
-        out->why = GGUF_REASON_BASE;
+        out->reason = GGUF_REASON_BASE;
         out->text = "pure";
         out->wanted = (uint32_t)base;
         return GGUF_OK;
@@ -305,12 +305,12 @@ static void lift_table(const struct gg_recipe_chooser *c, const char *name,
     const bool asked =
         c->compat || c->pure || (out->rule && out->rule->pattern);
     if (asked ||
-        (out->why != GGUF_REASON_BASE && out->why != GGUF_REASON_RULE) ||
+        (out->reason != GGUF_REASON_BASE && out->reason != GGUF_REASON_RULE) ||
         out->wanted == type || !is_smaller(gguf_dtype_find(out->wanted), q8))
         return;
     for (size_t i = 0; i < GG_LEN(gathered); i++)
         if (name_matches(name, HAS, gathered[i])) {
-            out->why = GGUF_REASON_LOOKUP_TABLE;
+            out->reason = GGUF_REASON_LOOKUP_TABLE;
             out->rule = NULL;
             out->text = "only looked up: Q8_0 or better";
             out->wanted = from && is_smaller(from, q8) ? type : q8->id;

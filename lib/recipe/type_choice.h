@@ -31,7 +31,9 @@ struct gg_recipe_chooser {
     bool pure, leave_output;
     bool compat; /* as llama-quantize: no patterns under a float target, no
                   * type of its own for tables that are only looked up */
-    uint32_t output_type, embedding_type; /* GGUF_DTYPE_NONE: not asked for */
+    const struct gguf_dtype_info *output_type; /* NULL: the recipe decides */
+    const struct gguf_dtype_info
+        *embedding_type; /* NULL: the recipe decides */
     const struct gguf_quant_override *overrides;
     struct gg_pattern *const *patterns; /* of the overrides */
     size_t n_overrides;
@@ -41,7 +43,7 @@ struct gg_recipe_chooser {
 struct gg_recipe_choice {
     uint32_t type;   /* id to write */
     uint32_t wanted; /* id before the shape was looked at */
-    enum gguf_quant_reason why;
+    enum gguf_quant_reason reason;
     const struct gg_recipe_rule *rule; /* for GGUF_REASON_RULE */
     const char *text;                  /* what decided, printable; borrowed */
     enum gg_recipe_class cls;

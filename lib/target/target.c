@@ -45,6 +45,10 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET, "gguf_target_params: %s",
             good ? "too many types" : "one of max_size and max_bpw is wanted");
+    if (p->sample == GGUF_TARGET_SAMPLE_ELEMENTS && !p->n_sample)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_target_params: n_sample is 0, must be 1 or "
+                            "more");
     for (size_t i = 0; i < p->n_types; i++) {
         const struct gguf_dtype_info *t = gguf_dtype_find(p->types[i]);
         if (!t ||
@@ -127,8 +131,9 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     gg_outer_scale_unfold(q); /* what is chosen decides which scales stay */
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *pub = &q->t[i].pub;
-        if (pub->why != GGUF_REASON_BASE && pub->why != GGUF_REASON_TARGET &&
-            pub->why != GGUF_REASON_LOOKUP_TABLE)
+        if (pub->reason != GGUF_REASON_BASE &&
+            pub->reason != GGUF_REASON_TARGET &&
+            pub->reason != GGUF_REASON_LOOKUP_TABLE)
             continue;
         t->tensors[t->n].t = &q->t[i];
         t->other -= taken_bytes(t, &q->t[i], pub->to, pub->to_size);
@@ -314,6 +319,16 @@ static enum gguf_status choose_types(struct target *t, struct gg_knapsack *k,
 
 /* ------------------------------------------------- what is measured --- */
 
+/* Elements of each tensor to measure, at least; 0: the default. */
+static uint64_t sample_size(const struct gguf_target_params *p)
+{
+    switch (p->sample) {
+    case GGUF_TARGET_SAMPLE_ELEMENTS: return p->n_sample;
+    case GGUF_TARGET_SAMPLE_ALL: return UINT64_MAX;
+    default: return 0;
+    }
+}
+
 /* Where the noise of a tensor in a type is kept. */
 static double *noise_slot(const struct gguf_quant *q,
                           const struct gg_job_tensor *t, uint32_t type)
@@ -329,11 +344,12 @@ static enum gguf_status recall_noise(struct gguf_quant *q,
 {
     const size_t n = q->n_in * GG_N_DTYPES;
     const struct gguf_quant *from = p->measured;
-    if (q->noise && q->noise_sample == p->sample)
+    const uint64_t sample = sample_size(p);
+    if (q->noise && q->noise_sample == sample)
         return GGUF_OK;
     gg_mem_free(q->p.allocator, q->noise);
     q->noise = gg_mem_alloc_zero(q->p.allocator, n, sizeof *q->noise);
-    q->noise_sample = p->sample;
+    q->noise_sample = sample;
     if (!q->noise)
         return gg_error_set_nomem(err, n * sizeof *q->noise);
     if (!from)
@@ -348,7 +364,7 @@ static enum gguf_status recall_noise(struct gguf_quant *q,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_target_params: measured has not the same %s",
                             differs);
-    if (from->noise && from->noise_sample == p->sample)
+    if (from->noise && from->noise_sample == sample)
         memcpy(q->noise, from->noise, n * sizeof *q->noise);
     return GGUF_OK;
 }
@@ -364,7 +380,7 @@ static enum gguf_status measure_noise(struct target *t, struct gguf_error *err)
             o->noise = *noise_slot(t->q, t->tensors[i].t, o->to);
             o->known = o->noise > 0;
         }
-    GG_TRY(gg_target_measure(t->q, t->tensors, t->n, t->p.sample, err));
+    GG_TRY(gg_target_measure(t->q, t->tensors, t->n, sample_size(&t->p), err));
     for (size_t i = 0; i < t->n; i++)
         for (size_t k = 0; k < t->tensors[i].n; k++) {
             const struct gg_target_option *o = &t->tensors[i].options[k];

@@ -32,8 +32,8 @@ struct work {
     const struct gguf_quant *q;
     struct gg_target_tensor *tensors;
     size_t n;
-    uint64_t sample;
-    uint64_t total; /* bytes of input, as often as they are read */
+    uint64_t sample; /* elements of a tensor; 0: SAMPLE and SAMPLE_ROWS */
+    uint64_t total;  /* bytes of input, as often as they are read */
     uint8_t *buffers;
     size_t buffer_size; /* of one thread: */
     size_t slice_size;  /* of it for floats, twice; then for one row of
@@ -126,8 +126,8 @@ static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
 static bool poll_progress(struct work *w, unsigned ith)
 {
     const struct gguf_quant_params *p = &w->q->p;
-    if (!ith && p->progress &&
-        p->progress(p->progress_user, atomic_load(&w->done), w->total))
+    if (!ith && p->progress.fn &&
+        p->progress.fn(p->progress.user, atomic_load(&w->done), w->total))
         atomic_store(&w->stop, true);
     return atomic_load(&w->stop);
 }

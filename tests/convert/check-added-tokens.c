@@ -27,8 +27,7 @@ static void check_tokens(size_t n, const char *said)
     struct gguf_convert *c = NULL;
     struct gguf_error e;
     memset(&notes, 0, sizeof notes);
-    p.note = notes_keep;
-    p.note_user = &notes;
+    p.note = (struct gguf_convert_note_callback){ notes_keep, &notes };
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "a model %s",
        e.message);

@@ -141,8 +141,7 @@ static void check_notes(void)
         char line[300] = "";
         gguf_error_clear(&e);
         make_folder(cases[i].class_name, 1, widths, IDENTITY);
-        p.note = keep_note;
-        p.note_user = line;
+        p.note = (struct gguf_convert_note_callback){ keep_note, line };
         ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK &&
                strstr(line, "step 2 is left out: a.Dense") &&
                cases[i].can == !!strstr(line, "--sentence-transformers-dense"),

@@ -109,8 +109,7 @@ static enum gguf_status open_folder(struct gguf_convert **c, int *n_notes,
                                     struct gguf_error *err)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
-    p.note = count_note;
-    p.note_user = n_notes;
+    p.note = (struct gguf_convert_note_callback){ count_note, n_notes };
     *n_notes = 0;
     gguf_error_clear(err);
     return gguf_convert_open(c, scratch_path(top, "hf"), &p, err);

@@ -63,7 +63,7 @@ static enum gguf_status convert_tokenizer(enum kind kind,
         kind == GPT2 ? "false" : "true");
     folder_text(&f, "tokenizer.json", text);
     p.ignore_normalizer = ignore;
-    p.note = keep_note;
+    p.note.fn = keep_note;
     notes[0] = 0;
     *prefix = -1;
     gguf_error_clear(e);

@@ -54,12 +54,11 @@ static void check_matrix(const char *what, const char *from, const char *said)
     static struct notes notes;
     const char *got = NULL;
     memset(&notes, 0, sizeof notes);
-    p.note = notes_keep;
-    p.note_user = &notes;
+    p.note = (struct gguf_convert_note_callback){ notes_keep, &notes };
     if (strstr(what, "ignored")) {
         p.ignore = ignore;
         p.n_ignore = 1;
-        p.any = 1;
+        p.allow_incomplete = true;
     }
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "%s %s", what,

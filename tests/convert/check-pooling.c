@@ -174,8 +174,7 @@ static void check_left_out(void)
         gguf_error_clear(&e);
         make_folder("BertModel", "", "");
         folder_text(&folder, "modules.json", cases[i].modules);
-        p.note = keep_note;
-        p.note_user = line;
+        p.note = (struct gguf_convert_note_callback){ keep_note, line };
         ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK &&
                !strcmp(line, cases[i].want),
            "noted of modules.json: '%s' %s", line, e.message);
@@ -245,8 +244,7 @@ static void made_of(const char *from, const char *want, const char *said)
     struct gguf_error e;
     const char *got = "-";
     memset(&notes, 0, sizeof notes);
-    p.note = notes_keep;
-    p.note_user = &notes;
+    p.note = (struct gguf_convert_note_callback){ notes_keep, &notes };
     gguf_error_clear(&e);
     const enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, &e);
     for (size_t i = 0; c && i < gguf_convert_n_tensors(c); i++)

@@ -121,7 +121,7 @@ static enum gguf_status recognise_row(const char *section, bool whole,
     struct gg_json *config = &c.folder.text[GG_CONVERT_TOKENIZER_CONFIG].json;
     struct gg_convert_vocab v = { .folder = &c.folder };
     reader_begin(&c);
-    c.p.note = note_text;
+    c.p.note.fn = note_text;
     snprintf(text, sizeof text,
              "{\"pre_tokenizer\":%s,\"model\":{\"ignore_merges\":%s}}",
              section, whole ? "true" : "false");

@@ -158,8 +158,7 @@ static void is_told_as(const char *what, int asked, const char *kind,
     static struct notes notes;
     struct gguf_error e;
     memset(&notes, 0, sizeof notes);
-    p.note = notes_keep;
-    p.note_user = &notes;
+    p.note = (struct gguf_convert_note_callback){ notes_keep, &notes };
     p.reranker = asked;
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "%s: %s", what,

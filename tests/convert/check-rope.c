@@ -172,8 +172,7 @@ static void check_choice(const char *config, const char *key, double want,
     static struct notes notes;
     double x = NAN;
     memset(&notes, 0, sizeof notes);
-    p.note = notes_keep;
-    p.note_user = &notes;
+    p.note = (struct gguf_convert_note_callback){ notes_keep, &notes };
     folder_text(&folder, "config.json", config);
     gguf_error_clear(&err);
     ok(gguf_convert_open(&c, folder.dir, &p, &err) == GGUF_OK, "%s %s", config,

@@ -79,8 +79,7 @@ static void check_templates(const char *what, const char *want,
     static struct notes notes;
     char got[500] = "";
     memset(&notes, 0, sizeof notes);
-    p.note = notes_keep;
-    p.note_user = &notes;
+    p.note = (struct gguf_convert_note_callback){ notes_keep, &notes };
     gguf_error_clear(&e);
     const enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, &e);
     if (c)

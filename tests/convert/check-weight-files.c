@@ -37,10 +37,9 @@ static void check_files(const char *what, uint32_t dtype, const char *said)
     struct gguf_convert *c = NULL;
     struct gguf_error e;
     static struct notes notes;
-    uint32_t got = GGUF_DTYPE_NONE;
+    uint32_t got = UINT32_MAX;
     memset(&notes, 0, sizeof notes);
-    p.note = notes_keep;
-    p.note_user = &notes;
+    p.note = (struct gguf_convert_note_callback){ notes_keep, &notes };
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, &p, &e) == GGUF_OK, "%s: %s", what,
        e.message);

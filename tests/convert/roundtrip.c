@@ -85,7 +85,7 @@ static enum gguf_status convert_once(const char *dir, const char *out,
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     cp.opener = &opener;
-    cp.any = folder_any;
+    cp.allow_incomplete = folder_any;
     cp.dense_modules = folder_dense;
     enum gguf_status st = gguf_convert_open(&c, dir, &cp, err);
     o.force = o.no_sync = 1;
@@ -137,7 +137,7 @@ bool folder_roundtrip(const char *path, const char *name, const char *back,
     const char *dir = scratch_path(back, name);
     const char *again = scratch_path(back, "again.gguf");
     p.force = p.no_sync = 1;
-    p.note = print_key;
+    p.note.fn = print_key;
     mkdir(back, 0777);
     enum gguf_status st = gguf_folder_write(path, dir, &p, err);
     if (st == GGUF_OK)

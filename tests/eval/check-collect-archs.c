@@ -167,7 +167,7 @@ collect_model(const void *file, size_t size, const struct how *h,
               const gguf_token *tok, unsigned *n_asked, struct gguf_error *err)
 {
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
     struct gguf_collect *c = NULL;
     struct run r;
     p.n_ctx = CTX;

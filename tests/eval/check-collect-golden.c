@@ -44,7 +44,7 @@ static bool collect_golden(struct gguf_imatrix **im, bool output)
     static char bytes[1 << 17];
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_collect_params cp = GGUF_COLLECT_PARAMS_INIT;
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct gguf_collect *c = NULL;
     struct run r;

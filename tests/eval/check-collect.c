@@ -76,7 +76,7 @@ static uint64_t stored_bytes(struct run *r, size_t n_chunks)
 static enum gguf_status add_chunks(struct gguf_collect *c, const struct how *h,
                                    struct gguf_error *err)
 {
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
     struct run r;
     enum gguf_status st = GGUF_E_IO;
     cr.dataset = "a text";
@@ -218,7 +218,7 @@ static void check_digits(void)
     gguf_collect_destroy(c);
 }
 
-static int stop_at_third(void *user, const struct gguf_collect_chunk *chunk)
+static bool stop_at_third(void *user, const struct gguf_collect_chunk *chunk)
 {
     (void)user;
     return chunk->n_done == 3;
@@ -271,13 +271,13 @@ static void check_stopped(size_t held)
     const struct how h = { .n_threads = 2, .held = held };
     struct gguf_collect *c = collect_text(&h), *all = make_collect(NULL),
                         *on = NULL;
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     const size_t n = held ? (2 + held) / held * held : 3;
     struct gguf_error err;
     struct run r;
     bool good = open_session(&r, &h);
-    cr.on_chunk = stop_at_third;
+    cr.on_chunk.fn = stop_at_third;
     cr.max_stored = stored_bytes(&r, held);
     good = good &&
            gguf_collect_run(all, r.session, text, N, &cr, &err) ==
@@ -308,12 +308,12 @@ static void check_half(void)
 {
     const struct how h = { .n_threads = 1 };
     struct gguf_collect *c = make_collect(NULL);
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
     struct gguf_error err;
     struct run r;
     bool good = open_session(&r, &h);
-    cr.progress = stop_at_half;
+    cr.progress.fn = stop_at_half;
     cr.max_stored = UINT64_MAX;
     ok(good &&
            gguf_collect_run(c, r.session, text, N, &cr, &err) ==
@@ -321,7 +321,7 @@ static void check_half(void)
            !gguf_collect_info(c, &info, NULL) && !info.n_done &&
            !info.n_tensors,
        "half of the layers count for nothing: %s", err.message);
-    cr.progress = NULL;
+    cr.progress.fn = NULL;
     cr.max_stored = stored_bytes(&r, 1) - 1;
     ok(gguf_collect_run(c, r.session, text, N, &cr, &err) == GGUF_E_LIMIT &&
            strstr(err.message, "a chunk leaves "),
@@ -442,12 +442,12 @@ static void check_refused(void)
 }
 
 static size_t n_bad;
-static int on_bad(void *user, const struct gguf_collect_chunk *chunk)
+static bool on_bad(void *user, const struct gguf_collect_chunk *chunk)
 {
     (void)user;
     n_bad += chunk->bad && !strcmp(chunk->bad, "blk.0.attn_q.weight") &&
              chunk->chunk == 2;
-    return 0;
+    return false;
 }
 
 /* A token with an infinite embedding makes its chunk invalid, and no other. */
@@ -456,7 +456,7 @@ static void check_nonfinite(size_t held)
     const struct gguf_tensor_info *t;
     struct gguf_file *f = NULL;
     struct gguf_error err;
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
     const struct how h = { .n_threads = 2 };
     struct gguf_collect *c = make_collect(NULL), *rest = make_collect(NULL);
     struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
@@ -478,7 +478,7 @@ static void check_nonfinite(size_t held)
     gguf_file_close(f);
     if (row)
         *row = INFINITY;
-    cr.on_chunk = on_bad;
+    cr.on_chunk.fn = on_bad;
     n_bad = 0;
     good = good && row && open_session(&r, &h);
     cr.max_stored = good ? stored_bytes(&r, held) : 0;
@@ -489,7 +489,7 @@ static void check_nonfinite(size_t held)
            gguf_collect_chunk_state(c, 2) == GGUF_COLLECT_SKIPPED,
        "a chunk with an infinite input is left out and reported, %zu held",
        held);
-    cr.on_chunk = NULL;
+    cr.on_chunk.fn = NULL;
     cr.max_chunks = 2;
     good = good && !gguf_collect_run(rest, r.session, text, N, &cr, &err);
     cr.first_chunk = 3;
@@ -521,7 +521,7 @@ static void check_no_memory(bool layered)
     bool good = open_session(&r, &h);
     for (bool more = good; more;) {
         struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
-        struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+        struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
         struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
         struct gguf_collect *c = NULL, *back = NULL;
         struct gguf_imatrix *im = NULL;

@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p.max_file_size = 64 * (uint64_t)take(&b);
     p.max_memory = 1 + 256 * (uint64_t)take(&b);
     if (take(&b) & 1)
-        p.embedding_type = GGUF_DTYPE_Q6_K;
+        p.embedding_type = gguf_dtype_find(GGUF_DTYPE_Q6_K);
     o.no_sync = 1;
     const char *path = scratch_path("in.gguf");
     scratch_write(path, b.p, b.n);

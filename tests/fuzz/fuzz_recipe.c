@@ -34,8 +34,7 @@ enum { N_TENSORS = sizeof tensors / sizeof tensors[0] };
 static void read_facts(struct gg_recipe_chooser *c, struct bytes *b)
 {
     static const char *const archs[] = { "llama", "falcon", "", "qwen2" };
-    *c = (struct gg_recipe_chooser){ .output_type = GGUF_DTYPE_NONE,
-                                     .embedding_type = GGUF_DTYPE_NONE };
+    *c = (struct gg_recipe_chooser){ .recipe = NULL };
     unsigned how = take(b);
     c->pure = how & 1;
     c->tied = how & 2;
@@ -70,7 +69,7 @@ static bool choose_all(struct gg_recipe_chooser *c,
         const struct gguf_dtype_info *t = gguf_dtype_find(out[i].type);
         MUST(t && t->block_len &&
              (out[i].type == tensors[i].type || ne[0] % t->block_len == 0));
-        MUST((out[i].why == GGUF_REASON_RULE) == (out[i].rule != NULL));
+        MUST((out[i].reason == GGUF_REASON_RULE) == (out[i].rule != NULL));
         (void)gg_recipe_choose_needs_imatrix(r, out[i].cls, out[i].type);
     }
     return true;
@@ -102,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          GGUF_OK);
     MUST(choose_all(&d, again, b) == chosen);
     for (size_t i = 0; chosen && i < N_TENSORS; i++)
-        MUST(a[i].type == b[i].type && a[i].why == b[i].why &&
+        MUST(a[i].type == b[i].type && a[i].reason == b[i].reason &&
              !strcmp(a[i].text, b[i].text));
     gguf_recipe_destroy(again);
     gguf_recipe_destroy(r);

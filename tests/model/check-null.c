@@ -398,7 +398,7 @@ static void check_evaluation(void)
     DEFAULTS(gguf_collect_params, GGUF_COLLECT_PARAMS_INIT,
              gguf_collect_create(&c, p, &err));
     must_succeed(gguf_collect_create(&c, NULL, &err));
-    DEFAULTS(gguf_collect_run, GGUF_COLLECT_RUN_INIT,
+    DEFAULTS(gguf_collect_run_params, GGUF_COLLECT_RUN_PARAMS_INIT,
              gguf_collect_run(c, s, tok, N_TOKENS, p, &err));
     REFUSED(gguf_collect_info(c, NULL, &err));
     gguf_collect_destroy(c);

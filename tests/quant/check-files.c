@@ -73,7 +73,7 @@ struct args {
 static uint32_t type_of(const char *name)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
-    return t ? t->id : GGUF_DTYPE_NONE;
+    return t ? t->id : UINT32_MAX;
 }
 
 /* Parse KEY=TYPE:VALUE as llama-quantize does. */
@@ -114,9 +114,9 @@ static bool parse_args(struct args *a, const char *text)
         else if (!(value = strtok_r(NULL, " ", &save)))
             return false;
         else if (!strcmp(w, "--output-tensor-type"))
-            a->p.output_type = type_of(value);
+            a->p.output_type = gguf_dtype_find_name(value);
         else if (!strcmp(w, "--token-embedding-type"))
-            a->p.embedding_type = type_of(value);
+            a->p.embedding_type = gguf_dtype_find_name(value);
         else if (!strcmp(w, "--override-kv")) {
             if (!override_key(a, value))
                 return false;

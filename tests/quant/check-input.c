@@ -37,8 +37,7 @@ static enum gguf_status run_job(struct event *e, bool resume,
                                 struct gguf_error *err)
 {
     struct setup s = SETUP("Q8_0");
-    s.p.progress = on_progress;
-    s.p.progress_user = e;
+    s.p.progress = (struct gguf_progress_callback){ on_progress, e };
     s.resume = resume;
     return quantize(in, in_dir("out"), s, err);
 }
@@ -134,8 +133,7 @@ static void check_imatrix(uint64_t n_calls)
                               &err) == GGUF_OK &&
             gguf_imatrix_load(&im, in_dir("imatrix"), NULL, &err) == GGUF_OK &&
             gguf_imatrix_create(&sum, NULL, &err) == GGUF_OK;
-        s.p.progress = on_progress;
-        s.p.progress_user = &e;
+        s.p.progress = (struct gguf_progress_callback){ on_progress, &e };
         s.p.imatrix = im;
         int before = n_entries();
         ok(good && quantize(in, in_dir("out"), s, &err) == GGUF_E_MISMATCH &&
@@ -299,8 +297,7 @@ static enum gguf_status run_two(struct event *e, bool force, bool resume,
         struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
         st = gguf_recipe_preset(&recipe[i], types[i], NULL, err);
         p.recipe = recipe[i];
-        p.progress = on_progress;
-        p.progress_user = e;
+        p.progress = (struct gguf_progress_callback){ on_progress, e };
         if (st == GGUF_OK)
             st = gguf_quant_create(&job[i], in, &p, err);
     }

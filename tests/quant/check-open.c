@@ -189,8 +189,7 @@ static void check_asked(const char *in, const char *want, uint64_t most,
     struct gguf_error err;
     const char *paths[2] = { in_dir("a.gguf"), in_dir("b.gguf") };
     p.max_file_size = most;
-    o.check = ask_rows;
-    o.check_user = &a;
+    o.check = (struct gguf_quant_check_callback){ ask_rows, &a };
     o.no_sync = 1;
     o.resume = resume;
     const int before = n_entries();

@@ -30,8 +30,7 @@ static void check_progress(const char *in)
     struct setup s = SETUP("Q8_0");
     struct watch w = { 0 };
     s.threads = 1;
-    s.p.progress = on_progress;
-    s.p.progress_user = &w;
+    s.p.progress = (struct gguf_progress_callback){ on_progress, &w };
     ok(quantize(in, out, s, &err) == GGUF_OK && !w.wrong && w.calls > 10 &&
            w.last == w.total,
        "progress goes to the end in %d steps", w.calls);
@@ -80,8 +79,7 @@ static void check_gait(const char *in)
             uint64_t limit = strcmp(types[i], "COPY") ? 65536 : 1 << 20;
             s.p.imatrix = im;
             s.forced = forced;
-            s.p.progress = measure_gait;
-            s.p.progress_user = &g;
+            s.p.progress = (struct gguf_progress_callback){ measure_gait, &g };
             ok(quantize(in, in_dir("o.gguf"), s, &err) == GGUF_OK &&
                    g.most <= limit,
                "%s%s: at most %d bytes of input, %.1f ms of work, until a "
@@ -102,8 +100,7 @@ static void check_stops(const char *in)
             struct setup s = SETUP("Q4_K_M");
             struct watch w = { .stop_at = at };
             s.threads = threads;
-            s.p.progress = on_progress;
-            s.p.progress_user = &w;
+            s.p.progress = (struct gguf_progress_callback){ on_progress, &w };
             enum gguf_status st = quantize(in, in_dir("o.gguf"), s, &err);
             /* few steps may be left for the thread that reports */
             bad += st == GGUF_E_CANCELLED ? w.calls != at
@@ -134,8 +131,7 @@ static void check_each_stop(const char *in, bool resume)
     s.sync = true;
     s.resume = resume;
     s.p.max_file_size = 520000; /* two files */
-    s.p.progress = on_progress;
-    s.p.progress_user = &w;
+    s.p.progress = (struct gguf_progress_callback){ on_progress, &w };
     bad += quantize(in, out, s, &err) != GGUF_OK || n_entries() != before + 2;
     int calls = w.calls;
     for (size_t i = 0; i < GG_LEN(outs); i++)

@@ -72,8 +72,7 @@ static enum gguf_status make_jobs(struct jobs *j, const char *in,
         qp.max_file_size = p->max_file;
         qp.max_memory = p->max_memory;
         qp.measure = p->measure;
-        qp.progress = on_step;
-        qp.progress_user = h;
+        qp.progress = (struct gguf_progress_callback){ on_step, h };
         if (st == GGUF_OK)
             st = gguf_quant_create(&j->job[i], in, &qp, err);
     }

@@ -32,8 +32,7 @@ static enum gguf_status make_job(struct gguf_quant **q, struct gguf_recipe **r,
     p.allow_requantize = p.measure = 1;
     p.compat = which == COMPAT;
     p.nonfinite = GGUF_NONFINITE_ZERO;
-    p.progress = count_calls;
-    p.progress_user = stop;
+    p.progress = (struct gguf_progress_callback){ count_calls, stop };
     return st ? st : gguf_quant_create(q, in, &p, err);
 }
 

@@ -282,8 +282,7 @@ static void check_falcon(void)
         static const int64_t ne[GGUF_MAX_DIMS] = {
             512, 512, 1, 1, 1, 1, 1, 1
         };
-        struct gg_recipe_chooser c = { .output_type = GGUF_DTYPE_NONE,
-                                       .embedding_type = GGUF_DTYPE_NONE };
+        struct gg_recipe_chooser c = { .recipe = NULL };
         struct gguf_recipe *r;
         struct gg_recipe_choice choice = { 0 };
         ok(gguf_recipe_preset(&r, want[i][0], NULL, NULL) == GGUF_OK, "%s",
@@ -329,14 +328,13 @@ static void check_gathered(void)
     };
     static const int64_t ne[GGUF_MAX_DIMS] = { 512, 512, 1, 1, 1, 1, 1, 1 };
     for (size_t i = 0; i < GG_LEN(t); i++) {
-        struct gg_recipe_chooser c = { .tied = true,
-                                       .compat = t[i].compat,
-                                       .pure = t[i].pure,
-                                       .output_type = GGUF_DTYPE_NONE,
-                                       .embedding_type =
-                                           t[i].option
-                                               ? (uint32_t)GGUF_DTYPE_Q5_K
-                                               : GGUF_DTYPE_NONE };
+        struct gg_recipe_chooser c = {
+            .tied = true,
+            .compat = t[i].compat,
+            .pure = t[i].pure,
+            .embedding_type =
+                t[i].option ? gguf_dtype_find(GGUF_DTYPE_Q5_K) : NULL
+        };
         const struct gguf_quant_override by = { "engram", GGUF_DTYPE_Q3_K };
         struct gg_pattern *p = NULL;
         struct gguf_recipe *r = NULL;
@@ -370,8 +368,7 @@ static void check_gathered_rules(void)
     };
     static const uint32_t want[] = { GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q3_K };
     for (size_t i = 0; i < 2; i++) {
-        struct gg_recipe_chooser c = { .output_type = GGUF_DTYPE_NONE,
-                                       .embedding_type = GGUF_DTYPE_NONE };
+        struct gg_recipe_chooser c = { .recipe = NULL };
         struct gguf_recipe *r = NULL;
         struct gg_recipe_choice choice = { 0 };
         bool good =
@@ -382,7 +379,7 @@ static void check_gathered_rules(void)
                                      GGUF_DTYPE_F16, &choice,
                                      NULL) == GGUF_OK &&
                choice.type == want[i] &&
-               (choice.why == GGUF_REASON_LOOKUP_TABLE) == !i,
+               (choice.reason == GGUF_REASON_LOOKUP_TABLE) == !i,
            "a rule for the %s: %s", i ? "name" : "class", choice.text);
         gguf_recipe_destroy(r);
     }
@@ -424,9 +421,7 @@ static void check_mutations(void)
             continue;
         }
         n_parsed++;
-        struct gg_recipe_chooser c = { .recipe = r,
-                                       .output_type = GGUF_DTYPE_NONE,
-                                       .embedding_type = GGUF_DTYPE_NONE };
+        struct gg_recipe_chooser c = { .recipe = r };
         c.facts.arch = GG_STR("llama");
         for (int i = 0; i < GG_N_VARS; i++)
             c.facts.var[i] = (int64_t)rnd64() >> rnd_below(64);

@@ -86,10 +86,7 @@ struct chosen {
 static bool choose_types(const struct shape *s, const struct gguf_recipe *r,
                          bool imatrix, struct chosen *out)
 {
-    struct gg_recipe_chooser c = { .recipe = r,
-                                   .tied = s->tied,
-                                   .output_type = GGUF_DTYPE_NONE,
-                                   .embedding_type = GGUF_DTYPE_NONE };
+    struct gg_recipe_chooser c = { .recipe = r, .tied = s->tied };
     c.facts.arch = gg_str_z(s->arch);
     c.facts.var[GG_VAR_LAYERS] = c.facts.var[GG_VAR_N] = s->layers;
     c.facts.var[GG_VAR_HEADS] = s->heads;

@@ -152,14 +152,15 @@ static void check_bytes(void)
 {
     struct job x = JOB;
     x.t.max_size = 400000;
-    x.t.sample = 1;
+    x.t.sample = GGUF_TARGET_SAMPLE_ELEMENTS;
+    x.t.n_sample = 1;
     bool good = run_job(&x, "far:in", NULL) == GGUF_OK;
     ok(good && x.n_bytes < far.size / 32 && x.n_reads <= 32,
        "a sample of %zu bytes in %zu pieces, of %zu", x.n_bytes, x.n_reads,
        far.size);
     struct job y = JOB;
     y.t.max_size = 400000;
-    y.t.sample = UINT64_MAX;
+    y.t.sample = GGUF_TARGET_SAMPLE_ALL;
     good = run_job(&y, "far:in", NULL) == GGUF_OK;
     ok(good && y.n_bytes <= far.size && y.n_bytes > far.size / 2,
        "all of it: %zu bytes in %zu pieces, none twice", y.n_bytes, y.n_reads);

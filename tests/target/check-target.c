@@ -189,7 +189,7 @@ static void check_constraints(const char *in)
     c.recipe = "base Q2_K\n\"blk.10\" = Q8_0\nffn_gate = keep\n";
     c.p.overrides = &over;
     c.p.n_overrides = 1;
-    c.p.embedding_type = GGUF_DTYPE_Q4_1;
+    c.p.embedding_type = gguf_dtype_find(GGUF_DTYPE_Q4_1);
     c.p.leave_output = 1;
     c.t.max_size = 450000;
     ok(begin_job(&c, in) == GGUF_OK && c.result.size <= 450000 &&
@@ -200,14 +200,14 @@ static void check_constraints(const char *in)
            (t = find_tensor(&c, "output.weight")) &&
            t->to == GGUF_DTYPE_BF16 &&
            (t = find_tensor(&c, "blk.2.attn_k.weight")) &&
-           t->to == GGUF_DTYPE_Q5_0 && t->why == GGUF_REASON_OVERRIDE &&
+           t->to == GGUF_DTYPE_Q5_0 && t->reason == GGUF_REASON_OVERRIDE &&
            (t = find_tensor(&c, "blk.10.attn_v.weight")) &&
            t->to == GGUF_DTYPE_Q8_0 &&
            (t = find_tensor(&c, "output_norm.weight")) &&
-           t->to == GGUF_DTYPE_F32 && t->why == GGUF_REASON_NEVER_QUANTIZED,
+           t->to == GGUF_DTYPE_F32 && t->reason == GGUF_REASON_NEVER_QUANTIZED,
        "what options and rules chose stays");
     t = find_tensor(&c, "blk.2.ffn_down_exps.weight");
-    ok(t && t->why == GGUF_REASON_TARGET && t->noise > 0 &&
+    ok(t && t->reason == GGUF_REASON_TARGET && t->noise > 0 &&
            strstr(t->rule, "target: noise ") && strstr(t->rule, " has "),
        "what was free says why: %s", t ? t->rule : "");
     t = find_tensor(&c, "blk.2.attn_q.weight");
@@ -221,19 +221,19 @@ static void check_constraints(const char *in)
     int bad = begin_job(&d, in) != GGUF_OK;
     for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
         t = gguf_quant_tensor(d.q, i);
-        bad += t->why == GGUF_REASON_TARGET && t->to != GGUF_DTYPE_Q4_0 &&
+        bad += t->reason == GGUF_REASON_TARGET && t->to != GGUF_DTYPE_Q4_0 &&
                t->to != GGUF_DTYPE_Q8_0 && t->to != t->from;
     }
     ok(!bad, "types that were asked for, or none %s", d.err.message);
     end_job(&d);
     d.p.pure = 1;
     bad = begin_job(&d, in) != GGUF_OK || d.result.size > 400000;
-    uint32_t only = GGUF_DTYPE_NONE;
+    uint32_t only = UINT32_MAX;
     for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
         t = gguf_quant_tensor(d.q, i);
-        if (t->why != GGUF_REASON_TARGET || t->to == t->from)
+        if (t->reason != GGUF_REASON_TARGET || t->to == t->from)
             continue;
-        bad += only != GGUF_DTYPE_NONE && t->to != only;
+        bad += only != UINT32_MAX && t->to != only;
         only = t->to;
     }
     ok(!bad && only == GGUF_DTYPE_Q4_0, "pure: one type for all %s",
@@ -275,13 +275,13 @@ static void check_noise(const char *in)
     struct case_ c = CASE;
     int bad = 0, n = 0;
     c.t.max_size = 400000;
-    c.t.sample = UINT64_MAX;
+    c.t.sample = GGUF_TARGET_SAMPLE_ALL;
     c.p.measure = 1;
     bad += begin_job(&c, in) != GGUF_OK ||
            write_out(&c, in_dir("o.gguf")) != GGUF_OK;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
-        if (t->why != GGUF_REASON_TARGET || !t->loss.measured)
+        if (t->reason != GGUF_REASON_TARGET || !t->loss.measured)
             continue;
         double r = t->loss.rms / t->loss.rms_in;
         bad += fabs(r * r - t->noise) > 1e-9 * t->noise;
@@ -357,12 +357,12 @@ static void check_outer(const char *in)
     c.t.types = types;
     c.t.n_types = GG_LEN(types);
     c.t.max_size = 400000;
-    c.t.sample = UINT64_MAX;
+    c.t.sample = GGUF_TARGET_SAMPLE_ALL;
     bad = begin_job(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
           size_of(out) != c.result.size || c.result.size > 400000;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
-        if (t->why != GGUF_REASON_TARGET || t->to != GGUF_DTYPE_NVFP4)
+        if (t->reason != GGUF_REASON_TARGET || t->to != GGUF_DTYPE_NVFP4)
             continue;
         double r = t->loss.rms / t->loss.rms_in;
         bad += fabs(r * r - t->noise) > 1e-9 * t->noise;
@@ -472,10 +472,9 @@ static void check_several(const char *in)
     const uint64_t whole = size_of(in);
     first.t.max_size = whole / 3;
     alone.t.max_size = second.t.max_size = whole / 4;
-    first.p.progress = alone.p.progress = second.p.progress = note_total;
-    first.p.progress_user = &n[0];
-    alone.p.progress_user = &n[1];
-    second.p.progress_user = &n[2];
+    first.p.progress = (struct gguf_progress_callback){ note_total, &n[0] };
+    alone.p.progress = (struct gguf_progress_callback){ note_total, &n[1] };
+    second.p.progress = (struct gguf_progress_callback){ note_total, &n[2] };
     bool good =
         begin_job(&first, in) == GGUF_OK && begin_job(&alone, in) == GGUF_OK;
     second.t.measured = first.q;
@@ -489,11 +488,11 @@ static void check_several(const char *in)
        "measured once for two sizes: %llu bytes, then %llu: %s",
        (unsigned long long)n[0], (unsigned long long)n[2], second.err.message);
     end_job(&second);
-    second.t.sample = UINT64_MAX;
+    second.t.sample = GGUF_TARGET_SAMPLE_ALL;
     ok(begin_job(&second, in) == GGUF_OK && n[2] > n[0],
        "but again with another sample");
     end_job(&second);
-    second.t.sample = 0;
+    second.t.sample = GGUF_TARGET_SAMPLE_DEFAULT;
     second.p.outer_scales = 1;
     ok(begin_job(&second, in) == GGUF_E_INVALID &&
            strstr(second.err.message, "not the same scales"),
@@ -529,8 +528,7 @@ static void check_refusals(const char *in)
     end_job(&c);
     c.t.n_types = 0;
     struct stopper s = { .stop = 0 };
-    c.p.progress = stop_at;
-    c.p.progress_user = &s;
+    c.p.progress = (struct gguf_progress_callback){ stop_at, &s };
     ok(begin_job(&c, in) == GGUF_OK && !s.wrong && s.calls > 20,
        "progress in %d steps", s.calls);
     end_job(&c);
@@ -538,7 +536,7 @@ static void check_refusals(const char *in)
     ok(begin_job(&c, in) == GGUF_E_CANCELLED && s.calls == 5, "stopped: %s",
        c.err.message);
     end_job(&c);
-    c.p.progress = NULL;
+    c.p.progress.fn = NULL;
     c.p.max_memory = 1000;
     ok(begin_job(&c, in) == GGUF_E_LIMIT, "too little memory: %s",
        c.err.message);

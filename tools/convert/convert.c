@@ -26,8 +26,7 @@ static enum gguf_status make_jobs(struct convert_options *o,
                                   struct gguf_error *err)
 {
     struct options *q = &o->q;
-    o->params.note = print_note;
-    o->params.note_user = q;
+    o->params.note = (struct gguf_convert_note_callback){ print_note, q };
     enum gguf_status st = gguf_convert_open(&o->from, q->in, &o->params, err);
     for (size_t i = 0; i < q->n_targets && st == GGUF_OK; i++) {
         struct target *t = &q->targets[i];

@@ -204,7 +204,7 @@ static void use_folder(struct convert_options *o)
     for (size_t i = 0; eq && eq != o->folder && types[i].word; i++)
         if (!strcmp(eq + 1, types[i].word)) {
             *eq = 0;
-            o->back.dtype = (uint32_t)types[i].value;
+            o->back.dtype = gguf_dtype_find((uint32_t)types[i].value);
             return;
         }
 }
@@ -237,13 +237,12 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
     apply_target_size(q, &q->targets[0]);
     o->params.ignore = o->ignore.arg;
     o->params.n_ignore = o->ignore.n;
-    o->params.any = o->ignore.n > 0;
+    o->params.allow_incomplete = o->ignore.n > 0;
     o->verify.max_given = o->verify.max > 0;
     if (o->verify.factor > 0 && q->n_targets < 2)
         opt_usage("--verify-factor: found one output, expected several");
     if (o->verify.text) {
-        q->check = verify_check;
-        q->check_user = o;
+        q->check = (struct gguf_quant_check_callback){ verify_check, o };
     }
     parse_types(q);
     load_importance(q);

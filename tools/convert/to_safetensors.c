@@ -32,10 +32,8 @@ enum gguf_status write_folder(struct convert_options *o, struct progress *bar,
     const double begin = progress_clock();
     struct gguf_paths *noted = paths_new();
     progress_init(bar, "writing", NULL, o->q.quiet);
-    o->back.progress = progress_report;
-    o->back.progress_user = bar;
-    o->back.note = print_note;
-    o->back.note_user = &n;
+    o->back.progress = (struct gguf_progress_callback){ progress_report, bar };
+    o->back.note = (struct gguf_folder_note_callback){ print_note, &n };
     o->back.paths = noted;
     const enum gguf_status st =
         gguf_folder_write(o->q.in, o->folder, &o->back, err);

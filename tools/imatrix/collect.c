@@ -173,7 +173,7 @@ static bool save_part(struct job *j)
     return msg_fail(j->part.s, &err);
 }
 
-static int on_chunk(void *user, const struct gguf_collect_chunk *chunk)
+static bool on_chunk(void *user, const struct gguf_collect_chunk *chunk)
 {
     struct job *j = user;
     if (chunk->bad && !j->share) { /* rank 0 warns for all ranks */
@@ -209,14 +209,13 @@ static enum gguf_status run_range(struct job *j, size_t first, size_t n,
                                   struct gguf_error *err)
 {
     const struct im_options *o = j->o;
-    struct gguf_collect_run r = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect_run_params r = GGUF_COLLECT_RUN_PARAMS_INIT;
     r.dataset = dataset_name(o);
     r.first_chunk = first;
     r.max_chunks = n;
     r.pool = j->pool;
-    r.on_chunk = on_chunk;
-    r.progress = on_progress;
-    r.user = j;
+    r.on_chunk = (struct gguf_collect_chunk_callback){ on_chunk, j };
+    r.progress = (struct gguf_progress_callback){ on_progress, j };
     enum gguf_status st = GGUF_OK;
     if (o->ev.layer_major)
         st = ev_layer_major_budget(&o->ev, j->m.session, &r.max_stored, err);

@@ -13,12 +13,13 @@
 
 /* ---- types and layers ---- */
 
-static uint32_t parse_type(const char *option, const char *name)
+static const struct gguf_dtype_info *parse_type(const char *option,
+                                                const char *name)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
     if (t &&
         (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT))
-        return t->id;
+        return t;
     struct gguf_suggestion near;
     char hint[GGUF_SUGGESTION_SIZE];
     gguf_suggestion_init(&near, (struct gguf_str){ name, strlen(name) });
@@ -44,7 +45,7 @@ static void add_override(struct options *o, const char *option,
     o->overrides = msg_grow(o->overrides, &o->room_overrides,
                             o->n_overrides + 1, sizeof *o->overrides);
     o->overrides[o->n_overrides++] =
-        (struct gguf_quant_override){ copy, parse_type(option, eq + 1) };
+        (struct gguf_quant_override){ copy, parse_type(option, eq + 1)->id };
 }
 
 static void read_overrides(struct options *o, const char *path)
@@ -74,7 +75,7 @@ static void parse_target_types(struct options *o, const char *arg)
         if (!text_copy(name, sizeof name, p, n))
             opt_usage("--target-types: '%s' is not a list of types", arg);
         o->target_type_ids[o->target.n_types++] =
-            parse_type("--target-types", name);
+            parse_type("--target-types", name)->id;
         o->target.types = o->target_type_ids;
         p += n;
         if (!*p)

@@ -71,9 +71,9 @@ struct options {
     bool dry_run, explain, verbose, json, quiet, force, resume, list_types;
     bool began; /* outputs are being written */
     char *default_out;
-    char *imatrix_names;        /* names of all files of importance data */
-    gguf_quant_check_fn *check; /* called before outputs get their names */
-    void *check_user;
+    char *imatrix_names; /* names of all files of importance data */
+    /* Called before outputs get their names. */
+    struct gguf_quant_check_callback check;
 };
 #define OPTIONS_INIT                                                          \
     {                                                                         \

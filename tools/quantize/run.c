@@ -44,8 +44,8 @@ enum gguf_status start_run(struct options *o, struct progress *bar,
         computes ? gguf_pool_create(pool, &pp, err) : GGUF_OK;
     o->params.overrides = o->overrides;
     o->params.n_overrides = o->n_overrides;
-    o->params.progress = progress_report;
-    o->params.progress_user = bar;
+    o->params.progress =
+        (struct gguf_progress_callback){ progress_report, bar };
     o->params.pool = *pool;
     return st;
 }
@@ -62,7 +62,6 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
     out.resume = o->resume;
     out.paths = noted;
     out.check = o->check;
-    out.check_user = o->check_user;
     for (size_t i = 0; i < o->n_targets; i++) {
         jobs[i] = o->targets[i].job;
         paths[i] = o->targets[i].path;

@@ -121,7 +121,7 @@ static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
             continue;
         lost++;
         if (note)
-            note(b->p.note_user, name);
+            note(b->p.note.user, name);
     }
     return lost;
 }
@@ -226,7 +226,7 @@ static enum gguf_status convert_file(struct gg_back *b, const char *path,
     GG_TRY(plan_folder(b, path, err));
     GG_TRY(gg_data_elements_init(&b->loose, &b->numbers.list, b->p.allocator,
                                  err));
-    (void)lost_keys(b, b->p.note);
+    (void)lost_keys(b, b->p.note.fn);
     GG_TRY(plan_files(b, err));
     enum gguf_status st = gg_back_make_vocab(b, text, err);
     if (st == GGUF_OK)
@@ -265,14 +265,12 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
     GG_TRY(gg_params_need(dir, "dir", err));
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_folder_params", err));
-    if (p.dtype != GGUF_DTYPE_NONE && p.dtype != GGUF_DTYPE_F32 &&
-        p.dtype != GGUF_DTYPE_F16 && p.dtype != GGUF_DTYPE_BF16)
+    if (p.dtype && p.dtype->id != GGUF_DTYPE_F32 &&
+        p.dtype->id != GGUF_DTYPE_F16 && p.dtype->id != GGUF_DTYPE_BF16)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_folder_params: type %s, but a folder is "
                             "written in F32, F16 or BF16",
-                            gguf_dtype_find(p.dtype)
-                                ? gguf_dtype_find(p.dtype)->name
-                                : "unknown");
+                            p.dtype->name);
     struct gg_back b;
     init_back(&b, &p);
     const enum gguf_status st = convert_file(&b, path, dir, err);

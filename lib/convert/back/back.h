@@ -48,8 +48,8 @@ static inline uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
 {
     if (dtype == GGUF_DTYPE_I32)
         return dtype;
-    if (b->p.dtype != GGUF_DTYPE_NONE)
-        return b->p.dtype;
+    if (b->p.dtype)
+        return b->p.dtype->id;
     return dtype == GGUF_DTYPE_F32 || dtype == GGUF_DTYPE_BF16
                ? dtype
                : GGUF_DTYPE_F16;

@@ -99,8 +99,8 @@ static void put_text(struct card *c, struct gguf_str s)
 
 static void note_key(const struct gg_back *b, const char *key)
 {
-    if (b->p.note)
-        b->p.note(b->p.note_user, key);
+    if (b->p.note.fn)
+        b->p.note.fn(b->p.note.user, key);
 }
 
 /* A text of the file that a card can have. */

@@ -142,8 +142,8 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
         gg_data_release(list, no, at, k);
         st = put_floats(w, t, k, err);
         w->done += k * (t->size / n);
-        if (st == GGUF_OK && b->p.progress &&
-            b->p.progress(b->p.progress_user, w->done, b->out.total))
+        if (st == GGUF_OK && b->p.progress.fn &&
+            b->p.progress.fn(b->p.progress.user, w->done, b->out.total))
             st = gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                               "cancelled");
     }

@@ -21,8 +21,8 @@ static void note_key(const struct gg_back *b, struct gguf_str key)
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)GG_MIN(key.size, sizeof name - 1),
              key.data);
-    if (b->p.note)
-        b->p.note(b->p.note_user, name);
+    if (b->p.note.fn)
+        b->p.note.fn(b->p.note.user, name);
 }
 
 /* Is the value a text that JSON can hold? If not, a note names the key. */

@@ -73,7 +73,7 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
     if (!gg_str_ends(name, "ForSequenceClassification") || c->is_adapter)
         return GGUF_OK;
     if (!head) {
-        if (c->p.any)
+        if (c->p.allow_incomplete)
             return GGUF_OK;
         return gg_error_set(
             err, GGUF_E_TENSOR, GGUF_NO_OFFSET,

@@ -421,7 +421,7 @@ enum gguf_status gg_convert_add_keys(struct gguf_convert *c,
         GG_CONVERT_KEY("/general.file_type", NULL, U32, 0);
     static const struct gg_convert_key version = GG_CONVERT_KEY(
         "/general.quantization_version", NULL, U32, GG_JOB_VERSION);
-    for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note; i++)
+    for (size_t i = 0; i < GG_LEN(synonyms) && c->p.note.fn; i++)
         note_synonyms(c, synonyms[i]);
     GG_TRY(add_keys(c, first, GG_LEN(first), err));
     GG_TRY(gg_convert_add_rope(c, err));

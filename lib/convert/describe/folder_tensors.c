@@ -305,7 +305,7 @@ static uint32_t choose_type(const struct gg_composed_tensor *t,
         return GGUF_DTYPE_I32;
     if (is_f32(t))
         return GGUF_DTYPE_F32;
-    return from->own != GGUF_DTYPE_NONE ? from->own : GGUF_DTYPE_F32;
+    return from->own != GG_SAFETENSORS_NO_DTYPE ? from->own : GGUF_DTYPE_F32;
 }
 
 /* ---- putting together ---- */

@@ -193,7 +193,7 @@ static enum gguf_status drop_output(struct gguf_convert *c,
                        "%s does not imply, and the folder has no output "
                        "matrix: the embedding is taken",
                        gg_str_esc(&e, gg_convert_class(c)));
-    else if (c->p.any)
+    else if (c->p.allow_incomplete)
         gg_folder_warn(&c->folder,
                        "config.json: tie_word_embeddings is false, but "
                        "the folder has no output matrix: the embedding "

@@ -11,10 +11,10 @@ static void give_line(const struct gguf_convert_params *p,
                       va_list args)
 {
     char line[512];
-    if (!p->note)
+    if (!p->note.fn)
         return;
     vsnprintf(line, sizeof line, format, args);
-    p->note(p->note_user, kind, line);
+    p->note.fn(p->note.user, kind, line);
 }
 
 void gg_folder_warn(const struct gg_folder *f, const char *format, ...)

@@ -7,7 +7,7 @@
  * output matrix as a classifier. Whether a folder is such a model is told by
  * the first of these that it has:
  *
- *   gguf_convert_params.reranker, 1 or 2
+ *   gguf_convert_params.reranker, YES or NO
  *   the class Qwen3ForSequenceClassification without a matrix "score"
  *   config.json: is_original_qwen3_reranker, classifier_from_token (vLLM),
  *       which must be "no" and "yes"
@@ -276,7 +276,7 @@ static enum gguf_status judge_reranker(struct gguf_convert *c,
         struct gguf_error * err) = { by_config,   by_modules, by_trainer,
                                      by_template, by_card,    by_name };
     if (c->p.reranker) {
-        v->is_one = c->p.reranker == 1;
+        v->is_one = c->p.reranker == GGUF_CONVERT_RERANKER_YES;
         snprintf(v->by, sizeof v->by, "--reranker");
         return GGUF_OK;
     }
@@ -377,8 +377,9 @@ enum gguf_status gg_convert_detect_reranker(struct gguf_convert *c,
     const bool can = gg_convert_class_is_reranker(name);
     const bool scores = can && gg_str_ends(name, "ForSequenceClassification");
     const bool own = scores && has_tensor(c, "score.weight");
-    if ((c->p.reranker == 1 && !can && !gg_str_ends(name, "Classification")) ||
-        (c->p.reranker > 1 && scores))
+    if ((c->p.reranker == GGUF_CONVERT_RERANKER_YES && !can &&
+         !gg_str_ends(name, "Classification")) ||
+        (c->p.reranker == GGUF_CONVERT_RERANKER_NO && scores))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "models of class '%s' are not converted as %s "
                             "(--reranker)",

@@ -104,7 +104,7 @@ enum gguf_status gg_folder_note_unread(struct gg_folder *f,
     bool there = false, others = false;
     char first[256], more[64] = "";
     struct gg_str_esc e;
-    if (!f->p->note)
+    if (!f->p->note.fn)
         return GGUF_OK;
     if (single)
         GG_TRY(names_others(f, &there, &others, err));

@@ -7,11 +7,10 @@
 
 #include <string.h>
 
-static bool is_target(uint32_t type)
+static bool is_target(const struct gguf_dtype_info *t)
 {
-    const struct gguf_dtype_info *t = gguf_dtype_find(type);
-    return type == GGUF_DTYPE_NONE || (t && (t->family == GGUF_FAMILY_FLOAT ||
-                                             t->family == GGUF_FAMILY_QUANT));
+    return t &&
+           (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT);
 }
 
 /* Split keys: they follow from the output's files. */
@@ -38,11 +37,11 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
     if (!p->recipe)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_quant_params: no recipe");
-    bool good = is_target(p->output_type) && is_target(p->embedding_type);
+    bool good = (!p->output_type || is_target(p->output_type)) &&
+                (!p->embedding_type || is_target(p->embedding_type));
     for (size_t i = 0; i < p->n_overrides; i++)
         good = good && p->overrides[i].pattern &&
-               p->overrides[i].dtype != GGUF_DTYPE_NONE &&
-               is_target(p->overrides[i].dtype);
+               is_target(gguf_dtype_find(p->overrides[i].dtype));
     if (!good)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_quant_params: a type that is not a target");

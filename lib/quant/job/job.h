@@ -61,7 +61,7 @@ struct gguf_quant {
     size_t n_prune;           /* number; those of p are borrowed */
     double *noise; /* of each tensor of the input in each type, where it was
                     * measured (target.h), else 0; NULL: of none */
-    uint64_t noise_sample;
+    uint64_t noise_sample; /* elements of a tensor that were measured */
     struct gg_kern kern;
     struct gguf_quant_totals totals;
 };

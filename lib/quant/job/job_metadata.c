@@ -202,7 +202,7 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
     static const char version[] = "general.quantization_version";
     static const char type[] = "general.file_type";
     const struct gguf_kv *old = gguf_meta_find(q->in.meta, type);
-    const int ftype = gguf_recipe_ftype(q->p.recipe);
+    const int ftype = q->p.recipe->ftype;
     const bool same = q->p.recipe->base == GG_RECIPE_KEEP && old;
     /* llama-quantize puts these two last, in this order */
     if (!keeps_places(q)) {

@@ -372,8 +372,8 @@ static enum gguf_status choose_all(struct gguf_quant *q,
         GG_TRY(gg_recipe_choose_type(c, jt->pub.name, jt->pub.ne, jt->pub.from,
                                      &choice, err));
         jt->cls = choice.cls;
-        GG_TRY(gg_job_set_type(q, jt, choice.wanted, choice.type, choice.why,
-                               choice.text, err));
+        GG_TRY(gg_job_set_type(q, jt, choice.wanted, choice.type,
+                               choice.reason, choice.text, err));
     }
     return GGUF_OK;
 }

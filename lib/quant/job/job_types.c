@@ -66,7 +66,7 @@ static enum gguf_status load_importance(struct gguf_quant *q,
     for (uint64_t at = 0; at < e->n_values; at += ne0)
         t->n_mended += gg_imatrix_weights(e, at, ne0, row);
     gg_mem_free(q->p.allocator, row);
-    t->has_imatrix = 1;
+    t->has_imatrix = true;
     jt->imatrix = e;
     return GGUF_OK;
 }
@@ -95,11 +95,11 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     uint64_t row;
     t->to = to;
     t->wanted = wanted;
-    t->why = why;
+    t->reason = why;
     t->merged = q->merge && gg_data_is_merged(&q->merged, jt->no);
     t->copied = t->to == t->from && !t->merged && gg_job_bytes(q, jt);
-    t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
-    t->lacks_imatrix = 0;
+    t->has_imatrix = t->needs_imatrix = t->bad_imatrix = false;
+    t->lacks_imatrix = false;
     t->n_mended = 0;
     jt->imatrix = NULL;
     jt->outer = NULL;

@@ -44,7 +44,7 @@ static bool take_record(void *user, const uint8_t *b)
     t->n_nonfinite = gg_bytes_load64le(b + 24);
     t->nonfinite = (enum gguf_nonfinite)gg_bytes_load32le(b + 32);
     t->loss = (struct gguf_quant_loss){
-        .measured = (int)gg_bytes_load32le(b + 36),
+        .measured = gg_bytes_load32le(b + 36) != 0,
         .rms = get_f64(b + 40),
         .max = get_f64(b + 48),
         .rms_in = get_f64(b + 56),

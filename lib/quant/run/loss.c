@@ -53,7 +53,7 @@ void gg_loss_finish(const struct gg_loss *chunks, size_t n,
         l.seconds += chunks[i].seconds;
         l.max = chunks[i].max > l.max ? chunks[i].max : l.max;
     }
-    *out = (struct gguf_quant_loss){ .measured = 1,
+    *out = (struct gguf_quant_loss){ .measured = true,
                                      .max = l.max,
                                      .seconds = l.seconds };
     if (l.n > 0) {

@@ -91,7 +91,7 @@ static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
         &set, fd, (const char *const *)r->paths + first, n, &fp, err);
     gguf_error_clear(&why);
     if (st == GGUF_OK)
-        st = output->check(output->check_user, k, set, &why);
+        st = output->check.fn(output->check.user, k, set, &why);
     if (why.status != GGUF_OK && err)
         *err = why;
     gguf_file_close(set);
@@ -134,7 +134,7 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
     for (size_t w = 0; w < n; w++)
         GG_TRY(gg_quant_run_name_output(
             r, r->paths[w], gg_writer_finish(r->writers[w], err), err));
-    for (size_t k = 0; k < r->n_jobs && output->check; k++)
+    for (size_t k = 0; k < r->n_jobs && output->check.fn; k++)
         GG_TRY(ask_job(r, k, output, err));
     GG_TRY(check_inputs(r, err));
     if (r->resume)
