@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* composed.c - tensors made of those of another list */
+/* composed.c - tensors assembled from those of another list */
 #include "config.h"
 #include "data/composed.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Elements of a part that may lie apart and are released all the same. */
+/* Size in elements up to which scattered parts are released at once. */
 #define SPREAD (UINT64_C(1) << 22)
 
 static const struct gg_data_composed *as_composed(const struct gg_data *d)
@@ -19,14 +19,14 @@ static const struct gg_data_composed *as_composed(const struct gg_data *d)
 
 /* ---- reading ---- */
 
-/* Where elements go: as floats, or as the type's blocks. */
+/* Destination of elements: floats, or blocks of the type. */
 struct sink {
     float *x;
     uint8_t *blocks;
-    const struct gguf_dtype_info *type; /* of blocks */
+    const struct gguf_dtype_info *type; /* type of blocks */
 };
 
-/* n elements of the base, step apart. */
+/* Read n elements of the base, step apart. */
 static void copy_strided(const struct gg_data_rows *rows, uint64_t src,
                          uint64_t step, uint64_t n, struct sink *to)
 {
@@ -43,7 +43,7 @@ static void copy_strided(const struct gg_data_rows *rows, uint64_t src,
     to->x += n;
 }
 
-/* n elements from element first of a part on. */
+/* Read n elements of a part, from element first on. */
 static void read_part(const struct gg_composed_part *p,
                       const struct gg_data_rows *rows, uint64_t first,
                       uint64_t n, struct sink *to)
@@ -78,7 +78,7 @@ static void multiply_by(float *x, uint64_t n, float y)
 
 static void put_zeros(uint64_t n, struct sink *to)
 {
-    if (to->blocks) { /* of one number each: has_blocks */
+    if (to->blocks) { /* blocks of one number: has_blocks */
         memset(to->blocks, 0, n * to->type->block_size);
         to->blocks += n * to->type->block_size;
         return;
@@ -88,7 +88,7 @@ static void put_zeros(uint64_t n, struct sink *to)
     to->x += n;
 }
 
-/* The part's numbers, changed as it says. */
+/* Read a part, with its factors and changes. */
 static void read_changed(const struct gg_composed_tensor *t, size_t no,
                          uint64_t first, uint64_t n, struct sink *to)
 {
@@ -110,7 +110,7 @@ static void read_parts(const struct gg_composed_tensor *t, uint64_t first,
                        uint64_t n, struct sink *to)
 {
     size_t low = 0, high = t->n_parts;
-    while (low < high) { /* the part that has the first */
+    while (low < high) { /* find the part with element first */
         const size_t mid = low + (high - low) / 2;
         if (t->end[mid] <= first)
             low = mid + 1;
@@ -145,7 +145,7 @@ static void store_composed(const struct gg_data_rows *r, uint64_t first,
     read_parts(t, first, n, &to);
 }
 
-/* Is it whole blocks of its parts? */
+/* Does the tensor consist of whole blocks of its parts? */
 static bool has_blocks(const struct gg_data_composed *m,
                        const struct gg_composed_tensor *t)
 {
@@ -207,7 +207,7 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
     return GGUF_OK;
 }
 
-/* Is the part what the tensor of the base is, in its order? */
+/* Is the part a whole tensor of the base, in its order? */
 static bool is_whole(const struct gg_composed_tensor *t,
                      const struct gg_data_info *base)
 {
@@ -243,10 +243,10 @@ static bool input_file(const struct gg_data *d, size_t i,
     return gg_data_file(as_composed(d)->base, i, out);
 }
 
-/* What elements first to last of a part are made of: the lowest element of the
- * base, and how many from there on. Of dimensions that first and last share,
- * one place; of the fastest one in which they differ and is the slowest of
- * those, what is between; of faster ones all. */
+/* Find the range of base elements that elements first to last of a part come
+ * from: the lowest one, and the length. Dimensions that first and last share
+ * contribute one place; the slowest dimension in which they differ contributes
+ * the range between; faster dimensions contribute everything. */
 static void find_reach(const struct gg_composed_part *p, uint64_t first,
                        uint64_t last, uint64_t *low, uint64_t *n)
 {
@@ -267,8 +267,8 @@ static void find_reach(const struct gg_composed_part *p, uint64_t first,
     *n = high - *low + 1;
 }
 
-/* Where rows lie apart, what lies between them is of chunks to come; such a
- * part is released when it ends, unless it is small. */
+/* If rows lie apart, the elements between them belong to later chunks. Such a
+ * part is released at its end, unless it is small. */
 static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
                          uint64_t n, enum gg_mapfile_advice how)
 {
@@ -314,7 +314,7 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
 
 /* ---- making it ---- */
 
-/* Put dimensions together that follow each other without a gap. */
+/* Join dimensions that follow each other without a gap. */
 static void join_dims(struct gg_composed_part *p)
 {
     unsigned n = 0;
@@ -331,7 +331,8 @@ static void join_dims(struct gg_composed_part *p)
     p->n_dims = n;
 }
 
-/* The elements of a part; false: some are none of its tensor's n. */
+/* Count the elements of a part. Returns false if it reaches outside of the
+ * tensor's n elements. */
 static bool count_part(const struct gg_composed_part *p, uint64_t n,
                        uint64_t *out)
 {

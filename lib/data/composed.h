@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* composed.h - tensors made of those of another list
+/* composed.h - tensors assembled from those of another list
  *
- * A tensor is parts, one after another in the order of its elements. A part is
- * a view of one tensor of the base: up to six dimensions, each with its size
- * and its step in elements, the fastest first. Such views are rows in another
- * order, transposed matrices, pieces of a fused tensor, dimensions of one left
- * out; several parts are matrices stacked and rows put together. Then each
- * number may be multiplied, changed by a function, and multiplied again. A part
- * may also be zeros, which stay such.
- * Nothing is held: what is read is read from the base.
+ * A tensor is a sequence of parts in the order of its elements. A part is a
+ * view of one tensor of the base: up to six dimensions, each with its size and
+ * its step in elements, fastest first. One view can permute rows, transpose a
+ * matrix, or take a piece of a fused tensor; several parts stack matrices or
+ * join rows. Each number may then be multiplied, changed by a function, and
+ * multiplied again. A part may also be zeros, which are not changed. Nothing is
+ * kept in memory: numbers are read from the base.
  *
  *     [rows, columns] transposed      ne { rows, columns }, step { columns, 1 }
  *     three matrices of n, stacked    three parts of ne { n }, step { 1 }
@@ -21,52 +20,52 @@
 
 enum { GG_COMPOSED_DIMS = 6 };
 
-/* What happens to n numbers. */
+/* Change n numbers in place. */
 typedef void gg_composed_fn(float *x, size_t n);
 
 struct gg_composed_part {
-    size_t from;    /* tensor of the base */
-    uint64_t first; /* its element that is the part's first */
+    size_t from;    /* number of the tensor in the base */
+    uint64_t first; /* first element of that tensor */
     unsigned n_dims;
     uint64_t ne[GG_COMPOSED_DIMS], step[GG_COMPOSED_DIMS];
-    float scale[2]; /* each number is multiplied by these, one after the
-                     * other; 0: by none */
-    float after;    /* and by this once it is changed; 0: by none */
-    uint64_t run;   /* every second run of this many elements is negated, or
-                     * 0 */
-    bool zero;      /* nothing is read: it is as many zeros as ne says */
+    /* Factors applied one after the other; 0: none. */
+    float scale[2];
+    float after;  /* factor applied after the change; 0: none */
+    uint64_t run; /* negate every second run of this many elements; 0: none */
+    bool zero;    /* ne zeros; the base is not read */
 };
 
 struct gg_composed_tensor {
     struct gguf_str name; /* kept */
-    uint32_t dtype;       /* what it is taken for */
+    uint32_t dtype;       /* type that the tensor is presented as */
     unsigned n_dims;
     int64_t ne[4];                 /* 1 from n_dims on */
-    gg_composed_fn *change;        /* or NULL */
+    gg_composed_fn *change;        /* function applied to all parts; NULL:
+                                    * none */
     struct gg_composed_part *part; /* kept */
     size_t n_parts;
-    struct gg_data_rows *rows; /* of the parts: the list's */
-    uint64_t *end;             /* the element after each */
+    struct gg_data_rows *rows; /* readers of the parts; owned by the list */
+    uint64_t *end;             /* end of each part, in elements */
 };
 
 struct gg_data_composed {
     struct gg_data list;
     const struct gg_data *base; /* kept */
     const struct gguf_allocator *allocator;
-    struct gg_composed_tensor *tensor; /* kept, and filled in further */
+    struct gg_composed_tensor *tensor; /* kept; members are filled in */
     size_t n_tensors;
 };
 
-/* Make m of n tensors. Views that leave their tensor, or parts that are not the
- * tensor's elements together, are found here: GGUF_E_SHAPE; and the statuses of
- * gg_data_rows, GGUF_E_NOMEM. */
+/* Make m a list of n tensors. GGUF_E_SHAPE: a view reaches outside of its
+ * tensor, or the parts do not have the tensor's number of elements.
+ * GGUF_E_NOMEM. Other statuses: those of gg_data_rows. */
 enum gguf_status gg_data_composed_init(struct gg_data_composed *m,
                                        const struct gg_data *base,
                                        struct gg_composed_tensor *tensor,
                                        size_t n,
                                        const struct gguf_allocator *allocator,
                                        struct gguf_error *err);
-/* Fine on a zeroed struct. */
+/* Does nothing for a zeroed struct. */
 void gg_data_composed_fini(struct gg_data_composed *m);
 
 #endif

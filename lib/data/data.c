@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data.c - what can be asked of the numbers of any list */
+/* data.c - operations on the numbers of any list */
 #include "config.h"
 #include "data/data.h"
 #include "base/compiler.h"

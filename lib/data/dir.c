@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dir.c - the files of a folder, wherever it is */
+/* dir.c - files of a folder, local or remote */
 #include "config.h"
 #include "data/dir.h"
 #include "base/str.h"
@@ -106,7 +106,7 @@ enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
     return open_any(f, name, UINT64_MAX, m, there, err);
 }
 
-/* Is it what its name says? */
+/* Check that the file has the format of its name. */
 static enum gguf_status check_kind(const char *name,
                                    const struct gg_mapfile *m,
                                    struct gguf_error *err)

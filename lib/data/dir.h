@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* dir.h - the files of a folder, wherever it is
+/* dir.h - files of a folder, local or remote
  *
- * A folder is one of this machine, or what an opener (gguf/reader.h) takes: its
- * files are then asked for by the folder's path, "/", and their name.
+ * A folder is local, or it is one that an opener takes (gguf/reader.h): its
+ * files are then requested by the folder's path, "/" and their name.
  */
 #ifndef GG_DATA_DIR_H
 #define GG_DATA_DIR_H
@@ -14,39 +14,41 @@
 
 struct gg_dir {
     const char *path;                 /* kept */
-    const struct gguf_opener *opener; /* kept; NULL: there is none */
+    const struct gguf_opener *opener; /* kept; NULL: local folders only */
     const struct gguf_allocator *allocator;
-    struct gguf_paths *opened; /* notes each file of this machine that is
-                                * opened, as an input; NULL: nothing does */
+    struct gguf_paths *opened; /* records each local file that is opened, as an
+                                * input; NULL: none */
 };
 
-/* Open the file name, which may be no file: *there is false then, and m is not
- * open. Of an opener's file nothing is at m->data as yet. What gg_mapfile_open
- * and the opener return; err does not say which file it is about. */
+/* Open a file that may be missing: *there is false then, and m is not open.
+ * Data of a remote file are not loaded yet. err does not name the file.
+ * Statuses: those of gg_mapfile_open and of the opener. */
 enum gguf_status gg_dir_open(const struct gg_dir *f, const char *name,
                              struct gg_mapfile *m, bool *there,
                              struct gguf_error *err);
-/* The same, and have all of it in memory. GGUF_E_LIMIT: it has more than most
- * bytes; GGUF_E_FORMAT: it has a foreign format (foreign_format.h), and is
- * neither card nor template; GGUF_E_TRUNCATED: it is JSON and empty. */
+/* Open a file that may be missing, and load all of it. GGUF_E_LIMIT: it is
+ * larger than most bytes. GGUF_E_FORMAT: it has a foreign format
+ * (foreign_format.h), and is neither a model card nor a template.
+ * GGUF_E_TRUNCATED: an empty JSON file. Other statuses: those of
+ * gg_dir_open. */
 enum gguf_status gg_dir_map(const struct gg_dir *f, const char *name,
                             uint64_t most, struct gg_mapfile *m, bool *there,
                             struct gguf_error *err);
 
-/* A file that is there in place of one that is read, by how its name begins and
- * ends; and what to do then, a clause after the name. */
+/* A file that may be present in place of a required one: begin and end of its
+ * name, and advice that follows the name in a message. */
 struct gg_dir_alternative {
     const char *begin, *end, *advice;
 };
-/* Return GGUF_E_NOTFOUND with the message `what', such as "there is no
- * config.json". If the folder has a file of one of the n rows, the message also
- * has that file's name and the advice of the first such row. Files of an opener
- * cannot be listed: it is asked for the name that is begin and end alone. */
+/* Fail with GGUF_E_NOTFOUND. The message is `what', which names a missing file.
+ * If the folder has a file that one of the n rows describes, its
+ * name and the first such row's advice are added. Remote files cannot be
+ * listed: there only the name of begin and end is tried. */
 enum gguf_status gg_dir_fail_missing(const struct gg_dir *f, const char *what,
                                      const struct gg_dir_alternative *rows,
                                      size_t n, struct gguf_error *err);
 
-/* Is it an opener's? */
+/* Does an opener take this folder? */
 bool gg_dir_is_remote(const struct gg_dir *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dir_missing.c - files that a folder has in place of those that are read */
+/* dir_missing.c - report a missing file, and a file found in its place */
 #include "config.h"
 #include "data/dir.h"
 #include "base/str.h"
@@ -15,7 +15,7 @@ static bool matches_row(struct gguf_str name,
            gg_str_starts(name, row->begin) && gg_str_ends(name, row->end);
 }
 
-/* The first name, in the order of bytes, that is like the row. */
+/* Find the first name, in byte order, that matches a row. */
 static bool find_local(const char *path, const struct gg_dir_alternative *row,
                        char name[256])
 {
@@ -43,7 +43,7 @@ static bool find_remote(const struct gg_dir *f,
     return true;
 }
 
-/* The first row of which the folder has a file, or NULL. */
+/* Find the first row with a matching file in the folder; NULL: none. */
 static const struct gg_dir_alternative *
 find_row(const struct gg_dir *f, const struct gg_dir_alternative *rows,
          size_t n, char name[256])

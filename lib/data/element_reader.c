@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* element_reader.c - a list whose tensors are read from any element on */
+/* element_reader.c - a list whose tensors can be read from any element */
 #include "config.h"
 #include "data/element_reader.h"
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MOST_BLOCK = 256 }; /* elements: of all types */
+enum { MOST_BLOCK = 256 }; /* elements of the largest block of all types */
 
 struct gg_element_rows {
     struct gg_data_rows of;
@@ -20,7 +20,7 @@ static const struct gg_data_elements *as_elements(const struct gg_data *d)
     return (const struct gg_data_elements *)d;
 }
 
-/* n elements of one row. */
+/* Read n elements of one row. */
 static void read_in_row(const struct gg_element_rows *l, uint64_t first,
                         uint64_t n, float *dst)
 {
@@ -68,7 +68,7 @@ static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
     return gg_data_bytes(as_elements(d)->over.base, i);
 }
 
-/* Whole blocks. */
+/* Hold the whole blocks around the elements. */
 static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
                                       uint64_t first, uint64_t n, bool begin,
                                       struct gguf_error *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* element_reader.h - a list whose tensors are read from any element on
+/* element_reader.h - a list whose tensors can be read from any element
  *
- * What is stored in blocks is read in whole ones; here any elements may be
- * asked for, and those that do not begin or end with a block are decoded with
- * the rest of it. For views that take elements apart.
+ * Quantized data are stored in blocks, and other lists read whole blocks. This
+ * list reads any elements: it decodes the rest of a block at the borders and
+ * drops it. For views that separate elements.
  */
 #ifndef GG_DATA_ELEMENT_READER_H
 #define GG_DATA_ELEMENT_READER_H
@@ -14,16 +14,16 @@
 struct gg_data_elements {
     struct gg_data_overlay over;
     const struct gguf_allocator *allocator;
-    struct gg_element_rows *rows; /* of its tensors */
+    struct gg_element_rows *rows; /* one per tensor */
 };
 
-/* Make l of the tensors of base. The statuses of gg_data_rows (of any of
- * them), GGUF_E_NOMEM. */
+/* Make l a list of the tensors of base. Statuses: those of gg_data_rows for any
+ * of them, GGUF_E_NOMEM. */
 enum gguf_status gg_data_elements_init(struct gg_data_elements *l,
                                        const struct gg_data *base,
                                        const struct gguf_allocator *allocator,
                                        struct gguf_error *err);
-/* Fine on a zeroed struct. */
+/* Does nothing for a zeroed struct. */
 void gg_data_elements_fini(struct gg_data_elements *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gguf_list.c - the tensors of a GGUF file, or of a split set, as a list */
+/* gguf_list.c - tensors of a GGUF file or a split set as a list */
 #include "config.h"
 #include "data/gguf_list.h"
 #include "base/compiler.h"
@@ -28,7 +28,7 @@ bool gg_data_scale_name(struct gguf_str weight, uint32_t dtype,
     return gg_str_join(name, GG_SCALE_NAME, stem, suffix);
 }
 
-/* Have bytes of a tensor in memory, or let them go. */
+/* Hold bytes of a tensor in memory, or release them. */
 static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
                                    const struct gg_file_shard_tensor *t,
                                    uint64_t off, uint64_t size, bool begin,
@@ -44,7 +44,7 @@ static enum gguf_status hold_bytes(const struct gg_data_gguf *d,
     return GGUF_OK;
 }
 
-/* Multiply what is read from s, which is tensor t, by the tensor from. */
+/* Multiply the elements read through s, tensor t, by the scale tensor from. */
 static enum gguf_status set_scale(const struct gg_data_gguf *d,
                                   struct gg_stored *s,
                                   const struct gguf_tensor_info *t,
@@ -73,7 +73,7 @@ static enum gguf_status set_scale(const struct gg_data_gguf *d,
     return GGUF_OK;
 }
 
-/* One file of several does not know what is in the others. */
+/* Refuse a single shard, whose scales may be in another one. */
 static enum gguf_status check_whole(const struct gguf_file *file,
                                     const struct gguf_tensor_info *t,
                                     struct gguf_error *err)
@@ -199,7 +199,7 @@ static bool input_file(const struct gg_data *d, size_t i,
     return true;
 }
 
-/* The bytes of elements first to first + n. */
+/* Find the bytes of elements first to first + n. */
 static void find_bytes(const struct gguf_tensor_info *t, uint64_t first,
                        uint64_t n, uint64_t *off, uint64_t *size)
 {

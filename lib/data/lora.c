@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lora.c - the low-rank pairs of an adapter's file */
+/* lora.c - low-rank pairs in the file of an adapter */
 #include "config.h"
 #include "data/lora.h"
 
@@ -13,7 +13,7 @@
 
 static const char a_end[] = ".lora_a", b_end[] = ".lora_b";
 
-/* Room for the name of a tensor, and for a shape as a text. */
+/* Bytes of a tensor name, and of a shape as text. */
 enum { NAME = 256, SHAPE = 160 };
 
 /* ---- messages ---- */
@@ -86,7 +86,8 @@ static enum gguf_status read_keys(struct gg_lora *l, struct gguf_error *err)
 
 /* ---- pairs ---- */
 
-/* Is it the weight's name and this end? */
+/* Cut an ending off a tensor name, leaving the name of the weight. Returns
+ * false if the name does not end so. */
 static bool cut_ending(struct gguf_str *name, const char *end)
 {
     if (!gg_str_ends(*name, end) || name->size == strlen(end))
@@ -104,7 +105,7 @@ find_half(const struct gguf_file *f, struct gguf_str weight, const char *end)
                : NULL;
 }
 
-/* The dimension that both have in common is the rank, and they have as many
+/* Check that the halves of a pair have the same rank and the same number of
  * matrices. */
 static enum gguf_status check_pair(struct gg_lora_pair *p,
                                    struct gguf_error *err)
@@ -133,7 +134,7 @@ static bool is_norm(const struct gguf_tensor_info *t)
     return t->n_dims == 1 && gg_str_ends(t->name, "_norm.weight");
 }
 
-/* A tensor of the file: with its first half the pair begins. */
+/* Enter a tensor of the file. The first half of a pair creates it. */
 static enum gguf_status take_half(struct gg_lora *l,
                                   const struct gguf_tensor_info *t,
                                   struct gguf_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* merged.c - the tensors of a list with products of adapters added in */
+/* merged.c - tensors of a list with the products of adapters added */
 #include "config.h"
 #include "data/merged.h"
 
@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-/* Rows, columns and terms of a sum that are held at a time. A block of any type
- * divides TILE. */
+/* Rows, and columns or terms of a sum, computed at a time. Blocks of all types
+ * divide TILE. */
 enum { ROWS = 8, TILE = 256 };
 
 struct part {
-    struct gg_data_rows a, b; /* as the file names them */
+    struct gg_data_rows a, b; /* halves as the file names them */
     int64_t rank;
-    uint64_t a_block, b_block; /* elements of a block */
+    uint64_t a_block, b_block; /* elements of a block of a, of b */
     bool looked_up;
     float factor;
 };
@@ -35,8 +35,8 @@ static const struct gg_data_merged *as_merged(const struct gg_data *d)
 
 /* ---- numbers ---- */
 
-/* Where one is: rows [row, row + n) of a matrix, columns [from, to) of one tile
- * of columns, of which dst has those of the first row, and others stride
+/* A range of a matrix: rows [row, row + n), and columns [from, to) of one tile.
+ * dst has the columns of the first row; those of the next row are stride
  * later. */
 struct tile_range {
     uint64_t row, from, to;
@@ -44,8 +44,8 @@ struct tile_range {
     uint64_t stride;
 };
 
-/* Elements [from, to) of a row of ne0, in blocks that lie in one tile; *out is
- * element from. buf has TILE of them. */
+/* Read elements [from, to) of a row of ne0, in blocks that lie in one tile.
+ * Returns element from. buf has TILE elements. */
 static const float *read_row(const struct gg_data_rows *r, uint64_t block,
                              uint64_t row, uint64_t ne0, uint64_t from,
                              uint64_t to, float *buf)
@@ -56,7 +56,7 @@ static const float *read_row(const struct gg_data_rows *r, uint64_t block,
     return buf + (from - begin);
 }
 
-/* sum += b a of the terms [r, r + n): rows of a, one term each. */
+/* Add the product of terms [r, r + n) to sum; rows of a are terms. */
 static void add_rows(const struct part *p, const struct gg_merged_tensor *t,
                      const struct tile_range *at, uint64_t r, uint64_t n,
                      float (*b)[TILE], float (*sum)[TILE])
@@ -73,7 +73,8 @@ static void add_rows(const struct part *p, const struct gg_merged_tensor *t,
     }
 }
 
-/* The same of a that is turned: its rows are columns. */
+/* Add the product of terms [r, r + n) to sum; columns of a, which is
+ * transposed, are terms. */
 static void add_columns(const struct part *p, const struct tile_range *at,
                         uint64_t r, uint64_t n, float (*b)[TILE],
                         float (*sum)[TILE])
@@ -91,7 +92,7 @@ static void add_columns(const struct part *p, const struct tile_range *at,
 static void add_part(const struct part *p, const struct gg_merged_tensor *t,
                      const struct tile_range *at, float *dst)
 {
-    /* of token embeddings the two are the other way round */
+    /* for token embeddings, a and b are exchanged */
     const struct gg_data_rows *rows = p->looked_up ? &p->a : &p->b;
     const uint64_t block = p->looked_up ? p->a_block : p->b_block;
     const uint64_t rank = (uint64_t)p->rank;
@@ -111,7 +112,7 @@ static void add_part(const struct part *p, const struct gg_merged_tensor *t,
             dst[j * at->stride + i] += p->factor * sum[j][i];
 }
 
-/* Columns [from, to) of n rows, in tiles. */
+/* Add the products to columns [from, to) of n rows, tile by tile. */
 static void add_tiles(const struct gg_merged_tensor *t, uint64_t row,
                       unsigned n, uint64_t from, uint64_t to, float *dst)
 {
@@ -182,7 +183,7 @@ static enum gguf_status prepare_half(const struct gg_merged_lora *with,
                               gg_str_esc(&e, t->name), *block);
 }
 
-/* Tensor i of base, if some adapter has a pair for it. */
+/* Prepare tensor i of base if an adapter has a pair for it. */
 static enum gguf_status make_tensor(struct gg_data_merged *m, size_t i,
                                     const struct gg_merged_lora *with,
                                     size_t n, struct gguf_error *err)
@@ -213,7 +214,7 @@ static enum gguf_status make_tensor(struct gg_data_merged *m, size_t i,
         q->rank = p->rank;
         q->looked_up = p->looked_up;
         q->factor = gg_lora_factor(&with[k].lora, p, with[k].scale);
-        to->n_parts -= q->factor == 0; /* as if it were not there */
+        to->n_parts -= q->factor == 0; /* dropped: it adds nothing */
     }
     if (!to->n_parts) {
         gg_mem_free(m->allocator, to);
@@ -249,7 +250,7 @@ static enum gguf_status fail_lacking(const struct gg_data_merged *m,
                         gg_str_esc(&e, p->a->name));
 }
 
-/* Every pair must be of some tensor. */
+/* Check that every pair has a tensor. */
 static enum gguf_status check_found(const struct gg_data_merged *m,
                                     const struct gg_merged_lora *with,
                                     size_t n, struct gguf_error *err)

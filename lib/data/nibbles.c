@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nibbles.c - weights of 4-bit numbers that mean those of a table */
+/* nibbles.c - weights stored as 4-bit indexes of a table */
 #include "config.h"
 #include "data/nibbles.h"
 
@@ -15,7 +15,7 @@
 
 enum { NVFP4_BLOCK = 16 };
 
-/* Where scales are: to be held with the codes that they are of. */
+/* Tensors with scales, which are held together with the codes. */
 enum { SCALE, MAP, MORE, N_PARTS };
 struct place {
     uint64_t off, size;
@@ -25,16 +25,17 @@ struct place {
 struct gg_nibbles {
     float table[16];
     const uint8_t *data, *scale;
-    unsigned shift;            /* of the first of a byte's numbers */
-    uint64_t per_scale;        /* numbers */
-    float (*f8)(uint8_t x);    /* of scales of 8 bits, or NULL */
-    float times, over;         /* for all of them */
-    const uint8_t *map, *more; /* of scales that are numbers of a table */
+    unsigned shift;         /* shift of the first index in a byte */
+    uint64_t per_scale;     /* weights that share a scale */
+    float (*f8)(uint8_t x); /* decodes 8-bit scales; NULL: they are floats or
+                             * indexes */
+    float times, over;      /* factor and divisor of all scales */
+    const uint8_t *map, *more; /* tables of scales that are indexes */
     uint64_t per_more;
     float plus;
-    uint64_t off, size; /* of the bytes, for their pages */
+    uint64_t off, size; /* place of the codes in their file */
     uint32_t file_no;
-    struct place part[N_PARTS]; /* size 0: there is none */
+    struct place part[N_PARTS]; /* size 0: not present */
 };
 
 static const struct gg_safetensors_type types[] = {
@@ -106,9 +107,10 @@ enum gguf_status gg_nibbles_hold(const struct gg_safetensors *s, size_t i,
 
 struct join {
     struct gg_safetensors *s;
-    struct gguf_str name; /* of the weight, without what the codes end in */
+    struct gguf_str name; /* name of the weight, without the suffix of the
+                           * codes */
     uint32_t codes;
-    struct gg_str_esc said; /* for messages */
+    struct gg_str_esc said; /* escaped name for messages */
     struct gg_nibbles *x;
     uint64_t rows, cols;
 };
@@ -120,7 +122,7 @@ static enum gguf_status refuse_weight(const struct join *j, const char *what,
                         "tensor '%s': %s", j->said.s, what);
 }
 
-/* The tensor NAME and an ending; NULL: there is none. */
+/* Find the tensor NAME with a suffix; NULL if it does not exist. */
 static struct gg_safetensors_tensor *find_part(const struct join *j,
                                                const char *end)
 {
@@ -144,7 +146,7 @@ static enum gguf_status hold_part(const struct join *j,
     return gg_safetensors_hold(j->s, t->file_no, t->off, t->size, begin, err);
 }
 
-/* The numbers of t, which is a part of the weight. */
+/* Mark t as a part of the weight, and return its numbers. */
 static const uint8_t *take_part(struct join *j, int k,
                                 struct gg_safetensors_tensor *t)
 {
@@ -153,7 +155,7 @@ static const uint8_t *take_part(struct join *j, int k,
     return t->data;
 }
 
-/* What NVFP4's scales are multiplied by, or divided. */
+/* Set the factor or divisor of NVFP4's scales. */
 static enum gguf_status use_all(struct join *j, const char *end, float *out,
                                 struct gguf_error *err)
 {
@@ -195,7 +197,7 @@ static enum gguf_status use_nvfp4(struct join *j, bool pack,
                 : use_all(j, ".weight_scale_2", &x->times, err);
 }
 
-/* What the text of bitsandbytes says. */
+/* Apply the text with the state of bitsandbytes. */
 static enum gguf_status use_state(struct join *j, const json_t *root,
                                   bool *half, struct gguf_error *err)
 {
@@ -221,7 +223,7 @@ static enum gguf_status use_state(struct join *j, const json_t *root,
     return GGUF_OK;
 }
 
-/* Scales, of which n are needed. */
+/* Set the scales, and check that they are n. */
 static enum gguf_status use_absmax(struct join *j, uint64_t n,
                                    struct gguf_error *err)
 {
@@ -280,8 +282,8 @@ static enum gguf_status use_bnb(struct join *j, bool *half,
     return use_absmax(j, n_scales, err);
 }
 
-/* Is the folder's tensor codes, and the form's? Weights that are not
- * quantized end so, too, and have no scales. */
+/* Is the folder's tensor the codes of this form? Weights that are not quantized
+ * have the same suffix, but no scales. */
 static bool is_codes(struct join *j, uint32_t i, enum gg_nibbles_form form)
 {
     static const struct {

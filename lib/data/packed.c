@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* packed.c - elements of a weight that several tensors of a folder hold */
+/* packed.c - read the elements of a weight that several tensors hold */
 #include "config.h"
 #include "data/packed_int.h"
 
@@ -11,8 +11,9 @@
 
 #include <string.h>
 
-/* Of 3 bits: 32 in three words, of which the second and third begin within a
- * number. Either dimension is packed; the step is from word to word. */
+/* Get a number of 3 bits. 32 of them lie in three words; the second and third
+ * word begin within a number. Numbers are packed along one dimension, whose
+ * step leads from word to word. */
 static unsigned number_3(const struct gg_packed_bits *l, uint64_t r,
                          uint64_t c)
 {
@@ -47,7 +48,7 @@ static unsigned code_at(const struct gg_packed_bits *l, uint64_t r, uint64_t c)
 /* Scales of one row that were read. */
 enum { CACHE = 64 };
 struct group {
-    uint64_t no; /* and 1 */
+    uint64_t no; /* number of the group, plus 1 */
     float scale;
     int zero;
 };
@@ -70,11 +71,11 @@ static uint64_t group_of(const struct gg_packed *p, uint64_t c)
 {
     if (!p->index)
         return c / p->group;
-    /* checked when it was opened; the file may have changed */
+    /* checked on opening, but the file may have changed */
     return GG_MIN(gg_bytes_load32le(p->index + 4 * c), p->n_groups - 1);
 }
 
-/* Columns c to c + n of row r. */
+/* Read columns c to c + n of row r. */
 static void read_row(const struct gg_packed *p, uint64_t r, uint64_t c,
                      uint64_t n, float *dst)
 {
@@ -99,8 +100,8 @@ static void read_codes(const struct gg_data_rows *rows, uint64_t first,
     }
 }
 
-/* Byte i of a folder's block has numbers 2 i and 2 i + 1, of GGUF's i and
- * i + 16. */
+/* Rearrange blocks: byte i of a folder's block has numbers 2 i and 2 i + 1,
+ * byte i of GGUF's has numbers i and i + 16. */
 static void store_blocks(const struct gg_data_rows *rows, uint64_t first,
                          uint64_t n, uint8_t *dst)
 {

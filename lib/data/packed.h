@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* packed.h - weights of few bits that several tensors of a folder hold
+/* packed.h - weights of few bits, each held by several tensors of a folder
  *
- * A weight of [rows, columns] is codes, a scale for each group of columns, and
- * for each group a zero point too, or one for all:
+ * A weight of [rows, columns] has a code per element, a scale per group of
+ * columns, and a zero point per group or one for all:
  *
  *     weight = scale * (code - zero)
  *
- * in single precision, the difference exactly. Codes of 2, 4 or 8 bits lie in
- * 32-bit words, the lowest bits first, those of 3 (gptq) across words; a row of
- * the table in packed.c says where each lies:
+ * in single precision; the difference is exact. Codes of 2, 4 or 8 bits lie in
+ * 32-bit words, lowest bits first; codes of 3 bits (gptq) cross words. A row of
+ * the table in packed.c describes each layout:
  *
  *     gptq    words down the columns, [columns / n, rows]; groups may be given
  *             for each column (g_idx); zero points along the rows, less 1 in
@@ -23,8 +23,8 @@
  *     scb     the same, in 127ths of a scale for each row (bitsandbytes,
  *             LLM.int8)
  *     mxfp4   blocks of 32 numbers, 16 bytes with two neighbours each, and the
- *             exponents of their scales (gpt-oss); they become the blocks of
- *             GGUF's type of that name without being computed
+ *             exponents of their scales (gpt-oss); rearranged to blocks of
+ *             GGUF's type of that name without decoding
  *     e2m1    the same as matrices of bytes, [rows, columns / 2], and of
  *             exponents, [rows, columns / 32] (DeepSeek V4)
  */
@@ -43,37 +43,41 @@ enum gg_packed_form {
     GG_PACKED_E2M1
 };
 
-/* What the folder says of all of its weights. */
+/* Settings of the folder for all its weights. */
 struct gg_packed_config {
     enum gg_packed_form form;
     unsigned
-        bits; /* of a code: 2, 3 (GPTQ), 4 or 8; WORDS takes them from shapes */
-    uint64_t group;   /* columns; 0: by the shapes of the scales */
+        /* Bits of a code: 2, 3 (GPTQ), 4 or 8. WORDS takes them from shapes. */
+        bits;
+    uint64_t group;   /* columns of a group; 0: taken from the shapes of the
+                       * scales */
     bool zero_plus_1; /* zero points are stored less 1 */
 };
 
-/* Put tensors together that are one weight: the list gets a tensor NAME.weight
- * for each NAME.qweight or NAME.weight_packed, NAME_blocks of NAME_blocks, or
- * another NAME.weight in the place of the one of signed bytes; those that it is
- * of are parts (is_part). Before gg_safetensors_scale is of use for the same
- * names.
+/* Join the tensors that hold one weight: the list gets NAME.weight for each
+ * NAME.qweight or NAME.weight_packed, NAME_blocks for each NAME_blocks, or a
+ * new NAME.weight in place of one of signed bytes. The tensors that it is made
+ * of are marked as parts (is_part). Call it before gg_safetensors_scale, which
+ * uses the same names.
  *
- * GGUF_E_TENSOR     one without its scales; shapes that do not go together; a
- *                   group that there is not; a scale that is not finite is
- *                   found when weights are read
+ * GGUF_E_TENSOR     Scales are missing, shapes do not fit each other, or a
+ * group
+ *                   does not exist. (A scale that is not finite is found when
+ *                   weights are read.)
  * GGUF_E_LIMIT, GGUF_E_NOMEM */
 enum gguf_status gg_packed_join(struct gg_safetensors *s,
                                 const struct gg_packed_config *config,
                                 struct gguf_error *err);
 
-/* For the list: rows of tensor i, which is packed; its pages. */
+/* For the list: reader and page hints of tensor i, which is packed. */
 enum gguf_status gg_packed_rows(const struct gg_safetensors *s, size_t i,
                                 struct gg_data_rows *out,
                                 struct gguf_error *err);
 void gg_packed_advise(const struct gg_safetensors *s, size_t i, uint64_t first,
                       uint64_t n, enum gg_mapfile_advice how);
-/* gg_data_hold. Codes that lie otherwise than the weight's rows, scales, zero
- * points and lists of groups are held as a whole. */
+/* For the list: hold elements (gg_data_hold). Codes in another order than the
+ * weight's rows, scales, zero points and lists of groups are held
+ * completely. */
 enum gguf_status gg_packed_hold(const struct gg_safetensors *s, size_t i,
                                 uint64_t first, uint64_t n, bool begin,
                                 struct gguf_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* packed_join.c - the tensors of a folder that hold one weight of few bits */
+/* packed_join.c - find the tensors of a folder that hold one weight */
 #include "config.h"
 #include "data/packed_int.h"
 
@@ -13,8 +13,9 @@
 
 static const struct form {
     const char
-        *end[GG_N_PACKED_PARTS]; /* after the name; NULL: there is none */
-    const char *becomes;         /* NULL: the name of the codes */
+        *end[GG_N_PACKED_PARTS]; /* suffix of each part; NULL: not used */
+    const char *becomes;         /* suffix of the weight; NULL: the name of the
+                                  * codes */
     bool need_zeros;
 } forms[] = {
     [GG_PACKED_GPTQ] = { { ".qweight", ".qzeros", ".scales", ".g_idx", NULL },
@@ -50,9 +51,9 @@ static const struct gg_safetensors_type types[] = {
 struct join {
     struct gg_safetensors *s;
     const struct gg_packed_config *config;
-    struct gguf_str name;             /* of the weight */
-    uint32_t part[GG_N_PACKED_PARTS]; /* GG_INDEX_NONE: there is none */
-    struct gg_str_esc codes;          /* for messages */
+    struct gguf_str name;             /* name of the weight */
+    uint32_t part[GG_N_PACKED_PARTS]; /* GG_INDEX_NONE: not present */
+    struct gg_str_esc codes;          /* escaped name for messages */
     struct gg_packed *p;
     struct gg_safetensors_tensor made;
 };
@@ -70,7 +71,7 @@ static const struct gg_safetensors_tensor *part_of(const struct join *j, int k)
     return j->part[k] == GG_INDEX_NONE ? NULL : &j->s->tensor[j->part[k]];
 }
 
-/* Is it of this type, and this shape, the slowest dimension first? */
+/* Does a tensor have this type and shape, slowest dimension first? */
 static bool has_ne(const struct gg_safetensors_tensor *t, const char *type,
                    uint64_t slow, uint64_t fast)
 {
@@ -86,8 +87,8 @@ static unsigned log_2(unsigned n)
     return k;
 }
 
-/* Scales of [slow, fast] groups and rows, or the other way round; the rest
- * follows from their number. */
+/* Set scales of shape [slow, fast]: groups and rows, or rows and groups. The
+ * size of a group follows from their number. */
 static enum gguf_status use_scales(struct join *j, bool groups_first,
                                    struct gguf_error *err)
 {
@@ -120,7 +121,7 @@ static enum gguf_status use_scales(struct join *j, bool groups_first,
     return GGUF_OK;
 }
 
-/* The group of each column. */
+/* Set the group of each column. */
 static enum gguf_status use_index(struct join *j, struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = part_of(j, GG_PACKED_INDEX);
@@ -141,7 +142,7 @@ static enum gguf_status use_index(struct join *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* GPTQ, AWQ: codes [a, b], zeros [groups, rows / n]. */
+/* Set codes [a, b] and zeros [groups, rows / n] of GPTQ or AWQ. */
 static enum gguf_status use_columns(struct join *j, bool awq,
                                     struct gguf_error *err)
 {
@@ -183,7 +184,8 @@ static enum gguf_status use_columns(struct join *j, bool awq,
     return use_index(j, err);
 }
 
-/* compressed-tensors: [rows, columns / n], zeros [rows / n, groups]. */
+/* Set codes [rows, columns / n] and zeros [rows / n, groups] of
+ * compressed-tensors. */
 static enum gguf_status use_words(struct join *j, struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *q = part_of(j, GG_PACKED_CODES), *z,
@@ -251,7 +253,7 @@ static enum gguf_status use_bytes(struct join *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* [..., blocks, 16] and [..., blocks], U8. */
+/* Are the shapes [..., blocks, 16] and [..., blocks], in U8? */
 static bool are_blocks(const struct gg_safetensors_tensor *q,
                        const struct gg_safetensors_tensor *e)
 {
@@ -262,7 +264,8 @@ static bool are_blocks(const struct gg_safetensors_tensor *q,
     return good;
 }
 
-/* [rows, 16 blocks] and [rows, blocks], which lie as those do. */
+/* Are the shapes [rows, 16 blocks] and [rows, blocks], which have the same
+ * layout? */
 static bool are_rows(const struct gg_safetensors_tensor *q,
                      const struct gg_safetensors_tensor *e)
 {
@@ -282,8 +285,8 @@ static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
     j->p->decode = j->s->codec[gg_dtype_index(GGUF_DTYPE_MXFP4)].decode;
     j->made.n_dims = e->n_dims;
     memcpy(j->made.ne, e->ne, sizeof j->made.ne);
-    j->made.ne[0] *= 32; /* the blocks are there: it is no more than twice
-                          * their bytes */
+    j->made.ne[0] *= 32; /* cannot overflow: less than twice the bytes of the
+                          * blocks */
     j->made.n_elements = 2 * q->n_elements;
     j->made.size = q->n_elements + e->n_elements;
     j->made.type = &types[2];
@@ -311,7 +314,8 @@ static enum gguf_status use_parts(struct join *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* The parts of a weight whose codes are tensor i; false: it is none. */
+/* Find the parts of a weight with tensor i as its codes. *found is false if it
+ * is not such a tensor. */
 static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
                                    struct gguf_error *err)
 {
@@ -322,8 +326,9 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
     char text[512];
     *found =
         gg_str_ends(name, f->end[GG_PACKED_CODES]) &&
-        (own || !strcmp(j->s->tensor[i].type->name, "I8")); /* not only codes
-                                                             * end so */
+        (own || !strcmp(j->s->tensor[i].type->name, "I8")); /* other tensors
+                                                             * have the same
+                                                             * suffix */
     if (!*found)
         return GGUF_OK;
     j->name = (struct gguf_str){ name.data, name.size - end };
@@ -339,7 +344,7 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
     }
     const struct gg_safetensors_tensor *scales = part_of(j, GG_PACKED_SCALES);
     if (j->config->form == GG_PACKED_SCB && !scales) {
-        *found = false; /* bytes of another kind */
+        *found = false; /* other bytes */
         return GGUF_OK;
     }
     if (!j->s->tensor[i].n_elements || !scales || !scales->n_elements ||
@@ -348,7 +353,7 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
     return GGUF_OK;
 }
 
-/* A tensor of the list for it: a new one, or the codes'. */
+/* Add the weight to the list, as a new tensor or in place of the codes. */
 static enum gguf_status add_join(struct join *j, struct gguf_error *err)
 {
     const struct form *f = &forms[j->config->form];

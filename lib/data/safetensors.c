@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors.c - the tensors of a Hugging Face folder as a list */
+/* safetensors.c - tensors of a Hugging Face folder as a list */
 #include "config.h"
 #include "data/safetensors.h"
 
@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AROUND (UINT64_C(1) << 16) /* bytes: Linux maps as many */
+/* Bytes that Linux maps around a page fault. */
+#define AROUND (UINT64_C(1) << 16)
 
 static const struct gg_safetensors *as_safetensors(const struct gg_data *d)
 {
@@ -58,7 +59,7 @@ static void read_f8(const struct gg_data_rows *r, uint64_t first, uint64_t n,
         dst[k] = t->type->f8(t->data[first + k]);
 }
 
-/* Runs of elements that share a scale: none crosses a row. */
+/* Multiply runs of elements that share a scale; a run ends with its row. */
 static void read_scaled(const struct gg_data_rows *r, uint64_t first,
                         uint64_t n, float *dst)
 {
@@ -81,7 +82,7 @@ static void read_scaled(const struct gg_data_rows *r, uint64_t first,
     }
 }
 
-/* The lower half of each number: the upper one repeats its sign. */
+/* Store the lower half of each number; the upper half repeats its sign. */
 static void store_index(const struct gg_data_rows *r, uint64_t first,
                         uint64_t n, uint8_t *dst)
 {
@@ -176,8 +177,8 @@ static bool input_file(const struct gg_data *d, size_t i,
     return i < s->n_files;
 }
 
-/* What the system maps around a page that is asked for is released with a
- * piece, before it and after it: who still reads there gets it back. */
+/* Pages that the system mapped around a piece are released with it, before and
+ * after. A thread that still reads there gets them again. */
 void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
                            uint64_t off, uint64_t size,
                            enum gg_mapfile_advice how)

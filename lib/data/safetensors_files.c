@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors_files.c - which files a folder has, by its index */
+/* safetensors_files.c - find the files of a folder, by its index */
 #include "config.h"
 #include "data/safetensors.h"
 
@@ -25,7 +25,7 @@ enum gguf_status gg_safetensors_name_file(struct gguf_str name,
     return st;
 }
 
-/* The folder, '/', and the name: in the arena. */
+/* Join the folder, '/' and a name, in the arena. */
 static char *path_of(struct gg_safetensors *s, const char *folder,
                      struct gguf_str name)
 {
@@ -63,7 +63,8 @@ gg_safetensors_reserve_file(struct gg_safetensors *s, struct gguf_error *err)
     return f;
 }
 
-/* Add a file, and what its header says: *there is false where there is none. */
+/* Add a file and the tensors of its header. *there is false if it does not
+ * exist. */
 static enum gguf_status add_file(struct gg_safetensors *s,
                                  const struct gg_dir *folder,
                                  struct gguf_str name, struct gguf_str prefix,
@@ -108,7 +109,7 @@ static enum gguf_status add_listed(struct gg_safetensors *s,
 
 /* ---- the index ---- */
 
-/* Is it the name of a file in the folder itself? */
+/* Is this the name of a file in the folder itself? */
 static bool is_name(struct gguf_str s)
 {
     return s.size && s.size < 256 && gg_str_ends(s, ".safetensors") &&
@@ -116,7 +117,7 @@ static bool is_name(struct gguf_str s)
            !memchr(s.data, '\\', s.size) && !memchr(s.data, 0, s.size);
 }
 
-/* A name that the same look-up gives to each file. */
+/* Open all files. Names are compared after the same look-up for each file. */
 static enum gguf_status open_files(struct gg_safetensors *s,
                                    const struct gg_dir *folder,
                                    const struct gg_json *j, json_t *where,
@@ -149,7 +150,7 @@ static enum gguf_status open_files(struct gg_safetensors *s,
     return st;
 }
 
-/* Has the index what the files have, and the other way round? */
+/* Check that index and files have the same tensors. */
 static enum gguf_status compare_index(const struct gg_safetensors *s,
                                       const struct gg_json *j, json_t *where,
                                       struct gguf_error *err)
@@ -209,7 +210,7 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     return st;
 }
 
-/* Weights of other forms; "" is any text. */
+/* Endings of weights in other formats; "" is any text. */
 #define AS_SAFETENSORS                                                        \
     ": save the model as safetensors, by save_pretrained of transformers"
 #define OF_TORCH   "is PyTorch's, which is not read" AS_SAFETENSORS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors_read.c - the header of a .safetensors file */
+/* safetensors_read.c - read the header of a .safetensors file */
 #include "config.h"
 #include "data/safetensors.h"
 
@@ -83,7 +83,7 @@ const struct gg_safetensors_type *gg_safetensors_type(struct gguf_str name)
 
 struct entry {
     const struct gg_json *j;
-    const json_t *v; /* the object */
+    const json_t *v; /* JSON object of the entry */
     struct gg_str_esc name;
     struct gg_safetensors_tensor *t;
     uint64_t data_size; /* bytes after the header */
@@ -164,7 +164,7 @@ static enum gguf_status read_place(const struct entry *e, uint64_t data_off,
     return GGUF_OK;
 }
 
-/* In the arena; its data is NULL where that has no room. */
+/* Prepend the prefix, in the arena; data is NULL without memory. */
 static struct gguf_str with_prefix(struct gg_safetensors *s,
                                    struct gguf_str prefix,
                                    struct gguf_str name)
@@ -241,7 +241,7 @@ static int compare_places(const void *a, const void *b)
     return ((*x)->size > (*y)->size) - ((*x)->size < (*y)->size);
 }
 
-/* Do the tensors of file no fill it, and do no two share a byte? */
+/* Check that the tensors of file no fill it and share no byte. */
 static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
                                      const uint32_t *place,
                                      struct gguf_error *err)
@@ -278,7 +278,7 @@ static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
     return st;
 }
 
-/* Texts with names. */
+/* Check that the metadata are texts. */
 static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
                                        struct gguf_error *err)
 {
@@ -296,18 +296,18 @@ static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
     return GGUF_OK;
 }
 
-/* The entries of a header, one after another. */
+/* Entries of a header, read one after another. */
 struct header {
-    struct gg_json j; /* its text, and no tree */
+    struct gg_json j; /* text of the header, without a tree */
     struct gg_json_scan scan;
-    struct gg_mem_arena arena; /* holds names that had escapes */
-    uint32_t *place;           /* byte of the file of each tensor's entry */
+    struct gg_mem_arena arena; /* memory of names with escapes */
+    uint32_t *place;           /* byte of each tensor's entry in the file */
     size_t room;
     bool has_metadata;
 };
 
-/* Only one entry is a tree at a time: a tree of all of them would take more
- * than a kilobyte for each tensor. */
+/* Read one entry as a tree. A tree of the whole header would take more than a
+ * kilobyte per tensor. */
 static enum gguf_status read_member(struct gg_safetensors *s, size_t no,
                                     struct header *h, struct gguf_error *err)
 {
@@ -358,7 +358,7 @@ static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
     return check_places(s, no, h->place, err);
 }
 
-/* Bytes of the header, which lies in the file and begins as one. */
+/* Get the size of the header, which must be in the file and begin like one. */
 static enum gguf_status header_size(struct gg_mapfile *m, uint64_t *size,
                                     struct gguf_error *err)
 {
@@ -381,8 +381,8 @@ static enum gguf_status header_size(struct gg_mapfile *m, uint64_t *size,
                               "the header does not begin with '{'");
 }
 
-/* Say what the file looks like, instead of why it is none; false: like nothing
- * that is known. */
+/* Fail with the name of a foreign format. Returns false if the file looks like
+ * no known format. */
 static bool name_foreign_format(const struct gg_mapfile *m,
                                 struct gguf_error *err)
 {

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* How many elements of a dimension share one of n scales; 0: they do not go
- * together. */
+/* Number of elements of a dimension that share one of n scales; 0: they do not
+ * fit. */
 static uint64_t per_scale(uint64_t ne, uint64_t n, uint64_t block)
 {
     if (n == 1)
@@ -20,7 +20,7 @@ static uint64_t per_scale(uint64_t ne, uint64_t n, uint64_t block)
     return n == ne / block + (ne % block != 0) ? block : 0;
 }
 
-/* Shapes; a scale of one dimension is of rows. */
+/* Check the shape of a scale. One with one dimension has a scale per row. */
 static bool shapes_fit(const struct gg_safetensors *s,
                        const struct gg_safetensors_tensor *t,
                        const struct gg_safetensors_tensor *scale,
@@ -75,8 +75,8 @@ static enum gguf_status use_scale(struct gg_safetensors *s, size_t i, size_t k,
     return GGUF_OK;
 }
 
-/* The name of a scale: an ending of the name, which may have to end in
- * something that it replaces. */
+/* Names of scales: a suffix, and the ending of the weight's name that it
+ * replaces. */
 static const struct {
     const char *end, *scale;
 } names[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors_write.c - tensors written as .safetensors files */
+/* safetensors_write.c - write tensors as .safetensors files */
 #include "config.h"
 #include "data/safetensors_write.h"
 
@@ -71,8 +71,8 @@ static json_t *make_entry(const struct gg_safetensors_writer_tensor *t,
                      (json_int_t)off + (json_int_t)t->size);
 }
 
-/* The text of v, which is given up, after `before` bytes, followed by blanks
- * up to a multiple of 8. */
+/* Format v, which is freed, with room for `before` bytes in front, padded with
+ * blanks to a multiple of 8. */
 static enum gguf_status dump_text(const struct gg_safetensors_writer *w,
                                   json_t *v, size_t flags, size_t before,
                                   uint8_t **out, size_t *size,

@@ -11,18 +11,16 @@
 struct gg_source {
     const struct gguf_file *file;  /* a file or a set of shards */
     const struct gguf_file *first; /* replaces the first shard of file
-                                    * (gg_file_create_planned); NULL: no change
-                                    * */
-    const struct gguf_file *meta; /* whose pairs count instead of those of file
-                                   * (gg_file_create_with_pairs); NULL: its own
-                                   * */
+                                    * (gg_file_create_planned); NULL: none */
+    const struct gguf_file *meta;  /* file whose keys replace those of file
+                                    * (gg_file_create_with_pairs); NULL: none */
 };
 
-/* What keys are looked up in. */
+/* File in which keys are looked up. */
 const struct gguf_file *gg_source_meta(const struct gg_source *s);
 
 size_t gg_source_n_files(const struct gg_source *s);
-/* NULL if i is out of range. */
+/* File i; NULL if i is out of range. */
 const struct gguf_file *gg_source_file(const struct gg_source *s, size_t i);
 
 /* Tensors of all files, in order. i must be in range. */
@@ -30,11 +28,11 @@ size_t gg_source_n_tensors(const struct gg_source *s);
 struct gg_file_shard_tensor gg_source_tensor(const struct gg_source *s,
                                              size_t i);
 
-/* Is there a tensor of that name? *i is its place; i may be NULL. */
+/* Find a tensor by name; *i receives its number; i may be NULL. */
 bool gg_source_find(const struct gg_source *s, const char *name, size_t *i);
 
-/* Pass status on. If it failed at a byte, and of several files only one can be
- * meant, the name of file no begins the message. err may be NULL. */
+/* Return status. If err has a byte offset and there are several files, put the
+ * name of file no before the message. err may be NULL. */
 enum gguf_status gg_source_fail(const struct gg_source *s, size_t no,
                                 enum gguf_status status,
                                 struct gguf_error *err);

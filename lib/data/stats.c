@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* stats.c - the numbers of a tensor summed up, and of two compared
+/* stats.c - statistics of a tensor, and of the differences of two
  *
- * A tensor is cut into pieces of PIECE elements. Threads take pieces by their
- * number and keep a record for each; the records are put together in order,
- * so that the result is the same for any number of threads. Moments are
- * central in each slice and combined by the formulas of Chan, Golub and LeVeque
- * (1979) and, for the fourth, of Terriberry (2007).
+ * A tensor is divided into pieces of PIECE elements. Threads take pieces by
+ * number and keep a record for each. Records are combined in order, so that the
+ * result is the same for any number of threads. Moments are central in each
+ * slice, and combined by the formulas of Chan, Golub and LeVeque (1979) and,
+ * for the fourth, of Terriberry (2007).
  */
 #include "config.h"
 #include "gguf/stats.h"
@@ -24,7 +24,7 @@
 
 enum {
     SLICE = 8192,       /* elements decoded at once: 32 KiB */
-    PIECE = 64 * SLICE, /* elements of a record; multiples of every block */
+    PIECE = 64 * SLICE, /* elements of a record; a multiple of every block */
 };
 
 /* ---- pieces on all threads ---- */
@@ -35,14 +35,15 @@ typedef void piece_fn(const struct work *w, uint64_t piece, float *a,
 
 struct work {
     struct gg_stat_kern kern;
-    struct gg_data_rows a, b; /* b: if compared */
+    struct gg_data_rows a, b; /* b is used for comparisons only */
     uint64_t n, n_pieces;
     piece_fn *fn;
-    void *records;          /* one for each piece */
-    float *buffers;         /* two slices for each thread that has work */
-    struct gguf_pool *pool; /* NULL: one piece is not worth waking threads */
-    unsigned n_threads;     /* that have work */
-    const struct gguf_stats *stats; /* for the second pass */
+    void *records;                  /* one per piece */
+    float *buffers;                 /* two slices per thread */
+    struct gguf_pool *pool;         /* NULL for a single piece */
+    unsigned n_threads;             /* threads with work */
+    const struct gguf_stats *stats; /* result of the first pass, for the
+                                     * second */
     atomic_uint_fast64_t next;
 };
 
@@ -66,7 +67,7 @@ static void run_pieces(struct work *w, piece_fn *fn)
     gguf_pool_run(w->pool, run_member, w);
 }
 
-/* The slices of a piece: first element and length of number s, 0 after the
+/* Get slice number s of a piece: its first element and length; 0 after the
  * last. */
 static size_t slice_of(const struct work *w, uint64_t piece, uint64_t s,
                        uint64_t *first)
@@ -77,7 +78,7 @@ static size_t slice_of(const struct work *w, uint64_t piece, uint64_t s,
     return (size_t)GG_MIN(w->n - *first, (uint64_t)SLICE);
 }
 
-/* Whatever can fail fails here: tensor i of file is read as w->a. */
+/* Prepare to read tensor i of file as w->a. Later steps cannot fail. */
 static enum gguf_status begin_work(struct work *w,
                                    const struct gguf_file *file, size_t i,
                                    size_t record_size,
@@ -112,7 +113,7 @@ static void end_work(struct work *w, const struct gguf_allocator *a)
 /* ---- moments ---- */
 
 struct moments {
-    uint64_t n, n_zero, n_nan, n_inf; /* n: finite ones */
+    uint64_t n, n_zero, n_nan, n_inf; /* n counts finite numbers */
     double min, max, mean, m2, m3, m4;
     double sum_sq;
 };

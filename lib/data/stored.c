@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stored.c - elements of a tensor that lies somewhere, as floats */
+/* stored.c - elements of a stored tensor as floats */
 #include "config.h"
 #include "data/stored.h"
 #include "base/bytes.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Bytes of a buffer for swapped data: a block and a row header fit in. */
+/* Bytes of a buffer for swapped data: at least a block and a row header. */
 enum { BUFFER = 4096 };
 
 bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
@@ -41,8 +41,8 @@ float gg_stored_scale(const struct gg_stored *s, uint64_t i)
     return gg_bytes_f32_from_bits(s->swap ? gg_bytes_swap32(bits) : bits);
 }
 
-/* n elements of one row, from element at on, out of src, where the row begins:
- * a header of their own before each few blocks. */
+/* Read n elements of one row from element at on, for types with a row header.
+ * src is the first byte of the row. */
 static void read_apart(const struct gg_stored *s, const uint8_t *src,
                        uint64_t at, uint64_t n, float *dst)
 {
@@ -66,7 +66,7 @@ static void read_apart(const struct gg_stored *s, const uint8_t *src,
     }
 }
 
-/* As the model would: an element, then its scale. */
+/* Multiply elements by their scales, in the order of the model's operations. */
 static void apply_scale(const struct gg_stored *s, uint64_t first, uint64_t n,
                         float *x)
 {
@@ -82,7 +82,7 @@ void gg_stored_read(const struct gg_stored *s, uint64_t first, uint64_t n,
                     float *dst)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(s->type);
-    if (!t->row_header) { /* rows follow each other like blocks */
+    if (!t->row_header) { /* rows are contiguous blocks */
         const uint8_t *src = s->data + first / t->block_len * t->block_size;
         if (s->swap)
             read_apart(s, src, 0, n, dst);

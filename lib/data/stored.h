@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stored.h - elements of a tensor that lies somewhere, as floats
+/* stored.h - elements of a stored tensor as floats
  *
- * Rows of a type, in memory or in a mapped file, in either byte order; with
- * scales outside of the blocks, by which all elements are multiplied, if there
- * are any.
+ * A stored tensor is rows of a type, in memory or in a mapped file, in either
+ * byte order. Scales outside of the blocks may multiply the elements.
  */
 #ifndef GG_DATA_STORED_H
 #define GG_DATA_STORED_H
@@ -14,17 +13,19 @@
 
 struct gg_stored {
     gg_kern_decode_fn *decode;
-    const uint8_t *data;  /* of the tensor; kept */
+    const uint8_t *data;  /* first byte of the tensor; kept */
     int type;             /* GG_DT_... */
     bool swap;            /* data is big-endian */
-    uint64_t ne0;         /* elements in a row */
-    uint64_t row_size;    /* bytes */
-    const uint8_t *scale; /* F32 in the order of data; NULL: none. Kept */
-    uint64_t per_scale;   /* elements that share one */
+    uint64_t ne0;         /* elements of a row */
+    uint64_t row_size;    /* bytes of a row */
+    const uint8_t *scale; /* F32 scales in the order of data; NULL: none;
+                           * kept */
+    uint64_t per_scale;   /* elements that share a scale */
 };
 
-/* Rows of ne0 elements and row_size bytes, of the type of this id, to be
- * decoded by codec[GG_N_DTYPES]; no scales yet. False: that is not done. */
+/* Initialise s for rows of ne0 elements and row_size bytes of a type, decoded
+ * by codec[GG_N_DTYPES], without scales. Returns false if the type cannot be
+ * decoded. */
 bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
                     uint32_t dtype, const void *data, uint64_t ne0,
                     uint64_t row_size, bool big_endian);
@@ -32,12 +33,11 @@ bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
 /* Scale i. */
 float gg_stored_scale(const struct gg_stored *s, uint64_t i);
 
-/* The byte, counted from the tensor's first, where the element lies, or the
- * block that it is in. */
+/* Offset of an element, or of its block, from the first byte of the tensor. */
 uint64_t gg_stored_offset(const struct gg_stored *s, uint64_t element);
 
-/* n elements from element first on into dst[n]: multiples of the type's
- * block_len, inside a row or of whole rows. */
+/* Read n elements from element first on to dst[n]. first and n must be
+ * multiples of the type's block_len, inside a row or for whole rows. */
 void gg_stored_read(const struct gg_stored *s, uint64_t first, uint64_t n,
                     float *dst);
 

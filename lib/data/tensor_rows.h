@@ -6,9 +6,9 @@
 #include "data/data.h"
 #include "gguf/stats.h"
 
-/* Prepare to read tensor i of file, with scales of the same file; they are good
- * as long as file is open. GGUF_E_INVALID (i), and the statuses of
- * gg_data_rows. */
+/* Prepare to read tensor i of file, with its scale tensor. *out is valid as
+ * long as file is open. GGUF_E_INVALID: i is out of range. Other statuses:
+ * those of gg_data_rows. */
 enum gguf_status gg_data_rows_of(const struct gguf_rows *rows,
                                  const struct gguf_file *file, size_t i,
                                  struct gg_data_rows *out,

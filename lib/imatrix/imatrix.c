@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* imatrix.c - importance data: entries, sums, what encoders get */
+/* imatrix.c - importance data: entries, sums, and weights for encoders */
 #include "config.h"
 #include "base/params.h"
 #include "imatrix/imatrix_int.h"
@@ -80,7 +80,8 @@ static int compare_name(struct gguf_str a, const char *b)
     return c ? c : (a.size > n) - (a.size < n);
 }
 
-/* Where an entry of this name is, or would be, among those in order. */
+/* Find the place of a name among the sorted entries, whether it exists or
+ * not. */
 static size_t place_of(const struct gguf_imatrix *im, struct gguf_str name,
                        bool *found)
 {
@@ -99,7 +100,7 @@ static size_t place_of(const struct gguf_imatrix *im, struct gguf_str name,
     return low;
 }
 
-/* The entry of this name, for changing it; NULL: there is none. */
+/* Find an entry to change; NULL if it does not exist. */
 static struct gg_imatrix_entry *find_entry(const struct gguf_imatrix *im,
                                            struct gguf_str name)
 {
@@ -235,7 +236,7 @@ void gguf_imatrix_hide_paths(struct gguf_imatrix *im)
     gg_index_clear(&im->dataset_index);
     for (size_t i = 0; i < im->n_datasets; i++) {
         im->datasets[n] = gg_imatrix_base_name(im->datasets[i]);
-        /* as many as before fit */
+        /* cannot fail: the index has room for the former number */
         if (gg_index_add(&im->dataset_index, (uint32_t)n, &other, NULL) ==
                 GGUF_OK &&
             other == GG_INDEX_NONE)
@@ -321,7 +322,7 @@ enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i,
     return GGUF_OK;
 }
 
-/* Can a value be used? Of larger ones the encoders' sums overflow. */
+/* Can a value be used? The encoders' sums overflow with larger ones. */
 static bool is_usable(float v)
 {
     return v >= 0 && v <= 0x1p64f;
@@ -335,7 +336,7 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
     bool some = false;
     for (size_t k = 0; k < n; k++) {
         float count = count_of(e, (first + k) / e->n_cols);
-        /* as llama-quantize: an expert that saw nothing has weights of 1 */
+        /* like llama-quantize: an expert without input has weights of 1 */
         float v = count > 0 ? load_float(e->sums, first + k) / count : 1;
         dst[k] = v;
         if (is_usable(v)) {
@@ -358,9 +359,9 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
 
 /* -------------------------------------------------------------- adding --- */
 
-/* Make the values ours, so that they can be changed, with n_mats counts; 0:
- * of the older form, and they stay so. Else older data become sums and equal
- * counts, in units of scale tokens a call. */
+/* Copy the values of an entry so that they can be changed, with n_mats counts.
+ * With n_mats 0, data of the older form stay so; otherwise they become sums and
+ * equal counts, scale tokens per call. */
 static enum gguf_status own_values(struct gguf_imatrix *im,
                                    struct gg_imatrix_entry *e, uint64_t n_mats,
                                    uint64_t scale, struct gguf_error *err)
@@ -393,9 +394,9 @@ static enum gguf_status own_values(struct gguf_imatrix *im,
     return GGUF_OK;
 }
 
-/* Add the values of b to those of the entry a, which is ours. A value that is
- * NaN in one is NaN in the sum, and is replaced when it is used; some must be
- * left to replace it from. */
+/* Add the values of b to entry a, whose values are owned. A value that is NaN
+ * in one is NaN in the sum, and is replaced when it is used; at least one value
+ * must remain to replace it from. */
 static enum gguf_status add_values(struct gg_imatrix_entry *a,
                                    const struct gg_imatrix_entry *b,
                                    float factor, struct gguf_error *err)
@@ -438,9 +439,9 @@ static enum gguf_status add_new(struct gguf_imatrix *im,
     return GGUF_OK;
 }
 
-/* Add entry b to the sorted ones, then sort. If one entry is of the older
- * form, its calls count scale tokens each; if both are, they stay calls, as
- * the next file may give the number. */
+/* Add entry b, if necessary as a new entry; the caller sorts. If one of the two
+ * is in the older form, its calls count as scale tokens each. If both are, they
+ * stay calls, since a later file may have the number. */
 static enum gguf_status add_entry(struct gguf_imatrix *im,
                                   const struct gg_imatrix_entry *b,
                                   uint64_t scale, struct gguf_error *err)
@@ -461,7 +462,7 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
     return add_values(a, b, a->n_mats && !b->counts ? (float)scale : 1, err);
 }
 
-/* Is any of these counts above 0? */
+/* Are all counts valid, and is one of them above 0? */
 static bool is_counted(const float *counts, uint64_t n)
 {
     bool some = false;
@@ -525,7 +526,7 @@ enum gguf_status gguf_imatrix_add_chunks(struct gguf_imatrix *im,
     return GGUF_OK;
 }
 
-/* What data of other, with those that im has, were evaluated with. */
+/* Combine the precisions of im and other. */
 static enum gguf_status merge_precision(struct gguf_imatrix *im,
                                         const struct gguf_imatrix *other,
                                         struct gguf_error *err)

@@ -3,12 +3,12 @@
 #ifndef GG_IMATRIX_IMATRIX_NAMES_H
 #define GG_IMATRIX_IMATRIX_NAMES_H
 
-/* A key of ours: other programs pass over it. */
+/* A key of libgguf, which other programs ignore. */
 #define GG_IMATRIX_PRECISION "libgguf.imatrix.precision"
 
 #define GG_IMATRIX_SUMS   ".in_sum2"
 #define GG_IMATRIX_COUNTS ".counts"
-/* Longest name of a tensor with its suffix and NUL. */
+/* Size of a tensor name with its suffix and NUL, at most. */
 enum { GG_IMATRIX_NAME = 256 };
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* imatrix_read.c - both forms of importance files, read
+/* imatrix_read.c - read importance files of both forms
  *
- * Older form, in the byte order of the machine that wrote it: i32 entries; for
- * each i32 length, name, i32 calls, i32 values, f32 value each (mean square *
- * calls); then, if there is more, i32 chunks, i32 length, name of the text.
- * Only the number of entries shows the byte order: the file must be long
- * enough to hold all of them.
+ * The older form, in the byte order of the machine that wrote it: i32 entries;
+ * for each i32 length, name, i32 calls, i32 values, f32 per value (mean square
+ * * calls); then optionally i32 chunks, i32 length, name of the text. Only the
+ * number of entries shows the byte order: the file must be long enough to hold
+ * all entries.
  */
 #include "config.h"
 #include "imatrix/imatrix_int.h"
@@ -24,9 +24,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Sums of squares and counts are numbers from 0 up. Some sums may be NaN or
- * infinite: they are replaced from the others where they are used; if all are,
- * the data are useless. off: of the first. */
+/* Check that sums of squares and counts are not negative. Counts must be
+ * finite. Some sums may be NaN or infinite, and are replaced from the others
+ * when they are used; if all are, the data are useless. off is the byte of the
+ * first value. */
 static enum gguf_status check_values(const uint8_t *p, uint64_t n,
                                      uint64_t off, struct gguf_str name,
                                      const char *what, bool sums,
@@ -53,8 +54,8 @@ static enum gguf_status check_values(const uint8_t *p, uint64_t n,
                         gg_str_esc(&esc, name), n, what);
 }
 
-/* The values of an entry: where they lie, or of a big-endian file a copy in
- * the order that we use. counts may be NULL. */
+/* Set the values of an entry: pointers into the file or, for a big-endian file,
+ * a swapped copy. counts may be NULL. */
 static enum gguf_status take_values(struct gguf_imatrix *im,
                                     struct gg_imatrix_entry *e, bool big,
                                     const uint8_t *sums, uint64_t n_sums,
@@ -67,7 +68,9 @@ static enum gguf_status take_values(struct gguf_imatrix *im,
         return GGUF_OK;
     size_t size;
     uint8_t *p = NULL;
-    if (!gg_ckd_array(&size, n_sums + n_counts, 4)) /* both are in a file */
+    if (!gg_ckd_array(&size, n_sums + n_counts,
+                      4)) /* cannot overflow: both are
+                           * in a file */
         p = gg_mem_alloc(im->allocator, size);
     e->sums = p;
     e->counts = NULL;
@@ -168,7 +171,7 @@ static enum gguf_status read_dat_entries(struct gguf_imatrix *im,
                                          struct gg_cursor *c, uint32_t n,
                                          struct gguf_error *err)
 {
-    struct gg_index names; /* where they lie in the file */
+    struct gg_index names; /* names of entries, in file order */
     GG_TRY(gg_index_init(&names, im->allocator, 0, entry_name, im, err));
     enum gguf_status st = GGUF_OK;
     for (uint32_t i = 0; i < n && st == GGUF_OK; i++)
@@ -213,7 +216,7 @@ static enum gguf_status read_dat(struct gguf_imatrix *im,
 
 /* ---------------------------------------------------------------- GGUF --- */
 
-/* The tensor that is called like t, with another suffix. */
+/* Find the tensor with the name of t and another suffix. */
 static const struct gguf_tensor_info *
 find_other(const struct gguf_file *f, const struct gguf_tensor_info *t,
            const char *has, const char *wants)
@@ -225,7 +228,7 @@ find_other(const struct gguf_file *f, const struct gguf_tensor_info *t,
                : NULL;
 }
 
-/* The values of t, which lie at p. */
+/* Check the values of t, which are at p. */
 static enum gguf_status check_tensor(const struct gguf_file *f,
                                      const struct gguf_tensor_info *t,
                                      const uint8_t *p, const char *what,
@@ -337,14 +340,14 @@ static enum gguf_status open_gguf(struct gguf_imatrix *im, const char *path,
     struct gguf_limits limits = GGUF_LIMITS_INIT;
     GG_TRY(
         gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
-    /* names of tensors, of the usual limit, have a suffix here */
+    /* room for the suffixes of tensor names with the usual limit */
     if (limits.max_name_size < 128)
         limits.max_name_size = 128;
     fp.limits = &limits;
     return gguf_file_open(&im->file, path, &fp, err);
 }
 
-/* Read the file at path, of either form, or the set that path names as a folder
+/* Read the file at path, in either form, or the set that path names as a folder
  * or a prefix. */
 static enum gguf_status read_path(struct gguf_imatrix *im, const char *path,
                                   const struct gguf_file_params *params,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* imatrix_stats.c - figures about importance data */
+/* imatrix_stats.c - statistics of importance data */
 #include "config.h"
 #include "base/params.h"
 #include "imatrix/imatrix_int.h"
@@ -18,8 +18,7 @@ static double count_of(const struct gg_imatrix_entry *e, uint64_t mat)
     return e->counts ? (double)load_float(e->counts, mat) : (double)e->n_calls;
 }
 
-/* Mean square of the input of value i; NaN: there is none, or it is not a
- * number. */
+/* Mean square of the input of value i; NaN if it is unknown or not finite. */
 static double mean_square(const struct gg_imatrix_entry *e, uint64_t i)
 {
     double count = count_of(e, i / e->n_cols);
@@ -31,8 +30,9 @@ static double mean_square(const struct gg_imatrix_entry *e, uint64_t i)
 static void sum_up(const struct gg_imatrix_entry *e,
                    struct gguf_imatrix_stats *s)
 {
-    double squares = 0; /* of distances from the mean: those of large values
-                         * that are nearly equal would vanish in their own */
+    double squares = 0; /* sum of squared distances from the mean: the
+                         * difference of two large sums would lose nearly equal
+                         * values */
     uint64_t n_active = 0;
     for (uint64_t i = 0; i < e->n_values; i++) {
         double v = mean_square(e, i);

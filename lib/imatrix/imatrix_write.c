@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* imatrix_write.c - both forms of importance files, written; imatrix_read.c
- * describes the older one */
+/* imatrix_write.c - write importance files of both forms
+ *
+ * imatrix_read.c describes the older form.
+ */
 #include "config.h"
 #include "imatrix/imatrix_int.h"
 #include "imatrix/imatrix_names.h"
@@ -44,7 +46,7 @@ static enum gguf_status put_entry(struct gg_outfile *o,
         most = GG_MAX(most, load_float(e->counts, k));
     uint64_t n_calls = e->n_calls;
     struct gg_str_esc esc;
-    if (e->counts) { /* means do not depend on it */
+    if (e->counts) { /* the means are the same for any number of calls */
         n_calls =
             most < 0x1p53f ? ((uint64_t)most + size - 1) / size : INT32_MAX;
         n_calls = GG_MAX(GG_MIN(n_calls, INT32_MAX), 1);
@@ -150,7 +152,7 @@ static enum gguf_status plan_entry(struct gguf_writer *w,
     return gguf_writer_add_like(w, &t, err);
 }
 
-/* n floats times factor. */
+/* Write n floats multiplied by factor. */
 static enum gguf_status write_scaled(struct gguf_writer *w,
                                      const uint8_t *floats, uint64_t n,
                                      float factor, struct gguf_error *err)
@@ -166,7 +168,8 @@ static enum gguf_status write_scaled(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* An entry of the older form: calls of as many tokens as chunks have. */
+/* Write an entry of the older form: each call counts as the tokens of a
+ * chunk. */
 static enum gguf_status write_dat_entry(const struct gguf_imatrix *im,
                                         struct gguf_writer *w, size_t i,
                                         struct gguf_error *err)

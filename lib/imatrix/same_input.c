@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* same_input.c - matrices that multiply the same vectors
  *
- * What is known of the columns of one holds for the others of its layer: which
- * of them a file has depends on whether its converter fused or renamed them,
- * and on what was collected. tests/eval/check-collect-archs compares what is
- * collected for them, in every architecture that is evaluated.
+ * Data for one such matrix apply to the others of its layer. Which of them a
+ * file has depends on the converter, which may fuse or rename them, and on the
+ * collected tensors. tests/eval/check-collect-archs compares their data in
+ * every supported architecture.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Names without layer and ".weight", of one input in each row. */
+/* Names without layer and ".weight"; the matrices of a row have the same
+ * input. */
 static const char *const groups[] = {
-    /* the normalized state that attention and its kin read */
+    /* the normalized state before attention or a recurrent block */
     "attn_qkv attn_q attn_k attn_v attn_gate attn_q_a attn_kv attn_kv_a_mqa "
     "attn_compressor_kv attn_compressor_gate indexer.attn_k indexer.q_proj "
     "indexer.k_proj ssm_in ssm_ba ssm_alpha ssm_beta ssm_f_a ssm_g_a",
@@ -28,7 +29,8 @@ static const char *const groups[] = {
     "ffn_gate_chexps ffn_up_chexps",
 };
 
-/* The next word of *text, which goes behind it; empty after the last. */
+/* Take the next word of *text, and advance *text past it; empty after the
+ * last. */
 static struct gguf_str take_word(const char **text)
 {
     *text += strspn(*text, " ");
@@ -37,7 +39,7 @@ static struct gguf_str take_word(const char **text)
     return word;
 }
 
-/* The row that has the name, or NULL. */
+/* Find the row with a name; NULL if it does not exist. */
 static const char *find_group(struct gguf_str name)
 {
     for (size_t i = 0; i < GG_LEN(groups); i++) {
@@ -50,8 +52,8 @@ static const char *find_group(struct gguf_str name)
     return NULL;
 }
 
-/* The entry of NAME.weight with n values, for another NAME in the same layer.
- */
+/* Find the entry of NAME.weight with n values, for another NAME of the same row
+ * and layer. */
 static bool find_other(const struct gguf_imatrix *im, struct gguf_str name,
                        uint64_t n_values, size_t *i)
 {

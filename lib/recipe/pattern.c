@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pattern.c - regular expressions on tensor names, by PCRE2 */
+/* pattern.c - regular expressions on tensor names, with PCRE2 */
 #include "config.h"
 #include "recipe/pattern.h"
 #include "base/mem.h"
@@ -11,9 +11,9 @@
 
 enum {
     MAX_PATTERN = 1000,
-    MAX_STEPS = 100000, /* a name has 64 bytes: a sensible pattern needs
-                         * hundreds */
-    MAX_HEAP = 1024,    /* KiB of a search */
+    MAX_STEPS = 100000, /* a name has up to 64 bytes: sensible patterns take
+                         * hundreds of steps */
+    MAX_HEAP = 1024,    /* KiB of heap for a search */
 };
 
 struct gg_pattern {

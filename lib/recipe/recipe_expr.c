@@ -39,7 +39,7 @@ enum op {
 static const struct {
     const char *word;
     enum op op;
-    int level; /* binds tighter where it is higher */
+    int level; /* higher levels bind tighter */
 } binary[] = {
     { "or", OP_OR, 1 }, { "and", OP_AND, 2 }, { "<=", OP_LE, 4 },
     { ">=", OP_GE, 4 }, { "==", OP_EQ, 4 },   { "!=", OP_NE, 4 },
@@ -85,8 +85,8 @@ static bool is_word(char c)
            (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
 }
 
-/* The word at p: letters, digits and '_'; also '-' and '.' in names of
- * architectures. Not consumed. */
+/* Return the word at p without consuming it: letters, digits and '_', and also
+ * '-' and '.' in names of architectures. */
 static struct gguf_str peek_word(const struct parser *p, bool arch)
 {
     const char *q = p->p;
@@ -95,7 +95,7 @@ static struct gguf_str peek_word(const struct parser *p, bool arch)
     return (struct gguf_str){ p->p, (size_t)(q - p->p) };
 }
 
-/* Is this token next? If so it is consumed. Words end where words end. */
+/* Consume a token if it is next. Words must end where the token does. */
 static bool accept_token(struct parser *p, const char *token)
 {
     skip_blanks(p);
@@ -141,7 +141,7 @@ static enum gguf_status emit_arch(struct parser *p)
             return GGUF_E_NOMEM;
         r->archs = grown;
     }
-    r->archs[r->n_archs] = name; /* lies in r->text */
+    r->archs[r->n_archs] = name; /* points into r->text */
     return emit_op(p, OP_ARCH, r->n_archs++);
 }
 
@@ -221,7 +221,8 @@ static enum gguf_status parse_operand(struct parser *p)
     return parse_name(p, word);
 }
 
-/* An operand and what follows it of operators that bind at least as tight. */
+/* Parse an operand and the following operators that bind at least as tight as a
+ * level. */
 static enum gguf_status parse_expression(struct parser *p, int level)
 {
     if (++p->nesting > MAX_NESTING)

@@ -23,7 +23,7 @@ struct parser {
     struct gguf_recipe *r;
     struct gg_recipe_let lets[MAX_LETS];
     uint32_t n_lets, line;
-    struct gguf_str rest; /* of the line */
+    struct gguf_str rest; /* unread part of the line */
     struct gguf_error *err;
 };
 
@@ -57,7 +57,7 @@ static struct gguf_str trim_blanks(struct gguf_str s)
     return s;
 }
 
-/* Take n bytes off the front of the rest, and the blanks after them. */
+/* Take n bytes from the front of the rest, and skip the blanks after them. */
 static struct gguf_str take_bytes(struct parser *p, size_t n)
 {
     struct gguf_str s = { p->rest.data, n };
@@ -159,7 +159,7 @@ static enum gguf_status parse_pattern(struct parser *p,
         return refuse_text(p, "the closing '\"' is missing");
     struct gguf_str text = { p->rest.data + 1,
                              (size_t)(end - p->rest.data - 1) };
-    /* the recipe frees it */
+    /* freed with the recipe */
     enum gguf_status st =
         gg_pattern_create(&rule->pattern, text, p->r->allocator, p->err);
     if (st == GGUF_OK)
@@ -169,7 +169,7 @@ static enum gguf_status parse_pattern(struct parser *p,
     return st;
 }
 
-/* Room for one more rule, cleared, which counts at once. */
+/* Append an empty rule. */
 static enum gguf_status new_rule(struct parser *p,
                                  struct gg_recipe_rule **rule)
 {
@@ -202,7 +202,7 @@ static enum gguf_status parse_rule(struct parser *p, enum gg_recipe_class cls,
         line = p->rest;
         GG_TRY(parse_pattern(p, rule));
     }
-    size_t size = 8 * line.size + 1; /* an escaped byte takes at most 8 */
+    size_t size = 8 * line.size + 1; /* an escaped byte takes up to 8 */
     char *text = gg_mem_arena_alloc(&p->r->arena, size);
     if (!text)
         return gg_error_set_nomem(p->err, size);
@@ -220,7 +220,7 @@ static enum gguf_status parse_rule(struct parser *p, enum gg_recipe_class cls,
     return take_condition(p, &rule->code, &rule->n_code);
 }
 
-/* The rest of the line as a text of its own. */
+/* Take the rest of the line as a text, copied. */
 static enum gguf_status parse_text(struct parser *p, const char **out)
 {
     if (!p->rest.size)
@@ -257,7 +257,7 @@ static enum gguf_status parse_needs(struct parser *p)
     return GGUF_OK;
 }
 
-/* The keyword lines, and rules. */
+/* Parse a line: a keyword line or a rule. */
 static enum gguf_status parse_words(struct parser *p)
 {
     const char *ignored;
@@ -298,7 +298,8 @@ static enum gguf_status parse_line(struct parser *p)
                         : GGUF_OK;
 }
 
-/* The line without its comment; '#' in a quoted pattern is part of it. */
+/* Cut off the comment of a line. A '#' in a quoted pattern belongs to the
+ * pattern. */
 static struct gguf_str cut_comment(struct gguf_str s)
 {
     bool quoted = false;
@@ -348,7 +349,7 @@ enum gguf_status gguf_recipe_parse(struct gguf_recipe **out,
         return gg_error_set_nomem(err, sizeof *r);
     r->allocator = allocator;
     r->name = r->about = "";
-    r->base = GG_RECIPE_BASE; /* none yet */
+    r->base = GG_RECIPE_BASE; /* no base line yet */
     r->ftype = -1;
     gg_mem_arena_init(&r->arena, allocator);
     r->text.data = gg_mem_arena_strndup(&r->arena, text.data, text.size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* type_choice.c - the type of each tensor: see type_choice.h for the order */
+/* type_choice.c - choose the type of each tensor; type_choice.h has the
+ * order */
 #include "config.h"
 #include "recipe/type_choice.h"
 #include "base/compiler.h"
@@ -20,8 +21,8 @@ static bool name_matches(const char *name, enum how how, const char *part)
     }
 }
 
-/* Tensors that are small, sensitive, or read by code that needs their type:
- * those that llama-quantize leaves alone. */
+/* Tensors that keep their type, as in llama-quantize: they are small,
+ * sensitive, or read by code that needs this type. */
 static const struct {
     enum how how;
     const char *part, *why;
@@ -65,10 +66,10 @@ static const struct {
     { BEGINS, "mm.a.code_embd", "kept: codebook" },
 };
 
-/* Tables that a model only takes rows from, beside its token embeddings: they
- * may be most of a file, of which a token reads next to nothing, and what is
- * lost in a row is lost at once, in no sum. Names as files have them that
- * llama.cpp, its forks and their converters write (August 2026). */
+/* Lookup tables beside the token embeddings. They may be most of a file
+ * although a token reads only a few rows, and the error of a row is not
+ * averaged in a sum. The names are those in files of llama.cpp, its forks and
+ * their converters (August 2026). */
 static const char *const gathered[] = {
     "per_layer_token_embd", /* gemma3n, gemma4, qwen4exp */
     "ngram_embd",           /* engram_embd, ple_ngram_embd, ngram_embd.0 */
@@ -94,8 +95,8 @@ static const struct {
     { HAS, "ffn_up", GG_CLASS_FFN_UP },
 };
 
-/* Where the blocks of a type do not fit a row: the next to try, from 256 to 32
- * elements. What is not listed becomes F16 at once. */
+/* Next type to try where the blocks of a type do not fit the rows, from 256 to
+ * 32 elements. Types that are not listed become F16. */
 static const struct {
     uint32_t from, to;
 } shorter[] = {
@@ -182,7 +183,7 @@ static bool is_float(int64_t type)
            gguf_dtype_find((uint32_t)type)->family == GGUF_FAMILY_FLOAT;
 }
 
-/* The number of the first pattern that matches, or n_overrides. */
+/* Find the first pattern that matches; *i is n_overrides if no pattern does. */
 static enum gguf_status find_override(const struct gg_recipe_chooser *c,
                                       const char *name, size_t *i,
                                       struct gguf_error *err)
@@ -216,7 +217,7 @@ static enum gguf_status apply_recipe(struct gg_recipe_chooser *c,
         ffn && c->facts.var[GG_VAR_EXPERTS] > 1 ? layer : seq;
     c->facts.var[GG_VAR_COLS] = ne[0];
     c->facts.var[GG_VAR_ROWS] = ne[1];
-    uint64_t mats = 1; /* no overflow: there are as many elements, and more */
+    uint64_t mats = 1; /* cannot overflow: the tensor has more elements */
     for (size_t d = 2; d < GGUF_MAX_DIMS; d++)
         mats *= (uint64_t)ne[d];
     c->facts.var[GG_VAR_MATS] = (int64_t)mats;
@@ -229,7 +230,7 @@ static enum gguf_status apply_recipe(struct gg_recipe_chooser *c,
     return GGUF_OK;
 }
 
-/* Everything but the shape. */
+/* Choose the wanted type, without regard to the shape. */
 static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
                                       const char *name, const int64_t *ne,
                                       uint32_t type,
@@ -287,7 +288,7 @@ static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
     return apply_recipe(c, name, ne, type, out, err);
 }
 
-/* Does a take fewer bits for an element than b? */
+/* Does a take fewer bits per element than b? */
 static bool is_smaller(const struct gguf_dtype_info *a,
                        const struct gguf_dtype_info *b)
 {
@@ -295,8 +296,8 @@ static bool is_smaller(const struct gguf_dtype_info *a,
            (uint64_t)b->block_size * a->block_len;
 }
 
-/* Tables that rows are looked up in get no less than Q8_0, and keep what is
- * less already, unless a pattern or an option is about them. */
+/* Raise lookup tables to Q8_0, or to their present type if that is smaller,
+ * unless a pattern or an option decided. */
 static void lift_table(const struct gg_recipe_chooser *c, const char *name,
                        uint32_t type, struct gg_recipe_choice *out)
 {

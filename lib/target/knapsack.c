@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* knapsack.c - one option of each group: see knapsack.h for the method */
+/* knapsack.c - choose one option of each group; knapsack.h has the method */
 #include "config.h"
 #include "target/knapsack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* From one point of a group's hull to the next. */
+/* A step between neighbouring points of a group's hull. */
 struct step {
-    size_t group, to; /* option */
-    uint64_t size;    /* more bytes */
-    double rate;      /* cost that each saves */
+    size_t group, to; /* number of the group; option that the step leads to */
+    uint64_t size;    /* additional bytes */
+    double rate;      /* cost saved per byte */
 };
 
-/* A partial solution: of the groups so far. */
+/* A partial solution for the first groups. */
 struct state {
     uint64_t size;
     double reduced; /* sum of reduced costs */
@@ -21,9 +21,9 @@ struct state {
     uint32_t parent, option;
 };
 
-enum { MAX_ROOM = 65536 }; /* states at once: 2.5 MiB, times options */
+enum { MAX_ROOM = 65536 }; /* states of one step: 2.5 MiB, times the options */
 
-/* What is kept of one, to find back. */
+/* Part of a state that is kept to reconstruct the solution. */
 struct trace {
     uint32_t parent, option;
 };
@@ -39,9 +39,9 @@ struct solver {
     double bound;
     size_t *best; /* chosen options of the best solution */
     double best_cost;
-    size_t *core; /* groups that are not settled */
+    size_t *core; /* groups with several options left */
     size_t n_core, max_states;
-    size_t *first; /* of the core's groups: their traces */
+    size_t *first; /* [n_core + 1] first trace of each core group */
     struct trace *trace;
     struct state *now, *next;
     size_t n_now, room;
@@ -58,7 +58,7 @@ static int by_size(const void *a, const void *b)
     return (x->tag > y->tag) - (x->tag < y->tag);
 }
 
-/* Sort, and drop options that cost no less than a smaller one. */
+/* Sort the options, and drop those that are not cheaper than a smaller one. */
 static void drop_beaten(struct gg_knapsack_group *g)
 {
     size_t n = 0;
@@ -76,8 +76,8 @@ static double rate_of(const struct gg_knapsack_option *from,
     return (from->cost - to->cost) / (double)(to->size - from->size);
 }
 
-/* Append the steps along the group's lower convex hull: each the steepest one
- * from where the last led. */
+/* Append the steps along the group's lower convex hull. Each step is the
+ * steepest one from the end of the last. */
 static void add_steps(struct solver *s, size_t group)
 {
     const struct gg_knapsack_group *g = &s->groups[group];
@@ -120,7 +120,8 @@ static double cost_of(const struct solver *s)
     return cost;
 }
 
-/* Steps 2 and 3: the relaxation, its bound, and a first solution. */
+/* Steps 2 and 3 of the method: the relaxation, its bound, and a first
+ * solution. */
 static void relax_problem(struct solver *s)
 {
     uint64_t size = size_of(s);
@@ -134,8 +135,8 @@ static void relax_problem(struct solver *s)
             }
             full = true;
         } else if (step->to > s->best[step->group]) {
-            /* after a step that did not fit, the way from here is longer than
-             * the step */
+            /* if an earlier step did not fit, this move is longer than the
+             * step */
             const struct gg_knapsack_option *o =
                 s->groups[step->group].options;
             uint64_t more = o[step->to].size - o[s->best[step->group]].size;
@@ -146,10 +147,10 @@ static void relax_problem(struct solver *s)
         }
     }
     if (!full)
-        s->bound = cost_of(s); /* everything is as good as it gets */
+        s->bound = cost_of(s); /* every group has its best option */
 }
 
-/* The single change that saves most, as long as there is one. */
+/* Repeatedly make the single change that saves most and fits. */
 static void fill_up(struct solver *s)
 {
     uint64_t size = size_of(s);
@@ -218,8 +219,8 @@ static int by_reduced(const void *a, const void *b)
     return by_state(a, b);
 }
 
-/* Sort the n states of s->next, leave those that no other beats, at most as
- * many as there is room for. */
+/* Sort the n states of s->next, and keep the undominated ones, up to the room
+ * for states. Returns their number. */
 static size_t prune_states(struct solver *s, size_t n)
 {
     size_t left = 0;
@@ -235,8 +236,8 @@ static size_t prune_states(struct solver *s, size_t n)
     return s->room;
 }
 
-/* All states of the groups so far with all open options of one more, whose
- * number in the core is c; smallest is what the groups after it need. */
+/* Extend all states by all open options of core group c. smallest is the size
+ * that the later groups need at least. */
 static enum gguf_status extend_states(struct solver *s, size_t c,
                                       uint64_t smallest,
                                       struct gguf_error *err)
@@ -275,8 +276,8 @@ static enum gguf_status extend_states(struct solver *s, size_t c,
     return GGUF_OK;
 }
 
-/* Settle what can be settled; the rest is the core. Returns the size of what
- * is settled, and its cost. */
+/* Fix the groups with one open option; the others are the core. Returns the
+ * size and the cost of the fixed groups. */
 static struct state fix_groups(struct solver *s, uint64_t *smallest)
 {
     struct state root = { .size = 0 };
@@ -297,7 +298,8 @@ static struct state fix_groups(struct solver *s, uint64_t *smallest)
         }
         root.size += o[only].size;
         root.cost += o[only].cost;
-        s->best[i] = only; /* kept if something better is found */
+        s->best[i] = only; /* undone unless the search finds a better
+                            * solution */
     }
     return root;
 }
@@ -327,7 +329,8 @@ static enum gguf_status search_core(struct solver *s, struct gguf_error *err)
         smallest -= s->groups[s->core[c]].options[0].size;
         st = extend_states(s, c, smallest, err);
     }
-    /* states are sorted by growing size and falling cost: the last is best */
+    /* states are sorted by growing size and falling cost: the last one is
+     * best */
     double cost = st == GGUF_OK && s->n_now ? s->now[s->n_now - 1].cost : 0;
     if (st == GGUF_OK && s->n_now && cost < s->best_cost) {
         size_t at = s->n_now - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* target.c - choosing types to meet a file size */
+/* target.c - choose types that meet a file size */
 #include "config.h"
 #include "target/target_int.h"
 #include "base/compiler.h"
@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The types to choose from unless the caller names some. Tensors whose rows
- * they do not fit get their fallbacks, in blocks of 32. */
+/* Types to choose from by default. Tensors whose rows do not fit get the
+ * fallbacks with blocks of 32. */
 static const uint32_t all_types[] = {
     GGUF_DTYPE_IQ1_S, GGUF_DTYPE_IQ1_M,  GGUF_DTYPE_IQ2_XXS, GGUF_DTYPE_IQ2_XS,
     GGUF_DTYPE_IQ2_S, GGUF_DTYPE_Q2_K,   GGUF_DTYPE_IQ3_XXS, GGUF_DTYPE_IQ3_S,
@@ -26,13 +26,17 @@ struct target {
     struct gguf_target_params p;
     const uint32_t *types;
     size_t n_types;
-    struct gg_target_tensor *tensors; /* the free ones */
+    struct gg_target_tensor *tensors; /* free tensors */
     size_t n;
-    struct gg_knapsack_group *groups; /* of the tensors; one with pure */
+    struct gg_knapsack_group
+        *groups; /* one per free tensor; with pure, one for
+                  * all */
     size_t n_groups;
-    struct gg_knapsack_option *options; /* of the groups */
-    uint64_t other;                     /* bytes that no choice changes */
-    uint64_t align;                     /* of tensors in what is limited */
+    struct gg_knapsack_option *options; /* options of all groups */
+    uint64_t other;                     /* bytes that the choice does not
+                                         * change */
+    uint64_t align;                     /* alignment of tensors in the limited
+                                         * size */
     uint64_t limit;
 };
 
@@ -61,7 +65,7 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
     return GGUF_OK;
 }
 
-/* Can a tensor have this type, and is the type worth trying? */
+/* Can a tensor have this type, and is the type smaller than the present one? */
 static bool is_candidate(const struct gguf_quant *q,
                          const struct gg_job_tensor *t,
                          const struct gg_target_option *o)
@@ -75,7 +79,7 @@ static bool is_candidate(const struct gguf_quant *q,
              !gg_recipe_choose_needs_imatrix(q->p.recipe, t->cls, o->to)));
 }
 
-/* What a tensor takes of the limit, as a type with size bytes. */
+/* Bytes of the limit that a tensor takes as a type with size bytes of data. */
 static uint64_t taken_bytes(const struct target *t,
                             const struct gg_job_tensor *jt, uint32_t type,
                             uint64_t size)
@@ -84,9 +88,8 @@ static uint64_t taken_bytes(const struct target *t,
            gg_outer_scale_size(t->q, jt, type, t->align, t->p.max_size != 0);
 }
 
-/* Its present type and all others; with pure in the order of the types, so
- * that an index means the same type in all tensors: noise is infinite for one
- * that the tensor cannot have. */
+/* List the options of a tensor: its present type first, then candidates in the
+ * order of the types. */
 static enum gguf_status list_options(const struct target *t,
                                      struct gg_target_tensor *tt,
                                      struct gguf_error *err)
@@ -110,7 +113,9 @@ static enum gguf_status list_options(const struct target *t,
         bool known = false;
         o.to = gg_recipe_choose_fitting_type(o.wanted, pub->ne[0]);
         GG_TRY(gguf_dtype_row_size(o.to, ne0, &row, err));
-        o.size = row * (pub->n_elements / ne0); /* less than it has */
+        o.size =
+            row * (pub->n_elements / ne0); /* cannot overflow: smaller than
+                                            * the tensor in the input */
         o.taken = taken_bytes(t, tt->t, o.to, o.size);
         for (size_t k = 0; k < tt->n; k++)
             known |= tt->options[k].to == o.to;
@@ -120,7 +125,8 @@ static enum gguf_status list_options(const struct target *t,
     return GGUF_OK;
 }
 
-/* The free tensors, their options, and what the others take. */
+/* List the free tensors with their options, and add up the bytes of the
+ * others. */
 static enum gguf_status list_free(struct target *t, struct gguf_error *err)
 {
     struct gguf_quant *q = t->q;
@@ -128,7 +134,7 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     if (!t->tensors)
         return gg_error_set_nomem(err, q->n_t * sizeof *t->tensors);
     t->other = t->p.max_size ? q->totals.file_size : q->totals.to_size;
-    gg_outer_scale_unfold(q); /* what is chosen decides which scales stay */
+    gg_outer_scale_unfold(q); /* the choice decides which scale tensors stay */
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *pub = &q->t[i].pub;
         if (pub->reason != GGUF_REASON_BASE &&
@@ -142,9 +148,9 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* The cost of an option: its noise. The noise of a layer's matrix is in only
- * one of the parts (two a layer) whose sum a model computes, that of the
- * output matrix in every logit: it counts once for each part. */
+/* Cost of an option: its noise. The noise of a layer's matrix enters one of the
+ * terms (two per layer) whose sum a model computes; that of the output matrix
+ * enters every logit, and so counts once per term. */
 static double cost_of(const struct target *t,
                       const struct gg_target_tensor *tt,
                       const struct gg_target_option *o)
@@ -157,8 +163,8 @@ static double cost_of(const struct target *t,
     return output ? GG_MAX(parts, 1) * o->noise : o->noise;
 }
 
-/* The option of a tensor for type wanted; NULL: none, as is right if the type
- * is not smaller than the present one. */
+/* Find the option of a tensor with this type; NULL if the type is not a
+ * candidate, for example because it is not smaller. */
 static const struct gg_target_option *
 find_option(const struct gg_target_tensor *tt, uint32_t to)
 {
@@ -168,8 +174,9 @@ find_option(const struct gg_target_tensor *tt, uint32_t to)
     return NULL;
 }
 
-/* With pure: type number i for all tensors; those that it does not make
- * smaller stay. False: one of them cannot have it. */
+/* With pure: make the option that gives type i to all tensors. Tensors that it
+ * does not make smaller keep their type. Returns false if a tensor cannot have
+ * it. */
 static bool uniform_type(const struct target *t, size_t i,
                          struct gg_knapsack_option *out)
 {
@@ -193,7 +200,7 @@ static bool uniform_type(const struct target *t, size_t i,
     return isfinite(out->cost);
 }
 
-/* Groups and their options for the solver. */
+/* Make the groups and options of the solver. */
 static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
 {
     const struct gguf_allocator *a = t->q->p.allocator;
@@ -231,7 +238,8 @@ static const char *type_name(uint32_t id)
     return t ? t->name : "?";
 }
 
-/* Give a tensor option o; next, if not NULL, is the next larger one. */
+/* Set the type of a tensor to option o. next is the next larger option of the
+ * choice; NULL: none. */
 static enum gguf_status apply_option(struct target *t,
                                      struct gg_target_tensor *tt,
                                      const struct gg_target_option *o,
@@ -251,7 +259,8 @@ static enum gguf_status apply_option(struct target *t,
 
 static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
 {
-    gg_outer_scale_unfold(t->q); /* to where the tensors were found */
+    gg_outer_scale_unfold(t->q); /* back to the order in which tensors were
+                                  * listed */
     for (size_t i = 0; i < t->n; i++) {
         struct gg_target_tensor *tt = &t->tensors[i];
         const struct gg_knapsack_group *g =
@@ -274,8 +283,8 @@ static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
     return gg_job_plan_files(t->q, &t->q->totals.file_size, err);
 }
 
-/* The size that is limited, by the present plan; and the limit, which with
- * max_bpw depends on the number of weights. */
+/* Size of the present plan, as the limit counts it. Also updates the limit,
+ * which with max_bpw depends on the number of weights. */
 static uint64_t size_of_plan(struct target *t)
 {
     const struct gguf_quant_totals *s = &t->q->totals;
@@ -284,8 +293,9 @@ static uint64_t size_of_plan(struct target *t)
     return t->p.max_size ? s->file_size : s->to_size;
 }
 
-/* Solve and apply. Headers of several files depend on where the files end, and
- * padding on the scales that stay: if they need more, the tensors get less. */
+/* Solve the problem and apply the solution. Header sizes depend on the division
+ * into files, and padding on the remaining scale tensors: if they exceed the
+ * estimate, the tensors get less and the problem is solved again. */
 static enum gguf_status choose_types(struct target *t, struct gg_knapsack *k,
                                      struct gguf_error *err)
 {
@@ -317,7 +327,7 @@ static enum gguf_status choose_types(struct target *t, struct gg_knapsack *k,
     }
 }
 
-/* ------------------------------------------------- what is measured --- */
+/* ------------------------------------------------------ measurements --- */
 
 /* Elements of each tensor to measure, at least; 0: the default. */
 static uint64_t sample_size(const struct gguf_target_params *p)
@@ -329,15 +339,15 @@ static uint64_t sample_size(const struct gguf_target_params *p)
     }
 }
 
-/* Where the noise of a tensor in a type is kept. */
+/* Place of the noise of a tensor in a type. */
 static double *noise_slot(const struct gguf_quant *q,
                           const struct gg_job_tensor *t, uint32_t type)
 {
     return &q->noise[t->no * GG_N_DTYPES + (size_t)gg_dtype_index(type)];
 }
 
-/* Have a table for what is measured, with what is known: of this job, or of
- * the one that params name. */
+/* Make a table of noises: that of this job, a copy of that of params->measured,
+ * or an empty one. */
 static enum gguf_status recall_noise(struct gguf_quant *q,
                                      const struct gguf_target_params *p,
                                      struct gguf_error *err)
@@ -406,7 +416,7 @@ static enum gguf_status run_target(struct target *t,
     struct gguf_quant *q = t->q;
     struct gg_knapsack k = { .size = 0 };
     if (!q->ftype_given)
-        gguf_meta_remove(q->meta, type); /* there is no number for this */
+        gguf_meta_remove(q->meta, type); /* this choice has no number */
     GG_TRY(gg_job_plan_files(q, &q->totals.file_size, err));
     t->align = t->p.max_size ? gg_job_alignment(q) : 1;
     (void)size_of_plan(t);

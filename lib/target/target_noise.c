@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* target_noise.c - how much noise each type adds to each tensor
+/* target_noise.c - measure the noise of each candidate type in each tensor
  *
- * A tensor and a type are one piece of work for one thread, which goes through
- * the sampled rows in order: sums do not depend on the threads.
+ * One thread measures one type of a tensor at a time, row after row: sums do
+ * not depend on the number of threads.
  */
 #include "config.h"
 #include "target/target_int.h"
@@ -17,14 +17,14 @@
 #include <string.h>
 
 enum {
-    SAMPLE = 1 << 17, /* elements of a tensor: a few seconds for a model of
-                         * a billion weights, and 1% of the noise */
-    SAMPLE_ROWS = 32, /* but not less */
-    RUN = 8,    /* rows that are looked at together, since a server is asked */
-    PLACES = 8, /* for what lies together; in so many places at least */
-    SLICE = 16384,    /* elements at once */
-    ALIGN = 64,       /* of buffers, for vector loads */
-    PIECE = 256 << 10 /* bytes that are brought around a row, at most */
+    SAMPLE = 1 << 17, /* elements of a tensor: a few seconds for a billion
+                       * weights, and an error of 1% of the noise */
+    SAMPLE_ROWS = 32, /* rows of a tensor, at least */
+    RUN = 8, /* neighbouring rows that a remote file is asked for together */
+    PLACES = 8,       /* places of such runs in a tensor, at least */
+    SLICE = 16384,    /* elements decoded at once */
+    ALIGN = 64,       /* alignment of buffers for vector loads */
+    PIECE = 256 << 10 /* bytes loaded around a row, at most */
 };
 #define DEFAULT_MEMORY (UINT64_C(128) << 20)
 
@@ -33,32 +33,33 @@ struct work {
     struct gg_target_tensor *tensors;
     size_t n;
     uint64_t sample; /* elements of a tensor; 0: SAMPLE and SAMPLE_ROWS */
-    uint64_t total;  /* bytes of input, as often as they are read */
+    uint64_t total;  /* bytes of input to read, repeated reads included */
     uint8_t *buffers;
-    size_t buffer_size; /* of one thread: */
-    size_t slice_size;  /* of it for floats, twice; then for one row of
-                               * weights; then for what is encoded */
+    size_t buffer_size; /* bytes of a buffer; each thread has one */
+    size_t slice_size;  /* bytes for floats, twice in a buffer; one row of
+                         * weights and encoded bytes follow */
     size_t weight_size;
     unsigned n_threads;
-    atomic_size_t next; /* tensor and option */
+    atomic_size_t next; /* next pair of tensor and option */
     atomic_uint_fast64_t done;
     atomic_bool stop;
 };
 
-/* Is the noise of this type not known? */
+/* Must the noise of this option be measured? */
 static bool is_measured(const struct gg_target_tensor *tt,
                         const struct gg_target_option *o)
 {
     return o->to != tt->t->pub.from && !o->known;
 }
 
-/* Rows that are looked at. */
+/* Sampled rows of a tensor. */
 struct sample {
-    uint64_t rows, n, run; /* of the tensor; of them; that lie together */
+    uint64_t rows, n, run; /* rows of the tensor; sampled rows; neighbouring
+                            * rows in a run */
 };
 
-/* No two lie together where it is every fourth row or more, or where there are
- * several matrices. */
+/* Choose the sample of a tensor. Rows have no neighbours if every fourth row or
+ * more is sampled, or if there are several matrices. */
 static struct sample sample_of(const struct work *w,
                                const struct gguf_quant_tensor *t)
 {
@@ -73,8 +74,8 @@ static struct sample sample_of(const struct work *w,
     return s;
 }
 
-/* The k-th of them: its run is in the middle of a part of all rows, and the
- * first parts have a row more. */
+/* Row of sample k. All rows are divided into parts; the first ones have one row
+ * more. The run of a part is in its middle. */
 static uint64_t row_at(struct sample s, uint64_t k)
 {
     const uint64_t no = k / s.run, parts = s.n / s.run;
@@ -94,8 +95,8 @@ static uint64_t row_bytes(const struct gguf_quant_tensor *t)
     return t->from_size / (t->n_elements / (uint64_t)t->ne[0]);
 }
 
-/* Bytes that trying a type reads: the sampled rows, and all rows of their
- * matrices where a scale is looked for. */
+/* Bytes that are read to measure a type: the sampled rows and, if scales must
+ * be found, all rows of their matrices. */
 static uint64_t count_sampled_bytes(const struct work *w,
                                     const struct gg_target_tensor *tt,
                                     uint32_t type)
@@ -112,7 +113,7 @@ static uint64_t count_sampled_bytes(const struct work *w,
     return (s.n + n_mats * (uint64_t)t->ne[1]) * row_bytes(t);
 }
 
-/* Weights that are not finite count as zero here: the run reports them. */
+/* Read a row. Non-finite weights become zero here; the run reports them. */
 static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
                      float *dst)
 {
@@ -122,7 +123,7 @@ static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
             dst[i] = 0;
 }
 
-/* Thread 0 is the calling one, and reports. True: stop. */
+/* Report progress from thread 0, the calling one. Returns true to stop. */
 static bool poll_progress(struct work *w, unsigned ith)
 {
     const struct gguf_quant_params *p = &w->q->p;
@@ -132,7 +133,7 @@ static bool poll_progress(struct work *w, unsigned ith)
     return atomic_load(&w->stop);
 }
 
-/* A tensor and a type that are tried. */
+/* The measurement of an option of a tensor. */
 struct option_trial {
     const struct gg_target_tensor *tt;
     struct gg_target_option *o;
@@ -140,14 +141,14 @@ struct option_trial {
     struct gg_data_rows src;
     struct gg_loss loss;
     size_t ne0;
-    bool outer;  /* it gets a scale of its own for each matrix: */
-    float scale; /* of the one that is tried */
-    /* the thread's buffers */
+    bool outer;  /* the type gets a scale tensor */
+    float scale; /* scale of the present matrix */
+    /* parts of the thread's buffer */
     float *slice, *back, *weights;
     uint8_t *out;
 };
 
-/* n rows of the slice: encode, decode, compare. */
+/* Encode and decode n rows of the slice, and add the errors. */
 static void measure_rows(const struct work *w, struct option_trial *y,
                          size_t n)
 {
@@ -166,8 +167,8 @@ static void measure_rows(const struct work *w, struct option_trial *y,
                 y->imatrix ? y->weights : NULL);
 }
 
-/* What belongs to matrix m, before its first row: its importances, and the
- * scale that a run would find in all its rows. False: stop. */
+/* Prepare matrix m: its importances, and the scale that a run would find in its
+ * rows. Returns false to stop. */
 static bool start_matrix(struct work *w, struct option_trial *y, uint64_t m,
                          unsigned ith)
 {
@@ -189,7 +190,7 @@ static bool start_matrix(struct work *w, struct option_trial *y, uint64_t m,
     return true;
 }
 
-/* All sampled rows of a tensor in one type. */
+/* Measure all sampled rows of a tensor in one type. */
 static void measure_option(struct work *w, const struct gg_target_tensor *tt,
                            struct gg_target_option *o, unsigned ith)
 {
@@ -238,12 +239,13 @@ static void measure_option(struct work *w, const struct gg_target_tensor *tt,
 static void measure_pieces(void *user, unsigned ith, unsigned nth)
 {
     struct work *w = user;
-    size_t i = 0, first = 0; /* a tensor, and the number of its first option */
+    size_t i = 0, first = 0; /* number of a tensor, and of its first option */
     (void)nth;
     while (ith < w->n_threads && !atomic_load(&w->stop)) {
         size_t no = atomic_fetch_add(&w->next, 1);
         while (i < w->n && no - first >= w->tensors[i].n)
-            first += w->tensors[i++].n; /* numbers only grow */
+            first += w->tensors[i++].n; /* options are taken in ascending
+                                         * order */
         if (i == w->n)
             return;
         struct gg_target_tensor *t = &w->tensors[i];
@@ -302,8 +304,8 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
 
 /* ---- some tensors at a time ---- */
 
-/* Rows of the tensor that are brought together: one, or a matrix where a scale
- * is looked for; 0: none is read. */
+/* Number of rows that are loaded together: one or, if a scale must be found, a
+ * matrix. 0: the tensor is not read. */
 static uint64_t rows_per_piece(const struct work *w,
                                const struct gg_target_tensor *tt)
 {
@@ -316,7 +318,7 @@ static uint64_t rows_per_piece(const struct work *w,
     return rows;
 }
 
-/* Bytes of memory that they take, in pieces. */
+/* Bytes of memory that the loaded rows of a tensor take. */
 static uint64_t bytes_held(const struct work *w,
                            const struct gg_target_tensor *tt)
 {
@@ -328,13 +330,12 @@ static uint64_t bytes_held(const struct work *w,
                 : 0;
 }
 
-/* Rows that follow each other and are brought together. */
+/* Consecutive rows that are loaded together. */
 struct piece {
     uint64_t first, end;
 };
 
-/* The next piece from sampled row *k on, which goes on to the first that is not
- * in it. */
+/* Get the piece that begins at sampled row *k, and advance *k past it. */
 static struct piece next_piece(const struct work *w,
                                const struct gg_target_tensor *tt, uint64_t *k)
 {
@@ -353,7 +354,7 @@ static struct piece next_piece(const struct work *w,
     return p;
 }
 
-/* Let the sampled rows go that come before the one numbered end. */
+/* Release the sampled rows before number end. */
 static void release_rows(const struct work *w,
                          const struct gg_target_tensor *tt, uint64_t end)
 {
@@ -365,7 +366,7 @@ static void release_rows(const struct work *w,
     }
 }
 
-/* Bring them all. After a failure none is held. */
+/* Load all sampled rows of a tensor. After a failure nothing is held. */
 static enum gguf_status hold_rows(const struct work *w,
                                   const struct gg_target_tensor *tt,
                                   struct gguf_error *err)
@@ -386,8 +387,8 @@ static enum gguf_status hold_rows(const struct work *w,
     return st;
 }
 
-/* Prepare to read a tensor. One that cannot be read is none to choose for; that
- * what tells so cannot be read is another matter. */
+/* Prepare to read a tensor. A tensor that cannot be decoded gets no choice;
+ * other failures end the measurement. */
 static enum gguf_status prepare_tensor(struct work *w,
                                        struct gg_target_tensor *tt,
                                        struct gguf_error *err)
@@ -402,7 +403,7 @@ static enum gguf_status prepare_tensor(struct work *w,
     return hold_rows(w, tt, err);
 }
 
-/* The next n tensors. */
+/* Measure the next n tensors. */
 static enum gguf_status measure_some(struct work *w, size_t n,
                                      struct gguf_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job.c - a quantization job: made, asked, destroyed */
+/* job.c - create, query and destroy a quantization job */
 #include "config.h"
 #include "quant/job/job.h"
 #include "base/params.h"
@@ -13,7 +13,7 @@ static bool is_target(const struct gguf_dtype_info *t)
            (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT);
 }
 
-/* Split keys: they follow from the output's files. */
+/* Refuse keys split.*: they follow from the output files. */
 static enum gguf_status check_keys(const struct gguf_meta *meta,
                                    struct gguf_error *err)
 {
@@ -59,7 +59,7 @@ static enum gguf_status build_job(struct gguf_quant *q, struct gguf_error *err)
     return gg_job_plan_files(q, &q->totals.file_size, err);
 }
 
-/* What a job is of: the first that is not NULL. */
+/* Input of a job: the first member that is not NULL. */
 struct origin {
     const struct gg_description *in;
     const char *path;
@@ -88,11 +88,11 @@ static enum gguf_status create_job(struct gguf_quant **out,
         st = gg_job_open_input(q, from->path, from->file, err);
     if (st == GGUF_OK)
         st = build_job(q, err);
-    q->p.overrides = NULL; /* borrowed until here */
+    q->p.overrides = NULL; /* borrowed for the call only */
     q->p.n_overrides = 0;
     q->p.meta = NULL;
     q->p.prune = NULL;
-    q->p.loras = NULL; /* what they are is in q->merge */
+    q->p.loras = NULL; /* copied to q->merge */
     if (st != GGUF_OK) {
         gguf_quant_destroy(q);
         return st;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* job.h - a quantization job as it lies in memory */
+/* job.h - internals of a quantization job
+ *
+ * A job has a description of its input (data/description.h) and a plan: the
+ * tensors of the output, each with its source and its type. job_inputs.c opens
+ * GGUF files, job_plan.c and job_types.c make the plan, job_metadata.c the
+ * metadata, and job_files.c the output files. quant/run writes them.
+ */
 #ifndef GG_QUANT_JOB_H
 #define GG_QUANT_JOB_H
 
@@ -17,68 +23,77 @@
 #include "recipe/type_choice.h"
 #include "imatrix/imatrix_int.h"
 
-/* general.quantization_version, of the block layouts, which runtimes check:
- * ggml's GGML_QNT_VERSION. */
+/* Version of the block layouts for general.quantization_version, which runtimes
+ * check: ggml's GGML_QNT_VERSION. */
 enum { GG_JOB_VERSION = 2 };
 
 /* One tensor of the output and where it comes from. */
 struct gg_job_tensor {
-    struct gguf_quant_tensor pub;
+    struct gguf_quant_tensor pub;   /* public view */
     const struct gg_data_info *src; /* tensor of the input */
-    size_t no;                      /* its number there */
-    enum gg_recipe_class cls;
-    const struct gg_data_info *scale; /* goes into the weights; NULL */
-    bool left_out; /* goes into the weights of another (outer_scale.h) */
-    size_t place;  /* in the order of writing, with what is left out */
-    const struct gg_imatrix_entry *imatrix; /* NULL: none */
-    float *outer;   /* a scale for each matrix, in a tensor of its own after
-                     * this one, filled by run; NULL: none */
-    uint32_t shard; /* which file it goes to, and its place there */
-    size_t index;
+    size_t no;                      /* number of src in the input */
+    enum gg_recipe_class cls;       /* class that rules select by */
+
+    /* Scale tensor of the input that is multiplied into the weights; NULL:
+     * none. */
+    const struct gg_data_info *scale;
+    bool left_out; /* not in the output: a scale that another tensor absorbs */
+    size_t place; /* place in the order of writing, left out tensors counted */
+    const struct gg_imatrix_entry *imatrix; /* importance data; NULL: none */
+
+    /* One scale per matrix, written as a tensor after this one; filled by the
+     * run. NULL: none. */
+    float *outer;
+    uint32_t shard; /* number of its output file */
+    size_t index;   /* number of the tensor in that file */
 };
 
 struct gguf_quant {
-    struct gguf_quant_params p; /* allocator, recipe, pool ...; overrides are
-                                 * not kept */
-    struct gg_mem_arena arena;  /* names, texts */
+    struct gguf_quant_params p; /* params; borrowed ones are reset to NULL */
+    struct gg_mem_arena arena;  /* memory of names and texts */
     struct gg_description in;   /* the input */
-    struct gg_job_gguf *gguf;   /* GGUF files that in describes; NULL: none */
+    struct gg_job_gguf *gguf;   /* GGUF files behind in; NULL: a converter's */
     struct gg_data_info *all;   /* tensors of in.list */
     size_t n_in;                /* number of tensors of in.list */
     struct gg_index names;      /* index of all by name */
     struct gg_merged_lora *merge; /* p.n_loras adapters */
     struct gg_data_merged merged; /* in.list with the adapters added */
-    struct gg_job_tensor *t;      /* in the order of writing */
-    size_t n_t;
-    size_t n_all;           /* with what is left out, which comes last */
-    struct gguf_meta *meta; /* of the output; of its first file */
-    size_t n_shards;        /* files of the output */
-    bool ftype_given;       /* general.file_type is of p.meta */
-    int64_t n_layers;       /* of the input, and of the output */
-    int64_t n_layers_left;
-    size_t n_imatrix_unknown; /* importance data of no tensor of the input */
-    uint32_t *prune;          /* the layers to leave out, each once and by */
-    size_t n_prune;           /* number; those of p are borrowed */
-    double *noise; /* of each tensor of the input in each type, where it was
-                    * measured (target.h), else 0; NULL: of none */
+    struct gg_job_tensor *t;      /* tensors in the order of writing; those
+                                   * left out come last */
+    size_t n_t;                   /* tensors of the output */
+    size_t n_all;             /* tensors of the output and those left out */
+    struct gguf_meta *meta;   /* metadata of the output (of its first file) */
+    size_t n_shards;          /* files of the output */
+    bool ftype_given;         /* the caller set general.file_type */
+    int64_t n_layers;         /* layers of the input */
+    int64_t n_layers_left;    /* layers of the output */
+    size_t n_imatrix_unknown; /* importance data without a tensor */
+    uint32_t *prune;          /* layers to leave out: ascending, no repeats */
+    size_t n_prune;           /* number of layers to leave out */
+
+    /* [n_in][GG_N_DTYPES] noise of a tensor in a type (target.h); 0: not
+     * measured. NULL: nothing was measured. */
+    double *noise;
     uint64_t noise_sample; /* elements of a tensor that were measured */
-    struct gg_kern kern;
-    struct gguf_quant_totals totals;
+    struct gg_kern kern;   /* kernels of the processor */
+    struct gguf_quant_totals totals; /* sums over the tensors */
 };
 
+/* Number of matrices of a tensor. */
 static inline size_t gg_job_n_mats(const struct gg_job_tensor *t)
 {
     return (size_t)(t->pub.n_elements /
                     ((uint64_t)t->pub.ne[0] * (uint64_t)t->pub.ne[1]));
 }
 
-/* Tensors of the output that t is: one more with scales of its own. */
+/* Number of tensors that are written for t: itself, and its scales if it has
+ * some. */
 static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
 {
     return t->outer ? 2 : 1;
 }
 
-/* Find a tensor of the input by name, or NULL. */
+/* Find a tensor of the input by name; NULL if it does not exist. */
 static inline const struct gg_data_info *
 gg_job_find(const struct gguf_quant *q, const char *name)
 {
@@ -86,8 +101,9 @@ gg_job_find(const struct gguf_quant *q, const char *name)
     return i == GG_INDEX_NONE ? NULL : &q->all[i];
 }
 
-/* The tensor of the input as numbers. With compat they are without the scales
- * outside of the blocks. The statuses of gg_data_rows. */
+/* Prepare to read the source of t as floats, with products of adapters and
+ * scale tensors applied (with compat, without the scales). Statuses: those of
+ * gg_data_rows. */
 static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
                                            const struct gg_job_tensor *t,
                                            struct gg_data_rows *out,
@@ -97,47 +113,48 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
     return gg_data_rows(list, t->no, out, err);
 }
 
-/* Its bytes as they are stored, in the type that it has; NULL: its numbers are
- * computed. */
+/* Stored bytes of the source of t; NULL if its numbers are computed. */
 static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
                                           const struct gg_job_tensor *t)
 {
     return gg_data_bytes(q->in.list, t->no);
 }
 
-/* A job over a model that is described; all that in points to is kept. The
- * statuses of gguf_quant_create. */
+/* Create a job for a described model. Everything that in points to is kept.
+ * Statuses: those of gguf_quant_create. */
 enum gguf_status gg_job_create(struct gguf_quant **out,
                                const struct gg_description *in,
                                const struct gguf_quant_params *params,
                                struct gguf_error *err);
 
-/* job_loras.c: open the adapters of q->p and see that they fit. The statuses of
- * gguf_quant_create. */
+/* job_loras.c: open the adapters of q->p and check that they fit the input.
+ * Statuses: those of gguf_quant_create. */
 enum gguf_status gg_job_open_loras(struct gguf_quant *q,
                                    struct gguf_error *err);
 void gg_job_close_loras(struct gguf_quant *q);
 /* Are the same products added to the tensors of both? */
 bool gg_job_has_same_loras(const struct gguf_quant *a,
                            const struct gguf_quant *b);
-/* What q->meta says of them. */
+/* Write the keys quantize.lora.* to q->meta. */
 enum gguf_status gg_job_set_lora_keys(struct gguf_quant *q,
                                       struct gguf_error *err);
 
-/* job_inputs.c: describe GGUF files in q->gguf and q->in: those of path, or if
- * it is NULL, file, which is kept. The statuses of gguf_quant_create. */
+/* job_inputs.c: open GGUF files and describe them in q->gguf and q->in. The
+ * input is path or, if path is NULL, the open file, which is kept. Statuses:
+ * those of gguf_quant_create. */
 enum gguf_status gg_job_open_input(struct gguf_quant *q, const char *path,
                                    const struct gguf_file *file,
                                    struct gguf_error *err);
 void gg_job_close_input(struct gguf_quant *q);
 
-/* job_inputs.c: the i-th file that the job reads weights from; false after the
- * last. */
+/* job_inputs.c: get file i that the job reads weights from. Returns false after
+ * the last. */
 bool gg_job_input_file(const struct gguf_quant *q, size_t i,
                        struct gg_data_file *out);
-/* Note all of them in paths; have they changed since they were opened?
- * GGUF_E_MISMATCH. */
-/* Do both read the same? NULL, or a word for what is not the same. */
+/* job_inputs.c: three checks of inputs. gg_job_input_difference returns NULL if
+ * two jobs read the same input, or a word for the difference.
+ * gg_job_list_inputs adds all input files to paths. gg_job_check_inputs returns
+ * GGUF_E_MISMATCH if a file has changed since it was opened. */
 const char *gg_job_input_difference(const struct gguf_quant *a,
                                     const struct gguf_quant *b);
 enum gguf_status gg_job_list_inputs(const struct gguf_quant *q,
@@ -145,69 +162,72 @@ enum gguf_status gg_job_list_inputs(const struct gguf_quant *q,
                                     struct gguf_error *err);
 enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err);
-/* Does any of them come through a reader? */
+/* Is any input file read through a reader? */
 bool gg_job_has_reader(const struct gguf_quant *q);
-/* Hold bytes off to off + size of a tensor of the input before they are read:
- * gg_data_hold. t may be another job's over the same input. */
+/* Hold bytes off to off + size of the source of t in memory before they are
+ * read (gg_data_hold). t may belong to another job with the same input. */
 enum gguf_status gg_job_hold(const struct gguf_quant *q,
                              const struct gg_job_tensor *t, uint64_t off,
                              uint64_t size, struct gguf_error *err);
-/* Release bytes that gg_job_hold held. */
+/* Release bytes that gg_job_hold holds. */
 void gg_job_release(const struct gguf_quant *q, const struct gg_job_tensor *t,
                     uint64_t off, uint64_t size);
-/* Bytes of it are read soon, or were: gg_data_advise. */
+/* Tell the system that bytes of the source of t are needed soon, or no longer
+ * (gg_data_advise). */
 void gg_job_advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
                    uint64_t off, uint64_t size, enum gg_mapfile_advice how);
 enum gguf_status gg_job_check_input_file(const struct gg_data_file *in,
                                          struct gguf_error *err);
 
-/* job_plan.c: fill q->all and q->names from q->in, then q->t, in order and with
- * types, from these and q->p. */
+/* job_plan.c: fill q->all and q->names from q->in, then q->t with its order and
+ * types from these and q->p. */
 enum gguf_status gg_job_make_plan(struct gguf_quant *q,
                                   struct gguf_error *err);
 
-/* Is this layer left out? How many before it are? */
+/* Is this layer left out? Number of left out layers before it. */
 bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer);
 int64_t gg_job_n_pruned(const struct gguf_quant *q, int64_t layer);
 
-/* job_types.c: give a tensor its type and what follows from it; text, which is
- * copied, tells why. */
+/* job_types.c: set the type of a tensor, and update all members that depend on
+ * it. text, which is copied, describes the reason. */
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
                                  struct gg_job_tensor *jt, uint32_t wanted,
                                  uint32_t to, enum gguf_quant_reason why,
                                  const char *text, struct gguf_error *err);
 
-/* The importance data for a tensor, whatever its type; NULL if there are none
- * of its shape. */
+/* Importance data for a tensor, for any type; NULL if data of its shape are
+ * missing. */
 const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
                                               const struct gg_job_tensor *jt);
 
-/* The sums over all tensors. */
+/* Recompute the sums over all tensors. */
 void gg_job_update_totals(struct gguf_quant *q);
 
 /* job_metadata.c: fill q->meta. */
 enum gguf_status gg_job_make_metadata(struct gguf_quant *q,
                                       struct gguf_error *err);
 
-/* job_files.c: give each tensor its file; *size is that of all files. */
+/* job_files.c: assign each tensor to a file; *size receives the size of all
+ * files. */
 enum gguf_status gg_job_plan_files(struct gguf_quant *q, uint64_t *size,
                                    struct gguf_error *err);
 
-/* A writer for file no of the output, with all its tensors. */
+/* Create a writer for output file no, with all its tensors. */
 enum gguf_status gg_job_create_writer(const struct gguf_quant *q, size_t no,
                                       struct gguf_writer **out,
                                       struct gguf_error *err);
 
-/* What the output's tensors are aligned to, once it has been laid out. */
+/* Alignment of tensor data in the output, once its metadata are known. */
 uint32_t gg_job_alignment(const struct gguf_quant *q);
 
-/* The path of file no, for path as it was given: allocated. */
+/* Make the path of output file no from the path given by the caller.
+ * Allocated. */
 enum gguf_status gg_job_format_path(const struct gguf_quant *q,
                                     const char *path, size_t no, char **out,
                                     struct gguf_error *err);
 
-/* Use the kernels of these levels only (GG_CPU_...): for tests, which compare
- * the levels' bytes. */
+/* Use only the kernels of these levels (GG_CPU_...). For tests that compare the
+ * levels. */
 void gg_job_set_cpu(struct gguf_quant *q, uint32_t cpu);
 
 #endif

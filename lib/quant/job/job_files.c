@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_files.c - an output of one file or of several */
+/* job_files.c - divide an output into files, and create their writers */
 #include "config.h"
 #include "quant/job/job.h"
 #include "base/str.h"
@@ -12,7 +12,7 @@ static enum gguf_status add_tensor(struct gguf_writer *w,
                                    struct gguf_error *err)
 {
     struct gguf_str name = gg_str_z(t->pub.name);
-    /* Of as many dimensions as the input has, where limits let it in. */
+    /* Keep the number of dimensions of the input, within the limits. */
     struct gguf_tensor_info like = { .name = name,
                                      .dtype = t->pub.to,
                                      .n_dims = t->src->n_dims };
@@ -43,7 +43,7 @@ uint32_t gg_job_alignment(const struct gguf_quant *q)
     return kv && gguf_kv_get_u32(kv, &v, NULL) == GGUF_OK ? v : 32;
 }
 
-/* Metadata of file no of several. */
+/* Make the metadata of file no, one of several. */
 static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
                                    struct gguf_meta **out,
                                    struct gguf_error *err)
@@ -55,7 +55,7 @@ static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
     for (size_t i = 0; !no && st == GGUF_OK && i < gguf_meta_n_kv(q->meta);
          i++)
         st = gguf_meta_set_kv(m, NULL, gguf_meta_kv(q->meta, i), err);
-    /* Files without the key are read as if it were 32. */
+    /* Without this key, readers assume 32. */
     if (st == GGUF_OK && no && align != 32)
         st = gguf_meta_set_u32(m, "general.alignment", align, err);
     if (st == GGUF_OK)
@@ -68,7 +68,7 @@ static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
     return GGUF_OK;
 }
 
-/* A writer with the metadata of file no, and no tensors. */
+/* Create a writer with the metadata of file no, and without tensors. */
 static enum gguf_status empty_writer(const struct gguf_quant *q, size_t no,
                                      struct gguf_writer **out,
                                      struct gguf_error *err)
@@ -100,7 +100,7 @@ enum gguf_status gg_job_create_writer(const struct gguf_quant *q, size_t no,
     return st;
 }
 
-/* Fill files up to the limit, in order. */
+/* Fill files up to max_file_size, in the order of tensors. */
 static enum gguf_status divide_tensors(struct gguf_quant *q,
                                        struct gguf_error *err)
 {
@@ -108,7 +108,8 @@ static enum gguf_status divide_tensors(struct gguf_quant *q,
     struct gg_str_esc esc;
     enum gguf_status st;
     size_t i = 0, no = 0;
-    q->n_shards = 2; /* so that the files have the keys of shards */
+    q->n_shards = 2; /* more than 1, so that the headers include the split
+                      * keys */
     do {
         st = empty_writer(q, no, &w, err);
         if (st != GGUF_OK)

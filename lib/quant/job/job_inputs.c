@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* job_inputs.c - inputs of a job: a list of tensors, and adapters
  *
- * GGUF files become a description as a converter's folder does; nothing after
- * this knows which of the two it has. Files are those of the list, then those
- * of adapters.
+ * GGUF files become a description, as a converter's folder does, so that later
+ * code does not distinguish them. Input files are numbered: those of the list,
+ * then those of adapters.
  */
 #include "config.h"
 #include "quant/job/job.h"
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* GGUF files, and all that their description points to. */
+/* GGUF files, and everything that their description points to. */
 struct gg_job_gguf {
     struct gguf_file *own; /* files that the job opened; NULL: the caller's */
     struct gg_source files;
@@ -124,7 +124,7 @@ bool gg_job_has_reader(const struct gguf_quant *q)
     return false;
 }
 
-/* The elements that bytes off to off + size are of. */
+/* Replace bytes off to off + size by the elements that they hold parts of. */
 static void find_elements(const struct gg_data_info *t, uint64_t *off,
                           uint64_t *size)
 {

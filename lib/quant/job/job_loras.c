@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_loras.c - the adapters whose products are added to the weights of a job
- * */
+/* job_loras.c - adapters that a job merges into the weights */
 #include "config.h"
 #include "quant/job/job.h"
 
@@ -38,7 +37,7 @@ static enum gguf_status open_one(struct gguf_quant *q, size_t i,
     m->scale = q->p.loras[i].scale;
     q->totals.n_left_out += m->lora.n_norms;
     if (gguf_kv_get_str(kv, &arch, NULL) != GGUF_OK)
-        return GGUF_OK; /* names and shapes will tell */
+        return GGUF_OK; /* decided by names and shapes instead */
     return gg_lora_check_arch(&m->lora, arch, err);
 }
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The names of all data sets that importance data are of, in the arena. */
+/* Join the names of all datasets of the importance data, in the arena. */
 static char *join_datasets(struct gguf_quant *q)
 {
     const struct gguf_imatrix *im = q->p.imatrix;
@@ -28,8 +28,8 @@ static char *join_datasets(struct gguf_quant *q)
     return out;
 }
 
-/* Write the keys of importance data in the order of llama-quantize, which names
- * the first data set alone. */
+/* Write the keys of importance data in the order of llama-quantize. With compat
+ * only the first dataset is named. */
 static enum gguf_status imatrix_keys(struct gguf_quant *q,
                                      struct gguf_error *err)
 {
@@ -37,7 +37,7 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
     if (q->p.imatrix_name)
         GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.file",
                                   q->p.imatrix_name, err));
-    if (im->n_datasets) { /* paths are private */
+    if (im->n_datasets) { /* folders are private */
         const char *names = q->p.compat ? im->datasets[0] : join_datasets(q);
         if (!names)
             return gg_error_set_nomem(err, im->n_datasets);
@@ -54,7 +54,7 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* Set a key that the caller gave: at the end, as llama-quantize does. */
+/* Set a key of the caller. It becomes the last one, as in llama-quantize. */
 static enum gguf_status replace_key(struct gguf_quant *q,
                                     const struct gguf_kv *kv,
                                     struct gguf_error *err)
@@ -66,14 +66,14 @@ static enum gguf_status replace_key(struct gguf_quant *q,
     return gguf_meta_set_kv(q->meta, NULL, kv, err);
 }
 
-/* An array with one element for each layer, less those of the layers that are
- * left out. */
+/* Remove the elements of pruned layers from an array with one element per
+ * layer. */
 static enum gguf_status prune_array(struct gguf_quant *q,
                                     const struct gguf_kv *kv,
                                     struct gguf_error *err)
 {
-    /* what stands before the bytes of an element: a string's length, an
-     * array's type and length */
+    /* bytes before an element's value: a string's length, or an array's type
+     * and length */
     size_t before = kv->elem_type == GGUF_VAL_STR   ? 8
                     : kv->elem_type == GGUF_VAL_ARR ? 12
                                                     : 0;
@@ -81,7 +81,7 @@ static enum gguf_status prune_array(struct gguf_quant *q,
     char *key = gg_mem_arena_strndup(&q->arena, kv->key.data, kv->key.size);
     enum gguf_status st = GGUF_E_NOMEM;
     if (left && key) {
-        struct gguf_kv part = *kv, e; /* in the byte order that it has */
+        struct gguf_kv part = *kv, e; /* keeps its byte order */
         struct gguf_kv_iter it;
         const uint8_t *from = kv->data;
         gguf_kv_iter_init(&it, kv);
@@ -104,9 +104,8 @@ static enum gguf_status prune_array(struct gguf_quant *q,
     return st;
 }
 
-/* The prefix of the model's own keys: its architecture, or without one the
- * prefix of the only key that ends in .block_count. GGUF_E_NOTFOUND: there is
- * no such key. */
+/* Find the prefix of the model's own keys: its architecture or, without one,
+ * the prefix of the only key *.block_count. GGUF_E_NOTFOUND: no such key. */
 static enum gguf_status find_arch(const struct gguf_quant *q,
                                   struct gguf_str *arch,
                                   struct gguf_error *err)
@@ -135,14 +134,14 @@ static enum gguf_status find_arch(const struct gguf_quant *q,
         gg_str_esc(&a, other), end, gg_str_esc(&b, *arch), end);
 }
 
-/* The number of layers, and what metadata say about each. */
+/* Update the number of layers and the arrays with one element per layer. */
 static enum gguf_status prune_keys(struct gguf_quant *q,
                                    struct gguf_error *err)
 {
     char key[256], prefix[256];
     struct gguf_str arch = { NULL, 0 };
     enum gguf_status st = find_arch(q, &arch, err);
-    /* copies: arch may lie in what is changed */
+    /* copies, because arch may point into a key that is changed */
     if (st != GGUF_OK || !gg_str_join(prefix, sizeof prefix, arch, ".") ||
         !gg_str_join(key, sizeof key, arch, ".block_count"))
         return st == GGUF_E_NOTFOUND ? GGUF_OK : st;
@@ -156,8 +155,8 @@ static enum gguf_status prune_keys(struct gguf_quant *q,
     return gguf_meta_set_u32(q->meta, key, (uint32_t)q->n_layers_left, err);
 }
 
-/* By which recipe, and the digest of its text, which tells one from another of
- * the same name. */
+/* Write name and digest of the recipe. The digest distinguishes recipes of one
+ * name. */
 static enum gguf_status recipe_keys(struct gguf_quant *q,
                                     struct gguf_error *err)
 {
@@ -177,7 +176,7 @@ static enum gguf_status recipe_keys(struct gguf_quant *q,
     return gguf_meta_set_strz(q->meta, digest, text, err);
 }
 
-/* Who made this of another model. */
+/* Write the name and version of this library. */
 static enum gguf_status tool_key(struct gguf_quant *q, struct gguf_error *err)
 {
     static const char key[] = "quantize.tool";
@@ -187,8 +186,8 @@ static enum gguf_status tool_key(struct gguf_quant *q, struct gguf_error *err)
     return gguf_meta_set_strz(q->meta, key, text, err);
 }
 
-/* Does a converter make it at once? Its keys then have the places that they
- * have in the input; what is quantized afterwards has two of them last. */
+/* Does a converter write this model directly? Then its keys keep their order.
+ * Otherwise two keys become the last ones, as after llama-quantize. */
 static bool keeps_places(const struct gguf_quant *q)
 {
     const int64_t base = q->p.recipe->base;
@@ -196,7 +195,7 @@ static bool keeps_places(const struct gguf_quant *q)
                             base == GGUF_DTYPE_F16 || base == GGUF_DTYPE_BF16);
 }
 
-/* Of which version and recipe the types are. */
+/* Write the keys with the version and the number of the types. */
 static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
 {
     static const char version[] = "general.quantization_version";
@@ -204,7 +203,7 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
     const struct gguf_kv *old = gguf_meta_find(q->in.meta, type);
     const int ftype = q->p.recipe->ftype;
     const bool same = q->p.recipe->base == GG_RECIPE_KEEP && old;
-    /* llama-quantize puts these two last, in this order */
+    /* the order of llama-quantize */
     if (!keeps_places(q)) {
         gguf_meta_remove(q->meta, version);
         gguf_meta_remove(q->meta, type);
@@ -214,7 +213,7 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
         return gguf_meta_set_u32(q->meta, type, (uint32_t)ftype, err);
     if (same)
         return gguf_meta_set_kv(q->meta, NULL, old, err);
-    /* there is no number for what this recipe makes */
+    /* this recipe has no number */
     gguf_meta_remove(q->meta, type);
     return GGUF_OK;
 }
@@ -227,7 +226,7 @@ enum gguf_status gg_job_make_metadata(struct gguf_quant *q,
         GG_TRY(
             gguf_meta_set_kv(q->meta, NULL, gguf_meta_kv(q->in.meta, i), err));
     gg_file_split_remove_keys(q->meta);
-    if (!q->p.compat) { /* room for edits, and the layout, of the old file */
+    if (!q->p.compat) { /* layout and spare room of the old file */
         gguf_meta_remove(q->meta, GGUF_EDIT_PADDING_KEY);
         gg_file_split_layout_forget(q->meta);
     }

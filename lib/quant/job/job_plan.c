@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------- facts of the model --- */
 
-/* A key as the output will have it. */
+/* Find a key with its value in the output. */
 static const struct gguf_kv *find_kv(const struct gguf_quant *q,
                                      const char *key)
 {
@@ -21,8 +21,8 @@ static const struct gguf_kv *find_kv(const struct gguf_quant *q,
     return kv ? kv : gguf_meta_find(q->in.meta, key);
 }
 
-/* ARCH.suffix of the model as a number; the first element if it is an array
- * (one value per layer). fallback if it is not there or not a number. */
+/* Get ARCH.suffix of the model as a number. For an array with one value per
+ * layer: the first value. fallback if it is missing or not a number. */
 static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
                          const char *suffix, int64_t fallback)
 {
@@ -42,8 +42,8 @@ static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
     return (int64_t)v;
 }
 
-/* What conditions may ask about the model: from its metadata, or from names
- * and shapes where these say nothing. */
+/* Collect facts about the model for conditions: from its metadata or, where
+ * these are silent, from names and shapes. */
 static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
 {
     const struct gguf_kv *kv = find_kv(q, "general.architecture");
@@ -74,8 +74,8 @@ static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
 
 /* --------------------------------------------------------------- order --- */
 
-/* As llama-quantize writes: what is in no layer first, then layer by layer,
- * by name within. */
+/* Order of llama-quantize: tensors outside of layers first, then layer by
+ * layer, by name within a layer. */
 static int compare_tensors(const void *a, const void *b)
 {
     const struct gg_job_tensor *x = a, *y = b;
@@ -224,14 +224,15 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
 
 /* ---------------------------------------------------- importance data --- */
 
-/* Values that the importance data of a tensor have. */
+/* Number of importances that fit a tensor. */
 static uint64_t n_importances(const struct gg_data_info *t)
 {
     return t->n_elements / (uint64_t)t->ne[1];
 }
 
-/* Data of another shape are of another model. Only embeddings may differ, as
- * in llama-quantize: vocabularies of one model differ. */
+/* Refuse data with other widths: they belong to another model. Only embeddings
+ * may differ, as in llama-quantize, since the vocabularies of one model
+ * differ. */
 static enum gguf_status check_widths(const struct gguf_quant *q,
                                      struct gguf_error *err)
 {
@@ -260,8 +261,8 @@ static enum gguf_status check_widths(const struct gguf_quant *q,
                         n_values, n_other, n);
 }
 
-/* Count importance data that belong to no tensor of the input and hold for none
- * of the output. */
+/* Count importance data that fit no tensor of the input by name, and none of
+ * the output through gguf_imatrix_find_for_matrix. */
 static enum gguf_status count_unknown(struct gguf_quant *q,
                                       struct gguf_error *err)
 {
@@ -283,7 +284,7 @@ static enum gguf_status count_unknown(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* If the model knows none of their names, the data are of another model. */
+/* Refuse data that share no name with the model. */
 static enum gguf_status check_names(struct gguf_quant *q,
                                     struct gguf_error *err)
 {
@@ -314,7 +315,7 @@ static enum gguf_status check_imatrix(struct gguf_quant *q,
 
 /* ------------------------------------------------------------- choice --- */
 
-/* A pattern that matches nothing is a mistake in the pattern. */
+/* Refuse a pattern that matches nothing: it has a mistake. */
 static enum gguf_status check_overrides(const struct gguf_quant *q,
                                         const struct gg_recipe_chooser *c,
                                         struct gguf_error *err)
@@ -337,8 +338,8 @@ static enum gguf_status check_overrides(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* Likewise in a recipe, unless a condition says that it is for some models
- * only. */
+/* Refuse a rule of the recipe that matches nothing, unless its condition limits
+ * it to some models. */
 static enum gguf_status check_rules(const struct gguf_quant *q,
                                     struct gguf_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_types.c - what follows from a tensor's type */
+/* job_types.c - set a tensor's type and everything that depends on it */
 #include "config.h"
 #include "quant/job/job.h"
 #include "base/compiler.h"
@@ -36,13 +36,13 @@ const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
     size_t i;
     if (!im || !gguf_imatrix_find_for_matrix(im, name, n, &i))
         return NULL;
-    /* llama-quantize looks for its name only */
+    /* llama-quantize finds data by the tensor's own name only */
     return q->p.compat && !gguf_imatrix_find(im, name, &i) ? NULL
                                                            : im->entries[i];
 }
 
-/* The importance data as this type wants them, and how much of them cannot be
- * used as it is. */
+/* Attach the importance data of a tensor if its type uses them, and count the
+ * values that must be replaced. */
 static enum gguf_status load_importance(struct gguf_quant *q,
                                         struct gg_job_tensor *jt,
                                         struct gguf_error *err)
@@ -52,7 +52,7 @@ static enum gguf_status load_importance(struct gguf_quant *q,
     const struct gg_imatrix_entry *e = gg_job_imatrix(q, jt);
     size_t ne0 = (size_t)t->ne[0];
     if (!q->p.imatrix || (to->encode && !(to->flags & GG_CODEC_WEIGHT)))
-        return GGUF_OK; /* none, or nothing looks at them */
+        return GGUF_OK; /* no data, or its encoder ignores them */
     if (!e) {
         t->bad_imatrix =
             gg_imatrix_find_str(q->p.imatrix, jt->src->name) != NULL;
@@ -71,8 +71,7 @@ static enum gguf_status load_importance(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* Room for the scales of a tensor that becomes NVFP4, where it is to have
- * some. */
+/* Allocate the scales of a tensor that becomes NVFP4, if it gets some. */
 static enum gguf_status make_outer(struct gguf_quant *q,
                                    struct gg_job_tensor *jt,
                                    struct gguf_error *err)

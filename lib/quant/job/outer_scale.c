@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* outer_scale.c - scales outside of the blocks: which stay, and how large they
- * are
+/* outer_scale.c - scale tensors: when they stay, and how large they are
  *
- * The blocks of NVFP4 have scales of eight bits, with four significant ones
- * from 2^-6 to 448 only. Weights of models lie at the lower end of that: the
- * largest weight of a matrix becomes the largest that a block can hold well,
- * and what it was divided by is the scale of the matrix. The format's authors
+ * The block scales of NVFP4 have eight bits, with four significant ones between
+ * 2^-6 and 448. Most weights of models lie at the lower end of this range. So
+ * the largest weight of a matrix is mapped to the largest value that a block
+ * holds well, and the divisor is the scale of the matrix. The format's authors
  * (NVIDIA, "Pretraining Large Language Models with NVFP4", arXiv:2509.25149)
- * take 6 * 448. Our encoder, which gives ggml's bytes, makes 448 of all scales
- * above 240, so that 240 is the end.
+ * take 6 * 448. Our encoder, which gives ggml's bytes, rounds all block scales
+ * above 240 to 448, so that we take 6 * 240.
  */
 #include "config.h"
 #include "quant/job/outer_scale.h"
@@ -20,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of an E2M1 element and of an E4M3 scale. */
+/* largest E2M1 element times the largest usable E4M3 block scale */
 #define LARGEST (6.0f * 240.0f)
 
-/* What an NVFP4 tensor may have beside it. */
+/* Suffixes of the tensors that may stand beside an NVFP4 tensor. */
 static const char *const suffixes[] = { ".scale", ".input_scale" };
 
-/* The tensor of the input beside src; NULL: there is none. */
+/* Find the tensor of the input beside src; NULL if it does not exist. */
 static const struct gg_data_info *find_beside(const struct gguf_quant *q,
                                               const struct gg_data_info *src,
                                               const char *suffix)
@@ -39,7 +38,7 @@ static const struct gg_data_info *find_beside(const struct gguf_quant *q,
 
 /* ------------------------------------------------------- of the input --- */
 
-/* Tensors of the output first, each group in its order. */
+/* Put tensors of the output first, each group in its order. */
 static int compare_places(const void *a, const void *b)
 {
     const struct gg_job_tensor *x = a, *y = b;
@@ -67,8 +66,8 @@ void gg_outer_scale_unfold(struct gguf_quant *q)
     arrange_tensors(q);
 }
 
-/* The scale of one tensor goes into its weights; gone[] are the tensors of the
- * input that are then left out. */
+/* Multiply the scale of one tensor into its weights; gone[] marks the tensors
+ * of the input that are left out then. */
 static enum gguf_status fold_scale(struct gguf_quant *q,
                                    struct gg_job_tensor *jt, bool *gone,
                                    struct gguf_error *err)
@@ -119,7 +118,7 @@ bool gg_outer_scale_is_wanted(const struct gguf_quant *q,
            !gg_job_find(q, name);
 }
 
-/* A tensor of size bytes, named like jt with a suffix. */
+/* Size of a tensor of size bytes that is named like jt with a suffix. */
 static uint64_t tensor_size(const struct gg_job_tensor *jt, const char *suffix,
                             unsigned n_dims, uint64_t size, uint64_t align,
                             bool headers)

@@ -1,40 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* outer_scale.h - scales that tensors have outside of their blocks
- * (data/gguf_list.h), in jobs
+/* outer_scale.h - scale tensors beside quantized tensors, in jobs
  *
- * Scales of the input are multiplied into weights that become another type,
- * and are then left out of the output; beside weights that keep their type
- * they stay. With compat they always stay, and the weights are made without
- * them, since llama-quantize does not know them. Those of the output are found
- * before the blocks are made.
+ * An NVFP4 tensor may have a scale outside of its blocks (data/gguf_list.h).
+ * When its weights are encoded in another type, they are multiplied by the
+ * scale, which is then left out of the output. Beside weights that keep their
+ * type, the scale stays. With compat scales always stay and weights are encoded
+ * without them, since llama-quantize does not know them. Scales of the output
+ * are computed before the blocks are encoded.
  */
 #ifndef GG_QUANT_JOB_OUTER_SCALE_H
 #define GG_QUANT_JOB_OUTER_SCALE_H
 
 #include "quant/job/job.h"
 
-/* Leave out of the job, as types are now, the scales that go into weights, and
- * note them there; every tensor that was left out before is back first. Moves
- * the tensors of the job. GGUF_E_TENSOR. */
+/* Leave out the scales that are multiplied into weights under the present
+ * types, and store them in their tensors. Tensors that were left out before
+ * return first. Changes the order of the job's tensors. GGUF_E_TENSOR. */
 enum gguf_status gg_outer_scale_fold(struct gguf_quant *q,
                                      struct gguf_error *err);
 
-/* All tensors are back in the job, where they were before the first was left
- * out, and none has a scale. */
+/* Return all tensors to the job, in their original order and without scales. */
 void gg_outer_scale_unfold(struct gguf_quant *q);
 
-/* Has a tensor of this type scales of its own beside it, in the output? */
+/* Does a tensor of this type get scales of its own in the output? */
 bool gg_outer_scale_is_wanted(const struct gguf_quant *q,
                               const struct gg_job_tensor *jt, uint32_t type);
 
-/* Bytes that scales beside a tensor take as tensors of the output, if it
- * becomes type: of data, each aligned to align, and with headers not 0 of what
- * the header says of them. */
+/* Bytes that the scale tensors of a tensor take in the output if it becomes
+ * type: data aligned to align and, if headers is set, their part of the
+ * header. */
 uint64_t gg_outer_scale_size(const struct gguf_quant *q,
                              const struct gg_job_tensor *jt, uint32_t type,
                              uint64_t align, bool headers);
 
-/* The scale of a matrix with this largest weight. */
+/* Scale of a matrix with this largest weight. */
 float gg_outer_scale_compute(float largest);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_digest.c - the digest of all that decides about the bytes of an output
- */
+/* job_digest.c - digest of everything that determines the bytes of an output */
 #include "config.h"
 #include "quant/resume/job_journal.h"
 #include "base/bytes.h"
@@ -9,7 +8,7 @@
 
 #include <string.h>
 
-/* The headers of the output: metadata, names, types, shapes, places. */
+/* Add the headers of the output: metadata, names, types, shapes, offsets. */
 static enum gguf_status add_headers(XXH3_state_t *s,
                                     const struct gguf_quant *q,
                                     struct gguf_error *err)
@@ -39,7 +38,7 @@ static enum gguf_status add_file(XXH3_state_t *s,
     return gg_fingerprint_add_file(s, in->map, in->header, err);
 }
 
-/* The files of the input, and the adapters with their scales. */
+/* Add the input files, and the adapters with their scales. */
 static enum gguf_status add_inputs(XXH3_state_t *s, const struct gguf_quant *q,
                                    struct gguf_error *err)
 {
@@ -51,7 +50,7 @@ static enum gguf_status add_inputs(XXH3_state_t *s, const struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* Where each tensor comes from, and with which importances. */
+/* Add the source and the importances of each tensor. */
 static enum gguf_status add_tensors(XXH3_state_t *s,
                                     const struct gguf_quant *q,
                                     struct gguf_error *err)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* job_journal.c - the journal of a quantization: its records */
+/* job_journal.c - records in the journal of a quantization */
 #include "config.h"
 #include "quant/resume/job_journal.h"
 #include "base/bytes.h"
 
 #include <string.h>
 
-/* A record of a tensor: u32 TENSOR, u32 number, digest of its bytes (16), u64
- * count of weights that are not finite, u32 enum gguf_nonfinite, u32 measured,
- * f64 rms, max, rms_in, weighted, snr and seconds of the loss, u64 index of the
- * first weight that is not finite, u64 XXH3. */
+/* Record of a tensor: u32 TENSOR, u32 number, digest of its bytes (16), u64
+ * count of non-finite weights, u32 enum gguf_nonfinite, u32 measured, f64 rms,
+ * max, rms_in, weighted, snr and seconds of the loss, u64 index of the first
+ * non-finite weight, u64 XXH3. */
 enum { TENSOR = GG_JOURNAL_OWN, RECORD = GG_JOURNAL_FRAME + 88 };
 
 static const struct gg_journal_kind kind = {

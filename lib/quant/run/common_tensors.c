@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* common_tensors.c - the tensors of several jobs over one input, side by side
+/* common_tensors.c - list the tensors of several jobs with one input
  *
- * The jobs' outputs need not have the same tensors: a scale that goes into the
- * weights of one stays a tensor of another, and one may leave out layers.
+ * The outputs need not have the same tensors: a scale that is multiplied into
+ * the weights of one stays a tensor of another, and one may leave out layers.
  */
 #include "config.h"
 #include "quant/run/job_run.h"
@@ -22,8 +22,8 @@ static enum gguf_status check_input(const struct gguf_quant *a,
                : GGUF_OK;
 }
 
-/* Each job opened the input by itself: is it still the same? And do they take
- * the same numbers from it? */
+/* Check that two jobs see the same tensor and read the same numbers from it:
+ * each job opened the input for itself. */
 static enum gguf_status check_tensor(const struct gg_job_tensor *a,
                                      const struct gg_job_tensor *b,
                                      struct gguf_error *err)
@@ -44,8 +44,8 @@ static enum gguf_status check_tensor(const struct gg_job_tensor *a,
     return GGUF_OK;
 }
 
-/* Put the tensors of job k in their places; place[] is one more than the place
- * of each tensor of the input. */
+/* Enter the tensors of job k. place[] is 1 more than the place of each tensor
+ * of the input; 0: none yet. */
 static enum gguf_status join_job(struct gg_quant_run *r, size_t k,
                                  size_t *place, struct gguf_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* finite_rows.c - has an array NaN, infinities or large numbers? */
+/* finite_rows.c - find NaN, infinities and large numbers in an array */
 #include "config.h"
 #include "quant/run/finite_rows.h"
 #include "base/bytes.h"
@@ -9,9 +9,9 @@
 
 enum { LANES = 16 };
 
-/* Is a magnitude, as bits, at least limit? Magnitudes compare like their bits,
- * so adding 2^31 - limit sets the sign bit if it is. Inner loops of fixed
- * length, for compilers to make vectors of. */
+/* Are all magnitudes below limit, as bits of floats? Magnitudes compare like
+ * their bits: adding 2^31 - limit sets the sign bit of larger ones. Inner loops
+ * have a fixed length, for compilers to vectorize. */
 static bool all_below(const float *x, size_t n, uint32_t limit)
 {
     uint32_t bad[LANES] = { 0 }, any = 0, add = 0x80000000u - limit;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* finite_rows.h - has an array NaN, infinities or large numbers? */
+/* finite_rows.h - find NaN, infinities and large numbers in an array */
 #ifndef GG_QUANT_RUN_FINITE_ROWS_H
 #define GG_QUANT_RUN_FINITE_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* No NaN and no infinity in x[0..n). */
+/* Are all of x[0..n) finite? */
 bool gg_quant_is_finite(const float *x, size_t n);
 
-/* And all are below 2^11, so that every type can hold them: NVFP4, which ends
- * first, at 2688, and those whose scales are F16, which ends at 65504, and are
- * smaller than the block's elements. */
+/* Are all of x[0..n) finite and below 2^11? Every type can hold such numbers:
+ * NVFP4, whose limit is the lowest, ends at 2688; types with F16 scales end at
+ * 65504, and their scales are smaller than the block's elements. */
 bool gg_quant_is_small(const float *x, size_t n);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* job_run.c - a run of jobs: its files from opening to the disk */
+/* job_run.c - a run of jobs: open, process, sync and name its files */
 #include "config.h"
 #include "quant/run/job_run.h"
 #include "base/params.h"
 #include "file/writer_int.h"
 
-/* gg_quant_run_check_paths made sure that the input is not an output;
- * gg_quant_run_commit checks once for all files at the end that it has not
+/* Open the files of job k. gg_quant_run_check_paths has checked that the input
+ * is not an output; gg_quant_run_commit checks at the end that it has not
  * changed. */
 static enum gguf_status open_writers(struct gg_quant_run *r, size_t k,
                                      const struct gguf_quant_output *output,
@@ -28,7 +28,7 @@ static enum gguf_status open_writers(struct gg_quant_run *r, size_t k,
     return GGUF_OK;
 }
 
-/* Tell the jobs what was met. */
+/* Store the counts of non-finite weights in the jobs. */
 static void finish_nonfinite(struct gg_quant_run *r)
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
@@ -47,8 +47,7 @@ static void finish_nonfinite(struct gg_quant_run *r)
     }
 }
 
-/* What is written, to the disk: piece by piece, so that this can be stopped
- * too. */
+/* Sync the files piece by piece, so that a stop can interrupt it. */
 static enum gguf_status sync_all(struct gg_quant_run *r,
                                  struct gguf_error *err)
 {
@@ -96,7 +95,8 @@ static enum gguf_status run_all(struct gg_quant_run *r,
     return gg_quant_run_commit(r, output, err);
 }
 
-/* Everything but the buffers, which gg_quant_run_prepare takes. */
+/* Initialise everything but the buffers, which gg_quant_run_prepare
+ * allocates. */
 static enum gguf_status run_init(struct gg_quant_run *r,
                                  struct gguf_quant *const *jobs, size_t n,
                                  struct gguf_error *err)
@@ -116,7 +116,7 @@ static enum gguf_status run_init(struct gg_quant_run *r,
     r->paths = gg_mem_alloc_zero(a, n_files, sizeof *r->paths);
     if (!r->writers || !r->paths)
         return gg_error_set_nomem(err, n_files * sizeof *r->writers);
-    r->first_writer[n] = n_files; /* what run_fini looks at */
+    r->first_writer[n] = n_files; /* set last: run_fini reads it */
     GG_TRY(gg_quant_run_join_tensors(r, err));
     r->cuts = gg_mem_alloc_zero(a, r->n_t + 1, sizeof *r->cuts);
     r->states = gg_mem_alloc_zero(a, r->n_t, sizeof *r->states);

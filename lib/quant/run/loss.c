@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loss.c - what encoding did to the numbers */
+/* loss.c - encoding errors, summed chunk by chunk */
 #include "config.h"
 #include "quant/run/loss.h"
 
@@ -60,7 +60,7 @@ void gg_loss_finish(const struct gg_loss *chunks, size_t n,
         out->rms = sqrt(l.err2 / l.n);
         out->rms_in = sqrt(l.in2 / l.n);
     } else {
-        out->rms = l.err2; /* 0, or infinite */
+        out->rms = l.err2; /* 0 or infinite */
     }
     out->weighted = l.weight > 0 ? sqrt(l.weighted / l.weight) : out->rms;
     out->snr = l.err2 > 0 ? 10 * log10(l.in2 / l.err2) : (double)INFINITY;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* matrix_scales.c - scales outside of the blocks, found before the blocks are
- * made
+/* matrix_scales.c - compute scale tensors before the blocks are encoded
  *
- * Of each matrix the largest weight is looked for, in all its rows.
+ * The scale of a matrix depends on its largest weight: all rows are scanned for
+ * it.
  */
 #include "config.h"
 #include "quant/run/job_run.h"
@@ -20,7 +20,8 @@ static bool has_outer(const struct gg_quant_run *r, size_t i)
     return false;
 }
 
-/* The largest finite weight of a chunk of rows, from row on, in matrix mat. */
+/* Find the largest finite weight in a chunk of rows of matrix mat, from row
+ * on. */
 static void scan_chunk(struct gg_quant_run *r, size_t i, uint64_t mat,
                        uint64_t row, uint64_t n_rows, float *slice)
 {
@@ -49,7 +50,7 @@ static void scan_chunks(void *user, unsigned ith, unsigned nth)
         if (no >= r->cuts[r->n_t].first)
             return;
         while (no >= r->cuts[i + 1].first)
-            i++; /* numbers only grow */
+            i++; /* chunks are taken in ascending order */
         if (!r->states[i].largest)
             continue;
         const struct gg_quant_run_cut *cut = &r->cuts[i];
@@ -65,7 +66,7 @@ static void scan_chunks(void *user, unsigned ith, unsigned nth)
     }
 }
 
-/* Scales of tensor i for job k, into its file. */
+/* Write the scales of tensor i to the file of job k. */
 static enum gguf_status write_scales(struct gg_quant_run *r, size_t k,
                                      size_t i, struct gguf_error *err)
 {

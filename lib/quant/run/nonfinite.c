@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nonfinite.c - weights that are not finite, or would not be in the type they
- * get */
+/* nonfinite.c - weights that are not finite, or too large for their new type */
 #include "config.h"
 #include "quant/run/job_run.h"
 #include "base/compiler.h"
@@ -9,9 +8,9 @@
 
 #include <math.h>
 
-enum { MAX_BLOCK = 256 }; /* elements of a block that is encoded */
+enum { MAX_BLOCK = 256 }; /* elements of a block, at most */
 
-/* Byte of the input's file where element e of tensor i lies, or its block. */
+/* Byte of the input file with element e of tensor i, or with its block. */
 static uint64_t file_offset(const struct gg_quant_run *r, size_t i, uint64_t e)
 {
     const struct gg_job_tensor *t = gg_quant_run_first_tensor(r, i);
@@ -54,7 +53,7 @@ bool gg_quant_run_handle_nonfinite(struct gg_quant_run *r, size_t i,
     return true;
 }
 
-/* Of a block's finite elements: the place of the largest. */
+/* Index of the largest magnitude in a block of finite elements. */
 static size_t find_largest(const float *x, size_t n)
 {
     size_t at = 0;
@@ -64,9 +63,9 @@ static size_t find_largest(const float *x, size_t n)
     return at;
 }
 
-/* Count the elements x of a block that the type does not hold; back is what the
- * block decodes to. A block with elements that are not finite counts 0, since
- * these were counted before. */
+/* Count the elements x of a block that do not fit the type; back is the decoded
+ * block. A block with non-finite elements counts 0, since these are counted
+ * already. */
 static size_t count_unfit(const float *x, const float *back, size_t n,
                           float limit)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* output_names.c - what the files of a run are called
+/* output_names.c - paths of a run's files: checked before, named after the work
  *
- * Before the work: no two of the paths to read and to write are the same file.
- * At the end: all get their names, or none does.
+ * Before the work, all paths to read and write are checked to be different
+ * files. At the end, all files get their names, or none does.
  */
 #include "config.h"
 #include "quant/run/job_run.h"
@@ -35,7 +35,8 @@ static enum gguf_status note_inputs(const struct gg_quant_run *r,
                                     struct gguf_paths *p,
                                     struct gguf_error *err)
 {
-    for (size_t k = 0; k < r->n_jobs; k++) /* each may have opened its own */
+    for (size_t k = 0; k < r->n_jobs; k++) /* each job may have opened its
+                                            * own */
         GG_TRY(gg_job_list_inputs(r->jobs[k], p, err));
     return GGUF_OK;
 }
@@ -70,7 +71,7 @@ enum gguf_status gg_quant_run_check_paths(
     return st;
 }
 
-/* Have the caller look at the files of job k. */
+/* Let the caller check the files of job k. */
 static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
                                 const struct gguf_quant_output *output,
                                 struct gguf_error *err)
@@ -99,7 +100,7 @@ static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
     return gg_quant_run_name_output(r, r->paths[first], st, err);
 }
 
-/* If the input has changed since it was opened, there is no output. */
+/* Fail if an input has changed since it was opened. */
 static enum gguf_status check_inputs(const struct gg_quant_run *r,
                                      struct gguf_error *err)
 {
@@ -118,7 +119,7 @@ static struct gg_outfile *file_at(void *run, size_t w)
     return &r->writers[w]->out;
 }
 
-/* Are the files v and w in one folder, by the same way? */
+/* Do the paths of files v and w name their folder in the same way? */
 static bool one_folder(const struct gg_quant_run *r, size_t v, size_t w)
 {
     size_t n = gg_file_id_folder_size(r->paths[v]);

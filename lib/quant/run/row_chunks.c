@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* row_chunks.c - rows in, rows out: the streaming part of a job
+/* row_chunks.c - decode, encode and write the rows of a run
  *
  * The tensors are cut into chunks of whole rows, numbered in the order of
- * writing. The threads of the pool take chunk after chunk: each decodes a
- * slice of rows into floats, looks for what is not finite, encodes the slice,
- * and writes a chunk's bytes to their place in the output. Threads do not wait
- * for each other, so that reading, computing and writing overlap; what a chunk
- * gives depends on nothing but its rows. Memory is one slice and one chunk for
- * each thread; pages of the input are released after the chunk.
+ * writing. The threads of the pool take one chunk after another: each decodes a
+ * slice of rows into floats, handles non-finite weights, encodes the slice, and
+ * writes the chunk's bytes to their place in the output. Threads do not wait
+ * for each other, so that reading, computing and writing overlap. The bytes of
+ * a chunk depend on its rows alone. Each thread needs memory for one slice and
+ * one chunk; pages of the input are released after the chunk.
  */
 #include "config.h"
 #include "quant/run/job_run.h"
@@ -18,20 +18,20 @@
 
 #include <string.h>
 
-enum { COPY = 1 << 14 }; /* bytes whose order is changed at once */
+enum { COPY = 1 << 14 }; /* bytes swapped at once */
 
-#define READ_AHEAD (UINT64_C(8) << 20) /* bytes asked for before use */
+#define READ_AHEAD (UINT64_C(8) << 20) /* bytes requested ahead of use */
 
 struct chunk {
-    size_t i;           /* tensor */
-    uint64_t no;        /* of the chunk, in all */
-    uint64_t mat;       /* matrix of the tensor */
+    size_t i;           /* number of the tensor */
+    uint64_t no;        /* number of the chunk */
+    uint64_t mat;       /* number of the matrix in the tensor */
     uint64_t row, n;    /* first row in the matrix, number of rows */
     const uint8_t *src; /* bytes of the first row */
-    bool zeroed;        /* some of it was not finite, and is taken as 0 */
+    bool zeroed;        /* non-finite weights were replaced by zero */
 };
 
-/* Where job k's bytes of tensor i go. */
+/* Write bytes of tensor i at their place in the output of job k. */
 static enum gguf_status write_at(struct gg_quant_run *r, size_t k, size_t i,
                                  uint64_t off, const void *data, uint64_t size,
                                  struct gguf_error *err)
@@ -41,7 +41,7 @@ static enum gguf_status write_at(struct gg_quant_run *r, size_t k, size_t i,
                                 t->index, off, data, size, err);
 }
 
-/* Zeros where the floats of a type are not finite; slice has room for all. */
+/* Replace non-finite floats of a type by zero; slice has room for all. */
 static void zero_nonfinite(const struct gguf_quant *q, int type, uint8_t *buf,
                            size_t size, float *slice)
 {
@@ -52,9 +52,8 @@ static void zero_nonfinite(const struct gguf_quant *q, int type, uint8_t *buf,
             memset(buf + e * width, 0, width);
 }
 
-/* The same with bytes of the input, from off on, which no job changes but for
- * their order: output is little-endian. With slice, floats among them are zero
- * where they are not finite; blocks stay as they are. */
+/* Write bytes of the input from off on, converted to little-endian. If slice is
+ * not NULL, non-finite floats are replaced by zero; blocks are not changed. */
 static enum gguf_status copy_at(struct gg_quant_run *r, size_t k, size_t i,
                                 uint64_t off, const uint8_t *src,
                                 uint64_t size, float *slice,
@@ -82,7 +81,7 @@ static enum gguf_status copy_at(struct gg_quant_run *r, size_t k, size_t i,
     return GGUF_OK;
 }
 
-/* Read back what job k made of n rows, and sum up the differences. */
+/* Decode n rows that job k encoded, and add their errors. */
 static void measure_loss(struct gg_quant_run *r, const struct chunk *c,
                          size_t k, const float *slice, const float *weights,
                          const uint8_t *encoded, size_t n, unsigned ith)
@@ -102,7 +101,7 @@ static void measure_loss(struct gg_quant_run *r, const struct chunk *c,
                 ne0, weights);
 }
 
-/* x by a scale outside of the blocks, in the thread's buffer. */
+/* Divide x by the scale of its matrix, into the thread's buffer. */
 static const float *unscale_rows(struct gg_quant_run *r, const float *x,
                                  size_t n, float scale, unsigned ith)
 {
@@ -113,7 +112,7 @@ static const float *unscale_rows(struct gg_quant_run *r, const float *x,
     return y;
 }
 
-/* The rows of a chunk through the floats into the jobs' buffers. */
+/* Decode the rows of a chunk, and encode them into the jobs' buffers. */
 static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
 {
@@ -144,7 +143,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             if (!jt || jt->pub.copied)
                 continue;
             if (dst != out && gg_quant_run_poll_progress(r, ith))
-                return false; /* each output may take its time */
+                return false; /* encoding for one job may take long */
             const struct gg_codec_kern *to =
                 &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
             uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);
@@ -198,12 +197,12 @@ static bool write_chunk(struct gg_quant_run *r, const struct chunk *c,
         }
         out += t->copied ? 0 : c->n * row;
         if (gg_quant_run_poll_progress(r, ith))
-            return false; /* the disk, too */
+            return false; /* writing may take long too */
     }
     return true;
 }
 
-/* A piece of a tensor that no job changes. */
+/* Write a piece of a tensor that all jobs copy. */
 static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
                        uint64_t off, uint64_t size, const uint8_t *src,
                        unsigned ith)
@@ -223,8 +222,8 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
     return !gg_quant_run_poll_progress(r, ith);
 }
 
-/* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
- * while this one is computed. After it: release its pages. */
+/* Before a chunk, request the data READ_AHEAD bytes later, so that the disk
+ * works meanwhile. After a chunk, release its pages. */
 static void advise_pages(const struct gguf_quant *q,
                          const struct gg_job_tensor *t, uint64_t off,
                          uint64_t size, bool before)
@@ -237,7 +236,7 @@ static void advise_pages(const struct gguf_quant *q,
                   before ? GG_ADVISE_WILLNEED : GG_ADVISE_DONTNEED);
 }
 
-/* Where piece k of a tensor that is copied begins. */
+/* Offset of piece k of a tensor that is copied. */
 static uint64_t piece_off(const struct gg_quant_run_cut *cut,
                           const struct gg_data_info *t, uint64_t k)
 {
@@ -305,7 +304,7 @@ void gg_quant_run_process_chunks(void *user, unsigned ith, unsigned nth)
         if (no >= r->cuts[r->n_t].first)
             return;
         while (no >= r->cuts[i + 1].first)
-            i++; /* numbers only grow */
+            i++; /* chunks are taken in ascending order */
         if (r->states[i].kept)
             continue;
         do_chunk(r, ith, i, no);

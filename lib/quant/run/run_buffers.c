@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_buffers.c - what is settled before the threads start
- *
- * Whether every tensor can be decoded and encoded here, how the tensors are
- * cut into chunks, and buffers for as many threads as the memory allows.
- */
+/* run_buffers.c - prepare a run: check types, cut tensors, allocate buffers */
 #include "config.h"
 #include "quant/run/job_run.h"
 #include "base/compiler.h"
@@ -14,12 +10,12 @@
 
 enum {
     CHUNK = 1 << 18, /* elements written at once */
-    ALIGN = 64       /* of buffers, for vector loads */
+    ALIGN = 64       /* alignment of buffers for vector loads */
 };
 #define DEFAULT_MEMORY (UINT64_C(128) << 20)
 
-/* Does the source give it in the type that it is to have? Nothing is encoded
- * then. */
+/* Does the source give blocks in the output's type, so that nothing is
+ * encoded? */
 static bool has_blocks(const struct gguf_quant *q,
                        const struct gg_job_tensor *t)
 {
@@ -28,7 +24,7 @@ static bool has_blocks(const struct gguf_quant *q,
            gg_job_rows(q, t, &rows, NULL) == GGUF_OK && rows.blocks;
 }
 
-/* Can every tensor be decoded and encoded here? */
+/* Check that every tensor can be decoded and encoded. */
 static enum gguf_status check_codecs(const struct gguf_quant *q,
                                      struct gguf_error *err)
 {
@@ -73,9 +69,8 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* Must tensor i be looked at as numbers: because a job encodes it, or because
- * copies of float tensors are checked too (but not a copy of the model as it
- * is)? */
+/* Must tensor i be read as floats? It must if a job encodes it, or if copies of
+ * float tensors are checked too (except where the recipe keeps all types). */
 static bool wants_rows(const struct gg_quant_run *r, size_t i)
 {
     const struct gguf_quant *q = r->jobs[0];
@@ -98,8 +93,8 @@ static uint64_t rows_of(const struct gguf_quant_tensor *t)
     return t->n_elements / (uint64_t)t->ne[0];
 }
 
-/* Tensor i as the numbers that jobs encode: all do so with the scales outside
- * of its blocks, or without. */
+/* Prepare to read tensor i as jobs encode it: with scale tensors or without,
+ * the same in all jobs. */
 static bool set_rows(struct gg_quant_run *r, size_t i,
                      struct gg_data_rows *out)
 {
@@ -115,8 +110,8 @@ static bool set_rows(struct gg_quant_run *r, size_t i,
            GGUF_OK;
 }
 
-/* Cut all tensors into chunks of at most n elements; *most is what the jobs'
- * buffers need for one. */
+/* Cut all tensors into chunks of at most n elements. *most receives the bytes
+ * that the encoded rows of a chunk need. */
 static void cut_tensors(struct gg_quant_run *r, uint64_t n, uint64_t *most)
 {
     uint64_t first = 0;
@@ -149,7 +144,7 @@ static void cut_tensors(struct gg_quant_run *r, uint64_t n, uint64_t *most)
     r->cuts[r->n_t].first = first;
 }
 
-/* Sizes of chunks and buffers, within the memory that is allowed. */
+/* Choose sizes of chunks and buffers within the memory limit. */
 static enum gguf_status make_buffers(struct gg_quant_run *r,
                                      struct gguf_error *err)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* run_resume.c - going on where an earlier run ended
+/* run_resume.c - continue an earlier run
  *
- * A tensor is noted in the journal of each job when its last chunk is written:
- * with a digest of what can be read back from the file. The run that goes on
- * keeps the tensors that are noted in all journals, and whose digests are
- * those of what lies in the files now: nothing depends on the order in which
- * the system wrote what, so that the disk need not be waited for.
+ * When the last chunk of a tensor is written, it is recorded in the journal of
+ * each job, with a digest of the bytes read back from the file. A resumed run
+ * keeps the tensors that are recorded in all journals and whose bytes in the
+ * files still have their digests. The order in which the system wrote the data
+ * does not matter, so that no sync is needed.
  */
 #include "config.h"
 #include "quant/run/job_run.h"
 
 #include <string.h>
 
-enum { PIECE = 1 << 20 }; /* bytes read back between two looks at the clock */
+enum { PIECE = 1 << 20 }; /* bytes read back between two polls */
 
-/* The files that hold what is complete. They get their records together, and
- * these are waited for: a journal that outlives the machine knows its files. */
+/* Open the unfinished files of job k. Their records are written together and
+ * synced: a journal that survives a crash knows its files. */
 static enum gguf_status open_parts(struct gg_quant_run *r, size_t k, bool sync,
                                    struct gguf_error *err)
 {
@@ -51,7 +51,8 @@ enum gguf_status gg_quant_run_open_journals(struct gg_quant_run *r,
     return GGUF_OK;
 }
 
-/* What the journal of job k says of tensor i; NULL: the job leaves it out. */
+/* Find the journal's record of tensor i for job k; NULL if the job leaves it
+ * out. */
 static struct gg_quant_resume_tensor *find_noted(const struct gg_quant_run *r,
                                                  size_t k, size_t i)
 {
@@ -59,8 +60,8 @@ static struct gg_quant_resume_tensor *find_noted(const struct gg_quant_run *r,
     return t ? &r->resume[k].tensors[t - r->jobs[k]->t] : NULL;
 }
 
-/* The digest of job k's tensor i as it lies in the file. false: not all of it
- * can be read, or the run is to stop. */
+/* Compute the digest of job k's tensor i from its file. Returns false if a part
+ * cannot be read, or if the run must stop. */
 static bool read_back(struct gg_quant_run *r, size_t k, size_t i, unsigned ith,
                       XXH128_canonical_t *out)
 {
@@ -84,8 +85,8 @@ static bool read_back(struct gg_quant_run *r, size_t k, size_t i, unsigned ith,
     return good;
 }
 
-/* Is tensor i there, for all jobs that have it, as the parameters of this run
- * want it? */
+/* Is tensor i complete for all jobs that have it, and made with the params of
+ * this run? */
 static bool is_complete(struct gg_quant_run *r, size_t i)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
@@ -145,7 +146,7 @@ void gg_quant_run_record_chunk(struct gg_quant_run *r, size_t i, uint64_t no,
         if (!t)
             continue;
         if (!read_back(r, k, i, ith, &t->digest))
-            return; /* stopped; or what is not noted is made again */
+            return; /* stopped; a tensor without a record is made again */
         t->n_nonfinite = atomic_load(&s->n_nonfinite);
         t->first_nonfinite = atomic_load(&s->first_nonfinite);
         t->nonfinite = r->jobs[0]->p.nonfinite;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* run_state.c - what threads of a run tell each other: progress, failures */
+/* run_state.c - state that the threads of a run share: progress and failures */
 #include "config.h"
 #include "quant/run/job_run.h"
 
-/* Keep the failure of the lowest chunk: chunks are taken in order and each is
- * finished, so that it is the same one for any number of threads. */
+/* Keep the failure of the lowest chunk. Chunks are taken in order and each is
+ * finished, so that the failure is the same for any number of threads. */
 void gg_quant_run_fail(struct gg_quant_run *r, uint64_t chunk,
                        const struct gguf_error *err)
 {
