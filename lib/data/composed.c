@@ -364,8 +364,8 @@ static enum gguf_status make_tensor(struct gg_data_composed *m,
         if (!count_part(&t->part[i], base.n_elements, &n) ||
             gg_ckd_add(&at, at, n) || gg_ckd_exceeds_cap(at))
             return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
-                                "tensor '%s': part %zu does not lie in what "
-                                "it is made of",
+                                "tensor '%s': part %zu reaches outside of its "
+                                "source",
                                 gg_str_esc(&e, t->name), i);
         t->end[i] = at;
         join_dims(&t->part[i]);
@@ -374,7 +374,7 @@ static enum gguf_status make_tensor(struct gg_data_composed *m,
     if (!t->n_parts || at != n_elements(t))
         return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
                             "tensor '%s': its parts have %" PRIu64
-                            " elements together, it has %" PRIu64,
+                            " elements together, expected %" PRIu64,
                             gg_str_esc(&e, t->name), at, n_elements(t));
     return GGUF_OK;
 }

@@ -34,7 +34,7 @@ static enum gguf_status open_remote(const struct gg_dir *f, const char *path,
         return GGUF_OK;
     if (st == GGUF_OK && !r.read)
         st = gg_error_set(&why, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                          "gguf_reader has no function to read with");
+                          "gguf_reader: read is NULL");
     if (st != GGUF_OK) {
         if (err)
             *err = why;

@@ -57,9 +57,9 @@ static enum gguf_status set_scale(const struct gg_data_gguf *d,
     uint64_t n_mat = t->n_elements / ((uint64_t)t->ne[0] * (uint64_t)t->ne[1]);
     if (scale->dtype != GGUF_DTYPE_F32 || (n != 1 && n != n_mat))
         return gg_error_set(err, GGUF_E_TENSOR, scale->info_off,
-                            "tensor '%s' must be F32 of 1 or %" PRIu64
-                            " elements, a scale of each matrix: it is of type "
-                            "%" PRIu32 ", %" PRIu64 " elements",
+                            "tensor '%s' must be F32 with 1 or %" PRIu64
+                            " elements, a scale for each matrix: it has "
+                            "type %" PRIu32 ", %" PRIu64 " elements",
                             gg_str_esc(&e, scale->name), n_mat, scale->dtype,
                             n);
     GG_TRY(hold_bytes(d, from, 0, scale->size, true, err));
@@ -83,11 +83,10 @@ static enum gguf_status check_whole(const struct gguf_file *file,
     const struct gguf_kv *kv =
         gguf_file_kv_find(file, gg_file_split_keys[GG_SPLIT_COUNT]);
     if (kv && gguf_kv_get_uint(kv, &count, NULL) == GGUF_OK && count > 1)
-        return gg_error_set(
-            err, GGUF_E_UNSUPPORTED, t->info_off,
-            "tensor '%s': its scale is not in this file of %" PRIu64
-            ", it may be in another: merge them first",
-            gg_str_esc(&e, t->name), count);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
+                            "tensor '%s': its scale may be in another of "
+                            "the %" PRIu64 " files: merge them first",
+                            gg_str_esc(&e, t->name), count);
     return GGUF_OK;
 }
 
@@ -174,7 +173,7 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
                         t->size / (t->n_elements / ne0),
                         gguf_file_is_big_endian(from.file)))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
-                            "tensor '%s': type %" PRIu32 " is not decoded",
+                            "tensor '%s': type %" PRIu32 " cannot be decoded",
                             gg_str_esc(&e, t->name), t->dtype);
     return g->scaled ? find_scale(g, &out->stored, &from, err) : GGUF_OK;
 }

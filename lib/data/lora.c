@@ -48,8 +48,8 @@ static enum gguf_status check_word(const struct gguf_file *f, const char *key,
     return gg_str_eqz(s, word)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_MISMATCH, kv->off,
-                              "the file is no LoRA adapter: %s is '%s', must "
-                              "be '%s'",
+                              "the file is not a LoRA adapter: %s is '%s', "
+                              "must be '%s'",
                               key, gg_str_esc(&e, s), word);
 }
 
@@ -78,8 +78,8 @@ static enum gguf_status read_keys(struct gg_lora *l, struct gguf_error *err)
     kv = gguf_file_kv_find(l->file, tokens);
     if (kv)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, kv->off,
-                            "%s: adapters that count from a sequence of "
-                            "tokens on are not supported",
+                            "%s: adapters that start at a sequence of "
+                            "tokens are not supported",
                             tokens);
     return read_alpha(l, err);
 }
@@ -121,8 +121,8 @@ static enum gguf_status check_pair(struct gg_lora_pair *p,
     if (good)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_TENSOR, a->info_off,
-                        "tensor '%s' has shape [%s], and '%s' [%s]: they are "
-                        "no pair of one rank, %s",
+                        "tensor '%s' has shape [%s], and '%s' [%s]: "
+                        "they are not a pair of one rank, %s",
                         gg_str_esc(&e, a->name), shape_of(sa, a),
                         gg_str_esc(&f, b->name), shape_of(sb, b),
                         p->looked_up ? "[rank, rows] and [rank, columns]"
@@ -149,7 +149,7 @@ static enum gguf_status take_half(struct gg_lora *l,
     }
     if (!is_a && !is_b)
         return gg_error_set(err, GGUF_E_TENSOR, t->info_off,
-                            "tensor '%s' is no half of a low-rank pair, "
+                            "tensor '%s' is not half of a low-rank pair, "
                             "NAME%s and NAME%s: it would have no effect",
                             gg_str_esc(&e, t->name), a_end, b_end);
     const struct gguf_tensor_info *other =
@@ -206,7 +206,8 @@ enum gguf_status gg_lora_init(struct gg_lora *l, const struct gguf_file *file,
 {
     *l = (struct gg_lora){ .allocator = allocator, .file = file };
     if (!file)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the adapter's file is NULL");
     enum gguf_status st = read_keys(l, err);
     if (st == GGUF_OK)
         st = read_pairs(l, err);
@@ -235,8 +236,8 @@ enum gguf_status gg_lora_check_arch(const struct gg_lora *l,
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_MISMATCH,
                               kv ? kv->off : GGUF_NO_OFFSET,
-                              "the adapter is for models of architecture "
-                              "'%s', this one is of '%s'",
+                              "the adapter is for architecture '%s', the "
+                              "model has '%s'",
                               gg_str_esc(&a, l->arch), gg_str_esc(&b, arch));
 }
 
@@ -290,8 +291,8 @@ enum gguf_status gg_lora_fail_missing_weight(const struct gg_lora_pair *p,
 {
     struct gg_str_esc a, w;
     return gg_error_set(err, GGUF_E_TENSOR, p->a->info_off,
-                        "tensor '%s': the model has no matrix '%s' that is "
-                        "computed with",
+                        "tensor '%s': the model does not compute with "
+                        "a matrix '%s'",
                         gg_str_esc(&a, p->a->name), gg_str_esc(&w, p->weight));
 }
 

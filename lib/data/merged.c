@@ -178,8 +178,8 @@ static enum gguf_status prepare_half(const struct gg_merged_lora *with,
     return TILE % *block == 0
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
-                              "tensor '%s': blocks of %" PRIu64
-                              " elements are not merged",
+                              "tensor '%s': an adapter with blocks of %" PRIu64
+                              " elements cannot be merged",
                               gg_str_esc(&e, t->name), *block);
 }
 
@@ -244,9 +244,9 @@ static enum gguf_status fail_lacking(const struct gg_data_merged *m,
         return gg_lora_fail_missing_weight(p, err);
     return gg_error_set(err, GGUF_E_TENSOR, p->a->info_off,
                         "tensor '%s': the output of the model is its "
-                        "embedding, 'token_embd.weight', which the pair must "
-                        "not change: it is not merged; gguf-ppl --lora "
-                        "computes with it",
+                        "embedding, 'token_embd.weight', which the "
+                        "pair must not change, so that it cannot be "
+                        "merged; gguf-ppl --lora evaluates it",
                         gg_str_esc(&e, p->a->name));
 }
 

@@ -39,8 +39,8 @@ struct gg_nibbles {
 };
 
 static const struct gg_safetensors_type types[] = {
-    { "4 bits", 4, UINT32_MAX, NULL, GGUF_DTYPE_BF16 },
-    { "4 bits", 4, UINT32_MAX, NULL, GGUF_DTYPE_F16 },
+    { "4 bits", 4, GG_SAFETENSORS_NO_DTYPE, NULL, GGUF_DTYPE_BF16 },
+    { "4 bits", 4, GG_SAFETENSORS_NO_DTYPE, NULL, GGUF_DTYPE_F16 },
 };
 
 /* ---- reading ---- */
@@ -161,7 +161,8 @@ static enum gguf_status use_all(struct join *j, const char *end, float *out,
 {
     struct gg_safetensors_tensor *t = find_part(j, end);
     if (!has_type(t, "F32", 1))
-        return refuse_weight(j, "it has no scale for all of F32", err);
+        return refuse_weight(j, "its F32 scale for all weights is missing",
+                             err);
     t->is_part = true;
     GG_TRY(hold_part(j, t, true, err));
     *out = load_float(t->data, 0);
@@ -183,12 +184,12 @@ static enum gguf_status use_nvfp4(struct join *j, bool pack,
     if (strcmp(q->type->name, "U8") != 0 || q->n_dims != 2 ||
         q->ne[0] % (NVFP4_BLOCK / 2))
         return refuse_weight(
-            j, "not a matrix of bytes, of blocks of 16 numbers", err);
+            j, "not a matrix of bytes in blocks of 16 weights", err);
     j->rows = (uint64_t)q->ne[1];
     j->cols = 2 * (uint64_t)q->ne[0];
     if (!has_type(t, "F8_E4M3", j->rows * (j->cols / NVFP4_BLOCK)) ||
         t->n_dims != 2 || t->ne[1] != q->ne[1])
-        return refuse_weight(j, "its scales are not those of its blocks", err);
+        return refuse_weight(j, "its scales do not fit its blocks", err);
     memcpy(x->table, levels, sizeof levels);
     x->scale = take_part(j, SCALE, t);
     x->f8 = t->type->f8;
@@ -209,8 +210,8 @@ static enum gguf_status use_state(struct join *j, const json_t *root,
         !gg_json_int(json_array_get(shape, 1), &cols) || cols < 1 ||
         !gg_json_int(json_object_get(root, "blocksize"), &per) || per < 1 ||
         json_array_size(shape) != 2)
-        return refuse_weight(
-            j, "its quant_state says no shape or no blocksize", err);
+        return refuse_weight(j, "its quant_state lacks shape or blocksize",
+                             err);
     (void)gg_json_int(json_object_get(root, "nested_blocksize"), &per_more);
     (void)gg_json_num(json_object_get(root, "nested_offset"), &plus);
     (void)gg_json_str(json_object_get(root, "dtype"), &dtype);
@@ -237,7 +238,7 @@ static enum gguf_status use_absmax(struct join *j, uint64_t n,
         x->map = take_part(j, MAP, map);
         x->more = take_part(j, MORE, more);
     } else if (!has_type(scale, "F32", n)) {
-        return refuse_weight(j, "its scales are not those of its blocks", err);
+        return refuse_weight(j, "its scales do not fit its blocks", err);
     }
     x->scale = take_part(j, SCALE, scale);
     return GGUF_OK;
@@ -259,7 +260,7 @@ static enum gguf_status use_bnb(struct join *j, bool *half,
         state = find_part(j, states[1]);
     if (!state || !has_type(state, "U8", state->n_elements) ||
         !has_type(map, "F32", 16))
-        return refuse_weight(j, "its quant_state or quant_map is not there",
+        return refuse_weight(j, "its quant_state or quant_map is missing",
                              err);
     GG_TRY(hold_part(j, state, true, err));
     enum gguf_status st =
@@ -271,7 +272,7 @@ static enum gguf_status use_bnb(struct join *j, bool *half,
     gg_json_fini(&json);
     GG_TRY(st);
     if (gg_ckd_mul(&n, j->rows, j->cols) || !has_type(q, "U8", n / 2 + n % 2))
-        return refuse_weight(j, "its bytes are not those of its shape", err);
+        return refuse_weight(j, "its bytes do not fit its shape", err);
     n_scales = n / j->x->per_scale + (n % j->x->per_scale != 0);
     GG_TRY(hold_part(j, map, true, err));
     for (size_t i = 0; i < 16; i++)

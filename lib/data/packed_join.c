@@ -43,8 +43,8 @@ static const struct form {
 };
 
 static const struct gg_safetensors_type types[] = {
-    { "packed", 4, UINT32_MAX, NULL, GGUF_DTYPE_F16 },
-    { "packed", 4, UINT32_MAX, NULL, GGUF_DTYPE_BF16 },
+    { "packed", 4, GG_SAFETENSORS_NO_DTYPE, NULL, GGUF_DTYPE_F16 },
+    { "packed", 4, GG_SAFETENSORS_NO_DTYPE, NULL, GGUF_DTYPE_BF16 },
     { "MXFP4", 4, GGUF_DTYPE_MXFP4, NULL, GGUF_DTYPE_MXFP4 },
 };
 
@@ -97,10 +97,10 @@ static enum gguf_status use_scales(struct join *j, bool groups_first,
     struct gg_data_rows rows;
     const uint64_t n = t->n_elements;
     const bool plain = n && (n == 1 || (t->n_dims == 1 && n == p->rows));
-    if (t->type->f8 || t->type->dtype == UINT32_MAX ||
-        t->type->own == UINT32_MAX || t->n_dims > 2 ||
+    if (t->type->f8 || t->type->dtype == GG_SAFETENSORS_NO_DTYPE ||
+        t->type->own == GG_SAFETENSORS_NO_DTYPE || t->n_dims > 2 ||
         !gg_safetensors_unscaled_rows(j->s, j->part[GG_PACKED_SCALES], &rows))
-        return fail_join(j, "its scales are no numbers", err);
+        return fail_join(j, "its scales are not numbers", err);
     p->scale = rows.stored;
     if (plain || groups_first) {
         p->n_groups = plain ? 1 : (uint64_t)t->ne[1];
@@ -112,12 +112,12 @@ static enum gguf_status use_scales(struct join *j, bool groups_first,
         p->scale_g = 1;
     }
     if (!plain && (uint64_t)t->ne[!groups_first] != p->rows)
-        return fail_join(j, "it has not as many rows as its scales", err);
+        return fail_join(j, "its rows do not fit its scales", err);
     p->group = j->config->group && p->n_groups > 1
                    ? j->config->group
                    : (p->cols + p->n_groups - 1) / p->n_groups;
     if ((p->cols + p->group - 1) / p->group != p->n_groups)
-        return fail_join(j, "its scales are not those of its groups", err);
+        return fail_join(j, "its scales do not fit its groups", err);
     return GGUF_OK;
 }
 
@@ -128,7 +128,7 @@ static enum gguf_status use_index(struct join *j, struct gguf_error *err)
     if (!t)
         return GGUF_OK;
     if (strcmp(t->type->name, "I32") != 0 || t->n_elements != j->p->cols)
-        return fail_join(j, "its list of groups is not one for each column",
+        return fail_join(j, "its list of groups does not fit its columns",
                          err);
     uint64_t i = 0;
     GG_TRY(gg_safetensors_hold_all(j->s, j->part[GG_PACKED_INDEX], true, err));
@@ -137,7 +137,8 @@ static enum gguf_status use_index(struct join *j, struct gguf_error *err)
         i++;
     (void)gg_safetensors_hold_all(j->s, j->part[GG_PACKED_INDEX], false, NULL);
     if (i < t->n_elements)
-        return fail_join(j, "a column is of a group that has no scale", err);
+        return fail_join(j, "a column belongs to a group without a scale",
+                         err);
     j->p->index = t->data;
     return GGUF_OK;
 }
@@ -155,7 +156,7 @@ static enum gguf_status use_columns(struct join *j, bool awq,
     if (strcmp(q->type->name, "I32") != 0 || q->n_dims != 2)
         return fail_join(j, "not a matrix of 32-bit words", err);
     if (q->ne[1] % words)
-        return fail_join(j, "its words are not whole numbers", err);
+        return fail_join(j, "its words are not a multiple of 3", err);
     p->cols = (uint64_t)q->ne[1] / words * (awq ? 1 : per);
     p->rows = (uint64_t)q->ne[0] * (awq ? per : 1);
     p->code = (struct gg_packed_bits){ .data = q->data, .bits = bits };
@@ -172,8 +173,7 @@ static enum gguf_status use_columns(struct join *j, bool awq,
     GG_TRY(use_scales(j, true, err));
     z = part_of(j, GG_PACKED_ZEROS);
     if (!has_ne(z, "I32", p->n_groups, p->rows / per * words) || p->rows % per)
-        return fail_join(j, "its zero points are not those of its groups",
-                         err);
+        return fail_join(j, "its zero points do not fit its groups", err);
     p->zero = (struct gg_packed_bits){ .data = z->data,
                                        .step_r = 1,
                                        .step_c = p->rows / per * words,
@@ -195,7 +195,7 @@ static enum gguf_status use_words(struct join *j, struct gguf_error *err)
     if (!shape || shape->n_elements != 2 || shape->type->bits < 32 ||
         (strcmp(shape->type->name, "I64") != 0 &&
          strcmp(shape->type->name, "I32") != 0))
-        return fail_join(j, "its shape is not there", err);
+        return fail_join(j, "its shape is missing", err);
     GG_TRY(gg_safetensors_hold_all(j->s, j->part[GG_PACKED_SHAPE], true, err));
     p->rows = gg_bytes_load32le(shape->data);
     p->cols = gg_bytes_load32le(shape->data + shape->type->bits / 8);
@@ -206,7 +206,7 @@ static enum gguf_status use_words(struct join *j, struct gguf_error *err)
     const unsigned per = 32 / bits;
     if (!p->rows || !p->cols ||
         !has_ne(q, "I32", p->rows, (p->cols + per - 1) / per))
-        return fail_join(j, "its words are not those of its shape", err);
+        return fail_join(j, "its words do not fit its shape", err);
     p->code = (struct gg_packed_bits){ .data = q->data,
                                        .step_r = (uint64_t)q->ne[0],
                                        .step_c = 1,
@@ -216,8 +216,7 @@ static enum gguf_status use_words(struct join *j, struct gguf_error *err)
     GG_TRY(use_scales(j, false, err));
     z = part_of(j, GG_PACKED_ZEROS);
     if (z && !has_ne(z, "I32", (p->rows + per - 1) / per, p->n_groups))
-        return fail_join(j, "its zero points are not those of its groups",
-                         err);
+        return fail_join(j, "its zero points do not fit its groups", err);
     if (z)
         p->zero = (struct gg_packed_bits){ .data = z->data,
                                            .step_r = p->n_groups,
@@ -243,8 +242,7 @@ static enum gguf_status use_bytes(struct join *j, struct gguf_error *err)
     GG_TRY(use_scales(j, false, err));
     if (z && (strcmp(z->type->name, "I8") != 0 ||
               z->n_elements != part_of(j, GG_PACKED_SCALES)->n_elements))
-        return fail_join(j, "its zero points are not those of its groups",
-                         err);
+        return fail_join(j, "its zero points do not fit its groups", err);
     if (z)
         p->zero = (struct gg_packed_bits){ .data = z->data,
                                            .step_r = p->scale_r,
@@ -279,7 +277,7 @@ static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
     const struct gg_safetensors_tensor *q = part_of(j, GG_PACKED_CODES),
                                        *e = part_of(j, GG_PACKED_SCALES);
     if (!(j->config->form == GG_PACKED_MXFP4 ? are_blocks : are_rows)(q, e))
-        return fail_join(j, "its exponents are not those of its blocks", err);
+        return fail_join(j, "its exponents do not fit its blocks", err);
     j->p->code.data = q->data;
     j->p->exponent = e->data;
     j->p->decode = j->s->codec[gg_dtype_index(GGUF_DTYPE_MXFP4)].decode;
@@ -349,7 +347,7 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
     }
     if (!j->s->tensor[i].n_elements || !scales || !scales->n_elements ||
         (f->need_zeros && !part_of(j, GG_PACKED_ZEROS)))
-        return fail_join(j, "its scales or zero points are not there", err);
+        return fail_join(j, "its scales or zero points are missing", err);
     return GGUF_OK;
 }
 

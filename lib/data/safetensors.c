@@ -103,7 +103,7 @@ enum gguf_status gg_safetensors_convert_to_i32(struct gg_safetensors *s,
         return GGUF_OK;
     if (dtype != GGUF_DTYPE_I32 && dtype != GGUF_DTYPE_I64)
         return gg_error_set(err, GGUF_E_TENSOR, t->off,
-                            "tensor '%s': %s are not whole numbers",
+                            "tensor '%s': %s are not integers",
                             gg_str_esc(&e, t->name), t->type->name);
     if (dtype == GGUF_DTYPE_I64) {
         uint64_t k = 0;
@@ -150,10 +150,11 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
         return GGUF_OK;
     }
     if (!gg_safetensors_unscaled_rows(as_safetensors(d), i, out))
-        return gg_error_set(
-            err, GGUF_E_UNSUPPORTED, t->off,
-            "tensor '%s': %s of %" PRIu64 " elements are not read as numbers",
-            gg_str_esc(&e, t->name), t->type->name, t->n_elements);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, t->off,
+                            "tensor '%s': %s of %" PRIu64
+                            " elements cannot be read as numbers",
+                            gg_str_esc(&e, t->name), t->type->name,
+                            t->n_elements);
     if (t->scale)
         out->read = read_scaled;
     if (t->is_index)
@@ -165,7 +166,8 @@ static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
     const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     const bool as_it_is = !t->packed && !t->nibbles && !t->is_index;
-    return t->type->dtype != UINT32_MAX && as_it_is ? t->data : NULL;
+    return t->type->dtype != GG_SAFETENSORS_NO_DTYPE && as_it_is ? t->data
+                                                                 : NULL;
 }
 
 static bool input_file(const struct gg_data *d, size_t i,
@@ -392,8 +394,7 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
     GG_TRY(gg_index_add(&s->index, (uint32_t)s->n_tensors, &other, err));
     if (other != GG_INDEX_NONE)
         return gg_error_set(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
-                            "tensor '%s' is there already",
-                            gg_str_esc(&e, name));
+                            "duplicate tensor '%s'", gg_str_esc(&e, name));
     s->n_tensors++;
     return GGUF_OK;
 }

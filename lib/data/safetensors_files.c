@@ -136,8 +136,8 @@ static enum gguf_status open_files(struct gg_safetensors *s,
             st = gg_safetensors_name_file(
                 gg_str_z(s->index_name),
                 gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
-                             "tensor '%s' is in '%s', which is no "
-                             ".safetensors file in the same folder",
+                             "tensor '%s' is in '%s', which is not a "
+                             ".safetensors file of this folder",
                              gg_str_esc(&e, gg_str_z(key)),
                              gg_str_esc(&e_file, name)),
                 err);
@@ -200,7 +200,7 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     json_t *where = json_object_get(j.root, "weight_map");
     if (st == GGUF_OK && !json_is_object(where))
         st = gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(&j, j.root),
-                          "%s: there is no object \"weight_map\"",
+                          "%s: \"weight_map\" is missing or not an object",
                           s->index_name);
     if (st == GGUF_OK)
         st = open_files(s, folder, &j, where, err);

@@ -47,7 +47,7 @@ static float from_e8m0(uint8_t x)
     return x == 255 ? NAN : ldexpf(1, x - 127);
 }
 
-#define NONE UINT32_MAX
+#define NONE GG_SAFETENSORS_NO_DTYPE
 static const struct gg_safetensors_type types[] = {
     { "F32", 32, GGUF_DTYPE_F32, NULL, GGUF_DTYPE_F32 },
     { "F16", 16, GGUF_DTYPE_F16, NULL, GGUF_DTYPE_F16 },
@@ -105,7 +105,8 @@ static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
     const size_t n = json_array_size(shape);
     uint64_t bits;
     if (!json_is_array(shape))
-        return refuse_entry(e, shape, GGUF_E_FORMAT, "no list \"shape\"", err);
+        return refuse_entry(e, shape, GGUF_E_FORMAT,
+                            "\"shape\" is missing or not a list", err);
     if (n > GG_MIN(max_dims, GGUF_MAX_DIMS))
         return refuse_entry(e, shape, GGUF_E_LIMIT, "too many dimensions",
                             err);
@@ -118,7 +119,8 @@ static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
         const json_int_t size = json_integer_value(v);
         if (!json_is_integer(v) || size < 0)
             return refuse_entry(e, v, GGUF_E_FORMAT,
-                                "\"shape\" is not of sizes", err);
+                                "\"shape\" has an element that is not a size",
+                                err);
         t->ne[n - 1 - i] = size;
         if (gg_ckd_mul(&t->n_elements, t->n_elements, (uint64_t)size) ||
             gg_ckd_exceeds_cap(t->n_elements))
@@ -128,8 +130,8 @@ static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
     if (gg_ckd_mul(&bits, t->n_elements, t->type->bits))
         return refuse_entry(e, shape, GGUF_E_OVERFLOW, "size overflows", err);
     if (bits % 8)
-        return refuse_entry(e, shape, GGUF_E_FORMAT, "not of whole bytes",
-                            err);
+        return refuse_entry(e, shape, GGUF_E_FORMAT,
+                            "its size is not a whole number of bytes", err);
     t->size = bits / 8;
     return GGUF_OK;
 }
@@ -209,11 +211,12 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
                                 : "one tensor too many",
                             err);
     if (!gg_json_str(json_object_get(v, "dtype"), &type))
-        return refuse_entry(&e, NULL, GGUF_E_FORMAT, "no text \"dtype\"", err);
+        return refuse_entry(&e, NULL, GGUF_E_FORMAT,
+                            "\"dtype\" is missing or not a text", err);
     t->type = gg_safetensors_type(type);
     if (!t->type)
         return refuse_entry(&e, json_object_get(v, "dtype"),
-                            GGUF_E_UNSUPPORTED, "\"dtype\" is not known", err);
+                            GGUF_E_UNSUPPORTED, "\"dtype\" is unknown", err);
     GG_TRY(read_shape(&e, s->limits.max_dims, err));
     GG_TRY(read_place(&e, f->data_off, err));
     t->name = with_prefix(s, f->prefix, name);
@@ -225,7 +228,7 @@ static enum gguf_status read_entry(struct gg_safetensors *s,
         return refuse_entry(&e, NULL, GGUF_E_DUPLICATE,
                             other >= f->first_tensor
                                 ? "duplicate name"
-                                : "it is in another file, too",
+                                : "it is in another file too",
                             err);
     s->n_tensors++;
     return GGUF_OK;
@@ -290,8 +293,9 @@ static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
     json_object_foreach(meta, key, v)
     {
         if (!json_is_string(v))
-            return gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
-                                "\"__metadata__\" has what is not a text");
+            return gg_error_set(
+                err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
+                "\"__metadata__\" has a value that is not a text");
     }
     return GGUF_OK;
 }
@@ -392,7 +396,7 @@ static bool name_foreign_format(const struct gg_mapfile *m,
         is = gg_foreign_format_name(m->data, n, GG_FOREIGN_BUT_SAFETENSORS);
     if (is)
         gg_error_set(err, GGUF_E_FORMAT, 0,
-                     "no safetensors file; it looks like %s", is);
+                     "not a safetensors file; it looks like %s", is);
     return is != NULL;
 }
 
@@ -406,7 +410,8 @@ enum gguf_status gg_safetensors_read_header(struct gg_safetensors *s,
     enum gguf_status st =
         f->map.size < 8
             ? gg_error_set(err, GGUF_E_TRUNCATED, 0,
-                           "%" PRIu64 " bytes are no .safetensors file",
+                           "%" PRIu64
+                           " bytes are too few for a .safetensors file",
                            f->map.size)
             : header_size(&f->map, &n, err);
     if (st != GGUF_OK && name_foreign_format(&f->map, err))

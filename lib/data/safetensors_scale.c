@@ -50,8 +50,8 @@ static enum gguf_status use_scale(struct gg_safetensors *s, size_t i, size_t k,
     if (!shapes_fit(s, t, scale, &own) ||
         !gg_safetensors_unscaled_rows(s, k, &rows))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "tensor '%s' has shape or type of no scale of "
-                            "what it is named after",
+                            "tensor '%s': its shape or type does not fit "
+                            "the weight that it scales",
                             gg_str_esc(&e, scale->name));
     struct gg_safetensors_scale *of =
         gg_ckd_array(&bytes, scale->n_elements, sizeof *of->value) ||

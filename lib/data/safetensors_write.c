@@ -38,7 +38,7 @@ enum gguf_status gg_safetensors_writer_divide(
                                     "a tensor is too large");
         if (gg_ckd_add(&w->total, w->total, t->size))
             return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                                "the tensors are too large together");
+                                "all tensors together are too large");
         if (max_size && in_file &&
             (in_file >= max_size || t->size > max_size - in_file)) {
             w->n_files++;

@@ -87,7 +87,7 @@ static enum gguf_status begin_work(struct work *w,
 {
     if (!p->rows)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "stats params are not complete");
+                            "gguf_stats_params: rows is NULL");
     GG_TRY(gg_data_rows_of(p->rows, file, i, &w->a, err));
     gg_stat_kern_init(&w->kern, gg_kern_cpu_detect());
     w->n = gguf_file_tensor(file, i)->n_elements;

@@ -45,7 +45,7 @@ enum gguf_status gg_data_rows_of(const struct gguf_rows *rows,
     struct gg_data_gguf d;
     if (i >= gguf_file_n_tensors(file))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "there is no tensor %zu", i);
+                            "tensor %zu does not exist", i);
     gg_data_gguf_init(&d, &from, rows->codec, true);
     return gg_data_rows(&d.list, i, out, err);
 }

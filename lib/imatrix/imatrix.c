@@ -208,8 +208,9 @@ enum gguf_status gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
 {
     if (i >= im->n_entries)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "importance data: entry %zu of %zu", i,
-                            im->n_entries);
+                            "importance data: entry %zu is out of range, "
+                            "there are %zu",
+                            i, im->n_entries);
     const struct gg_imatrix_entry *e = im->entries[i];
     const struct gguf_imatrix_entry own = { sizeof own, e->name, e->n_values,
                                             e->n_mats, e->n_calls };
@@ -302,7 +303,7 @@ enum gguf_status gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i,
     if (i >= im->n_entries || first > im->entries[i]->n_values ||
         n > im->entries[i]->n_values - first)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "importance data: out of range");
+                            "importance data: entry or values out of range");
     for (size_t k = 0; k < n; k++)
         dst[k] = load_float(im->entries[i]->sums, first + k);
     return GGUF_OK;
@@ -316,7 +317,7 @@ enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i,
         i < im->n_entries ? im->entries[i] : NULL;
     if (!e || first > GG_MAX(e->n_mats, 1) || n > GG_MAX(e->n_mats, 1) - first)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "importance data: out of range");
+                            "importance data: entry or values out of range");
     for (size_t k = 0; k < n; k++)
         dst[k] = count_of(e, first + k);
     return GGUF_OK;
@@ -488,13 +489,13 @@ enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,
         gg_ckd_mul(&b.n_values, n_cols, n_mats) ||
         gg_ckd_array(&size, b.n_values, 8) || n_mats > UINT32_MAX)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "importance data: a name and a size are wanted");
+                            "importance data: the name is empty or a size "
+                            "is 0");
     if (!is_counted(counts, n_mats))
-        return gg_error_set(
-            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-            "importance data of '%s': counts must be numbers from 0 "
-            "up, one of them above",
-            gg_str_esc(&esc, gg_str_z(name)));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "importance data of '%s': counts must be "
+                            "numbers from 0 up, and one must be above 0",
+                            gg_str_esc(&esc, gg_str_z(name)));
     size = (size_t)(4 * (b.n_values + n_mats));
     uint8_t *p = gg_mem_alloc(im->allocator, size);
     if (!p)

@@ -148,7 +148,7 @@ static enum gguf_status read_dat_entry(struct gguf_imatrix *im,
     GG_TRY(gg_imatrix_append(im, name, &e, err));
     GG_TRY(gg_index_add(names, (uint32_t)im->n_entries - 1, &other, err));
     if (other != GG_INDEX_NONE)
-        return gg_error_set(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
+        return gg_error_set(err, GGUF_E_DUPLICATE, at, "duplicate entry '%s'",
                             gg_str_esc(&esc, name));
     e->n_values = e->n_cols = n;
     e->n_calls = n_calls;
@@ -289,7 +289,7 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     GG_TRY(check_tensor(im->file, counts, e->counts, "count", false, err));
     if (is_zero(e->counts, counts->n_elements))
         return gg_error_set(err, GGUF_E_FORMAT, counts->info_off,
-                            "'%s' counted nothing",
+                            "'%s': all counts are 0",
                             gg_str_esc(&esc, counts->name));
     return GGUF_OK;
 }
@@ -327,9 +327,9 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
             GG_TRY(gg_imatrix_add_dataset(im, text, err));
     for (size_t i = 0; i < gguf_file_n_tensors(im->file); i++)
         GG_TRY(read_tensor(im, gguf_file_tensor(im->file, i), err));
-    return im->n_entries
-               ? GGUF_OK
-               : gg_error_set(err, GGUF_E_NOTFOUND, 0, "there are no entries");
+    return im->n_entries ? GGUF_OK
+                         : gg_error_set(err, GGUF_E_NOTFOUND, 0,
+                                        "the file has no entries");
 }
 
 static enum gguf_status open_gguf(struct gguf_imatrix *im, const char *path,

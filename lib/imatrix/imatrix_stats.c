@@ -63,7 +63,7 @@ enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
     GG_TRY(gg_params_give(out, &s, sizeof s, "gguf_imatrix_stats", err));
     if (i >= im->n_entries)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "importance data: out of range");
+                            "importance data: entry out of range");
     const struct gg_imatrix_entry *e = im->entries[i];
     uint64_t n_mats = e->n_mats ? e->n_mats : 1, n_high = 0;
     for (uint64_t m = 0; m < n_mats; m++) {
@@ -93,11 +93,12 @@ enum gguf_status gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i,
 {
     if (i >= im->n_entries || k >= im->n_entries)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "importance data: out of range");
+                            "importance data: entry out of range");
     const struct gg_imatrix_entry *a = im->entries[i], *b = im->entries[k];
     if (a->n_values != b->n_values || a->n_cols != b->n_cols)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                            "importance data of another shape");
+                            "importance data: the entries have different "
+                            "shapes");
     double ab = 0, aa = 0, bb = 0;
     for (uint64_t at = 0; at < a->n_values; at++) {
         double x = mean_square(a, at), y = mean_square(b, at);

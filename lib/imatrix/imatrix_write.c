@@ -53,9 +53,9 @@ static enum gguf_status put_entry(struct gg_outfile *o,
     }
     if (e->n_values > INT32_MAX || n_calls > INT32_MAX)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "'%s': %" PRIu64 " values of %" PRIu64
-                            " calls, of "
-                            "both the older form has %" PRId32 " at most",
+                            "'%s': %" PRIu64 " values, %" PRIu64
+                            " calls; the older form holds %" PRId32
+                            " of each at most",
                             gg_str_esc(&esc, gg_str_z(e->name)), e->n_values,
                             n_calls, INT32_MAX);
     GG_TRY(put_text(o, e->name, err));

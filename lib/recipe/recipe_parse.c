@@ -343,7 +343,7 @@ enum gguf_status gguf_recipe_parse(struct gguf_recipe **out,
                             GGUF_RECIPE_MAX_SIZE);
     if (text.size && memchr(text.data, 0, text.size))
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                            "a recipe has no NUL bytes");
+                            "the recipe has a NUL byte");
     struct gguf_recipe *r = gg_mem_alloc_zero(allocator, 1, sizeof *r);
     if (!r)
         return gg_error_set_nomem(err, sizeof *r);

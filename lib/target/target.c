@@ -48,7 +48,8 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
     if (!good || p->n_types > GGUF_TARGET_MAX_TYPES)
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET, "gguf_target_params: %s",
-            good ? "too many types" : "one of max_size and max_bpw is wanted");
+            good ? "too many types"
+                 : "exactly one of max_size and max_bpw must be set");
     if (p->sample == GGUF_TARGET_SAMPLE_ELEMENTS && !p->n_sample)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_target_params: n_sample is 0, must be 1 or "
@@ -58,8 +59,8 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
         if (!t ||
             (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "gguf_target_params: type %" PRIu32
-                                " is not a target",
+                                "gguf_target_params: nothing is quantized to "
+                                "type %" PRIu32,
                                 p->types[i]);
     }
     return GGUF_OK;
@@ -224,7 +225,7 @@ static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
         }
         if (!g->n)
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                                "there is no type that all tensors can have");
+                                "no type fits all tensors");
         n += g->n;
     }
     return GGUF_OK;
@@ -314,8 +315,8 @@ static enum gguf_status choose_types(struct target *t, struct gg_knapsack *k,
                 least += size;
             }
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                                "no choice of types has less than %" PRIu64
-                                " bytes; %" PRIu64 " are asked for",
+                                "the smallest choice of types has %" PRIu64
+                                " bytes, limit is %" PRIu64,
                                 least, t->limit);
         }
         GG_TRY(st);
@@ -372,7 +373,8 @@ static enum gguf_status recall_noise(struct gguf_quant *q,
         differs = "scales";
     if (differs)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_target_params: measured has not the same %s",
+                            "gguf_target_params: measured is a job with "
+                            "different %s",
                             differs);
     if (from->noise && from->noise_sample == sample)
         memcpy(q->noise, from->noise, n * sizeof *q->noise);

@@ -401,10 +401,10 @@ static void check_deepseek(struct gguf_rows *rows, const char *out)
         enum fault fault;
         const char *why;
     } faults[] = {
-        { NO_SCALE, "scales or zero points are not there" },
-        { SHAPE, "exponents are not those of its blocks" },
+        { NO_SCALE, "scales or zero points are missing" },
+        { SHAPE, "exponents do not fit its blocks" },
         { WIDE, "tid2eid': element 5 does not fit 32 bits" },
-        { FLOATS, "tid2eid': F32 are not whole numbers" },
+        { FLOATS, "tid2eid': F32 are not integers" },
     };
     struct gguf_folder_params p = GGUF_FOLDER_PARAMS_INIT;
     struct gguf_error e;

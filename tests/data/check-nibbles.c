@@ -205,11 +205,11 @@ static void check_refused(void)
     stfile_begin(&file);
     add_tensor("x.weight", "U8", "2,8", 16);
     add_tensor("x.weight_scale", "F8_E4M3", "2,1", 2);
-    check_refusal(GG_NIBBLES_NVFP4, "no scale for all");
+    check_refusal(GG_NIBBLES_NVFP4, "scale for all weights");
     stfile_begin(&file);
     add_tensor("x.weight", "U8", "2,8", 16);
     add_tensor("x.weight_scale", "F8_E4M3", "1,2", 2);
-    check_refusal(GG_NIBBLES_NVFP4, "not those of its blocks");
+    check_refusal(GG_NIBBLES_NVFP4, "do not fit its blocks");
     stfile_begin(&file);
     add_tensor("x.weight", "U8", "2,7", 14);
     add_tensor("x.weight_scale", "F8_E4M3", "2,1", 2);
@@ -217,7 +217,7 @@ static void check_refused(void)
     stfile_begin(&file);
     add_tensor("x.weight", "U8", "8,1", 8);
     add_tensor("x.weight.absmax", "F32", "1", 4);
-    check_refusal(GG_NIBBLES_BNB, "quant_map is not there");
+    check_refusal(GG_NIBBLES_BNB, "quant_map is missing");
     stfile_begin(&file);
     add_tensor("x.weight", "U8", "8,1", 8);
     add_tensor("x.weight.absmax", "F32", "1", 4);
@@ -225,10 +225,10 @@ static void check_refused(void)
     memcpy(
         add_tensor("x.weight.quant_state.bitsandbytes__nf4", "U8", "16", 16),
         "{\"blocksize\": 1}", 16);
-    check_refusal(GG_NIBBLES_BNB, "says no shape");
+    check_refusal(GG_NIBBLES_BNB, "lacks shape");
     put_bnb(false, "bfloat16");
     file.data[file.n_data - 4] = '5'; /* 95 columns */
-    check_refusal(GG_NIBBLES_BNB, "of its shape");
+    check_refusal(GG_NIBBLES_BNB, "fit its shape");
 }
 
 int main(void)

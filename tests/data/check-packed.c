@@ -438,7 +438,7 @@ static void check_refused(void)
     static struct weight w;
     begin_file();
     add_tensor("x.qweight", "I32", "8,24", 768);
-    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "not there");
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "missing");
     begin_file();
     add_tensor("x.qweight", "F32", "8,24", 768);
     add_tensor("x.qzeros", "I32", "4,3", 48);
@@ -453,7 +453,7 @@ static void check_refused(void)
     add_tensor("x.qweight", "I32", "8,24", 768);
     add_tensor("x.qzeros", "I32", "4,3", 48);
     add_tensor("x.scales", "F16", "4,23", 184);
-    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "as many rows");
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "rows do not fit");
     begin_file();
     add_tensor("x.qweight", "I32", "8,24", 768);
     add_tensor("x.qzeros", "I32", "100,3", 1200);
@@ -463,14 +463,14 @@ static void check_refused(void)
     add_tensor("x.qweight", "I32", "8,24", 768);
     add_tensor("x.qzeros", "I32", "4,3", 48);
     add_tensor("x.scales", "U8", "4,24", 96);
-    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no numbers");
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "not numbers");
     draw_weight(&w, 4, 4, false);
     put_gptq(&w, true);
     gg_bytes_store32le(file.data + file.n_data - 4, 4);
-    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "without a scale");
     put_gptq(&w, true);
     gg_bytes_store32le(file.data + file.n_data - 4, UINT32_MAX);
-    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "no scale");
+    check_refusal(GG_PACKED_GPTQ, GGUF_E_TENSOR, "without a scale");
     draw_weight(&w, 4, 8, false);
     put_words(&w, false);
     gg_bytes_store64le(file.data + file.n_data - 8, COLS + 100);

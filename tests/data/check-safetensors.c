@@ -79,15 +79,15 @@ static const struct {
     { "{\"a\":{\"shape\":[],\"data_offsets\":[0,0]}}", "{\"shape", "dtype",
       GGUF_E_FORMAT, 0 },
     { "{\"a\":{\"dtype\":\"F31\",\"shape\":[],\"data_offsets\":[0,0]}}",
-      "\"F31", "not known", GGUF_E_UNSUPPORTED, 0 },
+      "\"F31", "unknown", GGUF_E_UNSUPPORTED, 0 },
     { T("\"data_offsets\":[0,4]"), "{\"dtype", "shape", GGUF_E_FORMAT, 4 },
     { T("\"shape\":4,\"data_offsets\":[0,4]"), "4,", "shape", GGUF_E_FORMAT,
       4 },
-    { T("\"shape\":[-1],\"data_offsets\":[0,4]"), "-1", "sizes", GGUF_E_FORMAT,
-      4 },
-    { T("\"shape\":[1.0],\"data_offsets\":[0,4]"), "1.0", "sizes",
+    { T("\"shape\":[-1],\"data_offsets\":[0,4]"), "-1", "not a size",
       GGUF_E_FORMAT, 4 },
-    { T("\"shape\":[\"1\"],\"data_offsets\":[0,4]"), "\"1", "sizes",
+    { T("\"shape\":[1.0],\"data_offsets\":[0,4]"), "1.0", "not a size",
+      GGUF_E_FORMAT, 4 },
+    { T("\"shape\":[\"1\"],\"data_offsets\":[0,4]"), "\"1", "not a size",
       GGUF_E_FORMAT, 4 },
     { T("\"shape\":[4294967296,4294967296],\"data_offsets\":[0,4]"),
       "4294967296]", "overflows", GGUF_E_OVERFLOW, 4 },
@@ -123,7 +123,7 @@ static const struct {
     { AT_2("0,8", "12,20"), NULL, "gap", GGUF_E_FORMAT, 20 },
     { AT_2("0,8", "8,16"), NULL, "4 bytes after", GGUF_E_FORMAT, 20 },
     { "{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", "[3]",
-      "whole bytes", GGUF_E_FORMAT, 2 },
+      "whole number of bytes", GGUF_E_FORMAT, 2 },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},"
       "\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0],"
       "\"x\":1}}",
@@ -468,7 +468,7 @@ static void check_folders(void)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(text, sizeof text, "{\"weight_map\":{\"a\":\"%s\"}}",
                  names[i]);
-        check_index(text, GGUF_E_FORMAT, "same folder");
+        check_index(text, GGUF_E_FORMAT, "of this folder");
     }
     check_index("{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":"
                 "\"a.safetensors\"}}",

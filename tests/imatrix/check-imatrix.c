@@ -312,7 +312,7 @@ static void check_values(void)
           0,
           GGUF_IMATRIX_GGUF,
           GGUF_E_FORMAT,
-          "'t.counts' counted nothing" },
+          "'t.counts': all counts are 0" },
         { { 1, 2, 3, 4 }, 1, GGUF_IMATRIX_DAT, GGUF_OK, "" },
         { { 1, 2, 3, 4 },
           0,
@@ -375,7 +375,7 @@ static void check_uncounted(void)
                     is_near(back, "t", 3, 4 / cases[i].counts[1]);
             gguf_imatrix_destroy(back);
         }
-        ok(good && (st == GGUF_OK || strstr(err.message, "one of them above")),
+        ok(good && (st == GGUF_OK || strstr(err.message, "one must be above")),
            "counts %g, %g: %s", (double)cases[i].counts[0],
            (double)cases[i].counts[1], err.message);
         gguf_imatrix_destroy(im);

@@ -158,8 +158,7 @@ static void check_sides(const char *type, float held, float refused,
         char want[100];
         snprintf(
             want, sizeof want,
-            "tensor 'a000.weight': %g at row 1, column 37 is more than %s "
-            "holds",
+            "tensor 'a000.weight': %g at row 1, column 37 is too large for %s",
             (double)refused, type);
         bool good =
             write_large(&held, 1) && run_job(&q, type, GGUF_NONFINITE_ERROR,

@@ -295,7 +295,7 @@ static void check_types(void)
     /* decoded, added, and encoded in the same type again */
     struct gguf_quant_params q = merge_params(2);
     ok(quantize_merged(a, "F32", steps, &q, 1, &err) == GGUF_E_UNSUPPORTED &&
-           strstr(err.message, "not allowed unless asked for"),
+           strstr(err.message, "--allow-requantize quantizes it"),
        "of Q8_0: %s", err.message);
     q.allow_requantize = 1;
     gguf_file_close(b);
@@ -425,13 +425,13 @@ static void check_refused(void)
     lora_init(&l, "y", 1);
     lora_pair(&l, &model.t[1], 2, 0.1);
     check_refusal(&l, &p, GGUF_E_MISMATCH,
-                  "architecture 'y', this one is of 'x'");
+                  "architecture 'y', the model has 'x'");
     lora_init(&l, "x", 1);
     struct gen_tensor other = model.t[1];
     strcpy(other.name, "blk.7.attn_q.weight");
     lora_pair(&l, &model.t[1], 2, 0.1);
     lora_pair(&l, &other, 2, 0.1);
-    check_refusal(&l, &p, GGUF_E_TENSOR, "no matrix 'blk.7.attn_q.weight'");
+    check_refusal(&l, &p, GGUF_E_TENSOR, "a matrix 'blk.7.attn_q.weight'");
     lora_init(&l, "x", 1);
     other = model.t[1];
     other.ne[1]++;
@@ -442,7 +442,7 @@ static void check_refused(void)
     lora_init(&l, "x", 1);
     lora_pair(&l, &model.t[1], 2, 0.1);
     p.compat = 1;
-    check_refusal(&l, &p, GGUF_E_INVALID, "n_loras, but compat");
+    check_refusal(&l, &p, GGUF_E_INVALID, "n_loras is set, but compat");
     p.compat = 0;
     loras[0].scale = NAN;
     lora_init(&l, "x", 1);

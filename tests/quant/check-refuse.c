@@ -127,7 +127,7 @@ static void check_too_large(void)
             continue;
         }
         ok(st == GGUF_E_NONFINITE && n_entries() == before &&
-               strstr(err.message, "at row 64, column 37 is more than ") &&
+               strstr(err.message, "at row 64, column 37 is too large for ") &&
                err.offset != GGUF_NO_OFFSET,
            "%s", err.message);
         s.p.nonfinite = GGUF_NONFINITE_ZERO;

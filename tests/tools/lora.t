@@ -45,7 +45,7 @@ run "$ppl" -m "$m" -f "$t" --lora "$tmp/none.gguf"
 fails_with 1 'none.gguf: '
 ok 'one that is not there'
 run "$ppl" -m "$m" -f "$t" --lora "$m"
-fails_with 1 "no LoRA adapter: general.type is 'model'"
+fails_with 1 "not a LoRA adapter: general.type is 'model'"
 ok 'a model is none'
 cp "$tmp/a.gguf" "$tmp/copy.gguf"
 echo 1 2 3 >"$tmp/ids"
@@ -145,7 +145,7 @@ run "$quantize" -q -n --json --lora "$tmp/c=1.gguf" "$m" "$tmp/x.gguf" Q8_0
 test $rc -eq 0 -a "$(grep -c '"merged": true' "$tmp/out")" -eq 6
 ok 'and so does JSON'
 run "$quantize" -q --lora "$m" "$m" "$tmp/x.gguf" Q8_0
-fails_with 1 'no LoRA adapter' && test ! -e "$tmp/x.gguf"
+fails_with 1 'not a LoRA adapter' && test ! -e "$tmp/x.gguf"
 ok 'a model is no adapter'
 run "$quantize" -q --lora "$tmp/none.gguf" "$m" "$tmp/x.gguf" Q8_0
 fails_with 1 'none.gguf: '

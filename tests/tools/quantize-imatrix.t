@@ -32,7 +32,7 @@ done
 run "$q" -q --imatrix "$tmp/half.dat" \
     --tensor-type 'blk\.1\.ffn_up=IQ2_XXS' "$m" "$tmp/n.gguf" Q8_0
 test $rc -eq 1 && grep -q "'blk.1.ffn_up.weight': IQ2_XXS needs \
-importance data, and those that were given have none for this tensor$" \
+importance data; those given have no entry for it$" \
     "$tmp/err"
 ok 'data that have none for a tensor are not called missing'
 run "$q" -q \

@@ -364,7 +364,7 @@ rm -f "$tmp"/[ao].gguf
 sed 's/blk/bli/g' "$tmp/im.dat" >"$tmp/half.dat"
 run "$q" --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" -a "$(wc -l <"$tmp/err")" -eq 1 &&
-    grep -q "are of another model: none of 3 tensors, such as 'bli.0.attn_q.weight', is here, where one is 'blk\." "$tmp/err"
+    grep -q "are of another model: it lacks all of their 3 tensors, such as 'bli.0.attn_q.weight'; one of its own is 'blk\." "$tmp/err"
 ok 'importance data of another model are refused: names'
 run "$q" -n --compat --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 0 && grep -q "has no tensor for 3 of the imp" "$tmp/err"
@@ -421,7 +421,7 @@ test $rc -eq 0 && "$bin/gguf-info" --tensors "$tmp/a.gguf" >"$tmp/out" &&
     rm "$tmp/a.gguf"
 ok '--target-types with such an output'
 run "$q" -q --target-size 1M "$m" "$tmp/o.gguf"
-refused "$m" 'no choice of types has less than [0-9]* bytes'
+refused "$m" 'the smallest choice of types has [0-9]* bytes, limit is [0-9]*'
 ok 'a size that cannot be had'
 run "$q" -q -o "$tmp/a.gguf=Q4_0" --recipe "$srcdir/share/recipes/F16.recipe" \
     "$m" "$tmp/o.gguf"

@@ -174,7 +174,7 @@ test $rc -eq 0 && grep Final "$tmp/out" >"$tmp/with" &&
     ! cmp -s "$tmp/with" "$tmp/without"
 ok 'gguf-ppl computes with it'
 run "$quantize" "$tmp/tied.gguf" "$tmp/o.gguf" COPY --lora "$tmp/head.gguf"
-says "the output of the model is its embedding, .*: it is not merged; gguf-ppl --lora computes with it"
+says "the output of the model is its embedding, .*, so that it cannot be merged; gguf-ppl --lora evaluates it"
 ok 'gguf-quantize does not merge it'
 
 # -------------------------------------------------------- folders and files ---

@@ -23,10 +23,10 @@ static enum gguf_status check_keys(const struct gguf_meta *meta,
         struct gguf_str key = gguf_meta_kv(meta, i)->key;
         if (key.size >= sizeof split - 1 &&
             !memcmp(key.data, split, sizeof split - 1))
-            return gg_error_set(
-                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "key '%s' cannot be set: it follows from the files",
-                gg_str_esc(&esc, key));
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "key '%s' cannot be set: it follows from the "
+                                "output files",
+                                gg_str_esc(&esc, key));
     }
     return GGUF_OK;
 }
@@ -36,7 +36,7 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
 {
     if (!p->recipe)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_quant_params: no recipe");
+                            "gguf_quant_params: recipe is NULL");
     bool good = (!p->output_type || is_target(p->output_type)) &&
                 (!p->embedding_type || is_target(p->embedding_type));
     for (size_t i = 0; i < p->n_overrides; i++)
@@ -44,10 +44,12 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
                is_target(gguf_dtype_find(p->overrides[i].dtype));
     if (!good)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_quant_params: a type that is not a target");
+                            "gguf_quant_params: a type that nothing is "
+                            "quantized to");
     if (p->keep_split && p->max_file_size)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_quant_params: keep_split and max_file_size");
+                            "gguf_quant_params: keep_split and "
+                            "max_file_size exclude each other");
     return check_keys(p->meta, err);
 }
 

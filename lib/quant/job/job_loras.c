@@ -13,8 +13,8 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
 {
     if (!p->loras || p->compat)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_quant_params: n_loras, but %s",
-                            p->compat ? "compat" : "no loras");
+                            "gguf_quant_params: n_loras is set, but %s",
+                            p->compat ? "compat is set too" : "loras is NULL");
     for (size_t i = 0; i < p->n_loras; i++)
         if (!(fabsf(p->loras[i].scale) <= MOST_SCALE))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

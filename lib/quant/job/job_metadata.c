@@ -127,11 +127,12 @@ static enum gguf_status find_arch(const struct gguf_quant *q,
     }
     if (n < 2)
         return n ? GGUF_OK : GGUF_E_NOTFOUND;
-    return gg_error_set(
-        err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-        "layers cannot be left out: '%s%s' and '%s%s' count some, "
-        "and no general.architecture says which is to follow",
-        gg_str_esc(&a, other), end, gg_str_esc(&b, *arch), end);
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "layers cannot be left out: there are '%s%s' "
+                        "and '%s%s', and no general.architecture to "
+                        "choose one",
+                        gg_str_esc(&a, other), end, gg_str_esc(&b, *arch),
+                        end);
 }
 
 /* Update the number of layers and the arrays with one element per layer. */

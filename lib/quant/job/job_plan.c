@@ -134,8 +134,9 @@ static enum gguf_status renumber_layers(struct gguf_quant *q,
     int64_t n_gone = gg_job_n_pruned(q, q->n_layers);
     if (n_gone < (int64_t)q->n_prune && !q->p.compat)
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "there is no layer %" PRIu32 " to leave out: the "
-                            "model has %" PRId64,
+                            "layer %" PRIu32
+                            " cannot be left out: the model has %" PRId64
+                            " layers",
                             q->prune[n_gone], q->n_layers);
     q->n_layers_left = q->n_layers - n_gone;
     for (size_t i = 0; n_gone && i < q->n_t; i++) {
@@ -193,8 +194,8 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         struct gg_str_esc esc;
         if (info->size_inferred)
             return gg_error_set(err, GGUF_E_UNSUPPORTED, info->info_off,
-                                "tensor '%s' is of unknown type %" PRIu32
-                                ": how many bytes it has is not known",
+                                "tensor '%s': unknown type %" PRIu32
+                                ", so its size is unknown",
                                 gg_str_esc(&esc, info->name), info->dtype);
         t->name =
             gg_mem_arena_strndup(&q->arena, info->name.data, info->name.size);
@@ -296,12 +297,12 @@ static enum gguf_status check_names(struct gguf_quant *q,
     if (!n || !q->n_t || q->n_imatrix_unknown < n || q->p.compat)
         return GGUF_OK;
     GG_TRY(gguf_imatrix_entry(im, 0, &e, err));
-    return gg_error_set(
-        err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-        "the importance data are of another model: none of %zu "
-        "tensors, such as '%s', is here, where one is '%s'",
-        n, gg_str_esc(&a, gg_str_z(e.name)),
-        gg_str_esc(&b, gg_str_z(q->t[q->n_t / 2].pub.name)));
+    return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                        "the importance data are of another model: it "
+                        "lacks all of their %zu tensors, such as '%s'; "
+                        "one of its own is '%s'",
+                        n, gg_str_esc(&a, gg_str_z(e.name)),
+                        gg_str_esc(&b, gg_str_z(q->t[q->n_t / 2].pub.name)));
 }
 
 static enum gguf_status check_imatrix(struct gguf_quant *q,
@@ -388,7 +389,7 @@ enum gguf_status gg_job_make_plan(struct gguf_quant *q, struct gguf_error *err)
 
     if (gg_ckd_array(&bytes, q->p.n_overrides, sizeof *patterns))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "n_overrides");
+                            "gguf_quant_params: n_overrides is too large");
     GG_TRY(list_tensors(q, err));
     GG_TRY(check_imatrix(q, err));
     read_facts(q, &c);

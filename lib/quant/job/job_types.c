@@ -16,14 +16,13 @@ static enum gguf_status check_source(const struct gguf_quant *q,
     struct gg_str_esc esc;
     if (!from || from->family == GGUF_FAMILY_REMOVED)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "tensor '%s': type %u is not known",
+                            "tensor '%s': unknown type %u",
                             gg_str_esc(&esc, gg_str_z(t->name)), t->from);
     if (from->family != GGUF_FAMILY_FLOAT && !q->p.allow_requantize)
-        return gg_error_set(
-            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-            "tensor '%s' is %s already: quantizing it again is "
-            "not allowed unless asked for (--allow-requantize)",
-            gg_str_esc(&esc, gg_str_z(t->name)), from->name);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tensor '%s' is %s already: --allow-requantize "
+                            "quantizes it again",
+                            gg_str_esc(&esc, gg_str_z(t->name)), from->name);
     return GGUF_OK;
 }
 

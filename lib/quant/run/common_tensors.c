@@ -36,11 +36,11 @@ static enum gguf_status check_tensor(const struct gg_job_tensor *a,
                             "tensor '%s': the input has changed",
                             gg_str_esc(&esc, a->src->name));
     if (!a->pub.copied && !b->pub.copied && !a->scale != !b->scale)
-        return gg_error_set(
-            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-            "tensor '%s': its scale goes into the weights of one "
-            "output only: make them one by one",
-            gg_str_esc(&esc, a->src->name));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "tensor '%s': its scale is multiplied into the "
+                            "weights of one output only; make the outputs "
+                            "one by one",
+                            gg_str_esc(&esc, a->src->name));
     return GGUF_OK;
 }
 

@@ -155,7 +155,8 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     struct gguf_quant_output own = GGUF_QUANT_OUTPUT_INIT;
     GG_TRY(gg_params_take(&own, sizeof own, output, "gguf_quant_output", err));
     if (!n)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no jobs");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_quant_run_many: no jobs");
     GG_TRY(gg_params_need_all(jobs, n, "job", err));
     GG_TRY(gg_params_need_all(paths, n, "path", err));
     const struct gguf_allocator *a = jobs[0]->p.allocator;

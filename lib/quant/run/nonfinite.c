@@ -87,7 +87,7 @@ static void refuse_block(struct gg_quant_run *r,
     struct gguf_error err;
     gg_error_set(&err, GGUF_E_NONFINITE, file_offset(r, b->tensor, e),
                  "tensor '%s': %g at row %" PRIu64 ", column %" PRIu64
-                 " is more than %s holds",
+                 " is too large for %s",
                  gg_str_esc(&esc, gg_str_z(t->name)), (double)b->own[at],
                  e / ne0, e % ne0, type->name);
     gg_quant_run_fail(r, b->chunk, &err);

@@ -37,9 +37,9 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
              !gg_byte_order_is_known(gg_dtype_index(t->from))))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, src->info_off,
-                "tensor '%s': type %" PRIu32 " cannot be copied "
-                "out of a big-endian file: where its numbers are "
-                "is not known",
+                "tensor '%s': type %" PRIu32
+                " cannot be copied from a big-endian file: its "
+                "layout is unknown",
                 gg_str_esc(&esc, gg_str_z(t->name)), t->from);
         if (t->copied)
             continue;
@@ -54,10 +54,8 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                                 gguf_dtype_find(t->to)->name,
                                 !q->p.imatrix ? " (--imatrix)"
                                 : t->bad_imatrix
-                                    ? ": those that were given for it have "
-                                      "another shape"
-                                    : ", and those that were given have none "
-                                      "for this tensor");
+                                    ? "; those given have another shape"
+                                    : "; those given have no entry for it");
         if (!from->decode || (!to->encode && !has_blocks(q, &q->t[i])))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
