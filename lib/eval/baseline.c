@@ -30,12 +30,12 @@ static const struct gg_baseline_form *find_form(const void *magic)
     return NULL;
 }
 
-int gguf_path_is_baseline(const char *path)
+bool gguf_path_is_baseline(const char *path)
 {
     char magic[8];
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return 0;
+        return false;
     const ssize_t n = pread(fd, magic, sizeof magic, 0);
     close(fd);
     return n == (ssize_t)sizeof magic && find_form(magic) != NULL;

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/outfile_int.h"
 #include "gguf/outfile.h"
 
@@ -313,24 +314,33 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
 
 enum gguf_status
 gguf_baseline_writer_open(struct gguf_baseline_writer **out, const char *path,
-                          int force, struct gguf_pool *pool,
-                          const struct gguf_allocator *allocator,
+                          const struct gguf_baseline_writer_params *params,
                           struct gguf_error *err)
 {
+    static const struct form *const forms[] = {
+        [GGUF_BASELINE_LLAMA] = &plain, [GGUF_BASELINE_COMPACT] = &compact
+    };
+    struct gguf_baseline_writer_params p = GGUF_BASELINE_WRITER_PARAMS_INIT;
     *out = NULL;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_baseline_writer_params",
+                          err));
+    if ((unsigned)p.form >= GG_LEN(forms))
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "form %d of a file of logits, must be 0 to %d",
+                            (int)p.form, (int)GG_LEN(forms) - 1);
     struct gguf_baseline_writer *w =
-        gg_mem_alloc_zero(allocator, 1, sizeof *w);
+        gg_mem_alloc_zero(p.allocator, 1, sizeof *w);
     if (!w)
         return gg_error_set_nomem(err, sizeof *w);
-    w->allocator = allocator;
-    w->pool = pool;
+    w->allocator = p.allocator;
+    w->pool = p.pool;
     w->sink = (struct gguf_sink)GGUF_SINK_INIT;
     w->sink.user = w;
     w->sink.begin = begin_scan;
     w->sink.rows = add_rows;
-    w->form = &plain;
+    w->form = forms[p.form];
     enum gguf_status st =
-        gguf_outfile_open(&w->file, path, force, allocator, err);
+        gguf_outfile_open(&w->file, path, p.force, p.allocator, err);
     if (st == GGUF_OK)
         *out = w;
     else
@@ -342,21 +352,6 @@ const struct gguf_sink *
 gguf_baseline_writer_sink(struct gguf_baseline_writer *w)
 {
     return &w->sink;
-}
-
-enum gguf_status gguf_baseline_writer_set_form(struct gguf_baseline_writer *w,
-                                               enum gguf_baseline_form form,
-                                               struct gguf_error *err)
-{
-    static const struct form *const forms[] = {
-        [GGUF_BASELINE_LLAMA] = &plain, [GGUF_BASELINE_COMPACT] = &compact
-    };
-    if (w->begun || (unsigned)form >= GG_LEN(forms))
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "form %d of a file of logits %s", (int)form,
-                            w->begun ? "comes too late" : "is unknown");
-    w->form = forms[form];
-    return GGUF_OK;
 }
 
 enum gguf_status gguf_baseline_writer_commit(struct gguf_baseline_writer *w,

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/params.h"
+#include "eval/window.h"
 #include "gguf/collect.h"
 #include "run/session_int.h"
 
@@ -37,7 +38,7 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct job *j = user;
     const struct gguf_scan_params *p = &j->scan;
-    if (p->progress && p->progress(p->user, done, total))
+    if (p->progress.fn && p->progress.fn(p->progress.user, done, total))
         j->over = true;
     return is_time_over(j);
 }
@@ -82,8 +83,7 @@ static enum gguf_status measure_kld(struct job *j, struct gguf_figure *kld,
     struct gguf_kld *k;
     kp.allocator = j->b->allocator;
     kp.pool = sp.pool;
-    sp.progress = on_progress;
-    sp.user = j;
+    sp.progress = (struct gguf_progress_callback){ on_progress, j };
     GG_TRY(gguf_kld_create(&k, &kp, err));
     const struct gguf_sink *const sinks[] = { gguf_kld_sink(k) };
     enum gguf_status st =
@@ -143,8 +143,8 @@ static enum gguf_status measure_with(struct job *j, struct gg_bisect_group *g,
 static void report_entry(struct job *j, const struct gguf_bisect_entry *e,
                          size_t n)
 {
-    if (j->p->on_done &&
-        j->p->on_done(j->p->user, j->b, e, j->b->n_measured, n))
+    if (j->p->on_done.fn &&
+        j->p->on_done.fn(j->p->on_done.user, j->b, e, j->b->n_measured, n))
         j->over = true;
 }
 
@@ -226,10 +226,7 @@ enum gguf_status gguf_bisect_run(struct gguf_bisect **out,
                      .begin = gg_session_clock() };
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_bisect_params", err));
-    j.scan = (struct gguf_scan_params)GGUF_SCAN_PARAMS_INIT;
-    if (p.scan)
-        GG_TRY(gg_params_take(&j.scan, sizeof j.scan, p.scan,
-                              "gguf_scan_params", err));
+    GG_TRY(gg_window_take_params(&j.scan, p.scan, err));
     GG_TRY(check_params(&j, err));
     j.b = gg_mem_alloc_zero(p.allocator, 1, sizeof *j.b);
     if (!j.b)

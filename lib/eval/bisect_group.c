@@ -138,9 +138,9 @@ static void add_group(struct gguf_bisect *b, size_t first, size_t n,
     for (size_t i = first; i < first + n; i++) {
         w = &b->list[i].w;
         if (w->dtype != g->entry.dtype)
-            g->entry.dtype = UINT32_MAX;
+            g->entry.dtype = GGUF_BISECT_MIXED_DTYPE;
         if (w->base_dtype != g->entry.base_dtype)
-            g->entry.base_dtype = UINT32_MAX;
+            g->entry.base_dtype = GGUF_BISECT_MIXED_DTYPE;
         g->entry.size += w->size; /* tensors are apart in their files */
         g->entry.base_size += w->base_size;
         g->entry.suspicion += w->suspicion;

@@ -139,7 +139,7 @@ struct gg_collect_job {
     const gguf_token *text;
     struct gg_window_list windows; /* its chunks */
     gguf_token *token;             /* [n_ctx], a chunk */
-    uint8_t *want;                 /* all */
+    bool *want;                    /* all */
     size_t n_done, n_all;
 };
 /* A chunk as a batch, whose tokens go to token. */

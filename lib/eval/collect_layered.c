@@ -110,7 +110,9 @@ static enum gguf_status run_pass(struct layered *l, struct gguf_error *err)
     gg_collect_watch_set_target(l->j->w, l->group);
     gguf_error_clear(&l->err);
     const enum gguf_status st = gguf_session_decode_layered(
-        l->j->s, l->list, l->n, on_outputs, on_layer, l, err);
+        l->j->s, l->list, l->n,
+        (struct gguf_session_outputs_callback){ on_outputs, l },
+        (struct gguf_progress_callback){ on_layer, l }, err);
     if (st == GGUF_E_CANCELLED && l->err.status != GGUF_OK && err)
         *err = l->err;
     GG_TRY(l->err.status != GGUF_OK ? l->err.status : st);

@@ -33,9 +33,8 @@ struct gg_collect_watch {
     struct gguf_session *s;
     struct gguf_pool *pool;
     struct gg_stat_kern kern;
-    gguf_session_graph_fn *on_graph; /* the session's own */
-    void *user;
-    struct weight *weight; /* by address */
+    struct gguf_session_graph_callback on_graph; /* the session's own */
+    struct weight *weight;                       /* by address */
     size_t n_weights;
     const struct gguf_graph *graph;
     size_t at, end;   /* nodes: that is asked for; the first not to compute */
@@ -298,12 +297,12 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     return w->at >= w->end ? GG_SCHED_END : of != NULL;
 }
 
-static int on_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *graph,
+                     struct gguf_sched *sched)
 {
     struct gg_collect_watch *w = user;
-    if (w->on_graph && w->on_graph(w->user, graph, sched))
-        return 1;
+    if (w->on_graph.fn && w->on_graph.fn(w->on_graph.user, graph, sched))
+        return true;
     gg_collect_begin_pass(w->c);
     w->graph = graph;
     w->at = 0;
@@ -328,10 +327,8 @@ enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
     w->pool = pool;
     gg_stat_kern_init(&w->kern, gg_kern_cpu_detect());
     w->on_graph = s->on_graph;
-    w->user = s->user;
     gguf_error_clear(&w->err);
-    s->on_graph = on_graph;
-    s->user = w;
+    s->on_graph = (struct gguf_session_graph_callback){ on_graph, w };
     return list_weights(w, err);
 }
 
@@ -350,7 +347,6 @@ enum gguf_status gg_collect_unwatch(struct gg_collect_watch *w,
         return GGUF_OK;
     const struct gguf_error why = w->err;
     w->s->on_graph = w->on_graph;
-    w->s->user = w->user;
     enum gguf_status st = gguf_sched_set_eval(w->s->sched, NULL, NULL, err);
     if (why.status != GGUF_OK) {
         st = why.status;

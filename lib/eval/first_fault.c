@@ -77,13 +77,13 @@ static void find_cause(const struct gg_first_fault_place *p, size_t model,
                        const struct gguf_batch *batch, struct gguf_error *err)
 {
     struct gguf_session *s = p->session[model];
-    gguf_session_graph_fn *const on_graph = s->on_graph;
+    const struct gguf_session_graph_callback on_graph = s->on_graph;
     struct gg_first_fault_place place = *p;
     struct gguf_error where;
     const struct gguf_error before = *err;
     if (s->look.on)
         return; /* it was not found */
-    s->on_graph = NULL;
+    s->on_graph.fn = NULL;
     s->look.on = true;
     enum gguf_status st = decode_again(s, batch, &place, &where);
     st = gg_first_fault_locate(&place, model, st, &where);

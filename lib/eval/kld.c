@@ -16,6 +16,9 @@
 
 #include <math.h>
 
+/* The base among the models of a scan. */
+enum { BASE = 0 };
+
 double gg_kld_dp(const struct gguf_kld_token *t)
 {
     return exp(-t->x) - exp(-t->x_base);
@@ -28,7 +31,7 @@ static void add_token(struct gg_kld_sums *s, const struct gguf_kld_token *t)
     const double x = t->x, b = t->x_base, d = x - b;
     const double dp = gg_kld_dp(t), dp2 = dp * dp;
     s->n++;
-    s->same += t->same_top != 0;
+    s->same += t->same_top;
     s->x += x;
     s->xx += x * x;
     s->b += b;
@@ -88,12 +91,13 @@ static enum gguf_status begin_scan(void *user,
                                    struct gguf_error *err)
 {
     struct gguf_kld *k = user;
-    const size_t last =
-        k->p.baseline ? k->p.model : GG_MAX(k->p.model, k->p.base);
-    if (last >= info->n_models)
+    const size_t n_compared = info->n_models - !k->p.baseline;
+    if (k->p.model >= n_compared)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "divergence of model %zu: the scan has %zu", last,
-                            info->n_models);
+                            "divergence of model %zu: the scan has %zu beside "
+                            "the base",
+                            k->p.model, n_compared);
+    k->model = k->p.model + !k->p.baseline;
     k->info = info;
     return k->p.baseline ? gg_baseline_check(k->p.baseline, info, err)
                          : GGUF_OK;
@@ -114,8 +118,8 @@ static enum gguf_status check_finite(const struct gguf_kld *k,
                                 "%" PRIu32 " are no numbers",
                                 rows->chunk + 1, rows->first + i);
         return gg_nll_report_nonfinite(
-            k->info->sessions[base ? k->p.base : k->p.model], k->p.pool,
-            rows->chunk, rows->first + i + 1, err);
+            k->info->sessions[base ? BASE : k->model], k->p.pool, rows->chunk,
+            rows->first + i + 1, err);
     }
     return GGUF_OK;
 }
@@ -126,7 +130,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     struct gguf_kld *k = user;
     GG_TRY(reserve_tokens(k, rows->n, err));
     struct gguf_kld_token *t = k->token + k->n;
-    const double *x = gguf_scan_model_nll(rows, k->p.model);
+    const double *x = gguf_scan_model_nll(rows, k->model);
     struct gg_baseline_rows saved;
     struct gg_divergence_logits l;
     struct gg_divergence_base base;
@@ -139,14 +143,14 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
             t[i].x_base =
                 gg_baseline_nll(&saved, i, rows->token[rows->first + i + 1]);
     } else {
-        const double *b = gguf_scan_model_nll(rows, k->p.base);
+        const double *b = gguf_scan_model_nll(rows, BASE);
         for (uint32_t i = 0; i < rows->n; i++)
             t[i].x_base = b[i];
-        l = (struct gg_divergence_logits){ rows->logits_of[k->p.base],
+        l = (struct gg_divergence_logits){ rows->logits_of[BASE],
                                            rows->n_vocab };
         gg_divergence_set_logits(&base, &l);
     }
-    gg_divergence_compare_rows(k->p.pool, &base, rows->logits_of[k->p.model],
+    gg_divergence_compare_rows(k->p.pool, &base, rows->logits_of[k->model],
                                rows->n_vocab, rows->n, t);
     GG_TRY(check_finite(k, rows, t, err));
     k->n += rows->n;
@@ -158,7 +162,8 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
 {
     struct gguf_kld *k = user;
     sum_chunk(k);
-    if (k->p.on_chunk && k->p.on_chunk(k->p.user, chunk, k->info->n_chunks, k))
+    if (k->p.on_chunk.fn &&
+        k->p.on_chunk.fn(k->p.on_chunk.user, chunk, k->info->n_chunks, k))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;

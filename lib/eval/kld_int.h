@@ -15,7 +15,8 @@ struct gg_kld_sums {
 struct gguf_kld {
     struct gguf_kld_params p;
     struct gguf_sink sink;
-    const struct gguf_scan_info *info; /* of the scan at hand */
+    const struct gguf_scan_info *info; /* the current scan */
+    size_t model; /* the compared model among those of the scan */
     struct gguf_kld_token *token;
     size_t n, room;
     size_t n_summed; /* tokens that sums has: whole chunks */

@@ -33,7 +33,7 @@ struct compare {
     uint64_t done, n_tok;
     struct gguf_batch batch; /* of the chunk at hand */
     gguf_token *token;
-    uint8_t *want;
+    bool *want;
     size_t chunk;
     struct pair *pairs;
     size_t n_pairs, cap_pairs;
@@ -240,7 +240,8 @@ static enum gguf_status compare_chunk(struct compare *c,
 static enum gguf_status report_progress(const struct compare *c,
                                         struct gguf_error *err)
 {
-    if (c->p->progress && c->p->progress(c->p->user, c->done, c->n_tok))
+    if (c->p->progress.fn &&
+        c->p->progress.fn(c->p->progress.user, c->done, c->n_tok))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -328,8 +329,8 @@ gguf_layers_run(struct gguf_layers **out, struct gguf_session *model,
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct compare c = { .p = &p, .s = { model, base }, .text = token };
     *out = NULL;
-    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_scan_params", err));
-    p.first = 0; /* all tokens are outputs */
+    GG_TRY(gg_window_take_params(&p, params, err));
+    p.rows_from = GGUF_SCAN_SECOND_HALF; /* all tokens are outputs */
     GG_TRY(check_sessions(&c, err));
     c.l = gg_mem_alloc_zero(base->allocator, 1, sizeof *c.l);
     if (!c.l)

@@ -18,25 +18,26 @@ static struct gguf_str name_of(const void *user, uint32_t id)
 }
 
 enum gguf_status gguf_part_create(struct gguf_part **out, size_t n_chunks,
-                                  size_t n_heads, size_t n_values,
+                                  size_t n_chunk_values, size_t n_row_values,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err)
 {
     *out = NULL;
-    if (!n_values || n_values > GG_PART_MAX_ROW_VALUES ||
-        n_heads > GG_PART_MAX_CHUNK_VALUES)
+    if (!n_row_values || n_row_values > GG_PART_MAX_ROW_VALUES ||
+        n_chunk_values > GG_PART_MAX_CHUNK_VALUES)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%zu numbers for each row, %zu for each chunk: "
                             "must be 1 to %d, and at most %d",
-                            n_values, n_heads, (int)GG_PART_MAX_ROW_VALUES,
+                            n_row_values, n_chunk_values,
+                            (int)GG_PART_MAX_ROW_VALUES,
                             (int)GG_PART_MAX_CHUNK_VALUES);
     struct gguf_part *p = gg_mem_alloc_zero(allocator, 1, sizeof *p);
     if (!p)
         return gg_error_set_nomem(err, sizeof *p);
     p->allocator = allocator;
     p->n_chunks = n_chunks;
-    p->n_heads = n_heads;
-    p->n_values = n_values;
+    p->n_chunk_values = n_chunk_values;
+    p->n_row_values = n_row_values;
     gg_mem_arena_init(&p->arena, allocator);
     p->chunk =
         gg_mem_alloc_zero(allocator, GG_MAX(n_chunks, 1), sizeof *p->chunk);
@@ -176,8 +177,8 @@ enum gguf_status gguf_part_set_model(struct gguf_part *p, unsigned i,
 static bool record_size(const struct gguf_part *p, uint64_t n, size_t *out)
 {
     uint64_t all, size;
-    if (gg_ckd_mul(&all, n, (uint64_t)p->n_values) ||
-        gg_ckd_add(&all, all, (uint64_t)p->n_heads) ||
+    if (gg_ckd_mul(&all, n, (uint64_t)p->n_row_values) ||
+        gg_ckd_add(&all, all, (uint64_t)p->n_chunk_values) ||
         gg_ckd_mul(&size, all, (uint64_t)sizeof(double)) || size > SIZE_MAX)
         return false;
     *out = (size_t)all;
@@ -225,14 +226,14 @@ enum gguf_status gguf_part_add_chunk(struct gguf_part *p, size_t chunk,
                             "chunk %zu is done", chunk);
     if (!record_size(p, n_rows, &n))
         return gg_error_set_nomem(err, SIZE_MAX);
-    GG_TRY(check_finite(heads, p->n_heads, chunk, err));
-    GG_TRY(check_finite(values, n - p->n_heads, chunk, err));
+    GG_TRY(check_finite(heads, p->n_chunk_values, chunk, err));
+    GG_TRY(check_finite(values, n - p->n_chunk_values, chunk, err));
     GG_TRY(gg_part_add_record(p, chunk, n_rows, &n, err));
-    if (p->n_heads)
-        memcpy(c->record, heads, p->n_heads * sizeof *heads);
+    if (p->n_chunk_values)
+        memcpy(c->record, heads, p->n_chunk_values * sizeof *heads);
     if (n_rows)
-        memcpy(c->record + p->n_heads, values,
-               (n - p->n_heads) * sizeof *values);
+        memcpy(c->record + p->n_chunk_values, values,
+               (n - p->n_chunk_values) * sizeof *values);
     return GGUF_OK;
 }
 
@@ -243,12 +244,12 @@ size_t gguf_part_n_chunks(const struct gguf_part *p)
 
 size_t gguf_part_n_chunk_values(const struct gguf_part *p)
 {
-    return p->n_heads;
+    return p->n_chunk_values;
 }
 
 size_t gguf_part_n_row_values(const struct gguf_part *p)
 {
-    return p->n_values;
+    return p->n_row_values;
 }
 
 size_t gguf_part_n_done(const struct gguf_part *p)
@@ -267,7 +268,7 @@ const double *gguf_part_row_values(const struct gguf_part *p, size_t chunk,
     if (chunk >= p->n_chunks || !p->chunk[chunk].record)
         return NULL;
     *n_rows = p->chunk[chunk].n;
-    return p->chunk[chunk].record + p->n_heads;
+    return p->chunk[chunk].record + p->n_chunk_values;
 }
 
 /* ---- together ---- */
@@ -315,12 +316,12 @@ enum gguf_status gguf_part_check_settings(const struct gguf_part *a,
     for (size_t i = 0; i < b->settings.n; i++)
         if (!find_pair(&a->settings, gg_str_z(b->settings.list[i].name)))
             return refuse_setting(NULL, &b->settings.list[i], err);
-    if (a->n_values != b->n_values)
-        return differ_number("numbers for each row", a->n_values, b->n_values,
-                             err);
-    if (a->n_heads != b->n_heads)
-        return differ_number("numbers for each chunk", a->n_heads, b->n_heads,
-                             err);
+    if (a->n_row_values != b->n_row_values)
+        return differ_number("numbers for each row", a->n_row_values,
+                             b->n_row_values, err);
+    if (a->n_chunk_values != b->n_chunk_values)
+        return differ_number("numbers for each chunk", a->n_chunk_values,
+                             b->n_chunk_values, err);
     return a->n_chunks == b->n_chunks
                ? GGUF_OK
                : differ_number("chunks", a->n_chunks, b->n_chunks, err);
@@ -340,7 +341,7 @@ enum gguf_status gguf_part_merge(struct gguf_part *p,
         if (!c->record)
             continue;
         const enum gguf_status st = gguf_part_add_chunk(
-            p, i, c->record, c->record + p->n_heads, c->n, err);
+            p, i, c->record, c->record + p->n_chunk_values, c->n, err);
         for (size_t k = 0; st != GGUF_OK && k < i; k++) {
             if (!other->chunk[k].record)
                 continue;

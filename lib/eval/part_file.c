@@ -68,7 +68,7 @@ enum gguf_status gg_part_add(struct gg_part_out *o, struct gguf_str name,
 }
 
 enum gguf_status gg_part_open(struct gg_part_out *o, const char *path,
-                              int force, struct gguf_error *err)
+                              bool force, struct gguf_error *err)
 {
     struct gguf_output_params op = GGUF_OUTPUT_PARAMS_INIT;
     const void *header;

@@ -43,7 +43,7 @@ enum gguf_status gg_part_add(struct gg_part_out *o, struct gguf_str name,
                              uint32_t dtype, uint64_t columns, uint64_t rows,
                              struct gguf_error *err);
 enum gguf_status gg_part_open(struct gg_part_out *o, const char *path,
-                              int force, struct gguf_error *err);
+                              bool force, struct gguf_error *err);
 /* The next array begins; all of it, or piece after piece, as bytes or as
  * numbers. */
 enum gguf_status gg_part_next(struct gg_part_out *o, struct gguf_error *err);

@@ -27,11 +27,12 @@ struct gguf_part {
     const struct gguf_allocator *allocator;
     struct gg_mem_arena arena; /* names and values */
     struct gg_part_pairs settings, notes;
-    size_t n_chunks, n_heads, n_values, n_done;
+    size_t n_chunks, n_chunk_values, n_row_values, n_done;
     struct gg_part_chunk {
-        double *record; /* [n_heads + n * n_values]; NULL: not done */
-        size_t n;       /* rows */
-    } * chunk;          /* [n_chunks] */
+        double
+            *record; /* [n_chunk_values + n * n_row_values]; NULL: not done */
+        size_t n;    /* rows */
+    } * chunk;       /* [n_chunks] */
 };
 
 /* A pair more, or another value; both are copied. GGUF_E_INVALID (a name),

@@ -61,18 +61,18 @@ static enum gguf_status put_all(const struct gguf_part *p,
             p->chunk[i].record ? (uint64_t)p->chunk[i].n : UINT64_MAX;
         GG_TRY(gg_part_put64(o, &count, 1, err));
     }
-    if (p->n_heads && p->n_done)
+    if (p->n_chunk_values && p->n_done)
         GG_TRY(gg_part_next(o, err));
     for (size_t i = 0; i < p->n_chunks; i++)
         if (p->chunk[i].record)
-            GG_TRY(put_doubles(o, p->chunk[i].record, p->n_heads, err));
+            GG_TRY(put_doubles(o, p->chunk[i].record, p->n_chunk_values, err));
     if (n)
         GG_TRY(gg_part_next(o, err));
     for (size_t i = 0; i < p->n_chunks; i++) {
         const struct gg_part_chunk *c = &p->chunk[i];
         if (c->record)
-            GG_TRY(put_doubles(o, c->record + p->n_heads, c->n * p->n_values,
-                               err));
+            GG_TRY(put_doubles(o, c->record + p->n_chunk_values,
+                               c->n * p->n_row_values, err));
     }
     return gg_part_commit(o, err);
 }
@@ -82,15 +82,16 @@ static enum gguf_status plan_tensors(const struct gguf_part *p,
                                      struct gguf_error *err)
 {
     GG_TRY(gg_part_add(o, counts_name, GGUF_DTYPE_I64, p->n_chunks, 1, err));
-    if (p->n_heads && p->n_done)
-        GG_TRY(gg_part_add(o, heads_name, GGUF_DTYPE_F64, p->n_heads,
+    if (p->n_chunk_values && p->n_done)
+        GG_TRY(gg_part_add(o, heads_name, GGUF_DTYPE_F64, p->n_chunk_values,
                            p->n_done, err));
-    return n ? gg_part_add(o, scores_name, GGUF_DTYPE_F64, p->n_values, n, err)
+    return n ? gg_part_add(o, scores_name, GGUF_DTYPE_F64, p->n_row_values, n,
+                           err)
              : GGUF_OK;
 }
 
 enum gguf_status gguf_part_save(const struct gguf_part *p, const char *path,
-                                int force, struct gguf_error *err)
+                                bool force, struct gguf_error *err)
 {
     struct gg_part_out o = { .w = NULL };
     struct gguf_meta *m;
@@ -100,9 +101,11 @@ enum gguf_status gguf_part_save(const struct gguf_part *p, const char *path,
     if (st == GGUF_OK)
         st = set_pairs(m, note_key, &p->notes, err);
     if (st == GGUF_OK)
-        st = gguf_meta_set_u32(m, KEY "values", (uint32_t)p->n_values, err);
+        st =
+            gguf_meta_set_u32(m, KEY "values", (uint32_t)p->n_row_values, err);
     if (st == GGUF_OK)
-        st = gguf_meta_set_u32(m, KEY "heads", (uint32_t)p->n_heads, err);
+        st = gguf_meta_set_u32(m, KEY "heads", (uint32_t)p->n_chunk_values,
+                               err);
     if (st == GGUF_OK)
         st = gg_part_begin(&o, &part_kind, m, p->allocator, err);
     if (st == GGUF_OK)
@@ -158,7 +161,7 @@ static enum gguf_status get_doubles(double *out, size_t n, size_t chunk,
 struct arrays {
     const struct gguf_file *f;
     const struct gguf_tensor_info *counts, *heads, *scores; /* may be NULL */
-    uint64_t n_heads, n_scores, head_at, score_at;
+    uint64_t n_chunk_values, n_scores, head_at, score_at;
 };
 
 static enum gguf_status get_chunk(struct gguf_part *p, size_t i,
@@ -166,20 +169,21 @@ static enum gguf_status get_chunk(struct gguf_part *p, size_t i,
                                   struct gguf_error *err)
 {
     size_t size;
-    if (n > (a->n_scores - a->score_at) / p->n_values ||
-        p->n_heads > a->n_heads - a->head_at)
-        return gg_error_set(err, GGUF_E_MISMATCH,
-                            gg_part_off(a->f, a->counts, i, 8),
-                            "chunk %zu has %" PRIu64
-                            " rows, there are scores of %" PRIu64 " left",
-                            i, n, (a->n_scores - a->score_at) / p->n_values);
+    if (n > (a->n_scores - a->score_at) / p->n_row_values ||
+        p->n_chunk_values > a->n_chunk_values - a->head_at)
+        return gg_error_set(
+            err, GGUF_E_MISMATCH, gg_part_off(a->f, a->counts, i, 8),
+            "chunk %zu has %" PRIu64 " rows, there are scores of %" PRIu64
+            " left",
+            i, n, (a->n_scores - a->score_at) / p->n_row_values);
     GG_TRY(gg_part_add_record(p, i, n, &size, err));
     double *to = p->chunk[i].record;
-    GG_TRY(get_doubles(to, p->n_heads, i, a->f, a->heads, a->head_at, err));
-    GG_TRY(get_doubles(to + p->n_heads, size - p->n_heads, i, a->f, a->scores,
-                       a->score_at, err));
-    a->head_at += p->n_heads;
-    a->score_at += size - p->n_heads;
+    GG_TRY(get_doubles(to, p->n_chunk_values, i, a->f, a->heads, a->head_at,
+                       err));
+    GG_TRY(get_doubles(to + p->n_chunk_values, size - p->n_chunk_values, i,
+                       a->f, a->scores, a->score_at, err));
+    a->head_at += p->n_chunk_values;
+    a->score_at += size - p->n_chunk_values;
     return GGUF_OK;
 }
 
@@ -192,12 +196,12 @@ static enum gguf_status get_chunks(struct gguf_part *p, struct arrays *a,
             GG_TRY(get_chunk(p, i, a, n, err));
     }
     const bool scores = a->score_at < a->n_scores;
-    if (!scores && a->head_at == a->n_heads)
+    if (!scores && a->head_at == a->n_chunk_values)
         return GGUF_OK;
     return gg_error_set(
         err, GGUF_E_MISMATCH, (scores ? a->scores : a->heads)->info_off,
         "%" PRIu64 " scores are of no chunk",
-        scores ? a->n_scores - a->score_at : a->n_heads - a->head_at);
+        scores ? a->n_scores - a->score_at : a->n_chunk_values - a->head_at);
 }
 
 /* A tensor of doubles, if there is one; *n: how many. */
@@ -222,18 +226,19 @@ static enum gguf_status load_part(struct gguf_part **out,
     struct arrays all = { .f = f,
                           .counts =
                               gguf_file_tensor_find(f, counts_name.data) };
-    uint64_t n_values, n_heads;
+    uint64_t n_row_values, n_chunk_values;
     GG_TRY(gg_part_read_uint(f, KEY "values", 1, GG_PART_MAX_ROW_VALUES,
-                             &n_values, err));
+                             &n_row_values, err));
     GG_TRY(gg_part_read_uint(f, KEY "heads", 0, GG_PART_MAX_CHUNK_VALUES,
-                             &n_heads, err));
+                             &n_chunk_values, err));
     if (!all.counts || all.counts->dtype != GGUF_DTYPE_I64)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "there is no list of chunks");
-    GG_TRY(find_doubles(f, heads_name, &all.heads, &all.n_heads, err));
+    GG_TRY(find_doubles(f, heads_name, &all.heads, &all.n_chunk_values, err));
     GG_TRY(find_doubles(f, scores_name, &all.scores, &all.n_scores, err));
     GG_TRY(gguf_part_create(out, (size_t)all.counts->n_elements,
-                            (size_t)n_heads, (size_t)n_values, a, err));
+                            (size_t)n_chunk_values, (size_t)n_row_values, a,
+                            err));
     GG_TRY(get_pairs(*out, f, setting_key, &(*out)->settings, err));
     GG_TRY(get_pairs(*out, f, note_key, &(*out)->notes, err));
     return get_chunks(*out, &all, err);

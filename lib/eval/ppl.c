@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "base/params.h"
 #include "eval/nll.h"
-#include "gguf/eval.h"
+#include "eval/window.h"
+#include "gguf/ppl.h"
 #include "run/session_int.h"
 
 #include <math.h>
@@ -165,8 +166,9 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
     const struct gguf_ppl one = s->one;
     s->one = (struct gguf_ppl){ .struct_size = one.struct_size };
     add_sums(&s->all, &one);
-    if (s->p->on_chunk &&
-        s->p->on_chunk(s->p->user, chunk, s->info->n_chunks, &one, &s->all))
+    if (s->p->on_chunk.fn &&
+        s->p->on_chunk.fn(s->p->on_chunk.user, chunk, s->info->n_chunks, &one,
+                          &s->all))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -212,8 +214,7 @@ enum gguf_status gguf_ppl_run(struct gguf_session *session,
     s.one.struct_size = s.all.struct_size =
         GG_MIN(out->struct_size, sizeof *out);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_ppl_params", err));
-    GG_TRY(gg_params_take(&s.scan, sizeof s.scan, p.scan, "gguf_scan_params",
-                          err));
+    GG_TRY(gg_window_take_params(&s.scan, p.scan, err));
     GG_TRY(check_params(session, n, &s.scan, err));
     enum gguf_status st = run_scan(session, token, n, &s, err);
     (void)gg_params_give(out, &s.all, sizeof s.all, "gguf_ppl", NULL);

@@ -360,7 +360,8 @@ static enum gguf_status send_piece(struct gguf_scan *j, struct place *at,
 enum gguf_status gg_scan_report(const struct gguf_scan *j, uint64_t n_tok,
                                 struct gguf_error *err)
 {
-    if (j->p->progress && j->p->progress(j->p->user, n_tok, j->n_tok))
+    if (j->p->progress.fn &&
+        j->p->progress.fn(j->p->progress.user, n_tok, j->n_tok))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -418,7 +419,7 @@ static enum gguf_status run_piece(struct gguf_scan *j, size_t chunk,
     const struct gg_first_fault_place p = place_of(j, chunk, *first);
     size_t n = 0;
     for (size_t i = 0; i < piece->n; i++)
-        n += piece->want[i] != 0;
+        n += piece->want[i];
     for (size_t i = 0; i < j->n_models; i++)
         GG_TRY(gg_first_fault_locate(
             &p, i, gguf_session_decode(j->session[i], piece, err), err));
@@ -503,7 +504,7 @@ enum gguf_status gguf_scan_run_models(struct gguf_session *const *sessions,
     struct gguf_error own; /* sinks have one in any case */
     err = err ? err : &own;
     gguf_error_clear(err);
-    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_scan_params", err));
+    GG_TRY(gg_window_take_params(&p, params, err));
     GG_TRY(gg_params_need_all(sessions, n_models, "session", err));
     GG_TRY(gg_params_need_all(sinks, n_sinks, "sink", err));
     GG_TRY(check_models(sessions, n_models, p.n_ctx, err));

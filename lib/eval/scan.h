@@ -35,7 +35,7 @@ struct gguf_scan {
     uint64_t n_done; /* and of those before the groups at hand */
     gguf_token *token; /* of each group n_ctx * group, as the rest */
     int32_t *seq;
-    uint8_t *want;
+    bool *want;
     struct gguf_batch *batch; /* of each group */
     const struct gguf_batch **list;
 

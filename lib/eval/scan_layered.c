@@ -52,7 +52,9 @@ enum gguf_status gg_scan_run_layered(struct gguf_scan *j,
         }
         j->n_filled = g;
         GG_TRY(gguf_session_decode_layered(
-            info->session, j->list, g, hand_layered, report_layered, j, err));
+            info->session, j->list, g,
+            (struct gguf_session_outputs_callback){ hand_layered, j },
+            (struct gguf_progress_callback){ report_layered, j }, err));
         j->n_done += tokens_of(j, g);
         j->at = chunk;
     }

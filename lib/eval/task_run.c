@@ -32,11 +32,11 @@ struct job {
     struct answer *answer; /* [most answers], as the following */
     double *sum, *score;
     uint32_t *n_scored;
-    uint8_t *right;
+    bool *right;
     /* the rest of all answers */
     gguf_token *token;
     int32_t *seq;
-    uint8_t *want;
+    bool *want;
     size_t room; /* of these three */
     double *nll; /* [n_ctx] */
     size_t common;
@@ -311,7 +311,7 @@ static enum gguf_status count_task(struct job *j, size_t i,
     out->n++;
     out->n_right += j->right[s.chosen];
     out->n_right_sum += j->right[highest_of(j->sum, task->n_answers)];
-    if (j->p->on_task && j->p->on_task(j->p->user, &s))
+    if (j->p->on_task.fn && j->p->on_task.fn(j->p->on_task.user, &s))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -389,8 +389,8 @@ static enum gguf_status report_task(const struct job *j, size_t i,
                                     struct gguf_error *err)
 {
     const size_t first = j->p->first_task;
-    if (j->p->progress &&
-        j->p->progress(j->p->user, i - first, j->end - first))
+    if (j->p->progress.fn &&
+        j->p->progress.fn(j->p->progress.user, i - first, j->end - first))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;

@@ -11,9 +11,13 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/params.h"
+#include "gguf/ppl.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Tokens of a chunk unless the caller says. */
+enum { DEFAULT_CTX = 512 };
 
 struct gg_window_cut {
     bool strides;    /* it has a stride, */
@@ -173,7 +177,11 @@ static enum gguf_status check_params(const struct gguf_scan_params *p,
                             "a stride of %" PRIu32 " tokens: must be %d to "
                             "%" PRIu32 " where chunks have %" PRIu32,
                             p->stride, c->strides, most, p->n_ctx);
-    if (p->first != GGUF_SCAN_HALF &&
+    if ((unsigned)p->rows_from > GGUF_SCAN_FROM_FIRST)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "rows_from %d, must be 0 to %d", (int)p->rows_from,
+                            (int)GGUF_SCAN_FROM_FIRST);
+    if (p->rows_from == GGUF_SCAN_FROM_FIRST &&
         ((uint64_t)p->first + 2 > p->n_ctx || !c->takes_rows))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "rows from position %" PRIu32
@@ -242,8 +250,19 @@ static void set_params(struct gg_window_list *w,
     w->n_ctx = p->n_ctx;
     w->stride = p->stride;
     /* half of 2 or 3 tokens is the last but one at most, too */
-    w->first = p->first == GGUF_SCAN_HALF ? GG_MIN(p->n_ctx / 2, p->n_ctx - 2)
-                                          : p->first;
+    w->first = p->rows_from == GGUF_SCAN_SECOND_HALF
+                   ? GG_MIN(p->n_ctx / 2, p->n_ctx - 2)
+                   : p->first;
+}
+
+enum gguf_status gg_window_take_params(struct gguf_scan_params *own,
+                                       const struct gguf_scan_params *params,
+                                       struct gguf_error *err)
+{
+    *own = (struct gguf_scan_params)GGUF_SCAN_PARAMS_INIT;
+    GG_TRY(gg_params_take(own, sizeof *own, params, "gguf_scan_params", err));
+    own->n_ctx = own->n_ctx ? own->n_ctx : DEFAULT_CTX;
+    return GGUF_OK;
 }
 
 enum gguf_status gg_window_init(struct gg_window_list *w,
@@ -314,11 +333,10 @@ void gg_window_copy(const struct gg_window_list *w,
 static bool take_cut(struct gg_window_list *w,
                      const struct gguf_scan_params *params)
 {
-    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    struct gguf_scan_params p;
     *w = (struct gg_window_list){ .n_texts = 1 };
-    if (gg_params_take(&p, sizeof p, params, "gguf_scan_params", NULL) !=
-            GGUF_OK ||
-        !p.n_ctx || check_params(&p, NULL) != GGUF_OK)
+    if (gg_window_take_params(&p, params, NULL) != GGUF_OK ||
+        check_params(&p, NULL) != GGUF_OK)
         return false;
     set_params(w, &p);
     return true;

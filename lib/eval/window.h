@@ -33,6 +33,12 @@ struct gg_window {
     uint32_t first, n_rows;
 };
 
+/* Copy a caller's params (NULL: the defaults) to own, with defaults filled in.
+ * GGUF_E_INVALID: struct_size. */
+enum gguf_status gg_window_take_params(struct gguf_scan_params *own,
+                                       const struct gguf_scan_params *params,
+                                       struct gguf_error *err);
+
 /* Cut n tokens by the params p. vocab, or NULL, decides about the BOS.
  * GGUF_E_INVALID: a wrong member of p, a text that is too short, a first chunk
  * that there is not; GGUF_E_NOMEM. Call gg_window_fini() after a failure, too.

@@ -1,41 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* bisect.h - which weights of a quantized model cost most
+/* bisect.h - find the weights of a quantized model that cost most
  *
- * A model (a quantized file) and a base (the file that it was made from)
- * diverge by KLD (kld.h) on a text. One weight of the model at a time, or a
- * group of them, is taken from the base instead, where it lies; what the
- * divergence then is less is what that weight or group costs:
+ * A model (a quantized file) and a base (the file that it was made from) have a
+ * divergence on a text (kld.h). One weight of the model, or a group of weights,
+ * is replaced by the base's, and the divergence is measured again. The
+ * reduction is the cost of that weight or group:
  *
  *     gain = KLD of the model - KLD of the model with the base's weights
  *
- * Groups are weights of one name in all layers, all weights of a layer, or
- * halves: weights in the order of suspicion are cut in two where half the sum
- * of suspicions is reached, both parts are measured, and then the one that
- * gains most of all that are not cut yet is cut in the same way, down to single
- * weights. What gains less than a twentieth of the model's divergence is not
- * cut. So a few measurements tell which of hundreds of weights cost most.
+ * Example:
  *
- * Weights are measured in the order of suspicion, the energy of the error that
- * the weight's product is expected to have, relative to the product's own:
- * with W and B the weight of model and base and e(j) = mean x(j)^2 of column j
- * of its input in the base (collect.h; 1 where a weight is not multiplied by
- * inputs),
+ *     gguf_bisect_run(&b, model, session, base_session, t.id, t.n, &params,
+ *                     &err);
+ *     for (size_t i = 0; i < gguf_bisect_n_entries(b); i++)
+ *         show(gguf_bisect_entry(b, i));
+ *     gguf_bisect_destroy(b);
+ *
+ * Groups (enum gguf_bisect_grouping) are the weights of one name in all layers,
+ * all weights of a layer, or halves. Halves are found step by step: the weights
+ * in the order of suspicion are split where half the sum of suspicions is
+ * reached, and both halves are measured; then the half with the largest gain is
+ * split in the same way, down to single weights. A half with a gain below a
+ * twentieth of the model's divergence is not split. A few measurements so find
+ * the costliest of hundreds of weights.
+ *
+ * Suspicion is the expected energy of the error of a weight's product, relative
+ * to the product itself. With W and B the weight of model and base, and e(j) =
+ * mean x(j)^2 of column j of its input in the base (collect.h; 1 for a weight
+ * that multiplies no input):
  *
  *     suspicion = sum over i, j of (W(i,j) - B(i,j))^2 e(j)
  *                 / sum over i, j of B(i,j)^2 e(j)
  *
- * summed over experts with the counts of their inputs; a group's is the sum of
- * its weights'. Weights that are the same in both are left out. The base is
- * computed twice for all of this (inputs, and states, of which n_embd floats
- * are kept for each scored token; its logits are made of them again), the model
- * once and once for each weight or group. Both files stay mapped, and no weight
- * is copied. Digits are those of gguf_scan_run_models with a file in which the
- * weights are replaced.
+ * Experts are summed with the counts of their inputs; a group has the sum of
+ * its weights' suspicions. Weights are measured in the order of suspicion.
+ * Weights that are equal in both files are left out.
  *
- *     gguf_bisect_run(&b, model, session, base_session, tokens, n, &params,
- *                     &err);
- *     for (size_t i = 0; i < gguf_bisect_n_entries(b); i++)
- *         show(gguf_bisect_entry(b, i));
+ * The base is computed twice: once for the inputs, and once for its states,
+ * which are kept with n_embd floats for each scored token; logits are computed
+ * from them again. The model is computed once, and once more for each weight or
+ * group. Both files stay mapped, and no weight is copied. Digits are those of
+ * gguf_scan_run_models() with a file in which the weights are replaced.
+ *
+ * Threads: one thread at a time for each object and each session.
  */
 #ifndef GGUF_BISECT_H
 #define GGUF_BISECT_H
@@ -48,73 +55,104 @@ extern "C" {
 
 struct gguf_bisect;
 
-/* What is exchanged together. */
+/* Weights that are replaced together. */
 enum gguf_bisect_grouping {
     GGUF_BISECT_WEIGHT, /* one weight */
-    GGUF_BISECT_KIND,   /* the weights of all layers with the same name */
-    GGUF_BISECT_LAYER,  /* those of a layer; one that is of none by itself */
-    GGUF_BISECT_HALVES
+    GGUF_BISECT_KIND,   /* weights of all layers with the same name */
+    GGUF_BISECT_LAYER,  /* weights of a layer; others one by one */
+    GGUF_BISECT_HALVES  /* halves of all weights, split further */
 };
+
+/* Type of a group whose weights have different types. */
+#define GGUF_BISECT_MIXED_DTYPE UINT32_MAX
 
 /* A weight that differs. Made by the library: it may grow at its end. */
 struct gguf_bisect_weight {
-    const char *name;
-    uint32_t dtype, base_dtype;
-    uint64_t size, base_size; /* bytes */
-    double suspicion;
+    const char *name;           /* name of the tensor */
+    uint32_t dtype, base_dtype; /* types in model and base */
+    uint64_t size, base_size;   /* bytes in model and base */
+    double suspicion;           /* expected relative error */
 };
 
-/* Weights that are exchanged together: one, or a group, of which size,
- * base_size and suspicion are the sums. Made by the library: it may grow at its
- * end. */
+/* A weight or a group of weights that are replaced together. Made by the
+ * library: it may grow at its end. */
 struct gguf_bisect_entry {
-    const char *name; /* of the weight; of a kind with * for the number of the
-                       * layer, of a layer "blk.3.*", of a half that of its most
-                       * suspicious weight */
-    uint32_t dtype, base_dtype; /* UINT32_MAX: not all of one type */
-    uint64_t size, base_size;   /* bytes */
-    double suspicion;
-    bool measured;          /* else what follows is 0 */
-    struct gguf_figure kld; /* with the base's weights */
-    double gain;            /* nats */
-    bool halved;            /* both halves of it are entries, too */
-    size_t n_weights;       /* at least 1 */
+    /* Name: that of the weight; of a kind with * for the number of the layer;
+     * "blk.3.*" of a layer; of a half that of its most suspicious weight. */
+    const char *name;
+
+    /* Types in model and base; GGUF_BISECT_MIXED_DTYPE: several. */
+    uint32_t dtype, base_dtype;
+    uint64_t size, base_size; /* bytes of all weights in model and base */
+    double suspicion;         /* sum of the weights' suspicions */
+    bool measured;            /* false: kld and gain are 0 */
+    struct gguf_figure kld;   /* divergence with the base's weights, in nats */
+    double gain;              /* reduction of the divergence, in nats */
+    bool halved;              /* both halves of it are entries, too */
+    size_t n_weights;         /* number of weights, 1 or more */
 };
 
-/* After each entry, of which n_done of n_all (at most; halves are found as it
- * goes) are measured; 0 is the model as it is (entry NULL). A result other than
- * 0 ends the run, not as a failure. */
-typedef int gguf_bisect_fn(void *user, const struct gguf_bisect *b,
-                           const struct gguf_bisect_entry *entry,
-                           size_t n_done, size_t n_all);
+/* Called after each measurement.
+ *
+ * b        The results so far.
+ * entry    Entry that was measured. NULL: the model itself.
+ * n_done   Number of entries that are measured.
+ * n_all    Largest number that will be measured.
+ *
+ * Returns true to end the run, which then succeeds. */
+typedef bool gguf_bisect_fn(void *user, const struct gguf_bisect *b,
+                            const struct gguf_bisect_entry *entry,
+                            size_t n_done, size_t n_all);
 
+/* Function that sees each measurement. It never grows. */
+struct gguf_bisect_callback {
+    gguf_bisect_fn *fn; /* NULL: none */
+    void *user;         /* first argument of fn */
+};
+
+/* Options of gguf_bisect_run(). */
 struct gguf_bisect_params {
     size_t struct_size;
-    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    const struct gguf_scan_params *scan;    /* which chunks, pool; NULL: the
-                              * defaults. Its progress is asked in each scan,
-                              * and a result other than 0 ends the run as
-                              * on_done does */
-    double seconds;     /* begin no measurement after so many, and stop one
-                              * that is under way; 0: no limit */
-    size_t max_weights; /* entries measured at most; 0: all */
-    gguf_bisect_fn *on_done; /* or NULL */
-    void *user;              /* of on_done */
-    enum gguf_bisect_grouping by;
-};
-#define GGUF_BISECT_PARAMS_INIT                                               \
-    {                                                                         \
-        sizeof(struct gguf_bisect_params), NULL, NULL, 0, 0, NULL, NULL,      \
-            GGUF_BISECT_WEIGHT                                                \
-    }
 
-/* model: that of session, which nobody else uses meanwhile; its weights are
- * its own again afterwards. Sessions as for gguf_scan_run_models; they are
- * cleared. That the time is over, or a callback ends the run, is no failure:
- * weights that were not measured say so; but GGUF_E_CANCELLED before the model
- * itself was measured. GGUF_E_INVALID (params, text, vocabularies, another
- * model than the session's), GGUF_E_NONFINITE, GGUF_E_NOMEM, and the statuses
- * of sessions. Since: 0.1 */
+    /* Allocator of the results. It must outlive them. NULL: malloc. */
+    const struct gguf_allocator *allocator;
+
+    /* Chunks of the text, threads, and progress of each scan. If its progress
+     * callback returns true, the run ends, as by on_done. NULL: the
+     * defaults. */
+    const struct gguf_scan_params *scan;
+
+    /* Time limit in seconds: no measurement begins after it, and one that is
+     * under way is stopped. 0: none. */
+    double seconds;
+    size_t max_weights; /* most entries that are measured; 0: no limit */
+    struct gguf_bisect_callback on_done; /* sees each measurement */
+    enum gguf_bisect_grouping by; /* weights that are replaced together */
+};
+#define GGUF_BISECT_PARAMS_INIT GGUF_INIT(struct gguf_bisect_params)
+
+/* Measure weights of a model against a base.
+ *
+ * out       Receives the results. NULL after a failure.
+ * model     Model of session. Nobody else may use it during the call; its
+ *           weights are its own again afterwards.
+ * session   Session of the model. It is cleared.
+ * base      Session of the base, with a backend of its own. It is cleared.
+ * token     Tokens of the text, made with GGUF_TOKENIZE_ADD_SPECIAL.
+ * n         Number of tokens.
+ * params    Options. NULL: the defaults.
+ *
+ * Destroy *out with gguf_bisect_destroy(). If the time limit is reached or a
+ * callback ends the run, the call succeeds, and entries that were not measured
+ * say so.
+ *
+ * GGUF_E_INVALID     A member of params is out of range, the text is too short,
+ *                    the vocabularies differ, or session has another model.
+ * GGUF_E_CANCELLED   The run ended before the model itself was measured.
+ * GGUF_E_NONFINITE   A logit is NaN or infinite.
+ * GGUF_E_NOMEM       An allocation failed.
+ *
+ * Fails otherwise as gguf_session_decode() does. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_bisect_run(struct gguf_bisect **out, struct gguf_model *model,
                 struct gguf_session *session, struct gguf_session *base,
@@ -122,29 +160,38 @@ gguf_bisect_run(struct gguf_bisect **out, struct gguf_model *model,
                 const struct gguf_bisect_params *params,
                 struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* NULL is fine. Since: 0.1 */
+/* Free the results. NULL is allowed. Since: 0.1 */
 GGUF_API void gguf_bisect_destroy(struct gguf_bisect *b);
 
-/* The divergence of the model as it is. Since: 0.1 */
+/* Divergence of the model as it is, in nats. Since: 0.1 */
 GGUF_API struct gguf_figure gguf_bisect_kld(const struct gguf_bisect *b);
 
-/* Entries: weights that differ, or groups of them. Those that were measured by
- * gain for each byte that the base's take more (one that takes none comes first
- * if it gains, last if not), then the others by suspicion; after these halves
- * that were halved, so that each weight is in one entry before them. NULL if i
- * is out of range. Owned by b. Since: 0.1 */
+/* Number of entries. Since: 0.1 */
 GGUF_API size_t gguf_bisect_n_entries(const struct gguf_bisect *b);
+
+/* Number of entries that were measured. Since: 0.1 */
 GGUF_API size_t gguf_bisect_n_measured(const struct gguf_bisect *b);
+
+/* Entry i; NULL if i is out of range. Owned by b.
+ *
+ * Measured entries come first, sorted by gain for each byte that the base's
+ * weights take more. An entry that takes no more comes before all others if it
+ * gains, else after them. Then come entries that were not measured, sorted by
+ * suspicion. Halves that were split come last, so that each weight is in one
+ * entry before them. Since: 0.1 */
 GGUF_API const struct gguf_bisect_entry *
 gguf_bisect_entry(const struct gguf_bisect *b, size_t i);
-/* Weight k of entry i, by suspicion. NULL if one is out of range. Owned by b.
- * Since: 0.1 */
+
+/* Weight k of entry i, sorted by suspicion; NULL if one is out of range. Owned
+ * by b. Since: 0.1 */
 GGUF_API const struct gguf_bisect_weight *
 gguf_bisect_weight(const struct gguf_bisect *b, size_t i, size_t k);
-/* How many weights differ and are in entries. Since: 0.1 */
+
+/* Number of weights that differ and are in entries. Since: 0.1 */
 GGUF_API size_t gguf_bisect_n_weights(const struct gguf_bisect *b);
-/* How many weights differ that could not be exchanged: those with a scale
- * beside them, of another shape, or that the base lacks. Since: 0.1 */
+
+/* Number of weights that differ and cannot be replaced: they have a scale
+ * beside them, or the base lacks them or has another shape. Since: 0.1 */
 GGUF_API size_t gguf_bisect_n_left_out(const struct gguf_bisect *b);
 
 #ifdef __cplusplus

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* kld.h - how far a model's predictions are from those of a base
+/* kld.h - divergence of a model's predictions from those of a base
  *
  * A model (a quantized file, say) and a base (the file that it was made from)
- * predict the same tokens of a text. For each of the N tokens that are scored,
- * q and b are the distributions that model and base give before it, t is the
- * token itself, and
+ * predict the same tokens of a text. For each of the N scored tokens t, q and b
+ * are the distributions that model and base give before it, and
  *
  *     x    = -ln q(t)         xb = -ln b(t)
  *     kld  = sum over i of b(i) (ln b(i) - ln q(i)), 0 where b(i) = 0
@@ -12,8 +11,9 @@
  *     same = 1 if the likeliest token (the first of equals) is the same,
  *            else 0
  *
- * Of these, with mean and se(v) = sqrt((mean v^2 - (mean v)^2) / (N - 1)) over
- * the tokens, and cov = (mean x xb - mean x mean xb) / (N - 1):
+ * The statistics, with means over the tokens, the standard error se(v) =
+ * sqrt((mean v^2 - (mean v)^2) / (N - 1)), and cov = (mean x xb - mean x mean
+ * xb) / (N - 1):
  *
  *     ppl, ppl_base   exp(mean x), exp(mean xb)   +/- value * se(x), se(xb)
  *     correlation     r = cov / (se(x) se(xb))    +/- (1 - r^2) / sqrt(N - 1)
@@ -26,16 +26,26 @@
  *     dp_rms          sqrt(mean dp^2)             +/- se(dp^2) / (2 dp_rms)
  *     same_top        s = mean same               +/- sqrt(s(1 - s) / (N - 1))
  *
- * The quantile f of N sorted values v(0) .. v(N - 1) is the one at f (N - 1),
- * between two of them by linear interpolation; its uncertainty is half the
- * distance between the quantiles (f (N - 1) +/- sqrt(N f (1 - f))) / (N - 1),
- * cut to the values there are, which holds for any distribution. Those of the
- * smallest and the largest have none.
+ * The quantile f of N sorted values v(0) .. v(N - 1) is the value at f (N - 1),
+ * linearly interpolated. Its uncertainty is half the distance between the
+ * quantiles (f (N - 1) +/- sqrt(N f (1 - f))) / (N - 1), limited to the values
+ * v, which holds for any distribution. The smallest and the largest value have
+ * no uncertainty.
  *
  * These are the definitions of llama.cpp's perplexity tool (checked against
- * commit d32676d), which prints no uncertainty of r and of quantiles. All is
- * computed in double from f32 logits, sums in the order of the text, first in a
- * chunk and then over chunks: digits depend neither on threads nor on batches.
+ * commit d32676d), which prints no uncertainty of r and of quantiles. Sums are
+ * in double precision, in the order of the text, first in a chunk and then over
+ * chunks: digits do not depend on the number of threads or on batches.
+ *
+ *     gguf_kld_create(&kld, NULL, &err);
+ *     struct gguf_session *const s[] = { base, quantized };
+ *     const struct gguf_sink *sinks[] = { gguf_kld_sink(kld) };
+ *     gguf_scan_run_models(s, 2, t.id, t.n, NULL, sinks, 1, &err);
+ *     struct gguf_kld_stats stats = GGUF_KLD_STATS_INIT;
+ *     gguf_kld_stats(kld, &stats, &err);
+ *     gguf_kld_destroy(kld);
+ *
+ * Threads: one thread at a time for each object.
  */
 #ifndef GGUF_KLD_H
 #define GGUF_KLD_H
@@ -49,95 +59,164 @@ extern "C" {
 
 struct gguf_kld;
 
-/* What is known of a scored token. The struct never grows. */
+/* Numbers of a scored token, as defined above. The struct never grows. */
 struct gguf_kld_token {
-    double x, x_base, kld; /* nats */
-    int same_top;          /* 0 or 1 */
+    double x, x_base; /* -ln q(t) and -ln b(t), in nats */
+    double kld;       /* divergence, in nats */
+    bool same_top;    /* model and base have the same likeliest token */
 };
 
-/* A value and its standard error; NaN where there is none. The struct never
- * grows. */
+/* A value and its standard error; NaN: undefined. The struct never grows. */
 struct gguf_figure {
     double value, error;
 };
 
-/* Quantiles 0, 0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9 and 100 %. */
+/* Number of quantiles: 0, 0.1, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9 and
+ * 100 %. */
 enum { GGUF_KLD_N_QUANTILES = 13 };
-/* Which one i is, from 0 to 1; NaN if there is none. Since: 0.1 */
+
+/* Quantile i as a number from 0 to 1; NaN if i is out of range. Any thread.
+ * Since: 0.1 */
 GGUF_API double gguf_kld_quantile(unsigned i);
 
-/* As above; probabilities are from 0 to 1, not percent. */
+/* Statistics, as defined above. Probabilities are from 0 to 1. */
 struct gguf_kld_stats {
     size_t struct_size;
-    uint64_t n; /* tokens scored */
-    struct gguf_figure ppl, ppl_base, correlation, ln_ratio, ratio, difference;
-    struct gguf_figure kld, dp, dp_rms, same_top;
-    struct gguf_figure kld_at[GGUF_KLD_N_QUANTILES];
-    struct gguf_figure dp_at[GGUF_KLD_N_QUANTILES];
+    uint64_t n;                         /* scored tokens */
+    struct gguf_figure ppl, ppl_base;   /* perplexities */
+    struct gguf_figure correlation;     /* correlation of x and xb */
+    struct gguf_figure ln_ratio, ratio; /* ratio of the perplexities */
+    struct gguf_figure difference;      /* difference of the perplexities */
+    struct gguf_figure kld;             /* mean divergence, in nats */
+    struct gguf_figure dp, dp_rms;      /* change of probability */
+    struct gguf_figure same_top;        /* share of same likeliest tokens */
+    struct gguf_figure kld_at[GGUF_KLD_N_QUANTILES]; /* quantiles of kld */
+    struct gguf_figure dp_at[GGUF_KLD_N_QUANTILES];  /* quantiles of dp */
 };
-#define GGUF_KLD_STATS_INIT                                                   \
-    {                                                                         \
-        .struct_size = sizeof(struct gguf_kld_stats)                          \
-    }
+#define GGUF_KLD_STATS_INIT GGUF_INIT(struct gguf_kld_stats)
 
-/* Called after each chunk (counted from 0) of n_chunks. A result other than 0
- * stops with GGUF_E_CANCELLED. */
-typedef int gguf_kld_fn(void *user, size_t chunk, size_t n_chunks,
-                        const struct gguf_kld *kld);
+/* Called after each chunk.
+ *
+ * chunk      Number of the chunk, from 0.
+ * n_chunks   Number of chunks of all texts.
+ * kld        Object with the tokens so far.
+ *
+ * Returns true to stop: the scan then fails with GGUF_E_CANCELLED. */
+typedef bool gguf_kld_fn(void *user, size_t chunk, size_t n_chunks,
+                         const struct gguf_kld *kld);
 
+/* Function that sees each chunk. It never grows. */
+struct gguf_kld_callback {
+    gguf_kld_fn *fn; /* NULL: none */
+    void *user;      /* first argument of fn */
+};
+
+/* Options of gguf_kld_create(). */
 struct gguf_kld_params {
     size_t struct_size;
-    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    size_t model, base;     /* which of a scan's models they are, from 0 */
-    struct gguf_pool *pool; /* kept; NULL: the thread that scans */
-    gguf_kld_fn *on_chunk;  /* or NULL */
-    void *user;             /* of on_chunk */
-    const struct gguf_baseline *baseline; /* kept; NULL: base is a model of
-                                           * the scan */
-};
-#define GGUF_KLD_PARAMS_INIT                                                  \
-    {                                                                         \
-        sizeof(struct gguf_kld_params), NULL, 1, 0, NULL, NULL, NULL, NULL    \
-    }
 
-/* Nothing scored yet. GGUF_E_INVALID (params), GGUF_E_NOMEM. Since: 0.1 */
+    /* Allocator of the object. It must outlive the object. NULL: malloc. */
+    const struct gguf_allocator *allocator;
+
+    /* File with the base's logits. It must outlive the object. NULL: the base
+     * is the first model of the scan. */
+    const struct gguf_baseline *baseline;
+
+    /* Number of the compared model among the models of the scan, from 0; the
+     * base does not count. */
+    size_t model;
+
+    /* Threads for divergences. It must outlive the object. NULL: the thread
+     * that scans. */
+    struct gguf_pool *pool;
+
+    struct gguf_kld_callback on_chunk; /* sees each chunk, in order */
+};
+#define GGUF_KLD_PARAMS_INIT GGUF_INIT(struct gguf_kld_params)
+
+/* Make an object that has scored nothing yet.
+ *
+ * out      Receives the object. NULL after a failure.
+ * params   Options. NULL: the defaults.
+ *
+ * Destroy *out with gguf_kld_destroy().
+ *
+ * GGUF_E_NOMEM   An allocation failed.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_kld_create(struct gguf_kld **out, const struct gguf_kld_params *params,
                 struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* NULL is fine. Since: 0.1 */
+/* Free an object. NULL is allowed. Since: 0.1 */
 GGUF_API void gguf_kld_destroy(struct gguf_kld *kld);
 
-/* The sink by which scans add to it (gguf_scan_run_models in eval.h); owned by
- * it. One scan at a time; a further one goes on where the last one ended. Of a
- * scanned token 32 bytes are kept, and nothing of its logits. The scan fails
- * with GGUF_E_INVALID (it has no such model; the baseline is of another
- * vocabulary, context or text: what differs), GGUF_E_NOMEM, GGUF_E_CANCELLED
- * (by on_chunk), and GGUF_E_NONFINITE where logits are NaN or infinite: the
- * message names chunk and position, and the weight that is the cause if there
- * is one. Since: 0.1 */
+/* Sink by which a scan adds tokens: pass it to gguf_scan_run_models() (eval.h).
+ * Owned by the object.
+ *
+ * One scan at a time; a later scan adds to the tokens of earlier ones. 32 bytes
+ * are kept for each scored token, and none of its logits. The scan then also
+ * fails with:
+ *
+ * GGUF_E_INVALID     The scan lacks the model; or the baseline has another
+ *                    vocabulary, context or text. The message has the
+ *                    difference.
+ * GGUF_E_NONFINITE   A logit is NaN or infinite. The message has chunk and
+ *                    position, and the weight that is the cause, if one is.
+ * GGUF_E_CANCELLED   on_chunk returned true.
+ * GGUF_E_NOMEM       An allocation failed.
+ *
+ * Since: 0.1 */
 GGUF_API const struct gguf_sink *gguf_kld_sink(struct gguf_kld *kld);
 
-/* Add n tokens of a chunk that were scored elsewhere: chunk after chunk gives
- * the same digits as the scan that they are from. GGUF_E_INVALID (not finite:
- * names the index), GGUF_E_NOMEM. Since: 0.1 */
+/* Add the tokens of a chunk that was scored elsewhere.
+ *
+ * token    The tokens, in the order of the text.
+ * n        Number of tokens: those of one chunk.
+ *
+ * If all chunks are added in order, digits are those of the scan that they come
+ * from.
+ *
+ * GGUF_E_INVALID   A number is not finite. The message has the index.
+ * GGUF_E_NOMEM     An allocation failed.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_kld_add(struct gguf_kld *kld,
                                        const struct gguf_kld_token *token,
                                        size_t n,
                                        struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Tokens so far, in the order of the text; valid until one is added.
- * Since: 0.1 */
+/* Tokens so far, in the order of the text.
+ *
+ * n        Receives their number.
+ *
+ * Owned by the object; valid until a token is added. Since: 0.1 */
 GGUF_API const struct gguf_kld_token *
 gguf_kld_tokens(const struct gguf_kld *kld, size_t *n);
 
-/* Statistics of all chunks so far; GGUF_KLD_STATS_INIT first. Figures of too
- * few tokens are NaN. gguf_kld_means leaves quantiles out, which take sorting
- * and memory of their own. GGUF_E_INVALID (struct_size), GGUF_E_NOMEM.
+/* Compute the statistics of all complete chunks, without quantiles.
+ *
+ * stats    Receives them; begin with GGUF_KLD_STATS_INIT. A figure for which
+ *          there are too few tokens is NaN; so are all quantiles.
+ *
+ * It is faster than gguf_kld_stats(), since it sorts nothing.
+ *
+ * GGUF_E_INVALID   struct_size is wrong.
+ *
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_kld_means(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
                struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Compute the statistics of all complete chunks.
+ *
+ * stats    Receives them; begin with GGUF_KLD_STATS_INIT. A figure for which
+ *          there are too few tokens is NaN.
+ *
+ * GGUF_E_INVALID   struct_size is wrong.
+ * GGUF_E_NOMEM     An allocation failed.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_kld_stats(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
                struct gguf_error *err) GGUF_MUST_CHECK;

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* load.h - the weights of a model in memory
+/* load.h - where the weights of a model lie in memory
  *
- * A model uses its weights where they lie in the mapping of the file: pages
- * come into memory when they are touched first, and the system may drop them
- * and read them again. This is for programs that want it otherwise. Results
- * are the same bits in any case.
+ * By default a model uses its weights in the mapping of the file: a page comes
+ * into memory when it is first touched, and the system may drop it and read it
+ * again. The functions here read the weights ahead, copy them into the model's
+ * own memory, lock them, or place them on devices. Results are the same bits in
+ * any case.
  *
- *     gguf_model_create(&model, file, NULL, &err);
+ *     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
  *     job.pool = pool;
- *     job.progress = show;
- *     gguf_model_prefetch_weights(model, &job, &err);    read ahead, or
- *     gguf_model_read_weights(model, &job, &err);        into memory of its own
- *     gguf_model_lock_weights(model, &err);              and stay there
- *     gguf_model_place_weights(model, &sp, NULL, &err);  onto devices
+ *     gguf_model_create(&model, file, NULL, &err);
+ *     gguf_model_read_weights(model, &job, &err);     copy into memory
+ *     gguf_model_lock_weights(model, &err);           forbid swapping
+ *     gguf_model_place_weights(model, &sp, NULL, &err);    move to devices
+ *     gguf_session_create(&session, model, &sp, &err);
  *
- * What takes a model that is not const is called before there are sessions on
- * it, by one thread.
+ * Each call is optional. gguf_model_prefetch_weights() is the alternative to
+ * gguf_model_read_weights() that leaves weights in the mapping.
+ *
+ * Threads: one thread calls a function that takes a model that is not const,
+ * and calls it before the model has sessions. Any thread may call the others.
  */
 #ifndef GGUF_LOAD_H
 #define GGUF_LOAD_H
@@ -26,105 +30,158 @@
 extern "C" {
 #endif
 
-/* Bring the pages of all weights that are used in a mapping into memory, on
- * the threads of the job; the system is told of each piece before it is
- * touched. Whether they stay is the system's business. GGUF_E_CANCELLED
- * (progress), GGUF_E_NOMEM. Since: 0.1 */
+/* Bring the pages of all weights in the mapping of the file into memory.
+ *
+ * job      Threads and progress. NULL: the calling thread, no progress.
+ *
+ * The system is advised of each piece before the piece is touched. It may still
+ * drop pages later.
+ *
+ * GGUF_E_CANCELLED   The progress callback returned true.
+ * GGUF_E_NOMEM       An allocation failed.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_prefetch_weights(const struct gguf_model *model,
                             const struct gguf_model_job *job,
                             struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Read all weights that are used in a mapping into memory of the model's own,
- * from its allocator, on the threads of the job, and let the mapping's pages
- * go: gguf_model_info says in copied_size how much the model has. The file is
- * still needed, for its metadata. All or nothing: after a failure weights are
- * where they were.
- * GGUF_E_NOMEM, GGUF_E_IO, GGUF_E_TRUNCATED (the file became shorter),
- * GGUF_E_CANCELLED (progress), GGUF_E_INVALID (the weights are locked).
+/* Copy all weights from the mapping of the file into the model's own memory.
+ *
+ * job      Threads and progress. NULL: the calling thread, no progress.
+ *
+ * The memory comes from the model's allocator; copied_size of gguf_model_info()
+ * then is its size. The pages of the mapping are released. The file must stay
+ * open all the same, for its metadata. After a failure all weights lie where
+ * they were before.
+ *
+ * GGUF_E_NOMEM       An allocation failed.
+ * GGUF_E_IO          The file cannot be read.
+ * GGUF_E_TRUNCATED   The file became shorter.
+ * GGUF_E_CANCELLED   The progress callback returned true.
+ * GGUF_E_INVALID     The weights are locked.
+ *
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_read_weights(struct gguf_model *model,
                         const struct gguf_model_job *job,
                         struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Lock the weights that lie in host memory, so that the system keeps them
- * there until the model is destroyed. All or nothing. GGUF_E_LIMIT (the bytes,
- * and how many the process may lock), GGUF_E_IO, GGUF_E_UNSUPPORTED (the
- * system locks nothing). Since: 0.1 */
+/* Lock all weights in host memory, so that the system never swaps them out.
+ *
+ * They stay locked until the model is destroyed. After a failure none is
+ * locked.
+ *
+ * GGUF_E_LIMIT         The process may not lock that much. The message has both
+ *                      sizes.
+ * GGUF_E_IO            The system refused for another reason.
+ * GGUF_E_UNSUPPORTED   The system cannot lock memory.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_lock_weights(struct gguf_model *model,
                         struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Let the pages of the mappings go that no weight of the model lies in: of
- * tensors that it does not use, and of weights that are elsewhere. They are
- * read again if somebody touches them. Cannot fail; any thread. Since: 0.1 */
+/* Release pages of the mapping that no weight of the model lies in: those of
+ * tensors that the model does not use, and of weights that lie elsewhere. The
+ * system reads such a page again if somebody touches it. Call it after
+ * gguf_model_place_weights() to return memory early. Any thread. Since: 0.1 */
 GGUF_API void gguf_model_release_pages(const struct gguf_model *model);
 
-/* Weights whose name matches go to memory of a type. It never grows. */
+/* Rule: weights whose name matches a pattern go to one type of memory. The
+ * struct never grows. */
 struct gguf_place_rule {
-    const char *pattern; /* Perl's syntax, searched in the name; letter
-                                   * case does not count; borrowed */
-    const struct gguf_buft *buft; /* kept */
+    /* Regular expression in Perl's syntax. It matches anywhere in the name,
+     * whatever the case of letters. Borrowed during the call. */
+    const char *pattern;
+    /* Type of memory. It must outlive the model. */
+    const struct gguf_buft *buft;
 };
 
+/* Options of gguf_model_place_weights(). */
 struct gguf_place_params {
     size_t struct_size;
-    const struct gguf_place_rule *rules; /* n_rules; the first that matches a
-                                          * weight counts */
-    size_t n_rules;
-    const struct gguf_model_job *job; /* of the copies; NULL: no progress */
-    const uint32_t *split; /* n_split split points, one for each preferred
-                            * backend: the first layer after those that it
-                            * gets; NULL: chosen */
-    size_t n_split;
+
+    /* Rules, the first one that matches a weight decides. NULL: no rules. */
+    const struct gguf_place_rule *rules;
+    size_t n_rules; /* number of rules */
+
+    /* Threads and progress of the copies. NULL: the calling thread, no
+     * progress. */
+    const struct gguf_model_job *job;
+
+    /* Split points, one for each preferred backend of the session. Backend i
+     * gets the layers from split[i - 1] (from 0 if i is 0) to split[i] - 1. The
+     * layers from the last split point on stay in host memory. NULL: the
+     * library chooses. */
+    const uint32_t *split;
+    size_t n_split; /* number of split points */
 };
 #define GGUF_PLACE_PARAMS_INIT GGUF_INIT(struct gguf_place_params)
 
-/* Copy each weight, once, to the memory of the backend that will compute with
- * it: of the session's backends, the preferred ones first, the first one that
- * supports every operation that reads the weight, in passes of many tokens and
- * of one. The operations are those of the session's graphs. Where that backend
- * computes in host memory, and where no operation reads it, a weight stays. A
- * device that shares the host's memory (GGUF_DEVICE_CAP_HOST_PTR) uses the
- * mapping of the file: nothing is copied. A weight that lies on one of the
- * devices stays there, unless a rule or a split point says otherwise.
+/* Copy each weight to the memory of the backend that will compute with it.
  *
- * If the devices say how much memory is free, and it is too little for all that
- * would go to one of them (weights, what the session keeps, its graphs), layers
- * are divided over the devices in order, in proportion to their free memory: a
- * weight lies with its layer. Layers for which no device has room, and weights
- * of a layer that its device cannot compute with, stay in host memory.
+ * session  Parameters of the session that will be created next. The devices of
+ *          its backends must outlive the model.
+ * params   Rules, split points and progress. NULL: the defaults.
  *
- * Split points say where layers are divided: preferred backend i gets the
- * layers from split[i - 1] (0: from the first one) to split[i] - 1; those after
- * the last split point stay in host memory. Layers are numbered as their
- * weights, those of a decoder after those of its encoder. Embeddings belong to
- * the first layer; the output norm and matrix are one layer more, after the
- * last.
+ * A weight goes to the first backend that supports every operation that reads
+ * it, in passes of many tokens and of one. Preferred backends are asked first,
+ * in their order; the operations are those of the session's graphs. A weight
+ * stays where it is in these cases:
+ *
+ *     - that backend computes in host memory
+ *     - no operation reads the weight
+ *     - the device shares the host's memory (GGUF_DEVICE_HOST_PTR): it uses the
+ *       mapping of the file
+ *     - it lies on one of the session's devices already, and no rule and no
+ *       split point asks for another place
+ *
+ * If a device says how much memory is free and has too little for its weights,
+ * its part of the session's memory and its graphs, layers are divided over the
+ * devices in order, in proportion to their free memory. A weight then lies with
+ * its layer. Layers that fit on no device, and weights that the device of their
+ * layer cannot compute with, stay in host memory.
+ *
+ * Layers are numbered as in the names of weights; those of a decoder come after
+ * those of its encoder. Embeddings belong to the first layer. The output norm
+ * and the output matrix are one further layer, after the last.
  *
  * Without this call the scheduler copies weights to such a backend for each
- * graph (if it wants them so much: gguf_device_offloads_op), or does without
- * it.
+ * graph, if gguf_device_offloads_op() says that this pays, or does without the
+ * backend. After a failure all weights lie where they were before.
  *
- * session: as for gguf_session_create later; its backends' devices must outlive
- * the model. params may be NULL. All or nothing. GGUF_E_OP (no backend computes
- * what reads a weight in the memory that a rule gives it: names both),
- * GGUF_E_NOTFOUND (a pattern matches no weight), GGUF_E_FORMAT (a pattern),
- * GGUF_E_INVALID (number of split points, or one is less than the one before),
- * GGUF_E_LIMIT, GGUF_E_NOMEM, GGUF_E_CANCELLED, what devices return.
- * Since: 0.1 */
+ * GGUF_E_OP          A rule puts a weight into memory in which no backend
+ *                    computes the operations that read it. The message names
+ *                    both.
+ * GGUF_E_NOTFOUND    A pattern matches no weight.
+ * GGUF_E_FORMAT      A pattern is not a regular expression.
+ * GGUF_E_INVALID     n_split is not the number of preferred backends, or a
+ *                    split point is less than the one before it.
+ * GGUF_E_LIMIT       A pattern takes too long to match a name.
+ * GGUF_E_CANCELLED   The progress callback returned true.
+ * GGUF_E_NOMEM       An allocation failed.
+ *
+ * Devices may return further statuses. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_place_weights(struct gguf_model *model,
                          const struct gguf_session_params *session,
                          const struct gguf_place_params *params,
                          struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The split points that gguf_model_place_weights would choose for such a
- * session, or those of the layers that lie on its devices already: one for each
- * preferred backend, n_split in all, in split. Nothing is copied.
- * GGUF_E_INVALID (n_split is not the number of preferred backends), and as
- * gguf_session_create fails. Since: 0.1 */
+/* Tell how gguf_model_place_weights() divides layers over devices.
+ *
+ * session  Parameters of the session.
+ * split    Receives n_split split points, in the form that struct
+ *          gguf_place_params has.
+ * n_split  Number of the session's preferred backends.
+ *
+ * If weights lie on the devices already, the split points are those of the
+ * layers there; else they are the ones that would be chosen. Nothing is copied.
+ *
+ * GGUF_E_INVALID   n_split is not the number of preferred backends.
+ *
+ * Fails otherwise as gguf_session_create() does. Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_split(const struct gguf_model *model,
                  const struct gguf_session_params *session, uint32_t *split,

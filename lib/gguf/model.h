@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - models, sessions, and what is measured with them
+/* model.h - models, sessions, and their evaluation
  *
  * For programs that evaluate a model. This header includes gguf.h, compute.h
  * and
  *
- *     model_base.h load.h adapter.h    a model of an open file, its weights in
- *                                      memory, LoRA adapters
- *     vocab.h                          text to tokens and back
- *     session.h                        tokens to logits and embeddings
- *     eval.h kld.h baseline.h part.h   perplexity, divergence, and what is
- *                                      stored of them
- *     task.h layers.h bisect.h         multiple choice, layer by layer, weight
- *                                      by weight
- *     collect.h                        importance data from a text
+ *     model_base.h          models of open files
+ *     load.h                places of weights in memory and on devices
+ *     adapter.h             LoRA adapters, control vectors
+ *     vocab.h               text to tokens and back
+ *     session.h             tokens to logits and embeddings; its subjects are
+ *                           in session_sequence.h, session_state.h,
+ *                           session_memory.h, session_layered.h,
+ *                           session_timings.h and session_check.h
+ *     eval.h                scans of a text
+ *     ppl.h kld.h           perplexity, divergence from a base
+ *     baseline.h part.h     files of logits, parts of an evaluation
+ *     task.h                multiple-choice tasks
+ *     layers.h bisect.h     comparisons by layer and by weight
+ *     collect.h             importance data from a text
  *
  *     gguf_file_open(&file, "model.gguf", NULL, &err);
  *     gguf_model_create(&model, file, NULL, &err);
@@ -37,7 +42,14 @@
 #include <gguf/load.h>
 #include <gguf/model_base.h>
 #include <gguf/part.h>
+#include <gguf/ppl.h>
 #include <gguf/session.h>
+#include <gguf/session_check.h>
+#include <gguf/session_layered.h>
+#include <gguf/session_memory.h>
+#include <gguf/session_sequence.h>
+#include <gguf/session_state.h>
+#include <gguf/session_timings.h>
 #include <gguf/task.h>
 #include <gguf/vocab.h>
 

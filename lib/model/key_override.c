@@ -64,13 +64,13 @@ void gg_model_override_warn(const struct gguf_model *m,
 {
     struct gg_str_esc e;
     char line[256];
-    for (size_t i = 0; m->warn && i < gguf_meta_n_kv(meta); i++) {
+    for (size_t i = 0; m->warn.fn && i < gguf_meta_n_kv(meta); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(meta, i);
         if (is_read(m, kv->key))
             continue;
         snprintf(line, sizeof line,
                  "key '%.150s' is given a value that no evaluation reads",
                  gg_str_esc(&e, kv->key));
-        m->warn(m->warn_user, line);
+        m->warn.fn(m->warn.user, line);
     }
 }

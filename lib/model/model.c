@@ -65,7 +65,6 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     struct gguf_vocab_params vp = GGUF_VOCAB_PARAMS_INIT;
     vp.allocator = m->allocator;
     vp.warn = m->warn;
-    vp.warn_user = m->warn_user;
     vp.pre = m->vocab_pre;
     enum gguf_status st = gg_model_check_type(gg_source_meta(&m->src), err);
     if (st == GGUF_OK)
@@ -135,7 +134,6 @@ enum gguf_status gg_model_open(struct gguf_model **out,
     m->src = *src;
     m->arch = arch;
     m->warn = p.warn;
-    m->warn_user = p.warn_user;
     m->vocab_pre = p.pre;
     enum gguf_status st = p.meta ? gg_model_override(m, p.meta, err) : GGUF_OK;
     if (st == GGUF_OK)

@@ -20,8 +20,7 @@ struct gguf_model {
     const struct gguf_allocator *allocator;
     struct gg_source src;
     struct gguf_file *altered; /* src.meta, if pairs were given; or NULL */
-    gguf_warn_fn *warn;
-    void *warn_user;
+    struct gguf_warn_callback warn;
     const char *vocab_pre; /* instead of tokenizer.ggml.pre, or NULL */
     const struct gg_arch *arch;
     struct gguf_str arch_name;

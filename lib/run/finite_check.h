@@ -8,7 +8,7 @@
 #ifndef GG_RUN_FINITE_CHECK_H
 #define GG_RUN_FINITE_CHECK_H
 
-#include "gguf/session.h"
+#include "gguf/session_check.h"
 
 struct gg_finite_check {
     bool on;

@@ -204,7 +204,7 @@ static enum gguf_status show_graph(struct gguf_session *s,
                                    struct gguf_graph *graph,
                                    struct gguf_error *err)
 {
-    if (s->on_graph && s->on_graph(s->user, graph, sched))
+    if (s->on_graph.fn && s->on_graph.fn(s->on_graph.user, graph, sched))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "stopped before a graph was computed");
     return GGUF_OK;

@@ -19,9 +19,8 @@ struct layered {
     struct gguf_session *s;
     const struct gguf_batch *const *batch;
     size_t n;
-    gguf_session_outputs_fn *on_outputs;
-    gguf_progress_fn *progress;
-    void *user;
+    struct gguf_session_outputs_callback on_outputs;
+    struct gguf_progress_callback progress;
     struct gguf_batch now; /* the one that is computed */
     struct gg_graph_cuts cuts;
     uint64_t *at; /* [n + 1] where a batch's part of the store begins */
@@ -119,7 +118,7 @@ static enum gguf_status report_progress(struct layered *j, size_t n_tok,
                                         struct gguf_error *err)
 {
     j->done += n_tok;
-    if (j->progress && j->progress(j->user, j->done, j->total))
+    if (j->progress.fn && j->progress.fn(j->progress.user, j->done, j->total))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -168,7 +167,7 @@ static enum gguf_status hand_out(struct layered *j, size_t b,
 {
     GG_TRY(each_ubatch(j, b, get_outputs, j->cuts.n_layers, err));
     gg_session_finish_outputs(j->s, false);
-    return j->on_outputs(j->user, b, err);
+    return j->on_outputs.fn(j->on_outputs.user, b, err);
 }
 
 /* ---- all of them ---- */
@@ -214,7 +213,7 @@ static enum gguf_status prepare_job(struct layered *j, struct gguf_error *err)
 
 static enum gguf_status run_job(struct layered *j, struct gguf_error *err)
 {
-    GG_TRY(gg_params_need(j->on_outputs, "on_outputs", err));
+    GG_TRY(gg_params_need(j->on_outputs.fn, "on_outputs", err));
     GG_TRY(check_session(j->s, j->n, err));
     GG_TRY(gg_params_need_all(j->batch, j->n, "batch", err));
     GG_TRY(prepare_job(j, err));
@@ -236,15 +235,14 @@ static void fini_job(struct layered *j)
 
 enum gguf_status gguf_session_decode_layered(
     struct gguf_session *s, const struct gguf_batch *const *batches, size_t n,
-    gguf_session_outputs_fn *on_outputs, gguf_progress_fn *progress,
-    void *user, struct gguf_error *err)
+    struct gguf_session_outputs_callback on_outputs,
+    struct gguf_progress_callback progress, struct gguf_error *err)
 {
     struct layered j = { .s = s,
                          .batch = batches,
                          .n = n,
                          .on_outputs = on_outputs,
                          .progress = progress,
-                         .user = user,
                          .cuts.allocator = s->allocator };
     const enum gguf_status st = run_job(&j, err);
     const enum gguf_status cleared =

@@ -14,8 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parameters that are numbers: a float, or an integer. Less than 0, or the most
- * of an integer, stands for a 0 in the file. */
+/* Parameters that are numbers: a float, or an integer. */
 static const struct {
     const char *name;
     enum gg_model_hparam id;
@@ -62,6 +61,10 @@ static uint32_t uint_of(const struct gguf_session_params *p, size_t i)
 
 static bool is_given(const struct gguf_session_params *p, size_t i)
 {
+    if (numbers[i].id == GG_HP_yarn_ext)
+        return p->yarn_ext == GGUF_YARN_EXT_FACTOR;
+    if (numbers[i].id == GG_HP_n_window)
+        return p->window != GGUF_SLIDING_WINDOW_MODEL;
     /* NaN is given, and refused by its row */
     return numbers[i].is_float ? !(float_of(p, i) == 0) : uint_of(p, i) != 0;
 }
@@ -128,11 +131,11 @@ static enum gguf_status put_number(struct gguf_meta *meta,
     char key[128];
     key_of(key, m, numbers[i].id);
     if (numbers[i].is_float) {
-        const float v = float_of(p, i);
-        return gguf_meta_set_f32(meta, key, v < 0 ? 0 : v, err);
+        return gguf_meta_set_f32(meta, key, float_of(p, i), err);
     }
-    const uint32_t v = uint_of(p, i);
-    return gguf_meta_set_u32(meta, key, v == UINT32_MAX ? 0 : v, err);
+    const bool none = numbers[i].id == GG_HP_n_window &&
+                      p->window == GGUF_SLIDING_WINDOW_NONE;
+    return gguf_meta_set_u32(meta, key, none ? 0 : uint_of(p, i), err);
 }
 
 static enum gguf_status put_all(struct gguf_meta *meta,
@@ -163,6 +166,18 @@ enum gguf_status gg_session_override_rope(struct gguf_session *s,
                             "rope_scaling %d, must be 0 to %d",
                             (int)p->rope_scaling,
                             (int)GGUF_ROPE_SCALING_LONGROPE);
+    if ((unsigned)p->yarn_ext > GGUF_YARN_EXT_FACTOR)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "yarn_ext %d, must be 0 to %d", (int)p->yarn_ext,
+                            (int)GGUF_YARN_EXT_FACTOR);
+    if ((unsigned)p->window > GGUF_SLIDING_WINDOW_TOKENS)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "window %d, must be 0 to %d", (int)p->window,
+                            (int)GGUF_SLIDING_WINDOW_TOKENS);
+    if (p->window == GGUF_SLIDING_WINDOW_TOKENS && !p->n_window)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "n_window 0, must be 1 or more; "
+                            "GGUF_SLIDING_WINDOW_NONE is no window");
     bool any = p->rope_scaling != GGUF_ROPE_SCALING_MODEL;
     for (size_t i = 0; i < GG_LEN(numbers); i++)
         any = any || is_given(p, i);

@@ -18,12 +18,11 @@
  * matrix products to run at their best, and no more activations than that. */
 #define DEFAULT_UBATCH 512
 
-/* 0 is F32, too: then cache_dtype is the same, or meant. */
 static struct gg_cache_types types_of(const struct gguf_session_params *p)
 {
     return (struct gg_cache_types){
-        .k = p->key_dtype ? p->key_dtype : p->cache_dtype,
-        .v = p->value_dtype ? p->value_dtype : p->cache_dtype,
+        .k = p->key_dtype ? p->key_dtype->id : GGUF_DTYPE_F32,
+        .v = p->value_dtype ? p->value_dtype->id : GGUF_DTYPE_F32,
     };
 }
 
@@ -54,8 +53,8 @@ static enum gguf_status check_params(const struct gguf_model *model,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "pooling %d, must be 0 to %d", (int)p->pooling,
                             (int)GGUF_POOLING_RANK);
-    uint64_t n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
-    if (!p->n_seq || n_ctx > INT32_MAX || n_ctx * p->n_seq > INT32_MAX)
+    const uint64_t n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
+    if (n_ctx > INT32_MAX || n_ctx * p->n_seq > INT32_MAX)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%" PRIu32 " sequences of %" PRIu64
                             " tokens: must be 1 to 2^31 - 1 in all",
@@ -189,6 +188,7 @@ create_session(struct gguf_session **out, const struct gguf_model *model,
     *out = NULL;
     GG_TRY(
         gg_params_take(&own, sizeof own, params, "gguf_session_params", err));
+    own.n_seq = GG_MAX(own.n_seq, 1);
     GG_TRY(check_params(model, p, err));
     if (m)
         gg_measure_init(m, p->allocator);
@@ -202,7 +202,6 @@ create_session(struct gguf_session **out, const struct gguf_model *model,
     s->model = s->given = model;
     s->backend = p->backend;
     s->on_graph = p->on_graph;
-    s->user = p->user;
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     s->n_seq = p->n_seq;
     s->n_copies = p->n_preferred ? GG_MAX(p->n_copies, 1) : 1;

@@ -3,7 +3,12 @@
 #ifndef GG_RUN_SESSION_INT_H
 #define GG_RUN_SESSION_INT_H
 
-#include "gguf/session.h"
+#include "gguf/session_check.h"
+#include "gguf/session_layered.h"
+#include "gguf/session_memory.h"
+#include "gguf/session_sequence.h"
+#include "gguf/session_state.h"
+#include "gguf/session_timings.h"
 #include "run/embed.h"
 #include "run/finite_check.h"
 #include "run/output_cache.h"
@@ -22,8 +27,7 @@ struct gguf_session {
     struct gguf_model *variant; /* with the session's own positions, or NULL */
     struct gguf_meta *pairs;    /* in which it differs */
     struct gguf_backend *backend; /* the last one of the schedulers */
-    gguf_session_graph_fn *on_graph;
-    void *user;
+    struct gguf_session_graph_callback on_graph;
     uint32_t n_ctx, n_seq, n_ubatch;
     /* The most that a device says of wide (backend/backend_int.h). So that the
      * last bits do not depend on how a batch is cut, a batch of at least this

@@ -317,7 +317,7 @@ enum gguf_status gguf_session_state_set(struct gguf_session *s, uint32_t seq,
 }
 
 enum gguf_status gguf_session_save_state(struct gguf_session *s, uint32_t seq,
-                                         const char *path, int force,
+                                         const char *path, bool force,
                                          struct gguf_error *err)
 {
     struct gg_outfile file;

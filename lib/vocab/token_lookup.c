@@ -13,12 +13,12 @@ void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
 {
     char line[320];
     va_list ap;
-    if (!v->warn)
+    if (!v->warn.fn)
         return;
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    v->warn(v->warn_user, line);
+    v->warn.fn(v->warn.user, line);
 }
 
 size_t gguf_vocab_n_tokens(const struct gguf_vocab *v)
@@ -65,22 +65,22 @@ gguf_token gguf_vocab_special_id(const struct gguf_vocab *v,
                                             : GGUF_TOKEN_NONE;
 }
 
-int gguf_vocab_wants_bos(const struct gguf_vocab *v)
+bool gguf_vocab_wants_bos(const struct gguf_vocab *v)
 {
     return v->add_bos;
 }
 
-int gguf_vocab_wants_eos(const struct gguf_vocab *v)
+bool gguf_vocab_wants_eos(const struct gguf_vocab *v)
 {
     return v->add_eos;
 }
 
-int gguf_vocab_wants_sep(const struct gguf_vocab *v)
+bool gguf_vocab_wants_sep(const struct gguf_vocab *v)
 {
     return v->add_sep;
 }
 
-int gguf_vocab_is_eog(const struct gguf_vocab *v, gguf_token id)
+bool gguf_vocab_is_eog(const struct gguf_vocab *v, gguf_token id)
 {
     return gg_vocab_has_id(v, id) && v->token[id].eog;
 }

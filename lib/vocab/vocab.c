@@ -25,7 +25,6 @@ enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
     v->allocator = p.allocator;
     v->file = file;
     v->warn = p.warn;
-    v->warn_user = p.warn_user;
     v->pre = p.pre;
     enum gguf_status st = GGUF_OK;
     if (p.meta)

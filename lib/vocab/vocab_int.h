@@ -118,8 +118,7 @@ struct gguf_vocab {
     const struct gguf_file *file;
     struct gguf_file *altered; /* file, if pairs were given; or NULL */
     const struct gg_vocab_algo *algo;
-    gguf_warn_fn *warn;
-    void *warn_user;
+    struct gguf_warn_callback warn;
 
     struct gg_vocab_token *token;
     size_t n_tokens;

@@ -47,7 +47,7 @@ struct bench {
     const struct options *o;
     struct gguf_session *s;
     gguf_token *token;
-    uint8_t *want;
+    bool *want;
     double began; /* begin of the current node */
     bool by_node;
     struct of_op op[GGUF_N_OPS];
@@ -100,8 +100,8 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     return 1;
 }
 
-static int on_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *graph,
+                     struct gguf_sched *sched)
 {
     struct bench *b = user;
     (void)graph;
@@ -304,9 +304,9 @@ static enum gguf_status bench_model(const struct options *o, const char *path,
     c.precision = o->precision;
     p.n_ctx = o->context;
     p.n_ubatch = UBATCH;
-    p.cache_dtype = o->cache;
-    p.on_graph = on_graph;
-    p.user = &b;
+    p.key_dtype = p.value_dtype = gguf_dtype_find(o->cache);
+    p.on_graph.fn = on_graph;
+    p.on_graph.user = &b;
     b.token = calloc(o->context, sizeof *b.token);
     b.want = calloc(o->context, 1);
     enum gguf_status st =

@@ -182,13 +182,15 @@ static void check_file(void)
                                want + FIRST + (c * ROWS + i) * RECORD);
     static const uint32_t n_seq[] = { 1, 3 };
     for (size_t i = 0; i < GG_LEN(n_seq); i++) {
+        struct gguf_baseline_writer_params wp = { .struct_size = sizeof wp,
+                                                  .force = true };
         struct gguf_baseline_writer *w = NULL;
         struct gguf_error err = { .status = GGUF_OK };
         struct run r;
         bool good = open_one(&r, 0, n_seq[i]);
+        wp.pool = r.pool;
         good = good &&
-               gguf_baseline_writer_open(&w, path, 1, r.pool, NULL, &err) ==
-                   GGUF_OK &&
+               gguf_baseline_writer_open(&w, path, &wp, &err) == GGUF_OK &&
                gguf_baseline_writer_commit(w, &err) == GGUF_E_INVALID &&
                scan_chunks(&r, n_seq[i], gguf_baseline_writer_sink(w), 0,
                            &err) == GGUF_OK &&

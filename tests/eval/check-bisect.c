@@ -126,15 +126,15 @@ struct seen {
     double last;
 };
 
-static int on_done(void *user, const struct gguf_bisect *b,
-                   const struct gguf_bisect_entry *entry, size_t n_done,
-                   size_t n_all)
+static bool on_done(void *user, const struct gguf_bisect *b,
+                    const struct gguf_bisect_entry *entry, size_t n_done,
+                    size_t n_all)
 {
     struct seen *s = user;
     if (!entry) {
         s->in_order = n_done == 0 && gguf_bisect_kld(b).value > 0;
         s->last = INFINITY;
-        return 0;
+        return false;
     }
     s->in_order = s->in_order && entry->suspicion <= s->last &&
                   entry->measured && n_done == ++s->n && n_done <= n_all;
@@ -159,8 +159,8 @@ static struct gguf_bisect *bisect_models(struct file q, struct file b,
     p.max_weights = how.max_weights;
     p.seconds = how.seconds;
     p.by = how.by;
-    p.on_done = on_done;
-    p.user = seen;
+    p.on_done.fn = on_done;
+    p.on_done.user = seen;
     bool good = open_run(&rq, q, how.n_threads, how.n_seq, NULL);
     good = open_run(&rb, b, how.n_threads, how.n_seq, a) && good;
     sp.pool = rq.pool;
@@ -419,8 +419,8 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     return 1;
 }
 
-static int on_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *graph,
+                     struct gguf_sched *sched)
 {
     (void)graph;
     return gguf_sched_set_eval(sched, on_node, user, NULL) != GGUF_OK;
@@ -443,11 +443,11 @@ static void check_suspicion(struct file q, struct file b)
     struct gguf_error err;
     struct seen seen;
     struct run r;
-    uint8_t want[CTX];
+    bool want[CTX];
     double d2 = 0, b2 = 0;
     p.n_ctx = CTX;
-    p.on_graph = on_graph;
-    p.user = &in;
+    p.on_graph.fn = on_graph;
+    p.on_graph.user = &in;
     memset(want, 1, sizeof want);
     bool good = run_open(&r, b.data, b.size, 1, &p);
     batch.n = CTX;

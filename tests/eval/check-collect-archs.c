@@ -108,8 +108,8 @@ static bool is_weight(const struct gguf_tensor *t)
     return t->buffer && gguf_buffer_usage(t->buffer) == GGUF_USAGE_WEIGHTS;
 }
 
-static int on_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *graph,
+                     struct gguf_sched *sched)
 {
     struct loop *l = user;
     unsigned n = 0, needed = 0;
@@ -148,8 +148,8 @@ static bool open_session(struct run *r, const void *file, size_t size,
     cp.abort_user = n_asked;
     p.n_ctx = CTX;
     p.n_ubatch = n_ubatch;
-    p.on_graph = loop ? on_graph : NULL;
-    p.user = loop;
+    p.on_graph.fn = loop ? on_graph : NULL;
+    p.on_graph.user = loop;
     return run_open_cpu(r, file, size, NULL, &cp, &p);
 }
 
@@ -240,7 +240,7 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
                      const gguf_token *tok)
 {
     struct run r;
-    uint8_t want[CTX];
+    bool want[CTX];
     struct gguf_batch b = GGUF_BATCH_INIT;
     unsigned n_asked = 0;
     bool good = open_session(&r, file, size, 1, CTX, l, &n_asked);

@@ -61,7 +61,7 @@ static struct gguf_collect *make_collect(const struct gguf_allocator *a)
 /* Bytes that n_chunks chunks store between two layers. */
 static uint64_t stored_bytes(struct run *r, size_t n_chunks)
 {
-    uint8_t want[CTX];
+    bool want[CTX];
     struct gguf_batch b = GGUF_BATCH_INIT;
     uint64_t size = 0;
     memset(want, 1, CTX);
@@ -282,7 +282,7 @@ static void check_stopped(size_t held)
     good = good &&
            gguf_collect_run(all, r.session, text, N, &cr, &err) ==
                GGUF_E_CANCELLED &&
-           !r.session->on_graph &&
+           !r.session->on_graph.fn &&
            !gguf_collect_save(all, scratch_path(dir, "stopped"), 1, &err) &&
            !gguf_collect_load(&on, scratch_path(dir, "stopped"), NULL, &err);
     run_close(&r);
@@ -405,17 +405,17 @@ static void check_refused(void)
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct run r;
     sp.n_ctx = CTX;
-    sp.cache_dtype = GGUF_DTYPE_F16;
+    sp.key_dtype = sp.value_dtype = gguf_dtype_find(GGUF_DTYPE_F16);
     bool good = c && d && run_open(&r, file, file_size, 1, &sp);
 #define REFUSED(tokens, n, st, what)                                          \
     ok(good &&gguf_collect_run(c, r.session, tokens, n, NULL, &err) ==        \
                (st) &&                                                        \
-           strstr(err.message, what) && !r.session->on_graph,                 \
+           strstr(err.message, what) && !r.session->on_graph.fn,              \
        "%s", err.message)
     REFUSED(text, N, GGUF_E_MISMATCH,
             "another type of keys and values: F16 F16, not F32 F32");
     run_close(&r);
-    sp.cache_dtype = GGUF_DTYPE_F32;
+    sp.key_dtype = sp.value_dtype = gguf_dtype_find(GGUF_DTYPE_F32);
     good = good && run_open(&r, file, file_size, 1, &sp);
     REFUSED(text, N - 1, GGUF_E_MISMATCH, "another text: 172 tokens, not 173");
     REFUSED(text, CTX - 1, GGUF_E_INVALID, "23 tokens, a chunk 24");
@@ -543,7 +543,7 @@ static void check_no_memory(bool layered)
             st = gguf_collect_result(back, &im, &r.err);
         more = f.calls > n_failed;
         good = good && st == (more ? GGUF_E_NOMEM : GGUF_OK) &&
-               r.err.status == st * more && !r.session->on_graph;
+               r.err.status == st * more && !r.session->on_graph.fn;
         if (!good)
             printf("# allocation %u: %s\n", n_failed, r.err.message);
         gguf_imatrix_destroy(im);

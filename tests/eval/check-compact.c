@@ -296,17 +296,19 @@ static bool scan_text(int which, uint32_t n_seq, const struct gguf_sink *sink,
 static bool save_baseline(const char *path, uint32_t n_seq,
                           enum gguf_baseline_form form)
 {
+    struct gguf_baseline_writer_params wp = { .struct_size = sizeof wp,
+                                              .form = form,
+                                              .force = true };
     struct gguf_baseline_writer *w = NULL;
     struct gguf_error err;
-    bool good =
-        gguf_baseline_writer_open(&w, path, 1, NULL, NULL, &err) == GGUF_OK &&
-        gguf_baseline_writer_set_form(w, form, &err) == GGUF_OK &&
-        scan_text(0, n_seq, gguf_baseline_writer_sink(w), &err) &&
-        gguf_baseline_writer_commit(w, &err) == GGUF_OK;
-    good =
-        good && gguf_baseline_writer_set_form(w, form, &err) == GGUF_E_INVALID;
+    bool good = gguf_baseline_writer_open(&w, path, &wp, &err) == GGUF_OK &&
+                scan_text(0, n_seq, gguf_baseline_writer_sink(w), &err) &&
+                gguf_baseline_writer_commit(w, &err) == GGUF_OK;
     gguf_baseline_writer_close(w);
-    return good;
+    w = NULL;
+    wp.form = (enum gguf_baseline_form)2;
+    return good &&
+           gguf_baseline_writer_open(&w, path, &wp, &err) == GGUF_E_INVALID;
 }
 
 static bool compare_baseline(const char *path, struct gguf_kld_stats *stats,
@@ -316,7 +318,6 @@ static bool compare_baseline(const char *path, struct gguf_kld_stats *stats,
     struct gguf_baseline *b = NULL;
     struct gguf_kld *k = NULL;
     *stats = (struct gguf_kld_stats)GGUF_KLD_STATS_INIT;
-    kp.model = 0;
     bool good = gguf_baseline_open(&b, path, NULL, err) == GGUF_OK;
     kp.baseline = b;
     good = good && gguf_kld_create(&k, &kp, err) == GGUF_OK &&

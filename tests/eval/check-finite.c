@@ -237,7 +237,7 @@ static bool decode_tokens(const struct skeleton *s, const gguf_token *tok,
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_batch b = GGUF_BATCH_INIT;
     struct run r;
-    uint8_t want[SKELETON_TOKENS];
+    bool want[SKELETON_TOKENS];
     size_t size = 0, n = 0;
     void *file = gen_file(&s->g, GGUF_DTYPE_F32, &size);
     memset(want, 1, sizeof want);

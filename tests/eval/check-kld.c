@@ -297,14 +297,15 @@ struct beside {
 };
 
 /* Scan a base and a model side by side. */
-static bool scan_pair(struct beside *s, const struct gguf_kld_params *kp,
-                      size_t max_chunks, unsigned threads,
-                      const uint32_t shape[4])
+static bool scan_models(struct beside *s, int model,
+                        const struct gguf_kld_params *kp, size_t max_chunks,
+                        unsigned threads, const uint32_t shape[4])
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     memset(s, 0, sizeof *s);
     bool good = open_one(&s->run[0], 0, threads, shape[0], shape[1], NULL);
-    good = open_one(&s->run[1], 1, threads, shape[2], shape[3], NULL) && good;
+    good =
+        open_one(&s->run[1], model, threads, shape[2], shape[3], NULL) && good;
     s->session[0] = s->run[0].session;
     s->session[1] = s->run[1].session;
     good = good && gguf_kld_create(&s->kld, kp, &s->err) == GGUF_OK;
@@ -316,6 +317,13 @@ static bool scan_pair(struct beside *s, const struct gguf_kld_params *kp,
     p.pool = s->run[0].pool;
     return gguf_scan_run_models(s->session, 2, text, N, &p, sinks, 1,
                                 &s->err) == GGUF_OK;
+}
+
+static bool scan_pair(struct beside *s, const struct gguf_kld_params *kp,
+                      size_t max_chunks, unsigned threads,
+                      const uint32_t shape[4])
+{
+    return scan_models(s, 1, kp, max_chunks, threads, shape);
 }
 
 static void close_pair(struct beside *s)
@@ -398,11 +406,10 @@ static void check_parts(void)
 static void check_itself(void)
 {
     static const uint32_t shape[] = { 2, 2 * CTX, 2, 2 * CTX };
-    struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
+    const struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
     struct gguf_kld_stats s = GGUF_KLD_STATS_INIT;
     struct beside b;
-    kp.model = 0;
-    bool good = scan_pair(&b, &kp, 2, 1, shape) &&
+    bool good = scan_models(&b, 0, &kp, 2, 1, shape) &&
                 gguf_kld_means(b.kld, &s, NULL) == GGUF_OK;
     ok(good && s.n == 2 * ROWS && s.kld.value == 0 && s.ratio.value == 1 &&
            s.same_top.value == 1 && isnan(s.kld_at[6].value),
@@ -411,8 +418,8 @@ static void check_itself(void)
 }
 
 /* Stop after the chunk that user points to. */
-static int stop_after(void *user, size_t chunk, size_t n_chunks,
-                      const struct gguf_kld *k)
+static bool stop_after(void *user, size_t chunk, size_t n_chunks,
+                       const struct gguf_kld *k)
 {
     size_t n;
     (void)gguf_kld_tokens(k, &n);
@@ -428,9 +435,9 @@ static void check_refused(void)
     struct beside s;
     struct run other;
     size_t n = 1;
-    kp.model = 2;
+    kp.model = 1;
     ok(!scan_pair(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_INVALID &&
-           strstr(s.err.message, "model 2: the scan has 2"),
+           strstr(s.err.message, "model 1: the scan has 1 beside the base"),
        "%s", s.err.message);
     p.n_ctx = CTX;
     bool good = open_one(&other, 2, 1, 1, 0, NULL);
@@ -448,9 +455,9 @@ static void check_refused(void)
        "%s", s.err.message);
     run_close(&other);
     close_pair(&s);
-    kp.model = 1;
-    kp.on_chunk = stop_after;
-    kp.user = &n;
+    kp.model = 0;
+    kp.on_chunk.fn = stop_after;
+    kp.on_chunk.user = &n;
     ok(!scan_pair(&s, &kp, 0, 1, shape) && s.err.status == GGUF_E_CANCELLED &&
            gguf_kld_tokens(s.kld, &n) && n == 2 * ROWS,
        "stopped by the callback, after two chunks");

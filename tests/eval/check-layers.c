@@ -75,8 +75,8 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
     return is_wanted(t);
 }
 
-static int on_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *graph,
+                     struct gguf_sched *sched)
 {
     struct loop *l = user;
     memset(l->seen, 0, sizeof l->seen);
@@ -99,12 +99,12 @@ static bool run_loop(struct loop *l, const void *file, size_t size,
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_batch b = GGUF_BATCH_INIT;
-    uint8_t want[64];
+    bool want[64];
     struct run r;
     l->list = calloc(MOST, sizeof *l->list);
     p.n_ctx = p.n_ubatch = ctx;
-    p.on_graph = on_graph;
-    p.user = l;
+    p.on_graph.fn = on_graph;
+    p.on_graph.user = l;
     bool good = run_open(&r, file, size, 1, &p);
     memset(want, 1, sizeof want);
     b.n = ctx;

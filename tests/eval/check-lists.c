@@ -52,8 +52,11 @@ int main(void)
             "sink 1 of 1 is NULL");
     REFUSES(gguf_scan_run_models(sessions, 1, tok, 20, NULL, NULL, 1, &err),
             "sink 1 of 1 is NULL");
-    REFUSES(gguf_session_decode_layered(r.session, batches, 2, ignore_outputs,
-                                        NULL, NULL, &err),
+    const struct gguf_session_outputs_callback outputs = { ignore_outputs,
+                                                           NULL };
+    const struct gguf_progress_callback silent = { NULL, NULL };
+    REFUSES(gguf_session_decode_layered(r.session, batches, 2, outputs, silent,
+                                        &err),
             "batch 2 of 2 is NULL");
     REFUSES(gguf_quant_run_many(jobs, paths, 1, NULL, &err),
             "job 1 of 1 is NULL");

@@ -210,17 +210,17 @@ static void check_files(void)
     struct gguf_part *none = make_part("64", "");
     struct gguf_error err;
     const char *path = scratch_path(dir, "a"), *v = NULL;
-    ok(!gguf_part_save(a, path, 0, &err) &&
+    ok(!gguf_part_save(a, path, false, &err) &&
            !gguf_part_load(&b, path, NULL, &err) && same_values(a, b) &&
            has_note(b, "a \"b\"\n") && !gguf_part_check_settings(a, b, &err) &&
            !strcmp(gguf_part_setting(b, 1, &v), "model.0"),
        "a part comes back as it was");
     gguf_part_destroy(b);
-    ok(gguf_part_save(a, path, 0, &err) == GGUF_E_EXIST &&
-           !gguf_part_save(a, path, 1, &err),
+    ok(gguf_part_save(a, path, false, &err) == GGUF_E_EXIST &&
+           !gguf_part_save(a, path, true, &err),
        "a file is replaced where that is asked for: %s", err.message);
     const char *empty = scratch_path(dir, "none");
-    ok(!gguf_part_save(none, empty, 0, &err) &&
+    ok(!gguf_part_save(none, empty, false, &err) &&
            !gguf_part_load(&b, empty, NULL, &err) && same_values(none, b),
        "so does one without chunks");
     gguf_part_destroy(b);
@@ -236,7 +236,7 @@ static void check_changed(void)
     const char *path = scratch_path(dir, "a");
     const char *other = scratch_path(dir, "changed");
     size_t size = 0, n_bad = 0, n_silent = 0;
-    if (gguf_part_save(a, path, 1, &err))
+    if (gguf_part_save(a, path, true, &err))
         exit(99);
     uint8_t *p = slurp(path, &size);
     const size_t step = SCRATCH_SANITIZED ? 7 : 1;
@@ -298,7 +298,7 @@ static void check_no_memory(void)
         for (size_t i = 0; !st && i < 3; i++)
             st = gguf_part_add_chunk(p, i, head[i], value[i], n_of(i), &err);
         if (!st)
-            st = gguf_part_save(p, path, 1, &err);
+            st = gguf_part_save(p, path, true, &err);
         if (!st)
             st = gguf_part_load(&back, path, &fp, &err);
         if (!st)
@@ -332,7 +332,8 @@ static void check_tell(void)
         text[i] = i;
     for (int i = 0; i < 4; i++) {
         struct run r;
-        sp.cache_dtype = i == 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32;
+        sp.key_dtype = sp.value_dtype =
+            gguf_dtype_find(i == 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32);
         text[3] = i == 2 ? 4 : 3;
         float *some = (float *)(void *)(file + size - 64);
         *some += i == 3 ? 1.0f : 0.0f;

@@ -92,8 +92,8 @@ static void check_sums(void)
 
 static const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = 80 };
 
-static int stop_at_two(void *user, size_t chunk, size_t n_chunks,
-                       const struct gguf_ppl *one, const struct gguf_ppl *all)
+static bool stop_at_two(void *user, size_t chunk, size_t n_chunks,
+                        const struct gguf_ppl *one, const struct gguf_ppl *all)
 {
     (void)n_chunks;
     (void)one;
@@ -161,8 +161,8 @@ static void check_own(void)
 
     uint64_t n_seen = 0;
     scan.first_chunk = 0;
-    p.on_chunk = stop_at_two;
-    p.user = &n_seen;
+    p.on_chunk.fn = stop_at_two;
+    p.on_chunk.user = &n_seen;
     ok(good &&
            gguf_ppl_run(r.session, tok, N, &p, &got, &r.err) ==
                GGUF_E_CANCELLED &&
@@ -203,8 +203,8 @@ struct compare {
     size_t n;
 };
 
-static int on_chunk(void *user, size_t chunk, size_t n_chunks,
-                    const struct gguf_ppl *one, const struct gguf_ppl *all)
+static bool on_chunk(void *user, size_t chunk, size_t n_chunks,
+                     const struct gguf_ppl *one, const struct gguf_ppl *all)
 {
     struct compare *c = user;
     char mark[24];
@@ -215,7 +215,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     double want = at ? strtod(at + strlen(mark), NULL) : 0;
     c->worst = fmax(c->worst, fabs(gguf_ppl_value(all) / want - 1));
     c->n++;
-    return 0;
+    return false;
 }
 
 static const struct figure {
@@ -303,8 +303,8 @@ static void check_figure(const struct figure *f)
     bool good = run_open_path(&r, path, 2, &sp) && tokenize_text(&r, &t);
     scan.max_chunks = n_chunks;
     scan.pool = r.pool;
-    p.on_chunk = on_chunk;
-    p.user = &c;
+    p.on_chunk.fn = on_chunk;
+    p.on_chunk.user = &c;
     good = good &&
            gguf_ppl_run(r.session, t.id, t.n, &p, &got, &r.err) == GGUF_OK;
     ok(good && c.n == n_chunks && c.worst < f->most,

@@ -34,8 +34,8 @@ static bool open_session(struct run *r, uint32_t n_seq, uint32_t n_ubatch,
     p.n_ctx = CTX;
     p.n_seq = n_seq;
     p.n_ubatch = n_ubatch;
-    p.on_graph = on_graph;
-    p.user = user;
+    p.on_graph.fn = on_graph;
+    p.on_graph.user = user;
     bool good = run_open(r, file, file_size, 2, &p);
     if (!good)
         printf("# %s\n", r->err.message);
@@ -170,6 +170,8 @@ static void expect_calls(char *log, uint32_t n_rows, size_t begin, size_t end)
     strcpy(log, "e");
 }
 
+enum { HALF = 1000 }; /* for first: the second half of each chunk */
+
 static void check_order(void)
 {
     static const struct {
@@ -178,14 +180,14 @@ static void check_order(void)
         size_t first_chunk, max_chunks, most, n_pieces;
         uint64_t max_stored;
     } cases[] = {
-        { 1, 0, GGUF_SCAN_HALF, 0, 0, 4096, 7, 0 },
-        { 3, 3 * CTX, GGUF_SCAN_HALF, 0, 0, 4096, 7, 0 },
+        { 1, 0, HALF, 0, 0, 4096, 7, 0 },
+        { 3, 3 * CTX, HALF, 0, 0, 4096, 7, 0 },
         /* 33 and 22 rows in pieces of 11 */
         { 3, 3 * CTX, 0, 1, 5, 4, 18, 0 },
         { 5, 4 * CTX + 3, 10, 2, 0, 4096, 5, 0 },
         { 2, 5, 4, 0, 3, 5, 6, 0 },
         /* layer by layer: all chunks at once, by twos, by threes */
-        { 1, 0, GGUF_SCAN_HALF, 0, 0, 4096, 7, UINT64_MAX },
+        { 1, 0, HALF, 0, 0, 4096, 7, UINT64_MAX },
         { 2, 2 * CTX, 4, 1, 5, 4, 12, 16000 },
         { 2, 5, 4, 0, 3, 5, 6, 8000 },
     };
@@ -199,10 +201,12 @@ static void check_order(void)
         struct run r;
         p.n_ctx = CTX;
         p.first = cases[i].first;
+        p.rows_from = cases[i].first == HALF ? GGUF_SCAN_SECOND_HALF
+                                             : GGUF_SCAN_FROM_FIRST;
         p.first_chunk = cases[i].first_chunk;
         p.max_chunks = cases[i].max_chunks;
         p.max_stored = cases[i].max_stored;
-        const uint32_t first = p.first == GGUF_SCAN_HALF ? CTX / 2 : p.first;
+        const uint32_t first = p.first == HALF ? CTX / 2 : p.first;
         const size_t end =
             p.max_chunks ? p.first_chunk + p.max_chunks : CHUNKS;
         bool good = open_session(&r, cases[i].n_seq, cases[i].n_ubatch, NULL,
@@ -308,6 +312,7 @@ static void check_refused(void)
     p.n_ctx = CTX + 1;
     REFUSED(N, 1, "must be 2 to 12");
     p.n_ctx = CTX;
+    p.rows_from = GGUF_SCAN_FROM_FIRST;
     p.first = CTX - 1;
     REFUSED(N, 1,
             "rows from position 11 of chunks of 12 tokens: must be 0 to "
@@ -339,8 +344,8 @@ static void check_refused(void)
        "%s", r.err.message);
     p.max_stored = 0;
     p.max_chunks = 0;
-    p.progress = stop_at_third;
-    p.user = &n_reports;
+    p.progress.fn = stop_at_third;
+    p.progress.user = &n_reports;
     ok(gguf_scan_run(r.session, text, N, &p, NULL, 0, &r.err) ==
                GGUF_E_CANCELLED &&
            n_reports == 3,
@@ -350,13 +355,13 @@ static void check_refused(void)
 
 /* ---- memory ---- */
 
-static int count_graphs(void *user, struct gguf_graph *g,
-                        struct gguf_sched *sched)
+static bool count_graphs(void *user, struct gguf_graph *g,
+                         struct gguf_sched *sched)
 {
     (void)g;
     (void)sched;
     ++*(int *)user;
-    return 0;
+    return false;
 }
 
 static void check_graphs(void)
@@ -446,15 +451,15 @@ struct sizes {
     double last;
 };
 
-static int on_ppl(void *user, size_t chunk, size_t n_chunks,
-                  const struct gguf_ppl *one, const struct gguf_ppl *all)
+static bool on_ppl(void *user, size_t chunk, size_t n_chunks,
+                   const struct gguf_ppl *one, const struct gguf_ppl *all)
 {
     struct sizes *s = user;
     (void)n_chunks;
     s->n += one->struct_size == s->size && all->struct_size == s->size &&
             one->n == CTX / 2 - 1 && all->n == (chunk + 1) * one->n;
     s->last = all->sum;
-    return 0;
+    return false;
 }
 
 static void check_ppl(void)
@@ -472,8 +477,8 @@ static void check_ppl(void)
     p.scan = &scan;
     p.sinks = sinks;
     p.n_sinks = 1;
-    p.on_chunk = on_ppl;
-    p.user = &sizes;
+    p.on_chunk.fn = on_ppl;
+    p.on_chunk.user = &sizes;
     expect_calls(want, CTX / 2 - 1, 0, CHUNKS);
     bool good = open_session(&r, 3, 3 * CTX, NULL, NULL, NULL) &&
                 gguf_ppl_run(r.session, text, N, &p, &got, &r.err) == GGUF_OK;

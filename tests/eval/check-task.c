@@ -114,7 +114,7 @@ struct got {
     size_t no[TASKS];
 };
 
-static int on_task(void *user, const struct gguf_task_scores *s)
+static bool on_task(void *user, const struct gguf_task_scores *s)
 {
     struct got *got = user;
     for (uint32_t a = 0; a < s->n_answers; a++) {
@@ -125,7 +125,7 @@ static int on_task(void *user, const struct gguf_task_scores *s)
     got->chosen[s->task] = s->chosen;
     got->no[s->task] = s->no;
     got->n++;
-    return 0;
+    return false;
 }
 
 /* A text and the range of its tokens that is scored. */
@@ -192,8 +192,8 @@ static void check_scores(void)
         double worst = 0;
         size_t n = 0, n_wrong = 0;
         p.compat = cases[k].compat;
-        p.on_task = on_task;
-        p.user = &got;
+        p.on_task.fn = on_task;
+        p.on_task.user = &got;
         bool good = t && open_session(&r, MOST, 40, 2, 0, NULL) &&
                     !gguf_tasks_run(r.session, t, &p, &x, &err);
         const struct gguf_vocab *v = good ? gguf_model_vocab(r.model) : NULL;
@@ -210,7 +210,7 @@ static void check_scores(void)
            "%s: %.2g from double precision%s", cases[k].what, worst,
            good ? "" : err.message);
         run_close(&r);
-        p.user = &again;
+        p.on_task.user = &again;
         good = good && open_session(&r, 6, 64, 1, 5, NULL) &&
                !gguf_tasks_run(r.session, t, &p, &x, &err);
         ok(good && !memcmp(&got, &again, sizeof got),
@@ -234,8 +234,8 @@ static void check_compat_names(void)
     struct got got = { .n = 0 };
     struct run r;
     p.compat = true;
-    p.on_task = on_task;
-    p.user = &got;
+    p.on_task.fn = on_task;
+    p.on_task.user = &got;
     bool good = t && open_session(&r, 2, 40, 2, 0, NULL) &&
                 !gguf_tasks_run(r.session, t, &p, &x, &err);
     const struct gguf_vocab *v = good ? gguf_model_vocab(r.model) : NULL;
@@ -252,15 +252,15 @@ static void check_compat_names(void)
 /* ---- number of computed tokens ---- */
 
 static size_t n_computed;
-static int on_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *graph,
+                     struct gguf_sched *sched)
 {
     const struct run *r = user;
     (void)graph;
     if (r->session && sched == r->session->sched)
         n_computed += (size_t)(r->session->ubatch.shape.n_real *
                                r->session->ubatch.shape.n_seq);
-    return 0;
+    return false;
 }
 
 static void check_once(void)
@@ -273,8 +273,8 @@ static void check_once(void)
     struct run r = { .session = NULL };
     p.n_ctx = 40;
     p.n_seq = 4;
-    p.on_graph = on_graph;
-    p.user = &r;
+    p.on_graph.fn = on_graph;
+    p.on_graph.user = &r;
     bool good = t && run_open(&r, file, file_size, 1, &p);
     n_computed = 0;
     good = good && !gguf_tasks_run(r.session, t, NULL, &x, &err);
@@ -306,8 +306,8 @@ static void check_sample(void)
     struct gguf_task_result x = GGUF_TASK_RESULT_INIT;
     struct got got = { .n = 0 };
     struct run r;
-    p.on_task = on_task;
-    p.user = &got;
+    p.on_task.fn = on_task;
+    p.on_task.user = &got;
     bool good = open_session(&r, 2, 40, 1, 0, NULL);
     gguf_tasks_sample(a, 3);
     gguf_tasks_sample(b, 3);
@@ -450,12 +450,12 @@ struct scores {
     double of[8][2];
 };
 
-static int on_pair(void *user, const struct gguf_task_scores *s)
+static bool on_pair(void *user, const struct gguf_task_scores *s)
 {
     struct scores *x = user;
     for (int a = 0; a < 2 && s->task < 8; a++)
         x->of[s->task][a] = s->score[a];
-    return 0;
+    return false;
 }
 
 /* llama-perplexity's scores of seven sentences, from F16 keys and quantized
@@ -500,8 +500,8 @@ static void check_golden(void)
         if (f)
             fclose(f);
         p.compat = true;
-        p.on_task = on_pair;
-        p.user = &got;
+        p.on_task.fn = on_pair;
+        p.on_task.user = &got;
         bool good =
             n &&
             !gguf_tasks_parse(&t, files[k].kind, bytes, n, NULL, &r.err) &&

@@ -134,8 +134,8 @@ static struct gguf_sink sink_of(struct scores *s)
     return k;
 }
 
-static int on_chunk(void *user, size_t chunk, size_t n_chunks,
-                    const struct gguf_ppl *one, const struct gguf_ppl *all)
+static bool on_chunk(void *user, size_t chunk, size_t n_chunks,
+                     const struct gguf_ppl *one, const struct gguf_ppl *all)
 {
     struct scores *s = user;
     (void)chunk;
@@ -143,7 +143,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     (void)all;
     s->chunks.of[s->chunks.n++] = *one;
     s->max_rows = one->n > s->max_rows ? one->n : s->max_rows;
-    return 0;
+    return false;
 }
 
 static struct gguf_scan_params params_of(uint32_t c, enum gguf_scan_cut cut,
@@ -164,8 +164,8 @@ static bool evaluate_text(struct run *r, struct gguf_scan_params scan,
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     scan.pool = r->pool;
     p.scan = &scan;
-    p.on_chunk = on_chunk;
-    p.user = got;
+    p.on_chunk.fn = on_chunk;
+    p.on_chunk.user = got;
     p.sinks = sinks;
     p.n_sinks = 1;
     got->n = got->chunks.n = 0;
@@ -296,7 +296,7 @@ static void check_bos(void)
         good ? gguf_vocab_special_id(v, GGUF_SPECIAL_BOS) : GGUF_TOKEN_NONE;
     struct gguf_scan_params p = params_of(C, GGUF_SCAN_SLIDING, S);
     for (int i = 0; i < 2; i++) {
-        p.no_bos = i;
+        p.no_bos = i == 1;
         want.n = 0;
         ok(good &&
                score_sliding(&r, text, N, C, S, i ? GGUF_TOKEN_NONE : bos,
@@ -336,8 +336,8 @@ static void check_texts(enum gguf_scan_cut cut, uint32_t stride)
     struct gguf_ppl_params each = GGUF_PPL_PARAMS_INIT;
     p.pool = r.pool;
     each.scan = &p;
-    each.on_chunk = on_chunk;
-    each.user = &alone;
+    each.on_chunk.fn = on_chunk;
+    each.on_chunk.user = &alone;
     alone.chunks.n = 0;
     for (size_t i = 0, begin = 0; good && i < GG_LEN(end); begin = end[i++]) {
         sums = (struct gguf_ppl)GGUF_PPL_INIT;
@@ -499,33 +499,32 @@ static void check_refused(void)
         size_t n_texts;
         const char *why;
     } cases[] = {
-        { 12, GGUF_SCAN_CHUNKS, 1, GGUF_SCAN_HALF, 100, NULL, 0,
+        { 12, GGUF_SCAN_CHUNKS, 1, 0, 100, NULL, 0,
           "a stride of 1 tokens: must be 0 to 0 where chunks have 12" },
-        { 12, GGUF_SCAN_SLIDING, 0, GGUF_SCAN_HALF, 100, NULL, 0,
+        { 12, GGUF_SCAN_SLIDING, 0, 0, 100, NULL, 0,
           "a stride of 0 tokens: must be 1 to 12 " },
-        { 12, GGUF_SCAN_SLIDING, 13, GGUF_SCAN_HALF, 100, NULL, 0,
+        { 12, GGUF_SCAN_SLIDING, 13, 0, 100, NULL, 0,
           "a stride of 13 tokens: must be 1 to 12 " },
-        { 12, GGUF_SCAN_STRIDED, 12, GGUF_SCAN_HALF, 100, NULL, 0,
+        { 12, GGUF_SCAN_STRIDED, 12, 0, 100, NULL, 0,
           "a stride of 12 tokens: must be 1 to 11 " },
         { 12, GGUF_SCAN_SLIDING, 3, 4, 100, NULL, 0, "rows from position 4 " },
         { 12, (enum gguf_scan_cut)3, 3, 4, 100, NULL, 0,
           "there is no way 3 to cut a text" },
-        { 12, GGUF_SCAN_SLIDING, 3, GGUF_SCAN_HALF, 3, NULL, 0,
+        { 12, GGUF_SCAN_SLIDING, 3, 0, 3, NULL, 0,
           "the text has 3 tokens: must be 4 or more" },
-        { 12, GGUF_SCAN_STRIDED, 3, GGUF_SCAN_HALF, 12, NULL, 0,
+        { 12, GGUF_SCAN_STRIDED, 3, 0, 12, NULL, 0,
           "the text has 12 tokens, a chunk 12" },
-        { 12, GGUF_SCAN_SLIDING, 3, GGUF_SCAN_HALF, 100, brief, 3,
+        { 12, GGUF_SCAN_SLIDING, 3, 0, 100, brief, 3,
           "text 2 of 3 has 3 tokens: must be 4 or more" },
-        { 12, GGUF_SCAN_CHUNKS, 0, GGUF_SCAN_HALF, 100, brief, 3,
+        { 12, GGUF_SCAN_CHUNKS, 0, 0, 100, brief, 3,
           "text 2 of 3 has 3 tokens, a chunk 12" },
-        { 12, GGUF_SCAN_SLIDING, 3, GGUF_SCAN_HALF, 100, falling, 2,
+        { 12, GGUF_SCAN_SLIDING, 3, 0, 100, falling, 2,
           "text 2 of 2 ends at token 30: must be 40 to 100" },
-        { 12, GGUF_SCAN_SLIDING, 3, GGUF_SCAN_HALF, 100, beyond, 2,
+        { 12, GGUF_SCAN_SLIDING, 3, 0, 100, beyond, 2,
           "text 2 of 2 ends at token 200: must be 40 to 100" },
-        { 12, GGUF_SCAN_SLIDING, 3, GGUF_SCAN_HALF, 100, none, 2,
+        { 12, GGUF_SCAN_SLIDING, 3, 0, 100, none, 2,
           "text 1 of 2 has 0 tokens" },
-        { 12, GGUF_SCAN_SLIDING, 3, GGUF_SCAN_HALF, 100, none, 0,
-          "there is no text" },
+        { 12, GGUF_SCAN_SLIDING, 3, 0, 100, none, 0, "there is no text" },
     };
     struct run r;
     if (!open_session(&r, 0, 1, 1, 0))
@@ -536,6 +535,7 @@ static void check_refused(void)
         p.cut = cases[i].cut;
         p.stride = cases[i].stride;
         p.first = cases[i].first;
+        p.rows_from = p.first ? GGUF_SCAN_FROM_FIRST : GGUF_SCAN_SECOND_HALF;
         p.text_end = cases[i].end;
         p.n_texts = cases[i].n_texts;
         ok(gguf_scan_run(r.session, text, cases[i].n, &p, NULL, 0, &r.err) ==
@@ -547,7 +547,7 @@ static void check_refused(void)
     ok(gguf_scan_n_chunks(1600, NULL) == 3 &&
            gguf_scan_n_chunks(511, &p) == 0 &&
            (p.n_ctx = 1, gguf_scan_n_chunks(7, &p)) == 7 &&
-           (p.n_ctx = 0, gguf_scan_n_chunks(7, &p)) == 0 &&
+           (p.n_ctx = 0, gguf_scan_n_chunks(1600, &p)) == 3 &&
            (p.n_ctx = 512, gguf_scan_n_chunks(1600, &p)) == 3 &&
            (p.stride = 9, gguf_scan_n_chunks(1600, &p)) == 0,
        "numbers of chunks");
@@ -558,6 +558,8 @@ static void check_refused(void)
 static void check_baseline(void)
 {
     char path[] = "check-window.XXXXXX";
+    struct gguf_baseline_writer_params wp = { .struct_size = sizeof wp,
+                                              .force = true };
     struct gguf_baseline_writer *w;
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct run r;
@@ -565,7 +567,7 @@ static void check_baseline(void)
     p.cut = GGUF_SCAN_SLIDING;
     p.stride = 5;
     if (!open_session(&r, 0, 1, 1, 0) ||
-        gguf_baseline_writer_open(&w, path, 1, NULL, NULL, &r.err) != GGUF_OK)
+        gguf_baseline_writer_open(&w, path, &wp, &r.err) != GGUF_OK)
         return;
     const struct gguf_sink *const sinks[] = { gguf_baseline_writer_sink(w) };
     ok(gguf_scan_run(r.session, text, 100, &p, sinks, 1, &r.err) ==

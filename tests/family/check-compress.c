@@ -138,7 +138,7 @@ static bool run_all(const void *file, size_t size, int n, int step,
     struct run r;
     p.n_ctx = MOST;
     p.n_ubatch = ubatch;
-    p.cache_dtype = dtype;
+    p.key_dtype = p.value_dtype = gguf_dtype_find(dtype);
     bool good = run_open(&r, file, size, n_threads, &p);
     for (int t = 0; good && t < n; t += step) {
         struct gguf_batch b = GGUF_BATCH_INIT;

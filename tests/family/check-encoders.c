@@ -21,7 +21,7 @@ static void make_tokens(gguf_token *t, size_t n, int first)
 }
 
 static bool encode_text(struct run *r, const gguf_token *tok, size_t n,
-                        const uint8_t *want)
+                        const bool *want)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     b.n = n;
@@ -294,7 +294,7 @@ static void check_bounds(void)
     p.n_seq = 2;
     bool good = true, same = true;
     for (int i = 0; i < 2 && good; i++) {
-        p.cache_dtype = types[i];
+        p.key_dtype = p.value_dtype = gguf_dtype_find(types[i]);
         good = run_open(&r, file, n, 1, &p);
         p.backend = r.backend;
         gguf_session_memory_size(r.session, &size[0][0], &size[0][1]);
@@ -338,7 +338,7 @@ static void check_others(void)
     file = t5_file(5, &size);
     batch.n = 8;
     batch.token = tok;
-    batch.want = (const uint8_t[]){ 1, 1, 1, 1, 1, 1, 1, 1 };
+    batch.want = (const bool[]){ 1, 1, 1, 1, 1, 1, 1, 1 };
     good = run_open(&r, file, size, 1, &init) && states_of(&r, tok, 8, a) &&
            gguf_session_decode(r.session, &batch, &r.err) == GGUF_OK &&
            gguf_session_states(r.session, 0, 8, &rows, &r.err) == GGUF_OK;

@@ -150,8 +150,8 @@ static bool get_warning(const struct check *c, char warning[MOST])
     variant_open(&v, c->model, c->a);
     void *file = variant_file(&v, &size);
     warning[0] = 0;
-    p.warn = keep_warning;
-    p.warn_user = warning;
+    p.warn.fn = keep_warning;
+    p.warn.user = warning;
     const bool good = run_try(file, size, &p, NULL) == GGUF_OK;
     free(file);
     variant_close(&v);

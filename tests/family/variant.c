@@ -269,7 +269,7 @@ static void set_member(struct variant *v, char *args)
         MEMBER(rope_factor, true),     MEMBER(yarn_orig_ctx, false),
         MEMBER(yarn_ext_factor, true), MEMBER(yarn_attn_factor, true),
         MEMBER(yarn_beta_fast, true),  MEMBER(yarn_beta_slow, true),
-        MEMBER(n_window, false),
+        MEMBER(window, false),         MEMBER(n_window, false),
     };
     static const char *const scalings[] = { "model", "none", "linear", "yarn",
                                             "longrope" };
@@ -282,6 +282,10 @@ static void set_member(struct variant *v, char *args)
         if (!strcmp(name, members[i].name)) {
             memcpy((char *)&v->params + members[i].at,
                    members[i].real ? (const void *)&f : &u, 4);
+            if (!strcmp(name, "n_window"))
+                v->params.window = GGUF_SLIDING_WINDOW_TOKENS;
+            if (!strcmp(name, "yarn_ext_factor"))
+                v->params.yarn_ext = GGUF_YARN_EXT_FACTOR;
             return;
         }
     variant_fail(v, "no member '%s'", name);

@@ -50,7 +50,7 @@ static bool get_outputs(struct made *m, float *out)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     struct run *r = &m->r;
-    static const uint8_t want[N] = { 1, 1, 1, 1 };
+    static const bool want[N] = { 1, 1, 1, 1 };
     gguf_token tok[SKELETON_TOKENS];
     const float *rows;
     skeleton_tokens_of(&m->s, tok);

@@ -384,7 +384,7 @@ static void count_finding(const void *data, size_t size)
     struct gguf_model *m = NULL;
     struct gguf_file *f;
     struct gguf_error err;
-    p.warn = check_warning;
+    p.warn.fn = check_warning;
     MUST(gguf_file_open_memory(&f, data, size, NULL, &err) == GGUF_OK);
     gguf_error_clear(&err);
     MUST(gguf_file_verify(f, NULL, note_finding, NULL, NULL) == GGUF_OK);

@@ -126,7 +126,7 @@ static void look(const struct gguf_file *s)
     struct gguf_file *f = merged(s);
     struct gguf_error err, why;
     unsigned n_faults = 0;
-    p.warn = warn;
+    p.warn.fn = warn;
     gguf_error_clear(&err);
     enum gguf_status st = gguf_model_create(&model, s, &p, &err);
     MUST(st == GGUF_OK ? model != NULL

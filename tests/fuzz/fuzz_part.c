@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     MUST((gguf_part_merge(p, p, NULL) == GGUF_OK) == !gguf_part_n_done(p));
     path = scratch_path("again");
-    MUST(gguf_part_save(p, path, 1, NULL) == GGUF_OK);
+    MUST(gguf_part_save(p, path, true, NULL) == GGUF_OK);
     MUST(gguf_part_load(&back, path, NULL, NULL) == GGUF_OK);
     MUST(gguf_part_check_settings(p, back, NULL) == GGUF_OK);
     look(p, back);
@@ -95,7 +95,7 @@ static void seed(size_t n_chunks, size_t n_heads, size_t n_values,
     for (size_t i = 0; i < n_chunks; i++)
         if (i % 3 != 2)
             MUST(gguf_part_add_chunk(p, i, v, v, i % 4, NULL) == GGUF_OK);
-    MUST(gguf_part_save(p, scratch_path("seed"), 1, NULL) == GGUF_OK);
+    MUST(gguf_part_save(p, scratch_path("seed"), true, NULL) == GGUF_OK);
     gguf_part_destroy(p);
     uint8_t *bytes = scratch_read(scratch_path("seed"), &size);
     struct fix *f = new_seed();

@@ -103,7 +103,7 @@ static struct made *make(size_t i)
     p.n_ctx = shapes[i].n_ctx;
     p.n_seq = N_SEQ;
     p.n_ubatch = 16;
-    p.cache_dtype = shapes[i].dtype;
+    p.key_dtype = p.value_dtype = gguf_dtype_find(shapes[i].dtype);
     p.unified = shapes[i].unified;
     p.full_windows = shapes[i].full_windows;
     MUST(gguf_file_open_memory(&m->file, m->file_bytes, size, NULL, NULL) ==

@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct gguf_vocab *v;
     struct gguf_error err;
     size_t tail = GG_MIN(size, TAIL);
-    p.warn = check_warning;
+    p.warn.fn = check_warning;
     if (gguf_file_open_memory(&f, data, size, NULL, NULL) != GGUF_OK)
         return 0;
     if (gguf_vocab_create(&v, f, &p, &err) == GGUF_OK) {

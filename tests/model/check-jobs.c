@@ -48,8 +48,8 @@ static enum gguf_status scan_model(unsigned n_threads, struct run_watch *w,
     if (gguf_pool_create(&pool, &pp, NULL) != GGUF_OK)
         abort();
     job.pool = pool;
-    job.progress = w ? run_watch : NULL;
-    job.user = w;
+    job.progress.fn = w ? run_watch : NULL;
+    job.progress.user = w;
     const enum gguf_status st = gguf_model_check_finite(model, &job, err);
     gguf_pool_destroy(pool);
     return st;

@@ -27,7 +27,7 @@ static enum gguf_status load_file(const char *path, struct gguf_error *err)
     struct gguf_file *file;
     struct gguf_model *model = NULL;
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
-    p.warn = on_warn;
+    p.warn.fn = on_warn;
     n_warned = 0;
     enum gguf_status st = gguf_file_open(&file, path, NULL, err);
     if (st == GGUF_OK)

@@ -120,7 +120,7 @@ static void check_memory(const void *file, size_t size)
     enum { V = 96, N = 24 };
     static float first[N * V], again[N * V], some[V];
     gguf_token tok[N];
-    uint8_t want[N] = { 0 };
+    bool want[N] = { 0 };
     struct run r;
     struct gguf_session_params p = session_init;
     p.n_ctx = N;

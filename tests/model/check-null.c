@@ -297,6 +297,11 @@ static enum gguf_status on_outputs(void *user, size_t i, struct gguf_error *e)
     return GGUF_OK;
 }
 
+static const struct gguf_session_outputs_callback outputs = { on_outputs,
+                                                              NULL },
+                                                  no_outputs = { NULL, NULL };
+static const struct gguf_progress_callback silent = { NULL, NULL };
+
 static void check_models(void)
 {
     struct gguf_model *m;
@@ -341,9 +346,9 @@ static void check_models(void)
              gguf_session_encode(r.session, p, &err));
     DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
              gguf_session_layered_size(r.session, p, &size, &err));
-    DEFAULTS(gguf_batch, GGUF_BATCH_INIT,
-             gguf_session_decode_layered(r.session, &p, 1, on_outputs, NULL,
-                                         NULL, &err));
+    DEFAULTS(
+        gguf_batch, GGUF_BATCH_INIT,
+        gguf_session_decode_layered(r.session, &p, 1, outputs, silent, &err));
 }
 
 static void check_evaluation(void)
@@ -384,6 +389,9 @@ static void check_evaluation(void)
              !isnan(gguf_ppl_bits_per_unit(p, GGUF_PPL_TOKEN, &e)));
     DEFAULTS(gguf_ppl, GGUF_PPL_INIT, gguf_ppl_add(&sums, p, &err));
     REFUSED(gguf_ppl_add(NULL, &sums, &err));
+    struct gguf_baseline_writer *w;
+    DEFAULTS(gguf_baseline_writer_params, GGUF_BASELINE_WRITER_PARAMS_INIT,
+             gguf_baseline_writer_open(&w, other, p, &err));
     DEFAULTS(gguf_kld_params, GGUF_KLD_PARAMS_INIT,
              gguf_kld_create(&k, p, &err));
     must_succeed(gguf_kld_create(&k, NULL, &err));
@@ -546,9 +554,9 @@ static void check_callbacks(void)
     GIVES(GGUF_OK, gguf_session_set_profile(r.session, NULL, NULL, &err));
     batch.n = 4;
     batch.token = tok;
-    GIVES(GGUF_OK, gguf_session_decode_layered(r.session, &one, 1, on_outputs,
-                                               NULL, NULL, &err));
-    REFUSED(gguf_session_decode_layered(r.session, &one, 1, NULL, NULL, NULL,
+    GIVES(GGUF_OK, gguf_session_decode_layered(r.session, &one, 1, outputs,
+                                               silent, &err));
+    REFUSED(gguf_session_decode_layered(r.session, &one, 1, no_outputs, silent,
                                         &err));
     GIVES(GGUF_OK, run_nothing());
     GIVES(GGUF_E_NOMEM, gguf_meta_create(&m, &no_alloc, &err));

@@ -61,7 +61,7 @@ static bool get_logits(const void *data, size_t size,
     b.token = tok;
     p.n_ctx = 16;
     mp.meta = meta;
-    mp.warn = keep_warning;
+    mp.warn.fn = keep_warning;
     n_warned = 0;
     bool good =
         run_open_params(&r, data, size, &mp, &p) && run_logits(&r, &b, out);
@@ -222,7 +222,7 @@ static enum gguf_status open_bytes(const void *data, size_t size,
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
     p.allocator = a;
     p.meta = meta;
-    p.warn = keep_warning;
+    p.warn.fn = keep_warning;
     return run_try(data, size, &p, err);
 }
 

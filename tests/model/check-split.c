@@ -168,7 +168,7 @@ static enum gguf_status load_set(const char *path,
     struct gguf_file *set;
     struct gguf_model *model = NULL;
     fp.allocator = mp.allocator = allocator;
-    mp.warn = keep_warning;
+    mp.warn.fn = keep_warning;
     enum gguf_status st = gguf_file_open(&set, path, &fp, err);
     if (st == GGUF_OK)
         st = gguf_model_create(&model, set, &mp, err);

@@ -133,8 +133,8 @@ static enum gguf_status run_job(struct opened *o, job_fn *fn,
 {
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     job.pool = threads ? o->pool : NULL;
-    job.progress = run_watch;
-    job.user = w;
+    job.progress.fn = run_watch;
+    job.progress.user = w;
     return fn(o->model, &job, &o->err);
 }
 

@@ -119,7 +119,7 @@ bool run_encode(struct run *r, const gguf_token *tok, size_t n)
 bool run_logits(struct run *r, const struct gguf_batch *batch, float *out)
 {
     struct gguf_batch b = *batch;
-    uint8_t *all = malloc(b.n);
+    bool *all = malloc(b.n * sizeof *all);
     memset(all, 1, b.n);
     if (!b.want)
         b.want = all;
@@ -142,7 +142,7 @@ bool run_states(struct run *r, const struct gguf_batch *batch, float *out)
 {
     const struct gguf_model_info *info = gguf_model_info(r->model);
     struct gguf_batch b = *batch;
-    uint8_t *all = malloc(b.n);
+    bool *all = malloc(b.n * sizeof *all);
     const float *rows;
     memset(all, 1, b.n);
     b.want = all;

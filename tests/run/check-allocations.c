@@ -73,7 +73,7 @@ static bool any_batch(struct run *r, const gguf_token *tok)
 {
     gguf_token t[N_UBATCH];
     int32_t seq[N_UBATCH];
-    uint8_t want[N_UBATCH];
+    bool want[N_UBATCH];
     struct gguf_batch b = GGUF_BATCH_INIT;
     const uint64_t kind = rnd_below(4), of = rnd_below(N_SEQ + 1);
     b.n = 1 + rnd_below(kind == 3 ? 3 : N_UBATCH);
@@ -114,7 +114,7 @@ static bool open_any(struct run *r, const void *file, size_t size,
     if (run_open(r, file, size, 1, p))
         return true;
     run_close(r);
-    p->cache_dtype = GGUF_DTYPE_BF16;
+    p->key_dtype = p->value_dtype = gguf_dtype_find(GGUF_DTYPE_BF16);
     return run_open(r, file, size, 1, p);
 }
 
@@ -200,7 +200,8 @@ static void check_arch(const char *name, size_t number, struct counts *n)
     p.n_ctx = N_CTX;
     p.n_seq = N_SEQ;
     p.n_ubatch = N_UBATCH;
-    p.cache_dtype = types[number % GG_LEN(types)];
+    p.key_dtype = p.value_dtype =
+        gguf_dtype_find(types[number % GG_LEN(types)]);
     p.unified = number % 3 == 0;
     bool good = open_any(&r, file, size, &p);
     const unsigned calls = f.calls;

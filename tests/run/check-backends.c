@@ -57,8 +57,8 @@ static int compare_node(void *user, size_t i, const tensor *node,
     return 0;
 }
 
-static int see_graph(void *user, struct gguf_graph *g,
-                     struct gguf_sched *sched)
+static bool see_graph(void *user, struct gguf_graph *g,
+                      struct gguf_sched *sched)
 {
     struct seen *s = user;
     struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;
@@ -72,13 +72,13 @@ static int see_graph(void *user, struct gguf_graph *g,
     return s->a && gguf_compare_backends(s->a, s->b, g, &p, NULL, &s->err);
 }
 
-static int refuse_graph(void *user, struct gguf_graph *g,
-                        struct gguf_sched *sched)
+static bool refuse_graph(void *user, struct gguf_graph *g,
+                         struct gguf_sched *sched)
 {
     (void)user;
     (void)g;
     (void)sched;
-    return 1;
+    return true;
 }
 
 static void check_islands(const void *data, size_t size, const float *want)
@@ -101,8 +101,8 @@ static void check_islands(const void *data, size_t size, const float *want)
         p.n_ubatch = 24;
         p.preferred = all;
         p.n_preferred = 1 + (unsigned)k % 2;
-        p.on_graph = see_graph;
-        p.user = &s;
+        p.on_graph.fn = see_graph;
+        p.on_graph.user = &s;
         memset(out, 0, sizeof out);
         evaluate_text(data, size, &p, out);
         same = same && !memcmp(out, want, sizeof out);
@@ -126,8 +126,8 @@ static void check_compare(const void *data, size_t size, const float *want)
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct seen s = { .a = cpu, .b = &a.backend };
     p.n_ctx = 64;
-    p.on_graph = see_graph;
-    p.user = &s;
+    p.on_graph.fn = see_graph;
+    p.on_graph.user = &s;
     evaluate_text(data, size, &p, out);
     ok(!s.n_differ && s.n_graphs == 4 && !memcmp(out, want, sizeof out),
        "node by node on two backends, and the evaluation goes on");
@@ -141,7 +141,7 @@ static void check_compare(const void *data, size_t size, const float *want)
     struct run r;
     gguf_token tok = 1;
     struct gguf_batch b = { .struct_size = sizeof b, .n = 1, .token = &tok };
-    p.on_graph = refuse_graph;
+    p.on_graph.fn = refuse_graph;
     bool opened = run_open(&r, data, size, 1, &p);
     ok(opened && !run_logits(&r, &b, out) && r.err.status == GGUF_E_CANCELLED,
        "%s", r.err.message);
@@ -188,8 +188,8 @@ static void check_null(const void *data, size_t size)
 }
 
 /* Record the smallest number of columns of any product in the graphs. */
-static int see_columns(void *user, struct gguf_graph *g,
-                       struct gguf_sched *sched)
+static bool see_columns(void *user, struct gguf_graph *g,
+                        struct gguf_sched *sched)
 {
     int64_t *least = user;
     (void)sched;
@@ -198,7 +198,7 @@ static int see_columns(void *user, struct gguf_graph *g,
         if (t->op == GGUF_OP_MATMUL)
             *least = GG_MIN(*least, t->src[1]->ne[1]);
     }
-    return 0;
+    return false;
 }
 
 /* A backend sums fewer than 7 columns in another order. A session that asks
@@ -221,8 +221,8 @@ static void check_wide(const void *data, size_t size)
     p.n_ubatch = 1;
     p.preferred = &preferred;
     p.n_preferred = 1;
-    p.on_graph = see_columns;
-    p.user = &least;
+    p.on_graph.fn = see_columns;
+    p.on_graph.user = &least;
     bool good = run_open(&r, data, size, 1, &p) && run_logits(&r, &b, out);
     ok(good && gguf_session_n_ubatch(r.session) == 7 && least == 7,
        "a device that needs 7 columns gets them%s", good ? "" : r.err.message);
@@ -293,8 +293,8 @@ static void check_blas(const void *data, size_t size, const float *want)
         p.n_ctx = 64;
         p.preferred = &blas;
         p.n_preferred = 1;
-        p.on_graph = see_graph;
-        p.user = &s;
+        p.on_graph.fn = see_graph;
+        p.on_graph.user = &s;
         evaluate_text(data, size, &p, out);
         double nmse = run_nmse(out, want, N_TOK * N_VOCAB);
         ok(nmse < 1e-10 && s.n_far > 20,

@@ -27,15 +27,16 @@ struct world {
     size_t n_copies, n_splits; /* copies and splits of the last pass */
 };
 
-static int see_pass(void *user, struct gguf_graph *g, struct gguf_sched *sched)
+static bool see_pass(void *user, struct gguf_graph *g,
+                     struct gguf_sched *sched)
 {
     struct world *w = user;
     if (w->session && sched != w->session->sched)
-        return 0;
+        return false;
     (void)g;
     w->n_copies = gguf_sched_n_copies(sched);
     w->n_splits = gguf_sched_n_splits(sched);
-    return 0;
+    return false;
 }
 
 static void open_devices(struct world *w, unsigned n)
@@ -54,8 +55,8 @@ static void open_devices(struct world *w, unsigned n)
     w->sp.preferred = w->list;
     w->sp.n_preferred = n;
     w->sp.n_ctx = 64;
-    w->sp.on_graph = see_pass;
-    w->sp.user = w;
+    w->sp.on_graph.fn = see_pass;
+    w->sp.on_graph.user = w;
 }
 
 static void open_model(struct world *w, const struct gen *g, uint32_t dtype)

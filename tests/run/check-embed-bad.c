@@ -15,8 +15,8 @@ static bool has_error(const struct run *r, enum gguf_status st,
     return r->err.status == st && strstr(r->err.message, text);
 }
 
-static int stop_graph(void *user, struct gguf_graph *graph,
-                      struct gguf_sched *sched)
+static bool stop_graph(void *user, struct gguf_graph *graph,
+                       struct gguf_sched *sched)
 {
     (void)graph;
     (void)sched;
@@ -35,8 +35,8 @@ static void check_refused(void)
     void *file = embed_llama(&size);
     b.n = 3;
     b.token = tok;
-    p.on_graph = stop_graph;
-    p.user = &passes;
+    p.on_graph.fn = stop_graph;
+    p.on_graph.user = &passes;
     p.n_ubatch = 4;
     p.n_seq = 2;
     bool good = run_open(&r, file, size, 1, &p) &&
@@ -59,7 +59,7 @@ static void check_refused(void)
            gguf_session_embedding(r.session, 0, &row, &n, &r.err);
     ok(good, "after a batch that was stopped: %s", r.err.message);
     run_close(&r);
-    p.on_graph = NULL;
+    p.on_graph.fn = NULL;
     p.pooling = GGUF_POOLING_NONE;
     good = run_open(&r, file, size, 1, &p) &&
            !gguf_session_decode(r.session, &b, &r.err) &&

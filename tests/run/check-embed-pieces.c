@@ -72,7 +72,7 @@ static void check_several(void)
     gguf_token tok[20];
     int32_t seq[40];
     uint32_t n_seq[20];
-    uint8_t none[20] = { 0 };
+    bool none[20] = { 0 };
     size_t size, n;
     void *file = embed_llama(&size);
     for (int32_t i = 0; i < 20; i++) {
@@ -120,7 +120,7 @@ static void check_positions(void)
     struct gguf_batch b = GGUF_BATCH_INIT;
     static const int32_t pos[5] = { 3, 1, 4, 0, 2 };
     gguf_token tok[5] = { 5, 6, 7, 8, 9 };
-    uint8_t want[5] = { 1, 1, 0, 1, 1 }, none[5] = { 0 };
+    bool want[5] = { 1, 1, 0, 1, 1 }, none[5] = { 0 };
     float a[32], c[32], rows[4 * 32];
     const float *states;
     size_t size;

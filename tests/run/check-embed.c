@@ -162,7 +162,7 @@ static bool states_of(const void *file, size_t size,
 {
     struct gguf_session_params p = init;
     struct gguf_batch b = *batch;
-    uint8_t want[2 * N];
+    bool want[2 * N];
     const float *rows;
     struct run r;
     memset(want, 1, sizeof want);

@@ -23,7 +23,7 @@ enum { N_BATCHES = 3, N_TOK = SKELETON_TOKENS, UBATCH = 16 };
 struct batches {
     gguf_token tok[N_BATCHES][N_TOK];
     int32_t seq[N_TOK];
-    uint8_t all[N_TOK];
+    bool all[N_TOK];
     struct gguf_batch b[N_BATCHES];
     const struct gguf_batch *list[N_BATCHES];
 };
@@ -120,8 +120,8 @@ static int see_node(void *user, struct gguf_tensor *t, bool done)
     return 0;
 }
 
-static int on_graph(void *user, struct gguf_graph *graph,
-                    struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *graph,
+                     struct gguf_sched *sched)
 {
     (void)graph;
     return gguf_sched_set_eval(sched, see_node, user, NULL) != GGUF_OK;
@@ -138,10 +138,17 @@ static bool one_by_one(struct got *g, const struct batches *w)
     return true;
 }
 
+static const struct gguf_progress_callback no_progress = { NULL, NULL };
+
+static struct gguf_session_outputs_callback to_outputs(struct got *g)
+{
+    return (struct gguf_session_outputs_callback){ take_outputs, g };
+}
+
 static bool decode_layered(struct got *g, const struct batches *w)
 {
     return gguf_session_decode_layered(g->r->session, w->list, N_BATCHES,
-                                       take_outputs, NULL, g,
+                                       to_outputs(g), no_progress,
                                        &g->r->err) == GGUF_OK;
 }
 
@@ -151,8 +158,8 @@ static struct gguf_session_params make_params(struct order *o)
     p.n_ctx = N_TOK;
     p.n_seq = 2;
     p.n_ubatch = UBATCH;
-    p.on_graph = o ? on_graph : NULL;
-    p.user = o;
+    p.on_graph.fn = o ? on_graph : NULL;
+    p.on_graph.user = o;
     return p;
 }
 
@@ -226,17 +233,18 @@ static void check_ends(struct run *r, const struct batches *w)
            !strcmp(r->err.message, "that is enough"),
        "the caller ends it: %s", r->err.message);
     g = (struct got){ .r = r };
+    const struct gguf_progress_callback stop = { stop_at, &g };
     ok(gguf_session_decode_layered(r->session, w->list, N_BATCHES,
-                                   take_outputs, stop_at, &g,
+                                   to_outputs(&g), stop,
                                    &r->err) == GGUF_E_CANCELLED &&
            !g.next && !gguf_session_n_tokens(r->session, 0),
        "and progress: %s", r->err.message);
-    ok(gguf_session_decode_layered(r->session, w->list, 0, take_outputs, NULL,
-                                   &g, &r->err) == GGUF_E_INVALID,
+    ok(gguf_session_decode_layered(r->session, w->list, 0, to_outputs(&g),
+                                   no_progress, &r->err) == GGUF_E_INVALID,
        "%s", r->err.message);
     bad.n = N_TOK + 1;
-    ok(gguf_session_decode_layered(r->session, list, 2, take_outputs, NULL, &g,
-                                   &r->err) == GGUF_E_FULL &&
+    ok(gguf_session_decode_layered(r->session, list, 2, to_outputs(&g),
+                                   no_progress, &r->err) == GGUF_E_FULL &&
            !g.next,
        "before anything is computed: %s", r->err.message);
     g = (struct got){ .r = r };

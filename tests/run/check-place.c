@@ -307,8 +307,8 @@ static void check_cancel(void)
         unsigned left = k;
         uint64_t size;
         open_world(&w, NULL);
-        job.progress = stop_job;
-        job.user = &left;
+        job.progress.fn = stop_job;
+        job.progress.user = &left;
         w.pp.job = &job;
         const enum gguf_status st = place_weights(&w);
         const size_t all = gguf_file_n_tensors(w.file);

@@ -74,8 +74,8 @@ static float *logits_of(uint32_t k, uint32_t v, uint32_t n_ctx,
     struct run r;
     float *out = NULL;
     p.n_ctx = n_ctx;
-    p.key_dtype = k;
-    p.value_dtype = v;
+    p.key_dtype = gguf_dtype_find(k);
+    p.value_dtype = gguf_dtype_find(v);
     bool good =
         run_open_path(&r, source_path(TINY_LLAMA "tiny-llama-f16.gguf"), 2,
                       &p) &&

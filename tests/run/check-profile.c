@@ -55,7 +55,8 @@ static bool is_view(const struct gguf_tensor *t)
            t->op == GGUF_OP_TRANSPOSE;
 }
 
-static int on_graph(void *user, struct gguf_graph *g, struct gguf_sched *sched)
+static bool on_graph(void *user, struct gguf_graph *g,
+                     struct gguf_sched *sched)
 {
     struct seen *s = user;
     (void)sched;
@@ -63,7 +64,7 @@ static int on_graph(void *user, struct gguf_graph *g, struct gguf_sched *sched)
     for (size_t i = 0; i < gguf_graph_n_nodes(g) && s->n_expected < MOST; i++)
         if (!is_view(gguf_graph_node(g, i)))
             s->expected[s->n_expected++] = gguf_graph_node(g, i);
-    return 0;
+    return false;
 }
 
 /* Are the flops 2 k m n, and the bytes those of both matrices and the result?
@@ -145,8 +146,8 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
     s = (struct seen){ .n = 0 };
     p.n_ctx = 64;
     p.n_ubatch = 24;
-    p.on_graph = on_graph;
-    p.user = &s;
+    p.on_graph.fn = on_graph;
+    p.on_graph.user = &s;
     cp.no_fuse = no_fuse;
     cp.n_threads = n_threads;
     bool good;
@@ -206,8 +207,8 @@ static void check_island(bool async)
     p.n_ubatch = 24;
     p.preferred = all;
     p.n_preferred = 1;
-    p.on_graph = on_graph;
-    p.user = &s;
+    p.on_graph.fn = on_graph;
+    p.on_graph.user = &s;
     if (!run_open(&r, data, size, 2, &p) ||
         gguf_session_set_profile(r.session, see_node, &s, &r.err) != GGUF_OK) {
         ok(0, "%s", r.err.message);

@@ -61,7 +61,7 @@ static void check_forgetting(const void *file, size_t size)
 static void check_encoder(const void *file, size_t size)
 {
     static float first[N * E], again[N * E], both[2 * N * E];
-    static uint8_t want[2 * N];
+    static bool want[2 * N];
     gguf_token tok[2 * N];
     int32_t seq[2 * N];
     const float *rows;
@@ -215,7 +215,7 @@ static void check_together(const char *name)
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     gguf_token tok[SEQS * LEN];
     int32_t seq[SEQS * LEN];
-    uint8_t want[SEQS * LEN];
+    bool want[SEQS * LEN];
     static struct skeleton m;
     size_t size;
     struct run r;

@@ -36,7 +36,7 @@ static void check_unfit(const char *model, const char *changes,
 
 static void with_f16(struct gguf_session_params *p)
 {
-    p->value_dtype = GGUF_DTYPE_F16;
+    p->value_dtype = gguf_dtype_find(GGUF_DTYPE_F16);
 }
 static void with_base(struct gguf_session_params *p)
 {
@@ -79,7 +79,7 @@ static void check_foreign(void)
                 GGUF_E_MISMATCH, 32, "the number of sequences is 3");
     check_unfit("llama", "", with_few, 0, &one, GGUF_E_FULL, 60, "50 tokens");
     struct gguf_error err;
-    p.value_dtype = GGUF_DTYPE_F16;
+    p.value_dtype = gguf_dtype_find(GGUF_DTYPE_F16);
     (void)with_f16;
     struct run h;
     good = run_open(&h, file, size, 1, &p) &&

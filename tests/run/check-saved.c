@@ -233,18 +233,18 @@ static void check_files(void)
     void *file = saved_file_of(k.name, "", &size);
     snprintf(path, sizeof path, "%s/state", mkdtemp(dir) ? dir : "");
     bool good = run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
-                !gguf_session_save_state(r.session, 0, path, 0, &r.err) &&
+                !gguf_session_save_state(r.session, 0, path, false, &r.err) &&
                 go_on(&r, 0, 0, a);
     ok(good &&
-           gguf_session_save_state(r.session, 1, path, 0, &r.err) ==
+           gguf_session_save_state(r.session, 1, path, false, &r.err) ==
                GGUF_E_EXIST &&
-           !gguf_session_save_state(r.session, 1, path, 1, &r.err) &&
+           !gguf_session_save_state(r.session, 1, path, true, &r.err) &&
            !gguf_session_load_state(r.session, 2, path, &r.err) &&
            gguf_session_n_tokens(r.session, 2) == SAVED_B,
        "a file is replaced by force only: %s", r.err.message);
     run_close(&r);
     good = good && run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
-           !gguf_session_save_state(r.session, 0, path, 1, &r.err);
+           !gguf_session_save_state(r.session, 0, path, true, &r.err);
     run_close(&r);
     const pid_t pid = good ? fork() : -1;
     if (pid == 0) { /* restore in another process */

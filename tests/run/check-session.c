@@ -48,7 +48,7 @@ static bool get_logits(const void *file, size_t size, uint32_t n_ubatch, int w,
     struct gguf_session_params p = init;
     struct run r;
     gguf_token tok[N];
-    uint8_t want[N];
+    bool want[N];
     make_tokens(tok, N);
     for (int i = 0; i < N; i++)
         want[i] = w == 0 || (w == 1 ? i + 1 == N : i >= 30 && i < 36);
@@ -213,7 +213,7 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
     enum { MOST = 1200 };
     static gguf_token tok[MOST];
     static int32_t seq[MOST];
-    static uint8_t want[MOST];
+    static bool want[MOST];
     struct gguf_session_params p = init;
     struct run r;
     uint64_t cache[2], graph[2];
@@ -258,7 +258,7 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
 {
     static gguf_token tok[N];
     static int32_t seq[N];
-    static uint8_t want[N];
+    static bool want[N];
     struct gguf_batch b = {
         .struct_size = sizeof b, .n = 0, .token = tok, .seq = seq, .want = want
     };
@@ -338,7 +338,7 @@ static void check_no_memory(const void *file, size_t size)
     struct failalloc f;
     struct run r;
     gguf_token tok[N];
-    uint8_t want[N];
+    bool want[N];
     const float *rows;
     unsigned n = 0, n_failed = 0;
     p.allocator = failalloc_init(&f, UINT_MAX);

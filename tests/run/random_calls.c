@@ -71,7 +71,7 @@ static bool open_one(struct random_calls *s, struct run *r,
     p.n_ubatch = k->n_ubatch;
     p.unified = k->unified;
     p.full_windows = k->full_windows;
-    p.cache_dtype = s->m->dtype;
+    p.key_dtype = p.value_dtype = gguf_dtype_find(s->m->dtype);
     if (k->far) {
         if (fake_backend_init(fake, k->name, true, NULL, &r->err) != GGUF_OK)
             return random_calls_fail(s, "%s: %s", k->name, r->err.message);

@@ -75,7 +75,7 @@ struct gguf_session_params saved_params_of(const struct saved_kind *k)
     p.n_ctx = SAVED_CTX;
     p.n_seq = 3;
     p.n_ubatch = 8;
-    p.cache_dtype = k->dtype;
+    p.key_dtype = p.value_dtype = gguf_dtype_find(k->dtype);
     p.unified = k->unified;
     p.full_windows = k->full_windows;
     return p;

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
             return 2;
         i++;
     }
-    check_status(gguf_part_save(p, argv[2], 1, &err));
+    check_status(gguf_part_save(p, argv[2], true, &err));
     gguf_part_destroy(p);
     return 0;
 }

@@ -26,7 +26,7 @@ static void begin_vocab(struct own *o, const struct own_token *t, size_t n,
                         const char *model, void (*set)(struct gguf_meta *))
 {
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
-    p.warn = on_warn;
+    p.warn.fn = on_warn;
     *o = (struct own){ 0 };
     own_tokens(o, t, n, model);
     if (set)

@@ -67,8 +67,8 @@ static void check_runs(void)
     static char text[100000];
     size_t wrong = 0, n = 1;
     int n_warned = 0;
-    p.warn = on_warn;
-    p.warn_user = &n_warned;
+    p.warn.fn = on_warn;
+    p.warn.user = &n_warned;
     memset(text, ' ', sizeof text);
     make_vocab(&o, "gpt-2", true);
     const int good = own_open(&o, &p) == GGUF_OK;

@@ -66,7 +66,7 @@ static void begin_vocab(struct own *o, const char *model, const char *merges)
 static enum gguf_status open_it(struct own *o)
 {
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
-    p.warn = on_warn;
+    p.warn.fn = on_warn;
     said[0] = 0;
     return own_open(o, &p);
 }

@@ -136,7 +136,7 @@ static void check_refused(void)
         { kind_tokens, "gpt2", "tokenizer.ggml.merges", GGUF_E_NOTFOUND },
     };
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
-    p.warn = on_warn;
+    p.warn.fn = on_warn;
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct own o = { 0 };
         own_tokens(&o, cases[i].t, 2, cases[i].model);
@@ -171,7 +171,7 @@ static void check_bytes(void)
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
     struct own o = { 0 };
     char out[16];
-    p.warn = on_warn;
+    p.warn.fn = on_warn;
     own_tokens(&o, tokens, GG_LEN(tokens), "gpt2");
     ignore_status(gguf_meta_set_str_array(o.meta, "tokenizer.ggml.merges",
                                           merges, GG_LEN(merges), NULL));

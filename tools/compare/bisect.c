@@ -213,9 +213,9 @@ static void print_json(const struct gguf_bisect *b, const struct compare *c)
 
 /* ---- the run ---- */
 
-static int on_done(void *user, const struct gguf_bisect *b,
-                   const struct gguf_bisect_entry *e, size_t n_done,
-                   size_t n_all)
+static bool on_done(void *user, const struct gguf_bisect *b,
+                    const struct gguf_bisect_entry *e, size_t n_done,
+                    size_t n_all)
 {
     struct bisect *x = user;
     x->n_done = n_done;
@@ -226,7 +226,7 @@ static int on_done(void *user, const struct gguf_bisect *b,
         wrap_printf("KLD     %.7f, uncertainty %.7f\n", kld.value, kld.error);
         msg_flush();
     }
-    return 0;
+    return false;
 }
 
 /* Progress in weights or groups: those that are measured, and the current
@@ -246,13 +246,13 @@ static enum gguf_status run_bisect(struct compare *c, struct gguf_bisect **b,
     struct gguf_bisect_params p = GGUF_BISECT_PARAMS_INIT;
     struct gguf_scan_params scan = compare_scan_params(c);
     struct bisect x = { .c = c };
-    scan.progress = on_progress;
-    scan.user = &x;
+    scan.progress.fn = on_progress;
+    scan.progress.user = &x;
     p.scan = &scan;
     p.seconds = c->o->time_budget;
     p.by = (enum gguf_bisect_grouping)(c->o->bisect - 1);
-    p.on_done = on_done;
-    p.user = &x;
+    p.on_done.fn = on_done;
+    p.on_done.user = &x;
     ev_begin_work(&c->run, has_groups(c) ? "groups" : "weights", "");
     const enum gguf_status st =
         gguf_bisect_run(b, c->model.model, c->model.session, c->base.session,

@@ -59,8 +59,8 @@ bool compare_start(struct compare *c, gguf_session_graph_fn *on_graph,
 {
     const struct ev_options *o = &c->o->ev;
     struct gguf_session_params sp = ev_plan_session(&c->run);
-    sp.on_graph = on_graph;
-    sp.user = user;
+    sp.on_graph.fn = on_graph;
+    sp.on_graph.user = user;
     return (c->o->pair || (ev_model_backends(&c->base, o, c->pool) &&
                            ev_model_start(&c->base, o, &sp, false))) &&
            ev_model_backends(&c->model, o, c->pool) &&
@@ -77,8 +77,8 @@ struct gguf_scan_params compare_scan_params(struct compare *c)
 {
     struct gguf_scan_params p = ev_scan_params(&c->run);
     p.pool = c->pool;
-    p.progress = on_progress;
-    p.user = c;
+    p.progress.fn = on_progress;
+    p.progress.user = c;
     return p;
 }
 

@@ -69,8 +69,8 @@ static int compare_node(void *user, size_t i, const struct gguf_tensor *node,
     return 0;
 }
 
-static int compare_graph(void *user, struct gguf_graph *graph,
-                         struct gguf_sched *sched)
+static bool compare_graph(void *user, struct gguf_graph *graph,
+                          struct gguf_sched *sched)
 {
     struct nodes *x = user;
     struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;

@@ -9,7 +9,7 @@
 #include "tools/quantize/quantize.h"
 
 #include <gguf/convert.h>
-#include <gguf/eval.h>
+#include <gguf/ppl.h>
 
 /* Evaluation of outputs before they are kept. */
 struct verify {

@@ -108,8 +108,8 @@ static enum gguf_status open_header(struct convert_options *o,
     struct gguf_file *file = NULL;
     struct gguf_model *model = NULL;
     fp.limits = &o->q.limits;
-    mp.warn = warn_model;
-    mp.warn_user = &o->q;
+    mp.warn.fn = warn_model;
+    mp.warn.user = &o->q;
     mp.meta = o->q.meta;
     st = gguf_file_open_memory(&file, mem, (size_t)size, &fp, err);
     if (st == GGUF_OK)
@@ -188,8 +188,8 @@ static enum gguf_status evaluate_set(struct evaluation *e,
     progress_init(&bar, "verifying", "tokens", e->o->q.quiet);
     scan.n_ctx = v->n_ctx;
     scan.max_chunks = (size_t)v->n_chunks;
-    scan.progress = progress_report;
-    scan.user = &bar;
+    scan.progress.fn = progress_report;
+    scan.progress.user = &bar;
     st = gguf_ppl_run(e->session, v->tokens.id, v->tokens.n, &p, sums, err);
     progress_clear(&bar);
     return st;

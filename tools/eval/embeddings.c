@@ -34,7 +34,7 @@ static bool compute_rows(struct embedding *e, const float **row, size_t *n,
                          size_t *n_rows)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
-    uint8_t *want = msg_must(calloc(e->tokens.n, 1));
+    bool *want = msg_must(calloc(e->tokens.n, sizeof *want));
     b.n = e->tokens.n;
     b.token = e->tokens.id;
     b.want = memset(want, e->row_per_token, b.n);

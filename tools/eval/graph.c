@@ -19,8 +19,8 @@ static int write_stdout(void *user, const char *text, size_t size)
     return fwrite(text, 1, size, stdout) != size;
 }
 
-static int print_graph(void *user, struct gguf_graph *graph,
-                       struct gguf_sched *sched)
+static bool print_graph(void *user, struct gguf_graph *graph,
+                        struct gguf_sched *sched)
 {
     struct printed *p = user;
     const struct eval_options *o = p->o;
@@ -35,7 +35,7 @@ static int print_graph(void *user, struct gguf_graph *graph,
         ignore_status(gguf_sched_dump(sched, write_stdout, NULL, NULL));
     if (o->print_plan)
         ignore_status(gguf_sched_dump_plan(sched, write_stdout, NULL, NULL));
-    return 0;
+    return false;
 }
 
 /* Decode a batch of the largest size and print its graphs. The token ids do not
@@ -51,8 +51,8 @@ bool eval_graphs(struct eval *e)
     sp.n_ubatch =
         o->ev.n_batch < o->ev.n_ubatch ? o->ev.n_batch : o->ev.n_ubatch;
     sp.n_seq = sp.n_ubatch / n_ctx ? sp.n_ubatch / n_ctx : 1;
-    sp.on_graph = print_graph;
-    sp.user = &p;
+    sp.on_graph.fn = print_graph;
+    sp.on_graph.user = &p;
     if (!eval_start(e, &sp))
         return false;
     const uint32_t n = gguf_session_n_ubatch(m->session) < n_ctx

@@ -205,8 +205,8 @@ static enum gguf_status run_text(struct eval *e, struct gguf_error *err)
     struct gguf_scan_params scan = ev_scan_params(&e->run);
     struct gguf_ppl total = GGUF_PPL_INIT;
     scan.pool = e->pool;
-    scan.progress = progress_report;
-    scan.user = &e->run.bar;
+    scan.progress.fn = progress_report;
+    scan.progress.user = &e->run.bar;
     p.scan = &scan;
     return gguf_ppl_run(e->model.session, e->tokens.id, e->tokens.n, &p,
                         &total, err);

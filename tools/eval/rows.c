@@ -63,7 +63,7 @@ static bool encode_first(struct eval *e)
 
 static bool save_rows(struct eval *e)
 {
-    uint8_t *all = msg_must(malloc(e->ids.n));
+    bool *all = msg_must(malloc(e->ids.n * sizeof *all));
     memset(all, 1, e->ids.n);
     bool good = encode_first(e);
     for (size_t i = 0, n; good && i < e->ids.n; i += n) {

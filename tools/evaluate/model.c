@@ -87,8 +87,8 @@ bool ev_model_open(struct ev_model *m, const char *path,
     m->path = path;
     m->precision = (unsigned)o->precision;
     m->backend_names = o->backends;
-    mp.warn = warn_model;
-    mp.warn_user = &w;
+    mp.warn.fn = warn_model;
+    mp.warn.user = &w;
     mp.pre = o->pre;
     load_raise_limits();
     if (gguf_file_open(&m->file, path, o->files, &err) != GGUF_OK)
@@ -130,8 +130,8 @@ bool ev_model_start(struct ev_model *m, const struct ev_options *o,
     if (o->unified) /* one cache for the tokens of all sequences */
         sp.n_ctx *= sp.n_seq;
     sp.full_windows = o->full_windows;
-    sp.key_dtype = o->key_dtype;
-    sp.value_dtype = o->value_dtype;
+    sp.key_dtype = gguf_dtype_find(o->key_dtype);
+    sp.value_dtype = gguf_dtype_find(o->value_dtype);
     sp.pooling = o->pooling;
     ev_set_positions(&o->pos, &sp);
     sp.adapters = m->adapters.use;

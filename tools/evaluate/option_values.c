@@ -96,14 +96,16 @@ void ev_set_positions(const struct ev_positions *pos,
     p->rope_factor = (float)factor;
     p->rope_scaling = (enum gguf_rope_scaling)pos->scaling;
     p->yarn_orig_ctx = pos->yarn_ctx;
-    /* in session parameters 0 means the file's value, and below 0 means 0 */
-    p->yarn_ext_factor = pos->yarn_ext < 0    ? 0
-                         : pos->yarn_ext == 0 ? -1
-                                              : (float)pos->yarn_ext;
+    if (pos->yarn_ext >= 0) {
+        p->yarn_ext = GGUF_YARN_EXT_FACTOR;
+        p->yarn_ext_factor = (float)pos->yarn_ext;
+    }
     p->yarn_attn_factor = (float)pos->yarn_attn;
     p->yarn_beta_fast = (float)pos->yarn_fast;
     p->yarn_beta_slow = (float)pos->yarn_slow;
-    p->n_window = pos->window == UINT32_MAX ? 0
-                  : pos->window == 0        ? UINT32_MAX
-                                            : pos->window;
+    if (pos->window != UINT32_MAX) {
+        p->window = pos->window ? GGUF_SLIDING_WINDOW_TOKENS
+                                : GGUF_SLIDING_WINDOW_NONE;
+        p->n_window = pos->window;
+    }
 }

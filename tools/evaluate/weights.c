@@ -25,8 +25,8 @@ static bool run_job(struct gguf_model *model, const char *path,
     struct progress bar;
     progress_init(&bar, label, NULL, o->quiet);
     job.pool = pool;
-    job.progress = progress_report;
-    job.user = &bar;
+    job.progress.fn = progress_report;
+    job.progress.user = &bar;
     const enum gguf_status st = fn(model, &job, &err);
     progress_clear(&bar);
     if (st != GGUF_OK)
@@ -151,8 +151,8 @@ bool ev_place_weights(struct ev_model *m, const struct gguf_session_params *sp,
     struct gguf_place_rule *rule =
         msg_must(calloc(o->places.n + 1, sizeof *rule));
     progress_init(&bar, "placing", NULL, o->quiet);
-    job.progress = progress_report;
-    job.user = &bar;
+    job.progress.fn = progress_report;
+    job.progress.user = &bar;
     p.job = &job;
     p.rules = rule;
     p.n_rules = o->places.n;

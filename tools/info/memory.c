@@ -14,7 +14,7 @@
 #include "tools/info/info.h"
 
 #include <gguf/cpu.h>
-#include <gguf/session.h>
+#include <gguf/session_memory.h>
 
 #include <inttypes.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static void plan_memory(const struct info *info, uint32_t type,
         return;
     p.n_ctx = (uint32_t)n->n_ctx;
     p.n_ubatch = UBATCH;
-    p.cache_dtype = type;
+    p.key_dtype = p.value_dtype = gguf_dtype_find(type);
     cpu.n_threads = 1; /* the plan computes nothing */
     if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
         n->planned = gguf_session_estimate_memory(

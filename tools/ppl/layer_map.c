@@ -32,8 +32,8 @@ bool ppl_layer_map_measure(struct ppl_report *r,
         p.max_chunks = CHUNKS;
         p.text_end = r->run->e.several ? r->run->e.text_end : NULL;
         p.n_texts = r->run->e.n_texts;
-        p.progress = progress_report;
-        p.user = &bar;
+        p.progress.fn = progress_report;
+        p.progress.user = &bar;
         const enum gguf_status st = gguf_layers_run(
             &r->layers[i], r->side->model[i]->session, r->side->base->session,
             tokens->id, tokens->n, &p, &err);

@@ -109,8 +109,8 @@ void ppl_add_chunk_to_text(struct ppl_run *r, size_t chunk,
     ignore_status(gguf_ppl_add(&texts[i].sums, one, NULL));
 }
 
-static int on_chunk(void *user, size_t chunk, size_t n_chunks,
-                    const struct gguf_ppl *one, const struct gguf_ppl *all)
+static bool on_chunk(void *user, size_t chunk, size_t n_chunks,
+                     const struct gguf_ppl *one, const struct gguf_ppl *all)
 {
     struct ppl_run *r = user;
     (void)n_chunks;
@@ -124,7 +124,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
              text_format_number(error, gguf_ppl_error(all), 2));
     if (!r->o->ev.json)
         ppl_print_chunk(r);
-    return 0;
+    return false;
 }
 
 static int on_progress(void *user, uint64_t done, uint64_t total)
@@ -147,11 +147,11 @@ static enum gguf_status evaluate_range(struct job *j, size_t first, size_t n,
     scan.first_chunk = first;
     scan.max_chunks = n;
     scan.pool = j->pool;
-    scan.progress = on_progress;
-    scan.user = r;
+    scan.progress.fn = on_progress;
+    scan.progress.user = r;
     p.scan = &scan;
-    p.on_chunk = fn;
-    p.user = r;
+    p.on_chunk.fn = fn;
+    p.on_chunk.user = r;
     p.sinks = j->saving;
     p.n_sinks = j->n_saving;
     enum gguf_status st = GGUF_OK;
@@ -198,25 +198,25 @@ static const char *find_failed_file(const struct ppl_options *o,
 static bool evaluate_and_save(struct job *j)
 {
     const struct ppl_options *o = j->run.o;
+    struct gguf_baseline_writer_params wp = GGUF_BASELINE_WRITER_PARAMS_INIT;
     struct gguf_baseline_writer *w = NULL;
     struct ppl_per_token *per_token = NULL;
     struct ppl_report *report;
     struct ppl_part *part;
     struct gguf_error err;
+    wp.pool = j->pool;
+    wp.form = (enum gguf_baseline_form)o->base_form;
+    wp.force = o->ev.force;
     if (!ppl_part_open(&part, &j->run, NULL))
         return false;
     if (o->save_base &&
-        gguf_baseline_writer_open(&w, o->save_base, o->ev.force, j->pool, NULL,
-                                  &err) != GGUF_OK) {
+        gguf_baseline_writer_open(&w, o->save_base, &wp, &err) != GGUF_OK) {
         ppl_part_close(part, false);
         return msg_fail(o->save_base, &err);
     }
     bool good = ppl_per_token_open(&per_token, &j->run,
                                    gguf_model_vocab(j->own.model), NULL);
     good = ppl_report_open(&report, &j->run, NULL) && good;
-    if (w && gguf_baseline_writer_set_form(
-                 w, (enum gguf_baseline_form)o->base_form, &err) != GGUF_OK)
-        good = msg_fail(o->save_base, &err);
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
     if (per_token)

@@ -190,14 +190,14 @@ static void show_divergence(struct ppl_side *s)
                        : text_format_number(to, high, 3));
 }
 
-static int on_chunk(void *user, size_t chunk, size_t n_chunks,
-                    const struct gguf_kld *kld)
+static bool on_chunk(void *user, size_t chunk, size_t n_chunks,
+                     const struct gguf_kld *kld)
 {
     struct ppl_side *s = user;
     struct ppl_run *r = s->run;
     (void)n_chunks;
     if (kld != s->kld[s->n - 1])
-        return 0;
+        return false;
     r->n_done =
         chunk - r->e.first_chunk + 1; /* chunks that all models evaluated */
     show_divergence(s);
@@ -205,7 +205,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
         progress_clear(&r->e.bar);
         ppl_print_side_chunk(s, chunk);
     }
-    return 0;
+    return false;
 }
 
 static int on_progress(void *user, uint64_t done, uint64_t total)
@@ -257,11 +257,11 @@ static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
         all[n_all++] = s->base->session;
     for (size_t i = 0; i < s->n && st == GGUF_OK; i++) {
         struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
-        kp.model = n_all;
+        kp.model = i;
         kp.baseline = s->saved;
         kp.pool = s->pool;
-        kp.on_chunk = s->run->o->mpi ? NULL : on_chunk;
-        kp.user = s;
+        kp.on_chunk.fn = s->run->o->mpi ? NULL : on_chunk;
+        kp.on_chunk.user = s;
         gguf_kld_destroy(s->kld[i]); /* made for an earlier share */
         s->kld[i] = NULL;
         st = gguf_kld_create(&s->kld[i], &kp, err);
@@ -276,8 +276,8 @@ static enum gguf_status scan_models(struct ppl_side *s, size_t first, size_t n,
     p.first_chunk = first;
     p.max_chunks = n;
     p.pool = s->pool;
-    p.progress = on_progress;
-    p.user = s;
+    p.progress.fn = on_progress;
+    p.progress.user = s;
     if (st == GGUF_OK)
         st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
                                   n_sinks, err);

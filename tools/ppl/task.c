@@ -134,7 +134,7 @@ static bool add_record(struct ppl_part *p, const struct gguf_task_scores *s)
     return msg_fail(NULL, &err);
 }
 
-static int on_task(void *user, const struct gguf_task_scores *s)
+static bool on_task(void *user, const struct gguf_task_scores *s)
 {
     struct out *out = user;
     const bool right = s->right[s->chosen];
@@ -334,9 +334,10 @@ static enum gguf_status compute_batch(struct job *j, size_t first, size_t n,
     struct ppl_part *part = j->out.part;
     p.compat = j->out.r->o->compat;
     p.pool = j->pool;
-    p.on_task = on_task;
-    p.progress = on_progress;
-    p.user = &j->out;
+    p.on_task.fn = on_task;
+    p.on_task.user = &j->out;
+    p.progress.fn = on_progress;
+    p.progress.user = &j->out;
     p.first_task = first;
     p.max_tasks = n;
     enum gguf_status st = GGUF_OK;

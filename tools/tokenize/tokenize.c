@@ -94,8 +94,8 @@ static bool open_vocab(struct vocab *m, const struct options *o)
 {
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
     struct gguf_error err;
-    p.warn = warn_model;
-    p.warn_user = (void *)(uintptr_t)o;
+    p.warn.fn = warn_model;
+    p.warn.user = (void *)(uintptr_t)o;
     p.pre = o->ev.pre;
     load_raise_limits();
     if (gguf_file_open(&m->file, o->model, NULL, &err) != GGUF_OK)

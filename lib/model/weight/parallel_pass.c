@@ -80,8 +80,8 @@ static void report_progress(struct run *r)
 {
     const struct gguf_model_job *job = r->w->job;
     const uint64_t done = atomic_load_explicit(&r->done, memory_order_relaxed);
-    if (r->cancelled || !job->progress ||
-        !job->progress(job->user, done, r->total))
+    if (r->cancelled || !job->progress.fn ||
+        !job->progress.fn(job->progress.user, done, r->total))
         return;
     r->cancelled = true;
     stop_after(r, 0);

@@ -127,7 +127,7 @@ static void warn_unused(const struct gguf_model *m)
             n_unused++;
             first = i;
         }
-    if (!n_unused || !m->warn)
+    if (!n_unused || !m->warn.fn)
         return;
     char line[256];
     struct gg_str_esc e;
@@ -140,7 +140,7 @@ static void warn_unused(const struct gguf_model *m)
         snprintf(line, sizeof line,
                  "%zu tensors are not used by the model, '%s' is the first",
                  n_unused, name);
-    m->warn(m->warn_user, line);
+    m->warn.fn(m->warn.user, line);
 }
 
 /* A buffer round the mapping of each file: read-only, as nothing writes to
