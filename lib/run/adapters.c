@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* adapters.c - the adapters of a session, and room for the graphs that they
- * make larger */
+/* adapters.c - adapters of a session, and contexts for the larger graphs */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -11,7 +10,7 @@
 
 #define MOST_SCALE 1e9f
 
-/* What adapters decide about, of a session. */
+/* Parts of a session that depend on its adapters. */
 struct set {
     struct gguf_adapter_use *use;
     struct gg_model_adapters added;
@@ -102,7 +101,7 @@ static void swap_set(struct gguf_session *s, struct set *x)
     *x = old;
 }
 
-/* No graph is known any more. */
+/* Drop all graphs. */
 static enum gguf_status forget_graphs(struct gguf_session *s,
                                       struct gguf_error *err)
 {
@@ -113,8 +112,8 @@ static enum gguf_status forget_graphs(struct gguf_session *s,
     return gguf_sched_reset(s->sched, err);
 }
 
-/* A pair of a weight that counts would have no effect where no graph has it;
- * of one that no graph has it has none. */
+/* A pair has no effect if no graph has its weight. It is refused if the weight
+ * is one that the model computes with. */
 enum gguf_status gg_session_check_adapters(const struct gguf_session *s,
                                            struct gguf_error *err)
 {
@@ -171,7 +170,8 @@ void gg_session_free_adapters(struct gguf_session *s)
     fini_set(s, &x);
 }
 
-/* Are graphs of the same structure, so that they differ by factors only? */
+/* Do graphs with these adapters have the same structure, and differ in factors
+ * only? */
 static bool same_graphs(const struct gg_model_adapters *old,
                         const struct gguf_adapter_use *use, size_t n)
 {

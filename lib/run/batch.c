@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c - what a batch must be, and whose its tokens are */
+/* batch.c - check a batch and plan its entries */
 #include "config.h"
 #include "run/batch.h"
 
@@ -31,7 +31,8 @@ enum gguf_status gg_batch_reserve(struct gg_batch_plan *p, size_t n,
     if (n_words <= p->words_cap)
         return GGUF_OK;
     gg_batch_fini(p);
-    if (gg_measure_find(p->allocator)) { /* nothing is decoded */
+    /* a measured session decodes nothing */
+    if (gg_measure_find(p->allocator)) {
         gg_measure_add(p->allocator, n_words * sizeof *p->words);
         return GGUF_OK;
     }
@@ -42,7 +43,7 @@ enum gguf_status gg_batch_reserve(struct gg_batch_plan *p, size_t n,
     return GGUF_OK;
 }
 
-/* ---- what it must be ---- */
+/* ---- checks ---- */
 
 static enum gguf_status check_seqs(const struct gguf_batch *b, size_t i,
                                    size_t at, uint32_t n_seq,
@@ -95,8 +96,7 @@ enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
 
 /* ---- sequences with the same cells ---- */
 
-/* Of sequences that were the same, those that are in and the others are not any
- * more. */
+/* Separate sequences that were the same: those in the set from the others. */
 static void split_groups(struct gg_batch_plan *p)
 {
     for (uint32_t i = 0; i < 2 * p->n_seq; i++)
@@ -139,7 +139,7 @@ static struct gg_batch_entry *add_entry(struct gg_batch_plan *p, uint32_t tok,
     return e;
 }
 
-/* One for each set of sequences of a token that are the same. */
+/* Add an entry for each set of equal sequences of a token. */
 static enum gguf_status spread_token(struct gg_batch_plan *p, uint32_t tok,
                                      const int32_t *seq, uint32_t n,
                                      uint32_t out, uint32_t *n_members,
@@ -196,7 +196,7 @@ static enum gguf_status make_entries(struct gg_batch_plan *p,
 
 /* ---- room ---- */
 
-/* Do its tokens fit into a sequence? */
+/* Do the tokens fit into their sequence? */
 static enum gguf_status check_seq(const struct gg_batch_plan *p,
                                   const struct gg_batch_target *goal,
                                   uint32_t q, struct gguf_error *err)
@@ -239,11 +239,11 @@ static enum gguf_status check_room(struct gg_batch_plan *p,
         p->n_entry, c->n_cells - c->stream[0].n_used, c->n_cells);
 }
 
-/* ---- what is pooled ---- */
+/* ---- pooled tokens ---- */
 
-/* Is entry i, which comes after the best so far, to be pooled rather? The first
- * token at a sequence's lowest position, or the last one at its highest.
- * Without positions they count up. */
+/* Is entry i, which comes after the best so far, the one to pool? That is the
+ * first token at a sequence's lowest position (CLS), or the last one at its
+ * highest. Positions that are not given count up. */
 static bool is_better(const struct gg_batch_plan *p, uint32_t i, uint32_t best)
 {
     const int32_t *pos = p->batch->pos;
@@ -284,7 +284,7 @@ static void sort_entries(struct gg_batch_plan *p)
         p->begin[gg_batch_group(p, &p->entry[i]) + 1]++;
     for (uint32_t g = 0; g < p->n_group; g++)
         p->begin[g + 1] += p->begin[g];
-    /* begin[g] moves to the end of g, which is the begin of the next */
+    /* begin[g] moves to the end of g, which is where the next one begins */
     for (uint32_t i = 0; i < p->n_entry; i++)
         p->order[p->begin[gg_batch_group(p, &p->entry[i])]++] = i;
     memmove(p->begin + 1, p->begin, p->n_group * sizeof *p->begin);

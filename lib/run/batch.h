@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.h - a caller's batch: checked, and in the order of its sequences
+/* batch.h - a caller's batch, checked and sorted by sequences
  *
- * A token of several sequences is computed once for those of them that have the
- * same cells, and once for each of the others: an entry of the plan each.
- */
+ * The plan of a batch has entries. A token of several sequences is one entry
+ * for those sequences that have had the same tokens, and a further entry for
+ * each of the others. */
 #ifndef GG_RUN_BATCH_H
 #define GG_RUN_BATCH_H
 
@@ -11,73 +11,77 @@
 #include "run/cells.h"
 
 struct gg_batch_entry {
-    uint32_t tok;        /* index into the batch */
-    uint32_t out;        /* place among the outputs, or UINT32_MAX */
-    uint32_t set, n_set; /* its sequences, from members[set] on, in order */
+    uint32_t tok; /* index of the token in the batch */
+    uint32_t out; /* index of its output; UINT32_MAX: none */
+    /* its sequences: n_set numbers from members[set] on, in order */
+    uint32_t set, n_set;
 };
 
-/* What a batch asks for. The lists lie in words, which are used again. */
+/* Plan of a batch. All lists lie in words, which is reused. */
 struct gg_batch_plan {
     const struct gguf_allocator *allocator;
     const struct gguf_batch *batch;
-    uint32_t n_seq;          /* of the session */
-    enum gguf_pooling pools; /* which tokens are pooled: MEAN (all), CLS, LAST
-                              * or NONE */
-    uint32_t n_out;          /* outputs that are wanted */
-    uint32_t n_group; /* what may be computed side by side: the sequences, or
-                       * one group of all entries */
+    uint32_t n_seq; /* sequences of the session */
+    /* tokens that are pooled: MEAN (all), CLS, LAST or NONE */
+    enum gguf_pooling pools;
+    uint32_t n_out; /* outputs that are wanted */
+    /* groups that may be computed side by side: the sequences, or one group of
+     * all entries */
+    uint32_t n_group;
     uint32_t n_entry;
-    struct gg_batch_entry *entry; /* [n_entry], in the batch's order */
+    struct gg_batch_entry *entry; /* [n_entry], in the order of the batch */
     uint32_t *members;
-    uint32_t *order;      /* [n_entry] numbers of entries, group by group */
-    uint32_t *begin;      /* [n_group + 1] where each group begins in order */
-    uint32_t *count;      /* [n_seq] tokens that each gets */
-    uint32_t *pooled;     /* [n_seq] of CLS and LAST: which entry */
-    uint32_t *same;       /* [n_seq] the first sequence with the same cells */
-    uint32_t *in, *first; /* [n_seq], [2 n_seq] while they are told apart */
+    uint32_t *order; /* [n_entry], numbers of entries, group by group */
+    /* [n_group + 1], index in order at which each group begins */
+    uint32_t *begin;
+    uint32_t *count;  /* [n_seq], tokens of each sequence */
+    uint32_t *pooled; /* [n_seq], pooled entry of each sequence (CLS, LAST) */
+    uint32_t *same;   /* [n_seq], first sequence with the same cells */
+    /* [n_seq] and [2 n_seq], scratch for finding these */
+    uint32_t *in, *first;
     uint32_t *words;
     size_t words_cap;
 };
 
-/* Where entries go. */
+/* Cells and limits for a plan. */
 struct gg_batch_target {
-    const struct gg_cells *book[2]; /* cells that they take; [1], of windows,
-                                     * may be NULL; [0] is NULL where what was
-                                     * kept is forgotten first */
-    uint32_t most; /* tokens of a sequence, those in its cells included */
-    bool share;    /* several sequences may have one cell */
-    bool flat;     /* one group */
+    /* books in which the tokens take cells. [1], for windows, may be NULL. [0]
+     * is NULL if sequences are cleared first. */
+    const struct gg_cells *book[2];
+    uint32_t most; /* most tokens of a sequence, with those in its cells */
+    bool share;    /* several sequences may own one cell */
+    bool flat;     /* all entries are one group */
 };
 
 void gg_batch_fini(struct gg_batch_plan *p);
 
-/* Room for a batch whose tokens are in n sequences together; the old contents
- * are lost if it has to grow. GGUF_E_NOMEM. */
+/* Make room for a batch whose tokens have n sequences together. If there was
+ * too little, the plan is lost. GGUF_E_NOMEM. */
 enum gguf_status gg_batch_reserve(struct gg_batch_plan *p, size_t n,
                                   struct gguf_error *err);
 
-/* Are the tokens the model's, of n_vocab, and do sequences and positions
- * exist? In *n, how many sequences its tokens have together. GGUF_E_INVALID,
- * naming the index. */
+/* Check that tokens are below n_vocab, and that sequences and positions are in
+ * range. *n receives the sum over tokens of their sequences. GGUF_E_INVALID:
+ * the message has the index. */
 enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
                                 uint32_t n_seq, size_t *n,
                                 struct gguf_error *err);
 
-/* Plan a batch that was checked, whose tokens have n sequences together, and
- * for which there is room. GGUF_E_FULL; GGUF_E_INVALID where positions would
- * pass the largest, or a token names a sequence twice. */
+/* Plan a checked batch for which there is room; n is that of gg_batch_check().
+ * GGUF_E_FULL: too many tokens. GGUF_E_INVALID: a position would be too large,
+ * or a token names a sequence twice. */
 enum gguf_status gg_batch_make_plan(struct gg_batch_plan *p,
                                     const struct gguf_batch *b, size_t n,
                                     const struct gg_batch_target *goal,
                                     struct gguf_error *err);
 
-/* How many entries group q has. */
+/* Number of entries of group q. */
 static inline uint32_t gg_batch_n_tok(const struct gg_batch_plan *p,
                                       uint32_t q)
 {
     return p->begin[q + 1] - p->begin[q];
 }
-/* Entry i of the order, and its first sequence. */
+/* Entry i in the order of groups. Then: its first sequence. */
 static inline const struct gg_batch_entry *
 gg_batch_entry(const struct gg_batch_plan *p, uint32_t i)
 {
@@ -88,7 +92,7 @@ static inline uint32_t gg_batch_seq(const struct gg_batch_plan *p,
 {
     return p->members[e->set];
 }
-/* Is entry i pooled for sequence q, which is one of its? */
+/* Is entry i pooled for q, one of its sequences? */
 static inline bool gg_batch_is_pooled(const struct gg_batch_plan *p,
                                       uint32_t q, uint32_t i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache_types.c - types of keys and values that are kept */
+/* cache_types.c - types of cached keys and values */
 #include "config.h"
 #include "run/cache_types.h"
 
@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Those that encode a row by itself, token by token, and lose little enough to
- * be of use. */
+/* Types that encode each row by itself and lose little enough to be of use. */
 static const uint32_t types[] = {
     GGUF_DTYPE_F32,  GGUF_DTYPE_F16,  GGUF_DTYPE_BF16,
     GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q4_0, GGUF_DTYPE_Q4_1,
@@ -61,7 +60,7 @@ enum gguf_status gg_cache_types_check(const struct gg_cache_types *t,
     GG_TRY(check_type("keys", t->k, err));
     GG_TRY(check_type("values", t->v, err));
     if (gg_model_needs_whole_sequence(m))
-        return GGUF_OK; /* nothing is kept */
+        return GGUF_OK; /* an encoder keeps no keys */
     for (uint32_t il = 0; il < m->hp.n_layer_all; il++) {
         struct gg_model_key_sizes n = { 0 };
         if (!(gg_model_layer_memory_kinds(m, il) &

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cell_alloc.c - cells for tokens that come: what windows have passed is
- * dropped, holes are closed
+/* cell_alloc.c - make room for tokens: drop those that windows have passed,
+ * and defragment
  *
- * Layers that see a window have a book of their own, of no more cells than
- * windows and a micro-batch take. Where it is full, tokens that no later one
- * can see are dropped and the others move up: by a multiple of the keys that
- * attention takes together, so that sums are made of the same parts as where
- * everything is kept.
- */
+ * Layers with a window have a book of their own, with cells for their windows
+ * and a micro-batch. When it is full, tokens that no later one can see are
+ * dropped, and the others move down by a multiple of GG_SESSION_STEP cells:
+ * sums then have the same parts as if everything were kept. */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -61,7 +59,7 @@ enum gguf_status gg_session_copy_rows(struct gguf_session *s,
 struct closing {
     struct gguf_session *s;
     const struct gg_cells *book;
-    enum gguf_status status; /* failure of the first copy that failed */
+    enum gguf_status status; /* first failure of a copy */
     struct gguf_error *err;
 };
 
@@ -75,7 +73,7 @@ static void move_rows(void *user, uint32_t stream, uint32_t from, uint32_t to,
                                          first + to, n, c->err);
 }
 
-/* Where the first token of a stream is after its holes are closed. */
+/* Cell of the first token of a stream after its holes are closed. */
 static uint32_t first_of(const struct gguf_session *s,
                          const struct gg_cells *book, uint32_t stream)
 {
@@ -152,8 +150,8 @@ enum gguf_status gg_session_check_windows(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-/* What the tokens of the micro-batch, and those to come of other sequences, see
- * first. */
+/* Find the first position that tokens of the micro-batch, and later tokens of
+ * other sequences, see. */
 static void find_floor(struct gguf_session *s)
 {
     const struct gg_ubatch_shape *h = &s->ubatch.shape;

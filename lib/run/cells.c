@@ -150,7 +150,8 @@ void gg_cells_clear(struct gg_cells *c)
 
 /* ---- holes ---- */
 
-/* Cells [from, from + n) become [to, to + n); those that are left are free. */
+/* Move cells [from, from + n) to [to, to + n), and free the cells that are
+ * left. */
 static void move_cells(const struct gg_cells *c, struct gg_run_stream *s,
                        uint32_t from, uint32_t to, uint32_t n)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cells.h - which rows of a memory hold which tokens of which sequences
+/* cells.h - a book of cells: which row of a memory has which token
  *
- * A stream has n_cells cells; a cell holds one token's rows of every layer that
- * follows the book, or is free. Streams are either sequences, or there is one
- * that sequences share: then a cell has a set of sequences, and what one of
- * them copies from another takes no cell. Where a token lies does not matter
- * for what it sees, which positions decide; but sums are made in the order of
- * cells, so that tokens keep the order in which they came, and holes are closed
- * by moving what comes after them.
- */
+ * A book has one stream of cells for each sequence, or one that all sequences
+ * share. A cell is free, or has one token: its row in every tensor that
+ * follows the book. A shared cell has a set of sequences, its owners; copying
+ * tokens between sequences then takes no cell.
+ *
+ * A token sees others by position, wherever they lie. But sums are made in the
+ * order of cells. So tokens stay in the order in which they came, and holes
+ * are closed by moving the later tokens. */
 #ifndef GG_RUN_CELLS_H
 #define GG_RUN_CELLS_H
 
@@ -18,41 +18,44 @@
 #include <stdbool.h>
 
 struct gg_run_stream {
-    int32_t *pos;  /* [n_cells], -1: free */
-    uint64_t *set; /* [n_cells][n_words], a bit for each sequence that has the
-                    * cell; NULL where the stream is a sequence */
+    int32_t *pos; /* [n_cells], position; -1: free */
+    /* [n_cells][n_words], a bit for each owner of the cell. NULL: the stream
+     * belongs to one sequence. */
+    uint64_t *set;
     uint32_t n_used;
-    uint32_t end; /* cells from here on are free */
+    uint32_t end; /* first of the free cells at the end */
 };
 
-/* What a book knows of a sequence. */
+/* Facts about a sequence in a book. */
 struct gg_run_seq {
-    uint32_t n_used;  /* cells that it has */
-    int32_t next_pos; /* after the highest position; 0 when empty */
-    int32_t lost;     /* tokens up to this position were dropped, since windows
-                       * had passed them; -1: none */
+    uint32_t n_used;  /* cells of the sequence */
+    int32_t next_pos; /* one more than the highest position; 0: empty */
+    /* highest position of a token that was dropped because windows had passed
+     * it; -1: none */
+    int32_t lost;
 };
 
 struct gg_cells {
     const struct gguf_allocator *allocator;
-    uint32_t n_cells; /* of a stream */
+    uint32_t n_cells; /* cells of a stream */
     uint32_t n_seq, n_streams;
-    uint32_t n_words; /* of a set; 0: streams are sequences */
+    /* words of a set of owners; 0: each sequence has a stream */
+    uint32_t n_words;
     struct gg_run_stream *stream;
     struct gg_run_seq *seq;
-    int32_t *pos; /* of all streams */
+    int32_t *pos; /* positions of all streams */
     uint64_t *set;
 };
 
-/* A book of n_seq sequences with n_cells cells each, or together where they
- * share. GGUF_E_NOMEM; fini is fine after it. */
+/* Make a book of n_seq sequences, with n_cells cells for each or, if shared,
+ * for all. GGUF_E_NOMEM. gg_cells_fini() may follow a failure. */
 enum gguf_status gg_cells_init(struct gg_cells *c, uint32_t n_cells,
                                uint32_t n_seq, bool shared,
                                const struct gguf_allocator *a,
                                struct gguf_error *err);
 void gg_cells_fini(struct gg_cells *c);
 
-/* The stream of a sequence. */
+/* Index of a sequence's stream, and the stream. */
 static inline uint32_t gg_cells_stream_index(const struct gg_cells *c,
                                              uint32_t seq)
 {
@@ -63,14 +66,14 @@ gg_cells_get_stream(const struct gg_cells *c, uint32_t seq)
 {
     return &c->stream[gg_cells_stream_index(c, seq)];
 }
-/* Where a cell of a sequence's stream is among the rows of a tensor. */
+/* Row of a tensor for a cell of a sequence's stream. */
 static inline uint32_t gg_cells_row(const struct gg_cells *c, uint32_t seq,
                                     uint32_t cell)
 {
     return gg_cells_stream_index(c, seq) * c->n_cells + cell;
 }
 
-/* Has the sequence this cell of its stream? */
+/* Does the sequence own this cell of its stream? */
 static inline bool gg_cells_is_owner(const struct gg_cells *c, uint32_t seq,
                                      uint32_t cell)
 {
@@ -79,37 +82,37 @@ static inline bool gg_cells_is_owner(const struct gg_cells *c, uint32_t seq,
         return s->pos[cell] >= 0;
     return s->set[(size_t)cell * c->n_words + seq / 64] >> seq % 64 & 1;
 }
-/* Has no other one it? */
+/* Is this the only sequence that owns the cell? */
 bool gg_cells_is_sole_owner(const struct gg_cells *c, uint32_t seq,
                             uint32_t cell);
 
-/* Take the cell after the last one of a stream, which must have one, for a
- * sequence and a position: its number. */
+/* Take the first free cell at the end of a sequence's stream, which must have
+ * one, for a position. Returns its number. */
 uint32_t gg_cells_append(struct gg_cells *c, uint32_t seq, int32_t pos);
-/* Give a cell to one more sequence, where they share; take it from one. The
- * cell is free after the last one. */
+/* Add an owner to a shared cell. Then: remove one; without owners a cell is
+ * free. */
 void gg_cells_add_owner(struct gg_cells *c, uint32_t seq, uint32_t cell);
 void gg_cells_remove_owner(struct gg_cells *c, uint32_t seq, uint32_t cell);
 
-/* Whether the position is one of [begin, end); end < 0: all from begin on. That
- * of a free cell never is. */
+/* Is a position in [begin, end)? If end is negative, the range has no end. The
+ * position of a free cell is in no range. */
 static inline bool gg_cells_in_range(int32_t pos, int32_t begin, int32_t end)
 {
     return pos >= 0 && pos >= begin && (end < 0 || pos < end);
 }
 
-/* Count again what is known of a sequence, and where its stream ends: after
- * changes of cells. */
+/* Count the cells of a sequence again, and find the end of its stream. To be
+ * called after cells changed. */
 void gg_cells_recount(struct gg_cells *c, uint32_t seq);
 
-/* Take cells at these positions from a sequence. */
+/* Remove a range of positions from a sequence. */
 void gg_cells_remove(struct gg_cells *c, uint32_t seq, int32_t begin,
                      int32_t end);
 void gg_cells_clear(struct gg_cells *c);
 
-/* Close the holes of a stream: its first token comes to cell first, which is
- * not after where it is, and the others follow in their order. Called for n
- * cells that move together, first ones first. What was the end is returned:
+/* Close the holes of a stream. Its first token moves to cell first, which must
+ * not lie after it, and the others follow in their order. move is called for
+ * each n adjacent cells that move, in the order of cells. Returns the old end:
  * cells from the new end to it are free now. */
 typedef void gg_cells_move_fn(void *user, uint32_t stream, uint32_t from,
                               uint32_t to, uint32_t n);

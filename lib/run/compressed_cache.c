@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* compressed_cache.c - memory of compressed keys: a row for each block of
- * tokens, and the tokens of blocks that are not complete
+ * tokens, and a ring of the tokens of unfinished blocks
  *
- * A sequence is at positions 0, 1, ... without gaps. Block b of r tokens is row
- * b of its stream, and tokens wait at their position modulo the ring's length.
- * Rows that are read are a multiple of what attention passes over at once
- * (N_KEYS of cpu/attn.c), so that keys after them keep their places in blocks
- * of that, and with them the order of sums. A stream's last row takes what is
- * no block.
+ * A sequence has the positions 0, 1, ... without gaps. Block b of r tokens is
+ * row b of its stream. Tokens wait in the ring at their position modulo its
+ * length. The number of rows that are read is a multiple of the keys that
+ * attention takes together (N_KEYS of cpu/attn.c): later keys keep their
+ * places in such parts, and sums their order. The last row of a stream is
+ * written in place of blocks that do not exist.
  *
- * A block cannot be taken apart: a sequence is forgotten as a whole or not at
- * all.
+ * A block cannot be divided: a sequence is cleared as a whole or not at all.
  */
 #include "config.h"
 #include "run/memory_int.h"
@@ -21,16 +20,16 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Rows that are read are a multiple of that. */
+/* Step of the number of rows that are read. */
 enum { ROW_STEP = 128 };
 
-/* Inputs: positions, and for each ratio these. */
+/* Inputs: positions, then these for each ratio. */
 enum { BACK, RATIOS };
 enum { PHASE, FROM, ABSENT, POS, TO, RING, MASK, N_OF };
 _Static_assert(RATIOS + N_OF * GG_N_RATIOS <= GG_MEMORY_INPUTS,
                "inputs of a memory");
 
-/* Rows for n tokens, and those of a stream. */
+/* Rows for n tokens. Then: rows of a stream. */
 static int64_t rows_for(int64_t n, uint32_t ratio)
 {
     const int64_t rows = (n + ratio - 1) / ratio;
@@ -60,7 +59,7 @@ static struct gguf_tensor *describe_rows(const struct gg_memory *m,
              : NULL;
 }
 
-/* Blocks that a pass finishes, at most. */
+/* Most blocks that a pass finishes. */
 static int64_t n_blocks(const struct gg_ubatch_shape *h, uint32_t ratio)
 {
     return (h->n_real + ratio - 1) / ratio;
@@ -121,7 +120,7 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
 
 /* ---- filling ---- */
 
-/* A micro-batch as blocks of a ratio see it. */
+/* A micro-batch, divided into blocks of one ratio. */
 struct view {
     const struct gg_ubatch_shape *h;
     const int32_t *pos;
@@ -130,7 +129,7 @@ struct view {
     int64_t n_all; /* rows of a stream */
 };
 
-/* Element i of an input, of 4 bytes. */
+/* Set element i of an input, 4 bytes. */
 static enum gguf_status put_element(struct gguf_tensor *t, int64_t i,
                                     const void *v, struct gguf_error *err)
 {
@@ -144,8 +143,8 @@ static enum gguf_status put_i32(struct gguf_tensor *t, int64_t i, int64_t v,
     return put_element(t, i, &x, err);
 }
 
-/* Of sequence q the token at a position, among those of the ring and those of
- * the pass; one before the first is any. */
+/* Index of the token of sequence q at a position, among those of the ring and
+ * the pass. Positions before the first token give any index. */
 static int64_t token_at(const struct view *v, int64_t q, int64_t pos)
 {
     const int32_t first = v->pos[q * v->h->n_tok];
@@ -154,15 +153,15 @@ static int64_t token_at(const struct view *v, int64_t q, int64_t pos)
     return pos < first ? pos % v->takes : v->takes + (pos - first);
 }
 
-/* Block slot j of sequence q: the tokens that it takes, and its row. What there
- * is too much of takes anything, to the last row. */
+/* Fill slot j of sequence q: the tokens of a block, and its row. A slot
+ * without a block takes any tokens and the last row. */
 static enum gguf_status fill_block(const struct view *v, int64_t q, int64_t j,
                                    struct gguf_error *err)
 {
     const int64_t n = n_blocks(v->h, (uint32_t)v->ratio);
     const int32_t first = v->pos[q * v->h->n_tok];
     const int64_t b = first / v->ratio + j, at = q * n + j;
-    const int64_t end = (b + 1) * v->ratio; /* after its last token */
+    const int64_t end = (b + 1) * v->ratio; /* position after its last token */
     const bool done = end <= first + v->h->n_real;
     const int64_t row = done ? b : v->n_all - 1;
     for (int64_t i = 0; i < v->takes; i++) {
@@ -177,7 +176,8 @@ static enum gguf_status fill_block(const struct view *v, int64_t q, int64_t j,
                    err);
 }
 
-/* Slot i of the ring after the pass: its last token that belongs there. */
+/* Fill slot i of the ring after the pass: the last token that belongs there.
+ */
 static enum gguf_status fill_slot(const struct view *v, int64_t q, int64_t i,
                                   struct gguf_error *err)
 {
@@ -189,7 +189,7 @@ static enum gguf_status fill_slot(const struct view *v, int64_t q, int64_t i,
                    pos < first ? i : token_at(v, q, pos), err);
 }
 
-/* Blocks that end at a token or before it. */
+/* Show each token the blocks that end at it or before it. */
 static enum gguf_status fill_mask(const struct view *v, float *row,
                                   struct gguf_error *err)
 {
@@ -212,7 +212,7 @@ static enum gguf_status fill_view(const struct view *v, float *row,
                                   struct gguf_error *err)
 {
     const int64_t n = n_blocks(v->h, (uint32_t)v->ratio);
-    if (!v->in[PHASE]->buffer) /* no layer is of that ratio */
+    if (!v->in[PHASE]->buffer) /* no layer has that ratio */
         return GGUF_OK;
     for (int64_t i = 0; i < v->h->n_tok * v->h->n_seq; i++)
         GG_TRY(put_i32(v->in[PHASE], i, v->pos[i] % v->ratio, err));
@@ -246,7 +246,7 @@ static enum gguf_status fill_inputs(struct gg_memory *m,
     return GGUF_OK;
 }
 
-/* ---- what may come ---- */
+/* ---- checks ---- */
 
 enum gguf_status gg_compressed_cache_check(const struct gg_batch_plan *p,
                                            const struct gg_cells *cells,

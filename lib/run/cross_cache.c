@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cross_cache.c - memory of what was encoded: a key and a value for each of its
- * tokens, which a decoder looks at
+/* cross_cache.c - memory of encoded texts: a key and a value for each token,
+ * which the decoder attends to
  *
- * A pass of the encoder writes it, passes of the decoder read all of it. Which
- * cells tokens are in is known apart from those of decoded ones.
- */
+ * A pass of the encoder writes it, and passes of the decoder read all of it.
+ * Its tokens have a book of their own, apart from that of decoded tokens. */
 #include "config.h"
 #include "run/memory_int.h"
 
@@ -41,7 +40,7 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     };
 }
 
-/* All of its sequence. */
+/* Each token sees all of its sequence's encoded text. */
 static enum gguf_status fill_inputs(struct gg_memory *m,
                                     const struct gg_ubatch *u,
                                     struct gguf_error *err)

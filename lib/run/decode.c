@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* decode.c - a batch through the model, one micro-batch after another */
+/* decode.c - run a batch, one micro-batch after another */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -33,7 +33,7 @@ static bool may_overlap(const struct gguf_session *s)
            s->embed.kind == GGUF_POOLING_NONE;
 }
 
-/* Start the pass, and queue its outputs after it. */
+/* Start a pass, and queue copies of its outputs behind it. */
 static enum gguf_status start_pass(struct gguf_session *s,
                                    struct gguf_error *err)
 {
@@ -70,7 +70,7 @@ static enum gguf_status run_pass(struct gguf_session *s,
     return GGUF_OK;
 }
 
-/* The stage that a batch is. */
+/* Stage of the timings to which a batch belongs. */
 static struct gguf_session_stage *stage_of(struct gguf_session *s,
                                            bool encodes)
 {
@@ -79,17 +79,17 @@ static struct gguf_session_stage *stage_of(struct gguf_session *s,
     return s->plan.n_entry == 1 ? &s->timings.single : &s->timings.prompt;
 }
 
-/* What is done with a batch: where its tokens go, and how many a sequence may
+/* How a batch is run: where its tokens go, and the most that a sequence may
  * have. */
 struct way {
-    bool whole;   /* all of a sequence is computed at once, and what it
-                             * had before is forgotten */
-    bool encodes; /* for a decoder */
-    struct gg_cells *book[GG_N_ATTN_TYPES]; /* whose cells tokens get */
+    bool whole;   /* sequences are cleared first, and computed as a whole */
+    bool encodes; /* encode for a decoder */
+    /* books in which tokens take cells */
+    struct gg_cells *book[GG_N_ATTN_TYPES];
     uint32_t most;
 };
 
-/* A sequence that is decoded needs one that was encoded. */
+/* Check that all sequences of a decoder have an encoded text. */
 static enum gguf_status check_encoded(const struct gguf_session *s,
                                       struct gguf_error *err)
 {
@@ -186,14 +186,14 @@ static enum gguf_status run_batch(struct gguf_session *s, struct way way,
     return st;
 }
 
-/* After what is there of their sequences. */
+/* Append tokens to their sequences. */
 static struct way append_way(struct gguf_session *s)
 {
     return (struct way){ .book = { s->book[0], s->book[1] },
                          .most = s->n_ctx };
 }
 
-/* All of a sequence at once. */
+/* Compute whole sequences. */
 static struct way whole_sequence_way(struct gguf_session *s, bool encodes)
 {
     return (struct way){ .whole = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* embed.c - pooled states, and what models make of them */
+/* embed.c - pooled states, and the layers behind them */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -37,8 +37,8 @@ enum gguf_status gg_embed_init(struct gg_embed *e,
     return GGUF_OK;
 }
 
-/* As many columns as any product of a wide batch has, so that the digits are
- * always the same. */
+/* The graph has as many columns as a wide batch, so that digits are always the
+ * same. */
 static enum gguf_status plan_embed(struct gg_embed *e, struct gguf_error *err)
 {
     struct gguf_ctx *c = e->ctx;
@@ -116,7 +116,7 @@ void gg_embed_add(struct gg_embed *e, uint32_t seq, const float *x)
         sum[i] += (double)x[i];
 }
 
-/* ---- a session's ---- */
+/* ---- vectors of a session ---- */
 
 static enum gguf_status compute_embed(struct gguf_session *s,
                                       struct gguf_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* finite_check.c - the first result of an operation that is not finite */
+/* finite_check.c - find the first result that is not finite */
 #include "config.h"
 #include "run/finite_check.h"
 
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAR = 8 }; /* sources of sources that are looked at */
+enum { FAR = 8 }; /* depth to which operands are searched */
 
-/* ---- what a node is called ---- */
+/* ---- names of a node ---- */
 
-/* N of "blk.N." in a name, or -1. */
+/* N of "blk.N." in a name; -1: none. */
 static int32_t layer_in(const char *name)
 {
     const char *p = strstr(name, "blk.");
@@ -39,7 +39,7 @@ int32_t gg_finite_check_layer(const struct gguf_graph *graph, size_t i)
     return i < graph->n_nodes ? layer_in(graph->nodes[i]->name) : -1;
 }
 
-/* The name of a source, or of what it is made from. */
+/* Name of an operand, or of its own operand. */
 static const char *source_name(const struct gguf_tensor *t)
 {
     for (int i = 0; t && i < FAR; i++, t = t->src[0])
@@ -48,7 +48,7 @@ static const char *source_name(const struct gguf_tensor *t)
     return NULL;
 }
 
-/* "'a', 'b'": those of a node's sources. */
+/* Write the names of a node's operands: 'a', 'b'. */
 static void name_sources(char *out, size_t size, const struct gguf_tensor *t)
 {
     size_t at = 0;
@@ -62,14 +62,14 @@ static void name_sources(char *out, size_t size, const struct gguf_tensor *t)
     }
 }
 
-/* ---- what is finite ---- */
+/* ---- elements that are not finite ---- */
 
 static bool is_bad(float x)
 {
     return (gg_bytes_f32_bits(x) & 0x7f800000u) == 0x7f800000u;
 }
 
-/* The first element that is not finite, or n. */
+/* Index of the first element that is not finite; n: none. */
 static size_t first_bad(const float *x, size_t n)
 {
     size_t i = 0;
@@ -87,7 +87,7 @@ static size_t first_bad(const float *x, size_t n)
     return i;
 }
 
-/* Operations that hand minus infinity on as it is. */
+/* Does an operation copy minus infinity from its operands? */
 static bool keeps_infinity(const struct gguf_tensor *t)
 {
     static const uint32_t ops[] = { GGUF_OP_ADD,    GGUF_OP_DUP,
@@ -99,7 +99,7 @@ static bool keeps_infinity(const struct gguf_tensor *t)
     return is_view(t);
 }
 
-/* Operations that make minus infinities of what is not to count. */
+/* Does an operation write minus infinity as a mask? */
 static bool makes_infinity(const struct gguf_tensor *t)
 {
     float least;
@@ -109,7 +109,7 @@ static bool makes_infinity(const struct gguf_tensor *t)
            (t->op == GGUF_OP_CLAMP && least < 0 && is_bad(least));
 }
 
-/* Has it minus infinity from a mask? */
+/* Can t have minus infinity from a mask? */
 static bool is_masked(const struct gguf_tensor *t, int depth)
 {
     if (!t || depth > FAR || t->dtype != GGUF_DTYPE_F32)
@@ -124,7 +124,8 @@ static bool is_masked(const struct gguf_tensor *t, int depth)
     return false;
 }
 
-/* The same, but for minus infinities that a mask made. */
+/* Index of the first element that is not finite, except minus infinity from a
+ * mask. */
 static size_t first_fault(const struct gguf_tensor *t, const float *x,
                           size_t n)
 {
@@ -136,9 +137,9 @@ static size_t first_fault(const struct gguf_tensor *t, const float *x,
     return i;
 }
 
-/* ---- whose it is ---- */
+/* ---- the token of an element ---- */
 
-/* Rows of a node, by its dimensions from the last on, that are n. */
+/* Do some of a node's dimensions, from the last on, make n rows? */
 static bool has_rows(const struct gguf_tensor *t, int64_t n)
 {
     int64_t rows = 1;
@@ -147,7 +148,7 @@ static bool has_rows(const struct gguf_tensor *t, int64_t n)
     return rows == n;
 }
 
-/* Element i of a node of a pass is of this token; or of one that is not
+/* Find the token to which element i of a node of a pass belongs, if it can be
  * known. */
 static void find_token(struct gguf_session_fault *f,
                        const struct gguf_session *s,
@@ -217,7 +218,7 @@ const char *gguf_session_fault_text(const struct gguf_session_fault *f,
     return out;
 }
 
-/* ---- where they are ---- */
+/* ---- bytes in host memory ---- */
 
 enum gguf_status gg_finite_check_host_bytes(const struct gguf_tensor *t,
                                             const struct gguf_allocator *a,
@@ -241,8 +242,8 @@ enum gguf_status gg_finite_check_host_bytes(const struct gguf_tensor *t,
     return gguf_tensor_get(t, *copy, 0, bytes, err);
 }
 
-/* A result of its own in single precision: what was written into the memory of
- * another tensor has been a result before, or is an input. */
+/* Is t a result of its own in f32? A tensor in the memory of another one has
+ * been checked before, or is an input. */
 static bool is_checked(const struct gguf_tensor *t)
 {
     return t->dtype == GGUF_DTYPE_F32 && !t->view_src && !is_view(t) &&

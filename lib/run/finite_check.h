@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* finite_check.h - results of operations that are not finite
+/* finite_check.h - find results of operations that are not finite
  *
- * A session that checks looks at the result of each operation, when it is
- * computed, and stops at the first element that is NaN or infinite. Minus
- * infinity is as it should be where a mask made it.
- */
+ * With the check on, the result of each operation is examined after it is
+ * computed. The first element that is NaN or infinite stops the computation.
+ * Minus infinity from a mask is allowed. */
 #ifndef GG_RUN_FINITE_CHECK_H
 #define GG_RUN_FINITE_CHECK_H
 
@@ -12,20 +11,22 @@
 
 struct gg_finite_check {
     bool on;
-    struct gguf_session_fault fault; /* op NULL: none */
-    void *copy; /* of a result that does not lie in host memory */
+    /* result that was found; op NULL: nothing */
+    struct gguf_session_fault fault;
+    void *copy; /* scratch for a result that is not in host memory */
     size_t copy_size;
 
-    /* of the graph that is computed */
+    /* the graph that is being computed */
     struct gguf_session *s;
     const struct gguf_graph *graph;
-    gguf_sched_eval_fn *eval; /* the callback that there is besides, or NULL */
+    gguf_sched_eval_fn *eval; /* the scheduler's own callback; NULL: none */
     void *user;
-    int wanted;            /* its answer for the node at hand */
-    struct gguf_error err; /* why it was stopped; status 0: it was not */
+    int wanted;            /* answer of eval for the current node */
+    struct gguf_error err; /* reason for stopping; status 0: not stopped */
 };
 
-/* Compute with the scheduler's callback exchanged for one that looks. */
+/* Compute a graph by calling compute, with the scheduler's callback replaced
+ * by one that checks. */
 typedef enum gguf_status gg_finite_check_compute_fn(struct gguf_session *s,
                                                     void *user,
                                                     struct gguf_error *err);
@@ -37,12 +38,13 @@ enum gguf_status gg_finite_check_compute(struct gguf_session *s,
 void gg_finite_check_fini(struct gg_finite_check *l,
                           const struct gguf_allocator *a);
 
-/* The number N of layer "blk.N." that node i of a graph belongs to: of its name
- * or, where it has none, of the next one that has; -1: of none. */
+/* Number N of the layer "blk.N." to which node i of a graph belongs, by its
+ * name or by that of the next node with a name; -1: no layer. */
 int32_t gg_finite_check_layer(const struct gguf_graph *graph, size_t i);
 
-/* Bytes of t on the host: where they are, or copied to *copy, which has *size
- * bytes and grows. GGUF_E_NOMEM, and as reading from a device fails. */
+/* Bytes of t in host memory: where they lie, or copied to *copy, which has
+ * *size bytes and grows. GGUF_E_NOMEM. Also fails as reading from a device
+ * does. */
 enum gguf_status gg_finite_check_host_bytes(const struct gguf_tensor *t,
                                             const struct gguf_allocator *a,
                                             void **copy, size_t *size,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* graph.c - graphs of a session: built when shapes change, else used again */
+/* graph.c - graphs of a session: built when the shape changes, else reused */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -72,7 +72,8 @@ void gg_session_forget_graphs(struct gguf_session *s)
     s->head_n = 0;
 }
 
-/* The pass with most tokens: of as many sequences as that takes. */
+/* The pass with the most tokens, spread over the fewest sequences that can
+ * take them. */
 static struct gg_ubatch_shape largest_pass(const struct gguf_session *s,
                                            bool encodes)
 {
@@ -95,8 +96,8 @@ static struct gg_ubatch_shape largest_pass(const struct gguf_session *s,
     return h;
 }
 
-/* A pass of so many tokens of each of n_seq sequences, the first n_real of them
- * no repetitions, with the cells of h. */
+/* A pass of n_tok tokens for each of n_seq sequences, n_real of them not
+ * repeated, with the cells of h. */
 static struct gg_ubatch_shape pass_of(struct gg_ubatch_shape h, int64_t n_tok,
                                       int64_t n_real, int64_t n_seq)
 {
@@ -109,8 +110,9 @@ static struct gg_ubatch_shape pass_of(struct gg_ubatch_shape h, int64_t n_tok,
 
 enum { N_RESERVED = 8 };
 
-/* Passes of which others are smaller ones, or have the structure: the largest,
- * and those of most sequences, of one token, and filled up. */
+/* List passes such that every other pass is smaller than one of them or has
+ * its structure: the largest, that of most sequences, that of one token, and
+ * those with repetitions. */
 static int reserved_passes(const struct gguf_session *s, bool encodes,
                            struct gg_ubatch_shape h[N_RESERVED])
 {
@@ -126,14 +128,16 @@ static int reserved_passes(const struct gguf_session *s, bool encodes,
     if (h[0].n_seq > 1)
         h[n++] = pass_of(h[0], GG_MIN(s->n_ubatch, s->n_ctx),
                          GG_MIN(s->n_ubatch, s->n_ctx), 1);
-    /* of few tokens what is real and what repeats differ in size each time */
+    /* with few tokens the real and the repeated ones have another size each
+     * time */
     for (uint32_t real = 1; real < s->n_wide && n < N_RESERVED - 1; real++)
         h[n++] = pass_of(h[0], s->n_wide, real, 1);
     h[n++] = pass_of(h[0], 1, 1, 1);
     return n;
 }
 
-/* Each with and without outputs, since these are graphs of two structures. */
+/* Plan each pass with and without outputs: the two graphs have different
+ * structures. */
 static enum gguf_status reserve_memory(struct gguf_session *s, bool encodes,
                                        struct gguf_error *err)
 {
@@ -156,7 +160,8 @@ static enum gguf_status reserve_memory(struct gguf_session *s, bool encodes,
 enum gguf_status gg_session_reserve(struct gguf_session *s,
                                     struct gguf_error *err)
 {
-    const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
+    /* most outputs of a batch */
+    const size_t n_all = (size_t)s->n_ctx * s->n_seq;
     GG_TRY(gg_session_place_memory(s, err));
     if (gg_model_encodes_first(s->model))
         GG_TRY(reserve_memory(s, true, err));
@@ -168,7 +173,7 @@ enum gguf_status gg_session_reserve(struct gguf_session *s,
     return gg_sched_prepare(s->head_sched, err);
 }
 
-/* The passes that are planned. */
+/* Describe the passes for which memory is reserved. */
 enum gguf_status gg_session_visit_passes(struct gguf_session *s,
                                          gg_session_visit_graph_fn *see,
                                          void *user, struct gguf_error *err)
@@ -184,7 +189,7 @@ enum gguf_status gg_session_visit_passes(struct gguf_session *s,
     return GGUF_OK;
 }
 
-/* Logits of most rows and of one. */
+/* Describe the graphs of the most rows of logits and of one. */
 enum gguf_status gg_session_visit_graphs(struct gguf_session *s,
                                          gg_session_visit_graph_fn *see,
                                          void *user, struct gguf_error *err)
@@ -210,13 +215,13 @@ static enum gguf_status show_graph(struct gguf_session *s,
     return GGUF_OK;
 }
 
-/* What is computed: nodes begin to end - 1 of a graph, or all of it. */
+/* Work on a graph: nodes begin to end - 1, or all of it. */
 struct part {
     struct gguf_sched *sched;
     struct gguf_graph *graph;
     size_t begin, end;
     bool all;
-    bool starts; /* all of it is started, and not waited for */
+    bool starts; /* all of it is started, without waiting */
 };
 
 static enum gguf_status compute_graph(struct gguf_session *s, void *user,

@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-/* What is known of a tensor that is no view. */
+/* Facts about a tensor that is not a view. */
 struct gg_graph_cuts_root {
-    size_t first, last; /* nodes that make or read it */
-    int64_t layer;      /* of a weight; -1: of another, or of none */
+    size_t first, last; /* first and last node that write or read it */
+    int64_t layer;      /* layer of a weight; -1: no weight, or in no layer */
     bool used;
 };
 
@@ -55,7 +55,7 @@ static enum gguf_status make_room(struct gg_graph_cuts *c, size_t n,
     return GGUF_OK;
 }
 
-/* Place of a tensor or, of a view, of what it is a view of. */
+/* Place of a tensor; for a view, place of the tensor that it views. */
 static size_t root_of(const struct gguf_graph *g, size_t place)
 {
     uint32_t found[GG_GRAPH_EDGES];
@@ -79,18 +79,18 @@ static void note_uses(struct gg_graph_cuts *c, const struct gguf_graph *g)
         const uint32_t *edge = gg_graph_edges(g, i, found);
         const struct gguf_tensor *t = g->nodes[i];
         if (gguf_op_is_view(t->op))
-            continue; /* it reads nothing */
+            continue; /* a view reads nothing */
         edge += t->view_src ? 1 : 0;
         note_use(c, root_of(g, i), i);
         for (unsigned k = 0; k < GGUF_TENSOR_SRC; k++)
             if (t->src[k])
                 note_use(c, root_of(g, (size_t)gg_graph_place(g, *edge++)), i);
     }
-    if (g->n_nodes) /* the result */
+    if (g->n_nodes) /* the result of the graph */
         note_use(c, root_of(g, g->n_nodes - 1), g->n_nodes);
 }
 
-/* No cut from after node first up to node last. */
+/* Forbid cuts between node first and node last. */
 static void close_span(uint32_t *open, size_t first, size_t last)
 {
     if (first < last) {
@@ -112,8 +112,8 @@ static int64_t layer_of(const struct gguf_tensor *t)
                         : -1;
 }
 
-/* Results are carried; weights of a layer, and memory, close what is between
- * the nodes that need them. */
+/* Count the bytes of results over each cut; forbid cuts between nodes that
+ * read the same layer's weights or memory. */
 static void mark_cuts(struct gg_graph_cuts *c, const struct gguf_graph *g)
 {
     for (size_t place = 0; place < g->n_nodes + g->n_leaves; place++) {
@@ -136,8 +136,9 @@ static void mark_cuts(struct gg_graph_cuts *c, const struct gguf_graph *g)
     }
 }
 
-/* The nodes that read weights of layers up to il are before *begin, those that
- * read weights of later ones from *end on. */
+/* Find the nodes between layers: all nodes that read weights of layers up to
+ * il are before *begin, all that read weights of later layers are from *end
+ * on. */
 static void find_layer_nodes(const struct gg_graph_cuts *c,
                              const struct gguf_graph *g, uint32_t il,
                              size_t *begin, size_t *end)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* graph_inputs.c - what a pass reads beside the model and its memory: tokens,
- * and what follows from their positions */
+/* graph_inputs.c - inputs of a pass beside its memory: tokens, and numbers
+ * that depend on their positions */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -29,8 +29,8 @@ void gg_session_make_inputs(struct gguf_session *s, int64_t n_tok,
             gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_out), "out_rows");
 }
 
-/* A text's tokens are at one position on three axes; the last axis numbers
- * images. */
+/* In a text, the position of a token is the same on three axes; the last axis
+ * numbers images. */
 static enum gguf_status set_axes(struct gguf_tensor *t, const int32_t *pos,
                                  struct gguf_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_rotation.c - a graph that turns keys of all layers, some rows at a
+/* key_rotation.c - a graph that rotates the keys of all layers, some rows at a
  * time */
 #include "config.h"
 #include "run/session_int.h"
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "sched/sched_int.h"
 
-/* The memory of keys; NULL: there is none. */
+/* Memory of keys; NULL: none. */
 static const struct gg_memory *keys_of(const struct gguf_session *s)
 {
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
@@ -34,7 +34,7 @@ static bool any_turns(const struct gguf_session *s,
     return any;
 }
 
-/* The graph of n rows of the layers that follow a book. */
+/* Build the graph of n rows, for the layers that follow a book. */
 static enum gguf_status build_graph(struct gguf_session *s,
                                     const struct gg_cells *book, int64_t n,
                                     struct gguf_error *err)
@@ -137,7 +137,7 @@ void gg_key_rotation_fini(struct gguf_session *s)
     gg_mem_free(s->allocator, s->turn.row);
 }
 
-/* The first n of row and delta. */
+/* Rotate the first n rows. */
 static enum gguf_status turn_rows(struct gguf_session *s,
                                   const struct gg_cells *book, uint32_t n,
                                   struct gguf_error *err)
@@ -150,7 +150,7 @@ static enum gguf_status turn_rows(struct gguf_session *s,
         GG_TRY(gg_run_set_input(t->by, t->delta, err));
         return gg_session_compute(s, t->sched, t->graph, err);
     }
-    /* of text the first three axes are the position, the last is 0 */
+    /* in a text the first three axes are the position, the last is 0 */
     for (unsigned i = 0; i < 3; i++)
         GG_TRY(gguf_tensor_set(t->by, t->delta, i * size, size, err));
     GG_TRY(gguf_tensor_fill(t->by, 0, 3 * size, size, err));

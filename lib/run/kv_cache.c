@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* kv_cache.c - memory of attention: a key and a value for each token
  *
- * Where a token lies does not matter: a mask, made of positions, says what it
- * sees: one for all layers that see everything, and one for those that see a
- * window. Where nothing is kept, and while a text is encoded, tokens see those
- * of their pass.
- */
+ * Where a token lies does not matter: a mask, made of positions, says which
+ * tokens it sees. There is one mask for all layers that see everything, and
+ * one for those that see a window. An encoder keeps nothing; there, and while
+ * a text is encoded, tokens see those of their own pass. */
 #include "config.h"
 #include "run/memory_int.h"
 
 #include "gguf/backend.h"
 
-/* Inputs: for each sight rows that are written and masks, and */
+/* Inputs: rows to write and masks for each type of attention, and */
 enum {
     ROWS,
     MASKS = ROWS + GG_N_ATTN_TYPES,
@@ -32,14 +31,14 @@ static struct gguf_tensor *describe_rows(const struct gg_memory *m,
     return d ? gguf_tensor_create_2d(c, type, d, n_rows) : NULL;
 }
 
-/* Do tokens see those that are kept? */
+/* Do tokens see tokens of earlier passes? */
 static bool sees_kept(const struct gg_memory *m,
                       const struct gg_ubatch_shape *h)
 {
     return m->kept && !h->encodes;
 }
 
-/* What layers of a sight see: the book, and so many of its cells. */
+/* Book of a type of attention, and number of its cells that are read. */
 static struct gg_ubatch_visibility sight_of(const struct gg_memory *m,
                                             const struct gg_ubatch_shape *h,
                                             unsigned which)
@@ -56,8 +55,8 @@ static struct gg_ubatch_visibility sight_of(const struct gg_memory *m,
     };
 }
 
-/* Tokens of the micro-batch as attention takes them: side by side, or all of
- * one stream. */
+/* Shape of the micro-batch for attention: groups side by side, or all tokens
+ * of one stream. */
 struct side {
     int64_t n_tok, n_seq, n_mask;
 };
@@ -84,7 +83,7 @@ static struct gguf_tensor *mask_of(const struct gg_memory *m,
                              name[which]);
 }
 
-/* Rows that are written of a book; NULL: none, or those of the other one. */
+/* Rows to write in a book; NULL: none, or those of the other book. */
 static struct gguf_tensor *rows_of(const struct gg_memory *m,
                                    struct gguf_ctx *c,
                                    const struct gg_ubatch_shape *h,
@@ -142,8 +141,8 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     }
 }
 
-/* Tables of gg_model_position_bucket, for distances from -GG_MODEL_MAX_DISTANCE
- * on. */
+/* Fill the table of gg_model_position_bucket(), for distances from
+ * -GG_MODEL_MAX_DISTANCE on. */
 static void fill_table(const struct gg_memory *m, bool both_ways,
                        int32_t table[2 * GG_MODEL_MAX_DISTANCE + 1])
 {
@@ -176,7 +175,7 @@ static enum gguf_status fill_buckets(struct gg_memory *m,
     return GGUF_OK;
 }
 
-/* A mask row by row, in place where the graph's is in host memory. */
+/* Fill a mask row by row: in place if the graph's input is in host memory. */
 static enum gguf_status fill_mask(struct gg_memory *m,
                                   const struct gg_ubatch *u, unsigned which,
                                   struct gguf_error *err)
@@ -198,7 +197,7 @@ static enum gguf_status fill_mask(struct gg_memory *m,
     return GGUF_OK;
 }
 
-/* Positions of keys. */
+/* Fill the positions of keys. */
 static enum gguf_status fill_positions(struct gg_memory *m,
                                        const struct gg_ubatch *u,
                                        struct gguf_error *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_split.c - which backend computes which layers
+/* layer_split.c - choose the backend of each layer
  *
- * Weights go to the first backend that can compute with them if there is room
- * for all. Else layers are divided in order over the devices, in proportion to
- * their free memory, or, where a device would be too full by that, each device
- * is filled before the next one. What is left over stays in host memory.
+ * If there is room for all weights, each goes to the first backend that can
+ * compute with it. Else layers are divided in order over the devices, in
+ * proportion to their free memory. If that overfills a device, each device is
+ * filled before the next one. Layers that are left over stay in host memory.
  */
 #include "config.h"
 #include "run/weight_place.h"
@@ -23,7 +23,7 @@ enum { NO_LAYER = UINT32_MAX };
 
 /* ---- layers ---- */
 
-/* The layer that a name says, or -1; *decodes: one of a decoder that follows an
+/* Layer in a name; -1: none. *decodes: it is a layer of a decoder behind an
  * encoder. */
 static int64_t layer_in(const char *name, bool *decodes)
 {
@@ -39,15 +39,15 @@ static int64_t layer_in(const char *name, bool *decodes)
     return n;
 }
 
-/* First nodes of layers, and the last node of all layers. */
+/* First node of each layer, and last node of all layers. */
 struct range {
     uint64_t *first; /* [n] */
     uint64_t last;
     uint32_t n;
 };
 
-/* The layer of what no layer's name has: the one during which it is read first;
- * the first one if that is before all, n if it is after all. */
+/* Layer of a node that no name assigns: the layer during which it runs; the
+ * first one if it runs before all layers, n if it runs after them. */
 static uint32_t layer_at(const struct range *r, uint64_t node)
 {
     uint32_t il = 0;
@@ -63,7 +63,7 @@ static enum gguf_status number_layers(struct gg_weight_place *v,
                                       struct gguf_error *err)
 {
     struct range r = { .n = 0 };
-    uint32_t n_first = 0, n_decoder = 0; /* layers before a decoder's */
+    uint32_t n_first = 0, n_decoder = 0; /* layers before those of a decoder */
     bool decodes;
     for (size_t k = 0; k < v->n_uses; k++) {
         const int64_t n = layer_in(v->use[k].t->name, &decodes);
@@ -121,8 +121,8 @@ unsigned gg_weight_place_backend_of(const struct gg_weight_place *v,
     return first;
 }
 
-/* Free bytes of backend b's device for weights and kept tensors; UINT64_MAX if
- * they are unknown. */
+/* Free bytes of backend b's device for weights and memory; UINT64_MAX:
+ * unknown. */
 static uint64_t room_of(const struct gg_weight_place *v, unsigned b)
 {
     uint64_t n_free, n_total;
@@ -143,13 +143,13 @@ static uint64_t added_by(const struct gg_weight_place *v,
     if (!u->kept && gg_weight_is_mapped(v->m, u->i) &&
         gguf_device_caps(gguf_backend_device(v->backend[b])) &
             GGUF_DEVICE_CAP_HOST_PTR)
-        return 0; /* the device uses the mapping */
+        return 0; /* the device uses the mapping of the file */
     return (u->size + align - 1) / align * align;
 }
 
-/* A division of the layers among the devices, which are backends 0 to n - 1. */
+/* Division of the layers over the devices, backends 0 to n - 1. */
 struct division {
-    uint64_t *size; /* [n_layers] bytes of a layer on each device: [n] each */
+    uint64_t *size; /* [n_layers][n], bytes of a layer on each device */
     uint64_t room[GGUF_SCHED_MAX_BACKENDS];
     unsigned n;
 };
@@ -173,8 +173,8 @@ static enum gguf_status measure_layers(const struct gg_weight_place *v,
     return GGUF_OK;
 }
 
-/* Is there room for all, if each weight goes to the first backend that can
- * compute with it? */
+/* Is there room if each weight goes to the first backend that can compute with
+ * it? */
 static bool fits_devices(const struct gg_weight_place *v,
                          const struct division *d)
 {
@@ -191,7 +191,7 @@ static bool fits_devices(const struct gg_weight_place *v,
     return true;
 }
 
-/* Bytes of a layer, on the device where it takes most. */
+/* Bytes of a layer on the device where it takes the most. */
 static uint64_t size_of(const struct division *d, uint32_t il)
 {
     uint64_t most = 0;
@@ -200,14 +200,16 @@ static uint64_t size_of(const struct division *d, uint32_t il)
     return most;
 }
 
-/* Give each layer the first device, from that of the layer before on, that has
- * room for it and, with shared, whose share of all bytes it belongs to: a share
- * is in proportion to room. Returns false if layers are left over. */
+/* Give each layer the first device that has room for it, from the device of
+ * the layer before on. With shared, a device also gets no more than its share
+ * of all bytes, in proportion to its room. Returns false if layers are left
+ * over. */
 static bool divide_layers(struct gg_weight_place *v, const struct division *d,
                           bool shared)
 {
     double total = 0, sum = 0, before = 0;
-    double share[GGUF_SCHED_MAX_BACKENDS]; /* of rooms, up to each device */
+    /* room of all devices up to each one, as a fraction */
+    double share[GGUF_SCHED_MAX_BACKENDS];
     uint64_t used = 0;
     unsigned b = 0;
     for (uint32_t il = 0; il < v->n_layers; il++)
@@ -230,8 +232,8 @@ static bool divide_layers(struct gg_weight_place *v, const struct division *d,
     return b < d->n;
 }
 
-/* Say of layers that are not divided, or lie on devices already, where their
- * largest weight lies or goes. */
+/* For layers that are not divided, or that lie on devices already: set the
+ * backend of each to that of its largest weight. */
 static void find_layers(struct gg_weight_place *v)
 {
     for (uint32_t il = 0; il < v->n_layers; il++) {

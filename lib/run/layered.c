@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* layered.c - many batches through one layer after another
+/* layered.c - many batches, one layer after another
  *
- * Each micro-batch has its graph, as when it is decoded alone, and is computed
- * up to the cut (graph_cuts.h) after the layer; what crosses the cut is stored,
- * and put back into the same graph when the next layer's turn comes. Sequences
- * begin anew in each layer, so that a session's memory is that of one batch.
- */
+ * Each micro-batch has the graph that it has when it is decoded alone, and is
+ * computed up to the cut (graph_cuts.h) after the layer. Tensors that are
+ * carried over the cut are stored, and restored into the same graph for the
+ * next layer. Sequences begin anew in each layer: a session's memory is that
+ * of one batch. */
 #include "config.h"
 #include "run/graph_cuts.h"
 #include "run/session_int.h"
@@ -21,16 +21,16 @@ struct layered {
     size_t n;
     struct gguf_session_outputs_callback on_outputs;
     struct gguf_progress_callback progress;
-    struct gguf_batch now; /* the one that is computed */
+    struct gguf_batch now; /* the current batch */
     struct gg_graph_cuts cuts;
-    uint64_t *at; /* [n + 1] where a batch's part of the store begins */
-    char *store;  /* what micro-batches carry, one after another */
-    uint64_t done, total; /* tokens of layers */
+    uint64_t *at; /* [n + 1], byte of the store at which each batch begins */
+    char *store;  /* tensors that micro-batches carry, one after another */
+    uint64_t done, total; /* tokens times layers */
 };
 
 /* ---- one batch ---- */
 
-/* All sequences begin, and the batch is planned. */
+/* Clear all sequences and plan the batch. */
 static enum gguf_status start_batch(struct layered *j,
                                     const struct gguf_batch *batch,
                                     struct gguf_error *err)
@@ -41,7 +41,7 @@ static enum gguf_status start_batch(struct layered *j,
     return gg_session_plan_batch(j->s, &j->now, err);
 }
 
-/* Bytes that the micro-batches of a batch carry over the widest cut. */
+/* Sum over micro-batches of the most bytes that each carries over a cut. */
 static enum gguf_status measure_store(struct layered *j,
                                       const struct gguf_batch *batch,
                                       uint64_t *size, struct gguf_error *err)
@@ -76,7 +76,8 @@ static enum gguf_status take_tensor(struct gguf_tensor *t, char *at,
     return gguf_tensor_get(t, at, 0, (size_t)gguf_tensor_size(t), err);
 }
 
-/* What is carried over the cut after a layer, to the store or from it. */
+/* Copy the tensors that are carried over the cut after a layer, to the store
+ * or from it. */
 static enum gguf_status move_carried(struct layered *j, uint32_t layer,
                                      char *at, move_fn *fn,
                                      struct gguf_error *err)
@@ -90,8 +91,8 @@ static enum gguf_status move_carried(struct layered *j, uint32_t layer,
     return GGUF_OK;
 }
 
-/* One layer of a micro-batch, whose part of the store begins at *at and is
- * passed. */
+/* Run one layer of a micro-batch. *at is its place in the store, and moves to
+ * the next one's. */
 static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
                                   struct gguf_error *err)
 {
@@ -124,8 +125,8 @@ static enum gguf_status report_progress(struct layered *j, size_t n_tok,
     return GGUF_OK;
 }
 
-/* A batch that has passed all layers: states of a micro-batch become the
- * session's outputs. */
+/* Make the states of a micro-batch, after the last layer, outputs of the
+ * session. */
 static enum gguf_status get_outputs(struct layered *j, uint32_t n_layers,
                                     char **at, struct gguf_error *err)
 {
@@ -170,7 +171,7 @@ static enum gguf_status hand_out(struct layered *j, size_t b,
     return j->on_outputs.fn(j->on_outputs.user, b, err);
 }
 
-/* ---- all of them ---- */
+/* ---- all batches ---- */
 
 static enum gguf_status check_session(const struct gguf_session *s, size_t n,
                                       struct gguf_error *err)

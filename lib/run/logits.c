@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* logits.c - what a batch gave: states, and logits of some at a time */
+/* logits.c - outputs of a batch: states, and logits of some at a time */
 #include "config.h"
 #include "run/session_int.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - what all kinds of memory share */
+/* memory.c - functions that all kinds of memory share */
 #include "config.h"
 #include "run/memory_int.h"
 
@@ -55,7 +55,7 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
         if (!(gg_model_all_memory_kinds(p->model) & kinds[i]->id))
             continue;
         m[i].kind = kinds[i];
-        /* of compressed keys there is room for so many, at least */
+        /* compressed keys have at least that number of rows */
         const uint32_t n_row = GG_MAX(GG_MAX(p->n_ctx, p->n_ubatch), 128);
         m[i].row = gg_mem_alloc_zero(a, n_row, sizeof *m[i].row);
         m[i].ids = gg_mem_alloc_zero(a, p->n_seq, sizeof *m[i].ids);

@@ -15,11 +15,12 @@
 
 #include <stdlib.h>
 
-/* A tensor of the session's memory. */
+/* A tensor of the session's memory, and where it is computed. */
 struct home {
     const struct gguf_tensor *t;
-    uint32_t can; /* a bit for each backend that can run all that writes it */
-    int backend;  /* index of its reader's backend, or GG_SCHED_NONE */
+    /* a bit for each backend that can run all nodes that write it */
+    uint32_t can;
+    int backend; /* index of its reader's backend, or GG_SCHED_NONE */
 };
 
 struct placer {
@@ -38,7 +39,7 @@ static int compare_homes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The home of t or of what t views, or NULL. */
+/* Home of t, or of the tensor that t views; NULL: none. */
 static struct home *find_home(const struct placer *v,
                               const struct gguf_tensor *t)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_rows.c - what sequences keep in tensors: rows, whatever is in them */
+/* memory_rows.c - rows that sequences have in tensors, whatever their contents
+ */
 #include "config.h"
 #include "run/memory_int.h"
 
@@ -59,8 +60,8 @@ enum gguf_status gg_memory_zero_rows(struct gg_memory *m,
     return GGUF_OK;
 }
 
-/* Copy size bytes within t, which may overlap, by way of the host, piece by
- * piece: the last piece first where they move up. */
+/* Copy size bytes within t through host memory, piece by piece. Ranges may
+ * overlap: if they move up, the last piece comes first. */
 static enum gguf_status copy_bytes(struct gguf_tensor *t, uint64_t from,
                                    uint64_t to, uint64_t size, void *piece,
                                    uint64_t piece_size, struct gguf_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* output_cache.c - outputs of decodes that are kept, and given again */
+/* output_cache.c - keep the outputs of decodes, and give them again */
 #include "config.h"
 #include "run/output_cache.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* output_cache.h - outputs of decodes that are kept, and given again
+/* output_cache.h - keep the outputs of decodes, and give them again
  *
- * Who takes the same batches through a session again and again can have it
- * remember what they gave: the states before the output matrix, of which logits
- * are made anew, with the same bits. So many batches, in their order.
- */
+ * If the same batches are decoded again and again, a session can keep their
+ * states before the output matrix. Logits computed from them have the same
+ * bits. Batches are kept, and given, in their order. */
 #ifndef GG_RUN_OUTPUT_CACHE_H
 #define GG_RUN_OUTPUT_CACHE_H
 
@@ -12,26 +11,26 @@
 
 struct gg_output_cache {
     bool on, replays;
-    float *x; /* [n_rows][n_embd] */
+    float *x; /* [n_rows][n_embd], states */
     size_t n_rows, cap_rows;
     struct gg_output_cache_batch {
-        size_t row, n; /* its outputs */
+        size_t row, n; /* first row and number of rows of its outputs */
         bool wide;
     } * batch;
     size_t n, cap;
-    size_t next; /* the batch that is decoded next */
+    size_t next; /* index of the batch that is decoded next */
 };
 
-/* From now on what a session decodes is remembered, after all that was. */
+/* Keep the outputs of all decodes from now on, after those that are kept. */
 void gg_output_cache_record(struct gguf_session *s);
-/* From now on decoding gives, one by one, what was remembered, whatever the
- * batch; from the first again after each call of this. */
+/* Give the kept outputs from now on, one batch for each decode, whatever its
+ * tokens. Each call begins with the first batch again. */
 void gg_output_cache_replay(struct gguf_session *s);
-/* No longer: everything is forgotten. */
+/* Decode as usual from now on, and drop all outputs. */
 void gg_output_cache_stop(struct gguf_session *s);
 
-/* decode.c: after a decode; instead of one, which fails with GGUF_E_INVALID if
- * there were no more, GGUF_E_NOMEM. */
+/* decode.c: keep the outputs of a decode. Then: give the next ones in place of
+ * a decode. GGUF_E_INVALID: no more are kept. GGUF_E_NOMEM. */
 enum gguf_status gg_output_cache_store(struct gguf_session *s,
                                        struct gguf_error *err);
 enum gguf_status gg_output_cache_load(struct gguf_session *s,

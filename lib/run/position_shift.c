@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* position_shift.c - tokens of a sequence that change positions */
+/* position_shift.c - move tokens of a sequence to other positions */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A range of positions of a sequence, and what becomes of them. */
+/* A range of positions of a sequence, and how they change. */
 struct change {
     uint32_t seq;
     int32_t begin, end;
@@ -28,12 +28,13 @@ static int64_t moved_position(const struct change *x, int32_t pos)
     return (int64_t)pos / x->divisor + x->delta;
 }
 
-/* ---- may it be ---- */
+/* ---- checks ---- */
 
-/* What the sequence would be afterwards. */
+/* The sequence after the change. */
 struct after {
-    bool all, none;     /* of its tokens are concerned */
-    int32_t last, lost; /* positions, -1: none */
+    bool all, none; /* all or none of its tokens are in the range */
+    /* highest position, and highest one that is lost; -1: none */
+    int32_t last, lost;
 };
 
 static enum gguf_status predict_cells(const struct gguf_session *s,
@@ -64,7 +65,7 @@ static enum gguf_status predict_cells(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-/* The position of a cell afterwards. */
+/* Position of a cell after the change. */
 static int32_t pos_after(const struct change *x, const struct gg_cells *c,
                          uint32_t cell)
 {
@@ -72,7 +73,7 @@ static int32_t pos_after(const struct change *x, const struct gg_cells *c,
     return concerns_cell(x, c, cell) ? (int32_t)moved_position(x, pos) : pos;
 }
 
-/* Windows have cells for one token at each position. */
+/* Books of windows have a cell for one token at each position. */
 static enum gguf_status check_single(const struct gguf_session *s,
                                      const struct change *x,
                                      struct gguf_error *err)
@@ -114,10 +115,10 @@ static enum gguf_status check_shift(const struct gguf_session *s,
     return check_single(s, x, err);
 }
 
-/* ---- do it ---- */
+/* ---- changes ---- */
 
-/* Cells of other sequences, too, which do not move: the sequence gets its
- * own. */
+/* Number of cells in the range that other sequences own, too. They do not
+ * move: the sequence gets cells of its own. */
 static uint32_t n_split(const struct change *x, const struct gg_cells *c)
 {
     uint32_t n = 0;
@@ -142,7 +143,8 @@ static enum gguf_status check_room(const struct gguf_session *s,
                         c->n_cells);
 }
 
-/* In cells of windows there is room without what no token to come sees. */
+/* Make room in the book of windows, if there is too little, by dropping tokens
+ * that no later one sees. */
 static enum gguf_status make_room(struct gguf_session *s,
                                   const struct change *x, struct after *a,
                                   struct gguf_error *err)
@@ -164,7 +166,8 @@ static enum gguf_status make_room(struct gguf_session *s,
     return gg_session_defrag_stream(s, w, 0, err);
 }
 
-/* Positions in one book; by, zero before, is by how much keys turn. */
+/* Change positions in one book. by, all 0 before, receives the rotation of
+ * each key. */
 static enum gguf_status change_cells(struct gguf_session *s,
                                      struct gg_cells *c,
                                      const struct change *x, int32_t *by,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rope_override.c - how positions turn and how far windows reach, where a
- * session is to differ from its file: its parameters are pairs that count
- * instead of the file's, read by what reads those
- */
+/* rope_override.c - RoPE and window settings of a session that differ from its
+ * file
+ *
+ * The parameters become key-value pairs, which replace those of the file in a
+ * variant of the model. */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -14,12 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parameters that are numbers: a float, or an integer. */
+/* Parameters that are numbers: floats or integers. */
 static const struct {
     const char *name;
     enum gg_model_hparam id;
     bool is_float;
-    bool yarn; /* read with YaRN alone */
+    bool yarn; /* used by YaRN alone */
     size_t off;
 } numbers[] = {
 #define P(NAME, FIELD, FLOAT, YARN)                                           \
@@ -65,7 +66,7 @@ static bool is_given(const struct gguf_session_params *p, size_t i)
         return p->yarn_ext == GGUF_YARN_EXT_FACTOR;
     if (numbers[i].id == GG_HP_n_window)
         return p->window != GGUF_SLIDING_WINDOW_MODEL;
-    /* NaN is given, and refused by its row */
+    /* NaN counts as given, and is refused by the range of its key */
     return numbers[i].is_float ? !(float_of(p, i) == 0) : uint_of(p, i) != 0;
 }
 
@@ -76,7 +77,7 @@ static void key_of(char key[128], const struct gguf_model *m,
              gguf_hparam_at((size_t)id - 1)->key);
 }
 
-/* ---- what a model can do with them ---- */
+/* ---- settings that a model can use ---- */
 
 static enum gguf_status refuse_model(const struct gguf_model *m,
                                      const char *name, const char *why,
@@ -105,7 +106,7 @@ static enum gguf_status check_override(const struct gguf_model *m,
     return GGUF_OK;
 }
 
-/* A number that nothing reads must not seem to count. */
+/* A setting that has no effect is refused. */
 static enum gguf_status check_yarn(const struct gguf_model *m,
                                    const struct gguf_session_params *p,
                                    struct gguf_error *err)
@@ -121,7 +122,7 @@ static enum gguf_status check_yarn(const struct gguf_model *m,
     return GGUF_OK;
 }
 
-/* ---- as pairs ---- */
+/* ---- pairs ---- */
 
 static enum gguf_status put_number(struct gguf_meta *meta,
                                    const struct gguf_model *m,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sequence.c - what a session remembers of sequences: copy it, and forget it
+/* sequence.c - count, copy, remove and clear tokens of sequences
  *
- * What is asked is refused before anything changes where a state, or a layer
- * that sees a window, has no more of the past than it needs to go on.
- */
+ * A call is refused before anything changes if a state, or a layer with a
+ * window, has no more of the past than it needs to continue. */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -29,13 +28,14 @@ static enum gguf_status check_seq(const struct gguf_session *s, uint32_t seq,
                               seq, s->n_seq);
 }
 
-/* ---- what is left ---- */
+/* ---- tokens in and out of a range ---- */
 
-/* Tokens of a sequence at positions [begin, end), and the others. */
+/* Tokens of a sequence in [begin, end), and all others. */
 struct parts {
     uint32_t n_in, n_out;
-    int32_t last_in, last_out; /* positions, -1: none */
-    int32_t lost_in, lost_out; /* those that windows lost, likewise */
+    int32_t last_in, last_out; /* highest positions; -1: none */
+    /* highest positions that windows lost; -1: none */
+    int32_t lost_in, lost_out;
 };
 
 static struct parts parts_of(const struct gguf_session *s, uint32_t seq,
@@ -69,7 +69,8 @@ static bool has_states(const struct gguf_session *s)
     return false;
 }
 
-/* A state is of all tokens of a sequence. */
+/* A state depends on all tokens of a sequence: they are copied or removed
+ * together. */
 static enum gguf_status check_states(const struct gguf_session *s,
                                      uint32_t seq, const struct parts *p,
                                      const char *what, struct gguf_error *err)
@@ -82,10 +83,10 @@ static enum gguf_status check_states(const struct gguf_session *s,
                         seq, what);
 }
 
-/* ---- forget ---- */
+/* ---- removing ---- */
 
-/* Take a range from a sequence in one book. Cells that are free then are
- * cleared first, as many at once as lie side by side. */
+/* Remove a range from a sequence in one book. Cells without an owner are
+ * cleared first; adjacent ones together. */
 static enum gguf_status remove_cells(struct gguf_session *s,
                                      struct gg_cells *c, uint32_t seq,
                                      int32_t begin, int32_t end,
@@ -172,10 +173,9 @@ enum gguf_status gguf_session_clear(struct gguf_session *s,
     return GGUF_OK;
 }
 
-/* ---- copy ---- */
+/* ---- copying ---- */
 
-/* A range of cells of a book for one more sequence: the same ones, where they
- * share. */
+/* Add an owner to the shared cells of a range. */
 static void share_cells(struct gg_cells *c, uint32_t from, uint32_t to,
                         int32_t begin, int32_t end)
 {
@@ -186,8 +186,8 @@ static void share_cells(struct gg_cells *c, uint32_t from, uint32_t to,
             gg_cells_add_owner(c, to, i);
 }
 
-/* Where the first of them comes in an empty stream: as far from a whole step as
- * it was, in a book of windows. */
+/* Cell of the first token of a copy to an empty stream: in a book of windows
+ * as far from a multiple of GG_SESSION_STEP as the original. */
 static uint32_t skip_of(const struct gguf_session *s, const struct gg_cells *c,
                         uint32_t from)
 {
@@ -198,7 +198,7 @@ static uint32_t skip_of(const struct gguf_session *s, const struct gg_cells *c,
     return i % GG_SESSION_STEP;
 }
 
-/* The same as cells of its own, after those that it has. */
+/* Copy a range to new cells of another sequence. */
 static enum gguf_status copy_cells(struct gguf_session *s, struct gg_cells *c,
                                    uint32_t from, uint32_t to, int32_t begin,
                                    int32_t end, struct gguf_error *err)
@@ -244,13 +244,13 @@ static uint32_t n_between(const struct gg_cells *c, uint32_t seq,
     return n;
 }
 
-/* How many more cells the stream of a copy would need than it has, if it keeps
- * so many of its own. */
+/* Number of cells that the stream of a copy lacks, if its tokens outside of
+ * the range stay. */
 static uint32_t n_missing(const struct gg_cells *c, uint32_t from, uint32_t to,
                           int32_t begin, int32_t end, uint32_t skip)
 {
     if (!c || c->n_words)
-        return 0; /* none is taken */
+        return 0; /* shared cells: none is taken */
     const uint32_t n = n_between(c, from, begin, end),
                    left =
                        n_between(c, to, 0, -1) - n_between(c, to, begin, end),
@@ -272,8 +272,8 @@ static enum gguf_status check_copy_room(const struct gguf_session *s,
                              to, from, n, s->n_ctx);
 }
 
-/* Where there are too many for a window's cells, those that no token to come
- * can see are left out: the first position that is copied. */
+/* If a copy has too many tokens for the cells of windows, leave out those that
+ * no later token can see. Returns the first position that is copied. */
 static int32_t make_room(struct gguf_session *s, uint32_t from, uint32_t to,
                          int32_t begin, int32_t end, int32_t next)
 {
@@ -286,7 +286,7 @@ static int32_t make_room(struct gguf_session *s, uint32_t from, uint32_t to,
     return GG_MAX(begin, floor);
 }
 
-/* What is copied and what is left of the other one must go together. */
+/* Check that the copied tokens and those that stay can be in one sequence. */
 static enum gguf_status check_copy(const struct gguf_session *s,
                                    const struct parts *a, uint32_t from,
                                    const struct parts *b, uint32_t to,

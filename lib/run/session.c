@@ -9,13 +9,12 @@
 #include "base/params.h"
 #include "model/weight/weight_move.h"
 
-/* Memory for logits: rows of the output matrix's width are computed in
- * pieces of at most about so many bytes. */
+/* Bytes for rows of logits that are computed at once, about. */
 #define LOGITS_SIZE ((size_t)32 << 20)
 #define MAX_LOGITS  4096
 
-/* Tokens that are computed together unless the caller says: enough for
- * matrix products to run at their best, and no more activations than that. */
+/* Default of n_ubatch: enough tokens for matrix products to run at full speed,
+ * with as few activations as possible. */
 #define DEFAULT_UBATCH 512
 
 static struct gg_cache_types types_of(const struct gguf_session_params *p)
@@ -80,7 +79,7 @@ static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
     return gguf_ctx_create(out, &p, err);
 }
 
-/* Which cells tokens get. */
+/* Make the books of cells. */
 static enum gguf_status make_books(struct gguf_session *s, bool full_windows,
                                    struct gguf_error *err)
 {
@@ -102,7 +101,7 @@ static enum gguf_status make_books(struct gguf_session *s, bool full_windows,
                : GGUF_OK;
 }
 
-/* Describe it; gg_session_place_memory gives it buffers. */
+/* Describe the memory; gg_session_place_memory() gives it buffers. */
 static enum gguf_status make_memory(struct gguf_session *s,
                                     const struct gguf_session_params *p,
                                     struct gguf_error *err)
@@ -124,7 +123,7 @@ static enum gguf_status make_memory(struct gguf_session *s,
     return gg_memory_init(s->memory, &mp, s->cache_ctx, err);
 }
 
-/* For a batch of as many tokens as there can be, and the outputs of a pass. */
+/* Make room for the largest batch, and for the outputs of a pass. */
 static enum gguf_status make_scratch(struct gguf_session *s,
                                      struct gguf_error *err)
 {
@@ -176,7 +175,7 @@ static uint32_t most_wide(const struct gguf_session_params *p)
     return n;
 }
 
-/* m: only to be measured with it, or NULL. */
+/* m: measure with it, and allocate little; NULL: make a real session. */
 static enum gguf_status
 create_session(struct gguf_session **out, const struct gguf_model *model,
                const struct gguf_session_params *params, struct gg_measure *m,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* state_cache.c - memory of recurrences: a state for each sequence, which every
- * token moves
+/* state_cache.c - memory of recurrences: one state for each sequence, which
+ * every token changes
  *
- * The effect of a token on a state cannot be undone: a sequence is forgotten
- * as a whole or not at all.
- */
+ * The effect of a token on a state cannot be undone: a sequence is cleared as
+ * a whole or not at all. */
 #include "config.h"
 #include "run/memory_int.h"
 

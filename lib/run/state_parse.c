@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state_parse.c - the head of a state, and which tokens it has */
+/* state_parse.c - read the head of a state, and its tokens */
 #include "config.h"
 #include "run/state_int.h"
 
@@ -27,7 +27,7 @@ static enum gguf_status refuse_state(enum gguf_status st, uint64_t at,
 
 /* ---- the head ---- */
 
-/* Is it one, complete, and as it was written? */
+/* Check magic, version, size and checksum. */
 static enum gguf_status check_bytes(const uint8_t *p, uint64_t size,
                                     struct gguf_error *err)
 {
@@ -49,7 +49,7 @@ static enum gguf_status check_bytes(const uint8_t *p, uint64_t size,
     return GGUF_OK;
 }
 
-/* Is it of this model, and does it fit the session's parameters? */
+/* Check that the state fits the model and the session. */
 static enum gguf_status check_head(struct gg_state_reader *r, const uint8_t *p,
                                    struct gguf_error *err)
 {
@@ -156,7 +156,7 @@ static enum gguf_status parse_token(struct gg_state_reader *r,
     return parse_set(r, t, err);
 }
 
-/* Tokens of one more part. */
+/* Read the tokens of one part. */
 static enum gguf_status parse_part(struct gg_state_reader *r, unsigned number,
                                    uint32_t part, uint32_t *room,
                                    struct gguf_error *err)
@@ -225,7 +225,7 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
     return GGUF_OK;
 }
 
-/* What the first book says of sequences. */
+/* Count tokens and positions of each sequence in the first book. */
 static enum gguf_status count_seqs(struct gg_state_reader *r,
                                    struct gguf_error *err)
 {

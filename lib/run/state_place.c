@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* state_place.c - cells of a session for the tokens of a state
+/* state_place.c - find cells of a session for the tokens of a state
  *
- * Sums are made in the order of cells, in parts of GG_SESSION_STEP of them. So
- * that a restored sequence goes on with the same digits, its tokens get the
- * cells that they had or, in books of windows, which move them so, some whole
- * steps before. Only where they do not fit, or others are there already, do
- * they get other ones, in their order.
- */
+ * Sums are made in the order of cells, in parts of GG_SESSION_STEP. So that a
+ * restored sequence gives the same digits, its tokens get the cells that they
+ * had; in a book of windows also cells some whole steps before. Only if these
+ * do not fit, or belong to other sequences, tokens get other cells, in their
+ * order. */
 #include "config.h"
 #include "run/state_int.h"
 
@@ -17,7 +16,7 @@ static uint32_t shift_of(const struct gg_state_token *t)
     return t->cell - t->cell % GG_SESSION_STEP;
 }
 
-/* Can no later token see it, of any of its sequences? */
+/* Can no later token of its sequences see this token? */
 static bool is_passed(const struct gg_state_reader *r, unsigned from,
                       const struct gg_state_token *t)
 {
@@ -30,10 +29,10 @@ static bool is_passed(const struct gg_state_reader *r, unsigned from,
     return true;
 }
 
-/* What a part's tokens get: cells as they were, some steps before, or one after
- * the other. */
+/* How the tokens of a part get cells: as they were, some steps before, or one
+ * after the other. */
 struct fit {
-    unsigned from, which; /* book of the state, and which of a token's cells */
+    unsigned from, which; /* book of the state, and index in to */
     uint32_t n_cells;
     bool windows, drops;
 };
@@ -78,8 +77,8 @@ static bool fit_part(const struct gg_state_reader *r, struct fit f,
            assign_cells(r, &f, tok, n, true, true);
 }
 
-/* Does a sequence other than seq have a cell, and, of windows, does a token to
- * come of it see it? */
+/* Does a sequence other than seq own the cell and, in a book of windows, can a
+ * later token of it see the cell? */
 static bool is_visible_to_others(const struct gg_state_reader *r,
                                  const struct gg_cells *c, uint32_t cell)
 {
@@ -92,8 +91,9 @@ static bool is_visible_to_others(const struct gg_state_reader *r,
     return false;
 }
 
-/* Cells of the sequence's stream that stay when it is forgotten, since others
- * have them; of windows those only that others see, if drops. */
+/* Number of cells in the sequence's stream that stay when it is cleared, since
+ * other sequences own them. With drops, in a book of windows: only those that
+ * others can see. */
 static uint32_t n_others(const struct gg_state_reader *r,
                          const struct gg_cells *c, bool drops)
 {
@@ -105,8 +105,8 @@ static uint32_t n_others(const struct gg_state_reader *r,
     return n;
 }
 
-/* After the cells of others: numbers from 0 on, to which is added where they
- * end. */
+/* Place tokens after the cells of other sequences: numbers from 0, to which
+ * the end of those is added later. */
 static bool append_cells(const struct gg_state_reader *r, struct fit f,
                          uint32_t others, struct gg_state_token *tok,
                          uint32_t n)
@@ -121,10 +121,9 @@ static bool append_cells(const struct gg_state_reader *r, struct fit f,
     return k <= left;
 }
 
-/* A sequence's tokens beside those of others. Windows' cells that are full of
- * what no token to come sees have room for what one does: such a token of
- * another sequence is dropped when a batch needs its cell, and so it is here.
- * (They were counted as taken, and a state that fits was refused.) */
+/* Place the tokens of a sequence beside those of others. If the cells of
+ * windows are too few, tokens of other sequences that no later token sees are
+ * dropped, as when a batch needs their cells. */
 static bool append_some(struct gg_state_reader *r, struct fit f,
                         const struct gg_cells *c, struct gg_state_token *tok,
                         uint32_t n)
@@ -169,7 +168,8 @@ static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
     return GGUF_OK;
 }
 
-/* The session keeps all tokens in one book: so must windows of the state. */
+/* The session keeps all tokens in one book: so must the windows of the state.
+ */
 static enum gguf_status join_windows(struct gg_state_reader *r,
                                      struct gguf_error *err)
 {

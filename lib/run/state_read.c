@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* state_read.c - a session takes over a state
+/* state_read.c - replace sequences of a session by a state
  *
- * All of it is checked before anything changes: the head and the books
- * (state_parse.c), cells (state_place.c), then which rows there are.
- */
+ * Everything is checked before anything changes: the head and the books
+ * (state_parse.c), cells (state_place.c), then the tensors. */
 #include "config.h"
 #include "run/state_int.h"
 
@@ -33,8 +32,8 @@ static bool sees_window(const struct gg_memory *m, size_t i)
     return hp->layer[il % hp->n_layer_all].attn_type == GG_ATTN_WINDOW;
 }
 
-/* The head of a tensor, which must be tensor i of a memory; which book of the
- * state its rows are of. */
+/* Read the head of a tensor, which must be that of tensor i of a memory, and
+ * find the book of the state that its rows follow. */
 static enum gguf_status tensor_head(struct gg_state_reader *r,
                                     const struct gg_memory *m, size_t i,
                                     uint32_t *from, struct gguf_error *err)
@@ -79,7 +78,7 @@ static uint64_t n_rows(const struct gg_state_reader *r, uint32_t from)
     return n;
 }
 
-/* Call for all tensors. */
+/* Called for each tensor. */
 typedef enum gguf_status tensor_fn(struct gg_state_reader *r,
                                    const struct gg_memory *m, size_t i,
                                    uint32_t from, const uint8_t *rows,
@@ -96,7 +95,7 @@ static enum gguf_status each_tensor(struct gg_state_reader *r, tensor_fn *fn,
             if (!m->t[i])
                 continue;
             GG_TRY(tensor_head(r, m, i, &from, err));
-            /* both are less than 2^31 and the product is not */
+            /* both are less than 2^31, but the product is not */
             const uint64_t size = gg_memory_row_size(m, i),
                            all = n_rows(r, from);
             if (size && all > gg_cursor_left(&r->c) / size)
@@ -129,7 +128,7 @@ static enum gguf_status skip_rows(struct gg_state_reader *r,
 
 /* ---- rows ---- */
 
-/* n rows from row on, of bytes in the order of files. */
+/* Write n rows from row on; their bytes are in the order of files. */
 static enum gguf_status set_rows(const struct gg_state_reader *r,
                                  struct gguf_tensor *t, uint64_t row_size,
                                  uint64_t row, uint64_t n, const uint8_t *p,
@@ -164,7 +163,7 @@ static enum gguf_status set_by_seq(struct gg_state_reader *r,
     return GGUF_OK;
 }
 
-/* The row of a token, or GG_STATE_DROPPED. */
+/* Row of a token, or GG_STATE_DROPPED. */
 static uint32_t row_of(const struct gg_state_reader *r,
                        const struct gg_cells *c,
                        const struct gg_state_token *t, unsigned which)
@@ -203,7 +202,7 @@ static enum gguf_status set_tensor(struct gg_state_reader *r,
 
 /* ---- cells ---- */
 
-/* A token's cell, after what is taken already. */
+/* Take a token's cell, counted from the cells that are taken already. */
 static void take_cell(const struct gg_state_reader *r, struct gg_cells *c,
                       unsigned from, const struct gg_state_token *t,
                       uint32_t cell)
@@ -215,7 +214,7 @@ static void take_cell(const struct gg_state_reader *r, struct gg_cells *c,
         gg_cells_add_owner(c, gg_state_seq(r, q), cell);
 }
 
-/* What windows have passed of the other sequences. */
+/* Drop tokens of other sequences that windows have passed. */
 static void drop_others(struct gg_state_reader *r)
 {
     struct gguf_session *s = r->s;

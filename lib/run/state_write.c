@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* state_write.c - the state of a sequence, or of all, to bytes and to a file */
+/* state_write.c - write the state of a sequence, or of all, to memory or a
+ * file */
 #include "config.h"
 #include "run/state.h"
 
@@ -51,16 +52,16 @@ bool gg_state_is_taken(const struct gg_cells *book, uint32_t seq,
 
 /* ---- writing ---- */
 
-/* Where bytes go: memory, a file, or nowhere, when they are counted. */
+/* Destination of bytes: memory, a file, or none to count them. */
 struct writer {
     struct gguf_session *s;
     uint32_t seq;
-    uint64_t n; /* bytes so far */
+    uint64_t n; /* bytes written */
     uint64_t size;
     uint8_t *to;
     struct gg_outfile *file;
     XXH3_state_t *sum;
-    uint8_t *rows; /* some rows */
+    uint8_t *rows; /* scratch for some rows */
     size_t rows_size;
 };
 
@@ -129,7 +130,7 @@ static enum gguf_status put_book(struct writer *w, unsigned number,
     return GGUF_OK;
 }
 
-/* n rows of a tensor, some at a time, in the order of bytes that files have. */
+/* Write n rows of a tensor, some at a time, in the byte order of files. */
 static enum gguf_status put_rows(struct writer *w, struct gguf_tensor *t,
                                  uint64_t row_size, uint64_t row, uint64_t n,
                                  struct gguf_error *err)
@@ -187,7 +188,7 @@ static enum gguf_status put_tensor(struct writer *w, const struct gg_memory *m,
     return GGUF_OK;
 }
 
-/* Call put_tensor for all of them; w NULL: only count. */
+/* Call put_tensor() for each tensor. w NULL: only count them. */
 static enum gguf_status each_tensor(struct gguf_session *s, struct writer *w,
                                     uint32_t *n, struct gguf_error *err)
 {
@@ -235,7 +236,7 @@ static enum gguf_status write_all(struct writer *w, struct gguf_error *err)
     return put64(w, w->sum ? XXH3_64bits_digest(w->sum) : 0, err);
 }
 
-/* ---- where to ---- */
+/* ---- destinations ---- */
 
 static enum gguf_status check_sequence(const struct gguf_session *s,
                                        uint32_t seq, struct gguf_error *err)
@@ -264,7 +265,7 @@ enum gguf_status gguf_session_state_size(struct gguf_session *s, uint32_t seq,
     return GGUF_OK;
 }
 
-/* The longest row, or some kilobytes of shorter ones. */
+/* Bytes of the longest row, or some kilobytes for shorter ones. */
 static size_t room_for_rows(const struct gguf_session *s)
 {
     uint64_t most = 1 << 16;
@@ -277,7 +278,7 @@ static size_t room_for_rows(const struct gguf_session *s)
     return (size_t)most;
 }
 
-/* Write to where w says; its size is known. */
+/* Write the state, whose size is known. */
 static enum gguf_status write_to(struct writer *w, struct gguf_error *err)
 {
     const struct gguf_allocator *a = w->s->allocator;

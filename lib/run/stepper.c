@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stepper.c - passes step by step: what is computed can be looked at between */
+/* stepper.c - compute passes step by step, so that results can be read between
+ */
 #include "config.h"
 #include "run/session_int.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timings.c - how long the stages of a session took; warming up */
+/* timings.c - times of a session's stages; warming up */
 #include "config.h"
 #include "run/session_int.h"
 
@@ -46,10 +46,10 @@ enum gguf_status gguf_session_set_profile(struct gguf_session *s,
 
 /* ---- warming up ---- */
 
-/* No page is smaller. */
+/* No system has smaller pages. */
 enum { PAGE = 4096 };
 
-/* One byte of each page. volatile: the reading is what is wanted. */
+/* Read one byte of each page. volatile keeps the reads. */
 static void touch_pages(const struct gguf_tensor *t)
 {
     const volatile unsigned char *p = t->data;

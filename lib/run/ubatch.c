@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ubatch.c - micro-batches: how a batch is cut, positions, masks */
+/* ubatch.c - divide a batch into micro-batches; positions and masks */
 #include "config.h"
 #include "run/ubatch.h"
 
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Cells that a pass reads are a multiple of this, so that a sequence that grows
- * token by token does not get a new graph each time. */
+/* Step of the number of cells that a pass reads: a sequence that grows token
+ * by token seldom needs a new graph. */
 enum { KV_STEP = 32 };
 
 enum gguf_status gg_ubatch_init(struct gg_ubatch *u, uint32_t most,
@@ -36,7 +36,7 @@ void gg_ubatch_fini(struct gg_ubatch *u)
     u->tok = NULL;
 }
 
-/* ---- where to cut ---- */
+/* ---- dividing a batch ---- */
 
 void gg_ubatch_start(struct gg_ubatch *u,
                      struct gg_cells *const book[GG_N_ATTN_TYPES],
@@ -51,8 +51,8 @@ void gg_ubatch_start(struct gg_ubatch *u,
                                          .shared = book[0]->n_words > 0 };
 }
 
-/* How many groups from q on go side by side: neighbours with equally many
- * tokens. */
+/* Number of groups from q on that are computed side by side: neighbours with
+ * equally many tokens. */
 static uint32_t n_beside(const struct gg_ubatch *u,
                          const struct gg_batch_plan *p, uint32_t q)
 {
@@ -64,7 +64,7 @@ static uint32_t n_beside(const struct gg_ubatch *u,
     return side * n < u->least ? 1 : side;
 }
 
-/* The next groups that have tokens, or the next part of one. */
+/* Take the next groups that have tokens, or the next part of one. */
 bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
@@ -86,9 +86,9 @@ bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p)
     return true;
 }
 
-/* ---- what is in it ---- */
+/* ---- tokens of a micro-batch ---- */
 
-/* The last token again. */
+/* Repeat the last token. */
 static void repeat_last(struct gg_ubatch *u, size_t k)
 {
     u->tok[k] = u->tok[k - 1];
@@ -98,7 +98,8 @@ static void repeat_last(struct gg_ubatch *u, size_t k)
         u->row[b][k] = u->row[b][k - 1];
 }
 
-/* A cell of a book for sequences of which the first takes it. */
+/* Take a cell of a book for a token of some sequences: the first takes it, the
+ * others become owners. */
 static int32_t take_cell(struct gg_cells *c, int32_t pos, const uint32_t *seq,
                          uint32_t n)
 {
@@ -108,7 +109,7 @@ static int32_t take_cell(struct gg_cells *c, int32_t pos, const uint32_t *seq,
     return (int32_t)gg_cells_row(c, seq[0], cell);
 }
 
-/* An entry of the plan as the kth. */
+/* Make an entry of the plan token k. */
 static void take_entry(struct gg_ubatch *u, const struct gg_batch_plan *p,
                        const struct gg_batch_entry *e, size_t k)
 {
@@ -122,7 +123,7 @@ static void take_entry(struct gg_ubatch *u, const struct gg_batch_plan *p,
             u->row[b][k] = take_cell(u->book[b], u->pos[k], seq, e->n_set);
 }
 
-/* Whether these streams' cells are at the same positions. */
+/* Do the cells of these streams have the same positions? */
 static bool streams_equal(const struct gg_cells *c, int64_t first, int64_t n,
                           int64_t n_kv)
 {
@@ -133,11 +134,11 @@ static bool streams_equal(const struct gg_cells *c, int64_t first, int64_t n,
     return true;
 }
 
-/* Whether all groups see the same. */
+/* Do all groups see the same? */
 static bool masks_equal(const struct gg_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
-    if (h->shared) /* a row of the mask for each token */
+    if (h->shared) /* each token has a row of the mask */
         return true;
     for (int64_t q = 1; q < h->n_seq; q++)
         if (memcmp(u->pos, u->pos + q * h->n_tok,
@@ -155,7 +156,7 @@ int64_t gg_ubatch_n_cells_read(uint32_t n, uint32_t most)
     return GG_MIN((n + KV_STEP - 1) / KV_STEP * KV_STEP, most);
 }
 
-/* Cells of a book that are read; of each stream more are still to come. */
+/* Cells of a book that are read; later tokens of each stream count. */
 static int64_t n_read(const struct gg_ubatch *u, const struct gg_cells *c,
                       uint32_t more)
 {
@@ -190,7 +191,7 @@ static int64_t n_cross(const struct gg_ubatch *u)
     return gg_ubatch_n_cells_read(n, u->encoded->n_cells);
 }
 
-/* Positions that sequences have come to. */
+/* Highest position of the sequences. */
 static int64_t past_positions(const struct gg_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
@@ -245,9 +246,9 @@ const struct gg_batch_entry *gg_ubatch_output(const struct gg_ubatch *u,
     return gg_ubatch_entry(u, p, at / n, at % n);
 }
 
-/* ---- what each of them sees ---- */
+/* ---- visibility ---- */
 
-/* Positions that a token sees. */
+/* Range of positions that a token sees. */
 struct span {
     int32_t first, last;
 };
@@ -274,7 +275,7 @@ int32_t gg_ubatch_first_visible(int32_t pos,
     return seen_from(pos, r).first;
 }
 
-/* Cells of a sequence; those that are free are at no position. */
+/* Fill in the mask for cells of a sequence; free cells are never seen. */
 static void mask_cells(const struct gg_cells *c, uint32_t seq, int32_t pos,
                        struct span span,
                        const struct gg_ubatch_visibility *sight, float *mask)
@@ -289,7 +290,7 @@ static void mask_cells(const struct gg_cells *c, uint32_t seq, int32_t pos,
             mask[k] = -INFINITY;
 }
 
-/* All but repetitions. */
+/* Fill in the mask for tokens of the micro-batch, without repetitions. */
 static void mask_beside(const struct gg_ubatch_shape *h, const int32_t *all,
                         int32_t pos, struct span span, bool far, float *mask)
 {

@@ -1,120 +1,127 @@
 /* SPDX-License-Identifier: MIT */
-/* ubatch.h - the tokens that are computed together
+/* ubatch.h - micro-batches: tokens that are computed together
  *
- * A batch (batch.h) goes through the model in micro-batches of at most a
- * session's n_ubatch tokens: whole groups side by side where they are
- * neighbours and have equally many tokens, else a part of one. A group is a
- * sequence, or all tokens where nothing tells sequences apart but masks. A
- * micro-batch has its tokens, the positions and cells that they get, and what
- * each of them sees. It is filled up with repetitions of its last token where
- * there must be more columns.
- */
+ * A batch (batch.h) is computed in micro-batches of at most n_ubatch tokens. A
+ * micro-batch has whole groups side by side, if they are neighbours with
+ * equally many tokens, or a part of one group. A group is a sequence, or all
+ * tokens if only masks tell sequences apart. For each token the micro-batch
+ * has position, cell, and the cells that it sees. If it has fewer columns than
+ * a product needs, its last token is repeated. */
 #ifndef GG_RUN_UBATCH_H
 #define GG_RUN_UBATCH_H
 
 #include "model/hparam/hparams.h"
 #include "run/batch.h"
 
-/* So many that a text that grows does not get a new graph each time. */
+/* Step of n_past: large enough that a growing text seldom needs a new graph.
+ */
 enum { GG_PAST_STEP = 512 };
 
-/* What the graph of a pass depends on: equal shapes, the same graph. */
+/* Shape of a pass: passes of equal shapes have the same graph. */
 struct gg_ubatch_shape {
-    int64_t n_tok;  /* of each group, repetitions included */
-    int64_t n_seq;  /* groups side by side, from first_stream on */
-    int64_t n_real; /* of n_tok */
+    int64_t n_tok;  /* tokens of each group, with repetitions */
+    int64_t n_seq;  /* number of groups, from first_stream on */
+    int64_t n_real; /* tokens of each group, without repetitions */
     int64_t
-        n_kv[GG_N_ATTN_TYPES]; /* cells of each stream that are read, of both
-                                * books; 0: there is none */
-    int64_t n_out;             /* rows of output, repetitions included */
-    int64_t n_mask; /* 1 where all groups see the same, else n_seq */
+        /* cells of each stream that are read, in both books; 0: no such book
+         */
+        n_kv[GG_N_ATTN_TYPES];
+    int64_t n_out;  /* rows of output, with repetitions */
+    int64_t n_mask; /* masks: 1 if all groups see the same, else n_seq */
     int64_t first_stream;
-    int64_t n_past;  /* positions up to which sequences have come, in steps of
-                     * GG_PAST_STEP */
+    /* highest position of the sequences, in steps of GG_PAST_STEP */
+    int64_t n_past;
     int64_t n_cross; /* cells of each sequence's encoded text that are read */
-    bool encodes;    /* the text is encoded, for a decoder */
-    bool shared;     /* groups see cells of one stream */
+    bool encodes;    /* the text is encoded for a decoder */
+    bool shared;     /* all groups see cells of one stream */
 };
 
 struct gg_ubatch {
     const struct gguf_allocator *allocator;
     struct gg_cells
-        *book[GG_N_ATTN_TYPES];     /* whose cells tokens get; [1], that of
-                                         * windows, may be NULL */
-    const struct gg_cells *encoded; /* those of encoded texts, or NULL */
-    uint32_t most;                  /* tokens of one */
-    uint32_t least;   /* columns of a product: fewer are filled up */
-    bool counts_past; /* the shape has n_past, else 0 */
-    bool reads_ahead; /* cells are read that later ones of the batch take, so
-                       * that all have one shape */
+        /* books in which tokens take cells; [1], for windows, may be NULL */
+        *book[GG_N_ATTN_TYPES];
+    const struct gg_cells *encoded; /* book of encoded texts; NULL: none */
+    uint32_t most;                  /* most tokens of a micro-batch */
+    uint32_t least;                 /* least number of columns of a product */
+    bool counts_past;               /* the shape has n_past; else that is 0 */
+    /* Cells for later tokens of the batch are read too, so that all
+     * micro-batches have one shape. */
+    bool reads_ahead;
     struct gg_ubatch_shape shape;
-    uint32_t begin;           /* tokens of its groups that earlier ones had */
-    uint32_t n_out;           /* outputs without repetitions */
-    int32_t *tok, *pos, *seq; /* [n_tok * n_seq]: token, position, the first
-                                 * of its sequences */
-    int32_t *row[GG_N_ATTN_TYPES]; /* cell among those of all streams */
-    int32_t *out_row;              /* [n_out] which of them are outputs */
+    /* tokens of its groups that are in earlier micro-batches */
+    uint32_t begin;
+    uint32_t n_out; /* outputs, without repetitions */
+    /* [n_tok * n_seq]: token, position and first sequence */
+    int32_t *tok, *pos, *seq;
+    /* cell of each token, counted through all streams */
+    int32_t *row[GG_N_ATTN_TYPES];
+    int32_t *out_row; /* [n_out], tokens that are outputs */
 };
 
-/* For micro-batches of at most so many tokens. GGUF_E_NOMEM; fini is fine after
- * it. */
+/* Allocate memory for micro-batches of up to most tokens. GGUF_E_NOMEM.
+ * gg_ubatch_fini() may follow a failure. */
 enum gguf_status gg_ubatch_init(struct gg_ubatch *u, uint32_t most,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err);
 void gg_ubatch_fini(struct gg_ubatch *u);
 
-/* Before the first of a batch, whose tokens take cells of these books, kept:
- * how many columns there must at least be, and whether they are encoded, for a
- * decoder that is to look at encoded. */
+/* Begin a batch.
+ *
+ * book      Books in which its tokens take cells. They must outlive the batch.
+ * encoded   Book of encoded texts that its tokens see; NULL: none.
+ * least     Least number of columns of a product.
+ * encodes   The batch is encoded for a decoder. */
 void gg_ubatch_start(struct gg_ubatch *u,
                      struct gg_cells *const book[GG_N_ATTN_TYPES],
                      const struct gg_cells *encoded, uint32_t least,
                      bool encodes);
 
-/* The next tokens of a batch; false after the last. */
+/* Make the next micro-batch of a batch. Returns false after the last one. */
 bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p);
 
-/* Entries i of its group g, which must be below n_seq and n_real. */
+/* Entry i of group g of the micro-batch; g is below n_seq, i below n_real. */
 const struct gg_batch_entry *gg_ubatch_entry(const struct gg_ubatch *u,
                                              const struct gg_batch_plan *p,
                                              int64_t g, int64_t i);
 
-/* Take cells for them, of which there must be enough at the end of their
- * streams. */
+/* Take cells for the tokens of the micro-batch. Their streams must have enough
+ * free cells at the end. */
 void gg_ubatch_take_cells(struct gg_ubatch *u, const struct gg_batch_plan *p);
 
-/* Which entry of its batch output k of a micro-batch is of. */
+/* Entry of the batch for output k of the micro-batch. */
 const struct gg_batch_entry *gg_ubatch_output(const struct gg_ubatch *u,
                                               const struct gg_batch_plan *p,
                                               uint32_t k);
 
-/* What a token sees, in attention. */
+/* Cells or tokens that a token sees in attention. */
 struct gg_ubatch_visibility {
-    const struct gg_cells *kept; /* of its sequence's cells in this book, NULL:
-                                  * of the tokens beside it */
-    int64_t n_kv; /* how many of them there are to see, or not */
-    bool causal;  /* of those beside it, none that come later */
+    /* book of the cells; NULL: tokens of the micro-batch instead */
+    const struct gg_cells *kept;
+    int64_t n_kv; /* number of cells or tokens of a mask's row */
+    bool causal;  /* no later tokens of the micro-batch are seen */
     bool far;     /* distances count */
     struct gg_hparams_attn_range reach;
 };
 
-/* Row i of a mask: for each of the n_kv cells or tokens, minus infinity if it
- * is not seen, else 0 or, where distances count, minus how far away it is. */
+/* Fill row i of a mask: for each of the n_kv cells or tokens minus infinity if
+ * token i does not see it; else 0, or minus the distance if distances count.
+ */
 void gg_ubatch_fill_mask(const struct gg_ubatch *u, int64_t i,
                          const struct gg_ubatch_visibility *sight,
                          float *mask);
 
-/* How far each of those is after token i, or before it (negative); at most that
- * far either way. */
+/* Fill in the signed distance from token i to each cell or token: positive for
+ * those after it. Distances are limited to most either way. */
 void gg_ubatch_fill_distances(const struct gg_ubatch *u, int64_t i,
                               const struct gg_ubatch_visibility *sight,
                               int32_t most, int32_t *far);
 
-/* The first position that a token at this one sees. */
+/* First position that a token at pos sees. */
 int32_t gg_ubatch_first_visible(int32_t pos,
                                 const struct gg_hparams_attn_range *r);
 
-/* So many cells are read where n are used, of most. */
+/* Number of cells that are read if n of most are used. */
 int64_t gg_ubatch_n_cells_read(uint32_t n, uint32_t most);
 
 #endif

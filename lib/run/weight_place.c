@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_place.c - weights into the memory of what computes with them
+/* weight_place.c - copy weights to the memory of the backends that compute
+ * with them
  *
- * The graphs of a session say which operations read a weight. They are
- * described, those of most tokens and of one, and each backend is asked about
- * each node: a weight goes to the first that supports all that read it, or, if
- * layers are divided (layer_split.c), to that of its layer.
- */
+ * The graphs of the session, of the most tokens and of one, tell which
+ * operations read a weight. Each backend is asked about each node. A weight
+ * goes to the first backend that supports all nodes that read it; or, if
+ * layers are divided (layer_split.c), to that of its layer. */
 #include "config.h"
 #include "run/session_int.h"
 #include "run/weight_place.h"
@@ -24,14 +24,14 @@
 struct placer {
     struct gg_weight_place all;
     struct gguf_place_params p;
-    struct gg_pattern **pattern; /* of the rules */
+    struct gg_pattern **pattern; /* patterns of the rules */
     bool *matched;
     struct gg_weight_move *move;
     size_t n_moves;
-    uint64_t n_graphs; /* seen so far */
+    uint64_t n_graphs; /* graphs that were seen */
 };
 
-/* ---- what reads a weight ---- */
+/* ---- readers of weights ---- */
 
 static int compare_uses(const void *a, const void *b)
 {
@@ -40,7 +40,7 @@ static int compare_uses(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The use of what t is, or views. */
+/* The use of t, or of the tensor that t views. */
 static struct gg_weight_place_use *find_use(const struct gg_weight_place *v,
                                             const struct gguf_tensor *t)
 {
@@ -49,7 +49,7 @@ static struct gg_weight_place_use *find_use(const struct gg_weight_place *v,
     return bsearch(&key, v->use, v->n_uses, sizeof key, compare_uses);
 }
 
-/* The backends that support a node: a bit for each. */
+/* A bit for each backend that supports a node. */
 static uint32_t find_supporters(const struct gg_weight_place *v,
                                 const struct gguf_tensor *node)
 {
@@ -60,7 +60,7 @@ static uint32_t find_supporters(const struct gg_weight_place *v,
     return all;
 }
 
-/* Node number at reads it. */
+/* Note that node number at reads the weight. */
 static void note_reader(struct gg_weight_place_use *u, uint64_t at,
                         uint32_t can)
 {
@@ -103,7 +103,7 @@ static struct gg_weight_place_use *add_use(struct gg_weight_place *v,
     return u;
 }
 
-/* List the weights and what s keeps. */
+/* List the weights, and the tensors of the session's memory. */
 static enum gguf_status list_uses(struct placer *v,
                                   const struct gguf_session *s,
                                   struct gguf_error *err)
@@ -134,7 +134,7 @@ static enum gguf_status list_uses(struct placer *v,
     return GGUF_OK;
 }
 
-/* Learn from graphs who reads what, and divide the layers. */
+/* Find the readers of each weight in the graphs, and divide the layers. */
 static enum gguf_status see_session(struct placer *v, struct gguf_session *s,
                                     struct gguf_error *err)
 {
@@ -160,9 +160,9 @@ static enum gguf_status ask_backend(struct placer *v,
     return st;
 }
 
-/* ---- where it goes ---- */
+/* ---- places of weights ---- */
 
-/* Can some backend compute with it in memory of a type? */
+/* Can some backend compute with the weight in this type of memory? */
 static bool can_lie(const struct gg_weight_place *v,
                     const struct gg_weight_place_use *u,
                     const struct gguf_buft *buft)
@@ -173,7 +173,7 @@ static bool can_lie(const struct gg_weight_place *v,
     return !u->read;
 }
 
-/* The rule for a weight: the first that matches, or NULL. */
+/* The first rule that matches a weight; NULL: none. */
 static enum gguf_status find_rule(struct placer *v,
                                   const struct gg_weight_place_use *u,
                                   const struct gguf_place_rule **rule,
@@ -190,9 +190,9 @@ static enum gguf_status find_rule(struct placer *v,
     return GGUF_OK;
 }
 
-/* The backend that computes with a weight: that of its layer, if layers are
- * divided and it can, else the last one; or the first that can. n_backends:
- * none. */
+/* The backend that computes with a weight: that of its layer if layers are
+ * divided and it can, else the last one; without division the first that can.
+ * n_backends: none. */
 static unsigned choose_backend(const struct placer *v,
                                const struct gg_weight_place_use *u)
 {
@@ -203,7 +203,7 @@ static unsigned choose_backend(const struct placer *v,
     return b;
 }
 
-/* Where a weight goes, move->to; NULL: it stays. */
+/* Choose where a weight goes: move->to; NULL: it stays. */
 static enum gguf_status choose_place(struct placer *v,
                                      const struct gg_weight_place_use *u,
                                      struct gg_weight_move *move,
@@ -256,7 +256,7 @@ static enum gguf_status choose_all(struct placer *v, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- placing ---- */
 
 static enum gguf_status make_rules(struct placer *v, struct gguf_error *err)
 {
