@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* baseline.c - reading a base's logits */
+/* baseline.c - read files of a base's logits */
 #include "config.h"
 #include "eval/baseline_int.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a chunk or a vocabulary has at most: 2^28 of either. */
+/* Largest n_ctx and n_vocab that are accepted. */
 enum { MOST = 1 << 28 };
 
 static const struct gg_baseline_form plain;
@@ -196,7 +196,7 @@ void gguf_baseline_digest(const struct gguf_baseline *b, char out[33])
     gg_origin_digest_bytes(out, b->map.data, b->map.size);
 }
 
-/* ---- does a scan fit? ---- */
+/* ---- comparing with a scan ---- */
 
 static enum gguf_status refuse_differing(const char *what, uint64_t file,
                                          uint64_t scan, struct gguf_error *err)
@@ -271,7 +271,7 @@ static double no_norm(const void *user, size_t i)
     return 0;
 }
 
-/* In single precision, as llama.cpp has it: the same digits. */
+/* In single precision, as in llama.cpp, for the same digits. */
 static double log_p(const uint8_t *record, size_t token)
 {
     const uint8_t *q = record + GG_BASELINE_RECORD_HEAD + 2 * token;

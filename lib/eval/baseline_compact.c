@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* baseline_compact.c - opening a file of logits of the compact form */
+/* baseline_compact.c - open a file of logits in the compact form */
 #include "config.h"
 #include "eval/baseline_int.h"
 #include "eval/compact.h"
@@ -11,8 +11,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Magic, version, three numbers, the vocabulary's digest; and after the rows
- * two numbers in double, and a checksum. */
+/* VOCAB: byte of the vocabulary's digest. HEAD: bytes before the tokens:
+ * magic, version, three numbers, that digest. FOOT: bytes after the rows: two
+ * doubles and a checksum. */
 enum { VOCAB = 24, HEAD = 32, FOOT = 24, LEAST_ROW = 8 };
 
 static double load_double(const uint8_t *p)
@@ -113,7 +114,7 @@ static double row_divergence(const void *user, size_t i, const float *logits,
 static double row_nll(const struct gguf_baseline *b, uint64_t row,
                       gguf_token token)
 {
-    (void)token; /* the text is the file's */
+    (void)token; /* nll is in the file */
     return gg_compact_nll(row_at(b, row));
 }
 

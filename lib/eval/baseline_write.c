@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* baseline_write.c - the sink that writes a base's logits */
+/* baseline_write.c - a sink that writes a base's logits to a file */
 #include "config.h"
 #include "eval/baseline_int.h"
 #include "eval/compact.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Rows that are encoded together: what is in memory of the file. */
+/* Rows that are encoded together: memory for the file is that of a slice. */
 enum { SLICE = 32 };
 
-/* The compact form's bytes before the tokens and after the rows, and the least
- * divergence that its error is of. */
+/* Bytes before the tokens and after the rows in the compact form, and the
+ * least divergence for which its error holds. */
 enum { HEAD = 32, FOOT = 24 };
 #define LEAST_KLD 1e-5
 
@@ -28,30 +28,31 @@ struct gguf_baseline_writer {
     struct gguf_outfile *file;
     struct gguf_sink sink;
     const struct form *form;
-    uint8_t *bytes;           /* SLICE records */
-    size_t record;            /* bytes of one, at most */
-    uint64_t n_rows, n_chunk; /* rows in all, of a chunk */
-    uint64_t n_left;          /* rows that are still to come */
+    uint8_t *bytes;           /* [SLICE], records */
+    size_t record;            /* most bytes of a record */
+    uint64_t n_rows, n_chunk; /* rows of the scan, and of a chunk */
+    uint64_t n_left;          /* rows that are missing */
     bool begun;
 
-    /* compact: */
-    XXH3_state_t *hash;         /* of all bytes so far */
+    /* members of the compact form */
+    XXH3_state_t *hash;         /* hash of all bytes so far */
     struct gg_compact_row *row; /* [SLICE] */
-    size_t room;                /* bytes of a row, at most */
-    double tail, spread, fine;  /* sums over rows: what is drawn, that times
-                                 * the weight, and the square of p's rounding */
+    size_t room;                /* most bytes of a row */
+    /* sums over rows: tail; weight times tail; n (w / 128)^2 */
+    double tail, spread, fine;
 };
 
-/* How a form is written. */
+/* Functions that write a form. */
 struct form {
     enum gguf_status (*begin)(struct gguf_baseline_writer *w,
                               const struct gguf_scan_info *info,
                               struct gguf_error *err);
-    /* Row i of a slice, number row of the text, before the token next. */
+    /* Encode row i of a slice, number row of the text, which stands before the
+     * token next. */
     void (*encode)(const struct gguf_baseline_writer *w, uint32_t i,
                    uint64_t row, const float *logits, uint32_t n_vocab,
                    gguf_token next);
-    /* Its bytes; 0: it has a NaN or +infinity. */
+    /* Bytes of row i; 0: it has a NaN or +infinity. */
     size_t (*size)(struct gguf_baseline_writer *w, uint32_t i);
     enum gguf_status (*end)(struct gguf_baseline_writer *w,
                             struct gguf_error *err);
@@ -125,7 +126,7 @@ static enum gguf_status begin_plain(struct gguf_baseline_writer *w,
     gg_bytes_store32le(head + 8, info->params->n_ctx);
     gg_bytes_store32le(head + 12, info->n_vocab);
     gg_bytes_store32le(head + 16, (uint32_t)(info->end - info->begin));
-    /* hours later is too late to say that it does not fit */
+    /* reserve the bytes now, so that a full disk is noticed at once */
     const uint64_t n_tokens =
         (uint64_t)(info->end - info->begin) * info->params->n_ctx;
     GG_TRY(gg_outfile_check_room(
@@ -176,7 +177,7 @@ static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
     const uint64_t n_chunks = info->end - info->begin;
     const uint64_t tokens = 4 * n_chunks * info->params->n_ctx;
     uint8_t head[HEAD] = "ggufbase";
-    /* a tenth of the other form, tokens included */
+    /* a tenth of llama.cpp's form, with the tokens */
     const uint64_t all = gg_baseline_record_size(info->n_vocab) * w->n_rows;
     const uint64_t other = tokens * 9 + 10 * (HEAD + FOOT);
     w->room = all > other ? (size_t)((all - other) / 10 / w->n_rows) : 0;
@@ -270,7 +271,7 @@ struct job {
     const struct gguf_baseline_writer *w;
     const float *logits;
     const gguf_token *next;
-    uint64_t row; /* of the text */
+    uint64_t row; /* number of the first row in the text */
     uint32_t n_vocab, n;
 };
 
@@ -310,7 +311,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     return GGUF_OK;
 }
 
-/* ---- the object ---- */
+/* ---- the writer ---- */
 
 enum gguf_status
 gguf_baseline_writer_open(struct gguf_baseline_writer **out, const char *path,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bisect.c - weights taken from a base, and what that gives */
+/* bisect.c - replace weights by those of a base, and measure the divergence */
 #include "config.h"
 #include "eval/bisect_int.h"
 
@@ -14,12 +14,13 @@ struct job {
     const struct gguf_bisect_params *p;
     struct gguf_scan_params scan;
     struct gguf_model *model;
-    struct gguf_session *s[2]; /* the base, the model */
+    struct gguf_session *s[2]; /* sessions of base and model */
     const gguf_token *token;
     size_t n;
-    struct gg_model_swapped *was; /* [weights that differ] */
+    /* [weights that differ], for swapping back */
+    struct gg_model_swapped *was;
     double begin;
-    bool over; /* the time is, or a callback said so */
+    bool over; /* time is over, or a callback ended the run */
 };
 
 static double seconds_since(const struct job *j)
@@ -45,7 +46,8 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
 
 /* ---- the base ---- */
 
-/* Mean squares of its inputs in the chunks; *im NULL: there are none. */
+/* Collect mean squares of the base's inputs. *im is NULL if the chunks are not
+ * those that gguf_collect_run() takes. */
 static enum gguf_status collect_squares(struct job *j,
                                         struct gguf_imatrix **im,
                                         struct gguf_error *err)
@@ -62,7 +64,8 @@ static enum gguf_status collect_squares(struct job *j,
     cr.pool = j->scan.pool;
     cr.progress = (struct gguf_progress_callback){ on_progress, j };
     if (j->scan.cut != GGUF_SCAN_CHUNKS || j->scan.text_end)
-        return GGUF_OK; /* other chunks than those that are collected */
+        /* importance data are collected from chunks side by side */
+        return GGUF_OK;
     GG_TRY(gguf_collect_create(&c, &cp, err));
     enum gguf_status st =
         gguf_collect_run(c, j->s[0], j->token, j->n, &cr, err);
@@ -119,7 +122,8 @@ static enum gguf_status swap_weights(struct job *j,
     return GGUF_OK;
 }
 
-/* With weights of the base; *done is false where the time was over before. */
+/* Measure with a group's weights replaced. *done is false if the run ended
+ * meanwhile. */
 static enum gguf_status measure_with(struct job *j, struct gg_bisect_group *g,
                                      bool *done, struct gguf_error *err)
 {
@@ -167,7 +171,7 @@ static enum gguf_status measure_all(struct job *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the run ---- */
 
 static enum gguf_status check_params(const struct job *j,
                                      struct gguf_error *err)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bisect_group.c - weights that are exchanged together
+/* bisect_group.c - groups of weights that are replaced together
  *
- * The weights of a group are side by side in the list, the most suspicious
- * first; so are those of its halves.
- */
+ * The weights of a group are adjacent in the list, sorted by suspicion; so are
+ * those of its halves. */
 #include "config.h"
 #include "eval/bisect_int.h"
 
@@ -15,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 0.05 /* of the divergence, which is worth halving */
+/* least gain, relative to the divergence, for which a half is split */
+#define LEAST 0.05
 
 /* ---- orders ---- */
 
-/* What is not a number comes first. */
+/* Largest first; NaN before all numbers. */
 static int compare_values(double x, const char *x_name, double y,
                           const char *y_name)
 {
@@ -52,7 +52,8 @@ static int weights_by_group(const void *a, const void *b)
     return c ? c : weights_by_suspicion(a, b);
 }
 
-/* Of a byte; of one that takes none, or less, no finite number. */
+/* Gain per byte that the base's weights take more. If they take no more, plus
+ * or minus infinity. */
 static double gain_per_byte(const struct gguf_bisect_entry *e)
 {
     if (e->base_size > e->size)
@@ -75,7 +76,7 @@ static int by_gain(const void *a, const void *b)
     return compare_values(x->entry.gain, x->name, y->entry.gain, y->name);
 }
 
-/* Names are in what is moved. */
+/* Names are members of groups, which move. */
 static void sort_groups(struct gguf_bisect *b,
                         int (*order)(const void *, const void *))
 {
@@ -92,7 +93,7 @@ void gg_bisect_sort(struct gguf_bisect *b)
 
 /* ---- names ---- */
 
-/* The number of the layer in a name: "3" of "blk.3.ffn_down.weight". */
+/* Find the number of the layer in a name: "3" in "blk.3.ffn_down.weight". */
 static bool find_layer(const char *name, size_t *begin, size_t *end)
 {
     static const char blk[] = "blk.";
@@ -117,7 +118,7 @@ static void put_group(struct gg_bisect_weight *w, enum gguf_bisect_grouping by)
         return;
     const size_t at = by == GGUF_BISECT_KIND ? begin : end + 1;
     const char *rest = by == GGUF_BISECT_KIND ? w->name + end : "";
-    /* no longer than the name: '*' takes the place of something */
+    /* '*' replaces one character or more: the name still fits */
     w->group[at] = '*';
     memcpy(w->group + at + 1, rest, strlen(rest) + 1);
 }
@@ -141,13 +142,14 @@ static void add_group(struct gguf_bisect *b, size_t first, size_t n,
             g->entry.dtype = GGUF_BISECT_MIXED_DTYPE;
         if (w->base_dtype != g->entry.base_dtype)
             g->entry.base_dtype = GGUF_BISECT_MIXED_DTYPE;
-        g->entry.size += w->size; /* tensors are apart in their files */
+        /* sizes of different tensors: the sum cannot overflow */
+        g->entry.size += w->size;
         g->entry.base_size += w->base_size;
         g->entry.suspicion += w->suspicion;
     }
 }
 
-/* Weights first to first + n in two, where half the suspicion is reached. */
+/* Split weights first to first + n - 1 where half the suspicion is reached. */
 static void halve_group(struct gguf_bisect *b, size_t first, size_t n)
 {
     double whole = 0, sum = 0;
@@ -197,7 +199,7 @@ enum gguf_status gg_bisect_make_groups(struct gguf_bisect *b,
     return GGUF_OK;
 }
 
-/* ---- what is next ---- */
+/* ---- the next group ---- */
 
 /* A tree of n leaves has 2 n - 2 nodes below its root. */
 size_t gg_bisect_max_measurements(const struct gguf_bisect *b,
@@ -214,7 +216,7 @@ static struct gg_bisect_group *find_unmeasured(struct gguf_bisect *b)
     return NULL;
 }
 
-/* The one to be cut: that which gains most. */
+/* The group to split next: that with the largest gain. */
 static struct gg_bisect_group *find_costliest(struct gguf_bisect *b)
 {
     struct gg_bisect_group *most = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bisect_int.h - weights of a model and a base, and groups of them */
+/* bisect_int.h - weights that differ between a model and a base, in groups */
 #ifndef GG_EVAL_BISECT_INT_H
 #define GG_EVAL_BISECT_INT_H
 
@@ -9,12 +9,12 @@
 
 struct gg_bisect_weight {
     struct gguf_bisect_weight w;
-    size_t i, k; /* numbers in model and base */
+    size_t i, k; /* index of the weight in model and base */
     char name[GGUF_TENSOR_NAME];
-    char group[GGUF_TENSOR_NAME]; /* the name of that it is in */
+    char group[GGUF_TENSOR_NAME]; /* name of its group */
 };
 
-/* Weights first to first + entry.n_weights of the list. */
+/* Weights first to first + entry.n_weights - 1 of the list. */
 struct gg_bisect_group {
     struct gguf_bisect_entry entry;
     size_t first;
@@ -23,15 +23,15 @@ struct gg_bisect_group {
 
 struct gguf_bisect {
     const struct gguf_allocator *allocator;
-    struct gg_bisect_weight *list; /* groups' weights are side by side */
+    struct gg_bisect_weight *list; /* the weights, sorted by group */
     size_t n;
     struct gg_bisect_group *group; /* room for 2 n */
     size_t n_groups, n_measured, n_left_out;
     struct gguf_figure kld;
 };
 
-/* bisect_suspicion.c: find the weights that differ, with their suspicion; im:
- * what the base's inputs are. GGUF_E_NOMEM. */
+/* bisect_suspicion.c: list the weights that differ, with their suspicions. im:
+ * importance data of the base's inputs; NULL: none. GGUF_E_NOMEM. */
 enum gguf_status gg_bisect_find_weights(struct gguf_bisect *b,
                                         const struct gguf_model *model,
                                         const struct gguf_model *base,
@@ -39,18 +39,19 @@ enum gguf_status gg_bisect_find_weights(struct gguf_bisect *b,
                                         struct gguf_pool *pool,
                                         struct gguf_error *err);
 
-/* bisect_group.c: put the weights into groups, the most suspicious first.
+/* bisect_group.c: put the weights into groups, sorted by suspicion.
  * GGUF_E_NOMEM. */
 enum gguf_status gg_bisect_make_groups(struct gguf_bisect *b,
                                        enum gguf_bisect_grouping by,
                                        struct gguf_error *err);
-/* How many of them are measured at most. */
+/* Largest number of groups that will be measured. */
 size_t gg_bisect_max_measurements(const struct gguf_bisect *b,
                                   enum gguf_bisect_grouping by);
-/* The next one to measure, which may be a half made by that; or NULL. */
+/* Next group to measure, which may be a half that the call makes; NULL: none.
+ */
 struct gg_bisect_group *gg_bisect_next_group(struct gguf_bisect *b,
                                              enum gguf_bisect_grouping by);
-/* In the order that gguf_bisect_entry() has them in. */
+/* Sort groups into the order of gguf_bisect_entry(). */
 void gg_bisect_sort(struct gguf_bisect *b);
 
 #endif

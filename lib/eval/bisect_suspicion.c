@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bisect_suspicion.c - how far the weights of two models are apart
+/* bisect_suspicion.c - find the weights that differ, and their suspicions
  *
- * Rows are dealt out to threads; the sums of each row are kept, and added in
- * order.
- */
+ * Rows are divided over threads. The sums of each row are stored, then added
+ * in order. */
 #include "config.h"
 #include "eval/bisect_int.h"
 
@@ -14,7 +13,7 @@
 
 #include <string.h>
 
-/* Squares of a row: of the difference, of the base. */
+/* Sums of squares of a row: of the difference, and of the base. */
 struct row {
     double d2, b2;
 };
@@ -22,9 +21,10 @@ struct row {
 struct weigh {
     const struct gg_data_rows *q, *b;
     uint64_t ne0, n_rows, rows_of_mat;
-    const float *energy; /* [mats][ne0] mean squares of inputs, or NULL */
-    float *buf;          /* [threads][2][ne0] */
-    struct row *row;     /* [n_rows] */
+    /* [mats][ne0], mean squares of inputs; NULL: unknown */
+    const float *energy;
+    float *buf;      /* [threads][2][ne0] */
+    struct row *row; /* [n_rows] */
 };
 
 static void weigh_row(const struct weigh *w, uint64_t r, float *q, float *b)
@@ -52,8 +52,9 @@ static void weigh_share(void *user, unsigned ith, unsigned nth)
         weigh_row(w, r, buf, buf + w->ne0);
 }
 
-/* Mean squares of the inputs of a weight, for each of its matrices; of experts
- * times their share of the rows. *energy NULL: nothing is known. */
+/* Read the mean squares of a weight's inputs, for each of its matrices; those
+ * of experts times their share of the rows. *energy is NULL if im lacks the
+ * weight. */
 static enum gguf_status energy_of(const struct gguf_imatrix *im,
                                   const struct gguf_allocator *a,
                                   const char *name, uint64_t ne0,
@@ -72,7 +73,7 @@ static enum gguf_status energy_of(const struct gguf_imatrix *im,
     *energy = gg_mem_alloc_zero(a, e.n_values, sizeof **energy);
     if (!*energy)
         return gg_error_set_nomem(err, (size_t)e.n_values * sizeof **energy);
-    /* sums as they are: a common factor is in both sums of the suspicion */
+    /* sums instead of means: the factor cancels out in the suspicion */
     return gguf_imatrix_sums(im, i, 0, (size_t)e.n_values, *energy, err);
 }
 
@@ -113,8 +114,8 @@ weigh_rows(struct gg_bisect_weight *w, const struct gguf_tensor_info *t,
     return st;
 }
 
-/* Weight i of the model: is it another than the base's, and can it be
- * exchanged? Then it is appended. */
+/* Append weight i of the model to the list if it differs from the base's and
+ * can be replaced. */
 static enum gguf_status
 look_at(struct gguf_bisect *b, const struct gguf_model *model,
         const struct gguf_model *base, size_t i, const struct gguf_imatrix *im,
@@ -145,7 +146,7 @@ look_at(struct gguf_bisect *b, const struct gguf_model *model,
     w->w.size = q.info->size;
     w->w.base_size = p.info->size;
     GG_TRY(weigh_rows(w, q.info, rows, im, b->allocator, pool, err));
-    b->n += w->w.suspicion != 0; /* or NaN */
+    b->n += w->w.suspicion != 0; /* NaN counts, too */
     return GGUF_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* collect.c - importance data: chunk after chunk of a text through a model */
+/* collect.c - collect importance data, chunk by chunk */
 #include "config.h"
 #include "eval/collect_int.h"
 
@@ -18,7 +18,7 @@ static struct gguf_str entry_name(const void *user, uint32_t id)
     return gg_str_z(((const struct gguf_collect *)user)->entries[id]->name);
 }
 
-/* The texts of both lists as one: "+TEXT\n" and "-TEXT\n". */
+/* Join the texts of both lists: "+TEXT\n" and "-TEXT\n". */
 static enum gguf_status make_filter(struct gguf_collect *c,
                                     const struct gguf_collect_params *p,
                                     struct gguf_error *err)
@@ -120,9 +120,9 @@ void gguf_collect_destroy(struct gguf_collect *c)
     gg_mem_free(c->allocator, c);
 }
 
-/* ---- of what ---- */
+/* ---- model and text ---- */
 
-/* What c is of from now on, or was before. */
+/* Set model and text of c, or check that they are the same as before. */
 static enum gguf_status set_origin(const struct gg_collect_job *j, size_t n,
                                    struct gguf_error *err)
 {
@@ -159,7 +159,7 @@ static enum gguf_status check_session(const struct gguf_collect *c,
     return GGUF_OK;
 }
 
-/* Cut the text into chunks, and choose those that this run evaluates. */
+/* Cut the text into chunks, and select those of this run. */
 static enum gguf_status cut_text(struct gg_collect_job *j, size_t n,
                                  struct gguf_error *err)
 {
@@ -288,7 +288,7 @@ enum gguf_status gguf_collect_run(struct gguf_collect *c,
     enum gguf_status watched = gg_collect_unwatch(j.w, &why);
     if (watched == GGUF_OK)
         watched = gguf_session_clear(session, &why);
-    /* the callback's reason says more than that it stopped */
+    /* the callback's own reason says more than "cancelled" */
     if (watched != GGUF_OK && (st == GGUF_OK || st == GGUF_E_CANCELLED)) {
         st = watched;
         if (err)
@@ -300,7 +300,7 @@ enum gguf_status gguf_collect_run(struct gguf_collect *c,
     return st;
 }
 
-/* ---- what there is ---- */
+/* ---- accessors ---- */
 
 static size_t count_chunks(const struct gguf_collect *c,
                            enum gguf_collect_state s)
@@ -401,7 +401,7 @@ enum gguf_status gguf_collect_result(const struct gguf_collect *c,
     return st;
 }
 
-/* ---- parts together ---- */
+/* ---- merging ---- */
 
 static enum gguf_status check_parts(const struct gguf_collect *c,
                                     const struct gguf_collect *other,
@@ -445,7 +445,7 @@ static enum gguf_status check_parts(const struct gguf_collect *c,
     return GGUF_OK;
 }
 
-/* c has nothing yet: it will be of what other is of. */
+/* Give c, which has no data, the model and text of another object. */
 static enum gguf_status copy_origin(struct gguf_collect *c,
                                     const struct gguf_collect *other,
                                     struct gguf_error *err)

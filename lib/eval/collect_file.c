@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* collect_file.c - parts: importance data as they are while they are collected
+/* collect_file.c - files of importance data that are being collected
  *
  * A GGUF file with general.type "imatrix-part", the keys of keys[] below, and
- * tensors: "chunks" I8 [chunks of the text], what became of each (enum
- * gguf_collect_state); and of each matrix NAME.high and NAME.low, I64 [columns,
- * matrices], NAME.place, I8 of the same shape, and NAME.counts, I64 [matrices].
- * A sum is (high * 2^32 + low) * 2^(32 * (place - 1)), or 0 if place is -128;
- * high and low are not negative. The rest is in eval/part_file.h.
- */
+ * tensors: "chunks" I8 [chunks of the text], state of each (enum
+ * gguf_collect_state); for each matrix NAME.high and NAME.low, I64 [columns,
+ * matrices], NAME.place, I8 of the same shape, and NAME.counts, I64
+ * [matrices]. A sum is (high * 2^32 + low) * 2^(32 * (place - 1)), or 0 if
+ * place is -128; high and low are not negative. eval/part_file.h describes the
+ * rest. */
 #include "config.h"
 #include "eval/collect_int.h"
 #include "eval/part_file.h"
@@ -24,7 +24,7 @@ static const struct gguf_str state_name = { "chunks", 6 };
 #define KEY "imatrix.part."
 static const struct gg_part_kind part = { "imatrix-part", KEY, 3 };
 
-/* What a matrix has, in the order of the file. */
+/* Tensors of a matrix, in the order of the file. */
 enum { HIGH, LOW, PLACE, COUNTS, N_KINDS };
 static const struct kind {
     const char *suffix;
@@ -138,7 +138,7 @@ enum gguf_status gguf_collect_save(const struct gguf_collect *c,
 
 /* ---- reading ---- */
 
-/* Lines that begin with + or -. */
+/* Read the filter: lines that begin with + or -. */
 static enum gguf_status get_filter(struct gguf_collect *c,
                                    const struct gguf_file *f,
                                    struct gguf_error *err)
@@ -218,7 +218,7 @@ static enum gguf_status get_states(struct gguf_collect *c,
     return GGUF_OK;
 }
 
-/* Numbers that are not negative, so that many can be added up. */
+/* Read numbers that are not negative, so that sums cannot overflow soon. */
 static enum gguf_status get_numbers(const struct gguf_file *f,
                                     const struct gguf_tensor_info *t,
                                     uint64_t *out, struct gguf_error *err)
@@ -234,7 +234,7 @@ static enum gguf_status get_numbers(const struct gguf_file *f,
     return GGUF_OK;
 }
 
-/* Doubles have no other places. */
+/* Read places; those of doubles only. */
 static enum gguf_status get_places(const struct gguf_file *f,
                                    const struct gguf_tensor_info *t,
                                    int8_t *out, struct gguf_error *err)
@@ -251,7 +251,7 @@ static enum gguf_status get_places(const struct gguf_file *f,
     return GGUF_OK;
 }
 
-/* The entry whose first tensor is t. */
+/* Read the entry whose first tensor is t. */
 static enum gguf_status get_entry(struct gguf_collect *c,
                                   const struct gguf_file *f,
                                   const struct gguf_tensor_info *t,

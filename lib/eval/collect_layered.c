@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* collect_layered.c - importance data, layer by layer
+/* collect_layered.c - collect importance data layer by layer
  *
- * As many chunks as may be stored go through a layer before any goes through
- * the next (gguf_session_decode_layered). What a chunk adds in a layer is known
- * when it has passed it, but not yet whether later layers find that it must be
+ * All chunks for which memory is allowed go through one layer before the next
+ * (gguf_session_decode_layered()). When a chunk has passed a layer, its sums
+ * there are known, but a later layer may still show that the chunk must be
  * left out. So the chunks of a group have totals of their own, which are added
- * to the others at the end; where some chunk was left out they are made once
- * more without it. Additions of totals are exact: their order does not matter.
- */
+ * to the others at the end. If a chunk was left out, the group is computed
+ * once more without it. Totals are exact: the order of additions does not
+ * matter. */
 #include "config.h"
 #include "eval/collect_int.h"
 
@@ -18,25 +18,26 @@
 
 struct layered {
     struct gg_collect_job *j;
-    struct gguf_collect *group; /* totals of the chunks at hand */
-    size_t most;                /* chunks in a group */
+    struct gguf_collect *group; /* totals of the group */
+    size_t most;                /* most chunks of a group */
     struct held {
-        size_t chunk;    /* its number */
-        const char *bad; /* NULL, or it is left out, because of this matrix */
+        size_t chunk; /* number of the chunk */
+        /* matrix that made it be left out; NULL: it counts */
+        const char *bad;
     } * held;
     size_t n_held;
     gguf_token *token; /* [most][n_ctx] */
     struct gguf_batch *batch;
     const struct gguf_batch **list;
-    size_t *at;            /* [most] which of held a batch is */
-    size_t n;              /* batches at hand */
-    uint64_t n_shown;      /* tokens */
-    struct gguf_error err; /* of the callback */
+    size_t *at;            /* [most], index in held of each batch */
+    size_t n;              /* number of batches */
+    uint64_t n_shown;      /* tokens of the last report */
+    struct gguf_error err; /* error of a callback */
 };
 
 /* ---- a group ---- */
 
-/* What batch b met in a layer, or at the end, is complete. */
+/* Add the sums of batch b in a layer, or in the last one. */
 static enum gguf_status end_batch(struct layered *l, size_t b,
                                   struct gguf_error *err)
 {
@@ -48,7 +49,7 @@ static enum gguf_status end_batch(struct layered *l, size_t b,
     return h->bad ? GGUF_OK : gg_error_set_nomem(err, strlen(bad) + 1);
 }
 
-/* Progress of the session, which is told after each batch in each layer. */
+/* Progress of the session: called after each batch in each layer. */
 static int on_layer(void *user, uint64_t done, uint64_t total)
 {
     struct layered *l = user;
@@ -71,7 +72,7 @@ static enum gguf_status on_outputs(void *user, size_t b,
     return end_batch(l, b, err);
 }
 
-/* The chunks of the group that are not left out, as batches. */
+/* Make batches of the group's chunks that are not left out. */
 static void fill_batches(struct layered *l)
 {
     const size_t n_ctx = l->j->c->n_ctx;
@@ -86,8 +87,9 @@ static void fill_batches(struct layered *l)
     }
 }
 
-/* A matrix that a chunk met in two parts of its layers would have been rounded
- * twice. Cuts lie where no weight is used on both sides. */
+/* Check that each chunk added each matrix once. Sums that are added in two
+ * parts would be rounded twice; cuts lie where no weight is used on both
+ * sides. */
 static enum gguf_status check_ends(const struct layered *l,
                                    struct gguf_error *err)
 {
@@ -102,7 +104,7 @@ static enum gguf_status check_ends(const struct layered *l,
     return GGUF_OK;
 }
 
-/* Totals of the group's chunks; some may turn out to be left out. */
+/* Compute the totals of the group. Chunks may be left out on the way. */
 static enum gguf_status run_pass(struct layered *l, struct gguf_error *err)
 {
     gguf_collect_destroy(l->group);
@@ -145,9 +147,9 @@ static enum gguf_status run_group(struct layered *l, struct gguf_error *err)
     return take_group(l, err);
 }
 
-/* ---- all of them ---- */
+/* ---- all groups ---- */
 
-/* How many chunks leave no more than may be stored. */
+/* Compute the number of chunks for which max_stored is enough. */
 static enum gguf_status plan_group(struct layered *l, struct gguf_error *err)
 {
     const struct gg_collect_job *j = l->j;

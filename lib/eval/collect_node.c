@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* collect_node.c - the inputs of matrices, as a session's graphs compute them
+/* collect_node.c - sum the inputs of matrices while a session computes
  *
- * A scheduler's callback asks for each product of a weight. When it has been
- * computed its input is still there: that is read. One sequence is computed at
- * a time, so that the columns of an input are the tokens of one chunk.
- *
- * What nobody reads is not computed: a pass ends before the product that meets
- * the last input, and what follows it, unless a node writes memory that the
- * next pass reads.
- */
+ * A callback of the scheduler asks for each product of a weight. After the
+ * product was computed, its input is still in memory, and is read. One
+ * sequence is computed at a time: the columns of an input are the tokens of
+ * one chunk. Nodes that nobody reads are not computed: a pass ends before the
+ * last product whose input is read, unless a later node writes memory for the
+ * next pass. */
 #include "config.h"
 #include "eval/collect_int.h"
 
@@ -24,7 +22,7 @@
 
 struct weight {
     const struct gguf_tensor *t;
-    struct gg_collect_entry *entry; /* NULL: not seen yet */
+    struct gg_collect_entry *entry; /* NULL: not found yet */
     bool wanted;
 };
 
@@ -33,14 +31,14 @@ struct gg_collect_watch {
     struct gguf_session *s;
     struct gguf_pool *pool;
     struct gg_stat_kern kern;
-    struct gguf_session_graph_callback on_graph; /* the session's own */
-    struct weight *weight;                       /* by address */
+    struct gguf_session_graph_callback on_graph; /* callback of the session */
+    struct weight *weight;                       /* sorted by address */
     size_t n_weights;
     const struct gguf_graph *graph;
-    size_t at, end;   /* nodes: that is asked for; the first not to compute */
-    uint8_t *copy[2]; /* of tensors that do not lie in host memory */
+    size_t at, end; /* node that is asked for, and first node not to compute */
+    uint8_t *copy[2]; /* copies of tensors that are not in host memory */
     size_t copy_size[2];
-    struct gguf_error err; /* of the callback */
+    struct gguf_error err; /* error of the callback */
 };
 
 /* ---- weights ---- */
@@ -81,8 +79,8 @@ static const struct gguf_tensor *root_of(const struct gguf_tensor *t)
     return t->view_src ? t->view_src : t;
 }
 
-/* The weight that t, the matrix of a product, is or is a part of, if it is
- * wanted; NULL: none, or a part of its columns. */
+/* The weight that is matrix t of a product, or that has t as a part; NULL: not
+ * wanted, or t is a part of its columns. */
 static struct weight *weight_of(const struct gg_collect_watch *w,
                                 const struct gguf_tensor *t)
 {
@@ -94,7 +92,7 @@ static struct weight *weight_of(const struct gg_collect_watch *w,
     return of && of->wanted ? of : NULL;
 }
 
-/* That of a product; NULL: t is another operation. */
+/* The weight of a product; NULL: t is another operation. */
 static struct weight *weight_of_product(const struct gg_collect_watch *w,
                                         const struct gguf_tensor *t)
 {
@@ -126,24 +124,26 @@ static enum gguf_status entry_of(struct gg_collect_watch *w, struct weight *of,
 
 /* ---- sums ---- */
 
-/* Rows of an input, and the matrix that each meets. */
+/* Rows of an input, and the matrices with which they are multiplied. */
 struct rows {
     gg_stat_squares_fn *squares;
     struct gg_collect_entry *e;
-    double *sum; /* of e, for this use */
+    double *sum; /* sums of the entry for this use */
     const struct gguf_tensor *x;
-    const uint8_t *data; /* of x */
-    int64_t n_real;      /* tokens; the others are repetitions */
-    /* products: matrices first + i2 / (x2 / m2) + m2 * (i3 / (x3 / m3)) */
+    const uint8_t *data; /* bytes of x */
+    int64_t n_real;      /* tokens; other columns repeat the last one */
+    /* matrix of row (i2, i3): first + i2 / (x2 / m2) + m2 * (i3 / (x3 / m3))
+     */
     int64_t first, m2, m3;
-    bool by_matrix; /* tokens are the second dimension; else the third, if
-                     * there is one */
-    /* or chosen ones */
+    /* tokens are the second dimension; else the third, if it is longer than 1
+     */
+    bool by_matrix;
+    /* selected experts of each token; NULL: no experts */
     const struct gguf_tensor *ids;
     const uint8_t *id_data;
 };
 
-/* n rows, nb bytes apart, of a matrix that has its sums there. */
+/* Add n rows, nb bytes apart, to the sums of a matrix. */
 static void add_rows(const struct rows *r, double *sum, const uint8_t *data,
                      int64_t n, int64_t nb, uint64_t begin, uint64_t end)
 {
@@ -187,8 +187,8 @@ static void add_chosen(const struct rows *r, uint64_t begin, uint64_t end)
         }
 }
 
-/* Each thread has columns of its own: the order of a column's sum is that of
- * the tokens. The first one counts. */
+/* Each thread has its own columns, so that a column's sum is in the order of
+ * tokens. The first thread counts rows. */
 static void add_columns(void *user, unsigned ith, unsigned nth)
 {
     const struct rows *r = user;
@@ -202,9 +202,9 @@ static void add_columns(void *user, unsigned ith, unsigned nth)
         add_products(r, begin, end);
 }
 
-/* ---- where they are ---- */
+/* ---- bytes in host memory ---- */
 
-/* t's bytes on the host: where they are, or copied to place i. */
+/* Bytes of t in host memory: where they lie, or copied to copy[i]. */
 static enum gguf_status host_bytes(struct gg_collect_watch *w,
                                    const struct gguf_tensor *t, unsigned i,
                                    const uint8_t **out, struct gguf_error *err)
@@ -230,7 +230,8 @@ static enum gguf_status take_inputs(struct gg_collect_watch *w,
                                     struct weight *of, struct gguf_error *err)
 {
     const struct gguf_tensor *m = node->src[0], *root = root_of(m);
-    const bool parts = root->ne[2] * root->ne[3] > 1; /* m has some of them */
+    /* m is a part of the matrices */
+    const bool parts = root->ne[2] * root->ne[3] > 1;
     struct rows r = {
         .squares = w->kern.squares,
         .x = node->src[1],
@@ -243,7 +244,7 @@ static enum gguf_status take_inputs(struct gg_collect_watch *w,
     GG_TRY(entry_of(w, of, err));
     r.e = of->entry;
     if ((uint64_t)(r.first + r.m2 * r.m3) > r.e->n_mats)
-        return GGUF_OK; /* cut in another way than into matrices */
+        return GGUF_OK; /* not divided into whole matrices */
     GG_TRY(host_bytes(w, r.x, 0, &r.data, err));
     if (node->op == GGUF_OP_MATMUL_ID) {
         r.ids = node->src[2];
@@ -256,9 +257,9 @@ static enum gguf_status take_inputs(struct gg_collect_watch *w,
     return GGUF_OK;
 }
 
-/* ---- what is computed ---- */
+/* ---- nodes to compute ---- */
 
-/* Does it write memory that outlives the pass? */
+/* Does the node write memory that outlives the pass? */
 static bool is_kept(const struct gguf_tensor *t)
 {
     return t->view_src && !gguf_op_is_view(t->op) && !t->view_src->op;
@@ -272,7 +273,7 @@ static bool reads_states(const struct gg_collect_watch *w)
            weight_of(w, m);
 }
 
-/* The first node of which, and of what follows it, nothing is read. */
+/* First node from which on nobody reads a result. */
 static size_t end_of(const struct gg_collect_watch *w,
                      const struct gguf_graph *g)
 {
@@ -285,7 +286,7 @@ static size_t end_of(const struct gg_collect_watch *w,
     return i && weight_of_product(w, g->nodes[i - 1]) ? i - 1 : i;
 }
 
-/* Asked for the last product, too, which is not computed: its input is. */
+/* Also asked for the last product, which is not computed: its input is. */
 static int on_node(void *user, struct gguf_tensor *t, bool done)
 {
     struct gg_collect_watch *w = user;
@@ -382,7 +383,7 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
                       .m3 = 1 };
     GG_TRY(entry_of(w, of, err));
     r.e = of->entry;
-    /* no pass uses it */
+    /* no pass uses the entry */
     r.e->n_used = 0;
     r.sum = gg_collect_next_sums(w->c, r.e, err);
     gguf_pool_run(w->pool, add_columns, &r);

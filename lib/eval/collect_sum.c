@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* collect_sum.c - entries of importance data, and their sums */
+/* collect_sum.c - entries of importance data and their sums */
 #include "config.h"
 #include "eval/collect_int.h"
 
@@ -76,7 +76,8 @@ enum gguf_status gg_collect_add_entry(struct gguf_collect *c,
     return GGUF_OK;
 }
 
-/* Is one of the texts that begin with that sign in name? *any: there is one. */
+/* Does name contain one of the texts that begin with a sign? *any: some text
+ * has that sign. */
 static bool in_filter(const char *filter, char sign, const char *name,
                       bool *any)
 {
@@ -149,7 +150,7 @@ void gg_collect_add_number(struct gg_collect_total *t, uint64_t i, double v)
     if (!(v > 0))
         return;
     (void)frexp(v, &exp); /* v < 2^exp */
-    /* rounded down: 1100 is more than any exponent of a double */
+    /* rounded down; 1100 is more than the exponent of any double */
     const int place = (exp - 1 + 1100 * DIGIT) / DIGIT - 1100;
     v = ldexp(v, -DIGIT * place);
     const double high = floor(v);

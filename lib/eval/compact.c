@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* compact.c - a row of a base's logits in few bytes
+/* compact.c - code a row of a base's logits in few bytes
  *
- * Of the tokens, those of probability w or more are all there; of the others
- * each is with probability p / w, drawn so that one comes for every w of
- * probability (systematic sampling: W. G. Madow, Annals of Mathematical
- * Statistics 20, 1949), and stands for w. With r = q / p,
+ * Tokens of probability w or more are all stored. Another token is stored with
+ * probability p / w, drawn so that one comes for every w of probability
+ * (systematic sampling: W. G. Madow, Annals of Mathematical Statistics 20,
+ * 1949), and then stands for w.
  *
- *     divergence = sum p ln(p / q) = sum p (r - 1 - ln r)
+ * With r = q / p, divergence = sum p ln(p / q) = sum p (r - 1 - ln r), since p
+ * and q add up to 1. These terms are positive, and small where q is near p, so
+ * that a few of them tell much. Terms of the second kind with q above c = 1.4
+ * w would be large. For each of these, q - c, which is known for all tokens,
+ * is added to the sum and subtracted from the terms of drawn tokens.
  *
- * since p and q add up to 1: its terms are positive, and small where q is near
- * p, so that a few of them say much. Of the second kind's terms those with q
- * above c = 1.4 w would be large: q - c, which is known of all tokens, is added
- * for each, and taken from the term of those that are drawn.
- *
- * p is rounded where it makes least: to w / FINE where p >= w, and where p < w,
- * whose share is w whatever it is, ln p to 1 / FINE.
- */
+ * p is rounded where it matters least: to w / FINE for p >= w. For p < w, when
+ * a token's share is w in any case, ln p is rounded to 1 / FINE. */
 #include "config.h"
 #include "eval/compact.h"
 
@@ -28,7 +26,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Bytes that are left, nll, weight, the likeliest token, how many follow. */
+/* Bytes of nll, of the weight, and of a number: bytes that follow, likeliest
+ * token, stored tokens. */
 enum { NLL = 4, WEIGHT = 2, NUMBER = 5 };
 #define FINE    ((double)GG_COMPACT_FINE)
 #define CONTROL 1.4
@@ -53,12 +52,12 @@ static const uint8_t *get_number(const uint8_t *p, uint32_t *v)
     return p;
 }
 
-/* ---- how likely what is ---- */
+/* ---- probabilities ---- */
 
-/* Which tokens are there: by how many of the 32 before are, since those that
- * are likely after one text are likely after many, and lie together. Of one
- * that is: is p >= w? By how much in steps, as the length of a binary number,
- * and of its bits the first. */
+/* Models of the decisions. Is a token stored? The context is the number of
+ * stored ones among the 32 tokens before: tokens that are likely after one
+ * text are likely after many, and lie together. Is p >= w? A number of steps
+ * is coded as the length of a binary number and its first bits. */
 enum { AROUND = 32, N_AROUND = 7, MOST_BITS = 24 };
 struct odds {
     struct gg_range_coder_odds there[N_AROUND], is_large;
@@ -78,7 +77,7 @@ static unsigned neighbour_class(uint32_t before)
 
 static void expect_tokens(struct odds *o, uint32_t n, uint32_t n_vocab)
 {
-    /* of 65536: that there are tokens about, and that they go on */
+    /* limits of the contexts; in units of 1/65536 */
     static const uint16_t there[N_AROUND] = { 1, 2, 4, 6, 10, 14, 20 };
     static const uint16_t longer[2][12] = {
         { 60000, 54000, 46000, 36000, 22000, 12000, 8000, 8000 },
@@ -102,8 +101,8 @@ static void expect_tokens(struct odds *o, uint32_t n, uint32_t n_vocab)
         }
 }
 
-/* A number of steps is written by 1 more than steps / 16: the length of that,
- * and all bits but the first, and the 4 bits that are left. */
+/* A number of steps is coded as 1 + steps / 16: length, bits after the first;
+ * then the 4 bits that are left. */
 enum { STEP_BITS = 4 };
 
 static void put_steps(struct gg_range_coder_writer *w, struct odds *o,
@@ -144,8 +143,8 @@ static double ln_of(unsigned code)
 
 /* ---- writing ---- */
 
-/* From 0 to 1, the same for the same number (splitmix64: Steele, Lea and Flood,
- * OOPSLA 2014). */
+/* Pseudo-random number from 0 to 1 for a seed (splitmix64: Steele, Lea and
+ * Flood, OOPSLA 2014). */
 static double draw_uniform(uint64_t number)
 {
     uint64_t z = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -154,14 +153,14 @@ static double draw_uniform(uint64_t number)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-/* What of a row does not change with its weight. */
+/* Facts about a row that do not depend on its weight. */
 struct row {
     const float *logits;
     uint32_t n_vocab;
-    double norm, start; /* of the draw */
+    double norm, start; /* normalizer; start of the draw */
 };
 
-/* Goes through tokens with a weight: which are there, and what of them. */
+/* State of going through tokens with a weight. */
 struct walk {
     const struct row *row;
     double ln_w, at, tail;
@@ -198,7 +197,7 @@ static uint32_t count_tokens(const struct row *row, unsigned weight,
     return n;
 }
 
-/* Bytes of the tokens; more than room: there were more. */
+/* Write the tokens. Returns their bytes; more than room: they do not fit. */
 static size_t put_tokens(const struct row *row, unsigned weight, uint32_t n,
                          size_t room, uint8_t *out)
 {
@@ -223,7 +222,7 @@ static size_t put_tokens(const struct row *row, unsigned weight, uint32_t n,
     return w.full ? room + 1 : (size_t)(end - out);
 }
 
-/* One try: is it the best so far, of those that fit? */
+/* Try a weight, and keep it if it is the best that fits. */
 static size_t try_weight(const struct row *row, unsigned weight, size_t most,
                          uint8_t *out, struct gg_compact_row *about)
 {
@@ -233,8 +232,9 @@ static size_t try_weight(const struct row *row, unsigned weight, size_t most,
     return about->size;
 }
 
-/* The weight with which tokens take their room, to a hundredth: what they take
- * falls with it, about as its root. The largest weight, if none fits. */
+/* Find the weight with which the tokens take room, to a hundredth. The bytes
+ * fall with the weight, about as its root. If no weight fits, it is the
+ * largest one. */
 static void fit_row(const struct row *row, size_t room, size_t most,
                     uint8_t *out, struct gg_compact_row *about)
 {
@@ -265,7 +265,7 @@ size_t gg_compact_max_size(uint32_t n_vocab, size_t room)
     return GG_COMPACT_HEAD + GG_MAX(2 * room, n_vocab / 4 + 64);
 }
 
-/* Bytes before the tokens, at most, of a row that fits. */
+/* Most bytes before the tokens, for a row that fits. */
 static size_t head_size(uint32_t n_vocab, size_t room)
 {
     uint8_t p[NUMBER];
@@ -380,8 +380,8 @@ double gg_compact_nll(const uint8_t *data)
     return (double)f;
 }
 
-/* What a token that is there adds. Rounding adds half the square of its error
- * on average, which is taken off. */
+/* Term of a stored token of the first kind. Rounding adds half the square of
+ * its error on average, which is subtracted. */
 static double large_term(uint32_t steps, double ln_w, double ln_q)
 {
     const double x = 1 + steps / FINE, w = exp(ln_w);
@@ -398,7 +398,7 @@ static double small_term(uint32_t steps, double ln_w, double ln_q)
     return w * (r - 1 - (ln_q - ln_p));
 }
 
-/* What all tokens of the second kind add, drawn or not. */
+/* Sum over all tokens of the second kind, drawn or not. */
 static double control_sum(double w, double ln_w, double ln_q)
 {
     return ln_q > ln_w + log(CONTROL) ? exp(ln_q) - CONTROL * w : 0;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* divergence.c - the divergence of rows of logits from a base's
+/* divergence.c - divergence of rows of logits from those of a base
  *
- * In double throughout, in the order of the vocabulary: what a row gives
- * depends on nothing else. exp of the C library is within a unit in the last
- * place of a double; the logits have 24 bits.
- */
+ * All is in double precision, in the order of the vocabulary: the result of a
+ * row depends on nothing else. exp() of the C library is exact to a unit in
+ * the last place of a double; logits have 24 bits. */
 #include "config.h"
 #include "eval/divergence.h"
 
@@ -25,7 +24,7 @@ double gg_divergence_norm(const float *row, size_t n)
 
 /* ---- likeliest tokens ---- */
 
-/* The first of the largest numbers seen. */
+/* The largest number seen, the first of equals. */
 struct top {
     double value;
     size_t at;
@@ -39,14 +38,14 @@ static void offer_top(struct top *t, double v, size_t at)
 
 /* ---- a model as base ---- */
 
-/* With w(i) = exp(b(i) - max) of the base's logits b, whose sum is S, nb their
- * normalizer, max + ln S, and q the other logits, the divergence is
+/* With w(i) = exp(b(i) - max) of the base's logits b, S their sum, nb = max +
+ * ln S their normalizer, and q the other logits, the divergence is
  *
  *     sum of w(i) (b(i) - q(i)) / S - nb + nq
  *
- * which takes one exp of a logit, not one for S and another for p(i), and is
- * exactly 0 where both are the same. What both differ by at the base's
- * likeliest token is taken out of the sum, and of the normalizers. */
+ * This takes one exp for each logit, not one for S and one for p(i), and is
+ * exactly 0 for equal rows. The difference at the base's likeliest token is
+ * subtracted from the sum and from the normalizers. */
 static double logits_row(const void *user, size_t i, const float *logits,
                          double nq, size_t n, size_t *top_base,
                          size_t *top_model)

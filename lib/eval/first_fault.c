@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* first_fault.c - where in a text the first result is that is not finite */
+/* first_fault.c - find the first result of a text that is not finite */
 #include "config.h"
 #include "eval/first_fault.h"
 
@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* Chunk and position of output number row of a place. */
+/* Chunk and position of an output of a place. */
 static struct gg_window output_at(const struct gg_first_fault_place *p,
                                   size_t row, size_t *chunk, uint64_t *pos)
 {
@@ -56,7 +56,7 @@ enum gguf_status gg_first_fault_locate(const struct gg_first_fault_place *p,
                         gguf_session_fault_text(&f, text, sizeof text));
 }
 
-/* All of the batch, and its logits. */
+/* Decode the whole batch again, and compute its logits. */
 static enum gguf_status decode_again(struct gguf_session *s,
                                      const struct gguf_batch *batch,
                                      struct gg_first_fault_place *p,
@@ -82,7 +82,7 @@ static void find_cause(const struct gg_first_fault_place *p, size_t model,
     struct gguf_error where;
     const struct gguf_error before = *err;
     if (s->look.on)
-        return; /* it was not found */
+        return; /* the check was on and found nothing */
     s->on_graph.fn = NULL;
     s->look.on = true;
     enum gguf_status st = decode_again(s, batch, &place, &where);

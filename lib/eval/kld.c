@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* kld.c - the sink that compares a model with a base
+/* kld.c - a sink that compares a model with a base
  *
- * What is known of each token is kept, since quantiles need all of it; sums are
- * added up chunk by chunk, so that chunks scored elsewhere give the same ones.
- */
+ * The numbers of each token are kept, since quantiles need all of them. Sums
+ * are added chunk by chunk, so that chunks scored elsewhere give the same
+ * digits. */
 #include "config.h"
 #include "eval/kld_int.h"
 
@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-/* The base among the models of a scan. */
+/* Number of the base among the models of a scan. */
 enum { BASE = 0 };
 
 double gg_kld_dp(const struct gguf_kld_token *t)
@@ -46,7 +46,7 @@ static void add_token(struct gg_kld_sums *s, const struct gguf_kld_token *t)
     s->dp4 += dp2 * dp2;
 }
 
-/* The tokens that were added since the last chunk are one. */
+/* Add the tokens since the last chunk as one chunk. */
 static void sum_chunk(struct gguf_kld *k)
 {
     struct gg_kld_sums one = { .n = 0 }, *s = &k->sums;
@@ -175,7 +175,7 @@ static enum gguf_status end_scan(void *user, enum gguf_status st,
     struct gguf_kld *k = user;
     (void)st;
     (void)err;
-    k->n = k->n_summed; /* of a chunk that was cut off nothing counts */
+    k->n = k->n_summed; /* drop the tokens of an incomplete chunk */
     k->info = NULL;
     return GGUF_OK;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* kld_int.h - the tokens that were scored, and their sums */
+/* kld_int.h - scored tokens and their sums */
 #ifndef GG_EVAL_KLD_INT_H
 #define GG_EVAL_KLD_INT_H
 
 #include "gguf/kld.h"
 
-/* Over tokens; d is x - x_base. */
+/* Sums over tokens; d is x - x_base. */
 struct gg_kld_sums {
     uint64_t n, same;
     double x, xx, b, bb, xb, d, dd;
@@ -19,7 +19,7 @@ struct gguf_kld {
     size_t model; /* the compared model among those of the scan */
     struct gguf_kld_token *token;
     size_t n, room;
-    size_t n_summed; /* tokens that sums has: whole chunks */
+    size_t n_summed; /* tokens in sums: those of whole chunks */
     struct gg_kld_sums sums;
 };
 

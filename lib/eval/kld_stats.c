@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kld_stats.c - statistics of tokens that were scored; formulas: gguf/kld.h */
+/* kld_stats.c - statistics of scored tokens; gguf/kld.h has the formulas */
 #include "config.h"
 #include "eval/kld_int.h"
 
@@ -21,13 +21,13 @@ double gguf_kld_quantile(unsigned i)
 
 /* ---- means ---- */
 
-/* Rounding makes a variance of equal numbers less than 0. */
+/* Square root; 0 for a variance that rounding made negative. */
 static double root_of(double v)
 {
     return v > 0 ? sqrt(v) : v <= 0 ? 0 : v;
 }
 
-/* Mean and standard error, of sums of values and of their squares. */
+/* Mean and standard error, from the sums of n values and of their squares. */
 static struct gguf_figure mean_of(double n, double sum, double squares)
 {
     const double m = sum / n;
@@ -36,7 +36,7 @@ static struct gguf_figure mean_of(double n, double sum, double squares)
     return (struct gguf_figure){ m, root_of((squares / n - m * m) / (n - 1)) };
 }
 
-/* exp of a mean. */
+/* exp of a mean, with its error. */
 static struct gguf_figure exp_of(struct gguf_figure m)
 {
     const double v = exp(m.value);
@@ -80,7 +80,7 @@ static void clear_quantiles(struct gguf_figure *at)
         at[i] = (struct gguf_figure){ NAN, NAN };
 }
 
-/* What can be said without tokens: nothing. */
+/* Statistics without tokens: all NaN. */
 static void clear_stats(struct gguf_kld_stats *s)
 {
     const struct gguf_figure none = { NAN, NAN };
@@ -115,7 +115,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Between two of n sorted values; at from 0 to n - 1. */
+/* Interpolate between n sorted values; at is from 0 to n - 1. */
 static double quantile_at(const double *v, size_t n, double at)
 {
     at = at < 0 ? 0 : at > (double)(n - 1) ? (double)(n - 1) : at;

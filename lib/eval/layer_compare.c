@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_compare.c - two models side by side, node by node
+/* layer_compare.c - compare two models, node by node
  *
- * Each has its session. A micro-batch's graphs are put side by side, and the
- * sessions are taken from one name that both have to the next: there both
- * results are in memory, where they were computed.
- */
+ * Each model has its session. For each micro-batch the sessions are computed
+ * from one name that both graphs have to the next one. Both results are then
+ * in memory, where they were computed. */
 #include "config.h"
 #include "eval/first_fault.h"
 #include "eval/layer_sums.h"
@@ -16,9 +15,9 @@
 
 #include <string.h>
 
-enum { Q, B }; /* the model, the base */
+enum { Q, B }; /* model and base */
 
-/* A node of each side. */
+/* A node of each graph. */
 struct pair {
     const struct gguf_tensor *t[2];
 };
@@ -31,19 +30,19 @@ struct compare {
     struct gg_window_list windows;
     const gguf_token *text;
     uint64_t done, n_tok;
-    struct gguf_batch batch; /* of the chunk at hand */
+    struct gguf_batch batch; /* the current chunk */
     gguf_token *token;
     bool *want;
     size_t chunk;
     struct pair *pairs;
     size_t n_pairs, cap_pairs;
-    void *copy[2]; /* of what is not in host memory */
+    void *copy[2]; /* copies of tensors that are not in host memory */
     size_t copy_size[2];
 };
 
-/* ---- which nodes are compared ---- */
+/* ---- nodes that are compared ---- */
 
-/* Names with a space are those of views, and of what was copied of one. */
+/* A name with a space belongs to a view or a copy of a tensor. */
 static bool is_named(const struct gguf_tensor *t)
 {
     return t->name[0] && !strchr(t->name, ' ') && t->op &&
@@ -69,7 +68,7 @@ static enum gguf_status add_pair(struct compare *c,
     return GGUF_OK;
 }
 
-/* Names that both graphs have, in the order of both. */
+/* Find the names that both graphs have, in the order of both. */
 static enum gguf_status find_pairs(struct compare *c, struct gguf_error *err)
 {
     const struct gguf_graph *q = c->s[Q]->pass.graph, *b = c->s[B]->pass.graph;
@@ -90,10 +89,9 @@ static enum gguf_status find_pairs(struct compare *c, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* ---- what is not finite ---- */
+/* ---- values that are not finite ---- */
 
-/* The base or the model has something at a token's position that is not: where
- * does it come from? */
+/* Report a value of model or base that is not finite, with its cause. */
 static enum gguf_status report_nonfinite(struct compare *c, int side,
                                          const char *name, uint32_t pos,
                                          struct gguf_error *err)
@@ -130,7 +128,8 @@ static enum gguf_status add_rows(struct compare *c,
 
 /* ---- a micro-batch ---- */
 
-/* Floats of a token in t, and how many tokens there are, of n. */
+/* Floats of each token in t, and number of tokens. Returns false if the rows
+ * are not tokens. */
 static bool split_rows(const struct gguf_session *s,
                        const struct gguf_tensor *t, size_t *size, size_t *n)
 {
@@ -196,7 +195,8 @@ static enum gguf_status compare_logits(struct compare *c,
         return GGUF_OK;
     r.size = c->s[Q]->model->hp.n_vocab;
     for (size_t i = 0; i < n; i += most) {
-        const size_t next = c->l->next; /* all pieces are one activation */
+        /* all pieces belong to one activation */
+        const size_t next = c->l->next;
         r.first = (uint32_t)i;
         r.n = GG_MIN(most, n - i);
         GG_TRY(gguf_session_logits(c->s[Q], i, r.n, &r.q, err));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_sums.c - sums of activations: of each token, then of all in order */
+/* layer_sums.c - sums of activations: of each token, then over tokens in order
+ */
 #include "config.h"
 #include "eval/layer_sums.h"
 
@@ -23,7 +24,8 @@ static void add_token(struct gg_layer_sums_vec *s, const float *q,
     for (size_t i = 0; i < n; i++) {
         const double x = (double)q[i], y = (double)b[i], d = x - y;
         if (q[i] == -FLT_MAX && b[i] == -FLT_MAX)
-            continue; /* logits of tokens that are never to come */
+            /* both logits are minus infinity: a token that cannot come */
+            continue;
         qb2 += d * d;
         q2 += x * x;
         b2 += y * y;
@@ -50,7 +52,7 @@ static enum gguf_status reserve_layers(struct gguf_layers *l, size_t n,
     return l->token ? GGUF_OK : GGUF_E_NOMEM;
 }
 
-/* Layer, and what it is in it, of "blk.3.attn_q" or "enc.blk.3.attn_q". */
+/* Find layer and name inside of it in "blk.3.attn_q" or "enc.blk.3.attn_q". */
 static void read_name(struct gguf_layers_entry *e)
 {
     const char *p = strstr(e->name, "blk.");
@@ -93,7 +95,7 @@ void gg_layer_sums_begin(struct gguf_layers *l)
     l->next = 0;
 }
 
-/* The next one of that name that the pass has not had. */
+/* Find the next activation of a name that the pass has not had. */
 static enum gguf_status find_layer(struct gguf_layers *l, const char *name,
                                    struct gg_layer_sums **out,
                                    struct gguf_error *err)

@@ -33,9 +33,9 @@ static void add_text(XXH3_state_t *x, struct gguf_str s)
     (void)XXH3_128bits_update(x, s.data, s.size);
 }
 
-/* Name, type and shape, and 16 pieces of the data at equal distances: another
- * fine-tuning or another quantization changes most bytes, and a large model
- * need not be read for it. */
+/* Hash name, type, shape, and 16 pieces of the data at equal distances:
+ * another fine-tuning or quantization changes most bytes, and a large model
+ * need not be read. */
 static void add_tensor(XXH3_state_t *x, const struct gguf_file *f,
                        const struct gguf_tensor_info *t)
 {
@@ -54,7 +54,7 @@ static void add_tensor(XXH3_state_t *x, const struct gguf_file *f,
             x, data + (t->size - PIECE) / (PIECES - 1) * i, PIECE);
 }
 
-/* Keys that an evaluation reads: those of the architecture. */
+/* Hash the keys of the architecture, which evaluation reads. */
 static void add_keys(XXH3_state_t *x, const struct gguf_model *m)
 {
     const struct gguf_file *f = gg_source_meta(&m->src);
@@ -91,7 +91,7 @@ static void digest_text(char out[33], XXH3_state_t *x, const gguf_token *token,
     write_hex(out, x);
 }
 
-/* Types of keys and values in memory, which decide digits. */
+/* Name the types of keys and values, on which digits depend. */
 static void name_cache(char out[32], const struct gguf_session *s)
 {
     snprintf(out, 32, "none");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* part.c - scores of chunks: kept and put together */
+/* part.c - parts of an evaluation: settings, chunks, merging */
 #include "config.h"
 #include "eval/part_int.h"
 
@@ -173,7 +173,8 @@ enum gguf_status gguf_part_set_model(struct gguf_part *p, unsigned i,
 
 /* ---- chunks ---- */
 
-/* Numbers of a chunk of n rows; false: they are too many. */
+/* Count the numbers of a chunk of n rows. Returns false if they are too many.
+ */
 static bool record_size(const struct gguf_part *p, uint64_t n, size_t *out)
 {
     uint64_t all, size;
@@ -271,12 +272,13 @@ const double *gguf_part_row_values(const struct gguf_part *p, size_t chunk,
     return p->chunk[chunk].record + p->n_chunk_values;
 }
 
-/* ---- together ---- */
+/* ---- merging ---- */
 
-enum { SHOWN = 60, BEFORE = 12 }; /* of a long value, before they differ */
+/* characters of a long value in a message, and those before the difference */
+enum { SHOWN = 60, BEFORE = 12 };
 
-/* A setting that b does not have as a has it. Of long values what comes where
- * they differ. */
+/* Report a setting that differs between a and b; long values from the place
+ * where they differ. */
 static enum gguf_status refuse_setting(const struct gg_part_pair *a,
                                        const struct gg_part_pair *b,
                                        struct gguf_error *err)

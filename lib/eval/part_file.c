@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* part_file.c - files of parts: written with a checksum, read with it */
+/* part_file.c - files of parts, with a checksum */
 #include "config.h"
 #include "eval/part_file.h"
 
@@ -179,7 +179,7 @@ enum gguf_status gg_part_read_uint(const struct gguf_file *f, const char *key,
                               key, *out, min, max);
 }
 
-/* The checksum is that of what comes before it, and nothing comes after it. */
+/* Check the checksum of all bytes before it, and that it is the end. */
 static enum gguf_status check_sum(const struct gguf_file *f,
                                   struct gguf_error *err)
 {
@@ -237,7 +237,7 @@ enum gguf_status gg_part_read(struct gguf_file **out,
     GG_TRY(gg_file_params_take(&fp, params, err));
     GG_TRY(
         gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
-    /* names of tensors, of the usual limit, have a suffix here */
+    /* names of tensors have a suffix here */
     if (limits.max_name_size < 128)
         limits.max_name_size = 128;
     fp.limits = &limits;

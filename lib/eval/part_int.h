@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* part_int.h - parts as they lie in memory */
+/* part_int.h - a part in memory */
 #ifndef GG_EVAL_PART_INT_H
 #define GG_EVAL_PART_INT_H
 
@@ -14,13 +14,13 @@ enum {
     GG_PART_MAX_NAME = 40
 };
 
-/* Names and values. */
+/* Pairs of name and value. */
 struct gg_part_pairs {
     struct gg_part_pair {
         const char *name, *value;
     } * list;
     size_t n, room;
-    struct gg_index index; /* pairs by name */
+    struct gg_index index; /* index of the pairs by name */
 };
 
 struct gguf_part {
@@ -35,13 +35,13 @@ struct gguf_part {
     } * chunk;       /* [n_chunks] */
 };
 
-/* A pair more, or another value; both are copied. GGUF_E_INVALID (a name),
- * GGUF_E_NOMEM. */
+/* Set a pair; name and value are copied, and an earlier value is replaced.
+ * GGUF_E_INVALID: the name is not allowed. GGUF_E_NOMEM. */
 enum gguf_status gg_part_set_pair(struct gguf_part *p, struct gg_part_pairs *l,
                                   struct gguf_str name, struct gguf_str value,
                                   struct gguf_error *err);
-/* A chunk of n rows, whose numbers, *size of them, are the caller's to set.
- * GGUF_E_NOMEM. */
+/* Add a record for a chunk of n rows. The caller sets its numbers, *size of
+ * them. GGUF_E_NOMEM. */
 enum gguf_status gg_part_add_record(struct gguf_part *p, size_t chunk,
                                     uint64_t n, size_t *size,
                                     struct gguf_error *err);

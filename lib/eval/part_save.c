@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* part_save.c - parts as files: written, and read again */
+/* part_save.c - write parts to files, and read them */
 #include "config.h"
 #include "eval/part_int.h"
 #include "eval/part_file.h"
@@ -140,7 +140,7 @@ static enum gguf_status get_pairs(struct gguf_part *p,
     return GGUF_OK;
 }
 
-/* Numbers of a tensor, read to where they lie; not finite: refused. */
+/* Read numbers of a tensor. Numbers that are not finite are refused. */
 static enum gguf_status get_doubles(double *out, size_t n, size_t chunk,
                                     const struct gguf_file *f,
                                     const struct gguf_tensor_info *t,
@@ -157,7 +157,7 @@ static enum gguf_status get_doubles(double *out, size_t n, size_t chunk,
     return GGUF_OK;
 }
 
-/* The arrays of a file, and how much of them was read. */
+/* Arrays of a file, and the number of elements that were read. */
 struct arrays {
     const struct gguf_file *f;
     const struct gguf_tensor_info *counts, *heads, *scores; /* may be NULL */
@@ -204,7 +204,8 @@ static enum gguf_status get_chunks(struct gguf_part *p, struct arrays *a,
         scores ? a->n_scores - a->score_at : a->n_chunk_values - a->head_at);
 }
 
-/* A tensor of doubles, if there is one; *n: how many. */
+/* Find a tensor of doubles; *n receives the number of its elements, 0 without
+ * such a tensor. */
 static enum gguf_status find_doubles(const struct gguf_file *f,
                                      struct gguf_str name,
                                      const struct gguf_tensor_info **t,

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ppl.c - perplexity: a sink that adds up log-probabilities
+/* ppl.c - perplexity: a sink that sums log-probabilities
  *
- * The numbers of a chunk are added in the order of the text, and then to those
- * of the chunks before it: digits depend neither on threads nor on how rows
- * come.
- */
+ * The numbers of a chunk are added in the order of the text, then to those of
+ * earlier chunks: digits do not depend on threads or on pieces of rows. */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -30,7 +28,7 @@ double gguf_ppl_error(const struct gguf_ppl *p)
     return var > 0 ? exp(mean) * sqrt(var / (n - 1)) : 0;
 }
 
-/* p is of any program's size. */
+/* Take over sums from a program that may know an older struct. */
 static struct gguf_ppl take_sums(const struct gguf_ppl *p)
 {
     struct gguf_ppl own = GGUF_PPL_INIT;
@@ -38,7 +36,7 @@ static struct gguf_ppl take_sums(const struct gguf_ppl *p)
     return own;
 }
 
-/* How many there are of a unit. */
+/* Number of units; NaN: none. */
 static double count_of(const struct gguf_ppl *p, enum gguf_ppl_unit unit)
 {
     const uint64_t n[] = { [GGUF_PPL_TOKEN] = p->n,
@@ -47,7 +45,7 @@ static double count_of(const struct gguf_ppl *p, enum gguf_ppl_unit unit)
     return (size_t)unit < GG_LEN(n) && n[unit] ? (double)n[unit] : (double)NAN;
 }
 
-/* Nats for each of a unit, and the standard error. */
+/* Nats for each unit, and their standard error. */
 static double nats_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
                        double *error)
 {
@@ -125,7 +123,8 @@ struct ppl {
     const struct gguf_ppl_params *p;
     struct gguf_scan_params scan;
     const struct gguf_scan_info *info;
-    struct gguf_ppl one, all; /* of the chunk at hand, of those before */
+    /* sums of the current chunk, and of all chunks before */
+    struct gguf_ppl one, all;
 };
 
 static enum gguf_status begin_scan(void *user,
@@ -174,7 +173,7 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
     return GGUF_OK;
 }
 
-/* With its own sink before those of the caller. */
+/* Scan with perplexity's sink before those of the caller. */
 static enum gguf_status run_scan(struct gguf_session *session,
                                  const gguf_token *token, size_t n,
                                  struct ppl *s, struct gguf_error *err)
@@ -210,7 +209,7 @@ enum gguf_status gguf_ppl_run(struct gguf_session *session,
                      .one = GGUF_PPL_INIT,
                      .all = GGUF_PPL_INIT };
     GG_TRY(gg_params_give(out, &s.all, sizeof s.all, "gguf_ppl", err));
-    /* what callbacks get can be copied to where out is */
+    /* a callback may copy its arguments to a struct of out's size */
     s.one.struct_size = s.all.struct_size =
         GG_MIN(out->struct_size, sizeof *out);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_ppl_params", err));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* range_coder.c - bits as few bytes, by how likely each is */
+/* range_coder.c - code decisions in few bytes, by their probabilities */
 #include "config.h"
 #include "eval/range_coder.h"
 
-/* A range has 2^24 or more, so that each side of a decision has some of it. */
+/* Least range: both sides of a decision always have a part of it. */
 #define LEAST_RANGE (UINT32_C(1) << 24)
 enum { SURE = 65536, LEAST_ODDS = 48, MOST_TRUST = 250 };
 
@@ -38,7 +38,7 @@ static void put_byte(struct gg_range_coder_writer *w, unsigned byte)
     *w->at++ = (uint8_t)byte;
 }
 
-/* The highest byte is settled once nothing can be carried into it. */
+/* Write the highest byte, unless a carry may still change it. */
 static void shift_byte(struct gg_range_coder_writer *w)
 {
     const unsigned carry = (unsigned)(w->low >> 32);
@@ -83,8 +83,8 @@ void gg_range_coder_write_even(struct gg_range_coder_writer *w, uint32_t v,
 
 uint8_t *gg_range_coder_write_end(struct gg_range_coder_writer *w)
 {
-    /* of the numbers that would do, the one with most zeros at its end, which
-     * need not be written */
+    /* a number in the range with the most zeros at its end, which need not be
+     * written */
     const uint64_t last = w->low + w->range - 1;
     uint64_t v = last;
     for (unsigned n = 1; n <= 32; n++) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* range_coder.h - bits as few bytes, by how likely each is
+/* range_coder.h - code decisions in few bytes, by their probabilities
  *
- * A range coder (G. N. N. Martin, 1979) of binary decisions whose
- * probabilities are learned on the way. Integers only: the same bytes on every
- * machine.
- */
+ * A range coder (G. N. N. Martin, 1979) of binary decisions, with adaptive
+ * probabilities. It uses integers only: the bytes are the same on every
+ * machine. */
 #ifndef GG_EVAL_RANGE_CODER_H
 #define GG_EVAL_RANGE_CODER_H
 
@@ -12,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How likely a decision is true, in 1/65536, and how much that is trusted: as
- * much as if it had been seen n times. */
+/* Probability p of a true decision, in units of 1/65536, with the confidence
+ * of n observations. */
 struct gg_range_coder_odds {
     uint16_t p, n;
 };
@@ -22,22 +21,23 @@ struct gg_range_coder_writer {
     uint8_t *out, *at, *end;
     uint64_t low;
     uint32_t range;
-    uint32_t n_held; /* bytes that a carry may change */
+    uint32_t n_held; /* bytes that a carry may still change */
     uint8_t held;
-    bool begun, full; /* there was no more room */
+    /* begun: a byte was written; full: there was too little room */
+    bool begun, full;
 };
 
 void gg_range_coder_write_begin(struct gg_range_coder_writer *w, uint8_t *out,
                                 size_t size);
 void gg_range_coder_write(struct gg_range_coder_writer *w,
                           struct gg_range_coder_odds *odds, bool bit);
-/* The low n bits of v, all as likely as not, the highest first. */
+/* Write the low n bits of v, highest first, with even odds. */
 void gg_range_coder_write_even(struct gg_range_coder_writer *w, uint32_t v,
                                unsigned n);
-/* The byte after the last one; w->full says whether all are there. */
+/* Returns the end of the bytes. w->full: some are missing. */
 uint8_t *gg_range_coder_write_end(struct gg_range_coder_writer *w);
 
-/* After the last byte come zeros: any bytes can be read, for any time. */
+/* Reads zeros after the last byte: any bytes can be read. */
 struct gg_range_coder_reader {
     const uint8_t *at, *end;
     uint32_t range, code;

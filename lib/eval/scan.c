@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.c - a text through models: chunks, sequences, batches, rows
+/* scan.c - scans: chunks, sequences, batches, rows
  *
- * Chunks are sequences of a session, as many at a time as go through the model
- * together: a group. Each model decodes the group, or the next piece of a long
- * chunk; then its logits are computed, as many rows as every session gives, and
- * handed on chunk by chunk. Of each model the states of one piece are there at
- * a time, and one part of its logits, whatever the text and the chunk.
- */
+ * Chunks that are computed together, one for each sequence of a session, are a
+ * group. Each model decodes the group, or the next piece of a long chunk. Its
+ * logits are then computed, the most rows that every session gives at once,
+ * and sent to the sinks chunk by chunk. For each model only the states of one
+ * piece and one part of its logits are in memory, whatever the length of text
+ * and chunk. */
 #include "config.h"
 #include "eval/scan.h"
 
@@ -47,9 +47,9 @@ static enum gguf_status check_models(struct gguf_session *const *s, size_t n,
     return GGUF_OK;
 }
 
-/* Chunks that every session takes together: those that go through the model in
- * one pass, since more would only wait. Of a longer chunk a piece: what one
- * pass or several take, 512 tokens at least, since few are computed otherwise
+/* Choose the size of a group: chunks that every session computes in one pass,
+ * since more chunks would only wait. A longer chunk is divided into pieces of
+ * whole passes, at least 512 tokens, since few tokens are computed otherwise
  * than many. */
 static void plan_group(struct gguf_scan *j)
 {
@@ -162,7 +162,7 @@ static enum gguf_status setup_sinks(struct gguf_scan *j,
 
 /* ---- sinks ---- */
 
-/* What sink i returned; of those that say nothing in err, that much. */
+/* Status of sink i; a message is added if the sink set none. */
 static enum gguf_status sink_status(const struct gguf_scan *j, size_t i,
                                     enum gguf_status st,
                                     struct gguf_error *err)
@@ -212,7 +212,7 @@ static enum gguf_status end_chunk(struct gguf_scan *j, size_t chunk,
 static enum gguf_status end_sinks(struct gguf_scan *j, enum gguf_status st,
                                   struct gguf_error *err)
 {
-    struct gguf_error later; /* of no interest after the first */
+    struct gguf_error later; /* failures after the first one are ignored */
     for (size_t i = 0; i < j->n_begun; i++) {
         const struct gguf_sink *s = &j->sinks[i];
         if (!s->end)
@@ -280,7 +280,7 @@ void gg_scan_fill_batch(struct gguf_scan *j, size_t g, size_t chunk,
     j->list[g] = &j->batch[g];
 }
 
-/* The group that begins with a chunk, from its output at on. */
+/* Place of the group that begins with a chunk, from one of its outputs on. */
 static struct gg_first_fault_place place_of(const struct gguf_scan *j,
                                             size_t chunk, size_t at)
 {
@@ -291,8 +291,8 @@ static struct gg_first_fault_place place_of(const struct gguf_scan *j,
                                           .at = at };
 }
 
-/* A sink found that logits of a chunk are not finite: where does that come
- * from? The scan ends with it. */
+/* Find the cause of logits of a chunk that are not finite, which a sink has
+ * reported. */
 static enum gguf_status find_fault(struct gguf_scan *j, size_t chunk,
                                    enum gguf_status st, struct gguf_error *err)
 {
@@ -304,7 +304,7 @@ static enum gguf_status find_fault(struct gguf_scan *j, size_t chunk,
     return st;
 }
 
-/* The next tokens of a group that was filled, of which begin are done. */
+/* Next piece of a filled group, after its first begin tokens. */
 static struct gguf_batch piece_at(const struct gguf_scan *j, size_t begin)
 {
     struct gguf_batch b = j->batch[0];
@@ -316,13 +316,13 @@ static struct gguf_batch piece_at(const struct gguf_scan *j, size_t begin)
     return b;
 }
 
-/* Where a group's rows are handed on: row of chunk. */
+/* Next row of a group to send. */
 struct place {
     size_t chunk;
     uint32_t row;
 };
 
-/* Hand on the n rows at hand, from there on, and step over them. */
+/* Send the next n rows of logits, and move to the row after them. */
 static enum gguf_status send_piece(struct gguf_scan *j, struct place *at,
                                    size_t n, struct gguf_error *err)
 {
@@ -367,8 +367,8 @@ enum gguf_status gg_scan_report(const struct gguf_scan *j, uint64_t n_tok,
     return GGUF_OK;
 }
 
-/* The logits of n rows that were decoded, from row first of the group that
- * begins with a chunk on. */
+/* Compute and send the logits of n outputs, from number first of the group on.
+ */
 static enum gguf_status send_outputs(struct gguf_scan *j, size_t chunk,
                                      size_t first, size_t n, struct place *at,
                                      struct gguf_error *err)
@@ -387,7 +387,7 @@ static enum gguf_status send_outputs(struct gguf_scan *j, size_t chunk,
     return GGUF_OK;
 }
 
-/* Without rows to hand on, that n chunks are done. */
+/* Finish n chunks of a group from which no rows are sent. */
 static enum gguf_status end_group(struct gguf_scan *j, size_t chunk,
                                   uint32_t n, struct gguf_error *err)
 {
@@ -409,8 +409,8 @@ enum gguf_status gg_scan_send_group(struct gguf_scan *j, size_t chunk,
 
 /* ---- all groups ---- */
 
-/* Each model decodes a piece, and its rows are handed on; first of them were
- * before. */
+/* Decode a piece with each model, and send its rows; first is the number of
+ * rows in earlier pieces. */
 static enum gguf_status run_piece(struct gguf_scan *j, size_t chunk,
                                   const struct gguf_batch *piece,
                                   size_t *first, struct place *at,
@@ -464,7 +464,7 @@ static enum gguf_status scan_groups(struct gguf_scan *j,
     return GGUF_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole scan ---- */
 
 static enum gguf_status run_scan(struct gguf_scan *j, size_t n,
                                  const struct gguf_sink *const *sinks,
@@ -501,7 +501,7 @@ enum gguf_status gguf_scan_run_models(struct gguf_session *const *sessions,
                                       size_t n_sinks, struct gguf_error *err)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
-    struct gguf_error own; /* sinks have one in any case */
+    struct gguf_error own; /* sinks always get an error object */
     err = err ? err : &own;
     gguf_error_clear(err);
     GG_TRY(gg_window_take_params(&p, params, err));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* scan_layered.c - chunks of a scan, layer by layer
+/* scan_layered.c - scan layer by layer
  *
- * As many groups of chunks as may be stored go through a layer before any goes
- * through the next (gguf_session_decode_layered), and are handed on when they
- * have passed the last one.
- */
+ * All groups of chunks for which memory is allowed go through one layer before
+ * the next (gguf_session_decode_layered()), and are sent to the sinks after
+ * the last one. */
 #include "config.h"
 #include "eval/scan.h"
 
@@ -20,7 +19,7 @@ static enum gguf_status hand_layered(void *user, size_t g,
     return gg_scan_send_group(j, chunk, gg_scan_group_size(j, chunk), err);
 }
 
-/* Tokens of n groups at hand. */
+/* Tokens of the first n of the current groups. */
 static uint64_t tokens_of(const struct gguf_scan *j, size_t n)
 {
     uint64_t sum = 0;
@@ -29,7 +28,7 @@ static uint64_t tokens_of(const struct gguf_scan *j, size_t n)
     return sum;
 }
 
-/* The groups at hand are done as far as their layers are. */
+/* Report the current groups in proportion to their layers that are done. */
 static int report_layered(void *user, uint64_t done, uint64_t total)
 {
     const struct gguf_scan *j = user;
@@ -61,7 +60,8 @@ enum gguf_status gg_scan_run_layered(struct gguf_scan *j,
     return GGUF_OK;
 }
 
-/* The group that has the most tokens, of which all others leave no more. */
+/* Fill a batch with the group that has the most tokens, and so needs the most
+ * memory. */
 static void fill_largest(struct gguf_scan *j)
 {
     size_t largest = j->info.begin;

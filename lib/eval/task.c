@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* task.c - tasks: making, choosing some, shares */
+/* task.c - make tasks, draw some, proportions */
 #include "config.h"
 #include "eval/task_int.h"
 
@@ -53,7 +53,8 @@ enum gguf_status gguf_tasks_max_tokens(const struct gguf_tasks *t,
 
 /* ---- making ---- */
 
-/* before, a space where one is wanted, the answer, after. */
+/* Join the text before, a space if the kind has one, the answer, and the text
+ * after. */
 static bool join_answer(struct gguf_tasks *t,
                         const struct gg_eval_task_raw *raw, size_t i,
                         struct gg_eval_task_answer *a)
@@ -139,7 +140,7 @@ bool gg_eval_task_split_blank(struct gguf_str sentence,
     return raw->after.size && !memchr(gap + 1, '_', raw->after.size);
 }
 
-/* ---- some of them ---- */
+/* ---- sampling ---- */
 
 /* xorshift64* (Vigna, arXiv 1402.6246). */
 static uint64_t next_random(uint64_t *x)
@@ -150,7 +151,7 @@ static uint64_t next_random(uint64_t *x)
     return *x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* Each task is kept with the chance that is left for it (Knuth, The Art of
+/* Keep each task with the probability that is left for it (Knuth, The Art of
  * Computer Programming 2, 3.4.2, algorithm S). */
 void gguf_tasks_sample(struct gguf_tasks *t, size_t n)
 {
@@ -164,7 +165,7 @@ void gguf_tasks_sample(struct gguf_tasks *t, size_t n)
     t->n = n;
 }
 
-/* ---- shares ---- */
+/* ---- proportions ---- */
 
 double gguf_proportion_error(uint64_t k, uint64_t n)
 {

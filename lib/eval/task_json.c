@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* task_json.c - tasks as JSON lines: an object in each line (RFC 8259)
+/* task_json.c - read tasks from JSON lines (RFC 8259)
  *
- * Values are texts, numbers, and lists of these; what is none of the wanted
- * keys is passed over, however it is nested, up to a depth.
- */
+ * Values of wanted keys are texts, numbers, and lists of these. Other values
+ * are skipped, with any nesting up to a limit. */
 #include "config.h"
 #include "eval/task_int.h"
 
@@ -13,16 +12,16 @@
 
 enum { DEPTH = 32 };
 
-/* A line, and room for its texts without escapes: they are never longer. */
+/* A line, and room for its texts without escapes, which are never longer. */
 struct reader {
     const char *p, *end;
     char *room;
 };
 
-/* What is wanted of a line, for any kind. */
+/* Values of the wanted keys, for all kinds. */
 struct found {
     struct gguf_str stem;             /* ctx, question, sentence */
-    struct gguf_str option[2], label; /* a number, or a text of digits */
+    struct gguf_str option[2], label; /* numbers, or texts of digits */
     struct gguf_str *list;            /* endings, choices */
     size_t n_list, n_labels;          /* SIZE_MAX: not given */
     uint8_t *labels;
@@ -34,7 +33,7 @@ static void skip_blanks(struct reader *r)
         r->p++;
 }
 
-/* Is c next? Then it is passed. */
+/* Take c if it is next. */
 static bool take_char(struct reader *r, char c)
 {
     skip_blanks(r);
@@ -44,7 +43,7 @@ static bool take_char(struct reader *r, char c)
     return true;
 }
 
-/* Four hexadecimal digits. */
+/* Take four hexadecimal digits. */
 static bool take_hex(struct reader *r, uint32_t *out)
 {
     *out = 0;
@@ -60,7 +59,7 @@ static bool take_hex(struct reader *r, uint32_t *out)
     return true;
 }
 
-/* After \u: a code point, of two halves where one is not enough. */
+/* Take a code point after \u, which may have two halves. */
 static bool take_point(struct reader *r)
 {
     uint32_t c, low;
@@ -109,7 +108,7 @@ static bool take_text(struct reader *r, struct gguf_str *out)
     return r->p < r->end && *r->p++ == '"';
 }
 
-/* A number, true, false or null, as it is written. */
+/* Take a number, true, false or null, as it is written. */
 static bool take_word(struct reader *r, struct gguf_str *out)
 {
     skip_blanks(r);
@@ -129,7 +128,7 @@ static bool take_scalar(struct reader *r, struct gguf_str *out)
                                          : take_word(r, out);
 }
 
-/* Any value: how deep it is, is counted. */
+/* Skip any value; its depth is counted. */
 static bool skip_value(struct reader *r)
 {
     char close[DEPTH];
@@ -177,7 +176,7 @@ static bool take_list(struct reader *r, struct gguf_str *list, size_t *n)
     return take_char(r, ']');
 }
 
-/* 0 or 1. */
+/* Take labels: 0 or 1 for each answer. */
 static bool take_labels(struct reader *r, struct found *f)
 {
     struct gguf_str one;
@@ -227,9 +226,10 @@ static bool take_object(struct reader *r, struct found *f)
     return r->p == r->end;
 }
 
-/* ---- what was found ---- */
+/* ---- using the values ---- */
 
-/* The right answer counts from first; -1: the text is no such number. */
+/* Index of the right answer, counted from first in the text; -1: it is not
+ * such a number. */
 static int64_t index_of(struct gguf_str s, int first, size_t n)
 {
     size_t v = 0;

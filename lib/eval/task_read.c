@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* task_read.c - tasks in the forms of llama.cpp */
+/* task_read.c - read tasks in llama.cpp's forms */
 #include "config.h"
 #include "eval/task_int.h"
 
@@ -25,7 +25,7 @@ bool gg_eval_task_next_line(const char **data, size_t *size,
     return true;
 }
 
-/* A small number that is all of s; -1: it is not. */
+/* A small number that is the whole text; -1: it is not. */
 static int parse_number(struct gguf_str s)
 {
     while (s.size && s.data[s.size - 1] == ' ')
@@ -77,7 +77,7 @@ static enum gguf_status read_six(struct gguf_tasks *t, const char *data,
 
 /* ---- WinoGrande: CSV ---- */
 
-/* The next field of a line; quotes are undone in its own bytes. */
+/* Take the next field of a line; quotes are removed in place. */
 static bool next_field(struct gguf_str *line, char *to, struct gguf_str *out)
 {
     size_t i = 0, n = 0;
@@ -94,7 +94,7 @@ static bool next_field(struct gguf_str *line, char *to, struct gguf_str *out)
         to[n++] = c;
     }
     if (quoted && i++ >= line->size)
-        return false; /* no end */
+        return false; /* the closing quote is missing */
     if (i < line->size && line->data[i] != ',')
         return false;
     *out = (struct gguf_str){ to, n };
@@ -221,7 +221,7 @@ static enum gguf_status read_bytes(struct gguf_tasks *t, const void *data,
     return GGUF_OK;
 }
 
-/* ---- all ---- */
+/* ---- all kinds ---- */
 
 static enum gguf_status read_all(struct gguf_tasks *t, const void *data,
                                  size_t size, struct gg_eval_task_raw *raw,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* task_run.c - tasks through a model
+/* task_run.c - compute tasks
  *
- * What all answers of a task begin with is computed once and copied to their
- * sequences, then the rest of all answers in one batch.
- */
+ * The beginning that all answers of a task have in common is computed once and
+ * copied to their sequences; then the rest of all answers is computed in one
+ * batch. */
 #include "config.h"
 #include "eval/nll.h"
 #include "eval/task_int.h"
@@ -15,11 +15,11 @@
 #include <math.h>
 #include <string.h>
 
-/* An answer's tokens, first to end - 1 of which are scored. */
+/* Tokens of an answer; first to end - 1 are scored. */
 struct answer {
-    size_t at; /* of its first token in the list of all */
+    size_t at; /* index of its first token in tok */
     size_t n, first, end;
-    size_t row; /* of the rest's outputs, of its first one */
+    size_t row; /* index of its first output in the second batch */
 };
 
 struct job {
@@ -27,21 +27,21 @@ struct job {
     const struct gguf_task_params *p;
     struct gguf_session *s;
     const struct gguf_vocab *vocab;
-    struct gguf_tokens tok; /* of all answers, one after another */
+    struct gguf_tokens tok; /* tokens of all answers, one after another */
     struct gguf_tokens base;
-    struct answer *answer; /* [most answers], as the following */
+    struct answer *answer; /* [most answers], as are the next four */
     double *sum, *score;
     uint32_t *n_scored;
     bool *right;
-    /* the rest of all answers */
+    /* the second batch: the rest of all answers */
     gguf_token *token;
     int32_t *seq;
     bool *want;
-    size_t room; /* of these three */
+    size_t room; /* tokens that these arrays have room for */
     double *nll; /* [n_ctx] */
     size_t common;
-    size_t end; /* the first task that is not computed any more */
-    bool names; /* compat: names are scored */
+    size_t end; /* first task that is not computed */
+    bool names; /* compat: names are scored, too */
 };
 
 static const gguf_token *tokens_of(const struct job *j, size_t a)
@@ -51,7 +51,7 @@ static const gguf_token *tokens_of(const struct job *j, size_t a)
 
 /* ---- tokens ---- */
 
-/* Tokens that a and b begin with in common. */
+/* Number of tokens that a and b have in common at their beginning. */
 static size_t common_prefix(const gguf_token *a, size_t n_a,
                             const gguf_token *b, size_t n_b)
 {
@@ -87,7 +87,8 @@ static enum gguf_status tokenize_task(struct job *j,
     return GGUF_OK;
 }
 
-/* Tokens of the text before what is scored, alone. */
+/* Count the tokens of the text before the scored part: alone, and in common
+ * with the whole text. */
 static enum gguf_status count_context_tokens(struct job *j,
                                              const struct gg_eval_task *task,
                                              uint32_t a, size_t *alone,
@@ -104,7 +105,7 @@ static enum gguf_status count_context_tokens(struct job *j,
     return GGUF_OK;
 }
 
-/* Which tokens are scored as llama.cpp does. */
+/* Choose the scored tokens as llama.cpp does. */
 static enum gguf_status choose_compat(struct job *j,
                                       const struct gg_eval_task *task,
                                       struct gguf_error *err)
@@ -139,7 +140,7 @@ static enum gguf_status choose_tokens(struct job *j,
             of->first = j->common;
         else if (!j->p->compat)
             GG_TRY(count_context_tokens(j, task, a, &alone, &of->first, err));
-        /* something must be left to be scored, and to predict it from */
+        /* at least one token must be scored, and one must predict it */
         of->first = GG_MIN(of->first, of->n - GG_MIN(of->n, 1));
         if (of->first < 1 || of->first >= of->end)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -151,7 +152,7 @@ static enum gguf_status choose_tokens(struct job *j,
     return GGUF_OK;
 }
 
-/* ---- through the model ---- */
+/* ---- decoding ---- */
 
 static enum gguf_status decode_task(struct job *j,
                                     const struct gg_eval_task *task,
@@ -187,8 +188,8 @@ static enum gguf_status make_room(struct job *j, size_t n,
     return GGUF_OK;
 }
 
-/* The rest of all answers; what follows the last token is of no interest, but
- * for a first answer whose end predicts the second (compat). */
+/* Decode the rest of all answers. The last token's prediction is not wanted,
+ * except that of a first answer which predicts the second one (compat). */
 static enum gguf_status decode_rest(struct job *j,
                                     const struct gg_eval_task *task,
                                     struct gguf_error *err)
@@ -215,7 +216,8 @@ static enum gguf_status decode_rest(struct job *j,
     return n ? gguf_session_decode(j->s, &b, err) : GGUF_OK;
 }
 
-/* Add ln p of tokens, predicted by n of the rest's outputs from row on. */
+/* Add ln p of the tokens that n outputs of the second batch predict, from row
+ * on. */
 static enum gguf_status add_rows(struct job *j, uint32_t a, size_t row,
                                  size_t n, const gguf_token *token,
                                  struct gguf_error *err)
@@ -233,7 +235,8 @@ static enum gguf_status add_rows(struct job *j, uint32_t a, size_t row,
     return GGUF_OK;
 }
 
-/* The first tokens of answers that part where the common ones end. */
+/* Score the first tokens of answers that differ right after the common
+ * beginning. */
 static void score_first(struct job *j, const struct gg_eval_task *task,
                         const float *logits)
 {
@@ -257,7 +260,7 @@ static enum gguf_status score_rest(struct job *j,
         const struct answer *of = &j->answer[a];
         const size_t first = GG_MAX(of->first, j->common + 1);
         const struct answer *other = &j->answer[0];
-        if (j->names && a) /* after the end of the first answer */
+        if (j->names && a) /* predicted after the end of the first answer */
             GG_TRY(add_rows(j, a, other->row + other->n - 1 - j->common, 1,
                             tokens_of(j, a) + of->first, err));
         if (first < of->end)
@@ -273,7 +276,7 @@ static enum gguf_status score_rest(struct job *j,
     return GGUF_OK;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static uint32_t highest_of(const double *x, uint32_t n)
 {
@@ -286,7 +289,7 @@ static uint32_t highest_of(const double *x, uint32_t n)
 uint32_t gguf_task_choose_answer(enum gguf_task_kind kind, bool compat,
                                  const double *score, uint32_t n)
 {
-    /* of two that are equal llama.cpp takes the second name */
+    /* llama.cpp chooses the second of two equal names */
     if (compat && kind == GGUF_TASK_WINOGRANDE && n == 2)
         return !(score[0] > score[1]);
     return highest_of(score, n);
@@ -317,7 +320,7 @@ static enum gguf_status count_task(struct job *j, size_t i,
     return GGUF_OK;
 }
 
-/* Of the tasks that are computed. */
+/* Compute the chance level of the tasks that are computed. */
 static void compute_chance(const struct job *j, struct gguf_task_result *out)
 {
     double n_answers = 0, sum = 0;
@@ -348,7 +351,7 @@ static enum gguf_status run_task(struct job *j, size_t i,
     return count_task(j, i, out, err);
 }
 
-/* ---- the whole ---- */
+/* ---- the run ---- */
 
 static enum gguf_status check_model(const struct gguf_session *s,
                                     const struct gguf_tasks *t,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text_counter.c - bytes and words of the text that tokens stand for */
+/* text_counter.c - count bytes and words of the text of tokens */
 #include "config.h"
 #include "eval/text_counter.h"
 
@@ -13,8 +13,8 @@ static size_t put_piece(struct gg_text_counter *s, gguf_token id, bool leads)
                : gguf_vocab_piece(s->vocab, id, 0, s->piece, s->room);
 }
 
-/* The bytes of a token, valid until the next call. leads: nothing of the text
- * is before it. */
+/* Read the bytes of a token, valid until the next call. leads: it is the first
+ * with bytes. */
 static enum gguf_status piece_of(struct gg_text_counter *s, gguf_token id,
                                  bool leads, struct gguf_str *out,
                                  struct gguf_error *err)
@@ -36,8 +36,8 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The first of tokens 0 to end - 1 that has bytes, or end: tokenizing may have
- * put a blank before these. */
+/* Index of the first token that has bytes, of tokens 0 to end - 1; end: none.
+ * Tokenizing may have put a blank before it. */
 static size_t find_leading(const struct gguf_vocab *v, const gguf_token *text,
                            size_t end)
 {
@@ -47,7 +47,8 @@ static size_t find_leading(const struct gguf_vocab *v, const gguf_token *text,
     return i;
 }
 
-/* Does white space, or nothing, end the text before token first? */
+/* Is token first at the begin of a word: does white space, or nothing, come
+ * before it? */
 static enum gguf_status blank_before(struct gg_text_counter *s,
                                      const gguf_token *text, size_t first,
                                      size_t lead, bool *blank,

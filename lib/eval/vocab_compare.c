@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_compare.c - vocabularies compared, token by token */
+/* vocab_compare.c - compare vocabularies, token by token */
 #include "config.h"
 #include "gguf/eval.h"
 
@@ -17,7 +17,7 @@ static enum gguf_status refuse_differing(const char *what, uint64_t a,
                         what, a, b);
 }
 
-/* Has one vocabulary all tokens of the other, and more after them? */
+/* Has one vocabulary all tokens of the other, and further ones after them? */
 static bool is_padded(const struct gguf_vocab *a, const struct gguf_vocab *b)
 {
     const size_t na = gguf_vocab_n_tokens(a), nb = gguf_vocab_n_tokens(b);
@@ -52,7 +52,7 @@ static enum gguf_status same_texts(const struct gguf_vocab *a,
     return GGUF_OK;
 }
 
-/* The token that is put in front of each chunk, or GGUF_TOKEN_NONE. */
+/* Token that replaces each chunk's first token; GGUF_TOKEN_NONE: none. */
 static gguf_token first_of(const struct gguf_vocab *v)
 {
     return gguf_vocab_wants_bos(v) ? gguf_vocab_special_id(v, GGUF_SPECIAL_BOS)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* window.c - how texts are cut into the chunks of a scan
  *
- * A way to cut is a row: how many chunks a text of n tokens has, and which
- * tokens and rows chunk i of them has. It is a function of i alone, so that any
- * chunk can be computed without those before it.
- */
+ * Each kind of cut is a row of a table: the number of chunks of a text of n
+ * tokens, and the tokens and rows of chunk i. Chunk i depends on i alone, so
+ * that any chunk can be computed without those before it. */
 #include "config.h"
 #include "eval/window.h"
 
@@ -16,21 +15,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Tokens of a chunk unless the caller says. */
+/* Default of n_ctx. */
 enum { DEFAULT_CTX = 512 };
 
 struct gg_window_cut {
-    bool strides;    /* it has a stride, */
-    uint32_t less;   /* of n_ctx - less tokens at most */
+    bool strides;    /* it has a stride */
+    uint32_t less;   /* its stride is at most n_ctx - less */
     bool has_bos;    /* a BOS takes the place of the first token */
-    bool takes_rows; /* params say which rows */
+    bool takes_rows; /* rows_from and first are allowed */
     bool any_length; /* a text may be shorter than a chunk */
     /* length of the shortest text that has a chunk */
     uint64_t (*min_tokens)(const struct gg_window_list *w);
     size_t (*n_chunks)(const struct gg_window_list *w, size_t n);
-    /* the largest number of a chunk of texts of at most n tokens */
+    /* largest number of rows of a chunk in texts of up to n tokens */
     size_t (*max_rows)(const struct gg_window_list *w, size_t n);
-    /* begin is counted from the text's first token */
+    /* out->begin is counted from the text's first token */
     void (*at)(const struct gg_window_list *w, size_t n, size_t i,
                struct gg_window *out);
 };
@@ -83,8 +82,8 @@ static uint64_t sliding_tokens(const struct gg_window_list *w)
     return GG_WINDOW_LEAST;
 }
 
-/* Windows end where one reaches the end of the text. Where they do not overlap,
- * a last one of a single token predicts nothing. */
+/* The last window is the first that reaches the end of the text. If windows do
+ * not overlap, one of a single token would predict nothing. */
 static size_t n_sliding(const struct gg_window_list *w, size_t n)
 {
     if (n < GG_WINDOW_LEAST)
@@ -101,7 +100,7 @@ static void sliding_at(const struct gg_window_list *w, size_t n, size_t i,
 {
     size_t begin = i * w->stride;
     const size_t end = GG_MIN(begin + w->n_ctx, n);
-    /* the end of the window before */
+    /* end of the window before */
     const size_t done = i ? begin - w->stride + w->n_ctx : 0;
     const size_t scored = GG_MAX(begin + 1, done);
     if (end - begin < GG_WINDOW_LEAST)
@@ -114,7 +113,7 @@ static size_t sliding_rows(const struct gg_window_list *w, size_t n)
     return n ? GG_MIN(n, (size_t)w->n_ctx) - 1 : 0;
 }
 
-/* ---- as llama.cpp has it ---- */
+/* ---- llama.cpp's strides ---- */
 
 static uint64_t strided_tokens(const struct gg_window_list *w)
 {
@@ -140,7 +139,7 @@ static size_t strided_rows(const struct gg_window_list *w, size_t n)
     return w->stride;
 }
 
-/* ---- all of them ---- */
+/* ---- all cuts ---- */
 
 static const struct gg_window_cut cuts[] = {
     [GGUF_SCAN_CHUNKS] = { .has_bos = true,
@@ -207,7 +206,7 @@ static enum gguf_status too_short(const struct gg_window_list *w, size_t i,
                         w->n_ctx);
 }
 
-/* Where texts end, and how many chunks are before each. */
+/* Find the ends of texts, and the number of chunks before each. */
 static enum gguf_status count_chunks(struct gg_window_list *w,
                                      const size_t *text_end, size_t n,
                                      struct gguf_error *err)
@@ -227,7 +226,7 @@ static enum gguf_status count_chunks(struct gg_window_list *w,
     return GGUF_OK;
 }
 
-/* The chunks that params choose. */
+/* Select the chunks of the parameters. */
 static enum gguf_status choose_chunks(struct gg_window_list *w,
                                       const struct gguf_scan_params *p,
                                       struct gguf_error *err)
@@ -249,7 +248,7 @@ static void set_params(struct gg_window_list *w,
     w->cut = &cuts[p->cut];
     w->n_ctx = p->n_ctx;
     w->stride = p->stride;
-    /* half of 2 or 3 tokens is the last but one at most, too */
+    /* half of 2 or 3 tokens must leave a token to predict */
     w->first = p->rows_from == GGUF_SCAN_SECOND_HALF
                    ? GG_MIN(p->n_ctx / 2, p->n_ctx - 2)
                    : p->first;
@@ -298,7 +297,7 @@ void gg_window_fini(struct gg_window_list *w)
 
 struct gg_window gg_window_at(const struct gg_window_list *w, size_t chunk)
 {
-    size_t low = 0, high = w->n_texts; /* its text is there */
+    size_t low = 0, high = w->n_texts; /* its text is among these */
     while (high - low > 1) {
         const size_t mid = low + (high - low) / 2;
         if (w->before[mid] <= chunk)
@@ -329,7 +328,7 @@ void gg_window_copy(const struct gg_window_list *w,
 
 /* ---- for callers ---- */
 
-/* The cut that a caller's params describe. false: they are wrong. */
+/* Set the cut of a caller's parameters. Returns false if they are wrong. */
 static bool take_cut(struct gg_window_list *w,
                      const struct gguf_scan_params *params)
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Types that encode each row by itself and lose little enough to be of use. */
+/* Types that encode each row by itself with a small enough error. */
 static const uint32_t types[] = {
     GGUF_DTYPE_F32,  GGUF_DTYPE_F16,  GGUF_DTYPE_BF16,
     GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q4_0, GGUF_DTYPE_Q4_1,

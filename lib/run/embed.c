@@ -37,8 +37,7 @@ enum gguf_status gg_embed_init(struct gg_embed *e,
     return GGUF_OK;
 }
 
-/* The graph has as many columns as a wide batch, so that digits are always the
- * same. */
+/* The graph is as wide as a wide batch, so that digits are always the same. */
 static enum gguf_status plan_embed(struct gg_embed *e, struct gguf_error *err)
 {
     struct gguf_ctx *c = e->ctx;

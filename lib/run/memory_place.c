@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_place.c - memory for keys, values and states, where they are computed
+/* memory_place.c - place the memory for keys, values and states
  *
  * The scheduler is asked where it would compute the session's graphs if their
- * memory lay nowhere yet. Each tensor then lies with the backend that reads it,
- * if that backend can also run every operation that writes into it; else in
- * host memory, with the last backend, as all do with no_offload_memory. So a
- * layer's keys and values are not copied between backends.
- */
+ * memory lay nowhere yet. Each tensor then lies with the backend that reads
+ * it, if that backend can also run every operation that writes it; else in
+ * host memory, with the last backend. With no_offload_memory all tensors lie
+ * there. So a layer's keys and values are not copied between backends. */
 #include "config.h"
 #include "run/session_int.h"
 
