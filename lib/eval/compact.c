@@ -77,7 +77,8 @@ static unsigned neighbour_class(uint32_t before)
 
 static void expect_tokens(struct odds *o, uint32_t n, uint32_t n_vocab)
 {
-    /* limits of the contexts; in units of 1/65536 */
+    /* initial odds: of stored tokens near each other, and of longer numbers,
+     * in units of 1/65536 */
     static const uint16_t there[N_AROUND] = { 1, 2, 4, 6, 10, 14, 20 };
     static const uint16_t longer[2][12] = {
         { 60000, 54000, 46000, 36000, 22000, 12000, 8000, 8000 },

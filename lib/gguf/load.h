@@ -137,8 +137,8 @@ struct gguf_place_params {
  *     - it lies on one of the session's devices already, and no rule and no
  *       split point asks for another place
  *
- * If a device says how much memory is free and has too little for its weights,
- * its part of the session's memory and its graphs, layers are divided over the
+ * If a device reports its free memory and has too little for its weights, its
+ * part of the session's memory and its graphs, layers are divided over the
  * devices in order, in proportion to their free memory. A weight then lies with
  * its layer. Layers that fit on no device, and weights that the device of their
  * layer cannot compute with, stay in host memory.

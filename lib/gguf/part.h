@@ -17,11 +17,10 @@
  *     gguf_part_merge(p, q, &err);
  *
  * A part has a record for each chunk that is done: some numbers of the chunk
- * itself, and some for each of its rows. The caller decides what a chunk and a
- * row is: for perplexity a row is a scored token; for tasks (task.h) a chunk
- * may be a task and a row an answer. A part also has settings. Parts with
- * different settings, such as other models or texts, are never merged. Notes
- * may differ.
+ * itself, and some for each of its rows. The caller defines chunks and rows:
+ * for perplexity a row is a scored token; for tasks (task.h) a chunk may be a
+ * task and a row an answer. A part also has settings. Parts with different
+ * settings, such as other models or texts, are never merged. Notes may differ.
  *
  * Files are GGUF (file.h):
  *

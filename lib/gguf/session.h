@@ -190,9 +190,9 @@ struct gguf_session_params {
     /* Most micro-batches of a batch that are computed at the same time, up to
      * 8. 0: 1. Tensors that pass from one backend to another get one copy for
      * each. Devices overlap if they are asynchronous and have events, memory
-     * and layers of their own. Each micro-batch then reads as many cells as the
-     * last one; digits stay the same. No effect without preferred backends, or
-     * on batches that are pooled. */
+     * and layers of their own. Each micro-batch then reads the cells of the
+     * last one, too; digits stay the same. No effect without preferred
+     * backends, or on batches that are pooled. */
     uint32_t n_copies;
 
     bool no_offload_memory; /* keys, values and states stay in host memory */

@@ -137,7 +137,7 @@ struct gguf_task_scores {
     const double *sum;        /* sum of each answer */
     const uint32_t *n_tokens; /* scored tokens of each answer */
     const double *score;      /* score of each answer */
-    const bool *right;        /* which answers are right */
+    const bool *right;        /* true for each right answer */
     uint32_t chosen;          /* answer that the model chooses, from 0 */
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* algo.c - the algorithms, by tokenizer.ggml.model
+/* algo.c - table of the algorithms, by tokenizer.ggml.model
  *
- * Defaults are those of the models that the algorithm comes from; a file's
- * own keys go before them.
- */
+ * Defaults are those of the models from which the algorithm comes; a file's
+ * own keys override them. */
 #include "config.h"
 #include "vocab/vocab_int.h"
 
@@ -121,7 +120,7 @@ static const struct gg_vocab_algo algos[] = {
       .byte_text = gg_spm_byte_text,
       .check = gg_vocab_ugm_check },
 
-    /* A file without a vocabulary says so; both names are in use. */
+    /* Two names for a file without a vocabulary; both are in use. */
     { .model = "no_vocab", .special = { ALL_NONE } },
     { .model = "none", .special = { ALL_NONE } },
 };
@@ -137,5 +136,6 @@ const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model)
 bool gg_vocab_is_known_model(struct gguf_str model)
 {
     return gg_vocab_algo_find(model) != NULL ||
-           gg_str_eqz(model, "replit"); /* of the format's specification */
+           /* named in the format's specification */
+           gg_str_eqz(model, "replit");
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* bpe.c - byte-level byte-pair encoding
  *
- * The text is cut into words (pretok.h), a word into bytes; the key
- * tokenizer.ggml.merges lists pairs that may be joined, the best first. In
- * token texts each byte is written as a character that prints: itself where it
- * does, else U+0100 and following. (Sennrich et al., arXiv 1508.07909; Radford
- * et al. 2019; ids checked against llama.cpp.) Some vocabularies do without:
- * their tokens are plain UTF-8, a word starts as characters, and blanks may be
- * U+2581.
- */
+ * The text is cut into words (pretok.h), and a word into bytes. The key
+ * tokenizer.ggml.merges lists the pairs that may be joined, best first. In
+ * token texts each byte is written as a printable character: itself if it
+ * prints, else a character from U+0100 on. (Sennrich et al., arXiv 1508.07909;
+ * Radford et al. 2019; ids checked against llama.cpp.) Some vocabularies are
+ * different: their tokens are plain UTF-8, a word starts as characters, and
+ * blanks may be U+2581. */
 #include "config.h"
 #include "vocab/merge.h"
 #include "vocab/pretok.h"
@@ -43,8 +42,8 @@ static bool is_printed(unsigned b)
     return (b >= 33 && b <= 126) || (b >= 161 && b != 173 && b <= 255);
 }
 
-/* The character that byte b is written as: those that do not print follow
- * each other from U+0100 on. */
+/* Character for byte b: bytes that do not print follow each other from U+0100
+ * on. */
 static uint32_t char_of_byte(unsigned b)
 {
     if (is_printed(b))
@@ -52,7 +51,7 @@ static uint32_t char_of_byte(unsigned b)
     return 256 + (b <= 32 ? b : b <= 160 ? b - 127 + 33 : 67);
 }
 
-/* The byte that a character stands for, or -1. */
+/* Byte for a character; -1: none. */
 static int byte_of_char(uint32_t c)
 {
     if (c < 256)
@@ -82,7 +81,7 @@ static size_t hash_pair(const struct gguf_vocab *v, gguf_token l, gguf_token r)
     return (size_t)(z ^ z >> 31);
 }
 
-/* The slot of a pair, or the empty one where it would be. */
+/* Slot of a pair, or the empty slot where it would be. */
 static struct rule *slot_of(const struct gguf_vocab *v, gguf_token l,
                             gguf_token r)
 {
@@ -129,8 +128,8 @@ struct gguf_str gg_bpe_join(struct gguf_str left, struct gguf_str right,
     return (struct gguf_str){ buf, left.size + right.size };
 }
 
-/* Entry i of the list; joined has room for the longest token. False in *known:
- * not all three texts are tokens. */
+/* Load entry i of the list; joined has room for the longest token. *known is
+ * false unless all three texts are tokens. */
 static enum gguf_status load_rule(struct gguf_vocab *v,
                                   const struct gguf_kv *kv, uint32_t i,
                                   struct gguf_str text, char *joined,
@@ -153,7 +152,7 @@ static enum gguf_status load_rule(struct gguf_vocab *v,
     if (!*known)
         return GGUF_OK;
     struct rule *s = slot_of(v, rule.left, rule.right);
-    if (s->id == GGUF_TOKEN_NONE) /* of two alike the first counts */
+    if (s->id == GGUF_TOKEN_NONE) /* the first of two equal pairs counts */
         *s = rule;
     return GGUF_OK;
 }
@@ -197,8 +196,7 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
     return st;
 }
 
-/* The name by which words are cut: what the caller, the file or the algorithm
- * says. */
+/* Name of the pre-tokenizer: that of the caller, the file or the algorithm. */
 static enum gguf_status find_pre(const struct gguf_vocab *v,
                                  const struct gguf_file *file,
                                  struct gguf_str *pre, struct gguf_error *err)
@@ -216,7 +214,7 @@ static enum gguf_status find_pre(const struct gguf_vocab *v,
     return GGUF_OK;
 }
 
-/* Switches that the name says. */
+/* Set the switches of a pre-tokenizer. */
 static void apply_row(struct gguf_vocab *v, const struct gguf_file *file,
                       const struct gg_pretok_row *row)
 {
@@ -245,7 +243,7 @@ enum gguf_status gg_bpe_load(struct gguf_vocab *v,
     GG_TRY(find_pre(v, file, &pre, err));
     GG_TRY(gg_pretok_create(&v->bpe->pretok, pre, v->allocator, err));
     const struct gg_pretok_row *row = gg_pretok_get_row(v->bpe->pretok);
-    /* kimi-k2's files may come without */
+    /* files of kimi-k2 may lack merges */
     if (gguf_file_kv_find(file, MERGES) || !gg_str_eqz(pre, "kimi-k2"))
         GG_TRY(load_rules(v, file, err));
     apply_row(v, file, row);
@@ -270,7 +268,7 @@ void gg_bpe_unload(struct gguf_vocab *v)
 
 /* ---- text to tokens ---- */
 
-/* What a text is tokenized with, word after word. */
+/* Buffers for tokenizing a text, word after word. */
 struct job {
     const struct gguf_vocab *v;
     const struct gg_pretok_row *row;
@@ -281,8 +279,8 @@ struct job {
     struct gguf_tokens *out;
 };
 
-/* The token that a whole word is, or GGUF_TOKEN_NONE, into *id. Words that are
- * longer than every token are not looked at. */
+/* Find the token that is a whole word; *id is GGUF_TOKEN_NONE without one.
+ * Words longer than every token are not looked up. */
 static enum gguf_status find_word(struct job *j, const char *word, size_t size,
                                   gguf_token *id, struct gguf_error *err)
 {
@@ -315,7 +313,7 @@ static bool is_newlines(const char *word, size_t size)
     return n == size;
 }
 
-/* The symbols that a word starts as: bytes, or characters. */
+/* Add the symbols with which a word starts: bytes, or characters. */
 static enum gguf_status add_symbols(struct job *j, const char *word,
                                     size_t size, struct gguf_error *err)
 {
@@ -333,7 +331,8 @@ static enum gguf_status add_symbols(struct job *j, const char *word,
     return GGUF_OK;
 }
 
-/* A symbol that is not a token: its bytes, as far as they are tokens. */
+/* Put the bytes of a symbol that is not a token; bytes without a token are
+ * left out. */
 static enum gguf_status put_bytes(const struct job *j, const char *p,
                                   size_t size, struct gguf_error *err)
 {
@@ -368,7 +367,8 @@ static enum gguf_status on_word(void *user, size_t off, size_t size,
     return GGUF_OK;
 }
 
-/* text with each blank as U+2581; owned, *n bytes. NULL: no memory. */
+/* Copy text with each blank as U+2581. The result is owned and has *n bytes.
+ * NULL: no memory. */
 static char *escape_blanks(const struct gguf_vocab *v, const char *text,
                            size_t size, size_t *n)
 {
@@ -436,7 +436,7 @@ void gg_bpe_put(const struct gguf_vocab *v, gguf_token id,
         int b = k && !row->raw ? byte_of_char(cp) : -1;
         if (b >= 0)
             gg_vocab_sink_put(s, (char)b);
-        else /* not written in this way: as it is */
+        else /* not a byte: as it is */
             for (size_t c = 0; c < (k ? k : 1); c++)
                 gg_vocab_sink_put(s, t.data[i + c]);
         i += k ? k : 1;

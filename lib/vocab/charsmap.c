@@ -31,7 +31,7 @@ static bool has_text(uint32_t u)
     return u >> 8 & 1;
 }
 
-/* Why unit i cannot be, or NULL. */
+/* Fault of unit i; NULL: none. */
 static const char *unit_fault(const struct gg_vocab_charsmap *m, uint32_t i)
 {
     uint32_t u = unit_at(m, i);
@@ -105,7 +105,8 @@ size_t gg_vocab_charsmap_find(const struct gg_vocab_charsmap *m, const char *p,
         if (at >= m->n || unit_label(unit_at(m, at)) != byte)
             break;
         uint32_t u = unit_at(m, at);
-        at ^= unit_offset(u); /* within the trie: gg_vocab_charsmap_load */
+        /* stays within the trie: gg_vocab_charsmap_load() has checked */
+        at ^= unit_offset(u);
         if (!has_text(u))
             continue;
         text->data = m->text + (unit_at(m, at) & ~(UINT32_C(1) << 31));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* check_merges.c - what is wrong about tokenizer.ggml.merges
+/* check_merges.c - report faults of tokenizer.ggml.merges
  *
- * Each entry must be two texts with one blank between; the texts, and what
- * they join to, must be tokens; and no pair should come twice, as only the
- * first counts.
- */
+ * Each entry must be two texts with one blank between; the texts, and the
+ * joined text, must be tokens; no pair should come twice, as only the first
+ * counts. */
 #include "config.h"
 #include "vocab/pretok.h"
 #include "vocab/vocab_int.h"
@@ -16,7 +15,7 @@
 #define KEY "tokenizer.ggml.merges"
 #define PRE "tokenizer.ggml.pre"
 
-/* Entries of one kind: how many, and the first. */
+/* Number of entries of one kind, and the first of them. */
 struct kind {
     uint64_t n, first;
     struct gguf_str text;
@@ -100,7 +99,8 @@ static enum gguf_status check_pre(const struct gg_vocab_check_context *s,
     struct gg_pretok_suggestions near;
     struct gg_str_esc e;
     if (s->algo
-            ->pre) /* the kind has one way to cut texts, whatever a key says */
+            /* the algorithm has one pre-tokenizer, whatever a key says */
+            ->pre)
         return GGUF_OK;
     if (!kv)
         return gg_file_report_finding(

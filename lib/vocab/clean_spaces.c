@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* clean_spaces.c - blanks that WordPiece put before punctuation, taken out
- * again
+/* clean_spaces.c - remove the blanks that WordPiece put before punctuation
  *
- * Three steps, each of which passes on what it is sure of.
+ * There are three steps; each passes on the characters about which it is sure.
  */
 #include "config.h"
 #include "vocab/clean_spaces.h"
 
-/* " 's", " 'm", " 're", " 've" lose their blank. */
+/* Remove the blank of " 's", " 'm", " 're" and " 've". */
 static void clean_contraction(struct gg_vocab_space_cleaner *c, char x)
 {
     bool pair = c->contraction == 2 && (x == 's' || x == 'm');
@@ -29,7 +28,7 @@ static void clean_contraction(struct gg_vocab_space_cleaner *c, char x)
         gg_vocab_sink_put(c->out, x);
 }
 
-/* " ' " loses both blanks. */
+/* Remove both blanks of " ' ". */
 static void clean_quote(struct gg_vocab_space_cleaner *c, char x)
 {
     if (c->apart == 1 && x == '\'') {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.h - candidates waiting, the best first */
+/* heap.h - heap of candidates, the best first */
 #ifndef GG_VOCAB_HEAP_H
 #define GG_VOCAB_HEAP_H
 
@@ -9,9 +9,9 @@
 #include <stddef.h>
 
 struct gg_vocab_candidate {
-    double score;  /* the highest comes first; */
-    uint32_t left; /* of equal ones the leftmost */
-    uint32_t size; /* the others are the caller's */
+    double score;  /* the highest comes first */
+    uint32_t left; /* the leftmost of equals comes first */
+    uint32_t size; /* the caller's, as is id */
     gguf_token id;
 };
 
@@ -22,7 +22,7 @@ gg_vocab_candidate_is_better(const struct gg_vocab_candidate *a,
     return a->score > b->score || (a->score == b->score && a->left < b->left);
 }
 
-/* heap[*n], which has room for one more. */
+/* Push a candidate to heap[*n], which has room for one more. */
 static inline void gg_heap_push(struct gg_vocab_candidate *heap, size_t *n,
                                 struct gg_vocab_candidate c)
 {
@@ -34,7 +34,7 @@ static inline void gg_heap_push(struct gg_vocab_candidate *heap, size_t *n,
     heap[i] = c;
 }
 
-/* The best of heap[*n], *n > 0, which it leaves. */
+/* Remove the best candidate of heap[*n], *n > 0. */
 static inline struct gg_vocab_candidate
 gg_heap_pop(struct gg_vocab_candidate *heap, size_t *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* merge.c - joining neighbours, best pair first */
+/* merge.c - join neighbours, best pair first */
 #include "config.h"
 #include "vocab/merge.h"
 
@@ -68,7 +68,7 @@ static void join_symbols(struct gg_merge *m,
 
 enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err)
 {
-    /* each of the at most n - 1 joins puts in two candidates */
+    /* each of the at most n - 1 joins adds two candidates */
     if (3 * m->n > m->heap_cap) {
         void *grown = gg_mem_grow(m->allocator, m->heap, &m->heap_cap,
                                   sizeof *m->heap, 3 * m->cap, err);

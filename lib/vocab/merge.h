@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* merge.h - joining neighbours, best pair first
+/* merge.h - join neighbours, best pair first
  *
- * What byte-pair encodings have in common: a text starts as a list of symbols;
- * of all neighbours that may be joined, the pair with the best score, the
- * leftmost of equals, is joined, until none is left. Candidates wait in a
- * heap; one that has changed since it was put there is recognised by its size
- * and dropped: n symbols take n log n steps.
- */
+ * This is common to byte-pair encodings. A text starts as a list of symbols.
+ * Of all neighbours that may be joined, the pair with the best score, the
+ * leftmost of equals, is joined, until no pair is left. Candidates wait in a
+ * heap. A candidate whose symbols have changed since is recognised by its size
+ * and dropped. n symbols take n log n steps. */
 #ifndef GG_VOCAB_MERGE_H
 #define GG_VOCAB_MERGE_H
 
@@ -15,15 +14,15 @@
 
 #define GG_NO_SYM UINT32_MAX
 
-/* A stretch of the text: one node of a doubly linked list. */
+/* A piece of the text: a node of a doubly linked list. */
 struct gg_vocab_symbol {
     uint32_t off, size; /* bytes; size 0: joined to its left neighbour */
     uint32_t prev, next;
-    gguf_token id; /* or GGUF_TOKEN_NONE */
+    gguf_token id; /* token; GGUF_TOKEN_NONE: none */
 };
 
-/* May l and r, which comes after it, be joined? Then *id is what they become,
- * and *score says how good that is. */
+/* May l and r, its right neighbour, be joined? Then *id is the joined token,
+ * and *score its score. */
 typedef bool gg_vocab_pair_fn(const void *user,
                               const struct gg_vocab_symbol *l,
                               const struct gg_vocab_symbol *r, double *score,
@@ -34,10 +33,10 @@ struct gg_merge {
     gg_vocab_pair_fn *pair;
     const void *user;
     struct gg_vocab_symbol
-        *sym; /* n of them; the first is never joined to another */
+        *sym; /* [n]; the first is never joined to another */
     size_t n, cap;
     struct gg_vocab_candidate
-        *heap; /* size: bytes of both, when it was found */
+        *heap; /* [n_heap]; size is that of both symbols together */
     size_t n_heap, heap_cap;
 };
 
@@ -49,7 +48,7 @@ void gg_merge_fini(struct gg_merge *m);
 enum gguf_status gg_merge_add(struct gg_merge *m, uint32_t off, uint32_t size,
                               gguf_token id, struct gguf_error *err);
 
-/* Join all that can be; walk from sym[0] by next to GG_NO_SYM afterwards, and
+/* Join all pairs. Afterwards the list goes from sym[0] by next to GG_NO_SYM;
  * set n to 0 for the next list. GGUF_E_NOMEM. */
 enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err);
 

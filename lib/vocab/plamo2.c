@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* plamo2.c - the vocabulary of PLaMo-2
  *
- * Of all ways to cut a text into tokens the one whose scores, in whole 1/10000,
- * add up to the most. A character that is not known costs 1000 and becomes its
- * bytes. It is looked for from the end of the text; of equal ways the one with
- * the longer token first. (tokenization_plamo.py of pfnet/plamo-2-8b, which
- * walks the same tokens by a table of suffixes; ids checked against llama.cpp.)
+ * The tokens of a text are those whose scores, in whole 1/10000, have the
+ * highest sum. An unknown character costs 1000 and becomes its bytes. The
+ * search runs from the end of the text; of equal sums the one with the longer
+ * first token wins. (tokenization_plamo.py of pfnet/plamo-2-8b, which finds
+ * the same tokens with a table of suffixes; ids checked against llama.cpp.)
  *
- * Where no token goes across a place, the text can be cut: what comes before
- * and after it are problems of their own.
- */
+ * If no token goes across a place, the text is cut there, and its parts are
+ * solved apart. */
 #include "config.h"
 #include "vocab/utf8.h"
 #include "vocab/vocab_int.h"
@@ -20,17 +19,17 @@
 
 enum { UNKNOWN_COST = 10000000, WORST_COST = 20000000 };
 
-/* The best way from a place to the end of its stretch. */
+/* Best tokens from a place to the end of its stretch. */
 struct place {
     int64_t cost;
-    uint32_t size; /* of the first token, bytes; 0: not a place */
-    gguf_token id; /* it, or GGUF_TOKEN_NONE: an unknown character */
+    uint32_t size; /* bytes of the first token; 0: not a place */
+    gguf_token id; /* the first token; GGUF_TOKEN_NONE: an unknown character */
 };
 
 struct job {
     const struct gguf_vocab *v;
     const char *text;
-    struct place *place; /* of a stretch, room + 1 */
+    struct place *place; /* [room + 1], places of a stretch */
     size_t room;
     struct gguf_tokens *out;
 };
@@ -40,7 +39,7 @@ static size_t char_size(const struct job *j, size_t at, size_t size)
     return GG_MIN(gg_vocab_utf8_size((uint8_t)j->text[at]), size - at);
 }
 
-/* Where the longest token ends that begins at this place. */
+/* End of the longest token that begins at a place. */
 static size_t longest_token_end(const struct job *j, size_t at, size_t size)
 {
     gguf_token id;
@@ -111,7 +110,7 @@ static enum gguf_status reserve_nodes(struct job *j, size_t n,
     return GGUF_OK;
 }
 
-/* The tokens of a stretch that no token goes out of. */
+/* Put the tokens of a stretch; no token crosses its ends. */
 static enum gguf_status cut_stretch(struct job *j, size_t begin, size_t end,
                                     struct gguf_error *err)
 {
@@ -119,7 +118,8 @@ static enum gguf_status cut_stretch(struct job *j, size_t begin, size_t end,
     for (size_t i = 0; i <= end - begin; i++)
         j->place[i] = (struct place){ .cost = 0 };
     for (size_t at = end; at-- > begin;)
-        if (((uint8_t)j->text[at] & 0xc0) != 0x80) /* of well-formed UTF-8 */
+        /* first byte of a character; the UTF-8 is well formed */
+        if (((uint8_t)j->text[at] & 0xc0) != 0x80)
             choose_token(j, begin, at, end);
     for (size_t at = begin; at < end; at += j->place[at - begin].size) {
         const struct place *p = &j->place[at - begin];
@@ -162,7 +162,7 @@ enum gguf_status gg_vocab_plamo2_encode(const struct gguf_vocab *v,
 
 /* ---- load ---- */
 
-/* In whole 1/10000; tokens that are worse than any are never chosen. */
+/* Score in whole 1/10000. Tokens with the lowest score are never chosen. */
 static bool score_of(const struct gg_vocab_token *t, int32_t *score)
 {
     double s = round((double)t->score * 1e4);

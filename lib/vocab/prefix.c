@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* prefix.c - which of many tokens' texts does a text begin with? */
+/* prefix.c - find the longest token with which a text begins */
 #include "config.h"
 #include "vocab/prefix.h"
 #include "vocab/vocab_int.h"
@@ -33,7 +33,8 @@ static bool after_text(const void *user, int32_t i, int32_t k)
            0;
 }
 
-/* By precedence; what is as long stays in the order of ids. */
+/* Order of precedence: longest first; equal lengths stay in the order of ids.
+ */
 static bool is_shorter(const void *user, int32_t i, int32_t k)
 {
     const struct sorting *s = user;
@@ -47,7 +48,7 @@ static bool begins_with(struct gguf_str text, struct gguf_str with)
     return with.size <= text.size && !memcmp(text.data, with.data, with.size);
 }
 
-/* Parent and jump of text i; those before it have theirs. */
+/* Set parent and jump of text i; texts before it have theirs. */
 static void attach_prefix(struct gg_vocab_prefixes *p,
                           const struct gguf_vocab *v, uint32_t i)
 {
@@ -65,8 +66,8 @@ static void attach_prefix(struct gg_vocab_prefixes *p,
             : up;
 }
 
-/* The n texts, which are in the order of their ids, by text into out; order:
- * room for 2 n. */
+/* Sort the n texts, which are in the order of ids, into out. order has room
+ * for 2 n. */
 static void sort_texts(const struct gguf_vocab *v, struct gg_prefix *text,
                        size_t n, int32_t *order, struct gg_prefix *out)
 {
@@ -122,7 +123,7 @@ void gg_vocab_prefixes_fini(struct gg_vocab_prefixes *p,
 
 /* ---- finding ---- */
 
-/* Bytes that both begin with. */
+/* Number of bytes with which both begin. */
 static size_t common_prefix(struct gguf_str a, struct gguf_str b)
 {
     size_t n = 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* pretok.c - cutting a text into words before byte-pair encoding
+/* pretok.c - cut a text into words before byte-pair encoding
  *
  * Stages (pretok_row.c) are applied one after the other, each to the pieces
- * that the ones before have left: what an expression matches becomes a piece,
- * and so does what lies between two matches. A piece goes through all of its
- * stages before the next is looked for, so that nothing is kept.
- */
+ * from the stage before. Each match of an expression becomes a piece, and so
+ * does the text between two matches. A piece passes all of its stages before
+ * the next piece is searched, so that nothing is stored. */
 #include "config.h"
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
@@ -19,9 +18,10 @@
 struct gg_pretok {
     const struct gguf_allocator *allocator;
     const struct gg_pretok_row *row;
-    struct gg_regex *regex[GG_PRETOK_MAX_STAGES]; /* NULL: a function */
+    /* NULL: the stage is a function */
+    struct gg_regex *regex[GG_PRETOK_MAX_STAGES];
     unsigned n_stages;
-    size_t n_frames; /* that the regular expressions need */
+    size_t n_frames; /* frames that the expressions need */
     uint64_t budget; /* backtracks for each text */
 };
 
@@ -104,17 +104,17 @@ struct run {
     void *user;
 };
 
-/* The pieces of text[begin..end) by stage i and those after it. */
+/* Cut text[begin..end) by stage i and those after it. */
 static enum gguf_status cut_stages(const struct run *r, unsigned i,
                                    size_t begin, size_t end,
                                    struct gguf_error *err);
 
-/* Of one function: its words, each through the stages after it. */
+/* Words from a stage that is a function; each passes the later stages. */
 struct by_function {
     const struct run *r;
     unsigned stage;
-    size_t begin; /* of the piece */
-    size_t done;  /* bytes of it */
+    size_t begin; /* begin of the piece */
+    size_t done;  /* bytes of the piece that are cut */
 };
 
 static enum gguf_status on_end(void *user, size_t end, struct gguf_error *err)
@@ -133,7 +133,7 @@ static size_t next_char(const char *text, size_t at, size_t size)
     return at;
 }
 
-/* Nothing outside the piece is seen. */
+/* The expression sees the piece alone. */
 static enum gguf_status match_all(const struct run *r, unsigned i,
                                   size_t begin, size_t end,
                                   struct gguf_error *err)
@@ -150,7 +150,7 @@ static enum gguf_status match_all(const struct run *r, unsigned i,
                                 "the text cannot be cut into words at byte "
                                 "%zu: an expression has too many choices",
                                 begin + from);
-        if (to == at) { /* no expression here matches nothing */
+        if (to == at) { /* no expression here has an empty match */
             from = next_char(piece, at, size);
             continue;
         }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* pretok_names.c - names of tokenizer.ggml.pre that there are
+/* pretok_names.c - all known names of tokenizer.ggml.pre
  *
  * A name that no program knows is a mistake of the file's author, and most
- * programs refuse the model for it.
- */
+ * programs refuse the model for it. */
 #include "config.h"
 #include "vocab/pretok.h"
 #include "vocab/pretok_row.h"
@@ -13,11 +12,12 @@
 
 #include <string.h>
 
-/* What llama.cpp reads (src/llama-vocab.cpp, summer of 2026) and pretok_row.c
- * does not. */
+/* Names that llama.cpp reads (src/llama-vocab.cpp, summer of 2026) and
+ * pretok_row.c lacks. */
 static const char others[] = "k2-horizon";
 
-/* All names: row of pretok_row.c or the one after them, and where in it. */
+/* Position in all names: a row of pretok_row.c, or the list after them, and a
+ * place in it. */
 struct names {
     size_t row;
     const char *at;

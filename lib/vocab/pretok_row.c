@@ -3,12 +3,12 @@
  *
  * They are the "pre_tokenizer" of each model's published tokenizer.json (or
  * pat_str of its tiktoken file), in the form in which llama.cpp of August 2026
- * reads them, whose token ids are what people compare. That form departs from
- * the published one in two ways, which are kept and marked:
- *   [case]   \p{Lu}, \p{Ll} and their kin all mean any letter there, or tell
- *            the case of ASCII letters only
- *   [digits] a group of digits takes along what stands before it
- */
+ * reads them, since people compare token ids with its ids. That form differs
+ * from the published one in two ways, which are kept and marked:
+ *
+ *     [case]   \p{Lu}, \p{Ll} and their kin all mean any letter there, or
+ *              tell the case of ASCII letters only
+ *     [digits] a group of digits takes along the character before it */
 #include "config.h"
 #include "vocab/pretok_row.h"
 #include "vocab/unicode.h"
@@ -30,8 +30,8 @@
 #define TIKTOKEN(DIGITS)                                                      \
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS               \
                  "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
-/* [case] any letter but those of ASCII that have the other case; MARKS are
- * what it shall not be besides */
+/* [case] any letter but ASCII letters of the other case; MARKS are further
+ * exceptions */
 #define UPPER(MARKS) "[^\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}" MARKS "a-z]"
 #define LOWER(MARKS) "[^\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}" MARKS "A-Z]"
 #define NO_MARKS     "\\p{M}"
@@ -144,10 +144,10 @@ static enum gguf_status cut_thousands(const char *text, size_t size,
     return size ? out->word(out->user, size, err) : GGUF_OK;
 }
 
-/* Blanks without newlines in pieces of 512, 256 and so on to 4, 2 and 1 of
- * them; all else as it is. (jais-2 has \s{512}(?!\S)|\s{256}(?!\S)|... in
- * place of \s+(?!\S), which would look at what is left of a run for each of
- * its pieces.) */
+/* Cut runs of blanks without newlines into pieces of 512, 256 and so on to 4,
+ * 2 and 1; everything else stays. (jais-2 has \s{512}(?!\S)|\s{256}(?!\S)|...
+ * in place of \s+(?!\S), which would search the rest of a run again for each
+ * piece.) */
 static enum gguf_status cut_blanks(const char *text, size_t size,
                                    const struct gg_pretok_out *out,
                                    struct gguf_error *err)
@@ -223,7 +223,7 @@ static const struct gg_pretok_row rows[] = {
       .stage = { { .expr = CONTRACTIONS
                    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
                    "| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" BLANKS } } },
-    /* words of one sentence go together; no choice within is ever taken back */
+    /* words of one sentence stay together; backtracking inside never helps */
     { .names = "exaone-moe",
       .stage = { { .expr = CONTRACTIONS
                    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}[\\p{L}\\p{M}]*+"

@@ -217,7 +217,7 @@ static enum gg_regex_found run_to_accept(struct run *r, uint32_t pc, size_t at,
     return found;
 }
 
-/* Run an INNER instruction; moves *at past what it takes. */
+/* Run an INNER instruction; moves *at past the characters of its match. */
 static enum gg_regex_found run_inner(struct run *r, uint32_t pc, size_t *at)
 {
     const struct gg_regex_op *op = &r->re->op[pc];

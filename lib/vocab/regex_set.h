@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* regex_set.h - classes of characters of an expression, put together
+/* regex_set.h - sets of characters of an expression
  *
- * A set begins as { 0 }; what is added is united with it. Functions of type
- * bool return false if there is no memory. */
+ * A set begins as { 0 }, and grows by union. A function that returns bool
+ * returns false if memory is too little. */
 #ifndef GG_VOCAB_REGEX_SET_H
 #define GG_VOCAB_REGEX_SET_H
 
@@ -25,19 +25,19 @@ enum gg_regex_named gg_regex_set_add_named(struct gg_regex_set *s,
                                            struct gg_mem_arena *arena,
                                            struct gguf_str name);
 
-/* All characters but those of s. Nothing may be added to a set with ranges
- * after that. */
+/* Make s the complement of s. Nothing may be added to a set with ranges
+ * afterwards. */
 void gg_regex_set_invert(struct gg_regex_set *s);
-/* from has no others. */
+/* Add the set from, which must not have others. */
 bool gg_regex_set_add_set(struct gg_regex_set *s, struct gg_mem_arena *arena,
                           const struct gg_regex_set *from);
 
-/* The number of s among the sets of re, which it is added to if it is new.
- * false: there are too many. */
+/* Number of s among the sets of re, to which it is added if it is new. Returns
+ * false if they are too many. */
 bool gg_regex_set_number(struct gg_regex *re, struct gg_regex_set *s,
                          uint8_t *number);
 
-/* Prepare the sets of re for look-ups. */
+/* Make the tables of re for look-ups. */
 bool gg_regex_set_map(struct gg_regex *re);
 
 /* Is cp, beyond ASCII, in a range of s? */

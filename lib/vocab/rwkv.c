@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rwkv.c - the longest token, as RWKV's "World" vocabularies have it
+/* rwkv.c - longest-match tokens of RWKV's "World" vocabularies
  *
- * A text becomes the longest token that it begins with, then the longest that
- * the rest begins with. Token texts are any bytes: \t \n \r \xHH, and a
- * backslash before any other character, are those of a Python string. (Peng et
- * al., arXiv 2404.05892, section 4.2; ids checked against llama.cpp.)
+ * A text becomes the longest token with which it begins, then the longest with
+ * which the rest begins, and so on. Token texts are any bytes, written as in a
+ * Python string: \t \n \r \xHH, and a backslash before any other character.
+ * (Peng et al., arXiv 2404.05892, section 4.2; ids checked against llama.cpp.)
  */
 #include "config.h"
 #include "vocab/vocab_int.h"
@@ -19,8 +19,8 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* The byte at t.data[*i], and on to the next. A byte that begins no
- * escape stands for itself. */
+/* Byte at t.data[*i]; *i moves to the next. A byte that begins no escape
+ * stands for itself. */
 char gg_vocab_rwkv_byte(struct gguf_str t, size_t *i)
 {
     char c = t.data[(*i)++];

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* spm.c - SentencePiece byte-pair encoding
  *
- * The text (blanks as U+2581) starts as single characters; a pair may be
- * joined if the joined text is a token, whose score decides. What is not a
- * token in the end becomes bytes. (Kudo and Richardson 2018; ids checked
- * against llama.cpp.) In most vocabularies no token goes from the end of one
- * word into the next, then each word is its own problem.
- */
+ * The text, with blanks as U+2581, starts as single characters. A pair may be
+ * joined if the joined text is a token, whose score decides. A symbol that is
+ * not a token in the end becomes bytes. (Kudo and Richardson 2018; ids checked
+ * against llama.cpp.) In most vocabularies no token goes from one word into
+ * the next; each word is then solved apart. */
 #include "config.h"
 #include "vocab/merge.h"
 
@@ -77,8 +76,8 @@ static enum gguf_status flush_merge(const struct spm *s, struct gg_merge *m,
     return GGUF_OK;
 }
 
-/* Bytes of a character by its first byte; a byte that cannot be first
- * stands alone. The rest is not looked at, as the peer does it. */
+/* Bytes of a character by its first byte; a byte that cannot be first stands
+ * alone. Later bytes are not checked, as in llama.cpp. */
 static size_t char_size(uint8_t b)
 {
     return b < 0xc0 ? 1 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;

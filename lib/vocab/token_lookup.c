@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token_lookup.c - tokens by text and by id, lists of tokens, warnings */
+/* token_lookup.c - find tokens by text and id, lists of tokens, warnings */
 #include "config.h"
 #include "vocab/vocab_int.h"
 

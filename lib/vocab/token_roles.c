@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* token_roles.c - tokens with a role of their own, which files tell by their
- * texts
+/* token_roles.c - roles of tokens that are known by their texts
  *
- * Not all converters write the keys for them, or write them as ordinary tokens:
- * a text that names a role makes a control token of it. Of several texts for
- * one role the first in the list counts. (Texts: the models' own
- * tokenizer_config.json, as collected by llama.cpp of August 2026.)
- */
+ * Not all converters write the keys of special tokens, and some write them as
+ * ordinary tokens: a text that names a role makes its token a control token.
+ * If several texts name one role, the first in the list counts. (Texts: the
+ * models' own tokenizer_config.json, as collected by llama.cpp of August
+ * 2026.) */
 #include "config.h"
 #include "vocab/vocab_int.h"
 
@@ -67,13 +66,13 @@ static const char *const ends[] = {
     "[e~[",
 };
 
-/* Roles that end one, too. */
+/* Roles that end generation, too. */
 static const enum gguf_special_token end_roles[] = {
     GGUF_SPECIAL_EOS,     GGUF_SPECIAL_EOT,     GGUF_SPECIAL_EOM,
     GGUF_SPECIAL_FIM_PAD, GGUF_SPECIAL_FIM_REP, GGUF_SPECIAL_FIM_SEP,
 };
 
-/* Texts that are always shown, of gpt-oss. */
+/* Texts of gpt-oss that are always shown. */
 static const char *const shown[] = { "<|channel|>", "<|message|>", "<|start|>",
                                      "<|constrain|>" };
 
@@ -103,7 +102,8 @@ static bool text_ends_generation(struct gguf_vocab *v, const char *text)
     return t && t->eog;
 }
 
-/* Where a text that ends it elsewhere has another meaning. */
+/* Unmark texts that end generation in other vocabularies but not in this one.
+ */
 static void unmark_ends(struct gguf_vocab *v)
 {
     bool call = text_ends_generation(v, "<|call|>") ||
@@ -112,14 +112,14 @@ static void unmark_ends(struct gguf_vocab *v)
         (text_ends_generation(v, "<|return|>") ||
          text_ends_generation(v, "<|flush|>"))) {
         struct gg_vocab_token *t =
-            find_token(v, "<|end|>"); /* of one message of many */
+            find_token(v, "<|end|>"); /* ends one message of several */
         t->eog = false;
         t->kind = GGUF_TOKEN_USER;
     }
     if (text_ends_generation(v, "<|tool_response>") &&
         text_ends_generation(v, "</s>")) {
         struct gg_vocab_token *t =
-            find_token(v, "</s>"); /* of gemma 4: markup */
+            find_token(v, "</s>"); /* markup in gemma 4 */
         t->eog = false;
         t->kind = GGUF_TOKEN_NORMAL;
     }
@@ -161,7 +161,7 @@ static bool key_contains(const struct gguf_file *file, const char *key,
     for (; *words; words++) {
         size_t n = strlen(*words), k;
         for (size_t i = 0; i + n <= s.size; i++) {
-            for (k = 0; k < n; k++) /* of any case: words are in lower case */
+            for (k = 0; k < n; k++) /* ignore case: words are in lower case */
                 if ((s.data[i + k] >= 'A' && s.data[i + k] <= 'Z'
                          ? s.data[i + k] + 32
                          : s.data[i + k]) != (*words)[k])
@@ -211,8 +211,8 @@ void gg_vocab_load_strip(struct gguf_vocab *v)
     }
 }
 
-/* *id: the first token of the text "\n", or GGUF_TOKEN_NONE. The text is given
- * to the algorithm alone, so that no user-defined token is found in it.
+/* *id receives the first token of the text "\n", or GGUF_TOKEN_NONE. The
+ * algorithm alone gets the text, so that no user-defined token is found in it.
  * GGUF_E_NOMEM. */
 static enum gguf_status encode_newline(const struct gguf_vocab *v,
                                        gguf_token *id, struct gguf_error *err)
@@ -225,8 +225,8 @@ static enum gguf_status encode_newline(const struct gguf_vocab *v,
     return st == GGUF_E_NOMEM ? st : GGUF_OK;
 }
 
-/* As llama_vocab::impl::load of llama.cpp (commit 00ad355e) has it, where keys
- * for special tokens are read later: the default padding token counts. */
+/* As in llama_vocab::impl::load of llama.cpp (commit 00ad355e), which reads
+ * keys of special tokens later: the default padding token counts. */
 enum gguf_status gg_vocab_load_newline(struct gguf_vocab *v,
                                        struct gguf_error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* trie.c - all texts that begin at a place in another */
+/* trie.c - find all tokens with which a text begins */
 #include "config.h"
 #include "vocab/trie.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
 
-/* ---- in order ---- */
+/* ---- sorting ---- */
 
 static int compare_texts(const struct gg_vocab_trie_text *a,
                          const struct gg_vocab_trie_text *b)
@@ -33,7 +33,7 @@ static void sift_down(struct gg_vocab_trie_text *a, size_t i, size_t n)
     a[i] = x;
 }
 
-/* Heap sort: no memory, no worst case. */
+/* Heap sort: it needs no memory and has no worst case. */
 static void sort_texts(struct gg_vocab_trie_text *a, size_t n)
 {
     for (size_t i = n / 2; i-- > 0;)
@@ -54,8 +54,8 @@ static size_t common_prefix(struct gguf_str a, struct gguf_str b)
     return n;
 }
 
-/* Nodes of n texts in order: each adds what it has not in common with the one
- * before. */
+/* Count the nodes of n sorted texts: each adds the bytes after its common
+ * prefix with the text before. */
 static uint64_t count_nodes(const struct gg_vocab_trie_text *a, size_t n)
 {
     uint64_t count = 1;
@@ -67,7 +67,7 @@ static uint64_t count_nodes(const struct gg_vocab_trie_text *a, size_t n)
 
 /* ---- levels ---- */
 
-/* The texts that begin with what a node stands for. */
+/* Texts that begin with the bytes of a node. */
 struct range {
     uint32_t low, high;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trie.h - all texts that begin at a place in another
+/* trie.h - find all tokens with which a text begins
  *
  *     for (size_t i = at, node = 0; i < size; i++) {
  *         node = gg_vocab_trie_next(t, node, text[i]);
@@ -7,10 +7,9 @@
  *         if (t->id[node] != GGUF_TOKEN_NONE) ... text[at..i] is that token
  *     }
  *
- * Nodes are numbered level by level, so that the children of each lie side by
- * side and begin where those of the one before end: 9 bytes a node, of which
- * there are as many as the texts have different beginnings.
- */
+ * Nodes are numbered level by level. The children of a node are adjacent, and
+ * begin where those of the node before end. A node takes 9 bytes. The number
+ * of nodes is that of different prefixes of the texts. */
 #ifndef GG_VOCAB_TRIE_H
 #define GG_VOCAB_TRIE_H
 
@@ -21,10 +20,11 @@
 
 struct gg_vocab_trie {
     uint32_t
-        *first;     /* n + 1: children of k are first[k] to first[k + 1] - 1 */
-    gguf_token *id; /* n: whose text ends here, or GGUF_TOKEN_NONE */
-    uint8_t *label; /* n: the byte that leads here */
-    uint32_t n;     /* node 0 is the empty text; 0: there is no trie */
+        *first; /* [n + 1], children of k are first[k] to first[k + 1] - 1 */
+    /* [n], token whose text ends here; GGUF_TOKEN_NONE: none */
+    gguf_token *id;
+    uint8_t *label; /* [n], byte that leads here */
+    uint32_t n;     /* number of nodes; node 0 is the empty text; 0: no trie */
     uint32_t root[256];
 };
 
@@ -33,18 +33,18 @@ struct gg_vocab_trie_text {
     gguf_token id;
 };
 
-/* Of n texts, which are put in order; those without a byte are left out, and of
- * equal ones the highest id counts. The texts themselves are not kept.
- * GGUF_E_NOMEM, GGUF_E_LIMIT (2^32 nodes). */
+/* Build a trie of n texts, which are sorted. Empty texts are left out; the
+ * highest id of equal texts counts. The texts need not outlive the trie.
+ * GGUF_E_NOMEM. GGUF_E_LIMIT: 2^32 nodes. */
 enum gguf_status gg_vocab_trie_init(struct gg_vocab_trie *t,
                                     const struct gguf_allocator *a,
                                     struct gg_vocab_trie_text *text, size_t n,
                                     struct gguf_error *err);
-/* One that was never made, all zeros, is fine. */
+/* Free a trie. All zeros is allowed. */
 void gg_vocab_trie_fini(struct gg_vocab_trie *t,
                         const struct gguf_allocator *a);
 
-/* Where byte leads from node; 0: nowhere. */
+/* Node to which byte leads from node; 0: none. */
 static inline uint32_t gg_vocab_trie_next(const struct gg_vocab_trie *t,
                                           uint32_t node, uint8_t byte)
 {
@@ -62,7 +62,8 @@ static inline uint32_t gg_vocab_trie_next(const struct gg_vocab_trie *t,
     return p ? first + (uint32_t)(p - label) : 0;
 }
 
-/* The longest text that size bytes begin with: its size, 0 if none, and id. */
+/* Size of the longest text with which size bytes begin, and its id. 0: none.
+ */
 static inline size_t gg_vocab_trie_longest(const struct gg_vocab_trie *t,
                                            const char *text, size_t size,
                                            gguf_token *id)

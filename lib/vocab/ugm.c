@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ugm.c - the unigram language model of SentencePiece
  *
- * Of all ways to cut a text into tokens the one whose scores, logarithms of
- * probabilities, add up to the most (Viterbi). A character that is not a token
- * by itself may be the unknown token, at ten less than the lowest score.
- * (Kudo, arXiv 1804.10959; ids checked against llama.cpp and SentencePiece.)
+ * The tokens of a text are those whose scores, logarithms of probabilities,
+ * have the highest sum (Viterbi). A character that is not a token may become
+ * the unknown token, at ten less than the lowest score. (Kudo, arXiv
+ * 1804.10959; ids checked against llama.cpp and SentencePiece.)
  *
- * The normalised text is looked at through a window: where no token goes across
- * a place, what comes before it is settled, and is put out. A window is as long
- * as the longest stretch that has no such place.
- */
+ * The normalised text passes through a window. If no token goes across a
+ * place, the tokens before it are final and are put out. The window is as long
+ * as the longest stretch without such a place. */
 #include "config.h"
 #include "vocab/charsmap.h"
 #include "vocab/utf8.h"
@@ -21,29 +20,30 @@
 #include <float.h>
 #include <math.h>
 
-/* The best way to get to a place. */
+/* Best tokens up to a place. */
 struct place {
     double score;
-    uint32_t from; /* where the last token begins */
-    gguf_token id; /* it */
+    uint32_t from; /* begin of the last token */
+    gguf_token id; /* the last token */
 };
 
 struct job {
     const struct gguf_vocab *v;
-    gguf_token unk; /* may be GGUF_TOKEN_NONE until it is needed */
-    char *text;     /* normalised: the window, n bytes */
+    gguf_token unk; /* GGUF_TOKEN_NONE is allowed until it is needed */
+    char *text;     /* window of the normalised text, n bytes */
     struct place *place;
-    size_t n, room;         /* bytes there may be: */
-    size_t n_text, n_place; /* there is room for n_text, and n_place - 1 */
-    size_t at;              /* the next place to go on from; */
-    size_t reach;           /* how far tokens go that begin before it */
-    size_t done;            /* what comes before it is put out */
-    bool was_unknown;       /* the last token put out is the unknown one */
+    size_t n, room; /* limit of n */
+    /* allocated: n_text bytes, and n_place - 1 places */
+    size_t n_text, n_place;
+    size_t at;        /* next place from which tokens begin */
+    size_t reach;     /* end of the longest token that begins before at */
+    size_t done;      /* place up to which tokens are put out */
+    bool was_unknown; /* the last token put out is the unknown one */
     bool in_word, prefixed;
     struct gguf_tokens *out;
 };
 
-/* ---- the best way ---- */
+/* ---- the best tokens ---- */
 
 static void offer_token(struct job *j, size_t to, double score, gguf_token id)
 {
@@ -54,7 +54,7 @@ static void offer_token(struct job *j, size_t to, double score, gguf_token id)
         j->reach = to;
 }
 
-/* All tokens that begin at the character j->at. */
+/* Add all tokens that begin at the character j->at. */
 static void add_tokens_at(struct job *j)
 {
     const struct gg_vocab_trie *t = &j->v->trie;
@@ -78,8 +78,7 @@ static void add_tokens_at(struct job *j)
     j->at = next;
 }
 
-/* Put out the tokens from j->done to j->at, a place that all ways go
- * through. */
+/* Put out the tokens from j->done to j->at, a place that no token crosses. */
 static enum gguf_status put_best_path(struct job *j, struct gguf_error *err)
 {
     size_t n = 0;
@@ -90,7 +89,8 @@ static enum gguf_status put_best_path(struct job *j, struct gguf_error *err)
     for (size_t i = j->at, k = n; i > j->done; i = j->place[i].from)
         id[--k] = j->place[i].id;
     size_t kept = 0;
-    for (size_t k = 0; k < n; k++) { /* one for unknown ones in a row */
+    /* one unknown token for several in a row */
+    for (size_t k = 0; k < n; k++) {
         bool unknown = id[k] == j->unk;
         if (unknown && j->unk == GGUF_TOKEN_NONE)
             return gg_error_set(
@@ -105,7 +105,7 @@ static enum gguf_status put_best_path(struct job *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* Go on while it is known what comes; to the end if last. */
+/* Continue while the window has whole tokens; to its end if last. */
 static enum gguf_status advance_lattice(struct job *j, bool last,
                                         struct gguf_error *err)
 {
@@ -118,9 +118,9 @@ static enum gguf_status advance_lattice(struct job *j, bool last,
     return GGUF_OK;
 }
 
-/* ---- the text that is cut ---- */
+/* ---- normalising ---- */
 
-/* Leave out what is put out. */
+/* Remove the text that is put out from the window. */
 static void shift_nodes(struct job *j)
 {
     size_t n = j->done;
@@ -174,8 +174,9 @@ static enum gguf_status put_text(struct job *j, const char *p, size_t size,
     return GGUF_OK;
 }
 
-/* A byte of the rewritten text: blanks become U+2581, and are put in front of
- * the first word, or one before each word. */
+/* Add a byte of the rewritten text. With merge_spaces one U+2581 comes before
+ * each word, and blanks are dropped. Else each blank becomes U+2581, and one
+ * comes before the first word if the vocabulary wants a prefix. */
 static enum gguf_status put_byte(struct job *j, char c, struct gguf_error *err)
 {
     bool was = j->in_word;
@@ -192,7 +193,7 @@ static enum gguf_status put_byte(struct job *j, char c, struct gguf_error *err)
     return put_text(j, &c, 1, err);
 }
 
-/* What the text at p begins with, and what it is rewritten to. */
+/* Rewrite the beginning of the text at p: size of the key, and its text. */
 static size_t rewrite_prefix(const struct gguf_vocab *v, const char *p,
                              size_t size, struct gguf_str *to)
 {
@@ -245,8 +246,8 @@ enum gguf_status gg_vocab_ugm_encode(const struct gguf_vocab *v,
 
 /* ---- load ---- */
 
-/* What tokens count: user-defined ones are chosen wherever they can be, and
- * infinities are as good or bad as a number can be. */
+/* Score of a token: user-defined tokens are chosen wherever possible;
+ * infinities become the largest numbers. */
 static double score_of(const struct gg_vocab_token *t)
 {
     if (t->kind == GGUF_TOKEN_USER)
@@ -270,7 +271,7 @@ enum gguf_status gg_vocab_ugm_load(struct gguf_vocab *v,
         if (v->token[i].kind == GGUF_TOKEN_NORMAL && v->ugm_score[i] < low)
             low = v->ugm_score[i];
     }
-    /* in single precision, as those who made the scores have it */
+    /* in single precision, as in the programs that made the scores */
     v->unknown_score = (double)((float)(low == DBL_MAX ? 0 : low) - 10.0f);
     if (v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE)
         gg_vocab_warn(v, "there is no unknown token: texts with characters "

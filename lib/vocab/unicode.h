@@ -65,8 +65,8 @@ enum gg_unicode_category {
 /* White_Space beyond ASCII. */
 #define GG_UNICODE_SPACE (GG_UNICODE_Z | GG_UNICODE_BIT(NEXT_LINE))
 
-/* Category of each character, and what the tables below have of it: block
- * gg_unicode_index[cp >> 8], byte cp & 0xff. */
+/* Properties of each character, in byte cp & 0xff of block gg_unicode_index[cp
+ * >> 8]: its category, and whether the tables below have it. */
 enum {
     GG_UNICODE_CATEGORY = 0x1f,
     GG_UNICODE_LOWERS = 0x20,
@@ -86,13 +86,13 @@ extern const unsigned gg_unicode_n_lowers, gg_unicode_n_bases,
     gg_unicode_n_hans;
 extern const uint32_t gg_unicode_lower[], gg_unicode_base[], gg_unicode_han[];
 
-/* cp < 0x110000 */
+/* cp is below 0x110000. */
 static inline unsigned gg_unicode_props(uint32_t cp)
 {
     return gg_unicode_block[gg_unicode_index[cp >> 8]][cp & 0xff];
 }
 
-/* Any cp: above 0x10ffff there is nothing, CN. */
+/* Category of any cp; above 0x10ffff it is CN. */
 static inline enum gg_unicode_category gg_unicode_category(uint32_t cp)
 {
     return cp < 0x110000 ? gg_unicode_props(cp) & GG_UNICODE_CATEGORY
@@ -112,7 +112,7 @@ static inline bool gg_unicode_is_space(uint32_t cp)
                      : gg_unicode_is(cp, GG_UNICODE_SPACE);
 }
 
-/* Simple_Lowercase_Mapping: cp itself where there is none. */
+/* Simple_Lowercase_Mapping; cp itself if it has no mapping. */
 uint32_t gg_unicode_to_lower(uint32_t cp);
 /* The first character of the full canonical decomposition of cp (NFD). */
 uint32_t gg_unicode_to_base(uint32_t cp);

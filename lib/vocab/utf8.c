@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* utf8.c - texts that may not be well-formed UTF-8, as tokenizers read them */
+/* utf8.c - decode texts that may not be valid UTF-8, as tokenizers do */
 #include "config.h"
 #include "vocab/utf8.h"
 
@@ -35,7 +35,8 @@ size_t gg_vocab_utf8_encode(uint32_t cp, char out[4])
 {
     if (cp < 0x800 || (cp >= 0xe000 && cp <= GG_VOCAB_UTF8_MOST))
         return gg_str_utf8_encode(cp, out);
-    size_t n = cp < 0x10000 ? 3 : 4; /* surrogates, and what is too high */
+    /* surrogates, and code points above the limit */
+    size_t n = cp < 0x10000 ? 3 : 4;
     for (size_t i = n; i-- > 1; cp >>= 6)
         out[i] = (char)(0x80 | (cp & 0x3f));
     out[0] = (char)((n == 3 ? 0xe0 : 0xf0) | cp);

@@ -172,7 +172,7 @@ size_t gguf_vocab_piece(const struct gguf_vocab *v, gguf_token id,
     return s.n;
 }
 
-/* The same, with the blanks before punctuation taken out. */
+/* Detokenize, and remove the blanks before punctuation. */
 static size_t detokenize_clean(const struct gguf_vocab *v,
                                const gguf_token *id, size_t n, unsigned flags,
                                struct gg_vocab_sink *s)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_check.c - everything that is wrong about a vocabulary
+/* vocab_check.c - report all faults of a vocabulary
  *
- * Loading (vocab_load.c) refuses at the first thing that cannot be; this goes
- * on, and also reports what loading puts up with. Findings are per key: how
- * many elements, and the first of them.
- */
+ * Loading (vocab_load.c) stops at the first fault that it refuses. This goes
+ * on, and also reports faults that loading tolerates. A finding is about a
+ * key: the number of elements at fault, and the first of them. */
 #include "config.h"
 #include "vocab/vocab_int.h"
 
@@ -23,7 +22,7 @@ static uint64_t elem_off(const struct gguf_kv *kv, uint64_t i, uint64_t size)
     return kv->off + 12 + i * size;
 }
 
-/* A key and what is wrong about its type, in one go. */
+/* Report a key of the wrong type. */
 static enum gguf_status bad_type(const struct gg_file_checker *c,
                                  const struct gguf_kv *kv, const char *must,
                                  struct gguf_error *err)
@@ -44,7 +43,7 @@ static bool is_array_of(const struct gguf_kv *kv, uint32_t elem_type)
 
 /* ------------------------------------------------------------- tokens --- */
 
-/* The first token that has the text of token i. */
+/* First token with the text of token i. */
 static uint32_t first_like(const struct gguf_str *text, uint32_t i)
 {
     uint32_t k = 0;
@@ -53,8 +52,8 @@ static uint32_t first_like(const struct gguf_str *text, uint32_t i)
     return k;
 }
 
-/* Fill text, and texts unless NULL; report empty texts, and texts that are
- * there twice. */
+/* Fill text, and texts unless it is NULL; report empty texts and those that
+ * occur twice. */
 static enum gguf_status check_texts(struct gg_vocab_check_context *s,
                                     const struct gguf_kv *kv,
                                     struct gguf_str *text,
@@ -90,7 +89,8 @@ static enum gguf_status check_texts(struct gg_vocab_check_context *s,
     return GGUF_OK;
 }
 
-/* Warn of numbers of another type than the one llama.cpp casts the array to. */
+/* Warn of numbers whose type is not the one to which llama.cpp casts the
+ * array. */
 static enum gguf_status
 check_number_type(const struct gg_vocab_check_context *s,
                   const struct gguf_kv *kv, uint32_t type,
@@ -107,8 +107,8 @@ check_number_type(const struct gg_vocab_check_context *s,
         gguf_val_type_name(type));
 }
 
-/* The array under key, if it is there and can be compared with the tokens;
- * else NULL, reported. */
+/* The array under key, if it has the right type and length; else NULL, after a
+ * report. */
 static enum gguf_status token_array(const struct gg_vocab_check_context *s,
                                     const char *key, uint32_t elem_type,
                                     const struct gguf_kv **out,
@@ -135,7 +135,7 @@ static enum gguf_status token_array(const struct gg_vocab_check_context *s,
     }
 }
 
-/* A value that opening refuses: what why says, if that is its type's. */
+/* Report a value that opening refuses: with why if its type is wrong. */
 static enum gguf_status bad_number(const struct gg_vocab_check_context *s,
                                    const struct gguf_kv *kv,
                                    const struct gguf_error *why,
@@ -145,7 +145,7 @@ static enum gguf_status bad_number(const struct gg_vocab_check_context *s,
                                   why->offset, err, "%s", why->message);
 }
 
-enum { CHUNK = 512 }; /* elements looked at in one go */
+enum { CHUNK = 512 }; /* elements that are read at once */
 
 static enum gguf_status check_scores(const struct gg_vocab_check_context *s,
                                      struct gguf_error *err)
@@ -268,7 +268,7 @@ static enum gguf_status check_types(const struct gg_vocab_check_context *s,
     return GGUF_OK;
 }
 
-/* The value of one id, or an element of a list of them. */
+/* Check one id, or an element of a list of ids. */
 static enum gguf_status check_id(const struct gg_vocab_check_context *s,
                                  const struct gguf_kv *kv, uint64_t off,
                                  bool *stop, struct gguf_error *err)
@@ -295,8 +295,8 @@ static enum gguf_status check_id(const struct gg_vocab_check_context *s,
         gg_str_esc(&e, kv->key), place, value, s->n);
 }
 
-/* Every key that names tokens: tokenizer.ggml.*_token_id and lists of ids; of
- * a list the first that is wrong. */
+/* Check every key that names tokens: tokenizer.ggml.*_token_id and lists of
+ * ids. Only the first wrong element of a list is reported. */
 static enum gguf_status check_ids(const struct gg_vocab_check_context *s,
                                   struct gguf_error *err)
 {
@@ -322,7 +322,7 @@ static enum gguf_status check_ids(const struct gg_vocab_check_context *s,
     return GGUF_OK;
 }
 
-/* SentencePiece's table for rewriting text: what opening refuses. */
+/* Check SentencePiece's table for rewriting text, as opening does. */
 static enum gguf_status check_charsmap(const struct gg_vocab_check_context *s,
                                        struct gguf_error *err)
 {
@@ -340,7 +340,7 @@ static enum gguf_status check_charsmap(const struct gg_vocab_check_context *s,
                                   elem_off(kv, 0, 1), err, "%s", why.message);
 }
 
-/* --------------------------------------------------------- all of it --- */
+/* --------------------------------------------------------- everything --- */
 
 static enum gguf_status check_all(struct gg_vocab_check_context *s,
                                   const struct gguf_kv *tokens,

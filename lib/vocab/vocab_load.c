@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_load.c - the vocabulary from a file's metadata, every value checked */
+/* vocab_load.c - load a vocabulary from metadata, and check every value */
 #include "config.h"
 #include "vocab/vocab_int.h"
 
@@ -17,7 +17,7 @@ bool gg_vocab_is_kind(int32_t kind)
     return kind >= GGUF_TOKEN_NORMAL && kind <= GGUF_TOKEN_BYTE;
 }
 
-/* An array of one number a token; *out is NULL without the key. */
+/* Find an array of one number for each token; *out is NULL without the key. */
 static enum gguf_status token_array(const struct gguf_vocab *v,
                                     const char *key, uint32_t elem_type,
                                     const struct gguf_kv **out,
@@ -152,7 +152,8 @@ static const struct {
     { PREFIX "bos_token_id", GGUF_SPECIAL_BOS },
     { PREFIX "eos_token_id", GGUF_SPECIAL_EOS },
     { PREFIX "unknown_token_id", GGUF_SPECIAL_UNK },
-    { PREFIX "seperator_token_id", GGUF_SPECIAL_SEP }, /* as upstream has it */
+    /* llama.cpp's spelling */
+    { PREFIX "seperator_token_id", GGUF_SPECIAL_SEP },
     { PREFIX "padding_token_id", GGUF_SPECIAL_PAD },
     { PREFIX "mask_token_id", GGUF_SPECIAL_MASK },
     { PREFIX "eot_token_id", GGUF_SPECIAL_EOT },
@@ -163,7 +164,7 @@ static const struct {
     { PREFIX "fim_pad_token_id", GGUF_SPECIAL_FIM_PAD },
     { PREFIX "fim_rep_token_id", GGUF_SPECIAL_FIM_REP },
     { PREFIX "fim_sep_token_id", GGUF_SPECIAL_FIM_SEP },
-    { PREFIX "prefix_token_id", GGUF_SPECIAL_FIM_PRE }, /* as they once were */
+    { PREFIX "prefix_token_id", GGUF_SPECIAL_FIM_PRE }, /* former names */
     { PREFIX "suffix_token_id", GGUF_SPECIAL_FIM_SUF },
     { PREFIX "middle_token_id", GGUF_SPECIAL_FIM_MID },
 };
@@ -183,7 +184,7 @@ bool gg_vocab_refuses_id(const struct gguf_kv *kv)
     return i != -1 && i != UINT32_MAX;
 }
 
-/* An id that is not one of a token. GGUF_E_VOCAB. */
+/* Refuse or ignore an id that is out of range. GGUF_E_VOCAB. */
 static enum gguf_status no_token(const struct gguf_vocab *v,
                                  const struct gguf_kv *kv, const char *key,
                                  struct gguf_error *err)
@@ -234,7 +235,7 @@ static enum gguf_status load_special(struct gguf_vocab *v,
     for (size_t i = 0; i < GGUF_N_SPECIAL; i++)
         if (v->special[i] != GGUF_TOKEN_NONE &&
             (size_t)v->special[i] >= v->n_tokens)
-            v->special[i] = GGUF_TOKEN_NONE; /* a default */
+            v->special[i] = GGUF_TOKEN_NONE; /* the algorithm's default */
     return GGUF_OK;
 }
 
@@ -269,7 +270,7 @@ enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
     GG_TRY(gg_vocab_load_bool(v, PREFIX "add_space_prefix",
                               v->algo->add_space_prefix, &v->add_space_prefix,
                               err));
-    /* what a kind says is asked for before texts change it */
+    /* load() sees the kinds of the file, before roles change some of them */
     v->lowercase = true;
     if (v->algo->load)
         GG_TRY(v->algo->load(v, v->file, err));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* whitespace.c - "whitespace": byte-pair encoding of words between blanks
  *
- * Blanks are left out, and letters put in lower case unless the file says no.
- * (jina-embeddings-v2-base-zh, as llama.cpp of August 2026 reads it.)
- */
+ * Blanks are left out. Letters are changed to lower case unless the file says
+ * no. (jina-embeddings-v2-base-zh, as llama.cpp of August 2026 reads it.) */
 #include "config.h"
 #include "vocab/unicode.h"
 #include "vocab/utf8.h"
@@ -26,8 +25,7 @@ enum gguf_status gg_vocab_whitespace_encode(const struct gguf_vocab *v,
                                             struct gguf_tokens *out,
                                             struct gguf_error *err)
 {
-    /* a character takes one byte at least, and at most four of the other
-     * case */
+    /* a character has one byte or more, and at most four in the other case */
     size_t n = 0, room = size <= SIZE_MAX / 4 ? 4 * size : 0;
     char *word = room || !size ? gg_mem_alloc(v->allocator, room) : NULL;
     enum gguf_status st = GGUF_OK;

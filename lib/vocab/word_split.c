@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* word_split.c - finding whole tokens in a text before it is tokenized
+/* word_split.c - find whole tokens in a text before it is tokenized
  *
- * Control tokens (if asked for) and user-defined tokens are taken out of the
- * text first, in order of precedence (the longest first, then by id, then from
- * left to right) as long as their bytes are free. At each byte only the longest
- * token that begins there waits for its turn; if others have taken its end by
- * then, the longest that fits before them waits instead. It is at most half as
- * long as what was free before: a byte's turn comes log n times at most.
- */
+ * Control tokens, if asked for, and user-defined tokens are taken out of the
+ * text first, in order of precedence: the longest first, then by id, then from
+ * left to right, as long as their bytes are free. For each byte only the
+ * longest token that begins there waits in the heap. If others have taken its
+ * end meanwhile, the longest one that still fits waits instead. It has at most
+ * half of the free bytes: each byte is tried log n times at most. */
 #include "config.h"
 #include "vocab/vocab_int.h"
 
@@ -34,7 +33,7 @@ void gg_vocab_split_unload(struct gguf_vocab *v)
 
 struct match {
     size_t off;
-    uint32_t i; /* of the texts; 0: it does not get its bytes */
+    uint32_t i; /* number of its text; 0: it does not get its bytes */
 };
 
 struct work {
@@ -42,12 +41,11 @@ struct work {
     const struct gg_vocab_prefixes *texts;
     const char *text;
     size_t size;
-    struct match *m; /* in the order of the text */
+    struct match *m; /* matches, in the order of the text */
     size_t n, cap;
-    struct gg_vocab_candidate
-        *heap; /* of which left is the number of a match */
+    struct gg_vocab_candidate *heap; /* heap; left is the number of a match */
     size_t n_heap;
-    uint8_t *used; /* of each byte: 1 is a token's, 2 is dropped beside one */
+    uint8_t *used; /* [size]: 1 taken by a token, 2 dropped beside one */
 };
 
 static enum gguf_status find_all(struct work *w, struct gguf_error *err)
@@ -72,7 +70,7 @@ static enum gguf_status find_all(struct work *w, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* ---- granting ---- */
+/* ---- choosing ---- */
 
 static bool is_blank(char c)
 {
@@ -87,8 +85,8 @@ static void push_match(struct work *w, size_t k)
     gg_heap_push(w->heap, &w->n_heap, c);
 }
 
-/* How many of n bytes are free, of which the first is: what has been granted is
- * at least as long, so that it takes all of them from its first one on. */
+/* Number of free bytes among n; the first is free. Earlier matches are at
+ * least as long, so that one takes all bytes from its first on. */
 static size_t n_free(const uint8_t *used, size_t n)
 {
     size_t low = 1, high = n;
@@ -102,7 +100,7 @@ static size_t n_free(const uint8_t *used, size_t n)
     return low;
 }
 
-/* Leave in w->m what gets its bytes. */
+/* Keep in w->m the matches that get their bytes. */
 static void choose_matches(struct work *w)
 {
     for (size_t k = 0; k < w->n; k++)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* wpm.c - WordPiece, as BERT has it
+/* wpm.c - WordPiece, as in BERT
  *
- * A text is normalised (blanks, control characters, accents, case) and cut into
- * words at blanks, before and after punctuation and round Chinese characters; a
- * word becomes the longest token that it begins with, then the longest that the
- * rest begins with, and so on: or the unknown token if it gets stuck. In token
- * texts a word begins with U+2581. (Devlin et al., arXiv 1810.04805; Song et
- * al., arXiv 2012.15524, section 2; ids checked against llama.cpp, which keeps
- * only the first character of a decomposition and takes spacing marks for
- * accents too.)
- */
+ * A text is normalised (blanks, control characters, accents, case), and cut
+ * into words at blanks, at punctuation, and around Chinese characters. A word
+ * becomes the longest token with which it begins, then the longest with which
+ * the rest begins, and so on; or the unknown token if no token matches. In
+ * token texts a word begins with U+2581. (Devlin et al., arXiv 1810.04805;
+ * Song et al., arXiv 2012.15524, section 2; ids checked against llama.cpp,
+ * which keeps only the first character of a decomposition and takes spacing
+ * marks for accents too.) */
 #include "config.h"
 #include "vocab/clean_spaces.h"
 #include "vocab/unicode.h"
@@ -18,7 +17,7 @@
 
 #include "base/mem.h"
 
-/* What a character is to the normaliser. */
+/* Role of a character in normalising. */
 enum class { PART, BLANK, DROPPED, ALONE };
 
 struct job {
@@ -45,7 +44,7 @@ static enum gguf_status flush_word(struct job *j, struct gguf_error *err)
     }
     if (k)
         return GGUF_OK;
-    j->out->n = before; /* stuck */
+    j->out->n = before; /* no token matches */
     if (j->v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE)
         return gg_error_set(
             err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
@@ -83,8 +82,8 @@ static bool is_chinese(uint32_t cp)
            (cp >= 0xf900 && cp <= 0xfaff) || (cp >= 0x2f800 && cp <= 0x2fa1f);
 }
 
-/* Categories whose characters are left out; with accents stripped, marks
- * too. */
+/* Categories of characters that are removed; with accents stripped, marks too.
+ */
 #define CONTROLS                                                              \
     (GG_UNICODE_BIT(CC) | GG_UNICODE_BIT(CF) | GG_UNICODE_BIT(CO) |           \
      GG_UNICODE_BIT(CS))
