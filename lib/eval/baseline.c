@@ -212,10 +212,11 @@ enum gguf_status gg_baseline_check_cut(const struct gguf_scan_info *info,
 {
     if (info->params->cut == GGUF_SCAN_CHUNKS && info->n_texts == 1)
         return GGUF_OK;
-    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "a file of logits is of one text in chunks side by "
-                        "side, the scan of %zu with a stride of %" PRIu32,
-                        info->n_texts, info->params->stride);
+    return gg_error_set(
+        err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+        "a file of logits has one text in chunks side by side; the scan has "
+        "%zu texts and a stride of %" PRIu32,
+        info->n_texts, info->params->stride);
 }
 
 enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
@@ -233,9 +234,10 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
     if (b->form == &gg_baseline_compact) {
         const struct gguf_model *m = gguf_session_model(info->session);
         if (b->vocab != gg_compact_digest_vocab(gguf_model_vocab(m)))
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "the base's logits are of another vocabulary: "
-                                "of as many tokens, but with other texts");
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "the base's logits have another vocabulary: the texts of "
+                "tokens differ");
     }
     if (b->n_ctx != info->params->n_ctx)
         return refuse_differing("chunks of", b->n_ctx, info->params->n_ctx,

@@ -247,8 +247,9 @@ static enum gguf_status begin_scan(void *user,
 {
     struct gguf_baseline_writer *w = user;
     if (w->begun)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the file of logits has a scan already");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "the file of logits has had its scan: open a writer for each");
     w->begun = true;
     GG_TRY(gg_baseline_check_cut(info, err));
     if (info->first != info->params->n_ctx / 2 || info->params->n_ctx < 4)
@@ -302,7 +303,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
             if (!size)
                 return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
                                     "chunk %zu: logits after token %" PRIu32
-                                    " are not numbers",
+                                    " are NaN or infinite",
                                     rows->chunk + 1, rows->first + i);
             GG_TRY(write_bytes(w, w->bytes + k * w->record, size, err));
         }
@@ -359,8 +360,9 @@ enum gguf_status gguf_baseline_writer_commit(struct gguf_baseline_writer *w,
                                              struct gguf_error *err)
 {
     if (!w->begun || w->n_left)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the file of logits is not complete");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "the file of logits lacks rows: its scan has not ended");
     GG_TRY(w->form->end(w, err));
     return gguf_outfile_commit(w->file, err);
 }

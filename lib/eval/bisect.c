@@ -178,18 +178,17 @@ static enum gguf_status check_params(const struct job *j,
 {
     if (!j->s[0] || !j->s[1] || j->s[0] == j->s[1])
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "weights are exchanged between two sessions' "
-                            "models");
+                            "bisecting needs two different sessions");
     if (j->model != j->s[1]->given)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the session is of another model");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "the session has another model than the one given");
     if (j->s[0]->given == j->model)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the model is its own base");
     if ((unsigned)j->p->by > GGUF_BISECT_HALVES)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "weights in groups of kind %u, of which there is "
-                            "none",
+                            "groups of kind %u, must be 0 to 3",
                             (unsigned)j->p->by);
     return GGUF_OK;
 }

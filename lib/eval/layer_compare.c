@@ -256,8 +256,9 @@ static enum gguf_status compare_all(struct compare *c, struct gguf_error *err)
         GG_TRY(report_progress(c, err));
     }
     if (!c->l->n)
-        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                            "the models have no activation in common");
+        return gg_error_set(
+            err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+            "the graphs of the two models have no name in common");
     gg_layer_sums_finish(c->l);
     return GGUF_OK;
 }
@@ -269,8 +270,9 @@ static enum gguf_status check_sessions(const struct compare *c,
 {
     const uint32_t n_ctx = c->p->n_ctx;
     if (!c->s[Q] || !c->s[B] || c->s[Q] == c->s[B])
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "activations are compared of two sessions");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "comparing activations needs two different sessions");
     for (int i = 0; i < 2; i++) {
         if (gg_model_encodes_first(c->s[i]->model))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,

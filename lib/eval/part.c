@@ -97,10 +97,11 @@ enum gguf_status gg_part_set_pair(struct gguf_part *p, struct gg_part_pairs *l,
 {
     struct gg_str_esc esc;
     if (!is_name(name) || memchr(value.data, 0, value.size))
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "'%s' cannot be the name of a setting, or has a "
-                            "value with a NUL",
-                            gg_str_esc(&esc, name));
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "'%s' is not the name of a setting (1 to 40 of a-z 0-9 _ .), or "
+            "its value has a NUL",
+            gg_str_esc(&esc, name));
     const char *v = gg_mem_arena_strndup(&p->arena, value.data, value.size);
     struct gg_part_pair *old = find_pair(l, name);
     if (old && v)
@@ -224,7 +225,7 @@ enum gguf_status gguf_part_add_chunk(struct gguf_part *p, size_t chunk,
     struct gg_part_chunk *c = &p->chunk[chunk];
     if (c->record)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "chunk %zu is done", chunk);
+                            "chunk %zu is done already", chunk);
     if (!record_size(p, n_rows, &n))
         return gg_error_set_nomem(err, SIZE_MAX);
     GG_TRY(check_finite(heads, p->n_chunk_values, chunk, err));
@@ -337,7 +338,7 @@ enum gguf_status gguf_part_merge(struct gguf_part *p,
     for (size_t i = 0; i < p->n_chunks; i++)
         if (p->chunk[i].record && other->chunk[i].record)
             return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                                "chunk %zu is in another part, too", i);
+                                "chunk %zu is in both parts", i);
     for (size_t i = 0; i < p->n_chunks; i++) {
         const struct gg_part_chunk *c = &other->chunk[i];
         if (!c->record)

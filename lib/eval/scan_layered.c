@@ -85,7 +85,7 @@ enum gguf_status gg_scan_plan_layered(struct gguf_scan *j,
     uint64_t size;
     if (j->n_models > 1)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "layer by layer one model is scanned, not %zu",
+                            "layer by layer: %zu models, expected one",
                             j->n_models);
     fill_largest(j);
     GG_TRY(gguf_session_layered_size(j->info.session, j->batch, &size, err));

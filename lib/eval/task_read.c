@@ -248,7 +248,7 @@ enum gguf_status gguf_tasks_parse(struct gguf_tasks **out,
     *out = NULL;
     if ((unsigned)kind > GGUF_TASK_CHOICE)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "%d is no kind of tasks", (int)kind);
+                            "kind %d of tasks, must be 0 to 2", (int)kind);
     struct gguf_tasks *t = gg_mem_alloc_zero(allocator, 1, sizeof *t);
     struct gg_eval_task_raw *raw = gg_mem_alloc(allocator, sizeof *raw);
     enum gguf_status st = GGUF_OK;
@@ -261,7 +261,7 @@ enum gguf_status gguf_tasks_parse(struct gguf_tasks **out,
                   : gg_error_set_nomem(err, sizeof *raw);
     gg_mem_free(allocator, raw);
     if (st == GGUF_OK && !t->n)
-        st = gg_error_set(err, GGUF_E_NOTFOUND, 0, "there is no task");
+        st = gg_error_set(err, GGUF_E_NOTFOUND, 0, "the file has no task");
     if (st == GGUF_OK)
         *out = t;
     else

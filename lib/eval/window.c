@@ -168,7 +168,7 @@ static enum gguf_status check_params(const struct gguf_scan_params *p,
 {
     if ((size_t)p->cut >= GG_LEN(cuts))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "there is no way %d to cut a text", (int)p->cut);
+                            "cut %d, must be 0 to 2", (int)p->cut);
     const struct gg_window_cut *c = &cuts[p->cut];
     const uint32_t most = c->strides ? p->n_ctx - c->less : 0;
     if (p->stride > most || (c->strides && !p->stride))
@@ -279,7 +279,7 @@ enum gguf_status gg_window_init(struct gg_window_list *w,
                  : GGUF_TOKEN_NONE;
     if (!w->n_texts)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "there is no text");
+                            "no text is given");
     w->text_end = gg_mem_alloc_zero(a, w->n_texts, sizeof *w->text_end);
     w->before =
         gg_mem_alloc_zero(a, (uint64_t)w->n_texts + 1, sizeof *w->before);

@@ -130,12 +130,12 @@ struct gguf_place_params {
  * in their order; the operations are those of the session's graphs. A weight
  * stays where it is in these cases:
  *
- *     - that backend computes in host memory
- *     - no operation reads the weight
- *     - the device shares the host's memory (GGUF_DEVICE_HOST_PTR): it uses the
- *       mapping of the file
- *     - it lies on one of the session's devices already, and no rule and no
- *       split point asks for another place
+ *     - That backend computes in host memory.
+ *     - No operation reads the weight.
+ *     - The device shares the host's memory (GGUF_DEVICE_HOST_PTR), and uses
+ *       the mapping of the file.
+ *     - It lies on one of the session's devices already, and no rule and no
+ *       split point asks for another place.
  *
  * If a device reports its free memory and has too little for its weights, its
  * part of the session's memory and its graphs, layers are divided over the

@@ -128,7 +128,7 @@ GGUF_API const char *gguf_pooling_name(enum gguf_pooling pooling);
 /* Facts about a model. Made by the library: it may grow at its end. */
 struct gguf_model_info {
     struct gguf_str arch; /* general.architecture; owned by the file */
-    uint32_t n_layer;     /* layers, encoder and decoder together */
+    uint32_t n_layer;     /* layers: block_count of the file */
     uint32_t n_embd;      /* width of the residual stream */
     uint32_t n_vocab;     /* rows of the output matrix */
     uint32_t n_ctx_train; /* tokens of context in training */

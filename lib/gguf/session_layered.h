@@ -61,11 +61,12 @@ struct gguf_session_outputs_callback {
  *
  * Fails otherwise as gguf_session_decode() does, or as on_outputs. Since: 0.1
  */
-GGUF_API enum gguf_status gguf_session_decode_layered(
-    struct gguf_session *s, const struct gguf_batch *const *batches, size_t n,
-    struct gguf_session_outputs_callback on_outputs,
-    struct gguf_progress_callback progress,
-    struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_session_decode_layered(struct gguf_session *s,
+                            const struct gguf_batch *const *batches, size_t n,
+                            struct gguf_session_outputs_callback on_outputs,
+                            struct gguf_progress_callback progress,
+                            struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Size of the results of one layer that gguf_session_decode_layered() stores
  * for a batch.

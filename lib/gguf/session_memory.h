@@ -92,11 +92,9 @@ gguf_session_estimate_memory(const struct gguf_model *model,
  * adapters or decode layer by layer.
  *
  * Fails as gguf_session_create() does. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_session_estimate_peak_memory(const struct gguf_model *model,
-                                  const struct gguf_session_params *params,
-                                  uint64_t *size,
-                                  struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status gguf_session_estimate_peak_memory(
+    const struct gguf_model *model, const struct gguf_session_params *params,
+    uint64_t *size, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Tell the memory of a session, on all of its backends together.
  *

@@ -23,13 +23,13 @@ static enum gguf_status check_adapters(const struct gguf_session *s,
 {
     if (n && !use)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "no list of adapters, but their number, %zu", n);
+                            "adapters: %zu in a list that is NULL", n);
     for (size_t i = 0; i < n; i++) {
         if (!use[i].adapter || use[i].adapter->model != s->given)
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "adapter %zu was not opened for the session's "
-                                "model",
-                                i);
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "adapter %zu: created for another model than the session's",
+                i);
         if (!(fabsf(use[i].scale) <= MOST_SCALE))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "adapter %zu has scale %g, must be from -1e9 "
@@ -125,14 +125,13 @@ enum gguf_status gg_session_check_adapters(const struct gguf_session *s,
             if (added->seen[at++] == GG_ADAPTER_WEIGHT_USED)
                 return gg_error_set(
                     err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                    "adapter %zu changes '%s': for this weight "
-                    "that is not supported",
+                    "adapter %zu changes '%s': not supported for this weight",
                     i, a->pair[k].weight->name);
         for (size_t il = 0; il < a->n_directions; il++, at++)
             if (a->direction[il] && !added->seen[at])
                 return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                     "adapter %zu has a direction after layer "
-                                    "%zu: of this model that is not supported",
+                                    "%zu: not supported for this model",
                                     i, il);
     }
     return GGUF_OK;

@@ -214,7 +214,7 @@ static enum gguf_status check_seq(const struct gg_batch_plan *p,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "sequence %" PRIu32 " gets %" PRIu32
                             " tokens at position %" PRId32
-                            ", the last there is is %" PRId32,
+                            ", the largest is %" PRId32,
                             q, n, next, INT32_MAX - 1);
     return GGUF_OK;
 }

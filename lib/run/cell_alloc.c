@@ -113,12 +113,13 @@ enum gguf_status gg_session_check_lost(const struct gguf_session *s,
 {
     if (!s->book[GG_ATTN_WINDOW] || gg_session_first_visible(s, next) > lost)
         return GGUF_OK;
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "sequence %" PRIu32 ": a token at position %" PRId32
-                        " sees those from %" PRId32
-                        " on, and layers that see a window have "
-                        "forgotten up to %" PRId32 " (full_windows keeps all)",
-                        seq, next, gg_session_first_visible(s, next), lost);
+    return gg_error_set(
+        err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+        "sequence %" PRIu32 ": a token at position %" PRId32
+        " sees those from %" PRId32
+        " on, and layers with a sliding window have forgotten those up to "
+        "%" PRId32 " (full_windows keeps all)",
+        seq, next, gg_session_first_visible(s, next), lost);
 }
 
 enum gguf_status gg_session_check_windows(const struct gguf_session *s,

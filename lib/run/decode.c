@@ -95,11 +95,12 @@ static enum gguf_status check_encoded(const struct gguf_session *s,
 {
     for (uint32_t q = 0; q < s->n_seq; q++)
         if (s->plan.count[q] && !s->encoded.seq[q].n_used)
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "sequence %" PRIu32
-                                ": nothing was encoded that "
-                                "its tokens could look at",
-                                q);
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "sequence %" PRIu32
+                ": no text was encoded for it; call gguf_session_encode() "
+                "first",
+                q);
     return GGUF_OK;
 }
 

@@ -144,9 +144,9 @@ enum gguf_status gguf_session_embedding(struct gguf_session *s, uint32_t seq,
     *row = NULL;
     *n = 0;
     if (e->kind == GGUF_POOLING_NONE)
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "the session does not pool: states of tokens are "
-                            "its result");
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "the session's pooling is NONE: read states of tokens instead");
     if (seq >= e->n_seq || !e->done || !e->n_tok[seq])
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the last batch had no tokens of sequence "

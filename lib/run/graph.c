@@ -211,7 +211,7 @@ static enum gguf_status show_graph(struct gguf_session *s,
 {
     if (s->on_graph.fn && s->on_graph.fn(s->on_graph.user, graph, sched))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                            "stopped before a graph was computed");
+                            "cancelled by on_graph");
     return GGUF_OK;
 }
 

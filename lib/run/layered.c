@@ -186,8 +186,9 @@ static enum gguf_status check_session(const struct gguf_session *s, size_t n,
                             "layer by layer: they encode",
                             s->model->arch->name);
     if (gguf_sched_n_backends(s->sched) > 1)
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "layer by layer only one backend computes");
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "layer by layer: the session has several backends, expected one");
     return GGUF_OK;
 }
 

@@ -80,14 +80,15 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
 {
     *logits = NULL;
     if (s->out_encoded)
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "the last batch was encoded: its states are its "
-                            "result");
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "the last batch was encoded, which gives no logits: read states "
+            "instead");
     if (!gg_model_has_logits(s->model))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-            "the model has no output matrix: its states are its "
-            "result");
+            "the model has no output matrix, and no logits: read states "
+            "instead");
     if (!n || n > s->max_logits || first > s->n_out || n > s->n_out - first)
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,

@@ -70,8 +70,10 @@ enum gguf_status gg_output_cache_load(struct gguf_session *s,
     struct gg_output_cache *m = &s->memo;
     const size_t n_embd = s->model->hp.n_embd;
     if (m->next == m->n)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "%zu batches were remembered, no more", m->n);
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "the outputs of %zu batches are kept, another one was asked for",
+            m->n);
     const struct gg_output_cache_batch *b = &m->batch[m->next++];
     GG_TRY(gg_session_reserve_outputs(s, b->n, err));
     gg_embed_clear(&s->embed);

@@ -102,7 +102,7 @@ static enum gguf_status check_override(const struct gguf_model *m,
                    : refuse_model(m, numbers[i].name, "have no windows", err);
     if (m->arch->rope == GG_ROPE_NONE || m->arch->fix_rope)
         return refuse_model(m, numbers[i].name,
-                            "turn nothing by such a number", err);
+                            "have no use for such a number", err);
     return GGUF_OK;
 }
 
@@ -117,7 +117,7 @@ static enum gguf_status check_yarn(const struct gguf_model *m,
     for (size_t i = 0; i < GG_LEN(numbers); i++)
         if (numbers[i].yarn && is_given(p, i) && !yarn)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "%s counts with the scaling yarn only",
+                                "%s has an effect with the scaling yarn only",
                                 numbers[i].name);
     return GGUF_OK;
 }

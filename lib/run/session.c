@@ -60,10 +60,11 @@ static enum gguf_status check_params(const struct gguf_model *model,
                             p->n_seq, n_ctx);
     if (p->unified &&
         (gg_model_all_memory_kinds(model) & GG_MODEL_MEMORY_COMPRESSED))
-        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "unified: models of architecture '%s' keep keys "
-                            "of blocks, which are a sequence's own",
-                            model->arch->name);
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "unified: not supported by architecture '%s', whose keys stand "
+            "for blocks of tokens",
+            model->arch->name);
     return GGUF_OK;
 }
 

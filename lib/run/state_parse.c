@@ -32,8 +32,7 @@ static enum gguf_status check_bytes(const uint8_t *p, uint64_t size,
                                     struct gguf_error *err)
 {
     if (size < 8 || memcmp(p, gg_state_magic, 8) != 0)
-        return refuse_state(GGUF_E_FORMAT, 0, "it is no state of a session",
-                            err);
+        return refuse_state(GGUF_E_FORMAT, 0, "not a state of a session", err);
     if (size < GG_STATE_HEAD + GG_STATE_SUM)
         return refuse_state(GGUF_E_TRUNCATED, size,
                             "the state ends in its head", err);
@@ -61,15 +60,15 @@ static enum gguf_status check_head(struct gg_state_reader *r, const uint8_t *p,
     if (gg_bytes_load64le(p + 24) != gg_model_digest(s->model))
         return refuse_state(
             GGUF_E_MISMATCH, 24,
-            "it is of another model, or of positions that turn in "
-            "another way",
-            err);
+            "the state of another model, or of one with another RoPE", err);
     if (flags & ~(uint32_t)(GG_STATE_ALL | GG_STATE_SHARED | GG_STATE_LONG))
         return refuse_state(GGUF_E_VERSION, 12, "unknown flags", err);
     if (!(flags & GG_STATE_ALL) == r->all)
         return refuse_state(
             GGUF_E_MISMATCH, 12,
-            r->all ? "it is of one sequence" : "it is of all sequences", err);
+            r->all ? "the state of one sequence, expected one of all"
+                   : "the state of all sequences, expected one of a sequence",
+            err);
     if (r->all && r->shared != s->shared)
         return refuse_state(GGUF_E_MISMATCH, 12,
                             r->shared
@@ -78,11 +77,8 @@ static enum gguf_status check_head(struct gg_state_reader *r, const uint8_t *p,
                             err);
     if (!(flags & GG_STATE_LONG) ==
         gg_model_is_long_context(s->model, s->n_ctx))
-        return refuse_state(
-            GGUF_E_MISMATCH, 12,
-            "positions turned by factors for another length of "
-            "context",
-            err);
+        return refuse_state(GGUF_E_MISMATCH, 12,
+                            "RoPE factors of another length of context", err);
     if (r->all ? !r->n_seq || r->n_seq > s->n_seq : r->n_seq != 1)
         return refuse_number(GGUF_E_MISMATCH, 32, "the number of sequences",
                              r->n_seq, r->all ? s->n_seq : 1, err);

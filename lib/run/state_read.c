@@ -101,7 +101,7 @@ static enum gguf_status each_tensor(struct gg_state_reader *r, tensor_fn *fn,
             if (size && all > gg_cursor_left(&r->c) / size)
                 return gg_error_set(err, GGUF_E_TRUNCATED, r->c.off,
                                     "state, byte %" PRIu64 ": %" PRIu64
-                                    " rows of %s are more than there is",
+                                    " rows of %s are more than the state has",
                                     r->c.off, all, m->t[i]->name);
             GG_TRY(gg_cursor_take(&r->c, all * size, &rows, "rows", err));
             GG_TRY(fn(r, m, i, from, rows, err));
@@ -110,9 +110,9 @@ static enum gguf_status each_tensor(struct gg_state_reader *r, tensor_fn *fn,
     }
     if (n != r->n_tensors || gg_cursor_left(&r->c))
         return gg_error_set(err, GGUF_E_FORMAT, r->c.off,
-                            "state, byte %" PRIu64 ": %" PRIu32
-                            " tensors end here, %" PRIu32
-                            " and the checksum were announced",
+                            "state, byte %" PRIu64
+                            ": the tensors end after %" PRIu32
+                            ", expected %" PRIu32 " and the checksum",
                             r->c.off, n, r->n_tensors);
     return GGUF_OK;
 }

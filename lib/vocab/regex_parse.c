@@ -69,7 +69,7 @@ static enum gguf_status parse_hex(struct parser *x, unsigned least,
     *cp = 0;
     for (; n < most && x->p < x->end && hex_of(*x->p) >= 0; n++)
         *cp = *cp << 4 | (uint32_t)hex_of(*x->p++);
-    return n < least || *cp > 0x10ffff ? refuse_pattern(x, "no code point")
+    return n < least || *cp > 0x10ffff ? refuse_pattern(x, "not a code point")
                                        : GGUF_OK;
 }
 
@@ -85,7 +85,8 @@ static enum gguf_status parse_escape(struct parser *x, uint32_t *cp)
         if (!next_is(x, "{"))
             return parse_hex(x, 1, 2, cp);
         enum gguf_status st = parse_hex(x, 1, 8, cp);
-        return st || next_is(x, "}") ? st : refuse_pattern(x, "no code point");
+        return st || next_is(x, "}") ? st
+                                     : refuse_pattern(x, "not a code point");
     }
     const bool word = (uint8_t)c >= 0x80 || (c >= '0' && c <= '9') ||
                       (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -176,8 +177,8 @@ static enum gguf_status add_set(struct parser *x, struct gg_regex_set *s,
                                 const struct gg_regex_set *from)
 {
     if (from->others)
-        return refuse_pattern(x, "all but some ranges, within a class, is not "
-                                 "supported");
+        return refuse_pattern(
+            x, "a complement of ranges inside of a class is not supported");
     return gg_regex_set_add_set(s, &x->re->arena, from) ? GGUF_OK
                                                         : no_memory(x);
 }
@@ -232,7 +233,7 @@ static enum gguf_status parse_set(struct parser *x, struct gg_regex_set *s)
             if (!is_char || last < first ||
                 (x->any_case && first != last &&
                  (first >= 0x80 || last >= 0x80)))
-                return refuse_pattern(x, "no range");
+                return refuse_pattern(x, "not a range");
         }
         if (!x->any_case &&
             !gg_regex_set_add_range(s, &x->re->arena, first, last))

@@ -106,7 +106,7 @@ static enum gguf_status load_scores(struct gguf_vocab *v,
     }
     if (n_bad)
         gg_vocab_warn(v,
-                      PREFIX "scores: %zu are not numbers, taken as the "
+                      PREFIX "scores: %zu are NaN, taken as the "
                              "lowest",
                       n_bad);
     return GGUF_OK;

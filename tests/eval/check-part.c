@@ -133,7 +133,7 @@ static void check_refused(void)
            strstr(err.message, "'ctx_size' is '32', not '64'"),
        "another setting: %s", err.message);
     ok(gguf_part_merge(a, c, &err) == GGUF_E_MISMATCH &&
-           strstr(err.message, "chunk 3 is in another part"),
+           strstr(err.message, "chunk 3 is in both parts"),
        "a chunk twice: %s", err.message);
     ok(!gguf_part_set_setting(c, "lora", "x", &err) &&
            gguf_part_merge(a, c, &err) == GGUF_E_MISMATCH &&

@@ -170,7 +170,7 @@ static void expect_calls(char *log, uint32_t n_rows, size_t begin, size_t end)
     strcpy(log, "e");
 }
 
-enum { HALF = 1000 }; /* for first: the second half of each chunk */
+enum { HALF = 1000 }; /* value of first: rows of the second half */
 
 static void check_order(void)
 {

@@ -16,7 +16,8 @@ static void check_refused(void)
         uint64_t off;
         const char *what;
     } cases[] = {
-        { GGUF_TASK_HELLASWAG, "", GGUF_E_NOTFOUND, 0, "there is no task" },
+        { GGUF_TASK_HELLASWAG, "", GGUF_E_NOTFOUND, 0,
+          "the file has no task" },
         { GGUF_TASK_HELLASWAG, "a\n0\nb\nc\nd\ne\nf\n1\n", GGUF_E_TRUNCATED,
           12, "line 7: a task of 6 lines has 2" },
         { GGUF_TASK_HELLASWAG, "a\n4\nb\nc\nd\ne\n", GGUF_E_FORMAT, 2,

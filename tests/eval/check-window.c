@@ -509,7 +509,7 @@ static void check_refused(void)
           "a stride of 12 tokens: must be 1 to 11 " },
         { 12, GGUF_SCAN_SLIDING, 3, 4, 100, NULL, 0, "rows from position 4 " },
         { 12, (enum gguf_scan_cut)3, 3, 4, 100, NULL, 0,
-          "there is no way 3 to cut a text" },
+          "cut 3, must be 0 to 2" },
         { 12, GGUF_SCAN_SLIDING, 3, 0, 3, NULL, 0,
           "the text has 3 tokens: must be 4 or more" },
         { 12, GGUF_SCAN_STRIDED, 3, 0, 12, NULL, 0,
@@ -524,7 +524,7 @@ static void check_refused(void)
           "text 2 of 2 ends at token 200: must be 40 to 100" },
         { 12, GGUF_SCAN_SLIDING, 3, 0, 100, none, 2,
           "text 1 of 2 has 0 tokens" },
-        { 12, GGUF_SCAN_SLIDING, 3, 0, 100, none, 0, "there is no text" },
+        { 12, GGUF_SCAN_SLIDING, 3, 0, 100, none, 0, "no text is given" },
     };
     struct run r;
     if (!open_session(&r, 0, 1, 1, 0))
@@ -538,10 +538,10 @@ static void check_refused(void)
         p.rows_from = p.first ? GGUF_SCAN_FROM_FIRST : GGUF_SCAN_SECOND_HALF;
         p.text_end = cases[i].end;
         p.n_texts = cases[i].n_texts;
-        ok(gguf_scan_run(r.session, text, cases[i].n, &p, NULL, 0, &r.err) ==
-                   GGUF_E_INVALID &&
-               strstr(r.err.message, cases[i].why),
-           "%s", r.err.message);
+        const enum gguf_status st =
+            gguf_scan_run(r.session, text, cases[i].n, &p, NULL, 0, &r.err);
+        ok(st == GGUF_E_INVALID && strstr(r.err.message, cases[i].why), "%s",
+           r.err.message);
     }
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     ok(gguf_scan_n_chunks(1600, NULL) == 3 &&
@@ -558,14 +558,11 @@ static void check_refused(void)
 static void check_baseline(void)
 {
     char path[] = "check-window.XXXXXX";
-    struct gguf_baseline_writer_params wp = { .struct_size = sizeof wp,
-                                              .force = true };
+    struct gguf_baseline_writer_params wp = GGUF_BASELINE_WRITER_PARAMS_INIT;
     struct gguf_baseline_writer *w;
-    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    const struct gguf_scan_params p = params_of(12, GGUF_SCAN_SLIDING, 5);
     struct run r;
-    p.n_ctx = 12;
-    p.cut = GGUF_SCAN_SLIDING;
-    p.stride = 5;
+    wp.force = true;
     if (!open_session(&r, 0, 1, 1, 0) ||
         gguf_baseline_writer_open(&w, path, &wp, &r.err) != GGUF_OK)
         return;

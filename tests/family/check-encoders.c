@@ -169,7 +169,7 @@ static void check_order(void)
            info->decoder_start == 3,
        "a model that encodes first, and begins with token 3");
     good = !logits_of(&r, tok, 1, x) &&
-           has_error(&r, GGUF_E_INVALID, "sequence 0: nothing was encoded");
+           has_error(&r, GGUF_E_INVALID, "sequence 0: no text was encoded");
     ok(good, "nothing is decoded before: %s", r.err.message);
     good = encode_text(&r, tok, 5, NULL) &&
            gguf_session_n_outputs(r.session) == 1 &&
@@ -189,7 +189,7 @@ static void check_order(void)
            gguf_session_n_tokens(r.session, 0) == 0 &&
            gguf_session_clear(r.session, &r.err) == GGUF_OK &&
            !logits_of(&r, tok, 1, x) &&
-           has_error(&r, GGUF_E_INVALID, "nothing was encoded");
+           has_error(&r, GGUF_E_INVALID, "no text was encoded");
     ok(good, "encoding begins again, clearing forgets what was encoded");
     run_close(&r);
     free(file);

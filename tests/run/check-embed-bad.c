@@ -64,7 +64,7 @@ static void check_refused(void)
     good = run_open(&r, file, size, 1, &p) &&
            !gguf_session_decode(r.session, &b, &r.err) &&
            gguf_session_embedding(r.session, 0, &row, &n, &r.err) &&
-           has_error(&r, GGUF_E_UNSUPPORTED, "does not pool");
+           has_error(&r, GGUF_E_UNSUPPORTED, "pooling is NONE");
     ok(good, "no pooling: %s", r.err.message);
     run_close(&r);
     p.pooling = (enum gguf_pooling)6;

@@ -70,7 +70,7 @@ static void check_foreign(void)
     check_unfit("llama", "key .attention.layer_norm_rms_epsilon f32 2e-05",
                 NULL, 0, &one, GGUF_E_MISMATCH, 24, "another model");
     check_unfit("llama", "", with_base, 0, &one, GGUF_E_MISMATCH, 24,
-                "positions");
+                "another RoPE");
     check_unfit("llama", "", NULL, 0, &all, GGUF_E_MISMATCH, 12,
                 "of all sequences");
     check_unfit("llama", "", NULL, GGUF_ALL_SEQUENCES, &one, GGUF_E_MISMATCH,

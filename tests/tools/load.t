@@ -34,7 +34,7 @@ run "$ppl" -m "$m" -f "$t" -c 64 --window 7
 test $rc -eq 1 -a ! -s "$tmp/out" && grep -q "'llama' have no windows" "$tmp/err"
 ok 'a window of a model that has none is refused'
 run "$ppl" -m "$m" -f "$t" -c 64 --yarn-beta-fast 7
-test $rc -eq 1 && grep -q 'yarn_beta_fast counts with the scaling yarn' "$tmp/err"
+test $rc -eq 1 && grep -q 'yarn_beta_fast has an effect with the scaling yarn' "$tmp/err"
 ok 'so are numbers of YaRN without YaRN'
 run "$ppl" -m "$m" -f "$t" -c 64 --rope-scale 2 --rope-freq-scale 2
 test $rc -eq 2

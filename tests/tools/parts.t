@@ -281,7 +281,7 @@ run "$ppl" --merge-parts "$tmp/part.0..3" --chunks 900..
 fails 'the first is 900, counted from 0, but the text has only [0-9]* chunks'
 ok 'none of them'
 run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/part.0..3"
-fails 'part.0..3: chunk 0 is in another part, too'
+fails 'part.0..3: chunk 0 is in both parts'
 ok 'a part twice'
 other() # name, what is said, arguments...
 {
