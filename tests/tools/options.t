@@ -33,39 +33,39 @@ refused()
 }
 
 refused <<'END'
-convert|x --outfile O|there is no '--outfile' here: --output OUT names the file
-convert|x -o O --outtype q8_0|there is no '--outtype' here: --output OUT=TYPE sets the type
+convert|x --outfile O|unsupported option '--outfile': --output OUT names the file
+convert|x -o O --outtype q8_0|unsupported option '--outtype': --output OUT=TYPE sets the type
 convert|x --outtpye q8_0|unknown option '--outtpye'
-convert|x y.gguf|'y.gguf' is one argument too many: --output OUT names what is written
+convert|x y.gguf|'y.gguf' is one argument too many: --output OUT names the output
 convert|M -o O|expected a folder, found the GGUF file '
 convert|x -o O --verify-chunks 2|'--verify-chunks' needs --verify
 convert|x -o O --verify T --verify-chunks 0|--verify-chunks: '0' is not
 convert|x -o O --verify T --verify-factor 2|--verify-factor: found one output, expected several
 convert|x -o O --verify T --base M|'--verify' and '--base' exclude each other
 convert|M --to-safetensors O --verify T|'--to-safetensors' and '--verify' exclude each other
-ppl|-m M -bf T|there is no '-bf' here: --file
-ppl|-hf x -f T|there is no '-hf' here: models are not downloaded
+ppl|-m M -bf T|unsupported option '-bf': --file
+ppl|-hf x -f T|unsupported option '-hf': models are not downloaded
 ppl|-m M -f T -ngl 99|-ngl: '99' is not '0': no layer is offloaded; --backend NAME
-ppl|--list-devices|there is no '--list-devices' here: the CPU computes; --backend
-ppl|-m M -f T --temp 0|there is no '--temp' here: no text is generated
-ppl|-m M -f T -C ff|there is no '-C' here: --cpus LIST
-ppl|-m M -f T -n 32|there is no '-n' here: no text is generated; --file TEXT
-ppl|-m M -f T -md x|there is no '-md' here: draft models
-ppl|-m M -f T -v|there is no '-v' here: messages go to standard error
-ppl|-m M -f T --log-disable|there is no '--log-disable' here: messages
-ppl|-m M -f T --chunk 3|there is no '--chunk' here: --chunks A..B
-ppl|-m M -f T --tokenize|there is no '--tokenize' here: gguf-tokenize does that
-ppl|-m M --base B -f T --layers|there is no '--layers' here: gguf-compare does that
-ppl|-m M --tokens T --save-logits O|there is no '--tokens' here: gguf-eval does that
-compare|-m M --base B -f T --tokens x|there is no '--tokens' here: gguf-eval does that
-eval|-m M --base B|there is no '--base' here: gguf-ppl and gguf-compare do that
+ppl|--list-devices|unsupported option '--list-devices': the CPU computes; --backend
+ppl|-m M -f T --temp 0|unsupported option '--temp': no text is generated
+ppl|-m M -f T -C ff|unsupported option '-C': --cpus LIST
+ppl|-m M -f T -n 32|unsupported option '-n': no text is generated; --file TEXT
+ppl|-m M -f T -md x|unsupported option '-md': draft models
+ppl|-m M -f T -v|unsupported option '-v': messages go to standard error
+ppl|-m M -f T --log-disable|unsupported option '--log-disable': messages
+ppl|-m M -f T --chunk 3|unsupported option '--chunk': --chunks A..B
+ppl|-m M -f T --tokenize|unsupported option '--tokenize': gguf-tokenize does that
+ppl|-m M --base B -f T --layers|unsupported option '--layers': gguf-compare does that
+ppl|-m M --tokens T --save-logits O|unsupported option '--tokens': gguf-eval does that
+compare|-m M --base B -f T --tokens x|unsupported option '--tokens': gguf-eval does that
+eval|-m M --base B|unsupported option '--base': gguf-ppl and gguf-compare do that
 tokenize|-m M -f T -c 64|unknown option '-c'
-imatrix|-m M -f T -o O -ot a=b|there is no '-ot' here: weights are used
+imatrix|-m M -f T -o O -ot a=b|unsupported option '-ot': weights are used
 imatrix|-m M -f T -o O -s 42|--file collects data: '42' cannot be read
-imatrix|-m M -f T -o O -ctk q8_0|there is no '-ctk' here: keys and values
-imatrix|-m M -f T -o O --lora x|there is no '--lora' here: merge it into the model first, with gguf-quantize
-imatrix|-m M -f T -o O --rope-scale 2|there is no '--rope-scale' here: the file
-imatrix|-m M -f T -o O --temp 1|there is no '--temp' here: no text is generated
+imatrix|-m M -f T -o O -ctk q8_0|unsupported option '-ctk': keys and values
+imatrix|-m M -f T -o O --lora x|unsupported option '--lora': merge it into the model first, with gguf-quantize
+imatrix|-m M -f T -o O --rope-scale 2|unsupported option '--rope-scale': the file
+imatrix|-m M -f T -o O --temp 1|unsupported option '--temp': no text is generated
 imatrix|-m M -f T -o O -ngl 4|-ngl: '4' is not '0': no layer
 ppl|-m M -f T -tx 2|unknown option '-tx'
 ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
@@ -131,31 +131,31 @@ info|-c 9999999k --memory M|-c: '9999999k' is not a whole number between 1 and
 info|--cache-type f61 --memory M|--cache-type: 'f61' is not
 info|--diff --types M M|'--diff' and '--types' exclude
 info|--table --tensors M|'--table' and '--tensors' exclude
-info|--no-tensors M|there is no '--no-tensors' here: --summary and --metadata
-info|--data-offset M|there is no '--data-offset' here: --json prints
-info|--sha256 M|there is no '--sha256' here: --hash=sha256
-info|--uuid M|there is no '--uuid' here: --hash has
-edit|--general-name x M O|there is no '--general-name' here: --set general.name
-edit|--special-token-by-id bos 1 M O|there is no '--special-token-by-id' here: --set
-edit|--chat-template-file x M O|there is no '--chat-template-file' here: --set-file
-convert|--vocab-only x|there is no '--vocab-only' here: a vocabulary
-convert|--mmproj x|there is no '--mmproj' here: only the language model
-convert|--base-model-id a/b x|there is no '--base-model-id' here: --base hf://ID
-info|--json-array M|there is no '--json-array' here: --json prints all
+info|--no-tensors M|unsupported option '--no-tensors': --summary and --metadata
+info|--data-offset M|unsupported option '--data-offset': --json prints
+info|--sha256 M|unsupported option '--sha256': --hash=sha256
+info|--uuid M|unsupported option '--uuid': --hash has
+edit|--general-name x M O|unsupported option '--general-name': --set general.name
+edit|--special-token-by-id bos 1 M O|unsupported option '--special-token-by-id': --set
+edit|--chat-template-file x M O|unsupported option '--chat-template-file': --set-file
+convert|--vocab-only x|unsupported option '--vocab-only': a vocabulary
+convert|--mmproj x|unsupported option '--mmproj': only the language model
+convert|--base-model-id a/b x|unsupported option '--base-model-id': --base hf://ID
+info|--json-array M|unsupported option '--json-array': --json prints all
 info|--hash=xhx64 M|--hash: 'xhx64' is not 'xxh64', 'xxh3-128' or 'sha256'; did you mean 'xxh64'?
 info|--hash=md5 M|--hash: 'md5' is not 'xxh64', 'xxh3-128' or 'sha256' (try
 quantize|M O Q4KM|'Q4KM' is not a type that --list-types lists; did you mean 'Q4_K_M'?
 quantize|-o x=Q4-K-X M|--output: 'x=Q4-K-X' is not OUT=TYPE; did you mean 'Q4_K_
 quantize|--tensor-type a=Q8-O M O Q8_0|--tensor-type: 'Q8-O' is not a type to quantize to; did you mean 'Q8_0'?
 quantize|--print-recipe IQ4SX|--print-recipe: there is no recipe 'IQ4SX'; did you mean 'IQ4_XS'?
-quantize|--attn-v-type Q6_K M O Q4_0|there is no '--attn-v-type' here: --tensor-type PATTERN=TYPE
-quantize|--ffn-down-type Q6_K M O Q4_0|there is no '--ffn-down-type' here: --tensor-type
-quantize|--ffn-gate-inp-type Q6_K M O Q4_0|there is no '--ffn-gate-inp-type' here: --tensor-type
-quantize|--repack M O Q4_0|there is no '--repack' here: files are not repacked
-quantize|--custom-q a=Q6_K M O Q4_0|there is no '--custom-q' here: --tensor-type
-quantize|--nthread 4 M O Q4_0|there is no '--nthread' here: --threads
-quantize|--max-buffer-size 1 M O Q4_0|there is no '--max-buffer-size' here: --max-memory
-quantize|--hide-imatrix M O Q4_0|there is no '--hide-imatrix' here: only the name of the file
+quantize|--attn-v-type Q6_K M O Q4_0|unsupported option '--attn-v-type': --tensor-type PATTERN=TYPE
+quantize|--ffn-down-type Q6_K M O Q4_0|unsupported option '--ffn-down-type': --tensor-type
+quantize|--ffn-gate-inp-type Q6_K M O Q4_0|unsupported option '--ffn-gate-inp-type': --tensor-type
+quantize|--repack M O Q4_0|unsupported option '--repack': files are not repacked
+quantize|--custom-q a=Q6_K M O Q4_0|unsupported option '--custom-q': --tensor-type
+quantize|--nthread 4 M O Q4_0|unsupported option '--nthread': --threads
+quantize|--max-buffer-size 1 M O Q4_0|unsupported option '--max-buffer-size': --max-memory
+quantize|--hide-imatrix M O Q4_0|unsupported option '--hide-imatrix': only the name of the file
 quantize|--limit dim=5 M O Q4_0|--limit: no limit is called 'dim'; there are kv, tensors, key-size, name-size, str-size, array-items, depth, dims, header; did you mean 'dims'?
 edit|--set a=1|FILE is missing
 edit|M M|no change is given
@@ -184,7 +184,7 @@ imatrix|-f T -m M -o O --mpi --resume|'--mpi' and '--resume' exclude each other
 imatrix|-f - -m M -o O --mpi|--mpi: only one rank has standard input, and every rank reads the text: give a file
 imatrix|--mpi -m M x|'--mpi' needs --file
 imatrix|-f T -m M -j --save-every 2|'--save-every' needs --output or --save-part
-imatrix|--in-file M|there is no '--in-file' here: give input files as operands
+imatrix|--in-file M|unsupported option '--in-file': give input files as operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
 quantize||IN is missing
 quantize|M|OUT and TYPE are missing
@@ -228,7 +228,7 @@ for name in -m --model --base --kl-divergence-base --save-all-logits \
     --save-embeddings --pooling --normalize -j --json -q --quiet; do
     has() { "$bin/$1" --help=all | grep -q -e "^ .*$name[], =[]" -e "^ .*$name\$"; }
     run "$bin/gguf-ppl" "$name"
-    tool=$(sed -n "s/.*there is no '$name' here: \(gguf-[a-z]*\) does that\$/\1/p" \
+    tool=$(sed -n "s/.*unsupported option '$name': \(gguf-[a-z]*\) does that\$/\1/p" \
         "$tmp/err")
     if test "$name" = --tokenize; then # which is what gguf-tokenize does
         test "$tool" = gguf-tokenize

@@ -12,8 +12,8 @@ void deferred_close_begin(void)
     if (pipe(alive) != 0)
         return;
     pid_t child = fork();
-    if (child == 0) { /* a forked child of a process with threads: only system
-                       * calls are safe */
+    /* a forked child of a process with threads: only system calls are safe */
+    if (child == 0) {
         char none;
         close(STDIN_FILENO); /* so that readers of the output see its end */
         close(STDOUT_FILENO);

@@ -15,10 +15,11 @@ struct guard {
     const char *name; /* file name for messages */
     const struct gguf_file *file;
     const struct gguf_meta *before, *after;
-    const char *verdict; /* end of the last message if the change is refused;
-                          * NULL: "nothing was written" */
-    bool force;          /* warn about faults instead of refusing them */
-    bool broken;         /* set by guard_check(): there is a fault */
+    /* end of the last message if the change is refused; NULL: "nothing was
+     * written" */
+    const char *verdict;
+    bool force;  /* warn about faults instead of refusing them */
+    bool broken; /* set by guard_check(): there is a fault */
 };
 
 /* Check the metadata g->after, and print a message for each fault that

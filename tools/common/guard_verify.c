@@ -9,22 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SHOWN = 6
-}; /* errors that are reported; a wrong shape usually causes
-                     * many */
+/* Errors that are reported: a wrong shape usually causes many. */
+enum { MAX_REPORTED = 6 };
 
 /* Warnings that count as errors here, since an edit should not add them. */
-static const char *const slips[] = { "text-not-utf8", "unknown-tokenizer",
-                                     "unknown-pre-tokenizer" };
+static const char *const added_warnings[] = { "text-not-utf8",
+                                              "unknown-tokenizer",
+                                              "unknown-pre-tokenizer" };
 /* This one may occur once for each tensor: occurrences are counted. */
 static const char extra[] = "extra-tensor";
 
 /* Errors of one model: each has its code, a blank and its name, and its
  * message. */
 struct errors {
-    struct seen {
-        struct text what, message;
+    struct named_error {
+        struct text id, message;
     } * list;
     size_t n, room, n_extra;
     char extra[256]; /* first message about an extra tensor */
@@ -32,8 +31,8 @@ struct errors {
 
 static bool is_error(const struct gguf_finding *f)
 {
-    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
-        if (!strcmp(f->code, slips[i]))
+    for (size_t i = 0; i < sizeof added_warnings / sizeof *added_warnings; i++)
+        if (!strcmp(f->code, added_warnings[i]))
             return true;
     return f->severity == GGUF_SEVERITY_ERROR;
 }
@@ -45,9 +44,9 @@ static int add_finding(void *user, const struct gguf_finding *f)
         snprintf(e->extra, sizeof e->extra, "%s", f->message);
     if (!is_error(f))
         return 0;
-    struct seen x = { { NULL, 0, 0 }, { NULL, 0, 0 } };
-    text_addf(&x.what, "%s ", f->code);
-    text_add(&x.what, f->name.data, f->name.size);
+    struct named_error x = { { NULL, 0, 0 }, { NULL, 0, 0 } };
+    text_addf(&x.id, "%s ", f->code);
+    text_add(&x.id, f->name.data, f->name.size);
     text_addz(&x.message, f->message);
     e->list = msg_grow(e->list, &e->room, e->n + 1, sizeof *e->list);
     e->list[e->n++] = x;
@@ -57,16 +56,16 @@ static int add_finding(void *user, const struct gguf_finding *f)
 static void errors_fini(struct errors *e)
 {
     for (size_t i = 0; i < e->n; i++) {
-        text_fini(&e->list[i].what);
+        text_fini(&e->list[i].id);
         text_fini(&e->list[i].message);
     }
     free(e->list);
 }
 
-static int by_what(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
-    const struct text *x = &((const struct seen *)a)->what;
-    const struct text *y = &((const struct seen *)b)->what;
+    const struct text *x = &((const struct named_error *)a)->id;
+    const struct text *y = &((const struct named_error *)b)->id;
     if (x->n != y->n)
         return x->n < y->n ? -1 : 1;
     return memcmp(x->s, y->s, x->n);
@@ -89,18 +88,18 @@ void guard_verify(struct guard *g,
         report(g, t.s);
     }
     if (old.n)
-        qsort(old.list, old.n, sizeof *old.list, by_what);
+        qsort(old.list, old.n, sizeof *old.list, by_id);
     size_t n = 0;
     for (size_t i = 0; st == GGUF_OK && i < new.n; i++)
         if (!old.n ||
-            !bsearch(&new.list[i], old.list, old.n, sizeof *old.list, by_what))
-            if (++n <= SHOWN)
+            !bsearch(&new.list[i], old.list, old.n, sizeof *old.list, by_id))
+            if (++n <= MAX_REPORTED)
                 report(g, new.list[i].message.s);
     if (st == GGUF_OK && new.n_extra > old.n_extra)
         report(g, new.extra);
-    if (n > SHOWN) {
+    if (n > MAX_REPORTED) {
         text_addf(&t, "... and %zu more that gguf-info --check would find",
-                  n - SHOWN);
+                  n - MAX_REPORTED);
         report(g, t.s);
     }
     text_fini(&t);

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Read the next line that is not only white space. Returns false at the end.
- */
+/* Read the next line that is not white space. Returns false at the end. */
 static bool take_line(struct jsonl *j, struct gguf_str *line)
 {
     while (j->size) {
@@ -28,8 +27,7 @@ static bool take_line(struct jsonl *j, struct gguf_str *line)
     return false;
 }
 
-/* Result of parsing a line: the wanted member, and the names of all members.
- */
+/* Result of parsing a line: the wanted member, and all names of members. */
 struct line {
     const struct jsonl *j;
     unsigned depth;

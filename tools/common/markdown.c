@@ -36,8 +36,7 @@ static void put_code(FILE *f, const char *s, bool cell)
         fence = run >= fence ? run + 1 : fence;
         p += run;
     }
-    /* Markdown removes a blank at both ends of code: add one where s needs it
-     */
+    /* Markdown drops a blank at both ends of code: add one where s needs it */
     bool pad =
         s[0] == '`' || s[n - 1] == '`' || (s[0] == ' ' && s[n - 1] == ' ');
     for (size_t i = 0; i < fence; i++)

@@ -68,8 +68,8 @@ void msg_init(const char *tool)
              tool);
     (void)sigaction(SIGBUS, &a, NULL);
     (void)signal(SIGXFSZ,
-                 SIG_IGN); /* writing fails instead, and the output is cleaned
-                            * up */
+                 /* writing fails instead, and the output is cleaned up */
+                 SIG_IGN);
     occupy_standard();
 }
 

@@ -82,10 +82,10 @@ struct parser {
     const struct opt_tool *tool;
     size_t n_rows; /* rows of the tool's table */
     void *options;
-    struct opt_name *given; /* name by which each row was given; s NULL: it was
-                             * not */
-    const char **argument;  /* argument of each row, or NULL */
-    char **argv, **end;     /* current word, and the end of argv */
+    /* name by which each row was given; s NULL: it was not */
+    struct opt_name *given;
+    const char **argument; /* argument of each row, or NULL */
+    char **argv, **end;    /* current word, and the end of argv */
 };
 
 /* Row i: the tool's rows, then those of opt_common. NULL after the last. */
@@ -102,8 +102,7 @@ static bool is_foreign(const struct opt *o)
     return o->kind == OPT_REFUSED || o->kind == OPT_ACCEPTED;
 }
 
-/* Find the first option from row i on whose name matches the n bytes of text.
- */
+/* Find the first option, from row i on, whose name is the n bytes of text. */
 static struct opt_use find_option(const struct parser *p, size_t i,
                                   enum match how, const char *text, size_t n)
 {
@@ -170,7 +169,7 @@ static const char *next_word(struct parser *p, struct opt_name name)
  * instead. */
 static _Noreturn void refuse_option(const struct opt_use *u)
 {
-    msg_error(NULL, "there is no '%.*s' here: %s", u->name.n, u->name.s,
+    msg_error(NULL, "unsupported option '%.*s': %s", u->name.n, u->name.s,
               u->row->help);
     exit(MSG_USAGE);
 }

@@ -82,23 +82,26 @@
 
 /* How an argument is read, and the type of the member that it sets. */
 enum opt_kind {
-    OPT_FLAG,     /* bool or int: set to .value, or to 1 if .value is 0 */
-    OPT_UINT,     /* unsigned of any width: a number from .min to .max, or one
-                   * of .words */
-    OPT_DOUBLE,   /* double: a number from .low to .high */
-    OPT_SIZE,     /* uint64_t: bytes, above 0, as gguf_size_parse() reads them
-                   */
-    OPT_STR,      /* const char * */
-    OPT_OUT,      /* const char *: name of an output file, not "-": models
-                   * appear under their name when they are complete */
-    OPT_WORD,     /* int, unsigned or enum: value of one of .words */
-    OPT_LIST,     /* struct opt_list: the argument and .value are appended */
-    OPT_LIMIT,    /* struct gguf_limits: NAME=N sets one limit */
-    OPT_REFUSED,  /* OPT_NO_MEMBER: the tool has no such option; .help says
-                   * what to do instead */
-    OPT_ACCEPTED, /* OPT_NO_MEMBER: read and ignored; an argument that is not
-                   * one of .words is refused with .help */
-    OPT_HELP,     /* this and the next: used by opt.c only */
+    OPT_FLAG, /* bool or int: set to .value, or to 1 if .value is 0 */
+    /* unsigned of any width: a number from .min to .max, or one of .words */
+    OPT_UINT,
+    OPT_DOUBLE, /* double: a number from .low to .high */
+    /* uint64_t: bytes, above 0, as gguf_size_parse() reads them */
+    OPT_SIZE,
+    OPT_STR, /* const char * */
+    /* const char *: name of an output file, not "-": models appear under their
+     * name when they are complete */
+    OPT_OUT,
+    OPT_WORD,  /* int, unsigned or enum: value of one of .words */
+    OPT_LIST,  /* struct opt_list: the argument and .value are appended */
+    OPT_LIMIT, /* struct gguf_limits: NAME=N sets one limit */
+    /* OPT_NO_MEMBER: the tool has no such option; .help says what to do
+     * instead */
+    OPT_REFUSED,
+    /* OPT_NO_MEMBER: read and ignored; an argument that is not one of .words
+     * is refused with .help */
+    OPT_ACCEPTED,
+    OPT_HELP, /* this and the next: used by opt.c only */
     OPT_VERSION
 };
 
@@ -110,15 +113,16 @@ struct opt_word {
 };
 
 struct opt {
-    const char *names; /* names, separated by blanks: "-c --ctx-size"; NULL: a
-                        * heading, or without help the end of the table */
-    const char *arg;   /* name of the argument. NULL: none. "[X]": optional,
-                       * only after '='; without it a string stays unchanged
-                       * and other members get .value */
+    /* names, separated by blanks: "-c --ctx-size"; NULL: a heading, or without
+     * help the end of the table */
+    const char *names;
+    /* name of the argument. NULL: none. "[X]": optional, only after '=';
+     * without it a string stays unchanged and other members get .value */
+    const char *arg;
     const char *help; /* text for --help, which wraps it; '\n' begins a line */
     enum opt_kind kind;
-    size_t at, size; /* offset and size of the member; OPT_AT or OPT_NO_MEMBER
-                      */
+    /* offset and size of the member; OPT_AT or OPT_NO_MEMBER */
+    size_t at, size;
     uint64_t min, max;
     double low, high;
     const struct opt_word *words;
@@ -127,8 +131,8 @@ struct opt {
     size_t bits_at; /* OPT_BITS: offset of an unsigned or int */
     unsigned bits;  /* bits to set there whenever the option is given */
     bool rare;      /* heading of options that only --help=all prints */
-    const struct opt_group *group; /* rows to insert here; .at is the offset of
-                                    * their struct */
+    /* rows to insert here; .at is the offset of their struct */
+    const struct opt_group *group;
 };
 
 #define OPT_AT(type, member)                                                  \
@@ -147,10 +151,10 @@ struct opt_list {
 void opt_list_fini(struct opt_list *l);
 
 enum opt_relation {
-    OPT_EXCLUDES, /* an option of a excludes those of b; b NULL: at most one of
-                   * a */
-    OPT_NEEDS     /* an option of a needs one of b; a NULL: one of b is
-                   * required */
+    /* an option of a excludes those of b; b NULL: at most one of a */
+    OPT_EXCLUDES,
+    /* an option of a needs one of b; a NULL: one of b is required */
+    OPT_NEEDS
 };
 
 /* Rows for options of other programs. */
@@ -178,20 +182,19 @@ struct opt_group {
 
 struct opt_tool {
     const char *name;
-    const char *usage; /* usage after the name of the tool; '\n' begins a line
-                        */
+    /* usage after the name of the tool; '\n' begins a line */
+    const char *usage;
     const char *about; /* description, one sentence or more */
     const struct opt *table;
     const struct opt_rule *rules; /* rules; NULL: none */
-    const char *operands;         /* names and number of operands, such as "IN
-                                   * [OUT]" or "FILE..." */
-    const char *more;             /* text after the options, or NULL */
+    /* names and number of operands, such as "IN [OUT]" or "FILE..." */
+    const char *operands;
+    const char *more; /* text after the options, or NULL */
 };
 
 /* Parse the command line.
  *
- * options   The tool's struct, with the members of the table; holds the
- * defaults.
+ * options   The tool's struct: members of the table, with their defaults.
  *
  * Returns the number of operands, which are argv[1] and so on in the order
  * given; argv is reordered. --help and --version print and exit with 0. An
@@ -200,8 +203,7 @@ struct opt_tool {
 int opt_parse(const struct opt_tool *tool, int argc, char **argv,
               void *options);
 
-/* Print a usage error and a hint at --help in one line; exit with MSG_USAGE.
- */
+/* Print a usage error and a hint at --help; exit with MSG_USAGE. */
 _Noreturn void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
 
 /* Help for a row of kind OPT_LIMIT. */

@@ -14,8 +14,7 @@ struct opt_name {
 /* Read the next name at *p, and advance *p. s is NULL at the end. */
 struct opt_name opt_next_name(const char **p);
 
-/* Does the text of n_text bytes name this option? '_' in text stands for '-'.
- */
+/* Does the text, of n_text bytes, name this option? '_' stands for '-'. */
 bool opt_name_is(struct opt_name name, const char *text, size_t n_text);
 
 /* Rows that every tool has, after its own. */
@@ -29,8 +28,8 @@ static inline bool opt_is_end(const struct opt *o)
 /* An option on the command line. */
 struct opt_use {
     const struct opt *row; /* row of the option; NULL: none */
-    size_t i;              /* number of the row; opt_common's follow those of
-                            * the tool */
+    /* number of the row; opt_common's follow those of the tool */
+    size_t i;
     struct opt_name name;
     const char *arg; /* argument; NULL: none */
 };
@@ -38,8 +37,7 @@ struct opt_use {
 /* opt_value.c: store the argument in the member of the row, or end in a usage
  * error. */
 void opt_store(const struct opt_use *u, void *options);
-/* Can text, which follows the letter of the option directly, be its argument?
- */
+/* Can text, which directly follows the option's letter, be its argument? */
 bool opt_accepts_arg(const struct opt *o, const char *text);
 
 /* opt_rule.c: check the rules of a tool, or end in a usage error.

@@ -97,8 +97,8 @@ static enum gguf_status set_float(const struct override *o,
 {
     char *end;
     double v = strtod(p->value, &end);
-    bool number = strpbrk(p->value, "0123456789") != NULL; /* false for inf and
-                                                            * nan */
+    /* false for inf and nan */
+    bool number = strpbrk(p->value, "0123456789") != NULL;
     if (*end || end == p->value)
         opt_usage("--override-kv: key '%s': '%s' is not a number", p->key,
                   p->value);

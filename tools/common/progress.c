@@ -84,8 +84,8 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
         rate_text[0] = '\0';
     if (label + (int)strlen(left) > room)
         left[0] = '\0';
-    if (label > room && p->note[0]) /* leave out the whole note: it may be a
-                                     * number */
+    /* leave out the whole note: it may be a number */
+    if (label > room && p->note[0])
         label = (int)strlen(p->label);
     room = room < 0 ? 0 : room;
     label = label < room ? label : room;
@@ -123,8 +123,8 @@ int progress_report(void *user, uint64_t done, uint64_t total)
             draw_bar(p, done, total, t);
         }
     }
-    if (caught && p->linger) {
-        p->linger = false;
+    if (caught && p->defer_close) {
+        p->defer_close = false;
         deferred_close_begin();
     }
     return caught;

@@ -16,8 +16,9 @@ struct progress {
     const char *label; /* text of the bar; must outlive the struct */
     const char *unit;  /* unit of the counts; NULL: bytes, printed as MiB */
     bool on, drawn;
-    bool linger; /* a stopped job leaves an unnamed file open: deferred_close.h
-                  */
+    bool
+        /* a stopped job leaves an unnamed file open: deferred_close.h */
+        defer_close;
     double begin, last; /* times of progress_clock() */
     uint64_t done0;     /* count of the first report */
     char note[32];      /* text after the label; may be changed at any time */

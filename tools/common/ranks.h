@@ -41,8 +41,9 @@ bool ranks_poll(void);
 struct ranks_work {
     size_t first, n; /* range of chunks, the same on all ranks */
     size_t together; /* most chunks that are handed out at a time */
-    size_t *done;    /* number of chunks that each rank did, set on rank 0; an
-                      * array of ranks_count() zeros */
+    /* number of chunks that each rank did, set on rank 0; an array of
+     * ranks_count() zeros */
+    size_t *done;
     /* Evaluate n chunks from first on into the part. Returns false after a
      * message. */
     bool (*evaluate)(void *user, size_t first, size_t n);

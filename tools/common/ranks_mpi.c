@@ -34,8 +34,7 @@ static const double poll_seconds = 1e-3;
 static const long nap_nanoseconds = 1000000;
 enum { GRACE_SECONDS = 10 }; /* time for the rank that prints to end the job */
 
-/* Message before the bytes of a record or a rest. For a rest only size is set.
- */
+/* Message before the bytes of a record or rest. For a rest only size is set. */
 struct head {
     int64_t chunk, n_rows, size;
 };
@@ -52,8 +51,8 @@ static struct {
     MPI_Win window;
     int64_t *words; /* the window: WORDS words on rank 0 */
     const struct ranks_work *work;
-    struct head *heads; /* heads being sent, by chunk; the last is that of the
-                         * rest */
+    /* heads being sent, by chunk; the last is that of the rest */
+    struct head *heads;
     MPI_Request *sent;
     size_t n_sent, room_sent;
     double polled;
@@ -161,8 +160,7 @@ static MPI_Request *next_request(void)
     return &m.sent[m.n_sent++];
 }
 
-/* Send a head and its bytes. Both must stay in place until they have arrived.
- */
+/* Send a head and its bytes. Both must stay in place until they arrive. */
 static void send_bytes(struct head *h, int tag, const void *data)
 {
     const char *p = data;
@@ -482,8 +480,8 @@ static bool finish_shares(void)
         sleep_briefly();
     }
     if (m.failed ||
-        (!m.rank && !receive_all())) /* settings of the rank that was
-                                               * last */
+        /* settings of the rank that was last */
+        (!m.rank && !receive_all()))
         return false;
     m.sharing = false;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);

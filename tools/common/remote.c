@@ -12,8 +12,8 @@
 #include <string.h>
 
 /* Strings that remote_args() made; they stay until the program ends. */
-static char **made;
-static size_t n_made, room_made;
+static char **rewritten;
+static size_t n_rewritten, room_rewritten;
 
 /* Secrets of the arguments. They are sent with requests for files below the
  * folder, and are in no path that the tool sees. */
@@ -26,8 +26,8 @@ static size_t n_secrets, room_secrets;
 
 static void free_made(void)
 {
-    for (size_t i = 0; i < n_made; i++)
-        free(made[i]);
+    for (size_t i = 0; i < n_rewritten; i++)
+        free(rewritten[i]);
     for (size_t i = 0; i < n_secrets; i++) {
         free(secrets[i].shown);
         free(secrets[i].folder);
@@ -35,7 +35,7 @@ static void free_made(void)
         free(secrets[i].query);
     }
     free(secrets);
-    free(made);
+    free(rewritten);
 }
 
 /* Replace *arg by other, which is freed when the program ends. */
@@ -43,10 +43,11 @@ static void replace_argument(char **arg, char *other)
 {
     if (!other)
         return;
-    if (!n_made)
+    if (!n_rewritten)
         atexit(free_made);
-    made = msg_grow(made, &room_made, n_made + 1, sizeof *made);
-    made[n_made++] = *arg = other;
+    rewritten = msg_grow(rewritten, &room_rewritten, n_rewritten + 1,
+                         sizeof *rewritten);
+    rewritten[n_rewritten++] = *arg = other;
 }
 
 /* Replace *arg by the address without its secrets, and remember these. */

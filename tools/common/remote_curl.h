@@ -31,8 +31,7 @@ struct remote_curl {
 #undef X
 };
 
-/* Load libcurl. Returns GGUF_E_UNSUPPORTED if it is not installed or too old.
- */
+/* Load libcurl. GGUF_E_UNSUPPORTED: it is not installed, or too old. */
 enum gguf_status remote_curl_load(struct remote_curl *f,
                                   struct gguf_error *err);
 

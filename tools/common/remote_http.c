@@ -406,8 +406,8 @@ static enum gguf_status finish_request(struct request *q, CURLcode c,
                        ? "the server sends fewer than %d bytes a second"
                        : "the server does not answer in time",
                    (int)MIN_RATE);
-    if (c == CURLE_OUT_OF_MEMORY) /* also returned for a header line of over
-                                   * 100 KB */
+    /* also returned for a header line of over 100 KB */
+    if (c == CURLE_OUT_OF_MEMORY)
         return fail_request(
             q, GGUF_E_LIMIT,
             "a header line of the server is too long, or memory ran out");

@@ -15,12 +15,13 @@ struct remote {
     uint8_t *buf; /* buffered bytes: buf_n of them, from offset buf_off on */
     uint64_t buf_off;
     size_t buf_n;
-    uint64_t next;             /* offset of the end of the last request */
-    size_t ahead;              /* bytes that the next request asks for, about
-                                */
-    size_t taken;              /* bytes of buf that were used so far */
-    uint64_t n_bytes, n_short; /* bytes of all responses; number of responses
-                                * that were shorter than requested */
+    uint64_t next; /* offset of the end of the last request */
+    /* bytes that the next request asks for, about */
+    size_t ahead;
+    size_t taken; /* bytes of buf that were used so far */
+    /* bytes of all responses; number of responses that were shorter than
+     * requested */
+    uint64_t n_bytes, n_short;
 };
 
 /* Open the file at url, an https or http address, as a reader. Returns

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* remote_read.c - reading a file on a server in any order, with few requests
- */
+/* remote_read.c - reading a file on a server in any order in few requests */
 #include "config.h"
 #include "tools/common/remote_http.h"
 #include "tools/common/msg.h"
@@ -46,15 +45,15 @@ static enum gguf_status read_locked(struct remote *r, uint64_t off,
     if (!size)
         return GGUF_OK;
     const uint64_t gap = off - r->next;
-    const bool on =
+    const bool sequential =
         off >= r->next && gap <= NEAR && (gap <= GAP || gap / TIMES <= size);
-    const bool vain = r->taken < r->buf_n / TIMES; /* most of the buffer was
-                                                    * not used */
-    const bool back = off < r->next && r->next - off <= 2 * MAX_AHEAD;
-    if (!on || vain) {
+    /* most of the buffer was not used */
+    const bool wasted = r->taken < r->buf_n / TIMES;
+    const bool backwards = off < r->next && r->next - off <= 2 * MAX_AHEAD;
+    if (!sequential || wasted) {
         /* an unrelated offset, or a thread that lags behind others */
         r->taken = r->buf_n;
-        if (!back) {
+        if (!backwards) {
             r->next = off + size;
             r->ahead = AHEAD;
         }

@@ -198,8 +198,8 @@ static char *read_token(const char *path)
     char *s = f ? msg_must(calloc(MAX_TOKEN_FILE + 1, 1)) : NULL;
     const size_t n = s ? fread(s, 1, MAX_TOKEN_FILE, f) : 0;
     for (size_t i = 0; i < n; i++)
-        s[i] = s[i] ? s[i] : 1; /* a NUL is not part of a token: make it an
-                                 * invalid character */
+        /* a NUL is not part of a token: make it an invalid character */
+        s[i] = s[i] ? s[i] : 1;
     if (s && !n) {
         free(s);
         s = NULL;

@@ -17,8 +17,9 @@ struct scaled_list {
 /* Syntax of an argument: value of its row. */
 enum scaled_form {
     SCALED_OPTIONAL =
-        '=', /* FILE or FILE=SCALE; without a number after the last
-                         * '=' the whole argument is the file name */
+        /* FILE or FILE=SCALE; without a number after the last '=' the whole
+         * argument is the file name */
+    '=',
     SCALED_REQUIRED = ':' /* FILE:SCALE, the syntax of llama.cpp */
 };
 

@@ -152,14 +152,13 @@ static void fit_columns(const struct table *t, int width[TABLE_MAX_COLS],
 {
     for (unsigned c = 0; c < t->n_cols; c++)
         shown[c] = true;
-    if (!t->columns || !t->leave)
+    if (!t->columns || !t->drop)
         return;
     const bool text = t->align[0] == 'l' && width[0] > TABLE_MIN_TEXT;
     const int least = text ? TABLE_MIN_TEXT : width[0];
     bool cut = false;
     int room = room_of(t, width, shown);
-    for (const char *p = t->leave; *p && room < (cut ? least : width[0]);
-         p++) {
+    for (const char *p = t->drop; *p && room < (cut ? least : width[0]); p++) {
         if (*p == '/')
             cut = true;
         else
@@ -177,7 +176,7 @@ static int print_cell(const struct table *t, const char *s, unsigned c,
     const int w = table_width(s), pad = w < width[c] ? width[c] - w : 0;
     fprintf(f, "%*s", c ? 2 : t->indent, "");
     at += c ? 2 : t->indent;
-    if (c == 0 && t->columns && t->leave && w > width[0])
+    if (c == 0 && t->columns && t->drop && w > width[0])
         print_ends(s, width[0], f);
     else if (last && t->columns && at + w > t->columns && t->align[c] == 'l')
         print_cut(s, t->columns - at, f);
@@ -215,9 +214,9 @@ void table_print(const struct table *t, FILE *f)
     }
 }
 
-void table_show(struct table *t, const char *leave)
+void table_show(struct table *t, const char *drop)
 {
-    t->leave = leave;
+    t->drop = drop;
     if (style_on_terminal())
         t->columns = style_columns(STDOUT_FILENO);
     table_print(t, stdout);

@@ -12,8 +12,9 @@ enum {
     TABLE_MAX_COLS = 16,
     TABLE_MIN_TEXT = 16, /* least width of the first column if it is cut */
     TABLE_MIN_LAST = 12, /* least width of the last column if it is cut */
-    TABLE_MAX_PAD = 120  /* a wider cell does not widen its column: otherwise
-                          * one key of 64 KiB would make every row as long */
+    /* a wider cell does not widen its column: otherwise one key of 64 KiB
+     * would make every row as long */
+    TABLE_MAX_PAD = 120
 };
 
 /* A table. Cells are added row by row and printed at the end, when the widths
@@ -23,14 +24,14 @@ struct table {
     char align[TABLE_MAX_COLS]; /* alignment of each column: 'l' or 'r' */
     struct text text;           /* text of the cells, each NUL-terminated */
     size_t n_cells;
-    int indent;  /* spaces before each row */
-    int columns; /* width at which table_print() cuts the last column; 0: no
-                  * limit */
+    int indent; /* spaces before each row */
+    /* width at which table_print() cuts the last column; 0: no limit */
+    int columns;
     /* Columns that table_print() drops, one after another, while rows are
      * wider than the member columns: hexadecimal digits. After a '/' in the
      * text, or at its end, the first column may be shortened in its middle,
      * too. NULL: drop none. */
-    const char *leave;
+    const char *drop;
 };
 
 /* Initialise a table. align has 'l' or 'r' for each column. */
@@ -50,8 +51,8 @@ void table_addf(struct table *t, const char *fmt, ...);
 /* Print all complete rows; the cells stay. */
 void table_print(const struct table *t, FILE *f);
 /* Print the table to standard output, and free it as table_fini() does. On a
- * terminal it is made to fit; leave is the member of that name. */
-void table_show(struct table *t, const char *leave);
+ * terminal it is made to fit; drop is the member of that name. */
+void table_show(struct table *t, const char *drop);
 /* Print the table as Markdown; the first row is the heading. */
 void table_markdown(const struct table *t, FILE *f);
 

@@ -109,8 +109,8 @@ void text_add_esc(struct text *t, struct gguf_str s, uint64_t max)
 {
     bool cut = s.size > max;
     if (cut) {
-        size_t n = (size_t)max, most = n < 3 ? n : 3; /* most bytes to go back
-                                                       */
+        /* most bytes to go back */
+        size_t n = (size_t)max, most = n < 3 ? n : 3;
         while (most-- && ((unsigned char)s.data[n] & 0xc0) == 0x80)
             n--;
         /* more continuation bytes do not belong to one character */

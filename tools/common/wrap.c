@@ -13,7 +13,7 @@
 
 enum { LABEL = 8 }; /* columns of a label with the blanks after it */
 
-static struct text held; /* incomplete line */
+static struct text pending; /* incomplete line */
 
 static bool has_label(const char *line)
 {
@@ -101,15 +101,15 @@ void wrap_printf(const char *fmt, ...)
     (void)vsnprintf(made, (size_t)n + 1, fmt, again);
     va_end(again);
     va_end(ap);
-    text_add(&held, made, (size_t)n);
+    text_add(&pending, made, (size_t)n);
     free(made);
-    char *line = held.s;
+    char *line = pending.s;
     for (char *end; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
         put_line(line);
     }
-    held.n -= (size_t)(line - held.s);
-    memmove(held.s, line, held.n + 1);
-    if (!held.n)
-        text_fini(&held);
+    pending.n -= (size_t)(line - pending.s);
+    memmove(pending.s, line, pending.n + 1);
+    if (!pending.n)
+        text_fini(&pending);
 }

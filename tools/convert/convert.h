@@ -20,13 +20,13 @@ struct verify {
     struct gguf_tokens tokens;
     uint64_t n_chunks; /* most chunks; after verify_begin() their number */
     uint32_t n_ctx;    /* tokens of a chunk; 0: verify_begin() chooses */
-    double max;        /* greatest perplexity that is kept; 0: size of the
-                        * vocabulary */
-    double factor;     /* greatest ratio to the first output; 0: any */
+    /* greatest perplexity that is kept; 0: size of the vocabulary */
+    double max;
+    double factor; /* greatest ratio to the first output; 0: any */
     bool max_given;
     struct gguf_ppl sums[MAX_TARGETS];
-    bool failed, refused; /* an evaluation failed; it was refused for its
-                           * perplexity */
+    /* an evaluation failed; it was refused for its perplexity */
+    bool failed, refused;
 };
 
 struct convert_options {

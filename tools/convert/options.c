@@ -213,8 +213,8 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
 {
     struct options *q = &o->q;
     if (opt_parse(&tool, argc, argv, o) > 1)
-        opt_usage("'%s' is one argument too many: --output OUT names what is "
-                  "written",
+        opt_usage("'%s' is one argument too many: --output OUT names the "
+                  "output",
                   argv[2]);
     if (o->folder)
         remote_args(&argv[1], 1);

@@ -93,14 +93,14 @@ static bool make_value(struct job *j, const struct op *op, struct value *v)
 {
     struct text t = { NULL, 0, 0 };
     bool good;
-    if (op->what == SET_FILE) {
+    if (op->kind == SET_FILE) {
         good = text_read(&t, op->arg);
         if (good)
             value_set_str(v, (struct gguf_str){ t.s, t.n });
-    } else if (op->what == TEMPLATE) {
+    } else if (op->kind == TEMPLATE) {
         value_set_str(v, (struct gguf_str){ op->arg, strlen(op->arg) });
         good = true;
-    } else if (op->what == SPECIAL) {
+    } else if (op->kind == SPECIAL) {
         good = make_special(j, op, v);
     } else {
         good = value_parse(v, op->key, op->arg,
@@ -205,7 +205,7 @@ static bool delete_key(struct job *j, const struct op *op)
     if (pattern)
         msg_error(j->path, "--delete: no key matches '%s'", key.s);
     else
-        msg_error(j->path, "--delete: there is no key '%s'%s", key.s,
+        msg_error(j->path, "--delete: key '%s' does not exist%s", key.s,
                   gguf_suggestion_text(&near, hint));
     text_fini(&key);
     return false;
@@ -215,13 +215,13 @@ static bool apply_op(struct job *j, const struct op *op)
 {
     struct gguf_error err;
     if (!guard_check_key(j->path, op->key) ||
-        (op->what == RENAME && !guard_check_key(j->path, op->arg)))
+        (op->kind == RENAME && !guard_check_key(j->path, op->arg)))
         return false;
     gguf_error_clear(&err);
-    bool good = op->what == DELETE   ? delete_key(j, op)
-                : op->what == RENAME ? rename_key(j, op, &err)
+    bool good = op->kind == DELETE   ? delete_key(j, op)
+                : op->kind == RENAME ? rename_key(j, op, &err)
                                      : set_key(j, op, &err);
-    if (op->what != DELETE)
+    if (op->kind != DELETE)
         text_addz(&j->log, "\n");
     return good;
 }
@@ -306,7 +306,7 @@ static bool write_edit(struct job *j)
         return finish_interrupted_edit(j);
     progress_init(&bar, changes_byte_order(j) ? "converting" : "copying", NULL,
                   o->quiet);
-    bar.linger = true;
+    bar.defer_close = true;
     progress_catch_signals();
     p.mode = o->mode;
     p.order = o->order;
@@ -362,7 +362,7 @@ static bool apply_edits(const struct edit_options *o,
                      .n_ops = f->keys ? o->n_ops : 0,
                      .noted = paths_new() };
     for (size_t i = 0; i < o->n_ops; i++)
-        if (o->op[i].what == SET_FILE)
+        if (o->op[i].kind == SET_FILE)
             paths_read(j.noted, o->op[i].arg, "--set-file");
     bool good = open_job(&j);
     for (size_t i = 0; good && i < j.n_ops; i++)

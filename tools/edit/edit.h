@@ -11,15 +11,15 @@
 #include <stdbool.h>
 
 /* A change. Changes are kept in the order of the command line. */
-enum what { SET, SET_FILE, RENAME, DELETE, TEMPLATE, SPECIAL };
+enum op_kind { SET, SET_FILE, RENAME, DELETE, TEMPLATE, SPECIAL };
 struct op {
-    enum what what;
+    enum op_kind kind;
     char *key;       /* owned; its memory also holds arg */
     const char *arg; /* text after the '='; NULL for DELETE */
 };
 
 struct edit_options {
-    struct opt_list changes; /* arguments with their enum what */
+    struct opt_list changes; /* arguments with their enum op_kind */
     struct op *op;           /* changes, parsed: n_ops of them */
     size_t n_ops;
     char *joined; /* memory of arguments that were joined */
@@ -41,8 +41,9 @@ void edit_options_fini(struct edit_options *o);
 struct edit_file {
     char *path;
     char *output; /* path of the output; NULL: the file itself */
-    bool keys;    /* changes of keys apply to this file; false for another
-                   * shard, where only the byte order may change */
+    /* changes of keys apply to this file; false for another shard, where only
+     * the byte order may change */
+    bool keys;
 };
 
 struct edit_files {
@@ -63,8 +64,8 @@ void edit_files_fini(struct edit_files *f);
 /* An encoded value, as it follows its type in a file. Zeroed: empty. */
 struct value {
     uint32_t type;
-    uint32_t base;  /* type of the innermost elements; type itself if not an
-                     * array */
+    /* type of the innermost elements; type itself if not an array */
+    uint32_t base;
     unsigned depth; /* levels of nested arrays */
     struct text bytes;
 };

@@ -29,8 +29,7 @@ static bool is_same_path(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Add a file; output may be NULL. Returns false if it is in the list already.
- */
+/* Add a file; output may be NULL. false: it is in the list already. */
 static bool add_file(struct finding *f, const char *path, const char *output,
                      bool keys)
 {
@@ -60,8 +59,8 @@ static char *output_shard(const char *output, unsigned no)
     char *name = msg_must(malloc(size));
     prefix[n] = '\0';
     if (gguf_split_name_format(name, size, prefix, no, count, &err) != GGUF_OK)
-        msg_fail(output, &err); /* cannot happen: the name is as long as output
-                                 */
+        /* cannot happen: the name is as long as output */
+        msg_fail(output, &err);
     free(prefix);
     return name;
 }

@@ -147,20 +147,20 @@ static struct op make_op(const struct opt_list *changes, size_t i)
         [RENAME] = { "--rename", "OLD=NEW" },
         [SPECIAL] = { "--special-token", "NAME=TEXT, or two words" },
     };
-    struct op op = { (enum what)changes->value[i], NULL, NULL };
-    op.key = msg_must(strdup(op.what == TEMPLATE ? "tokenizer.chat_template"
+    struct op op = { (enum op_kind)changes->value[i], NULL, NULL };
+    op.key = msg_must(strdup(op.kind == TEMPLATE ? "tokenizer.chat_template"
                                                  : changes->arg[i]));
-    if (op.what == TEMPLATE)
+    if (op.kind == TEMPLATE)
         op.arg = changes->arg[i];
-    if (op.what == DELETE || op.what == TEMPLATE)
+    if (op.kind == DELETE || op.kind == TEMPLATE)
         return op;
     char *eq = strchr(op.key, '=');
     if (!eq || eq == op.key)
-        opt_usage("%s: '%s' is not %s", forms[op.what][0], op.key,
-                  forms[op.what][1]);
+        opt_usage("%s: '%s' is not %s", forms[op.kind][0], op.key,
+                  forms[op.kind][1]);
     *eq = '\0';
     op.arg = eq + 1;
-    if (op.what == SPECIAL)
+    if (op.kind == SPECIAL)
         special_key(&op);
     return op;
 }

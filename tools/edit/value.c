@@ -321,8 +321,8 @@ static bool put_commas(struct value *v, const char *p, struct text *why)
             return false;
         n++;
         p += len;
-        if (*p && !*++p) { /* a comma at the end is followed by an empty
-                            * element */
+        /* a comma at the end is followed by an empty element */
+        if (*p && !*++p) {
             if (!put_scalar(v, v->base, (struct gguf_str){ p, 0 }, why))
                 return false;
             n++;
@@ -365,8 +365,7 @@ static bool type_of_array(struct value *v, const struct gguf_kv *kv,
 
 /* ---------------------------------------------------------------- types --- */
 
-/* Read "TYPE:", "arr[TYPE]:", "arr[arr[TYPE]]:" ... at *arg, and advance *arg.
- */
+/* Read "TYPE:", "arr[TYPE]:", "arr[arr[TYPE]]:" ... at *arg; advance *arg. */
 static bool take_type(struct value *v, const char **arg)
 {
     static const char open[] = "arr[";

@@ -178,8 +178,7 @@ static int on_warning(void *user, const struct gguf_finding *x)
 {
     size_t *n = user;
     char byte[40];
-    /* load_open() has warned about a broken set already, or --alone was given
-     */
+    /* load_open() has warned about a broken set, or --alone was given */
     if (x->severity == GGUF_SEVERITY_NOTE || !strcmp(x->code, "broken-set") ||
         (*n)++ >= MAX_WARNINGS)
         return 0;

@@ -48,8 +48,8 @@ bool info_lines(char *const *path, int n, const struct info_options *o,
     struct table t;
     bool good = true;
     table_init(&t, "llrlrrrrr", 0);
-    t.leave = "876/54321"; /* keeps file, architecture, weights and size the
-                            * longest */
+    /* keeps file, architecture, weights and size the longest */
+    t.drop = "876/54321";
     table_add_row(&t, head);
     for (int i = 0; i < n && !progress_stopped(); i++) {
         struct load l;

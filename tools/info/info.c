@@ -30,8 +30,7 @@ static bool can_show(const struct load *l, const struct info_options *o)
         what, (o->show & SHOW_CHECK) ? ", or use --check=header" : "");
 }
 
-/* Show one operand. *opened: something was shown. Returns false if it failed.
- */
+/* Show one operand. *opened: something was shown. false: it failed. */
 static bool show_file(const char *path, const struct info_options *o,
                       const struct gguf_file_params *params, struct json *j,
                       struct load_seen *seen, bool *opened)

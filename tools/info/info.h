@@ -78,8 +78,8 @@ struct info {
     size_t n_types, room_types;
     uint32_t *list; /* tensor numbers */
     size_t n_list;
-    const char *file_type; /* name of general.file_type; NULL: the file does
-                            * not say */
+    /* name of general.file_type; NULL: the file does not say */
+    const char *file_type;
 };
 
 void info_init(struct info *info, const struct load *load,
@@ -138,8 +138,7 @@ bool info_values(const struct load *load, const struct info_options *o);
 bool info_diff(const struct load *a, const struct load *b,
                const struct info_options *o, bool *same);
 
-/* Print a table with a line for each file. Returns false if one does not open.
- */
+/* Print a table with a line for each file. false: one does not open. */
 bool info_lines(char *const *path, int n, const struct info_options *o,
                 const struct gguf_file_params *params);
 

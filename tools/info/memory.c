@@ -75,9 +75,9 @@ struct needs {
     uint64_t n_ctx;
     uint64_t cache, compute; /* bytes; 0: unknown */
     uint64_t session;        /* peak of a session in bytes; 0: unknown */
-    bool planned;            /* the sizes were planned by a session: 0 means no
-                              * bytes */
-    const char *why;         /* reason why a size is unknown */
+    /* the sizes were planned by a session: 0 means no bytes */
+    bool planned;
+    const char *why; /* reason why a size is unknown */
 };
 
 /* Plan the memory of a session, if the model can be evaluated. */
@@ -158,7 +158,7 @@ void info_memory(struct json *j, const struct info *info,
     }
     struct table t;
     table_init(&t, "ll", o->markdown ? 0 : 2);
-    t.leave = "";
+    t.drop = "";
     if (o->markdown) {
         table_add(&t, "memory");
         table_add(&t, "size");

@@ -100,7 +100,7 @@ bool info_stats(struct json *j, const struct info *info,
     p.pool = o->pool;
     progress_init(&bar, "reading", "tensors", o->quiet);
     table_init(&t, "llrrrrrrrl", o->markdown ? 0 : 2);
-    t.leave = "671/489235";
+    t.drop = "671/489235";
     stats_heading(&t);
     if (j)
         json_open(j, "stats", '[');
@@ -225,7 +225,7 @@ bool info_values(const struct load *l, const struct info_options *o)
     for (size_t i = 0; i < gguf_file_n_tensors(l->file); i++)
         gguf_suggestion_try(&near, gguf_file_tensor(l->file, i)->name);
     text_add_esc(&name, s, UINT64_MAX);
-    msg_error(l->path, "there is no tensor '%s'%s", name.s,
+    msg_error(l->path, "tensor '%s' does not exist%s", name.s,
               gguf_suggestion_text(&near, hint));
     text_fini(&name);
     return false;

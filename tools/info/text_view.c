@@ -152,7 +152,7 @@ static void print_summary(const struct info *info,
     struct table t;
     const struct gguf_file *f = info->load->file;
     table_init(&t, "ll", o->markdown ? 0 : 2);
-    t.leave = "";
+    t.drop = "";
     if (o->markdown) {
         table_add(&t, "property");
         table_add(&t, "value");
@@ -205,7 +205,7 @@ static void print_metadata(const struct info *info,
     info_heading(head, o);
     const bool typed = !is_narrow(o);
     table_init(&t, typed ? "lll" : "ll", o->markdown ? 0 : 2);
-    t.leave = typed ? NULL : "";
+    t.drop = typed ? NULL : "";
     if (o->markdown) {
         table_add(&t, "type");
         table_add(&t, "key");
@@ -243,7 +243,7 @@ static void print_tensors(const struct info *info,
         snprintf(head, sizeof head, "Tensors: %zu of %zu", info->n_list, n);
     info_heading(head, o);
     table_init(&t, many ? "lllrrr" : "lllrr", o->markdown ? 0 : 2);
-    t.leave = many ? "45/31" : "4/31";
+    t.drop = many ? "45/31" : "4/31";
     if (info->n_list) {
         table_add(&t, "name");
         table_add(&t, "shape");
@@ -277,7 +277,7 @@ static void print_types(const struct info *info, const struct info_options *o)
     char name[32], out[24];
     info_heading("Tensor types", o);
     table_init(&t, "lrrrrr", o->markdown ? 0 : 2);
-    t.leave = "542";
+    t.drop = "542";
     if (info->n_types) {
         table_add(&t, "type");
         table_add(&t, "tensors");

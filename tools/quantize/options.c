@@ -203,17 +203,17 @@ static void parse_operands(struct options *o, char **arg, int n)
         add_target(o, n ? arg[0] : NULL, o->recipe_file);
         arg += n > 0;
         n -= n > 0;
-    } else if (n && is_preset(arg[0])) { /* operands: IN TYPE */
+    } else if (n && is_preset(arg[0])) { /* TYPE without OUT */
         add_target(o, default_out(o, arg[0]), arg[0]);
         arg++;
         n--;
-    } else if (sized && (n == 1 || (!n && o->dry_run))) { /* operands: IN OUT
-                                                           */
+    } else if (sized &&
+               (n == 1 || (!n && o->dry_run))) { /* OUT without TYPE */
         add_target(o, n ? arg[0] : NULL, TYPE_AUTO);
         arg += n;
         n = 0;
-    } else if (n > 1 || (n && *suggest_preset(arg[0], hint))) { /* operands: IN
-                                                              * OUT TYPE */
+    } else if (n > 1 ||
+               (n && *suggest_preset(arg[0], hint))) { /* OUT and TYPE */
         const char *type = arg[n > 1];
         if (!is_preset(type))
             opt_usage("'%s' is not a type that --list-types lists%s", type,

@@ -169,7 +169,8 @@ void print_imatrix(const char *in, const struct target *target, size_t n,
     if (t.n_imatrix_unknown)
         msg_warn(in,
                  "has no tensor for %" PRIu64 " of the importance data, which "
-                 "may be of another model; gguf-imatrix --model compares them",
+                 "may belong to another model; gguf-imatrix --model compares "
+                 "them",
                  t.n_imatrix_unknown);
     for (size_t i = 0; i < n && !filtered; i++) {
         struct text text = { NULL, 0, 0 };

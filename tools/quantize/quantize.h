@@ -16,14 +16,14 @@
 
 /* One output of a run. */
 struct target {
-    const char *path;  /* path of the output; NULL: a dry run that names none
-                        */
+    /* path of the output; NULL: a dry run that names none */
+    const char *path;
     const char *type;  /* name of a recipe, or path of a recipe file */
     bool is_file;      /* type is a path */
     uint64_t max_size; /* most bytes; 0: any */
     double max_bpw;    /* most bits per weight; 0: any */
-    struct gguf_target_result result; /* result of the choice of types, if
-                                       * there is a limit */
+    /* result of the choice of types, if there is a limit */
+    struct gguf_target_result result;
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
 };
@@ -35,8 +35,7 @@ static inline bool has_size_limit(const struct target *t)
 
 enum { MAX_TARGETS = 64, MAX_PRUNE = 1024 };
 
-/* Kinds of arguments in options.types: of --tensor-type, --tensor-type-file.
- */
+/* Arguments in options.types: of --tensor-type and --tensor-type-file. */
 enum { TYPE_TEXT, TYPE_FILE };
 
 /* The command line. */
@@ -48,14 +47,14 @@ struct options {
     size_t n_targets;
     struct opt_list outputs; /* arguments of --output: OUT=TYPE */
     const char *in, *recipe_file, *print_recipe;
-    struct opt_list types;                    /* arguments of --tensor-type and
-                            * --tensor-type-file, with TYPE_... */
+    /* arguments of --tensor-type and --tensor-type-file, with TYPE_... */
+    struct opt_list types;
     const char *output_type, *embedding_type; /* names of types, or NULL */
     struct gguf_target_params target;         /* limits for the first output */
     const char *target_types; /* names, separated by commas; NULL: any */
     uint32_t target_type_ids[GGUF_TARGET_MAX_TYPES]; /* target_types */
-    struct gguf_meta *meta;                          /* keys of --override-kv,
-                                                      * or NULL */
+    /* keys of --override-kv, or NULL */
+    struct gguf_meta *meta;
     struct opt_list kv_texts;
     const char *prune_layers;  /* numbers, separated by commas; or NULL */
     uint32_t prune[MAX_PRUNE]; /* prune_layers */

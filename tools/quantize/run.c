@@ -67,7 +67,7 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
         paths[i] = o->targets[i].path;
     }
     progress_init(bar, doing, NULL, o->quiet);
-    bar->linger = !o->resume; /* files with a name are kept */
+    bar->defer_close = !o->resume; /* files with a name are kept */
     enum gguf_status st =
         gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
     if (st == GGUF_OK && !o->resume)

@@ -93,8 +93,7 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* Report an extra operand; a pattern of the shell may have matched all shards.
- */
+/* Report an extra operand: a shell pattern may have matched all shards. */
 static _Noreturn void fail_extra_operand(const struct options *o,
                                          char *const *arg)
 {
@@ -283,7 +282,7 @@ int main(int argc, char **argv)
         opt_usage("OUT-PREFIX '%s' ends without a file name", out);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
-    bar.linger = !o.resume; /* files with a name are kept */
+    bar.defer_close = !o.resume; /* files with a name are kept */
     progress_catch_signals();
     params.limits = &o.file_limits;
     params.opener = remote_opener();
