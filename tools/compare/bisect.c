@@ -265,7 +265,7 @@ bool compare_bisect(struct compare *c)
 {
     struct gguf_bisect *b;
     struct gguf_error err;
-    if (!compare_start(c, NULL, NULL))
+    if (!compare_begin_sessions(c, NULL, NULL))
         return false;
     progress_catch_signals();
     if (!c->o->ev.json)

@@ -50,21 +50,21 @@ static bool load_weights(struct compare *c)
 {
     const bool digest = c->run.wants_digest;
     return (c->o->pair ||
-            ev_model_load(&c->base, &c->o->ev, digest, c->pool)) &&
-           ev_model_load(&c->model, &c->o->ev, digest, c->pool);
+            ev_model_load_weights(&c->base, &c->o->ev, digest, c->pool)) &&
+           ev_model_load_weights(&c->model, &c->o->ev, digest, c->pool);
 }
 
-bool compare_start(struct compare *c, gguf_session_graph_fn *on_graph,
-                   void *user)
+bool compare_begin_sessions(struct compare *c, gguf_session_graph_fn *on_graph,
+                            void *user)
 {
     const struct ev_options *o = &c->o->ev;
     struct gguf_session_params sp = ev_plan_session(&c->run);
     sp.on_graph.fn = on_graph;
     sp.on_graph.user = user;
-    return (c->o->pair || (ev_model_backends(&c->base, o, c->pool) &&
-                           ev_model_start(&c->base, o, &sp, false))) &&
-           ev_model_backends(&c->model, o, c->pool) &&
-           ev_model_start(&c->model, o, &sp, c->o->pair != NULL);
+    return (c->o->pair || (ev_model_open_backends(&c->base, o, c->pool) &&
+                           ev_model_begin_session(&c->base, o, &sp, false))) &&
+           ev_model_open_backends(&c->model, o, c->pool) &&
+           ev_model_begin_session(&c->model, o, &sp, c->o->pair != NULL);
 }
 
 static int on_progress(void *user, uint64_t done, uint64_t total)

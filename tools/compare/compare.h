@@ -41,8 +41,8 @@ struct compare {
 
 /* Open a session on the base, if there is one, and on the model. on_graph, if
  * not NULL, is called with user for each graph of a session. */
-bool compare_start(struct compare *c, gguf_session_graph_fn *on_graph,
-                   void *user);
+bool compare_begin_sessions(struct compare *c, gguf_session_graph_fn *on_graph,
+                            void *user);
 /* Parameters of a scan of the run's chunks that reports to its progress bar. */
 struct gguf_scan_params compare_scan_params(struct compare *c);
 /* Print the settings: model, base, text and mode. */

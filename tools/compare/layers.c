@@ -228,7 +228,7 @@ bool compare_layers(struct compare *c)
 {
     struct gguf_layers *l;
     struct gguf_error err;
-    if (!compare_start(c, NULL, NULL))
+    if (!compare_begin_sessions(c, NULL, NULL))
         return false;
     progress_catch_signals();
     const struct gguf_scan_params p = compare_scan_params(c);

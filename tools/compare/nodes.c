@@ -169,7 +169,7 @@ bool compare_nodes(struct compare *c)
     struct nodes x = { .c = c };
     struct gguf_error err;
     struct gguf_ppl total = GGUF_PPL_INIT;
-    if (!compare_start(c, compare_graph, &x))
+    if (!compare_begin_sessions(c, compare_graph, &x))
         return false;
     progress_catch_signals();
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;

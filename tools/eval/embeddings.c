@@ -115,7 +115,7 @@ bool eval_embeddings(struct eval *eval)
     sp.n_seq = 1;
     sp.n_ubatch =
         m->is_whole || m->encodes_first ? o->ev.n_ctx : o->ev.n_ubatch;
-    if (!eval_start(eval, &sp))
+    if (!eval_begin_session(eval, &sp))
         return false;
     e.session = eval->model.session;
     e.vocab = gguf_model_vocab(eval->model.model);

@@ -52,11 +52,11 @@ static bool read_input(struct eval *e)
                           o->ev.n_chunks);
 }
 
-bool eval_start(struct eval *e, const struct gguf_session_params *sp)
+bool eval_begin_session(struct eval *e, const struct gguf_session_params *sp)
 {
     const struct ev_options *o = &e->o->ev;
-    if (!ev_model_backends(&e->model, o, e->pool) ||
-        !ev_model_start(&e->model, o, sp, false))
+    if (!ev_model_open_backends(&e->model, o, e->pool) ||
+        !ev_model_begin_session(&e->model, o, sp, false))
         return false;
     /* from here on operations check for caught signals */
     progress_catch_signals();
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
         ev_pool_open(&e.pool, &o.ev) &&
         ev_model_open(&e.model, o.model, &o.ev) &&
         ev_adapters_open(&e.model, &o.ev) && read_input(&e) &&
-        ev_model_load(&e.model, &o.ev, e.run.wants_digest, e.pool) &&
+        ev_model_load_weights(&e.model, &o.ev, e.run.wants_digest, e.pool) &&
         (o.logits       ? eval_rows(&e)
          : o.embeddings ? eval_embeddings(&e)
          : o.profile    ? eval_profile(&e)

@@ -53,7 +53,7 @@ struct eval {
 
 /* Open the backends, begin a session with the parameters sp, and catch signals
  * from here on. */
-bool eval_start(struct eval *e, const struct gguf_session_params *sp);
+bool eval_begin_session(struct eval *e, const struct gguf_session_params *sp);
 /* Print e->err with the name of a file. Returns false. */
 bool eval_fail(struct eval *e, const char *file);
 

@@ -53,7 +53,7 @@ bool eval_graphs(struct eval *e)
     sp.n_seq = sp.n_ubatch / n_ctx ? sp.n_ubatch / n_ctx : 1;
     sp.on_graph.fn = print_graph;
     sp.on_graph.user = &p;
-    if (!eval_start(e, &sp))
+    if (!eval_begin_session(e, &sp))
         return false;
     const uint32_t n = gguf_session_n_ubatch(m->session) < n_ctx
                            ? gguf_session_n_ubatch(m->session)

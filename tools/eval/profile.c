@@ -217,7 +217,7 @@ bool eval_profile(struct eval *e)
     struct profile p = { .rows = NULL };
     const struct gguf_session_params sp = ev_plan_session(&e->run);
     struct gguf_error err;
-    if (!eval_start(e, &sp))
+    if (!eval_begin_session(e, &sp))
         return false;
     enum gguf_status st =
         gguf_session_set_profile(e->model.session, add_node, &p, &err);

@@ -89,6 +89,7 @@ bool eval_rows(struct eval *e)
     sp.n_ubatch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
     if (m->is_whole || m->encodes_first)
         sp.n_ubatch = (uint32_t)e->ids.n; /* checked: at most -c */
-    return eval_start(e, &sp) && eval_begin_rows(e, "saving", "tokens") &&
+    return eval_begin_session(e, &sp) &&
+           eval_begin_rows(e, "saving", "tokens") &&
            eval_end_rows(e, save_rows(e));
 }

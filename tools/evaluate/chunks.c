@@ -30,7 +30,7 @@ struct gguf_scan_params ev_scan_params(const struct ev_run *r)
 bool ev_plan_chunks(struct ev_run *r, size_t n_all, uint64_t first, uint64_t n)
 {
     if (first >= n_all)
-        return msg_error(r->text ? r->text : r->text_of,
+        return msg_error(r->text ? r->text : r->tokens_file,
                          "the first chunk is %" PRIu64
                          ", counted from 0, but there %s only "
                          "%zu chunk%s",

@@ -107,15 +107,16 @@ bool ev_model_open(struct ev_model *m, const char *path,
     return true;
 }
 
-bool ev_model_backends(struct ev_model *m, const struct ev_options *o,
-                       struct gguf_pool *pool)
+bool ev_model_open_backends(struct ev_model *m, const struct ev_options *o,
+                            struct gguf_pool *pool)
 {
     return ev_backends_open(&m->backends, o, m->backend_names, m->precision,
                             pool);
 }
 
-bool ev_model_start(struct ev_model *m, const struct ev_options *o,
-                    const struct gguf_session_params *params, bool alone)
+bool ev_model_begin_session(struct ev_model *m, const struct ev_options *o,
+                            const struct gguf_session_params *params,
+                            bool alone)
 {
     struct gguf_session_params sp = *params;
     struct ev_backends *b = &m->backends;

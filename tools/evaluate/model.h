@@ -7,9 +7,9 @@
  *
  *     ev_pool_open(&pool, o) && ev_model_open(&m, path, o) &&
  *         ev_adapters_open(&m, o) && ... &&
- *         ev_model_load(&m, o, digest, pool) &&
- *         ev_model_backends(&m, o, pool) &&
- *         ev_model_start(&m, o, &session_params, false);
+ *         ev_model_load_weights(&m, o, digest, pool) &&
+ *         ev_model_open_backends(&m, o, pool) &&
+ *         ev_model_begin_session(&m, o, &session_params, false);
  *     ev_model_close(&m);
  *     gguf_pool_destroy(pool);
  *
@@ -77,16 +77,17 @@ bool ev_model_open(struct ev_model *m, const char *path,
                    const struct ev_options *o);
 /* weights.c: read, lock and check all weights as o says, with progress bars.
  * digest: also hash them. A signal ends the program. */
-bool ev_model_load(struct ev_model *m, const struct ev_options *o, bool digest,
-                   struct gguf_pool *pool);
+bool ev_model_load_weights(struct ev_model *m, const struct ev_options *o,
+                           bool digest, struct gguf_pool *pool);
 /* Open the backends of backend_names. */
-bool ev_model_backends(struct ev_model *m, const struct ev_options *o,
-                       struct gguf_pool *pool);
-/* Place the weights and begin a session on the backends. Context, cache,
- * positions and pooling are those of o, everything else that of params.
- * alone: use the last backend only. */
-bool ev_model_start(struct ev_model *m, const struct ev_options *o,
-                    const struct gguf_session_params *params, bool alone);
+bool ev_model_open_backends(struct ev_model *m, const struct ev_options *o,
+                            struct gguf_pool *pool);
+/* Place the weights and begin a session on the backends. Cache, positions and
+ * pooling are those of o, and so is the context if params->n_ctx is 0; all
+ * other parameters are those of params. alone: use the last backend only. */
+bool ev_model_begin_session(struct ev_model *m, const struct ev_options *o,
+                            const struct gguf_session_params *params,
+                            bool alone);
 void ev_model_close(struct ev_model *m);
 
 /* Parse and check the arguments of --override-kv for a file. path: its path,

@@ -63,7 +63,7 @@ static void print_cut(const struct ev_run *r)
 void ev_print_text(const struct ev_run *r)
 {
     char name[256];
-    ev_escape(name, r->text ? r->text : r->text_of);
+    ev_escape(name, r->text ? r->text : r->tokens_file);
     if (r->several)
         print_texts(r);
     else if (r->text)
@@ -150,7 +150,7 @@ void ev_json_text(struct json *j, const struct ev_run *r, const char *unit,
                   uint64_t n)
 {
     json_open(j, "text", '{');
-    json_strz(j, "file", r->text ? r->text : r->text_of);
+    json_strz(j, "file", r->text ? r->text : r->tokens_file);
     json_u64(j, "size", r->text_size);
     ev_json_digest(j, "digest", r->has_digest ? &r->digest : NULL);
     json_u64(j, unit, n);
@@ -197,7 +197,7 @@ void ev_json_settings(struct json *j, const struct ev_run *r)
     json_bool(j, "add_bos", r->add_bos);
     json_u64(j, "stride", r->scan.stride);
     json_bool(j, "hf", r->hf);
-    ev_json_changes(j, o);
+    ev_json_overrides(j, o);
     json_close(j);
 }
 

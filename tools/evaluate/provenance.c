@@ -175,7 +175,7 @@ static void json_positions(struct json *j, const struct ev_positions *p)
     json_close(j);
 }
 
-void ev_json_changes(struct json *j, const struct ev_options *o)
+void ev_json_overrides(struct json *j, const struct ev_options *o)
 {
     json_positions(j, &o->pos);
     json_open(j, "override_kv", '[');

@@ -36,7 +36,7 @@ struct ev_run {
     bool has_base;                /* own is the base of other models */
     bool wants_digest;            /* compute digests of models and texts */
     const char *text;             /* path of the first text, or NULL */
-    const char *text_of;          /* file of logits that has the tokens, if
+    const char *tokens_file;      /* file of logits that has the tokens, if
                                    * text is NULL */
     const char *mode;             /* "mode" in JSON; NULL: ev_cut_name() */
     struct gguf_scan_params scan; /* how texts are cut into chunks */
@@ -48,7 +48,7 @@ struct ev_run {
     /* the texts */
     size_t text_size, n_tokens; /* bytes and tokens of all texts */
     struct ev_text *texts;      /* [n_texts] */
-    size_t n_texts;             /* 0: the tokens come from text_of */
+    size_t n_texts;             /* 0: the tokens come from tokens_file */
     size_t room_texts;
     size_t *text_end; /* [n_texts], member end of each text */
     bool several;     /* several texts, or lines of JSON */
@@ -121,7 +121,7 @@ struct gguf_str ev_model_name(const struct ev_model *m);
 void ev_json_tokenizer(struct json *j, const struct ev_options *o,
                        const struct ev_model *m);
 /* Add the members of options that override the file. */
-void ev_json_changes(struct json *j, const struct ev_options *o);
+void ev_json_overrides(struct json *j, const struct ev_options *o);
 
 /* ---- print.c: lines of text, members of a document ---- */
 

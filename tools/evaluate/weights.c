@@ -57,8 +57,8 @@ static bool hash_weights(struct ev_model *m, const struct ev_options *o,
     return m->has_digest || progress_fail(NULL, m->path, &err);
 }
 
-bool ev_model_load(struct ev_model *m, const struct ev_options *o, bool digest,
-                   struct gguf_pool *pool)
+bool ev_model_load_weights(struct ev_model *m, const struct ev_options *o,
+                           bool digest, struct gguf_pool *pool)
 {
     struct gguf_error err;
     if ((o->prefetch && !run_job(m->model, m->path, pool, o, "prefetching",

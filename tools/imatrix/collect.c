@@ -69,7 +69,7 @@ static bool open_model(struct job *j)
 {
     const struct ev_options *o = &j->o->ev;
     return ev_pool_open(&j->pool, o) && ev_model_open(&j->m, j->o->model, o) &&
-           ev_model_load(&j->m, o, false, j->pool);
+           ev_model_load_weights(&j->m, o, false, j->pool);
 }
 
 size_t im_count_chunks(const struct im_options *o, size_t n_tokens)
@@ -130,8 +130,8 @@ static bool open_session(struct job *j)
     sp.n_seq = 1;
     sp.n_ubatch =
         j->m.info.is_whole || o->n_ubatch > o->n_ctx ? o->n_ctx : o->n_ubatch;
-    return ev_model_backends(&j->m, o, j->pool) &&
-           ev_model_start(&j->m, o, &sp, false);
+    return ev_model_open_backends(&j->m, o, j->pool) &&
+           ev_model_begin_session(&j->m, o, &sp, false);
 }
 
 /* Create a collection with the settings of the command line. With --resume, add

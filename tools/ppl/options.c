@@ -286,7 +286,7 @@ void ppl_set_run(struct ppl_run *r, const struct ppl_options *o)
     r->e.has_base = o->base && !o->base_is_saved;
     r->e.wants_digest = (o->ev.json || o->html || o->part) && !o->ev.no_digest;
     r->e.text = o->text;
-    r->e.text_of = o->base;
+    r->e.tokens_file = o->base;
     r->e.mode = o->task ? "tasks" : NULL;
     r->e.scan = (struct gguf_scan_params)GGUF_SCAN_PARAMS_INIT;
     r->e.scan.n_ctx = o->ev.n_ctx;

@@ -76,8 +76,9 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
 /* Read the weights of all models, after the texts were checked. */
 static bool load_models(struct job *j, const struct ppl_options *o)
 {
-    return ev_model_load(&j->own, &o->ev, j->run.e.wants_digest, j->pool) &&
-           (!o->base || ppl_side_load(&j->side, &j->run, j->pool));
+    return ev_model_load_weights(&j->own, &o->ev, j->run.e.wants_digest,
+                                 j->pool) &&
+           (!o->base || ppl_side_load_weights(&j->side, &j->run, j->pool));
 }
 
 static bool open_sessions(struct job *j, const struct ppl_options *o)
@@ -85,15 +86,15 @@ static bool open_sessions(struct job *j, const struct ppl_options *o)
     struct ev_run *e = &j->run.e;
     struct gguf_session_params sp;
     const uint32_t n_answers = e->n_seq;
-    if (!ev_model_backends(&j->own, &o->ev, j->pool))
+    if (!ev_model_open_backends(&j->own, &o->ev, j->pool))
         return false;
     sp = ev_plan_session(e);
     if (o->task) {
         sp.n_seq = e->n_seq = n_answers;
         sp.n_ctx = (uint32_t)e->n_tokens;
     }
-    return ev_model_start(&j->own, &o->ev, &sp, false) &&
-           (!o->base || ppl_side_start(&j->side, o, &sp, j->pool));
+    return ev_model_begin_session(&j->own, &o->ev, &sp, false) &&
+           (!o->base || ppl_side_begin_sessions(&j->side, o, &sp, j->pool));
 }
 
 void ppl_add_chunk_to_text(struct ppl_run *r, size_t chunk,

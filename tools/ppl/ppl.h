@@ -102,8 +102,8 @@ void ppl_set_run(struct ppl_run *r, const struct ppl_options *o);
  * empty.
  *
  * Calls, in this order: ppl_side_open_saved() if the base is a file of logits,
- * ppl_side_open(), ppl_side_load(), ppl_side_start(), ppl_side_run(); in any
- * case ppl_side_close(). */
+ * ppl_side_open(), ppl_side_load_weights(), ppl_side_begin_sessions(),
+ * ppl_side_run(); in any case ppl_side_close(). */
 struct ppl_side {
     struct gguf_baseline *saved; /* logits of the base; NULL: it is a model */
     const struct ev_model *base; /* NULL: the base is saved */
@@ -131,12 +131,12 @@ bool ppl_side_copy_tokens(const struct ppl_side *s,
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
                    struct ev_model *own);
 /* Read and check the weights of the opened models. pool is kept. */
-bool ppl_side_load(struct ppl_side *s, const struct ppl_run *r,
-                   struct gguf_pool *pool);
+bool ppl_side_load_weights(struct ppl_side *s, const struct ppl_run *r,
+                           struct gguf_pool *pool);
 /* Begin sessions on the opened models, with the parameters of own's. */
-bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
-                    const struct gguf_session_params *params,
-                    struct gguf_pool *pool);
+bool ppl_side_begin_sessions(struct ppl_side *s, const struct ppl_options *o,
+                             const struct gguf_session_params *params,
+                             struct gguf_pool *pool);
 /* Compare the models on r's chunks, write all outputs, print the result. */
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
                   const struct gguf_tokens *tokens);

@@ -113,23 +113,24 @@ bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
     return true;
 }
 
-bool ppl_side_load(struct ppl_side *s, const struct ppl_run *r,
-                   struct gguf_pool *pool)
+bool ppl_side_load_weights(struct ppl_side *s, const struct ppl_run *r,
+                           struct gguf_pool *pool)
 {
     s->pool = pool;
     for (size_t i = 0; i < s->n_list; i++)
-        if (!ev_model_load(&s->list[i], r->e.o, r->e.wants_digest, pool))
+        if (!ev_model_load_weights(&s->list[i], r->e.o, r->e.wants_digest,
+                                   pool))
             return false;
     return true;
 }
 
-bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
-                    const struct gguf_session_params *params,
-                    struct gguf_pool *pool)
+bool ppl_side_begin_sessions(struct ppl_side *s, const struct ppl_options *o,
+                             const struct gguf_session_params *params,
+                             struct gguf_pool *pool)
 {
     for (size_t i = 0; i < s->n_list; i++)
-        if (!ev_model_backends(&s->list[i], &o->ev, pool) ||
-            !ev_model_start(&s->list[i], &o->ev, params, false))
+        if (!ev_model_open_backends(&s->list[i], &o->ev, pool) ||
+            !ev_model_begin_session(&s->list[i], &o->ev, params, false))
             return false;
     return true;
 }
