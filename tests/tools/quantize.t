@@ -386,7 +386,7 @@ rm -f "$tmp"/[ao].gguf "$tmp/im.dat"
 run "$q" --target-size 3M --explain "$m" "$tmp/o.gguf"
 test $rc -eq 0 -a "$(wc -c <"$tmp/o.gguf")" -le 3000000 \
     -a "$(wc -c <"$tmp/o.gguf")" -gt 2950000 &&
-    grep -q ' bytes of 3000000; noise of [0-9]* tensors [0-9.]*, the least' \
+    grep -q ' bytes, limit 3000000; noise of [0-9]* tensors [0-9.]*, the least' \
         "$tmp/err" &&
     grep -q '^blk.3.ffn_up.weight .* target: noise 0\.[0-9]*; .* bytes more$' \
         "$tmp/out"
@@ -406,7 +406,7 @@ rm -f "$tmp"/[ao].gguf
 # Several sizes of one reading: each file is that of a separate run.
 run "$q" "$m" -o "$tmp/a.gguf=@3M" -o "$tmp/b.gguf=Q4_K_M@4.5bpw" \
     -o "$tmp/c.gguf=Q8_0"
-test $rc -eq 0 && grep -q 'a.gguf: .* bytes of 3000000; noise' "$tmp/err" &&
+test $rc -eq 0 && grep -q 'a.gguf: .* bytes, limit 3000000; noise' "$tmp/err" &&
     test "$(grep -c '; noise of' "$tmp/err")" -eq 2
 ok '--output OUT=@SIZE and OUT=TYPE@Xbpw'
 "$q" -qf --target-size 3M "$m" "$tmp/o.gguf" &&

@@ -16,13 +16,13 @@ static const struct {
     bool value; /* the value must stay, too */
     const char *why;
 } keep[] = {
-    { "general.architecture", true, "it says how the model is to be read" },
-    { "split.no", true, "it says which shard the file is" },
-    { "split.count", true, "it says how many shards there are" },
-    { "split.tensors.count", true, "the shards are checked by it" },
-    { "tokenizer.ggml.model", false, "no text is read without it" },
-    { "tokenizer.ggml.tokens", false, "no text is read without it" },
-    { "tokenizer.ggml.merges", false, "no text is read without it" },
+    { "general.architecture", true, "readers choose the model by it" },
+    { "split.no", true, "it is the number of this shard" },
+    { "split.count", true, "it is the number of shards" },
+    { "split.tensors.count", true, "readers check the shards by it" },
+    { "tokenizer.ggml.model", false, "readers need it to tokenize text" },
+    { "tokenizer.ggml.tokens", false, "readers need it to tokenize text" },
+    { "tokenizer.ggml.merges", false, "readers need it to tokenize text" },
 };
 
 static const struct text_limits shown = { 4, 60 };
@@ -87,7 +87,7 @@ static void check_kept(struct guard *g)
             continue;
         text_add(&key, a.data, a.size);
         text_addf(&key, ".%s", h->key);
-        check_key(g, key.s, false, "no model is read without it");
+        check_key(g, key.s, false, "readers need it");
         text_fini(&key);
     }
 }
@@ -102,7 +102,7 @@ static void check_alignment(struct guard *g)
     ignore_status(gguf_kv_get_uint(new, &b, NULL));
     if (a != b)
         report_change(g, (struct gguf_str){ name, sizeof name - 1 }, old, new,
-                      "all tensor data would be laid out anew");
+                      "all tensor data would move");
 }
 
 static void check_types(struct guard *g)

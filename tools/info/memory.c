@@ -109,7 +109,7 @@ static struct needs estimate_memory(const struct info *info,
     struct needs n = { .n_ctx = o->n_ctx
                                     ? o->n_ctx
                                     : read_number(info, "context_length", 0),
-                       .why = "not known for this kind of model" };
+                       .why = "unknown for this kind of model" };
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;
     plan_memory(info, o->cache_dtype, &n);
@@ -166,12 +166,12 @@ void info_memory(struct json *j, const struct info *info,
     add_line(&t, "weights", info->data_size, "", n.why);
     snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
     snprintf(more, sizeof more, ", %s", gguf_dtype_find(o->cache_dtype)->name);
-    add_line(&t, label, n.cache, more, n.planned ? "nothing is kept" : n.why);
-    snprintf(label, sizeof label, "computing %d at once", UBATCH);
+    add_line(&t, label, n.cache, more,
+             n.planned ? "the model keeps no cache" : n.why);
+    snprintf(label, sizeof label, "buffers for %d tokens", UBATCH);
     add_line(&t, label, n.compute, "", n.why);
-    add_line(&t, "all of a session", n.session, ", on one thread", n.why);
-    add_line(&t, "total", total, n.session ? "" : ", without computing",
-             n.why);
+    add_line(&t, "session", n.session, ", on one thread", n.why);
+    add_line(&t, "total", total, n.session ? "" : ", without buffers", n.why);
     info_heading("Memory", o);
     info_table(&t, o);
 }

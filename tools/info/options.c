@@ -110,15 +110,15 @@ static const struct opt table[] = {
       "model's context length)",
       OPT_UINT, AT(n_ctx), .min = 1, .max = UINT32_MAX, .kilo = true },
     { "--cache-type", "TYPE",
-      "type of the cache for --memory: f32, f16, bf16, q8_0, q5_1, q5_0, "
-      "q4_1, q4_0, iq4_nl (default: f16)",
+      "cache type for --memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0, "
+      "iq4_nl (default: f16)",
       OPT_WORD, AT(cache_dtype), .words = cache_type_words },
     { "--alone", NULL,
       "show one shard of a split model by itself, as a single file", OPT_FLAG,
       AT(alone) },
     { "--color", "WHEN",
-      "use colours always, never or on terminals: always, never, auto "
-      "(default: auto)",
+      "colour the text: always, never or auto (default: auto, on a terminal "
+      "only)",
       OPT_WORD, AT(color), .words = whens },
     { "-t --threads", "N", "use N threads (default: one for each processor)",
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },

@@ -116,14 +116,15 @@ static double bits_per_weight(const struct gguf_quant_totals *t)
 static void print_target(const struct target *target)
 {
     const struct gguf_target_result *r = &target->result;
-    char best[64] = "the least there is";
+    char best[64] = "the least possible";
     if (!r->exact && r->bound > 0)
-        snprintf(best, sizeof best, "at most %.2g%% above the least",
+        snprintf(best, sizeof best, "at most %.2g%% above the least possible",
                  100 * (r->noise / r->bound - 1));
     else if (!r->exact)
-        snprintf(best, sizeof best, "perhaps not the least");
+        snprintf(best, sizeof best, "perhaps not the least possible");
     msg_info(target->path,
-             "%" PRIu64 " bytes of %" PRIu64 "; noise of %zu tensors %.4g, %s",
+             "%" PRIu64 " bytes, limit %" PRIu64
+             "; noise of %zu tensors %.4g, %s",
              r->size, r->limit, r->n_free, r->noise, best);
 }
 
