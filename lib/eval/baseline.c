@@ -95,7 +95,7 @@ static enum gguf_status choose_form(struct gguf_baseline *b,
     b->form = b->map.size < GG_BASELINE_HEAD ? NULL : find_form(b->map.data);
     return b->form ? GGUF_OK
                    : gg_error_set(err, GGUF_E_FORMAT, 0,
-                                  "is no file of a base's logits: it does not "
+                                  "not a file of a base's logits: it does not "
                                   "begin with '%s' or '%s' and some numbers"
                                   "%s%s",
                                   plain.magic, gg_baseline_compact.magic,
@@ -202,7 +202,7 @@ static enum gguf_status refuse_differing(const char *what, uint64_t file,
                                          uint64_t scan, struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "the base's logits are of another run: %s %" PRIu64
+                        "the base's logits come from another run: %s %" PRIu64
                         " there, %" PRIu64 " here",
                         what, file, scan);
 }
@@ -227,7 +227,7 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
     if (b->n_vocab != info->n_vocab)
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-            "the base's logits are of another run: a vocabulary of %" PRIu32
+            "the base's logits come from another run: a vocabulary of %" PRIu32
             " there, %" PRIu32 " here; if one is padded, make both models of "
             "the same folder or file",
             b->n_vocab, info->n_vocab);
@@ -252,7 +252,7 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
         if (b->token[i] != info->text[i])
             return gg_error_set(
                 err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "the base's logits are of another text or tokenizer: token "
+                "the base's logits come from another text or tokenizer: token "
                 "%zu of chunk %zu is %" PRIi32 " there, %" PRIi32 " here",
                 i % info->params->n_ctx + 1, i / info->params->n_ctx + 1,
                 b->token[i], info->text[i]);

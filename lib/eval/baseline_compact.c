@@ -48,7 +48,8 @@ static enum gguf_status read_foot(struct gguf_baseline *b,
     return b->tail >= 0 && b->tail <= 1 && b->error >= 0 && isfinite(b->error)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_FORMAT, at,
-                              "the share of what is drawn is %g, the error %g",
+                              "tail %g and error %g, must be 0 to 1 and 0 or "
+                              "more",
                               b->tail, b->error);
 }
 

@@ -154,7 +154,7 @@ static enum gguf_status check_session(const struct gguf_collect *c,
     if (gg_model_encodes_first(s->model))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "architecture '%s' encodes a text and decodes "
-                            "another: importance data are of one text",
+                            "another: not supported, one text is expected",
                             s->model->arch->name);
     return GGUF_OK;
 }

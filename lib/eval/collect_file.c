@@ -202,7 +202,7 @@ static enum gguf_status get_states(struct gguf_collect *c,
     if (!t || t->dtype != GGUF_DTYPE_I8 || t->n_elements != n)
         return gg_error_set(err, GGUF_E_MISMATCH,
                             t ? t->info_off : GGUF_NO_OFFSET,
-                            "there is no list of %" PRIu64 " chunks", n);
+                            "no list of %" PRIu64 " chunks", n);
     const uint8_t *p = gguf_file_tensor_data(f, t->index);
     c->state = gg_mem_alloc_zero(c->allocator, n, 1);
     if (!c->state)

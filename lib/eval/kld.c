@@ -115,7 +115,7 @@ static enum gguf_status check_finite(const struct gguf_kld *k,
         if (base && k->p.baseline)
             return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
                                 "chunk %zu: the base's logits after token "
-                                "%" PRIu32 " are no numbers",
+                                "%" PRIu32 " are NaN or infinite",
                                 rows->chunk + 1, rows->first + i);
         return gg_nll_report_nonfinite(
             k->info->sessions[base ? BASE : k->model], k->p.pool, rows->chunk,

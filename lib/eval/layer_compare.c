@@ -277,7 +277,7 @@ static enum gguf_status check_sessions(const struct compare *c,
         if (gg_model_encodes_first(c->s[i]->model))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "architecture '%s' encodes a text and decodes "
-                                "another: activations are of one text",
+                                "another: not supported, one text is expected",
                                 c->s[i]->model->arch->name);
         if (n_ctx < 2 || n_ctx > gguf_session_n_ctx(c->s[i]))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

@@ -188,7 +188,7 @@ static enum gguf_status check_sum(const struct gguf_file *f,
     if (!t || t->dtype != GGUF_DTYPE_I8 || t->n_elements != SUM_SIZE)
         return gg_error_set(err, GGUF_E_MISMATCH,
                             t ? t->info_off : GGUF_NO_OFFSET,
-                            "there is no 'checksum' of %d letters", SUM_SIZE);
+                            "no 'checksum' of %d characters", SUM_SIZE);
     const uint64_t at = gg_part_off(f, t, 0, 1);
     if (gguf_file_size(f) != at + SUM_SIZE)
         return gg_error_set(err, GGUF_E_MISMATCH, at + SUM_SIZE,

@@ -200,7 +200,7 @@ static enum gguf_status get_chunks(struct gguf_part *p, struct arrays *a,
         return GGUF_OK;
     return gg_error_set(
         err, GGUF_E_MISMATCH, (scores ? a->scores : a->heads)->info_off,
-        "%" PRIu64 " scores are of no chunk",
+        "%" PRIu64 " scores belong to no chunk",
         scores ? a->n_scores - a->score_at : a->n_chunk_values - a->head_at);
 }
 
@@ -234,7 +234,7 @@ static enum gguf_status load_part(struct gguf_part **out,
                              &n_chunk_values, err));
     if (!all.counts || all.counts->dtype != GGUF_DTYPE_I64)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                            "there is no list of chunks");
+                            "no list of chunks");
     GG_TRY(find_doubles(f, heads_name, &all.heads, &all.n_chunk_values, err));
     GG_TRY(find_doubles(f, scores_name, &all.scores, &all.n_scores, err));
     GG_TRY(gguf_part_create(out, (size_t)all.counts->n_elements,

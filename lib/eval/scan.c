@@ -38,7 +38,7 @@ static enum gguf_status check_models(struct gguf_session *const *s, size_t n,
         if (gg_model_encodes_first(s[i]->model))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "architecture '%s' encodes a text and decodes "
-                                "another: a scan has one text",
+                                "another: not supported, a scan has one text",
                                 s[i]->model->arch->name);
         if (i)
             GG_TRY(gguf_scan_compare_vocab(gguf_session_model(s[0]),

@@ -52,14 +52,13 @@ static enum gguf_status check_seqs(const struct gguf_batch *b, size_t i,
     const uint32_t n = n_seq_of(b, i);
     if (b->n_seq && (!n || n > n_seq || !b->seq))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "token %zu is of %" PRIu32
-                            " sequences, must be of 1 to %" PRIu32
-                            " that are listed",
+                            "token %zu: %" PRIu32 " sequences, must be 1 to "
+                            "%" PRIu32 " in the list seq",
                             i, n, n_seq);
     for (uint32_t k = 0; b->seq && k < n; k++)
         if ((uint32_t)b->seq[at + k] >= n_seq)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "token %zu is of sequence %" PRId32
+                                "token %zu: sequence %" PRId32
                                 ", the session has %" PRIu32,
                                 i, b->seq[at + k], n_seq);
     return GGUF_OK;
@@ -76,20 +75,21 @@ enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
     for (size_t i = 0; i < b->n; i++) {
         if (b->token[i] < 0 || (uint32_t)b->token[i] >= n_vocab)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "token %zu of the batch is %" PRId32
+                                "token %zu of the batch: id %" PRId32
                                 ", the model has %" PRIu32,
                                 i, b->token[i], n_vocab);
         GG_TRY(check_seqs(b, i, *n, n_seq, err));
         *n += n_seq_of(b, i);
         if (*n > INT32_MAX)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "tokens 0 to %zu are of more than 2^31 - 1 "
+                                "tokens 0 to %zu have more than 2^31 - 1 "
                                 "sequences together",
                                 i);
         if (b->pos && (b->pos[i] < 0 || b->pos[i] == INT32_MAX))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "token %zu is at position %" PRId32, i,
-                                b->pos[i]);
+                                "token %zu: position %" PRId32
+                                ", must be 0 to 2^31 - 2",
+                                i, b->pos[i]);
     }
     return GGUF_OK;
 }

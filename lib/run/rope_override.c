@@ -178,7 +178,7 @@ enum gguf_status gg_session_override_rope(struct gguf_session *s,
     if (p->window == GGUF_SLIDING_WINDOW_TOKENS && !p->n_window)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "n_window 0, must be 1 or more; "
-                            "GGUF_SLIDING_WINDOW_NONE is no window");
+                            "use GGUF_SLIDING_WINDOW_NONE for none");
     bool any = p->rope_scaling != GGUF_ROPE_SCALING_MODEL;
     for (size_t i = 0; i < GG_LEN(numbers); i++)
         any = any || is_given(p, i);

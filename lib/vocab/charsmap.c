@@ -61,8 +61,8 @@ enum gguf_status gg_vocab_charsmap_init(struct gg_vocab_charsmap *m,
     if (n < 4 || trie > n - 4 || trie % 4 || !trie)
         return gg_error_set(err, GGUF_E_VOCAB, off,
                             "key '" KEY "' has %" PRIu64
-                            " bytes, of which a trie "
-                            "says to take %" PRIu64,
+                            " bytes; its trie has %" PRIu64
+                            ", must be a multiple of 4 that fits",
                             n, trie);
     m->unit = p + 4;
     m->n = (uint32_t)(trie / 4);

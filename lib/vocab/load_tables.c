@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* load_tables.c - what algorithms load of a file, each what it needs */
+/* load_tables.c - tables that algorithms load from a file */
 #include "config.h"
 #include "vocab/vocab_int.h"
 

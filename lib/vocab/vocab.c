@@ -91,7 +91,7 @@ static enum gguf_status push_end(const struct gguf_vocab *v,
 {
     if (v->special[which] == GGUF_TOKEN_NONE)
         return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
-                            "the vocabulary asks for a %s token and has none",
+                            "the vocabulary wants a %s token and lacks it",
                             name);
     return gg_vocab_tokens_push(out, v->special[which], err);
 }

@@ -244,7 +244,7 @@ static void check_damaged(void)
         { 20, V, 0, GGUF_E_INVALID, "token 0 is 301, the vocabulary has 301" },
         { 8, CTX, -1, GGUF_E_TRUNCATED, "the file has " },
         { 8, CTX, 1, GGUF_E_TRUNCATED, "the file has " },
-        { 8, CTX, 19 - SIZE, GGUF_E_FORMAT, "is no file of a base's logits" },
+        { 8, CTX, 19 - SIZE, GGUF_E_FORMAT, "not a file of a base's logits" },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct gguf_baseline *b;

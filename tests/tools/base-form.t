@@ -86,7 +86,7 @@ test $rc -eq 1 && grep -q 'has chunks of 256 tokens, expected 255 (-c)' "$tmp/er
 ok 'another context'
 sed 's/the/The/' "$t" >"$tmp/text2"
 run "$ppl" -q -m "$q4" --base "$tmp/small" -f "$tmp/text2"
-test $rc -eq 1 && grep -q 'of another text or tokenizer: token' "$tmp/err"
+test $rc -eq 1 && grep -q 'from another text or tokenizer: token' "$tmp/err"
 ok 'another text'
 
 printf '\377' | dd of="$tmp/small" bs=1 seek=5000 conv=notrunc 2>/dev/null

@@ -175,7 +175,7 @@ static void check_wpm(void)
        "without an unknown token: %s", o.err.message);
     ok(gguf_vocab_tokenize(o.v, "un", 2, SPECIAL, &t, &o.err) ==
                GGUF_E_VOCAB &&
-           strstr(o.err.message, "asks for a BOS token and has none"),
+           strstr(o.err.message, "wants a BOS token and lacks it"),
        "without a BOS: %s", o.err.message);
     gguf_tokens_fini(&t);
     end_vocab(&o);

@@ -135,11 +135,11 @@ static void check_refused(void)
         size_t size;
         const char *says;
     } cases[] = {
-        { trie_long, SIZE, "of which a trie says to take 2056" },
-        { trie_odd, SIZE, "of which a trie says to take 2046" },
-        { trie_none, SIZE, "of which a trie says to take 0" },
+        { trie_long, SIZE, "its trie has 2056," },
+        { trie_odd, SIZE, "its trie has 2046," },
+        { trie_none, SIZE, "its trie has 0," },
         { make_trie, 3, "has 3 bytes" },
-        { make_trie, 1000, "has 1000 bytes, of which a trie" },
+        { make_trie, 1000, "has 1000 bytes; its trie" },
         { make_trie, SIZE - 6, "unit 321 of 512 has its text after the end" },
         { make_trie, SIZE - 1, "unit 434 of 512 has a text without end" },
         { leads_out, SIZE, "unit 321 of 512 leads out of the trie" },
