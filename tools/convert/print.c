@@ -91,7 +91,7 @@ static void json_kind(struct json *j, const struct convert_options *o)
     json_open(j, "model", '{');
     json_strz(j, "kind", s->kind);
     json_strz(j, "class", s->class_name);
-    json_strz(j, "told_by", s->reason);
+    json_strz(j, "reason", s->reason);
     json_u64(j, "tokens_left_out", s->n_tokens_left);
     json_close(j);
 }
