@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* class_row.h - how the rows of architectures are written
+/* class_row.h - macros and functions for rows of classes
  *
- * Names of tensors and keys of config.json are those of the models in Hugging
- * Face's transformers (src/transformers/models/NAME/modeling_NAME.py and
- * configuration_NAME.py, 4.57) or of the repositories that have code of their
- * own; names on the other side are the rows of model/weight/weight.h and
- * model/hparam/hparam_list.h; which keys files have is what llama.cpp's
- * converter writes (commit d32676d77426).
+ * Sources: names of tensors and of config.json are those of the models in
+ * Hugging Face's transformers 4.57
+ * (src/transformers/models/NAME/modeling_NAME.py, configuration_NAME.py) or of
+ * repositories with their own code. Names in GGUF files are the rows of
+ * model/weight/weight.h and model/hparam/hparam_list.h. Keys are those that
+ * llama.cpp's converter writes (commit d32676d77426).
  */
 #ifndef GG_CONVERT_CLASS_ROW_H
 #define GG_CONVERT_CLASS_ROW_H
@@ -17,8 +17,8 @@
 
 #include <math.h>
 
-/* The rows of each family, in family/FAMILY.c; a list ends with a row without
- * a class. All rows of one class are in one family. */
+/* Rows of each family, in family/FAMILY.c; a list ends with a row without a
+ * class. All rows of a class are in one family. */
 extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_mistral[], gg_convert_family_qwen[],
     gg_convert_family_diffusion[], gg_convert_family_gemma[],
@@ -34,24 +34,24 @@ extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_t5[], gg_convert_family_mamba[],
     gg_convert_family_rwkv[], gg_convert_family_expert[];
 
-/* Defaults of transformers 4.57 for language models within others:
- * configuration_llama.py, configuration_mistral.py, configuration_qwen2.py.
- * Where a list has no num_key_value_heads, keys have as many heads as
- * queries. */
+/* Defaults of transformers 4.57 for language models that are part of another
+ * model: configuration_llama.py, configuration_mistral.py,
+ * configuration_qwen2.py. If a list lacks num_key_value_heads, each query head
+ * has its own key head. */
 extern const struct gg_convert_defaults gg_convert_defaults_llama,
     gg_convert_defaults_mistral, gg_convert_defaults_qwen2;
 
 /* shared_names.c: lists of names that several families have: Llama's; experts
- * as Qwen, OLMoE, DeepSeek and GLM name them; Mixtral's experts; norms after
- * attention and feed-forward part; latent attention and its indexer; GPT
- * BigCode's; Mamba 2 beside attention. */
+ * named as in Qwen, OLMoE, DeepSeek and GLM; Mixtral's experts; nextn layers;
+ * norms after attention and feed-forward part; latent attention and its
+ * indexer; GPT BigCode's; Mamba 2 beside attention. */
 extern const struct gg_convert_name gg_convert_names_llama[],
     gg_convert_names_experts[], gg_convert_names_mixtral[],
     gg_convert_names_nextn[], gg_convert_names_post_norm[],
     gg_convert_names_latent[], gg_convert_names_indexer[],
     gg_convert_names_starcoder[], gg_convert_names_hybrid[];
 
-/* ---- config.json, briefly, for functions of a family ---- */
+/* ---- short names for reading config.json in functions of a family ---- */
 
 static inline double num_of(const struct gg_hf_config *cfg, const char *names)
 {
@@ -75,7 +75,7 @@ static inline double num_or(const struct gg_hf_config *cfg, const char *names,
     return value_or(num_of(cfg, names), other);
 }
 
-/* Comparisons of numbers that may be missing: 1 or 0, or NAN. */
+/* Compare numbers that may be missing (NAN): 1 or 0, or NAN. */
 static inline double is_equal(double x, double y)
 {
     return isnan(x) || isnan(y) ? NAN : x == y;
@@ -86,65 +86,67 @@ static inline double is_above(double x, double y)
     return isnan(x) || isnan(y) ? NAN : x > y;
 }
 
-/* Is it there, and not 0? */
+/* Is the number present and not 0? */
 static inline bool is_true(double x)
 {
     return !isnan(x) && x != 0;
 }
 
-/* ---- shared_keys.c: what several families compute ---- */
+/* ---- shared_keys.c: functions that several families use ---- */
 
-/* Width of a head: hidden_size by the heads; head_dim, if that is there. */
+/* Width of a head: hidden_size / heads; and head_dim, if it is present, else
+ * the same. */
 gg_hf_config_fn gg_convert_head_width, gg_convert_head_dim;
-/* Heads of queries that share a head of keys. */
+/* Query heads that share a key head (grouped-query attention). */
 gg_hf_config_fn gg_convert_gqa_group_size;
-/* Rows of all queries, of all keys, and of both. */
+/* Rows of all queries; of all keys; of both. */
 gg_hf_config_fn gg_convert_query_rows, gg_convert_key_rows,
     gg_convert_query_key_rows;
-/* Elements of a head that turn, by the rotary factor: the first of NAMES, else
- * PART. */
+/* Elements of a head with rotary embedding. The partial rotary factor is the
+ * first of NAMES that exists, else PART. */
 double gg_convert_rotary_dims(const struct gg_hf_config *cfg,
                               const char *names, double part);
-/* The same, where half of a head turns if config.json does not say. */
+/* Elements of a head with rotary embedding; the default is half of the head. */
 gg_hf_config_fn gg_convert_rotary_half;
-/* Elements of a head that turn, where a head is hidden_size by the number of
- * heads wide; head_dim is not read. */
+/* Elements of a head with rotary embedding, for heads of hidden_size / heads
+ * elements. head_dim is not read. */
 double gg_convert_rotary_width(const struct gg_hf_config *cfg, double part);
-/* rope_theta; NAN if it is 10000. */
+/* rope_theta; NAN if it is 10000, the default of readers. */
 gg_hf_config_fn gg_convert_rope_base;
-/* Number of layers with those that draft. */
+/* Number of layers including nextn layers. */
 gg_hf_config_fn gg_convert_blocks_nextn;
-/* Has the layer a sliding window, full attention, by layer_types? */
+/* Does the layer have a sliding window, or full attention, by layer_types? */
 gg_hf_config_layer_fn gg_convert_is_sliding, gg_convert_is_full;
-/* Has the layer attention, by attn_layer_period and attn_layer_offset? */
+/* Does the layer have attention, by attn_layer_period and attn_layer_offset? */
 gg_hf_config_layer_fn gg_convert_attention_by_period;
 /* Width of a state space: mamba_expand times hidden_size. */
 gg_hf_config_fn gg_convert_mamba_inner_size;
-/* The first layer that mlp_layer_types does not call dense. */
+/* First layer that mlp_layer_types does not call dense. */
 gg_hf_config_fn gg_convert_first_sparse;
-/* Leading dense layers of a model that does not say: all, without experts. */
+/* Number of leading dense layers if config.json does not say: all layers of a
+ * model without experts. */
 gg_hf_config_fn gg_convert_all_dense;
-/* 1: latent attention has one head of keys. */
+/* 1: latent attention has one key head. */
 gg_hf_config_fn gg_convert_constant_one;
-/* Width of a key of latent attention, as it is cached; of each head. */
+/* Width of a key of latent attention as it is cached; and of each head. */
 gg_hf_config_fn gg_convert_latent_key_length, gg_convert_mla_key_length;
 /* A tenth of mscale_all_dim. */
 gg_hf_config_fn gg_convert_yarn_log_multiplier;
-/* Four times hidden_size; moe_intermediate_size times num_shared_experts. */
+/* 4 * hidden_size; and moe_intermediate_size * num_shared_experts. */
 gg_hf_config_fn gg_convert_four_times_width, gg_convert_shared_width;
-/* intermediate_size; norm_topk_prob, if it is true. */
+/* intermediate_size; and norm_topk_prob, NAN unless it is true. */
 gg_hf_config_fn gg_convert_feed_forward, gg_convert_norm_topk;
-/* family/llama.c: Code Llama's tokens of filling in, by the size of its
- * vocabulary. */
+/* family/llama.c: Code Llama's fill-in-the-middle tokens, if the vocabulary has
+ * its size. */
 gg_hf_config_fn gg_convert_fim_prefix, gg_convert_fim_suffix,
     gg_convert_fim_middle;
-/* 0, if the size of the vocabulary is one of models that take no BOS. */
+/* 0 if the size of the vocabulary is that of a model without BOS, else NAN. */
 gg_hf_config_fn gg_convert_no_bos;
 
-/* Changes of tensors (describe/tensor_layout.c, ternary.c): rows of each head
- * from halves to pairs, of queries and keys, if the class is turned; 1 added;
- * dimensions of one left out; -exp(x); a half of the rows; -1, 0 or 1 times the
- * mean magnitude. */
+/* Transforms of tensors (describe/tensor_layout.c, ternary.c): rows of each
+ * query or key head from halves to pairs, if the class has .permuted; add 1;
+ * remove dimensions of size 1; -exp(x); the first and the second half of the
+ * rows; -1, 0 or 1 times the mean magnitude. */
 extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
     gg_convert_plus_1, gg_convert_squeeze, gg_convert_neg_exp,
     gg_convert_half_1, gg_convert_half_2, gg_convert_ternary;
@@ -160,9 +162,10 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 #define L "model.layers.%."
 #define B "blk.%."
 
-/* Rows of names: a plain tensor; HOW its numbers change; AXES for the order of
- * its elements; NAME of a factor in config.json; a tensor of one number, which
- * becomes a key; a tensor that is left out. */
+/* Rows of names. N: a tensor as it is. N_HOW: HOW changes its numbers. N_AXES:
+ * AXES gives the order of its elements. N_TIMES: NAME in config.json is a
+ * factor. N_KEY: a tensor of one number becomes a key. N_NOT: the tensor is
+ * ignored. */
 #define END_NAMES                                                             \
     {                                                                         \
         .from = NULL                                                          \
@@ -190,8 +193,8 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 #define N_KEY(FROM, KEY) N(FROM, "=" KEY)
 #define N_NOT(FROM)      N(FROM, NULL)
 
-/* Experts one by one; all in one tensor, the gates before the others. FROM is
- * what stands before the names of the three matrices. */
+/* Experts as one tensor each, and as one tensor for all, gates before the
+ * others. FROM precedes the names of the three matrices. */
 #define EACH_EXPERT(FROM)                                                     \
     N(FROM "gate_proj", B "ffn_gate_exps"),                                   \
         N(FROM "up_proj", B "ffn_up_exps"),                                   \
@@ -211,16 +214,16 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
             .key = NULL                                                       \
         }                                                                     \
     }
-/* Rows of keys: HF names in config.json, VALUE without them. */
+/* Rows of keys. HF: names in config.json. VALUE: the value without them. */
 #define OR                       GG_CONVERT_KEY
 #define U32(KEY, HF)             OR(KEY, HF, U32, 0)
 #define F32(KEY, HF)             OR(KEY, HF, F32, 0)
 #define BOOL(KEY, HF)            OR(KEY, HF, BOOL, 0)
 #define TEXT(KEY, HF)            OR(KEY, HF, STR, 0)
 #define ALWAYS(KEY, KIND, VALUE) OR(KEY, NULL, KIND, VALUE)
-/* Numbers by names in config.json; the first element of a list. Without them:
- * ELSE takes NUMBER, ELSE_OF the result of FN. ABOVE_0 leaves out others than
- * those above 0. */
+/* Numbers by names in config.json (of a list, the first element). ELSE: NUMBER
+ * if config.json has none. ELSE_OF: the result of FN if config.json has none.
+ * ABOVE_0: numbers that are not above 0 are left out. */
 #define ELSE(KEY, KIND, HF, NUMBER)                                           \
     {                                                                         \
         .key = KEY, .hf = HF, .kind = GG_KIND_##KIND##_OF, .value = NUMBER    \
@@ -235,9 +238,12 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
         .key = KEY, .hf = HF, .kind = GG_KIND_##KIND##_OF, .value = NAN,      \
         .of = FN                                                              \
     }
-/* Numbers that FN computes, once or for each layer. BACK is the inverse.
- * IN_BACK: the .back of the architecture's row is. NO_BACK: no member of
- * config.json is lost, since other keys or the class's default say the same. */
+/* Numbers that FN computes: OF once, EACH for each layer.
+ *
+ * BACK      the inverse of FN on the way back
+ * IN_BACK   the .back of the architecture's row is the inverse
+ * NO_BACK   no inverse is needed: other keys or the class's default say the
+ *           same */
 #define OF(KEY, KIND, FN, BACK)                                               \
     {                                                                         \
         .key = KEY, .kind = GG_KIND_##KIND##_OF, .value = NAN, .of = FN,      \
@@ -250,15 +256,15 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
     }
 #define IN_BACK NULL
 #define NO_BACK NULL
-/* BOS comes before a text, whatever the tokenizer's files say. */
+/* BOS precedes texts, whatever the tokenizer's files say. */
 #define BEGINS ROWS(ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 1))
-/* GLM's tokens, as llama.cpp's converter has them: of 4 and before; with
- * experts. */
+/* Special tokens of GLM as llama.cpp's converter writes them: up to GLM-4, and
+ * with experts. */
 #define GLM_ROLES                                                             \
     "eos=<|endoftext|> eot=<|user|> unk=<|endoftext|> bos=<|endoftext|>"
 #define GLM_MOE_ROLES                                                         \
     "bos=[gMASK] eot=<|user|> unk=<|endoftext|> eom=<|observation|>"
-/* A text that is always this one. */
+/* A constant text. */
 #define WORD(KEY, TEXT_) OR(KEY, "=" TEXT_, STR, 0)
 
 #define WINDOW U32("attention.sliding_window", "sliding_window")
@@ -269,22 +275,22 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 #define SHARED_FF                                                             \
     U32("expert_shared_feed_forward_length", "shared_expert_intermediate_size")
 #define NO_SCALING WORD("rope.scaling.type", "none")
-/* The base of positions, unless it is what readers take. */
+/* Base of the rotary embedding; left out if it is the default of readers. */
 #define THETA                                                                 \
     OF("rope.freq_base", F32, gg_convert_rope_base, gg_back_put_rope_base)
 #define N_ROT U32("rope.dimension_count", "rotary_dim")
-/* All elements of a head turn. */
+/* All elements of a head have rotary embedding. */
 #define ALL_ROT OF("rope.dimension_count", U32, gg_convert_head_dim, NO_BACK)
 
 #define VOCAB_SIZE   U32("vocab_size", "vocab_size")
 #define LEAD         U32("leading_dense_block_count", "first_k_dense_replace")
 #define WEIGHTS_NORM BOOL("expert_weights_norm", "norm_topk_prob")
-/* It is written if it is true only. */
+/* Written only if it is true. */
 #define NORM_TOPK_IF_TRUE                                                     \
     OF("expert_weights_norm", BOOL, gg_convert_norm_topk,                     \
        gg_back_put_norm_topk)
 #define WEIGHTS_SCALE F32("expert_weights_scale", "routed_scaling_factor")
-/* Layers that draft come after the others. */
+/* Nextn layers come after the others. */
 #define N_NEXTN "num_nextn_predict_layers"
 #define BLOCKS_NEXTN                                                          \
     OF("block_count", U32, gg_convert_blocks_nextn, gg_back_put_main_layers)
@@ -306,12 +312,13 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
     {                                                                         \
         LIST, LIST_2, LIST_3, gg_convert_names_llama                          \
     }
-/* Where these two stand, unless it is after all that configurations have. */
+/* Explicit places of two keys that by default come after those of the
+ * configuration. */
 #define FILE_TYPE ALWAYS("/general.file_type", U32, 0)
 #define FILE_VERSION                                                          \
     ALWAYS("/general.quantization_version", U32, GG_JOB_VERSION)
-/* Families by the sizes of their vocabularies: Code Llama, whose tokens of
- * filling in have no texts of their own in its files, and Granite's small ones
+/* Variants of Llama that the size of the vocabulary identifies: Code Llama,
+ * whose files do not name its fill-in-the-middle tokens, Granite's small models
  * and SmolLM. */
 #define IF_CODE(KEY, FN)                                                      \
     OF("/tokenizer.ggml." KEY "_token_id", U32, FN, NO_BACK)
@@ -322,8 +329,8 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
          OF("/tokenizer.ggml.add_bos_token", BOOL, gg_convert_no_bos,         \
             NO_BACK)),                                                        \
         .roles = "eot=\xe2\x96\x81<EOT>"
-/* As the DeepSeek models have them: layers without experts first, shared
- * experts, gates that are chosen with a bias. */
+/* Keys of DeepSeek models: leading dense layers, shared experts, gating with an
+ * expert bias. */
 #define DEEPSEEK_KEYS                                                         \
     ELSE_OF("leading_dense_block_count", U32, "first_k_dense_replace",        \
             gg_convert_all_dense),                                            \
@@ -342,7 +349,7 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
         U32("rope.dimension_count", "qk_rope_head_dim"),                      \
         OF("rope.scaling.yarn_log_multiplier", F32,                           \
            gg_convert_yarn_log_multiplier, NO_BACK) /* gg_back_put_rope */
-/* One head of keys and of values, which all queries share. */
+/* One key/value head, which all query heads share. */
 #define ONE_KV_HEAD                                                           \
     OF("attention.head_count_kv", U32, gg_convert_constant_one,               \
        gg_back_put_kv_heads)
@@ -362,7 +369,7 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
         N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),                 \
         N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1)
 #define BACKBONE_MIXER "backbone.layers.%.mixer."
-/* One number a head; norms by group. */
+/* Mamba 2: one number per head; norms per group. */
 #define MAMBA2(P)                                                             \
     N_HOW(P "conv1d", B "ssm_conv1d", SQUEEZE),                               \
         N(P "dt_bias", B "ssm_dt.bias"),                                      \
@@ -373,7 +380,7 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 #define MAMBA_EPS                                                             \
     ELSE("attention.layer_norm_rms_epsilon", F32,                             \
          "layer_norm_epsilon rms_norm_eps", 1e-5)
-/* What those have whose queries and keys are permuted. */
+/* For classes with permuted queries and keys. */
 #define PERMUTED .permuted = true, .rope_count = true, .vocab_size = true
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* convert.c - a folder becomes a file in three steps
+/* convert.c - convert a folder to a file, in three steps
  *
- * The first reads the folder, its texts and weights, and settles contradictions
- * between them. The second describes the file: its metadata, and a list of
- * tensors made of the folder's. The third is a job of quant, which writes it.
+ * 1. Read the folder, its texts and weights, and resolve contradictions.
+ * 2. Describe the file: its metadata, and a list of tensors composed of the
+ *    folder's.
+ * 3. A job of lib/quant writes it.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -45,7 +46,7 @@ static enum gguf_status read_model(struct gguf_convert *c,
                                limits, c->codec, err));
     GG_TRY(gg_folder_note_unread(&c->folder, err));
     GG_TRY(gg_convert_detect_reranker(c, err));
-    GG_TRY(gg_convert_find_arch(c, err)); /* a reranker has another row */
+    GG_TRY(gg_convert_find_arch(c, err)); /* rerankers have another row */
     GG_TRY(gg_convert_find_prefix(c, err));
     GG_TRY(gg_convert_add_nextn_count(c, err));
     GG_TRY(gg_convert_read_modules(c, err));
@@ -58,8 +59,8 @@ static enum gguf_status read_folder(struct gguf_convert *c,
 {
     static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
     struct gguf_limits limits = c->p.limits ? *c->p.limits : defaults;
-    /* names of folders are longer than those that they become, and what is
-     * left out has more dimensions: pictures through time */
+    /* names in folders are longer than in GGUF files, and ignored tensors (of
+     * video encoders) have more dimensions */
     limits.max_name_size = GG_MAX(limits.max_name_size, GG_CONVERT_NAME);
     limits.max_dims = GGUF_MAX_DIMS;
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
@@ -84,8 +85,8 @@ static enum gguf_status describe_adapter(struct gguf_convert *c,
     return gg_convert_set_kind(c, err);
 }
 
-/* Keys may add tensors, and the name of a model counts these; keys come in the
- * order of llama.cpp's converter. */
+/* Keys may add tensors, and the model's name depends on their number. The order
+ * of keys is that of llama.cpp's converter. */
 static enum gguf_status describe_model(struct gguf_convert *c,
                                        struct gguf_error *err)
 {
@@ -165,6 +166,6 @@ gguf_convert_create_job(struct gguf_quant **out, struct gguf_convert *c,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
     GG_TRY(gg_convert_check_model(c, p.meta, err));
-    p.allow_requantize = true; /* MXFP4 is how a folder has its numbers */
+    p.allow_requantize = true; /* MXFP4 copies the folder's blocks */
     return gg_job_create(out, &c->out.description, &p, err);
 }

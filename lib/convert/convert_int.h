@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* convert_int.h - a folder that becomes a GGUF file, as it lies in memory
+/* convert_int.h - a conversion of a folder into a GGUF file, inside
  *
- * convert.c has the order of the steps; each other file does one of them, which
- * its first comment describes.
+ * struct gguf_convert holds the folder, the row of its class, and the
+ * description of the output. convert.c calls the steps in order; each other
+ * file implements one step, which its first comment describes. The conversion
+ * owns everything it points to; names and keys lie in its arena.
  */
 #ifndef GG_CONVERT_CONVERT_INT_H
 #define GG_CONVERT_CONVERT_INT_H
@@ -15,32 +17,34 @@
 #include "data/composed.h"
 #include "kern/codec.h"
 
-/* A part of a tensor of the output: one tensor of the folder, or a piece. */
+/* Part of a tensor of the output: one tensor of the folder, or a piece of
+ * one. */
 struct gg_convert_item {
     struct gguf_str to;
     const struct gg_convert_name *row;
-    size_t list;    /* of the names, that the row is of */
-    uint64_t order; /* among the parts of one tensor */
-    int64_t expert; /* or -1 */
-    int64_t layer;  /* or -1 */
-    uint32_t from;  /* tensor of the folder */
-    uint8_t half;   /* of an adapter's pair */
+    size_t list;    /* number of the list of names that has row */
+    uint64_t order; /* order among the parts of one tensor */
+    int64_t expert; /* number of the expert; -1: none */
+    int64_t layer;  /* number of the layer; -1: none */
+    uint32_t from;  /* number of the folder's tensor */
+    uint8_t half;   /* half of an adapter's pair: GG_HALF_... */
 };
 enum { GG_HALF_NONE, GG_HALF_A, GG_HALF_B };
 
-/* A tensor of the folder that is a number of a key. */
+/* Tensor of the folder that becomes a number of a key. */
 struct gg_convert_number {
     const char *key;
-    int64_t layer; /* or -1 */
+    int64_t layer; /* number of the layer; -1: none */
     uint32_t from;
 };
 
 /* Longest name of a tensor in a folder, with its NUL. */
 enum { GG_CONVERT_NAME = 512 };
-/* Parts of the output's tensors: one for each tensor of the folder. */
+/* Parts of all tensors of the output: at least one for each tensor of the
+ * folder that is used. */
 struct gg_convert_parts {
     struct gg_convert_item
-        *item; /* sorted by tensor of the output and order */
+        *item; /* sorted by tensor of the output, then by order */
     size_t n_items, room_items;
     struct gg_convert_number *number;
     size_t n_numbers, room_numbers;
@@ -48,16 +52,16 @@ struct gg_convert_parts {
     size_t n_left;
 };
 
-/* The description of the output, which a job writes. */
+/* Description of the output, which a job of lib/quant writes. */
 struct gg_convert_output {
     struct gguf_convert_summary summary;
     struct gg_composed_tensor *made;
     struct gguf_convert_tensor *tensor;
     size_t *first_item; /* first item of each tensor */
     size_t n_tensors;
-    struct gg_data_composed data; /* list of made */
+    struct gg_data_composed data; /* list of the tensors in made */
     struct gguf_meta *meta;
-    struct gg_description description; /* meta and data, for a job */
+    struct gg_description description; /* meta and data, for the job */
 };
 
 struct gguf_convert {
@@ -67,25 +71,27 @@ struct gguf_convert {
     struct gg_folder folder;
     bool is_adapter;
     const struct gg_convert_arch *arch;
-    int64_t n_layers; /* number of layers that names may have, or INT64_MAX */
+    int64_t
+        n_layers; /* limit of layer numbers in names; INT64_MAX: no limit */
     struct gg_convert_parts parts;
     struct gg_convert_output out;
-    bool is_checked; /* the output was verified (model_check.c) */
+    bool is_checked; /* the output was checked (model_check.c) */
 };
 
-/* config.json as functions of families read it. */
+/* config.json for functions of families. */
 static inline struct gg_hf_config
 gg_convert_config(const struct gguf_convert *c)
 {
     return gg_folder_config(&c->folder);
 }
 
-/* config_keys.c: number of layers that names may have, with those that draft;
- * NAN: as many as the folder has, or config.json does not say. */
+/* config_keys.c: number of layers that names may have, including nextn layers.
+ * NAN: config.json does not say, or all layers of the folder are kept. */
 double gg_convert_count_layers(const struct gguf_convert *c,
                                const struct gg_convert_arch *arch);
 
-/* gg_folder_get_config and the like, of the folder. */
+/* Access to config.json of the folder: see gg_folder_get_config() and the
+ * functions after it. */
 static inline const json_t *gg_convert_get_config(const struct gguf_convert *c,
                                                   const char *names)
 {
@@ -104,162 +110,189 @@ static inline enum gguf_status gg_convert_set_config(struct gguf_convert *c,
     return gg_folder_set_config(&c->folder, name, value, err);
 }
 
-/* model_kind.c: return the first name of "architectures", or an empty text;
- * does a class of that name return hidden states (NAMEModel)? Fill the summary;
- * a kind that is already set stays. GGUF_E_NOMEM. */
+/* model_kind.c: first name of "architectures" in config.json; empty: none. */
 struct gguf_str gg_convert_class(const struct gguf_convert *c);
+/* model_kind.c: does the class, by its name, return hidden states
+ * (NAMEModel)? */
 bool gg_convert_is_headless(const struct gguf_convert *c);
+/* model_kind.c: set the kind of the model in the summary, unless it is set.
+ * GGUF_E_NOMEM. */
 enum gguf_status gg_convert_set_kind(struct gguf_convert *c,
                                      struct gguf_error *err);
 
-/* output_matrix.c: keep, leave out or refuse the output matrix of the folder;
- * refuse a folder that lacks one. Called once parts have their places.
- * GGUF_E_TENSOR, GGUF_E_IO, GGUF_E_NOMEM. */
+/* output_matrix.c: decide whether the folder's output matrix is kept. Called
+ * after all parts have their places.
+ *
+ * GGUF_E_TENSOR   The matrix contradicts config.json, or is missing.
+ * GGUF_E_IO, GGUF_E_NOMEM */
 enum gguf_status gg_convert_choose_output_matrix(struct gguf_convert *c,
                                                  struct gguf_error *err);
-/* output_matrix.c: is the output of the model its embedding, by config.json,
- * its class or its architecture? */
+/* output_matrix.c: is the output of the model its embedding (tied), by
+ * config.json, its class or its architecture? */
 bool gg_convert_is_tied(const struct gguf_convert *c);
 
-/* classifier.c: has a class of classifiers one in the plan? Note what readers
- * compute otherwise. GGUF_E_TENSOR, GGUF_E_HPARAM (another number of names). */
+/* classifier.c: check that a class of classifiers has a classifier among its
+ * tensors, and note where readers of the file compute it differently.
+ * GGUF_E_TENSOR; GGUF_E_HPARAM: the number of its rows is not that of the
+ * labels. */
 enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
                                              struct gguf_error *err);
 
-/* default_numbers.c: what config.json leaves out, in it: what the class of a
- * language model within another has by default, before its row is found; how
- * many layers draft, by the names of tensors; how many tokens there are, by the
- * rows of what they became. GGUF_E_NOMEM. */
+/* default_numbers.c: add to config.json the defaults of the language model's
+ * class, which folders of a model that contains it leave out. Called before the
+ * row of the class is looked up. GGUF_E_NOMEM. */
 enum gguf_status gg_convert_add_defaults(struct gguf_convert *c,
                                          struct gguf_error *err);
+/* default_numbers.c: add to config.json the number of nextn layers, counted by
+ * names of tensors, if it is missing. GGUF_E_NOMEM. */
 enum gguf_status gg_convert_add_nextn_count(struct gguf_convert *c,
                                             struct gguf_error *err);
+/* default_numbers.c: add to config.json the size of the vocabulary, counted by
+ * rows of the embedding, if it is missing. GGUF_E_NOMEM. */
 enum gguf_status gg_convert_add_vocab_size(struct gguf_convert *c,
                                            struct gguf_error *err);
-/* reranker.c: likewise, that the model is a reranker, by all that the folder
- * has; the row of its class is to be found again then. GGUF_E_VOCAB (without
- * its answers), GGUF_E_UNSUPPORTED (asked for of another class), GGUF_E_FORMAT,
- * GGUF_E_IO, GGUF_E_NOMEM. */
+/* reranker.c: mark the model in config.json as a reranker if the folder says so
+ * anywhere. The row of its class must then be looked up again.
+ *
+ * GGUF_E_VOCAB         The tokenizer lacks the tokens of its answers.
+ * GGUF_E_UNSUPPORTED   The caller asks for a reranker of another class.
+ * GGUF_E_FORMAT, GGUF_E_IO, GGUF_E_NOMEM */
 enum gguf_status gg_convert_detect_reranker(struct gguf_convert *c,
                                             struct gguf_error *err);
-/* modules.c: likewise, what modules.json says, and the matrices that it has, as
- * tensors of the folder: GGUF_E_FORMAT, GGUF_E_NOTFOUND, GGUF_E_HPARAM,
- * GGUF_E_UNSUPPORTED (a kind of pooling, a function after a matrix). */
+/* modules.c: read modules.json. Adds its pooling to config.json and its
+ * matrices to the folder's tensors. GGUF_E_FORMAT, GGUF_E_NOTFOUND,
+ * GGUF_E_HPARAM; GGUF_E_UNSUPPORTED: a kind of pooling, or a function after a
+ * matrix. */
 enum gguf_status gg_convert_read_modules(struct gguf_convert *c,
                                          struct gguf_error *err);
-/* labels.c: the names of an object with "0", "1" and so on as a list, which is
- * not written if nobody has named them. GGUF_E_HPARAM. */
+/* labels.c: write the texts of an object with the members "0", "1", ... as a
+ * list, unless they are placeholders (LABEL_0). GGUF_E_HPARAM. */
 enum gguf_status gg_convert_set_labels(struct gguf_convert *c, const char *key,
                                        const json_t *names,
                                        struct gguf_error *err);
 
-/* model_check.c: is the plan, with the pairs of more (or NULL), one of a model?
- * Asked once, of no adapter, and not if any will do. GGUF_E_MISMATCH. */
+/* model_check.c: check that the output, with the keys in more (or NULL), is a
+ * valid model. Does it once; skips adapters, and outputs that the caller wants
+ * unchecked. GGUF_E_MISMATCH. */
 enum gguf_status gg_convert_check_model(struct gguf_convert *c,
                                         const struct gguf_meta *more,
                                         struct gguf_error *err);
 
-/* find_class.c: the row of the class that config.json names; if there is none,
- * that of the class of its language model. */
+/* find_class.c: find the row of the class that config.json names, or else of
+ * the class of its language model. */
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err);
-/* find_class.c: set n_layers by what config.json says now. */
+/* find_class.c: set n_layers by the current contents of config.json. */
 void gg_convert_limit_layers(struct gguf_convert *c);
 
-/* peft.c: is the folder one of an adapter that becomes a file? Then the
- * config.json of the model that it is for; the name that a weight whose pair a
- * tensor is of has, and which half it is; after the tensors, the keys. */
+/* peft.c: open the folder as an adapter. *yes: it is one that can be
+ * converted. */
 enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
                                          struct gguf_error *err);
+/* peft.c: read config.json of the adapter's base model. */
 enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                                          struct gguf_error *err);
+/* peft.c: copy to out the name of the weight that a tensor of a pair changes.
+ * Returns the half of the pair that the tensor is: GG_HALF_... */
 uint8_t gg_convert_adapter_name(struct gguf_str name,
                                 char out[GG_CONVERT_NAME]);
+/* peft.c: write the keys of an adapter. Called after its tensors. */
 enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
                                          struct gguf_error *err);
 
-/* name_prefix.c: compare the folder's names with the class's and set prefix and
- * added of the folder. A note says what is left out of names or added to them.
- * GGUF_E_NOMEM. */
+/* name_prefix.c: compare the folder's names of tensors with the class's, and
+ * set the members prefix and added of the folder. A note says which prefix is
+ * removed or added. GGUF_E_NOMEM. */
 enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
                                         struct gguf_error *err);
-/* name_wrappers.c: copy a name without wrappers. *which gets a bit for each one
- * that was left out, by its number (gg_convert_wrapper_name, NULL after the
- * last). False: the name is too long. */
+/* name_wrappers.c: copy a name without wrapper segments such as "_orig_mod.".
+ * Sets a bit of *which for each kind of wrapper that was removed. false: the
+ * name is too long. */
 bool gg_convert_strip_wrappers(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                unsigned *which);
+/* name_wrappers.c: name of wrapper i; NULL after the last. */
 const char *gg_convert_wrapper_name(size_t i);
-/* name_wrappers.c: a tensor's name without wrappers ("_orig_mod.") and with the
- * class's prefix, in out; false: it does not fit. */
+/* name_wrappers.c: copy a tensor's name without wrappers and with the class's
+ * prefix. false: it does not fit into out. */
 bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
                        char out[GG_CONVERT_NAME]);
 
-/* tensor_names.c: what the language model's part calls a tensor; false: it has
- * no such name, or (*nothing) is of another part. And the number that the first
- * layer that drafts has. */
+/* tensor_names.c: copy the name that a tensor has in the language model alone.
+ * false: no such name; *nothing says whether it belongs to another part of the
+ * model (vision, audio). */
 bool gg_convert_normalize_name(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                bool *nothing);
-/* Does a row have the name? The numbers of its layer and its expert, or -1;
- * *end: the ending that the output's name has. Does any row of the class? */
+/* tensor_names.c: does a row have the name? Sets *layer and *expert to its
+ * numbers, or -1, and *end to the ending of the output's name. */
 bool gg_convert_row_matches(const struct gg_convert_name *row,
                             const char *name, int64_t *layer, int64_t *expert,
                             const char **end);
+/* tensor_names.c: does any row of the class have the name? */
 bool gg_convert_has_name(const struct gguf_convert *c, const char *name);
-/* Spell a name that no row has as some row does, if a class and its published
- * checkpoints differ in it; false: none does. */
+/* tensor_names.c: change a name that no row has into one that a row has, where
+ * a class and its published checkpoints differ in spelling. false: no row has
+ * it in any spelling. */
 bool gg_convert_respell(const struct gguf_convert *c,
                         char name[GG_CONVERT_NAME]);
+/* tensor_names.c: number of the first nextn layer. */
 int64_t gg_convert_first_nextn_layer(const struct gguf_convert *c);
-/* folder_tensors.c: what each tensor of the folder becomes. */
+/* folder_tensors.c: decide what each tensor of the folder becomes. */
 enum gguf_status gg_convert_assemble_tensors(struct gguf_convert *c,
                                              struct gguf_error *err);
-/* output_tensors.c: the tensor of the output of that name; NULL. */
+/* output_tensors.c: find a tensor of the output by name; NULL: not found. */
 const struct gguf_convert_tensor *
 gg_convert_find_tensor(const struct gguf_convert *c, const char *name);
-/* name_pattern.c: take from name what the pattern of a row says, a number for
- * "%" (to layer) and for "@" (to expert); false where they differ. */
+/* name_pattern.c: remove from name what matches the pattern of a row. "%"
+ * matches a number (the layer), "@" another (the expert). false: no match. */
 bool gg_convert_match_pattern(const char *pattern, struct gguf_str *name,
                               int64_t *layer, int64_t *expert);
-/* numbers.c: is a row's tensor a number of a key? Note one that is; write the
- * keys of those noted: GGUF_E_TENSOR, GGUF_E_NONFINITE. */
+/* number_keys.c: does the tensor of a row become a number of a key? */
 bool gg_convert_is_number(const struct gg_convert_name *row);
+/* number_keys.c: remember a tensor that becomes a number of a key. */
 enum gguf_status gg_convert_note_number(struct gguf_convert *c,
                                         const struct gg_convert_name *row,
                                         uint32_t from, int64_t layer,
                                         struct gguf_error *err);
+/* number_keys.c: write these keys. GGUF_E_TENSOR, GGUF_E_NONFINITE. */
 enum gguf_status gg_convert_set_number_keys(struct gguf_convert *c,
                                             struct gguf_error *err);
-/* tensor_layout.c: how a part's numbers lie, and the shape that it has. */
+/* View of a part: where its elements lie in the folder's tensor, and the shape
+ * that it has in the output. */
 struct gg_convert_view {
     const struct gguf_convert *c;
     const struct gg_convert_item *item;
     const struct gg_safetensors_tensor *from;
     struct gg_composed_part part;
-    struct gg_composed_part rest; /* after it, if it has dimensions */
-    uint64_t times, every; /* both again, that many elements later; 0: once
-                               */
-    uint64_t n_zeros;      /* elements after them */
+    /* further elements after part; without dimensions: none */
+    struct gg_composed_part rest;
+    /* times: repetitions of both; every: distance between them in elements. 0:
+     * once. */
+    uint64_t times, every;
+    uint64_t n_zeros; /* elements of 0 after them */
     unsigned n_dims;
-    int64_t ne[GGUF_MAX_DIMS]; /* of both */
+    int64_t ne[GGUF_MAX_DIMS]; /* shape of both */
 };
+/* tensor_layout.c: compute the view of v->item by the transform of its row. */
 enum gguf_status gg_convert_make_view(struct gg_convert_view *v,
                                       struct gguf_error *err);
-/* axes.c: the same by a row's text; false: it does not fit the tensor. */
+/* axes.c: compute a view by a row's text on axes. false: it does not fit the
+ * tensor. */
 bool gg_convert_apply_axes(struct gg_convert_view *v, const char *text);
-/* What is done to an item's numbers, in words. */
+/* Text for people about the change of a part's elements. */
 const char *gg_convert_transform_text(struct gguf_convert *c,
                                       const struct gg_convert_item *item);
-/* For views of families: the failure of one, with why after the name of the
- * tensor (GGUF_E_TENSOR); exchange rows and columns. */
+/* For views of families: fail with GGUF_E_TENSOR and why, after the tensor's
+ * name. */
 enum gguf_status gg_convert_refuse_view(const struct gg_convert_view *v,
                                         const char *why,
                                         struct gguf_error *err);
+/* For views of families: exchange rows and columns. */
 enum gguf_status gg_convert_transpose_view(struct gg_convert_view *v,
                                            struct gguf_error *err);
 
-/* config_keys.c, rope.c, general.c: their part of the metadata. */
+/* config_keys.c, rope.c, general.c: write their part of the metadata. */
 enum gguf_status gg_convert_add_keys(struct gguf_convert *c,
                                      struct gguf_error *err);
 enum gguf_status gg_convert_add_last_keys(struct gguf_convert *c,
@@ -270,11 +303,11 @@ enum gguf_status gg_convert_add_rope_count(struct gguf_convert *c,
                                            struct gguf_error *err);
 enum gguf_status gg_convert_add_general(struct gguf_convert *c,
                                         struct gguf_error *err);
-/* The n-th row of an architecture's keys, its own first; NULL after the last.
+/* Row n of an architecture's keys, its own rows first; NULL after the last.
  */
 const struct gg_convert_key *
 gg_convert_key_row(const struct gg_convert_arch *a, size_t n);
-/* classes.c: the name of a key in files: "ARCH.key", in buf. */
+/* classes.c: full name of a key, "ARCH.key", in buf. */
 const char *gg_convert_key_name(const struct gguf_convert *c, const char *key,
                                 char buf[128]);
 

@@ -42,7 +42,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                             "config.json: there is no name in "
                             "\"architectures\"");
     find_row(c, name);
-    /* a model with other parts may name the class of its language model */
+    /* a multimodal model may name the class of its language model */
     if (gg_json_str(class_of(c->folder.config), &inner))
         find_row(c, inner);
     gg_convert_limit_layers(c);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* peft.c - a PEFT folder of a LoRA adapter
  *
- * adapter_config.json says what kind it is and its alpha; adapter_model
- * .safetensors has for each module MODULE.lora_A.weight [rank, columns] and
- * MODULE.lora_B.weight [rows, rank], of embeddings MODULE.lora_embedding_A
- * [rank, rows] and ..._B [columns, rank], with "base_model.model." before all
- * (huggingface/peft, tuners/lora). What a weight's rows go through, the rows of
- * B do; see data/lora.h for what the file has.
+ * adapter_config.json has the kind of adapter and its alpha.
+ * adapter_model.safetensors has for each module MODULE.lora_A.weight [rank,
+ * columns] and MODULE.lora_B.weight [rows, rank], and for embeddings
+ * MODULE.lora_embedding_A [rank, rows] and ..._B [columns, rank], all with the
+ * prefix "base_model.model." (huggingface/peft, tuners/lora). A change of the
+ * order of a weight's rows applies to the rows of B. data/lora.h describes the
+ * tensors of the file.
  */
 #include "config.h"
 #include "convert/back/back.h"
@@ -113,7 +114,7 @@ static enum gguf_status has_file(const struct gguf_convert *c,
     return GGUF_OK;
 }
 
-/* Has the folder a whole model as well? */
+/* Does the folder contain a whole model as well? */
 static enum gguf_status has_model(const struct gguf_convert *c, bool *has,
                                   struct gguf_error *err)
 {
@@ -227,7 +228,7 @@ static enum gguf_status check_layers(const struct gguf_convert *c,
     return GGUF_OK;
 }
 
-/* The pairs: sorted, so that halves follow each other. */
+/* Check pairs: after sorting, both halves of a pair are neighbours. */
 static enum gguf_status check_pairs(const struct gguf_convert *c,
                                     int64_t *rank, struct gguf_error *err)
 {
@@ -249,8 +250,8 @@ static enum gguf_status check_pairs(const struct gguf_convert *c,
     return GGUF_OK;
 }
 
-/* Note tensors for parts that see or hear, since the file has no such parts.
- * Refuse an adapter of nothing else. */
+/* Note tensors of vision or audio parts, which the file lacks. Refuse an
+ * adapter that has no others. */
 static enum gguf_status check_unused(const struct gguf_convert *c,
                                      struct gguf_error *err)
 {
@@ -292,7 +293,8 @@ static void note_tied(const struct gguf_convert *c)
     bool has = false;
     for (size_t i = 0; i < c->out.n_tensors; i++)
         if (!strcmp(c->out.tensor[i].name, "output.weight.lora_a")) {
-            has = true; /* a class that ties has no place for the weight */
+            /* classes with tied output have no place for the weight */
+            has = true;
             tied = tied || !c->parts.item[c->out.first_item[i]].row->to;
         }
     if (has && tied)
@@ -303,7 +305,7 @@ static void note_tied(const struct gguf_convert *c)
                        "pair, other programs may refuse the file");
 }
 
-/* use_rslora: the factor is alpha / sqrt(rank), where files' is alpha / rank.
+/* With use_rslora the factor is alpha / sqrt(rank); files have alpha / rank.
  */
 enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
                                          struct gguf_error *err)

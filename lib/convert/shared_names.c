@@ -54,11 +54,11 @@ const struct gg_convert_name gg_convert_names_mixtral[] = {
     N(L "block_sparse_moe.experts.@.w1", B "ffn_gate_exps"),
     N(L "block_sparse_moe.experts.@.w2", B "ffn_down_exps"),
     N(L "block_sparse_moe.experts.@.w3", B "ffn_up_exps"),
-    /* as transformers 5 has them in memory */
+    /* as transformers 5 names them in memory */
     PACKED_EXPERTS(L "block_sparse_moe.experts."), END_NAMES
 };
 
-/* One by one, or in one tensor, with the gates before the others. */
+/* One tensor per expert, or one for all, with gates before the others. */
 const struct gg_convert_name gg_convert_names_experts[] = {
     N(L "mlp.gate", B "ffn_gate_inp"),
     N(L "mlp.gate.e_score_correction_bias", B "exp_probs_b.bias"),
@@ -99,7 +99,7 @@ const struct gg_convert_name gg_convert_names_latent[] = {
     END_NAMES
 };
 
-/* The indexer, a small attention that chooses the keys a query sees. */
+/* The indexer, a small attention that chooses the keys of a query. */
 const struct gg_convert_name gg_convert_names_indexer[] = {
     N(L "self_attn.indexer.wk", B "indexer.attn_k"),
     N(L "self_attn.indexer.wq_b", B "indexer.attn_q_b"),

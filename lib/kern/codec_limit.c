@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* codec_limit.c - how large the numbers of each type can be
+/* codec_limit.c - largest magnitudes of types
  *
  * A block has a scale of few bits, and an element is the scale times a factor
  * that its codes choose. The limit of a type is its largest scale times its
- * largest factor. gguf-quants(7) has the layouts that the factors follow from.
+ * largest factor. gguf-quants(7) has the layouts from which the factors follow.
  */
 #include "config.h"
 #include "kern/codec.h"

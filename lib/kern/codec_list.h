@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* codec_list.h - which codec kernels there are: a row for each type
+/* codec_list.h - table of codec kernels: a row for each type
  *
- * X(TYPE, NAME, decoders, encoders, dots, FLAGS): a column for each instruction
- * set, C first, says whether GG_DT_TYPE has the kernel
+ * X(TYPE, NAME, decoders, encoders, dots, FLAGS): for each kind of kernel a
+ * column for each instruction set, C first. 1: the kernel
  * gg_kern_decode_NAME_LEVEL, gg_kern_encode_NAME_LEVEL or
- * gg_kern_dots_NAME_LEVEL. A set that no kernel uses has no column. FLAGS is 0
- * or some of GG_CODEC_... (codec.h).
+ * gg_kern_dots_NAME_LEVEL of GG_DT_TYPE exists. Sets without kernels of a kind
+ * have no column. FLAGS: 0 or bits GG_CODEC_... (codec.h).
  *
  * Encoders that search for scales, one lane for each of 16 groups, are 1.3 to
  * 1.5 times as fast with AVX-512 (Q3_K's 1.1 to 1.2, and only with importance
  * data). Decoders would gain nothing: with AVX2 most write 60 to 76 GB/s of
- * floats, as F16's does, which only widens. (One core of a Zen 5.)
+ * floats, the rate of F16's decoder, which only widens. (One core of a Zen 5.)
  */
 #ifndef GG_KERN_CODEC_LIST_H
 #define GG_KERN_CODEC_LIST_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* codec_native.c - codecs of plain numbers in the byte order of this machine
+/* codec_native.c - codecs of plain numbers in the machine's byte order
  *
- * Used where that is not a file's: they differ from the codecs of files
- * (c/deq_flt.c, c/enc_flt.c) in how a number is loaded and stored.
+ * Used where that differs from a file's: they differ from the codecs of files
+ * (c/deq_flt.c, c/enc_flt.c) only in loading and storing a number.
  */
 #include "config.h"
 #include "base/bytes.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu_features.h - which instruction sets this processor and system have
+/* cpu_features.h - instruction sets that this processor and system have
  *
- * A level is a group of features that kernels of that level may use together.
- * Detected once, when a backend is created, and passed down as a mask.
+ * A level is a group of features that kernels of the level may use together.
+ * The levels are detected once, when a backend is created, and passed down as a
+ * mask.
  */
 #ifndef GG_KERN_CPU_FEATURES_H
 #define GG_KERN_CPU_FEATURES_H
@@ -21,7 +22,7 @@ enum {
     GG_N_LEVELS
 };
 
-/* A mask has a bit for each level but C, which every machine has. */
+/* Bit of a level in a mask. C has no bit: every machine has it. */
 #define GG_CPU_BIT(level) (UINT32_C(1) << ((level)-1))
 #define GG_CPU_AVX2       GG_CPU_BIT(GG_LEVEL_AVX2)
 #define GG_CPU_AVXVNNI    GG_CPU_BIT(GG_LEVEL_AVXVNNI)
@@ -57,8 +58,8 @@ extern const unsigned gg_kern_cpu_n_levels;
 /* Mask of the levels that this machine has and this build may use. */
 uint32_t gg_kern_cpu_detect(void);
 
-/* Has it instructions for SHA-256? No level, since one kernel uses them
- * (hash.h), which has nothing to do with vectors. */
+/* Does the processor have SHA-256 instructions? This is not a level, since only
+ * one kernel uses them (hash.h). */
 bool gg_kern_cpu_has_sha(void);
 
 #endif

@@ -79,10 +79,10 @@ typedef void gg_kern_gemm_pack_groups_fn(const struct gg_kern_gemm *g,
                                          const int32_t *src, size_t stride,
                                          size_t n, size_t n_groups);
 
-/* Pack k steps of n_rows rows into ceil(n_rows / mr) panels of weights, one
- * after the other; rows missing in the last one are 0.
+/* Pack k steps of n_rows rows into ceil(n_rows / mr) consecutive panels of
+ * weights. Rows missing in the last panel become 0.
  *
- * g     the row of kern->gemm whose panels are wanted
+ * g     row of kern->gemm for the form of the panels
  * buf   g->buf_size bytes, aligned to 64
  */
 typedef void gg_kern_gemm_pack_rows_fn(const struct gg_kern *kern,
@@ -91,17 +91,18 @@ typedef void gg_kern_gemm_pack_rows_fn(const struct gg_kern *kern,
                                        size_t n_rows, size_t k, void *panels,
                                        void *buf);
 
-/* Decode n steps of GG_GEMM_PANEL_ROWS rows into an exact panel: what packing
- * their decoded floats would put there, bit for bit, but for a NaN's payload.
+/* Decode n steps of GG_GEMM_PANEL_ROWS rows into an exact panel. The result is
+ * that of packing the decoded floats, bit for bit except for a NaN's payload.
  *
- * src    the first row's block, others stride bytes further on; any alignment
+ * src    block of the first row; others are stride bytes further on; any
+ *        alignment
  * dst    step p of row r goes to dst[p * width + r]
  * n      a multiple of the type's block
  */
 enum { GG_GEMM_PANEL_ROWS = 16 };
 typedef void gg_kern_panel_fn(const void *src, size_t stride, float *dst,
                               size_t width, size_t n);
-/* X(type, its name): those that have one, for AVX-512. */
+/* X(TYPE, name): types with such a kernel, for AVX-512. */
 #define GG_KERN_PANELS(X)                                                     \
     X(F32, f32)                                                               \
     X(F16, f16)                                                               \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_exact.h - the packers of exact panels, made from a transposition
+/* gemm_exact.h - packers of exact panels, in terms of a transposition
  *
- * For the file of a level's kernels, which has defined MR, NR and
+ * Included by the file of a level, which first defines MR, NR and
  *
  *     static void pack_floats(float *dst, size_t width, const float *src,
  *                      size_t stride, size_t rows, size_t k)
  *
- * that does dst[p * width + r] = src[r * stride + p].
+ * which does dst[p * width + r] = src[r * stride + p].
  */
 #ifndef GG_KERN_GEMM_EXACT_H
 #define GG_KERN_GEMM_EXACT_H

@@ -112,17 +112,16 @@ static inline float gg_gemm_int_coarsen_scale(int32_t sum, uint32_t most,
  * that gives integers). w->dtype_index must be a type of the form. */
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_ints;
 
-/* Blocks to integers as panels have them, and their scales.
+/* Convert blocks to integers as panels hold them, and their scales.
  *
  * n     elements, at most 256 and a multiple of the type's block
- * bias  added to each of 8 bits
+ * bias  added to each integer in 8-bit forms
  * q     n bytes, or n / 2 pairs as they lie in a panel
- * d     the scale of each 32 steps, of each 16 where the type has more; of
- *       each block where a form has sub-scales in its integers (folded)
- * m     minima of each 32 or 16 with their sign turned, in types that have them
+ * d     scale of each 32 steps, or of each 16 if the type has more scales; in
+ *       forms whose integers include sub-scales (folded), of each block
+ * m     negated minima of each 32 or 16 steps, for types with minima
  *
- * Integers and scales are to the bit those of the decoder, for which see
- * gemm_int.c.
+ * Integers and scales are those of the decoder, bit for bit (gemm_int.c).
  */
 typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
                              float *d, float *m);

@@ -17,19 +17,19 @@ enum { GG_STAT_LANES = 8, GG_STAT_MAX = 1 << 24 };
 
 struct gg_stat_sums {
     size_t n_finite, n_zero, n_nan, n_inf;
-    float min, max; /* infinity and -infinity if no element is finite; 0 has
-                     * no sign */
+    /* infinity and -infinity if no element is finite; a zero is +0 */
+    float min, max;
     double sum, sum_sq;
 };
 typedef void gg_stat_sums_fn(const float *x, size_t n,
                              struct gg_stat_sums *out);
 
-/* out: the sums of (x - mean)^2, ^3 and ^4. */
+/* out: sums of (x - mean)^2, ^3 and ^4. */
 typedef void gg_stat_central_fn(const float *x, size_t n, double mean,
                                 double out[3]);
 
-/* Adds to bins[n_bins] each element where (x - lo) * scale, cut off after the
- * point, says; below 0 to the first and above to the last. n_bins <= 32. */
+/* Increment bins[n_bins] for each element: bin (x - lo) * scale, truncated; the
+ * first bin for negative results, the last for larger ones. n_bins <= 32. */
 typedef void gg_stat_bins_fn(const float *x, size_t n, double lo, double scale,
                              uint64_t *bins, unsigned n_bins);
 
@@ -42,9 +42,12 @@ struct gg_stat_diff {
 typedef void gg_stat_diff_fn(const float *x, const float *y, size_t n,
                              struct gg_stat_diff *out);
 
-/* sums[j] += x[j]^2 of each of n_rows rows of n, in their order, which begin
- * stride bytes apart, a multiple of 4. Squares of floats are exact in double,
- * and sums rounded one by one. All elements take part. */
+/* Add squares of n_rows rows of n elements: sums[j] += x[j]^2, row by row.
+ *
+ * stride   bytes from row to row, a multiple of 4
+ *
+ * Squares of floats are exact in double, and each sum is rounded. All elements
+ * are added, finite or not. */
 typedef void gg_stat_squares_fn(double *sums, const float *x, size_t stride,
                                 size_t n_rows, size_t n);
 

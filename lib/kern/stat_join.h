@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* stat_join.h - lanes of sums, one element at a time, and put together
+/* stat_join.h - sums in lanes, element by element, and their total
  *
- * The C reference is made of these; a level's variant takes whole groups of
- * elements in vectors and gives the elements after the last group, and the
- * lanes, to them.
+ * The C reference consists of these functions. A level's variant adds whole
+ * groups of elements in vectors, and uses them for the remaining elements and
+ * for the total of the lanes.
  */
 #ifndef GG_KERN_STAT_JOIN_H
 #define GG_KERN_STAT_JOIN_H

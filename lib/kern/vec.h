@@ -24,9 +24,12 @@ typedef void gg_vec_binary_fn(float *y, const float *a, const float *b,
 typedef void gg_vec_scale_fn(float *y, const float *x, size_t n, float scale,
                              float bias);
 
-/* silu: y = x / (1 + exp(-x)), to which ULP(4) refers: -0 where exp overflows,
- * below -88.72, and for -infinity. softplus: y = ln(1 + exp(x)), ULP(4). tanh:
- * ULP(4). */
+/* Unary functions of rows.
+ *
+ * silu       y = x / (1 + exp(-x)), ULP(4); -0 where exp overflows, which is
+ *            below -88.72 and for -infinity
+ * softplus   y = ln(1 + exp(x)), ULP(4)
+ * tanh       y = tanh(x), ULP(4) */
 typedef void gg_vec_unary_fn(float *y, const float *x, size_t n);
 
 /* y = silu(gate) * up, the product of the rounded silu. */
@@ -42,28 +45,29 @@ typedef double gg_vec_sum_fn(const float *x, size_t n);
 /* sum of x * y. SUM. */
 typedef float gg_vec_dot_fn(const float *x, const float *y, size_t n);
 
-/* y = exp(x - max), each ULP(2) of exp of the rounded difference, with gradual
- * underflow; returns their sum. y NULL: only the sum. */
+/* y = exp(x - max), with gradual underflow. Each is ULP(2) of exp of the
+ * rounded difference. Returns their sum. y NULL: only the sum. */
 typedef double gg_vec_exp_sum_fn(float *y, const float *x, size_t n,
                                  float max);
 
-/* y = exp(x - max) * f, exp as above and then the product rounded; returns the
- * sum of exp, taken in f32: lane by lane, in order of x. n is at most 128. */
+/* y = exp(x - max) * f: exp as in gg_vec_exp_sum_fn, then the product is
+ * rounded. Returns the sum of exp in f32, added lane by lane in order of x. n
+ * is at most 128. */
 typedef float gg_vec_exp_mul_fn(float *y, const float *x, const float *f,
                                 size_t n, float max);
 
-/* y = x * scale + slope * mask, each product rounded (EXACT); mask NULL: no
- * second term. Returns the largest y, as max does. */
+/* y = x * scale + slope * mask, with both products rounded. EXACT. mask NULL: y
+ * = x * scale. Returns the largest y; NaN elements may be ignored. */
 typedef float gg_vec_scores_fn(float *y, const float *x, const float *mask,
                                size_t n, float scale, float slope);
 
-/* y = exp(s - max s) / sum of exp, where s are the scores. A row that is
- * -infinity throughout gives zeros. ULP(4) of the scores' true quotient. */
+/* y = exp(s - max s) / sum of exp, where s are the scores of gg_vec_scores_fn.
+ * A row of -infinity gives zeros. ULP(4) of the true quotient of the scores. */
 typedef void gg_vec_soft_max_fn(float *y, const float *x, const float *mask,
                                 size_t n, float scale, float slope);
 
-/* y = x * (1 / sqrt(mean of squares + eps)) * weight. weight NULL: without.
- * n > 0. */
+/* y = x * (1 / sqrt(mean of squares + eps)) * weight. n > 0. weight NULL: no
+ * weight. */
 typedef void gg_vec_rms_norm_fn(float *y, const float *x, const float *weight,
                                 size_t n, float eps);
 
@@ -73,8 +77,9 @@ typedef void gg_vec_rms_norm_fn(float *y, const float *x, const float *weight,
 typedef void gg_vec_rope_fn(float *y, const float *x, const float *cosine,
                             const float *sine, size_t n_pairs);
 
-/* y[i] = sum over j of w[j * w_stride + i] x[j * x_stride + i], in order, each
- * product and sum rounded, of n_taps > 0 terms. y overlaps neither. EXACT. */
+/* y[i] = sum over j of w[j * w_stride + i] x[j * x_stride + i], for n_taps > 0
+ * values of j in order. Each product and sum is rounded. y overlaps neither
+ * input. EXACT. */
 typedef void gg_vec_taps_fn(float *y, const float *x, size_t x_stride,
                             const float *w, size_t w_stride, size_t n_taps,
                             size_t n);
@@ -105,13 +110,15 @@ struct gg_vec_delta {
 };
 typedef void gg_vec_delta_fn(const struct gg_vec_delta *p);
 
-/* The selective scan (gguf/op_recur.h) of n_rows rows of a state, of n numbers
- * each, over n_tok tokens in their order: row r of token t makes
+/* Selective scan (gguf/op_recur.h): n_rows rows of a state of n numbers each,
+ * over n_tok tokens in order. Token t updates row r:
+ *
  *     s[i] = s[i] decay + b[i] x
  *     y = sum of s[i] c[i]
- * where decay is exp(step a[i]), rounded as that is, or one number for all rows
- * if a is NULL. Parts as for delta: rows do not depend on each other, nor a
- * result on how tokens are divided. Without tokens s is not written. SUM. */
+ *
+ * decay is exp(step a[i]), rounded; if a is NULL, it is decay[t] for all rows.
+ * A row does not depend on other rows, nor on how tokens are divided among
+ * calls. Without tokens s is not written. SUM. */
 struct gg_vec_scan {
     size_t n, n_rows, n_tok;
     const float *from;     /* [n_rows][n]: s before; or s itself */
@@ -144,17 +151,21 @@ struct gg_vec_wkv7 {
     const float *w, *k, *a, *b, *wr; /* [n_tok][n] */
     const float *kr, *br;            /* [n_tok] */
     const float *v;                  /* [n_tok][v_stride], n_rows of each */
-    float *y;                        /* [n_tok][y_stride], likewise */
+    float *y;                        /* [n_tok][y_stride], n_rows of each */
     size_t v_stride, y_stride;
 };
 typedef void gg_vec_wkv7_fn(const struct gg_vec_wkv7 *p);
 
-/* RWKV-6 and gated linear attention (gguf/op_recur.h) of a head: n rows s, one
- * for each element of k, of n numbers, one for each of v. Each token makes
- *     y = own v + sum over rows of r s            own NULL: of s as it is then
+/* RWKV-6 and gated linear attention (gguf/op_recur.h): a head with n rows s of
+ * n numbers, one row for each element of k, one number for each of v. Each
+ * token computes
+ *
+ *     y = own v + sum over rows of r s
  *     s = w s + k v
- * where own is the product of r, u and k. How tokens are divided among calls
- * does not matter. Without tokens s is not written. SUM. */
+ *
+ * where own is the product of r, u and k. If own is NULL, y is the sum of r s
+ * after the update. The result does not depend on how tokens are divided among
+ * calls. Without tokens s is not written. SUM. */
 struct gg_vec_wkv6 {
     size_t n, n_tok;
     const float *from;      /* [n][n]: s before; or s itself */
@@ -162,7 +173,7 @@ struct gg_vec_wkv6 {
     const float *r, *k, *w; /* [n_tok][n] */
     const float *own;       /* [n_tok], or NULL */
     const float *v;         /* [n_tok][v_stride], n of each */
-    float *y;               /* [n_tok][y_stride], likewise */
+    float *y;               /* [n_tok][y_stride], n of each */
     size_t v_stride, y_stride;
 };
 typedef void gg_vec_wkv6_fn(const struct gg_vec_wkv6 *p);

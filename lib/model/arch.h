@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* arch.h - architectures as data
  *
- * An architecture is a row: which norms a layer has and where, how queries,
- * keys and values are made, which layers positions turn, which feed-forward
- * part, which experts. What a row leaves out is as in llama. Rows say what
- * files hold and what is computed: weight/need.c derives weights and keys,
- * build.c and block/ the graph. doc/architectures.md is printed from the rows.
+ * An architecture is a row of struct gg_arch. Its columns describe the norms of
+ * a layer and their places, how queries, keys and values are computed, which
+ * layers have rotary embeddings, which feed-forward part, which experts. A
+ * column that a row leaves out (0) means what Llama has. Rows describe both the
+ * file and the computation: weight/needs.c derives the weights and keys that a
+ * file must have, build.c and block/ the graph. doc/architectures.md is printed
+ * from them.
  *
- * A column is of one of three kinds:
- *   - a number or an enumerator, if three rows or more use it
- *     (tests/model/check-columns); a list X(ID, text) has its texts for people;
- *   - a pointer to a way of doing something: a text and the functions that are
- *     called for it. Ways of several families are declared here, those of one
- *     stand beside its rows (family/F.c);
- *   - a hook: what one architecture or two do besides at one place.
- * More architectures are known than can be evaluated: all are checked.
+ * A column is one of three kinds:
+ * - a number or an enumerator, if at least three rows use it
+ *   (tests/model/check-columns); a list X(ID, text) has its texts for people;
+ * - a pointer to an object that implements one way of doing something: a text
+ *   and the functions to call. Objects that several families use are declared
+ *   here, those of one family stand beside its rows (family/F.c);
+ * - a hook: what one or two architectures do in addition at one place.
+ *
+ * All architectures of the table are checked; only those with .runs can be
+ * evaluated.
  */
 #ifndef GG_MODEL_ARCH_H
 #define GG_MODEL_ARCH_H
@@ -40,15 +44,15 @@ struct gg_model_pass;
 struct gg_model_sizes;
 struct gguf_model;
 
-/* A hook: a function that one architecture or two have called at one place,
- * NULL for all others, and a text for people. */
+/* Hook: a function that one or two architectures have called at one place, and
+ * a text for people. fn is NULL for all others. */
 #define GG_HOOK(FN)                                                           \
     struct {                                                                  \
         FN *fn;                                                               \
         const char *text;                                                     \
     }
 
-/* ---- of everything ---- */
+/* ---- shared enumerator ---- */
 
 enum gg_model_use { GG_NO, GG_MAY, GG_MUST };
 
@@ -64,15 +68,16 @@ enum gg_model_norm {
         GG_N_NORMS
 };
 
-/* The kind of norms, where keys of a file decide it. */
+/* Returns the kind of norms of a model, if keys of its file decide it. */
 typedef enum gg_model_norm gg_arch_choose_norm_fn(const struct gg_hparams *hp);
 gg_arch_choose_norm_fn gg_arch_norm_by_epsilon;
 
-/* Weights of the norms around a part of a layer: enum gg_weight; 0: none. */
+/* Weights of the norms around a part of a layer (enum gg_weight); 0: no
+ * norm. */
 struct gg_model_norms {
     uint16_t pre;  /* norm of the part's input */
-    uint16_t post; /* norm of its result, before that is added */
-    uint16_t add;  /* norm of the sum */
+    uint16_t post; /* norm of its result, before the residual addition */
+    uint16_t add;  /* norm of the sum after the residual addition */
 };
 
 /* ---- the order of a layer's two parts ---- */
@@ -88,23 +93,25 @@ enum gg_model_order {
         GG_N_ORDERS
 };
 
-/* Are both parts of a layer on its input? */
+/* Do both parts of a layer read the layer's input? */
 typedef bool gg_arch_parallel_fn(const struct gg_model_at *at);
-/* Where the norms of a part are. */
+/* Returns the norms of a part of a layer, where they depend on the model. */
 typedef struct gg_model_norms gg_arch_norms_fn(const struct gg_model_at *at,
                                                const struct gg_model_norms *n);
-/* All layers, of embeddings x [n_embd, N], on several streams that are one at
- * the end, [n_embd, n_out]; NULL after a pass without outputs. */
+/* Builds all layers of a model that keeps several residual streams. x:
+ * embeddings [n_embd, N]. Returns the one stream that remains, [n_embd, n_out];
+ * NULL for a pass without outputs. */
 typedef struct gguf_tensor *
 gg_arch_layers_fn(const struct gg_model_pass *p,
                   struct gg_model_layer_links *across, struct gguf_tensor *x);
-/* How often all layers are computed, one time after another. */
+/* Returns how often the stack of layers is computed, one loop after the
+ * other. */
 typedef uint32_t gg_arch_loops_fn(const struct gg_hparams *hp);
 
 /* ---- mixers ---- */
 
-/* A rule that gives each layer one of an architecture's two mixers; NULL: it
- * has neither. */
+/* Rule that gives each layer one of an architecture's two mixers, or NULL: the
+ * layer has no mixer. */
 struct gg_arch_mix_rule {
     const char *text;
     const struct gg_mixer *(*of_layer)(const struct gg_arch *a,
@@ -115,15 +122,16 @@ extern const struct gg_arch_mix_rule gg_arch_mix_by_kv;
 
 /* ---- attention ---- */
 
-/* The matrices that make queries, keys and values. */
+/* Matrices that compute queries, keys and values. */
 struct gg_arch_qkv {
     const char *text;
-    const uint16_t *weights; /* a list (needs.h) */
-    bool gates;              /* the matrix of queries makes their gates, too */
+    const uint16_t *weights; /* list of weights (needs.h) */
+    /* the query matrix also has rows for gates of the output */
+    bool gates;
 };
 extern const struct gg_arch_qkv gg_arch_qkv_fused, gg_arch_qkv_separate;
 
-/* Norms of queries and keys. */
+/* Forms of the norms of queries and keys. */
 #define GG_QK_LIST(X)                                                         \
     X(NONE, "")                                                               \
     X(HEAD, "per head")                                                       \
@@ -136,12 +144,12 @@ enum gg_model_qk {
         GG_N_QK
 };
 
-/* Heads x [d, h, N] of queries or keys, as id (ATTN_Q_NORM, ATTN_K_NORM) says,
- * after their norm. */
+/* Returns the heads x [d, h, N] of queries or keys after their norm. id:
+ * ATTN_Q_NORM or ATTN_K_NORM. */
 typedef struct gguf_tensor *gg_arch_norm_heads_fn(const struct gg_model_at *at,
                                                   enum gg_weight id,
                                                   struct gguf_tensor *x);
-/* Values v [d, h, N] after their norm. */
+/* Returns the values v [d, h, N] after their norm. */
 typedef struct gguf_tensor *
 gg_arch_norm_values_fn(const struct gg_model_at *at, struct gguf_tensor *x);
 
@@ -150,105 +158,117 @@ struct gg_model_qk_norm {
     uint8_t kind;    /* enum gg_model_norm */
     uint8_t bias;    /* enum gg_model_use */
     bool optional;   /* files may lack the weights */
-    bool after_rope; /* after positions turned them */
+    bool after_rope; /* norm comes after the rotary embedding */
     GG_HOOK(gg_arch_norm_heads_fn) norm_heads;
     GG_HOOK(gg_arch_norm_values_fn) norm_values;
 };
 
-/* Positions: enum gguf_rope_kind, or */
+/* Kind of rotary embedding: enum gguf_rope_kind, or this. */
 enum { GG_ROPE_NONE = -1 };
 
-/* Layers whose queries and keys positions turn. */
+/* Rule for layers whose queries and keys have a rotary embedding. */
 struct gg_arch_rope_rule {
     const char *text;
     bool (*of_layer)(const struct gg_hparams *hp, uint32_t il);
 };
 extern const struct gg_arch_rope_rule gg_arch_rope_in_windows;
 
-/* Layers with a sliding window. */
+/* Rule for layers with a sliding window. */
 struct gg_arch_window_rule {
     const char *text;
-    /* Has layer il of a period a window? NULL: every layer, or those that a
-     * file lists */
+    /* Does layer il have a window, with this period? NULL: every layer has, or
+     * those that the file lists. */
     bool (*of_layer)(uint32_t period, uint32_t il);
     bool listed; /* the file has a flag for each layer */
-    bool chunks; /* tokens see the chunk that they are in */
+    bool chunks; /* chunked attention: tokens see only their own chunk */
 };
 extern const struct gg_arch_window_rule gg_arch_window_last_full,
     gg_arch_window_first_full, gg_arch_window_listed,
     gg_arch_window_everywhere;
 bool gg_arch_is_window_last_full(uint32_t period, uint32_t il);
 
-/* How positions turn in windows. */
+/* Differences of the rotary embedding in layers with a window. */
 struct gg_arch_window_rope {
     const char *text;
-    bool base; /* rope.freq_base_swa counts */
-    bool own;  /* the base is 10000 unless given, else that of full layers */
-    bool
-        scaled; /* rope.scaling and frequency factors count as in full layers */
-    bool gain;  /* rope.scaling.attn_factor counts */
+    bool base; /* rope.freq_base_swa is read */
+    /* the base is 10000 unless rope.freq_base_swa is given; false: that of full
+     * layers */
+    bool own;
+    /* rope.scaling and frequency factors apply as in full layers */
+    bool scaled;
+    /* without scaling: rope.scaling.attn_factor still applies */
+    bool gain;
 };
 extern const struct gg_arch_window_rope gg_arch_window_rope_base,
     gg_arch_window_rope_own, gg_arch_window_rope_plain;
 
-/* Tokens of a window, or of a chunk; 0: every layer sees everything. */
+/* Returns the tokens of a window or of a chunk; 0: every layer has full
+ * attention. */
 typedef uint32_t gg_arch_window_size_fn(const struct gg_hparams *hp);
 
 struct gg_model_windows {
     const struct gg_arch_window_rule *rule; /* NULL: no windows */
-    uint8_t key;    /* enum gg_model_use: attention.sliding_window */
-    uint8_t period; /* unless attention.sliding_window_pattern says: a number
-                     * or an array of a flag for each layer; 0: it must */
+    uint8_t key; /* enum gg_model_use: the key attention.sliding_window */
+    /* Period of layers with and without windows, if the file has no
+     * attention.sliding_window_pattern (a number, or an array with a flag for
+     * each layer). 0: the file must have it. */
+    uint8_t period;
     const struct gg_arch_window_rope *rope; /* NULL: as in full layers */
-    GG_HOOK(gg_arch_window_size_fn) size;   /* NULL: the key's */
+    GG_HOOK(gg_arch_window_size_fn) size; /* NULL: attention.sliding_window */
 };
 
-/* The factor of scores. */
+/* Scale of attention scores. */
 struct gg_arch_scale {
     const char *text;
     float (*of_layer)(const struct gg_hparams *hp,
                       const struct gg_model_layer *l);
-    /* YaRN's magnitude scales scores, not what positions turn; or NULL */
+    /* Moves YaRN's magnitude from the rotary embedding to the scale of scores.
+     * NULL: it stays in the rotary embedding. */
     void (*by_yarn)(struct gg_hparams *hp);
 };
 extern const struct gg_arch_scale gg_arch_scale_one, gg_arch_scale_yarn;
 
-/* What queries are multiplied by: 1 + a ln(floor((p + o) / n) + 1) at position
- * p. */
+/* Temperature of queries: at position p they are multiplied by 1 + a
+ * ln(floor((p + o) / n) + 1). */
 struct gg_arch_temperature {
     const char *text;
     void (*fill)(struct gg_hparams *hp);
-    bool (*of_layer)(const struct gg_model_layer *l); /* NULL: all have it */
-    bool needs_length; /* attention.temperature_length must be there */
+    bool (*of_layer)(const struct gg_model_layer *l); /* NULL: all layers */
+    bool needs_length; /* attention.temperature_length is required */
 };
 extern const struct gg_arch_temperature gg_arch_temperature_by_keys;
 
-/* Multiply the result of attention, taken [d * h, N], by a gate of x. */
+/* Multiplies the result of attention, taken [d * h, N], by a gate computed from
+ * x. */
 typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x,
                                             struct gguf_tensor *taken);
 
 /* ---- the feed-forward part ---- */
 
-/* A dense part in layers with experts: the object builds both. */
+/* Dense feed-forward part in addition to the experts of a layer. build() builds
+ * both. */
 struct gg_arch_dense_branch {
     const char *text;
-    bool always; /* each of these layers has one, not only with its weights */
+    /* every layer with experts has it; false: only layers whose file has its
+     * weights */
+    bool always;
     struct gguf_tensor *(*build)(const struct gg_model_at *at,
                                  struct gguf_tensor *x);
 };
 
-/* Which layers have experts. */
+/* Rule for layers with experts. */
 struct gg_arch_experts {
     const char *text;
     bool (*of_layer)(const struct gg_hparams_reader *r, uint32_t il);
     bool everywhere; /* feed_forward_length may be missing */
-    bool uncounted;  /* also where expert_count is missing */
+    bool uncounted;  /* also applies if expert_count is missing */
 };
 extern const struct gg_arch_experts gg_arch_experts_if_any,
     gg_arch_experts_all, gg_arch_experts_leading, gg_arch_experts_by_router;
 
-/* How experts are chosen, where expert_gating_func does not say. */
+/* How router logits become weights of experts, if the file has no
+ * expert_gating_func. */
 #define GG_GATING_LIST(X)                                                     \
     X(SOFTMAX, "")                                                            \
     X(SIGMOID, "sigmoid")                                                     \
@@ -259,20 +279,20 @@ enum gg_model_gating {
 #undef X
         GG_N_GATINGS
 };
-/* The gating of a model: enum gg_model_expert_gating. */
+/* Returns the gating of a model: enum gg_model_expert_gating. */
 typedef uint32_t gg_arch_gating_fn(const struct gg_hparams *hp);
 
-/* How wide an expert is, where a dense part has ff elements. */
+/* Width of an expert. ff: the width of a dense part. */
 struct gg_arch_expert_width {
     const char *text;
     double (*width)(const struct gg_hparams *hp, double ff);
-    bool needs_key; /* expert_feed_forward_length */
+    bool needs_key; /* expert_feed_forward_length is required */
 };
 extern const struct gg_arch_expert_width gg_arch_expert_width_given,
     gg_arch_expert_width_or_part, gg_arch_expert_width_or_model;
 
-/* Width of the shared experts of a layer together, which every token takes; 0:
- * none. An expert is as wide as own, a dense part as ff. */
+/* Width of all shared experts of a layer together, which every token uses; 0:
+ * none. own: the width of an expert, ff: of a dense part. */
 struct gg_arch_shared {
     const char *text;
     double (*width)(const struct gg_hparams *hp, double own, double ff);
@@ -281,8 +301,9 @@ extern const struct gg_arch_shared gg_arch_shared_counted, gg_arch_shared_wide,
     gg_arch_shared_or_model, gg_arch_shared_if_wide,
     gg_arch_shared_wide_or_counted;
 
-/* The input of the router, made of x, the input of experts; and the result of
- * experts and shared ones together. */
+/* gg_arch_router_fn returns the input of the router; x is the input of the
+ * experts. gg_arch_add_shared_fn combines the results of the routed and of the
+ * shared experts. */
 typedef struct gguf_tensor *gg_arch_router_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
 typedef struct gguf_tensor *gg_arch_add_shared_fn(const struct gg_model_at *at,
@@ -294,19 +315,24 @@ struct gg_moe {
     uint8_t gating;                      /* enum gg_model_gating */
     uint8_t gating_key; /* enum gg_model_use: expert_gating_func */
     GG_HOOK(gg_arch_gating_fn) gating_of_model;
-    uint8_t expert_bias; /* enum gg_model_use: a bias for choosing only */
-    uint8_t norm;        /* enum gg_model_use: weights add to 1; MAY: by key */
-    bool scale;          /* expert_weights_scale counts */
-    const struct gg_arch_expert_width *ff; /* NULL: as a dense part */
-    bool plain;                            /* up and down, no gate */
+    /* enum gg_model_use: expert bias, added to the scores that choose experts
+     * but not to their weights */
+    uint8_t expert_bias;
+    /* enum gg_model_use: weights of chosen experts are normalised to sum 1;
+     * MAY: by the key expert_weights_norm */
+    uint8_t norm;
+    bool scale; /* weights are multiplied by expert_weights_scale */
+    const struct gg_arch_expert_width *ff; /* NULL: that of a dense part */
+    bool plain;                            /* experts have no gate matrix */
     const struct gg_arch_shared *shared;   /* NULL: none */
-    bool shared_gate; /* a sigmoid weights the shared experts */
+    /* the result of shared experts is multiplied by a sigmoid gate */
+    bool shared_gate;
     GG_HOOK(gg_arch_add_shared_fn) add_shared;
     GG_HOOK(gg_arch_router_fn) router_input;
     const struct gg_arch_dense_branch *dense_branch; /* NULL: none */
 };
 
-/* ---- ends ---- */
+/* ---- embeddings and output ---- */
 
 #define GG_OUTPUT_LIST(X)                                                     \
     X(TIED, "")                                                               \
@@ -320,16 +346,16 @@ enum gg_model_output {
         GG_N_OUTPUTS
 };
 
-/* A number that embeddings or logits are multiplied by. */
+/* Factor of embeddings or of logits. */
 struct gg_arch_factor {
     const char *text;
     float (*of_model)(const struct gg_hparams *hp);
-    bool key; /* embedding_scale or logit_scale may be there */
+    bool key; /* the file may have embedding_scale or logit_scale */
 };
 extern const struct gg_arch_factor gg_arch_embd_sqrt, gg_arch_embd_by_key,
     gg_arch_logits_times;
 
-/* How a reranker makes its score (block/pooled.c). */
+/* How a reranker computes its score (block/pooling.c). */
 struct gg_arch_rank {
     const char *text;
     enum gguf_pooling pools;
@@ -337,50 +363,54 @@ struct gg_arch_rank {
     bool softmax;
 };
 
-/* The number of a key that files may lack, where they do. */
+/* Default of a key that files of the architecture may lack. */
 struct gg_arch_default {
-    uint16_t key; /* enum gg_model_hparam, of the model; 0: the end */
+    uint16_t key; /* enum gg_model_hparam of the model; 0 ends the list */
     float value;
 };
 
 /* ---- the row ---- */
 
-/* The width of a head, by another key; 0: that is missing. */
+/* Returns the width of a head from another key; 0: the file lacks that key. */
 typedef uint32_t gg_arch_width_fn(const struct gg_hparams *hp);
-/* Number of first layers that keep keys, without attention.shared_kv_layers.
- * Each later layer reads the keys of the last one that sees as much. */
+/* Returns the number of first layers that have their own keys and values, if
+ * the file has no attention.shared_kv_layers. Each later layer reads those of
+ * the last one with the same type of attention. */
 typedef uint32_t gg_arch_n_kv_layers_fn(const struct gg_hparams *hp);
-/* The stream x after a layer, with what else the layer adds to it. */
+/* Returns the residual stream x after a layer, with the terms that the
+ * architecture adds. */
 typedef struct gguf_tensor *gg_arch_finish_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
-/* The stream y after the mixer of x. */
+/* Returns the residual stream y after a mixer whose input is x. */
 typedef struct gguf_tensor *
 gg_arch_finish_mixer_fn(const struct gg_model_at *at, struct gguf_tensor *x,
                         struct gguf_tensor *y);
-/* Logits y [n_vocab, N] but for tokens that are never to come. */
+/* Returns the logits y [n_vocab, N] with those of impossible tokens masked. */
 typedef struct gguf_tensor *gg_arch_logits_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *y);
-/* Gates of a layer count from that many deviations above their mean on, without
+/* Returns the threshold of activation sparsity of a layer, in standard
+ * deviations above the mean of its gates, if the file has no
  * activation_sparsity_scale. */
 typedef float gg_arch_activation_sparsity_fn(uint32_t il);
-/* Say which weights of a layer, or of the model if l is NULL, are needed
- * against what follows from the rest of the row. */
+/* Changes which weights of a layer are required, beyond the columns of the row.
+ * l NULL: weights of the model. */
 typedef void gg_arch_weights_fn(struct gg_needs *n,
                                 const struct gg_hparams *hp,
                                 const struct gg_model_layer *l);
 gg_arch_weights_fn gg_arch_without_norm_weights;
-/* Numbers that a file lacks, or that count otherwise, once keys are read. */
+/* Sets hyperparameters that the file lacks or that have another meaning, after
+ * all keys are read. */
 typedef void gg_arch_fill_fn(struct gg_hparams_reader *r);
 typedef enum gguf_status gg_arch_rope_fn(struct gg_hparams_reader *r);
 
-/* Sizes of shapes that no key says, once all others are known. */
+/* Sets sizes of weights that no key gives, after all other sizes are known. */
 typedef void gg_arch_sizes_fn(const struct gg_hparams *hp,
                               const struct gg_model_layer *l,
                               struct gg_model_sizes *z);
 
 struct gg_arch {
-    const char *name; /* general.architecture, and prefix of its keys */
-    bool runs;        /* it can be evaluated */
+    const char *name; /* general.architecture, and the prefix of its keys */
+    bool runs;        /* models can be evaluated */
 
     uint8_t order; /* enum gg_model_order */
     GG_HOOK(gg_arch_parallel_fn) is_parallel;
@@ -390,89 +420,104 @@ struct gg_arch {
     uint8_t norm;   /* enum gg_model_norm */
     uint8_t norm_b; /* enum gg_model_use: biases of norms */
     GG_HOOK(gg_arch_choose_norm_fn) choose_norm;
-    bool norm_eps_maybe; /* the key of epsilon may be missing */
+    bool norm_eps_maybe; /* the key of the norms' epsilon may be missing */
     struct gg_model_norms mix_norm, ffn_norm;
-    uint16_t final_norm; /* enum gg_weight, 0: none */
+    uint16_t final_norm; /* enum gg_weight of the last norm; 0: none */
 
-    const struct gg_mixer *mixer; /* NULL: attention over heads */
-    const struct gg_mixer *other; /* mixer of the layers that mix_rule names */
-    const struct gg_arch_mix_rule *mix_rule; /* NULL: all have mixer */
+    const struct gg_mixer *mixer; /* NULL: attention with heads */
+    /* second mixer, for layers that mix_rule chooses */
+    const struct gg_mixer *other;
+    const struct gg_arch_mix_rule *mix_rule; /* NULL: all layers have mixer */
 
-    const struct gg_arch_qkv *qkv; /* NULL: separate or fused */
-    uint8_t qkv_b; /* enum gg_model_use: biases, if qkv is not NULL; else they
-                    * may be there */
-    uint8_t out_b; /* enum gg_model_use: bias of attention's output */
+    /* NULL: separate or fused matrices, as the file has them */
+    const struct gg_arch_qkv *qkv;
+    /* enum gg_model_use: biases of query, key and value. If qkv is NULL they
+     * are optional in any case. */
+    uint8_t qkv_b;
+    uint8_t out_b; /* enum gg_model_use: bias of attention's output matrix */
     struct gg_model_qk_norm qk_norm;
-    int8_t rope;         /* enum gguf_rope_kind, or GG_ROPE_NONE */
-    bool mrope_sections; /* rope.dimension_sections: MUST for M-RoPE, may
-                       * choose it for others */
-    const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers */
-    uint8_t rope_freqs; /* enum gg_model_use: rope_freqs */
-    void (*fix_rope)(
-        struct gguf_rope *rope); /* override what keys say of positions */
-    bool longrope; /* files may have rope_factors_long and _short */
+    int8_t rope; /* enum gguf_rope_kind, or GG_ROPE_NONE */
+    /* the file has rope.dimension_sections: required for M-RoPE, else its
+     * presence chooses M-RoPE */
+    bool mrope_sections;
+    const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers have it */
+    uint8_t rope_freqs; /* enum gg_model_use: the tensor rope_freqs */
+    /* Overrides rotary parameters of the file's keys. */
+    void (*fix_rope)(struct gguf_rope *rope);
+    /* the file may have the tensors rope_factors_long and rope_factors_short */
+    bool longrope;
     const struct gg_arch_temperature
         *temperature; /* temperature of queries; NULL: none */
     struct gg_model_windows window;
     const struct gg_arch_scale *scale; /* NULL: 1/sqrt(d) */
-    /* Layers with an indexer, where the file does not say; NULL: all. */
+    /* Does layer il have an indexer, if the file does not say? NULL: all layers
+     * have one. */
     bool (*has_indexer)(const struct gg_hparams *hp, uint32_t il);
     GG_HOOK(gg_arch_gate_fn) gate_attention;
-    uint8_t sinks;     /* enum gg_model_use */
+    uint8_t sinks;     /* enum gg_model_use: attention sinks */
     uint8_t clamp_qkv; /* enum gg_model_use: attention.clamp_kqv */
-    uint8_t alibi;     /* greatest bias of ALiBi, built in; 0: by key */
-    float (*alibi_bias)(
-        const struct gg_hparams *hp); /* bias by the model, instead */
+    uint8_t alibi; /* maximum bias of ALiBi of the architecture; 0: by key */
+    /* Returns the maximum bias of ALiBi of a model, instead of alibi. */
+    float (*alibi_bias)(const struct gg_hparams *hp);
+    /* Width of a head if the file has no attention.key_length. */
     GG_HOOK(gg_arch_width_fn)
-    head_width;          /* width of a head without attention.key_length */
-    bool bidirectional;  /* never causal; else attention.causal says */
-    bool whole_sequence; /* all of a sequence is computed at once */
+    head_width;
+    /* attention is never causal; false: attention.causal says */
+    bool bidirectional;
+    /* a sequence is computed as a whole, without a cache */
+    bool whole_sequence;
 
     const struct gg_ffn *ffn;     /* NULL: gated */
     const struct gg_ffn_act *act; /* NULL: SiLU */
-    uint8_t ffn_b;                /* enum gg_model_use */
+    uint8_t ffn_b; /* enum gg_model_use: biases of the feed-forward part */
     struct gg_moe moe;
 
     const struct gg_arch_factor *embd_scale; /* NULL: 1 */
-    bool embd_norm;                          /* a norm of embeddings */
+    bool embd_norm;                          /* embeddings have a norm */
     uint8_t position; /* enum gg_model_use: learned embeddings of positions */
     uint8_t types;    /* enum gg_model_use: embeddings of token types */
     uint8_t output;   /* enum gg_model_output */
-    uint8_t output_b; /* enum gg_model_use */
+    uint8_t output_b; /* enum gg_model_use: bias of the output matrix */
     const struct gg_arch_factor *logit_scale; /* NULL: 1 */
-    const struct gg_arch_rank *rank; /* NULL: tanh of the first token */
-    gg_arch_logits_fn *mask_logits;  /* after a cap; or NULL */
-    bool residual_scale;             /* branches are scaled */
+    const struct gg_arch_rank
+        *rank; /* NULL: tanh of the first token's state */
+    /* called after the soft cap; NULL: no mask */
+    gg_arch_logits_fn *mask_logits;
+    /* results of both parts are multiplied by residual_scale */
+    bool residual_scale;
     GG_HOOK(gg_arch_n_kv_layers_fn) n_kv_layers;
     GG_HOOK(gg_arch_activation_sparsity_fn) activation_sparsity;
-    bool nextn; /* the last layers may draft */
+    /* the last layers may be nextn layers, which predict further tokens */
+    bool nextn;
 
     GG_HOOK(gg_arch_finish_fn) finish_layer;
     gg_arch_finish_mixer_fn *finish_mixer;
     GG_HOOK(gg_arch_weights_fn) choose_weights;
     GG_HOOK(gg_arch_sizes_fn) layer_sizes;
     GG_HOOK(gg_arch_fill_fn) fill_hparams;
-    /* Refuse tensors of a layer whose names and shapes are good. */
+    /* Refuses tensors of a layer whose names and shapes are right. NULL: no
+     * check. */
     enum gguf_status (*check_layer)(const struct gguf_model *m, uint32_t il,
                                     struct gguf_error *err);
     GG_HOOK(gg_arch_rope_fn)
-    fill_full_rope; /* rope of layers without window */
+    fill_full_rope; /* Rotary embedding of layers without a window. */
 
-    /* Weights and keys that no other column stands for: NEED, MAYBE, KEY and
-     * KEY_MAYBE of needs.h, ended by 0; or NULL. */
+    /* Weights and keys that no other column implies: GG_NEED, GG_MAYBE, GG_KEY
+     * and GG_KEY_MAYBE of needs.h, ended by 0. NULL: none. */
     const uint16_t *more;
-    const struct gg_arch_default *defaults; /* or NULL */
-    /* Of the weights that files may have those with which nothing is
-     * computed, ended by 0; or NULL. */
+    const struct gg_arch_default *defaults; /* ends with key 0; NULL: none */
+    /* Weights that files may have and that no graph uses, ended by 0. NULL:
+     * none. */
     const uint16_t *unused;
-    const char *remark; /* what no column says, for people; or NULL */
+    /* text for people about facts that no column has; NULL: nothing */
+    const char *remark;
 };
 
-/* The row whose name follows that of another, of all families; the first one
- * after NULL, NULL after the last. */
+/* Next row in the order of names over all families. after: NULL for the first
+ * row. Returns NULL after the last. */
 const struct gg_arch *gg_arch_next(const struct gg_arch *after);
 
-/* By general.architecture, or NULL. */
+/* Row of an architecture by general.architecture; NULL: unknown. */
 const struct gg_arch *gg_arch_find(struct gguf_str name);
 
 #endif

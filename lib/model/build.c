@@ -23,7 +23,7 @@ static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
                         "%s: %s", name, why);
 }
 
-/* Keys of which a row says more than is computed yet. */
+/* Refuse keys whose values are not supported yet. */
 static enum gguf_status check_keys(const struct gguf_model *m,
                                    struct gguf_error *err)
 {
@@ -50,7 +50,8 @@ static enum gguf_status check_latent(const struct gguf_model *m, uint32_t il,
         down ? GG_W_LATENT_UP : GG_W_LATENT_DOWN, il, err);
 }
 
-/* A dense part beside experts has all its matrices or none. */
+/* A dense part of a layer with experts must have all of its matrices or
+ * none. */
 static enum gguf_status check_beside(const struct gguf_model *m, uint32_t il,
                                      struct gguf_error *err)
 {
@@ -67,7 +68,7 @@ static enum gguf_status check_beside(const struct gguf_model *m, uint32_t il,
                : GGUF_OK;
 }
 
-/* A layer has experts if it has a router: then there must be a number. */
+/* A layer with a router has experts: then expert_count must be given. */
 static enum gguf_status check_number(const struct gguf_model *m, uint32_t il,
                                      struct gguf_error *err)
 {
@@ -121,22 +122,22 @@ enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
 
 /* ---- a layer ---- */
 
-/* Are both parts on the layer's input? Of single ones it has one. */
+/* Do both parts read the layer's input? A layer with a single part does not. */
 static bool is_parallel(const struct gg_model_at *at)
 {
     return at->arch->is_parallel.fn ? at->arch->is_parallel.fn(at)
                                     : at->arch->order != GG_ORDER_SERIAL;
 }
 
-/* Where the norms of a part are. */
+/* Norms around a part of the layer. */
 static struct gg_model_norms norms_of(const struct gg_model_at *at,
                                       const struct gg_model_norms *n)
 {
     return at->arch->place_norms.fn ? at->arch->place_norms.fn(at, n) : *n;
 }
 
-/* The norm before the feed-forward part. Files of a row that names none may
- * have its weight. */
+/* Norm before the feed-forward part. If the row names none, the file may still
+ * have one. */
 static unsigned ffn_norm(const struct gg_model_at *at)
 {
     const struct gg_model_norms *n = &at->arch->ffn_norm;
@@ -145,8 +146,8 @@ static unsigned ffn_norm(const struct gg_model_at *at)
                : norms_of(at, n).pre;
 }
 
-/* Must the feed-forward part of the last layer read tokens before those whose
- * outputs are wanted? */
+/* Does the feed-forward part of the last layer read tokens before those whose
+ * output is wanted? */
 static bool ffn_shifts(const struct gg_model_layer *l)
 {
     return l->ffn && l->ffn->shifts;
@@ -165,7 +166,8 @@ static tensor *join_part(const struct gg_model_at *at,
     return y;
 }
 
-/* What the mixer reads: of two norms of parallel parts (Falcon 40B) its own. */
+/* Input of the mixer. With parallel parts and two norms (Falcon 40B) the mixer
+ * has the second. */
 static tensor *mixer_input(const struct gg_model_at *at, tensor *x,
                            tensor *normed)
 {
@@ -175,8 +177,9 @@ static tensor *mixer_input(const struct gg_model_at *at, tensor *x,
                : normed;
 }
 
-/* The mixer's part: the stream after it, and in *normed what a parallel
- * feed-forward part reads. NULL: the last layer of a pass without outputs. */
+/* Build the mixer of a layer. Returns the residual stream after it; *normed
+ * receives the input of a parallel feed-forward part. NULL: the last layer of a
+ * pass without outputs. */
 static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
 {
     const struct gg_arch *a = at->arch;
@@ -189,7 +192,7 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
         if (!at->p->n_out)
             return NULL;
         y = mixer ? gg_model_take_output_rows(at, y)
-                  : NULL; /* from here on only those */
+                  : NULL; /* after this only tokens whose output is wanted */
         x = at->in = gg_model_take_output_rows(at, x);
         if (parallel)
             *normed = gg_model_take_output_rows(at, *normed);
@@ -207,7 +210,8 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     return a->finish_mixer ? a->finish_mixer(at, x, y) : y;
 }
 
-/* Add a layer's own input to the stream, and what its architecture adds. */
+/* Add a layer's additional input to the residual stream, and the terms of its
+ * architecture. */
 static tensor *add_extras(const struct gg_model_at *at, tensor *x)
 {
     tensor *own = gg_model_project_layer_input(at, x);
@@ -262,7 +266,7 @@ static tensor *build_embeddings(const struct gg_model_at *at)
     tensor *x = gg_model_look_up_rows(at, GG_W_TOKEN_EMBD, at->p->tokens);
     if (a->embd_scale)
         x = gg_model_apply_scale(at, x, a->embd_scale->of_model(&at->m->hp));
-    if (types) /* all tokens are of the first type */
+    if (types) /* all tokens have type 0 */
         x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
     if (position)
         x = gguf_op_add(c, x,

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* build.h - the graph of a forward pass
  *
- * n_tok tokens of each of n_seq sequences, N = n_tok * n_seq in all, sequence
- * after sequence. Each kind of mixer has a kind of memory for what tokens take
- * from earlier ones: the pass is told where it lies, reads it, and writes what
- * later tokens will take.
+ * A pass computes n_tok tokens of each of n_seq sequences, N = n_tok * n_seq in
+ * all, one sequence after the other. Each kind of mixer has a kind of memory
+ * that carries earlier tokens: a cache of keys and values, a recurrent state,
+ * and others. The caller owns inputs and memory. The pass reads the memory and
+ * writes the part that later passes need.
+ *
+ * Usual sequence of calls:
+ * 1. gg_build_check() when a model is created, gg_build_check_loaded() after
+ *    its weights are loaded
+ * 2. gg_model_layer_memory_kinds() and the functions on sizes, to allocate
+ *    memory
+ * 3. a struct gg_model_pass with inputs, memory and a graph
+ * 4. gg_build_pass(), then gg_build_logits() or gg_build_pooled()
  */
 #ifndef GG_MODEL_BUILD_H
 #define GG_MODEL_BUILD_H
@@ -13,162 +22,179 @@
 #include "model/adapter/adapter_int.h"
 #include "model/block/mixer.h"
 
-/* Keys and values of attention. Per layer k and v, [elements of a token,
- * n_cells * streams]; NULL where a layer has none. Layers that see windows may
- * have fewer cells of their own. */
+/* Cache of keys and values. k and v have a tensor per layer, [elements of a
+ * token, n_cells * streams]; NULL: the layer has no cache. Layers with a
+ * sliding window may have their own, smaller number of cells. */
 struct gg_model_pass_keys {
-    struct gguf_tensor **index; /* keys by which keys are chosen, likewise */
-    struct gguf_tensor *pos; /* gg_model_reads_positions: i32 [n_kv, 1, 1, as
-                                 * masks], positions of keys, -1: none */
-    struct gguf_tensor **k, **v; /* NULL: nothing is kept, and tokens see each
-                                  * other within the pass */
-    int64_t n_tok, n_seq; /* tokens as attention takes them: so many of each
-                           * of so many streams, N in all */
-    int64_t first_stream; /* those are this and the following */
-    /* of layers that see so much: */
-    struct gguf_tensor
-        *rows[GG_N_ATTN_TYPES]; /* i32 [N]: rows of the whole memory
-                                            * that the pass writes */
+    struct gguf_tensor *
+        *index; /* keys of the indexer per layer, shaped as k */
+    /* i32 [n_kv, 1, 1, as masks]: positions of keys, -1: empty. Needed if
+     * gg_model_reads_positions(). */
+    struct gguf_tensor *pos;
+    /* NULL: no cache; the tokens of the pass attend to each other */
+    struct gguf_tensor **k, **v;
+    /* tokens per stream, and streams, as attention groups the N tokens */
+    int64_t n_tok, n_seq;
+    int64_t first_stream; /* first of the n_seq streams; the others follow */
+    /* Per type of attention: */
+    /* i32 [N]: rows of the whole cache that the pass writes */
+    struct gguf_tensor *rows[GG_N_ATTN_TYPES];
     struct gguf_tensor *mask[GG_N_ATTN_TYPES]; /* f32 [n_kv, n_tok, 1, 1 or
                                             * n_seq] */
     int64_t n_kv[GG_N_ATTN_TYPES];    /* rows of each stream that are read */
-    int64_t n_cells[GG_N_ATTN_TYPES]; /* rows that a stream has */
-    struct gguf_tensor *buckets; /* i32 [n_kv * n_tok * (1 or n_seq)]: for each
-                                  * element of the mask, how far the key is
-                                  * (gg_model_position_bucket); NULL where that
-                                  * is of no interest */
+    int64_t n_cells[GG_N_ATTN_TYPES]; /* rows of each stream */
+    /* i32 [n_kv * n_tok * (1 or n_seq)]: for each element of the mask, the
+     * bucket of the distance of the key (gg_model_position_bucket). NULL: the
+     * model has no buckets. */
+    struct gguf_tensor *buckets;
 };
 
-/* Keys and values of what was encoded, for a decoder. Per layer as above. */
+/* Keys and values of an encoded text, for a decoder. k and v have a tensor per
+ * layer. */
 struct gg_model_pass_cross {
     struct gguf_tensor **k, **v;
-    struct gguf_tensor *rows; /* i32 [N]: rows that an encoder's pass writes */
-    struct gguf_tensor *mask; /* f32 [n_kv, n_tok, 1, 1 or n_seq], of a
-                               * decoder's */
-    int64_t n_kv;             /* rows of each sequence that are read */
-    int64_t n_cells;          /* rows that it has */
+    struct gguf_tensor
+        *rows; /* i32 [N]: rows that the encoder's pass writes */
+    /* f32 [n_kv, n_tok, 1, 1 or n_seq], in a decoder's pass */
+    struct gguf_tensor *mask;
+    int64_t n_kv;    /* rows of each sequence that are read */
+    int64_t n_cells; /* rows of each sequence */
 };
 
-/* States of recurrences. Per layer, f32: what tokens were, before a convolution
- * or a shift [channels, tokens, streams], and what became of all of them, of a
- * scan [d_state, head_dim, n_head, streams]; NULL where a layer has none. */
+/* Recurrent states, f32, with a tensor per layer; NULL: not in this layer.
+ * conv: last inputs of a convolution or token shift, [channels, tokens,
+ * streams]. scan: state of a scan, [d_state, head_dim, n_head, streams]. */
 struct gg_model_pass_states {
     struct gguf_tensor **conv, **scan;
     struct gguf_tensor *ids; /* i32 [n_seq]: 0, 1, ... */
 };
 
-/* Compressed keys of one ratio r. A pass finishes at most n blocks of r tokens
- * for each sequence, n_real / r rounded up; what is left of these has a row
- * that nobody reads. Each takes T tokens, r or 2 r, from the n_ring of the
- * memory, followed by the n_real of the pass. */
+/* Compressed keys of one ratio r. A pass completes at most n blocks of r tokens
+ * per sequence, n_real / r rounded up; a block that is not completed goes to a
+ * row that nobody reads. A block is computed from T tokens, r or 2 r. They are
+ * numbered within the n_ring tokens of the memory followed by the n_real tokens
+ * of the pass. */
 struct gg_model_pass_blocks {
-    struct gguf_tensor *phase;  /* i32 [N]: positions mod r */
-    struct gguf_tensor *from;   /* i32 [T n, n_seq]: tokens of blocks, among
-                                * those */
-    struct gguf_tensor *absent; /* f32 [1, T, n, n_seq]: minus infinity for
-                                 * those before the first, else 0 */
-    struct gguf_tensor *pos;    /* i32 [n n_seq]: positions of blocks */
-    struct gguf_tensor *to;     /* i32 [n n_seq]: rows of the whole memory that
-                               * they are written to */
-    struct gguf_tensor *ring; /* i32 [n_ring, n_seq]: tokens that later passes
-                               * need, among those as from */
+    struct gguf_tensor *phase; /* i32 [N]: positions mod r */
+    struct gguf_tensor *from;  /* i32 [T n, n_seq]: tokens of each block */
+    /* f32 [1, T, n, n_seq]: minus infinity for tokens before the sequence's
+     * first, else 0 */
+    struct gguf_tensor *absent;
+    struct gguf_tensor *pos; /* i32 [n n_seq]: positions of blocks */
+    /* i32 [n n_seq]: rows of the whole memory where blocks are written */
+    struct gguf_tensor *to;
+    /* i32 [n_ring, n_seq]: tokens that later passes need, numbered as in
+     * from */
+    struct gguf_tensor *ring;
     struct gguf_tensor *mask; /* f32 [n_rows, n_tok, 1, 1 or n_seq] */
-    int64_t n, n_rows; /* of each sequence: blocks, rows that are read */
-    int64_t n_all;     /* rows of a stream */
+    int64_t n, n_rows;        /* per sequence: blocks; rows that are read */
+    int64_t n_all;            /* rows of a stream */
 };
 
-/* How many ratios there are, and which; 0: there is none of that number. */
+/* Number of compression ratios, and ratio i. 0: i is too large. */
 enum { GG_N_RATIOS = 2 };
 static inline uint32_t gg_model_compress_ratio(unsigned i)
 {
     return i == 0 ? GG_RATIO_CSA : i == 1 ? GG_RATIO_HCA : 0;
 }
-/* Tokens that a block takes. */
+/* Number of tokens that a block is computed from. */
 static inline uint32_t gg_model_block_tokens(uint32_t ratio)
 {
     return ratio == GG_RATIO_CSA ? 2 * ratio : ratio;
 }
 
-/* Compressed keys, and what they are made of. Per layer rows and keys by which
- * rows are chosen, [elements, rows of all streams], and tokens that are not yet
- * of a block, f32 [.., gg_model_block_tokens, streams]; NULL where a layer has
- * none. */
+/* Compressed keys, with a tensor per layer; NULL: not in this layer. rows and
+ * index (keys of the indexer): [elements, rows of all streams]. ring: tokens
+ * that do not yet belong to a completed block, f32 [.., gg_model_block_tokens,
+ * streams]. */
 struct gg_model_pass_compressed {
     struct gguf_tensor **rows, **index, **ring;
-    struct gguf_tensor *back; /* i32 [N]: minus positions */
+    struct gguf_tensor *back; /* i32 [N]: negated positions */
     struct gg_model_pass_blocks of[GG_N_RATIOS];
 };
 
-/* What a pass reads: inputs and memory, made by the caller. */
+/* Inputs and memory of a pass, which the caller creates. */
 struct gg_model_pass {
     const struct gguf_model *model;
     struct gguf_ctx *ctx;
     struct gguf_graph *graph;
-    int64_t n_tok, n_seq; /* per sequence; sequences */
-    int64_t n_real;       /* of n_tok: the others repeat the last one, and no
-                           * memory may take them for more than that */
-    int64_t n_out;        /* tokens whose result is wanted; 0: none */
-    int64_t n_ctx;        /* tokens of context: chooses rotary factors */
-    int64_t first_stream; /* the n_seq sequences are this and the following */
-    struct gguf_tensor *tokens; /* i32 [N] */
-    struct gguf_tensor *pos;    /* i32 [N] */
-    struct gguf_tensor *axes;   /* i32 [4 N], axis after axis, if positions
-                                 * have several: gg_model_has_mrope */
-    struct gguf_tensor *chunk; /* i32 [1, n_expert]: the chunk expert that goes
-                                * with each expert, if there are such */
-    struct gguf_tensor
-        *temperature; /* f32 [1, 1, N]: gg_model_query_temperature, if queries
-                                 * have a temperature */
-    struct gguf_tensor
-        *out_rows; /* i32 [n_out], or NULL if all N are wanted */
+    int64_t n_tok, n_seq; /* tokens per sequence, sequences */
+    /* real tokens of n_tok. The others are padding: they repeat the last one,
+     * and the memory must not change by them. */
+    int64_t n_real;
+    int64_t n_out; /* tokens whose result is wanted; 0: none */
+    /* tokens of context; decides which rotary factors apply */
+    int64_t n_ctx;
+    int64_t first_stream; /* first of the n_seq streams; the others follow */
+    struct gguf_tensor *tokens; /* i32 [N]: token ids */
+    struct gguf_tensor *pos;    /* i32 [N]: positions */
+    /* i32 [4 N], axis after axis: positions of M-RoPE (gg_model_has_mrope) */
+    struct gguf_tensor *axes;
+    /* i32 [1, n_expert]: the chunk expert of each expert, if the model has
+     * chunk experts */
+    struct gguf_tensor *chunk;
+    /* f32 [1, 1, N]: gg_model_query_temperature, if queries have a
+     * temperature */
+    struct gguf_tensor *temperature;
+    /* i32 [n_out]: tokens whose result is wanted; NULL: all N */
+    struct gguf_tensor *out_rows;
     struct gg_model_pass_keys keys;
     struct gg_model_pass_states states;
     struct gg_model_pass_cross cross;
     struct gg_model_pass_compressed compressed;
-    bool encodes; /* of an encoder and a decoder: by the encoder */
+    /* model with encoder and decoder: this is the encoder's pass */
+    bool encodes;
     const struct gg_model_adapters *added; /* adapters; NULL: none */
 };
 
-/* Is there a function for every part of the model? GGUF_E_UNSUPPORTED names
- * the first layer for which there is none. */
+/* Can every part of the model be built? GGUF_E_UNSUPPORTED names the first
+ * layer with a part that cannot. */
 enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err);
 
-/* Once weights are loaded: are values good that no shape says?
+/* Check values of loaded weights that their shapes do not ensure.
  * GGUF_E_TENSOR. */
 enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
                                        struct gguf_error *err);
 
-/* Kinds of memory (enum gg_model_memory_kind) of a layer, or of all layers. */
+/* Kinds of memory (bits of enum gg_model_memory_kind) of a layer, or of all
+ * layers. */
 unsigned gg_model_layer_memory_kinds(const struct gguf_model *m, uint32_t il);
 unsigned gg_model_all_memory_kinds(const struct gguf_model *m);
 
-/* Layers in the order in which they are computed, those of a looped model once
- * for each time: layer il is one of these wherever memory is meant. */
+/* Number of layers in order of computation: those of a looped model count once
+ * per loop. Memory is indexed by this number. */
 uint32_t gg_model_n_unrolled_layers(const struct gguf_model *m);
 
-/* Is all of a sequence computed at once, so that nothing is kept? */
+/* Must a sequence be computed as a whole, without a cache? */
 bool gg_model_needs_whole_sequence(const struct gguf_model *m);
 
-/* Is a text encoded before another one is decoded? */
+/* Is a text encoded before another one is decoded (encoder-decoder model)? */
 bool gg_model_encodes_first(const struct gguf_model *m);
 
-/* Buckets of distances that scores have a bias for, or 0. */
+/* Number of buckets of relative positions, each with a bias of scores; 0:
+ * none. */
 uint32_t gg_model_n_position_buckets(const struct gguf_model *m);
-/* The bucket of a key at so many positions after a query (before it, if that is
- * negative). Of both ways half of the buckets are of keys that come later; else
- * these are taken for the nearest. Near ones have buckets of their own, then
- * distances grow by equal factors, up to the last, of GG_MODEL_MAX_DISTANCE and
- * more (Raffel et al., arXiv 1910.10683, section 2.1, and their code). */
+/* Bucket of a relative position (Raffel et al., arXiv 1910.10683, section 2.1,
+ * and their code).
+ *
+ * n_buckets   gg_model_n_position_buckets()
+ * both_ways   true: half of the buckets are for keys after the query. false:
+ *             later keys count as the nearest.
+ * far         positions from the query back to the key; negative: the key is
+ *             later
+ *
+ * Small distances have a bucket each. Larger ones grow by equal factors; the
+ * last bucket is for GG_MODEL_MAX_DISTANCE and more. */
 enum { GG_MODEL_MAX_DISTANCE = 128 };
 int32_t gg_model_position_bucket(uint32_t n_buckets, bool both_ways,
                                  int64_t far);
 
-/* The greatest bias for distance (ALiBi): where it is not 0, a mask says how
- * far away each key is, as a negative number. */
+/* Maximum bias of ALiBi. If it is not 0, masks hold the distance of each key as
+ * a negative number. */
 float gg_model_alibi_max_bias(const struct gguf_model *m);
 
-/* Do positions have four axes (M-RoPE)? Of text the first three are a token's
+/* Do positions have four axes (M-RoPE)? For text, the first three are a token's
  * position, the last is 0. */
 static inline bool gg_model_has_mrope(const struct gguf_model *m)
 {
@@ -176,99 +202,105 @@ static inline bool gg_model_has_mrope(const struct gguf_model *m)
            m->hp.rope.kind == GGUF_ROPE_IMROPE;
 }
 
-/* The weight that angles are divided by in a context of so many tokens, which
- * the model need not have: one set for all contexts, or one for those that are
- * longer than before scaling; and is it the one for long contexts, and there?
+/* Weight with the rotary factors, which divide angles, in a context of n_ctx
+ * tokens; GG_W_NONE: none. A model has one set for all contexts (rope_freqs),
+ * or one for short and one for contexts longer than the original one
+ * (LongRoPE). gg_model_is_long_context(): is it the set for long contexts, and
+ * does the model have it?
  */
 enum gg_weight gg_model_rope_factors(const struct gguf_model *m,
                                      int64_t n_ctx);
 bool gg_model_is_long_context(const struct gguf_model *m, int64_t n_ctx);
 
-/* Do mixers take keys by their positions? */
+/* Does a mixer choose keys by their positions (pass->keys.pos)? */
 bool gg_model_reads_positions(const struct gguf_model *m);
 
-/* Have queries a temperature; and what those at a position are multiplied by.
+/* Do queries have a temperature? And the factor of queries at position pos.
  */
 bool gg_model_has_query_temperature(const struct gguf_model *m);
 float gg_model_query_temperature(const struct gguf_model *m, int32_t pos);
 
-/* Elements of a sequence's two states in a layer that keeps states (struct
- * gg_model_pass_states); one that it does not have has none. */
+/* Elements of a sequence's states (struct gg_model_pass_states) in a layer with
+ * states. 0 elements: the layer lacks that state. */
 struct gg_model_state_sizes {
     int64_t conv[2], scan[3];
 };
 void gg_model_layer_state_sizes(const struct gguf_model *m, uint32_t il,
                                 struct gg_model_state_sizes *n);
 
-/* Elements of a token's key and value in a layer that keeps keys: of all heads
- * together. Values may be a part of keys, and are not kept then. */
+/* Elements of a token's key and value in a layer with a cache, all heads
+ * together. Values that are a part of keys are not stored. */
 struct gg_model_key_part {
     int64_t n;
-    enum gg_model_hparam key; /* says so */
+    enum gg_model_hparam key; /* hyperparameter that determines n */
 };
 enum gg_model_key_parts {
     GG_KEY_PART_K,
-    GG_KEY_PART_K_REST, /* of a key that begins with the value */
+    GG_KEY_PART_K_REST, /* rest of a key that begins with the value */
     GG_KEY_PART_V,
     GG_KEY_PART_INDEX,
     GG_N_KEY_PARTS
 };
 struct gg_model_key_sizes {
-    int64_t k, v;  /* v 0: it is not kept */
-    int64_t index; /* of the key by which keys are chosen; 0: it has none */
-    int64_t head, turned; /* of the key of a head, and the first of them that
-                           * positions turn, if they do */
-    /* Elements that are read by themselves, of a head or for a purpose: whole
-     * blocks in any type that tokens are kept as. n 0: there is no such part.
+    int64_t k, v;  /* v 0: values are not stored */
+    int64_t index; /* key of the indexer; 0: no indexer */
+    /* elements of a head's key; the first of them that have a rotary
+     * embedding */
+    int64_t head, turned;
+    /* Parts that are read by themselves: a head's, or for one purpose. The
+     * cache's type must hold each in whole blocks. n 0: no such part.
      */
     struct gg_model_key_part part[GG_N_KEY_PARTS];
 };
 void gg_model_layer_key_sizes(const struct gguf_model *m, uint32_t il,
                               struct gg_model_key_sizes *n);
 
-/* Elements of a layer with compressed keys: of a row, of the key by which rows
- * are chosen (0: all are read), and of what is kept of a token until its block
- * is finished. */
+/* Elements of a layer with compressed keys: of a row; of a key of the indexer
+ * (0: all rows are read); of a token that is stored until its block is
+ * complete. */
 struct gg_model_compressed_sizes {
     int64_t row, index, token;
 };
 void gg_model_layer_compressed_sizes(const struct gguf_model *m, uint32_t il,
                                      struct gg_model_compressed_sizes *n);
 
-/* Can keys that are kept be turned on to other positions, so that they are as
- * if tokens had come there? GGUF_E_UNSUPPORTED: positions are added to
- * embeddings, keys are normed with weights after they were turned, or
- * compressed. */
+/* Can cached keys be rotated to other positions, as if their tokens had come
+ * there? GGUF_E_UNSUPPORTED: positions are added to embeddings, keys have a
+ * norm with weights after the rotary embedding, or keys are compressed. */
 enum gguf_status gg_model_check_key_shift(const struct gguf_model *m,
                                           struct gguf_error *err);
-/* Do positions turn what is kept of layer il? */
+/* Does the cache of layer il hold elements with a rotary embedding? */
 bool gg_model_rotates_cache(const struct gguf_model *m, uint32_t il);
 
-/* Keys of a layer that are to turn on. */
+/* Cached keys of a layer that are to be rotated. */
 struct gg_model_key_shift {
-    struct gguf_tensor *k, *index; /* as in a pass; index or NULL */
-    struct gguf_tensor *rows;      /* i32 [n] which of them */
-    struct gguf_tensor *by; /* i32 [n], of axes [4 n]: by so many positions */
-    int64_t n_ctx;          /* as in a pass */
+    /* keys and indexer keys of the layer, as in a pass; index NULL: no
+     * indexer */
+    struct gguf_tensor *k, *index;
+    struct gguf_tensor *rows; /* i32 [n]: rows to rotate */
+    /* i32 [n], with M-RoPE [4 n]: number of positions to move by */
+    struct gguf_tensor *by;
+    int64_t n_ctx; /* tokens of context, as in a pass */
 };
-/* The nodes that do it, added to a graph; GG_KEY_SHIFT_NODES at most. They are
- * turned by the angles of the difference, as by a rotary embedding of their
- * layer without its scaling, in f32, and kept again (gguf/session.h has what
- * that takes from them). */
+/* Add the nodes that rotate the keys to a graph, at most GG_KEY_SHIFT_NODES.
+ * Keys are decoded to f32, rotated by the angle of the difference without
+ * scaling, and stored again. gguf/session.h says how precise that is. */
 enum { GG_KEY_SHIFT_NODES = 12 };
 void gg_build_key_shift(const struct gguf_model *m, struct gguf_ctx *c,
                         struct gguf_graph *g, uint32_t il,
                         const struct gg_model_key_shift *t);
 
-/* The states after the last norm, f32 [n_embd, n_out] in the order of
- * out_rows, an output of the graph; NULL with n_out 0, and after a failure,
- * which is sticky in ctx. The graph holds everything. */
+/* Build a pass. Returns the states after the last norm, f32 [n_embd, n_out] in
+ * the order of out_rows, as an output of the graph. NULL if n_out is 0, or
+ * after a failure, which is sticky in ctx. The graph holds all nodes. */
 struct gguf_tensor *gg_build_pass(const struct gg_model_pass *p);
 
-/* Has the model an output matrix? An encoder's states are its result. */
+/* Does the model have an output matrix? If not, its states are the result
+ * (encoder). */
 bool gg_model_has_logits(const struct gguf_model *m);
 
-/* Logits of states f32 [n_embd, n]: [n_vocab, n]. added may be NULL. */
+/* Build the logits [n_vocab, n] of states f32 [n_embd, n]. added: adapters, or
+ * NULL. */
 struct gguf_tensor *gg_build_logits(const struct gguf_model *m,
                                     const struct gg_model_adapters *added,
                                     struct gguf_ctx *ctx,
@@ -276,32 +308,33 @@ struct gguf_tensor *gg_build_logits(const struct gguf_model *m,
 
 /* ---- one vector of a sequence (pooling.c) ---- */
 
-/* Which tokens' states it is made of: MEAN, CLS, LAST or NONE, for a kind, of
- * which MODEL is the file's. */
+/* gg_model_resolve_pooling() returns kind, and for MODEL the kind that the file
+ * names. gg_model_token_pooling() returns the tokens whose states that kind
+ * uses: MEAN, CLS, LAST or NONE. */
 enum gguf_pooling gg_model_resolve_pooling(const struct gguf_model *m,
                                            enum gguf_pooling kind);
 enum gguf_pooling gg_model_token_pooling(const struct gguf_model *m,
                                          enum gguf_pooling kind);
 
-/* Is a kind's vector more than the pooled states? */
+/* Does this kind of vector need matrices after pooling the states? */
 bool gg_model_has_pooled_head(const struct gguf_model *m,
                               enum gguf_pooling kind);
 
-/* Do the matrices that make it fit each other, and the labels? GGUF_E_TENSOR,
- * GGUF_E_HPARAM. */
+/* Check that the matrices of this kind fit each other and the number of labels.
+ * GGUF_E_TENSOR, GGUF_E_HPARAM. */
 enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
                                        enum gguf_pooling kind,
                                        struct gguf_error *err);
 
-/* Vectors of pooled states f32 [n_embd, n]: [numbers of one, n]. */
+/* Build the vectors [elements of one, n] of pooled states f32 [n_embd, n]. */
 struct gguf_tensor *gg_build_pooled(const struct gguf_model *m,
                                     const struct gg_model_adapters *added,
                                     struct gguf_ctx *ctx,
                                     enum gguf_pooling kind,
                                     struct gguf_tensor *states);
 
-/* Nodes of logits, and of a pass, at most; with adapters there are more
- * (gg_model_n_adapter_nodes). */
+/* Most nodes of logits, and of a pass. With adapters add
+ * gg_model_n_adapter_nodes(). */
 enum { GG_BUILD_HEAD_NODES = 24 };
 size_t gg_build_n_nodes(const struct gguf_model *m);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* finding.h - one way to say that something is wrong about a model
+/* finding.h - reports of faults of a model
  *
- * A check hands over here each fault that it finds. It becomes a finding and
- * the check goes on (gguf-info --check), or an error that ends the opening of
- * a model: both find the same faults.
+ * Checks report each fault through struct gg_finding. With a checker (gguf-info
+ * --check) a fault becomes a finding and the check goes on. Without one it
+ * becomes the error with which opening a model fails. So both find the same
+ * faults.
  */
 #ifndef GG_MODEL_FINDING_H
 #define GG_MODEL_FINDING_H
@@ -13,21 +14,27 @@
 #include "data/source.h"
 
 struct gg_finding {
-    struct gg_file_checker *check; /* NULL: the first fault is the end */
+    struct gg_file_checker *check; /* NULL: the first fault ends the check */
     const struct gg_source *src;
     struct gguf_error *err;
 };
 
-/* A fault at byte off (or GGUF_NO_OFFSET) of file number file_no, about the
- * key or tensor name: a finding of that code, or status. GGUF_E_CANCELLED, or
- * status. */
+/* Report a fault.
+ *
+ * code       finding for the checker
+ * status     error without a checker
+ * file_no    number of the file in the set
+ * name       key or tensor at fault
+ * off        byte of the file, or GGUF_NO_OFFSET
+ *
+ * Returns GGUF_OK or GGUF_E_CANCELLED with a checker, else status. */
 enum gguf_status gg_finding_report(const struct gg_finding *r,
                                    enum gg_file_check_code code,
                                    enum gguf_status status, size_t file_no,
                                    struct gguf_str name, uint64_t off,
                                    const char *fmt, ...) GG_PRINTF(7, 8);
 
-/* Is anything but faults of interest: what is not evaluated, for one? */
+/* Is a model being opened, so that unsupported values are errors, too? */
 static inline bool gg_finding_is_fatal(const struct gg_finding *r)
 {
     return !r->check;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_override.c - pairs that count instead of those of the file */
+/* key_override.c - keys that override those of the file */
 #include "config.h"
 #include "model/model_int.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* These say where in the files things lie, which no pair can change. */
+/* Keys about the layout of files, which cannot be overridden. */
 static bool is_layout(struct gguf_str key)
 {
     static const char split[] = "split.";

@@ -81,7 +81,7 @@ static enum gguf_status load_metadata(struct gguf_model *m,
                            &report);
 }
 
-/* The names of what a classifier gives, or NULL. */
+/* Labels of a classifier; NULL: none. */
 static const struct gguf_kv *labels_of(const struct gguf_model *m)
 {
     char key[128];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* model_digest.c - what a model computes with, in a number: for what was
- * computed with one and must not be used with another
+/* model_digest.c - digest of everything in a model that determines results, so
+ * that results of one model are not continued with another
  *
- * Hyperparameters, the number of tokens, and the name, type and shape of each
- * weight; not the weights, which take long to read. Sums of hashes do not
- * depend on the order in which files have things.
+ * The digest covers hyperparameters, the number of tokens, and the name, type
+ * and shape of each weight, but not the weights' values, which take long to
+ * read. Hashes are summed, so that the order in files does not matter.
  */
 #include "config.h"
 #include "model/model_int.h"

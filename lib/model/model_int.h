@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model_int.h - a model inside: hyperparameters and weights as tensors */
+/* model_int.h - struct gguf_model: hyperparameters, and weights as tensors */
 #ifndef GG_MODEL_MODEL_INT_H
 #define GG_MODEL_MODEL_INT_H
 
@@ -8,62 +8,72 @@
 #include "model/arch.h"
 #include "model/hparam/hparams.h"
 
-/* Weights by enum gg_weight; NULL where the file has none. */
+/* Weights by enum gg_weight. NULL: the file lacks the weight. */
 struct gg_weights {
     struct gguf_tensor *w[GG_N_WEIGHTS];
-    /* NAME.scale beside a matrix NAME.weight: what its products are multiplied
-     * by, one number or one for each of its upper dimension. */
+    /* NAME.scale beside the matrix NAME.weight: factor of its products, one
+     * number or one for each element of its last dimension. NULL: none. */
     struct gguf_tensor *scale[GG_N_WEIGHTS];
 };
 
 struct gguf_model {
     const struct gguf_allocator *allocator;
     struct gg_source src;
-    struct gguf_file *altered; /* src.meta, if pairs were given; or NULL */
+    /* copy of src.meta with overridden keys; NULL: no key is overridden */
+    struct gguf_file *altered;
     struct gguf_warn_callback warn;
-    const char *vocab_pre; /* instead of tokenizer.ggml.pre, or NULL */
+    const char *vocab_pre; /* replaces tokenizer.ggml.pre; NULL: the file's */
     const struct gg_arch *arch;
     struct gguf_str arch_name;
     struct gguf_vocab *vocab;
     struct gg_hparams hp;
 
     struct gguf_ctx *ctx;        /* descriptions of the weights */
-    struct gguf_buffer **buffer; /* round the mapping of each file */
-    void *copy; /* weights that are not used in their mapping */
+    struct gguf_buffer **buffer; /* buffer around the mapping of each file */
+    void *copy; /* copies of weights that cannot be used in the mapping */
     size_t copy_used, copy_size;
     struct gguf_buffer *copy_buffer;
-    struct gg_weights top, *layer; /* hp.n_layer_all of them */
+    /* weights of the model; of layers [hp.n_layer_all] */
+    struct gg_weights top, *layer;
 
-    uint8_t *used; /* per tensor of all files: a weight of the model */
-    struct gguf_tensor **of; /* and which, or NULL */
-    struct gguf_buffer *
-        *moved; /* of weights that lie elsewhere (weight_move.h) */
+    uint8_t *used;           /* per tensor of all files: the model uses it */
+    struct gguf_tensor **of; /* per tensor of all files: its weight, or NULL */
+    struct gguf_buffer **moved; /* buffers of moved weights (weight_move.h) */
     size_t n_moved;
-    bool locked; /* gguf_model_lock_weights */
+    bool locked; /* gguf_model_lock() was called */
     uint64_t n_params, weight_size;
     struct gguf_model_info info;
 };
 
-/* weights.c: fill the weights from the files. GGUF_E_TENSOR,
- * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. */
+/* weights.c: set the weights from the files.
+ *
+ * GGUF_E_TENSOR        A weight is missing, or has a wrong shape or type.
+ * GGUF_E_UNSUPPORTED   A weight is valid but cannot be used.
+ * GGUF_E_NOMEM */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
 
-/* model_load.c: undo gguf_model_lock_weights, if it was called. */
+/* model_load.c: undo gguf_model_lock(). Without that call it does nothing. */
 void gg_weights_unlock(struct gguf_model *m);
 
-/* override.c: let the pairs of meta count. GGUF_E_INVALID, GGUF_E_NOMEM. */
+/* key_override.c: replace or add the keys in meta.
+ *
+ * GGUF_E_INVALID   meta has a key about the layout of files.
+ * GGUF_E_NOMEM */
 enum gguf_status gg_model_override(struct gguf_model *m,
                                    const struct gguf_meta *meta,
                                    struct gguf_error *err);
-/* Once the architecture is known: warn of those that nothing reads. */
+/* key_override.c: warn of keys in meta that nothing reads. Called once the
+ * architecture is known. */
 void gg_model_override_warn(const struct gguf_model *m,
                             const struct gguf_meta *meta);
 
-/* model_digest.c: what is computed with, but for the weights' values. */
+/* model_digest.c: digest of everything that determines results, except the
+ * values of weights. */
 uint64_t gg_model_digest(const struct gguf_model *m);
 
-/* variant.c: like, whose weights and vocabulary it uses, as if its file had the
- * pairs of meta; both are kept. Fails as opening such a file does. */
+/* model_variant.c: create a model that uses the weights and vocabulary of like,
+ * with the keys in meta overridden. like and meta must outlive it. Fails as
+ * opening such a file does. Free it with gg_model_variant_destroy(). */
 enum gguf_status gg_model_variant(struct gguf_model **out,
                                   const struct gguf_model *like,
                                   const struct gguf_meta *meta,
@@ -71,13 +81,14 @@ enum gguf_status gg_model_variant(struct gguf_model **out,
                                   struct gguf_error *err);
 void gg_model_variant_destroy(struct gguf_model *m);
 
-/* model.c: GGUF_E_MISMATCH if general.type says that the file is no model, but
- * an adapter, importance data or a part that sees or hears. */
+/* model.c: check general.type. GGUF_E_MISMATCH: the file is not a model but an
+ * adapter, importance data, or the vision or audio part of one. */
 enum gguf_status gg_model_check_type(const struct gguf_file *file,
                                      struct gguf_error *err);
 
-/* model.c: gguf_model_create of what may be a set, as an architecture that need
- * not be in the table; arch NULL: the one that the file names. */
+/* model.c: open a model from a file or a set of files. arch: the architecture
+ * to use, which need not be in the table; NULL: the one that the file names.
+ * Statuses of gguf_model_create(). */
 enum gguf_status gg_model_open(struct gguf_model **out,
                                const struct gg_source *src,
                                const struct gg_arch *arch,

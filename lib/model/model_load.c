@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model_load.c - weights into memory, kept there, and let go */
+/* model_load.c - read weights into memory, lock them, and release file pages */
 #include "config.h"
 #include "model/weight/weight_move.h"
 
@@ -120,7 +120,7 @@ enum gguf_status gguf_model_lock_weights(struct gguf_model *m,
 
 /* ---- letting go ---- */
 
-/* The index in all files' tensors of tensor k of file no. */
+/* Number in all files of the first tensor of file no. */
 static size_t first_tensor_of_file(const struct gguf_model *m, size_t no)
 {
     size_t first = 0;
@@ -129,12 +129,13 @@ static size_t first_tensor_of_file(const struct gguf_model *m, size_t no)
     return first;
 }
 
-/* Pages between the weights of a file that are used where they lie. */
+/* Release the pages of a file between the weights that are used in its
+ * mapping. */
 static void release_file(const struct gguf_model *m, size_t no)
 {
     const struct gguf_file *f = gg_source_file(&m->src, no);
     const size_t first = first_tensor_of_file(m, no);
-    uint64_t end = f->data_off; /* of the last that is used */
+    uint64_t end = f->data_off; /* end of the last weight that is used */
     for (size_t k = 0; k < f->n_tensors; k++) {
         const struct gguf_tensor_info *t = gguf_file_tensor_by_offset(f, k);
         if (!gg_weight_is_mapped(m, first + t->index))

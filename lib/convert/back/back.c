@@ -27,7 +27,7 @@ static void discard_folder(struct gg_back *b)
     b->n_used = 0;
 }
 
-/* A folder that is described: it has config.json, and no tensors yet. */
+/* Begin to describe a folder: it has config.json and no tensors yet. */
 static enum gguf_status begin_folder(struct gg_back *b, struct gguf_error *err)
 {
     struct gguf_convert *c = gg_mem_alloc_zero(b->p.allocator, 1, sizeof *c);
@@ -98,8 +98,8 @@ static enum gguf_status try_arch(struct gg_back *b,
     return check_made(b, err);
 }
 
-/* Count the keys of the architecture that the folder does not give back, and
- * note each. Without note, count also those that it gives in another order. */
+/* Count the keys of the architecture that the folder would lose, and note each.
+ * Without note, also count keys whose order changes. */
 static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
 {
     char name[256];
@@ -126,8 +126,8 @@ static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
     return lost;
 }
 
-/* Find the row of the architecture whose folders give back most of the file's
- * keys, the first of equals. If none fits, err is the first row's failure. */
+/* Find the row of the architecture whose folders keep most of the file's keys;
+ * the first of several. If none fits, err is the first row's failure. */
 static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
 {
     const struct gguf_kv *kv =

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* back.h - a GGUF file that becomes a Hugging Face folder again
  *
- * The file is read (back.c). The folder is described: config.json by the
- * inverse of each row of keys (back_config.c), names and shapes of tensors by
- * the inverse of each row of names (back_names.c, back_shape.c), their numbers
- * as made of the file's tensors, by the parts that rows take, turned round
- * (back_view.c; back_ternary.c, where numbers are rounded by their mean), the
- * tokenizer (back_vocab.c) and the card (back_card.c). What is described is
- * written (back_files.c).
- *
- * A check follows: the folder must become the file's tensors again, with their
- * shapes, as any folder does; a note tells each key that it does not give back.
+ * The way back inverts each step of a conversion:
+ * 1. back.c reads the file and finds the row of its class.
+ * 2. back_config.c makes config.json by the inverse of each row of keys.
+ * 3. back_names.c and back_shape.c compute names and shapes of the folder's
+ *    tensors by the inverse of each row of names.
+ * 4. back_view.c describes their numbers as parts of the file's tensors
+ *    (back_ternary.c for numbers that were rounded by their mean).
+ * 5. back_vocab.c makes the tokenizer, back_card.c the model card.
+ * 6. A check converts the described folder again. It must become the file's
+ *    tensors, with their shapes. A note names each key that is lost.
+ * 7. back_files.c writes the folder.
  */
 #ifndef GG_CONVERT_BACK_BACK_H
 #define GG_CONVERT_BACK_BACK_H
@@ -26,24 +27,27 @@ struct gg_back {
     struct gg_mem_arena arena;
     struct gg_codec_kern codec[GG_N_DTYPES];
     struct gguf_file *in;
-    const struct gguf_file *meta; /* its first file */
+    const struct gguf_file *meta; /* first file of the set */
     struct gg_source source;
     struct gg_data_gguf numbers;
-    struct gguf_convert *c;        /* the folder, as it would be converted */
-    struct gg_data_elements loose; /* numbers, from any element on */
-    char *config; /* config.json, n_config bytes; from malloc */
+    struct gguf_convert *c; /* the folder, as it would be converted again */
+    struct gg_data_elements loose; /* reads numbers from any element on */
+    char *config; /* config.json, n_config bytes, from malloc */
     size_t n_config;
-    struct gg_back_use *use; /* by tensor of the folder (back_shape.h) */
-    size_t *first_use;       /* first use of each of n_used, and the end */
-    size_t n_used;           /* tensors of the folder with uses, the first */
-    size_t n_to; /* tensors of c->folder.weights that are written; those
-                                   * after them are computed of config.json */
+    /* uses, sorted by tensor of the folder (back_shape.h) */
+    struct gg_back_use *use;
+    size_t *first_use; /* [n_used + 1]: first use of each tensor */
+    size_t n_used;     /* tensors of the folder with uses; they come first */
+    /* Tensors of c->folder.weights that are written, at its start. The others
+     * are computed from config.json. */
+    size_t n_to;
     struct gg_safetensors_writer_tensor
-        *to; /* of the folder: by c->folder.weights's places */
+        *to; /* tensors of the output, ordered as c->folder.weights */
     struct gg_safetensors_writer out;
 };
 
-/* The folder's type for numbers of a type of the file; indexes stay such. */
+/* Type in the folder for numbers of a type of the file. Integers keep their
+ * type. */
 static inline uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
 {
     if (dtype == GGUF_DTYPE_I32)
@@ -55,85 +59,95 @@ static inline uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
                : GGUF_DTYPE_F16;
 }
 
-/* back_config.c: b->config for a class of that row. */
+/* back_config.c: make b->config for a class of the row arch. */
 enum gguf_status gg_back_make_config(struct gg_back *b,
                                      const struct gg_convert_arch *arch,
                                      struct gguf_error *err);
 
-/* back.c: config.json of the folder that the file at path would become, in the
- * arena; opened notes the files that were read. The statuses of
- * gguf_folder_write. */
+/* back.c: make config.json of the folder that the file at path would become.
+ *
+ * arena    memory of the text
+ * opened   receives the files that were read
+ *
+ * Statuses of gguf_folder_write(). */
 enum gguf_status gg_back_read_config(const char *path,
                                      const struct gguf_limits *limits,
                                      struct gg_mem_arena *arena,
                                      struct gguf_paths *opened, char **out,
                                      size_t *size, struct gguf_error *err);
 
-/* back_names.c: add the folder's tensors to its weights, and count them; those
- * that are numbers of keys have data. GGUF_E_TENSOR: one of the file that no
- * row makes, or of no shape that a row takes; GGUF_E_TYPE: a key that is no
- * number. */
+/* back_names.c: add the folder's tensors to its weights and count them. Tensors
+ * that are numbers of keys get their data.
+ *
+ * GGUF_E_TENSOR   No row makes a tensor of the file, or its shape fits no row.
+ * GGUF_E_TYPE     A key is not a number. */
 enum gguf_status gg_back_add_tensors(struct gg_back *b,
                                      struct gguf_error *err);
 
-/* back_view.c: tensor i of the folder as one made of the file's. It is the
- * caller's to free with gg_back_made_fini, also after a failure. */
+/* back_view.c: a tensor of the folder, composed of the file's tensors. */
 struct gg_back_made {
-    struct gg_data_composed list; /* of one tensor */
+    struct gg_data_composed list; /* list of the one tensor */
     struct gg_composed_tensor tensor;
     struct gg_composed_part *part;
     size_t n_parts, room;
 };
+/* Compose tensor i of the folder. Free it with gg_back_made_fini(), also after
+ * a failure. */
 enum gguf_status gg_back_make_tensor(const struct gg_back *b, uint32_t i,
                                      struct gg_back_made *out,
                                      struct gguf_error *err);
 void gg_back_made_fini(const struct gg_back *b, struct gg_back_made *m);
-/* Are they of the same elements in the same order? */
+/* Do both parts have the same elements in the same order? */
 bool gg_back_is_same_part(const struct gg_composed_part *a,
                           const struct gg_composed_part *b);
 
-/* back_ternary.c: the file's tensor has -v, 0 and v. Magnitudes of which this
- * is the mean: high up to element cut, low from there on, of numbers that are
- * not 0; all 0 if all are. dtype: what the folder has them in. GGUF_E_TENSOR:
- * it has other numbers; GGUF_E_NONFINITE: that type does not hold them. */
+/* back_ternary.c: magnitudes for a tensor of the file whose numbers are -v, 0
+ * and v. Their mean is v: of the numbers that are not 0, those before element
+ * cut have the magnitude high, the others low. All 0 if all numbers are 0. */
 struct gg_back_ternary {
     float low, high;
     uint64_t cut;
 };
+/* Find these magnitudes. dtype: type in the folder. GGUF_E_TENSOR: the tensor
+ * has other numbers. GGUF_E_NONFINITE: dtype cannot hold them. */
 enum gguf_status gg_back_find_ternary(const struct gg_back *b, size_t tensor,
                                       uint32_t dtype,
                                       struct gg_back_ternary *out,
                                       struct gguf_error *err);
 
-/* Texts of the folder, beside config.json. back_vocab.c: the tokenizer;
- * back_card.c: the model card and generation_config.json, where the file has
- * what they say. GGUF_E_NOMEM. */
+/* Text of the folder beside config.json. */
 struct gg_back_text {
-    const char *name; /* NULL: there is none */
-    char *text;       /* from malloc */
+    const char *name; /* name of the file; NULL: the folder does not have it */
+    char *text;       /* contents, from malloc */
     size_t size;
 };
 enum { GG_BACK_CARD = 2, GG_BACK_TEXTS = 4 };
+/* back_vocab.c: make the files of the tokenizer. GGUF_E_NOMEM. */
 enum gguf_status gg_back_make_vocab(struct gg_back *b,
                                     struct gg_back_text text[GG_BACK_CARD],
                                     struct gguf_error *err);
+/* back_card.c: make the model card and generation_config.json, if the file has
+ * keys for them. GGUF_E_NOMEM. */
 enum gguf_status gg_back_make_card(struct gg_back *b,
                                    struct gg_back_text text[2],
                                    struct gguf_error *err);
 
-/* back_files.c: write the folder dir: these texts (GG_BACK_TEXTS), config.json
- * and the numbers. GGUF_E_MISMATCH (it has files of another model),
- * GGUF_E_CANCELLED, and what reading and writing return. */
+/* back_files.c: write config.json, text[GG_BACK_TEXTS] and the tensors to the
+ * folder dir.
+ *
+ * GGUF_E_MISMATCH    dir has files of another model.
+ * GGUF_E_CANCELLED   Progress asked to stop.
+ * Others             Statuses of reading and writing. */
 enum gguf_status gg_back_write_folder(struct gg_back *b, const char *dir,
                                       const struct gg_back_text *text,
                                       struct gguf_error *err);
 
-/* back_paths.c: note the files of the input in p; check that no file of the
- * folder dir is one of those, or of b->p.paths. GGUF_E_INVALID, GGUF_E_LIMIT,
- * GGUF_E_NOMEM. */
+/* back_paths.c: add the files of the input to p. */
 enum gguf_status gg_back_note_input(const struct gg_back *b,
                                     struct gguf_paths *p,
                                     struct gguf_error *err);
+/* back_paths.c: check that no file of the folder dir is an input or in
+ * b->p.paths. GGUF_E_INVALID, GGUF_E_LIMIT, GGUF_E_NOMEM. */
 enum gguf_status gg_back_check_paths(const struct gg_back *b, const char *dir,
                                      const struct gg_back_text *text,
                                      struct gguf_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* back_card.c - general.* as a model card and generation_config.json have it
+/* back_card.c - write general.* as a model card and generation_config.json
  *
- * The pairs at the beginning of README.md are those that general.c reads, all
- * texts but plain words in quotation marks. What the model is made of is there
- * by the name, or the address, that becomes the file's keys again.
+ * The pairs at the beginning of README.md are those that general.c reads; all
+ * texts but plain words are quoted. Sources of the model appear under the name
+ * or address that becomes the file's keys again.
  */
 #include "config.h"
 #include "convert/back/back_maker.h"
@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 15 }; /* bytes of a text, and where a list ends */
+enum { MOST = 1 << 15 }; /* most bytes of a text, and of a list */
 
 struct card {
     struct gg_back *b;
-    char *p; /* from malloc */
+    char *p; /* [size], from malloc */
     size_t n, room;
     bool failed; /* no memory */
 };
@@ -49,8 +49,8 @@ static void put_z(struct card *c, const char *s)
     put_bytes(c, s, strlen(s));
 }
 
-/* A word that YAML takes for nothing else: letters first, and none that are a
- * value. */
+/* Is this a word that YAML reads as a text: it begins with a letter and is not
+ * a YAML value? */
 static bool is_plain(struct gguf_str s)
 {
     static const char *const values[] = { "true", "false", "yes", "no", "on",
@@ -155,7 +155,7 @@ static void put_list(struct card *c, const char *name, const char *key)
         note_key(c->b, key);
 }
 
-/* ---- what it is made of ---- */
+/* ---- sources of the model ---- */
 
 enum { S_NAME, S_VERSION, S_OF, S_URL, N_SOURCE };
 static const char *const members[N_SOURCE] = { "name", "version",
@@ -163,7 +163,7 @@ static const char *const members[N_SOURCE] = { "name", "version",
 
 struct source {
     char key[N_SOURCE][80];
-    struct gguf_str of[N_SOURCE]; /* no bytes: the file does not say */
+    struct gguf_str of[N_SOURCE]; /* empty: unknown */
 };
 
 static void get_source(const struct gg_back *b, const char *what, uint64_t no,
@@ -194,8 +194,8 @@ static unsigned count_differences(struct gg_back *b, const struct source *s,
     return bits;
 }
 
-/* "A b/C d" as the name of a repository, of which a is NULL or before the
- * slash; no bytes if there is no memory. */
+/* "A b/C d" as the name of a repository; a: the owner, or NULL. An empty
+ * result: no memory. */
 static struct gguf_str dash_name(struct gg_back *b, const struct gguf_str *a,
                                  struct gguf_str name)
 {
@@ -213,8 +213,8 @@ static struct gguf_str dash_name(struct gg_back *b, const struct gguf_str *a,
     return (struct gguf_str){ p, before + name.size };
 }
 
-/* What a card calls it: of the ways to write it the first that becomes all
- * that the file says, or the most of it. */
+/* Choose the text by which a card names a source: the first one that gives all
+ * keys of the file again, else the one that gives most. */
 static struct gguf_str choose_name(struct gg_back *b, const struct source *s,
                                    unsigned *lost)
 {
@@ -276,9 +276,9 @@ static void put_sources(struct card *c, const char *name, const char *what)
     }
 }
 
-/* ---- what a card has no place for ---- */
+/* ---- keys that a card cannot hold ---- */
 
-/* Is key general.WHAT.NO.MEMBER, of which put_sources writes NO? */
+/* Is key general.WHAT.NO.MEMBER, which put_sources() writes? */
 static bool of_source(const struct gg_back *b, struct gguf_str key,
                       const char *what)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* back_config.c - config.json of what keys say
+/* back_config.c - make config.json from keys
  *
- * The rows that tell keys by the names of config.json tell these by the keys.
- * Of several names the class's own is taken (gg_convert_arch.instead), else the
- * one that most classes have.
+ * The rows that compute keys from names in config.json are inverted. If a row
+ * has several names, the class's own name is written (gg_convert_arch.instead),
+ * else the one that most classes use.
  */
 #include "config.h"
 #include "convert/back/back_maker.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that are used where a row has them among others. */
+/* Preferred names where a row has several. */
 static const char *const usual[] = {
     "num_hidden_layers", "max_position_embeddings", "hidden_size",
     "intermediate_size", "num_attention_heads",     "num_key_value_heads",
@@ -36,8 +36,8 @@ static bool is_usual(const char *name, size_t n)
     return false;
 }
 
-/* One of names separated by blanks: the usual one, else the first, or the one
- * that the class has instead. */
+/* Choose one of several names separated by blanks: the preferred one, else the
+ * first; then the one that the class has instead. */
 static void choose_name(const struct gg_back_maker *m, const char *names,
                         char out[64])
 {
@@ -90,7 +90,7 @@ static void model_type(const struct gg_back_maker *m, char out[96])
 
 /* ---- values ---- */
 
-/* Has the architecture a row of its own for what row i says? */
+/* Does the architecture have its own row for the key of row i? */
 static bool is_replaced(const struct gg_back_maker *m, size_t i)
 {
     const char *key = gg_convert_key_row(m->arch, i)->key;
@@ -100,7 +100,7 @@ static bool is_replaced(const struct gg_back_maker *m, size_t i)
     return false;
 }
 
-/* How experts are chosen, where all classes have it under the same names. */
+/* Write router gating, whose names are the same in all classes. */
 static void put_gating(struct gg_back_maker *m)
 {
     static const char *const words[] = { NULL, "softmax", "sigmoid", NULL,
@@ -119,7 +119,7 @@ static void put_gating(struct gg_back_maker *m)
     gg_back_put(m->root, name, json_string(words[x]));
 }
 
-/* A list as an object with "0", "1" and so on; takes list. */
+/* Change a list to an object with members "0", "1" and so on. Takes list. */
 static json_t *number_members(json_t *list)
 {
     json_t *out = json_object(), *v;
@@ -134,7 +134,7 @@ static json_t *number_members(json_t *list)
     return out;
 }
 
-/* Has the row names that the value of its key is given to? */
+/* Does the row name a member that its key's value is written to? */
 static bool has_names(const struct gg_convert_key *k)
 {
     return k->hf && *k->hf != '=' && k->kind < GG_KIND_EACH_U32;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* back_files.c - the files of a folder, written from its description
+/* back_files.c - write the files of a folder from its description
  *
- * All files are written under other names and renamed together, so that a
- * folder has all files or none. Where the system has files without names, a
- * new folder is made when its files are complete.
+ * Files are written under temporary names and renamed together, so that the
+ * folder has all of them or none. If the system has files without names, a new
+ * folder is created when its files are complete.
  */
 #include "config.h"
 #include "convert/back/back.h"
@@ -192,7 +192,7 @@ static enum gguf_status put_index(struct writer *w, struct gguf_error *err)
     return st;
 }
 
-/* Is it a file that those who load the folder would look at? */
+/* Would programs that load the folder read a file of this name? */
 static bool is_model_file(struct gguf_str name)
 {
     static const char *const texts[] = {
@@ -210,7 +210,7 @@ static bool is_model_file(struct gguf_str name)
            gg_str_ends(name, ".safetensors.index.json");
 }
 
-/* Is there what would be taken for a part of the model, and is not written? */
+/* Find a file that would be read as part of the model and is not written. */
 static enum gguf_status check_dir(const struct writer *w,
                                   const struct gg_back_text *text,
                                   struct gguf_error *err)

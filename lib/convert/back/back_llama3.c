@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* back_llama3.c - rope_scaling of type llama3, by the factors that it gave
+/* back_llama3.c - find rope_scaling of type llama3 from its factors
  *
- * Pair i of n that turn has a wave of 2 pi base^(i / n) tokens. Its factor is 1
- * below original / high_freq_factor, factor above original / low_freq_factor,
- * and between 1 / ((1 - s) / factor + s) with
+ * Pair i of n rotated pairs has the wavelength 2 pi base^(i / n) tokens. Its
+ * factor is 1 below original / high_freq_factor, factor above original /
+ * low_freq_factor, and between them 1 / ((1 - s) / factor + s) with
  *
  *     s = (original / wave - low) / (high - low) = a / wave - b
  *
- * (rope.c). Only factor, a and b count: original, low and high that are all
- * multiplied by one number are the same function, so low is 1 here. Two pairs
- * between give both others, one pair gives one of the other, and none leaves a
- * choice; what published models have is tried first.
+ * (rope.c). Only factor, a and b matter: multiplying original, low and high by
+ * one number gives the same function, so low is 1 here. Two pairs in between
+ * determine a and b; one pair leaves one of them free, none both. The
+ * parameters of published models are tried first.
  */
 #include "config.h"
 #include "convert/back/back_maker.h"
@@ -24,8 +24,8 @@
 /* original_max_position_embeddings of published models */
 static const double lengths[] = { 8192, 4096, 2048, 16384, 32768, 131072 };
 
-/* The numbers of rope_scaling; part: of a head's pairs, those before the
- * others, whose factor is 1. */
+/* Numbers of rope_scaling. part: partial rotary factor; the pairs after that
+ * part have the factor 1. */
 struct llama3 {
     double factor, old, low, high, part;
 };
@@ -84,7 +84,7 @@ static double shortest_decimal(float x)
     return (double)x;
 }
 
-/* ---- what published models have ---- */
+/* ---- parameters of published models ---- */
 
 static bool find_published(const struct factors *f, double factor, double part,
                            struct llama3 *p)
@@ -101,7 +101,7 @@ static bool find_published(const struct factors *f, double factor, double part,
 
 /* ---- solved ---- */
 
-/* s where x is the factor. */
+/* The s for which the factor is x. */
 static double s_of(double x, double factor)
 {
     return (1 / x - 1 / factor) / (1 - 1 / factor);

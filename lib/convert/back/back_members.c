@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* back_members.c - members of config.json, of numbers that keys say */
+/* back_members.c - set members of config.json to numbers of keys */
 #include "config.h"
 #include "convert/back/back_maker.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* back_names.c - names and shapes of the folder that a file is made of
+/* back_names.c - names and shapes of the folder that a file is made from
  *
- * A tensor of the file is compared with the names of rows. The first row whose
- * name fits names the folder's tensor; back_shape.c finds the shape of that.
+ * Each tensor of the file is compared with the names of rows. The first row
+ * with the name gives the name in the folder; back_shape.c finds the shape.
  */
 #include "config.h"
 #include "convert/back/back_shape.h"
@@ -20,8 +20,8 @@ struct uses {
     size_t n, room;
 };
 
-/* Does name fit the pattern, a row's name and an ending? "+" is the first of
- * the layers that draft, whose number is first. */
+/* Does name match the pattern, a row's name and an ending? "+" is the number of
+ * the first nextn layer, first. */
 static bool fits_pattern(const char *pattern, const char *end,
                          struct gguf_str name, double first, int64_t *layer)
 {
@@ -69,7 +69,7 @@ static bool expand_name(const struct gguf_convert *c, char out[160],
     return true;
 }
 
-/* Has a list before this one another row for the same name of the folder? */
+/* Does an earlier list have another row for the same name in the folder? */
 static bool is_hidden(const struct gg_convert_arch *arch, size_t list,
                       const char *from)
 {
@@ -116,7 +116,7 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
     return GGUF_OK;
 }
 
-/* Is it a tensor of rotary factors, which config.json has as numbers? */
+/* Is this a tensor of rotary factors, which config.json holds as numbers? */
 static bool is_computed(struct gguf_str name)
 {
     return gg_str_eqz(name, "rope_freqs.weight") ||
@@ -124,7 +124,7 @@ static bool is_computed(struct gguf_str name)
            gg_str_eqz(name, "rope_factors_short.weight");
 }
 
-/* Has the folder this one of several names that become one? */
+/* Does the folder have this name, of several that become one name? */
 static bool is_taken(const struct gguf_convert *c,
                      const struct gg_convert_name *r, int64_t layer)
 {
@@ -228,7 +228,7 @@ static int compare_places(const void *a, const void *b)
     return ((*x)->place > (*y)->place) - ((*x)->place < (*y)->place);
 }
 
-/* Sort by names in the file: if it has something twice, the first counts. */
+/* Sort by names in the file. If it has a name twice, the first is used. */
 static int compare_outputs(const void *a, const void *b)
 {
     const struct gg_back_use *x = a, *y = b;
@@ -239,8 +239,8 @@ static int compare_outputs(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Add the tensors that have uses, and keep these in b: first[n] are the first
- * use of each, in u, which is sorted by names. */
+/* Add the tensors with uses and keep the uses in b: first[n] is the first use
+ * of each tensor, in u, which is sorted by name. */
 static enum gguf_status keep_uses(struct gg_back *b, const struct uses *u,
                                   const struct gg_back_use **first, size_t n,
                                   struct gguf_error *err)
@@ -285,7 +285,7 @@ static enum gguf_status add_tensors(struct gg_back *b, const struct uses *u,
     return st;
 }
 
-/* ---- numbers of keys, which a folder has as tensors ---- */
+/* ---- numbers of keys that are tensors in a folder ---- */
 
 static enum gguf_status add_number(struct gg_back *b,
                                    const struct gg_convert_name *row,

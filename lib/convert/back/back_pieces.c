@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* back_pieces.c - WordPiece and Unigram as folders have them
+/* back_pieces.c - write WordPiece and Unigram as folders have them
  *
- * A file that says what goes round a text was made of tokenizer.json, and
- * becomes one; another becomes vocab.txt, or T5's spiece.model, whose readers
- * know that by themselves.
+ * A file that says which tokens are added around a text was made from
+ * tokenizer.json and becomes one. Others become vocab.txt or T5's spiece.model,
+ * whose readers add these tokens without being told.
  */
 #include "config.h"
 #include "convert/back/back_vocab.h"
@@ -18,7 +18,7 @@
 #define KEY(NAME) "tokenizer.ggml." NAME
 #define MARK      "\xe2\x96\x81" /* U+2581 */
 
-/* ---- what goes round a text ---- */
+/* ---- tokens around a text ---- */
 
 static void add_token(json_t *list, struct gguf_str s)
 {
@@ -100,7 +100,7 @@ static enum gguf_status give_tokenizer(const struct gg_back_tokens *t,
 
 /* ---- WordPiece ---- */
 
-/* What comes before a token's text, which loses its mark. */
+/* Prefix of a token in vocab.txt. Removes the mark of the token's text. */
 static const char *piece_of(const struct gg_back_tokens *t, size_t i,
                             struct gguf_str *s)
 {
@@ -112,7 +112,7 @@ static const char *piece_of(const struct gg_back_tokens *t, size_t i,
         s->size -= sizeof MARK - 1;
         return "";
     }
-    /* as older files have tokens that are not used */
+    /* unused tokens of older files */
     return gg_str_starts(*s, "[") && gg_str_ends(*s, "]") ? "" : "##";
 }
 
@@ -124,7 +124,7 @@ static json_t *case_of(const struct gg_back_tokens *t, int *lower)
     return strip == *lower ? json_null() : json_boolean(strip);
 }
 
-/* Those of vocab.txt that are not ordinary are listed elsewhere. */
+/* List the tokens of vocab.txt that are not normal in tokenizer_config.json. */
 static void put_decoder(const struct gg_back_tokens *t, json_t *config)
 {
     json_t *all = json_object();

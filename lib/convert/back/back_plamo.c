@@ -47,7 +47,7 @@ enum gguf_status gg_back_put_plamo(const struct gg_back_tokens *t,
     size_t size = 0, n = 0, room = 4096;
     const size_t end = n_used(t);
     char *text = malloc(room);
-    /* the operation is it by its place */
+    /* a reader finds this token by its position */
     json_object_set_new(config, "eot_token", json_null());
     for (size_t i = 0; i < end && text; i++) {
         char *line = line_of(t, i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* back_rope.c - what config.json says of positions, by the keys and tensors */
+/* back_rope.c - members of config.json about positions, from keys and
+ * tensors */
 #include "config.h"
 #include "convert/back/back_maker.h"
 #include "convert/class_row.h"
@@ -11,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The numbers of a tensor; false: there is none, or not of at most 4096. */
+/* Read the numbers of a tensor. false: the file lacks it, or it has more than
+ * 4096. */
 static bool read_factors(const struct gg_back_maker *m, const char *name,
                          float x[4096], size_t *n)
 {
@@ -48,7 +50,8 @@ static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
                               "rope_scaling of type llama3 does not give");
 }
 
-/* Part of a head turns, the others have no frequency: as rope.c has it. */
+/* Partial rotary embedding whose other elements have no frequency, as in
+ * rope.c. */
 static bool put_proportional(struct gg_back_maker *m, const float *x, size_t n)
 {
     size_t k = 0;
@@ -82,7 +85,7 @@ static void put_list(struct gg_back_maker *m, const char *name, const float *x,
     gg_back_put(m->root, name, list);
 }
 
-/* Axes of positions: three, unless the fourth has some. */
+/* Sections of M-RoPE: three, or four if the fourth is not 0. */
 static void put_sections(struct gg_back_maker *m)
 {
     static const char name[] = "rope_scaling.mrope_section";
@@ -99,7 +102,8 @@ static void put_sections(struct gg_back_maker *m)
     gg_back_put(m->root, name, list);
 }
 
-/* DeepSeek's models have a tenth of it in files, and two of it in folders. */
+/* Write mscale and mscale_all_dim of DeepSeek's models: the key is a tenth of
+ * them. */
 static void put_mscale(struct gg_back_maker *m)
 {
     static const char key[] = "rope.scaling.yarn_log_multiplier";

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Token i, in ASCII, into out, which has room for 4 bytes each of its text's
- * and 64 more. */
+/* Write token i in ASCII to out, which has room for 4 bytes for each of its
+ * bytes and 64 more. */
 static size_t put_line(char *out, struct gguf_str t, size_t i)
 {
     size_t n = (size_t)sprintf(out, "%zu b'", i), n_bytes = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* back_shape.c - shapes of a folder's tensors, by the inverse of rows
  *
- * The dimensions of the folder's tensor follow from the file's by the row: in
- * their order, exchanged, with ones that were left out, or by its text on axes.
- * One of them may be shared out over several tensors of the file, or be a part
- * of one; it follows from the number of elements of all of them. Then the rows
- * are asked what they make of that shape: it must be what the file has.
+ * The row of a tensor determines the folder's dimensions from the file's: in
+ * the same order, exchanged, with dimensions of 1 restored, or by its text on
+ * axes. One dimension may be divided among several tensors of the file, or be
+ * part of one; it follows from the number of elements of all. Finally the rows
+ * are applied to the result: they must give the shapes of the file.
  */
 #include "config.h"
 #include "convert/back/back_shape.h"
@@ -34,8 +34,8 @@ struct views {
     uint64_t used; /* number of elements in views, each counted once */
 };
 
-/* Add a view; *along grows by its slowest dimension. False: the others differ
- * from the file's. */
+/* Add a view; *along grows by its slowest dimension. false: the other
+ * dimensions differ from the file's. */
 static bool add_view(struct views *w, const struct gg_back_use *u,
                      int64_t *along)
 {
@@ -57,7 +57,7 @@ static bool add_view(struct views *w, const struct gg_back_use *u,
     *along += v.ne[n_dims - 1];
     for (size_t i = 0; i < w->n_seen; i++)
         if (gg_back_is_same_part(&w->seen[i], &v.part))
-            return true; /* the file has it twice */
+            return true; /* the row repeats the elements in the file */
     if (w->n_seen < GG_LEN(w->seen))
         w->seen[w->n_seen++] = v.part;
     for (unsigned d = 0; d < v.part.n_dims; d++)
@@ -68,7 +68,8 @@ static bool add_view(struct views *w, const struct gg_back_use *u,
     return true;
 }
 
-/* Do the uses take all of a tensor of this shape, and give the file's? */
+/* Do the uses cover a whole tensor of this shape, and give the file's
+ * tensors? */
 static bool takes_shape(const struct gg_back *b, const struct gg_back_use *u,
                         size_t n, const struct gg_convert_dims *s)
 {
@@ -100,7 +101,7 @@ static bool takes_shape(const struct gg_back *b, const struct gg_back_use *u,
     return w.used == w.from.n_elements;
 }
 
-/* Rows of the folder's tensor, where the file's has more, of zeros. */
+/* Number of rows of the folder's tensor if the file adds rows of zeros. */
 static int64_t n_filled(const struct gg_back *b, const struct gg_back_use *u,
                         int64_t rows)
 {
@@ -111,7 +112,7 @@ static int64_t n_filled(const struct gg_back *b, const struct gg_back_use *u,
                : rows;
 }
 
-/* ---- rows turned round ---- */
+/* ---- inverting rows ---- */
 
 /* Dimensions of one tensor of the file, without that of experts. */
 static struct gg_convert_dims dims_of(const struct gg_back *b,
@@ -162,7 +163,8 @@ struct axes {
     struct gg_axes a;
     unsigned group[2 * GG_AXES_FACTORS];
     unsigned n_groups;
-    bool rest_out, has_rest; /* '*' is in the output; it stands for one */
+    /* '*' is in the output and stands for a dimension */
+    bool rest_out, has_rest;
 };
 
 static bool read_axes(const char *text, unsigned n_dims, struct axes *x)
@@ -186,8 +188,9 @@ static bool read_axes(const char *text, unsigned n_dims, struct axes *x)
     return x->n_groups == n_dims;
 }
 
-/* Product of the factors of the axis that a dimension of the file has nothing
- * but; 0: it has others, too, or is the slowest, which may be a part. */
+/* Product of the factors of the axis, if a dimension of the file consists of
+ * them alone. 0: it has others, too, or is the slowest dimension, which may be
+ * a part. */
 static int64_t size_by_group(const struct axes *x,
                              const struct gg_convert_dims *f,
                              const struct gg_axes_axis *axis, unsigned group)
@@ -239,8 +242,8 @@ static int64_t size_of_axis(const struct gg_back *b,
     return size;
 }
 
-/* Set the sizes that are unknown: the fastest one follows from the number of
- * elements, the others are 1. */
+/* Set the unknown sizes: the fastest follows from the number of elements, the
+ * others are 1. */
 static bool invert_axes(const struct gg_back *b, const struct gg_back_use *u,
                         const struct gg_convert_dims *f, int64_t all,
                         struct gg_convert_dims *s)
@@ -284,7 +287,7 @@ bool gg_back_find_shape(const struct gg_back *b, const struct gg_back_use *u,
         if (!i || u[i].tensor != u[i - 1].tensor ||
             u[i].expert != u[i - 1].expert)
             all += n_elements(b, &u[i]) / (1 + u[i].n_others);
-    /* or the file has the elements twice */
+    /* try again, with elements that the file repeats */
     return try_elements(b, u, n, all, out) ||
            (n > 1 &&
             try_elements(b, u, n, n_elements(b, u) / (1 + u->n_others), out));

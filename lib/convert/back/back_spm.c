@@ -79,7 +79,7 @@ static void put_field(struct proto *o, unsigned no, const void *data, size_t n)
     put_bytes(o, data, n);
 }
 
-/* What a specification has, as field no of the model. */
+/* Write the members of a specification as field no of the model. */
 static void put_spec(struct proto *o, unsigned no, struct proto *in)
 {
     put_field(o, no, in->p, in->n);
@@ -114,8 +114,8 @@ static void put_specs(struct proto *o, const struct gg_back_tokens *t,
     put_spec(o, 3, &normalizer);
 }
 
-/* Bytes that pieces of kind BYTE stand for. Where one is missing, the character
- * may stand in its place: transformers' GemmaConverter writes "\t" for <0x09>.
+/* Bytes that pieces of kind BYTE stand for. A missing one may be replaced by
+ * the character itself: transformers' GemmaConverter writes "\t" for <0x09>.
  */
 struct bytes {
     bool has[256];
@@ -136,7 +136,7 @@ static void find_bytes(struct bytes *b, const struct gg_back_tokens *t)
     }
 }
 
-/* The byte that token i stands for in place of a piece of its own, or -1. */
+/* Byte that token i replaces; -1: none. */
 static int replaced_byte(const struct bytes *b, const struct gg_back_tokens *t,
                          size_t i)
 {
@@ -145,7 +145,7 @@ static int replaced_byte(const struct bytes *b, const struct gg_back_tokens *t,
                                                             : -1;
 }
 
-/* Pieces of all tokens; *bytes: each byte has one. */
+/* Write pieces for all tokens. *bytes: each byte has a piece. */
 static enum gguf_status put_pieces(struct proto *o,
                                    const struct gg_back_tokens *t, bool *bytes,
                                    struct gguf_error *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* back_template.c - chat templates of a file, for tokenizer_config.json
  *
- * A single one is a text; several are a list of objects with "name" and
- * "template", which transformers and vocab_template.c read. What JSON cannot
- * hold, or a list of names cannot, is a note.
+ * A single template is a text. Several are a list of objects with "name" and
+ * "template", which transformers and vocab_template.c read. A note names
+ * templates that JSON or the list cannot hold.
  */
 #include "config.h"
 #include "convert/back/back_vocab.h"

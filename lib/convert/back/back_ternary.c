@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* back_ternary.c - matrices of -v, 0 and v as a folder has them
  *
- * A folder's matrix becomes one of -v, 0 and v by its mean magnitude, of which
- * v is 1 / (1 / mean) in single precision (tensor_layout.c). Of k numbers of n
- * that are not 0, magnitudes of about v n / k have that mean. One magnitude for
- * all cannot hit it exactly, two that follow each other can: as many have the
- * larger one as the sum still wants, and those come first.
+ * A conversion rounds a folder's matrix to -v, 0 and v by its mean magnitude: v
+ * is 1 / (1 / mean) in single precision (tensor_layout.c). If k of n numbers
+ * are not 0, magnitudes of about v n / k have that mean. A single magnitude
+ * usually misses it; two neighbouring numbers of the folder's type can hit it
+ * exactly. The sum determines how often the larger one is used; these elements
+ * come first.
  */
 #include "config.h"
 #include "convert/back/back.h"
@@ -24,7 +25,7 @@ struct reader {
     uint64_t n;
 };
 
-/* What they are: v, and how many are not 0; false: *other has another
+/* Find v and the number of elements that are not 0. false: *other has another
  * magnitude. */
 static bool find_magnitude(const struct reader *r, float *v, float *other,
                            uint64_t *n_some)
@@ -63,7 +64,7 @@ static uint64_t element_after(const struct reader *r, uint64_t n)
     return n ? r->n : 0;
 }
 
-/* x as the codec's type has it. */
+/* Round x to the codec's type. */
 static float round_to_type(const struct gg_codec_kern *codec, float x)
 {
     uint8_t bytes[4];
@@ -73,8 +74,8 @@ static float round_to_type(const struct gg_codec_kern *codec, float x)
     return y;
 }
 
-/* The number of the type that is nearest to x, and the next one on the other
- * side of it. */
+/* Find the number of the type that is nearest to x, and its neighbour on the
+ * other side of x. */
 static void find_neighbours(const struct gg_codec_kern *codec, float x,
                             float *low, float *high)
 {
@@ -82,14 +83,15 @@ static void find_neighbours(const struct gg_codec_kern *codec, float x,
     *low = *high = y;
     if (!isfinite(y))
         return;
-    /* by steps that grow until the type tells them apart */
+    /* with steps that grow until the type distinguishes the results */
     for (float step = nextafterf(y, INFINITY) - y; *low == *high; step *= 2)
         *(y > x ? low : high) =
             round_to_type(codec, y > x ? y - step : y + step);
 }
 
-/* What n numbers, of which k are not 0, are of if their mean magnitude is to be
- * m: *n_high of k are of the larger. True: it is m exactly. */
+/* Find the magnitudes of k of n numbers whose mean is to be m; the other
+ * numbers are 0. *n_high of the k get the larger one. true: the mean is exactly
+ * m. */
 static bool share_magnitudes(const struct gg_codec_kern *codec, float m,
                              uint64_t n, uint64_t k, struct gg_back_ternary *t,
                              uint64_t *n_high)
@@ -135,7 +137,7 @@ static enum gguf_status find_magnitudes(const struct gg_back *b, size_t tensor,
     for (int i = 0; i < MOST && !found; i++, m = nextafterf(m, INFINITY))
         found = 1 / (1 / m) == v &&
                 share_magnitudes(codec, m, r.n, k, out, &n_high);
-    if (!found) /* as near as the type lets it be */
+    if (!found) /* the nearest mean that the type can give */
         (void)share_magnitudes(codec, v, r.n, k, out, &n_high);
     if (!(out->low > 0) || !isfinite(out->high))
         return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,

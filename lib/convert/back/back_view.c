@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* back_view.c - parts turned round
+/* back_view.c - parts inverted
  *
- * A part of the file's tensor is a view of the folder's: element k of it,
- * whose places in the view's dimensions are k's digits, lies at the sum of
- * places times steps. So the folder's tensor is, in its own order, views of
- * the file's: the dimensions in the order of their steps, as long as these
- * leave no gap, and one piece for each place in the others.
+ * A part of the file's tensor is a view of the folder's: element k of it, whose
+ * indices in the view's dimensions are the digits of k, lies at the sum of
+ * indices times steps. So the folder's tensor, in its own order, consists of
+ * views of the file's: dimensions sorted by their steps, as long as these leave
+ * no gap, and one piece for each index in the other dimensions.
  */
 #include "config.h"
 #include "convert/back/back_shape.h"
@@ -21,7 +21,7 @@
 #define MOST_PIECES ((size_t)1 << 22)
 
 struct piece {
-    uint64_t begin; /* of the folder's tensor */
+    uint64_t begin; /* first element in the folder's tensor */
     struct gg_composed_part part;
 };
 
@@ -52,8 +52,8 @@ struct dim {
     uint64_t ne, step, out; /* out: the step in the file's tensor */
 };
 
-/* The dimensions by their steps in the folder's tensor, and how many from the
- * first on leave no gap. */
+/* Sort dimensions by their steps in the folder's tensor. Returns the number of
+ * first dimensions without gaps. */
 static unsigned sort_dims(const struct gg_composed_part *p,
                           struct dim d[GG_COMPOSED_DIMS])
 {
@@ -72,8 +72,8 @@ static unsigned sort_dims(const struct gg_composed_part *p,
     return inner;
 }
 
-/* The factor that a part's numbers are multiplied by to be the folder's again:
- * that is exact for powers of two only; 0: they are not. */
+/* Factor that restores the folder's numbers. It is exact for powers of two
+ * only; 0: the factor is not. */
 static float inverse_factor(const struct gg_composed_part *p)
 {
     float factor = 1;
@@ -86,7 +86,7 @@ static float inverse_factor(const struct gg_composed_part *p)
     return p->after != 0 ? 0 : factor;
 }
 
-/* The pieces of one part: base is the file's tensor, of which the part begins
+/* Add the pieces of one part. base: the file's tensor, in which the part begins
  * at element off. */
 static enum gguf_status invert_part(const struct gg_back *b, struct pieces *to,
                                     const struct gg_composed_part *p,
@@ -99,7 +99,8 @@ static enum gguf_status invert_part(const struct gg_back *b, struct pieces *to,
     struct piece x = { p->first, { .from = base, .first = off } };
     const float factor = inverse_factor(p);
     x.part.after = factor == 1 ? 0 : factor;
-    x.part.run = p->run; /* of a whole one: collect */
+    x.part.run =
+        p->run; /* a run covers a whole tensor: see collect_pieces() */
     x.part.n_dims = inner ? inner : 1;
     x.part.ne[0] = x.part.step[0] = 1;
     for (unsigned i = 0; i < inner; i++) {
@@ -148,7 +149,7 @@ static enum gguf_status refuse_tensor(const struct gg_back *b, uint32_t i,
                         gg_str_esc(&e, b->c->folder.weights->tensor[i].name));
 }
 
-/* Those of a matrix that is rounded by the mean of its numbers. */
+/* Add the pieces of a matrix that is rounded by its mean magnitude. */
 static enum gguf_status invert_ternary(const struct gg_back *b,
                                        struct pieces *to, uint32_t i,
                                        size_t base, struct gguf_error *err)
@@ -172,7 +173,7 @@ static enum gguf_status invert_ternary(const struct gg_back *b,
     return GGUF_OK;
 }
 
-/* Where the file's tensor has the elements of a use that is its first. */
+/* First element in the file's tensor of a use that is its first. */
 static uint64_t first_element(const struct gg_back *b,
                               const struct gg_back_use *u)
 {
@@ -192,8 +193,8 @@ static uint64_t count_part(const struct gg_composed_part *p)
     return n;
 }
 
-/* The pieces of one part, which the file's tensor has at element *off, which
- * then is the one after it. */
+/* Add the pieces of a part that begins at element *off of the file's tensor.
+ * Moves *off behind it. */
 static enum gguf_status add_part(const struct gg_back *b, struct pieces *p,
                                  uint32_t i, const struct gg_back_use *u,
                                  const struct gg_composed_part *part,
@@ -209,7 +210,7 @@ static enum gguf_status add_part(const struct gg_back *b, struct pieces *p,
     return GGUF_OK;
 }
 
-/* The pieces of what a row takes of the folder's tensor i. */
+/* Add the pieces of the folder's tensor i that a row takes. */
 static enum gguf_status add_use(const struct gg_back *b, struct pieces *p,
                                 uint32_t i, const struct gg_back_use *u,
                                 uint64_t *off, struct gguf_error *err)
@@ -280,7 +281,7 @@ enum gguf_status gg_back_make_tensor(const struct gg_back *b, uint32_t i,
         uint64_t n = 1;
         for (unsigned d = 0; d < x->n_dims; d++)
             n *= x->ne[d];
-        if (p.piece[k].begin + n <= at) /* the file has it twice */
+        if (p.piece[k].begin + n <= at) /* elements that the file repeats */
             continue;
         if (p.piece[k].begin != at)
             st = refuse_tensor(b, i, err);

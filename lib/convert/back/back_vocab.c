@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* back_vocab.c - the tokenizer of a file as a folder has it
+/* back_vocab.c - write the tokenizer of a file as a folder has it
  *
- * "gpt2" becomes tokenizer.json; other kinds are in files of their own: the
- * table is at the end. Control tokens and those of users are added tokens of
- * tokenizer.json, and members of its vocab, since the Rust library numbers
- * added tokens anew that its model does not have. Tokens that only fill up to
- * the rows of the model are left out: reading the folder fills them again.
+ * "gpt2" becomes tokenizer.json; a table at the end lists the writers of other
+ * kinds. Control and user tokens are added tokens of tokenizer.json and also
+ * members of its vocab, since the Rust library renumbers added tokens that its
+ * model lacks. Fillers at the end are left out: reading the folder adds them
+ * again.
  */
 #include "config.h"
 #include "convert/back/back_vocab.h"
@@ -155,7 +155,7 @@ static void add_step(json_t *steps, const char *word, const char *regex,
     json_array_append_new(steps, s);
 }
 
-/* Where the step at p ends: a ')' before another step or the end. */
+/* End of the step at p: a ')' before another step or the end. */
 static size_t split_size(const char *p)
 {
     static const char *const next[] = { " Split(", " Bytes", " ByteLevel",
@@ -172,7 +172,7 @@ static size_t split_size(const char *p)
     return strlen(p);
 }
 
-/* The steps that vocab_pre.c describes by this text; NULL: it has others. */
+/* Steps that vocab_pre.c describes by this text; NULL: unknown ones. */
 static json_t *steps_of(const char *p)
 {
     static const char *const words[] = { "Punctuation+", "Punctuation",
@@ -201,8 +201,8 @@ static json_t *steps_of(const char *p)
     return steps;
 }
 
-/* The steps of a row of which no description is published: its stages cut what
- * those before them have left, as steps do. NULL: it has other stages. */
+/* Steps of a row without a published description: each stage cuts the words
+ * that the stages before it left. NULL: the row has other stages. */
 static json_t *steps_of_row(const struct gg_pretok_row *row)
 {
     json_t *steps = json_array();
@@ -247,7 +247,7 @@ json_t *gg_back_vocab_make_added(const struct gg_back_tokens *t)
     return added;
 }
 
-/* Names of n bytes, which may hold NUL: so Jansson has them since 2.14. */
+/* Member name of n bytes, which may include NUL (Jansson 2.14 and later). */
 #if JANSSON_VERSION_HEX >= 0x020e00
 static bool has_member(const json_t *o, const char *name, size_t n)
 {
@@ -313,7 +313,7 @@ static void put_merges(const struct gg_back_tokens *t, json_t *merges)
         json_array_append_new(merges, json_stringn(s.data, s.size));
 }
 
-/* The normalizer that the class of tokenizers has, which no file says: NFC in
+/* Normalizer of the tokenizer's class, which files do not say: NFC in
  * transformers' Qwen2Tokenizer, GPTNeoXTokenizer and CohereTokenizer
  * (src/transformers/models, tokenization_*.py). */
 static json_t *normalizer_of(const struct gg_back_tokens *t,
@@ -421,11 +421,11 @@ int64_t gg_back_vocab_find_role(const struct gg_back_tokens *t,
                : -1;
 }
 
-/* Is role i told by a number of config.json alone? Reading the folder sets
- * what texts tell first, each kind in the order of roles: so a role that the
- * file has after a later one, and all after that. Those before the tokens are
- * of the architecture; so are those after others and what is put round texts,
- * of which no text tells either. */
+/* Does only a number of config.json name the token of role i? Reading a folder
+ * sets roles named by texts first, and each group in the order of roles. So a
+ * role that comes after a later role in the file, and all roles after it, come
+ * from numbers. Roles before the tokens come from the architecture. So do roles
+ * after other keys (add_...), which no text names either. */
 static bool is_number_role(const struct gg_back *b, size_t i)
 {
     static const char *const numbered = "bos eos pad mask";
@@ -498,9 +498,9 @@ static const struct {
     { "plamo2", "Plamo2Tokenizer", gg_back_put_plamo, false },
 };
 
-/* Tokens of users have their blanks as pieces do, which files have as they
- * stand in texts (vocab_added.c). They are listed in added_tokens_decoder, too,
- * by which reading the folder knows them. */
+/* User tokens have U+2581 for blanks as pieces do; in the GGUF file they have
+ * blanks (vocab_added.c). They are also listed in added_tokens_decoder, by
+ * which reading the folder recognises them. */
 static enum gguf_status mark_blanks(struct gg_back_tokens *t, json_t *config,
                                     struct gguf_error *err)
 {

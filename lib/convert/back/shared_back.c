@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_back.c - inverses of what shared_keys.c computes
+/* shared_back.c - inverses of the functions in shared_keys.c
  *
- * Functions here read the keys of a GGUF file and put the members of
- * config.json that shared_keys.c computes these keys of.
+ * These functions read the keys of a GGUF file and set the members of
+ * config.json from which shared_keys.c computes the keys.
  */
 #include "config.h"
 #include "convert/class_row.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct line {
-    struct gguf_str s; /* without what indents it, and without blanks after */
+    struct gguf_str s; /* text without indentation and trailing blanks */
     size_t indent;
     size_t at; /* byte of the text */
 };
@@ -54,7 +54,8 @@ static struct gguf_str take_line(const char **p, const char *end)
 static void take_indent(struct line *l)
 {
     while (l->s.size && (*l->s.data == ' ' || *l->s.data == '\t')) {
-        l->indent++; /* of a tab, too: a block is no longer than its lines */
+        /* a tab counts as one: a block is not longer than its lines */
+        l->indent++;
         l->s.data++;
         l->s.size--;
     }
@@ -62,7 +63,7 @@ static void take_indent(struct line *l)
         l->s.size--;
 }
 
-/* The lines between "---" and "---"; none if the text begins otherwise. */
+/* Take the lines between "---" and "---"; none if the text begins otherwise. */
 static enum gguf_status take_lines(struct reader *r, size_t size)
 {
     const char *p = r->text, *end = r->text + size;
@@ -108,7 +109,7 @@ static bool is_item(const struct line *l)
            (l->s.size == 1 || l->s.data[1] == ' ' || l->s.data[1] == '\t');
 }
 
-/* Where "KEY:" ends: its colon; or SIZE_MAX. */
+/* Position of the colon after "KEY"; SIZE_MAX: none. */
 static size_t find_colon(struct gguf_str s)
 {
     for (size_t i = 0; i < s.size; i++)
@@ -161,7 +162,8 @@ static enum gguf_status add_value(struct reader *r, struct gguf_str s)
     return GGUF_OK;
 }
 
-/* What a backslash and c stand for: bytes of out; 0: nothing. */
+/* Bytes of the escape sequence of a backslash and c, in out. Returns their
+ * number; 0: unknown sequence. */
 static size_t unescape_char(struct gguf_str *s, char out[4])
 {
     static const char from[] = "ntr\"\\/ab ", to[] = "\n\t\r\"\\/\a\b ";
@@ -191,8 +193,8 @@ static size_t unescape_char(struct gguf_str *s, char out[4])
     return gg_str_utf8_encode(cp, out);
 }
 
-/* Find the mark that ends the quotation at the beginning of s: its position, or
- * s.size if there is none. No escape is shorter than what it stands for. */
+/* Position of the mark that ends the quotation at the beginning of s; s.size:
+ * none. No escape sequence is shorter than its result. */
 static size_t find_quote(struct gguf_str s)
 {
     const char mark = *s.data, *p = s.data;
@@ -274,7 +276,7 @@ static enum gguf_status read_plain(struct reader *r, struct gguf_str s,
     return is_null(all) ? GGUF_OK : add_value(r, all);
 }
 
-/* A text of lines: '|' keeps them, '>' puts blanks between them. */
+/* Read a block: '|' keeps its lines, '>' joins them with blanks. */
 static enum gguf_status read_block(struct reader *r, char how, size_t indent)
 {
     size_t n = 0, first = 0, k = r->i + 1;
@@ -302,7 +304,7 @@ static enum gguf_status read_block(struct reader *r, char how, size_t indent)
     return n ? add_value(r, (struct gguf_str){ p, n }) : GGUF_OK;
 }
 
-/* What a text may be that stands after a key or a dash. */
+/* Read a text after a key or a dash, in any of its forms. */
 static enum gguf_status read_text(struct reader *r, struct gguf_str s,
                                   size_t indent)
 {

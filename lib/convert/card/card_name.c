@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* card_name.c - what the name of a repository says
+/* card_name.c - parts of the name of a repository
  *
- * The parts between dashes are told apart as the converter of llama.cpp does
- * it (gguf-py/gguf/metadata.py, commit 18f4bb5e): versions, types, sizes, words
- * of finetunes; what comes before the first of them is the base.
+ * The parts between dashes are classified as in llama.cpp's converter
+ * (gguf-py/gguf/metadata.py, commit 18f4bb5e): versions, types, sizes, words of
+ * finetunes. The parts before the first of these are the base name.
  */
 #include "config.h"
 #include "convert/card/card.h"
@@ -26,7 +26,7 @@ enum {
 };
 
 struct part {
-    char *s; /* with room for one more */
+    char *s; /* text, with room for one more byte */
     unsigned is;
 };
 
@@ -152,7 +152,7 @@ static bool is_size(const char *p)
            is_word(p, "small mini medium large xl xxl");
 }
 
-/* As sizes are written; p has room for one more. */
+/* Write a size in its normal form; p has room for one more byte. */
 static void normalize_size(char *p)
 {
     size_t n = strlen(p);
@@ -169,7 +169,7 @@ static void normalize_size(char *p)
         p[n - 1] = upper_char(p[n - 1]);
 }
 
-/* Weights that a normal size stands for, or -1. */
+/* Number of weights of a size in normal form; -1: not a size. */
 static double count_of(const char *p)
 {
     static const char units[] = " KMBT";
@@ -242,8 +242,8 @@ static bool has_digit(const char *s)
     return strpbrk(s, "0123456789") != NULL;
 }
 
-/* Sizes in words count only where none is in numbers; the base is what is
- * before all else, without a version at its end. */
+/* Sizes written in words count only if no size is written in numbers. The base
+ * name is everything before the other parts, without a version at its end. */
 static void classify_parts(struct part *p, size_t n)
 {
     bool numbers = false, at_start = true;
@@ -264,7 +264,7 @@ static void classify_parts(struct part *p, size_t n)
         p[--n].is &= ~(unsigned)IS_BASE;
 }
 
-/* The parts of a kind, with dashes between; NULL if there are none. */
+/* Join the parts of a kind with dashes; NULL: no such part. */
 static char *join_parts(struct gg_mem_arena *arena, const struct part *p,
                         size_t n, unsigned is, unsigned is_not, bool *good)
 {

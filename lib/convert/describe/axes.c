@@ -200,8 +200,9 @@ static double size_of(const struct gg_convert_view *v, const char *name)
     return gg_axes_size(v->c, name, v->item->layer);
 }
 
-/* Set the range of a slice of n elements: count of them, from first on. A size
- * that config.json lacks takes all; the check of the model names its key. */
+/* Set the range of a slice: count of n elements, from first on. A size that
+ * config.json lacks takes all elements; the check of the model names its
+ * key. */
 static bool take_slice(const struct gg_convert_view *v,
                        const struct gg_axes_slice *s, double n, double *count,
                        double *first)
@@ -214,8 +215,8 @@ static bool take_slice(const struct gg_convert_view *v,
            *first + *count <= n;
 }
 
-/* The sizes and steps of factors, of a dimension of size n whose elements are
- * step apart; *at grows by where they begin. */
+/* Set sizes and steps of the factors of a dimension of n elements that are step
+ * apart. *at grows by the offset of the first element. */
 static bool set_steps(const struct gg_convert_view *v, struct gg_axes_axis *a,
                       uint64_t n, uint64_t step, uint64_t *at)
 {
@@ -279,7 +280,7 @@ static bool add_dimension(struct gg_composed_part *p, uint64_t size,
     return true;
 }
 
-/* Has every factor that the output does not have one element? */
+/* Does every factor that the output lacks have one element? */
 static bool is_complete(const struct gg_axes *a)
 {
     for (size_t i = 0; i < a->n; i++)
@@ -289,8 +290,8 @@ static bool is_complete(const struct gg_axes *a)
     return true;
 }
 
-/* The factors as the output has them, in order, and its dimensions, here the
- * slowest first. A '*' that stands for no dimension makes none. */
+/* Set the factors in the order of the output, and its dimensions, slowest
+ * first. A '*' that stands for no dimension adds none. */
 static bool set_output(struct gg_convert_view *v, struct gg_axes *a)
 {
     struct gg_axes_factor *order[GG_LEN(a->out)];
@@ -338,7 +339,7 @@ bool gg_convert_apply_axes(struct gg_convert_view *v, const char *text)
         return false;
     for (size_t i = 0; i < a.n; i++)
         if (a.axis[i].rest &&
-            a.n == v->n_dims + 1) { /* stands for no dimension */
+            a.n == v->n_dims + 1) { /* '*' stands for no dimension */
             a.n--;
             memmove(&a.axis[i], &a.axis[i + 1], (a.n - i) * sizeof *a.axis);
             break;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* classifier.c - notes on classifiers that readers of GGUF files compute in
- * another way than transformers
+/* classifier.c - notes on classifiers that readers of GGUF files compute
+ * differently from transformers
  *
- * A file has cls.weight and cls.output.weight, between which readers compute
- * tanh, or GELU for ModernBERT, of the first token's vector, or of the mean for
- * ModernBERT (model/block/pooling.c). What a class computes otherwise is a
- * note.
+ * A file has cls.weight and cls.output.weight. Between them readers compute
+ * tanh (ModernBERT: GELU) of the first token's vector (ModernBERT: of the mean;
+ * model/block/pooling.c). If a class computes something else, a note says so.
  */
 #include "config.h"
 #include "convert/convert_int.h"

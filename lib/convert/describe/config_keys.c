@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* config_keys.c - what config.json says, as metadata */
+/* config_keys.c - write keys from config.json */
 #include "config.h"
 #include "convert/class_row.h"
 #include "convert/convert_int.h"
@@ -15,7 +15,7 @@
 
 #define KEY(NAME, KIND, HF) GG_CONVERT_KEY(NAME, HF, KIND, 0)
 
-/* Files say so only if config.json does, and it is false. */
+/* Written only if config.json has is_causal and it is false. */
 static double not_causal(const struct gg_hf_config *cfg)
 {
     return gg_hf_config_num(cfg, "is_causal", -1) == 0 ? 0 : NAN;
@@ -45,8 +45,8 @@ static double gating_func(const struct gg_hf_config *cfg)
     return NAN;
 }
 
-/* What all have that say it, in the order of writing: before positions, and
- * after. */
+/* Keys of all architectures, in order of writing: before the rotary embedding,
+ * and after it. */
 static const struct gg_convert_key first[] = {
     KEY("block_count", U32,
         "num_hidden_layers n_layers n_layer num_layers num_decoder_layers"),
@@ -221,7 +221,7 @@ static double compute_key(const struct gguf_convert *c,
     return k->above_0 && !(x > 0) ? NAN : x;
 }
 
-/* What is computed for each layer. */
+/* Write an array with a computed number for each layer. */
 static enum gguf_status write_each(struct gguf_convert *c, const char *key,
                                    const struct gg_convert_key *k,
                                    struct gguf_error *err)
@@ -246,7 +246,8 @@ static enum gguf_status write_each(struct gguf_convert *c, const char *key,
     for (uint32_t i = 0; i < n_layers && st == GGUF_OK; i++) {
         const double v = compute_key(c, k, i);
         void *x = list + i * size;
-        if (isnan(v) && i >= n_main) { /* nothing of those that draft */
+        /* the array may leave out nextn layers */
+        if (isnan(v) && i >= n_main) {
             n_layers = i;
             break;
         }
@@ -304,7 +305,7 @@ static enum gguf_status write_key(struct gguf_convert *c,
     return write_number(c, key, k->kind, k->value, err);
 }
 
-/* The same, unless it is there: what is there already stays. */
+/* Write a key unless the output has it already. */
 static enum gguf_status add_key(struct gguf_convert *c,
                                 const struct gg_convert_key *k,
                                 struct gguf_error *err)
@@ -315,7 +316,7 @@ static enum gguf_status add_key(struct gguf_convert *c,
                                             : write_key(c, k, key, err);
 }
 
-/* Does config.json say what a row is made of? */
+/* Does config.json have a member that gives the row's value? */
 static bool has_source(const struct gguf_convert *c,
                        const struct gg_convert_key *k)
 {
@@ -323,7 +324,7 @@ static bool has_source(const struct gguf_convert *c,
                                     : !isnan(compute_key(c, k, -1));
 }
 
-/* Has the architecture a row of this key? */
+/* Does the architecture have a row for this key? */
 static bool has_row(const struct gg_convert_arch *a, const char *key)
 {
     for (const struct gg_convert_key *o = a->keys; o && o->key; o++)
@@ -332,9 +333,9 @@ static bool has_row(const struct gg_convert_arch *a, const char *key)
     return false;
 }
 
-/* The rows of the architecture that stand for those of all take their places
- * where those would be written: if config.json says them, or if they have what
- * it is without. */
+/* Write the keys in rows. Rows of the architecture with the same name replace
+ * them at their place, if config.json gives the value, or if the replacing row
+ * has a default. */
 static enum gguf_status add_keys(struct gguf_convert *c,
                                  const struct gg_convert_key *rows, size_t n,
                                  struct gguf_error *err)
@@ -372,8 +373,8 @@ gg_convert_key_row(const struct gg_convert_arch *a, size_t n)
 
 /* ---- one thing under two names ---- */
 
-/* Programs differ in which they ask for first: what has two numbers is another
- * model there. */
+/* Synonyms. Programs differ in which one they read first: if two have different
+ * numbers, other programs see another model. */
 static const char *const synonyms[] = {
     "num_hidden_layers n_layers n_layer num_layers",
     "max_position_embeddings n_positions n_ctx",
@@ -386,7 +387,7 @@ static const char *const synonyms[] = {
     "num_experts_per_tok num_experts_per_token",
 };
 
-/* Say each pair of names in one object that have other numbers. */
+/* Note each pair of synonyms in one object whose numbers differ. */
 static void note_synonyms(const struct gguf_convert *c, const char *names)
 {
     const char *one = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* folder_tensors.c - what the tensors of a folder become
+/* folder_tensors.c - map the tensors of a folder to tensors of the file
  *
- * Each tensor of the folder meets the names of its architecture; what fits
- * gives a part of a tensor of the output. Parts of one tensor lie together
- * after sorting, in the order of experts or of rows.
+ * Each tensor of the folder is matched with the names of its class. A match
+ * gives a part of a tensor of the output. Sorting brings the parts of a tensor
+ * together, in the order of experts or of rows.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -19,8 +19,8 @@
 
 /* ---- names ---- */
 
-/* The name that a row gives, with the layer's number and an ending: in the
- * arena. "+" is the number of the first layer that drafts. */
+/* Set the name in the file from a row's, with the layer's number and an ending,
+ * in the arena. "+" is the number of the first nextn layer. */
 static enum gguf_status give_name(struct gguf_convert *c, const char *to,
                                   int64_t layer, const char *end,
                                   struct gguf_str *out, struct gguf_error *err)
@@ -57,7 +57,7 @@ static enum gguf_status add_item(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-/* What row no of a list gives of tensor i, whose name is name. */
+/* Add the parts that row no of a list makes of tensor i, called name. */
 static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
                                 uint32_t i, uint8_t half, const char *name,
                                 bool *found, bool *nothing,
@@ -89,7 +89,7 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
     return add_item(c, &item, err);
 }
 
-/* Add tensor i by the rows of the first list that has the name. */
+/* Add tensor i by the rows of the first list that has its name. */
 static enum gguf_status try_rows(struct gguf_convert *c, uint32_t i,
                                  uint8_t half, const char *name, bool *found,
                                  bool *nothing, struct gguf_error *err)
@@ -104,7 +104,7 @@ static enum gguf_status try_rows(struct gguf_convert *c, uint32_t i,
     return GGUF_OK;
 }
 
-/* Is it of a layer after those that there are? */
+/* Does the name belong to a layer beyond the model's layers? */
 static bool is_extra_layer(const struct gguf_convert *c, const char *name)
 {
     struct gguf_str rest = gg_str_z(name);
@@ -145,7 +145,7 @@ static enum gguf_status place_tensor(struct gguf_convert *c, uint32_t i,
     return GGUF_OK;
 }
 
-/* ---- what is left out ---- */
+/* ---- ignored tensors ---- */
 
 /* A pattern of names that are ignored, and whether there was one. */
 struct ignored {
@@ -178,7 +178,8 @@ static void note_unused(const struct gguf_convert *c,
 }
 
 #define PACKED ": config.json has to say how (quantization_config)"
-/* Parts of names that tell where tensors are from, and what to do then. */
+/* Advice for names without a place: parts of names that tell where a tensor
+ * comes from. */
 static const struct {
     const char *part, *advice;
 } origins[] = {
@@ -278,7 +279,7 @@ static enum gguf_status place_all(struct gguf_convert *c,
 
 /* ---- types ---- */
 
-/* Tensors that models read as F32 whatever the others are. */
+/* Tensors that readers expect in F32 whatever the type of the others is. */
 static bool is_f32(const struct gg_composed_tensor *t)
 {
     static const char *const parts[] = {
@@ -334,8 +335,8 @@ static enum gguf_status fail_part(const struct gguf_convert *c, size_t item,
         gg_str_esc(&to, it->to), what);
 }
 
-/* Part k of tensor t: experts are stacked, others put together by their
- * rows. */
+/* Append part k of tensor t: experts are stacked, other parts are concatenated
+ * by rows. */
 static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
                                   size_t k, const struct gg_convert_view *v,
                                   struct gg_composed_tensor *t,
@@ -373,7 +374,7 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
     return GGUF_OK;
 }
 
-/* The parts of a view; of one that is taken several times, all there are. */
+/* Add the parts of a view, with all repetitions. */
 static enum gguf_status add_parts(struct gguf_convert *c,
                                   const struct gg_convert_view *v,
                                   struct gg_composed_tensor *t,

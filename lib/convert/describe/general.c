@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* general.c - what a model is called, and by whom
+/* general.c - name, authors and sources of a model
  *
- * Keys, their order, and what they are made of are those of the converter of
- * llama.cpp (gguf-py/gguf/metadata.py, commit 18f4bb5e): the model card first,
- * then the name that config.json has, then the folder's.
+ * Keys, their order and their sources are those of llama.cpp's converter
+ * (gguf-py/gguf/metadata.py, commit 18f4bb5e): the model card first, then the
+ * name in config.json, then the folder's name.
  */
 #include "config.h"
 #include "convert/card/card.h"
@@ -21,7 +21,7 @@
 
 /* ---- sizes ---- */
 
-/* Weights: of all tensors, of those that are no experts, of one expert. */
+/* Weights: of all tensors, of tensors without experts, of one expert. */
 struct counts {
     double all, shared, expert;
     uint64_t n_experts, n_expert_tensors;
@@ -65,7 +65,7 @@ static void make_size(double n, char out[32])
              x, units[k].letter);
 }
 
-/* "8x7.2B": that of one expert with what all share. */
+/* Size label "8x7.2B": the weights of one expert and of the shared part. */
 static void make_label(const struct counts *n, char out[64])
 {
     char size[32];
@@ -99,7 +99,7 @@ static uint32_t file_type(const struct gguf_convert *c)
     return types[most].number;
 }
 
-/* ---- what is known ---- */
+/* ---- collected texts ---- */
 
 enum {
     F_NAME,
@@ -153,7 +153,7 @@ struct general {
     double n_params;
 };
 
-/* A card that cannot be read is as good as none: it is said. */
+/* A card that cannot be read is ignored with a note. */
 static enum gguf_status read_card(struct general *g, struct gguf_error *err)
 {
     static const char name[] = "README.md";
@@ -239,7 +239,7 @@ static void fill_field(struct general *g, size_t field, const char *text)
         g->field[field] = gg_str_z(text);
 }
 
-/* What the name of a repository or of a folder says of what is not known. */
+/* Fill missing texts from the name of a repository or of a folder. */
 static enum gguf_status take_name(struct general *g, struct gguf_str id,
                                   struct gguf_error *err)
 {
@@ -284,7 +284,7 @@ static enum gguf_status take_names(struct general *g, struct gguf_error *err)
     return take_name(g, id, err);
 }
 
-/* ---- what is written ---- */
+/* ---- written keys ---- */
 
 const struct gg_card_sampling gg_card_samplings[] = {
     { "general.sampling.sequence", "sequence", 's' },
@@ -337,7 +337,7 @@ static enum gguf_status set_of(const struct general *g, const char *what,
     return gguf_meta_set_strz(g->meta, key, text, err);
 }
 
-/* Where one of the models or datasets is that this one is made of. */
+/* Address of a model or dataset from which this model is made. */
 static enum gguf_status set_source(const struct general *g, const char *what,
                                    size_t no, struct gguf_str id,
                                    struct gguf_error *err)
@@ -387,7 +387,7 @@ static enum gguf_status set_list(const struct general *g, const char *key,
                  : GGUF_OK;
 }
 
-/* What was a tensor of the folder comes before all that is no tensor. */
+/* Copy keys that were tensors of the folder before all others. */
 static enum gguf_status copy_numbers(const struct general *g,
                                      struct gguf_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* labels.c - what the numbers of a classifier are of */
+/* labels.c - labels of a classifier */
 #include "config.h"
 #include "convert/convert_int.h"
 
@@ -30,7 +30,7 @@ enum gguf_status gg_convert_set_labels(struct gguf_convert *c, const char *key,
                                   names),
                 "config.json: id2label has no text for %zu", i);
     }
-    /* what transformers writes where nobody has named them */
+    /* placeholders that transformers writes for unnamed labels */
     if (n == 2 && gg_str_eqz(list[0], "LABEL_0"))
         return GGUF_OK;
     return gguf_meta_set_str_array(c->out.meta, key, list, n, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model_kind.c - what kind of model a folder was taken for, in words */
+/* model_kind.c - kind of model that a folder is, for people */
 #include "config.h"
 #include "convert/convert_int.h"
 
@@ -23,7 +23,7 @@ bool gg_convert_is_headless(const struct gguf_convert *c)
     return gg_str_ends(name, "Model") && !gg_str_ends(name, "LMHeadModel");
 }
 
-/* The kind, and how it was told. */
+/* Kind of model, and what decided it. */
 static void set_kind(struct gguf_convert *c)
 {
     const struct gg_arch *a = gg_arch_find(gg_str_z(c->arch->arch));

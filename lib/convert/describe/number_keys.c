@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* number_keys.c - tensors of one number that are keys of a file
+/* number_keys.c - tensors of one number that become keys
  *
- * A row of names whose "to" is "=KEY" says so: of each layer one number of a
- * list, or, without layers, the number.
+ * A row of names whose "to" is "=KEY" describes such a tensor: a number for
+ * each layer in a list, or without layers one number.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -67,7 +67,8 @@ static enum gguf_status read_number(const struct gguf_convert *c,
                               gg_str_esc(&e, t->name), (double)*out);
 }
 
-/* Those of one key: of layers 0 to n - 1, or one of none. */
+/* Write the numbers of one key: of layers 0 to n - 1, or one number for the
+ * model. */
 static enum gguf_status set_numbers(struct gguf_convert *c,
                                     const struct gg_convert_number *number,
                                     size_t n, float *x, struct gguf_error *err)

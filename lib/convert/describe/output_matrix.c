@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* output_matrix.c - does the model have an output matrix of its own?
  *
- * A model multiplies by an output matrix (mostly lm_head) or by the embedding
- * of its tokens again, which is called tied. transformers decides by
- * tie_word_embeddings of config.json, or by the default of the configuration's
- * class where that says nothing (configuration_NAME.py; in the rows: ties), and
- * by the weights: a tied matrix that is there with other numbers than the
- * embedding's is kept (tie_weights of modeling_utils.py, 5.0; until 4.57 it was
- * replaced by the embedding), and one that is untied and not there begins with
- * random numbers. Such a model cannot be meant:
+ * A model multiplies by an output matrix (usually lm_head), or by the embedding
+ * of its tokens again (tied). transformers decides by tie_word_embeddings of
+ * config.json; without it, by the default of the configuration's class
+ * (configuration_NAME.py; in the rows: ties); and by the weights. A tied matrix
+ * with other numbers than the embedding's is kept (tie_weights of
+ * modeling_utils.py, 5.0; until 4.57 the embedding replaced it). A missing
+ * untied matrix is initialised at random, which cannot be meant:
  *
  *   config.json   output matrix       becomes
  *   tied          none                tied
@@ -19,9 +18,9 @@
  *   nothing       none, default tied  tied
  *   nothing       none                tied, with a note
  *
- * What has no output matrix in files, such as an encoder, a classifier or a
- * model whose hidden states are pooled, is not asked. A reranker is, as its
- * classifier has two rows of the matrix.
+ * Models whose files have no output matrix, such as encoders, classifiers and
+ * models with pooled states, are not checked. Rerankers are, since their
+ * classifier is two rows of the matrix.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -32,7 +31,7 @@
 
 #include <string.h>
 
-/* ---- what config.json says ---- */
+/* ---- config.json ---- */
 
 enum tied { TIED_UNSAID, TIED_NO, TIED_YES, TIED_BOTH };
 
@@ -50,7 +49,7 @@ static enum tied read_tied(const struct gguf_convert *c)
     return yes && no ? TIED_BOTH : yes ? TIED_YES : no ? TIED_NO : TIED_UNSAID;
 }
 
-/* Does config.json have a value that is neither true nor false, nor null? */
+/* Does config.json have a value that is neither true, false nor null? */
 static bool has_other_value(const struct gguf_convert *c)
 {
     const json_t *v = json_object_get(
@@ -66,7 +65,7 @@ bool gg_convert_is_tied(const struct gguf_convert *c)
            (a && a->output == GG_OUTPUT_EMBD);
 }
 
-/* ---- what the folder has ---- */
+/* ---- matrices of the folder ---- */
 
 /* The first part of the tensor of that name, or NULL; of n parts. */
 static const struct gg_convert_item *find_item(const struct gguf_convert *c,
@@ -80,8 +79,8 @@ static const struct gg_convert_item *find_item(const struct gguf_convert *c,
     return found;
 }
 
-/* Have two tensors of the folder the same numbers? Read until they differ; of
- * a folder on paper they do. */
+/* Do two tensors of the folder have the same numbers? Reads until they differ.
+ * Always true for a folder that is only described. */
 static enum gguf_status is_same(const struct gguf_convert *c, uint32_t a,
                                 uint32_t b, bool *yes, struct gguf_error *err)
 {
@@ -114,8 +113,8 @@ static enum gguf_status is_same(const struct gguf_convert *c, uint32_t a,
     return GGUF_OK;
 }
 
-/* Are words no result of the model? A reranker without lm_head takes its rows
- * from the embedding, so that words are its result. */
+/* Does the file need no logits of words? A reranker without lm_head takes its
+ * rows from the embedding, so it does need them. */
 static bool lacks_logits(const struct gguf_convert *c)
 {
     size_t n;
@@ -127,9 +126,9 @@ static bool lacks_logits(const struct gguf_convert *c)
            find_item(c, "cls.output.weight", &n);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- decision ---- */
 
-/* The folder has one. */
+/* The folder has an output matrix. */
 static enum gguf_status keep_output(struct gguf_convert *c,
                                     const struct gg_convert_item *own,
                                     const struct gg_convert_item *embedding,

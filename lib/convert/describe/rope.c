@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* rope.c - positions: how many elements turn, and how far
+/* rope.c - rotary embedding: number of rotated elements, and scaling
  *
- * "llama3" in rope_scaling are factors for each pair, by the lengths of their
- * waves (Llama 3.1; transformers, modeling_rope_utils.py): long ones are
- * stretched, short ones are not, those between by degrees. They become the
- * tensor rope_freqs.weight, by which frequencies are divided; so do the two
- * lists of "longrope", rope_factors_long.weight and rope_factors_short.weight.
+ * "llama3" in rope_scaling defines a factor for each pair by its wavelength
+ * (Llama 3.1; transformers, modeling_rope_utils.py): long waves are stretched,
+ * short ones are not, those between in part. The factors become the tensor
+ * rope_freqs.weight, which divides frequencies. The two lists of "longrope"
+ * become rope_factors_long.weight and rope_factors_short.weight.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where a number on scaling may be. */
+/* Find a number about rotary scaling in one of its places. */
 #define IN(NAME)                                                              \
     "rope_parameters.full_attention." NAME " rope_parameters." NAME           \
     " rope_scaling." NAME
@@ -28,7 +28,7 @@ static bool get_number(const struct gguf_convert *c, const char *names,
     return gg_json_num(json_is_array(v) ? json_array_get(v, 0) : v, out);
 }
 
-/* Elements of a head that turn; 0: not known. */
+/* Number of rotated elements of a head; 0: unknown. */
 static int64_t n_rotary(const struct gguf_convert *c)
 {
     int64_t head = 0, width = 0, heads = 0;
@@ -62,8 +62,8 @@ static enum gguf_status add_tensor(struct gguf_convert *c, const char *name,
                               err);
 }
 
-/* The part of a head that turns in layers that see all, where each layer has
- * its own; 0: they have not. */
+/* Partial rotary factor of layers with full attention, if kinds of layers have
+ * their own; 0: they have not. */
 static double part_of_full(const struct gguf_convert *c)
 {
     const json_t *parts = gg_convert_get_config(c, "partial_rotary_factors");
@@ -224,8 +224,8 @@ static enum gguf_status add_sections(struct gguf_convert *c,
                : GGUF_OK;
 }
 
-/* Part of a head turns, but its elements are those of the whole: the others
- * have no frequency (_compute_proportional_rope_parameters). */
+/* Partial rotary embedding with the frequencies of a whole head: the other
+ * elements have no frequency (_compute_proportional_rope_parameters). */
 static enum gguf_status add_proportional(struct gguf_convert *c,
                                          struct gguf_error *err)
 {

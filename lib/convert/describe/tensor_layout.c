@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tensor_layout.c - changes of a tensor's numbers and of their order
  *
- * Where a model turns pairs of neighbours and the checkpoint the first half of
- * each head against the second (as transformers' rotate_half does), row
- * h d + 2 j + i of the file is row h d + i d/2 + j of the checkpoint, for heads
- * of d rows, i of 0 and 1.
+ * If a model rotates pairs of neighbours and the checkpoint is for rotating the
+ * first half of each head against the second (transformers' rotate_half), rows
+ * are permuted: row h d + 2 j + i of the file is row h d + i d/2 + j of the
+ * checkpoint, for heads of d rows and i = 0, 1.
  */
 #include "config.h"
 #include "convert/class_row.h"
@@ -223,9 +223,10 @@ const struct gg_convert_transform gg_convert_half_2 = {
     .pair = GG_PAIR_ROWS
 };
 
-/* Half of an adapter's pair. Rows of B are moved as the weight's rows are. A
- * stays as it is. Neither is transposed: PEFT stores both for a weight whose
- * rows are outputs. The pair of an embedding has A transposed (data/lora.h). */
+/* View of one half of an adapter's pair. Rows of B are permuted as the weight's
+ * rows are; A stays as it is. Neither is transposed: PEFT stores both for a
+ * weight whose rows are outputs. The pair of an embedding has A transposed
+ * (data/lora.h). */
 static enum gguf_status view_adapter_half(struct gg_convert_view *v,
                                           struct gguf_error *err)
 {
@@ -247,7 +248,7 @@ static enum gguf_status view_adapter_half(struct gg_convert_view *v,
                : GGUF_OK;
 }
 
-/* Factors; 1 is none. */
+/* Apply factors other than 1. */
 static enum gguf_status apply_scale(struct gg_convert_view *v,
                                     struct gguf_error *err)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tensor_names.c - what a tensor is called in the language model that it is of
+/* tensor_names.c - name of a tensor in the language model alone
  *
- * Folders of models that see and hear have their parts under names of their
- * own; rows have what is left without these, and layers that draft after the
- * others.
+ * In folders of multimodal models each part has its own prefix. Rows of names
+ * have the names without prefixes, and nextn layers numbered after the others.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -14,9 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the language model of one that sees and hears begins. */
+/* Prefixes of the language model in multimodal models. */
 static const struct {
-    const char *prefix, *instead; /* NULL: it is of another part */
+    /* NULL: tensors with this prefix belong to another part */
+    const char *prefix, *instead;
 } prefixes[] = {
     { "model.language_model.lm_head", "lm_head" },
     { "model.language_model.", "model." },
@@ -58,7 +58,7 @@ static const struct {
     { "model.vision_projection.", NULL },
     { "model.connector.", NULL },
     { "model.aligner.", NULL },
-    { "model.generation_", NULL }, /* of pictures */
+    { "model.generation_", NULL }, /* image generation */
     { "model.merger.", NULL },
     { "merger.", NULL },
     { "siglip2.", NULL },
@@ -81,7 +81,8 @@ int64_t gg_convert_first_nextn_layer(const struct gguf_convert *c)
     return main >= 0 && main < 1e6 ? (int64_t)main : 0;
 }
 
-/* Leave out the first of a list's prefixes that the name has; has it one? */
+/* Remove the first prefix of a list that the name has. false: no prefix
+ * matches. */
 static bool strip_prefix(const char *list, struct gguf_str *name)
 {
     for (const char *p = list; p && *p;) {
@@ -96,8 +97,8 @@ static bool strip_prefix(const char *list, struct gguf_str *name)
     return false;
 }
 
-/* Of a layer that drafts, what it would be called among the others: into buf,
- * and name is it. */
+/* Name of a tensor of a nextn layer as if the layer were numbered after the
+ * others. Writes it to buf and sets name to it. */
 static void rename_draft(const struct gguf_convert *c, struct gguf_str *name,
                          char buf[GG_CONVERT_NAME])
 {
@@ -117,9 +118,9 @@ static void rename_draft(const struct gguf_convert *c, struct gguf_str *name,
         *name = gg_str_z(buf);
 }
 
-/* Strip the prefix of a part from a name, which may lack what all names of the
- * folder lack (gg_folder.added). *before: the language model's own prefix;
- * *nothing: the tensor belongs to another part. */
+/* Remove the prefix of a part from a name, which may lack the prefix that all
+ * names of the folder lack (gg_folder.added). *before: the language model's own
+ * prefix. *nothing: the tensor belongs to another part. */
 static void strip_part(const struct gguf_convert *c, struct gguf_str *name,
                        const char **before, bool *nothing)
 {

@@ -52,7 +52,7 @@ static void round_3(float *x, size_t n)
     }
 }
 
-/* A zero keeps its sign. */
+/* a zero keeps its sign */
 static void take_sign(float *x, size_t n)
 {
     while (n--)

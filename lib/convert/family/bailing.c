@@ -3,7 +3,8 @@
 #include "config.h"
 #include "convert/class_row.h"
 
-/* Queries, keys and values in one; of pairs, where heads have halves. */
+/* Queries, keys and values in one matrix; rows permuted from halves to
+ * pairs. */
 static const struct gg_convert_name bailing_names[] = {
     N("model.word_embeddings", "token_embd"),
     N_AXES(L "attention.query_key_value", B "attn_q",
@@ -61,7 +62,7 @@ const struct gg_convert_arch gg_convert_family_bailing[] = {
           BLOCKS_NEXTN,
           OF("rope.dimension_count", U32, gg_convert_rotary_half, NO_BACK),
           BAILING_2) },
-    /* its code takes their mean off the biases of experts, which changes no
+    /* its code subtracts the mean from the expert bias, which changes no
      * choice */
     { .classes = "SarvamMoEForCausalLM "
                  "modeling_sarvam_moe.SarvamMoEForCausalLM",

@@ -42,7 +42,7 @@ static const struct gg_convert_name bert_classifier_names[] = {
     N("pooler.dense", "cls"), END_NAMES
 };
 
-/* The first positions are of padding. */
+/* The first positions belong to padding. */
 static const struct gg_convert_name roberta_names[] = {
     N_AXES("embeddings.position_embeddings", "position_embd",
            "[@first] x, c > x, c"),
@@ -87,10 +87,10 @@ static const struct gg_convert_name nomic_names[] = {
     END_NAMES
 };
 
-/* Matrices with what adapters for tasks add to them, which is left out: each is
- * an adapter of its own. */
+/* Matrices with parametrizations of task adapters, which are left out: each
+ * task is an adapter of its own. */
 #define PARAM(FROM, TO)                                                       \
-    N(FROM, TO), /* of a folder without them */                               \
+    N(FROM, TO), /* in a folder without adapters */                           \
         N(FROM ".parametrizations.weight.original", TO ".weight"),            \
         N_NOT(FROM ".parametrizations.weight.0.lora_A"),                      \
         N_NOT(FROM ".parametrizations.weight.0.lora_B")
@@ -175,7 +175,7 @@ static const struct gg_convert_name euro_names[] = {
 /* after the version */
 #define TYPES FILE_VERSION, OR(TYPE_COUNT, "type_vocab_size", U32, 1)
 
-/* All of these see all tokens, pool and may be classifiers. */
+/* All of these are bidirectional, have pooling and may be classifiers. */
 #define BERT_KEYS                                                             \
     NOT_CAUSAL, U32("pooling_type", "modules_pooling"),                       \
         OR("classifier.output_labels", "id2label", LABELS, 0)
@@ -208,8 +208,7 @@ static bool has_task_adapters(const struct gg_hf_config *cfg)
     return gg_hf_config_list_len(cfg, "lora_adaptations") > 0;
 }
 
-/* Files have no adapters of the tasks, and config.json may have no padding
- * token. */
+/* The file has no task adapters, and config.json may lack the padding token. */
 static void put_jina_v3(struct gg_back_maker *m)
 {
     static const char *const tasks[] = { "retrieval.query",
@@ -226,8 +225,8 @@ static void put_jina_v3(struct gg_back_maker *m)
     gg_back_put_flag(m, "load_trained_adapters", 0);
 }
 
-/* The length that Nomic's models are trained with: config.json has a longer
- * one, which scaled positions reach. */
+/* Length that Nomic's models are trained with. config.json has a longer one,
+ * which scaled positions reach. */
 static double nomic_context(const struct gg_hf_config *cfg)
 {
     const double n = num_of(cfg, "n_positions");
@@ -245,8 +244,8 @@ static bool has_experts(const struct gg_hf_config *cfg)
     return num_of(cfg, "moe_every_n_layers") > 0;
 }
 
-/* ModernBERT computes with norm_eps alone, and most folders have it as
- * layer_norm_eps as well (configuration_modernbert.py: 1e-5). */
+/* ModernBERT uses norm_eps alone; most folders have its value as layer_norm_eps
+ * as well (configuration_modernbert.py: 1e-5). */
 static enum gguf_status fix_epsilon(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
@@ -346,7 +345,7 @@ const struct gg_convert_arch gg_convert_family_bert[] = {
                    "global_attn_every_n_layers"),
                NO_SCALING, U32("vocab_size", "vocab_size"),
                TEXT("hidden_activation", "hidden_activation"),
-               /* unless the tokenizer's files say */
+               /* unless the tokenizer's files say otherwise */
                FILE_VERSION, ALWAYS("/tokenizer.ggml.add_bos_token", BOOL, 1),
                ALWAYS("/tokenizer.ggml.add_eos_token", BOOL, 1),
                ALWAYS("/tokenizer.ggml.add_sep_token", BOOL, 1)) },

@@ -8,7 +8,7 @@ static double rotary_dims(const struct gg_hf_config *cfg)
     return gg_convert_rotary_dims(cfg, "rotary_pct", 1);
 }
 
-/* Layers that draft have no windows to say. */
+/* Nextn layers have no entry about windows. */
 static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
     return (double)layer < num_of(cfg, "num_hidden_layers")

@@ -23,10 +23,9 @@ static const struct gg_convert_name plm_names[] = {
     N(L "self_attn.kv_b_proj", B "attn_kv_b"), END_NAMES
 };
 
-/* DeepSeek V4, whose folders have names of their own: streams instead of one
- * hidden state (hc), keys and values as one vector, compressed ones besides
- * (compressor), which an indexer chooses. (inference/model.py of
- * deepseek-ai/DeepSeek-V4-Flash.) */
+/* DeepSeek V4, whose folders have their own names: residual streams (hc), keys
+ * and values as one vector, compressed keys (compressor) and an indexer that
+ * chooses them. (inference/model.py of deepseek-ai/DeepSeek-V4-Flash.) */
 #define V "layers.%."
 
 static const struct gg_convert_name v4_names[] = {
@@ -79,7 +78,7 @@ static double swiglu_limit(const struct gg_hf_config *cfg, int64_t layer)
     return num_at(cfg, "swiglu_limit", layer);
 }
 
-/* A number, if it is the same in all layers, else a list. */
+/* A number if it is the same in all layers, else a list. */
 static void put_swiglu_limit(struct gg_back_maker *m)
 {
     json_t *list =
@@ -100,7 +99,7 @@ static bool is_without_mla(const struct gg_hf_config *cfg)
     return num_or(cfg, "use_mla", 0) == 0;
 }
 
-/* Drop members that the class has by default. */
+/* Remove members that the class has by default. */
 static void put_ocr(struct gg_back_maker *m)
 {
     if (num_of(&m->keys, "rope.freq_base") == 10000)
@@ -158,7 +157,7 @@ const struct gg_convert_arch gg_convert_family_deepseek[] = {
                  gg_convert_names_nextn, gg_convert_names_experts,
                  gg_convert_names_llama },
       .keys = ROWS(BLOCKS_NEXTN, LATENT_KEYS, NEXTN, INDEXER_KEYS) },
-    /* the layer that drafts is left out */
+    /* the nextn layer is left out */
     { .classes = "DeepseekV4ForCausalLM",
       .arch = "deepseek4",
       .skip = "mtp.",
@@ -177,8 +176,8 @@ const struct gg_convert_arch gg_convert_family_deepseek[] = {
           ELSE("hash_layer_count", U32, "num_hash_layers", 0),
           EACH("swiglu_clamp_exp", F32, swiglu_limit, put_swiglu_limit),
           U32("rope.dimension_count", "qk_rope_head_dim")) },
-    /* attention as Llama's; all elements of heads turn, though config.json
-     * says 0 of them */
+    /* attention as in Llama; all elements of heads are rotated, although
+     * config.json says 0 */
     { .classes = "DeepseekOCRForCausalLM DeepseekOCR2ForCausalLM "
                  "UnlimitedOCRForCausalLM",
       .arch = "deepseek2-ocr",

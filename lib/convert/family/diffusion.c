@@ -3,7 +3,7 @@
 #include "config.h"
 #include "convert/class_row.h"
 
-/* Models of diffusion: all tokens see all, and a place has its own token. */
+/* Diffusion models: bidirectional, with a mask token. */
 #define DIFFUSION                                                             \
     ALWAYS("attention.causal", BOOL, 0),                                      \
         ALWAYS("/diffusion.shift_logits", BOOL, 0)
@@ -35,7 +35,7 @@ static double head_dim(const struct gg_hf_config *cfg)
 }
 
 const struct gg_convert_arch gg_convert_family_diffusion[] = {
-    /* All tokens see each other. */
+    /* attention is bidirectional */
     { .classes = "DreamModel",
       .arch = "dream",
       .names = LLAMA,

@@ -50,7 +50,8 @@ const struct gg_convert_arch gg_convert_family_ernie[] = {
           U32("interleave_moe_layer_step", "moe_layer_interval"),
           U32("leading_dense_block_count", "moe_layer_start_index"), EXPERT_FF,
           U32("expert_shared_count", "moe_num_shared_experts"),
-          /* so it is there, and is not read where the widths of tensors are */
+          /* written because it is the width; readers ignore it if tensors have
+           * widths */
           OF("expert_shared_feed_forward_length", U32, shared_width,
              NO_BACK)) },
     { .classes = "PaddleOCRVLForConditionalGeneration",

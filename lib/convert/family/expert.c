@@ -28,7 +28,7 @@ static const struct gg_convert_name grok_names[] = {
     END_NAMES
 };
 
-/* Experts beside a part that all tokens take. */
+/* Experts beside a shared part. */
 static const struct gg_convert_name arctic_names[] = {
     N(L "residual_layernorm", B "ffn_norm"),
     N(L "post_attention_layernorm", B "ffn_norm_exps"),
@@ -137,7 +137,8 @@ static double rotary_dims_sliding(const struct gg_hf_config *cfg)
                : NAN;
 }
 
-/* Is the layer full where every fourth is, from the first on? */
+/* Does the layer have full attention, where every fourth layer has, from the
+ * first on? */
 static double is_full_each_fourth(const struct gg_hf_config *cfg,
                                   int64_t layer)
 {
@@ -186,7 +187,7 @@ static double mimo_blocks(const struct gg_hf_config *cfg)
     return num_of(cfg, "num_hidden_layers") + num_or(cfg, N_NEXTN, 3);
 }
 
-/* Layers that draft have windows. */
+/* Nextn layers have windows. */
 static double mimo_is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
     return !((double)layer < num_of(cfg, "num_hidden_layers")) ||
@@ -215,7 +216,7 @@ static bool is_same(const struct gg_hf_config *cfg, const char *with_window,
     return num_or(cfg, with_window, x) == x;
 }
 
-/* Heads are the same in layers with windows. */
+/* Layers with windows have the same heads. */
 static bool has_one_head_size(const struct gg_hf_config *cfg)
 {
     return is_same(cfg, "swa_head_dim", "head_dim") &&
@@ -241,7 +242,7 @@ static void put_mimo(struct gg_back_maker *m)
 
 /* ---- Step 3.5 ---- */
 
-/* NAME, which layers with windows have in an object of their own. */
+/* NAME in the object of layers with windows. */
 static double num_by_type(const struct gg_hf_config *cfg, int64_t layer,
                           const char *of_windows, const char *name)
 {
@@ -303,7 +304,7 @@ static double has_rotary_of_type(const struct gg_hf_config *cfg, int64_t layer)
                     num_at(cfg, "partial_rotary_factors", layer));
 }
 
-/* Half of a head turns, in layers with windows all of it. */
+/* Half of a head is rotated; in layers with windows all of it. */
 static bool turns_by_type(const struct gg_hf_config *cfg)
 {
     return is_true(
@@ -346,7 +347,7 @@ static void put_sparse_layers(struct gg_back_maker *m)
     gg_back_put(m->root, "moe_layers_enum", text);
 }
 
-/* A limit for each layer; null for a layer without one. */
+/* Limit for each layer; null: none. */
 static void put_limits(struct gg_back_maker *m, const char *name,
                        const char *key)
 {
@@ -403,7 +404,7 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
       .keys = ROWS(VOCAB_SIZE, OF("rope.dimension_count", U32,
                                   gg_convert_head_width, NO_BACK)),
       .permuted = true },
-    /* every fourth layer, from the first on, sees all */
+    /* every fourth layer, from the first on, has full attention */
     { .classes = "LagunaForCausalLM",
       .arch = "laguna",
       .when = is_laguna,
@@ -419,7 +420,7 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
           OF("leading_dense_block_count", U32, laguna_n_dense, IN_BACK),
           OF("rope.dimension_count", U32, rotary_dims_full, IN_BACK),
           OF("rope.dimension_count_swa", U32, rotary_dims_sliding, IN_BACK)) },
-    /* three layers that draft, which config.json does not mention */
+    /* three nextn layers, which config.json does not mention */
     { .classes = "MiMoV2FlashForCausalLM MiMoV2ForCausalLM",
       .arch = "mimo2",
       .when = has_one_head_size,

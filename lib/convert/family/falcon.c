@@ -29,9 +29,9 @@ static const struct gg_convert_name falcon_names[] = {
     END_NAMES
 };
 
-/* Falcon-H1 multiplies the inputs and outputs of its parts by numbers, which
+/* Falcon-H1 multiplies inputs and outputs of its parts by factors, which
  * conversion multiplies into the weights. in_proj has the rows of z, x, B, C
- * and the steps. */
+ * and the time steps. */
 #define IN(ROWS_, NO)                                                         \
     {                                                                         \
         .from = LAYERS_MAMBA "in_proj", .to = B "ssm_in",                     \
@@ -42,7 +42,7 @@ static const struct gg_convert_name falcon_names[] = {
     }
 
 static const struct gg_convert_name falcon_h1_names[] = {
-    N(L "pre_ff_layernorm.weight", B "ffn_norm"), /* files have it so */
+    N(L "pre_ff_layernorm.weight", B "ffn_norm"), /* order in files */
     N("model.final_layernorm", "output_norm"),
     N_TIMES("model.embed_tokens", "token_embd", "embedding_multiplier"),
     N_TIMES("lm_head", "output", "lm_head_multiplier"),
@@ -112,7 +112,7 @@ static void put_falcon(struct gg_back_maker *m)
     gg_back_put_flag(m, "alibi", 0);
 }
 
-/* The newer form has a norm for each branch. */
+/* The newer form has a norm for each of the parallel parts. */
 static double has_one_norm(const struct gg_hf_config *cfg, int64_t layer)
 {
     (void)layer;
@@ -121,7 +121,7 @@ static double has_one_norm(const struct gg_hf_config *cfg, int64_t layer)
 
 /* ---- Falcon-H1 ---- */
 
-/* Rows of in_proj: B and C, and where B, C and the steps begin. */
+/* Rows of in_proj: size of B and C, and where B, C and the time steps begin. */
 static double b_rows(const struct gg_hf_config *cfg)
 {
     return num_of(cfg, "mamba_n_groups") * num_of(cfg, "mamba_d_state");

@@ -6,8 +6,7 @@
 
 #include "base/ckd.h"
 
-/* Tokens that have no row: those of pictures and sounds, whose vectors come
- * from elsewhere. */
+/* Tokens without a row: images and audio, whose vectors come from elsewhere. */
 static enum gguf_status fill_rows(struct gg_convert_view *v,
                                   struct gguf_error *err)
 {
@@ -124,9 +123,9 @@ static const struct gg_convert_name embedding_names[] = {
 
 /* ---- Gemma 3n ---- */
 
-/* Deviations of a normal distribution below which a part of it lies, by
- * Newton's steps; its inverse. config.json has the part, in single precision
- * where the scale is computed. */
+/* Quantile of the normal distribution by Newton's method, and its inverse.
+ * config.json has the fraction of active gates in single precision, from which
+ * the threshold in standard deviations is computed. */
 static double normal_quantile(double p)
 {
     double x = 0;
@@ -167,7 +166,7 @@ static void put_gemma3n(struct gg_back_maker *m)
 
 /* ---- Gemma 4 ---- */
 
-/* Layers that take the keys of earlier ones are twice as wide. */
+/* Layers that share the keys of earlier ones are twice as wide. */
 static double wide_feed_forward(const struct gg_hf_config *cfg, int64_t layer)
 {
     const double width = num_at(cfg, "intermediate_size", layer);

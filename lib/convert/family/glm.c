@@ -7,8 +7,8 @@
 /* Parts are made for each, however little a head holds. */
 #define MOST_HEADS 4096
 
-/* Row 2 j + i of what turns of a head becomes row j of its half i; what does
- * not turn comes after it. */
+/* Row 2 j + i of the rotated part of a head becomes row j of half i. The part
+ * that is not rotated follows. */
 static enum gguf_status view_halves(struct gg_convert_view *v,
                                     struct gguf_error *err)
 {
@@ -51,8 +51,8 @@ static const struct gg_convert_name glm4_names[] = {
     N(L "mlp.gate_up_proj", B "ffn_up"), END_NAMES
 };
 
-/* Models of text and images. Their code turns queries and keys in pairs; with
- * positions of several axes a file has them in halves. */
+/* Models of text and images. Their code rotates adjacent pairs of queries and
+ * keys; files with M-RoPE have them in halves. */
 static const struct gg_convert_name glm4v_names[] = {
     N_HOW(L "self_attn.q_proj", B "attn_q", to_halves),
     N_HOW(L "self_attn.k_proj", B "attn_k", to_halves), END_NAMES
@@ -104,7 +104,7 @@ static const struct gg_convert_name cogvlm_names[] = {
 
 /* ---- ChatGLM and GLM ---- */
 
-/* The object's own factor counts before that of rope_parameters. */
+/* The object's own factor takes precedence over that of rope_parameters. */
 static double rotary_half(const struct gg_hf_config *cfg)
 {
     return gg_convert_rotary_dims(
@@ -153,7 +153,7 @@ static void put_glm4(struct gg_back_maker *m)
                         num_or(keys, "attention.key_length", width / heads));
 }
 
-/* All of the rotary part turns. */
+/* The whole rotary part is rotated. */
 static bool turns_whole(const struct gg_hf_config *cfg)
 {
     return num_or(cfg,

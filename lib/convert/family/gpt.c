@@ -21,8 +21,8 @@ static const struct gg_convert_transform transposed = {
     .pair = GG_PAIR_AS_IS
 };
 
-/* Negate the second half of each head: heads that turn against the usual
- * direction then turn in it. */
+/* Negate the second half of each head, for heads that are rotated in the
+ * opposite direction. */
 static enum gguf_status view_negated_halves(struct gg_convert_view *v,
                                             struct gguf_error *err)
 {
@@ -56,13 +56,13 @@ static const struct gg_convert_name starcoder2_names[] = {
     N(L "mlp.c_fc", B "ffn_up"), N(L "mlp.c_proj", B "ffn_down"), END_NAMES
 };
 
-/* A norm for each head, told by numbers. */
+/* Norms per head, numbered in names. */
 static const struct gg_convert_name stablelm_names[] = {
     N(L "self_attn.q_layernorm.norms.@", B "attn_q_norm"),
     N(L "self_attn.k_layernorm.norms.@", B "attn_k_norm"), END_NAMES
 };
 
-/* Conv1D has its matrices the other way round. */
+/* Conv1D stores its matrices transposed. */
 static const struct gg_convert_name gpt2_names[] = {
     N("wte", "token_embd"),
     N("wpe", "position_embd"),
@@ -162,7 +162,7 @@ static const struct gg_convert_name jais_names[] = {
     END_NAMES
 };
 
-/* Gains instead of norms, and positions that turn the other way. */
+/* Gains instead of norms, and rotation in the opposite direction. */
 #define T "model.blocks.%."
 
 static const struct gg_convert_name talkie_names[] = {
@@ -183,9 +183,9 @@ static const struct gg_convert_name talkie_names[] = {
     END_NAMES
 };
 
-/* gpt-oss alternates the gates with the other half of gate_up_proj. Its
- * matrices are transposed, but for those in MXFP4, as it is published:
- * their blocks lie along the input. */
+/* gpt-oss interleaves gate and up rows in gate_up_proj. Its matrices are
+ * transposed, except in MXFP4, as it is published: blocks lie along the
+ * input. */
 static const struct gg_convert_name gpt_oss_names[] = {
     N(L "self_attn.sinks", B "attn_sinks.weight"),
     N(L "post_attention_layernorm", B "post_attention_norm"),
@@ -454,7 +454,7 @@ const struct gg_convert_arch gg_convert_family_gpt[] = {
       .arch = "jais2",
       .names = LLAMA,
       .keys = ROWS(ALL_ROT) },
-    /* its norms have the least number that 1 can be told from */
+    /* the epsilon of its norms is that of single precision */
     { .classes = "TalkieForCausalLM",
       .arch = "talkie",
       .back = put_talkie,

@@ -20,7 +20,7 @@ static const struct gg_convert_name granitemoe_names[] = {
     END_NAMES
 };
 
-/* A model without experts has the shared one alone. */
+/* A model without experts has only the shared one. */
 static const struct gg_convert_name granite_dense_names[] = {
     N_HOW(L "shared_mlp.input_linear", B "ffn_gate", HALF_1),
     N_HOW(L "shared_mlp.input_linear", B "ffn_up", HALF_2),
@@ -82,7 +82,7 @@ static void put_layers(struct gg_back_maker *m)
     gg_back_put_first_kv_heads(m);
 }
 
-/* The folder has the hybrid class if heads of keys are a list. */
+/* The folder has the hybrid class if the number of key heads is a list. */
 static void put_attention_only(struct gg_back_maker *m)
 {
     if (gg_hf_config_list_len(&m->keys, "attention.head_count_kv") > 0)

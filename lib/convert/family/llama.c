@@ -54,7 +54,7 @@ static const struct gg_convert_name openelm_names[] = {
     END_NAMES
 };
 
-/* Its activation has numbers of its own in each layer. */
+/* The activation has parameters in each layer. */
 static const struct gg_convert_name apertus_names[] = {
     N(L "attention_layernorm", B "attn_norm"),
     N(L "feedforward_layernorm", B "ffn_norm"),
@@ -130,15 +130,15 @@ static const struct gg_convert_name afmoe_names[] = {
     END_NAMES
 };
 
-/* Each head has its norm, put as the rows of queries and keys are. (llama.cpp's
- * converter takes that of the first head for all, which it is where the model
- * was trained in one piece.) */
+/* Each head has its own norm, permuted as the rows of queries and keys.
+ * (llama.cpp's converter takes the norm of the first head for all, which is
+ * right if the model was trained without tensor parallelism.) */
 static const struct gg_convert_name chameleon_names[] = {
     N_AXES(L "self_attn.q_norm", B "attn_q_norm", "h, 2 d > h, d 2"),
     N_AXES(L "self_attn.k_norm", B "attn_k_norm", "k, 2 d > k, d 2"), END_NAMES
 };
 
-/* ---- Llama 4, and models within others ---- */
+/* ---- Llama 4, and language models of multimodal models ---- */
 
 static double llama4_no_window(const struct gg_hf_config *cfg)
 {
@@ -219,7 +219,7 @@ static bool has_blocks(const struct gg_hf_config *cfg)
     return gg_hf_config_get(cfg, "block_configs") != NULL;
 }
 
-/* Layers without attention have one matrix instead of it, or nothing. */
+/* A layer without attention has a single matrix in its place, or nothing. */
 static double deci_heads(const struct gg_hf_config *cfg, int64_t layer)
 {
     const double linear =
@@ -307,7 +307,7 @@ static double is_linear_layer(const struct gg_hf_config *cfg, int64_t layer)
     return deci_block(cfg, layer, "attention.replace_with_linear") > 0;
 }
 
-/* ---- others ---- */
+/* ---- other models ---- */
 
 /* With another activation it is another model. */
 static bool is_silu(const struct gg_hf_config *cfg)
@@ -350,8 +350,8 @@ static void put_mellum(struct gg_back_maker *m)
                     num_of(&m->keys, "attention.sliding_window"));
 }
 
-/* Every fourth layer sees all, without positions, and embeddings are
- * multiplied. */
+/* Every fourth layer has full attention without rotary embedding, and
+ * embeddings are scaled. */
 static bool is_afmoe(const struct gg_hf_config *cfg)
 {
     return num_or(cfg, "global_attn_every_n_layers", 4) == 4 &&
@@ -363,7 +363,8 @@ static void put_afmoe(struct gg_back_maker *m)
     gg_back_put_flag(m, "mup_enabled", 1);
 }
 
-/* ---- Code Llama and others, known by the size of their vocabulary ---- */
+/* ---- Code Llama and others, recognised by the size of their vocabulary
+ * ---- */
 
 static double if_vocab_size(const struct gg_hf_config *cfg, double n, double x)
 {
@@ -413,7 +414,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .names = LLAMA,
       .last = OF_SIZE,
       PERMUTED },
-    /* the language model has any class; Llama's, if it names none */
+    /* the language model may have any class; Llama's if it names none */
     { .classes = "LlavaForConditionalGeneration",
       .arch = "llama",
       .when = is_inner_unnamed,
@@ -471,7 +472,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
                U32("attention.key_length", "head_dim"),
                U32("attention.value_length", "head_dim")),
       .only_keys = true },
-    /* config.json has rms_norm_eps, but the norms are layer norms */
+    /* config.json has rms_norm_eps, although the norms are layer norms */
     { .classes = "OrionForCausalLM",
       .arch = "orion",
       .names = LLAMA,
@@ -509,7 +510,8 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
           ROWS(ELSE("num_loops", U32, "num_loops", 1),
                ELSE("skip_loop_final_norm", BOOL, "skip_loop_final_norm", 0)),
       PERMUTED },
-    /* Texts as vectors: all tokens see each other, and their mean is it. */
+    /* Embedding models: attention is bidirectional, and the vector is the
+     * mean. */
     { .classes = "LlamaBidirectionalModel",
       .arch = "llama-embed",
       .back = put_embed,
@@ -567,8 +569,8 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
           U32("interleave_moe_layer_step", "interleave_moe_layer_step"),
           U32("expert_feed_forward_length", "intermediate_size"),
           OF("attention.sliding_window", U32, llama4_no_window, NO_BACK)) },
-    /* every fourth layer sees all, without positions, and embeddings are
-     * multiplied */
+    /* every fourth layer has full attention without rotary embedding, and
+     * embeddings are scaled */
     { .classes = "AfmoeForCausalLM",
       .instead = { { "scoring_func", "score_func" } },
       .arch = "afmoe",

@@ -3,13 +3,13 @@
 #include "config.h"
 #include "convert/class_row.h"
 
-/* Gates and others of experts stay one tensor. */
+/* Gate and up of experts stay one tensor. */
 static const struct gg_convert_name mistral4_names[] = {
     N(L "mlp.experts.gate_up_proj", B "ffn_gate_up_exps.weight"), END_NAMES
 };
 
-/* How queries grow with their places. (llama.cpp's converter leaves it out for
- * this model, whose code has it.) */
+/* Temperature of queries. (llama.cpp's converter leaves it out for this model,
+ * whose code has it.) */
 
 #define BETA "rope_parameters.llama_4_scaling_beta"
 

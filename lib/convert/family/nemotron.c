@@ -12,7 +12,7 @@ static const struct gg_convert_name nemotron_names[] = {
 };
 
 static const struct gg_convert_name nemotron_h_names[] = {
-    MAMBA2(BACKBONE_MIXER), /* with the state space's "norm" */
+    MAMBA2(BACKBONE_MIXER), /* includes the state space's "norm" */
     N("backbone.embeddings", "token_embd"),
     N("backbone.norm_f", "output_norm"),
     N("backbone.layers.%.norm", B "attn_norm"),

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "convert/class_row.h"
 
-/* Every fourth layer sees all, if config.json does not say. */
+/* Every fourth layer has full attention, if config.json does not say. */
 static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
 {
     return value_or(gg_convert_is_sliding(cfg, layer), (layer + 1) % 4 > 0);

@@ -55,7 +55,8 @@ static const struct gg_convert_name plamo_names[] = {
     END_NAMES
 };
 
-/* Norms multiply by the weight and a number: 1, or what results begin with. */
+/* Norms multiply by the weight plus a number: 1, or the initial scale of a
+ * part's result. */
 static const struct gg_convert_name plamo2_names[] = {
     N("model.embed_tokens", "token_embd"),
     N_HOW("model.norm", "output_norm", PLUS_1),
@@ -86,7 +87,7 @@ static const struct gg_convert_name plamo2_names[] = {
     END_NAMES
 };
 
-/* Queries and keys have norms as the layers have, 1 added. */
+/* Norms of queries and keys: 1 is added, as in the layers' norms. */
 static const struct gg_convert_name plamo3_names[] = {
     N_HOW(P "mixer.q_norm", B "attn_q_norm", PLUS_1),
     N_HOW(P "mixer.k_norm", B "attn_k_norm", PLUS_1), END_NAMES

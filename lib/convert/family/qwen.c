@@ -96,8 +96,8 @@ static const struct gg_convert_name grove_names[] = {
 #define DK "linear_key_head_dim"
 #define DV "linear_value_head_dim"
 
-/* Norms, but that in the delta rule, multiply by 1 + weight; queries come with
- * their gates. Layers that draft come after the others. */
+/* Norms, except that of the delta rule, multiply by 1 + weight. Query matrices
+ * include gates. Nextn layers come after the others. */
 static const struct gg_convert_name norm_names[] = {
     N_HOW("model.norm", "output_norm", PLUS_1),
     N_HOW(L "input_layernorm", B "attn_norm", PLUS_1),
@@ -203,7 +203,7 @@ static double smallthinker_window(const struct gg_hf_config *cfg)
                : NAN;
 }
 
-/* All layers but each fourth have windows. */
+/* All layers except every fourth have windows. */
 static double has_window(const struct gg_hf_config *keys, int64_t layer)
 {
     return num_of(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
@@ -225,7 +225,8 @@ static double value_rows(const struct gg_hf_config *cfg)
     return num_of(cfg, DV) * num_of(cfg, VH);
 }
 
-/* Rows of a head of keys: of its values; all; where values and gates begin. */
+/* Rows of a key head's group in the fused matrix: of its values; all; where
+ * values and gates begin. */
 static double value_rows_of_key(const struct gg_hf_config *cfg)
 {
     return value_rows(cfg) / num_of(cfg, KH);
@@ -281,7 +282,7 @@ static void put_delta(struct gg_back_maker *m)
     gg_back_put_rotary_of_key(m);
 }
 
-/* ---- models that see ---- */
+/* ---- multimodal models ---- */
 
 static double deepstack_layers(const struct gg_hf_config *cfg)
 {
@@ -315,7 +316,7 @@ const struct gg_convert_defaults gg_convert_defaults_qwen2 = {
 };
 
 const struct gg_convert_arch gg_convert_family_qwen[] = {
-    /* alone, and of models that hear or see */
+    /* alone, and of vision or audio models */
     { .classes = "Qwen2ForCausalLM Qwen2AudioForConditionalGeneration "
                  "AudioFlamingo3ForConditionalGeneration DotsOCRForCausalLM",
       .arch = "qwen2",
@@ -424,7 +425,7 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
       .drafts = "mtp.layers.",
       .names = { tiled_names, norm_names, gg_convert_names_llama },
       .keys = ROWS(DELTA_KEYS, SECTIONS) },
-    /* without the layers that draft */
+    /* without nextn layers */
     { .classes = "MiniCPMV4_6ForConditionalGeneration",
       .arch = "qwen35",
       .sizes = delta_sizes,

@@ -10,9 +10,9 @@ static double halving_factor(const struct gg_hf_config *cfg, int64_t layer)
     return every > 0 ? 1 / pow(2, floor((double)layer / every)) : NAN;
 }
 
-/* What mixes two tokens, in one tensor; x_x has it so. Checkpoints have two
- * forms, their authors' own and that of flash-linear-attention; narrow matrices
- * are the other way round in the first. */
+/* Coefficients of token shift, in one tensor, which x_x has as well.
+ * Checkpoints have two forms: their authors' and that of
+ * flash-linear-attention. Low-rank matrices are transposed in the first. */
 #define LERP(P, X)                                                            \
     N_AXES(P "x_" X, B "time_mix_lerp_fused.weight", "*, 1, c > 1, 1, 1, c")
 #define LOW_OWN(P, X)                                                         \
@@ -24,8 +24,8 @@ static double halving_factor(const struct gg_hf_config *cfg, int64_t layer)
         N(P X "_lora.lora.2.weight", B "time_mix_" X "2.weight"),             \
         N(P X "_lora.lora.2.bias", B "time_mix_" X "0.weight")
 
-/* The first layer has no values before it: what it has for them is not read,
- * and files have its rates there. */
+/* The first layer has no earlier values. Its tensors for them are ignored, and
+ * files have its learning rates in their place. */
 #define RATES_OWN(P)                                                          \
     N_AXES(P "a1", "blk.0.time_mix_v1.weight", "a, b > b, a"),                \
         N_AXES(P "a2", "blk.0.time_mix_v2.weight", "a, b > b, a"),            \
@@ -47,7 +47,8 @@ static double halving_factor(const struct gg_hf_config *cfg, int64_t layer)
         N(P "r_proj", B "time_mix_receptance"),                               \
         N(P "o_proj", B "time_mix_output"), N(P "g_norm", B "time_mix_ln")
 
-/* ONE, of both forms, is what folders are made with. */
+/* Names of RWKV-7 in both forms. ONE is the form that folders are written
+ * with. */
 #define RWKV7(P, ONE, OTHER)                                                  \
     LERP(P, "r"), LERP(P, "w"), LERP(P, "k"), LERP(P, "v"), LERP(P, "a"),     \
         LERP(P, "g"),                                                         \
@@ -85,8 +86,9 @@ static const struct gg_convert_name rwkv7_names[] = {
     END_NAMES
 };
 
-/* RWKV 6: what several tokens mix by is one tensor in the order w, k, v, r, g.
- * Results are halved each few layers, so their last matrices are, too. */
+/* RWKV 6: the coefficients of token shift are one tensor in the order w, k, v,
+ * r, g. Every few layers results are halved, so later output matrices are
+ * smaller. */
 
 #define MIX(P, X)                                                             \
     N_AXES(P "time_maa_" X, B "time_mix_lerp_fused.weight",                   \
@@ -131,7 +133,8 @@ static const struct gg_convert_name rwkv6_names[] = {
     END_NAMES
 };
 
-/* With the body of Qwen 2; what mixes is in the order r, k, v, w, g. */
+/* RWKV with the other parts of Qwen 2; coefficients in the order r, k, v, w,
+ * g. */
 #define Q6 L "self_attn."
 #define W1(NO)                                                                \
     N_AXES(Q6 "time_maa_w1", B "time_mix_w1.weight", "c, 5[1@" NO "] r > r, c")
@@ -164,7 +167,7 @@ static const struct gg_convert_name arwkv7_names[] = {
     RWKV7(L "self_attn.time_mixer.", OWN, FLA), END_NAMES
 };
 
-/* ---- ranks that a model of a width has, if config.json does not say ---- */
+/* ---- ranks by the model's width, if config.json does not have them ---- */
 
 static double rank_of_width(const struct gg_hf_config *cfg, double power,
                             double factor)

@@ -17,7 +17,7 @@ static struct gguf_str before_last(struct gguf_str s)
     return s;
 }
 
-/* The state of a training has the adapter's name, too: lora_A.NAME.weight. */
+/* A training checkpoint has the adapter's name as well: lora_A.NAME.weight. */
 uint8_t gg_convert_adapter_name(struct gguf_str name,
                                 char out[GG_CONVERT_NAME])
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* default_numbers.c - numbers that config.json omits, found by the tensors
  *
- * A published config.json leaves out numbers that are a class's default in
+ * A published config.json omits numbers that are a class's default in
  * transformers (Gemma 3: the size of the vocabulary) or that transformers does
- * not read (Qwen3-Next: layers that draft), or counts layers that the folder
- * lacks. These functions put the numbers in, where functions of families read
- * them.
+ * not read (Qwen3-Next: nextn layers), or it counts layers that the folder
+ * lacks. These functions add the numbers where functions of families read them.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -22,7 +21,7 @@ static enum gguf_status set_value(struct gguf_convert *c,
                                   const struct gg_convert_default *v,
                                   struct gguf_error *err)
 {
-    /* it says so in another way, or the model around it does */
+    /* config.json gives the number under another name or in the whole model */
     const bool rope = !strcmp(v->name, "rope_theta") &&
                       json_object_get(c->folder.config, "rope_parameters");
     if (rope || json_object_get(c->folder.config, v->name) ||
@@ -54,9 +53,9 @@ enum gguf_status gg_convert_add_defaults(struct gguf_convert *c,
     return same.value >= 1 ? set_value(c, &same, err) : GGUF_OK;
 }
 
-/* ---- layers that draft ---- */
+/* ---- nextn layers ---- */
 
-/* Count the layers that draft, which come after the others in the folder. */
+/* Count the nextn layers, which come after the others in the folder. */
 static int64_t count_drafts(const struct gguf_convert *c)
 {
     const int64_t first = gg_convert_first_nextn_layer(c);
@@ -77,8 +76,8 @@ static int64_t count_drafts(const struct gguf_convert *c)
     return n;
 }
 
-/* A folder that transformers saved lacks the layers that draft, but
- * config.json still counts them. */
+/* A folder saved by transformers lacks the nextn layers, although config.json
+ * counts them. */
 enum gguf_status gg_convert_add_nextn_count(struct gguf_convert *c,
                                             struct gguf_error *err)
 {

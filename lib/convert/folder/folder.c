@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A message about the first file would say nothing of the folder. */
+/* Check the folder first: a message about its first file would not mention
+ * it. */
 static enum gguf_status check_folder(const struct gg_dir *folder,
                                      struct gguf_error *err)
 {
@@ -55,7 +56,7 @@ void gg_folder_close(struct gg_folder *f)
     gguf_paths_destroy(f->opened);
 }
 
-/* Bytes of a text of a folder: the largest of tokenizers have some 50 MB. */
+/* Limit of a text in bytes: the largest tokenizers have some 50 MB. */
 #define MOST_TEXT (UINT64_C(256) << 20)
 
 enum gguf_status gg_convert_prefix_error(const char *name, enum gguf_status st,
@@ -119,7 +120,8 @@ static enum gguf_status read_text(struct gg_folder *f,
         err);
 }
 
-/* Where models that see and hear have the language model's config.json. */
+/* Members with the language model's part of config.json in multimodal
+ * models. */
 static json_t *language_of(json_t *root)
 {
     static const char *const names[] = { "text_config", "language_config",
@@ -131,7 +133,7 @@ static json_t *language_of(json_t *root)
     return json_is_object(text) ? text : root;
 }
 
-/* Folders of other forms. */
+/* Files of unsupported formats. */
 static const struct gg_dir_alternative instead[] = {
     { "params", ".json",
       "is of the authors' own form (Mistral, Llama): download or make the "
@@ -217,8 +219,8 @@ bool gg_folder_is_generic_name(struct gguf_str name)
            is_all(name, "0123456789abcdef");
 }
 
-/* Turn "models--OWNER--NAME", as caches call a repository, into OWNER/NAME,
- * in the arena. Any other name stays. */
+/* Change "models--OWNER--NAME", the form of caches, into OWNER/NAME, in the
+ * arena. Any other name stays. */
 static enum gguf_status read_cache_name(struct gg_folder *f,
                                         struct gguf_str *name,
                                         struct gguf_error *err)
@@ -239,7 +241,7 @@ static enum gguf_status read_cache_name(struct gg_folder *f,
     return GGUF_OK;
 }
 
-/* Is it the path of a repository's snapshots in a cache? */
+/* Is this the path of a repository's snapshots in a cache? */
 static bool is_snapshots(struct gguf_str path)
 {
     const struct gguf_str folder = take_last(&path);
@@ -273,7 +275,7 @@ enum gguf_status gg_folder_read_name(struct gg_folder *f, struct gguf_str *out,
     if (!real)
         return gg_error_set_errno(err, errno, "the folder's own name");
     rest = gg_str_z(real);
-    /* a link has a name of its own */
+    /* the path may be a link with a name of its own */
     if (gg_folder_is_generic_name(*out) || gg_str_eq(*out, take_last(&rest)))
         path = find_name(gg_str_z(real));
     else

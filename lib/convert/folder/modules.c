@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* modules.c - the steps from a text to its vector
+/* modules.c - steps from a text to its vector (sentence-transformers)
  *
- * Folders of sentence-transformers have modules.json, a list of steps with
- * "type" and "path"; those that pool the vectors of tokens and those that
- * multiply by a matrix have folders of their own, with config.json
+ * modules.json lists steps with "type" and "path". Steps for pooling and for
+ * multiplying by a matrix have folders with a config.json
  * (sentence_transformers/models/Pooling.py, Dense.py). Pooling becomes
- * "modules_pooling" of the model's config.json, 1 for the mean, 2 for the first
- * token, 3 for the last, where keys find it. Matrices become tensors with
- * "dense_0." and so on in front, and their widths "dense_0_in" and
- * "dense_0_out", where the row of the class has them; as upstream does, some
- * rows only if they are asked for. Others are left out, and noted.
+ * "modules_pooling" of the model's config.json: 1 for the mean, 2 for the first
+ * token, 3 for the last. Matrices become tensors with the prefix "dense_0." and
+ * so on, and their widths "dense_0_in" and "dense_0_out", if the row of the
+ * class has them; as in llama.cpp's converter, for some rows only on request.
+ * Others are left out with a note.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -31,7 +30,7 @@ static const struct {
     { "pooling_mode_lasttoken", "lasttoken", 3 },
 };
 
-/* What config.json of the step says; 0: another kind. */
+/* Kind of pooling that config.json of a step names; 0: unknown. */
 static int mode_of(const json_t *root)
 {
     struct gguf_str mode;
@@ -48,8 +47,8 @@ static int mode_of(const json_t *root)
 /* A step, and config.json of its folder. */
 struct step {
     struct gguf_convert *c;
-    char path[65];   /* of its folder */
-    char config[96]; /* of its config.json */
+    char path[65];   /* folder of the step */
+    char config[96]; /* config.json of the step */
     const json_t *root;
 };
 
@@ -169,7 +168,7 @@ static void note_left_out(const struct gguf_convert *c, size_t no,
                    can ? " (--sentence-transformers-dense-modules)" : "");
 }
 
-/* Steps without weights and settings, and what reranker.c has read. */
+/* Steps without weights and settings, and steps that reranker.c reads. */
 static bool is_plain(const struct gguf_convert *c, struct gguf_str type)
 {
     return gg_str_ends(type, "Transformer") ||
@@ -204,7 +203,7 @@ static enum gguf_status read_steps(struct gguf_convert *c,
             continue;
         }
         if (dense < 0 && pools)
-            continue; /* the first of those that pool counts */
+            continue; /* the first step with pooling is used */
         pools = pools || dense < 0;
         GG_TRY(find_folder(&s, modules, v, err));
         GG_TRY(read_step(&s, dense, err));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* name_prefix.c - prefixes that the names of a folder have and its class's lack
  *
- * A model that was saved without its head (AutoModel) lacks the segment that
- * the class begins with. Segments of known wrappers are left out wherever they
- * stand (name_wrappers.c); any other prefix is one of all names, and is taken
- * where the class's rows know more of the folder's tensors with it.
+ * A model that was saved without its head (AutoModel) lacks the first segment
+ * of the class's names. Segments of known wrappers are removed wherever they
+ * stand (name_wrappers.c). Any other prefix must be common to all names; it is
+ * removed if the class's rows then match more of the folder's tensors.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -25,9 +25,9 @@ enum { MOST_NAMES = 2048 };
 
 /* Counts of a folder's names with one prefix. */
 struct census {
-    size_t n_known;   /* names that become tensors of the class */
-    size_t n_unknown; /* names without a place; names of other parts have one
-                       */
+    size_t n_known; /* names that become tensors of the class */
+    /* names that match no row; names of other parts of the model match */
+    size_t n_unknown;
     char unknown[GG_CONVERT_NAME]; /* first name of a layer without a place */
     char known[GG_CONVERT_NAME];   /* first name of a layer with a place */
 };
@@ -63,7 +63,7 @@ static bool is_number(const char *p)
     return n && (!p[n] || p[n] == '.');
 }
 
-/* Where the number of a layer begins in a name, or NULL. */
+/* Position of a layer's number in a name; NULL: none. */
 static const char *find_number(const char *name)
 {
     while (!is_number(name)) {
@@ -136,15 +136,16 @@ static void try_heads(struct search *s, struct gguf_str prefix)
                 if (k < n_seen || n_seen == MOST_HEADS)
                     continue;
                 seen[n_seen++] = head;
-                /* some layers have it: the others do not lack it */
+                /* some layers have the prefix: it is not missing from the
+                 * others */
                 if (strncmp(s->bare.known, head.data, head.size) != 0)
                     try_prefix(s, prefix, head);
             }
         }
 }
 
-/* Name the prefixes and wrappers in a note. PEFT's own prefix goes without
- * saying in an adapter. */
+/* Note the removed prefixes and wrappers. PEFT's own prefix of adapters is not
+ * mentioned. */
 static void note_prefix(const struct gguf_convert *c, unsigned which)
 {
     char list[400] = "";
@@ -173,9 +174,9 @@ static void note_prefix(const struct gguf_convert *c, unsigned which)
                        c->folder.added);
 }
 
-/* Take a layer's name without a place, and try the segments before its number
- * as a prefix, one more each time. If other layers have a place already, no
- * prefix is common to all names. */
+/* Try prefixes that end before the number of a layer whose name matches no row,
+ * one more segment each time. If other layers match already, no prefix is
+ * common to all names. */
 static enum gguf_status try_segments(struct search *s, struct gguf_error *err)
 {
     struct gguf_convert *c = s->c;

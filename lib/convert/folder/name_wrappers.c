@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* name_wrappers.c - names of a folder's tensors without what wrappers add
+/* name_wrappers.c - remove segments that wrappers add to names of tensors
  *
- * Training programs wrap a model, and the names of its tensors tell so: PEFT,
- * TRL, torch.compile, DDP, FSDP and others add a segment, at the beginning or
- * before any module. These are left out wherever they stand.
+ * Training programs wrap modules, which shows in the names of tensors: PEFT,
+ * TRL, torch.compile, DDP, FSDP and others add a segment at the beginning or
+ * before any module. These segments are removed wherever they stand.
  */
 #include "config.h"
 #include "convert/convert_int.h"
@@ -66,7 +66,7 @@ bool gg_convert_strip_wrappers(const struct gguf_convert *c,
             continue;
         *which |= 1u << (GG_LEN(segments) + i);
         memmove(out, out + n, strlen(out + n) + 1);
-        i = (size_t)-1; /* wrappers wrap each other */
+        i = (size_t)-1; /* wrappers may be nested */
     }
     return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* quantized.c - how the weights of a folder are stored, as config.json says it
+/* quantized.c - weights that a quantization method stores in several tensors
  *
- * "quantization_config" names a method; a row here says what each needs. What
- * is not in them is refused by its name.
+ * "quantization_config" of config.json names a method. A table lists the
+ * supported methods; others are refused by name.
  */
 #include "config.h"
 #include "convert/folder/folder.h"
@@ -16,8 +16,8 @@
 
 struct method {
     struct gg_folder *f;
-    const json_t *config;       /* what says it, of this text, */
-    const struct gg_json *text; /* in a file's member */
+    const json_t *config;       /* object that describes the method, in text */
+    const struct gg_json *text; /* JSON text of the file */
     const char *where;
     struct gg_packed_config packed;
 };
@@ -92,7 +92,7 @@ static enum gguf_status use_awq(struct method *m, struct gguf_error *err)
     return gg_packed_join(m->f->weights, &m->packed, err);
 }
 
-/* Signed bytes are what 8-bit floats are not: two numbers of 4 bits each. */
+/* Signed bytes hold two 4-bit numbers, not 8-bit floats. */
 static enum gguf_status use_f8(struct method *m, struct gguf_error *err)
 {
     const json_t *block = json_object_get(m->config, "weight_block_size");
@@ -112,8 +112,8 @@ static enum gguf_status use_mxfp4(struct method *m, struct gguf_error *err)
     return gg_packed_join(m->f->weights, &m->packed, err);
 }
 
-/* All groups of layers have weights of one form; groups of columns are those
- * that they name, if it is one number. */
+/* All groups of layers must store weights in one form, with one group size of
+ * columns, if they name it. */
 static enum gguf_status use_compressed(struct method *m,
                                        struct gguf_error *err)
 {
@@ -212,7 +212,7 @@ static enum gguf_status use_method(struct method *m, struct gguf_error *err)
     return refuse_method(m, "quant_method", err);
 }
 
-/* Refuse weights of MLX, whose config.json has group_size and bits, and no
+/* Refuse weights of MLX: config.json has group_size and bits but no
  * quant_method. */
 static enum gguf_status refuse_mlx(const struct gg_folder *f,
                                    struct gguf_error *err)
@@ -230,7 +230,7 @@ static enum gguf_status refuse_mlx(const struct gg_folder *f,
                         "what 'mlx_lm.convert --dequantize' makes of them");
 }
 
-/* What modelopt writes beside a config.json that does not say it. */
+/* File of modelopt beside a config.json without quantization_config. */
 static const char modelopt_file[] = "hf_quant_config.json";
 
 static enum gguf_status use_file(struct method *m, struct gg_json *json,
@@ -254,7 +254,7 @@ static enum gguf_status use_file(struct method *m, struct gg_json *json,
     return GGUF_OK;
 }
 
-/* Are there scales of matrices, which something has to say? */
+/* Does the folder have scales of matrices, which require a description? */
 static bool has_scales(const struct gg_folder *f)
 {
     for (size_t i = 0; i < f->weights->n_tensors; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* reranker.c - language models that answer whether a document fits a query
  *
- * Qwen3-Reranker and Qwen3-VL-Reranker are language models by their class: what
- * they say of a document is how likely "yes" is as the next token, against "no"
- * (model card of Qwen3-Reranker-0.6B). The file gets those two rows of the
- * output matrix as a classifier. Whether a folder is such a model is told by
- * the first of these that it has:
+ * Qwen3-Reranker and Qwen3-VL-Reranker have the class of a language model.
+ * Their score is the probability of "yes" as the next token, compared with "no"
+ * (model card of Qwen3-Reranker-0.6B). The file gets these two rows of the
+ * output matrix as a classifier. The first of these that the folder has decides
+ * whether it is a reranker:
  *
  *   gguf_convert_params.reranker, YES or NO
  *   the class Qwen3ForSequenceClassification without a matrix "score"
@@ -20,12 +20,12 @@
  *   the name of the folder, of the repository in the path of a cache,
  *       _name_or_path, base_model of README.md: with qwen3-reranker in it
  *
- * A heading of README.md tells nothing: comparisons have such headings, too. If
- * nothing else does, a note says so.
+ * Headings of README.md do not decide: comparisons have them, too. If only a
+ * heading mentions reranking, a note says so.
  *
- * Qwen3ForSequenceClassification with a matrix "score" has a classifier of its
- * own. Readers of GGUF files put a softmax after a classifier of Qwen3, so that
- * a single row gets one of zeros beside it: softmax(x, 0) is the sigmoid of x.
+ * Qwen3ForSequenceClassification with a matrix "score" has its own classifier.
+ * Readers of GGUF files put a softmax after a classifier of Qwen3, so a single
+ * row gets a row of zeros beside it: softmax(x, 0) is the sigmoid of x.
  */
 #include "config.h"
 #include "convert/card/card.h"
@@ -64,7 +64,7 @@ static bool is_reranker_name(struct gguf_str name)
 
 /* ---- evidence ---- */
 
-/* Is it the list ["no", "yes"]? */
+/* Is this the list ["no", "yes"]? */
 static bool is_no_yes(const json_t *list)
 {
     struct gguf_str s;
@@ -317,7 +317,7 @@ static bool has_tensor(const struct gguf_convert *c, const char *end)
     return false;
 }
 
-/* Have config.json say what rows compute with. */
+/* Set the members of config.json that the row of rerankers reads. */
 static enum gguf_status set_reranker(struct gguf_convert *c,
                                      const struct verdict *v,
                                      struct gguf_error *err)

@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same base under the names of several configuration classes. */
+/* Names of the rotary base in several configuration classes. */
 static const char *const bases[] = { "rope_theta", "rotary_emb_base",
                                      "rope_embedding_base" };
 /* Members of rotary parameters that are numbers. */
@@ -48,9 +48,10 @@ static const char *const numbers[] = {
     "mscale",
     "mscale_all_dim",
 };
-/* What each kind of layer has of its own. */
+/* Rotary parameters of one kind of layer. */
 static const struct {
-    const char *kind, *base; /* base: the name beside rope_parameters */
+    const char *kind,
+        *base; /* base: name of the base beside rope_parameters */
 } kinds[] = {
     { "full_attention", "rope_theta" },
     { "sliding_attention", "rope_local_base_freq" },
@@ -152,7 +153,7 @@ static enum gguf_status fix_type(struct gg_folder *f, json_t *o,
                : GGUF_OK;
 }
 
-/* The base of o is taken for the member of that name beside it. */
+/* Use the base of o in place of the member of that name beside it. */
 static enum gguf_status fix_base(struct gg_folder *f, const json_t *o,
                                  const char *where, const char *name,
                                  bool is_new, struct gguf_error *err)
@@ -186,7 +187,8 @@ static enum gguf_status fix_object(struct gg_folder *f, json_t *o,
 
 /* ---- which object ---- */
 
-/* The object of that name; *out is NULL if there is none, or an empty one. */
+/* Find an object by name. *out is NULL if config.json lacks it, or if it is
+ * empty. */
 static enum gguf_status find_object(const struct gg_folder *f,
                                     const char *name, json_t **out,
                                     struct gguf_error *err)
@@ -200,7 +202,7 @@ static enum gguf_status find_object(const struct gg_folder *f,
                         "config.json: %s is no object", name);
 }
 
-/* Has it objects for kinds of layers? */
+/* Does the object contain objects for kinds of layers? */
 static bool is_nested(const json_t *o)
 {
     for (size_t i = 0; i < GG_LEN(kinds); i++)
@@ -209,7 +211,7 @@ static bool is_nested(const json_t *o)
     return false;
 }
 
-/* Has b every member that a has, with the same value? */
+/* Does b have every member of a, with the same value? */
 static bool is_part_of(const json_t *a, const json_t *b)
 {
     const char *key;
@@ -222,7 +224,7 @@ static bool is_part_of(const json_t *a, const json_t *b)
     return true;
 }
 
-/* Both are there: rope_scaling counts. */
+/* Both exist: rope_scaling takes precedence. */
 static enum gguf_status join_scaling(struct gg_folder *f, json_t *scaling,
                                      json_t **parameters,
                                      struct gguf_error *err)
@@ -248,8 +250,8 @@ static enum gguf_status join_scaling(struct gg_folder *f, json_t *scaling,
     return GGUF_OK;
 }
 
-/* A language model that says its base itself does not have that of the model
- * around it. */
+/* A language model with its own base does not use that of the model around
+ * it. */
 static void drop_outer(struct gg_folder *f)
 {
     json_t *root = f->text[GG_CONVERT_CONFIG].json.root;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_files.c - files of weights that a conversion does not read
+/* weight_files.c - note weight files that a conversion does not read
  *
  * A folder may have several sets of weights: model.safetensors beside an index
- * with other files, or shards of an earlier save that no index names. Which set
- * is read is told in data/safetensors.h; here the others become a note.
+ * with other files, or shards of an earlier save that no index names.
+ * data/safetensors.h says which set is read; the others are noted here.
  */
 #include "config.h"
 #include "convert/folder/folder.h"
@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Does the index name another file than model.safetensors alone? *there: the
- * folder has an index. */
+/* Does the index name other files than model.safetensors? *there: the folder
+ * has an index. */
 static enum gguf_status names_others(struct gg_folder *f, bool *there,
                                      bool *yes, struct gguf_error *err)
 {
@@ -47,7 +47,7 @@ static enum gguf_status names_others(struct gg_folder *f, bool *there,
     return st == GGUF_E_NOMEM ? st : GGUF_OK;
 }
 
-/* Is it the name of a shard, STEM-00001-of-00002.safetensors? */
+/* Is this the name of a shard, STEM-00001-of-00002.safetensors? */
 static bool is_shard(const struct gg_safetensors *s, struct gguf_str name)
 {
     const size_t stem = strlen(s->single_name) - strlen(".safetensors");
@@ -76,7 +76,7 @@ static bool is_read(const struct gg_safetensors *s, struct gguf_str name)
     return false;
 }
 
-/* Count the shards of the folder that are not read, and find the first one by
+/* Count the shards of the folder that are not read, and find the first by
  * name. */
 static size_t count_strays(const struct gg_folder *f, char first[256])
 {

@@ -16,8 +16,8 @@
 #define SCORE_ADDED (-1000.0f)
 enum { MOST_NAMED = 256 }; /* notes about tokens */
 
-/* Texts that are control tokens whatever a file says, as llama.cpp's converter
- * has them. */
+/* Is this a text that llama.cpp's converter makes a control token whatever a
+ * file says? */
 static bool is_known_special(struct gguf_str s)
 {
     static const char *const whole[] = { "<pad>", "<mask>", "<2mass>",
@@ -83,7 +83,7 @@ static int compare_ids(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Name each once, whatever files have it; of very many the first ones. */
+/* Note each token without a row once, up to MOST_NAMED of them. */
 static void note_rowless(struct gg_convert_vocab *v)
 {
     size_t n = 0;
@@ -118,7 +118,7 @@ static enum gguf_status add_token(struct gg_convert_vocab *v, const char *file,
     if (id < 0 || id >= GG_CONVERT_MOST_TOKENS)
         return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
                             "%s: an added token has id %" PRId64, file, id);
-    /* a token that the model has no row for cannot be one of it */
+    /* a token without a row in the embedding cannot be used */
     if (gg_folder_get_count(v->folder, "vocab_size", &size) && id >= size)
         return add_rowless(v, id, text, err);
     const bool there = id < (int64_t)v->n && v->token[id].data &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_fairseq.c - Unigram as XLM-RoBERTa numbers it
+/* vocab_fairseq.c - read Unigram with XLM-RoBERTa's ids
  *
- * The pieces of sentencepiece.bpe.model get other numbers (transformers'
- * tokenization_xlm_roberta.py, as fairseq did): <s>, <pad>, </s> and <unk>
- * first, the pieces after the first three moved by one, <mask> last.
+ * The pieces of sentencepiece.bpe.model get other ids (transformers'
+ * tokenization_xlm_roberta.py, as in fairseq): <s>, <pad>, </s> and <unk>
+ * first, then the pieces after the first three, moved by one, and <mask> last.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Tokens of roles (gg_convert_roles) where no file says. */
+/* Tokens of roles (gg_convert_roles) if no file names them. */
 static const char *const xlmr_roles[GG_CONVERT_ROLES] = {
     "<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>", NULL,
 };

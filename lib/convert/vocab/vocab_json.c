@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_json.c - tokenizer.json: a model of pieces and merges
+/* vocab_json.c - read tokenizer.json: a model of pieces and merges
  *
- * BPE on bytes written as letters becomes "gpt2". BPE on characters with bytes
- * to fall back to is what SentencePiece's models are in this form: it becomes
- * "llama", whose algorithm joins the pair whose result has the highest score;
- * so each piece gets minus the place of the first merge that makes it. Other
- * models are in files of their own: the table is at the end.
+ * BPE on bytes written as letters becomes "gpt2". BPE on characters with byte
+ * fallback is a SentencePiece model in this form and becomes "llama". That
+ * algorithm joins the pair whose result has the highest score, so each piece
+ * gets the negated number of the first merge that makes it. A table at the end
+ * lists the readers of other models.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -134,7 +134,7 @@ static enum gguf_status score_pieces(struct gg_convert_vocab *v,
         st = gg_index_add(&ix, (uint32_t)i, &other, err);
     }
     for (size_t k = v->n_merges; k-- > 0 && st == GGUF_OK;) {
-        /* the first merge that makes a piece counts */
+        /* a piece gets the score of the first merge that makes it */
         if (!gg_bpe_parse_merge(v->merge[k], &a, &b))
             continue;
         other = gg_index_find(&ix, gg_bpe_join(a, b, text, room));
@@ -213,7 +213,7 @@ enum gguf_status gg_convert_vocab_read_json(struct gg_convert_vocab *v,
     if (!json_is_object(model))
         return refuse_value(v, model, "there is no object \"model\"", err);
     if (!gg_json_str(json_object_get(model, "type"), &type))
-        type = GG_STR("BPE"); /* older files do not say */
+        type = GG_STR("BPE"); /* older files have no type */
     for (size_t i = 0; i < GG_LEN(models); i++)
         if (gg_str_eqz(type, models[i].type))
             return models[i].read(v, root, model, err);

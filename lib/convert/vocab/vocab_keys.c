@@ -12,7 +12,8 @@
 
 #define SCORE_PAD (-10000.0f)
 
-/* As many tokens as the model has rows; those of no text get one. */
+/* Add fillers until each row of the embedding has a token; ids without a token
+ * get one. */
 static enum gguf_status fill_tokens(struct gg_convert_vocab *v,
                                     struct gguf_error *err)
 {
@@ -34,7 +35,7 @@ static enum gguf_status fill_tokens(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* What reads the file looks tokens up by their texts. */
+/* Readers of the file look tokens up by text, so texts must differ. */
 static enum gguf_status check_unique(const struct gg_convert_vocab *v,
                                      struct gguf_error *err)
 {
@@ -75,7 +76,7 @@ static enum gguf_status set_meta(const struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* ---- the file that has it ---- */
+/* ---- choice of the file ---- */
 
 /* By their names, the first that is there. */
 static const struct {
@@ -95,7 +96,7 @@ static const struct {
     { "vocab.txt", gg_convert_vocab_read_wpm_txt },
 };
 
-/* Tokenizers of other forms. */
+/* Tokenizers of unsupported formats. */
 static const struct gg_dir_alternative instead[] = {
     { "tekken", ".json",
       "is of Mistral's own code: download or make the tokenizer.json of "
@@ -165,8 +166,8 @@ static enum gguf_status read_vocab(struct gg_convert_vocab *v,
     return v->last_keys ? v->last_keys(v, err) : GGUF_OK;
 }
 
-/* Bound the number of tokens by the rows of the embedding, so that one wrong
- * number in a text does not take the memory of the largest vocabulary. */
+/* Bound the number of tokens by the rows of the embedding, so that a wrong
+ * number in a text cannot allocate memory for the largest vocabulary. */
 static void limit_tokens(struct gg_convert_vocab *v)
 {
     v->most = GG_CONVERT_MOST_TOKENS;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_normalizer.c - tokenizer.json's normalizer: how texts are rewritten
- * before they are tokenized
+/* vocab_normalizer.c - check the normalizer of tokenizer.json, which rewrites
+ * texts before they are tokenized
  *
  * GGUF has keys for BERT's normalizer (vocab_wpm.c) and for SentencePiece's
- * table (vocab_ugm.c). Of BPE it knows that blanks are U+2581 and that one may
- * stand in front of a text, in the kinds whose pieces are SentencePiece's; all
- * other steps are refused, since a file without them gives other tokens. NFC is
- * left out with a note: nearly all texts are in that form.
+ * table (vocab_ugm.c). For a BPE with SentencePiece's pieces it can express
+ * that blanks become U+2581 and that a text may get one in front. All other
+ * steps are refused, since a file without them would give other tokens. NFC is
+ * ignored with a note: nearly all texts are in that form.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -24,7 +24,7 @@ static bool is_text(const json_t *v, const char *z)
     return gg_json_str(v, &s) && gg_str_eqz(s, z);
 }
 
-/* A text of a step for a message; cut where it is longer. */
+/* Text of a step for a message, cut if it is long. */
 struct shown {
     char s[40];
 };
@@ -85,7 +85,8 @@ static bool replaces_blanks(const json_t *step)
             is_text(json_object_get(pattern, "Regex"), " "));
 }
 
-/* A step has a type, a sequence the list of its steps. */
+/* Check the form of a step: it must have a type, and a sequence a list of
+ * steps. */
 static enum gguf_status check_form(const struct gg_convert_vocab *v,
                                    const json_t *step, struct gguf_error *err)
 {
@@ -104,7 +105,7 @@ static enum gguf_status check_form(const struct gg_convert_vocab *v,
                 : GGUF_OK;
 }
 
-/* json.c bounds how deep it goes. */
+/* json.c bounds the depth */
 static enum gguf_status check_step(const struct gg_convert_vocab *v,
                                    const json_t *step, bool blanks,
                                    bool prefix, struct gguf_error *err)

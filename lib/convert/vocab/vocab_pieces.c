@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_pieces.c - what readers of several kinds of tokenizer.json share */
+/* vocab_pieces.c - functions of several readers of tokenizer.json */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
 
@@ -22,7 +22,7 @@ enum gguf_status gg_convert_vocab_fail_scan(const struct gg_json_scan *s,
     return gg_error_set(err, GGUF_E_VOCAB, gg_json_scan_offset(s), "%s", what);
 }
 
-/* Texts live until the folder's texts are closed: after the metadata has its
+/* Texts live until the folder's texts are closed, which is after metadata has
  * copies. */
 static enum gguf_status read_piece(struct gg_convert_vocab *v,
                                    struct gg_json_scan *s, struct gg_index *ix,

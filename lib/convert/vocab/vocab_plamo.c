@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_plamo.c - the tokenizer of PLaMo 2 and 3, of tokenizer.jsonl
+/* vocab_plamo.c - read tokenizer.jsonl, the tokenizer of PLaMo 2 and 3
  *
- * Each line is a list: the token's text, its score, and what it is, "NORMAL",
- * "UNKNOWN", "CONTROL" or "BYTE"; the line's number is its id.
+ * Each line is a list: the text of a token, its score, and its kind, "NORMAL",
+ * "UNKNOWN", "CONTROL" or "BYTE". The number of the line is the id.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -51,7 +51,7 @@ static enum gguf_status take_piece(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* An operation ends a turn. */
+/* Write the keys: token OP ends a turn. */
 static enum gguf_status set_keys(struct gg_convert_vocab *v,
                                  struct gguf_error *err)
 {

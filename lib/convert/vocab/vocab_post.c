@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_post.c - what is put round a text: tokenizer.json's post_processor
+/* vocab_post.c - special tokens that post_processor of tokenizer.json adds
  *
- * RobertaProcessing puts one token before and after a text, and two between
- * two texts; BertProcessing puts one there. TemplateProcessing lists what
- * stands where, for one text and for two: of that is read whether there is a
- * token at the beginning, one at the end, and one more between two texts than
- * at the end of the first.
+ * RobertaProcessing adds one token before and after a text, and two between two
+ * texts; BertProcessing adds one there. TemplateProcessing lists tokens for one
+ * text and for two. Three facts are read from it: whether a token is added at
+ * the beginning, whether one is added at the end, and whether two texts have
+ * one more token between them than the first has at its end.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -35,7 +35,8 @@ static bool same_text(struct gguf_str a, struct gguf_str b)
     return a.data && b.data && gg_str_eq(a, b);
 }
 
-/* first, last: those of one text; sep: what may stand between two. */
+/* Is there a further token between two texts? first, last: the tokens around
+ * one text; sep: the tokens between two. */
 static int puts_sep(const json_t *pair, struct gguf_str first,
                     struct gguf_str last, const struct gguf_str sep[3])
 {

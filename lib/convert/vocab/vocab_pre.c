@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_pre.c - how a tokenizer cuts words, recognised by its description
+/* vocab_pre.c - pre-tokenizers, recognised by their description
  *
  * The section pre_tokenizer of tokenizer.json is written as one line, its steps
- * separated by blanks, and compared with the descriptions of tokenizers whose
- * way is a row of vocab/pretok_row.c:
+ * separated by blanks, and compared with known descriptions of the rows of
+ * vocab/pretok_row.c:
  *
- *     Split(EXPRESSION)   cut where it matches, matches are words of their own
- *     Digits              each digit is a word; Digits+: runs of them
- *     Punctuation         the same of marks
- *     ByteLevel           GPT-2's expression; Bytes: none
+ *     Split(EXPRESSION)   cut where it matches; matches are words of their own
+ *     Digits              each digit is a word; Digits+: runs of digits
+ *     Punctuation         each punctuation mark is a word
+ *     ByteLevel           GPT-2's expression; Bytes: no expression
  *
- * What is none of these may still cut as one does: vocab_probe.c.
+ * If no description is the same, vocab_probe.c compares results.
  *
- * Several names stand for the same words. A runtime such as llama.cpp derives
+ * Several names stand for the same words. Runtimes such as llama.cpp derive
  * other behaviour from the name: whether blanks before punctuation are removed
- * when text is put together from tokens, and whether there is a default BOS.
- * The folder's tokenizer_config.json and class choose between such names.
+ * from generated text, and the default for BOS. tokenizer_config.json and the
+ * class of the folder choose between such names.
  *
- * What a Split or another step has besides follows its name. The normalizer is
- * checked in vocab_normalizer.c.
+ * Further members of a step follow its name. vocab_normalizer.c checks the
+ * normalizer.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -70,9 +70,9 @@ static const struct gg_convert_pre rows[] = {
       "deepseek-v3", -1 },
 };
 
-/* Names for the words of another name (base). They differ from it in what
- * llama.cpp 0.5 does by the name (src/llama-vocab.cpp, clean_spaces and
- * special_bos_id). The first row that fits is taken. */
+/* Names that cut as another name (base) does. They differ in behaviour that
+ * llama.cpp 0.5 derives from the name (src/llama-vocab.cpp, clean_spaces and
+ * special_bos_id). The first row that applies is used. */
 static const struct other_name {
     const char *base, *name;
     int cleans;  /* required clean_up_tokenization_spaces: 1, 0; -1: any */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_probe.c - how a tokenizer cuts words, recognised by what it does
+/* vocab_probe.c - pre-tokenizers, recognised by their results
  *
- * Of a description that vocab_pre.c does not know, the steps are run on a text
- * of ours, and so is each row of vocab/pretok_row.c, and the published
- * expressions that vocab_pre.c knows, from which some rows depart ([case]
- * there): if the words are those of one, it is taken. The text tells all rows
- * apart that cut differently, as tests/convert/check-probe.c holds it to.
+ * For a description that vocab_pre.c does not know, the steps are run on a test
+ * text. So are each row of vocab/pretok_row.c and the published expressions
+ * that vocab_pre.c knows, from which some rows deviate ([case] there). A row
+ * that gives the same words is taken. The text distinguishes all rows that cut
+ * differently, which tests/convert/check-probe.c ensures.
  *
  * Steps are those of Hugging Face's tokenizers: Split (each match a word),
  * Digits, Punctuation, and at the end ByteLevel.
@@ -95,7 +95,7 @@ const char gg_convert_probe[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"       \
     "|\\s+(?!\\S)|\\s+"
 
-/* Backtracks that a stranger's expressions may take on the whole text. */
+/* Limit of backtracking of an unknown expression on the whole text. */
 enum { MOST_BACKTRACKS = 1000000 };
 
 struct steps {
@@ -118,8 +118,8 @@ static bool add_expression(struct steps *s, const char *expr)
     return true;
 }
 
-/* Matches become words: as they are, or because all else is taken out, which
- * leaves gaps that no row leaves. \K would move where a match begins. */
+/* Matches become words, either the matches or the texts between them, which
+ * leaves gaps that no row leaves. \K would move the start of a match. */
 static bool add_split(struct steps *s, const json_t *step)
 {
     const json_t *regex =
@@ -132,7 +132,7 @@ static bool add_split(struct steps *s, const json_t *step)
            add_expression(s, text.data);
 }
 
-/* false: it has a step that is not known here. */
+/* false: the section has an unknown step. */
 static bool add_steps(struct steps *s, const json_t *step)
 {
     const json_t *list = json_object_get(step, "pretokenizers");
@@ -179,7 +179,7 @@ static enum gguf_status add_word(void *user, size_t off, size_t size,
     return GGUF_OK;
 }
 
-/* GGUF_E_UNSUPPORTED: an expression is none. */
+/* GGUF_E_UNSUPPORTED: an expression is invalid. */
 static enum gguf_status cut_words(struct words *w,
                                   const struct gg_pretok_row *row,
                                   const struct gguf_allocator *a,
@@ -199,7 +199,8 @@ static bool same_words(const struct words *a, const struct words *b)
     return a->n == b->n && !memcmp(a->end, b->end, a->n * sizeof *a->end);
 }
 
-/* What cannot be compiled makes no words. */
+/* Cut the text as a row does. An expression that cannot be compiled gives no
+ * words. */
 static enum gguf_status cut_known(struct words *w,
                                   const struct gg_pretok_row *row,
                                   const struct gguf_allocator *a,
@@ -214,8 +215,8 @@ static enum gguf_status cut_known(struct words *w,
     return GGUF_OK;
 }
 
-/* Rows that depart from what is published as llama.cpp does: there numbers are
- * cut digit by digit. */
+/* Try the rows that deviate from the published expression as in llama.cpp,
+ * where numbers are cut digit by digit. */
 static enum gguf_status try_digit_rows(struct gg_convert_vocab *v,
                                        const struct words *want,
                                        struct words *got,
@@ -273,8 +274,8 @@ static enum gguf_status take_name(struct gg_convert_vocab *v,
     return v->pre ? GGUF_OK : gg_error_set_nomem(err, n);
 }
 
-/* Of rows that cut alike, the one by which words that are tokens are those
- * tokens, or are not, as here. */
+/* Choose among rows that give the same words: the one that agrees on whether
+ * words that are tokens stay those tokens. */
 static enum gguf_status try_rows(struct gg_convert_vocab *v,
                                  const struct words *want, struct words *got,
                                  bool whole, struct gguf_error *err)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_ranked.c - pieces of bytes and merges by rank: Gemma 4's tokenizer
+/* vocab_ranked.c - BPE with bytes and ranked merges: Gemma 4's tokenizer
  *
- * A BPE of tokenizer.json as SentencePiece's are written (byte_fallback), which
- * is not turned into scores: a piece has one score, and may come from several
- * merges of different ranks. Tokens that templates of chats are read
- * by are shown, as llama.cpp's converter has it (conversion/gemma.py).
+ * A BPE of tokenizer.json in the form of SentencePiece's (byte_fallback) whose
+ * merges are not turned into scores: a piece has one score, but may come from
+ * several merges of different ranks. Tokens by which chat templates are parsed
+ * become user tokens, which are shown, as in llama.cpp's converter
+ * (conversion/gemma.py).
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -12,7 +13,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
-#define SCORE (-1000.0f) /* of every token: they say nothing */
+#define SCORE (-1000.0f) /* score of every token; it has no meaning */
 
 static enum gguf_status show_ranked(struct gg_convert_vocab *v,
                                     struct gguf_error *err)

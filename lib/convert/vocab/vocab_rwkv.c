@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_rwkv.c - rwkv_vocab_v20230424.txt: RWKV's "World" vocabulary
+/* vocab_rwkv.c - read rwkv_vocab_v20230424.txt: RWKV's "World" vocabulary
  *
  * A line is a token: its id, its text as a Python literal, of characters ('x')
  * or of bytes (b'x'), and its size in bytes. Ids begin at 1; 0 is the token
- * that begins and ends texts. In GGUF files a token's text is what Python
- * writes between the quotes of its bytes (lib/vocab/rwkv.c).
+ * that begins and ends texts. In GGUF files the text of a token is the contents
+ * of Python's literal for its bytes (lib/vocab/rwkv.c).
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A literal of at most so many bytes: the longest token has 128. */
+/* Most bytes of a literal: the longest token has 128. */
 enum { MOST_BYTES = 4096 };
 
 struct literal {
     const struct gg_convert_line *line;
-    const char *p, *end; /* what is left of the line */
+    const char *p, *end; /* rest of the line */
     bool is_bytes;
     char quote;
     char out[MOST_BYTES];
@@ -61,7 +61,8 @@ static int hex_digit(char c)
                                   : 16;
 }
 
-/* After a backslash and the letter that says how many digits. */
+/* Read the digits after a backslash and the letter that implies their
+ * number. */
 static enum gguf_status put_hex(struct literal *l, unsigned n,
                                 struct gguf_error *err)
 {
@@ -225,8 +226,8 @@ static enum gguf_status read_line(struct gg_convert_vocab *v,
 
 /* ---- keys ---- */
 
-/* Token 0 begins and ends a text, an empty line a turn; there is a form of
- * turns that programs know by its name. */
+/* Token 0 begins and ends a text, an empty line ends a turn. The chat template
+ * is one that programs know by its name. */
 static enum gguf_status set_keys(struct gg_convert_vocab *v,
                                  struct gguf_error *err)
 {

@@ -75,7 +75,7 @@ bool gg_convert_vocab_names_bos(const struct gg_convert_vocab *v)
            (t && !json_is_null(t));
 }
 
-/* The id that NAME_token_id says; of several, the first. */
+/* Id in NAME_token_id; the first of several. */
 static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
 {
     const json_t *t = number_of(v, name);
@@ -92,9 +92,9 @@ static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
     return id < (int64_t)v->n ? id : -1;
 }
 
-/* The token that has a role by its text, or -1. What has no token of its own
- * that begins or ends a text takes BERT's; a token that is put after each text
- * ends one, and what ended one ends a turn: as llama.cpp's converter has it.
+/* Token of a role, by its text; -1: none. BOS and EOS without a token are
+ * BERT's CLS and SEP. A token that is added after each text becomes EOS, and
+ * the former EOS becomes EOT. llama.cpp's converter does the same.
  */
 static int64_t by_text(const struct gg_convert_vocab *v, size_t i,
                        const struct gg_convert_special_ends *ends)
@@ -122,7 +122,7 @@ static enum gguf_status set_role(const struct gg_convert_vocab *v, size_t i,
                : gguf_meta_set_u32(v->meta, key, (uint32_t)id, err);
 }
 
-/* What the architecture's row says of roles. */
+/* Set the roles that the architecture's row names. */
 static enum gguf_status set_of_row(const struct gg_convert_vocab *v,
                                    struct gguf_error *err)
 {
@@ -139,7 +139,8 @@ static enum gguf_status set_of_row(const struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* Those that the tokenizer's files name, then those that others number. */
+/* Set the roles that the tokenizer's files name, then those that other files
+ * number. */
 static enum gguf_status set_roles(const struct gg_convert_vocab *v,
                                   const struct gg_convert_special_ends *ends,
                                   struct gguf_error *err)
@@ -174,7 +175,7 @@ static bool implies_bos(const struct gg_convert_vocab *v)
     return true;
 }
 
-/* Is it put round texts? 1, 0, or -1: nothing says it. */
+/* Is the token added around texts? 1, 0, or -1: no file says. */
 static int is_put(const struct gg_convert_vocab *v, size_t i,
                   const struct gg_convert_special_ends *ends)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_spm.c - tokenizer.model: SentencePiece's model, a protocol buffer
+/* vocab_spm.c - read tokenizer.model: SentencePiece's model, a protocol buffer
  *
  * ModelProto (sentencepiece_model.proto): field 1, repeated, a piece (1: text,
- * 2: float score, 3: kind, which is tokenizer.ggml.token_type's number); 2:
+ * 2: float score, 3: kind, the number of tokenizer.ggml.token_type); 2:
  * TrainerSpec (3: kind of model, 1 Unigram, 2 BPE; 24:
  * treat_whitespace_as_suffix); 3: NormalizerSpec (2: precompiled_charsmap, 3:
- * add_dummy_prefix, 4: remove_extra_whitespaces, 5: escape_whitespaces). Fields
- * that nothing here asks for are passed over.
+ * add_dummy_prefix, 4: remove_extra_whitespaces, 5: escape_whitespaces). Other
+ * fields are skipped.
  *
  * A field is a number, field << 3 | wire type, in 7-bit groups, the lowest
- * first; then by the wire type another such number (0), 8 bytes (1), a length
- * and as many bytes (2), 4 bytes (5).
+ * first. Then, by wire type: another such number (0), 8 bytes (1), a length and
+ * that number of bytes (2), 4 bytes (5).
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -29,7 +29,7 @@ struct field {
     uint64_t off; /* byte of the file */
     uint32_t no, wire;
     uint64_t number;     /* VARINT, FIXED_32 */
-    struct gg_cursor in; /* BYTES: what is within, at bytes of the file */
+    struct gg_cursor in; /* BYTES: contents, as a range of the file */
 };
 
 static enum gguf_status read_varint(struct gg_cursor *c, uint64_t *out,
@@ -133,7 +133,8 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* What is asked for of the two specifications, with the format's defaults. */
+/* Members of the two specifications that are read, with the format's
+ * defaults. */
 struct spec {
     uint64_t kind, suffix, prefix, merge, escape;
     struct gg_cursor charsmap; /* base is NULL: none */

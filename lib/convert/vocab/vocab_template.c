@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* vocab_template.c - chat templates of a folder
  *
- * A folder has templates in tokenizer_config.json ("chat_template": a text, or
- * a list of objects with "name" and "template"), in chat_template.jinja, in
- * additional_chat_templates/NAME.jinja, and in chat_template.json (of
- * processors, "chat_template"). The one called "default" becomes
- * tokenizer.chat_template; others become tokenizer.chat_template.NAME, and
- * their names tokenizer.chat_templates.
+ * Places of templates, in order of precedence: tokenizer_config.json
+ * ("chat_template": a text, or a list of objects with "name" and "template"),
+ * chat_template.jinja, additional_chat_templates/NAME.jinja, and
+ * chat_template.json (of processors, "chat_template"). The template "default"
+ * becomes tokenizer.chat_template. Others become tokenizer.chat_template.NAME,
+ * and their names tokenizer.chat_templates.
  *
  * Keys and precedence are those of llama.cpp's converter (SpecialVocab in
  * gguf-py/gguf/vocab.py, add_chat_template in gguf_writer.py): letters and
- * digits of a name stay, other characters become '_'; of several templates of
- * one name the first place counts, in the order above. Unlike it, a place that
- * has no default does not hide those after it, and two templates of one name
- * that differ are a note.
+ * digits of a name stay, other characters become '_'. Two differences: a place
+ * without a default template does not hide later places, and two different
+ * templates with one name are noted.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -62,7 +61,8 @@ static bool is_blank(struct gguf_str s)
     return !s.size;
 }
 
-/* Letters and digits of ASCII, and '_' for each other character. */
+/* Clean a name: letters and digits of ASCII stay, other characters become
+ * '_'. */
 static void clean_name(struct gguf_str name, char out[MOST_NAME])
 {
     size_t n = 0;
@@ -76,7 +76,7 @@ static void clean_name(struct gguf_str name, char out[MOST_NAME])
     out[n] = 0;
 }
 
-/* Add a template, unless there is one of this name. where: its place. */
+/* Add a template, unless there is one with this name. where: its place. */
 static enum gguf_status add_template(struct templates *t, struct gguf_str name,
                                      struct gguf_str text, const char *where,
                                      struct gguf_error *err)
@@ -197,7 +197,7 @@ static enum gguf_status list_files(struct templates *t,
     return st;
 }
 
-/* Of a folder on a server no files are listed: names that are published. */
+/* A folder on a server cannot be listed: try the published names of files. */
 static enum gguf_status add_folder(struct templates *t, struct gguf_error *err)
 {
     static const char *const published[] = { "rag.jinja", "reranker.jinja",
@@ -260,7 +260,7 @@ static enum gguf_status collect_templates(struct templates *t,
 
 /* ---- keys ---- */
 
-/* Names that a row of the class has set, then those of the folder. */
+/* Write the names: those of the class's row, then those of the folder. */
 static enum gguf_status set_names(const struct templates *t,
                                   struct gguf_error *err)
 {
@@ -283,7 +283,7 @@ static enum gguf_status set_names(const struct templates *t,
     return n ? gguf_meta_set_str_array(t->meta, key, name, n, err) : GGUF_OK;
 }
 
-/* Write named templates; those whose key is taken leave the list. */
+/* Write named templates. Those whose key exists are removed from the list. */
 static enum gguf_status set_named(struct templates *t, struct gguf_error *err)
 {
     char key[MOST_NAME + 32];

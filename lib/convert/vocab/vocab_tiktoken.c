@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_tiktoken.c - the tokenizer of Qwen's first series, of qwen.tiktoken
+/* vocab_tiktoken.c - read qwen.tiktoken, the tokenizer of Qwen's first series
  *
- * Each line is a token's bytes in base64, a blank, and its rank, which is its
- * id. Two parts of a word become one where that is a token, the lowest rank
- * first; so the merge that makes a token is what its bytes come to when only
- * lower ranks count. The tokens that follow are those of tokenization_qwen.py
- * of Qwen/Qwen-7B.
+ * Each line is the bytes of a token in base64, a blank, and its rank, which is
+ * its id. Two parts of a word are merged if the result is a token, lowest rank
+ * first. So the merge that makes a token is the split of its bytes when only
+ * lower ranks are applied. The tokens after these are those of
+ * tokenization_qwen.py of Qwen/Qwen-7B.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -36,8 +36,8 @@ static bool decode_base64(const char *p, size_t n, uint8_t out[MOST],
            gg_base64_decode(p, n, out, size) == n;
 }
 
-/* Bytes as letters, as GPT-2 has them: those that are printed in Latin-1 are
- * themselves, others follow from U+0100 on. */
+/* Bytes as letters, as in GPT-2: printable characters of Latin-1 are
+ * themselves, others are numbered from U+0100 on. */
 static size_t byte_letter(uint8_t byte, char *out)
 {
     unsigned c = 0x100;
@@ -92,7 +92,7 @@ static enum gguf_status read_line(struct gg_convert_vocab *v,
         return refuse_line(l, "the rank is not the next one", err);
     GG_TRY(gg_convert_vocab_grow(v, (int64_t)id + 1, 0, err));
     v->type[id] = GG_CONVERT_NORMAL;
-    v->token[id].size = size; /* as bytes, for now */
+    v->token[id].size = size; /* raw bytes until all are read */
     v->token[id].data =
         gg_mem_arena_strndup(v->folder->arena, (const char *)bytes, size);
     return v->token[id].data ? GGUF_OK : gg_error_set_nomem(err, size);
@@ -105,13 +105,13 @@ static struct gguf_str bytes_of(const void *user, uint32_t id)
     return ((const struct gg_convert_vocab *)user)->token[id];
 }
 
-/* Where the bytes of token id are cut when two parts are left; 0: more are, or
- * it is one byte. */
+/* Position at which the bytes of token id are split when two parts are left; 0:
+ * more are left, or the token is one byte. */
 static size_t cut_of(const struct gg_convert_vocab *v,
                      const struct gg_index *ix, uint32_t id)
 {
     const struct gguf_str s = v->token[id];
-    uint16_t end[MOST]; /* of each part */
+    uint16_t end[MOST]; /* end of each part */
     size_t n = s.size;
     for (size_t i = 0; i < n; i++)
         end[i] = (uint16_t)(i + 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_ugm.c - Unigram: tokenizer.json, and what both its files are made into
+/* vocab_ugm.c - read Unigram from tokenizer.json; steps that its readers share
  *
- * The model is a list of pieces with scores; pieces keep their order. How a
- * text is rewritten is SentencePiece's compiled table (in tokenizer.json the
- * step Precompiled, in base64), how blanks are treated the steps around it:
- * what lib/vocab/ugm.c does not do is refused.
+ * The model is a list of pieces with scores, in order of ids. Texts are
+ * rewritten by SentencePiece's compiled table (in tokenizer.json the step
+ * Precompiled, in base64); the steps around it treat blanks. Steps that
+ * lib/vocab/ugm.c does not implement are refused.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -19,7 +19,8 @@
 
 #define CHARSMAP "tokenizer.ggml.precompiled_charsmap"
 
-/* Tokens of roles (gg_convert_roles) in T5's tokenizer where no file says. */
+/* Tokens of roles (gg_convert_roles) in T5's tokenizer if no file names
+ * them. */
 static const char *const t5_roles[GG_CONVERT_ROLES] = {
     NULL, "</s>", "<unk>", NULL, "<pad>", NULL, NULL, NULL,
 };
@@ -104,8 +105,7 @@ static bool text_is(const json_t *v, const char *z)
 
 #define MARK "\xe2\x96\x81"
 
-/* A Replace: several blanks by one; or a blank by the mark that stands for
- * it. */
+/* Read a step Replace: several blanks by one, or a blank by its mark. */
 static bool is_blank_step(struct gg_convert_vocab *v, const json_t *step)
 {
     const json_t *pattern = json_object_get(step, "pattern");
@@ -119,7 +119,7 @@ static bool is_blank_step(struct gg_convert_vocab *v, const json_t *step)
     return mark && text_is(json_object_get(pattern, "String"), " ");
 }
 
-/* json.c bounds how deep it goes. */
+/* json.c bounds the depth */
 static enum gguf_status read_step(struct gg_convert_vocab *v,
                                   const json_t *step, const char *list,
                                   struct gguf_error *err)
@@ -177,7 +177,7 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
                      gg_json_scan_str(s, &text) && gg_json_scan_more(s);
     const bool number = two && gg_json_scan_num(s, &score);
     const bool whole = number && !gg_json_scan_more(s);
-    s->value = at; /* for messages */
+    s->value = at; /* section, for messages */
     if (!two || (number && !whole))
         return gg_convert_vocab_fail_scan(
             s, "a piece is not a text and a score", err);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_wpm.c - WordPiece: tokenizer.json, or vocab.txt of a token a line
+/* vocab_wpm.c - read WordPiece: tokenizer.json, or vocab.txt with a token a
+ * line
  *
- * There the tokens that go on in a word begin with "##". In GGUF files those
- * that begin one have U+2581 before them, and the others nothing; control
- * tokens and those of users are written as they are. How a text is normalised
- * is lib/vocab/wpm.c's: lower case and accents have keys, what a folder wants
- * otherwise is refused. Words of more than max_input_chars_per_word characters
- * (100), which transformers make the unknown token, are cut like others.
+ * In these files tokens inside a word begin with "##". In GGUF files tokens
+ * that begin a word have U+2581 before them and the others nothing; control and
+ * user tokens are unchanged. lib/vocab/wpm.c normalises texts: lower case and
+ * accents have keys; other normalizers are refused. transformers replaces words
+ * of more than max_input_chars_per_word characters (100) by the unknown token;
+ * here they are cut like others.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -18,12 +19,12 @@
 
 #define MARK "\xe2\x96\x81" /* U+2581 */
 
-/* Of gg_convert_roles; what BertTokenizer takes where no file says. */
+/* By gg_convert_roles: the tokens of BertTokenizer if no file names others. */
 static const char *const role_texts[GG_CONVERT_ROLES] = {
     NULL, NULL, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]", NULL,
 };
 
-/* ---- tokens as a GGUF file has them ---- */
+/* ---- tokens in the form of a GGUF file ---- */
 
 static enum gguf_status rewrite_token(struct gg_convert_vocab *v, size_t i,
                                       struct gguf_error *err)
@@ -62,8 +63,8 @@ static enum gguf_status finish_tokens(struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* Readers lower the case if nothing is said, and take accents off if they lower
- * the case. */
+/* Without keys, readers lower the case, and remove accents if they lower the
+ * case. */
 static enum gguf_status set_keys(struct gg_convert_vocab *v,
                                  struct gguf_error *err)
 {
@@ -129,7 +130,7 @@ static enum gguf_status read_bert(const struct gg_convert_vocab *v,
     return GGUF_OK;
 }
 
-/* json.c bounds how deep it goes. */
+/* json.c bounds the depth */
 static enum gguf_status read_steps(const struct gg_convert_vocab *v,
                                    const json_t *step, struct steps *s,
                                    struct gguf_error *err)
@@ -195,7 +196,7 @@ enum gguf_status gg_convert_vocab_read_wpm(struct gg_convert_vocab *v,
 
 /* ---- vocab.txt ---- */
 
-/* false: what tokenizer_config.json says there has another value. */
+/* false: the member of tokenizer_config.json has another value. */
 static bool config_is(const struct gg_convert_vocab *v, const char *key,
                       bool value)
 {

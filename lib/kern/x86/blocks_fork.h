@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* blocks_fork.h - rows of ik_llama.cpp's types, handed on as floats.h says
+/* blocks_fork.h - readers of ik_llama.cpp's types (floats.h)
  *
- * Levels come out of a register by a shuffle, bytes at a time; a level and its
- * shift together still are a signed byte. Of the types with d in the row's
- * header src is at a row's first byte.
+ * Levels are looked up by a shuffle of bytes; a level with its shift still fits
+ * a signed byte. For types with d in the row's header, src is the first byte of
+ * the row.
  */
 #ifndef GG_KERN_X86_BLOCKS_FORK_H
 #define GG_KERN_X86_BLOCKS_FORK_H

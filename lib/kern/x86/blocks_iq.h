@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* blocks_iq.h - blocks of the codebook types, handed on as floats.h says
+/* blocks_iq.h - readers of the codebook types (floats.h)
  *
- * An entry is eight or four bytes (kern/iq_bytes.h): small integers, by a scale
- * that is a power of two times that of the decoder in C where it has fractions.
- * Products are the same. Signs and scales of a block are made at once, before
- * its entries.
+ * An entry is eight or four bytes (kern/iq_bytes.h): small integers, whose
+ * scale is a power of two times that of the C decoder, where that has
+ * fractions. Products are the same. Signs and scales of a block are computed
+ * before its entries.
  */
 #ifndef GG_KERN_X86_BLOCKS_IQ_H
 #define GG_KERN_X86_BLOCKS_IQ_H
@@ -14,7 +14,7 @@
 #include "kern/iq_bytes.h"
 #include "kern/x86/x86.h"
 
-/* Minus where a bit of signs is set. A level may have a shorter way. */
+/* Negate where a bit of signs is set. A level may define a shorter way. */
 #ifndef WITH_SIGNS
 #define WITH_SIGNS with_signs
 static inline __m256i with_signs(__m256i q, uint32_t signs)

@@ -48,11 +48,11 @@ static inline struct middles middles_of(float d)
                                _mm256_mul_ps(m, _mm256_set1_ps(10)) } };
 }
 
-/* Can codes be told by comparing with the middles? The reference compares
- * rounded distances to the levels, level[i] * d. Between two levels they are
- * exact, or as different as the true ones; above the last one they are as
- * long as a is a multiple of less than the levels' last bit, d / 8. None is
- * where the upper level overflows. */
+/* May codes be found by comparing with the midpoints? The reference compares
+ * rounded distances to the levels, level[i] * d. Between two levels distances
+ * are exact, or as different as the true ones; above the last level they are so
+ * while a is a multiple of less than the levels' last bit, d / 8. If the upper
+ * level overflows, none is exact. */
 static inline int by_middles(float amax, float d)
 {
     return amax <= 65536 * d && d <= FLT_MAX / 12;

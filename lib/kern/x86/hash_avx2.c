@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_avx2.c - XXH3 as xxhash.h has it for AVX2: the library may be compiled
- * for less (it takes 3.4 times as long with SSE2), and chooses by itself under
- * names only that not all of its packages have */
+/* hash_avx2.c - XXH3 as xxhash.h implements it for AVX2
+ *
+ * The system's library may be compiled for less (SSE2 takes 3.4 times as long),
+ * and its functions that choose by processor are missing in some packages. */
 #include "config.h"
 #include "kern/hash.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_avx512.c - XXH64 of the same bytes twice: one sum's four lanes in the
- * low half of a vector, the other's in the high half */
+/* hash_avx512.c - two XXH64 of the same bytes: the four lanes of one sum in the
+ * low half of a vector, those of the other in the high half */
 #include "config.h"
 #include "kern/hash.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ints_avx2.c - blocks to integers and scales, for their panels
+/* ints_avx2.c - blocks to integers and scales for integer panels
  *
- * What blocks_*.h hand on are integers and scales: they stay apart here.
+ * A sink for blocks_*.h (floats.h) that keeps integers and scales apart.
  */
 #include "config.h"
 #include "kern/gemm_int.h"

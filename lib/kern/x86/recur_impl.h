@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* recur_impl.h - recurrences for x86, in terms of a level's vectors
  *
- * Included after vec_impl.h. Rows (or columns) of a state are taken some at a
- * time, enough to hide the latency of sums, and stay in registers while tokens
- * go by where they fit. What becomes of one depends on n alone.
+ * Included after vec_impl.h. Several rows (or columns) of a state are processed
+ * together, enough to hide the latency of sums; if they fit, they stay in
+ * registers while tokens are processed. The result of a row depends on n alone.
  */
 
 enum { RECUR_ROWS = 4 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* adapter.c - open an adapter: its tensors against the weights of a model
  *
- * Its numbers are decoded once: they are few, each graph then reads floats, and
- * what is not finite is found before anything is computed.
+ * The adapter's numbers are decoded once. They are few, each graph then reads
+ * floats, and numbers that are not finite are found before anything is
+ * computed.
  */
 #include "config.h"
 #include "model/adapter/adapter_int.h"
@@ -19,14 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is needed to open one, and then no more. */
+/* State of opening an adapter. */
 struct opening {
     struct gguf_adapter *to;
     struct gg_lora lora;
     struct gg_codec_kern codec[GG_N_DTYPES];
-    struct gg_data_gguf data; /* of the adapter's file */
+    struct gg_data_gguf data; /* tensors of the adapter's file */
     struct gg_model_lookup lookup;
-    float *row; /* of numbers, that are still to be put elsewhere */
+    /* a row of numbers that are decoded before they are moved */
+    float *row;
 };
 
 /* ---- the weight ---- */
@@ -46,7 +48,7 @@ static enum gguf_status find_weight(struct opening *o,
     if (id != GG_W_NONE && gg_weights[id].role == GG_MATRIX)
         *out = gg_weights[id].scope == GG_MODEL ? m->top.w[id]
                                                 : m->layer[il].w[id];
-    /* a shared weight has the name of the file's tensor */
+    /* a shared weight has the name of its tensor in the file */
     const bool shared = *out && !gg_str_eqz(p->weight, (*out)->name);
     to->of_output = shared && id == GG_W_OUTPUT;
     if (!*out || (shared && !to->of_output))
@@ -75,8 +77,8 @@ static enum gguf_status read_row(const struct gguf_tensor_info *t,
     return GGUF_OK;
 }
 
-/* The numbers of t, row after row, into to, which has the same shape; or, of
- * two dimensions, columns for rows. */
+/* Read the numbers of t, row after row, into to, which has the same shape. A
+ * matrix may be transposed. */
 static enum gguf_status decode_tensor(struct opening *o,
                                       const struct gguf_tensor_info *t,
                                       bool turned, struct gguf_tensor *to,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* adapter_graph.c - what adapters add to products and to rows that are looked
- * up
+/* adapter_graph.c - terms that adapters add to products and to rows that are
+ * looked up
  *
- * Where nothing is added, the graph is the one without adapters.
+ * If nothing is added, the graph is the one without adapters.
  */
 #include "config.h"
 #include "model/adapter/adapter_int.h"
@@ -26,15 +26,15 @@ static size_t find_pair(const struct gguf_adapter *a,
     const struct gg_adapter_pair key = { .weight = weight,
                                          .of_output = of_output };
     const struct gg_adapter_pair *p = NULL;
-    if (a->n_pairs) /* a control vector has none */
+    if (a->n_pairs) /* a control vector has no pairs */
         p = bsearch(&key, a->pair, a->n_pairs, sizeof *a->pair,
                     gg_adapter_compare);
     return p ? (size_t)(p - a->pair) : a->n_pairs;
 }
 
-/* Find the next pair of a weight with a scale other than 0, from use *i on,
- * and move *i behind it; NULL: none. product: of a product with the weight;
- * false: of rows that are looked up. */
+/* Find the next pair of a weight whose scale is not 0, from use *i on. Moves *i
+ * behind it. NULL: none. product: for a product with the weight; false: for
+ * rows that are looked up. */
 static const struct gg_adapter_pair *
 find_next_pair(const struct gg_model_at *at, const tensor *weight,
                bool product, size_t *i, float *scale)

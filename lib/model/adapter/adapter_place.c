@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* adapter_place.c - low-rank pairs into the memory where their weights lie */
+/* adapter_place.c - move low-rank pairs into the memory of their weights */
 #include "config.h"
 #include "model/adapter/adapter_int.h"
 
@@ -39,7 +39,8 @@ static bool is_placed(const struct gguf_adapter *a)
     return well;
 }
 
-/* Memory for all that belong where i does, the first of them. */
+/* Allocate memory for all tensors that belong where i does, which is the first
+ * of them. */
 static enum gguf_status get_home(struct place *p, size_t i,
                                  struct gguf_error *err)
 {

@@ -22,7 +22,8 @@ bool gg_control_vector_is_file(const struct gguf_file *file)
            gg_str_eqz(s, kind);
 }
 
-/* Is it for models like this one? A file without a hint may be. */
+/* Check that the control vector is for this architecture. A file without
+ * model_hint passes. */
 static enum gguf_status check_keys(const struct gguf_adapter *a,
                                    const struct gguf_file *file,
                                    struct gguf_error *err)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* altup.c - layers on four streams, of which one is computed with and the
- * others follow (AltUp, Baykal et al., arXiv 2301.13310), with a low-rank
- * branch beside attention (Laurel, Menghani et al., arXiv 2411.07501), as in
- * Gemma 3n
+/* altup.c - layers on four residual streams (AltUp)
+ *
+ * One stream is computed by the layer, the others are predicted and corrected
+ * (Baykal et al., arXiv 2301.13310). A low-rank branch runs beside attention
+ * (Laurel, Menghani et al., arXiv 2411.07501). Used by Gemma 3n.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -28,7 +29,8 @@ static tensor *column_lengths(const struct gg_model_at *at, tensor *x)
     return gguf_op_sqrt(c, gguf_op_sum_rows(c, gguf_op_sqr(c, x)));
 }
 
-/* x through matrix i of a weight of several, as long as y then. */
+/* Multiply x by matrix i of a stacked weight, then scale the columns to the
+ * length of those of y. */
 static tensor *match_length(const struct gg_model_at *at, enum gg_weight id,
                             int64_t i, tensor *x, tensor *y)
 {
@@ -41,7 +43,7 @@ static tensor *match_length(const struct gg_model_at *at, enum gg_weight id,
         c, x, gguf_op_div(c, column_lengths(at, y), column_lengths(at, x)));
 }
 
-/* Streams of embeddings x. */
+/* Compute the streams of embeddings x. */
 static void split_streams(const struct gg_model_at *at, tensor *x,
                           tensor *h[N])
 {
@@ -50,7 +52,7 @@ static void split_streams(const struct gg_model_at *at, tensor *x,
         h[j] = match_length(at, GG_W_ALTUP_PROJ, j - 1, x, x);
 }
 
-/* What they are together. */
+/* Mean of the streams, projected back to the first. */
 static tensor *merge_streams(const struct gg_model_at *at, tensor *const h[N])
 {
     tensor *sum = h[0];
@@ -61,7 +63,7 @@ static tensor *merge_streams(const struct gg_model_at *at, tensor *const h[N])
     return gguf_op_scale(at->c, sum, 1.0f / N);
 }
 
-/* What the coefficients of a layer are made of, [N, tokens]. */
+/* Router output that determines the coefficients of a layer, [N, tokens]. */
 static tensor *route_streams(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -70,7 +72,7 @@ static tensor *route_streams(const struct gg_model_at *at, tensor *x)
     return gguf_op_tanh(c, gg_model_linear(at, GG_W_ALTUP_ROUTER, x));
 }
 
-/* What streams will be, by what they are. */
+/* Predict the streams after a layer from the streams before it. */
 static void predict_streams(const struct gg_model_at *at, tensor *const h[N],
                             tensor *p[N])
 {
@@ -85,7 +87,7 @@ static void predict_streams(const struct gg_model_at *at, tensor *const h[N],
     }
 }
 
-/* What they are, now that the first one is x. */
+/* Correct the predicted streams by x, the computed first stream. */
 static void correct_streams(const struct gg_model_at *at, tensor *const p[N],
                             tensor *x, tensor *h[N])
 {
@@ -93,7 +95,8 @@ static void correct_streams(const struct gg_model_at *at, tensor *const p[N],
     tensor *all =
         gg_model_linear(at, GG_W_ALTUP_CORRECT, route_streams(at, x));
     tensor *off = gguf_op_sub(c, x, p[0]);
-    for (int b = 0; b < N; b++) { /* (1 + coefficient) times what was off */
+    /* add (1 + coefficient) times the error of the prediction */
+    for (int b = 0; b < N; b++) {
         tensor *more = gguf_op_mul(c, off, view_row(at, all, b));
         h[b] = gguf_op_add(c, gguf_op_add(c, p[b], off), more);
     }

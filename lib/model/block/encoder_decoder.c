@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* encoder_decoder.c - an encoder, and a decoder that looks at what it made (T5)
+/* encoder_decoder.c - an encoder, and a decoder that attends to its states (T5)
  *
- * Raffel et al., arXiv 1910.10683: layers of RMS norms before their parts.
- * Scores are not scaled, and have a bias for how far a key is from a query
- * (section 2.1): distances fall into buckets, and each bucket has a number for
- * each head. Layers that have no such numbers use the first layer's.
+ * Raffel et al., arXiv 1910.10683: pre-norm layers with RMS norms. Scores are
+ * not scaled and have a bias for the relative position of a key (section 2.1):
+ * positions fall into buckets, and each bucket has a number for each head.
+ * Layers without these numbers use the first layer's.
  *
- * The decoder's second attention, to the encoder's states, has neither bias nor
- * positions. Its keys and values do not depend on what is decoded: the
- * encoder's pass computes them, for all of the decoder's layers, and keeps
- * them.
+ * The decoder's cross attention has neither bias nor positions. Its keys and
+ * values do not depend on the decoded text: the encoder's pass computes and
+ * stores them for all layers of the decoder.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -25,7 +24,7 @@ int32_t gg_model_position_bucket(uint32_t n_buckets, bool both_ways,
 {
     uint32_t n = n_buckets;
     int32_t first = 0;
-    int64_t d = far < 0 ? -far : 0; /* what comes later is as near as can be */
+    int64_t d = far < 0 ? -far : 0; /* later keys count as the nearest */
     if (both_ways) {
         n /= 2;
         first = far > 0 ? (int32_t)n : 0;
@@ -36,8 +35,8 @@ int32_t gg_model_position_bucket(uint32_t n_buckets, bool both_ways,
         return first + (int32_t)d;
     if (d >= GG_MODEL_MAX_DISTANCE)
         return first + (int32_t)n - 1;
-    /* where a distance is the first of its bucket this is a whole number, and
-     * must not become less by rounding */
+    /* a whole number where a distance is the first of its bucket, which
+     * rounding must not make smaller */
     const double step =
         log((double)d / near) / log((double)GG_MODEL_MAX_DISTANCE / near);
     const uint32_t more = (uint32_t)floor(step * (n - near) + 1e-6);
@@ -73,7 +72,7 @@ static tensor *biased_mask(const struct gg_model_at *at, tensor *rel)
     return gguf_op_add(at->c, y, keys->mask[GG_ATTN_FULL]);
 }
 
-/* Of layers that use the first one's numbers it is the same. */
+/* Mask with the bias of the first layer, which layers without a bias share. */
 struct bias {
     tensor *first, *mask;
 };
@@ -132,7 +131,8 @@ static tensor *feed_forward(const struct gg_model_at *at, const struct half *h,
     return gg_model_linear(at, h->down, up);
 }
 
-/* x and a part of a layer of it, of which out leads back. */
+/* Multiply y, the result of a part, by output matrix out and add it to the
+ * residual stream x. */
 static tensor *join_part(const struct gg_model_at *at, enum gg_weight out,
                          tensor *x, tensor *y)
 {
@@ -174,7 +174,7 @@ tensor *gg_model_stack_encoder(const struct gg_model_pass *p, tensor *x)
     return p->out_rows ? gguf_op_get_rows(p->ctx, x, p->out_rows) : x;
 }
 
-/* Keys or values of states x, kept for the decoder. */
+/* Store keys or values of states x for the decoder. */
 static void store_states(const struct gg_model_at *at, enum gg_weight id,
                          tensor *x, tensor *memory)
 {
@@ -228,7 +228,8 @@ static tensor *decode_text(const struct gg_model_pass *p, tensor *x)
         x = join_part(&at, decoder.out, x, y);
         y = cross_attention(&at, norm_states(&at, GG_W_CROSS_NORM, x));
         x = join_part(&at, GG_W_CROSS_OUT, x, y);
-        if (last && p->out_rows) /* from here on only those */
+        /* after this only tokens whose output is wanted */
+        if (last && p->out_rows)
             x = gguf_op_get_rows(p->ctx, x, p->out_rows);
         x = after_ffn(&at, &decoder, x);
     }

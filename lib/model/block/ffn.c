@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ffn.c - feed-forward parts: what each token does alone */
+/* ffn.c - feed-forward parts: the part of a layer that treats tokens
+ * separately */
 #include "config.h"
 #include "model/build_int.h"
 
@@ -28,7 +29,7 @@ const struct gg_ffn_act gg_ffn_act_silu = { .text = "",
                         gg_ffn_act_oai = { .text = "clamped SwiGLU",
                                            .gated = swiglu_oai };
 
-/* What is less is no limit, as in llama.cpp: some layers' is 0. */
+/* Smaller limits mean no limit, as in llama.cpp: some layers have 0. */
 #define LEAST_LIMIT 1e-6f
 
 tensor *gg_model_apply_gated_act(const struct gg_model_at *at, tensor *gate,
@@ -58,7 +59,7 @@ static bool has_alone(const struct gg_ffn_act *act)
 
 /* ---- dense ---- */
 
-/* A norm of what the last matrix reads (BitNet). */
+/* Norm of the down projection's input (BitNet). */
 static tensor *sub_norm(const struct gg_model_at *at, tensor *x)
 {
     return gg_weight_at(at, GG_W_FFN_SUB_NORM)
@@ -66,7 +67,8 @@ static tensor *sub_norm(const struct gg_model_at *at, tensor *x)
                : x;
 }
 
-/* What gates are above their mean and so many deviations. */
+/* Activation sparsity: subtract the threshold, mean + k standard deviations,
+ * from each gate; negative results become 0. */
 static tensor *keep_top_gates(const struct gg_model_at *at, tensor *gate)
 {
     struct gguf_ctx *c = at->c;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ffn.h - feed-forward parts and their activations
  *
- * Rows of architectures point at one of each (arch.h). Those that several
- * families have are declared here; those of one family stand beside its rows.
+ * Rows of architectures point at one object of each kind (arch.h). Objects that
+ * several families use are declared here; those of one family stand beside its
+ * rows.
  */
 #ifndef GG_MODEL_BLOCK_FFN_H
 #define GG_MODEL_BLOCK_FFN_H
@@ -15,16 +16,18 @@ struct gg_model_at;
 
 struct gg_ffn_act {
     const char *text;
-    /* Activation of x; of a gate, times up; of x with numbers of the layer.
-     * NULL: the activation has no such form */
+    /* The activation of x (a part without gate); of a gate, times up; of x,
+     * with parameters of the layer. NULL: the activation does not have this
+     * form. */
     struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
     struct gguf_tensor *(*gated)(struct gguf_ctx *c, struct gguf_tensor *gate,
                                  struct gguf_tensor *up);
     struct gguf_tensor *(*of_layer)(const struct gg_model_at *at,
                                     struct gguf_tensor *x);
-    /* The gate is clamped before its activation, not after. */
+    /* the limit of a gate applies before the activation; false: after it */
     bool clamps_first;
-    /* instead of all that: the activation that a file asks for */
+    /* Returns the activation that a file names. If not NULL, it replaces all
+     * members above. */
     const struct gg_ffn_act *(*of_model)(const struct gg_hparams *hp);
 };
 extern const struct gg_ffn_act gg_ffn_act_silu, gg_ffn_act_gelu,
@@ -32,15 +35,17 @@ extern const struct gg_ffn_act gg_ffn_act_silu, gg_ffn_act_gelu,
 
 struct gg_ffn {
     const char *text;
-    const uint16_t *weights; /* a list (needs.h), or NULL */
-    /* Result of the part for normed x [n_embd, N]. */
+    const uint16_t *weights; /* list of weights (needs.h); NULL: none */
+    /* Builds the part for normed x [n_embd, N]. */
     struct gguf_tensor *(*build)(const struct gg_model_at *at,
                                  struct gguf_tensor *x);
-    bool ungated;    /* its activation stands alone */
-    bool fused_gate; /* the matrix that leads up has the gate's rows, too */
-    bool shifts;     /* it mixes each token with the one before */
+    /* no gate: the activation is applied to the up projection alone */
+    bool ungated;
+    bool fused_gate; /* the up matrix also has the rows of the gate */
+    bool shifts;     /* token shift: it mixes each token with the one before */
     bool absent;     /* layers have no feed-forward part */
-    /* instead of all that: the part that a layer's tensors say */
+    /* Returns the part that a layer's tensors imply. If not NULL, it replaces
+     * all members above. */
     const struct gg_ffn *(*of_layer)(const struct gg_hparams_reader *r,
                                      uint32_t il);
 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* hyper_connections.c - layers on hyper-connected streams (Xie et al., mHC,
- * arXiv 2512.24880, as in DeepSeek-V4)
+/* hyper_connections.c - layers with hyper-connections (Xie et al., mHC, arXiv
+ * 2512.24880, as in DeepSeek-V4)
  *
  * The state of a token is n streams of n_embd numbers. A part of a layer reads
- * a weighted sum of them; its result is added to each as weights say, and each
- * takes some of all. The weights are made of all streams (gguf_op_hyper). There
- * is no other stream that results are added to.
+ * a weighted sum of the streams. Its result is added to each stream with a
+ * weight, and the streams are mixed with each other. All weights are computed
+ * from all streams (gguf_op_hyper). No other residual stream exists.
  */
 #include "config.h"
 #include "model/build_int.h"
 
 typedef struct gguf_tensor tensor;
 
-/* What coefficients are made with. */
+/* Weights from which coefficients are computed. */
 struct meets {
     enum gg_weight fn, base, scale;
 };
@@ -23,8 +23,8 @@ static const struct meets at_mixer = { GG_W_HC_ATTN_FN, GG_W_HC_ATTN_BASE,
                           at_end = { GG_W_OUTPUT_HC_FN, GG_W_OUTPUT_HC_BASE,
                                      GG_W_OUTPUT_HC_SCALE };
 
-/* Of streams h [n_embd, n, N]: rows of (2 + n) n, or n, elements for each
- * token. */
+/* Coefficients of streams h [n_embd, n, N]: (2 + n) n elements for each token,
+ * or n at the end of the model. */
 static tensor *stream_coefficients(const struct gg_model_at *at,
                                    const struct meets *of, tensor *h)
 {
@@ -49,7 +49,7 @@ static tensor *coefficient_rows(const struct gg_model_at *at, tensor *all,
                            all->nb[1], (uint64_t)(first * all->nb[0]));
 }
 
-/* What is read of them: [n_embd, N]. */
+/* Input of a part: weighted sum of the streams, [n_embd, N]. */
 static tensor *merge_streams(const struct gg_model_at *at, tensor *h,
                              tensor *all)
 {
@@ -72,7 +72,7 @@ static tensor *spread_result(const struct gg_model_at *at, tensor *h,
         c, gguf_op_out_prod(c, h, coefficient_rows(at, all, 2 * n, n, n)), y);
 }
 
-/* Of streams those of tokens that are wanted. */
+/* Streams of the tokens whose output is wanted. */
 static tensor *wanted_streams(const struct gg_model_at *at, tensor *h)
 {
     if (!h)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_parts.c - what every builder of a layer is made of
+/* layer_parts.c - small functions that all builders of a layer use
  *
- * All builders of operations take NULL after a failure, so nothing is checked
+ * Builders of operations accept NULL after a failure, so nothing is checked
  * here.
  */
 #include "config.h"
@@ -45,7 +45,7 @@ tensor *gg_model_view_heads(const struct gg_model_at *at, tensor *x,
                            step * es, x->nb[1], (uint64_t)(first * es));
 }
 
-/* The scale beside a matrix, of n numbers, or NULL. */
+/* Scale beside a matrix, with n numbers; NULL: none. */
 static tensor *find_weight_scale(const struct gg_model_at *at,
                                  enum gg_weight id, int64_t *n)
 {
@@ -105,7 +105,7 @@ tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
                : y;
 }
 
-/* Of rows [n, matrices] those that ids [n_used, N] name: [n, n_used, N]. */
+/* Select rows ids [n_used, N] of rows [n, matrices]: [n, n_used, N]. */
 static tensor *chosen_rows(const struct gg_model_at *at, tensor *rows,
                            tensor *ids)
 {
@@ -173,7 +173,7 @@ tensor *gg_model_apply_norm_if(const struct gg_model_at *at, unsigned id,
     if (id == GG_W_NONE)
         return x;
     if (!gg_weight_at(at, (enum gg_weight)id) && instead != GG_W_NONE)
-        id = instead; /* the file has it under that name */
+        id = instead; /* the file has the weight under this name */
     return gg_model_apply_norm(at, at->m->hp.norm, (enum gg_weight)id, x);
 }
 

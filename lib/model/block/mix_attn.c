@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mix_attn.c - attention over keys and values that are kept */
+/* mix_attn.c - attention with heads over cached keys and values */
 #include "config.h"
 #include "model/build_int.h"
 
@@ -7,13 +7,13 @@
 
 typedef struct gguf_tensor tensor;
 
-/* Queries, keys or values of all heads, [d, h, N], and what their results are
- * gated by, likewise, or NULL. */
+/* Queries, keys and values of all heads, [d, h, N]; gate: of the result, same
+ * shape, or NULL. */
 struct qkv {
     tensor *q, *k, *v, *gate;
 };
 
-/* What queries, keys and values are clamped to, if the file says so. */
+/* Clamp queries, keys or values, if the file has attention.clamp_kqv. */
 static tensor *clamp_qkv(const struct gg_model_at *at, tensor *x)
 {
     const float most = at->arch->clamp_qkv ? at->m->hp.clamp_qkv : 0;
@@ -34,7 +34,7 @@ static tensor *rows_as_heads(const struct gg_model_at *at, tensor *x,
     return gg_model_view_heads(at, x, first, d, h, d);
 }
 
-/* A norm that takes all heads together comes before they are told apart. */
+/* Norm over all heads together, applied before x is split into heads. */
 static tensor *norm_all_heads(const struct gg_model_at *at, enum gg_weight id,
                               tensor *x)
 {
@@ -42,7 +42,8 @@ static tensor *norm_all_heads(const struct gg_model_at *at, enum gg_weight id,
     return gg_weight_at(at, id) ? gg_model_apply_norm(at, qk->kind, id, x) : x;
 }
 
-/* Of a matrix of their own, which may have the gate of each head after it. */
+/* Queries from their own matrix, which may also have rows for the gate of each
+ * head. */
 static tensor *project_queries(const struct gg_model_at *at, tensor *x,
                                tensor **gate)
 {
@@ -56,7 +57,8 @@ static tensor *project_queries(const struct gg_model_at *at, tensor *x,
     return split_heads(at, norm_all_heads(at, GG_W_WIDE_Q_NORM, x), d, h);
 }
 
-/* The same of rows [first, first + n) of x [.., N]: heads. */
+/* Heads from rows [first, first + n) of x [.., N], after a norm over all
+ * heads. */
 static tensor *project_all_heads(const struct gg_model_at *at,
                                  enum gg_weight id, tensor *x, int64_t first,
                                  int64_t d, int64_t h)
@@ -109,7 +111,7 @@ static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
     return gg_weight_at(at, id) ? gg_model_apply_norm(at, qk->kind, id, x) : x;
 }
 
-/* What the angles of each pair are divided by, or NULL. */
+/* Factors that divide the angle of each pair of elements; NULL: none. */
 static tensor *rope_factors(const struct gg_model_at *at)
 {
     if (at->layer->attn_type == GG_ATTN_WINDOW && !at->m->hp.window_factors)
@@ -175,8 +177,8 @@ tensor *gg_model_view_cache_rows(const struct gg_model_at *at, tensor *all,
                            stream, (uint64_t)(rows->first_stream * stream));
 }
 
-/* Put x [d, h, N] into the cache, and see the rows that are read: [d, n_kv,
- * h, n_seq]. */
+/* Store x [d, h, N] in the cache and view the rows that attention reads: [d,
+ * n_kv, h, n_seq]. */
 static tensor *update_cache(const struct gg_model_at *at, tensor *cache,
                             tensor *x, int64_t d, int64_t h)
 {
@@ -236,8 +238,8 @@ void gg_model_size_keys_heads(const struct gguf_model *m, uint32_t il,
     };
 }
 
-/* What heads took, [d, h, ..], times the sigmoid of gates, if there are any:
- * [d * h, N]. */
+/* Multiply the result of attention, [d, h, ..], by the sigmoid of gates, if
+ * there are any. Returns [d * h, N]. */
 static tensor *apply_gate(const struct gg_model_at *at, tensor *taken,
                           tensor *gate)
 {
@@ -266,7 +268,8 @@ tensor *gg_model_gate_heads(const struct gg_model_at *at, tensor *taken,
     return gguf_op_reshape_2d(c, taken, d * h, n);
 }
 
-/* Keys and values that tokens see: of the layer, or of an earlier one. */
+/* Keys and values of the layer, or of the earlier layer that it shares them
+ * with. */
 static void store_kv(const struct gg_model_at *at, struct qkv *y)
 {
     const struct gg_model_pass *p = at->p;

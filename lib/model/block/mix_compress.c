@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* mix_compress.c - attention to a window and to compressed keys (DeepSeek-V4)
  *
- * A token has one row, of all heads, that is key and value at once. Queries see
- * the rows of a window, and in the same softmax rows of blocks of 4 or 128
- * tokens each that are complete. A block's row is a sum of its tokens' inputs,
- * each number of which has weights of its own: a softmax over the tokens. Of
- * blocks of 4 tokens each takes the block before it, too, with weights of its
- * own, and an indexer chooses the best; its keys are made the same way, and an
- * orthonormal Hadamard matrix on both, which changes no product, is left out.
+ * A token has one row that is key and value of all heads. Queries attend, in
+ * one softmax, to the rows of a sliding window and to the rows of complete
+ * blocks of 4 tokens (compressed sparse attention) or 128 tokens (heavily
+ * compressed attention). The row of a block is a weighted sum of its tokens'
+ * inputs. Each element has its own weights: a softmax over the tokens. Blocks
+ * of 4 tokens also use the block before, with separate weights, and an indexer
+ * chooses the best of them. The indexer's keys are computed the same way. The
+ * orthonormal Hadamard matrix on its queries and keys is left out, since it
+ * changes no product.
  *
- * Rows turn by the position of the block's begin, and what queries took is
- * turned back by theirs: so what they see is how far back a block is.
+ * The rotary embedding of a row uses the position of the block's begin. The
+ * result of attention is rotated back by the query's position, so that it
+ * depends only on the distance to a block.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -34,7 +37,7 @@ static bool is_csa(const struct gg_model_layer *l)
     return l->ratio == GG_RATIO_CSA;
 }
 
-/* ---- sizes, and what must hold ---- */
+/* ---- sizes and checks ---- */
 
 static void sizes_of_keys(const struct gguf_model *m, uint32_t il,
                           struct gg_model_key_sizes *n)
@@ -42,7 +45,7 @@ static void sizes_of_keys(const struct gguf_model *m, uint32_t il,
     const struct gg_model_layer *l = &m->hp.layer[il];
     n->k = l->dim_k;
     n->part[GG_KEY_PART_K] = (struct gg_model_key_part){ n->k, GG_HP_dim_k };
-    if (is_csa(l)) /* in the memory of compressed keys */
+    if (is_csa(l)) /* elsewhere: in the memory of compressed keys */
         n->part[GG_KEY_PART_INDEX] =
             (struct gg_model_key_part){ m->hp.dim_idx, GG_HP_dim_idx };
 }
@@ -60,7 +63,7 @@ void gg_model_layer_compressed_sizes(const struct gguf_model *m, uint32_t il,
     n->token = 2 * wide * (n->row + n->index);
 }
 
-/* The byte where element i of a tensor of 4 byte elements lies. */
+/* Offset of element i in a tensor of 4-byte elements. */
 static uint64_t byte_of(const struct gguf_model *m, const tensor *t, int64_t i)
 {
     size_t at = 0;
@@ -70,8 +73,8 @@ static uint64_t byte_of(const struct gguf_model *m, const tensor *t, int64_t i)
     return gguf_file_data_off(from.file) + from.info->off + 4 * (uint64_t)i;
 }
 
-/* The output's first matrix has the rows of all groups; a table names experts
- * that there are. */
+/* Check loaded weights: the first output matrix has the rows of all groups, and
+ * a table of experts has valid numbers. */
 static enum gguf_status check_loaded(const struct gguf_model *m, uint32_t il,
                                      struct gguf_error *err)
 {
@@ -99,7 +102,8 @@ static enum gguf_status check_loaded(const struct gguf_model *m, uint32_t il,
 
 /* ---- positions ---- */
 
-/* The last elements of each head of x [d, h, n] turned by positions. */
+/* Apply the rotary embedding to the last elements of each head of x [d, h,
+ * n]. */
 static tensor *rotate_tail(const struct gg_model_at *at, tensor *x,
                            tensor *pos)
 {
@@ -129,7 +133,7 @@ static tensor *project_heads(const struct gg_model_at *at, enum gg_weight id,
 
 /* ---- blocks ---- */
 
-/* What a compressor is made of. */
+/* Weights of a compressor. */
 struct compressor {
     enum gg_weight kv, gate, ape, norm;
 };
@@ -140,7 +144,7 @@ static const struct compressor of_rows = { GG_W_COMP_KV, GG_W_COMP_GATE,
                                             GG_W_IDX_COMP_APE,
                                             GG_W_IDX_COMP_NORM };
 
-/* What a block takes of a token: numbers, and their scores, side by side. */
+/* Inputs of blocks from tokens x: numbers and their scores, concatenated. */
 static tensor *block_inputs(const struct gg_model_at *at,
                             const struct compressor *of, tensor *x)
 {
@@ -150,9 +154,9 @@ static tensor *block_inputs(const struct gg_model_at *at,
     return gguf_op_concat(c, gg_model_linear(at, of->kv, x), gate, 0);
 }
 
-/* Elements [first, first + d) of the tokens of blocks x [.., T n, n_seq], or
- * where blocks overlap of the earlier half, and of the later one the next d:
- * [T, d, n, n_seq]. */
+/* Elements of the tokens of blocks, from x [.., T n, n_seq]: [T, d, n, n_seq].
+ * These are elements [first, first + d); where blocks overlap, they are those
+ * of the earlier half, and the next d elements of the later half. */
 static tensor *block_tokens(const struct gg_model_at *at, tensor *x,
                             int64_t first, int64_t d, tensor *add)
 {
@@ -191,8 +195,8 @@ static tensor *compress_blocks(const struct gg_model_at *at,
     return gguf_op_reshape_2d(c, y, d, n);
 }
 
-/* Put rows of blocks into a memory, and see those that are read: [d, n_rows, 1,
- * n_seq]. They are kept whether or not somebody reads them now. */
+/* Store rows of blocks in a memory and view the rows that attention reads: [d,
+ * n_rows, 1, n_seq]. They are stored even if this pass does not read them. */
 static tensor *store_blocks(const struct gg_model_at *at, tensor *memory,
                             tensor *rows)
 {
@@ -208,8 +212,8 @@ static tensor *store_blocks(const struct gg_model_at *at, tensor *memory,
                            (uint64_t)(p->first_stream * b->n_all * row));
 }
 
-/* Tokens of blocks that are finished, [.., T n, n_seq], of inputs x [.., N];
- * those that later blocks need are kept. */
+/* Gather the tokens of completed blocks, [.., T n, n_seq], from inputs x [..,
+ * N], and store the tokens that later blocks need. */
 static tensor *gather_blocks(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -244,7 +248,8 @@ static tensor *choose_blocks(const struct gg_model_at *at, tensor *x,
     return gguf_op_index_top(at->c, q, k, w, b->mask, hp->idx_top);
 }
 
-/* Rows of blocks that are seen, and which of them by whom. */
+/* Rows of blocks that attention reads, and a mask of those that each token
+ * sees. */
 static tensor *visible_blocks(const struct gg_model_at *at, tensor *x,
                               tensor *rank_q, tensor **mask)
 {
@@ -267,7 +272,7 @@ static tensor *visible_blocks(const struct gg_model_at *at, tensor *x,
                         compress_blocks(at, &of_rows, in, 0, d));
 }
 
-/* A mask for each sequence, if others are. */
+/* Repeat a mask for each sequence, if other masks are per sequence. */
 static tensor *repeat_mask(const struct gg_model_at *at, tensor *mask,
                            int64_t n)
 {
@@ -358,8 +363,8 @@ static const uint16_t w_near[] = { GG_NEED(COMP_KV),
                                    GG_NEED(IDX_COMP_NORM),
                                    0 };
 
-/* Layers with compressed keys have what makes them, and those whose experts
- * tokens choose by their number a table; the others have a bias for choosing.
+/* Weights of a layer: of the compressor, if its keys are compressed; a table
+ * for experts chosen by token id, else the expert bias.
  */
 static void put_weights(struct gg_needs *n, const struct gg_model_layer *l)
 {

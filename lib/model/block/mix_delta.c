@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* mix_delta.c - delta rules: a convolution over queries, keys and values, and
- * a state that each token corrects
+/* mix_delta.c - delta rules: a convolution over queries, keys and values, and a
+ * state that each token corrects
  *
- * Qwen3-Next's and Qwen 3.5's (Gated DeltaNet, arXiv 2412.06464), where a head
- * has one gate, and Kimi's (arXiv 2510.26692), where each element of a key has
- * one.
+ * Gated DeltaNet of Qwen3-Next and Qwen 3.5 (arXiv 2412.06464) has one gate per
+ * head, Kimi's delta rule (arXiv 2510.26692) one per element of a key.
  */
 #include "config.h"
 #include "model/build_int.h"
 
 typedef struct gguf_tensor tensor;
 
-/* Of the tokens that count: [d, heads, n_real, n_seq], q and k maybe with fewer
- * heads; g [1 or d, heads, ..] the logarithm of gates, beta [1, heads, ..]. */
+/* Inputs of the delta rule for real tokens: [d, heads, n_real, n_seq], where q
+ * and k may have fewer heads; g [1 or d, heads, ..] is the logarithm of the
+ * gates; beta [1, heads, ..]. */
 struct rule {
     tensor *q, *k, *v, *g, *beta;
 };
 
-/* What the state makes of tokens, like v. */
+/* Apply the delta rule and update the state. Returns a tensor shaped as v. */
 static tensor *apply_rule(const struct gg_model_at *at, const struct rule *r)
 {
     struct gguf_ctx *c = at->c;
@@ -44,7 +44,7 @@ static tensor *gate_heads(const struct gg_model_at *at, enum gg_weight norm,
     return gg_model_repeat_last_token(at, gguf_op_mul(at->c, y, gate));
 }
 
-/* A number for each head, of the tokens that count, as the rule takes it. */
+/* One number per head and real token, shaped as the rule takes it. */
 static tensor *head_numbers(const struct gg_model_at *at, tensor *x,
                             int64_t heads)
 {
@@ -83,7 +83,7 @@ static tensor *of_groups(const struct gg_model_at *at, tensor *all,
                               n_tok);
 }
 
-/* What tokens are made into, each [.., N]. */
+/* Projections of tokens, each [.., N]. */
 struct made {
     tensor *qkv, *z, *alpha, *beta;
 };
@@ -117,8 +117,8 @@ static struct made make_inputs(const struct gg_model_at *at, tensor *x)
     return y;
 }
 
-/* Heads x [d, n, n_real, n_seq], each r times in turn: the rule takes key head
- * h mod n for value head h, where Qwen3-Next's is h / r. */
+/* Repeat heads x [d, n, n_real, n_seq] r times each. The rule pairs value head
+ * h with key head h mod n; Qwen3-Next pairs it with h / r. */
 static tensor *in_blocks(const struct gg_model_at *at, tensor *x, int64_t r)
 {
     const struct gg_model_pass *p = at->p;
@@ -200,7 +200,7 @@ static tensor *convolve_heads(const struct gg_model_at *at, tensor *x, int i)
     return gg_model_view_real_heads(at, x, 0, d, at->layer->n_head);
 }
 
-/* Through two matrices, of the tokens that count: [d * heads, ..]. */
+/* Low-rank projection (two matrices) of real tokens: [d * heads, ..]. */
 static tensor *project_low_rank(const struct gg_model_at *at, enum gg_weight a,
                                 enum gg_weight b, tensor *x)
 {

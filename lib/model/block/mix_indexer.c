@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* mix_indexer.c - attention that reads the keys which an indexer chooses
+/* mix_indexer.c - attention to the keys that an indexer chooses
  *
- * A token has one more key, of a few numbers, which is kept like the others.
- * Queries of a few heads score it, and the best keys (DeepSeek-AI,
- * DeepSeek-V3.2) or the best blocks of keys (MiniMax-M3) are what attention
- * reads: the others are masked. An orthonormal Hadamard matrix on both, which
- * changes no product, is left out.
+ * A token has one more cached key of a few elements. Queries of a few heads
+ * score these keys. Attention then reads the best keys (DeepSeek-AI,
+ * DeepSeek-V3.2) or the best blocks of keys (MiniMax-M3); the others are
+ * masked. The orthonormal Hadamard matrix on both sides is left out, since it
+ * changes no product.
  */
 #include "config.h"
 #include "model/build_int.h"
 
 typedef struct gguf_tensor tensor;
 
-/* The models' own epsilon of the indexer's layer norm; no key has it. */
+/* Epsilon of the indexer's layer norm, by the models' definition; files have no
+ * key for it. */
 #define INDEX_NORM_EPS 1e-6f
 
 /* A product as heads of the indexer, [d, h, N]. */
@@ -31,15 +32,16 @@ struct gguf_rope gg_model_indexer_rope(const struct gg_model_at *at)
     return rope;
 }
 
-/* Turned by positions, as far as heads are. */
+/* Apply the rotary embedding to the same number of elements as in other
+ * heads. */
 static tensor *rotate_heads(const struct gg_model_at *at, tensor *x)
 {
     const struct gguf_rope rope = gg_model_indexer_rope(at);
     return gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
 }
 
-/* Keys that are seen: of the pass, and those that are kept. They are kept
- * whether or not there is a choice. */
+/* Store the indexer's keys and return those of all tokens. They are stored even
+ * if nothing is chosen. */
 static tensor *store_index_keys(const struct gg_model_at *at, tensor *k)
 {
     k = gg_model_update_cache(at, at->p->keys.index, k, at->m->hp.dim_idx, 1);
@@ -102,7 +104,7 @@ tensor *gg_model_mix_sparse(const struct gg_model_at *at, tensor *x)
     return gg_model_attend_latent(at, x, rank_q, at->across->chosen);
 }
 
-/* Only layers with an indexer have its weights; others may. */
+/* Weights of the indexer: required in layers with one, optional in others. */
 const uint16_t gg_mixer_indexer_weights[] = {
     GG_MAYBE(IDX_K_NORM), GG_MAYBE(IDX_K_NORM_B), GG_MAYBE(IDX_PROJ),
     GG_MAYBE(IDX_K),      GG_MAYBE(IDX_Q_B),      0

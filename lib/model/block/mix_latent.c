@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* mix_latent.c - attention whose keys and values are of one short row a token
+/* mix_latent.c - latent attention: keys and values from one short row a token
  *
- * Two matrices make of a token c, of rank C, and r, which positions turn. Head
- * h has the key [K c | r] and the value V c, with matrices K and V of its own
- * (DeepSeek-AI, DeepSeek-V2, arXiv 2405.04434, 2.1).
+ * Two matrices project a token to c, of rank C, and to r, which has rotary
+ * embedding. Head h has the key [K c | r] and the value V c, with its own
+ * matrices K and V (DeepSeek-AI, DeepSeek-V2, arXiv 2405.04434, 2.1).
  *
  * Since q . K c = (K^T q) . c, and a sum of V c is V times the sum of c, all
- * heads can share the key [c | r] and the value c, which is a part of it: this
- * is what is kept of a token where a file has K^T and V apart (attn_k_b,
- * attn_v_b). Files that have both in one (attn_kv_b) are computed, and kept,
- * head by head.
+ * heads can share the key [c | r] and the value c, which is part of the key.
+ * This row is all that is cached if the file has K^T and V separately
+ * (attn_k_b, attn_v_b: the absorbed form). Files with both in one matrix
+ * (attn_kv_b) are computed and cached head by head.
  */
 #include "config.h"
 #include "model/build_int.h"
 
 typedef struct gguf_tensor tensor;
 
-/* What is made of tokens: queries' and keys' parts, [d, heads, N]. */
+/* Projections: parts of queries and keys, [d, heads, N]. */
 struct parts {
     tensor *q_own, *q_turned; /* [nope, H, N], [rot, H, N] */
     tensor *c, *turned;       /* [C, N], [rot, 1, N] */

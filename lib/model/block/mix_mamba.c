@@ -5,7 +5,7 @@
 
 typedef struct gguf_tensor tensor;
 
-/* ---- what all have ---- */
+/* ---- shared by all variants ---- */
 
 /* x [channels, n_real, n_seq] through the layer's convolution and SiLU. */
 static tensor *convolve_channels(const struct gg_model_at *at,
@@ -15,9 +15,8 @@ static tensor *convolve_channels(const struct gg_model_at *at,
     return gguf_op_silu(at->c, gg_model_apply_conv(at, id, x, before));
 }
 
-/* What a scan reads: heads x [d, n_head, n_real, n_seq], time steps dt
- * [n_head, n_real, n_seq], decays a, b and c [n_state, n_group, n_real,
- * n_seq]. */
+/* Inputs of a scan: heads x [d, n_head, n_real, n_seq], time steps dt [n_head,
+ * n_real, n_seq], decays a, and b and c [n_state, n_group, n_real, n_seq]. */
 struct scan {
     tensor *x, *dt, *a, *b, *c;
 };
@@ -33,13 +32,14 @@ static tensor *scan_states(const struct gg_model_at *at, const struct scan *in)
     return y;
 }
 
-/* y [inner, n_real, n_seq] as much as the gate z, a view of as many, says. */
+/* Multiply y [inner, n_real, n_seq] by the SiLU of gate z, a view of the same
+ * shape. */
 static tensor *gate_output(const struct gg_model_at *at, tensor *y, tensor *z)
 {
     return gguf_op_mul(at->c, y, gguf_op_silu(at->c, z));
 }
 
-/* Part [first, first + n) of columns x [.., N], after a norm if it has one. */
+/* Columns [first, first + n) of x [.., N], after a norm if there is one. */
 static tensor *column_part(const struct gg_model_at *at, tensor *x,
                            int64_t first, int64_t n, enum gg_weight norm,
                            bool normed)
@@ -51,7 +51,7 @@ static tensor *column_part(const struct gg_model_at *at, tensor *x,
     return normed ? gg_model_apply_norm(at, GG_NORM_RMS, norm, x) : x;
 }
 
-/* Columns x [n, N] of one group of states, of tokens that count. */
+/* Columns x [n, N] of real tokens, shaped as one group of states. */
 static tensor *one_group(const struct gg_model_at *at, tensor *x, int64_t n)
 {
     return gg_model_view_real_heads(at, gg_model_view_real_tokens(at, x, 0, n),
@@ -72,8 +72,8 @@ void gg_model_size_states_mamba(const struct gguf_model *m,
     };
 }
 
-/* Gu and Dao, arXiv 2312.00752. FalconMamba has norms without weights on dt, b
- * and c, Jamba with. */
+/* Gu and Dao, arXiv 2312.00752. FalconMamba has norms of dt, b and c without
+ * weights, Jamba with weights. */
 tensor *gg_model_mix_mamba(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -113,7 +113,7 @@ const uint16_t gg_mixer_mamba_weights[] = {
 
 /* ---- Mamba-2: heads, and groups of them ---- */
 
-/* As those of delta rules, but heads have a width of their own. */
+/* Sizes as those of a delta rule, but heads have their own width. */
 void gg_model_size_states_mamba2(const struct gguf_model *m,
                                  const struct gg_model_layer *l,
                                  struct gg_model_state_sizes *n)
@@ -173,7 +173,7 @@ const struct gg_mixer gg_mixer_mamba2 = { .text = "Mamba-2",
                                           .states =
                                               gg_model_size_states_mamba2 };
 
-/* ---- PLaMo 2: heads of one group, of which only x is convolved ---- */
+/* ---- PLaMo 2: heads of one group; only x goes through the convolution ---- */
 
 void gg_model_size_states_plamo(const struct gguf_model *m,
                                 const struct gg_model_layer *l,
@@ -187,8 +187,8 @@ void gg_model_size_states_plamo(const struct gguf_model *m,
     };
 }
 
-/* Half of each head of x [2 * d * n_head, n_real, n_seq], of the first halves
- * or the others: [d * n_head, n_real, n_seq]. */
+/* First or second half of each head of x [2 * d * n_head, n_real, n_seq]: [d *
+ * n_head, n_real, n_seq]. */
 static tensor *head_halves(const struct gg_model_at *at, tensor *x,
                            int64_t which, int64_t d, int64_t n_head)
 {

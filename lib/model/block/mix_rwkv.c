@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* mix_rwkv.c - RWKV: tokens mixed with the one before, and a state for each
- * head
+/* mix_rwkv.c - RWKV: token shift, and a state for each head
  *
- * Peng et al., arXiv 2404.05892 (RWKV-6) and 2503.14456 (RWKV-7). Mixing is of
- * all N tokens, so that products have equally many columns in any pass; what
- * moves the state is of those that count.
+ * Peng et al., arXiv 2404.05892 (RWKV-6) and 2503.14456 (RWKV-7). Token shift
+ * is computed for all N tokens, so that products have the same number of
+ * columns in any pass. Only real tokens change the state.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -14,10 +13,10 @@
 
 typedef struct gguf_tensor tensor;
 
-/* Of the norms of heads. */
+/* Epsilon of the norms of heads. */
 #define HEAD_EPS 64e-5f
 
-/* Columns of the memory of what tokens were: the mixer's, the feed-forward
+/* Columns of the memory of token shifts: the mixer's and the feed-forward
  * part's. */
 enum { SHIFT_TIME, SHIFT_CHANNEL };
 
@@ -40,8 +39,8 @@ void gg_model_size_states_rwkv(const struct gguf_model *m,
 static const uint16_t pairs[][2] = { { GG_W_TM7_G1, GG_W_TM7_G2 },
                                      { GG_W_TM_LN, GG_W_TM_LN_B } };
 
-/* How much of a token's predecessor each of what is mixed takes: of RWKV-6 in
- * one tensor or in five. */
+/* Check the coefficients of token shift: RWKV-6 has them in one tensor or in
+ * five. */
 enum gguf_status gg_model_check_rwkv(const struct gguf_model *m, uint32_t il,
                                      struct gguf_error *err)
 {
@@ -60,7 +59,7 @@ enum gguf_status gg_model_check_rwkv(const struct gguf_model *m, uint32_t il,
     return GGUF_OK;
 }
 
-/* RWKV-7 has a row for the gate, if there is one. */
+/* RWKV-7 has a row for the gate, if it has a gate. */
 enum gguf_status gg_model_check_rwkv7(const struct gguf_model *m, uint32_t il,
                                       struct gguf_error *err)
 {
@@ -80,8 +79,8 @@ enum gguf_status gg_model_check_rwkv7(const struct gguf_model *m, uint32_t il,
 
 /* ---- shifts ---- */
 
-/* What each token's predecessor in its sequence has more than it has, of x [E,
- * N]: likewise. */
+/* Difference between each token's predecessor in its sequence and the token,
+ * for x [E, N]. Same shape. Stores the last token in the state. */
 static tensor *token_shift(const struct gg_model_at *at, tensor *x,
                            int64_t which)
 {
@@ -106,7 +105,7 @@ static tensor *token_shift(const struct gg_model_at *at, tensor *x,
     return gg_model_repeat_last_token(at, gguf_op_sub(c, before, now));
 }
 
-/* x, and of its predecessor as much as lerp says. */
+/* Interpolate between x and its predecessor: x + lerp * shift. */
 static tensor *lerp_shift(const struct gg_model_at *at, tensor *x,
                           tensor *shift, tensor *lerp)
 {
@@ -124,7 +123,7 @@ static tensor *weight_row(const struct gg_model_at *at, enum gg_weight id,
 
 /* ---- heads ---- */
 
-/* Tokens of x [E, N] that count, as heads: [d, n_head, n_real, n_seq]. */
+/* View the real tokens of x [E, N] as heads: [d, n_head, n_real, n_seq]. */
 static tensor *split_heads(const struct gg_model_at *at, tensor *x)
 {
     const int64_t n = at->m->hp.n_embd, d = at->m->hp.wkv_head;
@@ -139,8 +138,8 @@ static tensor *all_heads(const struct gg_model_at *at, tensor *x)
     return gguf_op_reshape_3d(at->c, x, d, n / d, at->p->n_tok * at->p->n_seq);
 }
 
-/* Heads y [d, n_head, n_real, n_seq] of tokens that count, after a norm of
- * each if the layer has one, of all tokens: [E, N]. */
+/* Merge heads y [d, n_head, n_real, n_seq] of real tokens, after a norm of each
+ * head if the layer has one, and pad to all tokens: [E, N]. */
 static tensor *merge_heads(const struct gg_model_at *at, tensor *y)
 {
     struct gguf_ctx *c = at->c;
@@ -165,10 +164,10 @@ static tensor *low_rank(const struct gg_model_at *at, enum gg_weight down,
 
 /* ---- RWKV-6 ---- */
 
-/* What is mixed for the decay, key, value, receptance, gate. */
+/* Inputs that token shift mixes: for decay, key, value, receptance, gate. */
 enum { MIX6_W, MIX6_K, MIX6_V, MIX6_R, MIX6_G, N_MIX6 };
 
-/* How much of the predecessor each takes depends on the token. */
+/* Mix these inputs with coefficients that depend on the token. */
 static void mixes_6(const struct gg_model_at *at, tensor *x,
                     tensor *out[N_MIX6])
 {
@@ -223,8 +222,8 @@ tensor *gg_model_mix_rwkv6(const struct gg_model_at *at, tensor *x)
     return gguf_op_mul(c, merge_heads(at, y), g);
 }
 
-/* Keys or values x [d * n_kv, N] for all heads, each for as many that follow
- * one another: [E, N]. */
+/* Repeat keys or values x [d * n_kv, N] for all heads: consecutive heads share
+ * one. Returns [E, N]. */
 static tensor *repeat_heads(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -237,8 +236,9 @@ static tensor *repeat_heads(const struct gg_model_at *at, tensor *x)
     return gguf_op_reshape_2d(c, x, n, n_tok);
 }
 
-/* Of a model that had attention (RWKV6-Qwen2): a token's own part is in the
- * state before it is read, and keys are the less the longer they are kept. */
+/* RWKV-6 converted from a model with attention (RWKV6-Qwen2): the state
+ * includes a token before it is read by that token, and keys are multiplied by
+ * 1 minus the decay. */
 tensor *gg_model_mix_rwkv6_linear(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -263,7 +263,8 @@ tensor *gg_model_mix_rwkv6_linear(const struct gg_model_at *at, tensor *x)
 
 /* ---- RWKV-7 ---- */
 
-/* What is mixed for receptance, decay, key, value, learning rate, gate. */
+/* Inputs that token shift mixes: for receptance, decay, key, value, learning
+ * rate, gate. */
 enum { MIX7_R, MIX7_W, MIX7_K, MIX7_V, MIX7_A, MIX7_G, N_MIX7 };
 
 /* The decay of x: exp(-exp(-1/2) sigmoid(..)). */
@@ -298,7 +299,7 @@ static tensor *values_7(const struct gg_model_at *at, tensor *x)
     return gguf_op_add(c, v, gguf_op_mul(c, rest, much));
 }
 
-/* What each head's value has of the token itself: [E, N]. */
+/* Term of the token itself in each head's result: [E, N]. */
 static tensor *bonus_7(const struct gg_model_at *at, tensor *k, tensor *r,
                        tensor *v)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* mixer.h - mixers: the part of a layer in which tokens meet
+/* mixer.h - mixers: the part of a layer in which tokens exchange information
  *
- * A mixer is an object: a text for people, the weights that a layer with it
- * has, the memory that it keeps, and the functions that build it. Rows of
- * architectures point at one (arch.h). Those that several families have are
- * declared here; those of one family stand beside its rows.
+ * A mixer (attention, a state space, a delta rule, ...) is an object: a text
+ * for people, the weights of a layer with it, the memory that it needs, and the
+ * functions that build it. Rows of architectures point at one (arch.h). Objects
+ * that several families use are declared here; those of one family stand beside
+ * its rows.
  */
 #ifndef GG_MODEL_BLOCK_MIXER_H
 #define GG_MODEL_BLOCK_MIXER_H
@@ -21,7 +22,7 @@ struct gg_model_pass;
 struct gg_model_state_sizes;
 struct gguf_model;
 
-/* Kinds of memory. */
+/* Kinds of memory of a mixer, as bits. */
 enum gg_model_memory_kind {
     GG_MODEL_MEMORY_KV = 1,
     GG_MODEL_MEMORY_STATES = 2,
@@ -29,56 +30,66 @@ enum gg_model_memory_kind {
     GG_MODEL_MEMORY_COMPRESSED = 8
 };
 
-/* The result of a mixer for normed x [n_embd, N], before the output matrix if
- * the mixer names one: [.., N]. */
+/* Builds a mixer for normed x [n_embd, N]. Returns [.., N], which the caller
+ * multiplies by the output matrix if the mixer names one. */
 typedef struct gguf_tensor *gg_mixer_mix_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x);
-/* Elements of a sequence's states in a layer. */
+/* Fills the number of elements of a sequence's states in a layer. */
 typedef void gg_mixer_size_states_fn(const struct gguf_model *m,
                                      const struct gg_model_layer *l,
                                      struct gg_model_state_sizes *n);
-/* Elements of a token's key and value in a layer. */
+/* Fills the number of elements of a token's key and value in a layer. */
 typedef void gg_mixer_size_keys_fn(const struct gguf_model *m, uint32_t il,
                                    struct gg_model_key_sizes *n);
-/* Refuse a layer of a file. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
+/* Checks a layer of a file. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
 typedef enum gguf_status gg_mixer_check_fn(const struct gguf_model *m,
                                            uint32_t il,
                                            struct gguf_error *err);
-/* All layers, of embeddings x [n_embd, N]: states after the last norm [n_embd,
- * n_out]; NULL if n_out is 0. */
+/* Builds all layers of a model. x: embeddings [n_embd, N]. Returns the states
+ * after the last norm, [n_embd, n_out]; NULL if n_out is 0. */
 typedef struct gguf_tensor *gg_mixer_stack_fn(const struct gg_model_pass *p,
                                               struct gguf_tensor *x);
 
 struct gg_mixer {
     const char *text;
-    /* Lists of weights (needs.h), and of those that depend on the layer. */
+    /* Lists of weights (needs.h); NULL: none. layer_weights adds those that
+     * depend on the layer. */
     const uint16_t *weights, *more_weights;
     void (*layer_weights)(struct gg_needs *n, const struct gg_model_layer *l);
-    bool heads;       /* queries, keys, values and output as the row says */
-    bool latent;      /* queries are made in one step or in two */
-    bool counts;      /* a number of heads is needed, without both of these */
+    /* it has queries, keys, values and output as the row describes them */
+    bool heads;
+    /* latent attention: queries have one matrix or a low-rank pair */
+    bool latent;
+    /* attention.head_count is required, although neither heads nor latent is
+     * set */
+    bool counts;
     bool has_indexer; /* an indexer chooses keys in some layers */
-    bool positions;   /* it takes keys by their positions */
-    bool looks_ahead; /* it needs no state where all of a sequence is there */
-    int8_t idx_rope;  /* enum gguf_rope_kind of the indexer's heads */
-    /* Check hyperparameters: of groups of heads with states, instead of the
-     * usual check; of all others, when everything else is known. */
+    /* it needs the positions of cached keys (pass->keys.pos) */
+    bool positions;
+    /* in models that are not causal it also sees later tokens */
+    bool looks_ahead;
+    int8_t idx_rope; /* enum gguf_rope_kind of the indexer's heads */
+    /* Check hyperparameters. check_states: those of recurrent heads, instead of
+     * the usual check. check_hparams: all others, after everything else is
+     * known. */
     enum gguf_status (*check_states)(struct gg_hparams_reader *r);
     enum gguf_status (*check_hparams)(struct gg_hparams_reader *r);
-    /* Sizes of shapes that only its weights have. */
+    /* Sets sizes of shapes that only this mixer's weights have. */
     void (*layer_sizes)(const struct gg_hparams *hp,
                         const struct gg_model_layer *l,
                         struct gg_model_sizes *z);
 
     gg_mixer_mix_fn *mix;
-    enum gg_weight out; /* the output matrix, or GG_W_NONE */
-    unsigned memory;    /* enum gg_model_memory_kind */
+    enum gg_weight out; /* output matrix; GG_W_NONE: mix() includes it */
+    unsigned memory;    /* bits of enum gg_model_memory_kind */
     gg_mixer_size_states_fn
-        *states; /* sizes of states, with GG_MODEL_MEMORY_STATES */
-    gg_mixer_size_keys_fn *keys; /* sizes of keys, with GG_MODEL_MEMORY_KV */
-    gg_mixer_check_fn *check;    /* check of names and shapes; or NULL */
-    gg_mixer_check_fn *loaded;   /* check of loaded weights; or NULL */
-    gg_mixer_stack_fn *stack;    /* instead of mix: all layers of a model */
+        *states; /* required if memory has GG_MODEL_MEMORY_STATES */
+    gg_mixer_size_keys_fn
+        *keys;                 /* required if memory has GG_MODEL_MEMORY_KV */
+    gg_mixer_check_fn *check;  /* checks names and shapes; NULL: no check */
+    gg_mixer_check_fn *loaded; /* checks loaded weights; NULL: no check */
+    gg_mixer_stack_fn
+        *stack; /* builds all layers of a model, instead of mix */
 };
 
 /* mix_attn.c */
@@ -91,7 +102,7 @@ static inline const struct gg_mixer *gg_arch_mixer(const struct gg_arch *a)
 gg_mixer_mix_fn gg_model_mix_attention;
 gg_mixer_size_keys_fn gg_model_size_keys_heads;
 
-/* mix_latent.c, hparams_latent.c: fields that all with latent attention have */
+/* mix_latent.c, hparams_latent.c: members that all latent attention shares */
 #define GG_MIXER_LATENT                                                       \
     .weights = gg_mixer_latent_weights, .latent = true,                       \
     .check_hparams = gg_hparams_check_latent, .mix = gg_model_mix_latent,     \
@@ -103,8 +114,8 @@ gg_mixer_mix_fn gg_model_mix_latent;
 gg_mixer_size_keys_fn gg_model_size_keys_latent;
 enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r);
 
-/* mix_indexer.c: fields of latent attention to keys that an indexer chooses;
- * and attention to blocks that it chooses */
+/* mix_indexer.c: members of latent attention to the keys that an indexer
+ * chooses; attention to blocks that an indexer chooses */
 #define GG_MIXER_SPARSE                                                       \
     .text = "latent attention with an indexer",                               \
     .weights = gg_mixer_latent_weights,                                       \

@@ -10,7 +10,7 @@
 
 typedef struct gguf_tensor tensor;
 
-/* What each token chose. */
+/* Experts that the tokens chose. */
 struct choice {
     tensor *ids;    /* i32 [n_used, N] */
     tensor *weight; /* [1, n_used, N] */
@@ -35,10 +35,10 @@ static tensor *gate_probabilities(const struct gg_model_at *at,
     }
 }
 
-/* Scores [n_expert, N] by which experts are chosen: those of all but the best
- * groups become minus infinity. A group's score is the sum of its two best
- * (DeepSeek-AI, DeepSeek-V3, arXiv 2412.19437, and its code). DeepSeek-V2 took
- * the best alone, but files do not say so, and llama.cpp takes two there, too.
+/* Set scores [n_expert, N] to minus infinity in all but the best groups of
+ * experts. The score of a group is the sum of its two best (DeepSeek-AI,
+ * DeepSeek-V3, arXiv 2412.19437, and its code). DeepSeek-V2 took only the best
+ * one, but files do not tell the two apart, and llama.cpp takes two for both.
  */
 static tensor *in_groups(const struct gg_model_at *at, tensor *score)
 {
@@ -67,7 +67,7 @@ static bool norms_weights(const struct gg_model_at *at)
     return norm == GG_MUST || (norm == GG_MAY && at->m->hp.expert_norm);
 }
 
-/* What the router reads, of x, which the experts do. */
+/* Input of the router, from x, the input of the experts. */
 static tensor *router_input(const struct gg_model_at *at, tensor *x)
 {
     return at->arch->moe.router_input.fn ? at->arch->moe.router_input.fn(at, x)
@@ -82,7 +82,7 @@ static tensor *norm_weights(const struct gg_model_at *at, tensor *w)
                        gguf_op_clamp(at->c, sum, LEAST_SUM, INFINITY));
 }
 
-/* Experts that a table has for each token's number, i32 [n_used, N]. */
+/* Experts of each token id by a table, i32 [n_used, N]. */
 static tensor *hash_experts(const struct gg_model_at *at)
 {
     struct gguf_ctx *c = at->c;
@@ -113,7 +113,8 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
                 : gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p),
                                 used);
     p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
-    tensor *w = gguf_op_get_rows(c, p, y.ids); /* without that bias */
+    tensor *w =
+        gguf_op_get_rows(c, p, y.ids); /* the expert bias is left out */
     w = gguf_op_reshape_2d(c, w, used, n_tok);
     if (gating == GG_EXPERT_SOFTMAX_OF_CHOSEN)
         w = gguf_op_soft_max(c, w, NULL, 1, 0);
@@ -139,8 +140,8 @@ static tensor *row_half(const struct gg_model_at *at, tensor *x, int i)
     return gguf_op_cont(at->c, y);
 }
 
-/* What the chosen experts make of x [n_embd, 1 or n_used, N]: [n_embd, n_used,
- * N]. */
+/* Results of the chosen experts for x [n_embd, 1 or n_used, N]: [n_embd,
+ * n_used, N]. */
 static tensor *apply_experts(const struct gg_model_at *at,
                              const struct choice *y, tensor *x)
 {
@@ -164,7 +165,7 @@ static tensor *apply_experts(const struct gg_model_at *at,
     return gg_model_linear_id(at, GG_W_DOWN_EXPS, up, y->ids);
 }
 
-/* Experts that every token takes, of x [n_embd, N]; NULL: there are none. */
+/* Result of the shared experts for x [n_embd, N]; NULL: not in this layer. */
 static tensor *apply_shared(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -182,7 +183,8 @@ static tensor *apply_shared(const struct gg_model_at *at, tensor *x)
     return gguf_op_mul(c, y, gguf_op_sigmoid(c, much));
 }
 
-/* The experts' results weighted, [n_embd, n_used, N]; or what they read is. */
+/* Multiply the results of experts, [n_embd, n_used, N], or their inputs, by the
+ * experts' weights. */
 static tensor *weight_experts(const struct gg_model_at *at,
                               const struct choice *y, tensor *x)
 {
@@ -198,7 +200,7 @@ static tensor *weight_experts(const struct gg_model_at *at,
     return apply_experts(at, y, gguf_op_mul(c, x, y->weight));
 }
 
-/* The sum of what experts made, y [d, n_used, N]: [d, N]. */
+/* Sum the experts' results y [d, n_used, N]: [d, N]. */
 static tensor *sum_experts(const struct gg_model_at *at, tensor *y)
 {
     struct gguf_ctx *c = at->c;
@@ -211,10 +213,10 @@ static tensor *sum_experts(const struct gg_model_at *at, tensor *y)
     return y && y->ne[1] == 1 ? gguf_op_cont(c, sum) : sum;
 }
 
-/* Experts after the experts, on their result x [n_embd, N], added to it: one
- * goes with each group of them and comes as often as one of the group was
- * chosen, as likely as the expert that has its number (GroveMoE's "adjugate
- * experts", as llama.cpp weights them). */
+/* Add chunk experts, computed from the result x [n_embd, N] of the experts.
+ * Each group of experts has one. It is used as often as experts of its group
+ * were chosen, with the weight of the expert that has its number (GroveMoE's
+ * "adjugate experts", weighted as in llama.cpp). */
 static tensor *apply_chunks(const struct gg_model_at *at,
                             const struct choice *all, tensor *x)
 {
@@ -244,7 +246,7 @@ tensor *gg_model_build_moe(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct choice chosen = choose_experts(at, router_input(at, x));
-    /* experts may be of another width, which two matrices lead to and from */
+    /* experts may have another width; two matrices project to it and back */
     const bool latent = gg_weight_at(at, GG_W_LATENT_DOWN) != NULL;
     tensor *in = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
     tensor *sum = sum_experts(at, weight_experts(at, &chosen, in));

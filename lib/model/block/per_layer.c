@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* per_layer.c - inputs that each layer has of its own: another embedding of the
- * token, narrower, and a part of the stream (Gemma 3n's and Gemma 4's models)
+/* per_layer.c - an additional input of each layer: a narrower embedding of the
+ * token and a projection of the residual stream (Gemma 3n and Gemma 4)
  */
 #include "config.h"
 #include "model/build_int.h"

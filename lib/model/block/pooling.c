@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* pooling.c - one vector of a sequence: which tokens count, what becomes of
- * them
+/* pooling.c - one vector of a sequence: pooled states and the matrices after it
  *
- * A reranker's numbers are its classifier's: a dense layer with an activation,
- * a norm, an output matrix, each of which files may lack (BERT's pooler and
- * classifier, Devlin et al., arXiv 1810.04805; ModernBERT's, Warner et al.,
- * arXiv 2412.13663; Qwen3's, probabilities of "yes" and "no"). Any vector then
- * goes through dense_2 and dense_3, where a file has those.
+ * A reranker's vector is the output of its classifier: a dense layer with an
+ * activation, a norm, an output matrix, each of which a file may lack (BERT's
+ * pooler and classifier, Devlin et al., arXiv 1810.04805; ModernBERT's, Warner
+ * et al., arXiv 2412.13663; Qwen3's, probabilities of "yes" and "no"). All
+ * vectors then go through dense_2 and dense_3, if the file has them.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -40,7 +39,7 @@ enum gguf_pooling gg_model_resolve_pooling(const struct gguf_model *m,
 {
     if (kind != GGUF_POOLING_MODEL)
         return kind;
-    /* pooling_type counts from 0, none */
+    /* pooling_type starts with 0 for none */
     return (enum gguf_pooling)(GGUF_POOLING_NONE + m->hp.pooling);
 }
 
@@ -53,10 +52,10 @@ enum gguf_pooling gg_model_token_pooling(const struct gguf_model *m,
 
 /* ---- the matrices ---- */
 
-/* Those that a kind's vector goes through, in this order. */
+/* Matrices of a vector, in order. */
 static const struct {
     enum gg_weight id;
-    bool rank; /* of RANK alone */
+    bool rank; /* only for RANK */
 } heads[] = {
     { GG_W_CLS, true },
     { GG_W_CLS_OUT, true },

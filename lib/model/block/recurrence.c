@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* recurrence.c - what mixers with a state share: the memory of the pass's
- * sequences, tokens that count, the convolution
+/* recurrence.c - functions of mixers with a state: the states of the pass's
+ * sequences, real tokens, the convolution
  *
- * Of n_tok tokens a sequence only the first n_real move the state; the others
- * repeat the last of them and get what it gets.
+ * Of the n_tok tokens of a sequence only the first n_real change the state. The
+ * others are padding: they repeat the last real token and get its results.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -32,7 +32,7 @@ void gg_model_store_state(const struct gg_model_at *at, tensor *now,
     gguf_graph_add(at->p->graph, gguf_op_cpy(at->c, now, memory));
 }
 
-/* ---- tokens that count ---- */
+/* ---- real tokens ---- */
 
 tensor *gg_model_view_real_tokens(const struct gg_model_at *at, tensor *x,
                                   int64_t first, int64_t n)
@@ -79,7 +79,7 @@ tensor *gg_model_apply_conv(const struct gg_model_at *at, enum gg_weight id,
     tensor *kernel = gg_weight_at(at, id);
     tensor *bias = gg_weight_at(at, gg_weight_bias(id));
     const int64_t n = kernel->ne[0] - 1;
-    if (kernel->ne[2] > 1) /* of one row a channel (Kimi) */
+    if (kernel->ne[2] > 1) /* one row per channel (Kimi) */
         kernel = gguf_op_reshape_2d(c, kernel, n + 1, kernel->ne[2]);
     tensor *all = n ? gguf_op_concat(c, before, x, 1) : x;
     tensor *y = gguf_op_ssm_conv(c, gguf_op_transpose(c, all), kernel);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* arch_row.h - how rows of architectures are written
+/* arch_row.h - macros for rows of architectures
  *
- * Only the files of families include this. Rows were written after llama.cpp of
- * August 2026; tests/family/check-archs compares each with a model of its
- * architecture. A macro stands for columns that many rows have in common.
+ * Only the files of families include this. A macro stands for columns that many
+ * rows share. Rows were written after llama.cpp of August 2026;
+ * tests/family/check-archs compares each with a model of its architecture.
  */
 #ifndef GG_MODEL_FAMILY_ARCH_ROW_H
 #define GG_MODEL_FAMILY_ARCH_ROW_H
@@ -31,14 +31,14 @@
 
 #define UNUSED(...) .unused = (const uint16_t[]){ __VA_ARGS__, 0 }
 
-/* Where norms are, and the last one. */
+/* Norms around both parts of a layer, and the last norm. */
 #define NORMS(MIX, FFN, LAST)                                                 \
     .mix_norm = MIX, .ffn_norm = FFN, .final_norm = W(LAST)
 #define AT(...) { __VA_ARGS__ }
 #define LLAMA                                                                 \
     .mix_norm = { .pre = W(ATTN_NORM) }, .ffn_norm = { .pre = W(FFN_NORM) },  \
     .final_norm = W(OUTPUT_NORM)
-#define LLAMA_POST /* the second norm under another name */                   \
+#define LLAMA_POST /* the second norm has another name */                   \
     .mix_norm = { .pre = W(ATTN_NORM) }, .ffn_norm = { .pre = W(NORM_POST) }, \
     .final_norm = W(OUTPUT_NORM)
 #define SANDWICH_NORM                                                          \
@@ -65,7 +65,7 @@
 #define FREQS .rope_freqs = GG_MAY
 #define LONGROPE .longrope = true
 
-/* Experts: all layers, softmax over all. */
+/* Experts in all layers, softmax over all experts. */
 #define OR_PART &gg_arch_expert_width_or_part
 #define MOE_ALL(NORM, FF)                                                     \
     { .where = &gg_arch_experts_all, .norm = GG_##NORM, .ff = FF }

@@ -25,8 +25,8 @@ static const struct gg_ffn_act gelu_or_by_key = {
     .text = "GELU, or by hidden_activation", .of_model = find_activation
 };
 
-/* Find the form by tensors: with a gate, with the gate in ffn_up, which then
- * has twice the rows, or without one. */
+/* Find the form of the feed-forward part by tensors: with a gate, with the gate
+ * in ffn_up, which then has twice the rows, or without one. */
 static const struct gg_ffn *find_gate(const struct gg_hparams_reader *r,
                                       uint32_t il)
 {
@@ -63,7 +63,7 @@ static const struct gg_arch_experts second_of_each = {
     .of_layer = is_second_of_each
 };
 
-/* Jina's second norm, of the sum with the layer's input. */
+/* Jina's second norm: of the sum with the layer's input. */
 static tensor *norm_residual_sum(const struct gg_model_at *at, tensor *x,
                                  tensor *y)
 {

@@ -11,7 +11,7 @@ typedef struct gguf_tensor tensor;
 static const uint16_t w_square[] = { N(FFN_GATE_SQUARE), N(FFN_UP_SQUARE),
                                      N(FFN_DOWN_SQUARE), 0 };
 
-/* As wide as the model. */
+/* A square feed-forward part: as wide as the model. */
 static tensor *ffn_square(const struct gg_model_at *at, tensor *x)
 {
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE_SQUARE, x);
@@ -24,7 +24,8 @@ static const struct gg_ffn square = { .text = "as wide as the model",
                                       .weights = w_square,
                                       .build = ffn_square };
 
-/* Arctic's experts read the layer's input, beside both of its parts. */
+/* Arctic's experts read the layer's input, in parallel with both of its
+ * parts. */
 static tensor *build_dense(const struct gg_model_at *at, tensor *x)
 {
     return at->layer->ffn->build(at, x);
@@ -46,7 +47,7 @@ static tensor *add_experts(const struct gg_model_at *at, tensor *x)
 
 /* ---- Grok ---- */
 
-/* A dense part, if the layer has one: the sum counts 1/sqrt(2). */
+/* A dense part, if the layer has one; the sum is multiplied by 1/sqrt(2). */
 static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 {
     tensor *y = gg_model_build_moe(at, x);
@@ -87,7 +88,8 @@ static tensor *gate_by_softplus(const struct gg_model_at *at, tensor *x,
     return gg_model_gate_heads(at, taken, gguf_op_softplus(at->c, gate));
 }
 
-/* Laguna has a gate for each element or for each head. */
+/* Laguna's gate has an element for each element of the result, or for each
+ * head. */
 static enum gguf_status check_gate(const struct gguf_model *m, uint32_t il,
                                    struct gguf_error *err)
 {
@@ -118,7 +120,7 @@ static tensor *gate_each_head(const struct gg_model_at *at, tensor *x,
     return gg_model_gate_heads(at, taken, gguf_op_sigmoid(at->c, gate));
 }
 
-/* Full layers turn half of rope.dimension_count. */
+/* In full layers half of rope.dimension_count is rotated. */
 static enum gguf_status halve_full_rope(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;

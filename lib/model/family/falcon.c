@@ -7,8 +7,8 @@ typedef struct gguf_tensor tensor;
 
 static const uint16_t w_norm[] = { M(M2_NORM), 0 };
 
-/* Falcon-H1: attention beside it, on the same input, each with the matrix that
- * leads back. */
+/* Falcon-H1: attention and Mamba-2 on the same input, each with its own output
+ * matrix. */
 static tensor *mix_attention_mamba2(const struct gg_model_at *at, tensor *x)
 {
     tensor *seen =

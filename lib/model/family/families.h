@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* families.h - families of architectures, by lineage
  *
- * A family F has its rows in family/F.c, how its folders are converted in
- * lib/convert/family/F.c, and its tests in tests/family/F.
+ * A family F has rows of architectures in family/F.c, rows for conversion in
+ * lib/convert/family/F.c, and tests in tests/family/F.
  */
 #ifndef GG_MODEL_FAMILY_FAMILIES_H
 #define GG_MODEL_FAMILY_FAMILIES_H
@@ -40,7 +40,7 @@
     X(rwkv)                                                                   \
     X(t5)
 
-/* Rows of a family, in the order of their names. */
+/* Rows of a family, in order of names. */
 struct gg_arch_family {
     const struct gg_arch *rows;
     size_t n;

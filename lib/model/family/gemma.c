@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* AltUp's streams, which no key counts. */
+/* Number of AltUp's streams, which no key gives. */
 static void size_streams(const struct gg_hparams *hp,
                          const struct gg_model_layer *l,
                          struct gg_model_sizes *z)
@@ -17,8 +17,8 @@ static void size_streams(const struct gg_hparams *hp,
 
 typedef struct gguf_tensor tensor;
 
-/* Scores of the largest model of a generation are over the square root of
- * n_embd / n_head, of others over that of a head's width. */
+/* The largest model of a generation divides scores by sqrt(n_embd / n_head),
+ * others by the square root of a head's width. */
 static float scale_by_size(const struct gg_hparams *hp,
                            const struct gg_model_layer *l, uint32_t n_layer)
 {
@@ -59,7 +59,8 @@ static tensor *norm_values(const struct gg_model_at *at, tensor *v)
     return gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, v);
 }
 
-/* Gemma 3n: the first 20 layers keep keys, if the file says nothing. */
+/* Gemma 3n: the first 20 layers have their own keys, if the file does not
+ * say. */
 static uint32_t n_kv_layers(const struct gg_hparams *hp)
 {
     (void)hp;
@@ -68,13 +69,13 @@ static uint32_t n_kv_layers(const struct gg_hparams *hp)
 
 /* ---- Gemma 4 ---- */
 
-/* Values may be keys. */
+/* Values may be the keys. */
 static const uint16_t w_qkv[] = { N(ATTN_Q), N(ATTN_K), M(ATTN_V), 0 };
 static const struct gg_arch_qkv maybe_no_v = {
     .text = "separate, values may be keys", .weights = w_qkv
 };
 
-/* Experts read the stream, the dense part beside them its norm. */
+/* Experts read the residual stream, the dense part its norm. */
 static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 {
     tensor *y = at->layer->ffn->build(at, x);
@@ -112,7 +113,7 @@ static const struct gg_arch_qkv half_own = {
     .text = "later layers share keys and values", .weights = w_three
 };
 
-/* The router's input is the stream, normed and scaled. */
+/* Input of the router: the residual stream, normed and scaled. */
 static tensor *router_input(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;

@@ -5,7 +5,7 @@
 
 typedef struct gguf_tensor tensor;
 
-/* Tokens of images have matrices of their own; texts do not read them. */
+/* Image tokens have their own matrices, which texts do not use. */
 static const struct gg_mixer two_sets = { .text = "attention, other weights "
                                                   "for images",
                                           .heads = true,
@@ -15,7 +15,7 @@ static const struct gg_mixer two_sets = { .text = "attention, other weights "
                                           .keys = gg_model_size_keys_heads };
 static const struct gg_mixer sparse = { GG_MIXER_SPARSE };
 
-/* Base 10000, not scaled, whatever the file says. */
+/* Base 10000 without scaling, whatever the file says. */
 static void fix_rope(struct gguf_rope *rope)
 {
     rope->freq_base = 10000;

@@ -34,8 +34,8 @@ static enum gguf_status check_taps(const struct gguf_model *m, uint32_t il,
                         m->arch->name, m->hp.n_lconv);
 }
 
-/* x [n_embd, n_real, n_seq] through a convolution whose last tap is for the
- * token itself, or, where tokens see later ones, the middle one. */
+/* Convolution of x [n_embd, n_real, n_seq]. Its last tap is for the token
+ * itself; in models that are not causal, the middle one. */
 static tensor *convolve_tokens(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;

@@ -46,7 +46,7 @@ static const struct gg_arch_mix_rule by_heads = {
     .of_layer = mixer_by_heads
 };
 
-/* ---- where positions turn ---- */
+/* ---- layers with rotary embedding ---- */
 
 static bool is_not_fourth(const struct gg_hparams *hp, uint32_t il)
 {
@@ -58,7 +58,7 @@ static const struct gg_arch_rope_rule by_fours = {
     .text = "but every fourth layer", .of_layer = is_not_fourth
 };
 
-/* Baichuan 7B (32 layers) has rotary positions, 13B (40 layers) ALiBi; no key
+/* Baichuan 7B (32 layers) has rotary embedding, 13B (40 layers) ALiBi; no key
  * tells them apart. */
 static bool is_baichuan_7b(const struct gg_hparams *hp, uint32_t il)
 {
@@ -113,7 +113,7 @@ static uint32_t chunk_size(const struct gg_hparams *hp)
     return hp->has[GG_HP_n_window] && !hp->n_window ? 0 : 8192;
 }
 
-/* Where positions turn, and not in Maverick's 128 experts. */
+/* In layers with rotary embedding, except in Maverick with its 128 experts. */
 static tensor *norm_local_heads(const struct gg_model_at *at,
                                 enum gg_weight id, tensor *x)
 {
@@ -208,7 +208,7 @@ static tensor *mask_image_tokens(const struct gg_model_at *at, tensor *y)
     return all;
 }
 
-/* Experts of the first files with some may have no gate. */
+/* In the first files with experts, experts may have no gate. */
 static void choose_weights(struct gg_needs *n, const struct gg_hparams *hp,
                            const struct gg_model_layer *l)
 {

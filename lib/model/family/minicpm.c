@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* MiniCPM's first files have none of these keys; then its definition
- * (MiniCPM-2B: scale_emb 12, scale_depth 1.4, dim_model_base 256) counts. */
+/* MiniCPM's first files lack these keys. Then the model's definition applies
+ * (MiniCPM-2B: scale_emb 12, scale_depth 1.4, dim_model_base 256). */
 static void fill_residual_scale(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;

@@ -47,7 +47,7 @@ static const struct gg_mixer plamo_mamba = { .text = "Mamba-2 as in PLaMo 2",
                                              .states =
                                                  gg_model_size_states_plamo };
 
-/* As llama.cpp has it, not as the paper. */
+/* As in llama.cpp, not as in the paper. */
 static bool has_first_heads(const struct gg_hparams *hp, uint32_t il)
 {
     (void)il;

@@ -29,7 +29,7 @@ static const struct gg_mixer delta_tiled = {
     .states = gg_model_size_states_delta,
 };
 
-/* Qwen's feed_forward_length counts gate and up together. */
+/* Qwen's feed_forward_length is the width of gate and up together. */
 static void halve_ffn(const struct gg_hparams *hp,
                       const struct gg_model_layer *l, struct gg_model_sizes *z)
 {
@@ -39,7 +39,7 @@ static void halve_ffn(const struct gg_hparams *hp,
     z->up /= 2;
 }
 
-/* Layers that draft are made like those that attend to everything. */
+/* Nextn layers are like layers with full attention. */
 static const struct gg_mixer *mixer_of_layer(const struct gg_arch *a,
                                              const struct gg_hparams *hp,
                                              uint32_t il)
@@ -62,7 +62,7 @@ static const struct gg_arch_qkv gated = {
     .text = "separate, queries with gates", .weights = w_gated, .gates = true
 };
 
-/* SmallThinker; files of four layers are read so: no model has so few. */
+/* SmallThinker; files of four layers are treated so: no model has so few. */
 static bool is_not_first_of_four(const struct gg_hparams *hp, uint32_t il)
 {
     return !hp->has_windows || hp->n_layer == 4 || il % 4 != 0;

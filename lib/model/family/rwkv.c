@@ -140,8 +140,8 @@ static const struct gg_ffn channel_mix_r = { .text =
 
 typedef struct gguf_tensor tensor;
 
-/* Half of the stream after every rescale_every_n_layers-th layer: what such
- * files have of matrices that lead back is the smaller the later. */
+/* Halve the residual stream after every rescale_every_n_layers-th layer: output
+ * matrices of later layers are stored smaller by that factor. */
 static tensor *halve_stream(const struct gg_model_at *at, tensor *x)
 {
     const uint32_t step = at->m->hp.rescale;

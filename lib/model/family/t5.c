@@ -50,7 +50,7 @@ static const struct gg_mixer encoder = { .text = "encoder",
 
 static const struct gg_ffn in_mixer = { .text = "" };
 
-/* Relative positions of the first layer serve all that have none. */
+/* Layers without a bias for relative positions use the first layer's. */
 static void choose_weights(struct gg_needs *n, const struct gg_hparams *hp,
                            const struct gg_model_layer *l)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* expert_rules.c - which layers have experts, and how wide they are */
+/* expert_rules.c - rules for layers with experts, and widths of experts */
 #include "config.h"
 #include "model/hparam/hparams_int.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hparam_list.h - every hyperparameter, one row each */
+/* hparam_list.h - table of hyperparameters, one row each */
 #ifndef GG_MODEL_HPARAM_HPARAM_LIST_H
 #define GG_MODEL_HPARAM_HPARAM_LIST_H
 
@@ -7,23 +7,23 @@
 
 /* X(FIELD, KIND, WHERE, KEY, MIN, MAX, MOST, FLAGS, JSON, LABEL, HF)
  *
- * FIELD  member of struct gg_hparams (WHERE is MODEL), or of struct
- *        gg_model_layer (LAYER: one value for all layers, or an array with
- *        one for each)
- * KIND   UINT, FLOAT, BOOL, TEXT; FLAGS: as UINT, or bool or an array of it,
- *        which layers that draft may be left out of; or SEEN: an array, or a
- *        number that nothing computes with yet: only whether the key is there
- *        is looked at
- * KEY    after "ARCH."; with a '/' in front it has no prefix
- * MIN, MAX  range of a number, of each of an array's
- * MOST   a field of the model that is the greatest, too, if it is known; or
- *        none
- * FLAGS  of enum gguf_hparam_flags, less prefix: ALWAYS, MEMORY, SUMMARY; or 0
- * JSON   name in the summary that programs read, or NULL
+ * FIELD  member of struct gg_hparams, or of struct gg_model_layer
+ * WHERE  MODEL: in struct gg_hparams. LAYER: in struct gg_model_layer; the file
+ *        has one value for all layers, or an array with one for each.
+ * KIND   UINT, FLOAT, BOOL, TEXT. FLAGS: a number, or a bool or an array of
+ *        bools; the array may leave out nextn layers. SEEN: only the presence
+ *        of the key is read.
+ * KEY    name of the key after "ARCH."; with '/' in front the whole name
+ * MIN, MAX  range of a number, or of each number of an array
+ * MOST   another member of struct gg_hparams that the value must not exceed, if
+ *        it is known; or none
+ * FLAGS  of enum gguf_hparam_flags without their prefix: ALWAYS, MEMORY,
+ *        SUMMARY; or 0
+ * JSON   name in the JSON summary, or NULL
  * LABEL  name for people
  * HF     name in config.json of Hugging Face's transformers, or NULL
  *
- * Those with SUMMARY are in its order. */
+ * The summary shows rows with SUMMARY in this order. */
 #define GG_HPARAM_LIST(X)                                                     \
     GG_HPARAMS_MAIN(X)                                                        \
     GG_HPARAMS_ATTN(X)                                                        \
@@ -32,8 +32,9 @@
     GG_HPARAMS_RECUR(X)                                                       \
     GG_HPARAMS_ODD(X)
 
-/* A width: more than any model has; products of two fit 64 bits easily. A
- * span: of tokens, positions. */
+/* Limits of numbers. GG_WIDTH_MAX: widths; more than any model has, and
+ * products of two fit easily into 64 bits. GG_SPAN_MAX: numbers of tokens and
+ * positions. */
 #define GG_WIDTH_MAX (1u << 26)
 #define GG_SPAN_MAX  INT32_MAX
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hparams.c - hyperparameters from metadata: one loop over their rows
+/* hparams.c - read hyperparameters from metadata: one loop over their rows
  *
- * Every number is checked against what a model can have before anything is
- * computed or allocated from it: it may come from a hostile file. What rows
- * cannot say, of two numbers and more, is hparams_rule.c.
+ * Every number is checked against its range before anything is computed or
+ * allocated from it, since files may be hostile. Checks of several numbers
+ * against each other are in hparams_rule.c.
  */
 #include "config.h"
 #include "model/hparam/hparams_int.h"
@@ -22,10 +22,12 @@
 
 struct row {
     struct gguf_hparam info;
-    uint16_t off;  /* of the field, in gg_hparams or gg_model_layer */
-    uint16_t most; /* of another number that is the greatest, in gg_hparams */
-    bool any;      /* a count: what is more than fits is the most */
-    bool flags;    /* an array may be of bool, and short */
+    uint16_t off; /* offset of the field in gg_hparams or gg_model_layer */
+    /* offset in gg_hparams of another number that is the maximum */
+    uint16_t most;
+    bool any; /* a count: larger values are cut to the maximum */
+    /* the array may be of bools, and may leave out nextn layers */
+    bool flags;
 };
 
 #define OFF_MODEL(FIELD) offsetof(struct gg_hparams, FIELD)
@@ -120,7 +122,7 @@ enum gguf_status gg_hparams_fail_missing(struct gg_hparams_reader *r,
                            "key '%s' is missing", r->key);
 }
 
-/* What a getter said. */
+/* Report the failure of a function that reads a key. */
 static enum gguf_status report_failure(struct gg_hparams_reader *r,
                                        const struct gguf_kv *kv,
                                        const struct gguf_error *why)
@@ -133,7 +135,7 @@ static enum gguf_status report_failure(struct gg_hparams_reader *r,
 
 /* ---- one value ---- */
 
-/* The greatest that a row allows: a number that limits it counts if it is
+/* Maximum of a row: the constant, or the number that limits it, if that is
  * known. */
 static uint64_t find_max(const struct gg_hparams_reader *r,
                          const struct row *row)
@@ -256,7 +258,8 @@ static bool check_elements(const struct row *row, const struct gguf_kv *kv)
            (row->flags && kv->elem_type == GGUF_VAL_BOOL);
 }
 
-/* A number for all layers or an array of as many: v[n_layer], zeroed. */
+/* Read a number for all layers, or an array with one for each: v[n_layer],
+ * zeroed. */
 static enum gguf_status read_array(struct gg_hparams_reader *r,
                                    const struct row *row,
                                    const struct gguf_kv *kv, uint64_t *v)
@@ -310,7 +313,7 @@ static enum gguf_status read_layers(struct gg_hparams_reader *r,
     return GGUF_OK;
 }
 
-/* A float for all layers or an array of as many. */
+/* Read a float for all layers, or an array with one for each. */
 static enum gguf_status read_floats(struct gg_hparams_reader *r,
                                     enum gg_model_hparam id,
                                     const struct gguf_kv *kv)
@@ -440,7 +443,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     hp->none = UINT32_MAX;
     hp->causal = hp->rope_tuned = true;
     hp->rope = (struct gguf_rope)GGUF_ROPE_INIT;
-    /* every layer has tensors: the files vouch for their number */
+    /* every layer has tensors, so their number bounds that of layers */
     n_tensors = GG_MAX(GG_MAX(n_tensors, hp->n_layer), 1);
     hp->n_tensors = (uint32_t)GG_MIN(n_tensors, (size_t)INT32_MAX);
     GG_TRY(load_vocab_size(&r, n_tokens));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hparams.h - what the metadata says about a model's shape, checked */
+/* hparams.h - hyperparameters of a model, read from metadata and checked */
 #ifndef GG_MODEL_HPARAM_HPARAMS_H
 #define GG_MODEL_HPARAM_HPARAMS_H
 
@@ -19,7 +19,7 @@ enum gg_model_hparam {
         GG_N_HPARAMS
 };
 
-/* What the kinds are in memory. Those of SEEN only say whether there is one. */
+/* C type of each kind. SEEN is a bool: the file has the key. */
 #define GG_HP_C_UINT  uint32_t
 #define GG_HP_C_COUNT uint32_t
 #define GG_HP_C_FLAGS uint32_t
@@ -33,32 +33,33 @@ enum gg_model_hparam {
 #define GG_HP_IN_LAYER_MODEL(TYPE, FIELD)
 #define GG_HP_IN_LAYER_LAYER(TYPE, FIELD) TYPE FIELD;
 
-/* What tokens of a layer see of those that they may see at all. */
+/* Type of attention of a layer. */
 enum gg_hparams_attn_type { GG_ATTN_FULL, GG_ATTN_WINDOW, GG_N_ATTN_TYPES };
 
-/* How far: positions before and after a token's own, within its chunk. */
+/* Range of positions that a token attends to: before and after its own, within
+ * its chunk. */
 struct gg_hparams_attn_range {
-    int32_t before, after; /* INT32_MAX: all */
-    int32_t chunk;         /* positions of a chunk; 0: there are none */
+    int32_t before, after; /* INT32_MAX: no limit */
+    int32_t chunk;         /* positions of a chunk; 0: no chunks */
 };
 
-/* Tokens whose keys become one: of few each block takes half of its numbers
- * from the block before it. */
+/* Tokens of a compressed key: compressed sparse attention (CSA), whose blocks
+ * also use the block before, and heavily compressed attention (HCA). */
 enum { GG_RATIO_CSA = 4, GG_RATIO_HCA = 128 };
 
-/* How experts are chosen, as expert_gating_func numbers it. */
+/* Router gating, numbered as expert_gating_func. */
 enum gg_model_expert_gating {
     GG_EXPERT_UNKNOWN,
     GG_EXPERT_SOFTMAX,
     GG_EXPERT_SIGMOID,
     GG_EXPERT_SOFTMAX_OF_CHOSEN,
     GG_EXPERT_SQRT_SOFTPLUS,
-    /* no number of that key: sigmoid of the chosen, which scales what experts
-     * read */
+    /* Without a number of that key: sigmoid of the chosen experts' logits,
+     * which scales the input of the experts. */
     GG_EXPERT_SIGMOID_ON_INPUT
 };
 
-/* One layer: its numbers, and what it is. */
+/* Hyperparameters of one layer, and its parts. */
 struct gg_model_layer {
 #define X(FIELD, KIND, WHERE, ...)                                            \
     GG_HP_IN_LAYER_##WHERE(GG_HP_C_##KIND, FIELD)
@@ -66,67 +67,80 @@ struct gg_model_layer {
 #undef X
     const struct gg_mixer *mixer; /* NULL: none */
     const struct gg_ffn *ffn;     /* dense feed-forward part; NULL: none */
-    bool moe;                     /* it has experts instead */
-    bool is_nextn;        /* it is of the last, which are not evaluated */
-    bool has_rope;        /* positions turn its queries and keys */
-    bool has_indexer;     /* it chooses which keys are attended to */
-    bool has_temperature; /* its queries have a temperature */
+    bool moe;                     /* it has experts */
+    bool is_nextn; /* nextn layer: one of the last, which are not computed */
+    bool has_rope; /* queries and keys have a rotary embedding */
+    bool has_indexer;     /* its indexer chooses keys */
+    bool has_temperature; /* queries have a temperature */
     uint8_t attn_type;    /* enum gg_hparams_attn_type */
-    bool
-        shares_kv; /* keys of the last layer that keeps some and sees as much */
-    uint32_t ratio;    /* tokens of a compressed key: 0, there are none, or one
-                     * of GG_RATIO_... */
-    bool hash_routing; /* tokens choose experts by their number */
-    uint32_t dim_k, dim_v; /* elements of a key and of a value of a head */
-    float score_scale;     /* of attention */
+    /* it reads keys and values of the last layer that has its own and the same
+     * type of attention */
+    bool shares_kv;
+    /* tokens of a compressed key: GG_RATIO_CSA or GG_RATIO_HCA; 0: not
+     * compressed */
+    uint32_t ratio;
+    bool hash_routing;     /* a table chooses experts by token id */
+    uint32_t dim_k, dim_v; /* elements of a key and of a value of one head */
+    float score_scale;     /* factor of attention scores */
 };
 
 struct gg_hparams {
-    uint32_t none; /* UINT32_MAX: what limits a number that nothing limits */
-    uint32_t n_tensors; /* of all files */
+    /* UINT32_MAX: limit of numbers without a limit (MOST is none) */
+    uint32_t none;
+    uint32_t n_tensors; /* number of tensors of all files */
 #define X(FIELD, KIND, WHERE, ...)                                            \
     GG_HP_IN_MODEL_##WHERE(GG_HP_C_##KIND, FIELD)
     GG_HPARAM_LIST(X)
 #undef X
-    bool has[GG_N_HPARAMS]; /* the key is in the file, and good */
+    bool has[GG_N_HPARAMS]; /* the file has the key, with a valid value */
 
-    /* What follows from them. */
+    /* Derived from the keys: */
     uint32_t n_vocab;
-    const struct gg_ffn_act *act; /* of feed-forward parts */
-    const struct gg_mixer *mixer; /* of the architecture */
+    const struct gg_ffn_act *act; /* activation of feed-forward parts */
+    const struct gg_mixer *mixer; /* mixer of the architecture */
     uint8_t norm;                 /* enum gg_model_norm */
-    float eps;                    /* of those norms */
-    struct gguf_rope rope;        /* of layers that see everything */
-    struct gguf_rope rope_window; /* of the others */
-    bool window_factors;          /* frequency factors count there, too */
-    bool has_windows;             /* some layers may see a window only */
+    float eps;                    /* epsilon of the norms */
+    struct gguf_rope rope; /* rotary embedding of layers with full attention */
+    struct gguf_rope
+        rope_window;     /* rotary embedding of layers with a window */
+    bool window_factors; /* frequency factors apply to rope_window, too */
+    bool has_windows;    /* layers with a window exist */
     struct gg_hparams_attn_range reach[GG_N_ATTN_TYPES];
     struct {
-        float scale; /* 0: none */
+        float scale; /* 0: no temperature */
         uint32_t length, first;
     } temperature; /* 1 + scale ln(floor((position + first) / length) + 1) */
-    uint32_t n_layer_all; /* n_layer, or more where a decoder has more layers:
-                      * those are as the last */
-    struct gg_model_layer *layer; /* n_layer_all of them */
+    /* n_layer, or more if a decoder has more layers: those are like the last */
+    uint32_t n_layer_all;
+    struct gg_model_layer *layer; /* [n_layer_all] */
 };
 
-/* Read and check the keys of an architecture. n_tokens is the size of the
- * vocabulary, 0 if the file has none. hp->layer comes from allocator and is
- * the caller's to free, also after a failure. hp is zeroed by the caller.
- * GGUF_E_HPARAM, GGUF_E_NOTFOUND, GGUF_E_TYPE, GGUF_E_UNSUPPORTED,
- * GGUF_E_VOCAB, GGUF_E_NOMEM.
+/* Read and check the keys of an architecture.
  *
- * If the report goes to a checker, every fault is a finding, and no failure:
- * what is missing or wrong is 0 then, or its default, and hp->n_layer as the
- * caller set it. A value that is well formed but not supported is not a fault.
- * GGUF_E_NOMEM, GGUF_E_CANCELLED. */
+ * hp          zeroed by the caller. hp->layer is allocated and must be freed by
+ *             the caller, also after a failure.
+ * n_tokens    size of the vocabulary; 0: no vocabulary in the file
+ * report      where faults go
+ *
+ * GGUF_E_HPARAM        A value is impossible.
+ * GGUF_E_NOTFOUND      A required key is missing.
+ * GGUF_E_TYPE          A key has the wrong type.
+ * GGUF_E_UNSUPPORTED   A value is valid but not supported.
+ * GGUF_E_VOCAB         The vocabulary's size contradicts a key.
+ * GGUF_E_NOMEM
+ *
+ * If report->check is set, each fault becomes a finding and reading goes on.
+ * Values that are missing or wrong are then 0 or their default, and hp->n_layer
+ * keeps the caller's value. Unsupported values are not reported. The function
+ * then fails only with GGUF_E_NOMEM or GGUF_E_CANCELLED. */
 enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gg_source *src,
                                  const struct gg_arch *arch, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
                                  const struct gg_finding *report);
 
-/* Sizes that the shapes of weights are made of; of the model: layer 0. */
+/* Compute the sizes from which shapes of weights are computed. layer: for
+ * weights of the model, layer 0. */
 void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *arch,
                       const struct gg_model_layer *layer,
                       struct gg_model_sizes *z);

@@ -37,7 +37,7 @@ static enum gguf_status read_ratios(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* Layers that draft are there only if the last one's tensors are. */
+/* Number of nextn layers: they exist only if the tensors of the last one do. */
 static void count_drafts(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
@@ -49,20 +49,20 @@ static void count_drafts(struct gg_hparams_reader *r)
         hp->n_nextn = 0;
 }
 
-/* Layers whose keys are compressed have a base of their own and what scaling
- * there is, but for YaRN's magnitude, which is 1; the others (rope_window)
- * are not scaled. */
+/* Set the rotary embedding of layers with compressed keys: their own base, and
+ * the file's scaling without YaRN's magnitude, which is 1. Other layers
+ * (rope_window) are not scaled. */
 static void fill_rope(struct gg_hparams *hp)
 {
     struct gguf_rope *rope = &hp->rope;
     if (hp->has[GG_HP_compress_base])
         rope->freq_base = hp->compress_base;
     rope->attn_factor = 1;
-    if (rope->ext_factor != 0) /* of gguf_op_rope */
+    if (rope->ext_factor != 0) /* gguf_op_rope adds this magnitude */
         rope->attn_factor = 1 / (1 + 0.1f * logf(1 / rope->freq_scale));
 }
 
-/* Numbers that must be what the mixer is made for. */
+/* Check numbers that the mixer requires to have certain values. */
 static enum gguf_status check_numbers(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;

@@ -15,8 +15,8 @@ enum gguf_status gg_hparams_check_widths(struct gg_hparams_reader *r)
         r, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_v_mla : GG_HP_dim_k_mla);
 }
 
-/* Positions turn the first elements of an indexer's heads, as many as of
- * others. The first layer has an indexer. */
+/* Check the indexer. The first elements of its heads have rotary embedding, the
+ * same number as in other heads. The first layer has an indexer. */
 enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
@@ -31,8 +31,8 @@ enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* A key has a part that positions turn, which all heads share, and one that is
- * a head's own. */
+/* Check the width of a key: it has a part with rotary embedding, which all
+ * heads share, and a part per head. */
 enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
@@ -50,17 +50,18 @@ static float yarn_magnitude(float factor, float much)
 }
 
 /* YaRN multiplies queries and keys by 1 + 0.1 ln(factor). DeepSeek's models
- * (modeling_deepseek.py: mscale, mscale_all_dim) divide that, where positions
- * turn, by the same of mscale_all_dim, whose square scales scores then. The
- * key is 0.1 mscale_all_dim; the other number is no key, and is taken to be
- * equal, or 1. Scores get the square of YaRN's magnitude also with scaling of
- * another kind, as llama.cpp has it. */
+ * (modeling_deepseek.py: mscale, mscale_all_dim) divide that, in the rotary
+ * embedding, by the same expression of mscale_all_dim, whose square then scales
+ * scores. The key is 0.1 mscale_all_dim. Files do not have mscale; it is
+ * assumed to be equal to mscale_all_dim, or 1. As in llama.cpp, scores get the
+ * square of YaRN's magnitude with other kinds of scaling, too. */
 void gg_hparams_scale_by_yarn(struct gg_hparams *hp, bool both)
 {
     const float factor = 1 / hp->rope.freq_scale;
     const float all = hp->yarn_log / 0.1f;
     const float one = both && all != 0 ? all : 1;
-    const float built_in = 1 + 0.1f * logf(factor); /* of gguf_op_rope */
+    /* magnitude that gguf_op_rope applies */
+    const float built_in = 1 + 0.1f * logf(factor);
     if (hp->rope.ext_factor != 0 && built_in > 0)
         hp->rope.attn_factor *= yarn_magnitude(factor, one) /
                                 yarn_magnitude(factor, all) / built_in;

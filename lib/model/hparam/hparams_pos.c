@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hparams_pos.c - what keys say about positions besides rotary scaling: their
- * axes, a base that grows, a temperature of queries */
+/* hparams_pos.c - keys about positions besides rotary scaling: axes, a base
+ * that grows, the temperature of queries */
 #include "config.h"
 #include "model/hparam/hparams_int.h"
 
@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* How many pairs turn by each axis. Kinds of rotation that have sections only
- * where the file says so have them if there are two axes at least. */
+/* Read the number of pairs per axis. A kind of rotation that has sections only
+ * if the file lists them has them if at least two axes are used. */
 static enum gguf_status check_axes(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
@@ -42,8 +42,8 @@ static enum gguf_status check_axes(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* A base that grows with the context (bloc97's NTK-aware scaling, as Hunyuan's
- * definition has it): times alpha^(d / (d - 2)). */
+/* Multiply the rotary base by alpha^(d / (d - 2)): bloc97's NTK-aware scaling,
+ * as in Hunyuan's definition. */
 static void apply_alpha(struct gg_hparams *hp)
 {
     const double d = hp->dim_k;
@@ -61,7 +61,7 @@ const struct gg_arch_temperature gg_arch_temperature_by_keys = {
     .text = "a temperature by keys", .fill = fill_by_keys, .needs_length = true
 };
 
-/* Each time that all layers are computed has memory of its own. */
+/* Each loop over all layers has its own memory. */
 static enum gguf_status check_loops(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;

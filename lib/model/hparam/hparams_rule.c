@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hparams_rule.c - hyperparameters against each other */
+/* hparams_rule.c - check hyperparameters against each other */
 #include "config.h"
 #include "model/hparam/hparams_int.h"
 
@@ -10,7 +10,8 @@
 
 /* ---- experts ---- */
 
-/* Groups are equal, and those in use have as many experts as are chosen. */
+/* Groups of experts are equal, and those in use have enough experts for the
+ * choices of a token. */
 static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
@@ -32,8 +33,8 @@ static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* Are there experts, or does a key only say so? Those of dense models whose
- * relatives have experts (ERNIE 4.5, Hunyuan) do. */
+/* Does the model have experts? A key alone does not say so: dense variants of
+ * models with experts (ERNIE 4.5, Hunyuan) have it, too. */
 static bool any_router(const struct gg_hparams_reader *r)
 {
     char name[GG_WEIGHT_NAME];
@@ -76,7 +77,7 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
 
 /* ---- states ---- */
 
-/* Heads of a state space are of equal size, and so are groups of them. */
+/* Heads of a state space have equal sizes, and so have groups of heads. */
 static enum gguf_status check_groups_of_states(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
@@ -103,7 +104,7 @@ enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
                                         : check_groups_of_states(r);
 }
 
-/* A head's state is square: as wide as its values. */
+/* The state of a head is square: keys are as wide as values. */
 enum gguf_status gg_hparams_check_delta(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
@@ -141,7 +142,8 @@ enum gg_model_norm gg_arch_norm_by_epsilon(const struct gg_hparams *hp)
     return hp->norm_rms_eps > 0 ? GG_NORM_RMS : GG_NORM_LAYER;
 }
 
-/* The key of epsilon says which norms there are, where there may be either. */
+/* If the architecture allows both kinds of norms, the key of the epsilon
+ * determines the kind. */
 enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
 {
     const bool *has = r->hp->has;
@@ -173,8 +175,8 @@ static enum gguf_status check_groups(struct gg_hparams_reader *r)
     struct gg_hparams *hp = r->hp;
     for (uint32_t i = 0; i < hp->n_layer; i++) {
         struct gg_model_layer *l = &hp->layer[i];
-        if (!hp->has[GG_HP_n_head_kv] &&
-            !gg_hparams_find(r, GG_HP_n_head_kv)) /* each head has its own */
+        /* each query head has its own key head */
+        if (!hp->has[GG_HP_n_head_kv] && !gg_hparams_find(r, GG_HP_n_head_kv))
             l->n_head_kv = l->n_head;
         if (!l->n_head && l->n_head_kv && hp->has[GG_HP_n_head] &&
             r->needs.key[GG_HP_n_head] == GG_MUST)
@@ -193,7 +195,7 @@ static enum gguf_status check_groups(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* Heads of the first layer that has some. */
+/* Number of heads in the first layer that has any. */
 static uint32_t first_heads(const struct gg_hparams *hp)
 {
     uint32_t i = 0;
@@ -202,8 +204,8 @@ static uint32_t first_heads(const struct gg_hparams *hp)
     return i < hp->n_layer ? hp->layer[i].n_head : 0;
 }
 
-/* Elements of a key and a value. Models with latent attention that keep it
- * compressed have their own keys, next to those of what is kept. */
+/* Set the elements of a key and a value. With latent attention in its absorbed
+ * form, keys of heads have other sizes than the cached rows. */
 static void choose_widths(struct gg_hparams *hp, uint32_t head)
 {
     if (!hp->has[GG_HP_dim_k])
@@ -285,8 +287,8 @@ static void scale_yarn(const struct gg_arch *a, struct gg_hparams *hp)
         rope->beta_fast = hp->yarn_fast;
     if (has[GG_HP_yarn_slow])
         rope->beta_slow = hp->yarn_slow;
-    /* the magnitude 1 + 0.1 ln s by 1 + 0.1 m ln s (DeepSeek-V2's mscale and
-     * mscale_all_dim, of which the first is 1) */
+    /* change the magnitude 1 + 0.1 ln s to 1 + 0.1 m ln s (DeepSeek-V2's
+     * mscale_all_dim, with mscale 1) */
     if (hp->yarn_log > 0 && !(a->scale && a->scale->by_yarn) &&
         rope->freq_scale < 1)
         rope->attn_factor /= 1 - 0.1f * hp->yarn_log * logf(rope->freq_scale);
@@ -311,13 +313,14 @@ static const struct {
     { "none", scale_none },
     { "linear", scale_linear },
     { "yarn", scale_yarn },
-    { "longrope", scale_linear }, /* by factors: gg_model_rope_factors */
+    { "longrope", scale_linear }, /* its factors: gg_model_rope_factors */
 };
 
 static enum gguf_status load_scaling(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
-    struct gguf_str type = GG_STR("linear"); /* where there is only a factor */
+    /* default if the file has only a factor */
+    struct gguf_str type = GG_STR("linear");
     struct gg_str_esc e;
     float factor = 1;
     if (hp->has[GG_HP_rope_old_factor])

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layers.c - what each layer is, by its architecture's rules, and how large
- * its parts are
+/* layers.c - parts of each layer by its architecture's rules, and their sizes
  */
 #include "config.h"
 #include "model/hparam/hparams_int.h"
@@ -37,7 +36,7 @@ static bool has_experts(const struct gg_hparams_reader *r, uint32_t il)
            where->of_layer(r, il);
 }
 
-/* ---- where positions turn ---- */
+/* ---- layers with rotary embedding ---- */
 
 static bool is_window(const struct gg_hparams *hp, uint32_t il)
 {
@@ -48,7 +47,7 @@ const struct gg_arch_rope_rule gg_arch_rope_in_windows = {
     .text = "in windows only", .of_layer = is_window
 };
 
-/* ---- which have an indexer ---- */
+/* ---- layers with an indexer ---- */
 
 /* Those that attention.indexer.types names; without the key all, or by the
  * architecture. */
@@ -148,7 +147,7 @@ static void recurrent_sizes(const struct gg_hparams *hp,
     z->mix = known_or_nan(hp->n_mix);
     z->decay = known_or_nan(hp->n_decay ? hp->n_decay : hp->rank_decay);
     z->iclr = known_or_nan(hp->rank_iclr);
-    /* those of the first layer are dummies, of the rank of another */
+    /* the first layer's are unused; their rank is that of another matrix */
     z->vres = l == hp->layer ? z->any : known_or_nan(hp->rank_vres);
     z->gate = known_or_nan(hp->rank_gate);
     z->lerps = 5;

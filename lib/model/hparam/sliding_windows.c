@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sliding_windows.c - layers whose tokens see a window of the others: which
- * they are, how far they see, and how positions turn there; layers that read
- * the keys of an earlier one
+/* sliding_windows.c - layers with a sliding window: which they are, their
+ * range, and their rotary embedding; layers that share the keys of an earlier
+ * one
  */
 #include "config.h"
 #include "model/hparam/hparams_int.h"
@@ -12,7 +12,7 @@
 
 /* ---- which layers, and how far ---- */
 
-/* Tokens of a window, or of a chunk; 0: every layer sees everything. */
+/* Tokens of a window or of a chunk; 0: all layers have full attention. */
 static uint32_t window_size_of(const struct gg_hparams_reader *r)
 {
     const struct gg_model_windows *w = &r->arch->window;
@@ -27,7 +27,7 @@ static bool is_listed(struct gg_hparams_reader *r)
     return kv && kv->type == GGUF_VAL_ARR;
 }
 
-/* Of each period one layer is full. All see windows with a period of 0. */
+/* The last layer of each period is full. Period 0: all layers have windows. */
 bool gg_arch_is_window_last_full(uint32_t period, uint32_t il)
 {
     return !period || il % period != period - 1;
@@ -114,7 +114,7 @@ enum gguf_status gg_hparams_check_shared_kv(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* ---- how positions turn ---- */
+/* ---- rotary embedding in windows ---- */
 
 static const struct gg_arch_window_rope as_in_full_layers = { .scaled = true,
                                                               .gain = true };
@@ -129,8 +129,8 @@ const struct gg_arch_window_rope
                                 .gain = true },
     gg_arch_window_rope_plain = { .text = "not scaled" };
 
-/* Elements of a key that turn in windows, which may have keys of another
- * width. */
+/* Number of elements of a key with rotary embedding in windows, where keys may
+ * have another width. */
 static enum gguf_status check_width(struct gg_hparams_reader *r,
                                     uint32_t *n_rot)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* finite_weights.c - looking for weights that are not finite
+/* finite_weights.c - find weights that are not finite
  *
- * Every row is decoded to floats and its exponents are looked at. Threads take
- * pieces of some rows (parallel_pass.h); the first bad element in the order of
- * tensors wins, so that the answer does not depend on the number of threads.
+ * Every row is decoded to floats and their exponents are checked. Threads take
+ * pieces of several rows (parallel_pass.h). The first bad element in the order
+ * of tensors is reported, so that the result does not depend on the number of
+ * threads.
  */
 #include "config.h"
 #include "model/model_int.h"
@@ -18,7 +19,7 @@
 
 enum { BLOCK = 4096 }; /* elements decoded at once: a multiple of all blocks */
 
-/* What is looked at: of the weights that were loaded, the rows. */
+/* State of the check: rows of the weights that were loaded. */
 struct check {
     const struct gguf_model *m;
     struct gg_kern kern;

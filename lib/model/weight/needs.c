@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* needs.c - what an architecture's choices stand for */
+/* needs.c - weights and keys that an architecture's columns imply */
 #include "config.h"
 #include "model/weight/needs.h"
 
@@ -24,7 +24,7 @@ void gg_needs_add_list(struct gg_needs *n, const uint16_t *list)
     }
 }
 
-/* Those of a list that are of the model, or of layers. */
+/* Add the weights of a list that belong to the model, or to layers. */
 static void put_scope(struct gg_needs *n, const uint16_t *list, bool layer)
 {
     for (; list && *list; list++) {
@@ -101,7 +101,7 @@ static void put_mixer(struct gg_needs *n, const struct gg_arch *a,
     gg_needs_set_weight(n, GG_W_ATTN_SINKS, a->sinks);
 }
 
-/* Layers that read another's keys may have matrices for some. */
+/* Layers that share another's keys may have their own matrices for keys. */
 static void put_own(struct gg_needs *n, const struct gg_model_layer *l)
 {
     static const enum gg_weight own[] = { GG_W_ATTN_K, GG_W_ATTN_V,
@@ -124,7 +124,8 @@ static void put_moe(struct gg_needs *n, const struct gg_arch *a,
 {
     const struct gg_moe *moe = &a->moe;
     gg_needs_add_list(n, moe->plain ? w_moe_plain : w_moe_gated);
-    if (!moe->plain) /* the file's tensors say whether gate and up are fused */
+    /* the file's tensors determine whether gate and up are fused */
+    if (!moe->plain)
         gg_needs_add_list(n, w_moe_fused);
     gg_needs_set_weight(n, GG_W_ROUTER_SELECT_B, moe->expert_bias);
     if (moe->shared && moe->shared->width(hp, NAN, NAN) != 0)
@@ -236,7 +237,8 @@ static void put_layer(struct gg_needs *n, const struct gg_arch *a,
     put_scope(n, a->more, true);
 }
 
-/* Layers that draft may lack anything, and may be dense where others are not.
+/* Nextn layers may lack any weight, and may be dense where other layers are
+ * not.
  */
 static void put_draft(struct gg_needs *n, const struct gg_arch *a,
                       const struct gg_model_layer *l)
@@ -314,7 +316,7 @@ void gg_needs_fill_keys(const struct gg_arch *a, struct gg_needs *n)
     const struct gg_mixer *mixer = gg_arch_mixer(a);
     memset(n, 0, sizeof *n);
     gg_needs_add_list(n, k_all);
-    /* the length of dense parts: with experts there may be none */
+    /* length of dense parts; optional where all layers may have experts */
     n->key[GG_HP_n_ff] =
         gg_arch_ffn(a)->absent || (a->moe.where && a->moe.where->everywhere)
             ? GG_MAY

@@ -14,8 +14,8 @@ struct piece {
     uint64_t off, size;
 };
 
-/* The failure of a thread: threads take pieces in order, so that its first is
- * its only one. */
+/* Failure of a thread. Threads take pieces in order, so the first failure of a
+ * thread is its only one. */
 struct failure {
     size_t at; /* SIZE_MAX: none */
     struct gguf_error err;
@@ -24,14 +24,15 @@ struct failure {
 struct run {
     const struct gg_parallel_pass *w;
     struct piece *piece;
-    struct failure *failure; /* of each thread */
+    struct failure *failure; /* [number of threads] */
     size_t n;
     uint64_t total;
-    /* Orders nothing: who waits for the pool sees what its threads wrote. */
-    _Atomic size_t next;   /* piece that nobody has taken */
+    /* These order no other memory: waiting for the pool makes the threads'
+     * writes visible. */
+    _Atomic size_t next;   /* next piece to take */
     _Atomic size_t stop;   /* first piece that need not be done */
     _Atomic uint64_t done; /* bytes */
-    bool cancelled;        /* of the first thread alone */
+    bool cancelled;        /* written by the first thread only */
 };
 
 enum gguf_status gg_parallel_pass_take_job(struct gguf_model_job *own,
@@ -110,7 +111,7 @@ static void work_thread(void *user, unsigned ith, unsigned nth)
     }
 }
 
-/* What came of it. */
+/* Result of all threads. */
 static enum gguf_status result_of_run(struct run *r, unsigned n_threads,
                                       struct gguf_error *err)
 {
@@ -124,7 +125,7 @@ static enum gguf_status result_of_run(struct run *r, unsigned n_threads,
         return first->err.status;
     }
     if (!r->cancelled)
-        report_progress(r); /* what others did last */
+        report_progress(r); /* includes the last pieces of other threads */
     return r->cancelled ? gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                        "cancelled")
                         : GGUF_OK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tensors.c - tensors of files against the weights of an architecture
+/* tensors.c - check tensors of files against the weights of an architecture
  *
- * Every tensor is found among the weights (weight.h) that its layer has
- * (needs.h) and compared; then what a layer needs and no tensor was found for
- * is missing.
+ * Every tensor is looked up among the weights (weight.h) that its layer has
+ * (needs.h), and its shape and type are checked. Required weights without a
+ * tensor are then reported as missing.
  */
 #include "config.h"
 #include "model/weight/tensors.h"
@@ -27,7 +27,7 @@ uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
                                                      : l->hp->n_layer;
 }
 
-/* Make needs and sizes those of a layer. */
+/* Set needs and sizes to those of a layer. */
 static void select_layer(struct gg_model_lookup *l, enum gg_model_scope scope,
                          uint64_t il)
 {
@@ -73,7 +73,7 @@ enum gg_weight gg_model_lookup_scale(struct gg_model_lookup *l,
 
 /* ---- one tensor ---- */
 
-/* What was found: a bit for each weight; the first is of any other tensor. */
+/* Weights that were found, a bit each; bit 0 stands for all other tensors. */
 struct found {
     uint64_t bits[(GG_N_WEIGHTS + 63) / 64];
 };
@@ -130,7 +130,7 @@ static enum gguf_status report_fault(const struct check *c,
                              t->name, t->info_off, "%s", message);
 }
 
-/* Unknown types have findings of their own, and cannot be opened. */
+/* Unknown types are reported elsewhere, and such files do not open. */
 static enum gguf_status check_type(const struct check *c, enum gg_weight id,
                                    const struct gguf_tensor_info *t)
 {
@@ -160,8 +160,8 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
     return report_fault(c, GG_CHECK_TENSOR_TYPE, t, message);
 }
 
-/* A scale beside matrix id: a number, or one for each of the matrices that it
- * is of. */
+/* Check the scale beside matrix id: one number, or one for each matrix of its
+ * last dimension. */
 static enum gguf_status check_scale(const struct check *c, enum gg_weight id,
                                     const struct gguf_tensor_info *t)
 {
@@ -229,7 +229,7 @@ static enum gguf_status check_tensor(struct check *c,
     return check_type(c, id, t);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing weights ---- */
 
 static bool is_missing(const struct check *c, const struct found *f,
                        unsigned id)
@@ -239,7 +239,7 @@ static bool is_missing(const struct check *c, const struct found *f,
            !(instead != GG_W_NONE && has_bit(f, instead));
 }
 
-/* Count what a layer lacks. */
+/* Count the missing weights of a layer. */
 static void count_missing(struct check *c, enum gg_model_scope scope,
                           uint32_t il, const struct found *f)
 {

@@ -19,13 +19,13 @@
 #include <string.h>
 
 struct verify {
-    struct gg_file_checker c; /* of the file that is looked at */
+    struct gg_file_checker c; /* checker of the current file */
     struct gg_source src;
     const struct gg_arch *arch;
     struct gg_hparams hp;
 };
 
-/* Number of layers by the names of tensors, at most what is possible. */
+/* Number of layers by the names of tensors, at most the number of tensors. */
 static uint32_t count_layers(const struct gg_source *s)
 {
     uint64_t most = 0, il, n = gg_source_n_tensors(s);

@@ -8,8 +8,8 @@
 #include "file/split_find.h"
 #include "gguf/verify.h"
 
-/* What keeps a file or a set from being opened, as a finding. Statuses that
- * are not here say nothing about contents. */
+/* Findings for failures to open a file or a set. Statuses that are not listed
+ * say nothing about contents. */
 static const struct {
     enum gguf_status status;
     enum gg_file_check_code code;
@@ -25,8 +25,8 @@ static const struct {
     { GGUF_E_TYPE, GG_CHECK_SET },
 };
 
-/* A file is missing: a fault of the set if other shards exist; else the path
- * is wrong. */
+/* A missing file is a fault of the set if other shards exist; else the path is
+ * wrong. */
 static enum gguf_status is_in_set(const char *path,
                                   const struct gguf_file_params *params,
                                   bool *yes, struct gguf_error *err)
@@ -76,9 +76,9 @@ enum gguf_status gguf_path_verify(const char *path,
         gguf_file_close(file);
         return st;
     }
-    if (why.status == GGUF_E_IO) /* that says nothing about contents */
+    if (why.status == GGUF_E_IO) /* this says nothing about contents */
         return report_why(&c, &why, err);
-    /* One shard may be sound where its set is not, which is a finding then. */
+    /* a shard may be valid although its set is not, which is a finding then */
     own.alone = 1;
     enum gguf_status alone = gguf_file_open(&file, path, &own, err);
     if (alone == GGUF_E_NOMEM)

@@ -74,8 +74,8 @@ void gg_weight_ne(enum gg_weight id, const struct gg_model_sizes *z,
     }
     for (int i = 0; i < GG_WEIGHT_DIMS; i++) {
         ne[i] = v[i] == 0 ? 1 : 0;
-        /* a quotient that is not whole means that numbers do not fit each
-         * other, which is reported elsewhere */
+        /* a fraction means that numbers contradict each other, which is
+         * reported elsewhere */
         if (v[i] >= 1 && v[i] < 0x1p53 && v[i] == floor(v[i]))
             ne[i] = (int64_t)v[i];
     }

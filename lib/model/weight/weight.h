@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* weight.h - every weight that models have: name and shape, one row each
+/* weight.h - table of weights: name and shape, one row each
  *
  * GGUF gives a weight the same name in every architecture, but not always the
- * same shape: a name has a row for each form of it, and of these at most one
- * is of a layer (needs.h says which). A bias comes right after its weight.
+ * same shape. A name has a row for each shape, of which a layer has at most one
+ * (needs.h). The row of a bias follows that of its weight.
  */
 #ifndef GG_MODEL_WEIGHT_WEIGHT_H
 #define GG_MODEL_WEIGHT_WEIGHT_H
@@ -12,42 +12,46 @@
 
 #include <stdbool.h>
 
-/* Sizes that shapes are made of, of one layer. One that is not known, because
- * a key is missing or wrong, is not a number (NAN), and so is what is computed
- * of it. "Of a head" is of one; kv: of keys and values, which may have fewer
- * heads. */
+/* Sizes from which the shapes of one layer's weights are computed. NAN:
+ * unknown, because a key is missing or wrong; so are results computed from
+ * it. */
 struct gg_model_sizes {
-    double embd, vocab, ctx; /* width, tokens, tokens of context */
-    double head, head_v;     /* elements of a key and of a value */
+    /* width, tokens of the vocabulary, tokens of context */
+    double embd, vocab, ctx;
+    double head, head_v; /* elements of a head's key and value */
     double n_head, n_head_kv;
-    double q, k, v;            /* of all heads together */
-    double rot, nope;          /* elements of a head that rotate; others */
-    double qk_0, qk_q1, qk_k1; /* of norms on queries and keys */
-    double ff, up;             /* up: rows of ffn_up, with the gate if it
-                                  * has both */
+    double q, k, v; /* elements of all heads together */
+    double rot,
+        nope; /* elements of a head with and without rotary embedding */
+    double qk_0, qk_q1, qk_k1; /* shapes of norms of queries and keys */
+    /* ff: width of the feed-forward part; up: rows of ffn_up, which may include
+     * the gate */
+    double ff, up;
     double experts, used, expert_ff, shared_ff, expert_in;
     double rank_q, rank_kv;      /* latent attention */
-    double out_rank, out_groups; /* of an output matrix in two steps */
-    double idx, n_idx;           /* the indexer: of a head, heads */
+    double out_rank, out_groups; /* low-rank output matrix */
+    double idx, n_idx;           /* indexer: elements of a head, heads */
     double conv, inner, state, dt, groups; /* state spaces */
-    double kda;                            /* a head of Kimi's delta rule */
+    double kda; /* elements of a head of Kimi's delta rule */
     double wkv, mix, decay, iclr, vres, gate, lerps; /* RWKV */
-    double wkv_v; /* keys and values, of which there may be fewer heads */
-    double lconv; /* a short convolution's taps */
-    double per_layer, n_layer; /* inputs that layers have of their own */
-    double types;              /* of tokens (segments) */
-    double buckets;            /* of relative positions */
-    double streams;            /* hyper-connections */
-    double ratio, wide;        /* compressed keys: tokens; 2 if overlapping,
-                                  * else 1 */
-    double chunk_ff, chunks;   /* chunk experts */
-    double dense_2, dense_3;   /* matrices after pooling */
-    double any;                /* never known */
+    /* elements of keys and values, if they have fewer heads */
+    double wkv_v;
+    double lconv; /* taps of a short convolution */
+    double per_layer,
+        n_layer;    /* width of a layer's additional input; layers */
+    double types;   /* token types (segments) */
+    double buckets; /* buckets of relative positions */
+    double streams; /* residual streams of hyper-connections */
+    /* compressed keys: tokens; 2 if blocks overlap, else 1 */
+    double ratio, wide;
+    double chunk_ff, chunks; /* chunk experts */
+    double dense_2, dense_3; /* matrices after pooling */
+    double any;              /* always unknown */
 };
 
-/* What the name begins with. */
+/* Prefix of a weight's name. */
 enum gg_model_scope {
-    GG_MODEL,   /* nothing: once */
+    GG_MODEL,   /* no prefix: one per model */
     GG_LAYER,   /* blk.N. */
     GG_ENCODER, /* enc.blk.N. */
     GG_DECODER, /* dec.blk.N. */
@@ -55,14 +59,16 @@ enum gg_model_scope {
 };
 
 enum gg_model_role {
-    GG_MATRIX, /* multiplied or looked up: any type that decodes */
-    GG_VECTOR, /* read as it is: F32 */
-    GG_NUMBERS /* integers: I32 */
+    GG_MATRIX, /* multiplied or looked up; any type that decodes */
+    GG_VECTOR, /* read directly; F32 */
+    GG_NUMBERS /* integers; I32 */
 };
 
-/* X(ID, name, scope, role, instead, ne...): instead is a row that does as
- * well, or NONE; ne are expressions of sizes z, as many as there are
- * dimensions. Matrices are [columns, rows]. */
+/* X(ID, name, scope, role, instead, ne...)
+ *
+ * instead  another row that may replace this one, or NONE
+ * ne       an expression of sizes z for each dimension; matrices are [columns,
+ *          rows] */
 #define GG_WEIGHT_LIST(X)                                                     \
     GG_WEIGHTS_TOP(X)                                                         \
     GG_WEIGHTS_ATTN(X)                                                        \
@@ -382,7 +388,7 @@ enum gg_model_role {
     X(CM_RECEPT, "channel_mix_receptance.weight", LAYER, MATRIX, NONE,        \
       z->embd, z->embd)
 
-/* What one architecture, or two, have. */
+/* Weights of one or two architectures. */
 #define GG_WEIGHTS_ODD(X)                                                     \
     X(NEXTN_PROJ, "nextn.eh_proj.weight", LAYER, MATRIX, NONE, 2 * z->embd,   \
       z->embd)                                                                \
@@ -461,7 +467,8 @@ enum gg_model_role {
     X(IDX_COMP_NORM, "indexer_compressor_norm.weight", LAYER, VECTOR, NONE,   \
       z->idx)
 
-/* Encoder and decoder (T5): the same parts under each one's prefix. */
+/* Weights of encoder and decoder (T5): the same parts under each one's
+ * prefix. */
 #define GG_WEIGHTS_T5(X)                                                      \
     GG_WEIGHTS_T5_HALF(X, ENC, ENCODER)                                       \
     GG_WEIGHTS_T5_HALF(X, DEC, DECODER)                                       \
@@ -495,37 +502,39 @@ enum gg_weight {
 };
 
 struct gg_weight_row {
-    const char *name; /* after what the scope begins with */
+    const char *name; /* name after the prefix of the scope */
     uint8_t scope;    /* enum gg_model_scope */
     uint8_t role;     /* enum gg_model_role */
-    uint16_t instead; /* enum gg_weight: or that one */
+    uint16_t instead; /* enum gg_weight of a row that may replace this one */
 };
 
 extern const struct gg_weight_row gg_weights[GG_N_WEIGHTS];
-extern const char *const gg_model_scopes[GG_N_SCOPES]; /* "", "blk.", ... */
+/* prefixes: "", "blk.", ... */
+extern const char *const gg_model_scopes[GG_N_SCOPES];
 
 enum { GG_WEIGHT_DIMS = 4, GG_WEIGHT_NAME = 96 };
 
-/* "blk.3.attn_q.weight" */
+/* Name of a weight: "blk.3.attn_q.weight". */
 const char *gg_weight_name(enum gg_weight id, uint32_t il,
                            char out[GG_WEIGHT_NAME]);
 
-/* The bias that goes with a weight, or GG_W_NONE. */
+/* Bias of a weight; GG_W_NONE: no bias. */
 enum gg_weight gg_weight_bias(enum gg_weight id);
 
-/* Cut "blk.N." and the like off a tensor's name: its scope, and *il is N. */
+/* Remove the prefix ("blk.N.") of a tensor's name. Returns its scope and sets
+ * *il to N. */
 enum gg_model_scope gg_weight_scope(struct gguf_str *name, uint64_t *il);
 
-/* Elements per dimension in a layer of these sizes: 1 where there is no such
- * dimension, 0 where the number is not known. */
+/* Compute the shape of a weight in a layer of these sizes: 1 for dimensions
+ * that it lacks, 0 for unknown numbers. */
 void gg_weight_ne(enum gg_weight id, const struct gg_model_sizes *z,
                   int64_t ne[GG_WEIGHT_DIMS]);
 
-/* Does t have that shape? */
+/* Does t have this shape? */
 bool gg_weight_fits(const struct gguf_tensor_info *t,
                     const int64_t ne[GG_WEIGHT_DIMS]);
 
-/* "tensor 'x' has shape [1, 2], must be [1, 3]" */
+/* Text of a wrong shape: "tensor 'x' has shape [1, 2], must be [1, 3]". */
 struct gg_weight_text {
     char s[320];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_move.c - weights into other memory */
+/* weight_move.c - move weights into other memory */
 #include "config.h"
 #include "model/weight/weight_move.h"
 
@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* Is it the buffer round the mapping of weight i's file, or one of a device
- * round a part of that? */
+/* Is this the buffer around the mapping of weight i's file, or a device's
+ * buffer around a part of that? */
 static bool is_mapping(const struct gguf_model *m, size_t i,
                        const struct gguf_buffer *b)
 {
@@ -45,7 +45,7 @@ struct mover {
     size_t n_added;
 };
 
-/* Back to where they were. */
+/* Undo moves. */
 static void put_back(const struct mover *v)
 {
     for (size_t k = 0; k < v->n; k++) {
@@ -59,8 +59,8 @@ static void put_back(const struct mover *v)
 
 /* ---- devices that use the mapping ---- */
 
-/* Does weight k of the moves go from the mapping of the same file to the same
- * device as weight of? */
+/* Are weights k and of moved from the mapping of the same file to the same
+ * device? */
 static bool shares_target(const struct mover *v, size_t k, size_t of)
 {
     const struct gg_weight_move *a = &v->move[k], *b = &v->move[of];
@@ -69,8 +69,8 @@ static bool shares_target(const struct mover *v, size_t k, size_t of)
                v->m->buffer[gg_source_tensor(&v->m->src, a->i).file_no];
 }
 
-/* The part of the mapping where weights lie that go with weight of, from the
- * begin of a page on. */
+/* Part of the mapping that holds the weights which move with weight of, from
+ * the start of a page. */
 struct part {
     uintptr_t begin, end;
 };
@@ -91,7 +91,8 @@ static struct part find_part(const struct mover *v, size_t of)
     return p;
 }
 
-/* A buffer of the device round that part; NULL: the device cannot have it. */
+/* Buffer of the device around that part of the mapping; NULL: the device cannot
+ * use it. */
 static struct gguf_buffer *wrap_part(const struct mover *v, size_t of,
                                      struct part p)
 {
@@ -147,7 +148,8 @@ static enum gguf_status map_all(struct mover *v, struct gguf_error *err)
 
 /* ---- copies ---- */
 
-/* Memory for all weights that go where the k-th goes, the first of them. */
+/* Allocate memory for all weights that move with the k-th, which is the first
+ * of them. */
 static enum gguf_status place_kind(struct mover *v, size_t k,
                                    struct gguf_error *err)
 {

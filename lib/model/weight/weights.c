@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* weights.c - tensors of the file become weights of the model
+/* weights.c - turn the tensors of a file into weights of a model
  *
- * Once all are checked (tensors.h), each is used where it lies in the mapping,
- * or copied if it cannot be.
+ * After all tensors are checked (tensors.h), each is used in the mapping, or
+ * copied if that is impossible.
  */
 #include "config.h"
 #include "model/model_int.h"
@@ -47,7 +47,7 @@ static enum gguf_status place_weight(struct gguf_model *m,
     return GGUF_OK;
 }
 
-/* Weights that files may have and that are never used. */
+/* Is this a weight that files may have and that no graph uses? */
 static bool is_unused_weight(const struct gg_arch *a, enum gg_weight id)
 {
     for (const uint16_t *p = a->unused; p && *p; p++)
@@ -79,8 +79,8 @@ static enum gguf_status take_weight(struct gguf_model *m, size_t i,
     return GGUF_OK;
 }
 
-/* Where there is no weight to, it is from again: embeddings and the output may
- * be one matrix. */
+/* Use weight from in place of a missing weight to: embeddings and the output
+ * may be one matrix. */
 static void share_weight(struct gg_weights *of, enum gg_weight to,
                          enum gg_weight from)
 {
@@ -101,7 +101,7 @@ static enum gguf_status take_all(struct gguf_model *m,
         enum gg_weight id = gg_model_lookup(l, name, &il);
         const bool scale = id == GG_W_NONE;
         if (scale && gg_model_lookup_scale(l, name, ".input_scale", &other))
-            m->used[i] = 1; /* nothing is to be said of it */
+            m->used[i] = 1; /* used; no warning */
         if (scale)
             id = gg_model_lookup_scale(l, name, ".scale", &il);
         if (id == GG_W_NONE || is_unused_weight(m->arch, id) ||
