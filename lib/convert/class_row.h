@@ -221,8 +221,8 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 #define BOOL(KEY, HF)            OR(KEY, HF, BOOL, 0)
 #define TEXT(KEY, HF)            OR(KEY, HF, STR, 0)
 #define ALWAYS(KEY, KIND, VALUE) OR(KEY, NULL, KIND, VALUE)
-/* Numbers by names in config.json (of a list, the first element). ELSE: NUMBER
- * if config.json has none. ELSE_OF: the result of FN if config.json has none.
+/* Numbers by names in config.json (of a list, the first element). Without
+ * such a number ELSE takes NUMBER, and ELSE_OF takes the result of FN.
  * ABOVE_0: numbers that are not above 0 are left out. */
 #define ELSE(KEY, KIND, HF, NUMBER)                                           \
     {                                                                         \

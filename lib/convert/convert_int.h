@@ -206,7 +206,7 @@ enum gguf_status gg_convert_adapter_keys(struct gguf_convert *c,
 enum gguf_status gg_convert_find_prefix(struct gguf_convert *c,
                                         struct gguf_error *err);
 /* name_wrappers.c: copy a name without wrapper segments such as "_orig_mod.".
- * Sets a bit of *which for each kind of wrapper that was removed. false: the
+ * *which receives a bit for each kind of wrapper that was removed. false: the
  * name is too long. */
 bool gg_convert_strip_wrappers(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],

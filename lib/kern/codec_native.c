@@ -28,7 +28,7 @@ DECODER(i16, 16, (int16_t)v)
 DECODER(i32, 32, (float)(int32_t)v)
 DECODER(i64, 64, (float)(int64_t)v)
 
-/* OF: the bits of the number that x becomes. */
+/* BITS_OF: expression for the bits of the number that x becomes. */
 #define ENCODER(NAME, BITS, OF)                                               \
     static void encode_##NAME(const float *src, void *dst, size_t n_rows,     \
                               size_t row_len, const float *weight)            \

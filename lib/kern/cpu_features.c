@@ -26,7 +26,7 @@ static int has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* Likewise: bits of leaf 7, part 1. */
+/* Has bits of leaf 7, part 1, which the builtin has no name for either. */
 enum { BIT_AVXVNNI = 4, BIT_AVX512BF16 = 5 };
 static int has_leaf_7_1(int bit)
 {

@@ -101,7 +101,7 @@ GG_KERN_FEW_ALL(X, vnni512)
 #undef X
 
 /* Table of kernels of a level and a width in bytes (1 or 2), [GG_N_DTYPES];
- * NULL if the level has none. */
+ * NULL: no kernels. */
 const struct gg_kern_few_row *gg_kern_few_table(unsigned level,
                                                 unsigned width);
 

@@ -182,7 +182,7 @@ struct gg_kern_gemm {
 };
 
 /* Forms. In names of integer forms: number of scales, then number of minima. U4
- * to U7: bytes that use so many bits. */
+ * to U7: bytes that use 4 to 7 bits. */
 enum gg_kern_gemm_form {
     GG_GEMM_EXACT,
     GG_GEMM_BF16,

@@ -15,7 +15,7 @@
  * - a pointer to an object that implements one way of doing something: a text
  *   and the functions to call. Objects that several families use are declared
  *   here, those of one family stand beside its rows (family/F.c);
- * - a hook: what one or two architectures do in addition at one place.
+ * - a hook: an additional step of one or two architectures at one place.
  *
  * All architectures of the table are checked; only those with .runs can be
  * evaluated.

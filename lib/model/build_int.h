@@ -2,7 +2,7 @@
 /* build_int.h - functions that the builders of a pass share
  *
  * A pass is built layer by layer. A builder gets a struct gg_model_at, which
- * says in which layer of which pass it builds, and returns a node of the graph.
+ * names the pass and the layer, and returns a node of the graph.
  * Errors are sticky: after one, functions return NULL and accept NULL.
  *
  * Shapes: N is the number of tokens of the pass, d the width of a head, h the

@@ -157,8 +157,8 @@ static bool invert_how(const struct gg_back *b, const struct gg_back_use *u,
 
 /* ---- texts on axes ---- */
 
-/* A text, and which dimension of the file each factor of the output is of: the
- * slowest is 0. */
+/* dimension of the file that each factor of the output belongs to; 0: the
+ * slowest */
 struct axes {
     struct gg_axes a;
     unsigned group[2 * GG_AXES_FACTORS];

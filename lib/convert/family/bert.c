@@ -90,7 +90,7 @@ static const struct gg_convert_name nomic_names[] = {
 /* Matrices with parametrizations of task adapters, which are left out: each
  * task is an adapter of its own. */
 #define PARAM(FROM, TO)                                                       \
-    N(FROM, TO), /* in a folder without adapters */                           \
+    N(FROM, TO), /* folder without adapters */                                \
         N(FROM ".parametrizations.weight.original", TO ".weight"),            \
         N_NOT(FROM ".parametrizations.weight.0.lora_A"),                      \
         N_NOT(FROM ".parametrizations.weight.0.lora_B")

@@ -107,7 +107,8 @@ static GG_ALWAYS_INLINE void to_signs(TO *to, uint32_t bits, float d)
 typedef void each_fn(TO *to, const void *src, size_t n);
 
 /* Multiply n numbers by n_cols columns. A row whose vectors are not a multiple
- * of four ends with a block of 32, all of which is added to the first sum. */
+ * of four ends with a block of 32; the whole block is added to the first
+ * sum. */
 static GG_ALWAYS_INLINE void some_cols(float *sum, const void *w,
                                        const float *x, size_t x_stride,
                                        int n_cols, size_t n, each_fn *each,

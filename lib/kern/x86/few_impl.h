@@ -223,7 +223,7 @@ KINDS(KIND_COLUMNS)
 #define LANES_two(NAME) NAME
 #endif
 
-/* Computes as many columns as there is code for: pack_x or zeros fill the
+/* Computes numbers of columns that have code: pack_x or zeros fill the
  * panel. */
 static GG_ALWAYS_INLINE void multiply_few(const struct gg_kern_few *f,
                                           const struct type *t)

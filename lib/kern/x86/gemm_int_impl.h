@@ -197,7 +197,7 @@ static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
     }
 }
 
-/* Computes as many columns as there is code for; stores the wanted ones to
+/* Computes a number of columns that has code; stores the wanted columns to
  * y. */
 static GG_ALWAYS_INLINE void tile_cols(const unsigned char *w,
                                        const unsigned char *x, size_t n_blocks,

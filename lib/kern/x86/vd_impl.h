@@ -4,7 +4,7 @@
  * Included once by vf_avx2.h and vf_avx512.h, which first define
  *
  *     VF                 vector of floats
- *     D                  vector of doubles, with half as many lanes
+ *     D                  vector of doubles, with half the lanes
  *     d_zero, d_add, d_fma (a*b + c), d_sum (of all lanes)
  *     d_lo(x), d_hi(x)   the lower and the upper floats of a vector
  */

@@ -59,7 +59,7 @@ static inline VF vf_round(VF x)
     return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* In two steps, the first of which is exact. */
+/* Two steps; the first is exact. */
 static inline VF vf_scale2(VF x, VF n)
 {
     const __m256i bias = _mm256_set1_epi32(127);

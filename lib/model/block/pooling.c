@@ -2,7 +2,7 @@
 /* pooling.c - one vector of a sequence: pooled states and the matrices after it
  *
  * A reranker's vector is the output of its classifier: a dense layer with an
- * activation, a norm, an output matrix, each of which a file may lack (BERT's
+ * activation, a norm, an output matrix, all optional (BERT's
  * pooler and classifier, Devlin et al., arXiv 1810.04805; ModernBERT's, Warner
  * et al., arXiv 2412.13663; Qwen3's, probabilities of "yes" and "no"). All
  * vectors then go through dense_2 and dense_3, if the file has them.

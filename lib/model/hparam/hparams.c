@@ -26,7 +26,7 @@ struct row {
     /* offset in gg_hparams of another number that is the maximum */
     uint16_t most;
     bool any; /* a count: larger values are cut to the maximum */
-    /* the array may be of bools, and may leave out nextn layers */
+    /* the array may hold bools, and may leave out nextn layers */
     bool flags;
 };
 

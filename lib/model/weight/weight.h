@@ -2,8 +2,8 @@
 /* weight.h - table of weights: name and shape, one row each
  *
  * GGUF gives a weight the same name in every architecture, but not always the
- * same shape. A name has a row for each shape, of which a layer has at most one
- * (needs.h). The row of a bias follows that of its weight.
+ * same shape. A name has a row for each shape; a layer has at most one
+ * of them (needs.h). The row of a bias follows that of its weight.
  */
 #ifndef GG_MODEL_WEIGHT_WEIGHT_H
 #define GG_MODEL_WEIGHT_WEIGHT_H
