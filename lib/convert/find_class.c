@@ -39,8 +39,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
     c->arch = NULL;
     if (!gg_json_str(v, &name))
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "config.json: there is no name in "
-                            "\"architectures\"");
+                            "config.json: \"architectures\" names no class");
     find_row(c, name);
     /* a multimodal model may name the class of its language model */
     if (gg_json_str(class_of(c->folder.config), &inner))
@@ -48,8 +47,7 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
     gg_convert_limit_layers(c);
     if (!c->arch)
         return gg_error_set(err, GGUF_E_ARCH, gg_json_offset_of(&t->json, v),
-                            "config.json: models of class '%s' are not "
-                            "converted",
+                            "config.json: class '%s' is not supported",
                             gg_str_esc(&e, name));
     return GGUF_OK;
 }

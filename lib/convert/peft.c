@@ -88,10 +88,9 @@ static enum gguf_status check_config(const struct gguf_convert *c,
     if (kind && !json_object_get(adapter_json(c)->root, "peft_type"))
         return gg_error_set(err, GGUF_E_UNSUPPORTED,
                             gg_json_offset_of(adapter_json(c), kind),
-                            "adapter_config.json: the adapter is one of MLX "
-                            "(fine_tune_type), which is not read: "
-                            "mlx_lm.fuse merges it into its model, and that "
-                            "can be converted");
+                            "adapter_config.json: adapters of MLX "
+                            "(fine_tune_type) are not supported: merge it "
+                            "with mlx_lm.fuse and convert the model");
     for (size_t i = 0; i < GG_LEN(others); i++)
         if (has_member_value(c, others[i].name, others[i].nothing))
             return refuse_kind(c, others[i].name, others[i].what, err);
@@ -180,8 +179,8 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
             has_file(c, c->folder.adapter.name, &adapter, NULL) == GGUF_OK &&
             adapter)
             st = gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                              "the folder is one of an adapter, too: the "
-                              "model that it is for is wanted");
+                              "the folder is an adapter, too, expected its "
+                              "base model");
         c->folder.dir = own;
         return gg_convert_prefix_error(c->p.base, st, err);
     }
@@ -221,7 +220,8 @@ static enum gguf_status check_layers(const struct gguf_convert *c,
             return gg_error_set(
                 err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                 "tensor '%s' of the adapter is of layer %" PRId64
-                ", the base has %.0f, from 0 on: --base names another model",
+                ", the base model has %.0f, from 0 on; --base "
+                "may name another model",
                 gg_str_esc(&e, c->folder.weights->tensor[item->from].name),
                 item->layer, n);
     }
@@ -271,16 +271,17 @@ static enum gguf_status check_unused(const struct gguf_convert *c,
     if (!c->out.n_tensors)
         return n ? gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                                 "the adapter changes nothing in the language "
-                                "model: all of its %zu tensors are for parts "
-                                "that see or hear, as '%s'",
+                                "model: all of its %zu tensors are for vision "
+                                "or audio parts, as '%s'",
                                 n, e.s)
                  : gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                                 "the adapter has no pairs "
                                 "(NAME.lora_A.weight, NAME.lora_B.weight)");
     if (n)
         gg_folder_warn(&c->folder,
-                       "%zu tensors of the adapter are left out, since they "
-                       "are for parts that see or hear: '%s'%s",
+                       "%zu tensors of the adapter are left out, "
+                       "since they are for vision or audio parts: "
+                       "'%s'%s",
                        n, e.s, n > 1 ? " ..." : "");
     return GGUF_OK;
 }

@@ -29,12 +29,10 @@ static enum gguf_status check_keys(const struct gguf_model *m,
 {
     if (m->hp.n_expert && m->hp.expert_gating == GG_EXPERT_UNKNOWN)
         return refuse_key(m, "expert_gating_func",
-                          "it is missing, or of a kind that is not evaluated "
-                          "yet",
-                          err);
+                          "missing or of a kind that is not supported", err);
     if (!gg_model_n_main_layers(m))
         return refuse_key(m, "nextn_predict_layers",
-                          "the file has only layers that draft", err);
+                          "the file has only nextn layers", err);
     return GGUF_OK;
 }
 
@@ -74,7 +72,7 @@ static enum gguf_status check_number(const struct gguf_model *m, uint32_t il,
 {
     return m->hp.layer[il].moe && !m->hp.n_expert
                ? refuse_key(m, "expert_count",
-                            "it is missing or 0, but there is a router", err)
+                            "missing or 0, but a layer has a router", err)
                : GGUF_OK;
 }
 
@@ -92,7 +90,9 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         if (mixer && !m->hp.causal && !mixer->looks_ahead &&
             mixer->memory & ~(unsigned)GG_MODEL_MEMORY_KV)
             return refuse_key(m, "attention.causal",
-                              "it is false, and layers only look back", err);
+                              "false, but layers support causal attention "
+                              "only",
+                              err);
         if (mixer && mixer->check)
             GG_TRY(mixer->check(m, il, err));
         if (m->arch->check_layer)
@@ -100,10 +100,9 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         if (mixer && mixer->stack)
             continue;
         if (!gg_ffn_is_supported(m, l))
-            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                                "layer %" PRIu32 " is of a kind that is not "
-                                "evaluated yet",
-                                il);
+            return gg_error_set(
+                err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                "layer %" PRIu32 " is of a kind that is not supported", il);
     }
     return GGUF_OK;
 }

@@ -48,10 +48,11 @@ enum gguf_status gg_model_override(struct gguf_model *m,
     for (size_t i = 0; i < gguf_meta_n_kv(meta); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(meta, i);
         if (is_layout(kv->key))
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "key '%s' says how the file is laid out, "
-                                "which another value does not change",
-                                gg_str_esc(&e, kv->key));
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "key '%s' describes the layout of the file and "
+                "cannot be overridden",
+                gg_str_esc(&e, kv->key));
     }
     GG_TRY(gg_file_create_with_pairs(&m->altered, m->src.file, meta,
                                      m->allocator, err));

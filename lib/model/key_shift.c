@@ -32,12 +32,12 @@ enum gguf_status gg_model_check_key_shift(const struct gguf_model *m,
     if (m->top.w[GG_W_POSITION] &&
         gg_model_all_memory_kinds(m) & GG_MODEL_MEMORY_KV)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "tokens cannot change positions: embeddings of "
-                            "positions are a part of what is kept");
+                            "tokens cannot change positions: the cache "
+                            "includes embeddings of positions");
     if (gg_model_all_memory_kinds(m) & GG_MODEL_MEMORY_COMPRESSED)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "tokens cannot change positions: keys of blocks "
-                            "are compressed by them");
+                            "tokens cannot change positions: keys are "
+                            "compressed in blocks of positions");
     for (uint32_t il = 0; il < gg_model_n_unrolled_layers(m); il++) {
         const uint32_t of = il % m->hp.n_layer_all;
         if (gg_model_rotates_cache(m, il) && m->hp.layer[of].has_rope &&
@@ -45,8 +45,8 @@ enum gguf_status gg_model_check_key_shift(const struct gguf_model *m,
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                 "tokens cannot change positions: keys of layer "
-                "%u are normed with weights after positions "
-                "turned them",
+                "%u have a norm with weights after the rotary "
+                "embedding",
                 of);
     }
     return GGUF_OK;

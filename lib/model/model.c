@@ -29,7 +29,7 @@ enum gguf_status gg_model_check_type(const struct gguf_file *file,
     for (size_t i = 0; i < GG_LEN(others); i++)
         if (gg_str_eqz(type, others[i].type))
             return gg_error_set(err, GGUF_E_MISMATCH, kv->off,
-                                "the file is no model, but %s (general.type "
+                                "the file is not a model but %s (general.type "
                                 "is '%s')",
                                 others[i].what, others[i].type);
     return GGUF_OK;

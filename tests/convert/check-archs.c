@@ -288,7 +288,7 @@ static void check_numbers(void)
     static const struct {
         const char *from, *to, *why;
     } rows[] = {
-        { "beta 1", "beta 2", "is of 2 numbers, not of one" },
+        { "beta 1", "beta 2", "2 numbers, expected one" },
         { "model.layers.%.mlp.act_fn.beta", "model.layers.1.mlp.act_fn.beta",
           "after a layer without one" },
     };
@@ -304,7 +304,7 @@ static void check_halves(void)
     static const struct {
         const char *to, *why;
     } cases[] = {
-        { "self_attn.q_proj.bias 33\n", "has no rows of whole heads" },
+        { "self_attn.q_proj.bias 33\n", "has rows that are not a multiple of the heads" },
         /* 4097 heads */
         { "self_attn.q_proj.bias 32776\n", "has too many heads" },
     };

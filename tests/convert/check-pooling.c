@@ -190,9 +190,9 @@ static void check_refused(void)
     } cases[] = {
         { "1_Pooling", NULL, "there is no 1_Pooling/config.json" },
         { "1_Pooling", "{\"pooling_mode_max_tokens\":true}",
-          "1_Pooling/config.json: pools otherwise" },
+          "1_Pooling/config.json: unsupported pooling" },
         { "1_Pooling", "{", "1_Pooling/config.json: JSON" },
-        { "..", NULL, "modules.json: '..' is no name of a folder" },
+        { "..", NULL, "modules.json: '..' is not the name of a folder" },
         { "a/b", NULL, "'a/b' is no name" },
         { "", NULL, "'' is no name" },
     };

@@ -279,7 +279,7 @@ int main(void)
                   "\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true",
                   GGUF_DTYPE_F16);
     check_refused("\"quant_method\":\"hqq\",\"bits\":4",
-                  "quant_method 'hqq' is not read");
+                  "quant_method 'hqq' is not supported");
     check_refused("\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A8_AWQ\"",
                   "quant_algo 'W4A8_AWQ'");
     check_refused("\"quant_method\":\"modelopt\"", "quant_algo 'missing'");

@@ -113,7 +113,7 @@ static void check_one(const char *name, bool tied, const char *card)
     gguf_error_clear(&e);
     ok(!folder_roundtrip(scratch_path(top, "out.gguf"), name,
                          scratch_path(top, "back"), &e) &&
-           strstr(e.message, "no folder of class"),
+           strstr(e.message, "no folder of it gives"),
        "there is no way back: %s", e.message);
     scratch_clean(top);
 }
@@ -267,7 +267,7 @@ static void check_refused(void)
                "tie_word_embeddings is false");
     is_refused("\"classifier_from_token\":[\"0\",\"1\"],"
                "\"tie_word_embeddings\":true",
-               "classifier_from_token has other answers");
+               "classifier_from_token, expected");
 }
 
 /* Rows of the tokens that modules.json numbers, in the vision class. */

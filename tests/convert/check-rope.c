@@ -294,7 +294,7 @@ int main(void)
     check_plain(",\"rope_scaling\":{\"rope_type\":\"default\"}", NULL, NAN);
     check_plain(",\"rope_scaling\":null", NULL, NAN);
     check_refused(",\"rope_scaling\":{\"type\":\"spiral\",\"factor\":2.0}",
-                  GGUF_E_UNSUPPORTED, "'spiral' is not known");
+                  GGUF_E_UNSUPPORTED, "'spiral' is not supported");
     check_refused(",\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8,"
                   "\"low_freq_factor\":4,\"high_freq_factor\":4}",
                   GGUF_E_HPARAM, "impossible numbers");
@@ -308,7 +308,7 @@ int main(void)
     check_refused(",\"rope_scaling\":{\"type\":3,\"factor\":2}", GGUF_E_HPARAM,
                   "rope_scaling.type is no text");
     check_refused(",\"rope_scaling\":2.0", GGUF_E_HPARAM,
-                  "rope_scaling is no object");
+                  "rope_scaling is not an object");
     check_choices();
     scratch_clean(folder.dir);
     rmdir(folder.dir);

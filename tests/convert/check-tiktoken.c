@@ -96,7 +96,7 @@ static void check_refused(void)
         { "IQ== 0 ", "line 1: the rank", 0 },
         { "IQ== -1", "line 1: the rank", 0 },
         { "IQ== 0\nIg== 2\n", "line 2: the rank", 7 },
-        { "IQ== 0\nIQ== 1\n", "tokens 0 and 1 are of the same bytes",
+        { "IQ== 0\nIQ== 1\n", "tokens 0 and 1 have the same bytes",
           GGUF_NO_OFFSET },
     };
     reader_refuses(gg_convert_vocab_read_tiktoken, rows,

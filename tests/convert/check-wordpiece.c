@@ -270,7 +270,7 @@ static void check_json_refused(void)
         { "{\"model\":{\"type\":\"WordPiece\"}}", "no object \"vocab\"",
           GGUF_NO_OFFSET, GGUF_E_VOCAB },
         { "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":-1}}}",
-          "no number of one", 42, GGUF_E_VOCAB },
+          "id is out of range", 42, GGUF_E_VOCAB },
         { "{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":1,\"b\":1}}}",
           "two pieces", 48, GGUF_E_VOCAB },
         { "{" VOCAB "}", "without a normalizer", GGUF_NO_OFFSET,

@@ -541,9 +541,9 @@ static void check_refused(void)
         void (*change)(void);
         const char *says;
     } cases[] = {
-        { ratio_of_8, "deepseek4.attention.compress_ratios is of another kind "
+        { ratio_of_8, "deepseek4.attention.compress_ratios is unsupported "
                       "in layer 1, must be 0, 4 or 128" },
-        { ratio_below_0, "compress_ratios is of another kind in layer 1" },
+        { ratio_below_0, "compress_ratios is unsupported in layer 1" },
         { two_ratios, "compress_ratios must be an array of 3" },
         { one_ratio, "compress_ratios must be an array of 3" },
         { three_groups, "output_group_count is 3, must divide head_count 4" },

@@ -196,10 +196,10 @@ static void check_refused(void)
           "'direction.1' has 16 elements, must have shape [32]" },
         { two_dims, GGUF_E_TENSOR, "'direction.1' has 32 elements, must" },
         { other_arch, GGUF_E_MISMATCH,
-          "architecture 'qwen2', this one is of 'llama'" },
+          "architecture 'qwen2', the model has 'llama'" },
         { not_finite, GGUF_E_NONFINITE,
           "'direction.1': element 4 is not finite" },
-        { change_nothing, GGUF_E_TENSOR, "no direction of the layers" },
+        { change_nothing, GGUF_E_TENSOR, "no direction for these layers" },
     };
     struct lora_opened o;
     for (size_t i = 0; i < GG_LEN(rows); i++) {

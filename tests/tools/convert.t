@@ -64,7 +64,7 @@ no_model() # message
 cp -R "$tmp/hf" "$tmp/no"
 sed 's/"num_hidden_layers": *[0-9]*/"num_hidden_layers": 9/' \
     "$tmp/hf/config.json" >"$tmp/no/config.json"
-no_model 'the model would not be a sound one: [0-9]* of 9 layers have no tensors'
+no_model 'the converted model would be invalid: [0-9]* of 9 layers have no tensors'
 ok "more layers than there are: $(cat "$tmp/err")"
 sed 's/"hidden_size": *[0-9]*/"hidden_size": 8/' "$tmp/hf/config.json" \
     >"$tmp/no/config.json"
@@ -248,7 +248,7 @@ ok 'a name in config.json comes before that of the folder'
 printf -- '---\nlicense: mit\n  odd\n- x\n---\n' >"$card/README.md"
 run "$convert" "$card" -o "$tmp/bad.gguf"
 test $rc -eq 0 && cmp "$tmp/bad.gguf" "$tmp/path.gguf" && grep -q \
-    "README.md is not used: line 4, '- x': belongs to nothing before it" "$tmp/err"
+    "README.md is not used: line 4, '- x': unexpected indentation" "$tmp/err"
 ok 'a card that cannot be read is said, and left alone'
 
 # ----------------------------------------------------------------- memory ---
@@ -299,7 +299,7 @@ run "$convert" "$tmp/hf"
 test $rc -eq 2 && grep -q 'output is missing' "$tmp/err"
 ok 'no output'
 run "$convert" --pre qwen-2 "$tmp/hf" -o "$tmp/o.gguf"
-fails "'qwen-2' is no name of a pre-tokenizer; like it are .*'qwen2'"
+fails "unknown pre-tokenizer 'qwen-2'; similar names are .*'qwen2'"
 ok 'a name of no pre-tokenizer'
 run "$convert" --ignore '*q_proj*' "$tmp/hf" -o "$tmp/o.gguf"
 fails "pattern '\*q_proj\*': .* at its byte 0; in a regular expression '.\*'"
@@ -338,7 +338,7 @@ ok 'an expression that is not known is shown'
 cp "$tmp/hf/tokenizer.json" "$tmp/odd/tokenizer.json"
 sed 's/Llama/Llamma/' "$tmp/hf/config.json" >"$tmp/odd/config.json"
 run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
-fails "config.json: models of class 'LlammaForCausalLM' are not converted"
+fails "config.json: class 'LlammaForCausalLM' is not supported"
 ok 'a class that is not known'
 # Sizes that would take hours or gigabytes are refused first.
 sed 's/"LlamaForCausalLM"/"Lfm2ForCausalLM"/

@@ -289,7 +289,7 @@ while IFS='|' read -r arg message; do
 done <<'END'
 llama.embedding_length=16|tensor 'token_embd.weight' has shape \[8, 262\]
 llama.feed_forward_length=17|tensor 'blk.0.ffn_gate.weight' has shape
-llama.attention.head_count=3|llama.attention.head_count is 3, does not divide
+llama.attention.head_count=3|llama.attention.head_count is 3, must divide
 llama.block_count=3|1 of 3 layers has no tensors
 END
 # Names of layers that no model has: other programs do not read such a file.

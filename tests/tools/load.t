@@ -98,7 +98,7 @@ test $rc -eq 0 && test "$(sed -n 's/^Final .* PPL = //p' "$tmp/out")" &&
     grep -q "warning: .*freq_base.*u32, was f32" "$tmp/err"
 ok 'another type that an evaluation can read, by force'
 run "$ppl" -m "$m" -f "$t" -c 64 --force --override-kv general.alignment=int:64
-test $rc -eq 1 && grep -q "'general.alignment' says how the file" "$tmp/err"
+test $rc -eq 1 && grep -q "'general.alignment' describes the layout" "$tmp/err"
 ok 'not even by force: how the file is laid out'
 for kv in a a=int a=int:x a=u8:256 a=bool:1 a=float:x a=what:1 a=arr:1; do
     run "$ppl" -m "$m" -f "$t" --override-kv "$kv"

@@ -91,7 +91,7 @@ run "$ppl" -m "$tmp/pair" -f "$t"
 says 'but an adapter_config.json: gguf-convert --base MODEL makes'
 ok 'gguf-ppl -m with the folder of one'
 run "$ppl" -m "$tmp/data.gguf" -f "$t"
-says "the file is no model, but importance data (general.type is 'imatrix')"
+says "the file is not a model but importance data (general.type is 'imatrix')"
 ok 'gguf-ppl -m with importance data'
 run "$quantize" "$m" "$tmp/o.gguf" Q8_0 --imatrix "$tmp/lora.gguf"
 says "has no importance data: general.type is 'adapter', must be 'imatrix'; gguf-imatrix makes"
@@ -101,7 +101,7 @@ says 'has no adapter (adapter_config.json): --base is for the folder of one'
 ok '--base with the folder of a model'
 adapter mlx '{"fine_tune_type": "lora", "lora_parameters": {"rank": 4}}'
 run "$convert" "$tmp/mlx" -o "$tmp/o.gguf" --base "$tmp/hf"
-says 'the adapter is one of MLX (fine_tune_type), .*: mlx_lm.fuse merges it'
+says 'adapters of MLX (fine_tune_type) .*: merge it with mlx_lm.fuse'
 ok 'an adapter of MLX'
 adapter whole "$lora" $q.lora_A.weight $q.lora_B.weight \
     base_model.model.model.layers.0.input_layernorm.weight
@@ -126,16 +126,16 @@ says 'the adapter changes nothing in the language model: all of its 2 tensors'
 ok 'an adapter of nothing else is refused'
 
 run "$convert" "$tmp/pair" -o "$tmp/o.gguf" --base "$tmp/pair"
-says 'pair: the folder is one of an adapter, too: the model that it is for'
+says 'pair: the folder is an adapter, too, expected its base model'
 ok '--base with the folder of an adapter'
 run "$convert" "$tmp/pair" -o "$tmp/o.gguf" --base "$tmp/lora.gguf"
-says 'lora.gguf: the file is no model, but an adapter (LoRA)'
+says 'lora.gguf: the file is not a model but an adapter (LoRA)'
 ok 'and with its file'
 run "$convert" "$tmp/pair" -o "$tmp/o.gguf" --base "$tmp/hf/config.json"
 says "config.json' is neither a folder nor a GGUF file; the folder that it is in"
 ok '--base with a file of the folder'
 run "$convert" "$tmp/lora.gguf" --to-safetensors "$tmp/o"
-says 'the file is no model, but an adapter (LoRA)'
+says 'the file is not a model but an adapter (LoRA)'
 ok '--to-safetensors of an adapter'
 
 # --------------------------------------- the head of a tied model ---
@@ -229,7 +229,7 @@ cp -r "$tmp/hf" "$tmp/mlx4"
 sed 's/"vocab_size"/"quantization": {"group_size": 64, "bits": 4}, &/' \
     "$tmp/hf/config.json" >"$tmp/mlx4/config.json"
 run "$convert" "$tmp/mlx4" -o "$tmp/o.gguf"
-says 'MLX has quantized the weights .*convert the model that they were made of'
+says 'weights quantized by MLX .*convert the original model'
 ok 'weights of MLX'
 
 cp -r "$tmp/hf" "$tmp/marked"
@@ -242,7 +242,7 @@ ok 'a byte-order mark'
 cp -r "$tmp/hf" "$tmp/pre"
 sed 's/p{L}+|/p{L}*|/' "$tmp/hf/tokenizer.json" >"$tmp/pre/tokenizer.json"
 run "$convert" "$tmp/pre" -o "$tmp/o.gguf"
-says 'the pre-tokenizer is not recognised: .*; --pre NAME takes one that cuts alike'
+says 'the pre-tokenizer is not recognised: .*; --pre NAME names one that cuts alike'
 ok 'a way to cut words that is not known'
 
 # --------------------------------------------------------- importance data ---

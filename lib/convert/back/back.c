@@ -74,8 +74,8 @@ static enum gguf_status check_made(struct gg_back *b, struct gguf_error *err)
         n += !gg_data_gguf_is_scale(&b->numbers, i);
     if (c->out.n_tensors != n)
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "the file has %zu tensors, of a folder %zu are "
-                            "made",
+                            "the file has %zu tensors, a folder of this "
+                            "class gives %zu",
                             n, c->out.n_tensors);
     return GGUF_OK;
 }
@@ -90,7 +90,7 @@ static enum gguf_status try_arch(struct gg_back *b,
     GG_TRY(gg_convert_find_arch(b->c, err));
     if (b->c->arch != arch)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
-                            "no folder of class '%s' has these keys",
+                            "class '%s': no folder of it gives these keys",
                             gg_str_esc(&e, gg_str_z(arch->classes)));
     GG_TRY(gg_back_add_tensors(b, err));
     GG_TRY(gg_convert_add_keys(b->c, err));
@@ -165,7 +165,8 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
     if (first != GGUF_OK)
         return first;
     return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
-                        "models of architecture '%s' are not made folders",
+                        "architecture '%s': conversion to a folder is "
+                        "not supported",
                         gg_str_esc(&e, name));
 }
 
@@ -268,8 +269,8 @@ enum gguf_status gguf_folder_write(const char *path, const char *dir,
     if (p.dtype && p.dtype->id != GGUF_DTYPE_F32 &&
         p.dtype->id != GGUF_DTYPE_F16 && p.dtype->id != GGUF_DTYPE_BF16)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_folder_params: type %s, but a folder is "
-                            "written in F32, F16 or BF16",
+                            "gguf_folder_params: type %s, expected F32, "
+                            "F16 or BF16",
                             p.dtype->name);
     struct gg_back b;
     init_back(&b, &p);

@@ -90,7 +90,7 @@ store_index(struct writer *w, const struct gg_safetensors_writer_tensor *t,
     for (uint64_t i = 0; i < n; i++) {
         if (fabsf(w->x[i]) > 0x1p24f) /* a float holds all up to here */
             return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                                "tensor '%s' has %.0f, which is no index",
+                                "tensor '%s': value %.0f, expected an index",
                                 gg_str_esc(&e, t->name), (double)w->x[i]);
         gg_bytes_store32le(w->bytes + 4 * i, (uint32_t)(int32_t)w->x[i]);
     }
@@ -107,7 +107,7 @@ put_floats(struct writer *w, const struct gg_safetensors_writer_tensor *t,
     for (uint64_t i = 0; i < n; i++)
         if (fabsf(w->x[i]) >= limit && isfinite(w->x[i]))
             return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
-                                "tensor '%s' has %g, which %s does not hold",
+                                "tensor '%s': value %g, out of range of %s",
                                 gg_str_esc(&e, t->name), (double)w->x[i],
                                 gguf_dtype_find(t->dtype)->name);
     if (t->dtype == GGUF_DTYPE_I32)
@@ -231,7 +231,8 @@ static enum gguf_status check_dir(const struct writer *w,
             ours = text[i].name && !strcmp(x->d_name, text[i].name);
         if (!ours && is_model_file(gg_str_z(x->d_name)))
             st = gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                              "the folder has '%s' of another model",
+                              "the folder has '%s', a file of another model; "
+                              "name an empty folder",
                               gg_str_esc(&e, gg_str_z(x->d_name)));
     }
     if (d)

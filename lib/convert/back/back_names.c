@@ -110,7 +110,7 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
         if (n > 1 << 24 || !expand_name(b->c, x->name, x->row->from, end,
                                         x->layer, x->expert))
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                                "a name of the folder becomes too long");
+                                "a tensor's name in the folder is too long");
         GG_TRY(add_use(b, u, x, err));
     }
     return GGUF_OK;
@@ -214,7 +214,8 @@ static enum gguf_status add_tensor(struct gg_back *b,
     if (!gg_back_find_shape(b, u, n, &s))
         return gg_error_set(
             err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-            "tensor '%s' is not what '%s' of a folder becomes",
+            "tensor '%s': shape does not fit '%s' of a "
+            "folder",
             gg_str_esc(&e, gg_source_tensor(&b->source, u->tensor).info->name),
             gg_str_esc(&e2, name));
     return gg_safetensors_add_shape(b->c->folder.weights, name, s.n, s.ne,
@@ -301,7 +302,7 @@ static enum gguf_status add_number(struct gg_back *b,
         return gg_error_set_nomem(err, 4);
     if (!expand_name(b->c, name, row->from, "", layer, -1))
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "a name of the folder becomes too long");
+                            "a tensor's name in the folder is too long");
     memcpy(&bits, &(float){ (float)x }, 4);
     gg_bytes_store32le(bytes, bits);
     return gg_safetensors_add(b->c->folder.weights, gg_str_z(name), bytes, 1,

@@ -164,7 +164,7 @@ static enum gguf_status put_txt(const struct gg_back_tokens *t, json_t *config,
             memchr(s.data, '\r', s.size)) {
             free(text);
             return gg_back_vocab_fail(
-                "a token has no text, or one of several lines", err);
+                "a token's text is empty or has several lines", err);
         }
         n += (size_t)snprintf(text + n, size - n, "%s", before);
         memcpy(text + n, s.data, s.size);
@@ -264,9 +264,10 @@ static enum gguf_status put_unigram_vocab(const struct gg_back_tokens *t,
         if (t->types[i] == GG_CONVERT_UNUSED || memchr(s.data, 0, s.size) ||
             !score || !gg_str_utf8_valid(s.data, s.size)) {
             json_decref(score);
-            return gg_back_vocab_fail("a token is not used, is not UTF-8 or "
-                                      "has no finite score",
-                                      err);
+            return gg_back_vocab_fail(
+                "a token is unused, not UTF-8, or has no "
+                "finite score",
+                err);
         }
         json_array_append_new(vocab,
                               json_pack("[s%, o]", s.data, s.size, score));

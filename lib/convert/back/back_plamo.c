@@ -54,9 +54,10 @@ enum gguf_status gg_back_put_plamo(const struct gg_back_tokens *t,
         size = line ? strlen(line) : 0;
         if (!line) {
             free(text);
-            return gg_back_vocab_fail("a token is not used, is not UTF-8 or "
-                                      "has no finite score",
-                                      err);
+            return gg_back_vocab_fail(
+                "a token is unused, not UTF-8, or has no "
+                "finite score",
+                err);
         }
         if (room - n < size + 2) {
             char *grown = realloc(text, room = 2 * room + size);

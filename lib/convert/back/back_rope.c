@@ -46,8 +46,8 @@ static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
     return n && gg_back_put_llama3(m, x, n, base)
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                              "tensor 'rope_freqs.weight' has factors that "
-                              "rope_scaling of type llama3 does not give");
+                              "tensor 'rope_freqs.weight': no rope_scaling "
+                              "of type llama3 gives its factors");
 }
 
 /* Partial rotary embedding whose other elements have no frequency, as in

@@ -33,8 +33,7 @@ enum gguf_status gg_back_put_rwkv(const struct gg_back_tokens *t,
     for (size_t i = 1; i < t->n_used; i++) {
         if (t->types[i] != GG_CONVERT_NORMAL || !t->text[i].size)
             return gg_back_vocab_fail(
-                "a token of RWKV's has no text, or is not an ordinary one",
-                err);
+                "a token has no text or is not a normal token", err);
         size += 4 * t->text[i].size + 64;
     }
     if (!t->n_used || t->types[0] != GG_CONVERT_CONTROL ||

@@ -174,8 +174,8 @@ static enum gguf_status put_pieces(struct proto *o,
     return !b.n || *bytes
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
-                              "%zu bytes have tokens, SentencePiece expects "
-                              "256 or none",
+                              "%zu byte tokens, SentencePiece expects 256 or "
+                              "none",
                               b.n + n);
 }
 

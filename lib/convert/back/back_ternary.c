@@ -123,9 +123,8 @@ static enum gguf_status find_magnitudes(const struct gg_back *b, size_t tensor,
     GG_TRY(gg_data_rows(&b->loose.over.list, tensor, &r.rows, err));
     if (!find_magnitude(&r, &v, &other, &k))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "tensor '%s' has %g and %g, but is to have 0 and "
-                            "one number with either sign, which a folder of "
-                            "it would become",
+                            "tensor '%s' has %g and %g, expected 0 and one "
+                            "magnitude with either sign",
                             gg_str_esc(&e, t->name), (double)v, (double)other);
     if (!k)
         return GGUF_OK;
@@ -141,8 +140,7 @@ static enum gguf_status find_magnitudes(const struct gg_back *b, size_t tensor,
         (void)share_magnitudes(codec, v, r.n, k, out, &n_high);
     if (!(out->low > 0) || !isfinite(out->high))
         return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
-                            "tensor '%s' has %g: what has such a mean, %s "
-                            "does not hold",
+                            "tensor '%s': magnitude %g, out of range of %s",
                             gg_str_esc(&e, t->name), (double)v,
                             gguf_dtype_find(dtype)->name);
     out->cut = element_after(&r, n_high);

@@ -36,7 +36,7 @@ static enum gguf_status add_piece(const struct gg_back *b, struct pieces *p,
 {
     if (p->n >= MOST_PIECES)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "a tensor of more than %zu pieces", MOST_PIECES);
+                            "a tensor has more than %zu pieces", MOST_PIECES);
     if (p->n == p->room) {
         void *grown = gg_mem_grow(b->p.allocator, p->piece, &p->room,
                                   sizeof *p->piece, 16, err);
@@ -144,8 +144,8 @@ static enum gguf_status refuse_tensor(const struct gg_back *b, uint32_t i,
 {
     struct gg_str_esc e;
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                        "tensor '%s' of the folder is not made of the file's "
-                        "element by element",
+                        "tensor '%s' of the folder: its elements "
+                        "cannot be restored from the file",
                         gg_str_esc(&e, b->c->folder.weights->tensor[i].name));
 }
 

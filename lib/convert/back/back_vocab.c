@@ -97,8 +97,10 @@ static enum gguf_status read_tokens(struct gg_back_tokens *t,
     const struct gguf_kv *type, *score;
     if (!find_list(b, "tokenizer.ggml.tokens", GGUF_VAL_STR, 0, &t->list) ||
         t->list->n > (uint64_t)GG_CONVERT_MOST_TOKENS)
-        return gg_back_vocab_fail("tokenizer.ggml.tokens is no list of texts",
-                                  err);
+        return gg_back_vocab_fail(
+            "tokenizer.ggml.tokens: expected an array of "
+            "strings",
+            err);
     t->n = (size_t)t->list->n;
     t->types = gg_mem_arena_alloc(&b->arena, (t->n + 1) * sizeof *t->types);
     t->scores = gg_mem_arena_alloc(&b->arena, (t->n + 1) * sizeof *t->scores);
@@ -353,7 +355,7 @@ static enum gguf_status put_bpe(const struct gg_back_tokens *t, json_t *config,
         return gg_error_set_nomem(err, 4096);
     if (!steps)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "the pre-tokenizer '%s' is not written",
+                            "the pre-tokenizer '%s' cannot be written",
                             gg_str_esc(&e, pre));
     json_t *vocab = json_object(), *added = gg_back_vocab_make_added(t),
            *merges = json_array();
@@ -551,7 +553,7 @@ enum gguf_status gg_back_make_vocab(struct gg_back *b,
         i++;
     if (i == GG_LEN(kinds))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "a vocabulary of kind '%s' is not written",
+                            "a vocabulary of kind '%s' cannot be written",
                             gg_str_esc(&e, model));
     GG_TRY(read_tokens(&t, err));
     json_t *config = json_pack("{s:s}", "tokenizer_class", kinds[i].class);

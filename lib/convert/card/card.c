@@ -75,10 +75,11 @@ static enum gguf_status take_lines(struct reader *r, size_t size)
     const char *begin = p;
     for (bool last = false; !last; n++) {
         if (p == end || p - begin > GG_CARD_BYTES)
-            return gg_error_set(
-                r->err, p == end ? GGUF_E_FORMAT : GGUF_E_LIMIT,
-                (uint64_t)(p - r->text), "what begins with '---' has no end%s",
-                p == end ? "" : " in 1 MiB");
+            return gg_error_set(r->err,
+                                p == end ? GGUF_E_FORMAT : GGUF_E_LIMIT,
+                                (uint64_t)(p - r->text),
+                                "the metadata after '---' has no end%s",
+                                p == end ? "" : " in 1 MiB");
         last = gg_str_eqz(take_line(&p, end), "---");
     }
     if (!gg_str_utf8_valid(begin, (size_t)(p - begin)) ||
@@ -235,7 +236,7 @@ static enum gguf_status read_quoted(struct reader *r, struct gguf_str *s,
         if (c == '\\' && mark == '"') {
             const size_t k = unescape_char(s, p + n);
             if (!k)
-                return refuse_line(r, "an escape that is not known");
+                return refuse_line(r, "unknown escape sequence");
             n += k;
         } else {
             p[n++] = c;
@@ -256,7 +257,7 @@ static enum gguf_status read_plain(struct reader *r, struct gguf_str s,
     struct gguf_str part = cut_comment(s);
     size_t n = part.size, k = r->i + 1;
     if (n && strchr("&*!%@`", *part.data))
-        return refuse_line(r, "what begins with such a mark is not read");
+        return refuse_line(r, "a value with such a mark is not supported");
     while (k < r->n && r->line[k].indent > indent && !is_empty(&r->line[k]))
         n += 1 + r->line[k++].s.size;
     char *p = gg_mem_arena_alloc(r->arena, n + 1);
@@ -315,7 +316,7 @@ static enum gguf_status read_text(struct reader *r, struct gguf_str s,
         return read_plain(r, s, indent);
     GG_TRY(read_quoted(r, &s, &out));
     if (cut_comment(s).size)
-        return refuse_line(r, "something stands after a quotation");
+        return refuse_line(r, "unexpected text after a quotation");
     return add_value(r, out);
 }
 
@@ -342,12 +343,12 @@ static enum gguf_status read_flow_item(struct reader *r, struct gguf_str *s)
 {
     struct gguf_str out = *s;
     if (strchr("[{", *s->data))
-        return refuse_line(r, "a list in a list");
+        return refuse_line(r, "nested lists are not supported");
     if (strchr("'\"", *s->data)) {
         GG_TRY(read_quoted(r, s, &out));
         skip_blanks(s);
         if (s->size && !strchr(",]", *s->data))
-            return refuse_line(r, "something stands after a quotation");
+            return refuse_line(r, "unexpected text after a quotation");
         return add_value(r, out);
     }
     while (s->size && !strchr(",]", *s->data) && !begins_comment(s->data)) {
@@ -384,9 +385,8 @@ static enum gguf_status read_flow(struct reader *r, struct gguf_str s)
     }
     s.data++;
     s.size--;
-    return cut_comment(s).size
-               ? refuse_line(r, "something stands after a list")
-               : GGUF_OK;
+    return cut_comment(s).size ? refuse_line(r, "unexpected text after a list")
+                               : GGUF_OK;
 }
 
 /* Pass over lines that are deeper than the one at hand. */
@@ -455,7 +455,7 @@ static enum gguf_status read_pair(struct reader *r, struct gg_card *card)
     const struct line *l = &r->line[r->i];
     struct gguf_str key, rest = l->s;
     if (l->indent || is_item(l))
-        return refuse_line(r, "belongs to nothing before it");
+        return refuse_line(r, "unexpected indentation");
     if (strchr("'\"", *l->s.data))
         GG_TRY(read_quoted(r, &rest, &key));
     const size_t colon = find_colon(rest);

@@ -42,8 +42,8 @@ static void note_differences(const struct gguf_convert *c,
     const char *layer = layer_before(name);
     if (layer && !gg_convert_find_tensor(c, "cls.weight"))
         gg_folder_warn(&c->folder,
-                       "the folder has no %s, which a class %s computes "
-                       "before the classifier: the file has none, either",
+                       "the folder lacks %s, which class %s computes "
+                       "before the classifier: the file lacks it, too",
                        layer, gg_str_esc(&e, name));
     if (gg_str_starts(name, "DistilBert") &&
         gg_convert_find_tensor(c, "cls.weight"))

@@ -121,7 +121,7 @@ static enum gguf_status refuse_value(const struct gguf_convert *c,
     return gg_error_set(
         err, GGUF_E_HPARAM,
         gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, v),
-        "config.json: what '%s' is made of is not %s", key, what);
+        "config.json: the value for '%s' is not %s", key, what);
 }
 
 /* One for each layer. */

@@ -35,7 +35,7 @@ static enum gguf_status give_name(struct gguf_convert *c, const char *to,
            : snprintf(buf, sizeof buf, "%s%s", to, end);
     if (n < 0 || (size_t)n >= sizeof buf)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "the name '%s' becomes too long", to);
+                            "the name '%s' is too long for the output", to);
     out->data = gg_mem_arena_strndup(&c->arena, buf, (size_t)n);
     out->size = (size_t)n;
     return out->data ? GGUF_OK : gg_error_set_nomem(err, (size_t)n);
@@ -354,8 +354,8 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
                          err);
     if (k && !stacked && it->half != GG_HALF_NONE)
         return fail_part(c, item,
-                         "is one of several: their products are no "
-                         "one product",
+                         "is one of several pairs of a merged weight, "
+                         "which cannot be merged",
                          err);
     if (k && !stacked &&
         (it->order == it[-1].order || it->list != it[-1].list))

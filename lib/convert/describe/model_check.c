@@ -100,15 +100,15 @@ enum gguf_status gg_convert_check_model(struct gguf_convert *c,
         return GGUF_OK;
     if (!c->out.n_tensors)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                            "the model would not be a sound one: the folder "
-                            "has none of its tensors");
+                            "the converted model would be invalid: the "
+                            "folder has none of its tensors");
     GG_TRY(verify_description(&c->out.description, more, c->p.allocator, &s,
                               err));
     c->is_checked = true;
     if (s.n > 1)
         snprintf(more_of, sizeof more_of, " (the first of %zu faults)", s.n);
     return s.n ? gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                              "the model would not be a sound one: %s%s",
+                              "the converted model would be invalid: %s%s",
                               s.first, more_of)
                : GGUF_OK;
 }

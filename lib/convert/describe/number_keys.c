@@ -53,8 +53,8 @@ static enum gguf_status read_number(const struct gguf_convert *c,
     struct gg_str_esc e;
     if (t->n_elements != 1)
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "tensor '%s' of the folder is of %" PRIu64
-                            " numbers, not of one",
+                            "tensor '%s' of the folder: %" PRIu64
+                            " numbers, expected one",
                             gg_str_esc(&e, t->name), t->n_elements);
     GG_TRY(gg_data_rows(&c->folder.weights->list, n->from, &rows, err));
     GG_TRY(gg_data_hold(&c->folder.weights->list, n->from, 0, 1, err));

@@ -282,8 +282,7 @@ enum gguf_status gg_convert_add_rope(struct gguf_convert *c,
             gg_folder_warn(&c->folder,
                            "config.json: rope_scaling of type dynamic "
                            "scales positions beyond the context length "
-                           "only, which a GGUF file does not say: it is "
-                           "left out");
+                           "only, which GGUF cannot express: ignored");
         return GGUF_OK;
     }
     if (gg_str_eqz(type, "mrope") || gg_str_eqz(type, "xdrope"))
@@ -299,6 +298,7 @@ enum gguf_status gg_convert_add_rope(struct gguf_convert *c,
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
         gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, v),
-        "config.json: rope_scaling of type '%s' is not known",
+        "config.json: rope_scaling of type '%s' is not "
+        "supported",
         gg_str_esc(&e, type));
 }

@@ -50,7 +50,8 @@ static enum gguf_status view_permuted(struct gg_convert_view *v,
         return GGUF_OK;
     if (v->from->n_dims > 2 || !gg_convert_get_count(v->c, names, &heads) ||
         rows % (2 * heads))
-        return gg_convert_refuse_view(v, "has no rows of whole heads", err);
+        return gg_convert_refuse_view(
+            v, "has rows that are not a multiple of the heads", err);
     const uint64_t half = (uint64_t)(rows / heads / 2);
     unsigned n = 0;
     if (v->from->n_dims > 1) {
@@ -119,7 +120,10 @@ static enum gguf_status view_half(struct gg_convert_view *v, int no,
     const unsigned d = v->n_dims > 1 ? 1 : 0;
     if (v->ne[d] % 2)
         return gg_convert_refuse_view(
-            v, "has an odd number of rows: it has no halves", err);
+            v,
+            "has an odd number of rows, expected an even "
+            "one",
+            err);
     v->ne[d] /= 2;
     v->part.ne[d] /= 2;
     v->part.first = no ? v->part.ne[d] * v->part.step[d] : 0;
@@ -233,12 +237,16 @@ static enum gguf_status view_adapter_half(struct gg_convert_view *v,
     const struct gg_convert_name *row = v->item->row;
     if (row->axes || row->scale[0] || row->scale_of)
         return gg_convert_refuse_view(
-            v, "is of a weight that is made of more than one", err);
+            v,
+            "belongs to a weight that is made of several "
+            "tensors",
+            err);
     const bool is_embedding = !strcmp(row->to, "token_embd");
     if (v->n_dims != 2 ||
         (row->transform && row->transform->pair == GG_PAIR_REFUSED &&
          !is_embedding))
-        return gg_convert_refuse_view(v, "is no half of a matrix's pair", err);
+        return gg_convert_refuse_view(
+            v, "is not one of the two matrices of a pair", err);
     if (is_embedding)
         return v->item->half == GG_HALF_A ? gg_convert_transpose_view(v, err)
                                           : GGUF_OK;

@@ -19,7 +19,7 @@ static enum gguf_status fill_rows(struct gg_convert_view *v,
         gg_ckd_mul(&v->n_zeros, (uint64_t)(rows - v->ne[1]),
                    (uint64_t)v->ne[0]))
         return gg_convert_refuse_view(
-            v, "has more rows than can be, by vocab_size", err);
+            v, "has more rows than vocab_size allows", err);
     v->ne[1] = rows;
     return GGUF_OK;
 }

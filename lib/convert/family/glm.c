@@ -19,7 +19,8 @@ static enum gguf_status view_halves(struct gg_convert_view *v,
     const uint64_t row = d ? (uint64_t)v->ne[0] : 1, rows = (uint64_t)v->ne[d];
     if (d > 1 || !(turn >= 2) || turn > all || all > (double)rows ||
         fmod(turn, 2) != 0 || rows % (uint64_t)all)
-        return gg_convert_refuse_view(v, "has no rows of whole heads", err);
+        return gg_convert_refuse_view(
+            v, "has rows that are not a multiple of the heads", err);
     const uint64_t head = (uint64_t)all * row, half = (uint64_t)turn / 2;
     v->part.n_dims = 3;
     v->part.ne[0] = row;

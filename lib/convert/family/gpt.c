@@ -29,7 +29,8 @@ static enum gguf_status view_negated_halves(struct gg_convert_view *v,
     int64_t head;
     if (v->n_dims != 2 || !gg_convert_get_count(v->c, "head_dim", &head) ||
         head % 2 || v->ne[1] % head)
-        return gg_convert_refuse_view(v, "has no rows of whole heads", err);
+        return gg_convert_refuse_view(
+            v, "has rows that are not a multiple of the heads", err);
     v->part.run = (uint64_t)(head / 2) * (uint64_t)v->ne[0];
     return GGUF_OK;
 }

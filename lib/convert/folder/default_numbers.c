@@ -88,8 +88,8 @@ enum gguf_status gg_convert_add_nextn_count(struct gguf_convert *c,
     if (!n && gg_convert_count_layers(c, a) >
                   (double)gg_convert_first_nextn_layer(c)) {
         gg_folder_note(&c->folder,
-                       "config.json speaks of layers that draft, of which "
-                       "the folder has none");
+                       "config.json has nextn layers, but the folder "
+                       "lacks their tensors");
         return gg_convert_set_config(c, a->nextn, json_integer(0), err);
     }
     if (n && a->nextn_by_names && !gg_convert_get_config(c, a->nextn))

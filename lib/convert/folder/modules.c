@@ -58,8 +58,8 @@ static enum gguf_status read_pooling(const struct step *s,
     const int mode = mode_of(s->root);
     if (!mode)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "%s: pools otherwise than by the mean, the first "
-                            "or the last token",
+                            "%s: unsupported pooling, expected the mean, "
+                            "the first or the last token",
                             s->config);
     return gg_convert_set_config(s->c, "modules_pooling", json_integer(mode),
                                  err);
@@ -81,8 +81,7 @@ static enum gguf_status read_dense(const struct step *s, unsigned no,
     if (gg_json_str(json_object_get(s->root, "activation_function"), &act) &&
         !gg_str_ends(act, "Identity"))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "%s: '%s' follows the matrix, which is not "
-                            "converted",
+                            "%s: unsupported function '%s' after the matrix",
                             s->config, gg_str_esc(&e, act));
     for (size_t i = 0; i < GG_LEN(widths); i++) {
         if (!gg_json_int(json_object_get(s->root, widths[i][0]), &n) ||
@@ -131,7 +130,7 @@ static enum gguf_status find_folder(struct step *s, const struct gg_json *j,
     if (!path.size || path.size >= sizeof s->path || *path.data == '.' ||
         strpbrk(path.data, "/\\:"))
         return gg_error_set(err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
-                            "modules.json: '%s' is no name of a folder",
+                            "modules.json: '%s' is not the name of a folder",
                             gg_str_esc(&e, path));
     snprintf(s->path, sizeof s->path, "%s", path.data);
     snprintf(s->config, sizeof s->config, "%s/config.json", path.data);

@@ -34,7 +34,7 @@ static enum gguf_status refuse_method(const struct method *m, const char *name,
                  (long long)json_integer_value(v));
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
                         gg_json_offset_of(m->text, v ? v : m->config),
-                        "%s: %s '%s' is not read", m->where, name,
+                        "%s: %s '%s' is not supported", m->where, name,
                         gg_json_str(v, &text) ? gg_str_esc(&e, text) : number);
 }
 
@@ -224,10 +224,10 @@ static enum gguf_status refuse_mlx(const struct gg_folder *f,
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
                         gg_json_offset_of(&f->text[GG_CONVERT_CONFIG].json, v),
-                        "config.json: MLX has quantized the weights "
-                        "(group_size, bits, no quant_method), which are not "
-                        "read: convert the model that they were made of, or "
-                        "what 'mlx_lm.convert --dequantize' makes of them");
+                        "config.json: weights quantized by MLX "
+                        "(group_size, bits, no quant_method) are not "
+                        "supported: convert the original model, or the "
+                        "output of 'mlx_lm.convert --dequantize'");
 }
 
 /* File of modelopt beside a config.json without quantization_config. */

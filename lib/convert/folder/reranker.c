@@ -84,9 +84,9 @@ static enum gguf_status by_config(struct gguf_convert *c, struct verdict *v,
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED,
             gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, tokens),
-            "config.json: classifier_from_token has other answers than "
-            "[\"no\", \"yes\"], which are not converted (--reranker=no makes "
-            "it a language model)");
+            "config.json: classifier_from_token, expected "
+            "[\"no\", \"yes\"] (--reranker=no converts a "
+            "language model)");
     snprintf(v->by, sizeof v->by, "config.json");
     return GGUF_OK;
 }
@@ -107,8 +107,8 @@ static enum gguf_status read_step(struct gguf_convert *c, const char *path,
         gg_json_int(json_object_get(j.root, "false_token_id"), &v->no);
     if (j.root && !v->is_one)
         gg_folder_warn(&c->folder,
-                       "modules.json: '%.60s' has no true_token_id and "
-                       "false_token_id: not taken for a reranker",
+                       "modules.json: '%.60s' lacks true_token_id or "
+                       "false_token_id: not a reranker",
                        name);
     v->is_not = j.root && !v->is_one;
     gg_json_fini(&j);
@@ -260,9 +260,10 @@ static enum gguf_status note_heading(struct gguf_convert *c,
     if (there && (has_word(text, "# qwen3-reranker") ||
                   has_word(text, "# qwen3-vl-reranker")))
         gg_folder_warn(&c->folder,
-                       "README.md has a heading of a reranker, and nothing "
-                       "else says that this is one: taken for a language "
-                       "model (--reranker=yes takes it for a reranker)");
+                       "README.md has a heading of a reranker, but "
+                       "nothing else says that this is one: converted "
+                       "as a language model (--reranker=yes converts "
+                       "a reranker)");
     gg_mapfile_close(&m);
     return GGUF_OK;
 }
@@ -381,7 +382,7 @@ enum gguf_status gg_convert_detect_reranker(struct gguf_convert *c,
          !gg_str_ends(name, "Classification")) ||
         (c->p.reranker == GGUF_CONVERT_RERANKER_NO && scores))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "models of class '%s' are not converted as %s "
+                            "class '%s' cannot be converted as %s "
                             "(--reranker)",
                             gg_str_esc(&e, name),
                             can ? "language models" : "rerankers");

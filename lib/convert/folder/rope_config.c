@@ -127,8 +127,8 @@ static enum gguf_status fix_type(struct gg_folder *f, json_t *o,
         return gg_error_set(
             err, GGUF_E_HPARAM,
             gg_json_offset_of(&f->text[GG_CONVERT_CONFIG].json, o),
-            "config.json: %s%s is no text, expected the name "
-            "of a kind of scaling",
+            "config.json: %s%s is not a text, expected the "
+            "name of a kind of scaling",
             where, type == one ? "rope_type" : "type");
     if (!json_is_string(type)) {
         for (size_t i = 0; i < GG_LEN(scaling); i++)
@@ -199,7 +199,7 @@ static enum gguf_status find_object(const struct gg_folder *f,
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_HPARAM,
                         gg_json_offset_of(&f->text[GG_CONVERT_CONFIG].json, v),
-                        "config.json: %s is no object", name);
+                        "config.json: %s is not an object", name);
 }
 
 /* Does the object contain objects for kinds of layers? */

@@ -199,7 +199,7 @@ enum gguf_status gg_convert_vocab_read_added(struct gg_convert_vocab *v,
         if (!to_id(key, &id))
             return gg_error_set(
                 err, GGUF_E_VOCAB, gg_json_offset_of(&t->json, e),
-                "%s: an added token whose id is no number", t->name);
+                "%s: an added token whose id is not a number", t->name);
         GG_TRY(add_object(v, t, e, id, err));
     }
     note_rowless(v);

@@ -34,8 +34,8 @@ static enum gguf_status check_class(const struct gg_convert_vocab *v,
     return gg_str_starts(name, "XLMRoberta")
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                              "ids of '%s' are not known: only those of "
-                              "XLM-RoBERTa are",
+                              "ids of class '%s' are unknown, expected "
+                              "XLM-RoBERTa's",
                               gg_str_esc(&e, name));
 }
 

@@ -88,7 +88,7 @@ static enum gguf_status read_merges(struct gg_convert_vocab *v,
     struct gg_json_scan s;
     size_t room = 0;
     if (!json_is_array(merges))
-        return refuse_value(v, merges, "the model has no list \"merges\"",
+        return refuse_value(v, merges, "the model lacks the list \"merges\"",
                             err);
     gg_json_scan_open(&s, tokenizer_json(v), merges, v->folder->arena);
     while (gg_json_scan_more(&s)) {
@@ -160,8 +160,8 @@ static enum gguf_status refuse_affix(const struct gg_convert_vocab *v,
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED,
                         gg_json_offset_of(tokenizer_json(v), affix),
-                        "the model has %s '%s', which no GGUF file of a BPE "
-                        "says",
+                        "the model has %s '%s', which GGUF cannot "
+                        "express for a BPE",
                         name, gg_str_esc(&e, s));
 }
 
@@ -219,5 +219,5 @@ enum gguf_status gg_convert_vocab_read_json(struct gg_convert_vocab *v,
             return models[i].read(v, root, model, err);
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED, gg_json_offset_of(tokenizer_json(v), model),
-        "a model of type '%s' is not converted", gg_str_esc(&e, type));
+        "a model of type '%s' is not supported", gg_str_esc(&e, type));
 }

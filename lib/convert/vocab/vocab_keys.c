@@ -143,7 +143,7 @@ static enum gguf_status read_vocab(struct gg_convert_vocab *v,
         struct gg_pretok_suggestions near;
         gg_pretok_suggest(&near, gg_str_z(v->pre));
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "'%s' is no name of a pre-tokenizer; like it are "
+                            "unknown pre-tokenizer '%s'; similar names are "
                             "'%.*s' and '%.*s'",
                             gg_str_esc(&e, gg_str_z(v->pre)),
                             (int)near.name[0].size, near.name[0].data,

@@ -64,16 +64,17 @@ enum gguf_status gg_convert_vocab_refuse_step(const struct gg_convert_vocab *v,
     describe_step(step, what, sizeof what);
     if (v->folder->p->ignore_normalizer) {
         gg_folder_warn(v->folder,
-                       "a normalizer of type %s is left out: texts that it "
-                       "changes become other tokens",
+                       "a normalizer of type %s is ignored: texts "
+                       "that it changes get other tokens",
                        what);
         return GGUF_OK;
     }
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED,
         gg_json_offset_of(&v->folder->text[GG_CONVERT_TOKENIZER].json, step),
-        "no GGUF file holds a normalizer of type %s; without it texts become "
-        "other tokens (--ignore-normalizer leaves it out)",
+        "GGUF cannot express a normalizer of type %s; "
+        "without it some texts get other tokens "
+        "(--ignore-normalizer ignores it)",
         what);
 }
 
@@ -123,8 +124,8 @@ static enum gguf_status check_step(const struct gg_convert_vocab *v,
     }
     if (is_text(type, "NFC")) {
         gg_folder_note(v->folder,
-                       "GGUF has no key for the normalizer NFC: texts "
-                       "that are not in NFC become other tokens");
+                       "GGUF cannot express the normalizer NFC: texts "
+                       "that are not in NFC get other tokens");
         return GGUF_OK;
     }
     if ((blanks && is_text(type, "Replace") && replaces_blanks(step)) ||

@@ -37,8 +37,8 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     const uint64_t at = gg_json_scan_offset(s);
     if (!gg_json_scan_num(s, &x) || !(x >= 0) ||
         !(x < (double)GG_CONVERT_MOST_TOKENS) || x != (double)(int64_t)x)
-        return gg_convert_vocab_fail_scan(
-            s, "a piece's id is no number of one", err);
+        return gg_convert_vocab_fail_scan(s, "a piece's id is out of range",
+                                          err);
     const int64_t id = (int64_t)x;
     GG_TRY(gg_convert_vocab_grow(v, id + 1, 0, err));
     if (v->token[id].data)

@@ -220,9 +220,9 @@ static void describe_step(struct text *t, const json_t *step)
 static void note_unknown_pre(const struct gg_convert_vocab *v)
 {
     gg_folder_warn(v->folder,
-                   "the pre-tokenizer is taken for '%s': its description is "
-                   "not known, but it cuts a text as that does (--pre names "
-                   "another)",
+                   "the pre-tokenizer is taken for '%s': its "
+                   "description is unknown, but it cuts a text "
+                   "like that one (--pre names another)",
                    v->pre);
 }
 
@@ -292,7 +292,7 @@ enum gguf_status gg_convert_vocab_find_pre(struct gg_convert_vocab *v,
     }
     gg_str_escape(shown, sizeof shown, t.s, t.n);
     return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_offset_of(j, section),
-                        "the pre-tokenizer is not recognised: %s; --pre NAME "
-                        "takes one that cuts alike",
+                        "the pre-tokenizer is not recognised: %s; "
+                        "--pre NAME names one that cuts alike",
                         shown);
 }

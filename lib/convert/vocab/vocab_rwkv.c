@@ -48,7 +48,7 @@ static enum gguf_status put_char(struct literal *l, uint32_t c,
         return GGUF_OK;
     }
     if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return refuse_literal(l, "an escape that is no character", err);
+        return refuse_literal(l, "an escape that is not a character", err);
     l->n += gg_str_utf8_encode(c, l->out + l->n);
     return GGUF_OK;
 }
@@ -81,7 +81,7 @@ static enum gguf_status put_octal(struct literal *l, struct gguf_error *err)
     for (unsigned n = 0; n < 3 && l->p < l->end && hex_digit(*l->p) < 8; n++)
         c = c << 3 | (uint32_t)hex_digit(*l->p++);
     return l->is_bytes && c > 255
-               ? refuse_literal(l, "an escape that is no byte", err)
+               ? refuse_literal(l, "an escape that is not a byte", err)
                : put_char(l, c, err);
 }
 
@@ -102,7 +102,7 @@ static enum gguf_status put_escape(struct literal *l, struct gguf_error *err)
                        : c == 'U'    ? 8
                                      : 0;
     if (!known && !n)
-        return refuse_literal(l, "an escape that is not known", err);
+        return refuse_literal(l, "unknown escape sequence", err);
     l->p++;
     return known ? put_char(l, (uint8_t)means[known - letters], err)
                  : put_hex(l, n, err);
@@ -122,7 +122,7 @@ static enum gguf_status read_literal(struct literal *l, struct gguf_error *err)
         if (!n || (l->is_bytes && n > 1))
             return refuse_literal(
                 l,
-                n ? "bytes with a character that is not of ASCII"
+                n ? "bytes with a character that is not ASCII"
                   : "bytes that are not UTF-8",
                 err);
         if (c == '\\') {
@@ -134,7 +134,7 @@ static enum gguf_status read_literal(struct literal *l, struct gguf_error *err)
         }
     }
     if (l->p == l->end)
-        return refuse_literal(l, "the text has no end", err);
+        return refuse_literal(l, "the text does not end", err);
     l->p++;
     return GGUF_OK;
 }

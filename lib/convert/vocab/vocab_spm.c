@@ -59,7 +59,7 @@ static enum gguf_status next_field(struct gg_cursor *c, struct field *f,
     GG_TRY(read_varint(c, &key, err));
     if (!(key >> 3) || key >> 3 > (1u << 29) - 1)
         return gg_error_set(err, GGUF_E_FORMAT, f->off,
-                            "a field of number %" PRIu64, key >> 3);
+                            "field number %" PRIu64, key >> 3);
     f->no = (uint32_t)(key >> 3);
     f->wire = key & 7;
     f->number = 0;
@@ -79,7 +79,7 @@ static enum gguf_status next_field(struct gg_cursor *c, struct field *f,
         return GGUF_OK;
     default:
         return gg_error_set(err, GGUF_E_FORMAT, f->off,
-                            "a field of wire type %" PRIu32, f->wire);
+                            "field with wire type %" PRIu32, f->wire);
     }
 }
 
@@ -207,7 +207,7 @@ enum gguf_status gg_convert_vocab_read_spm(struct gg_convert_vocab *v,
         return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no pieces");
     if (s.suffix || !s.escape)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "a model with %s, which no GGUF file says",
+                            "a model with %s, which GGUF cannot express",
                             s.suffix ? "treat_whitespace_as_suffix"
                                      : "escape_whitespaces 0");
     v->space_prefix = s.prefix != 0;
@@ -216,18 +216,19 @@ enum gguf_status gg_convert_vocab_read_spm(struct gg_convert_vocab *v,
     if (s.kind != 2)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "a model of kind %" PRIu64
-                            ": only Unigram (1) and BPE (2) are converted",
+                            ", expected Unigram (1) or BPE (2)",
                             s.kind);
     if (s.charsmap.base && gg_cursor_left(&s.charsmap))
         gg_folder_warn(v->folder,
-                       "the normalizer's table is left out, which no GGUF "
-                       "file of a BPE holds: texts that it changes become "
-                       "other tokens");
+                       "the normalizer's table, which GGUF cannot "
+                       "express for a BPE, is ignored: texts that it "
+                       "changes get other tokens");
     if (s.merge)
         gg_folder_warn(v->folder,
-                       "the normalizer's remove_extra_whitespaces is left "
-                       "out, which no GGUF file of a BPE holds: texts with "
-                       "several blanks in a row become other tokens");
+                       "the normalizer's remove_extra_whitespaces, "
+                       "which GGUF cannot express for a BPE, is "
+                       "ignored: texts with several blanks in a row "
+                       "get other tokens");
     v->model = "llama";
     if (!v->pre)
         v->pre = "default";

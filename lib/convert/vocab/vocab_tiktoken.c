@@ -85,8 +85,10 @@ static enum gguf_status read_line(struct gg_convert_vocab *v,
     const size_t n = blank ? (size_t)(blank - l->text.data) : 0;
     struct gguf_str rest = { l->text.data + n + 1, l->text.size - n - 1 };
     if (!blank || !decode_base64(l->text.data, n, bytes, &size))
-        return refuse_line(
-            l, "no bytes in base64, of at most 256, and a blank", err);
+        return refuse_line(l,
+                           "expected at most 256 bytes in base64 and a "
+                           "blank",
+                           err);
     if (!gg_str_uint(&rest, (uint64_t)GG_CONVERT_MOST_TOKENS, &rank) ||
         rest.size || rank != id)
         return refuse_line(l, "the rank is not the next one", err);
@@ -150,7 +152,7 @@ static enum gguf_status make_merges(struct gg_convert_vocab *v,
         if (st == GGUF_OK && other != GG_INDEX_NONE)
             st = gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
                               "tokens %" PRIu32 " and %" PRIu32
-                              " are of the same bytes",
+                              " have the same bytes",
                               other, i);
     }
     for (uint32_t i = 0; i < v->n && st == GGUF_OK; i++) {

@@ -160,8 +160,8 @@ static enum gguf_status read_step(struct gg_convert_vocab *v,
     else
         return gg_error_set(err, GGUF_E_UNSUPPORTED,
                             gg_json_offset_of(tokenizer_json(v), step),
-                            "Unigram with a step of type '%s' that no GGUF "
-                            "file says",
+                            "Unigram with a step of type '%s', which GGUF "
+                            "cannot express",
                             gg_str_esc(&e, type));
     return GGUF_OK;
 }

@@ -112,18 +112,17 @@ static enum gguf_status read_bert(const struct gg_convert_vocab *v,
     const json_t *strip = json_object_get(step, "strip_accents");
     const bool lower = !json_is_false(json_object_get(step, "lowercase"));
     if (json_is_false(json_object_get(step, "clean_text")))
-        return refuse_value(
-            v, step,
-            "control characters stay in texts (\"clean_text\" is "
-            "false): no GGUF file says that",
-            err);
+        return refuse_value(v, step,
+                            "control characters stay in texts "
+                            "(\"clean_text\" is false), which GGUF cannot "
+                            "express",
+                            err);
     if (json_is_false(json_object_get(step, "handle_chinese_chars")))
-        return refuse_value(
-            v, step,
-            "Chinese characters are not words of their own "
-            "(\"handle_chinese_chars\" is false): no GGUF file says "
-            "that",
-            err);
+        return refuse_value(v, step,
+                            "Chinese characters are not words of their own "
+                            "(\"handle_chinese_chars\" is false), which "
+                            "GGUF cannot express",
+                            err);
     s->bert = true;
     s->lowercase |= lower;
     s->strip |= json_is_boolean(strip) ? json_is_true(strip) : lower;
@@ -221,18 +220,18 @@ static enum gguf_status check_config(const struct gg_convert_vocab *v,
         known = gg_str_starts(name, classes[i]);
     if (!known)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                            "a tokenizer of class '%s' is not converted",
+                            "a tokenizer of class '%s' is not supported",
                             gg_str_esc(&e, name));
     if (!config_is(v, "tokenize_chinese_chars", true))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "Chinese characters are not words of their own "
-                            "(\"tokenize_chinese_chars\" is false): no GGUF "
-                            "file says that");
+                            "(\"tokenize_chinese_chars\" is false), which "
+                            "GGUF cannot express");
     if (!config_is(v, "do_basic_tokenize", true))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "texts are cut at blanks only "
-                            "(\"do_basic_tokenize\" is false): no GGUF file "
-                            "says that");
+                            "(\"do_basic_tokenize\" is false), which GGUF "
+                            "cannot express");
     return GGUF_OK;
 }
 

@@ -38,11 +38,11 @@ static enum gguf_status check_keys(const struct gguf_adapter *a,
     if (hint) {
         GG_TRY(gguf_kv_get_str(hint, &s, err));
         if (!gg_str_eq(s, a->model->arch_name))
-            return gg_error_set(
-                err, GGUF_E_MISMATCH, hint->off,
-                "the control vector is for models of architecture '%s', this "
-                "one is of '%s'",
-                gg_str_esc(&e, s), gg_str_esc(&f, a->model->arch_name));
+            return gg_error_set(err, GGUF_E_MISMATCH, hint->off,
+                                "the control vector is for architecture '%s', "
+                                "the model has '%s'",
+                                gg_str_esc(&e, s),
+                                gg_str_esc(&f, a->model->arch_name));
     }
     return count ? gguf_kv_get_uint(count, &n, err) : GGUF_OK;
 }
@@ -68,7 +68,7 @@ static enum gguf_status parse_layer(const struct gguf_adapter *a,
     return gg_error_set(err, GGUF_E_TENSOR, t->info_off,
                         good ? "tensor '%s' is of a layer that the model does "
                                "not have: there are %" PRIu64 ", from 0 on"
-                             : "tensor '%s' is no direction.N of a layer from "
+                             : "tensor '%s', expected direction.N with N from "
                                "1 to %" PRIu64,
                         gg_str_esc(&e, t->name), good ? n : n - 1);
 }
@@ -124,8 +124,8 @@ static enum gguf_status describe_directions(struct gguf_adapter *a,
     }
     if (!a->info.n_directions)
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "the control vector has no direction of the "
-                            "layers that are wanted");
+                            "the control vector has no direction for these "
+                            "layers");
     return gguf_ctx_status(a->ctx, err);
 }
 

@@ -29,7 +29,7 @@ static enum gguf_status read_ratios(struct gg_hparams_reader *r)
             gguf_kv_get_elems_uint(kv, il, 1, &v, &why) == GGUF_OK;
         if (!read || (v != 0 && v != GG_RATIO_CSA && v != GG_RATIO_HCA))
             return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                   "%s is of another kind in layer %" PRIu32
+                                   "%s is unsupported in layer %" PRIu32
                                    ", must be 0, %d or %d",
                                    r->key, il, GG_RATIO_CSA, GG_RATIO_HCA);
         hp->layer[il].ratio = (uint32_t)v;

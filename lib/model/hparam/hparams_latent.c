@@ -24,7 +24,7 @@ enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
     if (opens && hp->has[GG_HP_idx_types] && !hp->layer[0].idx_types)
         return gg_hparams_fail(
             r, gg_hparams_find(r, GG_HP_idx_types), GG_CHECK_KEY_VALUE,
-            GGUF_E_HPARAM, "%s: the first layer has none to share", r->key);
+            GGUF_E_HPARAM, "%s: the first layer must have an indexer", r->key);
     if (hp->dim_idx && hp->n_rot > hp->dim_idx)
         return gg_hparams_fail_range(r, GG_HP_dim_idx, hp->dim_idx, hp->n_rot,
                                      1 << 16);

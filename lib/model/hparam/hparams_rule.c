@@ -20,7 +20,7 @@ static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
     if (hp->n_expert % n)
         return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                "%s is %" PRIu32
-                               ", does not divide expert_count %" PRIu32,
+                               ", must divide expert_count %" PRIu32,
                                r->key, n, hp->n_expert);
     if (!gg_hparams_find(r, GG_HP_n_group_used))
         return gg_hparams_fail_missing(r, GG_HP_n_group_used);
@@ -70,7 +70,7 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
     if (hp->n_per_group && n % hp->n_per_group)
         return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                "%s is %" PRIu32
-                               ", does not divide expert_count %" PRIu32,
+                               ", must divide expert_count %" PRIu32,
                                r->key, hp->n_per_group, n);
     return hp->n_group > 1 ? check_groups_of_experts(r) : GGUF_OK;
 }
@@ -186,11 +186,12 @@ static enum gguf_status check_groups(struct gg_hparams_reader *r)
                                    ", which has %" PRIu32 " key/value heads",
                                    r->key, i, l->n_head_kv);
         if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
-            return gg_hparams_fail(r, gg_hparams_find(r, GG_HP_n_head),
-                                   GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                   "%s is %" PRIu32 ", no multiple of "
-                                   "head_count_kv %" PRIu32,
-                                   r->key, l->n_head, l->n_head_kv);
+            return gg_hparams_fail(
+                r, gg_hparams_find(r, GG_HP_n_head), GG_CHECK_KEY_VALUE,
+                GGUF_E_HPARAM,
+                "%s is %" PRIu32
+                ", must be a multiple of head_count_kv %" PRIu32,
+                r->key, l->n_head, l->n_head_kv);
     }
     return GGUF_OK;
 }
@@ -251,8 +252,8 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);
     if (!given && n_head && hp->n_embd % n_head)
         return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                               "%s is %" PRIu32 ", does not divide "
-                               "embedding_length %" PRIu32,
+                               "%s is %" PRIu32
+                               ", must divide embedding_length %" PRIu32,
                                r->key, n_head, hp->n_embd);
     for (uint32_t i = 0; i < hp->n_layer; i++) {
         struct gg_model_layer *l = &hp->layer[i];
@@ -365,8 +366,7 @@ enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r)
         return gg_hparams_fail(r, gg_hparams_find(r, GG_HP_n_head),
                                GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                "%s makes heads of %" PRIu32
-                               " elements, which are "
-                               "no pairs to rotate",
+                               " elements, must be even to rotate pairs",
                                r->key, n_rot);
     hp->n_rot = n_rot;
     hp->rope.n_dims = (int32_t)n_rot;

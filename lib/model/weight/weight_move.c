@@ -300,7 +300,7 @@ enum gguf_status gg_weights_move(struct gguf_model *m,
     struct mover v = { .m = m, .move = move, .n = n };
     if (m->locked)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "weights that are locked stay where they are");
+                            "locked weights cannot be moved");
     for (size_t k = 0; k < n; k++) {
         move[k].data = m->of[move[k].i]->data;
         move[k].buffer = m->of[move[k].i]->buffer;

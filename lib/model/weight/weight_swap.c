@@ -41,7 +41,8 @@ enum gguf_status gg_model_swap(struct gg_model_swapped *was,
     *was = (struct gg_model_swapped){ .t = NULL };
     if (memcmp(t->ne, by->ne, sizeof t->ne) != 0)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                            "'%s' is of another shape in the base", t->name);
+                            "'%s' has another shape in the base model",
+                            t->name);
     *was = (struct gg_model_swapped){
         .t = t, .dtype = t->dtype, .buffer = t->buffer, .data = t->data
     };
