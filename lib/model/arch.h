@@ -84,8 +84,8 @@ struct gg_model_norms {
 
 #define GG_ORDER_LIST(X)                                                      \
     X(SERIAL, "")                                                             \
-    X(PARALLEL, "both parts on one norm, added together")                     \
-    X(SINGLE, "one part a layer")
+    X(PARALLEL, "parallel parts on one norm")                                 \
+    X(SINGLE, "one part per layer")
 enum gg_model_order {
 #define X(ID, TEXT) GG_ORDER_##ID,
     GG_ORDER_LIST(X)
@@ -272,7 +272,7 @@ extern const struct gg_arch_experts gg_arch_experts_if_any,
 #define GG_GATING_LIST(X)                                                     \
     X(SOFTMAX, "")                                                            \
     X(SIGMOID, "sigmoid")                                                     \
-    X(KEY, "by key")
+    X(KEY, "gating")
 enum gg_model_gating {
 #define X(ID, TEXT) GG_GATING_##ID,
     GG_GATING_LIST(X)
@@ -336,9 +336,9 @@ struct gg_moe {
 
 #define GG_OUTPUT_LIST(X)                                                     \
     X(TIED, "")                                                               \
-    X(OWN, "own")                                                             \
+    X(OWN, "own matrix")                                                      \
     X(EMBD, "the embeddings")                                                 \
-    X(NONE, "none: hidden states")
+    X(NONE, "none (hidden states)")
 enum gg_model_output {
 #define X(ID, TEXT) GG_OUTPUT_##ID,
     GG_OUTPUT_LIST(X)

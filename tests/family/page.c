@@ -51,7 +51,7 @@ static void add_if(struct cell *c, bool yes, const char *text)
 
 static const char *use_text(unsigned u)
 {
-    return u == GG_MUST ? "" : " maybe";
+    return u == GG_MUST ? "" : " (optional)";
 }
 
 /* Does a row list an item of needs.h beyond those that its columns imply? */
@@ -132,8 +132,8 @@ static void add_mixer(struct cell *c, const struct gg_arch *a)
         add_text(c, "%s: %s",
                  *a->other->text ? a->other->text : "plain attention",
                  a->mix_rule->text);
-    add_if(c, a->bidirectional, "never causal");
-    add_if(c, a->whole_sequence, "no memory");
+    add_if(c, a->bidirectional, "bidirectional");
+    add_if(c, a->whole_sequence, "no cache");
 }
 
 static void add_attention(struct cell *c, const struct gg_arch *a)
@@ -146,8 +146,8 @@ static void add_attention(struct cell *c, const struct gg_arch *a)
     if (a->qk_norm.form)
         add_text(c, "norms of q and k %s%s%s%s%s", qks[a->qk_norm.form],
                  a->qk_norm.kind ? ", layer norms" : "",
-                 a->qk_norm.after_rope ? ", late" : "",
-                 a->qk_norm.optional ? " maybe" : "",
+                 a->qk_norm.after_rope ? ", after RoPE" : "",
+                 a->qk_norm.optional ? " (optional)" : "",
                  a->qk_norm.norm_values.fn ? a->qk_norm.norm_values.text : "");
     add_hook(c, a->qk_norm.norm_heads);
     add_hook(c, a->n_kv_layers);
@@ -156,11 +156,11 @@ static void add_attention(struct cell *c, const struct gg_arch *a)
         add_text(c, "scale %s", a->scale->text);
     add_hook(c, a->gate_attention);
     if (a->sinks)
-        add_text(c, "sinks%s", use_text(a->sinks));
+        add_text(c, "attention sinks%s", use_text(a->sinks));
     add_if(c, a->clamp_qkv, "q, k, v clamped");
-    add_default(c, a, GG_HP_attn_softcap, "scores capped at %g");
+    add_default(c, a, GG_HP_attn_softcap, "soft cap of scores %g");
     if (a->window.rule)
-        add_text(c, "window%s, %s%s", use_text(a->window.key),
+        add_text(c, "sliding window%s, %s%s", use_text(a->window.key),
                  a->window.rule->text, a->whole_sequence ? ", centred" : "");
     add_hook(c, a->window.size);
     if (a->window.period)
@@ -169,8 +169,9 @@ static void add_attention(struct cell *c, const struct gg_arch *a)
 
 static void add_positions(struct cell *c, const struct gg_arch *a)
 {
-    static const char *const kinds[] = { "pairs side by side", "halves",
-                                         "M-RoPE", "interleaved M-RoPE" };
+    static const char *const kinds[] = { "RoPE on adjacent pairs",
+                                         "RoPE on halves", "M-RoPE",
+                                         "interleaved M-RoPE" };
     add_text(c, "%s", a->rope == GG_ROPE_NONE ? "" : kinds[a->rope]);
     add_text(c, "%s", a->rope_rule ? a->rope_rule->text : "");
     if (a->window.rope)
@@ -179,7 +180,7 @@ static void add_positions(struct cell *c, const struct gg_arch *a)
     add_if(c, a->mrope_sections && a->rope < GGUF_ROPE_MROPE,
            "M-RoPE with sections");
     add_if(c, a->rope_freqs, "rope_freqs");
-    add_if(c, a->longrope, "long and short factors");
+    add_if(c, a->longrope, "LongRoPE factors");
     add_default(c, a, GG_HP_yarn_fast, "YaRN's fast beta %g unless given");
     add_text(c, "%s", a->temperature ? a->temperature->text : "");
     if (a->alibi)
@@ -209,14 +210,14 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
                  : gatings[m->gating],
              m->gating_key ? " by key" : "");
     if (m->expert_bias)
-        add_text(c, "a bias for choosing%s", use_text(m->expert_bias));
+        add_text(c, "expert bias%s", use_text(m->expert_bias));
     add_text(c, "%s",
-             m->norm == GG_MUST  ? "weights add to 1"
-             : m->norm == GG_MAY ? "weights add to 1 by key"
+             m->norm == GG_MUST  ? "normalised weights"
+             : m->norm == GG_MAY ? "weights normalised by key"
                                  : "");
-    add_if(c, m->scale, "scaled");
+    add_if(c, m->scale, "scaled weights");
     add_text(c, "%s", m->ff ? m->ff->text : "");
-    add_if(c, m->plain, "up and down");
+    add_if(c, m->plain, "no gate");
     add_if(c, has_item(a, GG_NEED(ROUTER_B)), "with biases");
     add_text(c, "%s", m->shared ? m->shared->text : "");
     add_if(c, m->shared_gate, "with a sigmoid gate");
@@ -230,57 +231,57 @@ static void add_ends(struct cell *c, const struct gg_arch *a)
     if (a->embd_scale)
         add_text(c, "embeddings %s", a->embd_scale->text);
     add_default(c, a, GG_HP_n_per_layer,
-                "inputs of layers, %g wide unless given");
+                "per-layer inputs, %g wide unless given");
     add_if(c, has_item(a, GG_MAYBE(LAYER_OUT_SCALE)),
-           "layers' results scaled maybe");
+           "scale of layers' results (optional)");
     add_if(c, a->embd_norm,
            needs_of(a).weight[GG_W_EMBD_NORM] == GG_MAY
-               ? "a norm of embeddings maybe"
-               : "a norm of embeddings");
+               ? "norm of embeddings (optional)"
+               : "norm of embeddings");
     if (a->types)
         add_text(c, "token types%s", use_text(a->types));
     if (a->final_norm != GG_W_OUTPUT_NORM)
         norm_name(c, "last norm", a->final_norm);
     if (a->output)
-        add_text(c, "output %s", outputs[a->output]);
+        add_text(c, "output: %s", outputs[a->output]);
     if (a->output_b)
         add_text(c, "output with a bias%s", use_text(a->output_b));
     if (a->logit_scale)
         add_text(c, "logits %s", a->logit_scale->text);
     add_text(c, "%s", a->rank ? a->rank->text : "");
     add_if(c, has_item(a, GG_KEY_MAYBE(logit_softcap)),
-           "logits capped by key");
-    add_default(c, a, GG_HP_logit_softcap, "logits capped at %g");
+           "soft cap of logits by key");
+    add_default(c, a, GG_HP_logit_softcap, "soft cap of logits %g");
     if (a->residual_scale)
-        add_text(c, "branches scaled%s",
+        add_text(c, "residual multiplier%s",
                  a->fill_hparams.fn ? a->fill_hparams.text : "");
-    add_if(c, a->nextn, "layers that draft");
+    add_if(c, a->nextn, "nextn layers");
 }
 
 static const char intro[] =
     "# Architectures\n"
     "\n"
     "Printed from the rows of `lib/model/family/*.c` by "
-    "`tests/family/check-archs --page`, which `make check` holds\n"
-    "against this page. What a cell does not say is llama's: RMS norms before "
-    "attention and before a gated\n"
-    "feed-forward part with SiLU, separate or fused q, k, v, scores over "
-    "sqrt(d), causal, a key and a value kept for each\n"
-    "token, an output matrix that may be the embeddings. \"Maybe\" is what "
-    "files may lack. All are checked (`gguf-info\n"
-    "--check`); those with a name in bold are evaluated.\n"
+    "`tests/family/check-archs --page`; `make check` compares it with\n"
+    "this page. A cell has the differences from Llama: RMS norms before "
+    "attention and before a gated feed-forward part\n"
+    "with SiLU, separate or fused q, k, v, scores over sqrt(d), causal "
+    "attention, a cached key and value for each token,\n"
+    "an output matrix that may be the embeddings. \"(optional)\" marks parts "
+    "that files may lack. `gguf-info --check`\n"
+    "checks all architectures; those in bold can be evaluated.\n"
     "\n"
-    "Where the program that most files are made for departs from a model's "
+    "Where llama.cpp, for which most files are made, departs from a model's "
     "own definition, the file's keys and the\n"
     "definition are followed.\n"
     "\n"
-    "How an evaluated one was checked: \"logits\" are those that llama.cpp "
-    "(August 2026) gives for a small model; \"doubles\"\n"
-    "is a calculation in double precision that follows the papers alone. The "
-    "others are checked by names and shapes.\n"
+    "The last column says how results were checked. \"logits\": against "
+    "llama.cpp (August 2026) on a small model.\n"
+    "\"doubles\": against a calculation in double precision that follows the "
+    "papers alone. \"names\": names and shapes.\n"
     "\n"
     "| architecture | layer | mixer | attention | positions | feed-forward "
-    "part | ends | besides | checked |\n"
+    "part | embeddings, output | remarks | checked |\n"
     "|---|---|---|---|---|---|---|---|---|\n";
 
 /* ---- how it was checked ---- */

@@ -17,7 +17,7 @@ static void scale_both(struct gg_hparams *hp)
 }
 
 static const struct gg_arch_scale yarn_of_both = {
-    .text = "with YaRN's magnitude, of positions, too", .by_yarn = scale_both
+    .text = "with YaRN's magnitude, also in RoPE", .by_yarn = scale_both
 };
 
 /* DeepSeek-V2-Lite (27 layers, 26 in files without the first) and GigaChat 3
@@ -74,7 +74,7 @@ static const struct gg_arch rows[] = {
     { .name = "deepseek4", .runs = true, LLAMA, OWN,
       .act = &silu_clamped_first,
       .build_layers = { gg_hyper_connections_layers,
-      "hyper-connected streams" },
+      "hyper-connections" },
       .mixer = &gg_mixer_compressed, .sinks = GG_MUST,
       .window = { &gg_arch_window_everywhere, .key = GG_MUST,
                   .rope = &gg_arch_window_rope_plain },
@@ -87,8 +87,8 @@ static const struct gg_arch rows[] = {
            INDEXER, K(out_groups), K(out_rank), K(compress_base), K(compress),
            K(n_streams), K(n_sinkhorn), K(streams_eps), K(n_hash),
            K(expert_norm), K(expert_scale), K(clamp_exp), KM(clamp_shexp)),
-      .remark = "first layers choose experts by the token's number; clamped "
-                "SwiGLU" },
+      .remark = "first layers choose experts by token id; "
+                "clamped SwiGLU" },
     { .name = "dots1", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
                .gating_key = GG_MAY, .expert_bias = GG_MAY, .norm = GG_MAY,

@@ -28,7 +28,7 @@ static const struct gg_arch rows[] = {
                   .size = { window_size,
                             "of 4096 unless given; only with 64 layers" } },
       .nextn = true,
-      .remark = "without windows every layer has positions" },
+      .remark = "without windows every layer has RoPE" },
 };
 /* clang-format on */
 

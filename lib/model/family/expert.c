@@ -58,7 +58,8 @@ static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 }
 
 static const struct gg_arch_dense_branch maybe_dense = {
-    .text = "a dense part may be beside them: the sum counts 1/sqrt(2)",
+    .text = "a dense part may be added: the sum times "
+            "1/sqrt(2)",
     .build = add_dense
 };
 
@@ -190,7 +191,7 @@ static const struct gg_arch rows[] = {
     { .name = "step35", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
       .qkv = &gg_arch_qkv_separate,
       .qk_norm = { .form = GG_QK_HEAD, .optional = true },
-      .gate_attention = { gate_each_head, "sigmoid gate a head" },
+      .gate_attention = { gate_each_head, "sigmoid gate per head" },
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_own },
       .moe = { .where = &gg_arch_experts_by_router,

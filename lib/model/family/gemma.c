@@ -86,7 +86,7 @@ static tensor *add_dense(const struct gg_model_at *at, tensor *x)
 }
 
 static const struct gg_arch_dense_branch normed_dense = {
-    .text = "a dense part beside them, each with norms",
+    .text = "a dense part in addition, each with norms",
     .always = true,
     .build = add_dense
 };
@@ -165,8 +165,10 @@ static const struct gg_arch rows[] = {
                   .rope = &gg_arch_window_rope_own },
       .embd_scale = &gg_arch_embd_sqrt,
       DEFAULTS(D(logit_softcap, 30), D(n_per_layer, 256)),
-      .n_kv_layers = { n_kv_layers, "of 20 layers unless given" },
-      .activation_sparsity = { activation_sparsity, "10 sparse layers" },
+      .n_kv_layers = { n_kv_layers,
+                       "own keys in the first 20 layers unless given" },
+      .activation_sparsity = { activation_sparsity,
+                               "activation sparsity in 10 layers" },
       MORE(KM(n_shared_kv), KM(activation_sparsity), N(ALTUP_PROJ),
       N(ALTUP_UNEMBD),
            N(ALTUP_CORRECT), N(ALTUP_SCALE), N(ALTUP_PREDICT), N(ALTUP_ROUTER),

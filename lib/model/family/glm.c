@@ -47,8 +47,8 @@ static const struct gg_arch rows[] = {
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted },
       .nextn = true, MORE(LATENT, INDEXER, KM(idx_types)),
-      .remark = "layers may share what an indexer chose, whose norm has the "
-                "definition's epsilon" },
+      .remark = "layers may share the choice of an indexer, "
+                "whose norm has the definition's epsilon" },
     { .name = "glm4", .runs = true, SANDWICH_NORM, .mrope_sections = true,
       .ffn = &gg_ffn_fused, .nextn = true },
     { .name = "glm4moe", .runs = true, LLAMA_POST, NEOX, .mrope_sections = true,

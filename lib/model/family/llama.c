@@ -16,7 +16,7 @@ static tensor *mix_linear(const struct gg_model_at *at, tensor *x)
     return x;
 }
 
-static const struct gg_mixer linear = { .text = "a matrix",
+static const struct gg_mixer linear = { .text = "a single matrix",
                                         .weights = w_linear,
                                         .mix = mix_linear,
                                         .out = GG_W_ATTN_LINEAR };
@@ -55,7 +55,7 @@ static bool is_not_fourth(const struct gg_hparams *hp, uint32_t il)
 }
 
 static const struct gg_arch_rope_rule by_fours = {
-    .text = "but every fourth layer", .of_layer = is_not_fourth
+    .text = "except every fourth layer", .of_layer = is_not_fourth
 };
 
 /* Baichuan 7B (32 layers) has rotary embedding, 13B (40 layers) ALiBi; no key
@@ -98,12 +98,12 @@ static bool has_chunks(const struct gg_hparams *hp, uint32_t il)
 }
 
 static const struct gg_arch_rope_rule by_fours_with_windows = {
-    .text = "but every fourth layer if there are windows",
+    .text = "except every fourth layer if there are windows",
     .of_layer = has_chunks
 };
 
 static const struct gg_arch_window_rule in_chunks = {
-    .text = "chunks, last of a period full",
+    .text = "chunks, last layer of each period full",
     .of_layer = gg_arch_is_window_last_full,
     .chunks = true
 };
@@ -137,7 +137,7 @@ static bool is_nope_layer(const struct gg_model_layer *l)
 }
 
 static const struct gg_arch_temperature where_still = {
-    .text = "a temperature where nothing turns",
+    .text = "query temperature in layers without RoPE",
     .fill = fill_temperature,
     .of_layer = is_nope_layer
 };
@@ -250,8 +250,9 @@ static const struct gg_arch rows[] = {
       .bias = GG_MAY,
               .norm_heads = { norm_heads, "" } },
       .mask_logits = mask_image_tokens, MORE(KM(swin)),
-      .remark = "logits of image tokens, 4 to 8195, are struck out for each "
-                "token; llama.cpp does so for the first of a batch" },
+      .remark = "logits of image tokens, 4 to 8195, are masked "
+                "for each token; llama.cpp does so for the "
+                "first of a batch" },
     { .name = "deci", .runs = true, LLAMA, FREQS, LONGROPE, .other = &linear,
       .mix_rule = &by_heads, .out_b = GG_MAY, .ffn_b = GG_MAY,
       .remark = "a layer without a feed-forward part still attends, as in the "

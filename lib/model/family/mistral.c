@@ -11,7 +11,8 @@ static void fill_temperature(struct gg_hparams *hp)
 }
 
 static const struct gg_arch_temperature by_context = {
-    .text = "a temperature by key, n the context before scaling",
+    .text = "query temperature by key, n the original "
+            "context",
     .fill = fill_temperature
 };
 

@@ -78,8 +78,9 @@ static const struct gg_arch rows[] = {
       .mix_rule = &gg_arch_mix_by_kv, .qkv = &gg_arch_qkv_fused,
       .qk_norm = { .form = GG_QK_EACH_HEAD }, .scale = &by_value_width,
       .ffn = &gg_ffn_fused, MORE(SSM, K(ssm_groups)),
-      .remark = "nothing turns in files whose first layer has no heads, which "
-                "published ones are: as in llama.cpp, not as in the paper" },
+      .remark = "no RoPE in files whose first layer has no "
+                "heads, as published ones: as in llama.cpp, "
+                "not as in the paper" },
     { .name = "plamo3", .runs = true, SANDWICH_NORM_BARE, NEOX, HEAD_NORM,
       .qkv = &gg_arch_qkv_fused,
       .window = { &gg_arch_window_last_full, GG_MAY, 8,

@@ -69,7 +69,8 @@ static bool is_not_first_of_four(const struct gg_hparams *hp, uint32_t il)
 }
 
 static const struct gg_arch_rope_rule but_first_of_four = {
-    .text = "but the first of four layers if there are windows",
+    .text = "except the first of four layers if there are "
+            "windows",
     .of_layer = is_not_first_of_four
 };
 
@@ -100,8 +101,8 @@ static const struct gg_arch rows[] = {
       .moe = MOE_ALL(MUST, OR_PART),
       MORE(N(GATE_CHUNKS), N(UP_CHUNKS), N(DOWN_CHUNKS), K(group_scale),
            K(n_per_group), KM(n_ff_chunk), K(n_ff_expert)),
-      .remark = "chunk experts after the experts, as likely as the experts of "
-                "their numbers" },
+      .remark = "chunk experts after the experts, each with the "
+                "weight of the expert of its number" },
     { .name = "qwen", .runs = true, LLAMA, NEOX, OWN,
       .qkv = &gg_arch_qkv_fused, .qkv_b = GG_MUST,
       .layer_sizes = { halve_ffn, "half of feed_forward_length" } },
@@ -141,13 +142,15 @@ static const struct gg_arch rows[] = {
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
     { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM, .rank = &by_last,
       .rope = GGUF_ROPE_IMROPE, .mrope_sections = true, MORE(KM(n_deepstack)),
-      .remark = "pairs of no section do not turn in texts; the definition "
-                "turns them by time, unlike llama.cpp" },
+      .remark = "pairs outside the sections are not rotated in "
+                "texts; the definition rotates them by time, "
+                "unlike llama.cpp" },
     { .name = "qwen3vlmoe", .runs = true, LLAMA, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .mrope_sections = true,
       .moe = MOE_ALL(MUST, OR_PART), MORE(KM(n_deepstack)),
-      .remark = "pairs of no section do not turn in texts; the definition "
-                "turns them by time, unlike llama.cpp" },
+      .remark = "pairs outside the sections are not rotated in "
+                "texts; the definition rotates them by time, "
+                "unlike llama.cpp" },
     { .name = "smallthinker", .runs = true, LLAMA, NEOX,
       .rope_rule = &but_first_of_four,
       .window = { &gg_arch_window_first_full, GG_MAY, 4,
@@ -159,7 +162,7 @@ static const struct gg_arch rows[] = {
                .ff = &gg_arch_expert_width_given,
                .router_input = { router_input,
                                  "router on the layer's input" } },
-      .remark = "with 4 layers positions turn everywhere" },
+      .remark = "with 4 layers all have RoPE" },
 };
 /* clang-format on */
 

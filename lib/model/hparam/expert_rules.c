@@ -26,7 +26,7 @@ static bool has_router(const struct gg_hparams_reader *r, uint32_t il)
 }
 
 const struct gg_arch_experts
-    gg_arch_experts_if_any = { .text = "all layers, if there are any",
+    gg_arch_experts_if_any = { .text = "all layers, if the file has experts",
                                .of_layer = has_everywhere },
     gg_arch_experts_all = { .text = "all layers",
                             .of_layer = has_everywhere,

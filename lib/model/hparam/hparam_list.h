@@ -91,11 +91,11 @@
     X(attn_out_scale, FLOAT, MODEL, "attention.output_scale", 0, 1e6, none,   \
       0, NULL, "attention scale", NULL)                                       \
     X(attn_softcap, FLOAT, MODEL, "attn_logit_softcapping", 0, 1e6, none, 0,  \
-      NULL, "cap of attention scores", "attn_logit_softcapping")              \
+      NULL, "soft cap of attention scores", "attn_logit_softcapping")         \
     X(clamp_qkv, FLOAT, MODEL, "attention.clamp_kqv", 0, 1e9, none, 0, NULL,  \
       "clamp of queries, keys and values", "clip_qkv")                        \
     X(max_alibi, FLOAT, MODEL, "attention.max_alibi_bias", 0, 1e6, none, 0,   \
-      NULL, "greatest ALiBi bias", "alibi_bias_max")                          \
+      NULL, "maximum ALiBi bias", "alibi_bias_max")                           \
     X(value_scale, FLOAT, MODEL, "attention.value_scale", 0, 1e6, none, 0,    \
       NULL, "scale of attention's result", NULL)                              \
     X(temp_scale, FLOAT, MODEL, "attention.temperature_scale", 0, 1e6, none,  \
@@ -103,19 +103,19 @@
     X(temp_length, UINT, MODEL, "attention.temperature_length", 0,            \
       GG_SPAN_MAX, none, 0, NULL, "temperature length", NULL)                 \
     X(window_pattern, FLAGS, LAYER, "attention.sliding_window_pattern", 0,    \
-      GG_SPAN_MAX, none, 0, NULL, "pattern of windows",                       \
+      GG_SPAN_MAX, none, 0, NULL, "sliding window pattern",                   \
       "sliding_window_pattern")                                               \
     X(dim_k_swa, UINT, MODEL, "attention.key_length_swa", 1, 1 << 16, none,   \
       MEMORY, NULL, "key width in windows", NULL)                             \
     X(dim_v_swa, UINT, MODEL, "attention.value_length_swa", 1, 1 << 16, none, \
       MEMORY, NULL, "value width in windows", NULL)                           \
     X(n_shared_kv, UINT, MODEL, "attention.shared_kv_layers", 0, GG_SPAN_MAX, \
-      n_layer, MEMORY, NULL, "layers that share keys",                        \
+      n_layer, MEMORY, NULL, "layers with shared keys and values",            \
       "num_kv_shared_layers")                                                 \
     X(dim_k_mla, UINT, MODEL, "attention.key_length_mla", 1, 1 << 16, none,   \
-      0, NULL, "key width, expanded", NULL)                                   \
+      0, NULL, "key width of MLA", NULL)                                      \
     X(dim_v_mla, UINT, MODEL, "attention.value_length_mla", 1, 1 << 16, none, \
-      0, NULL, "value width, expanded", NULL)                                 \
+      0, NULL, "value width of MLA", NULL)                                    \
     X(rank_kv, UINT, MODEL, "attention.kv_lora_rank", 1, GG_WIDTH_MAX, none,  \
       MEMORY, NULL, "rank of keys and values", "kv_lora_rank")                \
     X(rank_q, UINT, MODEL, "attention.q_lora_rank", 0, GG_WIDTH_MAX, none, 0, \
@@ -125,7 +125,7 @@
     X(dim_idx, UINT, MODEL, "attention.indexer.key_length", 1, 1 << 16, none, \
       0, NULL, "width of the indexer's heads", "index_head_dim")              \
     X(idx_top, UINT, MODEL, "attention.indexer.top_k", 1, GG_SPAN_MAX, none,  \
-      0, NULL, "what the indexer keeps", "index_topk")                        \
+      0, NULL, "top k of the indexer", "index_topk")                          \
     X(idx_block, UINT, MODEL, "attention.indexer.block_size", 1, GG_SPAN_MAX, \
       none, 0, NULL, "block of the indexer", NULL)                            \
     X(idx_local, UINT, MODEL, "attention.indexer.local_blocks", 0,            \
@@ -139,7 +139,7 @@
     X(compress_base, FLOAT, MODEL, "attention.compress_rope_freq_base", 1,    \
       1e15, none, 0, NULL, "rotary base of compressed keys", NULL)            \
     X(compress, SEEN, MODEL, "attention.compress_ratios", 0, 0, none, MEMORY, \
-      NULL, "tokens of a compressed key", NULL)                               \
+      NULL, "compression ratios", NULL)                                       \
     X(n_buckets, UINT, MODEL, "attention.relative_buckets_count", 4, 255,     \
       none, 0, NULL, "buckets of relative positions",                         \
       "relative_attention_num_buckets")
@@ -177,7 +177,7 @@
 
 #define GG_HPARAMS_EXPERT(X)                                                  \
     X(n_dense, UINT, MODEL, "leading_dense_block_count", 0, GG_SPAN_MAX,      \
-      n_layer, 0, NULL, "dense layers first", "first_k_dense_replace")        \
+      n_layer, 0, NULL, "leading dense layers", "first_k_dense_replace")      \
     X(n_ff_expert, UINT, MODEL, "expert_feed_forward_length", 0,              \
       GG_WIDTH_MAX, none, 0, NULL, "expert width", "moe_intermediate_size")   \
     X(n_ff_shared, UINT, MODEL, "expert_shared_feed_forward_length", 0,       \
@@ -194,9 +194,9 @@
     X(n_group_used, UINT, MODEL, "expert_group_used_count", 0, 1 << 16, none, \
       0, NULL, "groups of experts in use", "topk_group")                      \
     X(expert_gating, UINT, MODEL, "expert_gating_func", 0, 4, none, 0, NULL,  \
-      "gate of experts", "scoring_func")                                      \
+      "router gating", "scoring_func")                                        \
     X(expert_norm, BOOL, MODEL, "expert_weights_norm", 0, 1, none, 0, NULL,   \
-      "expert weights add to one", "norm_topk_prob")                          \
+      "normalised expert weights", "norm_topk_prob")                          \
     X(expert_scale, FLOAT, MODEL, "expert_weights_scale", 0, 1e6, none, 0,    \
       NULL, "scale of expert weights", "routed_scaling_factor")               \
     X(moe_step, UINT, MODEL, "interleave_moe_layer_step", 0, GG_SPAN_MAX,     \
@@ -206,16 +206,16 @@
     X(moe_latent, UINT, MODEL, "moe_latent_size", 0, GG_WIDTH_MAX, none, 0,   \
       NULL, "width of experts' input", "moe_latent_size")                     \
     X(n_hash, UINT, MODEL, "hash_layer_count", 0, GG_SPAN_MAX, n_layer, 0,    \
-      NULL, "layers that choose by token", "num_hash_layers")                 \
+      NULL, "layers with hash routing", "num_hash_layers")                    \
     X(clamp_exp, FLOAT, LAYER, "swiglu_clamp_exp", 0, 1e9, none, 0, NULL,     \
       "clamp of experts", "swiglu_limits")                                    \
     X(clamp_shexp, FLOAT, LAYER, "swiglu_clamp_shexp", 0, 1e9, none, 0, NULL, \
       "clamp of shared experts", "swiglu_limits_shared")                      \
     X(activation_sparsity, FLOAT, LAYER, "activation_sparsity_scale",         \
-      -INFINITY, 1e6, none, 0, NULL, "deviations above which gates count",    \
+      -INFINITY, 1e6, none, 0, NULL, "activation sparsity",                   \
       "activation_sparsity_pattern")                                          \
     X(router_softcap, FLOAT, MODEL, "router_logit_softcapping", 0, 1e6, none, \
-      0, NULL, "cap of the router", "router_logit_softcapping")
+      0, NULL, "soft cap of the router", "router_logit_softcapping")
 
 #define GG_HPARAMS_RECUR(X)                                                   \
     X(ssm_conv, UINT, MODEL, "ssm.conv_kernel", 1, 1 << 16, none, MEMORY,     \
@@ -252,7 +252,7 @@
     X(rank_gate, UINT, MODEL, "attention.gate_lora_rank", 0, GG_WIDTH_MAX,    \
       none, MEMORY, NULL, "rank of the gate", NULL)                           \
     X(n_shift, UINT, MODEL, "token_shift_count", 0, 2, none, MEMORY, NULL,    \
-      "tokens shifted", NULL)                                                 \
+      "token shifts", NULL)                                                   \
     X(rescale, UINT, MODEL, "rescale_every_n_layers", 0, GG_SPAN_MAX, none,   \
       0, NULL, "step of halving", "rescale_every")
 
@@ -260,19 +260,19 @@
     X(embd_scale, FLOAT, MODEL, "embedding_scale", 0, 1e6, none, 0, NULL,     \
       "scale of embeddings", "embedding_multiplier")                          \
     X(residual_scale, FLOAT, MODEL, "residual_scale", 0, 1e6, none, 0, NULL,  \
-      "scale of branches", "residual_multiplier")                             \
+      "residual scale", "residual_multiplier")                                \
     X(logit_scale, FLOAT, MODEL, "logit_scale", 0, 1e6, none, 0, NULL,        \
       "scale of logits", "logits_scaling")                                    \
     X(logit_softcap, FLOAT, MODEL, "final_logit_softcapping", 0, 1e6, none,   \
-      0, NULL, "cap of logits", "final_logit_softcapping")                    \
+      0, NULL, "soft cap of logits", "final_logit_softcapping")               \
     X(parallel, BOOL, MODEL, "use_parallel_residual", 0, 1, none, 0, NULL,    \
-      "parallel branches", "use_parallel_residual")                           \
+      "parallel residual", "use_parallel_residual")                           \
     X(swin, BOOL, MODEL, "swin_norm", 0, 1, none, 0, NULL,                    \
       "norms after the branches", "swin_norm")                                \
     X(n_nextn, UINT, MODEL, "nextn_predict_layers", 0, GG_SPAN_MAX, n_layer,  \
-      0, NULL, "layers that draft", "num_nextn_predict_layers")               \
+      0, NULL, "nextn layers", "num_nextn_predict_layers")                    \
     X(n_per_layer, UINT, MODEL, "embedding_length_per_layer_input", 0,        \
-      GG_WIDTH_MAX, none, 0, NULL, "width of inputs of layers",               \
+      GG_WIDTH_MAX, none, 0, NULL, "width of per-layer inputs",               \
       "hidden_size_per_layer_input")                                          \
     X(dense_2_out, UINT, MODEL, "dense_2_feat_out", 1, GG_WIDTH_MAX, none, 0, \
       NULL, "width after pooling", NULL)                                      \

@@ -58,7 +58,9 @@ static void fill_by_keys(struct gg_hparams *hp)
 }
 
 const struct gg_arch_temperature gg_arch_temperature_by_keys = {
-    .text = "a temperature by keys", .fill = fill_by_keys, .needs_length = true
+    .text = "query temperature by keys",
+    .fill = fill_by_keys,
+    .needs_length = true
 };
 
 /* Each loop over all layers has its own memory. */

@@ -39,11 +39,11 @@ static bool is_window_first_full(uint32_t period, uint32_t il)
 }
 
 const struct gg_arch_window_rule
-    gg_arch_window_last_full = { .text = "last of a period full",
+    gg_arch_window_last_full = { .text = "last layer of each period full",
                                  .of_layer = gg_arch_is_window_last_full },
-    gg_arch_window_first_full = { .text = "first of a period full",
+    gg_arch_window_first_full = { .text = "first layer of each period full",
                                   .of_layer = is_window_first_full },
-    gg_arch_window_listed = { .text = "by an array", .listed = true },
+    gg_arch_window_listed = { .text = "by an array of flags", .listed = true },
     gg_arch_window_everywhere = { .text = "every layer" };
 
 static struct gg_hparams_attn_range find_range(const struct gg_arch *a,
