@@ -22,8 +22,8 @@
  *     7     Q6_0, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS         127   1   32258
  *
  * Types that use 8 bits are multiplied as 16-bit pairs there: splitting weights
- * into high and low parts, or moving signs from weights to activations, takes the
- * same number of instructions.
+ * into high and low parts, or moving signs from weights to activations, takes
+ * the same number of instructions.
  *
  * A block of a weights panel has 256 steps of mr rows, a block of an
  * activations panel 256 steps of nr columns:

@@ -304,7 +304,8 @@ static void check_halves(void)
     static const struct {
         const char *to, *why;
     } cases[] = {
-        { "self_attn.q_proj.bias 33\n", "has rows that are not a multiple of the heads" },
+        { "self_attn.q_proj.bias 33\n",
+          "has rows that are not a multiple of the heads" },
         /* 4097 heads */
         { "self_attn.q_proj.bias 32776\n", "has too many heads" },
     };

@@ -159,7 +159,8 @@ static void check_refused(void)
     } cases[] = {
         { "{" WIDTHS "\"activation_function\":\"torch.nn.modules.activation."
           "Tanh\"}",
-          "2_Dense/config.json: 'torch.nn.modules.activation.Tanh' follows" },
+          "2_Dense/config.json: unsupported function 'torch.nn"
+          ".modules.activation.Tanh'" },
         { "{\"in_features\":32}",
           "2_Dense/config.json: there is no width 'out_features'" },
         { "{\"in_features\":0,\"out_features\":24}",

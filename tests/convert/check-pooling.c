@@ -193,8 +193,8 @@ static void check_refused(void)
           "1_Pooling/config.json: unsupported pooling" },
         { "1_Pooling", "{", "1_Pooling/config.json: JSON" },
         { "..", NULL, "modules.json: '..' is not the name of a folder" },
-        { "a/b", NULL, "'a/b' is no name" },
-        { "", NULL, "'' is no name" },
+        { "a/b", NULL, "'a/b' is not the name" },
+        { "", NULL, "'' is not the name" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gguf_error e;
@@ -277,12 +277,12 @@ static void check_classifier(void)
     made_of("pooler.dense.weight", "-", NULL);
     make_folder("BertForSequenceClassification", "",
                 "classifier.weight 3 32\nclassifier.bias 3\n");
-    made_of("classifier.weight", "cls.output.weight", "has no pooler.dense");
+    made_of("classifier.weight", "cls.output.weight", "lacks pooler.dense");
     make_folder(
         "RobertaForSequenceClassification", ",\"pad_token_id\":1",
         "classifier.out_proj.weight 3 32\nclassifier.out_proj.bias 3\n");
     made_of("classifier.out_proj.weight", "cls.output.weight",
-            "has no classifier.dense");
+            "lacks classifier.dense");
     make_folder("BertForSequenceClassification", "", "");
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&

@@ -243,7 +243,7 @@ static void check_choices(void)
         { LLAMA(",\"rope_scaling\":{\"factor\":2}"), FACTOR, NAN,
           "factor has no rope_type" },
         { LLAMA(",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}"),
-          FACTOR, NAN, "is left out" },
+          FACTOR, NAN, "cannot express: ignored" },
         /* numbers in quotes */
         { LLAMA(",\"rope_scaling\":{\"type\":\"linear\",\"factor\":\"4.0\"}"),
           FACTOR, 4, "factor is the text '4.0'" },
@@ -306,7 +306,7 @@ int main(void)
     check_refused(",\"rope_scaling\":{\"type\":\"linear\"}", GGUF_E_HPARAM,
                   "has no factor above 0");
     check_refused(",\"rope_scaling\":{\"type\":3,\"factor\":2}", GGUF_E_HPARAM,
-                  "rope_scaling.type is no text");
+                  "rope_scaling.type is not a text");
     check_refused(",\"rope_scaling\":2.0", GGUF_E_HPARAM,
                   "rope_scaling is not an object");
     check_choices();

@@ -85,12 +85,12 @@ static void check_refused(void)
 {
     static const struct reader_refusal rows[] = {
         { "", "no tokens", 0 },
-        { "\n", "line 1: no bytes", 0 },
-        { "IQ==", "line 1: no bytes", 0 },
-        { " 0", "line 1: no bytes", 0 },
-        { "IQ= 0", "line 1: no bytes", 0 },
-        { "I*== 0", "line 1: no bytes", 0 },
-        { "I=Q= 0", "line 1: no bytes", 0 },
+        { "\n", "line 1: expected at most 256 bytes", 0 },
+        { "IQ==", "line 1: expected at most 256 bytes", 0 },
+        { " 0", "line 1: expected at most 256 bytes", 0 },
+        { "IQ= 0", "line 1: expected at most 256 bytes", 0 },
+        { "I*== 0", "line 1: expected at most 256 bytes", 0 },
+        { "I=Q= 0", "line 1: expected at most 256 bytes", 0 },
         { "IQ== 1", "line 1: the rank", 0 },
         { "IQ== x", "line 1: the rank", 0 },
         { "IQ== 0 ", "line 1: the rank", 0 },

@@ -553,7 +553,7 @@ static void check_refused(void)
         { other_values, "attention.value_length is 6, must be 8" },
         { narrow_index, "attention.indexer.key_length is 2, must be 4" },
         { all_drafts, "nextn_predict_layers is 4" },
-        { looks_ahead, "attention.causal: it is false" },
+        { looks_ahead, "attention.causal: false" },
         { other_rank, "blk.0.attn_output_" },
         { no_table, "'blk.0.ffn_gate_tid2eid.weight' is missing" },
         { no_bias, "'blk.1.exp_probs_b.bias' is missing" },

@@ -185,13 +185,15 @@ static void check_refused(void)
         enum gguf_status status;
         const char *says;
     } rows[] = {
-        { layer_0, GGUF_E_TENSOR, "'direction.0' is no direction.N" },
+        { layer_0, GGUF_E_TENSOR, "'direction.0', expected direction.N" },
         { layer_3, GGUF_E_TENSOR,
           "'direction.3' is of a layer that the model does not have: there "
           "are 3" },
-        { no_number, GGUF_E_TENSOR, "'direction.x' is no direction.N" },
-        { set_huge, GGUF_E_TENSOR, "'direction.99999999999999999999' is no" },
-        { other_tensor, GGUF_E_TENSOR, "'token_embd.weight' is no direction" },
+        { no_number, GGUF_E_TENSOR, "'direction.x', expected direction.N" },
+        { set_huge, GGUF_E_TENSOR,
+          "'direction.99999999999999999999', expected" },
+        { other_tensor, GGUF_E_TENSOR,
+          "'token_embd.weight', expected direction" },
         { set_narrow, GGUF_E_TENSOR,
           "'direction.1' has 16 elements, must have shape [32]" },
         { two_dims, GGUF_E_TENSOR, "'direction.1' has 32 elements, must" },

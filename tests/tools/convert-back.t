@@ -33,7 +33,7 @@ ok 'or is replaced, with other types'
 run "$convert" -q -f "$tmp/a.gguf" --to-safetensors "$tmp/back/hf" \
     --split-max-size 20K
 test $rc -eq 1 &&
-    grep -q "the folder has 'model.safetensors' of another model" "$tmp/err"
+    grep -q "the folder has 'model.safetensors', a file of another model" "$tmp/err"
 ok 'but not beside weights that would stay'
 
 run "$convert" -q "$tmp/w.gguf" --to-safetensors "$tmp/back/wide" \

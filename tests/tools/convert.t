@@ -68,7 +68,7 @@ no_model 'the converted model would be invalid: [0-9]* of 9 layers have no tenso
 ok "more layers than there are: $(cat "$tmp/err")"
 sed 's/"hidden_size": *[0-9]*/"hidden_size": 8/' "$tmp/hf/config.json" \
     >"$tmp/no/config.json"
-no_model "one: tensor '[a-z0-9_.]*' has shape .*, must be .* (the first of [0-9]* faults)"
+no_model "invalid: tensor '[a-z0-9_.]*' has shape .*, must be .* (the first of [0-9]* faults)"
 ok "another width: $(cat "$tmp/err")"
 run "$convert" -q "$tmp/no" -o "$tmp/no.gguf" --ignore '^nothing'
 test $rc -eq 0 -a -e "$tmp/no.gguf"

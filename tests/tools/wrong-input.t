@@ -117,7 +117,7 @@ adapter seen "$lora" $q.lora_A.weight $q.lora_B.weight $v.lora_A.weight \
     $v.lora_B.weight
 run "$convert" "$tmp/seen" -o "$tmp/seen.gguf" --base "$tmp/hf"
 test $rc -eq 0 && grep -q \
-    "warning: 2 tensors of the adapter are left out, .* see or hear: '$v.lora_A" \
+    "warning: 2 tensors of the adapter are left out, .* vision or audio parts: '$v.lora_A" \
     "$tmp/err"
 ok 'pairs of a vision tower are left out, and that is said'
 adapter unseen "$lora" $v.lora_A.weight $v.lora_B.weight
