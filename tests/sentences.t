@@ -52,7 +52,6 @@ lib/alloc 31
 lib/backend 45
 lib/base 80
 lib/blas 2
-lib/convert 166
 lib/cpu 124
 lib/data 105
 lib/dtype 6
@@ -60,8 +59,6 @@ lib/file 83
 lib/gguf 168
 lib/graph 25
 lib/imatrix 13
-lib/kern 11
-lib/model 226
 lib/quant 80
 lib/recipe 16
 lib/sched 47
