@@ -219,7 +219,7 @@ static enum gguf_status check_layers(const struct gguf_convert *c,
         if (gg_str_starts(item->to, "blk.") && (double)item->layer >= n)
             return gg_error_set(
                 err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                "tensor '%s' of the adapter is of layer %" PRId64
+                "tensor '%s' of the adapter belongs to layer %" PRId64
                 ", the base model has %.0f, from 0 on; --base "
                 "may name another model",
                 gg_str_esc(&e, c->folder.weights->tensor[item->from].name),

@@ -102,7 +102,7 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         if (!gg_ffn_is_supported(m, l))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                "layer %" PRIu32 " is of a kind that is not supported", il);
+                "layer %" PRIu32 " has parts that are not supported", il);
     }
     return GGUF_OK;
 }

@@ -327,7 +327,7 @@ int main(void)
             "base_model.model.model.layers.2.self_attn.q_proj.lora_A."
             "weight",
             false, i ? gguf : base,
-            "is of layer 2, the base model has 2, from 0 on; --base may name "
+            "belongs to layer 2, the base model has 2, from 0 on; --base may name "
             "another model");
     check_refused_adapter(CONFIG(), "base_model.model.lm_head.weight", false,
                           base, "no place");

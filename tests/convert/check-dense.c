@@ -162,9 +162,9 @@ static void check_refused(void)
           "2_Dense/config.json: unsupported function 'torch.nn"
           ".modules.activation.Tanh'" },
         { "{\"in_features\":32}",
-          "2_Dense/config.json: there is no width 'out_features'" },
+          "2_Dense/config.json: missing width 'out_features'" },
         { "{\"in_features\":0,\"out_features\":24}",
-          "2_Dense/config.json: there is no width 'in_features'" },
+          "2_Dense/config.json: missing width 'in_features'" },
         { "{\"in_features\":32,\"out_features\":25}", "dense_2.weight" },
         { "[", "2_Dense/config.json: JSON" },
     };
@@ -183,7 +183,7 @@ static void check_refused(void)
     unlink(scratch_path(root, "2_Dense/model.safetensors"));
     ok(folder_convert(folder.dir, scratch_path(top, "out.gguf"), NULL, &e) ==
                GGUF_E_NOTFOUND &&
-           strstr(e.message, "there is no 2_Dense/model.safetensors"),
+           strstr(e.message, "missing 2_Dense/model.safetensors"),
        "refused: %s", e.message);
     make_folder(class_name, 1, widths, IDENTITY);
     folder_text(&folder, "2_Dense/model.safetensors", "12345678");

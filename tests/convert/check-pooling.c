@@ -188,7 +188,7 @@ static void check_refused(void)
     static const struct {
         const char *path, *config, *why;
     } cases[] = {
-        { "1_Pooling", NULL, "there is no 1_Pooling/config.json" },
+        { "1_Pooling", NULL, "missing 1_Pooling/config.json" },
         { "1_Pooling", "{\"pooling_mode_max_tokens\":true}",
           "1_Pooling/config.json: unsupported pooling" },
         { "1_Pooling", "{", "1_Pooling/config.json: JSON" },

@@ -299,7 +299,7 @@ int main(void)
     refused_file(GGUF_E_UNSUPPORTED,
                  "hf_quant_config.json: quantization: quant_algo 'W4A8_AWQ'");
     make_folder(NVFP4, "@{\"producer\":{}}");
-    refused_file(GGUF_E_FORMAT, "no object \"quantization\"");
+    refused_file(GGUF_E_FORMAT, "missing object \"quantization\"");
     make_folder(NVFP4, "@{\"quantization\"}");
     refused_file(GGUF_E_FORMAT, "hf_quant_config.json: JSON, line 1");
     scratch_clean(folder.dir);

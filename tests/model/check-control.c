@@ -187,8 +187,7 @@ static void check_refused(void)
     } rows[] = {
         { layer_0, GGUF_E_TENSOR, "'direction.0', expected direction.N" },
         { layer_3, GGUF_E_TENSOR,
-          "'direction.3' is of a layer that the model does not have: there "
-          "are 3" },
+          "'direction.3' belongs to a layer that the model lacks: it has 3" },
         { no_number, GGUF_E_TENSOR, "'direction.x', expected direction.N" },
         { set_huge, GGUF_E_TENSOR,
           "'direction.99999999999999999999', expected" },

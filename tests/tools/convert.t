@@ -287,10 +287,10 @@ run "$convert" -n "$tmp/extra" --ignore '(' -o "$tmp/o.gguf"
 test $rc -eq 1
 ok 'a pattern that is none is refused'
 run "$convert" "$tmp" -o "$tmp/o.gguf"
-fails 'there is no config.json'
+fails 'no config.json'
 ok 'a folder without config.json'
 run "$convert" "$tmp/none" -o "$tmp/o.gguf"
-fails 'none: there is no such folder'
+fails 'none: no such folder'
 ok 'no folder'
 run "$convert" "$tmp/hf/config.json" -o "$tmp/o.gguf"
 fails "config.json: is a file: a folder is wanted, as '$tmp/hf'"
@@ -318,7 +318,7 @@ ok 'and of a base that is not there'
 mkdir "$tmp/none" && cp "$tmp/hf/config.json" "$tmp"/hf/tok* "$tmp/none" &&
     echo '{"weight_map": {}}' >"$tmp/none/model.safetensors.index.json"
 run "$convert" "$tmp/none" -o "$tmp/o.gguf"
-fails 'the folder has none of its tensors'
+fails 'the folder lacks all of its tensors'
 ok 'an index of nothing'
 sed "s/(?i:'s|'t|'re|'ve|'m|'ll|'d)/'(?i:[sdmt]|ll|re|ve)/" \
     "$tmp/hf/tokenizer.json" >"$tmp/reworded.json"

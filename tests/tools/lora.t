@@ -88,7 +88,7 @@ test $rc -eq 0 && grep -q '^lora    .*/a.gguf: 44 weights' "$tmp/out" &&
     grep -q '^control .*/v.gguf: 4 layers, scale 0.5$' "$tmp/out"
 ok 'beside an adapter; the settings say so'
 run "$ppl" -m "$m" -f "$t" --control-vector "$tmp/v9.gguf"
-fails_with 1 "'direction.6' is of a layer that the model does not have"
+fails_with 1 "'direction.6' belongs to a layer that the model lacks"
 ok 'too many layers'
 run "$ppl" -m "$m" -f "$t" --lora "$tmp/v.gguf"
 fails_with 1 'v.gguf: is a control vector, expected a LoRA adapter: use --control-vector'

@@ -192,7 +192,7 @@ test $rc -eq 0 && ! grep -aq hunter2 "$tmp/err" "$tmp/out" "$tmp/query.gguf" &&
 ok 'a query goes with each file, and into none'
 mv "$www/config.json" "$tmp/config.json"
 run "$convert" "$at/ok" -o "$out"
-test $rc -eq 1 && grep -q 'there is no config.json' "$tmp/err" && nothing_left
+test $rc -eq 1 && grep -q 'no config.json' "$tmp/err" && nothing_left
 ok 'no folder of a model'
 mv "$tmp/config.json" "$www"
 second=$(ls "$www" | grep '^model-.*safetensors$' | sed -n 2p)

@@ -188,7 +188,7 @@ run "$convert" Owner/Model-7B -o "$tmp/o.gguf"
 says 'no such folder; the repository on Hugging Face is hf://Owner/Model-7B'
 ok 'a repository that is not here'
 run "$convert" "$tmp/none" -o "$tmp/o.gguf"
-says 'there is no such folder$'
+says 'no such folder$'
 ok 'a path is none'
 cp -r "$tmp/hf" "$tmp/both" && cp "$tmp/pair"/* "$tmp/both"
 run "$convert" "$tmp/both" -o "$tmp/both.gguf"

@@ -101,7 +101,7 @@ enum gguf_status gg_convert_check_model(struct gguf_convert *c,
     if (!c->out.n_tensors)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "the converted model would be invalid: the "
-                            "folder has none of its tensors");
+                            "folder lacks all of its tensors");
     GG_TRY(verify_description(&c->out.description, more, c->p.allocator, &s,
                               err));
     c->is_checked = true;

@@ -21,10 +21,9 @@ static enum gguf_status check_folder(const struct gg_dir *folder,
     if (gg_dir_is_remote(folder))
         return GGUF_OK;
     if (stat(folder->path, &s) != 0)
-        return errno == ENOENT
-                   ? gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                                  "there is no such folder")
-                   : GGUF_OK;
+        return errno == ENOENT ? gg_error_set(err, GGUF_E_NOTFOUND,
+                                              GGUF_NO_OFFSET, "no such folder")
+                               : GGUF_OK;
     if (S_ISDIR(s.st_mode))
         return GGUF_OK;
     struct gg_str_esc e;
@@ -162,7 +161,7 @@ enum gguf_status gg_folder_read_texts(struct gg_folder *f,
         GG_TRY(read_text(f, &f->text[i], err));
     json_t *root = f->text[GG_CONVERT_CONFIG].json.root;
     if (!root)
-        return gg_dir_fail_missing(&f->dir, "there is no config.json", instead,
+        return gg_dir_fail_missing(&f->dir, "no config.json", instead,
                                    GG_LEN(instead), err);
     f->config = language_of(root);
     return GGUF_OK;

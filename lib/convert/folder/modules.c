@@ -87,7 +87,7 @@ static enum gguf_status read_dense(const struct step *s, unsigned no,
         if (!gg_json_int(json_object_get(s->root, widths[i][0]), &n) ||
             n < 1 || n > INT32_MAX)
             return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
-                                "%s: there is no width '%s'", s->config,
+                                "%s: missing width '%s'", s->config,
                                 widths[i][0]);
         snprintf(name, sizeof name, widths[i][1], no);
         GG_TRY(gg_convert_set_config(s->c, name, json_integer(n), err));
@@ -98,7 +98,7 @@ static enum gguf_status read_dense(const struct step *s, unsigned no,
                                    name, prefix, &there, err));
     return there ? GGUF_OK
                  : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                                "modules.json: there is no %s", name);
+                                "modules.json: missing %s", name);
 }
 
 /* ---- the steps ---- */
@@ -147,7 +147,7 @@ static enum gguf_status read_step(struct step *s, int dense,
     s->root = json.root;
     if (st == GGUF_OK && !json.root)
         st = gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                          "modules.json: there is no %s", s->config);
+                          "modules.json: missing %s", s->config);
     if (st == GGUF_OK)
         st = dense < 0 ? read_pooling(s, err)
                        : read_dense(s, (unsigned)dense, err);

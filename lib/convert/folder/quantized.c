@@ -248,7 +248,7 @@ static enum gguf_status use_file(struct method *m, struct gg_json *json,
     if (!json_is_object(m->config))
         return gg_error_set(
             err, GGUF_E_FORMAT, gg_json_offset_of(json, json->root),
-            "%s: there is no object \"quantization\"", modelopt_file);
+            "%s: missing object \"quantization\"", modelopt_file);
     GG_TRY(use_modelopt(m, err));
     drop_activation_scales(m->f);
     return GGUF_OK;

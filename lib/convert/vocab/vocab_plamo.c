@@ -79,7 +79,7 @@ enum gguf_status gg_convert_vocab_read_plamo(struct gg_convert_vocab *v,
         GG_TRY(st);
     }
     if (!v->n)
-        return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no tokens");
+        return gg_error_set(err, GGUF_E_VOCAB, 0, "no tokens");
     v->model = "plamo2";
     v->pre = "default";
     v->has_scores = v->unique = true;

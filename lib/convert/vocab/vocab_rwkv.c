@@ -262,7 +262,7 @@ enum gguf_status gg_convert_vocab_read_rwkv(struct gg_convert_vocab *v,
         GG_TRY(read_line(v, l, err));
     }
     if (v->n == 1)
-        return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no tokens");
+        return gg_error_set(err, GGUF_E_VOCAB, 0, "no tokens");
     v->model = "rwkv";
     v->unique = true;
     v->pad_from = v->n;

@@ -204,7 +204,7 @@ enum gguf_status gg_convert_vocab_read_spm(struct gg_convert_vocab *v,
             GG_TRY(read_spec(&f, &s, err));
     }
     if (!v->n)
-        return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no pieces");
+        return gg_error_set(err, GGUF_E_VOCAB, 0, "no pieces");
     if (s.suffix || !s.escape)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "a model with %s, which GGUF cannot express",

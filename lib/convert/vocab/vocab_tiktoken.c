@@ -204,7 +204,7 @@ enum gguf_status gg_convert_vocab_read_tiktoken(struct gg_convert_vocab *v,
     while (gg_convert_vocab_next_line(&line))
         GG_TRY(read_line(v, &line, err));
     if (!v->n)
-        return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no tokens");
+        return gg_error_set(err, GGUF_E_VOCAB, 0, "no tokens");
     GG_TRY(make_merges(v, err));
     v->model = "gpt2";
     v->pre = v->pre ? v->pre : "qwen2";

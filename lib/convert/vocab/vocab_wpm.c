@@ -257,7 +257,7 @@ enum gguf_status gg_convert_vocab_read_wpm_txt(struct gg_convert_vocab *v,
         v->type[i] = GG_CONVERT_NORMAL;
     }
     if (!v->n)
-        return gg_error_set(err, GGUF_E_VOCAB, 0, "there are no tokens");
+        return gg_error_set(err, GGUF_E_VOCAB, 0, "no tokens");
     GG_TRY(check_config(v, err));
     v->lowercase = config_is(v, "do_lower_case", true);
     v->strip_accents =

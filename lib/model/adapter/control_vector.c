@@ -66,8 +66,8 @@ static enum gguf_status parse_layer(const struct gguf_adapter *a,
     if (good && *il < n)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_TENSOR, t->info_off,
-                        good ? "tensor '%s' is of a layer that the model does "
-                               "not have: there are %" PRIu64 ", from 0 on"
+                        good ? "tensor '%s' belongs to a layer that the model "
+                               "lacks: it has %" PRIu64 ", from 0 on"
                              : "tensor '%s', expected direction.N with N from "
                                "1 to %" PRIu64,
                         gg_str_esc(&e, t->name), good ? n : n - 1);
