@@ -25,7 +25,7 @@ test "$nc" -gt 8 && grep -q '"chunk_size": 32' "$tmp/out" &&
 ok 'of all tokens of all chunks, and the name of the text without its folder'
 run "$im" -m "$m" "$tmp/all.gguf"
 test $rc -eq 0 && ! grep -q '^no data: blk' "$tmp/out" &&
-    ! grep -q 'are wanted' "$tmp/out"
+    ! grep -q 'values, expected' "$tmp/out"
 ok 'every matrix of the layers has data of its shape'
 run "$im" -q -m "$m" -f "$t" -c 32 -o "$tmp/all.gguf"
 test $rc -eq 1 && grep -q 'all.gguf: exists (--force' "$tmp/err"

@@ -134,7 +134,7 @@ if test -f "$m"; then
     fi
     run "$im" --model "$m" "$tmp/a.dat"
     test $rc -eq 0 && grep -q '^no data: blk.0.attn_k.weight$' "$tmp/out" &&
-        grep -q '^64 values, .* are wanted: blk.0.attn_q.weight$' "$tmp/out"
+        grep -q '^64 values, expected .*: blk.0.attn_q.weight$' "$tmp/out"
     ok '--model tells what is missing'
 else
     skip '--model' 'no model in share/'

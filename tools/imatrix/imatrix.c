@@ -171,13 +171,13 @@ static void print_comparison(const struct comparison *c)
         const struct missing *m = &c->list[i];
         const char *name = m->name ? m->name : "";
         if (m->n_values)
-            printf("%" PRIu64 " values, %" PRIu64 " are wanted: %s\n",
+            printf("%" PRIu64 " values, expected %" PRIu64 ": %s\n",
                    m->n_values, m->n_wanted, name);
         else
             printf("no data: %s\n", name);
     }
     printf("%" PRIu64 " matri%s, %zu without data, %zu with data of another "
-           "shape; %" PRIu64 " data of no matrix\n",
+           "shape; %" PRIu64 " data without a matrix\n",
            c->n_matrices, c->n_matrices == 1 ? "x" : "ces", c->n_none,
            c->n - c->n_none, c->n_unused);
 }
