@@ -22,7 +22,7 @@ enum { MAX_NODES = 80, GRAPH_NODES = 16 * MAX_NODES };
 
 static struct gguf_backend *cpu;
 
-static void bail(const char *what, const struct gguf_error *err)
+static void bail_out(const char *what, const struct gguf_error *err)
 {
     printf("Bail out! %s: %s\n", what, err->message);
     exit(1);
@@ -164,7 +164,7 @@ static struct made make_graph(uint64_t seed, bool no_alloc, int64_t scale)
     p.mem_size = 32 << 20;
     p.no_alloc = no_alloc;
     if (gguf_ctx_create(&g.ctx, &p, &err) != GGUF_OK)
-        bail("context", &err);
+        bail_out("context", &err);
     tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
     g.graph = gguf_graph_create(g.ctx, GRAPH_NODES);
     gguf_ctx_set_no_alloc(g.ctx, false);
@@ -184,7 +184,7 @@ static struct made make_graph(uint64_t seed, bool no_alloc, int64_t scale)
         tensor *x = random_node(g.ctx, t, n, g.cache);
         if (!x) {
             ignore_status(gguf_ctx_status(g.ctx, &err));
-            bail("node", &err);
+            bail_out("node", &err);
         }
         t[n++] = x;
         if (!rnd_below(10))
@@ -194,7 +194,7 @@ static struct made make_graph(uint64_t seed, bool no_alloc, int64_t scale)
     }
     gguf_tensor_add_flags(t[n - 1], GGUF_TENSOR_OUTPUT);
     if (gguf_graph_finish(g.ctx, g.graph, t[n - 1], &err) != GGUF_OK)
-        bail("graph", &err);
+        bail_out("graph", &err);
     return g;
 }
 
@@ -257,7 +257,7 @@ static void check_each_op(void)
         bool found = false;
         gguf_graph_clear(g.graph);
         if (gguf_graph_finish(g.ctx, g.graph, t, &err))
-            bail(gguf_op_name(op), &err);
+            bail_out(gguf_op_name(op), &err);
         for (size_t i = 0; i < gguf_graph_n_nodes(g.graph); i++)
             found = found || gguf_graph_node(g.graph, i)->op == op;
         if (t && t->dtype == GGUF_DTYPE_F32 && found)
@@ -282,7 +282,7 @@ static void check_random(int n_graphs, uint64_t seed)
         struct made plain = make_graph(seed + (uint64_t)k, false, 1);
         if (gguf_galloc_create(&ga, NULL, gguf_backend_buft(cpu), &err) ||
             gguf_galloc_alloc(ga, g.graph, &err))
-            bail("allocation", &err);
+            bail_out("allocation", &err);
         int n = spans_of(g.graph, buffer_of(&g), s);
         n_overlap += spans_overlap(s, n);
         ratio[k] = (double)gguf_galloc_buffer_size(ga, 0) /
@@ -291,12 +291,12 @@ static void check_random(int n_graphs, uint64_t seed)
         fill_inputs(&plain, seed);
         if (gguf_backend_compute(cpu, g.graph, &err) ||
             gguf_backend_compute(cpu, plain.graph, &err))
-            bail("computation", &err);
+            bail_out("computation", &err);
         n_differ += !same_results(&g, &plain);
         /* inputs must be unchanged */
         memset(g.cache->data, 0, (size_t)gguf_tensor_size(g.cache));
         if (gguf_backend_compute(cpu, g.graph, &err))
-            bail("computation", &err);
+            bail_out("computation", &err);
         n_differ_again += !same_results(&g, &plain);
         gguf_galloc_destroy(ga);
         gguf_ctx_destroy(g.ctx);
@@ -322,10 +322,10 @@ static void check_reuse(unsigned n_models)
     int n_differ = 0, n_again = 0, n_grown = 0;
     for (uint64_t k = 0; k < n_models; k++) {
         if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err))
-            bail("allocator", &err);
+            bail_out("allocator", &err);
         struct made big = make_graph(k, true, 3);
         if (gguf_galloc_reserve(ga, big.graph, &err))
-            bail("reserve", &err);
+            bail_out("reserve", &err);
         size_t size = gguf_galloc_buffer_size(ga, 0);
         for (int64_t scale = 1; scale <= 4; scale++) {
             struct made g = make_graph(k, true, scale);
@@ -333,12 +333,12 @@ static void check_reuse(unsigned n_models)
             unsigned before = gguf_galloc_n_plans(ga);
             for (int round = 0; round < 2; round++) {
                 if (gguf_galloc_alloc(ga, g.graph, &err))
-                    bail("allocation", &err);
+                    bail_out("allocation", &err);
                 fill_inputs(&g, k);
                 fill_inputs(&plain, k);
                 if (gguf_backend_compute(cpu, g.graph, &err) ||
                     gguf_backend_compute(cpu, plain.graph, &err))
-                    bail("computation", &err);
+                    bail_out("computation", &err);
                 n_differ += !same_results(&g, &plain);
             }
             n_again += scale == 3 && gguf_galloc_n_plans(ga) != before;
@@ -360,10 +360,10 @@ static void check_reuse(unsigned n_models)
     if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err) ||
         gguf_galloc_alloc(ga, a.graph, &err) ||
         gguf_galloc_alloc(ga, a.graph, &err))
-        bail("allocation", &err);
+        bail_out("allocation", &err);
     ok(gguf_galloc_n_plans(ga) == 1, "the same graph is not planned twice");
     if (gguf_galloc_alloc(ga, b.graph, &err))
-        bail("allocation", &err);
+        bail_out("allocation", &err);
     ok(gguf_galloc_n_plans(ga) == 2, "another is");
     gguf_galloc_destroy(ga);
     gguf_ctx_destroy(a.ctx);
@@ -383,7 +383,7 @@ static struct gguf_graph *make_growing(struct gguf_ctx *c, int64_t n)
     y = gguf_op_cont(c, gguf_op_reshape_3d(c, y, n, 2, 2));
     y = gguf_op_relu(c, gguf_op_cont(c, gguf_op_permute(c, y, 0, 2, 1, 3)));
     if (gguf_graph_finish(c, g, y, &err))
-        bail("graph", &err);
+        bail_out("graph", &err);
     return g;
 }
 
@@ -398,10 +398,10 @@ static void check_growing(void)
     if (gguf_ctx_create(&c, &p, &err) ||
         gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err) ||
         gguf_galloc_reserve(ga, make_growing(c, 64), &err))
-        bail("reserve", &err);
+        bail_out("reserve", &err);
     for (int64_t n = 1; n <= 64; n++)
         if (gguf_galloc_alloc(ga, make_growing(c, n), &err))
-            bail("allocation", &err);
+            bail_out("allocation", &err);
     ok(gguf_galloc_n_plans(ga) == 1, "64 sizes of a reserved graph: %u plan",
        gguf_galloc_n_plans(ga));
     gguf_galloc_destroy(ga);
@@ -414,13 +414,13 @@ static void check_turns(void)
     struct gguf_error err;
     struct gguf_galloc *ga;
     if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err))
-        bail("allocator", &err);
+        bail_out("allocator", &err);
     for (int round = 0; round < 3; round++)
         for (uint64_t k = 0; k < 4; k++) {
             struct made g = make_graph(k, true, 1);
             if (round ? gguf_galloc_alloc(ga, g.graph, &err)
                       : gguf_galloc_reserve(ga, g.graph, &err))
-                bail("allocation", &err);
+                bail_out("allocation", &err);
             gguf_ctx_destroy(g.ctx);
         }
     ok(gguf_galloc_n_plans(ga) == 4, "four structures in turn: %u plans",
@@ -447,7 +447,7 @@ static void check_types(void)
     p.no_alloc = true;
     if (gguf_ctx_create(&c, &p, &err) ||
         gguf_galloc_create_n(&ga, NULL, types, 3, &err))
-        bail("allocator", &err);
+        bail_out("allocator", &err);
     for (int k = 0; k < 2; k++) {
         g[k] = gguf_graph_create(c, 8);
         t[k][0] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 100);
@@ -455,11 +455,11 @@ static void check_types(void)
             t[k][i + 1] =
                 k ? gguf_op_sqr(c, t[k][i]) : gguf_op_neg(c, t[k][i]);
         if (gguf_graph_finish(c, g[k], t[k][N], &err))
-            bail("graph", &err);
+            bail_out("graph", &err);
     }
     if (gguf_galloc_reserve_n(ga, g[0], one, one, &err) ||
         gguf_galloc_alloc(ga, g[1], &err) || gguf_galloc_alloc(ga, g[0], &err))
-        bail("allocation", &err);
+        bail_out("allocation", &err);
     ok(gguf_buffer_buft(t[0][1]->buffer) == &other &&
            gguf_buffer_buft(t[1][1]->buffer) == gguf_host_buft(),
        "types are for the structure that they were given for");
@@ -469,7 +469,7 @@ static void check_types(void)
     }
     if (gguf_galloc_reserve_n(ga, g[0], two, two, &err) ||
         gguf_galloc_alloc(ga, g[0], &err))
-        bail("allocation", &err);
+        bail_out("allocation", &err);
     ok(t[0][1]->buffer == t[1][1]->buffer &&
            gguf_galloc_buffer_size(ga, 0) > 0 &&
            gguf_galloc_buffer_size(ga, 1) > 0 &&

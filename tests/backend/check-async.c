@@ -231,9 +231,10 @@ static bool is_cache(const struct random_graph *g, const tensor *t)
 
 /* Outputs of RUNS computations with different inputs, as bytes. flow: start
  * them all without waiting; else one by one. */
-static size_t collect(struct gguf_sched *s, struct gguf_backend *const *b,
-                      struct random_graph *g, uint64_t seed, bool flow,
-                      char *out)
+static size_t collect_outputs(struct gguf_sched *s,
+                              struct gguf_backend *const *b,
+                              struct random_graph *g, uint64_t seed, bool flow,
+                              char *out)
 {
     struct gguf_error err;
     size_t n = 0;
@@ -297,11 +298,12 @@ static void check_computations(int n_graphs, uint64_t seed)
         a.refuses[GGUF_OP_SET_ROWS] = b.refuses[GGUF_OP_SET_ROWS] = false;
         struct random_graph one = random_graph_make(x, host),
                             many = random_graph_make(x, home);
-        size_t n = collect(alone, all + 2, &one, x, false, want);
+        size_t n = collect_outputs(alone, all + 2, &one, x, false, want);
         p.n_copies = 1 + (unsigned)k % 4;
         must(gguf_sched_create(&s, &p, &err), &err);
         differ[p.n_copies] +=
-            collect(s, all, &many, x, true, got) != n || memcmp(want, got, n);
+            collect_outputs(s, all, &many, x, true, got) != n ||
+            memcmp(want, got, n);
         gguf_sched_destroy(s);
         random_graph_free(&one);
         random_graph_free(&many);

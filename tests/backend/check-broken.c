@@ -20,9 +20,9 @@ static int n_allocated;
 /* Bytes from an aligned address to a buffer's memory. */
 static size_t skew;
 
-static enum gguf_status alloc(const struct gguf_buft *buft,
-                              struct gguf_buffer *b, size_t size,
-                              struct gguf_error *err)
+static enum gguf_status alloc_buffer(const struct gguf_buft *buft,
+                                     struct gguf_buffer *b, size_t size,
+                                     struct gguf_error *err)
 {
     const uintptr_t align = gguf_buft_alignment(buft);
     char *p = malloc(size + 2 * align);
@@ -40,7 +40,7 @@ static void free_it(struct gguf_buffer *b)
 
 static const struct gguf_buft_iface memory = {
     .struct_size = sizeof memory,
-    .alloc = alloc,
+    .alloc = alloc_buffer,
     .free = free_it,
 };
 
@@ -69,7 +69,8 @@ static uint64_t one_less(const struct gguf_buft *buft,
     return gguf_tensor_size(t) - 1;
 }
 
-static bool supports(const struct gguf_device *d, const struct gguf_tensor *t)
+static bool supports_all(const struct gguf_device *d,
+                         const struct gguf_tensor *t)
 {
     (void)d, (void)t;
     return true;
@@ -158,7 +159,7 @@ static void test_bad_device(void)
 {
     const struct gguf_device_iface table = {
         .struct_size = sizeof table,
-        .supports_op = supports,
+        .supports_op = supports_all,
         .backend = backend_nothing,
         .event = event_nothing,
         .from_host = host_nothing,

@@ -10,7 +10,7 @@
 
 typedef struct gguf_tensor tensor;
 
-static void bail(const char *what, const struct gguf_error *err)
+static void bail_out(const char *what, const struct gguf_error *err)
 {
     printf("Bail out! %s: %s\n", what, err->message);
     exit(1);
@@ -28,7 +28,7 @@ static void check_nothing(void)
     p.no_alloc = true;
     p.mem_size = 4 * gguf_tensor_overhead();
     if (gguf_ctx_create(&c, &p, &err))
-        bail("context", &err);
+        bail_out("context", &err);
     ok(!gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err) &&
            gguf_buffer_size(b) == 0,
        "a context without tensors: a buffer of nothing");
@@ -58,14 +58,14 @@ static void check_buffers(void)
     p.mem_size = 1 << 16;
     p.no_alloc = true;
     if (gguf_ctx_create(&c, &p, &err))
-        bail("context", &err);
+        bail_out("context", &err);
     tensor *a = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 5, 3);
     tensor *v = gguf_op_view_1d(c, a, 2, 8);
     tensor *q = gguf_tensor_create_1d(c, GGUF_DTYPE_Q8_0, 64);
     ok(gguf_tensor_set(a, mem, 0, 4, &err) == GGUF_E_INVALID,
        "set without memory: %s", err.message);
     if (gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err))
-        bail("tensors", &err);
+        bail_out("tensors", &err);
     ok(a->data && q->data && (uintptr_t)q->data % 64 == 0 &&
            v->data == (char *)a->data + 8 && v->buffer == b &&
            gguf_buffer_size(b) == 128 + 64,
@@ -85,7 +85,7 @@ static void check_buffers(void)
        "memset");
 
     if (gguf_buffer_create_from_host(&f, mem, sizeof mem, NULL, &err))
-        bail("buffer", &err);
+        bail_out("buffer", &err);
     tensor *m = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 5, 3);
     ok(gguf_buffer_place_tensor(f, m, 200, &err) == GGUF_E_INVALID, "%s",
        err.message);
@@ -99,7 +99,7 @@ static void check_buffers(void)
     gguf_buffer_destroy(b);
     gguf_ctx_destroy(c);
     if (gguf_buffer_create(&b, gguf_host_buft(), 0, NULL, &err))
-        bail("buffer", &err);
+        bail_out("buffer", &err);
     ok(gguf_buffer_size(b) == 0 && !gguf_buffer_base(b),
        "a buffer of nothing");
     ignore_status(gguf_buffer_clear(b, 1, NULL));
@@ -130,7 +130,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
 #define STEP(call)                                                            \
     do {                                                                      \
         if (err.status == GGUF_OK && (call) != err.status)                    \
-            bail("status and error differ", &err);                            \
+            bail_out("status and error differ", &err);                        \
     } while (0)
     STEP(gguf_ctx_create(&c, &p, &err));
     STEP(gguf_pool_create(&pool, &pp, &err));
@@ -204,7 +204,7 @@ static void check_parts(void)
     p.no_alloc = true;
     if (gguf_ctx_create(&c, &p, &err) ||
         gguf_host_buft_create(&small, &bp, &err))
-        bail("context", &err);
+        bail_out("context", &err);
     ok(gguf_buft_max_size(small) == 256 && gguf_buft_is_host(small) &&
            gguf_buft_alignment(small) == GGUF_TENSOR_ALIGN,
        "a type of buffer with a maximum size");
@@ -232,7 +232,7 @@ static void check_parts(void)
     bp.max_size = 64;
     bp.alignment = 16;
     if (gguf_host_buft_create(&small, &bp, &err))
-        bail("type", &err);
+        bail_out("type", &err);
     gguf_ctx_reset(c);
     t[0] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 30);
     ok(gguf_ctx_alloc_tensors(c, small, NULL, &b, &err) == GGUF_E_LIMIT &&
@@ -242,7 +242,7 @@ static void check_parts(void)
     t[0] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 3);
     t[1] = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 3);
     if (gguf_ctx_alloc_tensors(c, small, NULL, &b, &err))
-        bail("tensors", &err);
+        bail_out("tensors", &err);
     ok((char *)t[1]->data - (char *)t[0]->data == 16, "another alignment");
     gguf_buffer_destroy(b);
     gguf_buft_destroy(small);
@@ -263,11 +263,11 @@ static void check_age(void)
     p.no_alloc = true;
     p.mem_size = 2 * gguf_tensor_overhead();
     if (gguf_ctx_create(&c, &p, &err))
-        bail("context", &err);
+        bail_out("context", &err);
     tensor *t = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4);
     tensor *u = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 4);
     if (gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err))
-        bail("tensors", &err);
+        bail_out("tensors", &err);
     ok(!gg_buffer_version_ref(b) && !gg_buffer_version_ref(NULL),
        "a buffer of no weights has no age");
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
@@ -275,7 +275,7 @@ static void check_age(void)
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
     struct gg_buffer_version *again = gg_buffer_version_ref(b);
     if (!age)
-        bail("age", &err);
+        bail_out("age", &err);
     uint64_t n[7] = { gg_buffer_version_n_changes(age) };
     bool good = !gguf_tensor_set(t, "1234", 0, 4, &err);
     n[1] = gg_buffer_version_n_changes(age);

@@ -73,7 +73,7 @@ static void check_tensors(void)
 
 /* --- copies of graphs ----------------------------------------------------- */
 
-static bool equal(const tensor *a, const tensor *b)
+static bool equal_tensors(const tensor *a, const tensor *b)
 {
     static char x[1 << 16], y[1 << 16];
     struct gguf_error err;
@@ -114,19 +114,20 @@ static void check_clones(int n_graphs)
         struct gguf_graph *cg = gguf_clone_graph(c);
         const size_t n = gguf_graph_n_nodes(g.graph);
         for (size_t i = 0; i < n; i++)
-            data = data &&
-                   equal(gguf_graph_node(g.graph, i), gguf_graph_node(cg, i));
+            data = data && equal_tensors(gguf_graph_node(g.graph, i),
+                                         gguf_graph_node(cg, i));
         for (size_t i = 0; i < gguf_graph_n_leaves(g.graph); i++)
-            data = data &&
-                   equal(gguf_graph_leaf(g.graph, i), gguf_graph_leaf(cg, i));
+            data = data && equal_tensors(gguf_graph_leaf(g.graph, i),
+                                         gguf_graph_leaf(cg, i));
         must(gguf_backend_compute(&is.backend, gguf_clone_graph(r), &err),
              &err);
         for (int i = 0; i < g.n_out; i++)
             for (size_t j = 0; j < n; j++)
                 if (gguf_graph_node(g.graph, j) == g.out[i])
-                    reused = reused &&
-                             equal(g.out[i],
-                                   gguf_graph_node(gguf_clone_graph(r), j));
+                    reused =
+                        reused &&
+                        equal_tensors(g.out[i],
+                                      gguf_graph_node(gguf_clone_graph(r), j));
         must(gguf_tensor_set(g.cache, before, 0, sizeof before, &err), &err);
         must(gguf_backend_compute(cpu, g.graph, &err), &err);
         for (size_t i = 0; i < gguf_graph_n_leaves(g.graph); i++)
@@ -136,8 +137,8 @@ static void check_clones(int n_graphs)
                      &err);
         must(gguf_backend_compute(&is.backend, cg, &err), &err);
         for (size_t i = 0; i < n; i++)
-            again = again &&
-                    equal(gguf_graph_node(g.graph, i), gguf_graph_node(cg, i));
+            again = again && equal_tensors(gguf_graph_node(g.graph, i),
+                                           gguf_graph_node(cg, i));
         gguf_clone_destroy(c);
         gguf_clone_destroy(r);
         gguf_buffer_destroy(rest);
@@ -220,8 +221,8 @@ static int note_difference(void *user, size_t i, const tensor *node,
     return 0;
 }
 
-static int stop(void *user, size_t i, const tensor *node, const tensor *a,
-                const tensor *b)
+static int stop_always(void *user, size_t i, const tensor *node,
+                       const tensor *a, const tensor *b)
 {
     (void)user;
     (void)i;
@@ -300,7 +301,7 @@ static void check_backends(void)
     ok(gguf_compare_backends(&is.backend, &is.backend, h.graph, &p, &n,
                              &err) == GGUF_E_OP,
        "%s", err.message);
-    p.fn = stop;
+    p.fn = stop_always;
     ok(gguf_compare_backends(cpu, &is.backend, h.graph, &p, &n, &err) ==
            GGUF_E_CANCELLED,
        "%s", err.message);

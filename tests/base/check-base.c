@@ -393,7 +393,7 @@ static unsigned edit_distance(const char *a, const char *b)
     return best;
 }
 
-static struct gguf_str text(const char *s)
+static struct gguf_str text_of(const char *s)
 {
     return (struct gguf_str){ s, strlen(s) };
 }
@@ -419,16 +419,16 @@ static void check_near(void)
             a[k] = (char)('a' + (rnd64() >> 40) % 3);
         for (unsigned k = 0, n = (unsigned)(rnd64() >> 32) % 7; k < n; k++)
             b[k] = (char)('a' + (rnd64() >> 40) % 3);
-        wrong +=
-            gg_suggestion_distance(text(a), text(b)) != edit_distance(a, b);
+        wrong += gg_suggestion_distance(text_of(a), text_of(b)) !=
+                 edit_distance(a, b);
     }
     ok(!wrong, "distances are those of the definition");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gguf_suggestion near;
         char hint[GGUF_SUGGESTION_SIZE], want[64] = "";
-        gguf_suggestion_init(&near, text(cases[i][0]));
+        gguf_suggestion_init(&near, text_of(cases[i][0]));
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            gguf_suggestion_try(&near, text(known[k]));
+            gguf_suggestion_try(&near, text_of(known[k]));
         if (*cases[i][1])
             snprintf(want, sizeof want, "; did you mean '%s'?", cases[i][1]);
         ok(!strcmp(gguf_suggestion_text(&near, hint), want), "'%s'%s",
@@ -437,7 +437,7 @@ static void check_near(void)
     char many[300];
     memset(many, 'a', sizeof many);
     const struct gguf_str s = { many, sizeof many };
-    ok(gg_suggestion_distance(s, text("a")) == 63, "long names are cut");
+    ok(gg_suggestion_distance(s, text_of("a")) == 63, "long names are cut");
 }
 
 /* The vectors of RFC 4648, section 10, and all bytes. */

@@ -27,7 +27,7 @@ static size_t nodes_together(tensor *a, tensor *b, tensor *c)
     return s[0].n;
 }
 
-static tensor *plain(ctx_t *c, int64_t n0, int64_t n1)
+static tensor *plain_source(ctx_t *c, int64_t n0, int64_t n1)
 {
     return source(c, GGUF_DTYPE_F32, PLAIN, n0, n1, 1, 1);
 }
@@ -35,7 +35,8 @@ static tensor *plain(ctx_t *c, int64_t n0, int64_t n1)
 static void check_patterns(void)
 {
     ctx_t *c = new_ctx();
-    tensor *x = plain(c, D, R), *r = plain(c, D, R), *w = plain(c, D, 1);
+    tensor *x = plain_source(c, D, R), *r = plain_source(c, D, R),
+           *w = plain_source(c, D, 1);
     tensor *sum = gguf_op_add(c, x, r);
     tensor *norm = gguf_op_rms_norm(c, sum, 1e-5f);
     tensor *y = gguf_op_mul(c, norm, w);
@@ -47,7 +48,7 @@ static void check_patterns(void)
     ok(s[0].n == 2 && s[0].n_rows == R && s[0].some == 1,
        "a norm of heads after one of rows, row by row");
     gg_cpu_fuse(s, 1, 1);
-    tensor *up = plain(c, D, R);
+    tensor *up = plain_source(c, D, R);
     ok(nodes_together(gguf_op_silu(c, x), gguf_op_mul(c, x, up), NULL) == 2,
        "two that read the same");
     ok(nodes_together(gguf_op_silu(c, x), gguf_op_silu(c, up), NULL) == 1,
@@ -55,7 +56,7 @@ static void check_patterns(void)
     ok(nodes_together(sum, gguf_op_mul(c, up, gguf_op_view_1d(c, sum, D, 0)),
                       NULL) == 1,
        "not one that needs the first row for all");
-    tensor *square = plain(c, D, D), *first = gguf_op_relu(c, square);
+    tensor *square = plain_source(c, D, D), *first = gguf_op_relu(c, square);
     ok(nodes_together(first,
                       gguf_op_add(c, square, gguf_op_transpose(c, first)),
                       NULL) == 1,
@@ -82,7 +83,7 @@ static void check_memory(void)
 {
     const size_t row = D * sizeof(float);
     ctx_t *c = new_ctx();
-    tensor *x = plain(c, D, R), *u = plain(c, D, R);
+    tensor *x = plain_source(c, D, R), *u = plain_source(c, D, R);
     tensor *a = gguf_op_add(c, x, u), *b = gguf_op_silu(c, a);
     tensor *d = gguf_op_mul(c, b, u);
     b->data = a->data;

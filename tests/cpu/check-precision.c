@@ -92,8 +92,8 @@ static void pack_x(const struct gg_kern_gemm *g, void *panel, size_t first,
     }
 }
 
-static void tile(const void *w, const void *x, size_t n_blocks,
-                 unsigned n_cols, float *y, size_t y_stride, int add)
+static void compute_tile(const void *w, const void *x, size_t n_blocks,
+                         unsigned n_cols, float *y, size_t y_stride, int add)
 {
     atomic_fetch_add(&n_tiles, 1);
     for (unsigned j = 0; j < n_cols; j++, y += y_stride)
@@ -126,7 +126,7 @@ static const struct gg_kern_gemm ints = {
     .pack_w = pack_w,
     .pack_wt = pack_wt,
     .pack_x = pack_x,
-    .tile = tile,
+    .tile = compute_tile,
 };
 
 /* ---- a node by a table of kernels ---- */
@@ -173,7 +173,7 @@ static bool compute_node(tensor *node, const struct gg_kern *kern, int team)
 /* Compute the node in this precision with 1 to 8 threads, and in the exact
  * one. Returns the largest difference. *good: the threads' bits are equal, and
  * the tile was called. */
-static double difference(tensor *t, bool *good)
+static double compare_exact(tensor *t, bool *good)
 {
     struct gg_kern kern = ops_kern;
     const size_t size = (size_t)gguf_tensor_size(t), n = size / sizeof(float);
@@ -231,7 +231,7 @@ static void check_matmul(void)
             make_integers(c, i & 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32, k, m, 1,
                           1),
             make_integers(c, GGUF_DTYPE_F32, k, n, 1, 1));
-        const double d = difference(t, &good);
+        const double d = compare_exact(t, &good);
         ok(good && d == 0, "product of %d by %d, %d steps: equal", (int)m,
            (int)n, (int)k);
         gguf_ctx_destroy(c);
@@ -247,7 +247,7 @@ static void check_rounding(void)
     ctx_t *c = new_ctx();
     tensor *w = between(c, PLAIN, k, 40, 1, 1, -1, 1);
     tensor *t = gguf_op_matmul(c, w, between(c, PLAIN, k, 20, 1, 1, -1, 1));
-    const double d = difference(t, &good);
+    const double d = compare_exact(t, &good);
     ok(good && d > 0 && d < (double)k * 2.1 * 0x1p-14,
        "product of fractions: %g from exact", d);
     gguf_ctx_destroy(c);
@@ -262,7 +262,7 @@ static void check_matmul_id(void)
     tensor *ids = gguf_tensor_create_2d(c, GGUF_DTYPE_I32, 2, 30);
     set_ids(ids, 5);
     tensor *t = gguf_op_matmul_id(c, a, b, ids);
-    const double d = difference(t, &good);
+    const double d = compare_exact(t, &good);
     ok(good && d == 0, "products with a matrix for each column: equal");
     gguf_ctx_destroy(c);
 }
@@ -286,7 +286,7 @@ static void check_attention(void)
             c, make_integers(c, GGUF_DTYPE_F32, n[0], n[2], n[4], 1),
             make_integers(c, type, n[0], n[3], n[5], 1),
             make_integers(c, type, n[1], n[3], n[5], 1), NULL, 0.01f, 0, 0);
-        const double d = difference(t, &good);
+        const double d = compare_exact(t, &good);
         ok(good && d > 0 && d < (double)n[3] * 8 * 0x1p-14,
            "attention of %d heads to %d keys: %g from exact", (int)n[4],
            (int)n[3], d);

@@ -45,8 +45,8 @@ static struct num *make_numbers(int64_t n)
     return p;
 }
 
-static struct num in(const tensor *t, int src, int64_t i0, int64_t i1,
-                     int64_t i2, int64_t i3)
+static struct num read_input(const tensor *t, int src, int64_t i0, int64_t i1,
+                             int64_t i2, int64_t i3)
 {
     return N(src_at(t, src, i0, i1, i2, i3));
 }
@@ -76,7 +76,7 @@ static double f_state(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 /* One token of head h: state S[j, i] at s[i * n + j], result y. */
 typedef void ref_fn(const tensor *t, struct num *s, struct num *y, int64_t n,
                     int64_t h, int64_t tok, int64_t seq);
-#define IN(src, i)  in(t, src, i, h, tok, seq)
+#define IN(src, i)  read_input(t, src, i, h, tok, seq)
 #define S(j, i)     s[n * (i) + (j)]
 #define FOR_EACH(i) for (int64_t i = 0; i < n; i++)
 
@@ -156,7 +156,7 @@ static void compare_reference(const tensor *t, int k, ref_fn *fn)
             struct num *s = ref.s + (seq * heads + h) * n * n;
             for (int64_t i = 0; i < n; i++)
                 for (int64_t j = 0; j < n; j++)
-                    s[i * n + j] = in(t, k, j, i, h, seq);
+                    s[i * n + j] = read_input(t, k, j, i, h, seq);
             for (int64_t p = 0; p < tok; p++)
                 fn(t, s, ref.y + ((seq * tok + p) * heads + h) * n, n, h, p,
                    seq);
@@ -376,16 +376,17 @@ static void scan_reference(const tensor *t)
                 int64_t id = (int64_t)at(t->src[6], seq, 0, 0, 0);
                 int64_t g = h / (heads / b->ne[1]);
                 for (int64_t i = 0; i < n; i++)
-                    s[i] = in(t, 0, i, p, h, id);
+                    s[i] = read_input(t, 0, i, p, h, id);
                 for (int64_t k = 0; k < x->ne[2]; k++) {
                     double d = log1p(exp(at(t->src[2], h, k, seq, 0)));
                     struct num y = N(0);
                     for (int64_t i = 0; i < n; i++) {
                         double a = src_at(t, 3, i, h, 0, 0);
-                        s[i] = add(mul(s[i], N(exp(d * a))),
-                                   mul(mul(N(d), in(t, 4, i, g, k, seq)),
-                                       in(t, 1, p, h, k, seq)));
-                        y = add(y, mul(s[i], in(t, 5, i, g, k, seq)));
+                        s[i] =
+                            add(mul(s[i], N(exp(d * a))),
+                                mul(mul(N(d), read_input(t, 4, i, g, k, seq)),
+                                    read_input(t, 1, p, h, k, seq)));
+                        y = add(y, mul(s[i], read_input(t, 5, i, g, k, seq)));
                     }
                     ref.y[((seq * x->ne[2] + k) * heads + h) * dim + p] = y;
                 }

@@ -45,7 +45,7 @@ struct event {
 static const char *victim; /* the file that is changed */
 static struct stat before; /* its attributes before */
 
-static int progress(void *user, uint64_t done, uint64_t total)
+static int count_call(void *user, uint64_t done, uint64_t total)
 {
     struct event *e = user;
     (void)done, (void)total;
@@ -102,9 +102,10 @@ static void write_model(const char *name)
     gguf_writer_destroy(w);
 }
 
-static enum gguf_status edit(struct event *e, enum gguf_edit_byte_order order,
-                             uint32_t align, const char *output,
-                             struct gguf_error *err)
+static enum gguf_status edit_file(struct event *e,
+                                  enum gguf_edit_byte_order order,
+                                  uint32_t align, const char *output,
+                                  struct gguf_error *err)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_file *f = NULL;
@@ -113,7 +114,7 @@ static enum gguf_status edit(struct event *e, enum gguf_edit_byte_order order,
     p.order = order;
     p.output = output ? in_dir(output) : NULL;
     p.no_sync = 1;
-    p.progress = progress;
+    p.progress = count_call;
     p.progress_user = e;
     enum gguf_status st = gguf_file_open(&f, in_dir("in.gguf"), NULL, err);
     if (st == GGUF_OK)
@@ -129,22 +130,22 @@ static enum gguf_status edit(struct event *e, enum gguf_edit_byte_order order,
 
 static enum gguf_status run_copy(struct event *e, struct gguf_error *err)
 {
-    return edit(e, GGUF_EDIT_KEEP_ORDER, 0, "out", err);
+    return edit_file(e, GGUF_EDIT_KEEP_ORDER, 0, "out", err);
 }
 
 static enum gguf_status run_self(struct event *e, struct gguf_error *err)
 {
-    return edit(e, GGUF_EDIT_KEEP_ORDER, 0, NULL, err);
+    return edit_file(e, GGUF_EDIT_KEEP_ORDER, 0, NULL, err);
 }
 
 static enum gguf_status run_swap(struct event *e, struct gguf_error *err)
 {
-    return edit(e, GGUF_EDIT_BIG_ENDIAN, 0, "out", err);
+    return edit_file(e, GGUF_EDIT_BIG_ENDIAN, 0, "out", err);
 }
 
 static enum gguf_status run_relayout(struct event *e, struct gguf_error *err)
 {
-    return edit(e, GGUF_EDIT_KEEP_ORDER, 4096, "out", err);
+    return edit_file(e, GGUF_EDIT_KEEP_ORDER, 4096, "out", err);
 }
 
 static enum gguf_status run_split(struct event *e, struct gguf_error *err)
@@ -155,7 +156,7 @@ static enum gguf_status run_split(struct event *e, struct gguf_error *err)
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = 2;
     j.no_sync = 1;
-    j.progress = progress;
+    j.progress = count_call;
     j.user = e;
     enum gguf_status st = gguf_file_open(&s, in_dir("in.gguf"), NULL, err);
     if (st == GGUF_OK)
@@ -172,7 +173,7 @@ static enum gguf_status run_merge(struct event *e, struct gguf_error *err)
     struct gguf_split_output_params j = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *s = NULL;
     j.no_sync = 1;
-    j.progress = progress;
+    j.progress = count_call;
     j.user = e;
     enum gguf_status st = gguf_file_open(&s, in_dir("set"), NULL, err);
     if (st == GGUF_OK)
@@ -205,7 +206,7 @@ static enum gguf_status run_writer(struct event *e, struct gguf_error *err)
         if (st == GGUF_OK)
             st = gguf_writer_write(w, gguf_file_tensor_data(f, i), t->size,
                                    err);
-        progress(e, 0, 0);
+        count_call(e, 0, 0);
     }
     if (st == GGUF_OK)
         st = gguf_writer_commit(w, err);

@@ -16,7 +16,7 @@ struct seen {
     unsigned n, stop_at;
 };
 
-static int note(void *user, const struct gguf_finding *f)
+static int note_finding(void *user, const struct gguf_finding *f)
 {
     struct seen *s = user;
     size_t n = strlen(s->codes);
@@ -37,7 +37,7 @@ static enum gguf_status check_bytes(const uint8_t *p, size_t n,
         printf("# %s\n", err.message);
         return st;
     }
-    st = gguf_file_check(f, params, note, s, &err);
+    st = gguf_file_check(f, params, note_finding, s, &err);
     gguf_file_close(f);
     return st;
 }

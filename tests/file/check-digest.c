@@ -80,8 +80,8 @@ static void expect_digest(const struct gguf_file *f,
     free(all);
 }
 
-static int equal(const struct gguf_digest *a, const struct gguf_digest *b,
-                 size_t n)
+static int equal_digests(const struct gguf_digest *a,
+                         const struct gguf_digest *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!gguf_digest_equal(&a[i], &b[i]))
@@ -192,14 +192,14 @@ static void check_digests(const struct gguf_file *f,
         memset(t, 0, sizeof t);
         memset(&m, 0, sizeof m);
         ok(gguf_digest_tensors(f, &p, t, &m, &err) == GGUF_OK &&
-               equal(t, want_t, N) && equal(&m, &want_m, 1),
+               equal_digests(t, want_t, N) && equal_digests(&m, &want_m, 1),
            "%s, %u threads: tensors and model", gguf_digest_algo_name(algo),
            n);
         memset(t, 0, sizeof t);
         memset(&m, 0, sizeof m);
         ok(gguf_digest_tensors(f, &p, t, NULL, &err) == GGUF_OK &&
                gguf_digest_tensors(f, &p, NULL, &m, &err) == GGUF_OK &&
-               equal(t, want_t, N) && equal(&m, &want_m, 1),
+               equal_digests(t, want_t, N) && equal_digests(&m, &want_m, 1),
            "%s, %u threads: each alone", gguf_digest_algo_name(algo), n);
         unsigned calls = 0;
         p.progress = stop_at_second;
@@ -215,7 +215,7 @@ static void check_digests(const struct gguf_file *f,
     p.algo = algo;
     ok(gguf_file_n_shards(set) > 1 &&
            gguf_digest_tensors(set, &p, t, &m, &err) == GGUF_OK &&
-           equal(t, want_t, N) && equal(&m, &want_m, 1),
+           equal_digests(t, want_t, N) && equal_digests(&m, &want_m, 1),
        "a set of %zu shards has the digests of its file",
        gguf_file_n_shards(set));
     gguf_file_close(set);
@@ -298,8 +298,9 @@ static int finds_digest(const struct gguf_manifest *m, const char *tensor,
     return !strcmp(got, hex);
 }
 
-static enum gguf_status parse(const char *text, struct gguf_manifest **m,
-                              struct gguf_error *err)
+static enum gguf_status parse_manifest(const char *text,
+                                       struct gguf_manifest **m,
+                                       struct gguf_error *err)
 {
     return gguf_manifest_parse(m, text, strlen(text), NULL, err);
 }
@@ -316,8 +317,8 @@ static void check_manifest(void)
         "xxh64     5a54d3aad816f302  dir/test.gguf\n";
     struct gguf_error err;
     struct gguf_manifest *m;
-    ok(parse(text, &m, &err) == GGUF_OK && gguf_manifest_n_entries(m) == 3 &&
-           gguf_manifest_n_skipped(m) == 1,
+    ok(parse_manifest(text, &m, &err) == GGUF_OK &&
+           gguf_manifest_n_entries(m) == 3 && gguf_manifest_n_skipped(m) == 1,
        "a manifest");
     ok(finds_digest(m, "tensor_0", "f66e9cd66a4396a0") &&
            finds_digest(m, "tensor_1", "7d3a1f9ac04d0537") &&
@@ -351,38 +352,41 @@ static void check_manifest(void)
                                          file,
                                          (struct gguf_str){ text_of_mark, 9 });
     struct gguf_manifest *escaped;
-    ok(parse(both, &escaped, &err) == GGUF_OK &&
+    ok(parse_manifest(both, &escaped, &err) == GGUF_OK &&
            gguf_manifest_n_entries(escaped) == 2 &&
            finds_digest(escaped, mark, "f66e9cd66a4396a0") &&
            finds_digest(escaped, text_of_mark, "f66e9cd66a4396a0") &&
            finds_digest(escaped, "a", ""),
        "and found again, as is its escaped text as a name");
     gguf_manifest_destroy(escaped);
-    ok(parse("xxh64  f66e9cd66a4396a0  x.gguf:a\xe2\x80\xae\n"
-             "xxh64  f66e9cd66a4396a1  x.gguf\n",
-             &escaped, &err) == GGUF_OK &&
+    ok(parse_manifest("xxh64  f66e9cd66a4396a0  x.gguf:a\xe2\x80\xae\n"
+                      "xxh64  f66e9cd66a4396a1  x.gguf\n",
+                      &escaped, &err) == GGUF_OK &&
            finds_digest(escaped, mark, "f66e9cd66a4396a0"),
        "one that another program wrote as it is, too");
     gguf_manifest_destroy(escaped);
     gguf_manifest_destroy(m);
 
-    ok(parse("xxh64  f66e9cd66a4396a0  C:x.gguf:a\n"
-             "xxh64  f66e9cd66a4396a1  C:x.gguf:b\n",
-             &m, &err) == GGUF_OK &&
+    ok(parse_manifest("xxh64  f66e9cd66a4396a0  C:x.gguf:a\n"
+                      "xxh64  f66e9cd66a4396a1  C:x.gguf:b\n",
+                      &m, &err) == GGUF_OK &&
            finds_digest(m, "a", "f66e9cd66a4396a0") &&
            finds_digest(m, "b", "f66e9cd66a4396a1"),
        "a list without the model");
     gguf_manifest_destroy(m);
-    ok(parse("xxh64  f66e9cd66a4396a0  x.gguf\n", &m, &err) == GGUF_OK &&
+    ok(parse_manifest("xxh64  f66e9cd66a4396a0  x.gguf\n", &m, &err) ==
+               GGUF_OK &&
            finds_digest(m, "", "f66e9cd66a4396a0"),
        "a list of the model alone");
     gguf_manifest_destroy(m);
-    ok(parse("", &m, &err) == GGUF_OK && gguf_manifest_n_entries(m) == 0,
+    ok(parse_manifest("", &m, &err) == GGUF_OK &&
+           gguf_manifest_n_entries(m) == 0,
        "an empty list");
     gguf_manifest_destroy(m);
 #define ZEROS "0000000000000000000000000000000"
-    ok(parse(ZEROS "1" ZEROS "2  a/b c.gguf\n" ZEROS "3" ZEROS "4 *d\n", &m,
-             &err) == GGUF_OK &&
+    ok(parse_manifest(ZEROS "1" ZEROS "2  a/b c.gguf\n" ZEROS "3" ZEROS
+                            "4 *d\n",
+                      &m, &err) == GGUF_OK &&
            gguf_manifest_n_entries(m) == 0 && gguf_manifest_n_files(m) == 2 &&
            gguf_manifest_file(m, 0, &name)->bytes[31] == 2 &&
            name.size == 10 && !memcmp(name.data, "a/b c.gguf", 10) &&
@@ -401,11 +405,12 @@ static void check_manifest(void)
         "\nxxh3-128 f66e9cd66a4396a0 x\n",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ok(parse(bad[i], &m, &err) == GGUF_E_FORMAT && !m, "a bad line: %s",
-           err.message);
-    ok(parse("xxh64 f66e9cd66a4396a0 x:a\nxxh64 f66e9cd66a4396a1 x:a\n"
-             "xxh64 f66e9cd66a4396a1 x\n",
-             &m, &err) == GGUF_E_DUPLICATE &&
+        ok(parse_manifest(bad[i], &m, &err) == GGUF_E_FORMAT && !m,
+           "a bad line: %s", err.message);
+    ok(parse_manifest(
+           "xxh64 f66e9cd66a4396a0 x:a\nxxh64 f66e9cd66a4396a1 x:a\n"
+           "xxh64 f66e9cd66a4396a1 x\n",
+           &m, &err) == GGUF_E_DUPLICATE &&
            !m,
        "two digests for one: %s", err.message);
     struct failalloc fa;
@@ -440,8 +445,8 @@ static void check_nomem(const struct gguf_file *f)
         enum gguf_status st = gguf_digest_tensors(set, &p, t, &m, NULL);
         wrong += fa.live != 0;
         if (fa.calls <= n) {
-            wrong +=
-                st != GGUF_OK || !equal(t, want, N) || !equal(&m, &want_m, 1);
+            wrong += st != GGUF_OK || !equal_digests(t, want, N) ||
+                     !equal_digests(&m, &want_m, 1);
             break;
         }
         wrong += st != GGUF_E_NOMEM;

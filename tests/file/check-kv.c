@@ -345,7 +345,7 @@ static void check_copy(const char *name,
     fix_fini(&le);
 }
 
-static enum gguf_status build(const struct gguf_allocator *a)
+static enum gguf_status build_file(const struct gguf_allocator *a)
 {
     struct gguf_meta *m;
     struct gguf_error err;
@@ -372,7 +372,7 @@ static void check_nomem(void)
     struct failalloc fa;
     unsigned n = 0, bad = 0;
     for (;; n++) {
-        enum gguf_status st = build(failalloc_init(&fa, n));
+        enum gguf_status st = build_file(failalloc_init(&fa, n));
         bad += fa.live != 0;
         if (fa.calls <= n) {
             bad += st != GGUF_OK;

@@ -225,7 +225,7 @@ static void test_lies(void)
 
 /* ---- data ---- */
 
-static int ignore(void *user, const struct gguf_finding *f)
+static int ignore_finding(void *user, const struct gguf_finding *f)
 {
     (void)user, (void)f;
     return 0;
@@ -273,10 +273,11 @@ static void test_data(void)
     ok(gguf_rows_create(&rows, NULL, &err) == GGUF_OK &&
            gguf_rows_decode(rows, b, 0, 0, 8, row, &err) == GGUF_E_UNSUPPORTED,
        "numbers need memory: %s", err.message);
-    ok(gguf_file_check(b, &c, ignore, NULL, &err) == GGUF_E_UNSUPPORTED,
+    ok(gguf_file_check(b, &c, ignore_finding, NULL, &err) ==
+           GGUF_E_UNSUPPORTED,
        "so does a check of data");
     c.payload = 0;
-    ok(gguf_file_check(b, &c, ignore, NULL, &err) == GGUF_OK,
+    ok(gguf_file_check(b, &c, ignore_finding, NULL, &err) == GGUF_OK,
        "one of the header does not");
     gguf_rows_destroy(rows);
     gguf_file_close(a);

@@ -37,8 +37,8 @@ static bool has_bytes(const char *name, const void *data, size_t size)
     return same;
 }
 
-static enum gguf_status merge(const struct gguf_allocator *a, uint64_t *size,
-                              struct gguf_error *err)
+static enum gguf_status merge_set(const struct gguf_allocator *a,
+                                  uint64_t *size, struct gguf_error *err)
 {
     struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
@@ -74,7 +74,7 @@ static enum gguf_status there_and_back(const struct gguf_allocator *a,
         st = gguf_split_plan_write(plan, in_dir("s"), &job, err);
     gguf_split_plan_destroy(plan);
     gguf_file_close(set);
-    return st == GGUF_OK ? merge(a, size, err) : st;
+    return st == GGUF_OK ? merge_set(a, size, err) : st;
 }
 
 static void round_trip(const char *what, const struct fix *f)
@@ -214,7 +214,7 @@ static void test_again(void)
     round_trip("a set of one", &one);
     scratch_clean(dir);
     write_all("s-00001-of-00001.gguf", one.data, one.size);
-    ok(merge(NULL, &size, &err) == GGUF_OK &&
+    ok(merge_set(NULL, &size, &err) == GGUF_OK &&
            has_bytes("merged.gguf", f.data, f.size),
        "and that is merged into the file");
     free(one.data);
@@ -366,7 +366,7 @@ static void test_made_up(void)
         scratch_clean(dir);
         write_made_up(&rows[i]);
         gguf_error_clear(&err);
-        enum gguf_status st = merge(NULL, &size, &err);
+        enum gguf_status st = merge_set(NULL, &size, &err);
         ok(st == GGUF_OK && size == want.size &&
                has_bytes("merged.gguf", want.data, want.size),
            "made up, %s: %s", rows[i].what, st ? err.message : "no harm");
@@ -376,7 +376,7 @@ static void test_made_up(void)
                                   pad + 128, pad + 48, GGUF_VAL_U64 };
     scratch_clean(dir);
     write_made_up(&good);
-    enum gguf_status st = merge(NULL, &size, &err);
+    enum gguf_status st = merge_set(NULL, &size, &err);
     ok(st == GGUF_OK && size == HEAD + good.size &&
            !has_bytes("merged.gguf", want.data, want.size),
        "made up, and right: %s", st ? err.message : "believed");

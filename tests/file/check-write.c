@@ -199,7 +199,7 @@ static int equal_file(const struct gguf_file *f, const struct gguf_meta *m,
 }
 
 /* Write f once more, through copies. */
-static int rewrite(const struct gguf_file *f, const char *path)
+static int rewrite_file(const struct gguf_file *f, const char *path)
 {
     struct gguf_error err;
     struct gguf_meta *m = NULL;
@@ -250,7 +250,7 @@ static void check_round_trip(unsigned round)
     good = good && gguf_file_open(&f, a, NULL, &err) == GGUF_OK;
     int equal = good && equal_file(f, m, w);
     unlink(b);
-    int again = equal && rewrite(f, b) && same_files(a, b);
+    int again = equal && rewrite_file(f, b) && same_files(a, b);
     if (!good || !equal || !again)
         ok(0, "round %u: written %d, equal %d, again %d", round, good, equal,
            again);

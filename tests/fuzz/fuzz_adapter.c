@@ -68,7 +68,7 @@ static bool get_outputs(struct made *m, float *out)
     return true;
 }
 
-static struct made *make(size_t i)
+static struct made *make_model(size_t i)
 {
     struct made *m = &made[i];
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -164,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gguf_adapter_params p = GGUF_ADAPTER_PARAMS_INIT;
     struct bytes in = { data, size };
-    struct made *m = make(take(&in) % GG_LEN(shapes));
+    struct made *m = make_model(take(&in) % GG_LEN(shapes));
     const uint8_t what = take(&in);
     struct gguf_file *file;
     struct gguf_adapter *a;
@@ -190,7 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- seeds ---- */
 
-static void put(size_t shape, uint8_t what, void *file, size_t size)
+static void seed_file(size_t shape, uint8_t what, void *file, size_t size)
 {
     const uint8_t head[2] = { (uint8_t)shape, what };
     struct fix *f = new_seed();
@@ -213,7 +213,7 @@ static const char *arch_of(const struct made *m)
 
 static void seed_lora(size_t shape, uint8_t what, uint32_t dtype, double alpha)
 {
-    struct made *m = make(shape);
+    struct made *m = make_model(shape);
     struct lora l;
     size_t size;
     lora_init(&l, arch_of(m), alpha);
@@ -223,13 +223,13 @@ static void seed_lora(size_t shape, uint8_t what, uint32_t dtype, double alpha)
                 lora_pair(&l, &m->s.g.t[i], 1, 0.1);
     MUST(l.g.n);
     void *file = lora_file(&l, dtype, &size);
-    put(shape, what, file, size);
+    seed_file(shape, what, file, size);
     lora_fini(&l);
 }
 
 static void seed_control(size_t shape, uint8_t what)
 {
-    struct made *m = make(shape);
+    struct made *m = make_model(shape);
     struct gen g;
     size_t size;
     gen_init(&g, 3);
@@ -240,7 +240,7 @@ static void seed_control(size_t shape, uint8_t what)
     MUST(!gguf_meta_set_i32(g.meta, "controlvector.layer_count", 1, NULL));
     gen_tensor(&g, gguf_model_info(m->r.model)->n_embd, 0, "direction.1");
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    put(shape, what, file, size);
+    seed_file(shape, what, file, size);
     gen_fini(&g);
 }
 

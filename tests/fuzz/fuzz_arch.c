@@ -172,7 +172,7 @@ static void drop_tensor(struct bytes *in)
         *t = model.g.t[--model.g.n];
 }
 
-static void reshape(struct bytes *in)
+static void reshape_tensor(struct bytes *in)
 {
     struct gen_tensor *t = choose_tensor(in);
     if (!t)
@@ -290,10 +290,11 @@ static void add_vocab(struct bytes *in)
 }
 
 typedef void change_fn(struct bytes *in);
-static change_fn *const changes[] = { change_key, change_key, change_key,
-                                      change_key, drop_key,   drop_tensor,
-                                      reshape,    reshape,    rename_tensor,
-                                      add_tensor, add_vocab };
+static change_fn *const changes[] = {
+    change_key,    change_key,  change_key,     change_key,
+    drop_key,      drop_tensor, reshape_tensor, reshape_tensor,
+    rename_tensor, add_tensor,  add_vocab
+};
 
 /* ---- using the model ---- */
 
@@ -328,7 +329,8 @@ static void through_vocab(const struct gguf_vocab *v)
 }
 
 /* Decode a few tokens at once, then one more. */
-static void decode(struct gguf_session *s, const struct gguf_model_info *info)
+static void decode_tokens(struct gguf_session *s,
+                          const struct gguf_model_info *info)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     struct gguf_error err;
@@ -352,7 +354,7 @@ static void decode(struct gguf_session *s, const struct gguf_model_info *info)
     MUST(st == GGUF_OK || (err.status == st && err.message[0]));
 }
 
-static void evaluate(const struct gguf_model *m)
+static void evaluate_model(const struct gguf_model *m)
 {
     const struct gguf_model_info *info = gguf_model_info(m);
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -373,7 +375,7 @@ static void evaluate(const struct gguf_model *m)
         st = gguf_session_create(&s, m, &p, &err);
     MUST(st == GGUF_OK || (err.status == st && err.message[0]));
     if (s)
-        decode(s, info);
+        decode_tokens(s, info);
     gguf_session_destroy(s);
     gguf_backend_destroy(p.backend);
 }
@@ -391,7 +393,7 @@ static void count_finding(const void *data, size_t size)
     const enum gguf_status st = gguf_model_create(&m, f, &p, &err);
     MUST(st == GGUF_OK ? m != NULL : !m && err.status == st && err.message[0]);
     if (m)
-        evaluate(m);
+        evaluate_model(m);
     gguf_model_destroy(m);
     gguf_file_close(f);
 }

@@ -17,7 +17,7 @@
 
 enum { AS_IT_IS = 0x80, V = 40, CTX = 6, CHUNKS = 2, ROWS = 2, MOST = 4096 };
 
-static void look(const struct gguf_baseline *b)
+static void read_rows(const struct gguf_baseline *b)
 {
     static float q[MOST];
     const uint32_t n = gguf_baseline_n_vocab(b);
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const enum gguf_status st =
         gguf_baseline_open(&b, scratch_path("logits"), NULL, &err);
     if (st == GGUF_OK)
-        look(b);
+        read_rows(b);
     else
         MUST(!b && err.status == st && err.message[0]);
     gguf_baseline_close(b);
@@ -68,7 +68,7 @@ static void put32(struct fix *f, uint32_t v)
     fix_bytes(f, b, 4);
 }
 
-static void seed(bool compact, unsigned weight, uint8_t what)
+static void seed_baseline(bool compact, unsigned weight, uint8_t what)
 {
     static uint8_t bytes[4096];
     struct fix *f = new_seed();
@@ -101,8 +101,8 @@ static void seed(bool compact, unsigned weight, uint8_t what)
 
 void fuzz_make_seeds(void)
 {
-    seed(true, 3000, 0);
-    seed(true, GG_COMPACT_LEAST, 0);
-    seed(true, 9000, AS_IT_IS);
-    seed(false, 0, AS_IT_IS);
+    seed_baseline(true, 3000, 0);
+    seed_baseline(true, GG_COMPACT_LEAST, 0);
+    seed_baseline(true, 9000, AS_IT_IS);
+    seed_baseline(false, 0, AS_IT_IS);
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static int look(void *user, const struct gguf_finding *f)
+static int check_finding(void *user, const struct gguf_finding *f)
 {
     const size_t *size = user;
     MUST(f->message[0] && f->code[0]);
@@ -24,10 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p.payload = 1;
     if (gguf_file_open_memory(&f, data, size, NULL, NULL) != GGUF_OK)
         return 0;
-    MUST(gguf_file_verify(f, &p, look, &size, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(f, &p, check_finding, &size, NULL) == GGUF_OK);
     p.payload = 0;
     p.quick = 1;
-    MUST(gguf_file_verify(f, &p, look, &size, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(f, &p, check_finding, &size, NULL) == GGUF_OK);
     gguf_file_close(f);
     return 0;
 }

@@ -16,7 +16,8 @@
 
 enum { MAX_ELEMENTS = 8192 };
 
-static void compare(int type, const uint8_t *row, const float *want, size_t n)
+static void compare_level(int type, const uint8_t *row, const float *want,
+                          size_t n)
 {
     struct gg_codec_kern table[GG_N_DTYPES];
     uint32_t has = gg_kern_cpu_detect(), mask = 0;
@@ -58,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(row && want);
     memcpy(row, data + 1, n_bytes);
     table[type].decode(row, want, n);
-    compare(type, row, want, n);
+    compare_level(type, row, want, n);
     free(want);
     free(row);
     return 0;

@@ -19,8 +19,8 @@ enum how {
     ALIGN = 16  /* align to 64 bytes */
 };
 
-static void compare(const struct gguf_file *a, const char *path,
-                    const struct gguf_meta *m)
+static void compare_files(const struct gguf_file *a, const char *path,
+                          const struct gguf_meta *m)
 {
     struct gguf_file *b;
     MUST(gguf_file_open(&b, path, NULL, NULL) == GGUF_OK);
@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (st == GGUF_OK && how & SWAP)
         swap_back(path, m, &p);
     if (st == GGUF_OK)
-        compare(was, path, m);
+        compare_files(was, path, m);
     gguf_meta_destroy(m);
     gguf_file_close(was);
     scratch_clean();

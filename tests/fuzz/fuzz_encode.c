@@ -31,7 +31,7 @@ static float get_float(const struct bytes *b, size_t i)
     return gg_bytes_f32_from_bits(hi << 16);
 }
 
-static void fill(struct row *r, struct bytes *b, size_t n)
+static void fill_row(struct row *r, struct bytes *b, size_t n)
 {
     r->n = n;
     r->finite = true;
@@ -44,8 +44,8 @@ static void fill(struct row *r, struct bytes *b, size_t n)
     }
 }
 
-static void encode(gg_kern_encode_fn *f, const struct row *r, uint8_t *out,
-                   size_t n_bytes)
+static void encode_row(gg_kern_encode_fn *f, const struct row *r, uint8_t *out,
+                       size_t n_bytes)
 {
     memset(out, 0x5a, n_bytes + 2 * GUARD);
     f(r->x, out + GUARD, 1, r->n, r->weighted ? r->weight : NULL);
@@ -82,8 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n = t->block_len < 256 ? 2 * t->block_len : t->block_len;
     size_t n_bytes = t->row_header + n / t->block_len * t->block_size;
     MUST(n <= MAX_LEN && n_bytes + 2 * GUARD <= sizeof want);
-    fill(&r, &b, n);
-    encode(table[type].encode, &r, want, n_bytes);
+    fill_row(&r, &b, n);
+    encode_row(table[type].encode, &r, want, n_bytes);
     check_back(&table[type], &r, want + GUARD);
     uint32_t has = gg_kern_cpu_detect(), mask = 0;
     for (unsigned i = 0; i < gg_kern_cpu_n_levels; i++) {
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             continue;
         mask |= gg_kern_cpu_levels[i].bit;
         gg_codec_kern_init(table, mask);
-        encode(table[type].encode, &r, got, n_bytes);
+        encode_row(table[type].encode, &r, got, n_bytes);
         MUST(!memcmp(got + GUARD, want + GUARD, n_bytes));
     }
     return 0;

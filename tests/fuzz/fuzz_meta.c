@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static void same(const struct gguf_kv *a, const struct gguf_kv *b)
+static void same_pair(const struct gguf_kv *a, const struct gguf_kv *b)
 {
     MUST(a && b && a->type == b->type && a->elem_type == b->elem_type &&
          a->n == b->n && a->size == b->size);
@@ -34,7 +34,7 @@ static void round_trip(const struct gguf_meta *m, int big_endian)
     MUST(gguf_meta_copy_file(back, f, NULL) == GGUF_OK);
     MUST(gguf_meta_n_kv(back) == gguf_meta_n_kv(m));
     for (size_t i = 0; i < gguf_meta_n_kv(m); i++)
-        same(gguf_meta_kv(back, i), gguf_meta_kv(m, i));
+        same_pair(gguf_meta_kv(back, i), gguf_meta_kv(m, i));
     gguf_meta_destroy(back);
     gguf_file_close(f);
     gguf_writer_destroy(w);

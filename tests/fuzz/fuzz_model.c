@@ -18,7 +18,7 @@
 
 enum { N_TOKENS = 3, MAX_VOCAB = 1000, MAX_EMBD = 256, MAX_LAYERS = 8 };
 
-static void warn(void *user, const char *message)
+static void check_warning(void *user, const char *message)
 {
     (void)user;
     for (const char *p = message; *p; p++)
@@ -36,7 +36,7 @@ static int count_faults(void *user, const struct gguf_finding *f)
 }
 
 /* Logits after a few tokens: *n numbers; NULL: refused. */
-static float *evaluate(const struct gguf_model *m, size_t *n)
+static float *evaluate_model(const struct gguf_model *m, size_t *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_session *s = NULL;
@@ -77,7 +77,8 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
 }
 
 /* Compare two models that must be equal. */
-static void compare(const struct gguf_model *a, const struct gguf_model *b)
+static void compare_models(const struct gguf_model *a,
+                           const struct gguf_model *b)
 {
     struct gguf_model_info x, y;
     size_t n = 0, m = 0;
@@ -88,7 +89,7 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
          x.weight_size == y.weight_size);
     MUST(gguf_model_check_finite(a, NULL, NULL) ==
          gguf_model_check_finite(b, NULL, NULL));
-    float *p = evaluate(a, &n), *q = evaluate(b, &m);
+    float *p = evaluate_model(a, &n), *q = evaluate_model(b, &m);
     MUST(!p == !q && n == m && (!p || !memcmp(p, q, n * sizeof *p)));
     free(p);
     free(q);
@@ -96,7 +97,7 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
 
 /* Merge the set into one file; NULL: it is not split, or its alignment cannot
  * be written. */
-static struct gguf_file *merged(const struct gguf_file *s)
+static struct gguf_file *merge_set(const struct gguf_file *s)
 {
     struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *f;
@@ -119,14 +120,14 @@ static bool is_model(const struct gguf_file *s)
            !gguf_file_kv_find(f, "general.type");
 }
 
-static void look(const struct gguf_file *s)
+static void read_model(const struct gguf_file *s)
 {
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
     struct gguf_model *whole = NULL, *model;
-    struct gguf_file *f = merged(s);
+    struct gguf_file *f = merge_set(s);
     struct gguf_error err, why;
     unsigned n_faults = 0;
-    p.warn.fn = warn;
+    p.warn.fn = check_warning;
     gguf_error_clear(&err);
     enum gguf_status st = gguf_model_create(&model, s, &p, &err);
     MUST(st == GGUF_OK ? model != NULL
@@ -137,7 +138,7 @@ static void look(const struct gguf_file *s)
     if (f) {
         MUST(gguf_model_create(&whole, f, &p, &why) == st);
         if (st == GGUF_OK)
-            compare(model, whole);
+            compare_models(model, whole);
         gguf_model_destroy(whole);
     }
     gguf_model_destroy(model);
@@ -149,7 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct bytes how = { data, size };
     struct gguf_file *s = shards_open(&how);
     if (s)
-        look(s);
+        read_model(s);
     gguf_file_close(s);
     scratch_clean();
     return 0;

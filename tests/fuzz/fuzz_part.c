@@ -30,7 +30,8 @@ static void make_good(uint8_t *p, size_t n)
 }
 
 /* Both have equal chunks, and all numbers are finite. */
-static void look(const struct gguf_part *a, const struct gguf_part *b)
+static void compare_chunks(const struct gguf_part *a,
+                           const struct gguf_part *b)
 {
     size_t n_done = 0;
     for (size_t i = 0; i < gguf_part_n_chunks(a); i++) {
@@ -75,15 +76,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(gguf_part_save(p, path, true, NULL) == GGUF_OK);
     MUST(gguf_part_load(&back, path, NULL, NULL) == GGUF_OK);
     MUST(gguf_part_check_settings(p, back, NULL) == GGUF_OK);
-    look(p, back);
+    compare_chunks(p, back);
     gguf_part_destroy(p);
     gguf_part_destroy(back);
     return 0;
 }
 
 /* Seed: chunks 0 to n_chunks - 1 without every third, with some rows each. */
-static void seed(size_t n_chunks, size_t n_heads, size_t n_values,
-                 uint8_t what)
+static void seed_part(size_t n_chunks, size_t n_heads, size_t n_values,
+                      uint8_t what)
 {
     struct gguf_part *p;
     const double v[64] = { 1, -2, 0.5, 1e300, 3 };
@@ -106,8 +107,8 @@ static void seed(size_t n_chunks, size_t n_heads, size_t n_values,
 
 void fuzz_make_seeds(void)
 {
-    seed(1, 0, 1, 0);
-    seed(7, 3, 4, 0);
-    seed(12, 1, 8, 0);
-    seed(5, 2, 1, AS_IT_IS);
+    seed_part(1, 0, 1, 0);
+    seed_part(7, 3, 4, 0);
+    seed_part(12, 1, 8, 0);
+    seed_part(5, 2, 1, AS_IT_IS);
 }

@@ -21,7 +21,7 @@ static const char *const recipes[] = {
 };
 enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
 
-static void compare(const struct gguf_quant *q)
+static void compare_plan(const struct gguf_quant *q)
 {
     struct gguf_file *s;
     struct gguf_quant_totals totals = GGUF_QUANT_TOTALS_INIT;
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (gguf_quant_n_files(q) <= MAX_FILES) {
             if (gguf_quant_run(q, scratch_path("out.gguf"), &o, &err) ==
                 GGUF_OK)
-                compare(q);
+                compare_plan(q);
             else
                 MUST(err.message[0]);
         }

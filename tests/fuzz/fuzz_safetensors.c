@@ -67,9 +67,9 @@ enum {
     N_FORMS = N_PACKED + GG_NIBBLES_BNB + 1
 };
 
-static enum gguf_status join(struct gg_safetensors *s,
-                             struct gg_packed_config *config, unsigned form,
-                             struct gguf_error *err)
+static enum gguf_status join_file(struct gg_safetensors *s,
+                                  struct gg_packed_config *config,
+                                  unsigned form, struct gguf_error *err)
 {
     if (form >= N_PACKED)
         return gg_nibbles_join(s, (enum gg_nibbles_form)(form - N_PACKED),
@@ -96,7 +96,7 @@ static void try_packed(const uint8_t *data, size_t size)
     if (gg_safetensors_open_memory(&s, data + 2, size - 2, NULL, codec, NULL,
                                    &err) != GGUF_OK)
         return;
-    if (join(s, &config, form, &err) != GGUF_OK ||
+    if (join_file(s, &config, form, &err) != GGUF_OK ||
         gg_safetensors_scale(s, &err) != GGUF_OK)
         MUST(err.message[0]);
     else

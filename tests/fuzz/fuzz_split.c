@@ -35,7 +35,7 @@ static void same_tensors(const struct gguf_file *a, const struct gguf_file *b)
 
 /* Merge a set into a file, which must have the same tensors. false: its
  * alignment cannot be written. */
-static bool merge(const struct gguf_file *s, const char *name)
+static bool merge_set(const struct gguf_file *s, const char *name)
 {
     struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
     struct gguf_file *one;
@@ -97,7 +97,7 @@ static void split_again(const struct gguf_file *s, struct bytes *how)
             MUST(!p.max_size || size <= p.max_size);
         }
         same_tensors(s, set);
-        if (merge(set, "back.gguf") && gguf_file_is_split(s))
+        if (merge_set(set, "back.gguf") && gguf_file_is_split(s))
             same_bytes("back.gguf", "one.gguf");
         gguf_file_close(set);
     }
@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct bytes how = { data, size };
     struct gguf_file *s = shards_open(&how);
     if (s) {
-        if (!gguf_file_is_split(s) || merge(s, "one.gguf"))
+        if (!gguf_file_is_split(s) || merge_set(s, "one.gguf"))
             split_again(s, &how);
         gguf_file_close(s);
     }

@@ -47,7 +47,8 @@ static struct made {
 
 /* ---- a session of each shape, kept ---- */
 
-static bool decode(struct made *m, int32_t seq, gguf_token first, size_t n)
+static bool decode_tokens(struct made *m, int32_t seq, gguf_token first,
+                          size_t n)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[16];
@@ -66,14 +67,14 @@ static bool decode(struct made *m, int32_t seq, gguf_token first, size_t n)
     return gguf_session_decode(m->session, &b, NULL) == GGUF_OK;
 }
 
-static void fill(struct made *m)
+static void fill_session(struct made *m)
 {
     MUST(gguf_session_clear(m->session, NULL) == GGUF_OK);
-    MUST(decode(m, 0, 1, 9) && decode(m, 2, 5, 4));
+    MUST(decode_tokens(m, 0, 1, 9) && decode_tokens(m, 2, 5, 4));
     ignore_status(gguf_session_copy_tokens(m->session, 0, 1, 0, -1, NULL));
 }
 
-static uint8_t *save(struct made *m, uint32_t seq, uint64_t *size)
+static uint8_t *save_state(struct made *m, uint32_t seq, uint64_t *size)
 {
     MUST(gguf_session_state_size(m->session, seq, size, NULL) == GGUF_OK);
     uint8_t *p = malloc((size_t)*size);
@@ -82,7 +83,7 @@ static uint8_t *save(struct made *m, uint32_t seq, uint64_t *size)
     return p;
 }
 
-static struct made *make(size_t i)
+static struct made *make_model(size_t i)
 {
     struct made *m = &made[i];
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -110,7 +111,7 @@ static struct made *make(size_t i)
          GGUF_OK);
     MUST(gguf_model_create(&m->model, m->file, NULL, NULL) == GGUF_OK);
     MUST(gguf_session_create(&m->session, m->model, &p, NULL) == GGUF_OK);
-    uint8_t *state = save(m, 0, &n);
+    uint8_t *state = save_state(m, 0, &n);
     memcpy(m->digest, state + 24, 8);
     free(state);
     return m;
@@ -134,12 +135,12 @@ static void use_sequences(struct made *m, uint32_t seq)
     uint32_t n[N_SEQ];
     uint64_t size;
     for (int32_t q = 0; q < N_SEQ; q++)
-        (void)decode(m, q, 3, q == 1 ? 5 : 1);
+        (void)decode_tokens(m, q, 3, q == 1 ? 5 : 1);
     ignore_status(gguf_session_copy_tokens(m->session, 0, 2, 0, -1, NULL));
     ignore_status(gguf_session_remove_tokens(m->session, 1, 2, 5, NULL));
     for (int32_t q = 0; q < N_SEQ; q++)
-        (void)decode(m, q, 7, 4);
-    uint8_t *p = save(m, seq, &size);
+        (void)decode_tokens(m, q, 7, 4);
+    uint8_t *p = save_state(m, seq, &size);
     for (uint32_t q = 0; q < N_SEQ; q++)
         n[q] = gguf_session_n_tokens(m->session, q);
     if (seq == GGUF_ALL_SEQUENCES)
@@ -157,7 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes in = { data, size };
     struct gguf_error err;
-    struct made *m = make(take(&in) % GG_LEN(shapes));
+    struct made *m = make_model(take(&in) % GG_LEN(shapes));
     const uint8_t what = take(&in);
     const uint32_t seq =
         (what & 3) == 3 ? GGUF_ALL_SEQUENCES : (uint32_t)(what & 3);
@@ -166,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(state, in.p, in.n);
     if (!(what & AS_IT_IS))
         make_good(m, state, in.n);
-    fill(m);
+    fill_session(m);
     gguf_error_clear(&err);
     const uint32_t before = gguf_session_n_tokens(m->session, 0);
     const enum gguf_status st =
@@ -182,12 +183,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- seeds ---- */
 
-static void seed(size_t shape, uint8_t what)
+static void seed_state(size_t shape, uint8_t what)
 {
-    struct made *m = make(shape);
+    struct made *m = make_model(shape);
     uint64_t n;
-    fill(m);
-    uint8_t *p = save(m, (what & 3) == 3 ? GGUF_ALL_SEQUENCES : what & 3u, &n);
+    fill_session(m);
+    uint8_t *p =
+        save_state(m, (what & 3) == 3 ? GGUF_ALL_SEQUENCES : what & 3u, &n);
     struct fix *f = new_seed();
     const uint8_t head[2] = { (uint8_t)shape, what };
     fix_bytes(f, head, 2);
@@ -198,8 +200,8 @@ static void seed(size_t shape, uint8_t what)
 void fuzz_make_seeds(void)
 {
     for (size_t i = 0; i < GG_LEN(shapes); i++) {
-        seed(i, 0);
-        seed(i, 3);
+        seed_state(i, 0);
+        seed_state(i, 3);
     }
-    seed(0, 3 | AS_IT_IS);
+    seed_state(0, 3 | AS_IT_IS);
 }

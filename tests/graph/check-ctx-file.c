@@ -109,11 +109,11 @@ static struct gguf_file *open_file(const struct fix *f, size_t skip)
 
 /* ---- tensors in contexts ---- */
 
-static enum gguf_status create(struct gguf_ctx **ctx,
-                               const struct gguf_file *file,
-                               enum gguf_ctx_data data, size_t extra,
-                               const struct gguf_allocator *a,
-                               struct gguf_error *err)
+static enum gguf_status create_ctx(struct gguf_ctx **ctx,
+                                   const struct gguf_file *file,
+                                   enum gguf_ctx_data data, size_t extra,
+                                   const struct gguf_allocator *a,
+                                   struct gguf_error *err)
 {
     struct gguf_ctx_file_params p = GGUF_CTX_FILE_PARAMS_INIT;
     p.allocator = a;
@@ -153,7 +153,7 @@ static void check_tensors(const char *what, bool big_endian, size_t skip,
     struct fix f;
     make_file(&f, big_endian, skip, NULL, 0);
     struct gguf_file *file = open_file(&f, skip);
-    if (create(&ctx, file, data, 0, NULL, &err) != GGUF_OK) {
+    if (create_ctx(&ctx, file, data, 0, NULL, &err) != GGUF_OK) {
         ok(0, "%s: %s", what, err.message);
         return;
     }
@@ -197,9 +197,9 @@ static void check_compute(enum gguf_ctx_data data)
     make_file(&f, false, 0, NULL, 0);
     struct gguf_file *file = open_file(&f, 0);
     enum gguf_status st =
-        create(&ctx, file, data,
-               4 * gguf_tensor_overhead() + gguf_graph_overhead(8) + 1024,
-               NULL, &err);
+        create_ctx(&ctx, file, data,
+                   4 * gguf_tensor_overhead() + gguf_graph_overhead(8) + 1024,
+                   NULL, &err);
     if (st == GGUF_OK)
         st = gguf_cpu_backend_create(&cpu, NULL, &err);
     if (st == GGUF_OK)
@@ -240,7 +240,7 @@ static void check_refused(void)
     struct fix f;
     make_file(&f, false, 0, ne5, GGUF_DTYPE_F32);
     struct gguf_file *file = open_file(&f, 0);
-    ok(create(&ctx, file, GGUF_CTX_DATA_NONE, 0, NULL, &err) ==
+    ok(create_ctx(&ctx, file, GGUF_CTX_DATA_NONE, 0, NULL, &err) ==
                GGUF_E_UNSUPPORTED &&
            !ctx && strstr(err.message, "'more': 5 dimensions"),
        "%s", err.message);
@@ -248,11 +248,11 @@ static void check_refused(void)
     fix_fini(&f);
     make_file(&f, false, 0, ne1, 12345);
     file = open_file(&f, 0);
-    ok(create(&ctx, file, GGUF_CTX_DATA_COPY, 0, NULL, &err) ==
+    ok(create_ctx(&ctx, file, GGUF_CTX_DATA_COPY, 0, NULL, &err) ==
                GGUF_E_UNSUPPORTED &&
            !ctx && strstr(err.message, "'more': type 12345"),
        "%s", err.message);
-    ok(create(&ctx, file, (enum gguf_ctx_data)9, 0, NULL, &err) ==
+    ok(create_ctx(&ctx, file, (enum gguf_ctx_data)9, 0, NULL, &err) ==
                GGUF_E_INVALID &&
            !ctx,
        "%s", err.message);
@@ -263,7 +263,7 @@ static void check_refused(void)
     fix_fini(&f);
     make_file(&f, false, 0, NULL, 0);
     file = open_file(&f, 0);
-    ok(create(&ctx, file, GGUF_CTX_DATA_COPY, SIZE_MAX, NULL, &err) ==
+    ok(create_ctx(&ctx, file, GGUF_CTX_DATA_COPY, SIZE_MAX, NULL, &err) ==
                GGUF_E_NOMEM &&
            !ctx,
        "%s", err.message);
@@ -273,7 +273,7 @@ static void check_refused(void)
     for (;; n++) {
         const struct gguf_allocator *a = failalloc_init(&fa, n);
         enum gguf_status st =
-            create(&ctx, file, GGUF_CTX_DATA_COPY, 0, a, &err);
+            create_ctx(&ctx, file, GGUF_CTX_DATA_COPY, 0, a, &err);
         if (st == GGUF_OK)
             gguf_ctx_destroy(ctx);
         good = good && fa.live == 0 &&
@@ -312,11 +312,11 @@ static void check_reader(void)
         ok(0, "%s", err.message);
         return;
     }
-    ok(create(&ctx, file, GGUF_CTX_DATA_MAP, 0, NULL, &err) ==
+    ok(create_ctx(&ctx, file, GGUF_CTX_DATA_MAP, 0, NULL, &err) ==
                GGUF_E_UNSUPPORTED &&
            !ctx,
        "there is no mapping: %s", err.message);
-    ok(create(&ctx, file, GGUF_CTX_DATA_COPY, 0, NULL, &err) == GGUF_OK &&
+    ok(create_ctx(&ctx, file, GGUF_CTX_DATA_COPY, 0, NULL, &err) == GGUF_OK &&
            has_data(gguf_ctx_find_tensor(ctx, "floats"), 0) &&
            has_data(gguf_ctx_find_tensor(ctx, "blocks"), 1),
        "copies through a reader");

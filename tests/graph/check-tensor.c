@@ -349,7 +349,7 @@ struct text {
     size_t n, limit;
 };
 
-static int collect(void *user, const char *s, size_t n)
+static int collect_text(void *user, const char *s, size_t n)
 {
     struct text *t = user;
     if (t->limit && t->n + n > t->limit)
@@ -392,7 +392,7 @@ static void check_graph(void)
        "found");
 
     struct text t = { .n = 0 };
-    ok(gguf_graph_dump(g, NULL, collect, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump(g, NULL, collect_text, &t, NULL) == GGUF_OK &&
            !strcmp(t.s,
                    "graph: 5 nodes, 2 leaves\n"
                    "leaf 0: none 'a' F32 [4, 3]\n"
@@ -405,17 +405,17 @@ static void check_graph(void)
                    "node 3\n"),
        "text dump");
     t.n = 0;
-    ok(gguf_graph_dump_dot(g, NULL, collect, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump_dot(g, NULL, collect_text, &t, NULL) == GGUF_OK &&
            strstr(t.s, "digraph gguf {\n") == t.s &&
            strstr(t.s, "  l0 -> n0 [label=\"0\"];\n") &&
            strstr(t.s, "'sum \\\"of\\\"'") && t.s[t.n - 2] == '}',
        "dot dump");
     t.n = 0;
-    ok(gguf_graph_dump(g, "pass", collect, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump(g, "pass", collect_text, &t, NULL) == GGUF_OK &&
            strstr(t.s, "pass: 5 nodes, 2 leaves\n") == t.s,
        "one of several graphs");
     t.n = 0;
-    ok(gguf_graph_dump_dot(g, "pass", collect, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump_dot(g, "pass", collect_text, &t, NULL) == GGUF_OK &&
            strstr(t.s, "subgraph cluster_pass {\n  label=\"pass\";\n") ==
                t.s &&
            strstr(t.s, "  passl0 -> passn0 [label=\"0\"];\n") &&
@@ -423,7 +423,7 @@ static void check_graph(void)
        "and as a cluster");
     t.n = 0;
     t.limit = 30;
-    ok(gguf_graph_dump(g, NULL, collect, &t, &err) == GGUF_E_CANCELLED,
+    ok(gguf_graph_dump(g, NULL, collect_text, &t, &err) == GGUF_E_CANCELLED,
        "a dump that is stopped: %s", err.message);
 
     struct gguf_graph *view = gguf_graph_view(c, g, 1, 3);

@@ -294,7 +294,7 @@ static tensor *make_op(const struct randop *r, uint32_t op)
 }
 
 /* Can one tensor be read in place of the other? */
-static bool exchangeable(const tensor *a, const tensor *b)
+static bool can_exchange(const tensor *a, const tensor *b)
 {
     return a && b && a->dtype == b->dtype && gguf_tensor_same_layout(a, b);
 }
@@ -308,7 +308,7 @@ bool randop_same_source(tensor *t, uint32_t op, struct gguf_ctx *copies)
         return false;
     for (int i = 1; i < GGUF_TENSOR_SRC; i++)
         for (int k = 0; k < i; k++)
-            if (exchangeable(t->src[k], t->src[i])) {
+            if (can_exchange(t->src[k], t->src[i])) {
                 t->src[i] =
                     copies ? gguf_op_dup(copies, t->src[k]) : t->src[k];
                 found = true;

@@ -47,7 +47,7 @@ static bool is_finite(const float *x, size_t n)
     return true;
 }
 
-static float largest(const float *x, size_t n)
+static float largest_int(const float *x, size_t n)
 {
     float max = 0;
     for (size_t i = 0; i < n; i++)
@@ -60,7 +60,8 @@ static float largest(const float *x, size_t n)
 static bool are_rounded(const float *x, size_t n, const int16_t *i,
                         float scale)
 {
-    const bool some = is_finite(x, n) && largest(x, n) >= GG_ATTN_I16_LEAST;
+    const bool some =
+        is_finite(x, n) && largest_int(x, n) >= GG_ATTN_I16_LEAST;
     const size_t end = round_up(n, GG_ATTN_I16_UNIT);
     bool good = some              ? scale > 0
                 : is_finite(x, n) ? scale == 0
@@ -273,7 +274,8 @@ struct tile_case {
 
 /* Expected element of a tile. *fit: its F32 sum is exact, so that no level may
  * round it. */
-static float element(const struct tile_case *t, size_t r, size_t c, bool *fit)
+static float expected_element(const struct tile_case *t, size_t r, size_t c,
+                              bool *fit)
 {
     int64_t sum = 0;
     for (size_t p = 0; p < 2 * t->n_pairs; p++)
@@ -301,7 +303,8 @@ static bool tile_good(const struct tile_case *t, unsigned n_cols)
         for (size_t r = 0; r + 1 < Y_STRIDE; r++) {
             const float got = y[1 + j * Y_STRIDE + r];
             const bool in = r < t->k->mr && j < n_cols;
-            good = good && got == (in ? element(t, r, j, &good) : guard);
+            good =
+                good && got == (in ? expected_element(t, r, j, &good) : guard);
         }
     return good && y[0] == guard;
 }

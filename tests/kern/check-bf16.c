@@ -122,9 +122,9 @@ static void check_rounding(const struct gg_kern_gemm *ref)
 /* ---- tiles ---- */
 
 /* Element (i, j) of a tile in double precision, and the sum of magnitudes. */
-static double element(const struct gg_kern_gemm *g, const uint16_t *w,
-                      const uint16_t *x, size_t n, size_t i, size_t j,
-                      double *size)
+static double expected_element(const struct gg_kern_gemm *g, const uint16_t *w,
+                               const uint16_t *x, size_t n, size_t i, size_t j,
+                               double *size)
 {
     double sum = 0;
     *size = 0;
@@ -167,7 +167,7 @@ static bool tile_good(const struct gg_kern_gemm *g, size_t n, unsigned n_cols,
                 continue;
             }
             const double want =
-                (add ? 3 : 0) + element(g, w, x, n, i, j, &size);
+                (add ? 3 : 0) + expected_element(g, w, x, n, i, j, &size);
             const double most =
                 exact ? 0 : (double)(2 * n + 1) * FLT_EPSILON * (size + 3);
             if (!(fabs((double)got - want) <= most)) {

@@ -82,7 +82,7 @@ static int32_t bell(void)
 }
 
 /* One element; c is a constant of the row. */
-static float awkward(int kind, int i, float c)
+static float awkward_element(int kind, int i, float c)
 {
     uint32_t sign = (uint32_t)(rnd() & 1) << 31, bits = (uint32_t)rnd();
     float v = (float)bell() * 0x1p-26f;
@@ -161,7 +161,7 @@ static uint64_t digest_rows(const struct gg_codec_kern *k,
         for (int n = n_awkward(codebook, r % N_WEIGHT); n > 0; n--) {
             float c = (float)bell() * 0x1p-25f;
             for (int i = 0; i < AWK_ROW; i++) {
-                x[i] = awkward(r / N_WEIGHT, i, c);
+                x[i] = awkward_element(r / N_WEIGHT, i, c);
                 w[i] = awkward_weight(r % N_WEIGHT, i);
             }
             k->encode(x, out, 1, AWK_ROW, wanted ? w : NULL);
@@ -171,8 +171,8 @@ static uint64_t digest_rows(const struct gg_codec_kern *k,
     return hash;
 }
 
-static struct expected digests(const struct gg_codec_kern *k,
-                               const struct gguf_dtype_info *t)
+static struct expected digests_of(const struct gg_codec_kern *k,
+                                  const struct gguf_dtype_info *t)
 {
     struct expected e = { t->name, 0, 0 };
     if (!(k->flags & GG_CODEC_NEEDS_WEIGHT))
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
             const struct gguf_dtype_info *t = gg_dtype_by_index(i);
             if (!k.codec[i].encode)
                 continue;
-            struct expected e = digests(&k.codec[i], t);
+            struct expected e = digests_of(&k.codec[i], t);
             if (print)
                 print_row(&e);
             else

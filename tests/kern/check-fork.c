@@ -72,7 +72,7 @@ static const struct spec *spec_of(uint32_t id)
     return NULL;
 }
 
-static double level(int bits, int q)
+static double level_of(int bits, int q)
 {
     static const double two[] = { -31, -13, 1, 17 };
     static const double three[] = { -63, -40, -23, -10, 1, 13, 28, 47 };
@@ -109,8 +109,8 @@ static void unfold_block(uint8_t to[136], const uint8_t *from)
 }
 
 /* Element e of a block by its formula, and the bound of its rounding. */
-static double element(const struct spec *s, double d, const uint8_t *block,
-                      int e, double *bound)
+static double expected_element(const struct spec *s, double d,
+                               const uint8_t *block, int e, double *bound)
 {
     uint8_t plain[136];
     if (s->id == 146) {
@@ -141,13 +141,13 @@ static double element(const struct spec *s, double d, const uint8_t *block,
         sc |= (int)get_field(&s->sc_high, block, sub) << s->sc.width;
         sc -= s->bias;
     }
-    double l = level(bits, q) + (shifted ? s->shift : 0);
+    double l = level_of(bits, q) + (shifted ? s->shift : 0);
     *bound =
         bits == 6 ? 0x1p-21 * fabs(d * sc) * 400 : 0x1p-23 * fabs(d * sc * l);
     return d * sc * l;
 }
 
-static double half(const uint8_t *p)
+static double read_half(const uint8_t *p)
 {
     unsigned h = p[0] | (unsigned)p[1] << 8, e = h >> 10 & 31, m = h & 1023;
     double v = e ? ldexp(1024 + m, (int)e - 25) : ldexp(m, -24);
@@ -156,7 +156,7 @@ static double half(const uint8_t *p)
 
 static double row_scale(const uint8_t *p, size_t size)
 {
-    return size == 2 ? half(p)
+    return size == 2 ? read_half(p)
                      : (double)gg_bytes_f32_from_bits(gg_bytes_load32le(p));
 }
 
@@ -172,9 +172,11 @@ static unsigned count_wrong(const struct gguf_dtype_info *t,
     for (size_t i = 0; i < n; i++) {
         const uint8_t *block =
             row + t->row_header + i / t->block_len * t->block_size;
-        double d = t->row_header ? row_scale(row, t->row_header) : half(block);
+        double d =
+            t->row_header ? row_scale(row, t->row_header) : read_half(block);
         double bound;
-        double v = element(s, d, block, (int)(i % t->block_len), &bound);
+        double v =
+            expected_element(s, d, block, (int)(i % t->block_len), &bound);
         if (!(fabs((double)y[i] - v) <= bound) && !bad++)
             printf("# %s element %zu: %a, by the formula %a\n", t->name, i,
                    (double)y[i], v);

@@ -280,8 +280,8 @@ struct tile_case {
 
 /* Element (r, c) in double precision, and the sum of magnitudes. false: a sum
  * of integers overflows. */
-static bool element(const struct tile_case *t, size_t r, size_t c, double *sum,
-                    double *size)
+static bool expected_element(const struct tile_case *t, size_t r, size_t c,
+                             double *sum, double *size)
 {
     const struct gg_kern_gemm *g = t->g;
     const size_t run = run_length(g);
@@ -332,7 +332,7 @@ static bool tile_good(const struct tile_case *t)
                     return false;
                 continue;
             }
-            if (!element(t, i, j, &want, &size) ||
+            if (!expected_element(t, i, j, &want, &size) ||
                 !(fabs((double)got - want) <=
                   (double)(t->n_blocks * 34 + 1) * FLT_EPSILON * size)) {
                 printf("# [%zu][%zu] = %a, not %a\n", j, i, (double)got, want);
@@ -425,7 +425,7 @@ static void check_exact(const char *level, const struct gg_kern_gemm *g,
         for (size_t c = 0; c < g->nr; c++)
             for (size_t r = 0; r < g->mr; r++) {
                 double want, size;
-                good = good && element(&t, r, c, &want, &size) &&
+                good = good && expected_element(&t, r, c, &want, &size) &&
                        (double)y[c * STRIDE + r] == want;
             }
     }

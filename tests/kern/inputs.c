@@ -55,7 +55,7 @@ static float any_bits(void)
 }
 
 /* One element; s is the row's scale, c a constant of the row. */
-static float element(unsigned dist, size_t i, float s, float c)
+static float draw_element(unsigned dist, size_t i, float s, float c)
 {
     switch (dist) {
     case 0: return gauss() * s;
@@ -98,7 +98,7 @@ void test_floats(float *x, size_t n, unsigned dist)
 {
     float s = spread_float(-12, 1), c = gauss();
     for (size_t i = 0; i < n; i++)
-        x[i] = element(dist, i, s, c);
+        x[i] = draw_element(dist, i, s, c);
 }
 
 void test_weights(float *w, size_t n, unsigned kind)

@@ -28,7 +28,7 @@ static void bail_out(const struct gguf_error *err)
     exit(99);
 }
 
-static void tensor(const char *name, int64_t ne0, int64_t ne1, int64_t ne2)
+static void add_matrix(const char *name, int64_t ne0, int64_t ne1, int64_t ne2)
 {
     gen_tensor(&model, ne0, ne1, "%s", name);
     struct gen_tensor *t = &model.t[model.n - 1];
@@ -62,11 +62,11 @@ static void make_files(void)
     gen_init(&model, 11);
     if (gguf_meta_set_strz(model.meta, "general.architecture", "x", NULL))
         abort();
-    tensor("token_embd.weight", 64, 90, 1);
-    tensor("blk.0.attn_q.weight", 300, 37, 1);
-    tensor("blk.0.ffn_up_exps.weight", 96, 21, 3);
-    tensor("blk.1.attn_q.weight", 512, 9, 1);
-    tensor("output.weight", 64, 90, 1);
+    add_matrix("token_embd.weight", 64, 90, 1);
+    add_matrix("blk.0.attn_q.weight", 300, 37, 1);
+    add_matrix("blk.0.ffn_up_exps.weight", 96, 21, 3);
+    add_matrix("blk.1.attn_q.weight", 512, 9, 1);
+    add_matrix("output.weight", 64, 90, 1);
     gen_tensor(&model, 64, 0, "output_norm.weight");
     lora_init(&one, "x", alpha[0]);
     lora_init(&two, "x", alpha[1]);
@@ -85,7 +85,8 @@ static void make_files(void)
 /* ---- expected sums ---- */
 
 /* Numbers of a tensor of a file. */
-static float *numbers(const struct gguf_file *f, const char *name, size_t *n)
+static float *read_numbers(const struct gguf_file *f, const char *name,
+                           size_t *n)
 {
     static struct gguf_rows *rows;
     struct gguf_error err;
@@ -103,12 +104,12 @@ static float *numbers(const struct gguf_file *f, const char *name, size_t *n)
     return v;
 }
 
-static float *half(const struct gguf_file *f, const char *name, char end)
+static float *read_half(const struct gguf_file *f, const char *name, char end)
 {
     char full[80];
     size_t n;
     snprintf(full, sizeof full, "%s.lora_%c", name, end);
-    return numbers(f, full, &n);
+    return read_numbers(f, full, &n);
 }
 
 /* w + factor * (b0 a0 + b1 a1 + ...), each step in single precision. */
@@ -116,7 +117,7 @@ static void add_tensor(float *w, const struct gguf_tensor_info *t,
                        const struct gguf_file *f, const char *name,
                        double alpha_of, float scale)
 {
-    float *a = half(f, name, 'a'), *b = half(f, name, 'b');
+    float *a = read_half(f, name, 'a'), *b = read_half(f, name, 'b');
     const bool embd = !strcmp(name, "token_embd.weight");
     char full[80];
     snprintf(full, sizeof full, "%s.lora_b", name);
@@ -144,7 +145,7 @@ static void add_tensor(float *w, const struct gguf_tensor_info *t,
 static float *expected_sum(const struct gguf_file *of, const char *name,
                            size_t *n, int n_loras)
 {
-    float *w = numbers(of, name, n);
+    float *w = read_numbers(of, name, n);
     const struct gguf_tensor_info *t = gguf_file_tensor_find(of, name);
     for (int i = 0; i < n_loras; i++)
         add_tensor(w, t, halves[i], name, alpha[i], scales[i]);
@@ -205,7 +206,7 @@ static void check_sums(const struct gguf_file *in, const char *path,
         const char *name = model.t[i].name;
         size_t n, n_has;
         float *must = expected_sum(in, name, &n, n_loras);
-        float *has = numbers(f, name, &n_has);
+        float *has = read_numbers(f, name, &n_has);
         const bool same =
             has && n == n_has && !memcmp(must, has, n * sizeof *must);
         if (!same)

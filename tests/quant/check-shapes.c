@@ -206,7 +206,7 @@ static float some_bad(size_t k)
     return k % 8 < 4 ? bad[k % 8] : 1 + (float)(k % 3);
 }
 
-static float huge(size_t k)
+static float huge_or_tiny(size_t k)
 {
     return k % 2 ? 3e38f : 1e-38f;
 }
@@ -221,7 +221,7 @@ static void check_bad_imatrix(const char *in)
         { "zero throughout", all_zero, 256 },
         { "NaN throughout", all_nan, 256 },
         { "NaN, infinite and negative here and there", some_bad, 96 },
-        { "huge and tiny", huge, 128 },
+        { "huge and tiny", huge_or_tiny, 128 },
     };
     static const char *const types[] = {
         "Q4_0",  "Q5_1",    "Q2_K",  "Q3_K_M",  "Q4_K_M", "Q6_K", "IQ4_XS",

@@ -94,13 +94,13 @@ static void check_random(int n_graphs, uint64_t seed)
 
 /* --- by hand -------------------------------------------------------------- */
 
-static int collect(void *user, const char *s, size_t n)
+static int append_text(void *user, const char *s, size_t n)
 {
     strncat(user, s, n);
     return 0;
 }
 
-static int stop(void *user, tensor *t, bool done)
+static int stop_at_relu(void *user, tensor *t, bool done)
 {
     (void)user;
     return t->op == GGUF_OP_RELU && !done;
@@ -178,7 +178,7 @@ static void check_by_hand(void)
            gguf_sched_find_backend(s, r) == 0 &&
            gguf_sched_find_backend(s, x) == 1,
        "weights decide, what is refused goes to the CPU");
-    must(gguf_sched_dump(s, collect, text, &err), &err);
+    must(gguf_sched_dump(s, append_text, text, &err), &err);
     ok(!strcmp(text, "split 0: A, 1 nodes\n  copy 'x' F32 [4]\n"
                      "  matmul F32 [4]\n"
                      "split 1: CPU, 1 nodes\n  copy F32 [4]\n"
@@ -192,7 +192,7 @@ static void check_by_hand(void)
     must(gguf_sched_compute(s, g, &err), &err);
     must(gguf_tensor_get(r, v, 0, 16, &err), &err);
     ok(v[0] == 0 && v[3] == 0, "computed");
-    ignore_status(gguf_sched_set_eval(s, stop, NULL, NULL));
+    ignore_status(gguf_sched_set_eval(s, stop_at_relu, NULL, NULL));
     ok(gguf_sched_compute(s, g, &err) == GGUF_E_CANCELLED, "%s", err.message);
     ignore_status(gguf_sched_set_eval(s, NULL, NULL, NULL));
     check_end(s, g, &a, y, 0);
@@ -433,7 +433,7 @@ static void check_one_buffer(void)
            gguf_sched_buffer_size(s, 1) == 0,
        "two backends of host memory take what one takes: %zu bytes",
        gguf_sched_buffer_size(s, 0));
-    must(gguf_sched_dump_plan(s, collect, text, &err), &err);
+    must(gguf_sched_dump_plan(s, append_text, text, &err), &err);
     ok(strstr(text, "buffer 1: CPU, the same as 0\n") &&
            !strstr(text, ": buffer 1"),
        "which is printed");
@@ -492,9 +492,10 @@ try {
     struct gguf_sched *sched;
 };
 
-static enum gguf_status build(struct try *y, const struct gguf_allocator *a,
-                              struct gguf_graph **graph, tensor **in,
-                              struct gguf_error *err)
+static enum gguf_status build_objects(struct try *y,
+                                      const struct gguf_allocator *a,
+                                      struct gguf_graph **graph, tensor **in,
+                                      struct gguf_error *err)
 {
     struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
     cp.mem_size = 1 << 15;
@@ -529,7 +530,7 @@ static enum gguf_status try_all(struct try *y, const struct gguf_allocator *a,
     y->is.refuses[GGUF_OP_SOFT_MAX] = y->is.refuses[GGUF_OP_ADD] = true;
     cpu.allocator = a;
     GG_TRY(gguf_cpu_backend_create(&y->cpu, &cpu, err));
-    GG_TRY(build(y, a, &g, &in, err));
+    GG_TRY(build_objects(y, a, &g, &in, err));
     struct gguf_backend *const all[] = { &y->is.backend, y->cpu };
     p.backends = all;
     p.n_backends = 2;

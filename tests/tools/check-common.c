@@ -20,7 +20,7 @@
 static char text[4096];
 
 /* Capture the output of fn in text. */
-static void capture(void (*fn)(FILE *f))
+static void capture_output(void (*fn)(FILE *f))
 {
     FILE *f = tmpfile();
     if (!f) {
@@ -61,7 +61,7 @@ static void write_json(FILE *f)
 
 static void test_json(void)
 {
-    capture(write_json);
+    capture_output(write_json);
     ok(!strcmp(text, "{\n"
                      "  \"u\": 18446744073709551615,\n"
                      "  \"i\": -9223372036854775808,\n"
@@ -147,13 +147,13 @@ static void write_wide(FILE *f)
 
 static void test_table(void)
 {
-    capture(write_wide);
+    capture_output(write_wide);
     ok(strlen(text) == 1000 + 4 + 7 && strstr(text, "w  1\nabc  2\n"),
        "a cell of 1000 columns does not widen the others");
-    capture(write_cells);
+    capture_output(write_cells);
     ok(!strcmp(text, "name     shape\na\\\\\\x1B  256 x 4\n         scalar\n"),
        "names are escaped, shapes written out:\n%s", text);
-    capture(write_table);
+    capture_output(write_table);
     ok(!strcmp(text, " h\xc3\xa9      1\n long  100\n"
                      "| h\xc3\xa9 | 1 |\n|:---|---:|\n| long | 100 |\n"),
        "columns are aligned by characters");
@@ -181,7 +181,7 @@ static void write_markdown(FILE *f)
 
 static void test_markdown(void)
 {
-    capture(write_markdown);
+    capture_output(write_markdown);
     ok(!strcmp(text, "blk.0.attn\\_q\na\\|b\n`HTTP://a.b`\n`a@b`\n"
                      "``` ``@ ```\n`#1`\n\\# 1\n`gh-1`\nx\\\\y\n"
                      "`  @  `\n`@\\|@`\n"),
@@ -216,7 +216,7 @@ static void test_text(void)
            (int)cases[i].max, t.s);
         text_fini(&t);
     }
-    capture(write_safe);
+    capture_output(write_safe);
     ok(!strcmp(text, "a\\x1b\\x1B[m\\n\\u{9B}\\u{202E}\\xFF\xc3\xa9"),
        "printed safely: %s", text);
 }

@@ -77,7 +77,7 @@ static void put_padding(uint64_t align)
         put_bytes("", 1);
 }
 
-static void metadata(uint64_t n_kv, uint32_t align)
+static void put_metadata(uint64_t n_kv, uint32_t align)
 {
     kv_str("general.architecture", "llama");
     kv_str("general.type", "adapter"); /* an adapter, which need not have all
@@ -126,7 +126,7 @@ static void metadata(uint64_t n_kv, uint32_t align)
     }
 }
 
-static void data(uint64_t n, uint64_t rows, uint64_t align)
+static void put_data(uint64_t n, uint64_t rows, uint64_t align)
 {
     uint64_t x = UINT64_C(0x9E3779B97F4A7C15);
     unsigned char buf[4096];
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
     put_number(3, 4);
     put_number(n, 8);
     put_number(12 + n_kv + (align != 0), 8);
-    metadata(n_kv, (uint32_t)align);
+    put_metadata(n_kv, (uint32_t)align);
     uint64_t real = align ? align : 32, off = 0;
     for (uint64_t i = 0; i < n; i++) {
         const uint64_t ne[5] = { 256, five ? rows / 6 : rows, 1, 2, 3 };
@@ -219,6 +219,6 @@ int main(int argc, char **argv)
         put_number(off, 8);
         off += (size_of(i, rows) + real - 1) / real * real;
     }
-    data(n, rows, real);
+    put_data(n, rows, real);
     return fclose(out) != 0;
 }
