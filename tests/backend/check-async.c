@@ -51,7 +51,7 @@ static void check_queue(void)
     }
     ok(gg_stream_sync(s, &err) == GGUF_E_NOMEM && n == 2 &&
            !strcmp(err.message, "step 1"),
-       "a failure ends what is queued, and is told by the sync: %s",
+       "a failure cancels the queued jobs, and the sync reports it: %s",
        err.message);
     struct step x = { log, &n, 9, GGUF_OK };
     gg_stream_push(s, run_step, &x, sizeof x);

@@ -294,7 +294,7 @@ static void check_backends(void)
     l = (struct look){ .right = true };
     must(gguf_compare_backends(cpu, &is.backend, h.graph, &p, &n, &err), &err);
     ok(l.n == 3 && n.n_both == 3 && n.n_only_a == 2 && n.n_only_b == 0,
-       "what the second refuses, the first computes for both");
+       "the first computes the second one's refused nodes");
     must(gguf_compare_backends(&is.backend, cpu, h.graph, &p, &n, &err), &err);
     ok(n.n_both == 3 && n.n_only_b == 2, "and the other way round");
     is.wrong = 0;

@@ -278,7 +278,7 @@ static void test_failures(void)
            !gguf_buffer_allocator(b) &&
            gguf_buft_max_size(x.buft) == SIZE_MAX &&
            gguf_buft_alignment(x.buft) == GGUF_TENSOR_ALIGN,
-       "what was said of them");
+       "names and descriptions are kept");
     columns = 0;
     ok(gguf_device_min_invariant_batch(x.device) == 1, "at least one column");
     columns = 5;
@@ -352,7 +352,7 @@ static void test_waiting(void)
         exit(99);
     ok(gguf_sched_set_eval(s, NULL, NULL, &err) == GGUF_E_IO &&
            gguf_sched_set_eval(s, NULL, NULL, &err) == GGUF_OK,
-       "a callback is set after what is under way: %s", err.message);
+       "a callback is set after the running jobs: %s", err.message);
     if (gguf_sched_compute_async(s, g, &err) != GGUF_OK || !n_queued)
         exit(99);
     ok(gguf_sched_reset(s, &err) == GGUF_E_IO &&

@@ -175,7 +175,7 @@ static void check_bounded(void)
         bad += gg_str_utf8_fit(text, n, room) != want[room];
     ok(!bad, "texts are cut between code points");
     bad = gg_str_utf8_fit("\x80\x80\x80", 3, 2) != 0;
-    ok(!bad, "also those that are no UTF-8");
+    ok(!bad, "invalid UTF-8, too");
 }
 
 static void check_utf8(void)
@@ -281,7 +281,7 @@ static void check_grow(void)
     ok(good, "an array grows by doubling and keeps its items");
     v = gg_mem_grow(NULL, v, &room, sizeof *v, 1000, &err);
     good = v && room == 1000 && v[99] == 99;
-    ok(good, "to what is asked for where twice is less");
+    ok(good, "to the requested size if twice is less");
     gg_mem_free(NULL, v);
     room = 0;
     ok(!gg_mem_grow(NULL, NULL, &room, 16, SIZE_MAX / 8, &err) &&

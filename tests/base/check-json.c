@@ -192,9 +192,9 @@ static void check_places(void)
            gg_json_offset_of(&j, json_array_get(a, 2)) ==
                100 + (uint64_t)(strstr(text, "\"x,]") - text) &&
            gg_json_offset_of(&j, j.root) == 101,
-       "and of what is deeper");
+       "and offsets of nested values");
     ok(gg_json_offset_of(&j, other) == GGUF_NO_OFFSET,
-       "what is not of it has none");
+       "a foreign value has no offset");
     json_decref(other);
     gg_json_fini(&j);
     gg_json_fini(&j);
@@ -220,7 +220,7 @@ static void check_later(void)
     gguf_error_clear(&e);
     ok(gg_json_read_without(&j, text, strlen(text), 100, 0, later, &e) ==
            GGUF_OK,
-       "a text of which two members are left out: %s", e.message);
+       "two members of a text are skipped: %s", e.message);
     const json_t *m = json_object_get(j.root, "m");
     const json_t *n = json_object_get(j.root, "n");
     ok(j.n_later == 2 && json_is_object(json_object_get(m, "v")) &&
@@ -408,7 +408,7 @@ static void check_walk(void)
     gguf_error_clear(&e);
     st = gguf_json_walk(GG_STR("[1,2,]"), note_value, &x, &e);
     ok(st == GGUF_E_FORMAT && e.offset == 5 && !x.s[0],
-       "nothing is called of what is no JSON: %s", e.message);
+       "malformed JSON gives no call: %s", e.message);
 }
 
 int main(void)

@@ -161,7 +161,7 @@ static void check_names(unsigned how, const char *name)
            "%s: finished, it has no name yet", name);
         ok(gg_outfile_publish(&o, true, &err) == GGUF_OK &&
                has_bytes(target, 1, x_at) && n_others() == force,
-           "%s: then it has, and what was there is kept", name);
+           "%s: then it has, and the old content is kept", name);
         gg_outfile_unpublish(&o);
         ok((force ? has_bytes(target, 1 << 20, byte_at)
                   : access(target, F_OK) != 0) &&

@@ -45,7 +45,7 @@ static void test_take(void)
     ok(gg_params_take(&own, sizeof own, exact, "sample", &err) == GGUF_OK &&
            own.struct_size == sizeof own && own.a == 3 && own.b == 2 &&
            !strcmp(own.late, "default"),
-       "an older program: what it does not have is the default");
+       "an older program: members that it lacks have their defaults");
     free(exact);
     own = init;
     struct {
@@ -85,7 +85,7 @@ static void test_give(void)
     ok(gg_params_give(&to, &own, sizeof own, "sample", &err) == GGUF_OK &&
            to.s.struct_size == sizeof to && to.s.a == 3 && to.s.b == 4 &&
            !strcmp(to.s.late, "given") && !strcmp(to.more, "later"),
-       "to a newer program: what it knows more of stays");
+       "to a newer program: its newer members stay");
     const size_t old = offsetof(struct sample, b);
     char *exact = malloc(old);
     memcpy(exact, &old, sizeof old);

@@ -112,12 +112,12 @@ static void check_sets(void)
         exit(99);
     ok(gguf_paths_add_input(p, in_dir("there"), "a", &err) == GGUF_OK &&
            gguf_paths_add_input(p, in_dir("link"), "b", &err) == GGUF_OK,
-       "what is read may be read again");
+       "a file that is read may be read again");
     ok(gguf_paths_add_output(p, in_dir("gone"), "output", &err) == GGUF_OK &&
            gguf_paths_add_output(p, in_dir("here/gone"), "output", &err) ==
                GGUF_E_INVALID &&
            strstr(err.message, "would be output twice"),
-       "what is written, not: %s", err.message);
+       "a file that is written may not be written again: %s", err.message);
     ok(gg_paths_add_output_beside(p, in_dir("the"), "re", "journal", &err) ==
                GGUF_E_INVALID &&
            strstr(err.message, "both a and journal"),
@@ -127,7 +127,7 @@ static void check_sets(void)
            gguf_paths_add_input_fd(p, 999, "nothing", &err) == GGUF_OK &&
            gguf_paths_add_output(p, in_dir("other"), "report", &err) ==
                GGUF_E_INVALID,
-       "what is open: %s", err.message);
+       "open descriptors: %s", err.message);
     close(fd);
     double begin = scratch_cpu_time();
     bool good = true;
@@ -191,7 +191,7 @@ static void check_owner(void)
 {
     enum { OTHER = 12345 };
     if (geteuid() != 0) {
-        skip("there is no other user");
+        skip("no other user here");
         return;
     }
     write_file("sub/strange", "x");

@@ -248,7 +248,7 @@ static void check_lists(void)
            is_list("0,0-1,1", 3, 2) && is_list("62-65", UINT64_C(3) << 62, 4),
        "lists of processors");
     ok(is_list("1023-99999999999,1", 2, 2) && is_list("4096", 0, 0),
-       "what is beyond the last is left out");
+       "numbers beyond the last are left out");
     static const char *const bad[] = { "-1",  "1-",   "3-1", "a",
                                        "1 2", "1,,2", ",",   "0x1" };
     bool refused = true;

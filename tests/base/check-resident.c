@@ -66,7 +66,7 @@ static void check_random(struct gg_resident *w, const struct gg_mapfile *m)
     }
     for (int k = 0; k < AT_ONCE; k++)
         gg_resident_release(w, held[k].off, held[k].size);
-    ok(good, "what is held is there");
+    ok(good, "held pieces are resident");
     ok(w->n_idle <= w->most_idle &&
            w->most_idle <= m->size / w->block_size / 10,
        "and not much of the rest: %u blocks", (unsigned)w->n_idle);

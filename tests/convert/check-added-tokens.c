@@ -34,7 +34,7 @@ static void check_tokens(size_t n, const char *said)
     const struct gguf_kv *kv =
         c ? gguf_meta_find(gguf_convert_meta(c), "tokenizer.ggml.tokens")
           : NULL;
-    ok(kv && kv->n == 260, "as many tokens as rows");
+    ok(kv && kv->n == 260, "one token for each row");
     ok(c && gguf_convert_summary(c)->n_tokens_left == n, "%zu are left out",
        n);
     ok(!said || !strcmp(notes.text, said), "said: %.300s", notes.text);

@@ -345,11 +345,11 @@ static void check_filled(void)
                         "\"shape\":[260,32]") &&
            strstr(text + 8, "\"model.embed_tokens_per_layer.weight\":{"
                             "\"dtype\":\"BF16\",\"shape\":[256,5632]"),
-       "a folder of it has as many as transformers takes");
+       "its folder has the number of rows that transformers takes");
     read_text(back, "config.json", text, sizeof text);
     ok(strstr(text, "\"vocab_size_per_layer_input\": 256") &&
            strstr(text, "\"vocab_size\": 260"),
-       "and says how many");
+       "and config.json has this number");
     scratch_clean(back);
     scratch_clean(top);
 }

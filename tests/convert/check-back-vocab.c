@@ -209,7 +209,7 @@ static void check_gpt2(void)
                 json_integer_value(json_array_get(
                     json_at(json_at(tokens, "<|endoftext|>"), "ids"), 0)) == 0;
         ok(rows[i].begins || rows[i].ends ? good : json_is_null(post),
-           "%s: what goes round a text%s%s", rows[i].pre,
+           "%s: tokens round a text%s%s", rows[i].pre,
            rows[i].begins ? ", BOS" : "", rows[i].ends ? ", EOS" : "");
         end_file(&w);
     }

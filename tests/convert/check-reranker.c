@@ -102,7 +102,7 @@ static void check_one(const char *name, bool tied, const char *card)
            converted_file_matrix(f, "token_embd.weight", 32, 260),
        "a head of its own is not there, embeddings are");
     ok(converted_file_uint(f, "qwen3.pooling_type", 4) && has_labels(f),
-       "how it is pooled, and what its numbers are of");
+       "its pooling and its labels");
     ok(converted_file_text(f, "tokenizer.chat_template", "{{x}}") &&
            converted_file_text(
                f, "tokenizer.chat_template.rerank",
@@ -114,7 +114,7 @@ static void check_one(const char *name, bool tied, const char *card)
     ok(!folder_roundtrip(scratch_path(top, "out.gguf"), name,
                          scratch_path(top, "back"), &e) &&
            strstr(e.message, "no folder of it gives"),
-       "there is no way back: %s", e.message);
+       "the way back is refused: %s", e.message);
     scratch_clean(top);
 }
 

@@ -185,7 +185,7 @@ static void check_folder(void)
            gguf_vocab_token_kind(m->vocab, FOLDER_VOCAB) ==
                GGUF_TOKEN_UNUSED &&
            gguf_vocab_token_kind(m->vocab, 0) == GGUF_TOKEN_CONTROL,
-       "as many tokens as the model has rows, counted after the last");
+       "a token for each row of the model, numbered after the last");
     ok(converted_vocab_key(m, "tokenizer.ggml.bos_token_id") == 0 &&
            converted_vocab_key(m, "tokenizer.ggml.eos_token_id") == 0 &&
            converted_vocab_key(m, "tokenizer.ggml.eot_token_id") == -1 &&

@@ -205,7 +205,7 @@ static void check_xlmr(void)
            IS("unknown_token_id", 3) && IS("padding_token_id", 1) &&
            IS("mask_token_id", 7) && IS("add_bos_token", 1) &&
            IS("add_eos_token", 1) && IS("token_type_count", 1),
-       "what they mean");
+       "their roles");
     ok(converted_vocab_gives(m, "a,, a", "0,5,4,4,5,2"),
        "a text between <s> and </s>");
     converted_vocab_close(m);

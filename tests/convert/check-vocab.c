@@ -260,7 +260,7 @@ static void check_scores(void)
        "unknown, byte, normal, user's and control tokens");
     ok(scores->n == FOLDER_VOCAB &&
            is_text(element_of(c, "tokenizer.ggml.tokens", 100), "[PAD100]"),
-       "as many tokens as the model has rows");
+       "a token for each row of the model");
     ok(gguf_kv_get_bool(gguf_meta_find(m, "tokenizer.ggml.add_space_prefix"),
                         &b, NULL) == GGUF_OK &&
            b && gguf_meta_find(m, "tokenizer.ggml.unknown_token_id") &&
@@ -476,7 +476,7 @@ static void check_roles(void)
     ok(open_folder(text, "{\"bos_token\":\"<|user|>\"}", &c, &e) == GGUF_OK &&
            number_of(c, "bos_token_id") == 4 &&
            number_of(c, "eot_token_id") == 4,
-       "what the folder says counts %s", e.message);
+       "the folder's settings count %s", e.message);
     gguf_convert_close(c);
     for (int n = 32015; n <= 32016; n++) {
         c = NULL;

@@ -160,7 +160,7 @@ static void check_both(void)
             ok(IS("add_bos_token", json ? 1 : -1) &&
                    IS("add_eos_token", json ? 1 : -1) &&
                    IS("add_sep_token", json ? 0 : -1),
-               "%s: what goes round texts", what);
+               "%s: tokens round texts", what);
         }
         converted_vocab_close(m);
         converted_vocab_roundtrip(&f, scratch_path(top, "o.gguf"), top, what);

@@ -488,7 +488,7 @@ static void check_not_finite(const char *level, const struct gg_kern *kern,
                 }
         problem_fini(&p);
     }
-    ok(shows, "%s: integers: what is not finite shows as NaN", level);
+    ok(shows, "%s: integers: numbers that are not finite give NaN", level);
     ok(others, "%s: and not where its block is closed", level);
 }
 

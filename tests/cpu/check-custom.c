@@ -99,7 +99,7 @@ static void check_failures(void)
         all = all &&
               gguf_backend_compute(ops_backends[i], g, &err) == GGUF_E_LIMIT &&
               strstr(err.message, "custom") && strstr(err.message, "'mine'");
-    ok(all, "what a function returns ends the computation: %s", err.message);
+    ok(all, "a function's status ends the computation: %s", err.message);
     gguf_ctx_reset(c);
     f.fn = NULL;
     a = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 3);
@@ -153,7 +153,7 @@ static void check_table(void)
                                      gguf_op_cast(c, a, GGUF_DTYPE_I32)) &&
            !gguf_backend_supports_op(
                ops_backends[0], gguf_op_matmul(c, gguf_op_transpose(c, a), b)),
-       "what the backend does not compute is found out by asking");
+       "the backend reports the operations that it refuses");
     gguf_ctx_destroy(c);
 }
 

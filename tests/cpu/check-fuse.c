@@ -70,11 +70,11 @@ static void check_patterns(void)
     ok(nodes_together(sum, gguf_op_dup(c, sum), NULL) == 1 &&
            nodes_together(sum, gguf_op_sum_rows(c, sum), NULL) == 1 &&
            nodes_together(gguf_op_matmul(c, square, x), sum, NULL) == 1,
-       "nor what does not share out rows");
+       "nor operations that do not share out rows");
     struct gg_cpu_step mixed[] = { step_of(sum), step_of(norm) };
     mixed[1].single = true;
     gg_cpu_fuse(mixed, 2, 1);
-    ok(mixed[0].n == 1, "nor what the team shares with what it does not");
+    ok(mixed[0].n == 1, "nor rows shared by a team with those of one thread");
     gguf_ctx_destroy(c);
 }
 

@@ -260,7 +260,7 @@ static void check_work(void)
         const size_t size =
             gg_cpu_op_row(GGUF_OP_MATMUL_ID)->work(t, 3, &ops_kern);
         ok(size >= lists + least && size < lists + least + 4096,
-           "matmul_id of %d columns has room for as many at once", (int)n);
+           "matmul_id of %d columns has room for all of them", (int)n);
     }
     gguf_ctx_destroy(c);
 }

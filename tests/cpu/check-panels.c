@@ -273,7 +273,7 @@ static void check_limit(void)
     tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, K, M, 1, 1);
     ok(!gg_cpu_weight_cache_find(&s, gguf_op_matmul(c, x, x), &ops_kern) &&
            !gg_cpu_weight_cache_find(&s, gguf_op_relu(c, w[2].w), &ops_kern),
-       "nor what is no weight, or no product");
+       "nor tensors that are not weights, or not multiplied");
     gg_cpu_weight_cache_fini(&s);
     weights_fini(&w[1]);
     weights_fini(&w[2]);

@@ -193,9 +193,9 @@ static void check_defaults(void)
     struct gguf_registry *r;
     const unsigned n = threads_of(NULL);
     ok(n == gguf_cpu_count() && threads_of(&p) == n,
-       "without a pool: %u threads, as many as processors", n);
+       "without a pool: %u threads, one for each processor", n);
     p.n_threads = 3;
-    ok(threads_of(&p) == 3, "or as many as asked for");
+    ok(threads_of(&p) == 3, "or the number asked for");
     p.n_threads = 1;
     ok(threads_of(&p) == 1, "or one");
     p.n_threads = GGUF_POOL_MAX_THREADS + 1;

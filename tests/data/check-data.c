@@ -102,7 +102,7 @@ static void check_list(const struct gg_data *d, const struct gg_data *plain,
     const uint8_t *p = gg_data_bytes(d, 0);
     for (int k = 0; good && k < N; k++)
         good = gg_bytes_f32_bits(x[k]) == gg_bytes_load32le(p + 4 * k);
-    ok(good, "%s: floats are what is stored %s", what, err.message);
+    ok(good, "%s: floats are the stored ones %s", what, err.message);
     struct gg_data_rows r;
     good = gg_data_rows(d, 0, &r, NULL) == GGUF_OK;
     gg_data_read(&r, 2 * COLS, 2 * COLS, y);
@@ -223,7 +223,7 @@ int main(void)
        "a shard without the scale: %s", err.message);
     memset(codec, 0, sizeof codec);
     ok(gg_data_rows(&plain.list, 0, &r, &err) == GGUF_E_UNSUPPORTED,
-       "what is not decoded: %s", err.message);
+       "a type without a decoder: %s", err.message);
     gguf_file_close(set);
     gguf_split_plan_destroy(plan);
     gguf_file_close(file);

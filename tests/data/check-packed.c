@@ -240,7 +240,7 @@ static void check_columns(void)
        "awq %s", e.message);
     ok(s && s->tensor[0].is_part && s->tensor[1].is_part &&
            s->tensor[2].is_part && !s->tensor[3].is_part,
-       "what it is made of is part of it");
+       "its sources are marked as parts");
     gg_safetensors_close(s);
 }
 

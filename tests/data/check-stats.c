@@ -102,7 +102,7 @@ static void test_moments(const struct gguf_file *f,
     ok(gguf_stats_tensor(f, 3, p, &q, NULL) == GGUF_OK && q.n_nan == 2 &&
            q.n_inf == 2 && q.n_zero == 10 && q.min == -3 && q.max == 1 &&
            is_near(q.mean, -2.0 / 12, 1e-12),
-       "what is not finite is apart");
+       "numbers that are not finite are counted apart");
     ok(gguf_stats_tensor(f, 4, p, &q, NULL) == GGUF_OK && q.n_zero == 8 &&
            q.kurtosis == 0 && q.rms == 0 && q.bins[0] == 8,
        "zeros only");
@@ -145,7 +145,7 @@ static void test_rows(const struct gguf_file *f, const struct gguf_rows *rows)
            gguf_rows_decode(rows, f, 2, 0, 8, x, NULL) == GGUF_E_INVALID &&
            gguf_rows_decode(rows, f, 2, M, 32, x, NULL) == GGUF_E_INVALID &&
            gguf_rows_decode(rows, f, 9, 0, 0, x, NULL) == GGUF_E_INVALID,
-       "parts of blocks, and what is not there");
+       "parts of blocks, and elements out of range");
     ok(gguf_rows_can_decode(rows, GGUF_DTYPE_Q4_K) &&
            !gguf_rows_can_decode(rows, 9999) && !gguf_rows_can_decode(rows, 4),
        "types");

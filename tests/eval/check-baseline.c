@@ -309,7 +309,7 @@ static void check_divergence(void)
     }
     ok(good && n == CHUNKS * ROWS && off[0] < 1e-13 && off[1] == 0 &&
            off[2] == 0,
-       "divergence from what the file says, to %.2g%s", off[0],
+       "divergence from the file's logits, to %.2g%s", off[0],
        good ? "" : err.message);
     gguf_kld_destroy(k);
     gguf_baseline_close(b);
@@ -384,7 +384,7 @@ static void check_golden(void)
     struct gguf_baseline *b;
     struct gguf_error err;
     if (!name || gguf_baseline_open(&b, name, NULL, &err) != GGUF_OK) {
-        skip("a file of llama.cpp: there is none here");
+        skip("no file of llama.cpp here");
         return;
     }
     enum { GV = 2048 };

@@ -370,7 +370,7 @@ static void check_arch(const char *name)
     check_some(name, file, size, tok, a);
     check_alike(name, a);
     ok(a && run_loop(&l, file, size, tok) && as_loop(a, &l),
-       "%s: what a loop over its graphs adds up", name);
+       "%s: the sums of a loop over its graphs", name);
     ok(l.n_needed < l.n_nodes && n_asked == l.n_needed,
        "%s: %u of %u operations are computed", name, n_asked, l.n_nodes);
     for (size_t k = 0; k < l.n; k++) {

@@ -389,7 +389,7 @@ static void check_filter(void)
     good = good && !gguf_collect_save(c, scratch_path(dir, "f"), 0, &err) &&
            !gguf_collect_load(&back, scratch_path(dir, "f"), NULL, &err);
     ok(good && !strcmp(back->filter, "+ffn_\n+attn_q\n-blk.1\n"),
-       "a part knows for what it was asked");
+       "a part stores the filter");
     gguf_collect_destroy(c);
     gguf_collect_destroy(plain);
     gguf_collect_destroy(back);

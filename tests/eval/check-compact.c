@@ -222,7 +222,7 @@ static void check_error(void)
         n_far += fabs(off) > 4;
     }
     ok(!n_far && n_over < TIMES / 2 && squares < TIMES && !n_large,
-       "%d texts: %zu off by more than the error, none by 4 times as much; "
+       "%d texts: %zu off by more than the error, none by 4 times the error; "
        "%.2f of it on average",
        TIMES, n_over, sqrt(squares / TIMES));
 }

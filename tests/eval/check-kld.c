@@ -178,7 +178,7 @@ static void check_stats(void)
     }
     ok(stats_of(t, 0, 1, &s) && s.n == 0 && isnan(s.ppl.value) &&
            isnan(s.kld.value) && isnan(s.kld_at[6].value),
-       "of none there are none");
+       "no tokens have no statistics");
     ok(stats_of(t, 1, 1, &s) && s.n == 1 && s.ppl.value == exp(t[0].x) &&
            isnan(s.ppl.error) && isnan(s.kld.error) &&
            s.kld_at[3].value == t[0].kld,

@@ -116,7 +116,7 @@ static void check_merge(void)
             good = good && same_values(all, sum) && has_note(sum, "a");
             gguf_part_destroy(sum);
         }
-    ok(good, "three parts in any order have what one has, and the first one's "
+    ok(good, "three parts in any order equal one, with the first one's "
              "notes");
     gguf_part_destroy(all);
 }
@@ -167,7 +167,7 @@ static void check_refused(void)
                GGUF_E_INVALID &&
            gguf_part_add_chunk(a, 1, head[0], value[0], 1, &err) ==
                GGUF_E_INVALID,
-       "a chunk that is done, or that there is not: %s", err.message);
+       "a finished chunk, or one out of range: %s", err.message);
     ok(gguf_part_set_setting(a, "Name", "x", &err) == GGUF_E_INVALID &&
            gguf_part_set_setting(a, "", "x", &err) == GGUF_E_INVALID,
        "names: %s", err.message);
@@ -380,7 +380,7 @@ static void check_many(void)
 {
     const double few = time_notes(8000), many = time_notes(16 * 8000);
     ok(few >= 0 && many >= 0 && many < 80 * few + 0.2,
-       "8000 notes take %g s, 16 times as many %g s", few, many);
+       "8000 notes take %g s, 16 times that number %g s", few, many);
 }
 
 int main(void)

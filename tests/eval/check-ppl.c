@@ -39,7 +39,7 @@ static void check_nll(void)
     x[4 * V] = INFINITY;
     gg_nll_rows(NULL, x, V, N, tok, got);
     ok(!isfinite(got[3]) && !isfinite(got[4]) && isfinite(got[5]),
-       "what is not a number shows");
+       "a likelihood that is not a number gives NaN");
 }
 
 static void check_sums(void)
@@ -80,7 +80,7 @@ static void check_sums(void)
            isnan(gguf_ppl_bits_per_unit(&old, GGUF_PPL_WORD, &bits_error)) &&
            isnan(bits_error) &&
            isnan(gguf_ppl_per_unit(&p, (enum gguf_ppl_unit)3, NULL)),
-       "of an older program's sums there are none");
+       "an older program's sums have no interval");
     ok(gguf_ppl_n_chunks(1023, NULL) == 0 &&
            gguf_ppl_n_chunks(1024, NULL) == 2 &&
            gguf_ppl_n_chunks(1600, NULL) == 3 &&

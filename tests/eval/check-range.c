@@ -59,7 +59,8 @@ static void check_odds(double p)
     bool full;
     draw_decisions(p);
     const size_t with = write_all(ROOM, &full, true);
-    ok(!full && !n_differ(with, true), "odds %g: what is written is read", p);
+    ok(!full && !n_differ(with, true),
+       "odds %g: the written decisions are read back", p);
     const size_t size = write_all(ROOM, &full, false);
     size_t n = 0;
     for (int i = 0; i < N; i++)
@@ -80,7 +81,7 @@ static void check_odds(double p)
     ok(!n_bad, "too little room is said, and kept to");
     ok(write_all(size, &full, false) == size && !full &&
            !memcmp(out, kept, size),
-       "as much room as it takes is enough");
+       "room of exactly its size is enough");
 }
 
 /* Improbable decisions only: a carry goes through many bytes of 255. */

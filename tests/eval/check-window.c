@@ -312,7 +312,7 @@ static void check_bos(void)
                             GGUF_TOKEN_NONE, &want);
     ok(good && evaluate_text(&r, p, N, &got, &sums) &&
            equal_scores(&got, &want, &sums),
-       "llama.cpp's stride has none");
+       "llama.cpp's stride has no BOS");
     run_close(&r);
 }
 

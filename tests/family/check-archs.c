@@ -224,8 +224,8 @@ static void check_logits(struct skeleton *m)
     bool same;
     if (good && compare_outputs(m, got, &all, &same))
         ok(same && all < most,
-           "%s: all outputs, %.2g from llama.cpp, of which "
-           "this is the digest",
+           "%s: all outputs, %.2g from llama.cpp, whose "
+           "digest this is",
            m->name, all);
     if (good)
         check_ways(m, file, size, &arch, got);
@@ -333,8 +333,8 @@ static void check_page(void)
         n += a == '\n';
         at += a == b;
     } while (a == b && a != EOF);
-    ok(a == b && at > 1000, "doc/architectures.md is of these rows: line %zu",
-       n + 1);
+    ok(a == b && at > 1000,
+       "doc/architectures.md agrees with the rows: line %zu", n + 1);
     fclose(page);
     fclose(made);
 }

@@ -402,8 +402,8 @@ static void check_planned(void)
         n_same += cache[0] == cache[1] && graph[0] == graph[1];
         run_close(&r);
     }
-    ok(n_same == GG_LEN(contexts), "as much memory as is planned: %zu of %zu",
-       n_same, GG_LEN(contexts));
+    ok(n_same == GG_LEN(contexts), "the planned memory: %zu of %zu", n_same,
+       GG_LEN(contexts));
     free(file);
     gen_fini(&g);
 }

@@ -80,7 +80,7 @@ static void check_buckets(void)
             }
     ok(!bad && gg_model_position_bucket(4, true, INT32_MAX) == 3 &&
            gg_model_position_bucket(255, false, INT32_MIN) == 254,
-       "of 4 to 255: in range, and never less for what is farther");
+       "of 4 to 255: in range, and not decreasing with distance");
 }
 
 /* ---- T5 ---- */
@@ -190,7 +190,7 @@ static void check_order(void)
            gguf_session_clear(r.session, &r.err) == GGUF_OK &&
            !logits_of(&r, tok, 1, x) &&
            has_error(&r, GGUF_E_INVALID, "no text was encoded");
-    ok(good, "encoding begins again, clearing forgets what was encoded");
+    ok(good, "encoding begins again, and clearing removes the encoded text");
     run_close(&r);
     free(file);
 }

@@ -121,7 +121,7 @@ static void try_file(const char *what, const char *path, size_t header,
     struct bytes good = bytes_of(path);
     char line[PROGRAM_PATH + 40];
     if (!good.data || good.size < header) {
-        skip("%s: there is none", what);
+        skip("%s: not here", what);
         return;
     }
     snprintf(line, sizeof line, "rm -f out*; cp '%s' x.gguf", path);

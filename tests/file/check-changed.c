@@ -271,7 +271,7 @@ static void check_job(const struct job *j)
             ok((st == GGUF_E_MISMATCH || (cut && st == GGUF_E_TRUNCATED)) &&
                    n_entries() == n && !stat(in_dir(victim), &after) &&
                    after.st_ino == before.st_ino,
-               "%s of what is %s, %s: %s", j->name,
+               "%s of a file that is %s, %s: %s", j->name,
                cut ? "cut off" : "changed", late ? "late" : "at once",
                err.message);
         }

@@ -206,7 +206,7 @@ static void check_nested(const struct gguf_file *f, const char *order)
     ok(gguf_kv_get_u32(gguf_file_kv_find(f, "after"), &after, NULL) ==
                GGUF_OK &&
            after == 7,
-       "and what comes after it");
+       "and the key after it");
 }
 
 /* ---------------------------------------------------------------- list --- */

@@ -46,7 +46,7 @@ int main(void)
         int64_t layer = gguf_layer_from_name(name, &rest);
         ok(layer == cases[i].layer && gg_str_eqz(rest, want) &&
                gguf_layer_from_name(name, NULL) == layer,
-           "'%s' is of layer %" PRId64, cases[i].name, cases[i].layer);
+           "'%s' belongs to layer %" PRId64, cases[i].name, cases[i].layer);
     }
     /* counted strings: memory after them is not part of the name */
     const struct gguf_str cut = { "blk.12.x", 5 }, dot = { "blk.12.x", 7 };

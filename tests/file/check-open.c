@@ -330,7 +330,7 @@ static void check_types(void)
     }
     ok(f && !gguf_file_tensor_find(f, "i9") && !gguf_file_tensor(f, 6) &&
            !gguf_file_tensor_data(f, 6) && !gguf_file_kv(f, 0),
-       "what is not there is NULL");
+       "a missing tensor is NULL");
     gguf_file_close(f);
     fix_fini(&fx);
 

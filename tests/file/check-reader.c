@@ -248,7 +248,7 @@ static void test_data(void)
     }
     ok(gguf_file_has_reader(b) && !gguf_file_has_reader(a) &&
            !gguf_file_tensor_data(b, 3) && gguf_file_tensor_data(a, 3),
-       "there is no data in memory");
+       "no data is in memory");
     ok(gguf_file_read_tensor(b, 3, 4, some, 28, &err) == GGUF_OK &&
            !memcmp(some, gguf_file_tensor_data(a, 3), 28) &&
            gguf_file_read_tensor(a, 3, 0, some, 32, &err) == GGUF_OK &&
@@ -260,7 +260,7 @@ static void test_data(void)
            gguf_file_read_tensor(b, N_TENSORS, 0, some, 0, &err) ==
                GGUF_E_INVALID &&
            !from.bad,
-       "but not what is not there");
+       "but not a missing tensor");
     struct gguf_digest x, y;
     ok(gguf_digest_tensors(a, NULL, NULL, &x, &err) == GGUF_OK &&
            gguf_digest_tensors(b, NULL, NULL, &y, &err) == GGUF_OK &&

@@ -212,8 +212,8 @@ static void check_time(void)
     setrlimit(RLIMIT_NOFILE, &many);
     const double t = split_time(FEW, &err), t_4 = split_time(MANY, &err);
     ok(t > 0 && t_4 > 0 && t_4 < 10 * t,
-       "%d shards from as many: %.2f s, %d: %.2f s %s", FEW, t, MANY, t_4,
-       err.message);
+       "%d shards that replace others: %.2f s, %d: %.2f s %s", FEW, t, MANY,
+       t_4, err.message);
 }
 
 int main(void)

@@ -271,7 +271,7 @@ static void test_open(void)
            "a tensor of the last file");
         ok(good && !gguf_file_tensor_find(s, "d") && !gguf_file_tensor(s, 3) &&
                !gguf_file_shard(s, 3) && !gguf_file_tensor_data(s, 3),
-           "what is not there");
+           "missing tensors");
         gguf_file_close(s);
     }
     gguf_file_close(NULL);
@@ -284,7 +284,7 @@ static void test_open(void)
        "a shard alone");
     gguf_file_close(s);
     ok(gguf_file_open(&s, in_dir("m"), &p, NULL) == GGUF_E_IO,
-       "a prefix is no file");
+       "a prefix is not a file");
     ok(gguf_file_open(&s, in_dir("x"), NULL, NULL) == GGUF_E_NOTFOUND,
        "no such prefix");
     ok(gguf_file_open(&s, in_dir("no/x"), NULL, NULL) == GGUF_E_IO,

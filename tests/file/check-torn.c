@@ -197,7 +197,7 @@ static void check_stays(void)
     bool good = gguf_file_open(&f, path, NULL, NULL) == GGUF_OK;
     const uint8_t *at = gguf_file_tensor_data(f, 0);
     ok(good && edit_texts('n', SIZE) == GGUF_OK && common_letter(f, &n) == 'o',
-       "an edit does not change what is open");
+       "an edit does not change an open file");
     ok(at == gguf_file_tensor_data(f, 0) && at[31] == 1 &&
            gguf_file_bytes(f) == (const void *)(at - gguf_file_data_off(f)),
        "which is in one piece");

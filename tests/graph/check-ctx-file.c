@@ -315,7 +315,7 @@ static void check_reader(void)
     ok(create_ctx(&ctx, file, GGUF_CTX_DATA_MAP, 0, NULL, &err) ==
                GGUF_E_UNSUPPORTED &&
            !ctx,
-       "there is no mapping: %s", err.message);
+       "the file is not mapped: %s", err.message);
     ok(create_ctx(&ctx, file, GGUF_CTX_DATA_COPY, 0, NULL, &err) == GGUF_OK &&
            has_data(gguf_ctx_find_tensor(ctx, "floats"), 0) &&
            has_data(gguf_ctx_find_tensor(ctx, "blocks"), 1),

@@ -134,7 +134,7 @@ static void check_names(void)
     gguf_tensor_set_name(x, name);
     memcpy(name + 56, " (view)", 8);
     ok(!strcmp(gguf_op_view_1d(c, x, 6, 0)->name, name),
-       "a long name is cut, what was made of it is not: %s",
+       "a long name leaves room for a view's suffix: %s",
        gguf_op_view_1d(c, x, 6, 0)->name);
     gguf_tensor_set_name(y,
                          "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
@@ -512,7 +512,7 @@ static void check_full_graph(void)
         !gguf_graph_has(g, gguf_tensor_create_1d(far, GGUF_DTYPE_F32, 4));
     for (uint32_t i = 0; i < g->n_leaves; i++)
         has = has && gg_graph_find_number(g, g->leaves[i]) == 2 * i + 1;
-    ok(has, "each leaf is found, what is not in it is not");
+    ok(has, "each leaf is found, and no foreign tensor");
     ok(edges_are_right(g), "each node knows the numbers of its sources");
     ok(edges_are_right(gguf_graph_view(c, g, 30, 60)) &&
            edges_are_right(gguf_graph_copy(far, g)),

@@ -116,7 +116,7 @@ static void check_rounding(const struct gg_kern_gemm *ref)
         ref->pack_w(ref, panel, 0, &x, 1, 1, 1);
         good = good && panel[0] == of[i].to && panel[1] == 0;
     }
-    ok(good, "rounding: to nearest, ties to even, what is subnormal to 0");
+    ok(good, "rounding: to nearest, ties to even, subnormal numbers to 0");
 }
 
 /* ---- tiles ---- */

@@ -158,7 +158,7 @@ static void check_prefetch(void)
        "prefetching on three threads reports all %" PRIu64 " bytes", w.done);
     const int64_t after = resident_bytes();
     if (before < 0)
-        skip("/proc does not say what is in memory");
+        skip("/proc does not show resident memory");
     else
         ok(before < size / 2 && after >= size && after < size + EXTRA,
            "of the mapping %" PRId64 " bytes are in memory, then %" PRId64,
@@ -174,7 +174,7 @@ static void check_prefetch(void)
     gguf_model_release_pages(o.model);
     const int64_t released = resident_bytes();
     if (before < 0)
-        skip("/proc does not say what is in memory");
+        skip("/proc does not show resident memory");
     else
         /* the system maps and releases several pages at a time */
         ok(with_extra >= size + EXTRA - 65536 && released <= size + 65536 &&
@@ -205,7 +205,7 @@ static void check_read(void)
            threads ? ", by three threads" : "");
         const int64_t left = resident_bytes();
         if (left < 0)
-            skip("/proc does not say what is in memory");
+            skip("/proc does not show resident memory");
         else
             ok(left < 1 << 18, "%" PRId64 " of the mapping stay", left);
         ok(same_logits(&o), "the same logits");

@@ -147,7 +147,7 @@ static void test_fork(const struct gguf_rows *rows)
     };
     ok(write_model(u, 1) &&
            dequantize_file("F32", 0, &err) == GGUF_E_UNSUPPORTED,
-       "what is not decoded is refused: %s", err.message);
+       "a type without a decoder is refused: %s", err.message);
 }
 
 /* A number that is not finite is reported with the offset of its block. */

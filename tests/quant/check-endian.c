@@ -173,7 +173,7 @@ static void check_bytes(void)
        "and back: the same bytes");
     ok(turn_file(big, again, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK &&
            same_files(big, again),
-       "what is big-endian stays it");
+       "a big-endian file stays big-endian");
 }
 
 /* Gaps, unusual orders and trailing bytes stay in place. */

@@ -227,7 +227,7 @@ static void check_others(uint64_t n_calls)
             struct event e = { .at = n_calls - 1, .cancel = true };
             struct gguf_error err;
             if (!hard && geteuid() != 0) {
-                skip("%s: there is no other user", names[i]);
+                skip("%s: no other user here", names[i]);
                 continue;
             }
             bool good = run_job(&e, true, &err) == GGUF_E_CANCELLED;

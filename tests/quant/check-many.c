@@ -116,7 +116,7 @@ static void check_texts(void)
     took = seconds_since(start);
     ok(good && took < LIMIT && !gguf_imatrix_dataset(b, N_TEXTS) &&
            !strcmp(gguf_imatrix_dataset(b, N_TEXTS - 1), "099999"),
-       "without folders half as many: %.2f s", took);
+       "without folders half the number: %.2f s", took);
     /* a text is found by its new name only */
     ok(gguf_imatrix_add_chunks(b, "000001", 1, 1, &err) == GGUF_OK &&
            !gguf_imatrix_dataset(b, N_TEXTS) &&

@@ -223,7 +223,7 @@ static void check_choices(const char *in)
        "a pattern without a tensor: %s", err.message);
     o.pattern = "output_norm";
     ok(quantize(in, out, s, &err) == GGUF_E_NOTFOUND,
-       "a pattern for what is never quantized: %s", err.message);
+       "a pattern for tensors that are never quantized: %s", err.message);
     o.pattern = "attn_(";
     ok(quantize(in, out, s, &err) == GGUF_E_FORMAT, "no pattern: %s",
        err.message);

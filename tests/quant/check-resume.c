@@ -570,7 +570,7 @@ static void check_discard(const char *in)
            gguf_quant_discard(in_dir("two"), &n, &err) == GGUF_OK && n == 2 &&
            !file_exists("two.resume") && !file_exists("two" GG_OUTFILE_PART) &&
            file_exists("mine" GG_OUTFILE_PART),
-       "journal and data go, what it does not note stays");
+       "journal and data are removed, other files stay");
     remove(in_dir("mine" GG_OUTFILE_PART));
     f = fopen(in_dir("two.resume"), "w");
     fputs("notes of my own, which nobody may remove at all", f);

@@ -100,7 +100,7 @@ static void test_two_outputs(int one, int two, const char *what)
         ignore_status(gguf_quant_totals(q[3], &t, NULL));
         kept += t.n_kept;
     }
-    ok(good && kept, "%s, stopped and gone on with", what);
+    ok(good && kept, "%s, stopped and resumed", what);
     for (int i = 0; i < 4; i++) {
         gguf_quant_destroy(q[i]);
         gguf_recipe_destroy(r[i]);

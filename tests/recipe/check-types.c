@@ -386,7 +386,7 @@ static void check_golden(void)
     ok(n > 1400 && !bad, "%u lists of types are the reference's", n);
     for (unsigned i = 0; i < n_digests; i++)
         bad += digests[i].listed != digests[i].sum;
-    ok(!bad, "of which the digests are");
+    ok(!bad, "and their digests agree");
 }
 
 int main(void)

@@ -246,7 +246,7 @@ int main(void)
     for (size_t i = 0; i < all; i++)
         check_arch(names[i], i, &n);
     ok(n.n > 130 && n.n_keys && n.n_states && n.n_cross && n.n_whole,
-       "%u models: %u keep keys, %u states, %u what was encoded, %u nothing",
-       n.n, n.n_keys, n.n_states, n.n_cross, n.n_whole);
+       "%u models: %u keep keys, %u states, %u encoded texts, %u nothing", n.n,
+       n.n_keys, n.n_states, n.n_cross, n.n_whole);
     return done_testing();
 }

@@ -443,7 +443,7 @@ static void check_archs(void)
     ok(n.n_run > 150 && n.n_refused > 10 && n.n_index && n.n_cross &&
            n.n_states,
        "%u evaluations, %u refused; %u tensors of rows, %u of an indexer's, "
-       "%u of what was encoded, %u states",
+       "%u of encoded texts, %u states",
        n.n_run, n.n_refused, n.n_rows, n.n_index, n.n_cross, n.n_states);
 }
 

@@ -314,7 +314,7 @@ static void check_labels(void)
                 gguf_model_info(r.model)->pooling == GGUF_POOLING_NONE &&
                 !gguf_model_label(r.model, 2, &name, &r.err);
     ok(good && name.size == 7 && !memcmp(name.data, "perhaps", 7),
-       "names of what a classifier gives");
+       "labels of a classifier");
     good = gguf_model_label(r.model, 3, &name, &r.err) == GGUF_E_INVALID;
     ok(good, "%s", r.err.message);
     run_close(&r);

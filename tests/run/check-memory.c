@@ -82,8 +82,8 @@ static void check_session(const char *what, struct run *r, size_t n_tok)
     p.n_ctx = gguf_session_n_ctx(r->session);
     p.n_ubatch = gguf_session_n_ubatch(r->session);
     gguf_session_memory_size(r->session, &cache[0], &graph[0]);
-    ok(extent_of(s, n) <= graph[0], "%s, %zu tokens: within what was reserved",
-       what, n_tok);
+    ok(extent_of(s, n) <= graph[0],
+       "%s, %zu tokens: within the reserved memory", what, n_tok);
     ok(gguf_session_estimate_memory(gguf_session_model(r->session), &p,
                                     &cache[1], &graph[1], &err) == GGUF_OK &&
            cache[0] == cache[1] && graph[0] == graph[1],

@@ -439,7 +439,7 @@ static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
     }
     ok(good && size && once[0] >= once[1] + size,
        "%zu pairs lie where their weights do: a token brings %" PRIu64
-       " bytes, before %" PRIu64 ", of which pairs %" PRIu64,
+       " bytes, before %" PRIu64 ", pairs among them %" PRIu64,
        n, once[1], once[0], size);
     memcpy(want, plain, sizeof plain);
     lora_fini(&l);

@@ -136,8 +136,9 @@ static void check_damage(void)
     good = good && saved_get(&r, GGUF_ALL_SEQUENCES, &now) && now.n == b.n &&
            !memcmp(now.p, b.p, (size_t)b.n);
     ok(good && !shorter && !other,
-       "%" PRIu64 " shorter and as many other states are refused: %s", b.n,
-       r.err.message);
+       "%" PRIu64
+       " truncated states and that number of changed ones are refused: %s",
+       b.n, r.err.message);
     /* bytes of the header, before the rows */
     for (uint64_t i = 24; good && i < 320; i++)
         for (unsigned bit = 0; bit < 8; bit += 3) {

@@ -139,8 +139,8 @@ static void check_shared(void)
            saved_decode(&r, 0, 2, 20, 30, a) &&
            saved_decode(&other, 0, 2, 20, 30, x);
     ok(good && !memcmp(a, x, 10 * r.n_vocab * sizeof *a),
-       "what one sequence forgets another one still has%s%s", good ? "" : ": ",
-       good ? "" : other.err.message);
+       "tokens removed from one sequence stay in another%s%s",
+       good ? "" : ": ", good ? "" : other.err.message);
     /* from a session that shares cells to one that does not, and back beside
      * others */
     good = good && saved_set(&r, 2, &one) == GGUF_OK && go_on(&r, 0, 2, a);

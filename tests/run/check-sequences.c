@@ -150,7 +150,7 @@ static void check_refused(void)
            gguf_session_remove_others(r.session, 4, &r.err) ==
                GGUF_E_INVALID &&
            strstr(r.err.message, "4"),
-       "sequences that there are not: %s", r.err.message);
+       "sequences out of range: %s", r.err.message);
     run_close(&r);
     free(m.file);
 }
@@ -237,7 +237,7 @@ static void check_full(void)
            decode_on(&r, 2, 0, 24, some) &&
            same_logits(whole, some, 24, false);
     ok(good && r.session->cells.stream[0].n_used == 64,
-       "what one forgets another gets");
+       "one sequence gets the cells that another one frees");
     run_close(&r);
     free(m.file);
 }
@@ -470,12 +470,12 @@ static void check_window(uint32_t n_ubatch, bool unified)
     gguf_session_memory_size(r.session, &all, &had);
     ok(!gguf_session_estimate_memory(r.model, &p, &cache, &graph, &r.err) &&
            cache == all && graph == had,
-       "which is foretold, and %" PRIu64 " of graphs", had);
+       "which is the estimate, and %" PRIu64 " of graphs", had);
     const int32_t lost = r.session->book[1]->seq[1].lost;
     ok(gguf_session_remove_tokens(r.session, 1, lost + 15, -1, &r.err) ==
                GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 1) == N,
-       "what the next one would see is forgotten: %s", r.err.message);
+       "a token in the next one's window was removed: %s", r.err.message);
     good = !gguf_session_remove_tokens(r.session, 1, lost + 16, -1, &r.err) &&
            decode_on(&r, 1, lost + 16, 20, some) &&
            same_logits(whole + (size_t)(lost + 16) * V, some, 20, !unified);

@@ -106,7 +106,7 @@ static void check_encoders(void)
     ok(run_encode(&r, tok, 12) && decode_tokens(&r, tok, 1) &&
            decode_tokens(&r, tok, 4) && stage_is(&t->encode, 12, 1) &&
            stage_is(&t->single, 1, 1) && stage_is(&t->prompt, 4, 1),
-       "what is encoded for a decoder, and what is decoded");
+       "encoding for a decoder, and decoding");
     close_arch(&r, file);
 }
 

@@ -160,7 +160,7 @@ static void check_sched(unsigned n_backends)
     ok(gguf_sched_find_backend(s, w.mid) == -1 &&
            gguf_sched_dump(s, drop_graph, NULL, &err) == GGUF_E_INVALID &&
            gguf_sched_dump_plan(s, drop_graph, NULL, &err) == GGUF_E_INVALID,
-       "%u backends: of one that is gone nothing is told: %s", n_backends,
+       "%u backends: no call reaches a destroyed one: %s", n_backends,
        err.message);
     gguf_sched_destroy(s);
     end_world(&w);

@@ -177,7 +177,7 @@ static void check_by_hand(void)
            gguf_sched_find_backend(s, sm) == 1 &&
            gguf_sched_find_backend(s, r) == 0 &&
            gguf_sched_find_backend(s, x) == 1,
-       "weights decide, what is refused goes to the CPU");
+       "weights decide, and refused operations go to the CPU");
     must(gguf_sched_dump(s, append_text, text, &err), &err);
     ok(!strcmp(text, "split 0: A, 1 nodes\n  copy 'x' F32 [4]\n"
                      "  matmul F32 [4]\n"
@@ -275,7 +275,7 @@ static void check_again(void)
     ok(gguf_sched_n_plans(s) == 2, "a pin changes assignments");
     gguf_buffer_set_usage(held[3].buffers[0], GGUF_USAGE_ANY);
     must(gguf_sched_reserve(s, held[3].graph, &err), &err);
-    ok(gguf_sched_n_plans(s) == 3, "so does what a buffer is for");
+    ok(gguf_sched_n_plans(s) == 3, "so does the use of a buffer");
     struct random_graph other = random_graph_make(seed + 1, home);
     must(gguf_sched_alloc(s, other.graph, &err), &err);
     ok(gguf_sched_n_plans(s) == 4, "so does another graph");
@@ -393,7 +393,7 @@ static void check_copies(bool async, unsigned n_lanes)
        "%s, %u copies: %zu copies for %zu splits, A was given %d: each once",
        async ? "with a queue" : "without", n_lanes, gguf_sched_n_copies(s),
        gguf_sched_n_splits(s), a.n_sets);
-    ok(!memcmp(want, got, sizeof got), "what was written is copied again");
+    ok(!memcmp(want, got, sizeof got), "written rows are copied again");
     gguf_sched_destroy(s);
     gguf_sched_destroy(alone);
     drop_chain(&c);
@@ -431,7 +431,7 @@ static void check_one_buffer(void)
            gguf_sched_n_splits(s) > 2 &&
            gguf_sched_buffer_size(s, 0) == gguf_sched_buffer_size(alone, 0) &&
            gguf_sched_buffer_size(s, 1) == 0,
-       "two backends of host memory take what one takes: %zu bytes",
+       "two backends of host memory take the memory of one: %zu bytes",
        gguf_sched_buffer_size(s, 0));
     must(gguf_sched_dump_plan(s, append_text, text, &err), &err);
     ok(strstr(text, "buffer 1: CPU, the same as 0\n") &&

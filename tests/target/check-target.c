@@ -205,11 +205,11 @@ static void check_constraints(const char *in)
            t->to == GGUF_DTYPE_Q8_0 &&
            (t = find_tensor(&c, "output_norm.weight")) &&
            t->to == GGUF_DTYPE_F32 && t->reason == GGUF_REASON_NEVER_QUANTIZED,
-       "what options and rules chose stays");
+       "types chosen by options and rules stay");
     t = find_tensor(&c, "blk.2.ffn_down_exps.weight");
     ok(t && t->reason == GGUF_REASON_TARGET && t->noise > 0 &&
            strstr(t->rule, "target: noise ") && strstr(t->rule, " has "),
-       "what was free says why: %s", t ? t->rule : "");
+       "a free choice gives its reason: %s", t ? t->rule : "");
     t = find_tensor(&c, "blk.2.attn_q.weight");
     ok(t && t->to == t->from, "rows of 48 fit nothing, and stay");
     end_job(&c);

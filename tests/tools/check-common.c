@@ -92,7 +92,7 @@ static void test_json(void)
         json_format_f32(out, s);
         bad += !isnan(s) && strtof(out, NULL) != s;
     }
-    ok(bad == 0, "numbers read back as what they were");
+    ok(bad == 0, "numbers read back are equal");
     char out[32];
     json_format_f64(out, 0.1);
     ok(!strcmp(out, "0.1"), "0.1 is written as 0.1");
@@ -233,7 +233,7 @@ static void test_read(void)
     remove("check-common.tmp");
     text_clear(&t);
     ok(!text_read(&t, "check-common.tmp") && !text_read(&t, ".") && !t.n,
-       "what is not there or a folder is not read");
+       "a missing file or a folder is not read");
     text_fini(&t);
 }
 

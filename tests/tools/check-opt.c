@@ -295,7 +295,7 @@ static void test_help(void)
            strstr(text, "\nOne:\n  -c, --ctx-size=N ") &&
            strstr(text, "--order[=WORD] ") && strstr(text, "--version"),
        "--help prints the table");
-    ok(!strstr(text, "olden"), "but not what is refused");
+    ok(!strstr(text, "olden"), "but not refused options");
     text = parse_line(&strict, ARGV("--version"), &rc);
     ok(rc == 0 && !strncmp(text, "t (libgguf) ", 12), "--version");
     uint64_t v;
@@ -304,7 +304,7 @@ static void test_help(void)
     ok(!opt_parse_u64("18446744073709551616", &v) &&
            !opt_parse_u64("-1", &v) && !opt_parse_u64("1x", &v) &&
            !opt_parse_u64("", &v),
-       "what is not a number");
+       "malformed numbers");
 }
 
 int main(void)

@@ -134,7 +134,7 @@ static void check_wpm(void)
                  "a\x01"
                  "b\xe2\x80\x8b \xef\xbf\xbd\xff",
                  0, "9,10"),
-       "control characters and what is not UTF-8 are nothing");
+       "control characters and invalid UTF-8 are dropped");
     ok(gives_ids(o.v,
                  "\t a\xc2\xa0\xe3\x80\x80"
                  "e\n",

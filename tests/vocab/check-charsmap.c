@@ -91,7 +91,7 @@ static void check_rewriting(void)
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "A\0A", 3, 0, &t, NULL) == GGUF_OK &&
            same_ids(&t, "5,2,5"),
-       "a zero byte is no key's");
+       "a zero byte begins no key");
     gguf_tokens_fini(&t);
     check_nomem(&o, "charsmap");
     end_vocab(&o);

@@ -362,7 +362,7 @@ static void check_own(void)
     ok(finds_match("\\p{Cs}", "a\xed\xa0\x80", 1, 4) &&
            finds_match("[^\\p{L}]+", "a\xed\xa0\x80.", 1, 5),
        "surrogates are characters");
-    ok(finds_match("a{,2", "a{,2", 0, 4), "braces that are no quantifier");
+    ok(finds_match("a{,2", "a{,2", 0, 4), "braces that are not a quantifier");
 }
 
 static void check_refused(void)
@@ -455,7 +455,7 @@ static void check_limits(void)
     w.n = 100;
     ok(gg_regex_find(re, text, sizeof text, 0, &w, &begin, &end) ==
            GG_REGEX_LIMIT,
-       "choices that there is no room for");
+       "more choices than the stack has room for");
     gg_regex_destroy(re);
     unsigned n = 0;
     bool good = true;

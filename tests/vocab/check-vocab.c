@@ -28,7 +28,7 @@ static void check_own(void)
     ok(gives_ids(o.v, "ab ab", 0, "10,10"), "words, with a blank in front");
     ok(gives_ids(o.v, "ab  b", 0, "10,16,5"), "blanks");
     ok(gives_ids(o.v, "\n\xc3\xa9", 0, "3,14,15,0"),
-       "bytes, and the unknown token where there is none");
+       "bytes, and the unknown token for missing ones");
     ok(gives_ids(o.v, "a<ctl>b", 0, "9,0,6,0,0,0,5"), "control text is text");
     ok(gives_ids(o.v, "a<ctl>b", GGUF_TOKENIZE_PARSE_SPECIAL, "9,11,3,5"),
        "or a token, and a blank after it");
@@ -51,13 +51,13 @@ static void check_own(void)
         gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id", 18, NULL));
     ok(own_open(&o, NULL) == GGUF_E_VOCAB &&
            strstr(o.err.message, "bos_token_id is 18, there are 18 tokens"),
-       "a BOS that there is not: %s", o.err.message);
+       "a BOS out of range: %s", o.err.message);
     own_close(&o);
     ignore_status(gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id",
                                     UINT64_MAX, NULL));
     ok(own_open(&o, NULL) == GGUF_OK &&
            gguf_vocab_special_id(o.v, GGUF_SPECIAL_BOS) == GGUF_TOKEN_NONE,
-       "a BOS that is none");
+       "bos_token_id 2^64 - 1: no BOS");
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "a", 1, GGUF_TOKENIZE_ADD_SPECIAL, &t,
                            &o.err) == GGUF_E_VOCAB &&
@@ -179,7 +179,7 @@ static void check_bytes(void)
         gguf_meta_set_strz(o.meta, "tokenizer.ggml.pre", "gpt-2", NULL));
     n_warned = 0;
     int good = own_open(&o, &p) == GGUF_OK;
-    ok(good && n_warned == 2, "bytes and merges that are no tokens: warnings");
+    ok(good && n_warned == 2, "bytes and merges without tokens: warnings");
     ok(good && gives_ids(o.v, "ab ab abc", 0, "4,5,3,0,6"), "merges by rank");
     static const gguf_token ids[] = { 4, 5 };
     ok(good && gguf_vocab_detokenize(o.v, ids, 2, 0, out, sizeof out) == 5 &&
