@@ -28,7 +28,8 @@ static struct gen_tensor *find_tensor(struct gen *g, const char *name)
 }
 
 /* A model whose tensor has x at element `at'; at < 0: all elements times x. */
-static void *make_spoiled(const char *name, int64_t at, float x, size_t *size)
+static void *make_with_value(const char *name, int64_t at, float x,
+                             size_t *size)
 {
     struct gen g;
     gen_init(&g, 5);
@@ -137,7 +138,7 @@ static void check_ones(void)
         struct gguf_error err, plain;
         struct gguf_ppl ppl;
         size_t size;
-        void *file = make_spoiled(o->weight, o->at, o->value, &size);
+        void *file = make_with_value(o->weight, o->at, o->value, &size);
         enum gguf_status st = evaluate_text(file, size, how, &f, &ppl, &err);
         char name[80];
         snprintf(name, sizeof name, "%s%s%s%s of ", o->op,
@@ -166,8 +167,8 @@ static void check_place(void)
     };
     static const size_t at[] = { 0, 7, CTX, 2 * CTX + 11, N - 1 };
     size_t size;
-    void *file =
-        make_spoiled("token_embd.weight", (int64_t)ODD * 32 + 9, NAN, &size);
+    void *file = make_with_value("token_embd.weight", (int64_t)ODD * 32 + 9,
+                                 NAN, &size);
     for (size_t k = 0; k < GG_LEN(at); k++) {
         const gguf_token old = text[at[k]];
         const size_t chunk = at[k] / CTX, pos = at[k] % CTX;
@@ -203,7 +204,7 @@ static void check_logits(void)
     struct gguf_session_fault f;
     struct gguf_error err;
     struct gguf_ppl ppl;
-    void *file = make_spoiled("output.weight", 64, NAN, &size);
+    void *file = make_with_value("output.weight", 64, NAN, &size);
     const enum gguf_status st = evaluate_text(
         file, size, (struct how){ 2, 512, 1, true }, &f, &ppl, &err);
     ok(st == GGUF_E_NONFINITE && f.row == 0 && f.seq == -1 &&
@@ -218,7 +219,7 @@ static void check_digits(void)
     struct gguf_session_fault f;
     struct gguf_error err;
     struct gguf_ppl a, b;
-    void *file = make_spoiled("output.weight", 64, 0.5f, &size);
+    void *file = make_with_value("output.weight", 64, 0.5f, &size);
     const enum gguf_status x = evaluate_text(
         file, size, (struct how){ 2, 512, 2, false }, &f, &a, &err);
     const enum gguf_status y = evaluate_text(
@@ -269,8 +270,8 @@ static bool decode_tokens(const struct skeleton *s, const gguf_token *tok,
 }
 
 /* Fill one weight after another with NaN, every step-th of all models. */
-static void spoil_each(struct skeleton *s, const gguf_token *tok, float *out,
-                       size_t step, size_t *turn)
+static void fill_each_with_nan(struct skeleton *s, const gguf_token *tok,
+                               float *out, size_t step, size_t *turn)
 {
     size_t n = 0, n_found = 0, n_wrong = 0;
     char wrong[400] = "";
@@ -327,7 +328,7 @@ static void check_arch(const char *name, size_t step, size_t *turn)
     ok(plain && good && !f.op && !memcmp(a, b, size),
        "%s: nothing is found where nothing is wrong%s%s", name,
        err.status ? ": " : "", err.message);
-    spoil_each(&s, tok, b, step, turn);
+    fill_each_with_nan(&s, tok, b, step, turn);
     free(a);
     free(b);
     skeleton_close(&s);

@@ -214,7 +214,7 @@ static void count_foreign(struct fake_backend *is, const tensor *t)
                 !supports_buft(&is->device, t->src[k]->buffer->buft);
 }
 
-static void spoil_result(struct fake_backend *is, struct gguf_graph *g)
+static void falsify_result(struct fake_backend *is, struct gguf_graph *g)
 {
     for (size_t i = 0; is->wrong && i < gguf_graph_n_nodes(g); i++) {
         tensor *t = gguf_graph_node(g, i);
@@ -250,7 +250,7 @@ static enum gguf_status run_job(void *arg, struct gguf_error *err)
         count_foreign(is, gguf_graph_node(j->graph, i));
     open_memory(is);
     enum gguf_status st = gguf_backend_compute(is->cpu, j->graph, err);
-    spoil_result(is, j->graph);
+    falsify_result(is, j->graph);
     close_memory(is);
     count_workers(is, -1);
     return st;

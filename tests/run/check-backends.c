@@ -81,7 +81,8 @@ static bool refuse_graph(void *user, struct gguf_graph *g,
     return true;
 }
 
-static void check_islands(const void *data, size_t size, const float *want)
+static void check_fake_backends(const void *data, size_t size,
+                                const float *want)
 {
     static float out[N_TOK * N_VOCAB];
     static struct fake_backend a, b;
@@ -312,7 +313,7 @@ int main(void)
     void *data = make_model(&size);
     p.n_ctx = 64;
     evaluate_text(data, size, &p, want);
-    check_islands(data, size, want);
+    check_fake_backends(data, size, want);
     check_compare(data, size, want);
     check_memory(data, size, want);
     check_null(data, size);

@@ -187,7 +187,7 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
 
 /* A backend without a clock of its own computes beside the CPU, which has one.
  */
-static void check_island(bool async)
+static void check_fake_backend(bool async)
 {
     static struct seen s;
     static struct fake_backend a;
@@ -239,8 +239,8 @@ int main(void)
     check_cpu(1, false);
     check_cpu(2, true);
     check_cpu(3, false);
-    check_island(false);
-    check_island(true);
+    check_fake_backend(false);
+    check_fake_backend(true);
     free(data);
     return done_testing();
 }
