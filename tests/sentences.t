@@ -53,16 +53,11 @@ lib/backend 45
 lib/base 80
 lib/blas 2
 lib/cpu 124
-lib/data 105
 lib/dtype 6
 lib/file 83
 lib/gguf 168
 lib/graph 25
-lib/imatrix 13
-lib/quant 80
-lib/recipe 16
 lib/sched 47
-lib/target 30
 lib/vocab 1
 man 55
 messages 82

@@ -34,7 +34,7 @@ struct gguf_imatrix {
     uint64_t n_chunks, chunk_size;
     const char *precision;  /* NULL: unknown */
     struct gguf_file *file; /* file with the data of entries; NULL: none */
-    struct gg_mapfile map;  /* the same, for the older form */
+    struct gg_mapfile map;  /* mapped file of the older form */
 };
 
 /* Check that the file behind the entries is unchanged (mapfile.h).

@@ -78,7 +78,7 @@ enum gguf_status gguf_recipe_preset(struct gguf_recipe **out, const char *name,
     for (unsigned i = 0; i < gg_recipe_n_presets; i++)
         gguf_suggestion_try(&near, gg_str_z(gg_recipe_presets[i].name));
     return gg_error_set(
-        err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "there is no recipe '%s'%s",
+        err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "unknown recipe '%s'%s",
         gg_str_esc(&esc, gg_str_z(name)), gguf_suggestion_text(&near, hint));
 }
 

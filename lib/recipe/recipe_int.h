@@ -30,7 +30,7 @@ enum gg_recipe_class {
 /* Variables of conditions. */
 #define GG_VAR_LIST(X)                                                        \
     X(LAYERS, layers)     /* block_count of the model */                      \
-    X(N, n)               /* the same: shorter in formulas */                 \
+    X(N, n)               /* short for layers in formulas */                  \
     X(HEADS, heads)       /* attention heads of layer 0 */                    \
     X(KV_HEADS, kv_heads) /* key/value heads of layer 0 */                    \
     X(EXPERTS, experts)   /* experts per layer; 0: none */                    \

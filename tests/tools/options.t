@@ -147,7 +147,7 @@ info|--hash=md5 M|--hash: 'md5' is not 'xxh64', 'xxh3-128' or 'sha256' (try
 quantize|M O Q4KM|'Q4KM' is not a type that --list-types lists; did you mean 'Q4_K_M'?
 quantize|-o x=Q4-K-X M|--output: 'x=Q4-K-X' is not OUT=TYPE; did you mean 'Q4_K_
 quantize|--tensor-type a=Q8-O M O Q8_0|--tensor-type: 'Q8-O' is not a type to quantize to; did you mean 'Q8_0'?
-quantize|--print-recipe IQ4SX|--print-recipe: there is no recipe 'IQ4SX'; did you mean 'IQ4_XS'?
+quantize|--print-recipe IQ4SX|--print-recipe: unknown recipe 'IQ4SX'; did you mean 'IQ4_XS'?
 quantize|--attn-v-type Q6_K M O Q4_0|unsupported option '--attn-v-type': --tensor-type PATTERN=TYPE
 quantize|--ffn-down-type Q6_K M O Q4_0|unsupported option '--ffn-down-type': --tensor-type
 quantize|--ffn-gate-inp-type Q6_K M O Q4_0|unsupported option '--ffn-gate-inp-type': --tensor-type

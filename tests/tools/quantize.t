@@ -364,7 +364,7 @@ rm -f "$tmp"/[ao].gguf
 sed 's/blk/bli/g' "$tmp/im.dat" >"$tmp/half.dat"
 run "$q" --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" -a "$(wc -l <"$tmp/err")" -eq 1 &&
-    grep -q "are of another model: it lacks all of their 3 tensors, such as 'bli.0.attn_q.weight'; one of its own is 'blk\." "$tmp/err"
+    grep -q "belong to another model: it lacks all of their 3 tensors, such as 'bli.0.attn_q.weight'; one of its own is 'blk\." "$tmp/err"
 ok 'importance data of another model are refused: names'
 run "$q" -n --compat --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 0 && grep -q "has no tensor for 3 of the imp" "$tmp/err"

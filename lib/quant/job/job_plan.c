@@ -298,7 +298,7 @@ static enum gguf_status check_names(struct gguf_quant *q,
         return GGUF_OK;
     GG_TRY(gguf_imatrix_entry(im, 0, &e, err));
     return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                        "the importance data are of another model: it "
+                        "the importance data belong to another model: it "
                         "lacks all of their %zu tensors, such as '%s'; "
                         "one of its own is '%s'",
                         n, gg_str_esc(&a, gg_str_z(e.name)),
