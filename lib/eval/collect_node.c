@@ -274,8 +274,8 @@ static bool reads_states(const struct gg_collect_watch *w)
 }
 
 /* First node from which on nobody reads a result. */
-static size_t end_of(const struct gg_collect_watch *w,
-                     const struct gguf_graph *g)
+static size_t find_end(const struct gg_collect_watch *w,
+                       const struct gguf_graph *g)
 {
     size_t i = g->n_nodes;
     if (reads_states(w))
@@ -307,7 +307,7 @@ static bool on_graph(void *user, struct gguf_graph *graph,
     gg_collect_begin_pass(w->c);
     w->graph = graph;
     w->at = 0;
-    w->end = end_of(w, graph);
+    w->end = find_end(w, graph);
     return gguf_sched_set_eval(sched, on_node, w, &w->err) != GGUF_OK;
 }
 

@@ -110,7 +110,7 @@ static enum gguf_status find_layer(struct gguf_layers *l, const char *name,
     return GGUF_OK;
 }
 
-static double ratio_of(double a, double b)
+static double divide_or_zero(double a, double b)
 {
     return a == 0 ? 0 : sqrt(a / b);
 }
@@ -165,7 +165,7 @@ void gg_layer_sums_finish(struct gguf_layers *l)
         struct gguf_layers_entry *e = &l->list[i]->entry;
         const struct gg_layer_sums_vec *s = &l->list[i]->all;
         const bool none = s->q2 == 0 && s->b2 == 0;
-        e->error = ratio_of(s->qb2, s->b2);
+        e->error = divide_or_zero(s->qb2, s->b2);
         e->cosine = none ? 1 : s->qb / (sqrt(s->q2) * sqrt(s->b2));
         e->rms = sqrt(s->b2 / (double)l->list[i]->n_el);
         if (e->worst < 0)

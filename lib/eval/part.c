@@ -280,7 +280,7 @@ enum { SHOWN = 60, BEFORE = 12 };
 
 /* Report a setting that differs between a and b; long values from the place
  * where they differ. */
-static enum gguf_status refuse_setting(const struct gg_part_pair *a,
+static enum gguf_status report_setting(const struct gg_part_pair *a,
                                        const struct gg_part_pair *b,
                                        struct gguf_error *err)
 {
@@ -297,7 +297,7 @@ static enum gguf_status refuse_setting(const struct gg_part_pair *a,
                         y + from, cut ? "..." : "", (int)SHOWN, x + from);
 }
 
-static enum gguf_status differ_number(const char *what, size_t a, size_t b,
+static enum gguf_status report_number(const char *what, size_t a, size_t b,
                                       struct gguf_error *err)
 {
     return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
@@ -314,20 +314,20 @@ enum gguf_status gguf_part_check_settings(const struct gguf_part *a,
         const struct gg_part_pair *y =
             find_pair(&b->settings, gg_str_z(x->name));
         if (!y || strcmp(x->value, y->value) != 0)
-            return refuse_setting(x, y, err);
+            return report_setting(x, y, err);
     }
     for (size_t i = 0; i < b->settings.n; i++)
         if (!find_pair(&a->settings, gg_str_z(b->settings.list[i].name)))
-            return refuse_setting(NULL, &b->settings.list[i], err);
+            return report_setting(NULL, &b->settings.list[i], err);
     if (a->n_row_values != b->n_row_values)
-        return differ_number("numbers for each row", a->n_row_values,
+        return report_number("numbers for each row", a->n_row_values,
                              b->n_row_values, err);
     if (a->n_chunk_values != b->n_chunk_values)
-        return differ_number("numbers for each chunk", a->n_chunk_values,
+        return report_number("numbers for each chunk", a->n_chunk_values,
                              b->n_chunk_values, err);
     return a->n_chunks == b->n_chunks
                ? GGUF_OK
-               : differ_number("chunks", a->n_chunks, b->n_chunks, err);
+               : report_number("chunks", a->n_chunks, b->n_chunks, err);
 }
 
 enum gguf_status gguf_part_merge(struct gguf_part *p,

@@ -37,7 +37,7 @@ static struct gguf_ppl take_sums(const struct gguf_ppl *p)
 }
 
 /* Number of units; NaN: none. */
-static double count_of(const struct gguf_ppl *p, enum gguf_ppl_unit unit)
+static double count_units(const struct gguf_ppl *p, enum gguf_ppl_unit unit)
 {
     const uint64_t n[] = { [GGUF_PPL_TOKEN] = p->n,
                            [GGUF_PPL_BYTE] = p->n_bytes,
@@ -46,11 +46,11 @@ static double count_of(const struct gguf_ppl *p, enum gguf_ppl_unit unit)
 }
 
 /* Nats for each unit, and their standard error. */
-static double nats_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
-                       double *error)
+static double nats_per_unit(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
+                            double *error)
 {
     const struct gguf_ppl own = take_sums(p);
-    const double n = count_of(&own, unit);
+    const double n = count_units(&own, unit);
     const double se = gguf_ppl_error(&own) / gguf_ppl_value(&own);
     *error = se * (double)own.n / n;
     return own.sum / n;
@@ -60,7 +60,7 @@ double gguf_ppl_per_unit(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
                          double *error)
 {
     double e;
-    const double value = exp(nats_per(p, unit, &e));
+    const double value = exp(nats_per_unit(p, unit, &e));
     if (error)
         *error = value * e;
     return value;
@@ -70,7 +70,7 @@ double gguf_ppl_bits_per_unit(const struct gguf_ppl *p,
                               enum gguf_ppl_unit unit, double *error)
 {
     double e;
-    const double value = nats_per(p, unit, &e) / log(2);
+    const double value = nats_per_unit(p, unit, &e) / log(2);
     if (error)
         *error = e / log(2);
     return value;

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "run/session_int.h"
 
-static enum gguf_status hand_layered(void *user, size_t g,
+static enum gguf_status send_layered(void *user, size_t g,
                                      struct gguf_error *err)
 {
     struct gguf_scan *j = user;
@@ -52,7 +52,7 @@ enum gguf_status gg_scan_run_layered(struct gguf_scan *j,
         j->n_filled = g;
         GG_TRY(gguf_session_decode_layered(
             info->session, j->list, g,
-            (struct gguf_session_outputs_callback){ hand_layered, j },
+            (struct gguf_session_outputs_callback){ send_layered, j },
             (struct gguf_progress_callback){ report_layered, j }, err));
         j->n_done += tokens_of(j, g);
         j->at = chunk;

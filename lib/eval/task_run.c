@@ -278,7 +278,7 @@ static enum gguf_status score_rest(struct job *j,
 
 /* ---- results ---- */
 
-static uint32_t highest_of(const double *x, uint32_t n)
+static uint32_t find_highest(const double *x, uint32_t n)
 {
     uint32_t best = 0;
     for (uint32_t a = 1; a < n; a++)
@@ -292,7 +292,7 @@ uint32_t gguf_task_choose_answer(enum gguf_task_kind kind, bool compat,
     /* llama.cpp chooses the second of two equal names */
     if (compat && kind == GGUF_TASK_WINOGRANDE && n == 2)
         return !(score[0] > score[1]);
-    return highest_of(score, n);
+    return find_highest(score, n);
 }
 
 static enum gguf_status count_task(struct job *j, size_t i,
@@ -313,7 +313,7 @@ static enum gguf_status count_task(struct job *j, size_t i,
                                        task->n_answers);
     out->n++;
     out->n_right += j->right[s.chosen];
-    out->n_right_sum += j->right[highest_of(j->sum, task->n_answers)];
+    out->n_right_sum += j->right[find_highest(j->sum, task->n_answers)];
     if (j->p->on_task.fn && j->p->on_task.fn(j->p->on_task.user, &s))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");

@@ -15,9 +15,9 @@ static size_t put_piece(struct gg_text_counter *s, gguf_token id, bool leads)
 
 /* Read the bytes of a token, valid until the next call. leads: it is the first
  * with bytes. */
-static enum gguf_status piece_of(struct gg_text_counter *s, gguf_token id,
-                                 bool leads, struct gguf_str *out,
-                                 struct gguf_error *err)
+static enum gguf_status read_piece(struct gg_text_counter *s, gguf_token id,
+                                   bool leads, struct gguf_str *out,
+                                   struct gguf_error *err)
 {
     size_t n = put_piece(s, id, leads);
     if (n > s->room) {
@@ -49,15 +49,15 @@ static size_t find_leading(const struct gguf_vocab *v, const gguf_token *text,
 
 /* Is token first at the begin of a word: does white space, or nothing, come
  * before it? */
-static enum gguf_status blank_before(struct gg_text_counter *s,
-                                     const gguf_token *text, size_t first,
-                                     size_t lead, bool *blank,
-                                     struct gguf_error *err)
+static enum gguf_status ends_with_blank(struct gg_text_counter *s,
+                                        const gguf_token *text, size_t first,
+                                        size_t lead, bool *blank,
+                                        struct gguf_error *err)
 {
     *blank = true;
     for (size_t i = first; i-- > lead;) {
         struct gguf_str p;
-        GG_TRY(piece_of(s, text[i], i == lead, &p, err));
+        GG_TRY(read_piece(s, text[i], i == lead, &p, err));
         if (!p.size)
             continue;
         *blank = is_blank(p.data[p.size - 1]);
@@ -72,10 +72,10 @@ enum gguf_status gg_text_counter_add(struct gg_text_counter *s,
 {
     const size_t lead = find_leading(s->vocab, text, end);
     bool blank;
-    GG_TRY(blank_before(s, text, first, lead, &blank, err));
+    GG_TRY(ends_with_blank(s, text, first, lead, &blank, err));
     for (size_t i = first; i < end; i++) {
         struct gguf_str p;
-        GG_TRY(piece_of(s, text[i], i == lead, &p, err));
+        GG_TRY(read_piece(s, text[i], i == lead, &p, err));
         for (size_t k = 0; k < p.size; k++) {
             const bool now = is_blank(p.data[k]);
             s->n_words += blank && !now;

@@ -53,7 +53,7 @@ static enum gguf_status same_texts(const struct gguf_vocab *a,
 }
 
 /* Token that replaces each chunk's first token; GGUF_TOKEN_NONE: none. */
-static gguf_token first_of(const struct gguf_vocab *v)
+static gguf_token first_token_of_chunks(const struct gguf_vocab *v)
 {
     return gguf_vocab_wants_bos(v) ? gguf_vocab_special_id(v, GGUF_SPECIAL_BOS)
                                    : GGUF_TOKEN_NONE;
@@ -80,7 +80,8 @@ enum gguf_status gguf_scan_compare_vocab(const struct gguf_model *a,
         return refuse_differing("tokens", gguf_vocab_n_tokens(va),
                                 gguf_vocab_n_tokens(vb), err);
     GG_TRY(same_texts(va, vb, err));
-    const gguf_token fa = first_of(va), fb = first_of(vb);
+    const gguf_token fa = first_token_of_chunks(va),
+                     fb = first_token_of_chunks(vb);
     if (fa == fb)
         return GGUF_OK;
     if (fa != GGUF_TOKEN_NONE && fb != GGUF_TOKEN_NONE)

@@ -50,25 +50,25 @@ static size_t ceil_div(size_t a, size_t b)
 
 /* ---- side by side ---- */
 
-static uint64_t side_tokens(const struct gg_window_list *w)
+static uint64_t disjoint_tokens(const struct gg_window_list *w)
 {
     return w->n_ctx;
 }
 
-static size_t n_side(const struct gg_window_list *w, size_t n)
+static size_t n_disjoint(const struct gg_window_list *w, size_t n)
 {
     return n / w->n_ctx;
 }
 
-static void side_at(const struct gg_window_list *w, size_t n, size_t i,
-                    struct gg_window *out)
+static void disjoint_at(const struct gg_window_list *w, size_t n, size_t i,
+                        struct gg_window *out)
 {
     const size_t begin = i * w->n_ctx, end = begin + w->n_ctx;
     (void)n;
     set_window(out, begin, end, begin + w->first + 1, end);
 }
 
-static size_t side_rows(const struct gg_window_list *w, size_t n)
+static size_t disjoint_rows(const struct gg_window_list *w, size_t n)
 {
     (void)n;
     return w->n_ctx - w->first - 1;
@@ -144,10 +144,10 @@ static size_t strided_rows(const struct gg_window_list *w, size_t n)
 static const struct gg_window_cut cuts[] = {
     [GGUF_SCAN_CHUNKS] = { .has_bos = true,
                            .takes_rows = true,
-                           .min_tokens = side_tokens,
-                           .n_chunks = n_side,
-                           .max_rows = side_rows,
-                           .at = side_at },
+                           .min_tokens = disjoint_tokens,
+                           .n_chunks = n_disjoint,
+                           .max_rows = disjoint_rows,
+                           .at = disjoint_at },
     [GGUF_SCAN_SLIDING] = { .strides = true,
                             .has_bos = true,
                             .any_length = true,
@@ -329,8 +329,8 @@ void gg_window_copy(const struct gg_window_list *w,
 /* ---- for callers ---- */
 
 /* Set the cut of a caller's parameters. Returns false if they are wrong. */
-static bool take_cut(struct gg_window_list *w,
-                     const struct gguf_scan_params *params)
+static bool take_params_cut(struct gg_window_list *w,
+                            const struct gguf_scan_params *params)
 {
     struct gguf_scan_params p;
     *w = (struct gg_window_list){ .n_texts = 1 };
@@ -345,26 +345,26 @@ size_t gguf_scan_n_chunks(size_t n_tokens,
                           const struct gguf_scan_params *params)
 {
     struct gg_window_list w;
-    return take_cut(&w, params) ? w.cut->n_chunks(&w, n_tokens) : 0;
+    return take_params_cut(&w, params) ? w.cut->n_chunks(&w, n_tokens) : 0;
 }
 
 uint64_t gguf_scan_min_tokens(const struct gguf_scan_params *params)
 {
     struct gg_window_list w;
-    return take_cut(&w, params) ? w.cut->min_tokens(&w) : 0;
+    return take_params_cut(&w, params) ? w.cut->min_tokens(&w) : 0;
 }
 
 size_t gguf_scan_max_rows(size_t n_tokens,
                           const struct gguf_scan_params *params)
 {
     struct gg_window_list w;
-    return take_cut(&w, params) ? w.cut->max_rows(&w, n_tokens) : 0;
+    return take_params_cut(&w, params) ? w.cut->max_rows(&w, n_tokens) : 0;
 }
 
 uint64_t gguf_ppl_min_tokens(const struct gguf_scan_params *params)
 {
     struct gg_window_list w;
-    if (!take_cut(&w, params))
+    if (!take_params_cut(&w, params))
         return 0;
     return w.cut->any_length ? w.cut->min_tokens(&w) : 2 * (uint64_t)w.n_ctx;
 }

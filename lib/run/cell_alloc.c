@@ -74,8 +74,9 @@ static void move_rows(void *user, uint32_t stream, uint32_t from, uint32_t to,
 }
 
 /* Cell of the first token of a stream after its holes are closed. */
-static uint32_t first_of(const struct gguf_session *s,
-                         const struct gg_cells *book, uint32_t stream)
+static uint32_t first_cell_after_defrag(const struct gguf_session *s,
+                                        const struct gg_cells *book,
+                                        uint32_t stream)
 {
     const struct gg_run_stream *st = &book->stream[stream];
     uint32_t i = 0;
@@ -90,7 +91,7 @@ enum gguf_status gg_session_defrag_stream(struct gguf_session *s,
                                           struct gguf_error *err)
 {
     struct closing c = { s, book, GGUF_OK, err };
-    const uint32_t first = first_of(s, book, stream),
+    const uint32_t first = first_cell_after_defrag(s, book, stream),
                    row = stream * book->n_cells;
     const uint32_t before =
         gg_cells_defrag(book, stream, first, move_rows, &c);
@@ -197,7 +198,8 @@ static enum gguf_status make_room(struct gguf_session *s, struct gg_cells *c,
 {
     const struct gg_run_stream *st = &c->stream[stream];
     const bool windows = c == s->book[GG_ATTN_WINDOW];
-    const uint32_t holes = st->end - st->n_used - first_of(s, c, stream);
+    const uint32_t holes =
+        st->end - st->n_used - first_cell_after_defrag(s, c, stream);
     const bool pays = gg_ubatch_n_cells_read(st->end - holes + n, c->n_cells) <
                       gg_ubatch_n_cells_read(st->end + n, c->n_cells);
     if (fits_stream(c, stream, n) && !(holes && pays))

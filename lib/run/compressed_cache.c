@@ -30,7 +30,7 @@ _Static_assert(RATIOS + N_OF * GG_N_RATIOS <= GG_MEMORY_INPUTS,
                "inputs of a memory");
 
 /* Rows for n tokens. Then: rows of a stream. */
-static int64_t rows_for(int64_t n, uint32_t ratio)
+static int64_t n_rows_for_tokens(int64_t n, uint32_t ratio)
 {
     const int64_t rows = (n + ratio - 1) / ratio;
     return GG_MAX(rows + ROW_STEP - 1, ROW_STEP) / ROW_STEP * ROW_STEP;
@@ -38,7 +38,7 @@ static int64_t rows_for(int64_t n, uint32_t ratio)
 
 static int64_t rows_of_stream(const struct gg_memory *m, uint32_t ratio)
 {
-    return rows_for(m->n_ctx, ratio) + 1;
+    return n_rows_for_tokens(m->n_ctx, ratio) + 1;
 }
 
 static struct gguf_tensor *describe_rows(const struct gg_memory *m,
@@ -65,14 +65,14 @@ static int64_t n_blocks(const struct gg_ubatch_shape *h, uint32_t ratio)
     return (h->n_real + ratio - 1) / ratio;
 }
 
-static struct gg_model_pass_blocks inputs_of(struct gg_memory *m,
-                                             const struct gg_ubatch_shape *h,
-                                             struct gguf_ctx *c,
-                                             unsigned which)
+static struct gg_model_pass_blocks
+inputs_of_ratio(struct gg_memory *m, const struct gg_ubatch_shape *h,
+                struct gguf_ctx *c, unsigned which)
 {
     const uint32_t ratio = gg_model_compress_ratio(which);
     const int64_t takes = gg_model_block_tokens(ratio);
-    const int64_t n = n_blocks(h, ratio), n_rows = rows_for(h->n_past, ratio);
+    const int64_t n = n_blocks(h, ratio),
+                  n_rows = n_rows_for_tokens(h->n_past, ratio);
     struct gguf_tensor **in = m->in + RATIOS + N_OF * which;
     const uint32_t i32 = GGUF_DTYPE_I32, f32 = GGUF_DTYPE_F32;
     in[PHASE] = gg_run_mark_input(
@@ -115,7 +115,7 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                                            .ring = m->t + 2 * n,
                                            .back = m->in[BACK] };
     for (unsigned i = 0; i < GG_N_RATIOS; i++)
-        pass->compressed.of[i] = inputs_of(m, h, pass->ctx, i);
+        pass->compressed.of[i] = inputs_of_ratio(m, h, pass->ctx, i);
 }
 
 /* ---- filling ---- */

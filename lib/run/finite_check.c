@@ -18,7 +18,7 @@ enum { FAR = 8 }; /* depth to which operands are searched */
 /* ---- names of a node ---- */
 
 /* N of "blk.N." in a name; -1: none. */
-static int32_t layer_in(const char *name)
+static int32_t layer_in_name(const char *name)
 {
     const char *p = strstr(name, "blk.");
     if (!p || p[4] < '0' || p[4] > '9')
@@ -36,7 +36,7 @@ int32_t gg_finite_check_layer(const struct gguf_graph *graph, size_t i)
     while (i < graph->n_nodes &&
            (is_view(graph->nodes[i]) || !graph->nodes[i]->name[0]))
         i++;
-    return i < graph->n_nodes ? layer_in(graph->nodes[i]->name) : -1;
+    return i < graph->n_nodes ? layer_in_name(graph->nodes[i]->name) : -1;
 }
 
 /* Name of an operand, or of its own operand. */
@@ -64,25 +64,25 @@ static void name_sources(char *out, size_t size, const struct gguf_tensor *t)
 
 /* ---- elements that are not finite ---- */
 
-static bool is_bad(float x)
+static bool is_nonfinite(float x)
 {
     return (gg_bytes_f32_bits(x) & 0x7f800000u) == 0x7f800000u;
 }
 
 /* Index of the first element that is not finite; n: none. */
-static size_t first_bad(const float *x, size_t n)
+static size_t find_nonfinite(const float *x, size_t n)
 {
     size_t i = 0;
     while (i < n) {
         const size_t end = GG_MIN(n, i + 256);
         uint32_t bad = 0;
         for (size_t k = i; k < end; k++)
-            bad |= is_bad(x[k]);
+            bad |= is_nonfinite(x[k]);
         if (bad)
             break;
         i = end;
     }
-    while (i < n && !is_bad(x[i]))
+    while (i < n && !is_nonfinite(x[i]))
         i++;
     return i;
 }
@@ -106,7 +106,7 @@ static bool makes_infinity(const struct gguf_tensor *t)
     memcpy(&least, t->op_params, sizeof least);
     return t->op == GGUF_OP_DIAG_MASK_INF || t->op == GGUF_OP_INDEX_TOP ||
            t->op == GGUF_OP_INDEX_BLOCKS ||
-           (t->op == GGUF_OP_CLAMP && least < 0 && is_bad(least));
+           (t->op == GGUF_OP_CLAMP && least < 0 && is_nonfinite(least));
 }
 
 /* Can t have minus infinity from a mask? */
@@ -126,13 +126,13 @@ static bool is_masked(const struct gguf_tensor *t, int depth)
 
 /* Index of the first element that is not finite, except minus infinity from a
  * mask. */
-static size_t first_fault(const struct gguf_tensor *t, const float *x,
-                          size_t n)
+static size_t find_unmasked_nonfinite(const struct gguf_tensor *t,
+                                      const float *x, size_t n)
 {
-    size_t i = first_bad(x, n);
+    size_t i = find_nonfinite(x, n);
     if (i == n || x[i] != x[i] || x[i] > 0 || !is_masked(t, 0))
         return i;
-    while (i < n && (x[i] == x[i] && (x[i] < 0 || !is_bad(x[i]))))
+    while (i < n && (x[i] == x[i] && (x[i] < 0 || !is_nonfinite(x[i]))))
         i++;
     return i;
 }
@@ -257,7 +257,7 @@ static enum gguf_status check_result(struct gg_finite_check *l,
     const void *x;
     GG_TRY(gg_finite_check_host_bytes(t, l->s->allocator, &l->copy,
                                       &l->copy_size, &x, &l->err));
-    const size_t bad = first_fault(t, x, n);
+    const size_t bad = find_unmasked_nonfinite(t, x, n);
     return bad < n ? record_fault(l, t, bad, ((const float *)x)[bad])
                    : GGUF_OK;
 }

@@ -74,8 +74,8 @@ void gg_session_forget_graphs(struct gguf_session *s)
 
 /* The pass with the most tokens, spread over the fewest sequences that can
  * take them. */
-static struct gg_ubatch_shape largest_pass(const struct gguf_session *s,
-                                           bool encodes)
+static struct gg_ubatch_shape make_largest_pass(const struct gguf_session *s,
+                                                bool encodes)
 {
     struct gg_ubatch_shape h = { .encodes = encodes };
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
@@ -98,8 +98,9 @@ static struct gg_ubatch_shape largest_pass(const struct gguf_session *s,
 
 /* A pass of n_tok tokens for each of n_seq sequences, n_real of them not
  * repeated, with the cells of h. */
-static struct gg_ubatch_shape pass_of(struct gg_ubatch_shape h, int64_t n_tok,
-                                      int64_t n_real, int64_t n_seq)
+static struct gg_ubatch_shape make_pass_shape(struct gg_ubatch_shape h,
+                                              int64_t n_tok, int64_t n_real,
+                                              int64_t n_seq)
 {
     h.n_tok = n_tok;
     h.n_real = n_real;
@@ -113,26 +114,26 @@ enum { N_RESERVED = 8 };
 /* List passes such that every other pass is smaller than one of them or has
  * its structure: the largest, that of most sequences, that of one token, and
  * those with repetitions. */
-static int reserved_passes(const struct gguf_session *s, bool encodes,
-                           struct gg_ubatch_shape h[N_RESERVED])
+static int list_reserved_passes(const struct gguf_session *s, bool encodes,
+                                struct gg_ubatch_shape h[N_RESERVED])
 {
     const int64_t most = s->shares ? 1 : GG_MIN(s->n_seq, s->n_ubatch);
     const int64_t each =
         GG_MIN((s->n_ubatch + most - 1) / most, (int64_t)s->n_ctx);
     int n = 0;
-    h[n++] = largest_pass(s, encodes);
+    h[n++] = make_largest_pass(s, encodes);
     if (most > 1) {
-        h[n++] = pass_of(h[0], each, each, most);
-        h[n++] = pass_of(h[0], 1, 1, most);
+        h[n++] = make_pass_shape(h[0], each, each, most);
+        h[n++] = make_pass_shape(h[0], 1, 1, most);
     }
     if (h[0].n_seq > 1)
-        h[n++] = pass_of(h[0], GG_MIN(s->n_ubatch, s->n_ctx),
-                         GG_MIN(s->n_ubatch, s->n_ctx), 1);
+        h[n++] = make_pass_shape(h[0], GG_MIN(s->n_ubatch, s->n_ctx),
+                                 GG_MIN(s->n_ubatch, s->n_ctx), 1);
     /* with few tokens the real and the repeated ones have another size each
      * time */
     for (uint32_t real = 1; real < s->n_wide && n < N_RESERVED - 1; real++)
-        h[n++] = pass_of(h[0], s->n_wide, real, 1);
-    h[n++] = pass_of(h[0], 1, 1, 1);
+        h[n++] = make_pass_shape(h[0], s->n_wide, real, 1);
+    h[n++] = make_pass_shape(h[0], 1, 1, 1);
     return n;
 }
 
@@ -143,7 +144,7 @@ static enum gguf_status reserve_memory(struct gguf_session *s, bool encodes,
 {
     const int first = gg_model_needs_whole_sequence(s->model) ? 1 : 0;
     struct gg_ubatch_shape h[N_RESERVED];
-    const int n = reserved_passes(s, encodes, h);
+    const int n = list_reserved_passes(s, encodes, h);
     for (int i = 0; i < 2 * n; i++) {
         const bool with_out = i & 1;
         if (i % 2 < first)
@@ -182,7 +183,7 @@ enum gguf_status gg_session_visit_passes(struct gguf_session *s,
     struct gg_ubatch_shape h[N_RESERVED];
     s->has_graph = false;
     for (int decodes = first; decodes < 2; decodes++)
-        for (int i = 0, n = reserved_passes(s, !decodes, h); i < n; i++) {
+        for (int i = 0, n = list_reserved_passes(s, !decodes, h); i < n; i++) {
             GG_TRY(build_graph(s, &h[i], err));
             see(user, s->pass.graph);
         }

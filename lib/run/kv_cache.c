@@ -32,19 +32,19 @@ static struct gguf_tensor *describe_rows(const struct gg_memory *m,
 }
 
 /* Do tokens see tokens of earlier passes? */
-static bool sees_kept(const struct gg_memory *m,
-                      const struct gg_ubatch_shape *h)
+static bool sees_earlier_tokens(const struct gg_memory *m,
+                                const struct gg_ubatch_shape *h)
 {
     return m->kept && !h->encodes;
 }
 
 /* Book of a type of attention, and number of its cells that are read. */
-static struct gg_ubatch_visibility sight_of(const struct gg_memory *m,
-                                            const struct gg_ubatch_shape *h,
-                                            unsigned which)
+static struct gg_ubatch_visibility
+get_visibility(const struct gg_memory *m, const struct gg_ubatch_shape *h,
+               unsigned which)
 {
     const unsigned b = m->book[which] ? which : GG_ATTN_FULL;
-    const bool kept = sees_kept(m, h);
+    const bool kept = sees_earlier_tokens(m, h);
     return (struct gg_ubatch_visibility){
         .kept = kept ? m->book[b] : NULL,
         .n_kv = kept ? h->n_kv[b] : h->n_tok,
@@ -61,7 +61,7 @@ struct side {
     int64_t n_tok, n_seq, n_mask;
 };
 
-static struct side side_of(const struct gg_ubatch_shape *h)
+static struct side attention_shape(const struct gg_ubatch_shape *h)
 {
     if (h->shared)
         return (struct side){ h->n_tok * h->n_seq, 1, 1 };
@@ -74,23 +74,24 @@ static struct gguf_tensor *mask_of(const struct gg_memory *m,
                                    unsigned which)
 {
     static const char *const name[] = { "mask", "window_mask" };
-    const struct side side = side_of(h);
+    const struct side side = attention_shape(h);
     if (which == GG_ATTN_WINDOW && !m->model->hp.has_windows)
         return NULL;
-    return gg_run_mark_input(gguf_tensor_create_4d(c, GGUF_DTYPE_F32,
-                                                   sight_of(m, h, which).n_kv,
-                                                   side.n_tok, 1, side.n_mask),
-                             name[which]);
+    return gg_run_mark_input(
+        gguf_tensor_create_4d(c, GGUF_DTYPE_F32,
+                              get_visibility(m, h, which).n_kv, side.n_tok, 1,
+                              side.n_mask),
+        name[which]);
 }
 
 /* Rows to write in a book; NULL: none, or those of the other book. */
-static struct gguf_tensor *rows_of(const struct gg_memory *m,
-                                   struct gguf_ctx *c,
-                                   const struct gg_ubatch_shape *h,
-                                   unsigned which)
+static struct gguf_tensor *rows_to_write(const struct gg_memory *m,
+                                         struct gguf_ctx *c,
+                                         const struct gg_ubatch_shape *h,
+                                         unsigned which)
 {
     static const char *const name[] = { "kv_rows", "window_rows" };
-    if (!sees_kept(m, h) || !m->book[which])
+    if (!sees_earlier_tokens(m, h) || !m->book[which])
         return NULL;
     return gg_run_mark_input(
         gguf_tensor_create_1d(c, GGUF_DTYPE_I32, h->n_tok * h->n_seq),
@@ -101,13 +102,13 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                         struct gg_model_pass *pass)
 {
     struct gguf_ctx *c = pass->ctx;
-    const bool kept = sees_kept(m, h);
-    const struct side side = side_of(h);
-    const int64_t n_kv = sight_of(m, h, GG_ATTN_FULL).n_kv;
+    const bool kept = sees_earlier_tokens(m, h);
+    const struct side side = attention_shape(h);
+    const int64_t n_kv = get_visibility(m, h, GG_ATTN_FULL).n_kv;
     const size_t n = gg_model_n_unrolled_layers(m->model);
     struct gg_model_pass_keys *keys = &pass->keys;
     for (unsigned i = 0; i < GG_N_ATTN_TYPES; i++) {
-        m->in[ROWS + i] = rows_of(m, c, h, i);
+        m->in[ROWS + i] = rows_to_write(m, c, h, i);
         m->in[MASKS + i] = mask_of(m, c, h, i);
     }
     m->in[BUCKETS] = NULL;
@@ -133,7 +134,7 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
         .buckets = m->in[BUCKETS],
     };
     for (unsigned i = 0; i < GG_N_ATTN_TYPES; i++) {
-        const struct gg_ubatch_visibility sight = sight_of(m, h, i);
+        const struct gg_ubatch_visibility sight = get_visibility(m, h, i);
         keys->mask[i] = m->in[MASKS + i];
         keys->rows[i] = m->in[m->book[i] ? ROWS + i : ROWS];
         keys->n_kv[i] = sight.n_kv;
@@ -157,8 +158,9 @@ static enum gguf_status fill_buckets(struct gg_memory *m,
                                      struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
-    const struct side side = side_of(h);
-    const struct gg_ubatch_visibility sight = sight_of(m, h, GG_ATTN_FULL);
+    const struct side side = attention_shape(h);
+    const struct gg_ubatch_visibility sight =
+        get_visibility(m, h, GG_ATTN_FULL);
     const size_t size = (size_t)sight.n_kv * sizeof(int32_t);
     int32_t table[2 * GG_MODEL_MAX_DISTANCE + 1];
     int32_t *row = (int32_t *)(void *)m->row;
@@ -180,8 +182,9 @@ static enum gguf_status fill_mask(struct gg_memory *m,
                                   const struct gg_ubatch *u, unsigned which,
                                   struct gguf_error *err)
 {
-    const struct side side = side_of(&u->shape);
-    const struct gg_ubatch_visibility sight = sight_of(m, &u->shape, which);
+    const struct side side = attention_shape(&u->shape);
+    const struct gg_ubatch_visibility sight =
+        get_visibility(m, &u->shape, which);
     struct gguf_tensor *t = m->in[MASKS + which];
     if (!t || !t->buffer)
         return GGUF_OK;
@@ -203,7 +206,8 @@ static enum gguf_status fill_positions(struct gg_memory *m,
                                        struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
-    const struct gg_cells *kept = sees_kept(m, h) ? m->book[0] : NULL;
+    const struct gg_cells *kept =
+        sees_earlier_tokens(m, h) ? m->book[0] : NULL;
     struct gguf_tensor *t = m->in[POSITIONS];
     if (!t || !t->buffer)
         return GGUF_OK;

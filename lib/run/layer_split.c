@@ -25,7 +25,7 @@ enum { NO_LAYER = UINT32_MAX };
 
 /* Layer in a name; -1: none. *decodes: it is a layer of a decoder behind an
  * encoder. */
-static int64_t layer_in(const char *name, bool *decodes)
+static int64_t layer_in_name(const char *name, bool *decodes)
 {
     struct gguf_str s = gg_str_z(name);
     int64_t n = gguf_layer_from_name(s, NULL);
@@ -66,7 +66,7 @@ static enum gguf_status number_layers(struct gg_weight_place *v,
     uint32_t n_first = 0, n_decoder = 0; /* layers before those of a decoder */
     bool decodes;
     for (size_t k = 0; k < v->n_uses; k++) {
-        const int64_t n = layer_in(v->use[k].t->name, &decodes);
+        const int64_t n = layer_in_name(v->use[k].t->name, &decodes);
         uint32_t *most = decodes ? &n_decoder : &n_first;
         if (!v->use[k].kept && v->use[k].read && n >= *most)
             *most = (uint32_t)n + 1;
@@ -80,7 +80,7 @@ static enum gguf_status number_layers(struct gg_weight_place *v,
         r.first[k] = UINT64_MAX;
     for (size_t k = 0; k < v->n_uses; k++) {
         struct gg_weight_place_use *u = &v->use[k];
-        const int64_t n = layer_in(u->t->name, &decodes);
+        const int64_t n = layer_in_name(u->t->name, &decodes);
         u->layer = NO_LAYER;
         if (u->kept || !u->read || n < 0)
             continue;
@@ -123,7 +123,7 @@ unsigned gg_weight_place_backend_of(const struct gg_weight_place *v,
 
 /* Free bytes of backend b's device for weights and memory; UINT64_MAX:
  * unknown. */
-static uint64_t room_of(const struct gg_weight_place *v, unsigned b)
+static uint64_t free_size(const struct gg_weight_place *v, unsigned b)
 {
     uint64_t n_free, n_total;
     gguf_device_memory(gguf_backend_device(v->backend[b]), &n_free, &n_total);
@@ -133,8 +133,8 @@ static uint64_t room_of(const struct gg_weight_place *v, unsigned b)
 }
 
 /* Bytes that a use adds to backend b's memory. */
-static uint64_t added_by(const struct gg_weight_place *v,
-                         const struct gg_weight_place_use *u, unsigned b)
+static uint64_t added_size(const struct gg_weight_place *v,
+                           const struct gg_weight_place_use *u, unsigned b)
 {
     const size_t align = gguf_buft_alignment(gguf_backend_buft(v->backend[b]));
     if (!u->read || !(u->can >> b & 1) ||
@@ -165,10 +165,11 @@ static enum gguf_status measure_layers(const struct gg_weight_place *v,
         return gg_error_set_nomem(err, (size_t)v->n_layers * d->n *
                                            sizeof *d->size);
     for (unsigned b = 0; b < d->n; b++) {
-        d->room[b] = gg_weight_place_has_own_memory(v, b) ? room_of(v, b) : 0;
+        d->room[b] =
+            gg_weight_place_has_own_memory(v, b) ? free_size(v, b) : 0;
         for (size_t k = 0; k < v->n_uses; k++)
             d->size[(size_t)v->use[k].layer * d->n + b] +=
-                added_by(v, &v->use[k], b);
+                added_size(v, &v->use[k], b);
     }
     return GGUF_OK;
 }
@@ -182,7 +183,7 @@ static bool fits_devices(const struct gg_weight_place *v,
     for (size_t k = 0; k < v->n_uses; k++)
         for (unsigned b = 0; b < d->n; b++)
             if (v->use[k].can >> b & 1) {
-                used[b] += added_by(v, &v->use[k], b);
+                used[b] += added_size(v, &v->use[k], b);
                 break;
             }
     for (unsigned b = 0; b < d->n; b++)
@@ -192,7 +193,7 @@ static bool fits_devices(const struct gg_weight_place *v,
 }
 
 /* Bytes of a layer on the device where it takes the most. */
-static uint64_t size_of(const struct division *d, uint32_t il)
+static uint64_t layer_size(const struct division *d, uint32_t il)
 {
     uint64_t most = 0;
     for (unsigned b = 0; b < d->n; b++)
@@ -213,12 +214,12 @@ static bool divide_layers(struct gg_weight_place *v, const struct division *d,
     uint64_t used = 0;
     unsigned b = 0;
     for (uint32_t il = 0; il < v->n_layers; il++)
-        total += (double)size_of(d, il);
+        total += (double)layer_size(d, il);
     for (unsigned k = 0; k < d->n; k++)
         share[k] = sum += (double)d->room[k];
     for (uint32_t il = 0; il < v->n_layers; il++) {
         const uint64_t *size = &d->size[(size_t)il * d->n];
-        const double all = (double)size_of(d, il);
+        const double all = (double)layer_size(d, il);
         while (b < d->n &&
                (size[b] > d->room[b] - used || !d->room[b] ||
                 (shared && (before + all / 2) * sum > share[b] * total))) {

@@ -52,7 +52,7 @@ static bool writes_tensor(const struct gguf_tensor *t)
 }
 
 /* Note which backends can run the nodes that write into the memory. */
-static void see_writers(void *user, const struct gguf_graph *g)
+static void note_writers(void *user, const struct gguf_graph *g)
 {
     const struct placer *v = user;
     const struct gguf_sched *s = v->s->sched;
@@ -66,7 +66,7 @@ static void see_writers(void *user, const struct gguf_graph *g)
 }
 
 /* Note which backend reads the memory, of node i. */
-static void see_reader(struct placer *v, const struct gguf_graph *g, size_t i)
+static void note_reader(struct placer *v, const struct gguf_graph *g, size_t i)
 {
     const struct gguf_tensor *t = g->nodes[i];
     for (int k = 0; k < GGUF_TENSOR_SRC && !gguf_op_is_view(t->op); k++) {
@@ -77,16 +77,16 @@ static void see_reader(struct placer *v, const struct gguf_graph *g, size_t i)
 }
 
 /* Note where a pass would be computed. */
-static void see_pass(void *user, const struct gguf_graph *g)
+static void note_pass(void *user, const struct gguf_graph *g)
 {
     struct placer *v = user;
     if (v->status == GGUF_OK)
         v->status = gg_sched_plan(v->s->sched, g, v->err);
     if (v->status != GGUF_OK)
         return;
-    see_writers(v, g);
+    note_writers(v, g);
     for (size_t i = 0; i < g->n_nodes; i++)
-        see_reader(v, g, i);
+        note_reader(v, g, i);
 }
 
 static enum gguf_status find_homes(struct placer *v, struct gguf_error *err)
@@ -95,9 +95,9 @@ static enum gguf_status find_homes(struct placer *v, struct gguf_error *err)
     const int last = s->sched->n_backends - 1;
     v->err = err;
     if (last > 0 && !s->memory_on_host) {
-        GG_TRY(gg_session_visit_passes(s, see_pass, v, err));
+        GG_TRY(gg_session_visit_passes(s, note_pass, v, err));
         GG_TRY(v->status);
-        GG_TRY(gg_key_rotation_visit_graphs(s, see_writers, v, err));
+        GG_TRY(gg_key_rotation_visit_graphs(s, note_writers, v, err));
         GG_TRY(gguf_sched_reset(s->sched, err));
     }
     for (size_t i = 0; i < v->n; i++) {

@@ -15,8 +15,8 @@ struct change {
     int32_t delta, divisor;
 };
 
-static bool concerns_cell(const struct change *x, const struct gg_cells *c,
-                          uint32_t cell)
+static bool is_cell_in_range(const struct change *x, const struct gg_cells *c,
+                             uint32_t cell)
 {
     return gg_cells_is_owner(c, x->seq, cell) &&
            gg_cells_in_range(gg_cells_get_stream(c, x->seq)->pos[cell],
@@ -48,7 +48,7 @@ static enum gguf_status predict_cells(const struct gguf_session *s,
     for (uint32_t i = 0; i < st->end; i++) {
         if (!gg_cells_is_owner(c, x->seq, i))
             continue;
-        const bool in = concerns_cell(x, c, i);
+        const bool in = is_cell_in_range(x, c, i);
         const int64_t pos = in ? moved_position(x, st->pos[i]) : st->pos[i];
         if (pos < 0 || pos >= INT32_MAX)
             return gg_error_set(
@@ -66,11 +66,12 @@ static enum gguf_status predict_cells(const struct gguf_session *s,
 }
 
 /* Position of a cell after the change. */
-static int32_t pos_after(const struct change *x, const struct gg_cells *c,
-                         uint32_t cell)
+static int32_t position_after(const struct change *x, const struct gg_cells *c,
+                              uint32_t cell)
 {
     const int32_t pos = gg_cells_get_stream(c, x->seq)->pos[cell];
-    return concerns_cell(x, c, cell) ? (int32_t)moved_position(x, pos) : pos;
+    return is_cell_in_range(x, c, cell) ? (int32_t)moved_position(x, pos)
+                                        : pos;
 }
 
 /* Books of windows have a cell for one token at each position. */
@@ -82,9 +83,9 @@ static enum gguf_status check_single(const struct gguf_session *s,
     const uint32_t end = w ? gg_cells_get_stream(w, x->seq)->end : 0;
     for (uint32_t i = 0; i < end; i++)
         for (uint32_t k = 0; k < end && gg_cells_is_owner(w, x->seq, i); k++) {
-            const int32_t pos = pos_after(x, w, i);
+            const int32_t pos = position_after(x, w, i);
             if (k == i || !gg_cells_is_owner(w, x->seq, k) ||
-                pos != pos_after(x, w, k))
+                pos != position_after(x, w, k))
                 continue;
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
@@ -119,11 +120,13 @@ static enum gguf_status check_shift(const struct gguf_session *s,
 
 /* Number of cells in the range that other sequences own, too. They do not
  * move: the sequence gets cells of its own. */
-static uint32_t n_split(const struct change *x, const struct gg_cells *c)
+static uint32_t count_shared_cells(const struct change *x,
+                                   const struct gg_cells *c)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < gg_cells_get_stream(c, x->seq)->end; i++)
-        n += concerns_cell(x, c, i) && !gg_cells_is_sole_owner(c, x->seq, i);
+        n +=
+            is_cell_in_range(x, c, i) && !gg_cells_is_sole_owner(c, x->seq, i);
     return n;
 }
 
@@ -132,7 +135,7 @@ static enum gguf_status check_room(const struct gguf_session *s,
                                    struct gguf_error *err)
 {
     const struct gg_cells *c = &s->cells;
-    const uint32_t n = n_split(x, c);
+    const uint32_t n = count_shared_cells(x, c);
     if (!n || n <= c->n_cells - c->stream[0].n_used)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
@@ -150,13 +153,14 @@ static enum gguf_status make_room(struct gguf_session *s,
                                   struct gguf_error *err)
 {
     struct gg_cells *w = s->book[GG_ATTN_WINDOW];
-    const uint32_t n = w ? n_split(x, w) : 0;
+    const uint32_t n = w ? count_shared_cells(x, w) : 0;
     if (!n || n + GG_SESSION_STEP <= w->n_cells - w->stream[0].n_used)
         return GGUF_OK;
     const int32_t floor = gg_session_first_visible(s, a->last + 1);
     for (uint32_t i = 0; i < w->stream[0].end; i++)
-        if (gg_cells_is_owner(w, x->seq, i) && pos_after(x, w, i) < floor) {
-            a->lost = GG_MAX(a->lost, pos_after(x, w, i));
+        if (gg_cells_is_owner(w, x->seq, i) &&
+            position_after(x, w, i) < floor) {
+            a->lost = GG_MAX(a->lost, position_after(x, w, i));
             gg_cells_remove_owner(w, x->seq, i);
         }
     for (uint32_t q = 0; q < s->n_seq; q++)
@@ -174,11 +178,11 @@ static enum gguf_status change_cells(struct gguf_session *s,
                                      struct gguf_error *err)
 {
     struct gg_run_stream *st = gg_cells_get_stream(c, x->seq);
-    if (n_split(x, c))
+    if (count_shared_cells(x, c))
         GG_TRY(gg_session_defrag_stream(s, c, 0, err));
     const uint32_t before = st->end;
     for (uint32_t i = 0; i < before; i++) {
-        if (!concerns_cell(x, c, i))
+        if (!is_cell_in_range(x, c, i))
             continue;
         const int32_t old = st->pos[i], pos = (int32_t)moved_position(x, old);
         uint32_t to = i;

@@ -38,8 +38,8 @@ struct parts {
     int32_t lost_in, lost_out;
 };
 
-static struct parts parts_of(const struct gguf_session *s, uint32_t seq,
-                             int32_t begin, int32_t end)
+static struct parts count_parts(const struct gguf_session *s, uint32_t seq,
+                                int32_t begin, int32_t end)
 {
     const struct gg_cells *c = &s->cells, *w = s->book[GG_ATTN_WINDOW];
     const struct gg_run_stream *st = gg_cells_get_stream(c, seq);
@@ -143,7 +143,7 @@ enum gguf_status gguf_session_remove_tokens(struct gguf_session *s,
 {
     if (seq >= s->n_seq)
         return GGUF_OK;
-    const struct parts p = parts_of(s, seq, begin, end);
+    const struct parts p = count_parts(s, seq, begin, end);
     if (!p.n_in)
         return GGUF_OK;
     GG_TRY(check_states(s, seq, &p, "forget", err));
@@ -188,8 +188,8 @@ static void share_cells(struct gg_cells *c, uint32_t from, uint32_t to,
 
 /* Cell of the first token of a copy to an empty stream: in a book of windows
  * as far from a multiple of GG_SESSION_STEP as the original. */
-static uint32_t skip_of(const struct gguf_session *s, const struct gg_cells *c,
-                        uint32_t from)
+static uint32_t first_cell_of_copy(const struct gguf_session *s,
+                                   const struct gg_cells *c, uint32_t from)
 {
     const struct gg_run_stream *st = gg_cells_get_stream(c, from);
     uint32_t i = 0;
@@ -207,7 +207,7 @@ static enum gguf_status copy_cells(struct gguf_session *s, struct gg_cells *c,
     struct gg_run_stream *b = gg_cells_get_stream(c, to);
     GG_TRY(gg_session_defrag_stream(s, c, to, err));
     if (!b->n_used)
-        b->end = skip_of(s, c, from);
+        b->end = first_cell_of_copy(s, c, from);
     for (uint32_t i = 0, n; i < a->end; i += n + 1) {
         for (n = 0;
              i + n < a->end && gg_cells_in_range(a->pos[i + n], begin, end);)
@@ -233,8 +233,8 @@ static enum gguf_status copy_range(struct gguf_session *s, struct gg_cells *c,
     return GGUF_OK;
 }
 
-static uint32_t n_between(const struct gg_cells *c, uint32_t seq,
-                          int32_t begin, int32_t end)
+static uint32_t count_tokens(const struct gg_cells *c, uint32_t seq,
+                             int32_t begin, int32_t end)
 {
     const struct gg_run_stream *st = gg_cells_get_stream(c, seq);
     uint32_t n = 0;
@@ -246,14 +246,15 @@ static uint32_t n_between(const struct gg_cells *c, uint32_t seq,
 
 /* Number of cells that the stream of a copy lacks, if its tokens outside of
  * the range stay. */
-static uint32_t n_missing(const struct gg_cells *c, uint32_t from, uint32_t to,
-                          int32_t begin, int32_t end, uint32_t skip)
+static uint32_t count_missing_cells(const struct gg_cells *c, uint32_t from,
+                                    uint32_t to, int32_t begin, int32_t end,
+                                    uint32_t skip)
 {
     if (!c || c->n_words)
         return 0; /* shared cells: none is taken */
-    const uint32_t n = n_between(c, from, begin, end),
-                   left =
-                       n_between(c, to, 0, -1) - n_between(c, to, begin, end),
+    const uint32_t n = count_tokens(c, from, begin, end),
+                   left = count_tokens(c, to, 0, -1) -
+                          count_tokens(c, to, begin, end),
                    most = c->n_cells - skip;
     return left && n + left > most ? n + left - most : 0;
 }
@@ -263,7 +264,7 @@ static enum gguf_status check_copy_room(const struct gguf_session *s,
                                         int32_t begin, int32_t end,
                                         struct gguf_error *err)
 {
-    const uint32_t n = n_missing(&s->cells, from, to, begin, end, 0);
+    const uint32_t n = count_missing_cells(&s->cells, from, to, begin, end, 0);
     return !n ? GGUF_OK
               : gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
                              "sequence %" PRIu32 " gets tokens of sequence "
@@ -278,7 +279,7 @@ static int32_t make_room(struct gguf_session *s, uint32_t from, uint32_t to,
                          int32_t begin, int32_t end, int32_t next)
 {
     struct gg_cells *w = s->book[GG_ATTN_WINDOW];
-    if (!n_missing(w, from, to, begin, end, GG_SESSION_STEP))
+    if (!count_missing_cells(w, from, to, begin, end, GG_SESSION_STEP))
         return begin;
     const int32_t floor = gg_session_first_visible(s, next);
     gg_session_drop_passed(s, to, floor);
@@ -313,8 +314,8 @@ enum gguf_status gguf_session_copy_tokens(struct gguf_session *s,
 {
     GG_TRY(check_seq(s, from, err));
     GG_TRY(check_seq(s, to, err));
-    const struct parts a = parts_of(s, from, begin, end),
-                       b = parts_of(s, to, begin, end);
+    const struct parts a = count_parts(s, from, begin, end),
+                       b = count_parts(s, to, begin, end);
     if (from == to)
         return GGUF_OK;
     GG_TRY(check_copy(s, &a, from, &b, to, err));

@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-static uint32_t shift_of(const struct gg_state_token *t)
+static uint32_t dropped_steps(const struct gg_state_token *t)
 {
     return t->cell - t->cell % GG_SESSION_STEP;
 }
@@ -37,8 +37,8 @@ struct fit {
     bool windows, drops;
 };
 
-static bool token_counts(const struct gg_state_reader *r, const struct fit *f,
-                         const struct gg_state_token *t)
+static bool needs_cell(const struct gg_state_reader *r, const struct fit *f,
+                       const struct gg_state_token *t)
 {
     return !f->drops || !is_passed(r, f->from, t);
 }
@@ -52,10 +52,10 @@ static bool assign_cells(const struct gg_state_reader *r, const struct fit *f,
     for (uint32_t i = 0; i < n; i++) {
         struct gg_state_token *t = &tok[i];
         t->to[f->which] = GG_STATE_DROPPED;
-        if (!token_counts(r, f, t))
+        if (!needs_cell(r, f, t))
             continue;
         if (first && f->windows && (moves || closes))
-            shift = shift_of(t);
+            shift = dropped_steps(t);
         if (first && closes)
             next = f->windows ? t->cell - shift : 0;
         first = false;
@@ -94,8 +94,8 @@ static bool is_visible_to_others(const struct gg_state_reader *r,
 /* Number of cells in the sequence's stream that stay when it is cleared, since
  * other sequences own them. With drops, in a book of windows: only those that
  * others can see. */
-static uint32_t n_others(const struct gg_state_reader *r,
-                         const struct gg_cells *c, bool drops)
+static uint32_t count_others_cells(const struct gg_state_reader *r,
+                                   const struct gg_cells *c, bool drops)
 {
     const struct gg_run_stream *st = gg_cells_get_stream(c, r->seq);
     uint32_t n = 0;
@@ -117,21 +117,22 @@ static bool append_cells(const struct gg_state_reader *r, struct fit f,
     f.drops = f.windows && n > left;
     for (uint32_t i = 0; i < n; i++)
         tok[i].to[f.which] =
-            token_counts(r, &f, &tok[i]) ? k++ : GG_STATE_DROPPED;
+            needs_cell(r, &f, &tok[i]) ? k++ : GG_STATE_DROPPED;
     return k <= left;
 }
 
 /* Place the tokens of a sequence beside those of others. If the cells of
  * windows are too few, tokens of other sequences that no later token sees are
  * dropped, as when a batch needs their cells. */
-static bool append_some(struct gg_state_reader *r, struct fit f,
-                        const struct gg_cells *c, struct gg_state_token *tok,
-                        uint32_t n)
+static bool append_beside_others(struct gg_state_reader *r, struct fit f,
+                                 const struct gg_cells *c,
+                                 struct gg_state_token *tok, uint32_t n)
 {
-    if (append_cells(r, f, n_others(r, c, false), tok, n))
+    if (append_cells(r, f, count_others_cells(r, c, false), tok, n))
         return true;
     r->drops = f.windows;
-    return f.windows && append_cells(r, f, n_others(r, c, true), tok, n);
+    return f.windows &&
+           append_cells(r, f, count_others_cells(r, c, true), tok, n);
 }
 
 static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
@@ -142,13 +143,14 @@ static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
                      .windows = number == GG_STATE_WINDOWS };
     f.from = gg_state_source_book(r, number, &f.which);
     struct gg_state_parsed_book *side = &r->side[f.from];
-    const bool others = !r->all && c->n_words && n_others(r, c, false);
+    const bool others =
+        !r->all && c->n_words && count_others_cells(r, c, false);
     r->appends[number] = others;
     for (uint32_t i = 0, n; i < side->n; i += n) {
         for (n = 1;
              i + n < side->n && side->tok[i + n].part == side->tok[i].part;)
             n++;
-        if (others ? append_some(r, f, c, side->tok + i, n)
+        if (others ? append_beside_others(r, f, c, side->tok + i, n)
                    : fit_part(r, f, side->tok + i, n))
             continue;
         return gg_error_set(err, GGUF_E_FULL, side->tok[i].at,

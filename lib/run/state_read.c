@@ -25,7 +25,7 @@ static enum gguf_status refuse_tensor(uint64_t at, const struct gguf_tensor *t,
                         at, t->name, what, has, must);
 }
 
-static bool sees_window(const struct gg_memory *m, size_t i)
+static bool is_window_memory(const struct gg_memory *m, size_t i)
 {
     const struct gg_hparams *hp = &m->model->hp;
     const size_t il = i % gg_model_n_unrolled_layers(m->model);
@@ -34,9 +34,10 @@ static bool sees_window(const struct gg_memory *m, size_t i)
 
 /* Read the head of a tensor, which must be that of tensor i of a memory, and
  * find the book of the state that its rows follow. */
-static enum gguf_status tensor_head(struct gg_state_reader *r,
-                                    const struct gg_memory *m, size_t i,
-                                    uint32_t *from, struct gguf_error *err)
+static enum gguf_status read_tensor_head(struct gg_state_reader *r,
+                                         const struct gg_memory *m, size_t i,
+                                         uint32_t *from,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *t = m->t[i];
     const uint64_t at = r->c.off, row_size = gg_memory_row_size(m, i);
@@ -58,7 +59,7 @@ static enum gguf_status tensor_head(struct gg_state_reader *r,
                              err);
     const bool windows =
         number == GG_STATE_WINDOWS ||
-        (number == 0 && *from == GG_STATE_WINDOWS && sees_window(m, i));
+        (number == 0 && *from == GG_STATE_WINDOWS && is_window_memory(m, i));
     const unsigned must =
         number == GG_STATE_BY_SEQ ? number
         : windows ? gg_state_source_book(r, GG_STATE_WINDOWS, &which)
@@ -84,8 +85,8 @@ typedef enum gguf_status tensor_fn(struct gg_state_reader *r,
                                    uint32_t from, const uint8_t *rows,
                                    struct gguf_error *err);
 
-static enum gguf_status each_tensor(struct gg_state_reader *r, tensor_fn *fn,
-                                    struct gguf_error *err)
+static enum gguf_status visit_tensors(struct gg_state_reader *r, tensor_fn *fn,
+                                      struct gguf_error *err)
 {
     uint32_t n = 0, from;
     for (unsigned k = 0; k < GG_N_MEMORIES; k++) {
@@ -94,7 +95,7 @@ static enum gguf_status each_tensor(struct gg_state_reader *r, tensor_fn *fn,
             const uint8_t *rows = NULL;
             if (!m->t[i])
                 continue;
-            GG_TRY(tensor_head(r, m, i, &from, err));
+            GG_TRY(read_tensor_head(r, m, i, &from, err));
             /* both are less than 2^31, but the product is not */
             const uint64_t size = gg_memory_row_size(m, i),
                            all = n_rows(r, from);
@@ -276,7 +277,7 @@ static enum gguf_status apply_state(struct gg_state_reader *r,
         for (uint32_t i = 0; i < r->side[1].n; i++)
             r->side[1].tok[i].to[0] = r->side[0].tok[i].to[0];
     r->c.off = tensors;
-    return each_tensor(r, set_tensor, err);
+    return visit_tensors(r, set_tensor, err);
 }
 
 enum gguf_status gg_state_read(struct gguf_session *s, uint32_t seq,
@@ -289,7 +290,7 @@ enum gguf_status gg_state_read(struct gguf_session *s, uint32_t seq,
     if (st == GGUF_OK)
         st = gg_state_place_tokens(&r, err);
     if (st == GGUF_OK)
-        st = each_tensor(&r, skip_rows, err);
+        st = visit_tensors(&r, skip_rows, err);
     if (st == GGUF_OK) {
         st = apply_state(&r, tensors, err);
         if (st != GGUF_OK)

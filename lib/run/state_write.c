@@ -189,8 +189,8 @@ static enum gguf_status put_tensor(struct writer *w, const struct gg_memory *m,
 }
 
 /* Call put_tensor() for each tensor. w NULL: only count them. */
-static enum gguf_status each_tensor(struct gguf_session *s, struct writer *w,
-                                    uint32_t *n, struct gguf_error *err)
+static enum gguf_status visit_tensors(struct gguf_session *s, struct writer *w,
+                                      uint32_t *n, struct gguf_error *err)
 {
     *n = 0;
     for (unsigned k = 0; k < GG_N_MEMORIES; k++) {
@@ -218,7 +218,7 @@ static enum gguf_status write_all(struct writer *w, struct gguf_error *err)
 {
     struct gguf_session *s = w->s;
     uint32_t n_tensors, n_books = 0;
-    GG_TRY(each_tensor(s, NULL, &n_tensors, err));
+    GG_TRY(visit_tensors(s, NULL, &n_tensors, err));
     for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
         n_books += gg_state_book(s, b) != NULL;
     GG_TRY(put_bytes(w, gg_state_magic, 8, err));
@@ -232,7 +232,7 @@ static enum gguf_status write_all(struct writer *w, struct gguf_error *err)
     for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
         if (gg_state_book(s, b))
             GG_TRY(put_book(w, b, err));
-    GG_TRY(each_tensor(s, w, &n_tensors, err));
+    GG_TRY(visit_tensors(s, w, &n_tensors, err));
     return put64(w, w->sum ? XXH3_64bits_digest(w->sum) : 0, err);
 }
 
@@ -266,7 +266,7 @@ enum gguf_status gguf_session_state_size(struct gguf_session *s, uint32_t seq,
 }
 
 /* Bytes of the longest row, or some kilobytes for shorter ones. */
-static size_t room_for_rows(const struct gguf_session *s)
+static size_t rows_buffer_size(const struct gguf_session *s)
 {
     uint64_t most = 1 << 16;
     for (unsigned k = 0; k < GG_N_MEMORIES; k++) {
@@ -283,7 +283,7 @@ static enum gguf_status write_to(struct writer *w, struct gguf_error *err)
 {
     const struct gguf_allocator *a = w->s->allocator;
     enum gguf_status st = GGUF_OK;
-    w->rows_size = room_for_rows(w->s);
+    w->rows_size = rows_buffer_size(w->s);
     w->rows = gg_mem_alloc(a, w->rows_size);
     w->sum = XXH3_createState();
     if (!w->rows || !w->sum || XXH3_64bits_reset(w->sum) != XXH_OK)

@@ -53,8 +53,8 @@ void gg_ubatch_start(struct gg_ubatch *u,
 
 /* Number of groups from q on that are computed side by side: neighbours with
  * equally many tokens. */
-static uint32_t n_beside(const struct gg_ubatch *u,
-                         const struct gg_batch_plan *p, uint32_t q)
+static uint32_t count_groups_beside(const struct gg_ubatch *u,
+                                    const struct gg_batch_plan *p, uint32_t q)
 {
     const uint32_t n = gg_batch_n_tok(p, q);
     uint32_t side = 1;
@@ -78,7 +78,7 @@ bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p)
             return false;
         u->begin = 0;
         h->first_stream = q;
-        h->n_seq = n_beside(u, p, q);
+        h->n_seq = count_groups_beside(u, p, q);
     }
     h->n_real = GG_MIN(gg_batch_n_tok(p, q) - u->begin, u->most);
     /* several groups have enough tokens already */
@@ -157,8 +157,8 @@ int64_t gg_ubatch_n_cells_read(uint32_t n, uint32_t most)
 }
 
 /* Cells of a book that are read; later tokens of each stream count. */
-static int64_t n_read(const struct gg_ubatch *u, const struct gg_cells *c,
-                      uint32_t more)
+static int64_t count_cells_read(const struct gg_ubatch *u,
+                                const struct gg_cells *c, uint32_t more)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     uint32_t end = 0;
@@ -171,8 +171,8 @@ static int64_t n_read(const struct gg_ubatch *u, const struct gg_cells *c,
 }
 
 /* Tokens of each group that come after these. */
-static uint32_t n_after(const struct gg_ubatch *u,
-                        const struct gg_batch_plan *p)
+static uint32_t count_later_tokens(const struct gg_ubatch *u,
+                                   const struct gg_batch_plan *p)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     return gg_batch_n_tok(p, (uint32_t)h->first_stream) - u->begin -
@@ -180,7 +180,7 @@ static uint32_t n_after(const struct gg_ubatch *u,
 }
 
 /* Cells of encoded texts that are read. */
-static int64_t n_cross(const struct gg_ubatch *u)
+static int64_t count_encoded_cells(const struct gg_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     uint32_t n = 0;
@@ -192,7 +192,7 @@ static int64_t n_cross(const struct gg_ubatch *u)
 }
 
 /* Highest position of the sequences. */
-static int64_t past_positions(const struct gg_ubatch *u)
+static int64_t highest_position(const struct gg_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     int64_t n = 0;
@@ -227,10 +227,11 @@ void gg_ubatch_take_cells(struct gg_ubatch *u, const struct gg_batch_plan *p)
         }
     }
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
-        h->n_kv[b] = n_read(u, u->book[b], u->reads_ahead ? n_after(u, p) : 0);
+        h->n_kv[b] = count_cells_read(
+            u, u->book[b], u->reads_ahead ? count_later_tokens(u, p) : 0);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
-    h->n_cross = n_cross(u);
-    h->n_past = u->counts_past ? past_positions(u) : 0;
+    h->n_cross = count_encoded_cells(u);
+    h->n_past = u->counts_past ? highest_position(u) : 0;
     u->n_out = (uint32_t)h->n_out;
     while (h->n_out && h->n_out < u->least) {
         u->out_row[h->n_out] = u->out_row[h->n_out - 1];

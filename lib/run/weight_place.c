@@ -71,7 +71,7 @@ static void note_reader(struct gg_weight_place_use *u, uint64_t at,
     u->read = true;
 }
 
-static void see_graph(void *user, const struct gguf_graph *g)
+static void note_graph(void *user, const struct gguf_graph *g)
 {
     struct placer *v = user;
     for (size_t i = 0; i < gguf_graph_n_nodes(g); i++) {
@@ -135,13 +135,13 @@ static enum gguf_status list_uses(struct placer *v,
 }
 
 /* Find the readers of each weight in the graphs, and divide the layers. */
-static enum gguf_status see_session(struct placer *v, struct gguf_session *s,
-                                    struct gguf_error *err)
+static enum gguf_status note_session(struct placer *v, struct gguf_session *s,
+                                     struct gguf_error *err)
 {
     uint64_t cache;
     GG_TRY(list_uses(v, s, err));
     gguf_session_memory_size(s, &cache, &v->all.n_graph);
-    GG_TRY(gg_session_visit_graphs(s, see_graph, v, err));
+    GG_TRY(gg_session_visit_graphs(s, note_graph, v, err));
     return gg_weight_place_layers(&v->all, v->p.split, v->p.n_split, err);
 }
 
@@ -155,7 +155,7 @@ static enum gguf_status ask_backend(struct placer *v,
     for (unsigned b = 0; b < sp->n_preferred; b++)
         v->all.backend[v->all.n_backends++] = sp->preferred[b];
     v->all.backend[v->all.n_backends++] = sp->backend;
-    const enum gguf_status st = see_session(v, s, err);
+    const enum gguf_status st = note_session(v, s, err);
     gguf_session_destroy(s);
     return st;
 }
@@ -163,9 +163,9 @@ static enum gguf_status ask_backend(struct placer *v,
 /* ---- places of weights ---- */
 
 /* Can some backend compute with the weight in this type of memory? */
-static bool can_lie(const struct gg_weight_place *v,
-                    const struct gg_weight_place_use *u,
-                    const struct gguf_buft *buft)
+static bool can_be_placed(const struct gg_weight_place *v,
+                          const struct gg_weight_place_use *u,
+                          const struct gguf_buft *buft)
 {
     for (unsigned b = 0; b < v->n_backends; b++)
         if (u->can >> b & 1 && gguf_backend_supports_buft(v->backend[b], buft))
@@ -213,7 +213,7 @@ static enum gguf_status choose_place(struct placer *v,
     struct gg_str_esc e;
     *move = (struct gg_weight_move){ .i = u->i };
     GG_TRY(find_rule(v, u, &rule, err));
-    if (rule && !can_lie(&v->all, u, rule->buft))
+    if (rule && !can_be_placed(&v->all, u, rule->buft))
         return gg_error_set(err, GGUF_E_OP, GGUF_NO_OFFSET,
                             "tensor '%s': no backend computes all that reads "
                             "it in memory of type '%s'",

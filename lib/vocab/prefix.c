@@ -35,7 +35,7 @@ static bool after_text(const void *user, int32_t i, int32_t k)
 
 /* Order of precedence: longest first; equal lengths stay in the order of ids.
  */
-static bool is_shorter(const void *user, int32_t i, int32_t k)
+static bool has_later_precedence(const void *user, int32_t i, int32_t k)
 {
     const struct sorting *s = user;
     return text_of(s->v, &s->text[i]).size < text_of(s->v, &s->text[k]).size;
@@ -72,7 +72,7 @@ static void sort_texts(const struct gguf_vocab *v, struct gg_prefix *text,
                        size_t n, int32_t *order, struct gg_prefix *out)
 {
     const struct sorting s = { v, text };
-    gg_sort(order, order + n, n, is_shorter, &s);
+    gg_sort(order, order + n, n, has_later_precedence, &s);
     for (size_t i = 0; i < n; i++)
         text[order[i]].rank = (uint32_t)i;
     gg_sort(order, order + n, n, after_text, &s);

@@ -25,7 +25,7 @@ static enum gguf_status refuse_pattern(struct parser *x, const char *why)
                         (size_t)(x->p - x->begin), why);
 }
 
-static enum gguf_status no_memory(struct parser *x)
+static enum gguf_status fail_nomem(struct parser *x)
 {
     return gg_error_set_nomem(x->err, sizeof(struct gg_regex_node));
 }
@@ -36,7 +36,7 @@ static enum gguf_status new_node(struct parser *x,
 {
     struct gg_regex_node *n = gg_mem_arena_alloc(&x->re->arena, sizeof *n);
     if (!n)
-        return no_memory(x);
+        return fail_nomem(x);
     *n = (struct gg_regex_node){ .kind = kind };
     *out = n;
     return GGUF_OK;
@@ -114,7 +114,7 @@ static enum gguf_status add_char(struct parser *x, struct gg_regex_set *s,
     struct gg_mem_arena *a = &x->re->arena;
     bool good = gg_regex_set_add_range(s, a, cp, cp);
     if (!x->any_case)
-        return good ? GGUF_OK : no_memory(x);
+        return good ? GGUF_OK : fail_nomem(x);
     const uint32_t lower = cp | 0x20;
     if (cp >= 0x80)
         return refuse_pattern(x, "(?i) beyond ASCII is not supported");
@@ -124,7 +124,7 @@ static enum gguf_status add_char(struct parser *x, struct gg_regex_set *s,
         good = good && gg_regex_set_add_range(s, a, 0x17f, 0x17f);
     if (lower == 'k')
         good = good && gg_regex_set_add_range(s, a, 0x212a, 0x212a);
-    return good ? GGUF_OK : no_memory(x);
+    return good ? GGUF_OK : fail_nomem(x);
 }
 
 /* ---- classes ---- */
@@ -140,7 +140,7 @@ static enum gguf_status parse_property(struct parser *x, bool no,
     const struct gguf_str name = { x->p, close ? (size_t)(close - x->p) : 1 };
     enum gg_regex_named done = gg_regex_set_add_named(s, &x->re->arena, name);
     if (done == GG_REGEX_NO_MEMORY)
-        return no_memory(x);
+        return fail_nomem(x);
     if (done == GG_REGEX_NO_CLASS || (braces && !close))
         return refuse_pattern(x, "no class of this name");
     x->p += name.size + braces;
@@ -170,7 +170,7 @@ static enum gguf_status parse_class(struct parser *x, struct gg_regex_set *s,
         gg_regex_set_add_categories(s, GG_UNICODE_BIT(ND));
     if (c == 'S' || c == 'D' || c == 'W')
         gg_regex_set_invert(s);
-    return good ? GGUF_OK : no_memory(x);
+    return good ? GGUF_OK : fail_nomem(x);
 }
 
 static enum gguf_status add_set(struct parser *x, struct gg_regex_set *s,
@@ -180,7 +180,7 @@ static enum gguf_status add_set(struct parser *x, struct gg_regex_set *s,
         return refuse_pattern(
             x, "a complement of ranges inside of a class is not supported");
     return gg_regex_set_add_set(s, &x->re->arena, from) ? GGUF_OK
-                                                        : no_memory(x);
+                                                        : fail_nomem(x);
 }
 
 static enum gguf_status parse_set(struct parser *x, struct gg_regex_set *s);
@@ -237,7 +237,7 @@ static enum gguf_status parse_set(struct parser *x, struct gg_regex_set *s)
         }
         if (!x->any_case &&
             !gg_regex_set_add_range(s, &x->re->arena, first, last))
-            return no_memory(x);
+            return fail_nomem(x);
         for (uint32_t cp = first; x->any_case && cp <= last; cp++)
             GG_TRY(add_char(x, s, cp));
     }
@@ -343,7 +343,7 @@ static enum gguf_status parse_escaped(struct parser *x,
         x->p++;
         GG_TRY(parse_assert(x, whats[name - names], out));
         s = (struct gg_regex_set){ .n_ranges = 0 };
-        return !gg_regex_set_add_words(&s, &x->re->arena) ? no_memory(x)
+        return !gg_regex_set_add_words(&s, &x->re->arena) ? fail_nomem(x)
                : !gg_regex_set_number(x->re, &s, &(*out)->set)
                    ? refuse_pattern(x, "too many classes")
                    : GGUF_OK;

@@ -23,9 +23,9 @@ static uint64_t elem_off(const struct gguf_kv *kv, uint64_t i, uint64_t size)
 }
 
 /* Report a key of the wrong type. */
-static enum gguf_status bad_type(const struct gg_file_checker *c,
-                                 const struct gguf_kv *kv, const char *must,
-                                 struct gguf_error *err)
+static enum gguf_status report_type(const struct gg_file_checker *c,
+                                    const struct gguf_kv *kv, const char *must,
+                                    struct gguf_error *err)
 {
     bool array = kv->type == GGUF_VAL_ARR;
     struct gg_str_esc e;
@@ -44,7 +44,7 @@ static bool is_array_of(const struct gguf_kv *kv, uint32_t elem_type)
 /* ------------------------------------------------------------- tokens --- */
 
 /* First token with the text of token i. */
-static uint32_t first_like(const struct gguf_str *text, uint32_t i)
+static uint32_t find_equal_text(const struct gguf_str *text, uint32_t i)
 {
     uint32_t k = 0;
     while (k < i && !gg_str_eq(text[k], text[i]))
@@ -85,7 +85,7 @@ static enum gguf_status check_texts(struct gg_vocab_check_context *s,
                    " repeat another, first [%" PRIu32
                    "], which is '%s' like [%" PRIu32 "]",
             n_twice, s->n, twice, gg_str_esc(&e, text[twice]),
-            first_like(text, twice)));
+            find_equal_text(text, twice)));
     return GGUF_OK;
 }
 
@@ -121,7 +121,7 @@ static enum gguf_status token_array(const struct gg_vocab_check_context *s,
     case GG_VOCAB_ARRAY_TYPE:
         snprintf(must, sizeof must, "an array of %s",
                  gguf_val_type_name(elem_type));
-        return bad_type(s->c, kv, must, err);
+        return report_type(s->c, kv, must, err);
     case GG_VOCAB_ARRAY_LENGTH:
         return gg_file_report_finding(
             s->c, GG_CHECK_VOCAB_LENGTH, kv->key, kv->off, err,
@@ -136,10 +136,10 @@ static enum gguf_status token_array(const struct gg_vocab_check_context *s,
 }
 
 /* Report a value that opening refuses: with why if its type is wrong. */
-static enum gguf_status bad_number(const struct gg_vocab_check_context *s,
-                                   const struct gguf_kv *kv,
-                                   const struct gguf_error *why,
-                                   struct gguf_error *err)
+static enum gguf_status report_number(const struct gg_vocab_check_context *s,
+                                      const struct gguf_kv *kv,
+                                      const struct gguf_error *why,
+                                      struct gguf_error *err)
 {
     return gg_file_report_finding(s->c, GG_CHECK_VOCAB_TYPE, kv->key,
                                   why->offset, err, "%s", why->message);
@@ -158,7 +158,7 @@ static enum gguf_status check_scores(const struct gg_vocab_check_context *s,
     for (uint32_t i = 0; kv && i < s->n; i += CHUNK) {
         uint32_t n = GG_MIN(s->n - i, (uint32_t)CHUNK);
         if (gg_vocab_array_scores(kv, i, n, v, &why) != GGUF_OK)
-            return bad_number(s, kv, &why, err);
+            return report_number(s, kv, &why, err);
         for (uint32_t k = 0; k < n; k++)
             if (!isfinite(v[k]))
                 first = n_bad++ ? first : i + k;
@@ -185,7 +185,7 @@ static enum gguf_status check_kinds(const struct gg_vocab_check_context *s,
     for (uint32_t i = 0; kv && i < s->n; i += CHUNK) {
         uint32_t n = GG_MIN(s->n - i, (uint32_t)CHUNK);
         if (gguf_kv_get_elems_i32(kv, i, n, v, &why) != GGUF_OK)
-            return bad_number(s, kv, &why, err);
+            return report_number(s, kv, &why, err);
         for (uint32_t k = 0; k < n; k++) {
             if (!gg_vocab_is_kind(v[k]))
                 bad = n_bad++ ? bad : i + k;
@@ -262,8 +262,8 @@ static enum gguf_status check_types(const struct gg_vocab_check_context *s,
         const struct gguf_kv *kv =
             gguf_file_kv_find(s->c->file, typed_keys[i].key);
         if (kv && kv->type != typed_keys[i].type)
-            GG_TRY(bad_type(s->c, kv, gguf_val_type_name(typed_keys[i].type),
-                            err));
+            GG_TRY(report_type(s->c, kv,
+                               gguf_val_type_name(typed_keys[i].type), err));
     }
     return GGUF_OK;
 }
@@ -278,7 +278,7 @@ static enum gguf_status check_id(const struct gg_vocab_check_context *s,
     enum gguf_status st = gguf_kv_get_int(kv, &id, NULL);
     *stop = true;
     if (st != GGUF_OK && st != GGUF_E_OVERFLOW)
-        return bad_type(s->c, kv, "an integer", err);
+        return report_type(s->c, kv, "an integer", err);
     if (st == GGUF_OK && id >= 0 && (uint64_t)id < s->n) {
         *stop = false;
         return GGUF_OK;
@@ -313,7 +313,7 @@ static enum gguf_status check_ids(const struct gg_vocab_check_context *s,
         struct gguf_kv_iter it;
         struct gguf_kv e;
         if (kv->type != GGUF_VAL_ARR)
-            GG_TRY(bad_type(s->c, kv, "an array", err));
+            GG_TRY(report_type(s->c, kv, "an array", err));
         gguf_kv_iter_init(&it, kv);
         while (!stop && gguf_kv_iter_next(&it, &e))
             GG_TRY(
@@ -333,7 +333,7 @@ static enum gguf_status check_charsmap(const struct gg_vocab_check_context *s,
     if (!kv)
         return GGUF_OK;
     if (!is_array_of(kv, GGUF_VAL_U8) && !is_array_of(kv, GGUF_VAL_I8))
-        return bad_type(s->c, kv, "an array of u8", err);
+        return report_type(s->c, kv, "an array of u8", err);
     if (gg_vocab_charsmap_load(&m, s->c->file, &why) == GGUF_OK)
         return GGUF_OK;
     return gg_file_report_finding(s->c, GG_CHECK_CHARSMAP, kv->key,
@@ -398,7 +398,7 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
     if (algo && !algo->encode && !tokens)
         return GGUF_OK;
     if (found == GG_VOCAB_ARRAY_TYPE)
-        return bad_type(c, tokens, "an array of str", err);
+        return report_type(c, tokens, "an array of str", err);
     if (found != GG_VOCAB_ARRAY_GOOD)
         return gg_file_report_finding(
             c, GG_CHECK_NO_TOKENS, GG_STR(PREFIX "tokens"),

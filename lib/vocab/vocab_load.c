@@ -185,9 +185,9 @@ bool gg_vocab_refuses_id(const struct gguf_kv *kv)
 }
 
 /* Refuse or ignore an id that is out of range. GGUF_E_VOCAB. */
-static enum gguf_status no_token(const struct gguf_vocab *v,
-                                 const struct gguf_kv *kv, const char *key,
-                                 struct gguf_error *err)
+static enum gguf_status refuse_id(const struct gguf_vocab *v,
+                                  const struct gguf_kv *kv, const char *key,
+                                  struct gguf_error *err)
 {
     uint64_t u = 0;
     int64_t i = 0;
@@ -229,7 +229,7 @@ static enum gguf_status load_special(struct gguf_vocab *v,
             *id = (gguf_token)value;
             continue;
         }
-        GG_TRY(no_token(v, kv, key, err));
+        GG_TRY(refuse_id(v, kv, key, err));
         *id = GGUF_TOKEN_NONE;
     }
     for (size_t i = 0; i < GGUF_N_SPECIAL; i++)

@@ -87,7 +87,7 @@ static void push_match(struct work *w, size_t k)
 
 /* Number of free bytes among n; the first is free. Earlier matches are at
  * least as long, so that one takes all bytes from its first on. */
-static size_t n_free(const uint8_t *used, size_t n)
+static size_t count_free(const uint8_t *used, size_t n)
 {
     size_t low = 1, high = n;
     while (low < high) {
@@ -113,7 +113,7 @@ static void choose_matches(struct work *w)
             m->i = 0;
             continue;
         }
-        size_t n = n_free(w->used + m->off, t->text.size);
+        size_t n = count_free(w->used + m->off, t->text.size);
         if (n < t->text.size) {
             m->i = gg_vocab_prefixes_find(w->texts, w->v, w->text + m->off, n);
             if (m->i)
