@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # archs.awk - gguf-architectures(7) from doc/architectures.md
 #
-# Of its table a row is an entry: what it says under each heading.
+# Each row of the table there becomes an entry, with a line for each column.
 
 function plain(s)
 {
@@ -20,28 +20,32 @@ BEGIN {
     print ".SH NAME"
     print "gguf\\-architectures \\- models that libgguf checks and evaluates"
     print ".SH DESCRIPTION"
-    print "An architecture is what a file names as general.architecture: the"
-    print "tensors and keys that such models have, and what is computed of them."
-    print "All of these are known to"
-    print ".BR \"gguf\\-info \\-\\-check\" ;"
-    print "those that are evaluated, by"
+    print "The key general.architecture of a file names the architecture of its model,"
+    print "which determines its tensors, its keys and its computation."
+    print ".BR \"gguf\\-info \\-\\-check\""
+    print "knows all architectures of this page."
     print ".BR gguf\\-ppl (1)"
-    print "and by programs that use the library, say how that was checked."
+    print "and programs that use the library evaluate those whose entry has the line"
+    print ".IR checked ."
     print ".PP"
-    print "An entry says where an architecture differs from llama: RMS norms"
-    print "before attention and before a gated feed\\-forward part with SiLU,"
-    print "queries, keys and values apart or in one matrix, scores over sqrt(d),"
-    print "causal, a key and a value kept for each token, an output matrix that"
-    print "may be the embeddings."
-    print "\"Maybe\" is what files may lack."
+    print "An entry lists the differences from llama."
+    print "Llama has RMS norms before attention and before the feed\\-forward part, a"
+    print "gated feed\\-forward part with SiLU, queries, keys and values in separate"
+    print "matrices or in one, scores divided by sqrt(d), causal attention, one key and one"
+    print "value in the cache for each token, and an output matrix that may be the token"
+    print "embedding."
+    print "\"Maybe\" marks a part that files may lack."
     print ".PP"
-    print "How it was checked: \"logits\" are those that llama.cpp (August 2026)"
-    print "gives for a small model of the architecture, compared with those of"
-    print "this library; \"doubles\" is a calculation in double precision that"
-    print "follows the papers alone; \"names\" are the names and shapes of the"
-    print "tensors of a file."
-    print "Where that program departs from a model's own definition, the file's"
-    print "keys and the definition are followed, and the entry says so."
+    print "The line"
+    print ".I checked"
+    print "has one of three words."
+    print "\"logits\": the library's logits of a small model are compared with those of"
+    print "llama.cpp (August 2026)."
+    print "\"doubles\": they are compared with a calculation in double precision that follows"
+    print "the papers alone."
+    print "\"names\": names and shapes of the tensors of a file are checked."
+    print "If llama.cpp departs from the definition of a model, libgguf follows the"
+    print "definition and the keys of the file, and the entry says so."
     print ".SH ARCHITECTURES"
 }
 

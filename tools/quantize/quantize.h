@@ -120,18 +120,19 @@ void record_inputs(const struct options *o, struct gguf_paths *p);
  * program after an error or after printing text that was asked for. */
 void parse_command_line(struct options *o, int argc, char **argv);
 
-/* args.c: resolve what options name.
- *
- * parse_types() parses the types of tensors and the layers to prune.
- */
+/* args.c: parse the types of tensors, and the layers to prune. */
 void parse_types(struct options *o);
 /* Parse OUT=[TYPE][@SIZE] into t, cutting arg. Without '=', or if the text
- * after it is neither a recipe nor followed by a size, all of arg is the name
- * and the type is none. An error in a size ends the program. */
+ * after it is neither a recipe nor followed by a size, all of arg is the name.
+ * none is the recipe if arg has no TYPE. An error in a size ends the program.
+ */
 void parse_output(struct target *t, char *arg, const char *none);
 /* Apply --target-size and --target-bpw to the first output. --target-types
  * without any size ends the program. */
 void apply_target_size(struct options *o, struct target *first);
+/* Load the files of --imatrix, add them up, and apply --include-weights and
+ * --exclude-weights. The output records only their names: paths would tell
+ * about the machine. */
 void load_importance(struct options *o);
 /* Open the adapters of --lora. options_fini() closes them; destroy the jobs
  * first. */
