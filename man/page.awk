@@ -280,6 +280,7 @@ function prototype(decl,   p, k, i, param, out, width, piece, len, s)
     width = p
     s = substr(decl, p + 1)
     sub(/\)$/, "", s)
+    sub(/^ +/, "", s)
     k = split(s, param, /, */)
     for (i = 1; i <= k; i++) {
         s = param[i]

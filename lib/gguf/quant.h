@@ -88,7 +88,8 @@ enum gguf_nonfinite {
     /* Fail with GGUF_E_NONFINITE; the message has tensor, row and column. */
     GGUF_NONFINITE_ERROR,
     /* Count the weight and replace it by zero, in float tensors that are copied
-     * too. If it is too large for its block, the whole block becomes zero. */
+     * too (unless the recipe keeps all types, such as COPY). If a weight is too
+     * large for its block, the whole block becomes zero. */
     GGUF_NONFINITE_ZERO,
     GGUF_NONFINITE_KEEP /* count the weight and encode it as it is */
 };
@@ -176,8 +177,10 @@ struct gguf_quant_params {
  * GGUF_E_UNSUPPORTED  A quantized tensor would be encoded again and
  *                     allow_requantize is not set; or prune is set and the
  *                     metadata do not say which *.block_count is meant.
- * GGUF_E_NOTFOUND     A pattern of overrides or of the recipe matches no tensor
- *                     that can be quantized; a layer of prune does not exist.
+ * GGUF_E_NOTFOUND     A pattern of overrides matches no tensor that can be
+ *                     quantized; a pattern of the recipe, in a rule without a
+ *                     condition, matches no tensor; a layer of prune does not
+ *                     exist (accepted with compat).
  * GGUF_E_FORMAT       A pattern has a syntax error.
  * GGUF_E_LIMIT        A pattern is too long or takes too many steps to search;
  *                     a tensor or the metadata alone exceed max_file_size.
