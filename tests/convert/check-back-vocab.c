@@ -354,7 +354,7 @@ static void check_spm(const char *model)
         begin_file(&w, model, "default", t, n);
         const enum gguf_status st = write_it(&w);
         if (rows[i].bytes && !rows[i].n) {
-            ok(st == GGUF_E_VOCAB && strstr(w.err.message, "255 bytes"),
+            ok(st == GGUF_E_VOCAB && strstr(w.err.message, "255 byte tokens"),
                "%s: %s", model, w.err.message);
             end_file(&w);
             continue;

@@ -258,7 +258,7 @@ static void check_json_refused(void)
         { TABLE("AA-A"), "digit 2", 59, GGUF_E_VOCAB },
         { TABLE("AAA="), "has 2 bytes", 14, GGUF_E_VOCAB },
         /* a trie of 8 bytes; 4 of them exist */
-        { TABLE("CAAAAAAAAAA="), "says to take 8", 14, GGUF_E_VOCAB },
+        { TABLE("CAAAAAAAAAA="), "its trie has 8", 14, GGUF_E_VOCAB },
         /* one unit with a text that does not end */
         { TABLE("BAAAAAABAABh"), "unit 0 of 1", 14, GGUF_E_VOCAB },
     };
@@ -296,7 +296,7 @@ static void check_model_refused(void)
                          GGUF_NO_OFFSET, GGUF_E_UNSUPPORTED);
     /* a piece of 12 bytes with two heads of two */
     write_model("spiece.model", none, 0, "\x12\x04\x08\0\0\0", 6);
-    check_folder_refused(&f, "spiece.model: ", "says to take 8", 18,
+    check_folder_refused(&f, "spiece.model: ", "its trie has 8", 18,
                          GGUF_E_VOCAB);
     begin_folder("xlmr-refused", "XLMRobertaModel", 9);
     write_model("sentencepiece.bpe.model", none, 0, none, 0);

@@ -282,7 +282,7 @@ static void check_uses(void)
     use.adapter = o.adapter;
     ok(gguf_session_set_adapters(other.session, &use, 1, &r.err) ==
                GGUF_E_INVALID &&
-           strstr(r.err.message, "adapter 0 was not opened for"),
+           strstr(r.err.message, "adapter 0: created for another model"),
        "%s", r.err.message);
     static const float scales[] = { NAN, INFINITY, 1e10f };
     for (size_t i = 0; i < GG_LEN(scales); i++) {
