@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The programs in doc/examples are short, compile without warnings against the
-# built library, do what the tools do, and report a bad file on one line.
+# built library, behave like the tools, and report a bad file on one line.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 examples=$srcdir/doc/examples

@@ -23,22 +23,27 @@ END
 
 # Declarations that headers may still have. Numbers only become smaller.
 cat >"$tmp/allowed" <<'END'
-accessor 7
-init 63
-flag 72
-callback 23
-stop 12
-pair 4
+init 12
+flag 29
+callback 15
+stop 6
 macro 1
 END
 
-# Exceptions, "RULE NAME": errno is an int; gguf_error_set() returns its argument;
-# a context destroys its tensors and graphs.
+# Exceptions, "RULE NAME": numbers, where -1 means none; gguf_error_set() returns
+# its argument; a context destroys its tensors and graphs; a job of a conversion
+# is a gguf_quant; an operation is a function and its parameters.
 cat >"$tmp/exceptions" <<'END'
 flag sys_errno
+flag gguf_digest_algo_find
+flag gguf_val_type_find
+flag gguf_sched_find_backend
 check gguf_error_set
 pair gguf_tensor_create
+pair gguf_tensor_create_like
 pair gguf_graph_create
+pair gguf_convert_create_job
+callback gguf_custom.fn
 END
 
 # ---------------------------------------------------------------- the reader ---
@@ -94,11 +99,16 @@ FNR == 1 { comment = depth = 0; code = "" }
     if (!comment && line ~ /^[ \t]*#/) {
         if (match(line, /define GGUF_[A-Z0-9_]*_INIT/)) {
             start = FNR
-            found("init", substr(line, RSTART + 7, RLENGTH - 7))
+            macro = substr(line, RSTART + 7, RLENGTH - 7)
         }
         directive = 1
     }
-    if (directive) { directive = line ~ /\\$/; next }
+    if (directive) {
+        if (line ~ /GGUF_INIT\(/) macro = ""
+        directive = line ~ /\\$/
+        if (!directive && macro != "") { found("init", macro); macro = "" }
+        next
+    }
     while (line != "") {
         if (comment) {
             at = index(line, "*/")
@@ -148,8 +158,11 @@ END {
         base = name
         if (sub(/_create(_[a-z]+)?$/, "", base) &&
             !((base "_destroy") in functions)) {
+            kind = name
             sub(/^gguf_[a-z]+_/, "gguf_", base)
-            if (!((base "_destroy") in functions))
+            sub(/.*_create_/, "gguf_", kind)
+            if (!((base "_destroy") in functions) &&
+                !((kind "_destroy") in functions))
                 print functions[name] ": pair: " name
         }
         base = name
@@ -194,6 +207,8 @@ GGUF_API size_t gguf_x_get_size(const struct gguf_x *x);
 GGUF_API int gguf_x_is_fast(const struct gguf_x *x);
 END
 cat >"$tmp/good.h" <<'END'
+#define GGUF_X_PARAMS_INIT \
+    GGUF_INIT(struct gguf_x_params)
 typedef bool gguf_x_fn(void *user);
 struct gguf_x_callback { gguf_x_fn *fn; void *user; };
 struct gguf_x_params {
