@@ -134,7 +134,7 @@ static bool is_norm(const struct gguf_tensor_info *t)
     return t->n_dims == 1 && gg_str_ends(t->name, "_norm.weight");
 }
 
-/* Enter a tensor of the file. The first half of a pair creates it. */
+/* Check a tensor of the file. Half A of a pair enters the pair in the list. */
 static enum gguf_status take_half(struct gg_lora *l,
                                   const struct gguf_tensor_info *t,
                                   struct gguf_error *err)

@@ -322,11 +322,9 @@ static enum gguf_status find_parts(struct join *j, uint32_t i, bool *found,
     const size_t end = strlen(f->end[GG_PACKED_CODES]);
     const bool own = f->becomes || j->config->form == GG_PACKED_MXFP4;
     char text[512];
-    *found =
-        gg_str_ends(name, f->end[GG_PACKED_CODES]) &&
-        (own || !strcmp(j->s->tensor[i].type->name, "I8")); /* other tensors
-                                                             * have the same
-                                                             * suffix */
+    /* Other tensors have the suffix of signed bytes, too. */
+    *found = gg_str_ends(name, f->end[GG_PACKED_CODES]) &&
+             (own || !strcmp(j->s->tensor[i].type->name, "I8"));
     if (!*found)
         return GGUF_OK;
     j->name = (struct gguf_str){ name.data, name.size - end };

@@ -117,7 +117,7 @@ static bool is_name(struct gguf_str s)
            !memchr(s.data, '\\', s.size) && !memchr(s.data, 0, s.size);
 }
 
-/* Open all files. Names are compared after the same look-up for each file. */
+/* Open each file that the index names, once. */
 static enum gguf_status open_files(struct gg_safetensors *s,
                                    const struct gg_dir *folder,
                                    const struct gg_json *j, json_t *where,
@@ -210,7 +210,7 @@ static enum gguf_status read_index(struct gg_safetensors *s,
     return st;
 }
 
-/* Endings of weights in other formats; "" is any text. */
+/* Weights in other forms: begin and end of a file's name, and advice. */
 #define AS_SAFETENSORS                                                        \
     ": save the model as safetensors, by save_pretrained of transformers"
 #define OF_TORCH   "is PyTorch's, which is not read" AS_SAFETENSORS
