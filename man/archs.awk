@@ -38,7 +38,7 @@ BEGIN {
     print ".PP"
     print "The line"
     print ".I checked"
-    print "has one of three words."
+    print "has one or more of these words."
     print "\"logits\": the library's logits of a small model are compared with those of"
     print "llama.cpp (August 2026)."
     print "\"doubles\": they are compared with a calculation in double precision that follows"

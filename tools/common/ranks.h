@@ -51,18 +51,18 @@ struct ranks_work {
      * before the first chunk has begun. */
     struct gguf_part *(*part)(void *user);
     /* Exchange results that are not records of chunks; both may be NULL.
-     * get_rest returns those of this rank in memory that the caller frees
-     * (size 0: none). put_rest adds those of another rank, on rank 0. Both
+     * get_extra returns those of this rank in memory that the caller frees
+     * (size 0: none). put_extra adds those of another rank, on rank 0. Both
      * return false after a message. */
-    bool (*get_rest)(void *user, void **data, size_t *size);
-    bool (*put_rest)(void *user, const void *data, size_t size);
+    bool (*get_extra)(void *user, void **data, size_t *size);
+    bool (*put_extra)(void *user, const void *data, size_t size);
     /* Called now and then on rank 0 while it only waits. May be NULL. */
     void (*waiting)(void *user);
     void *user;
 };
 
 /* Do the work together with the other ranks. On rank 0 it returns when the
- * part has all chunks and put_rest was called for every other rank. Returns
+ * part has all chunks and put_extra was called for every other rank. Returns
  * false after a message. */
 bool ranks_share(const struct ranks_work *w);
 

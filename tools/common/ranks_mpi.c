@@ -26,15 +26,16 @@
 #include <time.h>
 
 enum { COUNTER, SPEAKERS, WORDS }; /* words of the window */
-/* tags of messages; TAG_RECORD and TAG_REST_BYTES carry the bytes of the head
+/* tags of messages; TAG_RECORD and TAG_EXTRA_BYTES carry the bytes of the head
  * before them */
-enum { TAG_SETTINGS = 1, TAG_HEAD, TAG_RECORD, TAG_REST, TAG_REST_BYTES };
+enum { TAG_SETTINGS = 1, TAG_HEAD, TAG_RECORD, TAG_EXTRA, TAG_EXTRA_BYTES };
 enum { PIECE = 1 << 23 }; /* most bytes in a message */
 static const double poll_seconds = 1e-3;
 static const long nap_nanoseconds = 1000000;
 enum { GRACE_SECONDS = 10 }; /* time for the rank that prints to end the job */
 
-/* Message before the bytes of a record or rest. For a rest only size is set. */
+/* Message before the bytes of a record, or of extra results, which only have a
+ * size. */
 struct head {
     int64_t chunk, n_rows, size;
 };
@@ -44,14 +45,14 @@ static struct {
     bool begun, parsed;  /* MPI was started; the options were parsed */
     bool failed, speaks; /* this rank failed; its error is the first of all */
     bool sharing;        /* ranks_share() is running */
-    void *rest;          /* results that are being sent beside records */
+    void *extra;         /* results that are being sent beside records */
     int rank, n_ranks;
     int about; /* rank that an error is about */
     char name[32];
     MPI_Win window;
     int64_t *words; /* the window: WORDS words on rank 0 */
     const struct ranks_work *work;
-    /* heads being sent, by chunk; the last is that of the rest */
+    /* heads being sent, by chunk; the last is that of the extra results */
     struct head *heads;
     MPI_Request *sent;
     size_t n_sent, room_sent;
@@ -309,20 +310,21 @@ static bool receive_all(void)
     return !m.failed;
 }
 
-/* Receive the rest of one rank if it has arrived, and count it in *n. */
-static bool receive_rest(size_t *n)
+/* Receive the extra results of one rank if they have arrived, and count it in
+ * *n. */
+static bool receive_extra(size_t *n)
 {
     struct head h;
     MPI_Status s;
     int flag;
-    MPI_Iprobe(MPI_ANY_SOURCE, TAG_REST, MPI_COMM_WORLD, &flag, &s);
+    MPI_Iprobe(MPI_ANY_SOURCE, TAG_EXTRA, MPI_COMM_WORLD, &flag, &s);
     if (!flag)
         return true;
     receive_head(&h, &s);
     void *data = receive_bytes(&h, &s);
     m.about = s.MPI_SOURCE;
     const bool good =
-        !h.size || m.work->put_rest(m.work->user, data, (size_t)h.size);
+        !h.size || m.work->put_extra(m.work->user, data, (size_t)h.size);
     m.about = m.rank;
     free(data);
     ++*n;
@@ -438,7 +440,7 @@ static bool evaluate_share(void)
 }
 
 /* Is there work left? Also receives messages that have arrived. */
-static bool is_busy(size_t *n_rests)
+static bool is_busy(size_t *n_extras)
 {
     const struct ranks_work *w = m.work;
     if (m.rank)
@@ -447,22 +449,22 @@ static bool is_busy(size_t *n_rests)
         return false;
     if (gguf_part_n_done(w->part(w->user)) < w->n)
         return true;
-    if (w->put_rest && *n_rests + 1 < (size_t)m.n_ranks)
-        m.failed |= !receive_rest(n_rests);
-    return !m.failed && w->put_rest && *n_rests + 1 < (size_t)m.n_ranks;
+    if (w->put_extra && *n_extras + 1 < (size_t)m.n_ranks)
+        m.failed |= !receive_extra(n_extras);
+    return !m.failed && w->put_extra && *n_extras + 1 < (size_t)m.n_ranks;
 }
 
-static bool send_rest(void)
+static bool send_extra(void)
 {
     const struct ranks_work *w = m.work;
     struct head *h = &m.heads[w->n];
     size_t size = 0;
-    if (!m.rank || !w->get_rest)
+    if (!m.rank || !w->get_extra)
         return true;
-    if (!w->get_rest(w->user, &m.rest, &size))
+    if (!w->get_extra(w->user, &m.extra, &size))
         return false;
     *h = (struct head){ .size = (int64_t)size };
-    send_bytes(h, TAG_REST, m.rest);
+    send_bytes(h, TAG_EXTRA, m.extra);
     return true;
 }
 
@@ -470,10 +472,10 @@ static bool send_rest(void)
 static bool finish_shares(void)
 {
     MPI_Request request;
-    size_t n_rests = 0;
-    if (!send_rest())
+    size_t n_extras = 0;
+    if (!send_extra())
         return false;
-    while (is_busy(&n_rests)) {
+    while (is_busy(&n_extras)) {
         if (m.work->waiting)
             m.work->waiting(m.work->user);
         progress_raise();
@@ -501,7 +503,7 @@ bool ranks_share(const struct ranks_work *w)
     if (good) { /* no message refers to the memory any more */
         free(m.heads);
         free(m.sent);
-        free(m.rest);
+        free(m.extra);
     }
     return good;
 }

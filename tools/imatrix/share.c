@@ -113,7 +113,7 @@ static bool write_file(const char *path, const void *data, size_t size)
     return good;
 }
 
-static bool get_rest(void *user, void **data, size_t *size)
+static bool get_extra(void *user, void **data, size_t *size)
 {
     const struct im_share *s = user;
     struct gguf_error err;
@@ -131,7 +131,7 @@ static bool get_rest(void *user, void **data, size_t *size)
     return good;
 }
 
-static bool put_rest(void *user, const void *data, size_t size)
+static bool put_extra(void *user, const void *data, size_t size)
 {
     const struct im_share *s = user;
     struct gguf_collect *other = NULL;
@@ -204,8 +204,8 @@ bool im_share(struct im_share *s)
                                      .done = s->done,
                                      .evaluate = evaluate_chunks,
                                      .part = get_part,
-                                     .get_rest = get_rest,
-                                     .put_rest = put_rest,
+                                     .get_extra = get_extra,
+                                     .put_extra = put_extra,
                                      .waiting = show_waiting,
                                      .user = s };
     const bool good = set_settings(s) && ranks_share(&work);
