@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* byte_order.c - where in a block the numbers are that have a byte order */
+/* byte_order.c - places of the numbers in a block that have a byte order */
 #include "config.h"
 #include "dtype/byte_order.h"
 #include "base/bytes.h"
 
-/* n numbers of width bytes, the first at off, step bytes from one to the
- * next. */
+/* n numbers of width bytes: the first at off, the next ones step bytes apart.
+ */
 struct numbers {
     uint16_t off;
     uint8_t width, n, step;
 };
 
-/* Of one row header and of one block. n 0: none; width 0: a type without a row
- * in the table. */
+/* Numbers of a row header and of a block. n 0: none; width 0: the type has no
+ * row in the table. */
 struct order {
     struct numbers header, block[2];
 };
@@ -54,7 +54,7 @@ static const struct order table[GG_N_DTYPES] = {
     PLAIN(Q5_K, PAIR(q5_k, d)),
     PLAIN(Q6_K, ALL(q6_k, d, 2)),
     PLAIN(Q8_K, ALL(q8_k, d, 4), ALL(q8_k, bsums, 2)),
-    /* Of each group, four indices in bytes, then signs and scale. */
+    /* each group: four indices in bytes, then a word of signs and scale */
     PLAIN(IQ2_XXS, ALL(iq2_xxs, d, 2),
           { offsetof(struct gg_block_iq2_xxs, qs) + 4, 4, 8, 8 }),
     PLAIN(IQ2_XS, ALL(iq2_xs, d, 2), ALL(iq2_xs, qs, 2)),

@@ -27,7 +27,7 @@ extern const uint16_t gg_dtype_iq3_s_code[512];
 #define GG_IQ3_XXS_LEVELS { 4, 12, 20, 28, 36, 44, 52, 62 }
 #define GG_IQ3_S_LEVELS   { 1, 3, 5, 7, 9, 11, 13, 15 }
 
-/* IQ4_NL, IQ4_XS: what the 16 codes stand for. */
+/* IQ4_NL, IQ4_XS: values of the 16 codes. */
 #define GG_IQ4_LEVELS                                                         \
     { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 }
 
@@ -35,8 +35,8 @@ extern const uint16_t gg_dtype_iq3_s_code[512];
 #define GG_FP4_LEVELS                                                         \
     { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 }
 
-/* IQ2_K .. IQ6_K and their kin (ik_llama.cpp, commit 8337e4c): the levels of
- * a code, and what is added to each in a sub-block that is shifted. Four bits:
+/* IQ2_K to IQ6_K and related types (ik_llama.cpp, commit 8337e4c): the values
+ * of the codes; a shifted sub-block adds a constant to each. Four bits:
  * GG_IQ4_LEVELS. Six bits: a cubic in f32, from the innermost product out. */
 #define GG_IQ2K_LEVELS { -31, -13, 1, 17 }
 #define GG_IQ3K_LEVELS { -63, -40, -23, -10, 1, 13, 28, 47 }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# op-gen.sh SRCDIR - what follows from the operations' table and builders
+# op-gen.sh SRCDIR - generates files from the table of operations and builders
 #
 # Writes SRCDIR/lib/gguf/op_num.h from the rows of lib/graph/op_list.h, and the
 # part "op.h" of SRCDIR/lib/libgguf.map from the prototypes in lib/gguf/op*.h,
-# where they differ from what is there. Both are kept with the sources, so that
-# what the interface gains is seen where it is reviewed. make runs this.
+# if they differ from the present files. Both files are kept with the sources,
+# so that a review sees additions to the interface. make runs this.
 set -eu
 lib=$1/lib
 : "${AWK:=awk}"
@@ -37,8 +37,8 @@ sed -n 's/^GGUF_BUILDER_[12](\(gguf_op_[a-z0-9_]*\)).*/\1/p
     s/^\(GGUF_API .*[ *]\)\{0,1\}\(gguf_op_[a-z0-9_]*\)(.*/\2/p' \
     "$lib"/gguf/op*.h | LC_ALL=C sort >"$tmp/names"
 test -s "$tmp/names"
-# They go into the last part "op.h" of the map, but for those that an earlier
-# version's part has.
+# They go into the last part "op.h" of the map, except those in an earlier
+# version's part.
 "$AWK" '
 FNR == 1 { pass++ }
 pass == 1 { name[++n] = $0; next }

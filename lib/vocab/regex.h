@@ -12,7 +12,7 @@
  *     found = gg_regex_find(re, text, size, 0, &w, &begin, &end);
  *
  * Syntax, with Perl's meaning (the first alternative that matches, quantifiers
- * that take as much as they can):
+ * that are greedy):
  *
  *     x \x \xHH \x{H...} \uHHHH \t \n \r \f \v    characters; any mark escaped
  *     .                         any character but a newline

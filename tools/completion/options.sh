@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# options.sh PROGRAM TYPES - a tool's options, for completion
+# options.sh PROGRAM TYPES - prints a tool's options, for completion
 #
-# What the program's --help prints from its table of options, a line for each
-# row: names, argument, kind of argument, its words and the help, separated by
-# tabs. Kinds are "flag", "words", "file" and "other"; an argument that may be
-# left out has a "?" after the kind. Words are those that the program names when
-# it is given none of them; of TYPE, if it names none, TYPES.
+# Prints a line for each option in PROGRAM's --help: names, argument, kind of
+# argument, its words and the help, separated by tabs. Kinds are "flag",
+# "words", "file" and "other"; "?" after the kind: the argument may be left
+# out. Words are those that the program names when it is given none of them;
+# for TYPE, if it names none, TYPES.
 set -u
 LC_ALL=C
 export LC_ALL
