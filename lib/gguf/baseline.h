@@ -75,12 +75,12 @@
  *
  * All tokens with p >= w are stored: p = w (1 + s / 128). Another token is
  * stored with probability p / w, and then stands for w: ln p = ln w - s / 128.
- * With r = q / p the divergence is sum p (r - 1 - ln r). Its terms for stored
- * tokens are an unbiased estimate, after the mean effect of rounding is
- * subtracted; the part of the second kind for which q is above 1.4 w is known
- * for all tokens, stored or not. Tokens are drawn with the row's number as the
- * seed: the file is the same each time. Each row has the least w with which it
- * fits into its tenth.
+ * With r = q / p the divergence is sum p (r - 1 - ln r). The stored tokens give
+ * an unbiased estimate of this sum, from which the mean effect of rounding is
+ * subtracted. The excess of q over 1.4 w, for tokens with p < w, is not
+ * estimated but summed over all of them. Tokens are drawn with the row's number
+ * as the seed, so that the file is the same each time. Each row has the least w
+ * with which it fits into a tenth of its size in llama.cpp's form.
  *
  * The error is the standard error that the form adds to the mean divergence of
  * a model, relative to it, for N rows:
@@ -88,17 +88,10 @@
  *     sqrt((3 mean(w tail) + mean(n (w / 128)^2) / (6 * 1e-5)) / N)
  *
  * It holds for a divergence of 1e-5 or more, if the log-probabilities of model
- * and base differ like normal numbers of one variance v, as those of quantized
- * files about do: the divergence is v / 2, the variance of r - 1 - ln r is
- * twice its square, the mean of its square three times that, and a rounding of
- * p by e adds e times a number of variance v. Four times this error is exceeded
- * by one text in 16,000. It does not affect perplexities and figures about the
- * tokens of the text. The divergence of a single token is less certain than the
- * mean. No form of this size is better by more than a constant factor for all
- * models: with one of two vectors and b bits of the other, the square of their
- * distance is known within about 1 / sqrt(b) of it (T. S. Jayram and D. P.
- * Woodruff, ACM Transactions on Algorithms 9, 2013). The rows of 2 chunks of
- * 512 tokens with 2048 words have 1.7 million bits.
+ * and base differ like normal numbers of one variance; those of quantized files
+ * nearly do. Four times this error is exceeded by one text in 16,000. The error
+ * does not affect perplexities and figures about the tokens of the text. The
+ * divergence of a single token is less certain than the mean.
  *
  * Threads: any thread may read an open baseline. A writer has one thread.
  */

@@ -21,7 +21,7 @@
  * in the order of suspicion are split where half the sum of suspicions is
  * reached, and both halves are measured; then the half with the largest gain is
  * split in the same way, down to single weights. A half with a gain below a
- * twentieth of the model's divergence is not split. A few measurements so find
+ * twentieth of the model's divergence is not split. So a few measurements find
  * the costliest of hundreds of weights.
  *
  * Suspicion is the expected energy of the error of a weight's product, relative

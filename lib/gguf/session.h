@@ -23,8 +23,8 @@
  *     st = gguf_session_decode(s, &batch, &err);
  *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
  *
- * Model, backends, adapters and allocator must outlive the session. Memory of a
- * session is allocated by gguf_session_create(); see there.
+ * Model, backends, adapters and allocator must outlive the session. The
+ * memory of a session is allocated by gguf_session_create(); see there.
  *
  * Layers remember tokens in different ways. Attention keeps a key and a value
  * of each token. A recurrence keeps a state that every token changes. A layer
@@ -129,8 +129,8 @@ struct gguf_session_params {
     /* Sees each graph before it is computed. */
     struct gguf_session_graph_callback on_graph;
 
-    uint32_t
-        n_ctx; /* most tokens of a sequence; 0: n_ctx_train of the model */
+    /* Most tokens of a sequence. 0: n_ctx_train of the model. */
+    uint32_t n_ctx;
     uint32_t n_seq; /* number of sequences; 0: 1 */
 
     /* Most tokens that are computed together, a micro-batch. 0: 512. Raised to
@@ -242,8 +242,8 @@ GGUF_API void gguf_session_destroy(struct gguf_session *s);
 GGUF_API const struct gguf_model *
 gguf_session_model(const struct gguf_session *s);
 
-/* Most tokens of a sequence; of all sequences if they are unified. Since: 0.1
- */
+/* Most tokens of a sequence; of all sequences if they are unified.
+ * Since: 0.1 */
 GGUF_API uint32_t gguf_session_n_ctx(const struct gguf_session *s);
 
 /* Number of sequences. Since: 0.1 */

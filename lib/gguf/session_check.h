@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-/* First result that is not finite. Made by the library: it may grow at its end.
- * */
+/* A result that is not finite. Made by the library: it may grow at its
+ * end. */
 struct gguf_session_fault {
     const char *op;    /* name of the operation; static */
     char tensor[64];   /* name of the result; "": unnamed */
@@ -56,7 +56,7 @@ GGUF_API void gguf_session_set_finite_check(struct gguf_session *s,
 GGUF_API const struct gguf_session_fault *
 gguf_session_fault(const struct gguf_session *s);
 
-/* Bytes that are enough for gguf_session_fault_text(). */
+/* Size of a buffer for any text of gguf_session_fault_text(). */
 enum { GGUF_SESSION_FAULT_TEXT = 400 };
 
 /* Describe a fault in one line: "layer 3: matmul 'blk.3.attn_q' of

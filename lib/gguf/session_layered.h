@@ -59,8 +59,8 @@ struct gguf_session_outputs_callback {
  *                      backend.
  * GGUF_E_CANCELLED     The progress callback or on_graph returned true.
  *
- * Fails otherwise as gguf_session_decode() does, or as on_outputs. Since: 0.1
- */
+ * Fails otherwise as gguf_session_decode() does, or as on_outputs.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode_layered(struct gguf_session *s,
                             const struct gguf_batch *const *batches, size_t n,

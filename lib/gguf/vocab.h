@@ -175,8 +175,8 @@ GGUF_API bool gguf_vocab_wants_bos(const struct gguf_vocab *vocab);
  * Since: 0.1 */
 GGUF_API bool gguf_vocab_wants_eos(const struct gguf_vocab *vocab);
 
-/* Does the model want a SEP between two texts? The caller adds it. Since: 0.1
- */
+/* Does the model want a SEP between two texts? The caller adds it.
+ * Since: 0.1 */
 GGUF_API bool gguf_vocab_wants_sep(const struct gguf_vocab *vocab);
 
 /* Does a token end generation: is it the end of a text or of a turn, by the
