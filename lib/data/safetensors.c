@@ -82,8 +82,7 @@ static void read_scaled(const struct gg_data_rows *r, uint64_t first,
     }
 }
 
-/* Store the lower 32 bits of each number; the rest of an I64 repeats its sign.
- * */
+/* Store the lower 32 bits of each number; those above repeat its sign. */
 static void store_index(const struct gg_data_rows *r, uint64_t first,
                         uint64_t n, uint8_t *dst)
 {
