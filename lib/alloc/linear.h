@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* linear.h - offsets one after the other */
+/* linear.h - a linear allocator of offsets */
 #ifndef GG_ALLOC_LINEAR_H
 #define GG_ALLOC_LINEAR_H
 
 #include "base/ckd.h"
 
 struct gg_linear {
-    uint64_t align; /* power of two */
-    uint64_t used;  /* bytes, a multiple of align */
+    uint64_t align; /* alignment of offsets in bytes, a power of two */
+    uint64_t used;  /* bytes in use, a multiple of align */
 };
 
-/* size bytes at *off; false if the sum overflows, then nothing changes. */
+/* Allocate size bytes at *off. Returns false, and changes nothing, if the sum
+ * overflows. */
 static inline bool gg_linear_alloc(struct gg_linear *l, uint64_t size,
                                    uint64_t *off)
 {

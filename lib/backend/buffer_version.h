@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* buffer_version.h - whether bytes of weights are still those that they were
+/* buffer_version.h - versions of the weights in a buffer
  *
- * For those who keep something that they made of a buffer of weights, such as
- * panels: a buffer whose usage is GGUF_USAGE_WEIGHTS has an age, once somebody
- * holds it, which becomes another when data of its tensors are set, when its
- * memory is replaced and when it is destroyed. An age stays as long as it is
- * held, so that its address is never that of another buffer's, whatever lies
- * where the buffer lay.
+ * For caches of data that was made from weights, such as packed panels. A
+ * buffer with GGUF_USAGE_WEIGHTS has a version object once a cache asks for it.
+ * The object counts changes: data that is set, memory that is replaced, and the
+ * end of the buffer. A cache keeps a reference and the count; cached data is
+ * valid as long as the count is the same. The object lives until the last
+ * reference is dropped, so its address is never that of another buffer's
+ * version.
  */
 #ifndef GG_BACKEND_BUFFER_VERSION_H
 #define GG_BACKEND_BUFFER_VERSION_H
@@ -15,20 +16,22 @@
 
 struct gg_buffer_version;
 
-/* That of b, held for the caller, or NULL: nothing may be kept of b, which may
- * be NULL, or there is no memory. From b's allocator, which must outlive it.
- * Any thread. */
+/* Take a reference to the version of b. Returns NULL if nothing made from b may
+ * be cached: b is NULL, its usage is not GGUF_USAGE_WEIGHTS, or memory is
+ * short. The object comes from b's allocator, which must outlive it. Any
+ * thread. */
 struct gg_buffer_version *gg_buffer_version_ref(struct gguf_buffer *b);
-/* Is it b's? */
+/* Is age the version of b? */
 bool gg_buffer_version_is_of(const struct gg_buffer_version *age,
                              const struct gguf_buffer *b);
-/* NULL is fine. Any thread. */
+/* Drop a reference. NULL is ignored. Any thread. */
 void gg_buffer_version_unref(struct gg_buffer_version *age);
-/* How often what it is of changed. */
+/* Number of changes so far. */
 uint64_t gg_buffer_version_n_changes(const struct gg_buffer_version *age);
 
-/* For what changes buffers. b may be NULL. */
+/* Count a change of b's data. b may be NULL. */
 void gg_buffer_version_change(struct gguf_buffer *b);
+/* Count the end of b, and drop b's own reference. */
 void gg_buffer_version_end(struct gguf_buffer *b);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compute_table.h - the CPU backend's table of operations: what computes each
- * */
+/* compute_table.h - the CPU backend's table of operations */
 #ifndef GG_CPU_COMPUTE_TABLE_H
 #define GG_CPU_COMPUTE_TABLE_H
 
@@ -8,37 +7,39 @@
 #include "cpu/cpu_task.h"
 #include "graph/op_list.h"
 
+/* Row of the table. */
 struct gg_cpu_op {
-    gg_cpu_op_fn *run;    /* NULL: there is nothing to do */
-    gg_cpu_work_fn *work; /* NULL: none */
-    gg_cpu_supports_fn *supports;
-    bool by_rows; /* shares out whole rows of the result; work of nth threads
-                     is nth times that of one */
-    gg_cpu_product_fn
-        *product; /* of one that multiplies weights, src[0], whose
-                                   panels may be kept; or NULL */
+    gg_cpu_op_fn *run;            /* computes; NULL: nothing to compute */
+    gg_cpu_work_fn *work;         /* size of scratch; NULL: no scratch */
+    gg_cpu_supports_fn *supports; /* can it be computed? */
+    bool
+        by_rows; /* threads share whole rows of the result, and nth threads need
+                     nth times the scratch of one */
+    gg_cpu_product_fn *product; /* describes the product of an operation that
+                                   multiplies weights, src[0]; NULL: others */
 };
 
-/* Row of op, < GGUF_N_OPS; run is NULL where there is nothing to do. */
+/* Row of an operation, which must be below GGUF_N_OPS. */
 const struct gg_cpu_op *gg_cpu_op_row(uint32_t op);
 
-/* Whether t can be computed, or needs no computing. */
+/* Can t be computed? True for views. */
 bool gg_cpu_supports(const struct gguf_tensor *t, const struct gg_kern *kern);
 
-/* Rows are told where the operation is computed, in op_*.c: that of NAME (as
- * in graph/op_list.h) with its function and what is beside it. */
+/* Definition of the row of operation NAME (graph/op_list.h). It stands beside
+ * the function that computes, in compute_*.c. */
 #define GG_CPU_OP(NAME, RUN, WORK, SUPPORTS, BY_ROWS)                         \
     const struct gg_cpu_op gg_cpu_op_##NAME = { RUN, WORK, SUPPORTS, BY_ROWS, \
                                                 NULL }
-/* One that multiplies weights. */
+/* Row of an operation that multiplies weights. */
 #define GG_CPU_PRODUCT(NAME, RUN, WORK, SUPPORTS, PRODUCT)                    \
     const struct gg_cpu_op gg_cpu_op_##NAME = { RUN, WORK, SUPPORTS, false,   \
                                                 PRODUCT }
-/* One that takes rows of floats and gives rows of floats, with scratch for
- * GG_CPU_TMP_ROWS rows of the result's length: gg_row_tmp. */
+/* Row of an operation on rows of floats, with scratch for GG_CPU_TMP_ROWS rows
+ * of the result's length (gg_row_tmp()). */
 #define GG_CPU_OP_ROWS(NAME, RUN)                                             \
     GG_CPU_OP(NAME, RUN, gg_cpu_elem_work, gg_cpu_elem_supports, true)
-/* The same, of which a file's each_row makes each row by NAME_row. */
+/* Row of an operation on rows of floats that computes each row with NAME_row(),
+ * by the file's each_row(). */
 #define GG_CPU_OP_EACH_ROW(NAME)                                              \
     static void NAME##_run(struct gguf_tensor *t,                             \
                            const struct gg_cpu_task *task)                    \
@@ -49,7 +50,7 @@ bool gg_cpu_supports(const struct gguf_tensor *t, const struct gg_kern *kern);
 enum { GG_CPU_TMP_ROWS = 3 };
 gg_cpu_work_fn gg_cpu_elem_work;
 gg_cpu_supports_fn gg_cpu_elem_supports;
-/* Of a that decodes and rows of b: compute_matmul.c. */
+/* Does a decode, and has b usable rows? In compute_matmul.c. */
 gg_cpu_supports_fn gg_cpu_matmul_supports;
 
 #define X(ID, NAME, ...) extern const struct gg_cpu_op gg_cpu_op_##NAME;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu_task.h - what an operation's function gets when the CPU backend runs it
+/* cpu_task.h - arguments of the functions that compute operations
  *
- * All threads of the team call the function of each node, in the order of the
- * graph; the backend puts a barrier between nodes. The function divides its
- * work by ith and nth so that no result depends on nth.
+ * All threads of a team call the function of each node, in the order of the
+ * graph, with a barrier between nodes. The function divides its work by ith and
+ * nth in a way that no result depends on nth.
  */
 #ifndef GG_CPU_CPU_TASK_H
 #define GG_CPU_CPU_TASK_H
@@ -15,51 +15,54 @@
 
 #include <stdbool.h>
 
-struct gg_cpu_run;    /* of graph_run.c */
+struct gg_cpu_run;    /* graph_run.c */
 struct gg_cpu_panels; /* weight_cache.h */
 
-/* Parts from to to - 1 of n equal ones. */
+/* Parts `from` to `to` - 1 of n equal parts. */
 struct gg_cpu_part {
     int64_t from, to, n;
 };
 
 struct gg_cpu_task {
-    unsigned ith, nth;          /* this thread of how many */
-    struct gg_barrier *barrier; /* of the whole team; every thread of it must
+    unsigned ith;               /* index of this thread */
+    unsigned nth;               /* number of threads */
+    struct gg_barrier *barrier; /* barrier of the team: all threads of it must
                                    come, or none */
     const struct gg_kern *kern;
-    void *work; /* shared by the team, aligned to 64, not
-                                   zeroed: as many bytes as the operation's
-                                   work function asked for with this nth */
-    size_t work_size;
-    struct gg_cpu_run *run;
-    size_t step;                        /* number of the node in the plan */
-    const struct gg_cpu_panels *panels; /* of src[0], or NULL */
-    struct gg_cpu_part part; /* of the node, to be computed now, and not the
-                                thread's whole share; n 0: its share. Only of
-                                operations that are by_rows; ith is
-                                0 then, and work this thread's alone */
+    void *work;       /* scratch of the team, aligned to 64, not zeroed */
+    size_t work_size; /* bytes of work: the result of the operation's work
+                         function for nth threads */
+    struct gg_cpu_run *run;             /* takes failures: gg_cpu_fail() */
+    size_t step;                        /* index of the node in the plan */
+    const struct gg_cpu_panels *panels; /* packed panels of src[0], or NULL */
+
+    /* Part of the node to compute now. n is 0 for the whole share of this
+     * thread. Otherwise the operation is by_rows and fused (fuse.h): ith is 0,
+     * and work belongs to this thread alone. */
+    struct gg_cpu_part part;
 };
 
-/* Compute node t: shapes, types and strides were accepted by supports. */
+/* Compute this thread's share of node t, which supports has accepted. */
 typedef void gg_cpu_op_fn(struct gguf_tensor *t,
                           const struct gg_cpu_task *task);
-/* Bytes of work for nth threads. */
+/* Bytes of scratch for nth threads. */
 typedef size_t gg_cpu_work_fn(const struct gguf_tensor *t, unsigned nth,
                               const struct gg_kern *kern);
-/* Whether node t can be computed, by types, shapes and strides alone. */
+/* Can node t be computed? Looks at types, shapes and strides alone. */
 typedef bool gg_cpu_supports_fn(const struct gguf_tensor *t,
                                 const struct gg_kern *kern);
 
-/* Something in the data was wrong: the computation ends after this node with
- * that failure (the first one counts). The caller goes on to the node's end,
- * through all its barriers, without touching what is wrong. Any thread. */
+/* Report bad data: the computation ends after this node. The first failure of a
+ * node counts. The caller must continue to the end of the node, through all its
+ * barriers, and leave the bad data alone. Any thread. */
 void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
                  const char *fmt, ...) GG_PRINTF(3, 4);
 
-/* The next size bytes of memory that is divided into parts, each on lines of
- * its own: those from *used on, which is then the end of the part. base:
- * aligned to 64; or NULL, to count only, which returns NULL. */
+/* Take the next part of a block of scratch, on cache lines of its own.
+ *
+ * base   The block, aligned to 64. NULL: only count; the result is NULL.
+ * used   Bytes of the block in use so far; set to the end of the part.
+ * size   Bytes of the part. */
 static inline void *gg_cpu_take_scratch(void *base, size_t *used, size_t size)
 {
     void *p = base ? (char *)base + *used : NULL;
@@ -67,8 +70,8 @@ static inline void *gg_cpu_take_scratch(void *base, size_t *used, size_t size)
     return p;
 }
 
-/* This thread's part [*begin, *end) of n items, or what it is to do of it now:
- * contiguous, sizes differ by at most one. */
+/* Items *begin to *end - 1 of n that this thread has to do now: its share, or
+ * task->part. Shares are contiguous and differ by at most one item. */
 static inline void gg_cpu_share(const struct gg_cpu_task *task, int64_t n,
                                 int64_t *begin, int64_t *end)
 {

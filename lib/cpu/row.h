@@ -9,7 +9,7 @@
 
 #include "cpu/cpu_task.h"
 
-/* A row by its upper indices. */
+/* Position of a row: its indices in dimensions 1 to 3. */
 struct gg_cpu_pos {
     int64_t i1, i2, i3;
 };
@@ -22,6 +22,7 @@ static inline struct gg_cpu_pos gg_cpu_pos_at(const struct gguf_tensor *t,
     return (struct gg_cpu_pos){ r % n1, r / n1 % n2, r / n1 / n2 };
 }
 
+/* Advance to the next row of t. */
 static inline void gg_cpu_pos_next(const struct gguf_tensor *t,
                                    struct gg_cpu_pos *p)
 {
@@ -34,13 +35,13 @@ static inline void gg_cpu_pos_next(const struct gguf_tensor *t,
     p->i3++;
 }
 
-/* This thread's part of t's rows, one after the other: where left is not 0, p
- * is the row at hand. */
+/* Iterator over this thread's share of the rows of a tensor. */
 struct gg_cpu_rows {
-    int64_t left;
-    struct gg_cpu_pos p;
+    int64_t left;        /* rows that are left; 0: the end */
+    struct gg_cpu_pos p; /* current row */
 };
 
+/* Iterator at the first row of this thread's share. */
 static inline struct gg_cpu_rows
 gg_cpu_rows_share(const struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
@@ -51,6 +52,7 @@ gg_cpu_rows_share(const struct gguf_tensor *t, const struct gg_cpu_task *task)
     return (struct gg_cpu_rows){ end - begin, gg_cpu_pos_at(t, begin) };
 }
 
+/* Advance to the next row. */
 static inline void gg_cpu_rows_next(const struct gguf_tensor *t,
                                     struct gg_cpu_rows *rows)
 {
@@ -58,41 +60,45 @@ static inline void gg_cpu_rows_next(const struct gguf_tensor *t,
     gg_cpu_pos_next(t, &rows->p);
 }
 
+/* Address of a row of t by its indices. */
 static inline void *gg_row_at(const struct gguf_tensor *t, int64_t i1,
                               int64_t i2, int64_t i3)
 {
     return (char *)t->data + i1 * t->nb[1] + i2 * t->nb[2] + i3 * t->nb[3];
 }
 
+/* Address of a row of t by its position. */
 static inline void *gg_row(const struct gguf_tensor *t, struct gg_cpu_pos p)
 {
     return gg_row_at(t, p.i1, p.i2, p.i3);
 }
 
-/* The row of t that meets row p of a larger tensor, broadcast. */
+/* Address of the row of t that is broadcast to row p of a larger tensor. */
 static inline void *gg_row_mod(const struct gguf_tensor *t,
                                struct gg_cpu_pos p)
 {
     return gg_row_at(t, p.i1 % t->ne[1], p.i2 % t->ne[2], p.i3 % t->ne[3]);
 }
 
-/* Whether rows are f32, contiguous. */
+/* Are the rows contiguous f32? */
 static inline bool gg_row_is_plain(const struct gguf_tensor *t)
 {
     return t->dtype == GGUF_DTYPE_F32 &&
            (t->nb[0] == sizeof(float) || t->ne[0] <= 1);
 }
 
-/* Whether rows can be read as floats: the type decodes, and elements that are
- * spread are single ones; and likewise written. */
+/* Can rows be read as floats? The type must decode, and strided elements must
+ * not be quantized. */
 bool gg_row_can_load(const struct gg_kern *k, const struct gguf_tensor *t);
+/* Can rows be written from floats? The type must encode, and strided elements
+ * must not be quantized. */
 bool gg_row_can_store(const struct gg_kern *k, const struct gguf_tensor *t);
 
-/* n elements of a row of t, from its address on, as floats: where they lie, or
- * decoded into tmp (n floats). n is a multiple of the block. */
+/* First n elements of a row of t as floats: in place, or decoded into tmp,
+ * which has room for n floats. n is a multiple of the type's block. */
 const float *gg_row_load(const struct gg_kern *k, const struct gguf_tensor *t,
                          const void *row, float *tmp, int64_t n);
-/* Element i of a row of t, a type of single elements. */
+/* Element i of a row of t as a float. The type must not be quantized. */
 static inline float gg_row_get(const struct gg_kern *k,
                                const struct gguf_tensor *t, const void *row,
                                int64_t i)
@@ -100,19 +106,20 @@ static inline float gg_row_get(const struct gg_kern *k,
     float one;
     return *gg_row_load(k, t, (const char *)row + i * t->nb[0], &one, 1);
 }
-/* Where to put a result for a row of t: the row, or tmp; then gg_row_store of
- * what this gave. */
+/* Buffer for the result of a row of t: the row itself, or tmp. Call
+ * gg_row_store() with it when it is filled. */
 static inline float *gg_row_out(const struct gguf_tensor *t, void *row,
                                 float *tmp)
 {
     return gg_row_is_plain(t) ? row : tmp;
 }
+/* Store the floats at src as a row of t, unless they are the row itself. */
 void gg_row_store(const struct gg_kern *k, const struct gguf_tensor *t,
                   void *row, const float *src);
 
-/* Scratch of n_rows rows of n floats for each of nth threads, and this
- * thread's row i of it. */
+/* Bytes of scratch for n_rows rows of n floats in each of nth threads. */
 size_t gg_row_work(int64_t n, unsigned n_rows, unsigned nth);
+/* Row i of this thread's scratch of n_rows rows of n floats. */
 float *gg_row_tmp(const struct gg_cpu_task *task, int64_t n, unsigned n_rows,
                   unsigned i);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_cache.h - packed weights that are kept
+/* weight_cache.h - cache of packed weights
  *
- * Wide products multiply panels, which are packed of the weights each time
- * (matmul.h). With memory to spare the panels of a weight are packed by the
- * first product that needs them, and kept for those that follow, in the order
- * in which weights are first met, as long as there is room under a limit; what
- * does not fit is packed each time as before. Results have the same bits.
+ * Products of many columns read weights in panels, which are packed for each
+ * product (matmul.h). With a cache, the first product of a weight packs its
+ * panels and later products use them. Weights get room in the order in which
+ * they are first used, up to a limit; panels of other weights are packed each
+ * time. Results have the same bits.
  *
- * Panels are found by the weight's place, layout and type, and by the age of
- * its buffer (backend/buffer_version.h), which changes with the data: panels of
- * older data are not found, and are freed.
+ * The key of an entry is the weight's address, layout, type and the version of
+ * its buffer (backend/buffer_version.h). The version changes with the data:
+ * entries of older data are not found any more, and are freed.
  */
 #ifndef GG_CPU_WEIGHT_CACHE_H
 #define GG_CPU_WEIGHT_CACHE_H
@@ -18,13 +18,14 @@
 #include "gguf/graph.h"
 #include "gguf/memory.h"
 
-/* Of a tensor: n for each of its matrices, one matrix after the other. */
+/* Panels of a tensor, matrix after matrix. */
 struct gg_cpu_panels {
-    struct gg_cpu_gemm_packed first;
-    size_t n, size; /* panels of a matrix, and bytes of one */
+    struct gg_cpu_gemm_packed first; /* panels of the first matrix */
+    size_t n;                        /* panels of a matrix */
+    size_t size;                     /* bytes of a panel */
 };
 
-/* Those of matrix i; p NULL: none. */
+/* Panels of matrix i. With p NULL: no panels. */
 static inline struct gg_cpu_gemm_packed
 gg_cpu_panels_matrix(const struct gg_cpu_panels *p, int64_t i)
 {
@@ -35,38 +36,41 @@ gg_cpu_panels_matrix(const struct gg_cpu_panels *p, int64_t i)
                                         p->first.ready + first };
 }
 
-/* A product as the driver of products is asked for it; of several, the one with
- * most columns. False: t has another form. */
+/* Describe the product of t in *a; of several products, the one with the most
+ * columns. Returns false if t computes no product with panels. */
 typedef bool gg_cpu_product_fn(const struct gguf_tensor *t,
                                const struct gg_kern *kern,
                                struct gg_cpu_gemm_args *a);
 
 struct gg_cpu_panels_entry;
+
+/* The cache. */
 struct gg_cpu_weight_cache {
     const struct gguf_allocator *allocator;
-    uint64_t limit, used; /* bytes; limit 0: nothing is kept. Used: once all
-                             that has a place has memory */
+    uint64_t limit; /* most bytes; 0: no cache */
+    uint64_t used; /* bytes of all entries, also of those without memory yet */
     struct gg_cpu_panels_entry **entries;
-    size_t n, room, last; /* found last: the next is mostly after it */
+    size_t n, room; /* entries, and room for entries */
+    size_t last;    /* entry that was found last: the search starts after it */
 };
 
+/* Set up an empty cache of at most limit bytes. */
 void gg_cpu_weight_cache_init(struct gg_cpu_weight_cache *s,
                               const struct gguf_allocator *a, uint64_t limit);
 void gg_cpu_weight_cache_fini(struct gg_cpu_weight_cache *s);
 
-/* Free what was made of weights that are no longer there. */
+/* Free the entries of weights that have changed or are gone. */
 void gg_cpu_weight_cache_sweep(struct gg_cpu_weight_cache *s);
 
-/* Panels of the weights that t, a product, multiplies, kept from now on if
- * there is room; NULL: none. Stays until the next sweep. */
+/* Panels of the weights that t multiplies, with a new entry if there is room
+ * for one. NULL: not cached. Valid until the next sweep. */
 const struct gg_cpu_panels *
 gg_cpu_weight_cache_find(struct gg_cpu_weight_cache *s,
                          const struct gguf_tensor *t,
                          const struct gg_kern *kern);
 
-/* Bytes of the store's allocator that it will have when graph, whose results
- * may have no memory, is computed beside those that were before: there is a
- * place for its weights from now on. */
+/* Bytes that the cache will have in use once a graph is computed. The results
+ * of the graph may have no memory. Makes entries for its weights. */
 uint64_t gg_cpu_weight_cache_estimate(struct gg_cpu_weight_cache *s,
                                       const struct gguf_graph *graph,
                                       const struct gg_kern *kern);

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* op_list.h - every operation, one row each
+/* op_list.h - the list of operations, one row for each
  *
  * GG_OP_LIST(X)  X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)
- *   ID       its enumerator is GGUF_OP_ID; rows are in the order of numbers,
- *            which never change once released: a new row comes last then
- *   NAME     its name, that of its builder gguf_op_NAME and of the CPU
- *            backend's row gg_cpu_op_NAME
- *   SRC      sources that must be there
- *   OPT      sources after them that may be NULL
- *   INPLACE  bit i: the result may lie where source i lies if both have the
- *            same layout: each element (row, for operations along rows) is
- *            read before it is written, by the same thread
- *   KIND     LEAF no operation; VIEW no work: another look at the source's
- *            memory; DEST writes into a source: the result is a view; WORK
- *            what is left
- *   BUILD    one, two: the builder takes so many sources and no parameters,
- *            and this row makes it; own: written in op*.c; none
- *   SHAPE    rule, gg_graph_shape_... of shape.c and op_*.c
- *   COST     gg_graph_cost_... of cost.c
+ *   ID       enumerator GGUF_OP_ID. Rows are in the order of the numbers, which
+ *            never change once released: add a new row at the end
+ *   NAME     name; gguf_op_NAME is the builder, gg_cpu_op_NAME the row of the
+ *            CPU backend
+ *   SRC      number of required sources
+ *   OPT      number of optional sources after them, which may be NULL
+ *   INPLACE  bit i: the result may overwrite source i if both have the same
+ *            layout. Each element (each row, for operations along rows) is read
+ *            before it is written, by the same thread
+ *   KIND     LEAF no operation; VIEW a view of the source's memory, no work;
+ *            DEST writes into a source, and the result is a view of it; WORK
+ *            all others
+ *   BUILD    one, two: this row makes the builder, with one or two sources and
+ *            no parameters; own: the builder is written in op*.c; none
+ *   SHAPE    shape rule gg_graph_shape_SHAPE, in shape.c or op_*.c
+ *   COST     cost function gg_graph_cost_COST, in cost.c
  *
- * What follows from a row: the enumerator (gguf/op_num.h, by op-gen.sh), the
- * builder of kinds one and two, what the allocator and the schedulers know of
- * the operation, that the CPU backend must have a row for it, and that random
- * graphs of tests have it.
+ * From a row follow the enumerator (gguf/op_num.h, made by op-gen.sh), the
+ * builder of kinds one and two, the properties that allocators and schedulers
+ * use, a required row of the CPU backend, and random graphs in tests.
  */
 #ifndef GG_GRAPH_OP_LIST_H
 #define GG_GRAPH_OP_LIST_H
