@@ -383,8 +383,8 @@ static const struct gguf_device_iface device_iface = {
     .memory = memory_of,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
-    .wide = wide,
-    .backend = backend_create,
+    .min_invariant_batch = wide,
+    .create_backend = backend_create,
 };
 
 /* --- the driver ----------------------------------------------------------- */

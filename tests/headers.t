@@ -44,7 +44,7 @@ kinds() # headers...
             first = 0
             kind = "neither"
             if ($1 == "size_t" && $2 ~ /^struct_size;/) kind = "sized"
-            else if (comment ~ /Made by the library: (it|they) may grow/)
+            else if (comment ~ /Made by the library(: (it|they) may grow|; new members)/)
                 kind = "made"
             else if (comment ~ /never grows/) kind = "never"
             print name, kind

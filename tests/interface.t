@@ -31,19 +31,18 @@ macro 1
 END
 
 # Exceptions, "RULE NAME": numbers, where -1 means none; gguf_error_set() returns
-# its argument; a context destroys its tensors and graphs; a job of a conversion
-# is a gguf_quant; an operation is a function and its parameters.
+# its argument; a context destroys its tensors and graphs; a device creates
+# backends; a job of a conversion is a gguf_quant.
 cat >"$tmp/exceptions" <<'END'
 flag sys_errno
 flag gguf_digest_algo_find
 flag gguf_val_type_find
-flag gguf_sched_find_backend
 check gguf_error_set
 pair gguf_tensor_create
 pair gguf_tensor_create_like
 pair gguf_graph_create
 pair gguf_convert_create_job
-callback gguf_custom.fn
+pair gguf_device_create_backend
 END
 
 # ---------------------------------------------------------------- the reader ---

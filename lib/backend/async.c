@@ -19,8 +19,8 @@ enum gguf_status gguf_event_create(struct gguf_event **out,
     if (!(d->caps & GGUF_DEVICE_CAP_EVENTS))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "device %s has no events", d->name);
-    GG_TRY(d->iface->event(d, out, allocator, err));
-    return gg_device_check_result(d, "event", *out, err);
+    GG_TRY(d->iface->create_event(d, out, allocator, err));
+    return gg_device_check_result(d, "create_event", *out, err);
 }
 
 void gguf_event_destroy(struct gguf_event *e)

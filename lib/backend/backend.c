@@ -51,12 +51,6 @@ bool gguf_backend_supports_buft(const struct gguf_backend *b,
     return gguf_device_supports_buft(b->device, buft);
 }
 
-bool gguf_backend_offloads_op(const struct gguf_backend *b,
-                              const struct gguf_tensor *t)
-{
-    return gguf_device_offloads_op(b->device, t);
-}
-
 enum gguf_status gg_backend_check(const struct gguf_backend *b,
                                   const struct gguf_graph *graph,
                                   struct gguf_error *err)

@@ -112,9 +112,11 @@ static enum gguf_status check_device(const struct gguf_device_params *p,
     GG_TRY(gg_params_need(p->buft, "gguf_device_params: buft", err));
     GG_TRY(gg_params_need(iface->supports_op, "gguf_device_iface: supports_op",
                           err));
-    GG_TRY(gg_params_need(iface->backend, "gguf_device_iface: backend", err));
-    return gg_params_need(!(p->caps & GGUF_DEVICE_CAP_EVENTS) || iface->event,
-                          "gguf_device_iface: event", err);
+    GG_TRY(gg_params_need(iface->create_backend,
+                          "gguf_device_iface: create_backend", err));
+    return gg_params_need(!(p->caps & GGUF_DEVICE_CAP_EVENTS) ||
+                              iface->create_event,
+                          "gguf_device_iface: create_event", err);
 }
 
 enum gguf_status

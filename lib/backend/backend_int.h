@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* backend_int.h - the objects of backends, from within the library
+/* backend_int.h - the objects of backends, inside of the library
  *
- * Each object of gguf/backend.h begins with a pointer to its table of
- * functions, which gguf/backend_impl.h describes: the same for the backends of
- * the library and for those of others. The library's own embed the object in a
- * struct of theirs, and destroy frees that; others have theirs made, and the
- * table copied.
+ * Each object of buffer.h, device.h and backend.h begins with a pointer to its
+ * table of functions (gguf/backend_impl.h). A backend of the library embeds the
+ * object in a struct of its own, which the table's destroy frees. An object for
+ * a program's backend is allocated by the library, with a copy of the table.
  */
 #ifndef GG_BACKEND_BACKEND_INT_H
 #define GG_BACKEND_BACKEND_INT_H
@@ -19,126 +18,139 @@
 struct gguf_buft {
     const struct gguf_buft_iface *iface;
     const char *name;
-    size_t alignment; /* power of two */
-    size_t max_size;  /* of one buffer */
-    bool is_host;
-    void *priv;
-    const struct gguf_allocator *allocator; /* of one that was created */
+    size_t alignment; /* alignment of tensors, a power of two */
+    size_t max_size;  /* bytes of the largest buffer */
+    bool is_host;     /* the processor reaches it through pointers */
+    void *priv;       /* the backend's own */
+    const struct gguf_allocator *allocator; /* source of this object, if
+                                               gguf_buft_create() made it */
 };
 
 struct gguf_buffer {
-    const struct gguf_buft_iface *iface; /* its type's, or of none */
+    const struct gguf_buft_iface
+        *iface; /* functions of the memory: the type's;
+                                            no functions without memory */
     const struct gguf_buft *buft;
-    const struct gguf_allocator *allocator;
-    void *base;
-    size_t size;
+    const struct gguf_allocator *allocator; /* source of host memory */
+    void *base;                             /* first byte; NULL: no memory */
+    size_t size;                            /* bytes, all parts together */
     enum gguf_buffer_usage usage;
-    bool foreign; /* around memory that it does not own: any alignment */
-    void *priv;
-    struct gguf_buffer **parts; /* of a buffer of several, owned */
+    bool foreign; /* memory of somebody else: tensors may have any alignment */
+    void *priv;   /* the backend's own */
+    struct gguf_buffer **parts; /* buffers that it owns; NULL: one piece */
     size_t n_parts;
     _Atomic(struct gg_buffer_version *)
-        age; /* buffer_version.h; NULL: nobody asked */
+        age; /* version of its weights; NULL: nobody
+                                            has asked for it */
 };
 
-/* Of types whose buffers are memory of the machine, from the buffer's
+/* Functions of buffer types in host memory, which comes from the buffer's
  * allocator. */
 extern const struct gguf_buft_iface gg_backend_host_iface;
 
-/* Buffers with sizes and addresses as those of host memory, and no memory: to
- * learn what tensors and graphs would take. What is set is lost, what is got is
- * 0; nothing must be computed in them. */
+/* Buffer type for measuring: buffers have sizes and addresses, and no memory.
+ * Data that is set is lost, data that is read is 0, and nothing may be computed
+ * in them. */
 const struct gguf_buft *gg_measure_buft(void);
 
-/* A buffer of any type that has a size and no memory, as those above. */
+/* Create a buffer of type buft that has a size and no memory, for measuring. */
 enum gguf_status gg_measure_buffer(struct gguf_buffer **out,
                                    const struct gguf_buft *buft, size_t size,
                                    const struct gguf_allocator *allocator,
                                    struct gguf_error *err);
 
-/* What calls of an allocator would have in use, where some of it is only said:
- * buffers above that have it as their allocator, and plans (below). */
+/* Counter of the memory that an allocator has in use. It counts real blocks,
+ * and bytes that are only announced: buffers for measuring, and plans
+ * (gg_backend_measure_plan()). */
 struct gg_measure {
-    struct gguf_allocator allocator; /* which counts; to be given to others */
-    const struct gguf_allocator *under; /* where its memory comes from */
-    uint64_t now, most;                 /* bytes in blocks, and at most */
+    struct gguf_allocator allocator;    /* counting allocator, to pass on */
+    const struct gguf_allocator *under; /* source of its blocks */
+    uint64_t now;                       /* bytes in use */
+    uint64_t most;                      /* largest value of now so far */
     struct {
         const struct gguf_backend *backend;
-        uint64_t size; /* what all its plans share */
+        uint64_t size; /* bytes that all plans of the backend share */
     } scratch[16];
-    unsigned n_backends;
+    unsigned n_backends; /* entries of scratch */
 };
 
-/* m stays where it is. */
+/* Start to count at 0. m must not be moved: its allocator points to it. */
 void gg_measure_init(struct gg_measure *m, const struct gguf_allocator *under);
-/* Whose allocator a is; NULL: one that does not measure. */
+/* Counter that a is the allocator of. NULL: a does not measure. */
 struct gg_measure *gg_measure_find(const struct gguf_allocator *a);
-/* So many bytes more, or fewer, where a measures. */
+/* Announce size bytes that come into use. Ignored if a does not measure. */
 void gg_measure_add(const struct gguf_allocator *a, uint64_t size);
+/* Announce size bytes that are free again. Ignored if a does not
+ * measure. */
 void gg_measure_sub(const struct gguf_allocator *a, uint64_t size);
-/* The plans of b share so many bytes, if they had no more. */
+/* Announce that the plans of b share at least size bytes. Ignored if a does not
+ * measure. */
 void gg_measure_scratch(const struct gguf_allocator *a,
                         const struct gguf_backend *b, uint64_t size);
 
-/* Replace the memory of a buffer by size bytes of the same type; the object
- * stays, what lay in it is lost. After a failure it has 0 bytes. */
+/* Replace the memory of a buffer by size bytes of the same type. The object
+ * keeps its address; tensors in it lose their memory. After a failure the
+ * buffer has 0 bytes. */
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
                                   struct gguf_error *err);
 
-/* One object around n buffers, which are given, but not after a failure. */
+/* Create one buffer object of n buffers, which it owns. After a failure the
+ * caller still owns them. */
 enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 struct gguf_buffer **parts, size_t n,
                                 const struct gguf_allocator *allocator,
                                 struct gguf_error *err);
 
-/* Selection of tensors of a context, and the memory that they get. */
+/* Selection of a context's tensors, and the memory that they get. */
 struct gg_ctx_alloc_params {
-    const struct gguf_buft *buft;
-    bool measure; /* the buffer has a size and no memory */
-    /* filter; NULL: all tensors without memory */
+    const struct gguf_buft *buft; /* type of the buffer */
+    bool measure;                 /* give it a size and no memory */
+    /* Returns true for tensors to place. NULL: all tensors without memory. */
     bool (*takes)(void *user, const struct gguf_tensor *t);
-    void *user; /* parameter of takes */
+    void *user; /* passed to takes */
 };
-/* gguf_ctx_alloc_tensors for some of a context's tensors. */
+/* Allocate one buffer for some of a context's tensors, in the way of
+ * gguf_ctx_alloc_tensors(). */
 enum gguf_status gg_ctx_alloc_some(struct gguf_ctx *ctx,
                                    const struct gg_ctx_alloc_params *how,
                                    const struct gguf_allocator *allocator,
                                    struct gguf_buffer **out,
                                    struct gguf_error *err);
 
-/* A graph allocator; with measure one whose buffers have sizes and no
- * memory. */
+/* Create a graph allocator with n buffer types. measure: its buffers have sizes
+ * and no memory. */
 enum gguf_status gg_galloc_create(struct gguf_galloc **out,
                                   const struct gguf_allocator *allocator,
                                   const struct gguf_buft *const *bufts,
                                   unsigned n, bool measure,
                                   struct gguf_error *err);
 
-/* The first type of buffer that is the same as type i. */
+/* Index of the first buffer type that is the same as type i. */
 unsigned gg_galloc_first_same_buft(const struct gguf_galloc *ga, unsigned i);
 
-/* Which of ga's buffers b is, by the first type that has it, or -1; whether it
- * is one: what lies in it was placed by ga. */
+/* Index of the first type whose buffer is b. -1: b is not one of ga's. */
 int gg_galloc_find_buffer(const struct gguf_galloc *ga,
                           const struct gguf_buffer *b);
+/* True if b is a buffer of ga, so that ga has placed the tensors in it. */
 bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b);
 
-/* How often memory was replaced by more: what was placed before is then
- * placed nowhere. */
+/* Number of times that a buffer was made larger. Tensors that were placed
+ * before have no memory then. */
 unsigned gg_galloc_n_moves(const struct gguf_galloc *ga);
 
-/* gguf_galloc_alloc with a pool for each node and leaf. */
+/* Place the tensors of a graph with a buffer type for each node and leaf, as
+ * gguf_galloc_reserve_n() takes them. Fails as gguf_galloc_alloc() does. */
 enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
                                    struct gguf_graph *graph,
                                    const int *node_buft, const int *leaf_buft,
                                    struct gguf_error *err);
 
-/* Fail unless t (or its root) has memory. */
+/* Check that t has memory or no elements. GGUF_E_INVALID. */
 enum gguf_status gg_backend_tensor_check_data(const struct gguf_tensor *t,
                                               struct gguf_error *err);
 
-/* Memory of the machine in bytes, 0 where unknown: for the table of a device
- * that has no other. */
+/* Bytes of the machine's memory, 0 where not known: `memory` of a device that
+ * computes in host memory. */
 void gg_backend_host_memory(const struct gguf_device *d, uint64_t *n_free,
                             uint64_t *n_total);
 
@@ -151,7 +163,7 @@ struct gguf_device {
     uint32_t caps;
     const struct gguf_buft *buft;
     void *priv;
-    struct gguf_driver *driver; /* that has it; a registry sets it, too */
+    struct gguf_driver *driver; /* its owner */
 };
 
 struct gguf_driver {
@@ -160,24 +172,30 @@ struct gguf_driver {
     size_t n_devices;
     struct gguf_device **devices;
     void *priv;
-    const struct gguf_allocator *allocator; /* of the object, if it was made */
-    bool made;   /* by gguf_driver_create: the library frees it */
-    size_t room; /* of devices, then */
+    const struct gguf_allocator *allocator; /* source of the object */
+    bool made;   /* gguf_driver_create() made it, and the library frees it */
+    size_t room; /* capacity of devices, of a driver that was made so */
 };
 
-/* GGUF_E_INVALID if a function of the device's table succeeded and made
- * nothing. */
+/* Mask of CPU features for gguf_cpu_params.levels, where 0 means all. */
+static inline uint32_t gg_backend_cpu_levels(uint32_t levels)
+{
+    return levels ? levels : UINT32_MAX;
+}
+
+/* Check that a function of the device's table, which succeeded, has returned an
+ * object. GGUF_E_INVALID if made is NULL. */
 enum gguf_status gg_device_check_result(const struct gguf_device *d,
                                         const char *function, const void *made,
                                         struct gguf_error *err);
 
-/* A function of a driver by its name. */
+/* Entry of a driver's functions. */
 struct gg_backend_function {
     const char *name;
     gguf_any_fn *fn;
 };
 
-/* A driver of one device, as the library's are: the first member of theirs. */
+/* Driver with one device: the first member of the library's own drivers. */
 struct gg_backend_single_driver {
     struct gguf_driver base;
     struct gguf_device device;
@@ -185,21 +203,25 @@ struct gg_backend_single_driver {
     const struct gg_backend_function *functions;
     size_t n_functions;
 };
-/* device: all but its driver, whose name is the same, and priv, which is s.
- * destroy frees s, which comes from the allocator; functions are kept. */
+/* Set up a driver with one device.
+ *
+ * device      The device; driver and priv are set here. The driver gets its
+ *             name.
+ * allocator   Source of s, which destroying the driver frees.
+ * functions   n_functions functions, which must outlive the driver. */
 void gg_backend_single_driver_init(struct gg_backend_single_driver *s,
                                    const struct gguf_device *device,
                                    const struct gguf_allocator *allocator,
                                    const struct gg_backend_function *functions,
                                    size_t n_functions);
-/* A backend of its device, which the driver is given to; after a failure it is
- * destroyed. */
+/* Create a backend on the driver's only device. The backend owns the driver;
+ * after a failure the driver is destroyed. */
 enum gguf_status
 gg_backend_single_driver_create_backend(struct gguf_backend **out,
                                         struct gguf_driver *driver,
                                         struct gguf_error *err);
 
-/* As many threads as a pool may have, and one at least. */
+/* Check a number of threads: 1 to GGUF_POOL_MAX_THREADS. GGUF_E_INVALID. */
 enum gguf_status gg_backend_check_threads(const struct gguf_backend *b,
                                           unsigned n, struct gguf_error *err);
 
@@ -208,9 +230,9 @@ enum gguf_status gg_backend_check_threads(const struct gguf_backend *b,
 struct gguf_event {
     const struct gguf_event_iface *iface;
     struct gguf_device *device;
-    void *priv; /* what follows: of one that gguf_event_wrap made */
-    const struct gguf_allocator *allocator;
-    bool made;
+    void *priv;                             /* the backend's own */
+    const struct gguf_allocator *allocator; /* source of the object, if made */
+    bool made; /* gguf_event_wrap() made it, and the library frees it */
 };
 
 struct gguf_backend {
@@ -218,45 +240,49 @@ struct gguf_backend {
     struct gguf_device *device;
     const struct gguf_allocator *allocator;
     const char *name;
-    uint64_t id; /* of the implementation */
-    void *priv;
-    bool made;               /* by gguf_backend_create: the library frees it */
-    struct gguf_event *mark; /* of gguf_backend_copy_async, when first used */
-    struct gguf_driver *own_driver; /* destroyed after it, or NULL */
+    uint64_t id; /* identifies the implementation (gguf_backend_id()) */
+    void *priv;  /* the backend's own */
+    bool made;   /* gguf_backend_create() made it, and the library frees it */
+    struct gguf_event *mark; /* event of gguf_backend_copy_async(); NULL: not
+                                used yet */
+    struct gguf_driver *own_driver; /* driver to destroy with it, or NULL */
 };
 
-/* Queue a copy in the order of b's work alone, if b can (*done then). Nothing
- * else may use src or dst until an event that is recorded on b after it is
+/* Queue a copy in the order of b's work alone. *done: b can do this. Nothing
+ * else may use src or dst until an event that is recorded on b afterwards is
  * past. */
 enum gguf_status gg_backend_copy_queued(struct gguf_backend *b,
                                         const struct gguf_tensor *src,
                                         struct gguf_tensor *dst, bool *done,
                                         struct gguf_error *err);
 
-/* GGUF_E_INVALID unless t has memory and size bytes from off on. */
+/* Check that t has memory, and size bytes at off. GGUF_E_INVALID. */
 enum gguf_status gg_backend_tensor_check_range(const struct gguf_tensor *t,
                                                uint64_t off, uint64_t size,
                                                struct gguf_error *err);
-/* GGUF_E_SHAPE unless the layouts are the same; both must have memory. */
+/* Check that src and dst have the same layout (GGUF_E_SHAPE) and memory
+ * (GGUF_E_INVALID). */
 enum gguf_status gg_backend_tensor_check_copy(const struct gguf_tensor *src,
                                               const struct gguf_tensor *dst,
                                               struct gguf_error *err);
 
-/* gguf_plan_create, in place of *plan, of any backend, if that is not NULL;
- * after a failure it is NULL. */
+/* Create a plan, or make *plan the plan of another graph. *plan may be NULL or
+ * belong to another backend; it is NULL after a failure. */
 enum gguf_status gg_backend_prepare_plan(struct gguf_plan **plan,
                                          struct gguf_backend *b,
                                          struct gguf_graph *graph,
                                          struct gguf_error *err);
 
-/* The same, only said to a's measure: what is in *plan cannot be computed. */
+/* Announce the memory of a plan to the counter of a. *plan is NULL or from an
+ * earlier call; it stands for that memory and cannot be computed. */
 enum gguf_status gg_backend_measure_plan(struct gguf_plan **plan,
                                          struct gguf_backend *b,
                                          const struct gguf_graph *graph,
                                          const struct gguf_allocator *a,
                                          struct gguf_error *err);
 
-/* Fail unless every node can run on the device and has memory. */
+/* Check that the backend supports every node (GGUF_E_OP) and that nodes and
+ * sources have memory (GGUF_E_INVALID). */
 enum gguf_status gg_backend_check(const struct gguf_backend *b,
                                   const struct gguf_graph *graph,
                                   struct gguf_error *err);

@@ -73,15 +73,18 @@ static struct gguf_tensor *
 describe_tensor(const struct gguf_clone *c, const struct gguf_graph *g,
                 struct gguf_ctx *ctx, const struct gguf_tensor *t, bool share)
 {
-    struct gguf_tensor proto = *t;
+    struct gg_tensor_storage proto = *gg_tensor_storage(t);
     for (int i = 0; i < GGUF_TENSOR_SRC; i++)
         if (t->src[i])
             proto.src[i] = find_copy(c, g, t->src[i]);
-    proto.data = proto.extra = NULL;
-    proto.buffer = NULL;
+    proto.t.src = proto.src;
+    proto.t.op_params = proto.op_params;
+    proto.t.name = proto.name;
+    proto.t.data = proto.t.extra = NULL;
+    proto.t.buffer = NULL;
     if (t->view_src)
-        proto.view_src = find_copy(c, g, t->view_src);
-    struct gguf_tensor *y = gg_ctx_add_tensor(ctx, &proto);
+        proto.t.view_src = find_copy(c, g, t->view_src);
+    struct gguf_tensor *y = gg_ctx_add_tensor(ctx, &proto.t);
     if (y && share && !t->view_src && is_shared(c, t)) {
         y->data = t->data;
         y->buffer = t->buffer;
@@ -206,7 +209,7 @@ static enum gguf_status fill_clone(struct gguf_clone *c,
     GG_TRY(make_ctx(c, g->n_nodes, capacity, &c->node_ctx, err));
     c->graph = gguf_graph_create(c->node_ctx, capacity);
     GG_TRY(gguf_ctx_status(c->node_ctx, err));
-    GG_TRY(clone_leaves(c, g, p->share, err));
+    GG_TRY(clone_leaves(c, g, !p->copy_weights, err));
     return clone_nodes(c, g, p->reuse, err);
 }
 

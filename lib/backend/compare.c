@@ -196,7 +196,7 @@ static enum gguf_status compare_node(const struct side *a,
         GG_TRY(compute_node(b, i, err));
     if (by_a && by_b) {
         n->n_both++;
-        if (p->fn && p->fn(p->user, i, node, x, y))
+        if (p->node.fn && p->node.fn(p->node.user, i, node, x, y))
             return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                 "stopped by the callback at node %zu", i);
     } else {

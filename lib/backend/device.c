@@ -72,10 +72,10 @@ enum gguf_status gguf_device_create_buffer_from_host(
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "device %s makes no buffers around host memory",
                             d->name);
-    if (!d->iface->from_host)
+    if (!d->iface->buffer_from_host)
         return gguf_buffer_create_from_host(out, ptr, size, allocator, err);
-    GG_TRY(d->iface->from_host(d, out, ptr, size, allocator, err));
-    GG_TRY(gg_device_check_result(d, "from_host", *out, err));
+    GG_TRY(d->iface->buffer_from_host(d, out, ptr, size, allocator, err));
+    GG_TRY(gg_device_check_result(d, "buffer_from_host", *out, err));
     (*out)->foreign = true; /* also one that the device made by its alloc */
     return GGUF_OK;
 }
@@ -102,7 +102,8 @@ bool gguf_device_offloads_op(const struct gguf_device *d,
 
 uint32_t gguf_device_min_invariant_batch(const struct gguf_device *d)
 {
-    const uint32_t n = d->iface->wide ? d->iface->wide(d) : 1;
+    const uint32_t n =
+        d->iface->min_invariant_batch ? d->iface->min_invariant_batch(d) : 1;
     return GG_MAX(n, 1);
 }
 
@@ -111,8 +112,8 @@ enum gguf_status gguf_device_create_backend(struct gguf_device *d,
                                             struct gguf_error *err)
 {
     *out = NULL;
-    GG_TRY(d->iface->backend(d, out, err));
-    return gg_device_check_result(d, "backend", *out, err);
+    GG_TRY(d->iface->create_backend(d, out, err));
+    return gg_device_check_result(d, "create_backend", *out, err);
 }
 
 void gguf_driver_destroy(struct gguf_driver *driver)

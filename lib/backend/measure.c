@@ -148,7 +148,7 @@ static const struct gguf_buft_iface iface = {
     .free = free_buffer,
     .set = ignore_set,
     .get = get_zeros,
-    .memset = ignore_fill,
+    .fill = ignore_fill,
     .clear = ignore_clear,
 };
 

@@ -66,8 +66,8 @@ enum gguf_status gguf_tensor_fill(struct gguf_tensor *t, uint8_t value,
     if (!size)
         return GGUF_OK;
     gg_buffer_version_change(t->buffer);
-    if (t->buffer && t->buffer->iface->memset)
-        return t->buffer->iface->memset(t->buffer, t, value, off, size, err);
+    if (t->buffer && t->buffer->iface->fill)
+        return t->buffer->iface->fill(t->buffer, t, value, off, size, err);
     memset((char *)t->data + off, value, (size_t)size);
     return GGUF_OK;
 }

@@ -28,8 +28,7 @@ struct blas_backend {
     const struct gg_kern *kern; /* the device's */
     struct gg_stream *stream;
     /* of its thread, while something runs */
-    gguf_abort_fn *abort;
-    void *abort_user;
+    struct gguf_abort_callback abort;
     float *scratch;
     size_t scratch_size;
 };
@@ -78,7 +77,7 @@ static enum gguf_status compute_call(void *arg, struct gguf_error *err)
         struct gguf_tensor *t = gguf_graph_node(j->graph, i);
         if (t->op != GGUF_OP_MATMUL) /* a view */
             continue;
-        if (c->abort && c->abort(c->abort_user))
+        if (c->abort.fn && c->abort.fn(c->abort.user))
             return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                 "stopped before node %zu", i);
         GG_TRY(grow_scratch(c, gg_blas_scratch(t), err));
@@ -163,12 +162,12 @@ static const struct gguf_backend_iface backend_iface = {
 
 /* --- functions by name ---------------------------------------------------- */
 
-static enum gguf_status set_abort(struct gguf_backend *b, gguf_abort_fn *abort,
-                                  void *user, struct gguf_error *err)
+static enum gguf_status set_abort(struct gguf_backend *b,
+                                  struct gguf_abort_callback abort,
+                                  struct gguf_error *err)
 {
     GG_TRY(gguf_backend_sync(b, err)); /* its thread asks */
     get_blas(b)->abort = abort;
-    get_blas(b)->abort_user = user;
     return GGUF_OK;
 }
 
@@ -238,8 +237,8 @@ static const struct gguf_device_iface device_iface = {
     .supports_op = supports_op,
     .supports_buft = supports_buft,
     .offloads_op = offloads_op,
-    .backend = new_backend,
-    .event = gg_stream_event,
+    .create_backend = new_backend,
+    .create_event = gg_stream_event,
 };
 
 /* --- driver --------------------------------------------------------------- */
@@ -267,7 +266,8 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
     c->params = *params;
     if (!c->params.min_size)
         c->params.min_size = 32;
-    gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
+    gg_kern_init(&c->kern,
+                 gg_kern_cpu_detect() & gg_backend_cpu_levels(params->levels));
     gg_codec_kern_set_native_order(c->kern.codec);
     c->own_buft = (struct gguf_buft){ .iface = &gg_backend_host_iface,
                                       .name = "BLAS",

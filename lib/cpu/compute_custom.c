@@ -22,7 +22,8 @@ static void compute_custom(struct gguf_tensor *t,
     const unsigned nth = c.n_tasks ? GG_MIN(c.n_tasks, task->nth) : task->nth;
     if (task->ith >= nth)
         return;
-    const enum gguf_status st = c.fn(t, task->ith, nth, c.user);
+    const enum gguf_status st =
+        c.compute.fn(t, task->ith, nth, c.compute.user);
     char name[160];
     if (st != GGUF_OK)
         gg_cpu_fail(task, st, "custom: the function for %s says: %s",

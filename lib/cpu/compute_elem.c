@@ -105,7 +105,7 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     float *tmp_a = gg_row_tmp(task, n, N_TMP, TMP_A);
     float *tmp_b = gg_row_tmp(task, n, N_TMP, TMP_B);
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
-    float params[GG_LEN(t->op_params)];
+    float params[GGUF_TENSOR_PARAMS / sizeof(float)];
     memcpy(params, t->op_params, sizeof params);
     for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
          gg_cpu_rows_next(t, &rows)) {

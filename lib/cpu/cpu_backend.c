@@ -25,8 +25,7 @@ struct cpu_backend {
     const struct gg_kern *kern; /* the device's */
     struct gguf_pool *pool;
     struct gguf_pool *own_pool; /* set_n_threads made it, or NULL */
-    gguf_abort_fn *abort;
-    void *abort_user;
+    struct gguf_abort_callback abort;
     struct gg_cpu_profile profile;
     struct gg_barrier *barrier;       /* of the pool's threads */
     struct gg_cpu_plan plan;          /* of the last compute */
@@ -98,7 +97,7 @@ static enum gguf_status run_plan(struct cpu_backend *c, struct gg_cpu_plan *p,
     if (c->store.limit)
         gg_cpu_plan_find_panels(p, &c->store, c->kern);
     return gg_cpu_plan_run(p, c->pool, c->barrier, c->work, c->kern, c->abort,
-                           c->abort_user, &c->profile, err);
+                           &c->profile, err);
 }
 
 static enum gguf_status compute_graph(struct gguf_backend *b,
@@ -210,19 +209,19 @@ static const struct gguf_backend_iface backend_iface = {
     .plan_work_size = plan_work_size,
 };
 
-static enum gguf_status set_abort(struct gguf_backend *b, gguf_abort_fn *abort,
-                                  void *user, struct gguf_error *err)
+static enum gguf_status set_abort(struct gguf_backend *b,
+                                  struct gguf_abort_callback abort,
+                                  struct gguf_error *err)
 {
     (void)err;
     get_cpu(b)->abort = abort;
-    get_cpu(b)->abort_user = user;
     return GGUF_OK;
 }
 
-static void set_profile(struct gguf_backend *b, gguf_profile_fn *fn,
-                        void *user)
+static void set_profile(struct gguf_backend *b,
+                        struct gguf_profile_callback profile)
 {
-    get_cpu(b)->profile = (struct gg_cpu_profile){ fn, user, b };
+    get_cpu(b)->profile = (struct gg_cpu_profile){ profile, b };
 }
 
 static void take_pool(struct gguf_backend *b, struct gguf_pool *pool)
@@ -297,11 +296,13 @@ static unsigned default_n_threads(void)
 
 /* Bytes of packed weights: as many as asked for, or what there is but for an
  * eighth of all. */
-static uint64_t panel_limit(uint64_t asked)
+static uint64_t panel_limit(const struct gguf_cpu_params *p)
 {
     uint64_t n_free, n_total;
-    if (asked != GGUF_CPU_REPACK_FREE)
-        return asked;
+    if (p->repack == GGUF_CPU_REPACK_NONE)
+        return 0;
+    if (p->repack == GGUF_CPU_REPACK_LIMIT)
+        return p->repack_size;
     gg_backend_host_memory(NULL, &n_free, &n_total);
     return n_free > n_total / 8 ? n_free - n_total / 8 : 0;
 }
@@ -322,12 +323,11 @@ static enum gguf_status new_backend(struct gguf_device *d,
                                          .name = d->name },
                                .kern = &driver->kern,
                                .pool = p->pool,
-                               .abort = p->abort,
-                               .abort_user = p->abort_user };
+                               .abort = p->abort };
     c->base.priv = c;
     gg_cpu_plan_init(&c->plan, p->allocator,
                      p->no_fuse ? 0 : GG_CPU_FUSE_BYTES);
-    gg_cpu_weight_cache_init(&c->store, p->allocator, panel_limit(p->repack));
+    gg_cpu_weight_cache_init(&c->store, p->allocator, panel_limit(p));
     if (!p->pool) {
         const enum gguf_status st = own_pool(
             &c->base, p->n_threads ? p->n_threads : default_n_threads(), err);
@@ -345,8 +345,8 @@ static const struct gguf_device_iface device_iface = {
     .memory = gg_backend_host_memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
-    .wide = min_invariant_batch,
-    .backend = new_backend,
+    .min_invariant_batch = min_invariant_batch,
+    .create_backend = new_backend,
 };
 
 /* --- driver --------------------------------------------------------------- */
@@ -384,6 +384,10 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "precision %u of a CPU: there are %d",
                             (unsigned)params->precision, GG_N_PRECISIONS);
+    if ((unsigned)params->repack > GGUF_CPU_REPACK_FREE)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "repack %u of a CPU: 0 to %d are possible",
+                            (unsigned)params->repack, GGUF_CPU_REPACK_FREE);
     if (params->buft && !params->buft->is_host)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "buffers of type '%s' are not in host memory",
@@ -392,7 +396,8 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     c->params = *params;
-    gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
+    gg_kern_init(&c->kern,
+                 gg_kern_cpu_detect() & gg_backend_cpu_levels(params->levels));
     gg_codec_kern_set_native_order(c->kern.codec);
     c->kern.precision = (enum gg_kern_precision)params->precision;
     describe_device(c);

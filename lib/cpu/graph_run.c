@@ -32,8 +32,7 @@ struct gg_cpu_run {
     struct gg_barrier *barrier, alone;
     const struct gg_kern *kern;
     void *work;
-    gguf_abort_fn *abort;
-    void *abort_user;
+    struct gguf_abort_callback abort;
     bool timed;            /* the first thread measures */
     _Atomic size_t failed; /* first step that did, or SIZE_MAX */
     atomic_flag has_error;
@@ -218,7 +217,7 @@ static void check_abort(struct gg_cpu_run *r, const struct gg_cpu_step *s,
                         const struct gg_cpu_task *task)
 {
     for (size_t k = 0; k < s->n; k++)
-        if (r->abort(r->abort_user)) {
+        if (r->abort.fn(r->abort.user)) {
             gg_cpu_fail(task, GGUF_E_CANCELLED, "stopped after %s",
                         gguf_op_name(s[k].node->op));
             return;
@@ -251,7 +250,7 @@ static void walk_graph(void *user, unsigned ith, unsigned nth)
         task->panels = s->panels;
         if (!stop && (!s->single || ith == 0))
             run_step(s, task, timed);
-        if (ith == 0 && !stop && r->abort)
+        if (ith == 0 && !stop && r->abort.fn)
             check_abort(r, s, task);
         synced = s->barrier;
         if (synced)
@@ -295,7 +294,7 @@ static void put_step(const struct gg_cpu_profile *profile,
             .n_threads = s->single ? 1 : nth,
             .n_fused = (unsigned)s->n,
         };
-        profile->fn(profile->user, &n);
+        profile->callback.fn(profile->callback.user, &n);
         at = end;
     }
 }
@@ -315,21 +314,18 @@ static void put_times(const struct gg_cpu_plan *p,
     }
 }
 
-enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
-                                 struct gguf_pool *pool,
-                                 struct gg_barrier *barrier, void *work,
-                                 const struct gg_kern *kern,
-                                 gguf_abort_fn *abort, void *abort_user,
-                                 const struct gg_cpu_profile *profile,
-                                 struct gguf_error *err)
+enum gguf_status
+gg_cpu_plan_run(const struct gg_cpu_plan *p, struct gguf_pool *pool,
+                struct gg_barrier *barrier, void *work,
+                const struct gg_kern *kern, struct gguf_abort_callback abort,
+                const struct gg_cpu_profile *profile, struct gguf_error *err)
 {
     struct gg_cpu_run r = { .plan = p,
                             .barrier = barrier,
                             .kern = kern,
                             .work = work,
                             .abort = abort,
-                            .abort_user = abort_user,
-                            .timed = profile && profile->fn,
+                            .timed = profile && profile->callback.fn,
                             .has_error = ATOMIC_FLAG_INIT };
     GG_TRY(gg_barrier_init(&r.alone, 1, 0, err));
     atomic_init(&r.failed, SIZE_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* graph_run.h - plans of the CPU backend: a graph made ready, and running it */
+/* graph_run.h - plans of the CPU backend, and running them */
 #ifndef GG_CPU_GRAPH_RUN_H
 #define GG_CPU_GRAPH_RUN_H
 
@@ -9,74 +9,81 @@
 #include "gguf/graph.h"
 #include "gguf/profile.h"
 
-/* A node; or the first of n nodes, the others following, that go over memory
- * together: fuse.h. */
+/* Step of a plan: a node, or the first of n nodes that are fused (fuse.h). The
+ * steps of the others follow it. */
 struct gg_cpu_step {
     struct gguf_tensor *node;
     gg_cpu_op_fn *run;
-    bool single;    /* too small to share: the first thread does it */
-    bool barrier;   /* after this step */
-    size_t n;       /* nodes of the step */
-    int64_t n_rows; /* of more than one: what they share out, */
-    int64_t some;   /* and how many of these at a time */
-    size_t work;    /* and bytes of work that each thread has for itself: they
-                       are at different nodes at a time */
-    const struct gg_cpu_panels *panels; /* of its weights, or NULL */
-    /* measured times, in nanoseconds */
-    uint64_t end; /* when the step, whose first node this is, was done */
-    uint64_t ns;  /* time of the first thread on this node of a fused step */
+    bool single;    /* too small to share: the first thread computes it */
+    bool barrier;   /* the threads meet after this step */
+    size_t n;       /* nodes that are fused; 1: not fused */
+    int64_t n_rows; /* rows of the fused nodes */
+    int64_t some;   /* rows that a thread takes at a time */
+    size_t work;    /* bytes of scratch for each thread of a fused step: the
+                       threads are at different nodes */
+    const struct gg_cpu_panels *panels; /* packed panels of its weights, or
+                                           NULL */
+    uint64_t end; /* measured end of the step, nanoseconds */
+    uint64_t ns;  /* measured time of the first thread on this fused node,
+                     nanoseconds */
 };
 
-/* Where times go. Zeroed: nothing is measured. */
+/* Destination of measured times. All zero: measure nothing. */
 struct gg_cpu_profile {
-    gguf_profile_fn *fn; /* callback; NULL: no profile */
-    void *user;
-    const struct gguf_backend *backend;
+    struct gguf_profile_callback callback;
+    const struct gguf_backend *backend; /* backend of the records */
 };
 
+/* Plan of a graph. */
 struct gg_cpu_plan {
     const struct gguf_allocator *allocator;
-    struct gg_cpu_step *steps; /* nodes that are work */
-    size_t n, cap;
-    size_t work_size; /* bytes that the largest step needs */
-    size_t fuse;      /* bytes of rows that go through the nodes of a step
-                         together; 0: each node is a step */
-    bool shared;      /* a step that is not single */
+    struct gg_cpu_step *steps; /* one for each node but views */
+    size_t n, cap;             /* steps, and room for steps */
+    size_t work_size;          /* bytes of scratch of the largest step */
+    size_t fuse; /* bytes of rows that fused nodes take at a time;
+                                  0: do not fuse */
+    bool shared; /* a step is not single */
 };
 
+/* Set up a plan without steps. fuse: see the member. */
 void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a,
                       size_t fuse);
 void gg_cpu_plan_fini(struct gg_cpu_plan *p);
 
-/* How many of nth threads compute t, one or all; 0 if it needs no work. */
+/* Number of threads that compute t, 1 or nth. 0 for a view. */
 unsigned gg_cpu_n_threads(const struct gguf_tensor *t, unsigned nth);
 
-/* Make p the plan of graph for nth threads. Every node is one that
- * gg_cpu_supports accepts. GGUF_E_NOMEM. */
+/* Make p the plan of a graph for nth threads. gg_cpu_supports() must accept all
+ * nodes. GGUF_E_NOMEM. */
 enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
                                   const struct gguf_graph *graph, unsigned nth,
                                   const struct gg_kern *kern,
                                   struct gguf_error *err);
 
-/* Bytes of work that its largest step needs. */
+/* Bytes of scratch that the largest step of a graph needs. */
 size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
                         const struct gg_kern *kern);
 
-/* Give its products what store keeps of their weights, until weights change or
- * the store ends. */
+/* Find the packed panels of the plan's products in the cache. They are valid
+ * until weights change or the cache is emptied. */
 void gg_cpu_plan_find_panels(struct gg_cpu_plan *p,
                              struct gg_cpu_weight_cache *store,
                              const struct gg_kern *kern);
 
-/* Run it on all threads of pool, which barrier is for; work of p->work_size
- * bytes, aligned to 64. profile (or NULL) receives the times afterwards, if
- * nothing failed. The failures of operations; GGUF_E_CANCELLED. */
-enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
-                                 struct gguf_pool *pool,
-                                 struct gg_barrier *barrier, void *work,
-                                 const struct gg_kern *kern,
-                                 gguf_abort_fn *abort, void *abort_user,
-                                 const struct gg_cpu_profile *profile,
-                                 struct gguf_error *err);
+/* Compute a plan.
+ *
+ * pool      Threads to compute with.
+ * barrier   Barrier of the pool's threads.
+ * work      p->work_size bytes of scratch, aligned to 64.
+ * abort     Asked after each node.
+ * profile   Receives the times afterwards, unless the plan fails. NULL: measure
+ *           nothing.
+ *
+ * GGUF_E_CANCELLED if abort stops it, and the failures of operations. */
+enum gguf_status
+gg_cpu_plan_run(const struct gg_cpu_plan *p, struct gguf_pool *pool,
+                struct gg_barrier *barrier, void *work,
+                const struct gg_kern *kern, struct gguf_abort_callback abort,
+                const struct gg_cpu_profile *profile, struct gguf_error *err);
 
 #endif

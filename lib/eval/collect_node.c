@@ -287,15 +287,21 @@ static size_t find_end(const struct gg_collect_watch *w,
 }
 
 /* Also asked for the last product, which is not computed: its input is. */
-static int on_node(void *user, struct gguf_tensor *t, bool done)
+static enum gg_sched_answer ask_node(void *user, const struct gguf_tensor *t)
+{
+    struct gg_collect_watch *w = user;
+    while (w->at < w->graph->n_nodes && w->graph->nodes[w->at] != t)
+        w->at++;
+    if (w->at >= w->end)
+        return GG_SCHED_END;
+    return weight_of_product(w, t) ? GG_SCHED_WANT : GG_SCHED_SKIP;
+}
+
+static bool see_node(void *user, struct gguf_tensor *t)
 {
     struct gg_collect_watch *w = user;
     struct weight *of = weight_of_product(w, t);
-    if (done)
-        return !of || take_inputs(w, t, of, &w->err) == GGUF_OK;
-    while (w->at < w->graph->n_nodes && w->graph->nodes[w->at] != t)
-        w->at++;
-    return w->at >= w->end ? GG_SCHED_END : of != NULL;
+    return of && take_inputs(w, t, of, &w->err) != GGUF_OK;
 }
 
 static bool on_graph(void *user, struct gguf_graph *graph,
@@ -308,7 +314,8 @@ static bool on_graph(void *user, struct gguf_graph *graph,
     w->graph = graph;
     w->at = 0;
     w->end = find_end(w, graph);
-    return gguf_sched_set_eval(sched, on_node, w, &w->err) != GGUF_OK;
+    const struct gg_sched_watch watch = { ask_node, see_node, w };
+    return gg_sched_set_watch(sched, watch, &w->err) != GGUF_OK;
 }
 
 /* ---- the whole ---- */
@@ -348,7 +355,8 @@ enum gguf_status gg_collect_unwatch(struct gg_collect_watch *w,
         return GGUF_OK;
     const struct gguf_error why = w->err;
     w->s->on_graph = w->on_graph;
-    enum gguf_status st = gguf_sched_set_eval(w->s->sched, NULL, NULL, err);
+    const struct gg_sched_watch none = { NULL, NULL, NULL };
+    enum gguf_status st = gg_sched_set_watch(w->s->sched, none, err);
     if (why.status != GGUF_OK) {
         st = why.status;
         if (err)

@@ -2,9 +2,14 @@
 /* cpu.h - the CPU backend
  *
  * Computes in host memory with a pool of threads: the program's, or one of its
- * own with a thread for each processor. Same input, same bits, for any number
- * of threads; other instruction sets add products in another order or round
- * them less often (fused multiply-add), which may change last bits.
+ * own with a thread for each processor. backend.h has an example.
+ *
+ * Results do not depend on the number of threads: same input, same bits. Other
+ * instruction sets may change last bits, since they add products in another
+ * order, or round them less often (fused multiply-add).
+ *
+ * Threads: as backend.h says. Several backends may share a pool if they do not
+ * compute at the same time.
  */
 #ifndef GGUF_CPU_H
 #define GGUF_CPU_H
@@ -16,104 +21,179 @@
 extern "C" {
 #endif
 
-/* Called between operations by one thread; a result other than 0 stops the
- * computation with GGUF_E_CANCELLED. */
-typedef int gguf_abort_fn(void *user);
+/* Asked between operations, by one thread. Returns true to stop the computation
+ * with GGUF_E_CANCELLED. */
+typedef bool gguf_abort_fn(void *user);
 
-#define GGUF_CPU_ALL UINT32_MAX
-
-/* How products of weights with activations, and attention, are computed. In
- * each the result is the same for any number of threads. Since: 0.1 */
-enum gguf_precision {
-    GGUF_PRECISION_EXACT, /* weights as floats, activations as they are, sums
-                             in f32 */
-    GGUF_PRECISION_INT16, /* of types that are integers times scales: 256
-                             activations of a column at a time are rounded to
-                             integers of 16 bits, relative to the largest (to
-                             fewer where a sum would not fit into 32 bits),
-                             sums of products are integers, scales f32. Others:
-                             exact. Attention with heads of up to 4096: rows of
-                             queries, keys and values, and weights of up to 128
-                             keys, are rounded likewise */
-    GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
-                             runtimes do; without VNNI (level avxvnni or
-                             vnni512) types that use all 8 bits (Q8_0, Q8_1,
-                             Q8_K, Q3_K, IQ4_NL, IQ4_XS): as INT16.
-                             Weights of F16 and BF16, and the activations that
-                             they are multiplied with: rounded to BF16 where
-                             the processor multiplies these (avx512bf16) */
+/* Decision to stop a computation. It never grows. */
+struct gguf_abort_callback {
+    gguf_abort_fn *fn; /* NULL: never stop */
+    void *user;        /* passed to fn */
 };
-/* "exact", "int16", "int8"; NULL after the last. Since: 0.1 */
+
+/* Arithmetic of matrix products with weights, and of attention. In each the
+ * result is the same for any number of threads. */
+enum gguf_precision {
+    /* Weights are decoded to f32, activations are used as they are, sums are
+     * f32. */
+    GGUF_PRECISION_EXACT,
+
+    /* For types that are integers times scales: blocks of 256 activations are
+     * rounded to 16-bit integers, relative to the block's largest (to fewer
+     * bits where a sum would not fit into 32). Sums of products are integers,
+     * scales are f32. Other types are computed exactly.
+     *
+     * Attention with heads of up to 4096 elements rounds rows of queries, keys
+     * and values in the same way, and attention weights in blocks of up to 128
+     * keys. */
+    GGUF_PRECISION_INT16,
+
+    /* Blocks of 32 activations are rounded to 8-bit integers, as most runtimes
+     * do. Types that use all 8 bits (Q8_0, Q8_1, Q8_K, Q3_K, IQ4_NL, IQ4_XS)
+     * need VNNI for this (levels avxvnni and vnni512) and are computed as INT16
+     * without it. F16 and BF16 weights, and the activations that they meet, are
+     * rounded to BF16 on processors with products of BF16 (level avx512bf16).
+     * Attention is computed as INT16 does. */
+    GGUF_PRECISION_INT8,
+};
+
+/* Name of a precision: "exact", "int16", "int8". NULL for a larger number.
+ * Static. Any thread. Since: 0.1 */
 GGUF_API const char *gguf_precision_name(unsigned precision);
+
+/* Bit in gguf_cpu_params.levels: portable C, which every build and machine has.
+ * Alone it means: no instruction set beyond the compiler's default. */
+#define GGUF_CPU_PORTABLE (UINT32_C(1) << 31)
+
+/* Memory for repacked weights. Products of many columns read weights in panels.
+ * With such memory, panels are packed by the first product and kept for the
+ * next; without, each product packs them anew. */
+enum gguf_cpu_repack {
+    GGUF_CPU_REPACK_NONE,  /* keep no panels */
+    GGUF_CPU_REPACK_LIMIT, /* keep up to repack_size bytes */
+    GGUF_CPU_REPACK_FREE   /* keep up to the memory that is free when the
+                              backend is created, less an eighth of all */
+};
 
 struct gguf_cpu_params {
     size_t struct_size;
-    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    struct gguf_pool *pool; /* kept: must outlive the backend; NULL: one of
-                               the backend's own, of n_threads */
-    uint32_t levels;      /* instruction sets to use, bits as gguf_cpu_levels()
-                        gives them; GGUF_CPU_ALL: all there are */
-    gguf_abort_fn *abort; /* or NULL */
-    void *abort_user;
-    unsigned n_threads; /* without a pool, the calling thread included; 0: one
-                           for each processor that the process may use; at most
-                           GGUF_POOL_MAX_THREADS */
-    const struct gguf_buft
-        *buft; /* the buffer type, in host memory, that the device prefers;
-                                     NULL: gguf_host_buft(); kept */
-    enum gguf_precision precision;
-    bool no_fuse; /* each operation goes over memory by itself: the same bits,
-                     more slowly */
-    /* Bytes of the allocator in which weights that products of many columns
-     * multiply are kept as these read them, once they were packed for it; 0:
-     * none, packed each time. Of buffers of GGUF_USAGE_WEIGHTS, whose data are
-     * changed by the functions of backend.h alone, and whose allocators outlive
-     * the backend. GGUF_CPU_REPACK_FREE: what memory is free when the backend
-     * is created, but for an eighth of the machine's. */
-    uint64_t repack;
-};
-#define GGUF_CPU_REPACK_FREE UINT64_MAX
-#define GGUF_CPU_PARAMS_INIT                                                  \
-    {                                                                         \
-        sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL, \
-            0, NULL, GGUF_PRECISION_EXACT, false, 0                           \
-    }
 
-/* A CPU backend with a device of its own. params NULL: the defaults. Several
- * may share a pool if they do not compute at the same time. GGUF_E_NOMEM,
- * GGUF_E_INVALID (params), GGUF_E_IO (no thread). Since: 0.1 */
+    /* Source of all memory of the backend. NULL: malloc. It must outlive the
+     * backend. */
+    const struct gguf_allocator *allocator;
+
+    /* Threads to compute with. The pool must outlive the backend. NULL: a pool
+     * of the backend's own, with n_threads threads. */
+    struct gguf_pool *pool;
+
+    /* Threads of the backend's own pool, the calling thread included, at most
+     * GGUF_POOL_MAX_THREADS. 0: one for each processor that the process may
+     * use. Ignored with a pool. */
+    unsigned n_threads;
+
+    /* Instruction sets to use: bits of gguf_cpu_levels(). 0: all of them.
+     * GGUF_CPU_PORTABLE: none. */
+    uint32_t levels;
+
+    /* Asked between operations whether to stop. */
+    struct gguf_abort_callback abort;
+
+    /* Buffer type that the device prefers, in host memory. It must outlive the
+     * backend. NULL: gguf_host_buft(). */
+    const struct gguf_buft *buft;
+
+    /* Arithmetic of matrix products and attention. */
+    enum gguf_precision precision;
+
+    /* Compute each operation of a graph by itself: the same bits, more
+     * slowly. If false, operations on the same rows are fused: they go over
+     * memory together. */
+    bool no_fuse;
+
+    /* Memory for repacked weights: of buffers with GGUF_USAGE_WEIGHTS, whose
+     * data may be changed by the functions of buffer.h and backend.h alone, and
+     * whose allocators must outlive the backend. */
+    enum gguf_cpu_repack repack;
+
+    /* Bytes of that memory, with GGUF_CPU_REPACK_LIMIT. */
+    uint64_t repack_size;
+};
+#define GGUF_CPU_PARAMS_INIT GGUF_INIT(struct gguf_cpu_params)
+
+/* Create a CPU backend, with a driver and a device of its own.
+ *
+ * out      Receives the backend. NULL after a failure.
+ * params   Threads, instruction sets and precision. NULL: the defaults.
+ *
+ * Free *out with gguf_backend_destroy(), which frees the driver, too.
+ *
+ * GGUF_OK          *out is ready.
+ * GGUF_E_NOMEM     Not enough memory for the backend.
+ * GGUF_E_INVALID   Too many threads, an unknown precision or repack, or a
+ *                  buffer type that is not in host memory.
+ * GGUF_E_IO        A thread could not be started.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_cpu_backend_create(struct gguf_backend **out,
                         const struct gguf_cpu_params *params,
                         struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* A driver with the CPU as its one device; its backends use params.
- * GGUF_E_NOMEM, GGUF_E_INVALID. Functions by name, to be called while nothing
- * runs: "set_abort" (gguf_cpu_set_abort_fn), "set_pool" (gguf_cpu_set_pool_fn;
- * NULL: the calling thread only), "set_n_threads" (gguf_cpu_set_n_threads_fn: 1
- * to GGUF_POOL_MAX_THREADS, a pool of the backend's own instead of the present
- * one, which stays after GGUF_E_INVALID, GGUF_E_NOMEM or GGUF_E_IO),
- * "set_profile" (gguf_backend_set_profile_fn in profile.h).
+/* Create a driver called CPU, with one device of that name.
+ *
+ * out      Receives the driver. NULL after a failure.
+ * params   Parameters of all backends of the device. NULL: the defaults.
+ *
+ * Free *out with gguf_driver_destroy(), or give it to a registry.
+ *
+ * The driver has functions (gguf_driver_find_function()), to be called while
+ * nothing runs:
+ *
+ *   "set_abort"       gguf_cpu_set_abort_fn
+ *   "set_pool"        gguf_cpu_set_pool_fn
+ *   "set_n_threads"   gguf_cpu_set_n_threads_fn
+ *   "set_profile"     gguf_backend_set_profile_fn (profile.h)
+ *
+ * GGUF_OK          *out is ready.
+ * GGUF_E_NOMEM     Not enough memory for the driver.
+ * GGUF_E_INVALID   Too many threads, an unknown precision or repack, or a
+ *                  buffer type that is not in host memory.
+ *
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_cpu_driver_create(struct gguf_driver **out,
                        const struct gguf_cpu_params *params,
                        struct gguf_error *err) GGUF_MUST_CHECK;
-/* abort NULL: none. */
-typedef enum gguf_status gguf_cpu_set_abort_fn(struct gguf_backend *backend,
-                                               gguf_abort_fn *abort,
-                                               void *user,
-                                               struct gguf_error *err);
+
+/* Set the abort callback of a backend. Returns GGUF_OK. */
+typedef enum gguf_status
+gguf_cpu_set_abort_fn(struct gguf_backend *backend,
+                      struct gguf_abort_callback abort,
+                      struct gguf_error *err);
+
+/* Set the pool of a backend, which must outlive it. NULL: compute in the
+ * calling thread alone. Returns GGUF_OK. */
 typedef enum gguf_status gguf_cpu_set_pool_fn(struct gguf_backend *backend,
                                               struct gguf_pool *pool,
                                               struct gguf_error *err);
+
+/* Let a backend compute with a pool of its own, of n threads, instead of its
+ * present pool. After a failure the present pool stays.
+ *
+ * GGUF_OK          The backend has n threads.
+ * GGUF_E_INVALID   n is 0 or above GGUF_POOL_MAX_THREADS.
+ * GGUF_E_NOMEM     Not enough memory for the pool.
+ * GGUF_E_IO        A thread could not be started. */
 typedef enum gguf_status
 gguf_cpu_set_n_threads_fn(struct gguf_backend *backend, unsigned n,
                           struct gguf_error *err);
 
-/* Instruction sets that this machine has and this build can use: bit i is
- * gguf_cpu_level_name(i), NULL after the last. Since: 0.1 */
+/* Instruction sets that this machine has and this build can use, as bits. Any
+ * thread. Since: 0.1 */
 GGUF_API uint32_t gguf_cpu_levels(void);
+
+/* Name of bit i of gguf_cpu_levels(), such as "avx2". NULL after the last.
+ * Static. Any thread. Since: 0.1 */
 GGUF_API const char *gguf_cpu_level_name(unsigned i);
 
 #ifdef __cplusplus

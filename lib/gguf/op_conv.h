@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* op_conv.h - convolution, pooling, embedding of time steps
+/* op_conv.h - convolution, pooling, time-step embedding
  *
- * Conventions: op.h. Data are [w, h, channels, n] in two dimensions and
- * [w, channels, n] in one. Elements outside of the data are zeros.
+ * Data is [w, h, channels, n] in two dimensions and [w, channels, n] in one.
+ * Elements outside of the data count as zeros. op.h explains the notation and
+ * the failures that all builders have.
  */
 #ifndef GGUF_OP_CONV_H
 #define GGUF_OP_CONV_H
@@ -13,121 +14,210 @@
 extern "C" {
 #endif
 
-/* A window of size elements that lie dilation apart moves over data in steps
- * of stride, beginning pad elements before them. [0] is along w, [1] along h.
- * Over n elements there are
+/* --- windows -------------------------------------------------------------- */
+
+/* Sliding window over data: index [0] is along w, [1] along h.
  *
- *   o(n) = floor((n + 2 pad - dilation (size - 1) - 1) / stride) + 1
+ * Element k of window o lies on element o * stride + k * dilation - pad of the
+ * data. Over n elements there are
  *
- * windows; window o has its element k on element o stride + k dilation - pad.
- * sizes, strides and dilations are at least 1, pads at least 0, and one
- * window must fit. NULL in its place: GGUF_WINDOW_INIT. A value: it never
- * grows. */
+ *   o(n) = floor((n + 2 * pad - dilation * (size - 1) - 1) / stride) + 1
+ *
+ * windows; at least one must fit. A builder takes NULL for a window of all
+ * defaults. The struct never grows. */
 struct gguf_window {
-    int32_t size[2]; /* convolutions take the kernel's and ignore this */
-    int32_t stride[2];
-    int32_t pad[2];
-    int32_t dilation[2];
+    int32_t size[2];     /* elements of a window; 0: 1. Convolutions ignore it:
+                            they take the size of the kernel */
+    int32_t stride[2];   /* elements from a window to the next; 0: 1 */
+    int32_t pad[2];      /* zeros before and after the data, >= 0 */
+    int32_t dilation[2]; /* distance of a window's elements; 0: 1 */
 };
+/* Window of all defaults: size 1, stride 1, no padding, dilation 1. */
 #define GGUF_WINDOW_INIT                                                      \
     {                                                                         \
-        { 1, 1 }, { 1, 1 }, { 0, 0 },                                         \
+        { 0, 0 }, { 0, 0 }, { 0, 0 },                                         \
         {                                                                     \
-            1, 1                                                              \
+            0, 0                                                              \
         }                                                                     \
     }
 
-/* Windows as columns: data [w, h, c, n] -> dtype (f32, f16 or bf16) [kw kh c,
- * o(w), o(h), n], in a column kw fastest, then kh, then channels. Product with
- * a kernel [kw kh c, oc]: a convolution, and for many channels the faster one.
- */
+/* Copy each window of the data to a column. A product of a kernel
+ * [kw * kh * channels, oc] with the columns is a convolution; for many channels
+ * it is the fastest way.
+ *
+ *   data     float [w, h, channels, n]
+ *   window   [kw, kh] and its steps. NULL: the defaults
+ *   dtype    f32, f16 or bf16
+ *   ->       dtype [kw * kh * channels, o(w), o(h), n]: in a column, kw is
+ *            the fastest, then kh, then channels */
 GGUF_API struct gguf_tensor *gguf_op_im2col(struct gguf_ctx *ctx,
                                             struct gguf_tensor *data,
                                             const struct gguf_window *window,
                                             uint32_t dtype);
-/* data [w, c, n] -> [k c, o(w), n]. */
+
+/* Copy each window of one-dimensional data to a column.
+ *
+ *   data       float [w, channels, n]
+ *   size       elements of a window; 0: 1
+ *   stride     elements from a window to the next; 0: 1
+ *   pad        zeros before and after the data, >= 0
+ *   dilation   distance of a window's elements; 0: 1
+ *   dtype      f32, f16 or bf16
+ *   ->         dtype [size * channels, o(w), n] */
 GGUF_API struct gguf_tensor *gguf_op_im2col_1d(struct gguf_ctx *ctx,
                                                struct gguf_tensor *data,
                                                int32_t size, int32_t stride,
                                                int32_t pad, int32_t dilation,
                                                uint32_t dtype);
 
-/* Sum over channels and the window's elements of kernel times data, the kernel
- * not mirrored (what learning libraries call a convolution). Kernel and data
- * of any float type.
- *   conv_2d    kernel [kw, kh, c, oc], data [w, h, c, n]
- *              -> [o(w), o(h), oc, n]
- *   conv_2d_dw kernel [kw, kh, 1, oc], oc a multiple of c: result channel j
- *              reads data channel j / (oc / c) alone
- *   conv_1d    kernel [k, c, oc], data [w, c, n] -> [o(w), oc, n]
- *   conv_1d_dw kernel [k, 1, oc] */
+/* --- convolution ---------------------------------------------------------- */
+
+/* Convolution in two dimensions, as learning libraries define it (the kernel is
+ * not mirrored): the sum over channels and over the window of kernel times
+ * data.
+ *
+ *   kernel   float [kw, kh, channels, oc]
+ *   data     float [w, h, channels, n]
+ *   window   steps; its size is ignored. NULL: the defaults
+ *   ->       [o(w), o(h), oc, n] */
 GGUF_API struct gguf_tensor *gguf_op_conv_2d(struct gguf_ctx *ctx,
                                              struct gguf_tensor *kernel,
                                              struct gguf_tensor *data,
                                              const struct gguf_window *window);
+
+/* Depthwise convolution in two dimensions: channel j of the result reads
+ * channel j / (oc / channels) of the data alone.
+ *
+ *   kernel   float [kw, kh, 1, oc]; oc is a multiple of channels
+ *   data     float [w, h, channels, n]
+ *   window   steps; its size is ignored. NULL: the defaults
+ *   ->       [o(w), o(h), oc, n] */
 GGUF_API struct gguf_tensor *
 gguf_op_conv_2d_dw(struct gguf_ctx *ctx, struct gguf_tensor *kernel,
                    struct gguf_tensor *data, const struct gguf_window *window);
+
+/* Convolution in one dimension (the kernel is not mirrored).
+ *
+ *   kernel     float [k, channels, oc]
+ *   data       float [w, channels, n]
+ *   stride     elements from a window to the next; 0: 1
+ *   pad        zeros before and after the data, >= 0
+ *   dilation   distance of a window's elements; 0: 1
+ *   ->         [o(w), oc, n] */
 GGUF_API struct gguf_tensor *gguf_op_conv_1d(struct gguf_ctx *ctx,
                                              struct gguf_tensor *kernel,
                                              struct gguf_tensor *data,
                                              int32_t stride, int32_t pad,
                                              int32_t dilation);
+
+/* Depthwise convolution in one dimension: channel j of the result reads channel
+ * j / (oc / channels) of the data alone.
+ *
+ *   kernel     float [k, 1, oc]; oc is a multiple of channels
+ *   data       float [w, channels, n]
+ *   stride     elements from a window to the next; 0: 1
+ *   pad        zeros before and after the data, >= 0
+ *   dilation   distance of a window's elements; 0: 1
+ *   ->         [o(w), oc, n] */
 GGUF_API struct gguf_tensor *gguf_op_conv_1d_dw(struct gguf_ctx *ctx,
                                                 struct gguf_tensor *kernel,
                                                 struct gguf_tensor *data,
                                                 int32_t stride, int32_t pad,
                                                 int32_t dilation);
 
-/* Transposed: each element of data adds kernel times itself where a
- * convolution of that window would read: element i to i stride + k dilation -
- * pad, of (w - 1) stride - 2 pad + dilation (k - 1) + 1 elements.
- *   2d  kernel [kw, kh, oc, c], data [w, h, c, n] -> [.., .., oc, n]
- *   1d  kernel [k, oc, c], data [w, c, n] -> [.., oc, n] */
+/* Transposed convolution in two dimensions: element i of the data adds kernel
+ * element k times itself to element i * stride + k * dilation - pad of the
+ * result.
+ *
+ *   kernel   float [kw, kh, oc, channels]
+ *   data     float [w, h, channels, n]
+ *   window   steps; its size is ignored. NULL: the defaults
+ *   ->       [t(w), t(h), oc, n] with t(w) = (w - 1) * stride - 2 * pad +
+ *            dilation * (kw - 1) + 1, at least 1 */
 GGUF_API struct gguf_tensor *
 gguf_op_conv_transpose_2d(struct gguf_ctx *ctx, struct gguf_tensor *kernel,
                           struct gguf_tensor *data,
                           const struct gguf_window *window);
+
+/* Transposed convolution in one dimension: element i of the data adds kernel
+ * element k times itself to element i * stride + k * dilation - pad of the
+ * result.
+ *
+ *   kernel     float [k, oc, channels]
+ *   data       float [w, channels, n]
+ *   stride     elements of the result for each element of the data;
+ *              0: 1
+ *   pad        elements cut from both ends of the result, >= 0
+ *   dilation   distance of a kernel's elements; 0: 1
+ *   ->         [t(w), oc, n] with t(w) = (w - 1) * stride - 2 * pad +
+ *              dilation * (k - 1) + 1, at least 1 */
 GGUF_API struct gguf_tensor *
 gguf_op_conv_transpose_1d(struct gguf_ctx *ctx, struct gguf_tensor *kernel,
                           struct gguf_tensor *data, int32_t stride,
                           int32_t pad, int32_t dilation);
 
+/* --- pooling -------------------------------------------------------------- */
+
 enum gguf_pool_kind {
-    GGUF_POOL_MAX,       /* largest, -infinity if all are outside */
-    GGUF_POOL_AVG,       /* sum / the window's size */
-    GGUF_POOL_AVG_INSIDE /* sum / how many are inside; 0 for none */
+    GGUF_POOL_MAX,       /* largest element; -infinity if all are outside */
+    GGUF_POOL_AVG,       /* sum divided by the size of the window */
+    GGUF_POOL_AVG_INSIDE /* mean of the elements inside the data; 0 if all are
+                            outside */
 };
-/* Each channel by itself: a [w, h, ...] -> [o(w), o(h), ...]; in one dimension
- * [w, ...] -> [o(w), ...]. f32. */
+
+/* Pooling in two dimensions, of each channel by itself.
+ *
+ *   a        float [w, h, ...]
+ *   kind     GGUF_POOL_...
+ *   window   size and steps. NULL: the defaults
+ *   ->       [o(w), o(h), ...] */
 GGUF_API struct gguf_tensor *gguf_op_pool_2d(struct gguf_ctx *ctx,
                                              struct gguf_tensor *a,
                                              enum gguf_pool_kind kind,
                                              const struct gguf_window *window);
+
+/* Pooling of each row.
+ *
+ *   a        float [w, ...]
+ *   kind     GGUF_POOL_...
+ *   size     elements of a window; 0: 1
+ *   stride   elements from a window to the next; 0: 1
+ *   pad      elements before and after the data, >= 0
+ *   ->       [o(w), ...] */
 GGUF_API struct gguf_tensor *gguf_op_pool_1d(struct gguf_ctx *ctx,
                                              struct gguf_tensor *a,
                                              enum gguf_pool_kind kind,
                                              int32_t size, int32_t stride,
                                              int32_t pad);
 
-/* Sinusoids of a diffusion model's time steps (Vaswani et al., arXiv
- * 1706.03762, in the form of Dhariwal and Nichol, arXiv 2105.05233): steps [n]
- * of a float type -> [dim, n]. With half = dim / 2 and f_j =
- * max_period^(-j / half), elements j and half + j of a column are
- * cos(step f_j) and sin(step f_j); the last of an odd dim is 0. dim and
- * max_period are at least 1. */
+/* --- time steps ----------------------------------------------------------- */
+
+/* Sinusoidal embedding of a diffusion model's time steps (Vaswani et al.,
+ * arXiv 1706.03762, in the form of Dhariwal and Nichol, arXiv 2105.05233). With
+ * half = dim / 2, for j below half:
+ *
+ *     y[j]        = cos(t * max_period^(-j / half))
+ *     y[half + j] = sin(t * max_period^(-j / half))
+ *
+ *   t            float [n]
+ *   dim          elements of a column, >= 1. The last element of an odd dim
+ *                is 0
+ *   max_period   longest period, >= 1
+ *   ->           [dim, n] */
 GGUF_API struct gguf_tensor *gguf_op_timestep_embedding(struct gguf_ctx *ctx,
                                                         struct gguf_tensor *t,
                                                         int32_t dim,
                                                         int32_t max_period);
 
-/* Parameters as the builders store them in op_params, for backends: of
- * im2col, conv, conv_transpose, pool. Made by the library: it may grow at its
- * end (gguf_tensor_op_params). */
+/* --- parameters, for backends --------------------------------------------- */
+
+/* Parameters of GGUF_OP_IM2COL, GGUF_OP_CONV, GGUF_OP_CONV_TRANSPOSE and
+ * GGUF_OP_POOL, as the builders store them; a backend reads them with
+ * gguf_tensor_op_params(). Made by the library; new members come at the end. */
 struct gguf_conv_params {
-    struct gguf_window window; /* with the size */
-    int32_t depthwise;         /* conv: each channel by itself */
-    int32_t kind;              /* GGUF_POOL_... */
+    struct gguf_window window; /* size and steps, without zeros for defaults */
+    int32_t depthwise; /* CONV: 1 for a depthwise convolution, else 0 */
+    int32_t kind;      /* POOL: GGUF_POOL_... */
 };
 
 #ifdef __cplusplus

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* op_custom.h - operations of the program's own
+/* op_custom.h - operations that the program computes itself
  *
- * Conventions: op.h. Only the CPU backend computes them.
+ * Only the CPU backend computes them. op.h explains the notation and the
+ * failures that all builders have.
+ *
+ *     static enum gguf_status halve(struct gguf_tensor *t, unsigned ith,
+ *                                   unsigned nth, void *user);
+ *     ...
+ *     struct gguf_custom c = GGUF_CUSTOM_INIT;
+ *     c.compute.fn = halve;
+ *     y = gguf_op_map_1(ctx, x, &c);
  */
 #ifndef GGUF_OP_CUSTOM_H
 #define GGUF_OP_CUSTOM_H
@@ -12,28 +20,47 @@
 extern "C" {
 #endif
 
-/* Compute part ith of nth of t, from t->src[]: data, shapes and strides as in
- * the tensors. Called for each ith below nth, from threads of the backend's
- * pool at the same time; t and sources are in host memory, the sources
- * computed. For results that do not depend on nth, divide elements among the
- * parts, never a sum. A status other than GGUF_OK ends the computation after
- * this node with that status. */
+/* Compute one part of a result.
+ *
+ * t      The result, whose data to write. Its sources are t->src[0] to
+ *        t->src[n_src - 1], computed. All of them lie in host memory; their
+ *        strides are those of the tensors.
+ * ith    Number of the part, 0 to nth - 1.
+ * nth    Number of parts.
+ * user   Pointer of the callback.
+ *
+ * The backend calls the function once for each part, from several threads at
+ * once. For a result that does not depend on nth, divide elements among the
+ * parts, never one sum.
+ *
+ * Returns GGUF_OK, or a status with which the computation ends after this
+ * node. */
 typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
                                         unsigned nth, void *user);
 
-/* What computes an operation. fn and user are kept: both must live as long as
- * graphs with the result run. The struct is copied: op_params has it as this
- * library knows it, for backends. */
+/* Function of a custom operation. Both members must stay valid as long as
+ * graphs with the result are computed. It never grows. */
+struct gguf_custom_callback {
+    gguf_custom_fn *fn; /* required */
+    void *user;         /* passed to fn */
+};
+
+/* Custom operation. The builders copy the struct to op_params. */
 struct gguf_custom {
     size_t struct_size;
-    gguf_custom_fn *fn; /* required */
-    void *user;
-    uint32_t n_tasks;  /* the largest nth; 0: the number of threads */
-    uint32_t reserved; /* 0 */
+    struct gguf_custom_callback
+        compute;       /* function that computes the result */
+    uint32_t n_tasks;  /* most parts; 0: the number of threads */
+    uint32_t reserved; /* must be 0 */
 };
 #define GGUF_CUSTOM_INIT GGUF_INIT(struct gguf_custom)
 
-/* A result of a's type and shape from one, two, three sources. */
+/* Custom operation with one, two or three sources.
+ *
+ *   a        any type and shape
+ *   b, c     any type and shape
+ *   custom   the operation, which is copied
+ *   ->       shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_map_1(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a,
                                            const struct gguf_custom *custom);
@@ -46,8 +73,15 @@ GGUF_API struct gguf_tensor *gguf_op_map_3(struct gguf_ctx *ctx,
                                            struct gguf_tensor *b,
                                            struct gguf_tensor *c,
                                            const struct gguf_custom *custom);
-/* A result of any type and shape ne[4] from n_src sources, 0 to
- * GGUF_TENSOR_SRC. */
+
+/* Custom operation with a result of any type and shape.
+ *
+ *   dtype    GGUF_DTYPE_... of the result
+ *   ne       four dimensions of the result
+ *   n_src    number of sources, 0 to GGUF_TENSOR_SRC
+ *   src      n_src sources of any type and shape
+ *   custom   the operation, which is copied
+ *   ->       dtype [ne[0], ne[1], ne[2], ne[3]] */
 GGUF_API struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx,
                                             uint32_t dtype, const int64_t *ne,
                                             unsigned n_src,

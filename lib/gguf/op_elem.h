@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* op_elem.h - operations element by element
+/* op_elem.h - elementwise functions and gates
  *
- * Conventions: op.h. x, y are elements of a and b.
+ * x and y are elements of a and b at the same index. op.h explains the notation
+ * and the failures that all builders have.
  */
 #ifndef GGUF_OP_ELEM_H
 #define GGUF_OP_ELEM_H
@@ -12,68 +13,108 @@
 extern "C" {
 #endif
 
-/* --- two sources ---------------------------------------------------------- */
+/* --- arithmetic of two sources -------------------------------------------- */
 
-/* a of any shape, b broadcasts to a; the result has a's shape and type. */
+/* Arithmetic of two tensors.
+ *
+ *   a   float, any shape
+ *   b   float, broadcasts to a
+ *   ->  shape and type of a */
 GGUF_BUILDER_2(gguf_op_add); /* x + y */
 GGUF_BUILDER_2(gguf_op_sub); /* x - y */
-GGUF_BUILDER_2(gguf_op_mul); /* x y */
+GGUF_BUILDER_2(gguf_op_mul); /* x * y */
 GGUF_BUILDER_2(gguf_op_div); /* x / y */
 
-/* Gated (Shazeer, arXiv 2002.05202): a is the gate, b has its shape; the
- * result has a's shape and type. */
-GGUF_BUILDER_2(gguf_op_swiglu);      /* silu(x) y */
-GGUF_BUILDER_2(gguf_op_geglu);       /* gelu(x) y */
-GGUF_BUILDER_2(gguf_op_geglu_erf);   /* gelu_erf(x) y */
-GGUF_BUILDER_2(gguf_op_geglu_quick); /* gelu_quick(x) y */
-GGUF_BUILDER_2(gguf_op_reglu);       /* relu(x) y */
-/* Clamped, as in OpenAI's gpt-oss (its torch/model.py, swiglu):
- * g / (1 + exp(-alpha g)) * (u + 1), where g = min(x, limit) and
- * u = min(max(y, -limit), limit); limit >= 0. */
+/* --- gates ---------------------------------------------------------------- */
+
+/* Gated linear units (Shazeer, arXiv 2002.05202).
+ *
+ *   a   float, the gate
+ *   b   float, shape of a
+ *   ->  shape and type of a */
+GGUF_BUILDER_2(gguf_op_swiglu);      /* silu(x) * y */
+GGUF_BUILDER_2(gguf_op_geglu);       /* gelu(x) * y */
+GGUF_BUILDER_2(gguf_op_geglu_erf);   /* gelu_erf(x) * y */
+GGUF_BUILDER_2(gguf_op_geglu_quick); /* gelu_quick(x) * y */
+GGUF_BUILDER_2(gguf_op_reglu);       /* relu(x) * y */
+
+/* Clamped gated unit of OpenAI's gpt-oss (torch/model.py, swiglu):
+ *
+ *     g / (1 + exp(-alpha * g)) * (u + 1)
+ *     g = min(x, limit)    u = min(max(y, -limit), limit)
+ *
+ *   a       float, the gate
+ *   b       float, shape of a
+ *   alpha   factor in the sigmoid
+ *   limit   bound of both, >= 0
+ *   ->      shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_swiglu_oai(struct gguf_ctx *ctx,
                                                 struct gguf_tensor *a,
                                                 struct gguf_tensor *b,
                                                 float alpha, float limit);
 
-/* --- one source ----------------------------------------------------------- */
+/* --- functions of one source ---------------------------------------------- */
 
-/* The result has a's shape and type. The gelu forms are those of Hendrycks and
- * Gimpel, arXiv 1606.08415. */
+/* Functions of one tensor. The three gelu forms are from Hendrycks and Gimpel,
+ * arXiv 1606.08415.
+ *
+ *   a   float, any shape
+ *   ->  shape and type of a */
 GGUF_BUILDER_1(gguf_op_silu); /* x / (1 + exp(-x)) */
-/* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+/* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) */
 GGUF_BUILDER_1(gguf_op_gelu);
-GGUF_BUILDER_1(gguf_op_gelu_erf);   /* x/2 (1 + erf(x / sqrt 2)) */
+GGUF_BUILDER_1(gguf_op_gelu_erf);   /* x/2 * (1 + erf(x / sqrt(2))) */
 GGUF_BUILDER_1(gguf_op_gelu_quick); /* x / (1 + exp(-1.702 x)) */
 GGUF_BUILDER_1(gguf_op_relu);       /* max(x, 0) */
 GGUF_BUILDER_1(gguf_op_relu_sqr);   /* max(x, 0)^2 */
 GGUF_BUILDER_1(gguf_op_sigmoid);    /* 1 / (1 + exp(-x)) */
-GGUF_BUILDER_1(gguf_op_tanh);       /* tanh x */
+GGUF_BUILDER_1(gguf_op_tanh);       /* tanh(x) */
 GGUF_BUILDER_1(gguf_op_elu);        /* x for x > 0, else exp(x) - 1 */
 GGUF_BUILDER_1(gguf_op_softplus);   /* ln(1 + exp(x)) */
 GGUF_BUILDER_1(gguf_op_neg);        /* -x */
 GGUF_BUILDER_1(gguf_op_abs);        /* |x| */
 GGUF_BUILDER_1(gguf_op_sqr);        /* x^2 */
-GGUF_BUILDER_1(gguf_op_sqrt);       /* NaN below 0 */
+GGUF_BUILDER_1(gguf_op_sqrt);       /* sqrt(x); NaN below 0 */
 GGUF_BUILDER_1(gguf_op_exp);        /* e^x */
-GGUF_BUILDER_1(gguf_op_log);        /* natural */
-GGUF_BUILDER_1(gguf_op_sin);        /* of radians */
-GGUF_BUILDER_1(gguf_op_cos);        /* likewise */
+GGUF_BUILDER_1(gguf_op_log);        /* natural logarithm of x */
+GGUF_BUILDER_1(gguf_op_sin);        /* sine of x radians */
+GGUF_BUILDER_1(gguf_op_cos);        /* cosine of x radians */
 
-/* s x, one rounding. */
+/* Multiply by a constant: s * x, rounded once.
+ *
+ *   a   float, any shape
+ *   ->  shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_scale(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a, float s);
-/* x for x > 0, else slope x. */
+
+/* Leaky ReLU: x for x > 0, else slope * x.
+ *
+ *   a   float, any shape
+ *   ->  shape and type of a */
 GGUF_API struct gguf_tensor *
 gguf_op_leaky_relu(struct gguf_ctx *ctx, struct gguf_tensor *a, float slope);
-/* min(max(x, low), high), low <= high. */
+
+/* Clamp: min(max(x, low), high).
+ *
+ *   a           float, any shape
+ *   low, high   bounds, low <= high
+ *   ->          shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_clamp(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a, float low,
                                            float high);
-/* Huang and Schlag, arXiv 2411.13010, with p = softplus(alpha_p) and
- * n = beta + softplus(alpha_n) of the learned alphas:
- *   p x^2 + beta x                              for x > 0
- *   n (exp(min(x, eps)) - 1 - x) + beta x       else
- * eps is a small negative number, -1e-6 in the models that use it. */
+
+/* xIELU (Huang and Schlag, arXiv 2411.13010), with p = softplus(alpha_p) and
+ * n = beta + softplus(alpha_n):
+ *
+ *     p * x^2 + beta * x                                for x > 0
+ *     n * (exp(min(x, eps)) - 1 - x) + beta * x         otherwise
+ *
+ *   a         float, any shape
+ *   alpha_n   learned parameter of the negative side
+ *   alpha_p   learned parameter of the positive side
+ *   beta      slope at 0
+ *   eps       small negative number; the models that use xIELU have -1e-6
+ *   ->        shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_xielu(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a,
                                            float alpha_n, float alpha_p,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* op_row.h - operations along rows: sums, orders, norms, masks, soft-max
+/* op_row.h - operations along rows: sums, sorting, norms, masks, softmax
  *
- * Conventions: op.h.
+ * op.h explains the notation and the failures that all builders have.
  */
 #ifndef GGUF_OP_ROW_H
 #define GGUF_OP_ROW_H
@@ -12,111 +12,219 @@
 extern "C" {
 #endif
 
-/* --- sums and orders ------------------------------------------------------ */
+/* --- sums ----------------------------------------------------------------- */
 
-/* Sums are computed in double, in order, and rounded once. */
-GGUF_BUILDER_1(gguf_op_sum);      /* of all elements -> f32 [1] */
-GGUF_BUILDER_1(gguf_op_sum_rows); /* of each row -> f32 [1, ne1, ne2, ne3] */
-GGUF_BUILDER_1(gguf_op_mean);     /* of each row, NaN for none -> likewise */
-GGUF_BUILDER_1(gguf_op_cumsum);   /* up to an element -> a's shape and type */
-/* Number of the first largest of each row -> i32 [ne1, ne2, ne3]. */
+/* Sum of all elements, in double, rounded once.
+ *
+ *   a   float, any shape
+ *   ->  f32 [1] */
+GGUF_BUILDER_1(gguf_op_sum);
+
+/* Sum of each row, in double, rounded once.
+ *
+ *   a   float [n, ne1, ne2, ne3]
+ *   ->  f32 [1, ne1, ne2, ne3] */
+GGUF_BUILDER_1(gguf_op_sum_rows);
+
+/* Mean of each row, summed in double, rounded once. NaN for empty rows.
+ *
+ *   a   float [n, ne1, ne2, ne3]
+ *   ->  f32 [1, ne1, ne2, ne3] */
+GGUF_BUILDER_1(gguf_op_mean);
+
+/* Cumulative sum along each row, in double, rounded once per element:
+ * y[i] = a[0] + ... + a[i].
+ *
+ *   a   float, any shape
+ *   ->  shape and type of a */
+GGUF_BUILDER_1(gguf_op_cumsum);
+
+/* --- sorting -------------------------------------------------------------- */
+
+/* Index of the largest element of each row. Of equal elements the first counts.
+ *
+ *   a   float [n, ne1, ne2, ne3], n >= 1
+ *   ->  i32 [ne1, ne2, ne3] */
 GGUF_BUILDER_1(gguf_op_argmax);
 
-/* Numbers of each row's elements in the order of their values: i32 in a's
- * shape. Equal values keep their order; NaN comes last. */
+/* Indices that sort each row. Equal elements keep their order; NaN comes last.
+ *
+ *   a            float, any shape with ne0 below 2^31
+ *   descending   largest first, instead of smallest first
+ *   ->           i32, shape of a */
 GGUF_API struct gguf_tensor *
 gguf_op_argsort(struct gguf_ctx *ctx, struct gguf_tensor *a, bool descending);
-/* The first k of the descending order: a view i32 [k, ne1, ne2, ne3]. */
+
+/* Indices of the k largest elements of each row, the largest first. Equal
+ * elements keep their order.
+ *
+ *   a   float [n, ne1, ne2, ne3]
+ *   k   1 to n
+ *   ->  i32 [k, ne1, ne2, ne3], a view of gguf_op_argsort()'s result */
 GGUF_API struct gguf_tensor *gguf_op_top_k(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a, int64_t k);
 
 /* --- norms ---------------------------------------------------------------- */
 
-/* Each row x; the result has a's shape and type. eps >= 0. Weights and biases
- * are a mul and an add after it.
- *   norm      (x - mean x) / sqrt(mean (x - mean x)^2 + eps)
- *             Ba, Kiros and Hinton, arXiv 1607.06450
- *   rms_norm  x / sqrt(mean x^2 + eps)
- *             Zhang and Sennrich, arXiv 1910.07467
- *   l2_norm   x / max(sqrt(sum x^2), eps) */
+/* Layer norm of each row x, without weight and bias (Ba, Kiros and Hinton,
+ * arXiv 1607.06450):
+ *
+ *     (x - mean(x)) / sqrt(mean((x - mean(x))^2) + eps)
+ *
+ *   a     float, any shape
+ *   eps   >= 0
+ *   ->    shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_norm(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a, float eps);
+
+/* RMS norm of each row x, without weight (Zhang and Sennrich,
+ * arXiv 1910.07467):
+ *
+ *     x / sqrt(mean(x^2) + eps)
+ *
+ *   a     float, any shape
+ *   eps   >= 0
+ *   ->    shape and type of a */
 GGUF_API struct gguf_tensor *
 gguf_op_rms_norm(struct gguf_ctx *ctx, struct gguf_tensor *a, float eps);
+
+/* L2 norm of each row x:
+ *
+ *     x / max(sqrt(sum(x^2)), eps)
+ *
+ *   a     float, any shape
+ *   eps   >= 0
+ *   ->    shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_l2_norm(struct gguf_ctx *ctx,
                                              struct gguf_tensor *a, float eps);
-/* As norm, over the elements of n / n_groups channels together: a [w, h, n,
- * s], n a multiple of n_groups (Wu and He, arXiv 1803.08494). */
+
+/* Group norm (Wu and He, arXiv 1803.08494): the layer norm over all elements of
+ * each group of channels.
+ *
+ *   a          float [w, h, channels, s]
+ *   n_groups   groups of adjacent channels; it divides channels
+ *   eps        >= 0
+ *   ->         shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_group_norm(struct gguf_ctx *ctx,
                                                 struct gguf_tensor *a,
                                                 int32_t n_groups, float eps);
 
-/* --- masks and soft-max --------------------------------------------------- */
+/* --- masks ---------------------------------------------------------------- */
 
-/* Element (i, j) becomes -infinity, or 0, where i > n_past + j; others stay.
- * a [n, m, ...]; the result has its shape and type. n_past >= 0. */
+/* Causal mask: element (i, j) becomes -infinity where i > n_past + j.
+ *
+ *   a        float [n, m, ...]: i counts keys, j counts tokens
+ *   n_past   keys before the first token, >= 0
+ *   ->       shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_diag_mask_inf(struct gguf_ctx *ctx,
                                                    struct gguf_tensor *a,
                                                    int32_t n_past);
+
+/* Causal mask of zeros: element (i, j) becomes 0 where i > n_past + j.
+ *
+ *   a        float [n, m, ...]: i counts keys, j counts tokens
+ *   n_past   keys before the first token, >= 0
+ *   ->       shape and type of a */
 GGUF_API struct gguf_tensor *gguf_op_diag_mask_zero(struct gguf_ctx *ctx,
                                                     struct gguf_tensor *a,
                                                     int32_t n_past);
 
-/* Each row of x [n, m, h, s]: softmax(x * scale + slope * mask). mask (may be
- * NULL) f32 or f16 [n, >= m, b2, b3], broadcast over h and s. slope is 1, or
- * with max_bias > 0 that of head h (Press et al., ALiBi, arXiv 2108.12409,
- * for head counts that are not a power of two as its authors do). A row that
- * is -infinity throughout gives zeros. */
+/* --- softmax -------------------------------------------------------------- */
+
+/* Softmax of each row: softmax(scale * x + slope * mask).
+ *
+ *   x          float [n, m, h, s]
+ *   mask       f32 or f16 [n, >= m, b2, b3], b2 divides h and b3 divides s.
+ *              NULL: no mask
+ *   scale      factor of x
+ *   max_bias   ALiBi (Press et al., arXiv 2108.12409): above 0, slope is
+ *              that of the row's head among h heads, which needs a mask. 0:
+ *              slope is 1
+ *   ->         shape and type of x
+ *
+ * A row that is -infinity throughout gives zeros. Slopes of head counts that
+ * are not powers of two are those of the authors' code. */
 GGUF_API struct gguf_tensor *gguf_op_soft_max(struct gguf_ctx *ctx,
                                               struct gguf_tensor *x,
                                               struct gguf_tensor *mask,
                                               float scale, float max_bias);
-/* The same with one more score in each row that is not in the result: sinks
- * f32 [h], one for each head, neither scaled nor masked (Xiao et al., arXiv
- * 2309.17453, in the learned form of OpenAI's gpt-oss). sinks may be NULL. */
+
+/* Softmax with attention sinks: each row has one more score, the sink of its
+ * head, whose weight is not in the result (Xiao et al., arXiv 2309.17453, in
+ * the learned form of OpenAI's gpt-oss).
+ *
+ *   x          float [n, m, h, s]
+ *   mask       f32 or f16 [n, >= m, b2, b3], b2 divides h and b3 divides s.
+ *              NULL: no mask
+ *   sinks      f32 [h], neither scaled nor masked. NULL: no sinks
+ *   scale      factor of x
+ *   max_bias   ALiBi as in gguf_op_soft_max(). 0: slope is 1
+ *   ->         shape and type of x
+ *
+ * A row that is -infinity throughout gives zeros. */
 GGUF_API struct gguf_tensor *
 gguf_op_soft_max_sinks(struct gguf_ctx *ctx, struct gguf_tensor *x,
                        struct gguf_tensor *mask, struct gguf_tensor *sinks,
                        float scale, float max_bias);
 
-/* Parameters as the builders store them in op_params, for backends. Made by the
- * library: they may grow at their end (gguf_tensor_op_params). */
-struct gguf_soft_max_params {
-    float scale, max_bias;
-};
-/* Likewise. Made by the library: they may grow at their end. */
-struct gguf_group_norm_params {
-    float eps;
-    int32_t n_groups;
-};
+/* --- hyper-connections ---------------------------------------------------- */
 
-/* --- hyper-connected streams ---------------------------------------------- */
-
-/* How n streams meet around a part of a layer (Xie et al., mHC, arXiv
- * 2512.24880; DeepSeek-V4): of each row of z [n, ..] or [(2 + n) n, ..], of
- * which base f32 [as many] are the offsets and scale f32 [1 or 3] the factors
+/* Mixing coefficients of manifold-constrained hyper-connections (Xie et al.,
+ * mHC, arXiv 2512.24880; DeepSeek-V4), which connect n residual streams with a
+ * layer. From each row of z, h = 0 to n - 1:
  *
- *   pre[h]      = sigmoid(z[h] scale[0] + base[h]) + eps
- *   post[h]     = 2 sigmoid(z[n + h] scale[1] + base[n + h])
- *   c[dst, src] = z[2n + dst + n src] scale[2] + base[2n + dst + n src]
+ *     pre[h]      = sigmoid(z[h] * scale[0] + base[h]) + eps
+ *     post[h]     = 2 * sigmoid(z[n + h] * scale[1] + base[n + h])
+ *     c[dst, src] = z[2n + dst + n*src] * scale[2] + base[2n + dst + n*src]
  *
- * in that order, z's shape and type; with n elements pre alone. c becomes
- * nearly doubly stochastic: for each src the softmax over dst plus eps, then
- * for each dst divided by its sum over src plus eps, and n_iter - 1 times more
- * by the sums over dst and over src, plus eps each (Sinkhorn and Knopp 1967).
- * Streams x [d, n, ..] times pre are gguf_op_out_prod of them and a view of
- * pre as [1, n, ..]; of c as [n, n, ..] it is what each stream takes of all. n
- * is 1 to 64, eps >= 0. Since: 0.1 */
+ * c is then made nearly doubly stochastic (Sinkhorn and Knopp 1967): for each
+ * src, the softmax over dst plus eps; for each dst, division by the sum over
+ * src plus eps; then n_iter - 1 times, division by the sums over dst and by the
+ * sums over src, plus eps each.
+ *
+ *   z        float [(2 + n) * n, ...], or [n, ...] for pre alone
+ *   base     f32, one offset for each element of a row of z
+ *   scale    f32 [3], or [1] for pre alone
+ *   n        number of streams, 1 to GGUF_HYPER_MAX
+ *   n_iter   Sinkhorn iterations, >= 0
+ *   eps      >= 0
+ *   ->       shape and type of z: pre, post, c
+ *
+ * To use the result: gguf_op_out_prod() of streams x [d, n, ...] and a view of
+ * pre as [1, n, ...] is the layer's input; of x and a view of c as [n, n, ...]
+ * it is the mixed streams. */
 GGUF_API struct gguf_tensor *
 gguf_op_hyper(struct gguf_ctx *ctx, struct gguf_tensor *z,
               struct gguf_tensor *base, struct gguf_tensor *scale, int32_t n,
               int32_t n_iter, float eps);
-/* Parameters, as above. Made by the library: they may grow at their end. */
-struct gguf_hyper_params {
-    int32_t n, n_iter;
-    float eps;
-};
 enum { GGUF_HYPER_MAX = 64 };
+
+/* --- parameters, for backends --------------------------------------------- */
+
+/* The builders store these structs as parameters of their results; a backend
+ * reads them with gguf_tensor_op_params(). */
+
+/* GGUF_OP_SOFT_MAX, from gguf_op_soft_max_sinks()'s parameters. Made by the
+ * library; new members come at the end. */
+struct gguf_soft_max_params {
+    float scale;    /* factor of x */
+    float max_bias; /* ALiBi; 0: slope is 1 */
+};
+
+/* GGUF_OP_GROUP_NORM, from gguf_op_group_norm()'s parameters. Made by the
+ * library; new members come at the end. */
+struct gguf_group_norm_params {
+    float eps;        /* added to the variance */
+    int32_t n_groups; /* groups of channels */
+};
+
+/* GGUF_OP_HYPER, from gguf_op_hyper()'s parameters. Made by the library; new
+ * members come at the end. */
+struct gguf_hyper_params {
+    int32_t n;      /* streams */
+    int32_t n_iter; /* Sinkhorn iterations */
+    float eps;      /* added to pre and to sums */
+};
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,7 @@
  *     const struct gguf_session_timings *t = gguf_session_timings(s);
  *     rate = t->prompt.n / t->prompt.seconds;
  *
- * profile.h has times of single operations.
+ * gguf_session_set_profile() reports the times of single operations.
  *
  * Threads: one thread at a time for each session.
  */
@@ -74,6 +74,22 @@ GGUF_API void gguf_session_reset_timings(struct gguf_session *s);
 GGUF_API enum gguf_status
 gguf_session_warm_up(struct gguf_session *s,
                      struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Set the callback that receives the time of each node from now on (profile.h):
+ * of passes through the layers, of logits and pooled vectors, and of shifts of
+ * positions.
+ *
+ * profile   The callback. With fn NULL: measure nothing, as at first.
+ *
+ * Sessions that share a backend must not both have a profile.
+ *
+ * Returns GGUF_OK, or the first failure of work that was under way.
+ *
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_set_profile(struct gguf_session *s,
+                         struct gguf_profile_callback profile,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,8 @@ enum {
     SLOT_GROUP = 16,
     SLOT_BITS = PAGE_BITS - 4
 };
-static_assert(sizeof(struct gguf_tensor) + GG_OBJECT_HEAD >= 1 << SLOT_BITS,
+static_assert(sizeof(struct gg_tensor_storage) + GG_OBJECT_HEAD >=
+                  1 << SLOT_BITS,
               "tensors side by side have slots of their own");
 
 /* A graph can have twice capacity tensors, most have little more than half of

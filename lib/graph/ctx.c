@@ -118,7 +118,7 @@ void gguf_ctx_set_no_alloc(struct gguf_ctx *ctx, bool no_alloc)
 
 static size_t tensor_space(void)
 {
-    return (sizeof(struct gguf_tensor) + GG_OBJECT_ALIGN - 1) &
+    return (sizeof(struct gg_tensor_storage) + GG_OBJECT_ALIGN - 1) &
            ~(size_t)(GG_OBJECT_ALIGN - 1);
 }
 
@@ -185,11 +185,18 @@ struct gguf_tensor *gg_ctx_add_tensor(struct gguf_ctx *ctx,
     char name[160] = "a tensor";
     if (size > ctx->size - ctx->used) /* it will be needed */
         gguf_tensor_format(proto, name, sizeof name);
-    struct gguf_tensor *t = gg_ctx_push(ctx, GGUF_OBJECT_TENSOR, size, name);
-    if (!t)
+    struct gg_tensor_storage *s =
+        gg_ctx_push(ctx, GGUF_OBJECT_TENSOR, size, name);
+    if (!s)
         return NULL;
-    *t = *proto;
-    t->pin = 0;
+    const struct gg_tensor_storage *from = gg_tensor_storage(proto);
+    struct gguf_tensor *t = &s->t;
+    *s = *from;
+    s->pin = 0;
+    t->n_src = (uint32_t)gg_op_n_src(proto);
+    t->src = s->src;
+    t->op_params = s->op_params;
+    t->name = s->name;
     if (data) {
         t->data = (char *)t + tensor_space() + skip;
     } else if (proto->view_src) {

@@ -68,10 +68,11 @@ static enum gguf_status add_tensor(struct gguf_ctx *ctx,
     struct gguf_tensor *t =
         gguf_tensor_create(ctx, info->dtype, GGUF_TENSOR_DIMS, info->ne);
     GG_TRY(gguf_ctx_status(ctx, err));
-    const size_t n =
-        gg_str_utf8_fit(info->name.data, info->name.size, sizeof t->name - 1);
-    memcpy(t->name, info->name.data, n);
-    t->name[n] = '\0';
+    char *name = gg_tensor_storage(t)->name;
+    const size_t n = gg_str_utf8_fit(info->name.data, info->name.size,
+                                     GGUF_TENSOR_NAME - 1);
+    memcpy(name, info->name.data, n);
+    name[n] = '\0';
     if (data == GGUF_CTX_DATA_MAP && !copied)
         t->data = (void *)(uintptr_t)gguf_file_tensor_data(f, i);
     if (!copied)

@@ -19,7 +19,7 @@ void gg_graph_out_put(struct gg_graph_out *o, const char *fmt, ...)
     int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     size_t size = n < 0 ? 0 : GG_MIN((size_t)n, sizeof text - 1);
-    o->stopped = o->write(o->user, text, size) != 0;
+    o->stopped = o->write.fn(o->write.user, text, size);
 }
 
 enum gguf_status gg_graph_out_finish(const struct gg_graph_out *o,
@@ -66,11 +66,11 @@ static void put_line(struct gg_graph_out *o, const struct gguf_graph *g,
 }
 
 enum gguf_status gguf_graph_dump(const struct gguf_graph *g, const char *part,
-                                 gguf_write_fn *write, void *user,
+                                 struct gguf_write_callback write,
                                  struct gguf_error *err)
 {
-    struct gg_graph_out o = { write, user, false };
-    GG_TRY(gg_params_need(write, "write", err));
+    struct gg_graph_out o = { write, false };
+    GG_TRY(gg_params_need(write.fn, "write", err));
     gg_graph_out_put(&o, "%s: %zu node%s, %zu %s\n", part ? part : "graph",
                      g->n_nodes, g->n_nodes == 1 ? "" : "s", g->n_leaves,
                      g->n_leaves == 1 ? "leaf" : "leaves");
@@ -115,12 +115,13 @@ static void dot_edges(struct gg_graph_out *o, const char *part,
 }
 
 enum gguf_status gguf_graph_dump_dot(const struct gguf_graph *g,
-                                     const char *part, gguf_write_fn *write,
-                                     void *user, struct gguf_error *err)
+                                     const char *part,
+                                     struct gguf_write_callback write,
+                                     struct gguf_error *err)
 {
-    struct gg_graph_out o = { write, user, false };
+    struct gg_graph_out o = { write, false };
     const char *const prefix = part ? part : "";
-    GG_TRY(gg_params_need(write, "write", err));
+    GG_TRY(gg_params_need(write.fn, "write", err));
     if (part)
         gg_graph_out_put(&o, "subgraph cluster_%s {\n  label=\"%s\";\n", part,
                          part);

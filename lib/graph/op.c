@@ -28,9 +28,9 @@ static struct gguf_tensor *build_copy(struct gguf_ctx *ctx,
                                       struct gguf_tensor *a, uint32_t dtype,
                                       const char *what)
 {
-    struct gguf_tensor proto = { .op = GGUF_OP_DUP,
-                                 .dtype = dtype,
-                                 .src = { a } };
+    struct gg_tensor_storage proto =
+        GG_TENSOR_STORAGE_INIT(proto, .op = GGUF_OP_DUP, .dtype = dtype);
+    proto.src[0] = a;
     return gg_op_name_from_source(gg_op_build(ctx, &proto), a, what, NULL);
 }
 
@@ -128,9 +128,9 @@ struct gguf_tensor *gguf_op_repeat(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                    int64_t ne0, int64_t ne1, int64_t ne2,
                                    int64_t ne3)
 {
-    struct gguf_tensor proto = { .op = GGUF_OP_REPEAT,
-                                 .ne = { ne0, ne1, ne2, ne3 },
-                                 .src = { a } };
+    struct gg_tensor_storage proto = GG_TENSOR_STORAGE_INIT(
+        proto, .op = GGUF_OP_REPEAT, .ne = { ne0, ne1, ne2, ne3 });
+    proto.src[0] = a;
     return gg_op_build(ctx, &proto);
 }
 
@@ -253,6 +253,21 @@ struct gguf_tensor *gguf_op_soft_max(struct gguf_ctx *ctx,
     return gguf_op_soft_max_sinks(ctx, x, mask, NULL, scale, max_bias);
 }
 
+static void set_default(float *x, float value)
+{
+    if (*x == 0)
+        *x = value;
+}
+
+void gg_op_rope_set_defaults(struct gguf_rope *rope)
+{
+    set_default(&rope->freq_base, 10000);
+    set_default(&rope->freq_scale, 1);
+    set_default(&rope->attn_factor, 1);
+    set_default(&rope->beta_fast, 32);
+    set_default(&rope->beta_slow, 1);
+}
+
 struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx, struct gguf_tensor *x,
                                  struct gguf_tensor *pos,
                                  struct gguf_tensor *freq_factors,
@@ -262,6 +277,7 @@ struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx, struct gguf_tensor *x,
     if (gg_params_take(&own, sizeof own, rope, "gguf_rope", gg_ctx_err(ctx)) !=
         GGUF_OK)
         return NULL;
+    gg_op_rope_set_defaults(&own);
     return gg_op_make(ctx, GGUF_OP_ROPE, &own, sizeof own,
                       SRC(x, pos, freq_factors));
 }

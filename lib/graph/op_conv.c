@@ -149,8 +149,9 @@ flatten_source(struct gguf_ctx *ctx, enum gguf_op op, struct gguf_tensor *a)
         return NULL;
     if (a->ne[3] == 1)
         return gguf_op_permute(ctx, a, 0, 2, 3, 1);
-    struct gguf_tensor t = { .op = op, .src = { a } };
-    gg_op_fail(&t, gg_ctx_err(ctx), GGUF_E_SHAPE, "more than 3 dimensions");
+    struct gg_tensor_storage s = GG_TENSOR_STORAGE_INIT(s, .op = op);
+    s.src[0] = a;
+    gg_op_fail(&s.t, gg_ctx_err(ctx), GGUF_E_SHAPE, "more than 3 dimensions");
     return NULL;
 }
 
@@ -171,7 +172,14 @@ static struct gguf_window window_1d(int32_t size, int32_t stride, int32_t pad,
 
 static struct gguf_window given_window(const struct gguf_window *window)
 {
-    return window ? *window : (struct gguf_window)GGUF_WINDOW_INIT;
+    struct gguf_window w =
+        window ? *window : (struct gguf_window)GGUF_WINDOW_INIT;
+    for (int d = 0; d < 2; d++) {
+        w.size[d] += !w.size[d];
+        w.stride[d] += !w.stride[d];
+        w.dilation[d] += !w.dilation[d];
+    }
+    return w;
 }
 
 static struct gguf_tensor *build_conv(struct gguf_ctx *ctx, enum gguf_op op,
@@ -260,9 +268,9 @@ struct gguf_tensor *gguf_op_im2col(struct gguf_ctx *ctx,
                                    uint32_t dtype)
 {
     struct gguf_conv_params p = { .window = given_window(window) };
-    struct gguf_tensor proto = { .op = GGUF_OP_IM2COL,
-                                 .dtype = dtype,
-                                 .src = { data } };
+    struct gg_tensor_storage proto =
+        GG_TENSOR_STORAGE_INIT(proto, .op = GGUF_OP_IM2COL, .dtype = dtype);
+    proto.src[0] = data;
     memcpy(proto.op_params, &p, sizeof p);
     return gg_op_build(ctx, &proto);
 }

@@ -10,7 +10,7 @@ enum gguf_status gg_graph_shape_custom(struct gguf_tensor *t,
 {
     struct gguf_custom c;
     gg_op_params_get(t, &c, sizeof c);
-    if (!c.fn)
+    if (!c.compute.fn)
         return gg_op_fail(t, err, GGUF_E_INVALID, "no function");
     int64_t ne[GGUF_TENSOR_DIMS];
     memcpy(ne, t->ne, sizeof ne);
@@ -22,7 +22,8 @@ struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,
                                    struct gguf_tensor *const *src,
                                    const struct gguf_custom *custom)
 {
-    struct gguf_tensor proto = { .op = GGUF_OP_CUSTOM, .dtype = dtype };
+    struct gg_tensor_storage proto =
+        GG_TENSOR_STORAGE_INIT(proto, .op = GGUF_OP_CUSTOM, .dtype = dtype);
     struct gguf_custom own = GGUF_CUSTOM_INIT;
     if (gg_params_take(&own, sizeof own, custom, "gguf_custom",
                        gg_ctx_err(ctx)) != GGUF_OK)
@@ -43,7 +44,7 @@ struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,
         }
         proto.src[i] = src[i];
     }
-    memcpy(proto.ne, ne, sizeof proto.ne);
+    memcpy(proto.t.ne, ne, sizeof proto.t.ne);
     memcpy(proto.op_params, &own, sizeof own);
     return gg_op_build(ctx, &proto);
 }

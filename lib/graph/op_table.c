@@ -73,11 +73,11 @@ enum gguf_status gg_op_fail(const struct gguf_tensor *t,
 }
 
 struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
-                                struct gguf_tensor *proto)
+                                struct gg_tensor_storage *proto)
 {
     if (gg_ctx_failed(ctx))
         return NULL;
-    const struct gg_op_row *row = &gg_op_rows[proto->op];
+    const struct gg_op_row *row = &gg_op_rows[proto->t.op];
     for (unsigned i = 0; i < row->n_src; i++) {
         if (proto->src[i])
             continue;
@@ -85,9 +85,9 @@ struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
                      "%s: source %u is NULL", row->name, i);
         return NULL;
     }
-    if (row->shape(proto, gg_ctx_err(ctx)) != GGUF_OK)
+    if (row->shape(&proto->t, gg_ctx_err(ctx)) != GGUF_OK)
         return NULL;
-    return gg_ctx_add_tensor(ctx, proto);
+    return gg_ctx_add_tensor(ctx, &proto->t);
 }
 
 struct gguf_tensor *gg_op_name_from_source(struct gguf_tensor *t,
@@ -99,11 +99,11 @@ struct gguf_tensor *gg_op_name_from_source(struct gguf_tensor *t,
         return t;
     const char *second = other ? other->name : "";
     const size_t n_what = strlen(what);
-    const size_t room = sizeof t->name - sizeof " ()" - n_what;
+    const size_t room = GGUF_TENSOR_NAME - sizeof " ()" - n_what;
     const size_t n_second = gg_str_utf8_fit(second, strlen(second), room / 2);
     const size_t n_first =
         gg_str_utf8_fit(src->name, strlen(src->name), room - n_second);
-    char *p = t->name;
+    char *const begin = gg_tensor_storage(t)->name, *p = begin;
     memmove(p, src->name, n_first);
     p += n_first;
     *p++ = ' ';
@@ -113,7 +113,7 @@ struct gguf_tensor *gg_op_name_from_source(struct gguf_tensor *t,
     memcpy(p, second, n_second);
     p += n_second;
     *p++ = ')';
-    memset(p, 0, (size_t)(t->name + sizeof t->name - p));
+    memset(p, 0, (size_t)(begin + GGUF_TENSOR_NAME - p));
     return t;
 }
 
@@ -121,7 +121,7 @@ struct gguf_tensor *gg_op_make(struct gguf_ctx *ctx, enum gguf_op op,
                                const void *params, size_t params_size,
                                unsigned n_src, struct gguf_tensor *const *src)
 {
-    struct gguf_tensor proto = { .op = op };
+    struct gg_tensor_storage proto = GG_TENSOR_STORAGE_INIT(proto, .op = op);
     assert(params_size <= sizeof proto.op_params);
     if (params_size)
         memcpy(proto.op_params, params, params_size);

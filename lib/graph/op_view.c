@@ -5,7 +5,7 @@
  * the root.
  */
 #include "config.h"
-#include "graph/op_table.h"
+#include "graph/shape_rule.h"
 
 static void set_root(struct gguf_tensor *t, uint64_t off)
 {
@@ -42,9 +42,9 @@ static struct gguf_tensor *build_reshape(struct gguf_ctx *ctx,
                                          struct gguf_tensor *a, int64_t ne0,
                                          int64_t ne1, int64_t ne2, int64_t ne3)
 {
-    struct gguf_tensor proto = { .op = GGUF_OP_RESHAPE,
-                                 .ne = { ne0, ne1, ne2, ne3 },
-                                 .src = { a } };
+    struct gg_tensor_storage proto = GG_TENSOR_STORAGE_INIT(
+        proto, .op = GGUF_OP_RESHAPE, .ne = { ne0, ne1, ne2, ne3 });
+    proto.src[0] = a;
     return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "reshaped",
                                   NULL);
 }
@@ -142,11 +142,10 @@ struct gguf_tensor *gguf_op_view_4d(struct gguf_ctx *ctx,
                                     int64_t nb1, int64_t nb2, int64_t nb3,
                                     uint64_t off)
 {
-    struct gguf_tensor proto = { .op = GGUF_OP_VIEW,
-                                 .ne = { ne0, ne1, ne2, ne3 },
-                                 .nb = { 0, nb1, nb2, nb3 },
-                                 .view_off = off,
-                                 .src = { a } };
+    struct gg_tensor_storage proto = GG_TENSOR_STORAGE_INIT(
+        proto, .op = GGUF_OP_VIEW, .ne = { ne0, ne1, ne2, ne3 },
+        .nb = { 0, nb1, nb2, nb3 }, .view_off = off);
+    proto.src[0] = a;
     return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "view", NULL);
 }
 
@@ -210,22 +209,18 @@ struct gguf_tensor *gguf_op_permute(struct gguf_ctx *ctx,
                                     unsigned axis1, unsigned axis2,
                                     unsigned axis3)
 {
-    struct gguf_tensor proto = {
-        .op = GGUF_OP_PERMUTE,
-        .op_params = { checked_axis(axis0), checked_axis(axis1),
-                       checked_axis(axis2), checked_axis(axis3) },
-        .src = { a }
-    };
-    return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "permuted",
-                                  NULL);
+    const int32_t axes[] = { checked_axis(axis0), checked_axis(axis1),
+                             checked_axis(axis2), checked_axis(axis3) };
+    return gg_op_name_from_source(
+        gg_op_make(ctx, GGUF_OP_PERMUTE, axes, sizeof axes, SRC(a)), a,
+        "permuted", NULL);
 }
 
 struct gguf_tensor *gguf_op_transpose(struct gguf_ctx *ctx,
                                       struct gguf_tensor *a)
 {
-    struct gguf_tensor proto = { .op = GGUF_OP_TRANSPOSE,
-                                 .op_params = { 1, 0, 2, 3 },
-                                 .src = { a } };
-    return gg_op_name_from_source(gg_op_build(ctx, &proto), a, "transposed",
-                                  NULL);
+    const int32_t axes[] = { 1, 0, 2, 3 };
+    return gg_op_name_from_source(
+        gg_op_make(ctx, GGUF_OP_TRANSPOSE, axes, sizeof axes, SRC(a)), a,
+        "transposed", NULL);
 }

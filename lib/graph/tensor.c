@@ -53,10 +53,11 @@ struct gguf_tensor *gguf_tensor_create(struct gguf_ctx *ctx, uint32_t dtype,
     }
     int64_t all[GGUF_TENSOR_DIMS] = { 1, 1, 1, 1 };
     memcpy(all, ne, n_dims * sizeof *ne);
-    struct gguf_tensor proto = { .dtype = dtype };
-    if (gg_tensor_set_shape(&proto, dtype, all, gg_ctx_err(ctx)) != GGUF_OK)
+    struct gg_tensor_storage proto =
+        GG_TENSOR_STORAGE_INIT(proto, .dtype = dtype);
+    if (gg_tensor_set_shape(&proto.t, dtype, all, gg_ctx_err(ctx)) != GGUF_OK)
         return NULL;
-    return gg_ctx_add_tensor(ctx, &proto);
+    return gg_ctx_add_tensor(ctx, &proto.t);
 }
 
 struct gguf_tensor *gguf_tensor_create_1d(struct gguf_ctx *ctx, uint32_t dtype,
@@ -99,9 +100,10 @@ struct gguf_tensor *gguf_tensor_set_name(struct gguf_tensor *t,
 {
     if (!t)
         return NULL;
-    const size_t n = gg_str_utf8_fit(name, strlen(name), sizeof t->name - 1);
-    memmove(t->name, name, n);
-    memset(t->name + n, 0, sizeof t->name - n);
+    struct gg_tensor_storage *s = gg_tensor_storage(t);
+    const size_t n = gg_str_utf8_fit(name, strlen(name), sizeof s->name - 1);
+    memmove(s->name, name, n);
+    memset(s->name + n, 0, sizeof s->name - n);
     return t;
 }
 
@@ -229,9 +231,9 @@ bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
 bool gguf_tensor_op_params(const struct gguf_tensor *t, void *out, size_t size)
 {
     const char *p = (const char *)t->op_params;
-    size = GG_MIN(size, sizeof t->op_params);
+    size = GG_MIN(size, (size_t)GGUF_TENSOR_PARAMS);
     memcpy(out, p, size);
-    for (size_t i = size; i < sizeof t->op_params; i++)
+    for (size_t i = size; i < GGUF_TENSOR_PARAMS; i++)
         if (p[i])
             return false;
     return true;

@@ -262,17 +262,22 @@ static enum gguf_status check_result(struct gg_finite_check *l,
                    : GGUF_OK;
 }
 
-static int on_node(void *user, struct gguf_tensor *t, bool done)
+static enum gg_sched_answer ask_node(void *user, const struct gguf_tensor *t)
 {
     struct gg_finite_check *l = user;
-    if (!done) {
-        l->wanted = l->eval ? l->eval(l->user, t, false) : 0;
-        return l->wanted ? l->wanted : is_checked(t);
-    }
-    if (l->wanted != GG_SCHED_END && is_checked(t) &&
+    l->answer = l->watch.ask ? l->watch.ask(l->watch.user, t) : GG_SCHED_SKIP;
+    if (l->answer == GG_SCHED_SKIP && is_checked(t))
+        return GG_SCHED_WANT;
+    return l->answer;
+}
+
+static bool see_node(void *user, struct gguf_tensor *t)
+{
+    struct gg_finite_check *l = user;
+    if (l->answer != GG_SCHED_END && is_checked(t) &&
         check_result(l, t) != GGUF_OK)
-        return 0;
-    return l->wanted ? l->eval(l->user, t, true) : 1;
+        return true;
+    return l->answer != GG_SCHED_SKIP && l->watch.see(l->watch.user, t);
 }
 
 enum gguf_status gg_finite_check_compute(struct gguf_session *s,
@@ -284,15 +289,12 @@ enum gguf_status gg_finite_check_compute(struct gguf_session *s,
     struct gg_finite_check *l = &s->look;
     l->s = s;
     l->graph = graph;
-    l->eval = sched->eval;
-    l->user = sched->eval_user;
+    l->watch = sched->watch;
     l->fault.op = NULL;
     gguf_error_clear(&l->err);
-    sched->eval = on_node;
-    sched->eval_user = l;
+    sched->watch = (struct gg_sched_watch){ ask_node, see_node, l };
     const enum gguf_status st = compute(s, user, err);
-    sched->eval = l->eval;
-    sched->eval_user = l->user;
+    sched->watch = l->watch;
     if (l->err.status == GGUF_OK)
         return st;
     if (err)

@@ -8,6 +8,7 @@
 #define GG_RUN_FINITE_CHECK_H
 
 #include "gguf/session_check.h"
+#include "sched/sched_int.h"
 
 struct gg_finite_check {
     bool on;
@@ -19,9 +20,9 @@ struct gg_finite_check {
     /* the graph that is being computed */
     struct gguf_session *s;
     const struct gguf_graph *graph;
-    gguf_sched_eval_fn *eval; /* the scheduler's own callback; NULL: none */
-    void *user;
-    int wanted;            /* answer of eval for the current node */
+    struct gg_sched_watch
+        watch; /* the scheduler's own watch; ask NULL: none */
+    enum gg_sched_answer answer; /* its answer about the current node */
     struct gguf_error err; /* reason for stopping; status 0: not stopped */
 };
 

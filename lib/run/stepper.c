@@ -19,10 +19,10 @@ enum gguf_status gg_stepper_begin_pass(struct gg_stepper *w,
     return gg_sched_stepper_begin(&w->sched, s->sched, s->pass.graph, err);
 }
 
-static int is_wanted_node(void *user, struct gguf_tensor *t, bool done)
+static enum gg_sched_answer is_wanted_node(void *user,
+                                           const struct gguf_tensor *t)
 {
-    (void)done;
-    return t == user;
+    return t == user ? GG_SCHED_WANT : GG_SCHED_SKIP;
 }
 
 enum gguf_status gg_stepper_compute_to(struct gg_stepper *w,

@@ -33,14 +33,14 @@ void gguf_session_reset_timings(struct gguf_session *s)
 }
 
 enum gguf_status gguf_session_set_profile(struct gguf_session *s,
-                                          gguf_profile_fn *fn, void *user,
+                                          struct gguf_profile_callback profile,
                                           struct gguf_error *err)
 {
     struct gguf_sched *of[] = { s->sched, s->head_sched, s->turn.sched,
                                 s->embed.sched };
     for (size_t i = 0; i < GG_LEN(of); i++)
         if (of[i])
-            GG_TRY(gguf_sched_set_profile(of[i], fn, user, err));
+            GG_TRY(gguf_sched_set_profile(of[i], profile, err));
     return GGUF_OK;
 }
 

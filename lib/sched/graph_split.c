@@ -73,10 +73,11 @@ static void add_slots(struct cut *c, const struct gguf_tensor *y, int b)
 {
     struct gguf_sched *s = c->s;
     for (unsigned k = 1; k < s->n_lanes; k++) {
-        struct gguf_tensor proto = { .dtype = y->dtype };
-        memcpy(proto.ne, y->ne, sizeof proto.ne);
-        memcpy(proto.nb, y->nb, sizeof proto.nb);
-        struct gguf_tensor *t = gg_ctx_add_tensor(c->l->ctx, &proto);
+        struct gg_tensor_storage proto =
+            GG_TENSOR_STORAGE_INIT(proto, .dtype = y->dtype);
+        memcpy(proto.t.ne, y->ne, sizeof y->ne);
+        memcpy(proto.t.nb, y->nb, sizeof y->nb);
+        struct gguf_tensor *t = gg_ctx_add_tensor(c->l->ctx, &proto.t);
         if (!t)
             return;
         t->flags = GGUF_TENSOR_OUTPUT;
@@ -99,14 +100,14 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
                  x->flags & GGUF_TENSOR_INPUT,
         .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : find_home(c, i),
     };
-    struct gguf_tensor proto = { .dtype = x->dtype,
-                                 .op = GGUF_OP_DUP,
-                                 .src = { find_shadow(c, x, i) } };
-    memcpy(proto.ne, x->ne, sizeof proto.ne);
-    memcpy(proto.nb, x->nb, sizeof proto.nb);
+    struct gg_tensor_storage proto =
+        GG_TENSOR_STORAGE_INIT(proto, .dtype = x->dtype, .op = GGUF_OP_DUP);
+    proto.src[0] = find_shadow(c, x, i);
+    memcpy(proto.t.ne, x->ne, sizeof x->ne);
+    memcpy(proto.t.nb, x->nb, sizeof x->nb);
     memcpy(proto.name, x->name, sizeof proto.name);
     memcpy(proto.op_params, &how, sizeof how);
-    struct gguf_tensor *y = gg_ctx_add_tensor(c->l->ctx, &proto);
+    struct gguf_tensor *y = gg_ctx_add_tensor(c->l->ctx, &proto.t);
     if (!y)
         return NULL;
     if (how.early || s->n_lanes > 1)
@@ -174,7 +175,8 @@ static void add_shadow(struct cut *c, size_t i, int b)
         struct gguf_tensor *copy =
             is_view(t) || sources[k] < 0 ? NULL : *copy_slot(c, b, sources[k]);
         if (t->src[k])
-            y->src[k] = copy ? copy : find_shadow(c, t->src[k], sources[k]);
+            gg_tensor_storage(y)->src[k] =
+                copy ? copy : find_shadow(c, t->src[k], sources[k]);
     }
     if (t->view_src)
         y->view_src = find_shadow(c, t->view_src, gg_sched_root(c->g, i));

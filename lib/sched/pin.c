@@ -26,10 +26,11 @@ static struct gg_pin *find_slot(struct gg_pin *pins, size_t n_slots,
 
 int gg_sched_find_pin(const struct gguf_sched *s, const struct gguf_tensor *t)
 {
-    if (!t->pin || !s->n_pins)
+    const uint64_t mark = gg_tensor_storage(t)->pin;
+    if (!mark || !s->n_pins)
         return GG_SCHED_NONE;
     const struct gg_pin *p = find_slot(s->pins, s->n_pin_slots, t);
-    return p->t && p->mark == t->pin ? p->backend : GG_SCHED_NONE;
+    return p->t && p->mark == mark ? p->backend : GG_SCHED_NONE;
 }
 
 void gg_sched_clear_pins(struct gguf_sched *s)
@@ -75,8 +76,9 @@ enum gguf_status gguf_sched_pin(struct gguf_sched *s, struct gguf_tensor *t,
     GG_TRY(make_room(s, err));
     struct gg_pin *p = find_slot(s->pins, s->n_pin_slots, t);
     s->n_pins += !p->t;
-    if (!t->pin)
-        t->pin = new_mark(s);
-    *p = (struct gg_pin){ t, t->pin, (int)i };
+    uint64_t *mark = &gg_tensor_storage(t)->pin;
+    if (!*mark)
+        *mark = new_mark(s);
+    *p = (struct gg_pin){ t, *mark, (int)i };
     return GGUF_OK;
 }

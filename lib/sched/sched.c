@@ -45,7 +45,7 @@ static enum gguf_status check_params(const struct gguf_sched_params *p,
     const unsigned n = p->n_backends;
     if (n <= GGUF_SCHED_MAX_BACKENDS)
         GG_TRY(gg_params_need_all(p->backends, n, "backend", err));
-    if (n >= 1 && n <= GGUF_SCHED_MAX_BACKENDS && p->n_copies >= 1 &&
+    if (n >= 1 && n <= GGUF_SCHED_MAX_BACKENDS &&
         p->n_copies <= GGUF_SCHED_MAX_COPIES &&
         gguf_buft_is_host(gguf_backend_buft(p->backends[n - 1])))
         return GGUF_OK;
@@ -72,7 +72,7 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
         return gg_error_set_nomem(err, sizeof *s);
     s->allocator = params->allocator;
     s->n_backends = (int)n;
-    s->n_lanes = params->n_copies;
+    s->n_lanes = GG_MAX(params->n_copies, 1);
     s->no_offload = params->no_offload;
     for (unsigned i = 0; i < n; i++) {
         s->backends[i] = params->backends[i];
@@ -137,8 +137,9 @@ void gguf_sched_destroy(struct gguf_sched *s)
     if (!s)
         return;
     (void)forget_plan(s, NULL);
-    if (s->profile)
-        gg_status_ignore(gguf_sched_set_profile(s, NULL, NULL, NULL));
+    if (s->profile.fn)
+        gg_status_ignore(gguf_sched_set_profile(
+            s, (struct gguf_profile_callback){ NULL, NULL }, NULL));
     for (int b = 0; b < s->n_backends; b++)
         gguf_event_destroy(s->done[b]);
     for (unsigned i = 0; i < s->n_lanes; i++)
@@ -158,14 +159,38 @@ enum gguf_status gguf_sched_reset(struct gguf_sched *s, struct gguf_error *err)
     return st;
 }
 
-enum gguf_status gguf_sched_set_eval(struct gguf_sched *s,
-                                     gguf_sched_eval_fn *fn, void *user,
-                                     struct gguf_error *err)
+enum gguf_status gg_sched_set_watch(struct gguf_sched *s,
+                                    struct gg_sched_watch watch,
+                                    struct gguf_error *err)
 {
     const enum gguf_status st = gguf_sched_sync(s, err);
-    s->eval = fn;
-    s->eval_user = user;
+    s->watch = watch;
     return st;
+}
+
+static enum gg_sched_answer ask_eval(void *user, const struct gguf_tensor *t)
+{
+    const struct gguf_sched *s = user;
+    return s->eval.wants(s->eval.user, t) ? GG_SCHED_WANT : GG_SCHED_SKIP;
+}
+
+static bool show_eval(void *user, struct gguf_tensor *t)
+{
+    const struct gguf_sched *s = user;
+    return s->eval.see(s->eval.user, t);
+}
+
+enum gguf_status gguf_sched_set_eval(struct gguf_sched *s,
+                                     struct gguf_sched_eval eval,
+                                     struct gguf_error *err)
+{
+    struct gg_sched_watch watch = { NULL, NULL, NULL };
+    if (eval.wants) {
+        GG_TRY(gg_params_need(eval.see, "gguf_sched_eval: see", err));
+        watch = (struct gg_sched_watch){ ask_eval, show_eval, s };
+    }
+    s->eval = eval;
+    return gg_sched_set_watch(s, watch, err);
 }
 
 bool gg_sched_is_placed(const struct gguf_sched *s,
@@ -203,12 +228,15 @@ static uint64_t hash_structure(const struct gguf_sched *s,
         struct {
             uint64_t view_off, memory[2];
             int32_t pin, root, src[GGUF_TENSOR_SRC];
+            char op_params[GGUF_TENSOR_PARAMS];
         } x;
-        static_assert(sizeof x == 3 * 8 + (2 + GGUF_TENSOR_SRC) * 4,
+        static_assert(sizeof x == 3 * 8 + (2 + GGUF_TENSOR_SRC) * 4 +
+                                      GGUF_TENSOR_PARAMS,
                       "no padding");
         x.view_off = t->view_off;
         x.pin = gg_sched_find_pin(s, t);
         x.root = gg_sched_root(g, i);
+        memcpy(x.op_params, t->op_params, sizeof x.op_params);
         describe_memory(s, t, x.memory);
         int n_src = gg_sched_sources(g, i, x.src);
         for (int k = 0; k < GGUF_TENSOR_SRC; k++)
@@ -536,8 +564,8 @@ unsigned gguf_sched_n_plans(const struct gguf_sched *s)
     return s->n_plans;
 }
 
-int gguf_sched_find_backend(const struct gguf_sched *s,
-                            const struct gguf_tensor *t)
+int32_t gguf_sched_find_backend(const struct gguf_sched *s,
+                                const struct gguf_tensor *t)
 {
     const struct gguf_graph *g = gg_sched_graph(s);
     int32_t i = g ? gg_graph_find(g, t) : GG_SCHED_NONE;

@@ -28,12 +28,12 @@ static enum gguf_status check_graph(const struct gguf_sched *s,
 }
 
 enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
-                                 gguf_write_fn *write, void *user,
+                                 struct gguf_write_callback write,
                                  struct gguf_error *err)
 {
     const struct gg_sched_lane *l = &s->lanes[0];
-    struct gg_graph_out o = { write, user, false };
-    GG_TRY(gg_params_need(write, "write", err));
+    struct gg_graph_out o = { write, false };
+    GG_TRY(gg_params_need(write.fn, "write", err));
     GG_TRY(check_graph(s, err));
     for (size_t k = 0; !o.stopped && k < s->n_splits; k++) {
         const struct gg_sched_split *p = &l->splits[k];
@@ -82,12 +82,12 @@ static void put_place(struct gg_graph_out *o, const struct gguf_sched *s,
 }
 
 enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
-                                      gguf_write_fn *write, void *user,
+                                      struct gguf_write_callback write,
                                       struct gguf_error *err)
 {
     const struct gg_sched_lane *l = &s->lanes[0];
-    struct gg_graph_out o = { write, user, false };
-    GG_TRY(gg_params_need(write, "write", err));
+    struct gg_graph_out o = { write, false };
+    GG_TRY(gg_params_need(write.fn, "write", err));
     GG_TRY(check_graph(s, err));
     for (int b = 0; b < s->n_backends; b++)
         put_buffer(&o, s, (unsigned)b);

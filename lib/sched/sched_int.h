@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* sched_int.h - inside of the scheduler
  *
- * The scheduler works on a graph of its own: each node of the caller's has a
- * shadow, the same but for its sources, which are shadows or copies. So the
- * caller's tensors stay as they are, and lifetimes of copies are seen by the
- * graph allocator as those of any node. With one backend there is nothing to
- * copy, and the caller's graph itself is the only split.
+ * The scheduler computes a graph of its own, the shadow graph. Each node of the
+ * program's graph has a shadow there: the same operation on sources that are
+ * shadows or copies. The program's tensors stay as they are, and the graph
+ * allocator sees the lifetimes of copies like those of any node. With one
+ * backend nothing is copied: the program's graph itself is the only split.
  *
- * With several copies there are as many lanes: each a set of shadows with
- * copies of its own. Computations take them in turn. Shadows of all lanes lie
- * in the same memory, since a backend works in order; copies do not, since
- * another backend than their reader fills them.
+ * A lane is a shadow graph with copies of its own. There are n_copies lanes,
+ * which computations use in turn. The shadows of all lanes share memory, since
+ * each backend works in order. Their copies do not: a copy is filled by another
+ * backend than the one that reads it.
  */
 #ifndef GG_SCHED_SCHED_INT_H
 #define GG_SCHED_SCHED_INT_H
@@ -20,49 +20,60 @@
 #include "gguf/sched.h"
 
 #include <assert.h>
-#include <limits.h>
 
 enum { GG_SCHED_NONE = -1 };
 
+/* A run of nodes on one backend. Nodes begin to copies_end - 1 of the shadow
+ * graph are views and copies; nodes copies_end to end - 1 are computed. */
 struct gg_sched_split {
-    int backend;
-    size_t begin, copies_end, end; /* nodes of the shadow graph: views and
-                                      copies, then what is computed */
-    struct gguf_graph part;        /* what is computed */
-    bool is_planned;               /* the lane has a plan of part */
+    int backend; /* index of the backend */
+    size_t begin, copies_end, end;
+    struct gguf_graph part; /* view of the nodes that are computed */
+    bool is_planned;        /* the lane has a plan of part */
 };
 
+/* A shadow graph with its copies and splits. */
 struct gg_sched_lane {
-    struct gguf_ctx *ctx; /* shadows, copies, the graph, arrays */
-    size_t ctx_size;      /* bytes of it */
-    size_t capacity, max_splits;
-    struct gguf_graph *shadow;
-    struct gguf_tensor **shadows;      /* of the caller's nodes */
-    const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy;
-                                          no array: all are the caller's */
+    struct gguf_ctx *ctx; /* memory of shadows, copies, graph and arrays */
+    size_t ctx_size;      /* bytes of ctx */
+    size_t capacity;      /* capacity of the shadow graph */
+    size_t max_splits;    /* capacity of splits */
+    struct gguf_graph *shadow; /* the shadow graph */
+
+    /* Shadow of each node of the program's graph. */
+    struct gguf_tensor **shadows;
+    /* Program's tensor of each node of the shadow graph; an entry of NULL is a
+     * copy. Without the array, shadow is the program's graph. */
+    const struct gguf_tensor **origin;
+
     struct gg_sched_split *splits;
-    struct gguf_plan **plans; /* of each split, some from other graphs */
-    size_t n_plans;
-    struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS]; /* after each backend's
-                               part of the last computation; NULL: no events */
+    struct gguf_plan *
+        *plans;     /* plan of each split, perhaps of an earlier graph:
+                                 is_planned tells */
+    size_t n_plans; /* capacity of plans */
+
+    /* Event after each backend's part of the lane's last computation. NULL: the
+     * backend has no events. */
+    struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS];
 };
 
-/* t is pinned as long as it bears the mark; another tensor at its address does
- * not bear it. */
+/* Entry of the table of pins. The mark tells t from a tensor that was made at
+ * its address later. */
 struct gg_pin {
     const struct gguf_tensor *t; /* NULL: an empty slot */
     uint64_t mark;
     int backend;
 };
 
-/* Which backends can compute a node, bit by bit, as far as they were asked. */
+/* Backends that can compute a node: bit b of yes, valid if bit b of asked is
+ * set. */
 struct gg_sched_answers {
     uint16_t asked, yes;
 };
 static_assert(GGUF_SCHED_MAX_BACKENDS <= 16, "a bit for each backend");
 
-/* Arrays that are filled for each graph. Their memory stays, so that a graph
- * no larger than an earlier one allocates nothing. */
+/* Arrays that are filled for each graph. Their memory is kept: only a graph
+ * that is larger than all before it allocates. */
 enum gg_sched_array {
     GG_SCHED_BACKEND_OF,
     GG_SCHED_ANSWERS,
@@ -70,10 +81,29 @@ enum gg_sched_array {
     GG_SCHED_NODE_POOL,
     GG_SCHED_LEAF_POOL,
     GG_SCHED_SLOTS,
-    GG_SCHED_CUT, /* these are of graph_split.c */
+    GG_SCHED_CUT, /* this and the next two: scratch of graph_split.c */
     GG_SCHED_PASSING,
     GG_SCHED_WRITTEN,
     GG_SCHED_N_ARRAYS
+};
+
+/* Answer about a node, before it is computed. */
+enum gg_sched_answer {
+    GG_SCHED_SKIP, /* nobody looks at the node */
+    GG_SCHED_WANT, /* the node is shown when it is computed */
+    GG_SCHED_END   /* the node and those after it are not needed: it is shown
+                      without being computed, and the computation ends */
+};
+
+/* Evaluation callback as the library itself uses it. */
+struct gg_sched_watch {
+    /* Called for each node before it is computed. NULL: no callback. */
+    enum gg_sched_answer (*ask)(void *user, const struct gguf_tensor *t);
+
+    /* Shows a node that ask wanted. Returns true to stop the computation. */
+    bool (*see)(void *user, struct gguf_tensor *t);
+
+    void *user; /* passed to both */
 };
 
 struct gguf_sched {
@@ -83,57 +113,63 @@ struct gguf_sched {
         size_t size; /* bytes */
     } arrays[GG_SCHED_N_ARRAYS];
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
-    struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS]; /* after its last split;
-                                                         NULL: no events */
+    /* Event after the last split of each backend. NULL: it has no events. */
+    struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS];
     int n_backends;
-    bool reaches[GGUF_SCHED_MAX_BACKENDS][GGUF_SCHED_MAX_BACKENDS]; /* the
-                                first works in memory of the second's type */
-    bool apart[GGUF_SCHED_MAX_BACKENDS]; /* asynchronous, with events, and no
-                                            other backend reaches its memory */
-    unsigned n_lanes;
-    bool no_offload;
-    gguf_sched_eval_fn *eval;
-    void *eval_user;
-    gguf_profile_fn *profile; /* callback; NULL: no profile */
-    void *profile_user;
-    uint16_t measures; /* bit b: backend b reports its nodes by itself */
-    struct gguf_galloc *galloc;  /* pool i: backend i */
-    bool borrows;                /* it is another scheduler's */
-    unsigned n_moves, n_layouts; /* of it, at the last alloc */
-    struct gg_pin *pins;         /* a hash table by address, or NULL */
-    size_t n_pins, n_pin_slots;
-    uint64_t n_marks; /* given so far */
-    unsigned n_plans;
+    /* reaches[a][b]: backend a works in memory of backend b's type. */
+    bool reaches[GGUF_SCHED_MAX_BACKENDS][GGUF_SCHED_MAX_BACKENDS];
+    /* apart[b]: backend b is asynchronous and has events, and no other backend
+     * reaches its memory. */
+    bool apart[GGUF_SCHED_MAX_BACKENDS];
+    unsigned n_lanes;            /* lanes in use */
+    bool no_offload;             /* gguf_sched_params.no_offload */
+    struct gg_sched_watch watch; /* evaluation callback in use */
+    struct gguf_sched_eval eval; /* program's callback, behind watch */
+    struct gguf_profile_callback profile; /* receives times */
+    uint16_t measures; /* bit b: backend b reports its own times */
+    struct gguf_galloc
+        *galloc;         /* memory; buffer type i is that of backend i */
+    bool borrows;        /* galloc belongs to another scheduler */
+    unsigned n_moves;    /* gg_galloc_n_moves() at the last alloc */
+    unsigned n_layouts;  /* gguf_galloc_n_plans() at the last alloc */
+    struct gg_pin *pins; /* hash table of pins by address, or NULL */
+    size_t n_pins, n_pin_slots; /* pins, and size of the table */
+    uint64_t n_marks;           /* marks of pins that were used so far */
+    unsigned n_plans;           /* graphs that were assigned so far */
 
-    /* of the last graph */
-    const struct gguf_graph *graph;   /* the caller's; only alloc sets it */
-    const struct gguf_graph *planned; /* the same; reserve too */
-    uint64_t generation;              /* of planned */
-    uint64_t structure;               /* what assignments depend on */
-    uint64_t tensors;                 /* which tensors it has */
-    int *backend_of; /* of its nodes, then leaves; GG_SCHED_NONE */
-    struct gg_sched_answers *answers; /* of backends about its nodes */
-    uint32_t *n_readers; /* nodes that read each node, then leaf */
-    size_t max_copies;   /* capacity of each lane, in copies */
+    /* The last graph. */
+    const struct gguf_graph *graph;   /* graph of the last alloc, or NULL */
+    const struct gguf_graph *planned; /* graph of the last alloc or reserve */
+    uint64_t generation;              /* generation of planned */
+    uint64_t structure;               /* hash of all that assignments use */
+    uint64_t tensors; /* hash of its tensors and their places */
+    int *backend_of;  /* backend of each node, then each leaf;
+                                         GG_SCHED_NONE: not assigned */
+    struct gg_sched_answers *answers; /* one for each node */
+    uint32_t *n_readers; /* number of nodes that read each node, then leaf */
+    size_t max_copies;   /* most copies of a lane */
     struct gg_sched_lane lanes[GGUF_SCHED_MAX_COPIES];
-    struct gguf_tensor **slots; /* for the copies of lanes 1 and up: leaves of
-                                   lane 0's graph, max_copies for each */
-    int *node_pool, *leaf_pool;
-    size_t n_splits, n_copies;
-    unsigned lane; /* the next computation's */
+    /* Memory of the copies in lanes 1 and up: leaves of lane 0's graph,
+     * max_copies for each lane. */
+    struct gguf_tensor **slots;
+    int *node_pool, *leaf_pool; /* buffer types, for gguf_galloc_reserve_n() */
+    size_t n_splits, n_copies;  /* in each lane */
+    unsigned lane;              /* lane of the next computation */
 };
 
-/* Whether the backend can read and write the memory where t lies, or will lie
- * if it is laid out for backend home (GG_SCHED_NONE: nothing known). */
+/* Does the backend reach the memory of t? For a tensor without memory, home is
+ * the backend in whose buffer it will be placed, or GG_SCHED_NONE if that is
+ * not known: then the answer is yes. */
 bool gg_sched_reaches(const struct gguf_sched *s, int backend,
                       const struct gguf_tensor *t, int home);
 
-/* Whether t has memory that this scheduler did not give it. */
+/* Does t have memory from elsewhere than this scheduler? */
 bool gg_sched_is_placed(const struct gguf_sched *s,
                         const struct gguf_tensor *t);
 
-/* Place in the graph (backend_of has these) of the root of the tensor at a
- * place: its own if it is not a view; or GG_SCHED_NONE. */
+/* Place of the root of the tensor at a place: its own place if it is not a
+ * view. GG_SCHED_NONE for a root outside of the graph. Places count the nodes,
+ * then the leaves, as the elements of backend_of do. */
 static inline int32_t gg_sched_root(const struct gguf_graph *g, size_t place)
 {
     uint32_t found[GG_GRAPH_EDGES];
@@ -142,90 +178,97 @@ static inline int32_t gg_sched_root(const struct gguf_graph *g, size_t place)
                : (int32_t)place;
 }
 
-/* The places of as many sources as the tensor at a place can have, which is
- * returned; GG_SCHED_NONE where it has none. */
+/* Find the places of the sources of the tensor at a place. GG_SCHED_NONE for a
+ * source that is NULL or outside of the graph. Returns the number of sources
+ * that its operation can have. */
 int gg_sched_sources(const struct gguf_graph *graph, size_t place,
                      int32_t sources[GGUF_TENSOR_SRC]);
 
-/* Array k with n zeroed items of size bytes. NULL: GGUF_E_NOMEM. */
+/* Array k, with room for n items of size bytes, all zero. NULL with
+ * GGUF_E_NOMEM. */
 void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
                      size_t size, struct gguf_error *err);
 
-/* Assign graph and cut it into splits, without memory for its tensors:
- * gguf_sched_find_backend knows them. Waits for all backends. Fails as
- * gguf_sched_reserve does. */
+/* Assign a graph and cut it into splits, without memory for its tensors.
+ * gguf_sched_find_backend() can be asked afterwards. Waits for all backends.
+ * Fails as gguf_sched_reserve() does. */
 enum gguf_status gg_sched_plan(struct gguf_sched *s,
                                const struct gguf_graph *graph,
                                struct gguf_error *err);
 
-/* Make the plans of the last alloc's graph, which its first computation would
- * do: all memory that backends take to compute, if they take it then. Where the
- * scheduler's allocator measures it is only said what that is. */
+/* Create the backends' plans for the graph of the last alloc. Its first
+ * computation would do this: so the memory of plans is allocated now. With a
+ * counting allocator (gg_measure) the memory is only announced. */
 enum gguf_status gg_sched_prepare(struct gguf_sched *s,
                                   struct gguf_error *err);
 
-/* Compute nodes begin to end - 1 of the last alloc's graph, which is plain
- * (below), and wait. Inputs and what these nodes read of others are set. */
+/* Compute nodes begin to end - 1 of the graph of the last alloc, and wait. The
+ * graph must be plain (gg_sched_is_plain()); inputs, and results of other nodes
+ * that these nodes read, must be set. */
 enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
                                         struct gguf_graph *graph, size_t begin,
                                         size_t end, struct gguf_error *err);
 
-/* What an evaluation callback of the library may answer, too, when it is asked
- * for a node: this one and those after it are not needed. What comes before is
- * computed, the callback is handed the node as a wanted one, and the
- * computation ends there, as a whole one does. */
-enum { GG_SCHED_END = INT_MIN }; /* no answer of a caller's */
+/* Wait for all backends, and set the watch of later computations in place of
+ * any other. Returns the first failure of the work that was started before. */
+enum gguf_status gg_sched_set_watch(struct gguf_sched *s,
+                                    struct gg_sched_watch watch,
+                                    struct gguf_error *err);
 
-/* A computation step by step. Which nodes are wanted: fn is called with done
- * false, as the evaluation callback is. */
+/* Nodes to stop at in a computation step by step. */
 struct gg_sched_filter {
-    gguf_sched_eval_fn *fn;
-    void *user;
+    enum gg_sched_answer (*ask)(void *user, const struct gguf_tensor *t);
+    void *user; /* passed to ask */
 };
+
+/* A computation step by step. */
 struct gg_sched_stepper {
     struct gguf_sched *s;
     unsigned lane;
-    size_t split, at; /* the split, and the next node of it */
-    bool entered;     /* its copies are made */
+    size_t split; /* split in progress */
+    size_t at;    /* next node of the split */
+    bool entered; /* the copies of the split are made */
 };
 
-/* Begin to compute graph, as gguf_sched_compute does; until the last step
- * nothing else may be computed with s. The evaluation callback is not called.
- */
+/* Start to compute a graph step by step. It is allocated first if needed. No
+ * other computation may run on s before the last step. The evaluation callback
+ * is not called. Fails as gguf_sched_alloc() does. */
 enum gguf_status gg_sched_stepper_begin(struct gg_sched_stepper *w,
                                         struct gguf_sched *s,
                                         struct gguf_graph *graph,
                                         struct gguf_error *err);
-/* Compute up to the next node that is wanted, which is *node, a node of the
- * caller's graph: its result is there until the next step. NULL: all is
- * computed. */
+/* Compute up to the next node that want asks for. *node receives the node of
+ * the program's graph; its result is valid until the next step. NULL: the graph
+ * is computed to its end. */
 enum gguf_status gg_sched_stepper_next(struct gg_sched_stepper *w,
                                        struct gg_sched_filter want,
                                        struct gguf_tensor **node,
                                        struct gguf_error *err);
 
-/* Fill backend_of for graph. GGUF_E_OP. */
+/* Assign a backend to each node and leaf: fill in backend_of. GGUF_E_OP if no
+ * backend can compute a node. */
 enum gguf_status gg_sched_assign(struct gguf_sched *s,
                                  const struct gguf_graph *graph,
                                  struct gguf_error *err);
 
-/* How many splits graph, which is assigned, will be. */
+/* Number of splits of a graph that is assigned. */
 size_t gg_sched_count_splits(const struct gguf_sched *s,
                              const struct gguf_graph *graph);
 
-/* Cut graph into splits: shadows, copies, pools, for every lane.
- * GGUF_E_NOMEM. */
+/* Cut an assigned graph into splits: make the shadows, copies and pools of
+ * every lane. GGUF_E_NOMEM. */
 enum gguf_status gg_sched_split(struct gguf_sched *s,
                                 const struct gguf_graph *graph,
                                 struct gguf_error *err);
 
-/* Whether the caller's graph is computed as it is. */
+/* Is the program's graph computed itself, without shadows? */
 static inline bool gg_sched_is_plain(const struct gguf_sched *s)
 {
     return s->n_backends == 1;
 }
 
-/* The caller's tensor that node i of a lane is; NULL: a copy. */
+/* Program's tensor of node i of a lane's shadow graph. NULL: the node is a
+ * copy. */
 static inline struct gguf_tensor *
 gg_sched_origin(const struct gg_sched_lane *l, size_t i)
 {
@@ -233,28 +276,28 @@ gg_sched_origin(const struct gg_sched_lane *l, size_t i)
                      : l->shadow->nodes[i];
 }
 
-/* Whether the memory that the last graph was given is gone, because a graph of
- * another scheduler needed more. */
+/* Has the last graph lost its memory, because a graph of another scheduler with
+ * the same memory needed more? */
 bool gg_sched_is_stale(const struct gguf_sched *s);
 
-/* Whether graph is the one of the last alloc, with the same nodes and the
- * memory that they got there. */
+/* Is it the graph of the last alloc, with the same nodes and memory? */
 bool gg_sched_has_placed(const struct gguf_sched *s,
                          const struct gguf_graph *graph);
 
-/* The graph of the last reserve or alloc, if it is still there with the same
- * nodes; or NULL. */
+/* Graph of the last reserve or alloc. NULL if it has changed since, or does not
+ * exist any more. */
 const struct gguf_graph *gg_sched_graph(const struct gguf_sched *s);
 
-/* pin.c: the backend that t is pinned to, or GG_SCHED_NONE. */
+/* Backend that t is pinned to, or GG_SCHED_NONE. In pin.c. */
 int gg_sched_find_pin(const struct gguf_sched *s, const struct gguf_tensor *t);
-/* Forget all pins. */
+/* Remove all pins and free their table. */
 void gg_sched_clear_pins(struct gguf_sched *s);
 
-/* What a copy in a shadow graph is, as its parameters. */
+/* op_params of a copy in a shadow graph. */
 struct gg_sched_copy {
-    int32_t early; /* of an input that nothing writes: made before all else */
-    int32_t home;  /* backend whose pool has the source, or GG_SCHED_NONE */
+    int32_t early; /* 1: the source is an input that no node writes, and it is
+                      copied before the first split */
+    int32_t home;  /* backend whose buffer has the source, or GG_SCHED_NONE */
 };
 
 #endif

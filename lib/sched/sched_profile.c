@@ -13,18 +13,17 @@ static gguf_backend_set_profile_fn *find_setter(struct gguf_backend *b)
 }
 
 enum gguf_status gguf_sched_set_profile(struct gguf_sched *s,
-                                        gguf_profile_fn *fn, void *user,
+                                        struct gguf_profile_callback profile,
                                         struct gguf_error *err)
 {
     const enum gguf_status st = gguf_sched_sync(s, err);
-    s->profile = fn;
-    s->profile_user = user;
+    s->profile = profile;
     s->measures = 0;
     for (int b = 0; b < s->n_backends; b++) {
         gguf_backend_set_profile_fn *set = find_setter(s->backends[b]);
         if (!set)
             continue;
-        set(s->backends[b], fn, user);
+        set(s->backends[b], profile);
         s->measures |= (uint16_t)(1u << b);
     }
     return st;

@@ -108,11 +108,11 @@ static enum gguf_status run_to_wanted(struct gguf_sched *s,
 {
     struct gguf_graph part = split->part;
     size_t end = *at;
-    int answer = 0;
-    while (end < split->end && !answer)
-        answer = want.fn(want.user, gg_sched_origin(l, end++), false);
+    enum gg_sched_answer answer = GG_SCHED_SKIP;
+    while (end < split->end && answer == GG_SCHED_SKIP)
+        answer = want.ask(want.user, gg_sched_origin(l, end++));
     *ends = answer == GG_SCHED_END;
-    *node = answer ? gg_sched_origin(l, end - 1) : NULL;
+    *node = answer != GG_SCHED_SKIP ? gg_sched_origin(l, end - 1) : NULL;
     part.nodes = l->shadow->nodes + *at;
     part.capacity = part.n_nodes = end - *at - (*ends ? 1 : 0);
     *at = end;
@@ -128,12 +128,12 @@ static enum gguf_status run_with_eval(struct gguf_sched *s,
                                       const struct gg_sched_split *split,
                                       bool *ends, struct gguf_error *err)
 {
-    const struct gg_sched_filter want = { s->eval, s->eval_user };
+    const struct gg_sched_filter want = { s->watch.ask, s->watch.user };
     *ends = false;
     for (size_t i = split->copies_end; i < split->end && !*ends;) {
         struct gguf_tensor *node;
         GG_TRY(run_to_wanted(s, l, split, want, &i, &node, ends, err));
-        if (node && !s->eval(s->eval_user, node, true))
+        if (node && s->watch.see(s->watch.user, node))
             return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                 "stopped by the evaluation callback");
     }
@@ -223,7 +223,7 @@ static enum gguf_status compute_timed(struct gguf_sched *s, int b,
             .n_threads = 1,
             .n_fused = 1,
         };
-        s->profile(s->profile_user, &n);
+        s->profile.fn(s->profile.user, &n);
     }
     return GGUF_OK;
 }
@@ -237,11 +237,11 @@ static enum gguf_status run_split(struct gguf_sched *s,
     GG_TRY(enter_split(s, l, split, err));
     if (split->copies_end == split->end)
         return GGUF_OK;
-    if (s->eval) {
+    if (s->watch.ask) {
         GG_TRY(gguf_sched_sync(s, err));
         return run_with_eval(s, l, split, ends, err);
     }
-    if (s->profile && !(s->measures >> b & 1)) {
+    if (s->profile.fn && !(s->measures >> b & 1)) {
         GG_TRY(gguf_sched_sync(s, err));
         return compute_timed(s, b, &split->part, err);
     }
@@ -305,7 +305,7 @@ enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
         GG_TRY(gguf_sched_alloc(s, graph, err));
     enum gguf_status st = run_lane(s, &s->lanes[s->lane], err);
     s->lane = (s->lane + 1) % s->n_lanes;
-    if (st != GGUF_OK || s->eval) {
+    if (st != GGUF_OK || s->watch.ask) {
         enum gguf_status rest = gguf_sched_sync(s, st ? NULL : err);
         return st ? st : rest;
     }
@@ -332,7 +332,7 @@ enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
     struct gg_sched_split some = l->splits[0];
     some.copies_end = begin;
     some.end = end;
-    if (s->eval)
+    if (s->watch.ask)
         return run_with_eval(s, l, &some, &ends, err);
     some.part.nodes = graph->nodes + begin;
     some.part.capacity = some.part.n_nodes = end - begin;

@@ -160,9 +160,9 @@ static void test_bad_device(void)
     const struct gguf_device_iface table = {
         .struct_size = sizeof table,
         .supports_op = supports_all,
-        .backend = backend_nothing,
-        .event = event_nothing,
-        .from_host = host_nothing,
+        .create_backend = backend_nothing,
+        .create_event = event_nothing,
+        .buffer_from_host = host_nothing,
     };
     const struct gguf_driver_iface nothing = { sizeof nothing, NULL, NULL };
     struct gguf_driver_params p = GGUF_DRIVER_PARAMS_INIT;
@@ -182,11 +182,11 @@ static void test_bad_device(void)
     if (gguf_driver_create(&driver, &p, &err) != GGUF_OK ||
         gguf_driver_add_device(driver, &dp, &bad, &err) != GGUF_OK)
         exit(99);
-    REFUSES(gguf_device_create_backend(bad, &b, &err), "bad: backend");
-    REFUSES(gguf_event_create(&e, bad, NULL, &err), "bad: event");
+    REFUSES(gguf_device_create_backend(bad, &b, &err), "bad: create_backend");
+    REFUSES(gguf_event_create(&e, bad, NULL, &err), "bad: create_event");
     REFUSES(gguf_device_create_buffer_from_host(bad, &buffer, bytes, 4, NULL,
                                                 &err),
-            "bad: from_host");
+            "bad: buffer_from_host");
     gguf_driver_destroy(driver);
 }
 

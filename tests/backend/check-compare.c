@@ -173,7 +173,7 @@ static void check_sharing(void)
          &err);
     for (int share = 0; share < 2; share++) {
         struct gguf_clone *c;
-        p.share = share;
+        p.copy_weights = !share;
         must(gguf_clone_create(&c, cpu, one, &p, &err), &err);
         struct gguf_graph *cg = gguf_clone_graph(c);
         bool same = true;
@@ -204,8 +204,8 @@ struct look {
     bool right; /* shapes and layouts are equal */
 };
 
-static int note_difference(void *user, size_t i, const tensor *node,
-                           const tensor *a, const tensor *b)
+static bool note_difference(void *user, size_t i, const tensor *node,
+                            const tensor *a, const tensor *b)
 {
     struct look *l = user;
     struct gguf_difference d = GGUF_DIFFERENCE_INIT;
@@ -218,18 +218,18 @@ static int note_difference(void *user, size_t i, const tensor *node,
         l->first = i;
         l->op = node->op;
     }
-    return 0;
+    return false;
 }
 
-static int stop_always(void *user, size_t i, const tensor *node,
-                       const tensor *a, const tensor *b)
+static bool stop_always(void *user, size_t i, const tensor *node,
+                        const tensor *a, const tensor *b)
 {
     (void)user;
     (void)i;
     (void)node;
     (void)a;
     (void)b;
-    return 1;
+    return true;
 }
 
 /* w x -> silu -> + x -> rms_norm -> w */
@@ -272,8 +272,8 @@ static void check_backends(void)
     must(fake_backend_init(&is, "A", true, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     must(make_chain(&h, NULL, &err), &err);
-    p.fn = note_difference;
-    p.user = &l;
+    p.node.fn = note_difference;
+    p.node.user = &l;
     must(gguf_compare_backends(cpu, &is.backend, h.graph, &p, &n, &err), &err);
     ok(l.n == 5 && l.right && !l.n_differ && n.n_both == 5 && !n.n_only_a,
        "5 nodes, all equal");
@@ -301,7 +301,7 @@ static void check_backends(void)
     ok(gguf_compare_backends(&is.backend, &is.backend, h.graph, &p, &n,
                              &err) == GGUF_E_OP,
        "%s", err.message);
-    p.fn = stop_always;
+    p.node.fn = stop_always;
     ok(gguf_compare_backends(cpu, &is.backend, h.graph, &p, &n, &err) ==
            GGUF_E_CANCELLED,
        "%s", err.message);

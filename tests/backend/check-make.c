@@ -136,7 +136,7 @@ static const struct gguf_buft_iface memory = {
     .free = free_buffer,
     .set = set_tensor,
     .get = get_tensor,
-    .memset = fill_tensor,
+    .fill = fill_tensor,
     .clear = clear_buffer,
 };
 static const struct gguf_backend_iface work = {
@@ -174,9 +174,9 @@ static const struct gguf_device_iface device = {
     .struct_size = sizeof device,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
-    .wide = wide_columns,
-    .backend = create_backend,
-    .event = create_event,
+    .min_invariant_batch = wide_columns,
+    .create_backend = create_backend,
+    .create_event = create_event,
 };
 static const struct gguf_driver_iface driver = { sizeof driver, NULL, NULL };
 
@@ -350,8 +350,9 @@ static void test_waiting(void)
     if (gguf_graph_finish(ctx, g, gguf_op_add(ctx, t, u), &err) != GGUF_OK ||
         gguf_sched_compute_async(s, g, &err) != GGUF_OK || !n_queued)
         exit(99);
-    ok(gguf_sched_set_eval(s, NULL, NULL, &err) == GGUF_E_IO &&
-           gguf_sched_set_eval(s, NULL, NULL, &err) == GGUF_OK,
+    const struct gguf_sched_eval none = { NULL, NULL, NULL };
+    ok(gguf_sched_set_eval(s, none, &err) == GGUF_E_IO &&
+           gguf_sched_set_eval(s, none, &err) == GGUF_OK,
        "a callback is set after the running jobs: %s", err.message);
     if (gguf_sched_compute_async(s, g, &err) != GGUF_OK || !n_queued)
         exit(99);
@@ -400,7 +401,7 @@ static void test_tables(void)
     REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "buft");
     dp.buft = x.buft;
     dp.caps = GGUF_DEVICE_CAP_EVENTS;
-    d.event = NULL;
+    d.create_event = NULL;
     REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "event");
     d.supports_op = NULL;
     REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "supports_op");

@@ -294,14 +294,14 @@ static void test_operations(void)
         memcpy(&got, y->op_params, sizeof got);
     ok(y && got.freq_base == 5, "a newer one that asks for nothing new");
     struct gguf_custom c = GGUF_CUSTOM_INIT;
-    c.fn = compute_nothing;
+    c.compute.fn = compute_nothing;
     c.n_tasks = 7;
     c.struct_size = offsetof(struct gguf_custom, n_tasks);
     y = gguf_op_map_1(ctx, x, &c);
     struct gguf_custom kept;
     if (y)
         memcpy(&kept, y->op_params, sizeof kept);
-    ok(y && kept.fn == compute_nothing && kept.n_tasks == 0,
+    ok(y && kept.compute.fn == compute_nothing && kept.n_tasks == 0,
        "a function of an older program");
     c.struct_size = 0;
     ok(!gguf_op_map_1(ctx, x, &c) &&

@@ -84,20 +84,23 @@ static double open_steps(const struct gguf_tensor *t)
     return all > 0 ? rows * (open / all) * per : 0;
 }
 
-static int on_node(void *user, struct gguf_tensor *t, bool done)
+static bool begin_node(void *user, const struct gguf_tensor *t)
+{
+    (void)t;
+    ((struct bench *)user)->began = processor_time();
+    return true;
+}
+
+static bool end_node(void *user, struct gguf_tensor *t)
 {
     struct bench *b = user;
-    if (!done) {
-        b->began = processor_time();
-        return 1;
-    }
     struct of_op *op = &b->op[t->op];
     op->seconds += processor_time() - b->began;
     op->elements += (double)gguf_tensor_n_elements(t);
     op->steps += t->op == GGUF_OP_ATTENTION
                      ? open_steps(t)
                      : (double)gg_op_row(t->op)->cost(t);
-    return 1;
+    return false;
 }
 
 static bool on_graph(void *user, struct gguf_graph *graph,
@@ -105,8 +108,9 @@ static bool on_graph(void *user, struct gguf_graph *graph,
 {
     struct bench *b = user;
     (void)graph;
-    return gguf_sched_set_eval(sched, b->by_node ? on_node : NULL, b, NULL) !=
-           GGUF_OK;
+    const struct gguf_sched_eval eval = { b->by_node ? begin_node : NULL,
+                                          end_node, b };
+    return gguf_sched_set_eval(sched, eval, NULL) != GGUF_OK;
 }
 
 /* Compute a chunk and measure its processor time. */

@@ -227,7 +227,7 @@ static void check_refusals(void)
     gguf_backend_destroy(blas);
 }
 
-static int stop_always(void *user)
+static bool stop_always(void *user)
 {
     (void)user;
     return 1;
@@ -252,10 +252,12 @@ static void check_abort(void)
     must(gguf_graph_finish(c, g, t, &err), &err);
     gguf_cpu_set_abort_fn *set =
         (gguf_cpu_set_abort_fn *)gguf_driver_find_function(d, "set_abort");
-    ok(!set(blas, stop_always, NULL, &err) &&
+    const struct gguf_abort_callback always = { stop_always, NULL };
+    const struct gguf_abort_callback never = { NULL, NULL };
+    ok(!set(blas, always, &err) &&
            gguf_backend_compute(blas, g, &err) == GGUF_E_CANCELLED,
        "%s", err.message);
-    ok(!set(blas, NULL, NULL, &err) &&
+    ok(!set(blas, never, &err) &&
            gguf_backend_compute(blas, g, &err) == GGUF_OK,
        "and goes on");
     gguf_ctx_destroy(c);

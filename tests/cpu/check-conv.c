@@ -330,8 +330,8 @@ static void check_edges(void)
             gguf_op_conv_transpose_1d(c, F32(3, 2, 2, 1), F32(2, 2, 1, 1), 1,
                                       2, 1),
             GGUF_E_SHAPE, "conv_transpose", "a padding of 2 leaves nothing");
-    refused(c, gguf_op_conv_1d(c, F32(3, 2, 2, 1), F32(6, 2, 1, 1), 0, 0, 1),
-            GGUF_E_SHAPE, "stride 0");
+    refused(c, gguf_op_conv_1d(c, F32(3, 2, 2, 1), F32(6, 2, 1, 1), -1, 0, 1),
+            GGUF_E_SHAPE, "stride -1");
     w.dilation[0] = INT32_MAX;
     w.pad[0] = INT32_MAX;
     refused(c, gguf_op_conv_2d(c, F32(9, 3, 4, 1), F32(6, 9, 4, 1), &w),

@@ -35,7 +35,7 @@ static double f_weighted(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 {
     struct gguf_custom c;
     memcpy(&c, t->op_params, sizeof c);
-    const struct sum *s = c.user;
+    const struct sum *s = c.compute.user;
     double v = 0;
     for (int k = 0; k < GGUF_TENSOR_SRC && t->src[k]; k++)
         v += s->weight[k] * at(t->src[k], i0, i1, i2, i3);
@@ -49,8 +49,9 @@ static void check_sums(void)
     for (int k = 0; k < 5 * 5; k++) {
         ctx_t *c = new_ctx();
         struct sum s = { .weight = { 1, -2, 0.5, 3, 7, -1, 2, 4, -3, 0.25 } };
-        struct gguf_custom f = { sizeof f, compute_weighted, &s, limits[k % 5],
-                                 0 };
+        struct gguf_custom f = { .struct_size = sizeof f,
+                                 .compute = { compute_weighted, &s },
+                                 .n_tasks = limits[k % 5] };
         tensor *src[10], *t = NULL;
         for (int i = 0; i < 10; i++)
             src[i] = source(c, GGUF_DTYPE_F32, (enum layout)(i % N_LAYOUTS),
@@ -90,7 +91,8 @@ static void check_failures(void)
 {
     struct gguf_error err = { 0 };
     ctx_t *c = new_ctx();
-    struct gguf_custom f = { sizeof f, refuse_node, NULL, 0, 0 };
+    struct gguf_custom f = { .struct_size = sizeof f,
+                             .compute = { refuse_node, NULL } };
     tensor *a = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
     tensor *t = gguf_tensor_set_name(gguf_op_map_1(c, a, &f), "mine");
     struct gguf_graph *g = gguf_graph_create(c, 8);
@@ -101,11 +103,11 @@ static void check_failures(void)
               strstr(err.message, "custom") && strstr(err.message, "'mine'");
     ok(all, "a function's status ends the computation: %s", err.message);
     gguf_ctx_reset(c);
-    f.fn = NULL;
+    f.compute.fn = NULL;
     a = gguf_tensor_create_1d(c, GGUF_DTYPE_F32, 3);
     refused(c, gguf_op_map_1(c, a, &f), GGUF_E_INVALID, "custom",
             "no function", "[3]");
-    f.fn = refuse_node;
+    f.compute.fn = refuse_node;
     refused(c, gguf_op_map_1(c, NULL, &f), GGUF_E_INVALID, "custom",
             "source 0 is NULL");
     refused(c, gguf_op_custom(c, GGUF_DTYPE_F32, shapes[0], 11, NULL, &f),

@@ -214,9 +214,10 @@ static size_t compute_drawn(struct drawn *g, unsigned team, size_t bytes,
         exit(99);
     for (size_t i = 0; i < p.n; i += p.steps[i].n)
         n_joined += p.steps[i].n - 1;
+    const struct gguf_abort_callback never = { NULL, NULL };
     void *work = gg_mem_alloc_aligned(NULL, p.work_size, 64);
     if (!work || gg_cpu_plan_run(&p, ops_pools[team], &barrier, work,
-                                 &ops_kern, NULL, NULL, NULL, &err))
+                                 &ops_kern, never, NULL, &err))
         exit(99);
     for (int i = 0; i < g->n_out; i++)
         memcpy(out + (size_t)i * D * R * sizeof(float), g->out[i]->data,
@@ -317,9 +318,10 @@ static void check_scratch(void)
                gg_cpu_op_row(b->op)->work(b, 1, &ops_kern),
        "a step of nodes that need unlike scratch");
     p.steps[0].run = p.steps[1].run = note_call;
+    const struct gguf_abort_callback never = { NULL, NULL };
     char *work = gg_mem_alloc_aligned(NULL, p.work_size, 64);
     if (!work || gg_cpu_plan_run(&p, ops_pools[N_TEAMS - 1], &barrier, work,
-                                 &ops_kern, NULL, NULL, NULL, &err))
+                                 &ops_kern, never, NULL, &err))
         exit(99);
     const unsigned n = n_clashes(work, p.work_size);
     ok(calls.n == 2 * R && !n, "%u calls, none over another thread's: %u",
@@ -357,14 +359,17 @@ struct asked {
     int n;
 };
 
-static int ask_node(void *user, tensor *t, bool done)
+static bool ask_node(void *user, const tensor *t)
+{
+    return t == ((const struct asked *)user)->node;
+}
+
+static bool see_node(void *user, tensor *t)
 {
     struct asked *a = user;
-    if (done) {
-        memcpy(a->value, t->data, sizeof a->value);
-        a->n++;
-    }
-    return done || t == a->node;
+    memcpy(a->value, t->data, sizeof a->value);
+    a->n++;
+    return false;
 }
 
 static void check_asked(void)
@@ -388,7 +393,8 @@ static void check_asked(void)
     tensor *y = gguf_op_scale(c, norm, 3);
     struct gguf_graph *g = gguf_graph_create(c, 8);
     if (gguf_graph_finish(c, g, y, &err) || gguf_sched_alloc(s, g, &err) ||
-        gguf_sched_set_eval(s, ask_node, &a, &err))
+        gguf_sched_set_eval(
+            s, (struct gguf_sched_eval){ ask_node, see_node, &a }, &err))
         exit(99);
     fill(x);
     for (int i = 0; i < D * R; i++) {

@@ -81,7 +81,8 @@ static struct gguf_backend *create_backend(unsigned team, uint64_t repack,
     struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
     struct gguf_backend *b;
     p.pool = ops_pools[team];
-    p.repack = repack;
+    p.repack = repack ? GGUF_CPU_REPACK_LIMIT : GGUF_CPU_REPACK_NONE;
+    p.repack_size = repack;
     p.precision = precision;
     p.allocator = a;
     must_succeed(gguf_cpu_backend_create(&b, &p, &err));

@@ -233,7 +233,7 @@ static void check_refused(void)
     refused(c, ROPE(8, 12), GGUF_E_INVALID, "pairing 9");
     r.kind = GGUF_ROPE_NEOX;
     refused(c, ROPE(4, 3), GGUF_E_SHAPE, "cannot rotate 8");
-    r.freq_base = 0;
+    r.freq_base = -1;
     refused(c, ROPE(8, 3), GGUF_E_INVALID, "frequency base 0");
 #undef ROPE
     gguf_ctx_destroy(c);

@@ -32,7 +32,7 @@ static void check_bad_numbers(void)
     }
 }
 
-static int stop_third(void *user)
+static bool stop_third(void *user)
 {
     return ++*(int *)user == 3;
 }
@@ -51,8 +51,8 @@ static void check_abort(void)
         struct gguf_backend *b;
         struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
         p.pool = ops_pools[i];
-        p.abort = stop_third;
-        p.abort_user = &n;
+        p.abort.fn = stop_third;
+        p.abort.user = &n;
         if (gguf_cpu_backend_create(&b, &p, NULL) != GGUF_OK)
             exit(99);
         all = all && gguf_backend_compute(b, g, &err) == GGUF_E_CANCELLED &&
@@ -82,7 +82,8 @@ static void check_functions(void)
     struct gguf_backend *b;
     struct gguf_plan *plan;
     unsigned nth = 0;
-    const struct gguf_custom note = { sizeof note, note_nth, &nth, 0, 0 };
+    const struct gguf_custom note = { .struct_size = sizeof note,
+                                      .compute = { note_nth, &nth } };
     int n = 0;
     ctx_t *c = new_ctx();
     tensor *t = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
@@ -122,7 +123,8 @@ static void check_functions(void)
     ok(!set_pool(b, ops_pools[1], &err) && !gguf_plan_compute(plan, &err) &&
            nth == first,
        "the pool again");
-    ok(!set_abort(b, stop_third, &n, &err) &&
+    const struct gguf_abort_callback third = { stop_third, &n };
+    ok(!set_abort(b, third, &err) &&
            gguf_backend_compute(b, g, &err) == GGUF_E_CANCELLED && n == 3,
        "stopped: %s", err.message);
     gguf_plan_destroy(plan);

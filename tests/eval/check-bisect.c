@@ -406,24 +406,28 @@ struct inputs {
     double e[E]; /* squared errors */
 };
 
-static int on_node(void *user, struct gguf_tensor *t, bool done)
+static bool wants_node(void *user, const struct gguf_tensor *t)
+{
+    return !strcmp(t->name, ((const struct inputs *)user)->name);
+}
+
+static bool see_node(void *user, struct gguf_tensor *t)
 {
     struct inputs *in = user;
-    if (!done || strcmp(t->name, in->name) != 0)
-        return !strcmp(t->name, in->name);
     for (int64_t k = 0; k < t->ne[1]; k++)
         for (int i = 0; i < E; i++) {
             const double x = ((const float *)t->data)[k * E + i];
             in->e[i] += x * x;
         }
-    return 1;
+    return false;
 }
 
 static bool on_graph(void *user, struct gguf_graph *graph,
                      struct gguf_sched *sched)
 {
     (void)graph;
-    return gguf_sched_set_eval(sched, on_node, user, NULL) != GGUF_OK;
+    const struct gguf_sched_eval eval = { wants_node, see_node, user };
+    return gguf_sched_set_eval(sched, eval, NULL) != GGUF_OK;
 }
 
 static const float *weights_of(const struct gguf_file *f, const char *name,

@@ -74,22 +74,27 @@ static void add_row(struct sums *s, int64_t mat, const struct gguf_tensor *x,
     s->n[mat]++;
 }
 
-static int on_node(void *user, struct gguf_tensor *t, bool done)
+static bool wants_node(void *user, const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *w = t->src[0];
+    (void)user;
+    return (t->op == GGUF_OP_MATMUL || t->op == GGUF_OP_MATMUL_ID) &&
+           !w->view_src && strstr(w->name, ".weight");
+}
+
+static bool see_node(void *user, struct gguf_tensor *t)
 {
     const bool chosen = t->op == GGUF_OP_MATMUL_ID;
     const struct gguf_tensor *w = t->src[0], *x = t->src[1];
-    if ((!chosen && t->op != GGUF_OP_MATMUL) || w->view_src ||
-        !strstr(w->name, ".weight"))
-        return 0;
-    struct sums *s = done ? find_sums(user, w) : NULL;
+    struct sums *s = find_sums(user, w);
     if (!s)
-        return 1;
+        return false;
     if (!chosen) {
         for (int64_t l = 0; l < x->ne[3]; l++)
             for (int64_t k = 0; k < x->ne[2]; k++)
                 for (int64_t j = 0; j < x->ne[1]; j++)
                     add_row(s, k * w->ne[2] / x->ne[2], x, j, k, l);
-        return 1;
+        return false;
     }
     const struct gguf_tensor *ids = t->src[2];
     for (int64_t tok = 0; tok < ids->ne[1]; tok++)
@@ -100,7 +105,7 @@ static int on_node(void *user, struct gguf_tensor *t, bool done)
                    sizeof mat);
             add_row(s, mat, x, u % x->ne[1], tok, 0);
         }
-    return 1;
+    return false;
 }
 
 static bool is_weight(const struct gguf_tensor *t)
@@ -126,15 +131,16 @@ static bool on_graph(void *user, struct gguf_graph *graph,
     }
     l->n_nodes += n;
     l->n_needed += needed;
-    return gguf_sched_set_eval(sched, on_node, user, NULL) != GGUF_OK;
+    const struct gguf_sched_eval eval = { wants_node, see_node, user };
+    return gguf_sched_set_eval(sched, eval, NULL) != GGUF_OK;
 }
 
 /* ---- an architecture ---- */
 
-static int on_op(void *user)
+static bool on_op(void *user)
 {
     ++*(unsigned *)user;
-    return 0;
+    return false;
 }
 
 static bool open_session(struct run *r, const void *file, size_t size,
@@ -144,8 +150,8 @@ static bool open_session(struct run *r, const void *file, size_t size,
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     cp.n_threads = n_threads;
-    cp.abort = on_op;
-    cp.abort_user = n_asked;
+    cp.abort.fn = on_op;
+    cp.abort.user = n_asked;
     p.n_ctx = CTX;
     p.n_ubatch = n_ubatch;
     p.on_graph.fn = loop ? on_graph : NULL;

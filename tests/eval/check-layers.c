@@ -66,13 +66,16 @@ static bool is_wanted(const struct gguf_tensor *t)
            t->dtype == GGUF_DTYPE_F32 && t->op != GGUF_OP_NONE;
 }
 
-static int on_node(void *user, struct gguf_tensor *t, bool done)
+static bool wants_node(void *user, const struct gguf_tensor *t)
 {
-    struct loop *l = user;
-    if (done)
-        keep_activation(l, t->name, t->data,
-                        (size_t)gguf_tensor_n_elements(t));
+    (void)user;
     return is_wanted(t);
+}
+
+static bool see_node(void *user, struct gguf_tensor *t)
+{
+    keep_activation(user, t->name, t->data, (size_t)gguf_tensor_n_elements(t));
+    return false;
 }
 
 static bool on_graph(void *user, struct gguf_graph *graph,
@@ -81,8 +84,9 @@ static bool on_graph(void *user, struct gguf_graph *graph,
     struct loop *l = user;
     memset(l->seen, 0, sizeof l->seen);
     (void)graph;
-    return gguf_sched_set_eval(sched, l->no_nodes ? NULL : on_node, l, NULL) !=
-           GGUF_OK;
+    const struct gguf_sched_eval eval = { l->no_nodes ? NULL : wants_node,
+                                          see_node, l };
+    return gguf_sched_set_eval(sched, eval, NULL) != GGUF_OK;
 }
 
 static void drop_kept(struct loop *l)

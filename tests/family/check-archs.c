@@ -121,7 +121,8 @@ static void check_ways(const struct skeleton *m, const void *file, size_t size,
                                 .token = tok };
         cp.n_threads = 1 + i;
         cp.no_fuse = i % 2 == 0;
-        cp.repack = i < 2 ? 0 : UINT64_C(1) << 26;
+        cp.repack = i < 2 ? GGUF_CPU_REPACK_NONE : GGUF_CPU_REPACK_LIMIT;
+        cp.repack_size = UINT64_C(1) << 26;
         good = run_open_cpu(&r, file, size, arch, &cp, &p);
         for (int again = 0; again < 2 && good; again++) {
             good = gguf_session_clear(r.session, &r.err) == GGUF_OK &&

@@ -349,7 +349,7 @@ struct text {
     size_t n, limit;
 };
 
-static int collect_text(void *user, const char *s, size_t n)
+static bool collect_text(void *user, const char *s, size_t n)
 {
     struct text *t = user;
     if (t->limit && t->n + n > t->limit)
@@ -392,7 +392,8 @@ static void check_graph(void)
        "found");
 
     struct text t = { .n = 0 };
-    ok(gguf_graph_dump(g, NULL, collect_text, &t, NULL) == GGUF_OK &&
+    const struct gguf_write_callback out = { collect_text, &t };
+    ok(gguf_graph_dump(g, NULL, out, NULL) == GGUF_OK &&
            !strcmp(t.s,
                    "graph: 5 nodes, 2 leaves\n"
                    "leaf 0: none 'a' F32 [4, 3]\n"
@@ -405,17 +406,17 @@ static void check_graph(void)
                    "node 3\n"),
        "text dump");
     t.n = 0;
-    ok(gguf_graph_dump_dot(g, NULL, collect_text, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump_dot(g, NULL, out, NULL) == GGUF_OK &&
            strstr(t.s, "digraph gguf {\n") == t.s &&
            strstr(t.s, "  l0 -> n0 [label=\"0\"];\n") &&
            strstr(t.s, "'sum \\\"of\\\"'") && t.s[t.n - 2] == '}',
        "dot dump");
     t.n = 0;
-    ok(gguf_graph_dump(g, "pass", collect_text, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump(g, "pass", out, NULL) == GGUF_OK &&
            strstr(t.s, "pass: 5 nodes, 2 leaves\n") == t.s,
        "one of several graphs");
     t.n = 0;
-    ok(gguf_graph_dump_dot(g, "pass", collect_text, &t, NULL) == GGUF_OK &&
+    ok(gguf_graph_dump_dot(g, "pass", out, NULL) == GGUF_OK &&
            strstr(t.s, "subgraph cluster_pass {\n  label=\"pass\";\n") ==
                t.s &&
            strstr(t.s, "  passl0 -> passn0 [label=\"0\"];\n") &&
@@ -423,7 +424,7 @@ static void check_graph(void)
        "and as a cluster");
     t.n = 0;
     t.limit = 30;
-    ok(gguf_graph_dump(g, NULL, collect_text, &t, &err) == GGUF_E_CANCELLED,
+    ok(gguf_graph_dump(g, NULL, out, &err) == GGUF_E_CANCELLED,
        "a dump that is stopped: %s", err.message);
 
     struct gguf_graph *view = gguf_graph_view(c, g, 1, 3);
@@ -524,17 +525,18 @@ static void check_full_graph(void)
 /* Parameters of an operation that a backend reads. */
 static void check_params(void)
 {
-    struct gguf_tensor t = { .op_params = { 1, 2, 3 } };
-    int32_t got[sizeof t.op_params / sizeof *t.op_params] = { 0 };
-    ok(gguf_tensor_op_params(&t, got, 3 * sizeof *got) && got[0] == 1 &&
+    struct gg_tensor_storage s = GG_TENSOR_STORAGE_INIT(s, .op = GGUF_OP_PAD);
+    const struct gguf_tensor *t = &s.t;
+    int32_t got[GGUF_TENSOR_PARAMS / sizeof(int32_t)] = { 0 };
+    memcpy(s.op_params, (int32_t[]){ 1, 2, 3 }, 3 * sizeof *got);
+    ok(gguf_tensor_op_params(t, got, 3 * sizeof *got) && got[0] == 1 &&
            got[2] == 3,
        "parameters of an operation");
-    ok(!gguf_tensor_op_params(&t, got, 2 * sizeof *got) && got[1] == 2,
+    ok(!gguf_tensor_op_params(t, got, 2 * sizeof *got) && got[1] == 2,
        "and more than is known");
-    t.op_params[sizeof got / sizeof *got - 1] = 7;
-    ok(!gguf_tensor_op_params(&t, got, 3 * sizeof *got),
-       "up to the last byte");
-    ok(gguf_tensor_op_params(&t, got, sizeof got) &&
+    s.op_params[sizeof got / sizeof *got - 1] = 7;
+    ok(!gguf_tensor_op_params(t, got, 3 * sizeof *got), "up to the last byte");
+    ok(gguf_tensor_op_params(t, got, sizeof got) &&
            got[sizeof got / sizeof *got - 1] == 7,
        "all of them");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_backend.c - the fake backend: closed memory, refusals, counts */
 #include "config.h"
+#include "gguf/backend_impl.h"
 #include "tests/graph/fake_backend.h"
 #include "gguf/cpu.h"
 #include "graph/op_table.h"
@@ -136,7 +137,7 @@ static const struct gguf_buft_iface memory = {
     .free = mem_free,
     .set = mem_set,
     .get = mem_get,
-    .memset = mem_memset,
+    .fill = mem_memset,
     .clear = mem_clear,
 };
 
@@ -193,9 +194,9 @@ static const struct gguf_device_iface device_iface = {
     .supports_op = supports_op,
     .supports_buft = supports_buft,
     .offloads_op = offloads_op,
-    .wide = wide_columns,
-    .from_host = from_host,
-    .event = gg_stream_event,
+    .min_invariant_batch = wide_columns,
+    .buffer_from_host = from_host,
+    .create_event = gg_stream_event,
 };
 
 /* --- backend -------------------------------------------------------------- */

@@ -228,8 +228,9 @@ static enum gguf_status double_values(tensor *t, unsigned ith, unsigned nth,
     return GGUF_OK;
 }
 
-static const struct gguf_custom custom = { sizeof custom, double_values, NULL,
-                                           0, 0 };
+static const struct gguf_custom custom = {
+    .struct_size = sizeof custom, .compute = { double_values, NULL }
+};
 
 ROW(custom, gguf_op_map_1(r->ctx, SMALL(A(11, 3, 1, 1)), &custom))
 
@@ -309,7 +310,7 @@ bool randop_same_source(tensor *t, uint32_t op, struct gguf_ctx *copies)
     for (int i = 1; i < GGUF_TENSOR_SRC; i++)
         for (int k = 0; k < i; k++)
             if (can_exchange(t->src[k], t->src[i])) {
-                t->src[i] =
+                gg_tensor_storage(t)->src[i] =
                     copies ? gguf_op_dup(copies, t->src[k]) : t->src[k];
                 found = true;
                 break;

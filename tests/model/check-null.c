@@ -540,18 +540,22 @@ static void check_callbacks(void)
     const struct gguf_batch *one = &batch;
     const struct gguf_allocator no_alloc =
         GGUF_ALLOCATOR_INIT(NULL, NULL, NULL);
+    const struct gguf_write_callback no_write = { NULL, NULL };
+    const struct gguf_sched_eval no_eval = { NULL, NULL, NULL };
+    const struct gguf_profile_callback no_profile = { NULL, NULL };
+    const struct gguf_abort_callback no_abort = { NULL, NULL };
     struct gguf_meta *m;
     gguf_cpu_set_abort_fn *set_abort = (gguf_cpu_set_abort_fn *)(void (*)(
         void))gguf_driver_find_function(driver, "set_abort");
     REFUSED(gguf_json_walk((struct gguf_str){ "[]", 2 }, NULL, NULL, &err));
-    REFUSED(gguf_graph_dump(graph, NULL, NULL, NULL, &err));
-    REFUSED(gguf_graph_dump_dot(graph, NULL, NULL, NULL, &err));
+    REFUSED(gguf_graph_dump(graph, NULL, no_write, &err));
+    REFUSED(gguf_graph_dump_dot(graph, NULL, no_write, &err));
     must_succeed(gguf_sched_alloc(sched, graph, &err));
-    REFUSED(gguf_sched_dump(sched, NULL, NULL, &err));
-    REFUSED(gguf_sched_dump_plan(sched, NULL, NULL, &err));
-    GIVES(GGUF_OK, gguf_sched_set_eval(sched, NULL, NULL, &err));
-    GIVES(GGUF_OK, gguf_sched_set_profile(sched, NULL, NULL, &err));
-    GIVES(GGUF_OK, gguf_session_set_profile(r.session, NULL, NULL, &err));
+    REFUSED(gguf_sched_dump(sched, no_write, &err));
+    REFUSED(gguf_sched_dump_plan(sched, no_write, &err));
+    GIVES(GGUF_OK, gguf_sched_set_eval(sched, no_eval, &err));
+    GIVES(GGUF_OK, gguf_sched_set_profile(sched, no_profile, &err));
+    GIVES(GGUF_OK, gguf_session_set_profile(r.session, no_profile, &err));
     batch.n = 4;
     batch.token = tok;
     GIVES(GGUF_OK, gguf_session_decode_layered(r.session, &one, 1, outputs,
@@ -560,7 +564,7 @@ static void check_callbacks(void)
                                         &err));
     GIVES(GGUF_OK, run_nothing());
     GIVES(GGUF_E_NOMEM, gguf_meta_create(&m, &no_alloc, &err));
-    GIVES(GGUF_OK, set_abort(r.backend, NULL, NULL, &err));
+    GIVES(GGUF_OK, set_abort(r.backend, no_abort, &err));
 }
 
 int main(void)

@@ -45,8 +45,8 @@ struct seen {
     struct gguf_error err;
 };
 
-static int compare_node(void *user, size_t i, const tensor *node,
-                        const tensor *a, const tensor *b)
+static bool compare_node(void *user, size_t i, const tensor *node,
+                         const tensor *a, const tensor *b)
 {
     struct seen *s = user;
     struct gguf_difference d = GGUF_DIFFERENCE_INIT;
@@ -54,7 +54,7 @@ static int compare_node(void *user, size_t i, const tensor *node,
     (void)node;
     s->n_differ += gguf_tensor_compare(a, b, NULL, &d, &s->err) != GGUF_OK ||
                    d.n_differ != 0;
-    return 0;
+    return false;
 }
 
 static bool see_graph(void *user, struct gguf_graph *g,
@@ -67,8 +67,8 @@ static bool see_graph(void *user, struct gguf_graph *g,
         s->n_nodes++;
         s->n_far += gguf_sched_find_backend(sched, gguf_graph_node(g, i)) == 0;
     }
-    p.fn = compare_node;
-    p.user = s;
+    p.node.fn = compare_node;
+    p.node.user = s;
     return s->a && gguf_compare_backends(s->a, s->b, g, &p, NULL, &s->err);
 }
 

@@ -100,11 +100,9 @@ struct order {
                * one read. */
 };
 
-static int see_node(void *user, struct gguf_tensor *t, bool done)
+static bool note_node(void *user, const struct gguf_tensor *t)
 {
     struct order *o = user;
-    if (done)
-        return 1;
     for (unsigned i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++) {
         const char *name = t->src[i]->name;
         if (t->src[i]->op != GGUF_OP_NONE)
@@ -117,14 +115,22 @@ static int see_node(void *user, struct gguf_tensor *t, bool done)
         o->back += il < o->last;
         o->last = il;
     }
-    return 0;
+    return false;
+}
+
+static bool see_nothing(void *user, struct gguf_tensor *t)
+{
+    (void)user;
+    (void)t;
+    return false;
 }
 
 static bool on_graph(void *user, struct gguf_graph *graph,
                      struct gguf_sched *sched)
 {
     (void)graph;
-    return gguf_sched_set_eval(sched, see_node, user, NULL) != GGUF_OK;
+    const struct gguf_sched_eval eval = { note_node, see_nothing, user };
+    return gguf_sched_set_eval(sched, eval, NULL) != GGUF_OK;
 }
 
 static bool one_by_one(struct got *g, const struct batches *w)

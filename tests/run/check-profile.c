@@ -155,8 +155,9 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
         good = run_open_cpu(&r, data, size, NULL, &cp, &p);
     else
         good = run_open(&r, data, size, n_threads, &p);
-    if (!good ||
-        gguf_session_set_profile(r.session, see_node, &s, &r.err) != GGUF_OK) {
+    if (!good || gguf_session_set_profile(
+                     r.session, (struct gguf_profile_callback){ see_node, &s },
+                     &r.err) != GGUF_OK) {
         ok(0, "%s", r.err.message);
         return;
     }
@@ -178,7 +179,9 @@ static void check_cpu(unsigned n_threads, bool no_fuse)
     ok(n_threads > 1 ? s.n_shared > 0 && s.n_shared < s.n : !s.n_shared,
        "%zu are shared by threads", s.n_shared);
     const size_t n = s.n;
-    ok(gguf_session_set_profile(r.session, NULL, NULL, &r.err) == GGUF_OK &&
+    ok(gguf_session_set_profile(r.session,
+                                (struct gguf_profile_callback){ NULL, NULL },
+                                &r.err) == GGUF_OK &&
            gguf_session_clear(r.session, &r.err) == GGUF_OK &&
            decode_text(&r, got) && s.n == n,
        "none after it is taken away");
@@ -210,7 +213,9 @@ static void check_fake_backend(bool async)
     p.on_graph.fn = on_graph;
     p.on_graph.user = &s;
     if (!run_open(&r, data, size, 2, &p) ||
-        gguf_session_set_profile(r.session, see_node, &s, &r.err) != GGUF_OK) {
+        gguf_session_set_profile(
+            r.session, (struct gguf_profile_callback){ see_node, &s },
+            &r.err) != GGUF_OK) {
         ok(0, "%s", r.err.message);
         return;
     }

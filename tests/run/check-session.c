@@ -4,6 +4,7 @@
 #include "config.h"
 #include "run/session_int.h"
 #include "sched/sched_int.h"
+#include "gguf/backend_impl.h"
 #include "tests/failalloc.h"
 #include "tests/ignore_status.h"
 #include "tests/model/gen.h"
@@ -410,7 +411,7 @@ static void check_lost(const void *file, size_t size)
     static const struct gguf_buft_iface iface = { .struct_size = sizeof iface,
                                                   .alloc = host_alloc,
                                                   .free = host_free,
-                                                  .memset = host_fill };
+                                                  .fill = host_fill };
     struct gguf_buft_params bp = GGUF_BUFT_PARAMS_INIT;
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_session_params p = init;

@@ -103,10 +103,10 @@ static struct gguf_sched *make_sched(struct world *w, unsigned n_backends,
     return s;
 }
 
-static int drop_graph(void *user, const char *text, size_t n)
+static bool drop_graph(void *user, const char *text, size_t n)
 {
     (void)user, (void)text, (void)n;
-    return 0;
+    return false;
 }
 
 /* --- graphs --------------------------------------------------------------- */
@@ -157,9 +157,10 @@ static void check_sched(unsigned n_backends)
        "%u backends: and one that an allocator placed elsewhere", n_backends);
     gguf_galloc_destroy(ga);
     gguf_ctx_reset(w.ctx);
+    const struct gguf_write_callback out = { drop_graph, NULL };
     ok(gguf_sched_find_backend(s, w.mid) == -1 &&
-           gguf_sched_dump(s, drop_graph, NULL, &err) == GGUF_E_INVALID &&
-           gguf_sched_dump_plan(s, drop_graph, NULL, &err) == GGUF_E_INVALID,
+           gguf_sched_dump(s, out, &err) == GGUF_E_INVALID &&
+           gguf_sched_dump_plan(s, out, &err) == GGUF_E_INVALID,
        "%u backends: no call reaches a destroyed one: %s", n_backends,
        err.message);
     gguf_sched_destroy(s);

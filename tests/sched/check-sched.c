@@ -10,13 +10,7 @@
 #include "tests/failalloc.h"
 #include "tests/graph/random_graph.h"
 #include "tests/ignore_status.h"
-
-static int keep_going(void *user, tensor *t, bool done)
-{
-    int *n = user;
-    *n += done;
-    return done || t->op == GGUF_OP_MATMUL;
-}
+#include "tests/sched/callbacks.h"
 
 static void check_random(int n_graphs, uint64_t seed)
 {
@@ -66,7 +60,9 @@ static void check_random(int n_graphs, uint64_t seed)
         n_splits += gguf_sched_n_splits(s);
         n_copies += gguf_sched_n_copies(s);
         /* once more, node by node where the callback asks for it */
-        ignore_status(gguf_sched_set_eval(s, keep_going, &n_asked, NULL));
+        const struct gguf_sched_eval products = { wants_product, count_product,
+                                                  &n_asked };
+        ignore_status(gguf_sched_set_eval(s, products, NULL));
         random_graph_run(s, &many, x);
         differ_again += !random_graph_same(&one, &many);
         gguf_sched_destroy(s);
@@ -92,30 +88,25 @@ static void check_random(int n_graphs, uint64_t seed)
     gguf_backend_destroy(&b.backend);
 }
 
+static const struct gguf_sched_eval no_eval;
+
 /* --- by hand -------------------------------------------------------------- */
-
-static int append_text(void *user, const char *s, size_t n)
-{
-    strncat(user, s, n);
-    return 0;
-}
-
-static int stop_at_relu(void *user, tensor *t, bool done)
-{
-    (void)user;
-    return t->op == GGUF_OP_RELU && !done;
-}
 
 struct end {
     const tensor *t;
     int n_handed;
 };
 
-static int end_at(void *user, tensor *t, bool done)
+static enum gg_sched_answer end_at(void *user, const tensor *t)
+{
+    return t == ((const struct end *)user)->t ? GG_SCHED_END : GG_SCHED_SKIP;
+}
+
+static bool count_end(void *user, tensor *t)
 {
     struct end *e = user;
-    e->n_handed += done && t == e->t;
-    return t == e->t ? GG_SCHED_END : 0;
+    e->n_handed += t == e->t;
+    return false;
 }
 
 /* End the graph before node t. n: number of nodes that A computes. */
@@ -125,11 +116,12 @@ static void check_end(struct gguf_sched *s, struct gguf_graph *g,
     struct end e = { t, 0 };
     struct gguf_error err;
     const int before = a->n_nodes;
-    ignore_status(gguf_sched_set_eval(s, end_at, &e, NULL));
+    const struct gg_sched_watch watch = { end_at, count_end, &e };
+    ignore_status(gg_sched_set_watch(s, watch, NULL));
     ok(!gguf_sched_compute(s, g, &err) && e.n_handed == 1 &&
            a->n_nodes - before == n,
        "ended at %s: %d of 3 nodes of A are computed", gguf_op_name(t->op), n);
-    ignore_status(gguf_sched_set_eval(s, NULL, NULL, NULL));
+    ignore_status(gguf_sched_set_eval(s, no_eval, NULL));
 }
 
 static void check_by_hand(void)
@@ -178,7 +170,8 @@ static void check_by_hand(void)
            gguf_sched_find_backend(s, r) == 0 &&
            gguf_sched_find_backend(s, x) == 1,
        "weights decide, and refused operations go to the CPU");
-    must(gguf_sched_dump(s, append_text, text, &err), &err);
+    const struct gguf_write_callback out = { collect_text, text };
+    must(gguf_sched_dump(s, out, &err), &err);
     ok(!strcmp(text, "split 0: A, 1 nodes\n  copy 'x' F32 [4]\n"
                      "  matmul F32 [4]\n"
                      "split 1: CPU, 1 nodes\n  copy F32 [4]\n"
@@ -192,9 +185,10 @@ static void check_by_hand(void)
     must(gguf_sched_compute(s, g, &err), &err);
     must(gguf_tensor_get(r, v, 0, 16, &err), &err);
     ok(v[0] == 0 && v[3] == 0, "computed");
-    ignore_status(gguf_sched_set_eval(s, stop_at_relu, NULL, NULL));
+    const struct gguf_sched_eval stops = { wants_relu, stop_always, NULL };
+    ignore_status(gguf_sched_set_eval(s, stops, NULL));
     ok(gguf_sched_compute(s, g, &err) == GGUF_E_CANCELLED, "%s", err.message);
-    ignore_status(gguf_sched_set_eval(s, NULL, NULL, NULL));
+    ignore_status(gguf_sched_set_eval(s, no_eval, NULL));
     check_end(s, g, &a, y, 0);
     check_end(s, g, &a, sm, 1);
     check_end(s, g, &a, r, 2);
@@ -215,12 +209,6 @@ static void check_by_hand(void)
 }
 
 /* --- graphs like the last one --------------------------------------------- */
-
-static int count_lines(void *user, const char *text, size_t n)
-{
-    *(size_t *)user += n > 0 && text[n - 1] == '\n';
-    return 0;
-}
 
 /* Graphs of one shape, built anew each time, are assigned once. Another shape,
  * pin or place of the weights gives another assignment. */
@@ -268,7 +256,8 @@ static void check_again(void)
     ok(once, "a graph of the same shape is not assigned again");
     ok(right, "and its results are right");
     size_t n = 0;
-    must(gguf_sched_dump(s, count_lines, &n, &err), &err);
+    const struct gguf_write_callback out = { count_lines, &n };
+    must(gguf_sched_dump(s, out, &err), &err);
     ok(n > gguf_graph_n_nodes(held[3].graph), "%zu lines of assignments", n);
     must(gguf_sched_pin(s, held[3].out[0], 1, &err), &err);
     must(gguf_sched_alloc(s, held[3].graph, &err), &err);
@@ -433,7 +422,8 @@ static void check_one_buffer(void)
            gguf_sched_buffer_size(s, 1) == 0,
        "two backends of host memory take the memory of one: %zu bytes",
        gguf_sched_buffer_size(s, 0));
-    must(gguf_sched_dump_plan(s, append_text, text, &err), &err);
+    const struct gguf_write_callback out = { collect_text, text };
+    must(gguf_sched_dump_plan(s, out, &err), &err);
     ok(strstr(text, "buffer 1: CPU, the same as 0\n") &&
            !strstr(text, ": buffer 1"),
        "which is printed");

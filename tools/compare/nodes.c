@@ -53,20 +53,20 @@ static void set_finding(struct finding *f, const struct nodes *x, size_t i,
     describe_node(node, f->what, sizeof f->what);
 }
 
-static int compare_node(void *user, size_t i, const struct gguf_tensor *node,
-                        const struct gguf_tensor *a,
-                        const struct gguf_tensor *b)
+static bool compare_node(void *user, size_t i, const struct gguf_tensor *node,
+                         const struct gguf_tensor *a,
+                         const struct gguf_tensor *b)
 {
     struct nodes *x = user;
     struct gguf_difference d = GGUF_DIFFERENCE_INIT;
     if (gguf_tensor_compare(a, b, NULL, &d, &x->err) != GGUF_OK)
-        return 1;
+        return true;
     x->n_equal += !d.n_differ;
     if (d.n_differ && (!x->largest.graph || d.error > x->largest.d.error))
         set_finding(&x->largest, x, i, node, &d);
     if (d.error > x->c->o->tolerance && !x->first.graph)
         set_finding(&x->first, x, i, node, &d);
-    return 0;
+    return false;
 }
 
 static bool compare_graph(void *user, struct gguf_graph *graph,
@@ -77,8 +77,8 @@ static bool compare_graph(void *user, struct gguf_graph *graph,
     struct gguf_compare_counts n = GGUF_COMPARE_COUNTS_INIT;
     struct gguf_error err;
     (void)sched;
-    p.fn = compare_node;
-    p.user = x;
+    p.node.fn = compare_node;
+    p.node.user = x;
     x->n_graphs++;
     enum gguf_status st = gguf_compare_backends(x->c->model.backends.pair[0],
                                                 x->c->model.backends.pair[1],

@@ -152,7 +152,7 @@ struct evaluation {
     struct gguf_session *session;
 };
 
-static int is_stopped(void *user)
+static bool is_stopped(void *user)
 {
     (void)user;
     return progress_stopped();
@@ -172,7 +172,7 @@ static enum gguf_status evaluate_set(struct evaluation *e,
     struct progress bar;
     p.scan = &scan;
     cp.pool = scan.pool = e->o->q.params.pool;
-    cp.abort = is_stopped;
+    cp.abort.fn = is_stopped;
     enum gguf_status st = gguf_model_create(&e->model, set, &mp, err);
     if (st == GGUF_OK)
         st = gguf_cpu_backend_create(&e->cpu, &cp, err);

@@ -13,7 +13,7 @@ struct printed {
     size_t n; /* number of printed graphs */
 };
 
-static int write_stdout(void *user, const char *text, size_t size)
+static bool write_stdout(void *user, const char *text, size_t size)
 {
     (void)user;
     return fwrite(text, 1, size, stdout) != size;
@@ -24,17 +24,17 @@ static bool print_graph(void *user, struct gguf_graph *graph,
 {
     struct printed *p = user;
     const struct eval_options *o = p->o;
+    const struct gguf_write_callback out = { write_stdout, NULL };
     const char *part = p->n++ ? "logits" : "pass";
     /* a full disk is noticed at exit */
     if (o->print_graph == EVAL_GRAPH_TEXT)
-        ignore_status(gguf_graph_dump(graph, part, write_stdout, NULL, NULL));
+        ignore_status(gguf_graph_dump(graph, part, out, NULL));
     if (o->print_graph == EVAL_GRAPH_DOT)
-        ignore_status(
-            gguf_graph_dump_dot(graph, part, write_stdout, NULL, NULL));
+        ignore_status(gguf_graph_dump_dot(graph, part, out, NULL));
     if (o->print_assignments)
-        ignore_status(gguf_sched_dump(sched, write_stdout, NULL, NULL));
+        ignore_status(gguf_sched_dump(sched, out, NULL));
     if (o->print_plan)
-        ignore_status(gguf_sched_dump_plan(sched, write_stdout, NULL, NULL));
+        ignore_status(gguf_sched_dump_plan(sched, out, NULL));
     return false;
 }
 

@@ -219,8 +219,9 @@ bool eval_profile(struct eval *e)
     struct gguf_error err;
     if (!eval_begin_session(e, &sp))
         return false;
-    enum gguf_status st =
-        gguf_session_set_profile(e->model.session, add_node, &p, &err);
+    enum gguf_status st = gguf_session_set_profile(
+        e->model.session, (struct gguf_profile_callback){ add_node, &p },
+        &err);
     if (!e->o->ev.json)
         ev_print_head(&e->run);
     ev_begin_work(&e->run, "profiling", "tokens");

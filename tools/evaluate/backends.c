@@ -76,15 +76,16 @@ bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
 /* --- backends ------------------------------------------------------------- */
 
 /* Should the evaluation stop? Backends call it between operations. */
-static int is_stopped(void *user)
+static bool is_stopped(void *user)
 {
     (void)user;
     return progress_stopped();
 }
 
-static gguf_abort_fn *choose_abort(const struct ev_options *o)
+static struct gguf_abort_callback choose_abort(const struct ev_options *o)
 {
-    return o->abort ? o->abort : is_stopped;
+    return (struct gguf_abort_callback){ o->abort ? o->abort : is_stopped,
+                                         NULL };
 }
 
 static bool register_all(struct ev_backends *b, const struct ev_options *o,
@@ -97,7 +98,10 @@ static bool register_all(struct ev_backends *b, const struct ev_options *o,
     cp.pool = pool;
     cp.abort = choose_abort(o);
     cp.precision = (enum gguf_precision)precision;
-    cp.repack = o->repack;
+    cp.repack = o->repack == EV_REPACK_FREE ? GGUF_CPU_REPACK_FREE
+                : o->repack                 ? GGUF_CPU_REPACK_LIMIT
+                                            : GGUF_CPU_REPACK_NONE;
+    cp.repack_size = o->repack;
     cp.no_fuse = o->no_fuse;
     if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
         gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
@@ -130,8 +134,9 @@ static void report_unknown_backend(const struct ev_backends *b,
 
 /* Find the backend with a name, and open it if it is not open. Returns NULL
  * after it printed a message. */
-static struct gguf_backend *
-find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
+static struct gguf_backend *find_backend(struct ev_backends *b,
+                                         const char *name,
+                                         struct gguf_abort_callback abort)
 {
     struct gguf_error err;
     struct gguf_backend *new;
@@ -156,7 +161,7 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
         gguf_any_fn *set = gguf_driver_device(r, 0) == d
                                ? gguf_driver_find_function(r, "set_abort")
                                : NULL;
-        if (set && ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL, &err)) {
+        if (set && ((gguf_cpu_set_abort_fn *)set)(new, abort, &err)) {
             gguf_backend_destroy(new);
             msg_fail(NULL, &err);
             return NULL;
@@ -166,7 +171,8 @@ find_backend(struct ev_backends *b, const char *name, gguf_abort_fn *abort)
 }
 
 /* Make the CPU the last backend of the list. */
-static bool put_cpu_last(struct ev_backends *b, gguf_abort_fn *abort)
+static bool put_cpu_last(struct ev_backends *b,
+                         struct gguf_abort_callback abort)
 {
     struct gguf_backend *cpu = find_backend(b, "CPU", abort);
     unsigned k = 0;

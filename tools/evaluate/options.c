@@ -80,7 +80,7 @@ static const struct opt speed[] = {
     { "--repack", "[SIZE]",
       "keep packed weights in memory for later batches, up to SIZE "
       "bytes (default: all free memory)",
-      OPT_SIZE, AT(repack), .value = GGUF_CPU_REPACK_FREE },
+      OPT_SIZE, AT(repack), .value = EV_REPACK_FREE },
     { "--no-fuse", NULL,
       "compute norms, gates and sums one after another instead of fused",
       OPT_FLAG, AT(no_fuse) },

@@ -43,6 +43,9 @@ struct ev_positions {
                           * UINT32_MAX: not given */
 };
 
+/* Value of repack if --repack has no size. */
+#define EV_REPACK_FREE UINT64_MAX
+
 /* Value of key_dtype and value_dtype if the option was not given. */
 enum { EV_NO_DTYPE = 1 << 24 };
 
@@ -51,8 +54,8 @@ struct ev_options {
     uint32_t n_threads;                /* 0: not given */
     uint32_t n_threads_batch;          /* overrides n_threads; 0: not given */
     int precision;                     /* enum gguf_precision */
-    uint64_t repack;                   /* bytes for packed weights, see
-                               * gguf_cpu_params.repack */
+    uint64_t repack;                   /* bytes for packed weights; 0: none;
+                                          EV_REPACK_FREE: free memory */
     bool no_fuse;                      /* compute each operation by itself */
     const char *backends; /* names separated by commas; NULL: the CPU */
     const char *cpus;     /* processors to bind to, "0-3,8"; NULL: all */

@@ -445,7 +445,7 @@ static bool run_tool(const struct im_options *o, char **paths, int n)
 }
 
 /* Should the evaluation stop? The backend calls it between operations. */
-static int is_stopped(void *user)
+static bool is_stopped(void *user)
 {
     (void)user;
     return progress_stopped() || !ranks_poll();

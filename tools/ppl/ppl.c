@@ -14,7 +14,7 @@
 /* ---- the run ---- */
 
 /* Should the evaluation stop? The backend calls it between operations. */
-static int is_stopped(void *user)
+static bool is_stopped(void *user)
 {
     (void)user;
     return progress_stopped() || !ranks_poll();

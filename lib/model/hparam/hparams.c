@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gguf/model_base.h"
+#include "graph/op_table.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -443,6 +444,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     hp->none = UINT32_MAX;
     hp->causal = hp->rope_tuned = true;
     hp->rope = (struct gguf_rope)GGUF_ROPE_INIT;
+    gg_op_rope_set_defaults(&hp->rope);
     /* every layer has tensors, so their number bounds that of layers */
     n_tensors = GG_MAX(GG_MAX(n_tensors, hp->n_layer), 1);
     hp->n_tensors = (uint32_t)GG_MIN(n_tensors, (size_t)INT32_MAX);
