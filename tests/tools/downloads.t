@@ -111,7 +111,7 @@ only() # name, what is missing, words of the advice; file...: without these
     done
     : >"$h/$other"
     convert "$h"
-    fails "h: there is n[^;]*$missing.*; '$other' $words"
+    fails "h: [^;]*$missing.*; '$other' $words"
     ok "$other without $missing: what to do"
 }
 w=model.safetensors
