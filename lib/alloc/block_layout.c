@@ -10,7 +10,7 @@
 
 enum {
     NONE = -1,
-    MAX_ROUNDS = 200,     /* of placing all blocks greedily */
+    MAX_ROUNDS = 200,     /* passes that place all blocks greedily */
     ROUND_BLOCKS = 20000, /* blocks placed in all rounds together, about */
 };
 
@@ -22,7 +22,7 @@ static uint64_t pad_size(uint64_t size, uint64_t align)
     return (size + align - 1) & ~(align - 1);
 }
 
-/* Free block k, but for what the next one lies on. */
+/* Free block k, except for the part under the next block. */
 static enum gguf_status end_block(struct gg_bestfit *fit,
                                   const struct gg_alloc_block *b, int32_t k,
                                   struct gguf_error *err)
@@ -83,13 +83,13 @@ struct item {
 
 struct greedy {
     struct gg_alloc_block *b;
-    size_t n_leaves; /* of the tree: power of two >= n_steps */
+    size_t n_leaves; /* leaves of the tree: a power of two >= n_steps */
     int32_t *tree;   /* lists of items, root at 1 */
     struct item *items;
     size_t n_items, cap_items;
     int32_t *begins; /* first block of each step; blocks follow in order */
     bool *placed;
-    int32_t *order;             /* by size */
+    int32_t *order;             /* blocks in the order of size */
     struct gg_alloc_span *near; /* placed blocks that live at the same time */
     size_t n_near;
     const struct gguf_allocator *a;
@@ -222,9 +222,9 @@ static void reorder_blocks(int32_t *order, size_t n, size_t r, size_t worst,
     }
 }
 
-/* Again and again in other orders, until the total is bound, or for so many
- * rounds. best has a solution of *total already, and gets a better one if
- * there is one. */
+/* Place the blocks in other orders, until the total reaches bound or the
+ * rounds are used up. best has a solution of *total already; a better one
+ * replaces it. */
 static enum gguf_status try_orders(struct greedy *g, size_t n, uint64_t align,
                                    uint64_t bound, struct gg_alloc_block *best,
                                    uint64_t *total, struct gguf_error *err)
@@ -293,7 +293,8 @@ static enum gguf_status find_peak(const struct gg_alloc_block *b, size_t n,
                                   const struct gguf_allocator *a,
                                   uint64_t *most, struct gguf_error *err)
 {
-    /* what ends before each step; blocks come in the order of their first */
+    /* bytes of the blocks that end before each step; blocks come in the order
+     * of their first step */
     uint64_t *ended = gg_mem_alloc_zero(a, n_steps + 1, sizeof *ended),
              now = 0;
     if (!ended)

@@ -12,8 +12,8 @@
 enum { OUTSIDE = -1 };
 
 struct life {
-    int32_t root;       /* what it views; itself if it is not a view; OUTSIDE:
-                           that is not in the graph */
+    int32_t root;       /* place of its root, its own if it is no view;
+                           OUTSIDE: not in the graph */
     int32_t n_children; /* readers still to come */
     int32_t n_views;    /* views of it that have readers to come */
     int32_t block;      /* that it holds, or OUTSIDE: none yet, no more */
@@ -22,11 +22,10 @@ struct life {
     bool had;           /* a block */
 };
 
-/* What becomes of a block that something smaller could take over. */
+/* Use of a block that a smaller tensor could take over. */
 enum take {
-    TAKE_ALL,  /* it is kept whole */
-    TAKE_PART, /* what is not needed is free: the rest is another block, which
-                    can be placed in one way only */
+    TAKE_ALL,    /* it is kept whole */
+    TAKE_PART,   /* the rest is free: another block, with one possible place */
     TAKE_NOTHING /* it is not taken over */
 };
 
@@ -35,10 +34,11 @@ struct work {
     struct gg_alloc_layout *l;
     const struct gg_alloc_layout_in *in;
     struct life *lives;
-    struct gg_alloc_block *blocks; /* in the order of their first step */
-    struct gg_alloc_block *some;   /* room for those of one pool */
-    int32_t *pools;                /* of each block */
-    int32_t *block_of;             /* of each tensor; OUTSIDE: none */
+    struct gg_alloc_block
+        *blocks;                 /* blocks in the order of their first step */
+    struct gg_alloc_block *some; /* room for those of one pool */
+    int32_t *pools;              /* pool of each block */
+    int32_t *block_of;           /* block of each tensor; OUTSIDE: none */
     size_t n_blocks;
     enum take take;
     bool smaller; /* something smaller than a block wanted it */
@@ -65,8 +65,8 @@ static const struct gguf_tensor *root_of(const struct gguf_tensor *t)
     return t->view_src ? t->view_src : t;
 }
 
-/* Whether t may lie where root does: all that it reads there has its layout
- * and begins where root does. */
+/* Can t overwrite root? All sources of t in that memory must have the layout
+ * of t and begin where root begins. */
 static bool can_overwrite(const struct gguf_tensor *t,
                           const struct gguf_tensor *root)
 {
@@ -168,7 +168,7 @@ static void take_block(struct work *w, size_t i, int32_t step)
     };
 }
 
-/* A block of size bytes for what comes after node i, on block k. */
+/* Add a block of size bytes on block k, for the steps after node i. */
 static int32_t shrink_block(struct work *w, int32_t k, size_t i, uint64_t size)
 {
     const int32_t n = (int32_t)w->n_blocks++;
@@ -195,8 +195,8 @@ static int32_t n_reads(const struct gguf_tensor *t,
     return n;
 }
 
-/* The places of as many sources as node i can have, which is returned;
- * OUTSIDE where it has none. */
+/* Find the places of node i's sources; OUTSIDE for a source that is NULL.
+ * Returns the number of sources that the node can have. */
 static int find_sources(const struct work *w, size_t i,
                         int32_t places[GGUF_TENSOR_SRC])
 {
@@ -210,8 +210,8 @@ static int find_sources(const struct work *w, size_t i,
     return n_src;
 }
 
-/* Whether nobody but t, whose sources are at places, will read root (at k), in
- * its own name or through a view. */
+/* Is t, whose sources are at places, the last reader of root (at k), directly
+ * and through views? */
 static bool is_last_reader(const struct work *w, const struct gguf_tensor *t,
                            const int32_t *places,
                            const struct gguf_tensor *root, int32_t k)
@@ -304,7 +304,8 @@ static void walk_graph(struct work *w)
         w->l->places[i] = (struct gg_alloc_place){ .inplace = -1 };
     }
     count_readers(w);
-    /* what is written before the graph runs is there from its start */
+    /* tensors that are written before the graph runs need memory from its
+     * start */
     for (size_t i = 0; i < g->n_leaves; i++)
         take_block(w, g->n_nodes + i, 0);
     for (size_t i = 0; i < g->n_nodes; i++)
@@ -321,7 +322,8 @@ static void walk_graph(struct work *w)
     }
 }
 
-/* Block k as number n of its pool; what it lies on was gathered before. */
+/* Copy block k as block n of its pool. The block that it lies on was copied
+ * before. */
 static void gather_block(struct work *w, size_t k, size_t n)
 {
     struct gg_alloc_block *b = &w->some[n];

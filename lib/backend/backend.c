@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.c - running graphs: checks, and defaults of what is optional */
+/* backend.c - computing graphs: checks, and defaults of optional functions */
 #include "config.h"
 #include "backend/backend_int.h"
 #include "graph/cgraph.h"
@@ -102,7 +102,7 @@ enum gguf_status gguf_backend_sync(struct gguf_backend *b,
 struct gguf_plan {
     struct gguf_backend *backend;
     struct gguf_graph *graph;
-    uint64_t generation; /* of graph: what the plan was made for */
+    uint64_t generation; /* generation of graph that the plan was made for */
     void *priv;
     const struct gguf_allocator *measure; /* only said to this one, or NULL */
     size_t size;                          /* bytes, then */

@@ -11,7 +11,7 @@
 /* --- memory --------------------------------------------------------------- */
 
 struct made_buft {
-    struct gguf_buft base; /* first: what is handed out */
+    struct gguf_buft base; /* first: the object that callers get */
     struct gguf_buft_iface iface;
 };
 

@@ -15,7 +15,7 @@ static void host_free(struct gguf_buffer *b)
     gg_mem_free_aligned(b->allocator, b->base);
 }
 
-/* Of memory that is not the buffer's to free, or none. */
+/* Functions of a buffer that has no memory, or memory that it must not free. */
 static const struct gguf_buft_iface host_foreign = { .struct_size =
                                                          sizeof host_foreign };
 

@@ -56,7 +56,7 @@ bool gg_buffer_version_is_of(const struct gg_buffer_version *age,
 
 void gg_buffer_version_unref(struct gg_buffer_version *age)
 {
-    /* what others did with it comes before it is freed */
+    /* changes by other threads come before it is freed */
     if (age && atomic_fetch_sub_explicit(&age->n_holders, 1,
                                          memory_order_acq_rel) == 1)
         gg_mem_free(age->allocator, age);

@@ -15,9 +15,10 @@ struct gguf_clone {
     struct gguf_backend *backend;
     struct gguf_ctx *leaf_ctx, *node_ctx;
     struct gguf_buffer *leaf_buffer, *node_buffer; /* node: without reuse */
-    struct gguf_galloc *galloc;                    /* with reuse */
+    struct gguf_galloc *galloc; /* allocator of nodes, if memory is reused */
     struct gguf_graph *graph;
-    struct gguf_tensor **leaves; /* as in the graph */
+    struct gguf_tensor *
+        *leaves; /* copies of the leaves, in the graph's order */
     /* roots of views that are not in the graph, and their copies */
     const struct gguf_tensor **outside;
     struct gguf_tensor **outside_copy;
@@ -44,7 +45,7 @@ struct gguf_graph *gguf_clone_graph(const struct gguf_clone *c)
     return c->graph;
 }
 
-/* What stands for t in the clone. */
+/* Copy of t in the clone. */
 static struct gguf_tensor *find_copy(const struct gguf_clone *c,
                                      const struct gguf_graph *g,
                                      const struct gguf_tensor *t)
@@ -68,7 +69,8 @@ static bool is_shared(const struct gguf_clone *c, const struct gguf_tensor *t)
            gguf_backend_supports_buft(c->backend, gguf_buffer_buft(t->buffer));
 }
 
-/* A copy of t in ctx: the description, and views of what was copied. */
+/* Add a copy of t to ctx: its description, with the copies of its sources and
+ * of its root. */
 static struct gguf_tensor *
 describe_tensor(const struct gguf_clone *c, const struct gguf_graph *g,
                 struct gguf_ctx *ctx, const struct gguf_tensor *t, bool share)
@@ -187,7 +189,7 @@ static enum gguf_status clone_nodes(struct gguf_clone *c,
         GG_TRY(gguf_ctx_alloc_tensors(c->node_ctx, buft, c->allocator,
                                       &c->node_buffer, err));
     }
-    /* nothing computes parameters */
+    /* parameters are not computed: their data is copied */
     for (size_t i = 0; i < g->n_nodes; i++)
         if (!reuse || g->nodes[i]->op == GGUF_OP_NONE)
             GG_TRY(copy_data(g->nodes[i], c->graph->nodes[i], err));

@@ -15,7 +15,7 @@
 struct rows {
     const struct gguf_tensor *t;
     gg_kern_decode_fn *decode; /* NULL: integers */
-    void *bytes;               /* of a row */
+    void *bytes;               /* encoded elements of a row */
     float *floats;
     size_t size; /* bytes of a row */
 };

@@ -257,7 +257,7 @@ struct gguf_device *gguf_registry_find_best(const struct gguf_registry *r)
     return d ? d : gguf_registry_find_kind(r, GGUF_DEVICE_CPU);
 }
 
-/* ---- what the library's own drivers share ---- */
+/* ---- drivers with one device ---- */
 
 static void single_destroy(struct gguf_driver *driver)
 {

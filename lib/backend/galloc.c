@@ -19,8 +19,8 @@ struct gguf_galloc {
     unsigned n_types; /* that were given */
     unsigned n_pools; /* different ones of them */
     unsigned n_plans, n_moves;
-    unsigned *pool_of;              /* of each type */
-    const struct gguf_buft **bufts; /* of each pool, as the rest */
+    unsigned *pool_of;              /* pool of each type */
+    const struct gguf_buft **bufts; /* type of each pool */
     struct gguf_buffer **buffers;   /* the objects stay for good, so that their
                                      address tells which tensors are ours */
     uint64_t *align;
@@ -255,7 +255,7 @@ static enum gguf_status plan_layout(struct gguf_galloc *ga,
     return GGUF_OK;
 }
 
-/* Whether the first layout serves, perhaps after it was found after others. */
+/* Find a valid layout and make it the first. Returns false without one. */
 static bool find_layout(struct gguf_galloc *ga,
                         const struct gg_alloc_layout_in *in)
 {

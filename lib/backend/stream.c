@@ -19,7 +19,7 @@ struct call {
 struct gg_stream {
     const struct gguf_allocator *allocator;
     pthread_t thread;
-    pthread_mutex_t mutex; /* of all below */
+    pthread_mutex_t mutex; /* protects all members below */
     pthread_cond_t more, less;
     uint64_t n_pushed, n_done; /* calls ever */
     bool end;
@@ -209,7 +209,7 @@ void gg_stream_copy(struct gg_stream *s, const struct gguf_tensor *src,
 struct event {
     struct gguf_event base;
     const struct gguf_allocator *allocator;
-    pthread_mutex_t mutex; /* of all below */
+    pthread_mutex_t mutex; /* protects all members below */
     pthread_cond_t reached;
     uint64_t n_recorded, n_reached;
     unsigned n_users; /* the caller, and calls that are queued */

@@ -27,7 +27,7 @@ struct blas_backend {
     struct gguf_backend base;
     const struct gg_kern *kern; /* the device's */
     struct gg_stream *stream;
-    /* of its thread, while something runs */
+    /* used by its thread while work runs */
     struct gguf_abort_callback abort;
     float *scratch;
     size_t scratch_size;

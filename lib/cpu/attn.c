@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* attn.c - attention: blocks of tokens and heads by blocks of keys
+/* attn.c - attention: tasks, blocks of keys, softmax
  *
- * A task is some tokens of all the heads that share a head of keys: its
- * columns. Of each block of keys it packs K and V, and then, of one panel of
- * columns after the other, multiplies K by the columns (scores lie with a
- * column's keys side by side), turns scores into weights, and adds V times
- * weights to the columns' outputs. What a mask opens is found out once for all
- * tasks; a panel of columns meets those keys alone that are open to one of
- * them.
- */
+ * The columns of a task are some tokens of all heads that share a head of
+ * keys. For each block of keys, a task packs K and V; then, for one panel of
+ * columns after another, it multiplies K by the columns (the scores of a
+ * column are adjacent), turns scores into weights, and adds V times the
+ * weights to the outputs. The mask is summarised once for all tasks; a panel
+ * of columns is multiplied only by keys that are open to one of its columns. */
 #include "config.h"
 #include "cpu/attn_task.h"
 #include "cpu/cpu_task.h"
@@ -23,16 +21,17 @@
 
 enum {
     ALIGN = 64,
-    /* Columns of a task: keys and values are packed once for all of them. As
-     * many as these bytes hold, queries and outputs. A block of keys goes over
-     * them once, which L3 serves as fast as they are multiplied; */
+    /* Bytes of queries and outputs of a task, for which keys and values are
+     * packed once. A block of keys passes over them once, which L3 serves as
+     * fast as they are multiplied. */
     COLUMNS_SIZE = 2 << 20,
-    N_COLS = 96,       /* but that many, as far as whole tokens allow; */
-    N_COLS_MORE = 192, /* and of threads that wait for tasks no more */
-    TASKS = 4          /* than makes so many for each */
+    N_COLS = 96,       /* least columns of a task, in whole tokens */
+    N_COLS_MORE = 192, /* columns that a task keeps if tasks are made smaller
+                        * to give all threads work */
+    TASKS = 4          /* tasks for each thread to aim at */
 };
 
-/* What the threads share, at the start of work. */
+/* State that the threads share, at the start of work. */
 struct shared {
     _Alignas(ALIGN) _Atomic size_t next; /* task */
 };
@@ -253,8 +252,8 @@ static float score_column(const struct gg_attn_task *t,
     return vec->scores(s, s, mask, n, scale, slope);
 }
 
-/* A column's scores become weights exp(score - max); what was summed under a
- * smaller maximum is scaled down. */
+/* Turn a column's scores into weights exp(score - max), and scale down the
+ * sums under a smaller maximum. */
 static void weigh_column(const struct gg_attn_task *t,
                          const struct gg_attn_part *p, size_t col,
                          float shrink)
@@ -268,7 +267,7 @@ static void weigh_column(const struct gg_attn_task *t,
         vec->scale(out, out, t->s->dv, shrink, 0);
     }
     if (t->b->max[col] == -INFINITY) {
-        /* Nothing open yet. A NaN among the scores must show. */
+        /* No key is open yet. A NaN among the scores must show. */
         for (size_t i = 0; i < n; i++)
             s[i] = s[i] == -INFINITY ? 0 : s[i];
         return;
@@ -292,13 +291,13 @@ static void weigh_keys(const struct gg_attn_task *t,
         shrink[j] = max > old && old != -INFINITY ? old - max : 0;
         t->b->max[c] = max > old ? max : old;
     }
-    a->kern->vec.exp_sum(shrink, shrink, p->n_cols, 0); /* of 0: 1 */
+    a->kern->vec.exp_sum(shrink, shrink, p->n_cols, 0); /* exp(0) is 1 */
     for (size_t j = 0; j < p->n_cols; j++)
         weigh_column(t, p, p->col + j, shrink[j]);
 }
 
-/* Which of n packed keys, from first on, the panel of columns from col on
- * sees; false: none. */
+/* Find the packed keys, of n from first on, that the panel of columns from col
+ * on needs. False: none. */
 static bool mask_keys(const struct gg_attn_task *t, struct gg_attn_part *p,
                       size_t col, size_t first, size_t n)
 {
@@ -306,14 +305,14 @@ static bool mask_keys(const struct gg_attn_task *t, struct gg_attn_part *p,
     const size_t tok = col % t->n_tok;
     *p = (struct gg_attn_part){ .col = col,
                                 .n_cols = GG_MIN(nr, t->n_cols - col) };
-    /* of two heads, or more: all tokens */
+    /* columns of several heads: all tokens */
     const bool one = tok + p->n_cols <= t->n_tok;
     const struct gg_attn_span s = gg_attn_mask_span(
         t->mask, t->seq, t->head_kv, t->head0, t->tok0 + (one ? tok : 0),
         one ? p->n_cols : t->n_tok, first / GG_ATTN_KEYS);
     if (s.begin >= s.end)
         return false;
-    const size_t at = first % GG_ATTN_KEYS; /* in the block of keys */
+    const size_t at = first % GG_ATTN_KEYS; /* offset in the block of keys */
     p->begin = (s.begin * (size_t)GG_ATTN_UNIT - at) / mr * mr;
     p->end = GG_MIN(s.end * (size_t)GG_ATTN_UNIT - at, n);
     p->masked = !s.plain;
@@ -335,8 +334,8 @@ static void run_block(const struct gg_attn_task *t, size_t first, size_t n)
     }
 }
 
-/* What column c's output is multiplied by in the end: 1 / sum, with the
- * head's sink, if there is one, in the sum. */
+/* Final factor of column c's output: 1 / sum, where the sum includes the
+ * head's attention sink. */
 static float last_scale(const struct gg_attn_task *t, size_t c)
 {
     const struct gg_attn_args *a = t->a;
@@ -346,7 +345,7 @@ static float last_scale(const struct gg_attn_task *t, size_t c)
     if (a->sinks) {
         const float sink = a->sinks[t->head0 + c / t->n_tok];
         const float max = t->b->max[c];
-        if (sink > max) { /* what was summed so far is worth less */
+        if (sink > max) { /* the sums so far are scaled down */
             vec->exp_sum(&shrink, &max, 1, sink);
             sum = sum * (double)shrink + 1;
         } else if (max != -INFINITY) {

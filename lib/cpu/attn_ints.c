@@ -45,7 +45,7 @@ static void int_tile(struct gg_attn_dims *s, const struct gg_attn_args *a)
     s->v_steps = V_STEPS;
 }
 
-/* Of a panel of columns. */
+/* For a panel of columns. */
 static size_t columns_size(const struct gg_attn_dims *s, size_t steps)
 {
     return gg_attn_round_up(steps, STEPS) / STEPS * s->nr * STRIDE *

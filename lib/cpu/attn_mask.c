@@ -44,7 +44,7 @@ const float *gg_attn_mask_row(const struct gg_attn_args *a, size_t seq,
     return buf;
 }
 
-/* Of n numbers of a row, which are a block's. */
+/* Summary of n numbers of a row, which belong to one block. */
 static struct gg_attn_span span_of(const struct gg_vec_kern *vec,
                                    const float *row, size_t n)
 {

@@ -22,7 +22,7 @@ static size_t conv_work(const struct gguf_tensor *t, unsigned nth,
     return gg_row_work(longest_row(t), N_TMP, nth);
 }
 
-/* Which i of n have their i * stride + off in [0, limit). */
+/* Range of the i of n with i * stride + off in [0, limit). */
 static void range_within(int64_t n, int64_t stride, int64_t off, int64_t limit,
                          int64_t *begin, int64_t *end)
 {
@@ -54,7 +54,7 @@ static void scatter_tap(float *y, int64_t n_y, const float *x, int64_t n_x,
         y[i * stride + off] += w * x[i];
 }
 
-/* What a kernel's row adds to row y of the result from row x of the data. */
+/* Add a kernel's row times row x of the data to row y of the result. */
 typedef void add_fn(float *y, int64_t n_y, const float *x, int64_t n_x,
                     int64_t stride, int64_t off, float w);
 
@@ -167,7 +167,8 @@ static void im2col(struct gguf_tensor *t, const struct gg_cpu_task *task)
     struct gguf_conv_params par;
     memcpy(&par, t->op_params, sizeof par);
     const struct gguf_window *win = &par.window;
-    float *tmp = gg_row_tmp(task, t->ne[0], 3, 0); /* as gg_cpu_elem_work */
+    float *tmp =
+        gg_row_tmp(task, t->ne[0], 3, 0); /* the rows of gg_cpu_elem_work() */
     for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
          gg_cpu_rows_next(t, &rows)) {
         const struct gg_cpu_pos p = rows.p;

@@ -112,7 +112,7 @@ static void copy_scalars(const struct gguf_tensor *s,
     gg_cpu_share(task, gguf_tensor_n_rows(d), &r, &end);
     struct gg_cpu_pos p = gg_cpu_pos_at(d, r),
                       q = gg_cpu_pos_at(s, r * d->ne[0] / s->ne[0]);
-    int64_t i0 = r * d->ne[0] % s->ne[0]; /* in row q of the source */
+    int64_t i0 = r * d->ne[0] % s->ne[0]; /* position in row q of the source */
     for (; r < end; r++, gg_cpu_pos_next(d, &p)) {
         for (int64_t at = 0, n; at < d->ne[0]; at += n) {
             n = GG_MIN(d->ne[0] - at, s->ne[0] - i0);

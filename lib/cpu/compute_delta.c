@@ -25,7 +25,8 @@ static size_t delta_work(const struct gguf_tensor *t, unsigned nth,
     return gg_cpu_heads_work(t, nth, scratch);
 }
 
-/* What all values take of token tok, the kth of a tile. */
+/* Prepare the rows that all elements of the value need of token tok, the kth
+ * of a tile. */
 static void prepare_token(const struct gg_cpu_heads_part *p, int64_t tok,
                           int64_t k)
 {

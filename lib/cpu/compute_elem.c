@@ -89,7 +89,7 @@ static const float *repeat_row(const float *b, int64_t nb, float *tmp,
         return b;
     if (b != tmp)
         memcpy(tmp, b, (size_t)nb * sizeof *tmp);
-    /* twice as many each time: whole copies of b as long as possible */
+    /* copies double each time, in whole copies of b while they fit */
     for (int64_t i = nb, k; i < n; i += k) {
         k = GG_MIN(i, n - i);
         memcpy(tmp + i, tmp, (size_t)k * sizeof *tmp);

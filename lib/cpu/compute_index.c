@@ -24,9 +24,9 @@ struct scored {
 
 /* ---- the best of many ---- */
 
-/* A heap of which the least is the first (Williams 1964): v goes down from
- * hole, that of two that are equal to the left, to where nothing less is below
- * it. A hole sinks to the end first and v rises again, as few do (Floyd). */
+/* Min-heap (Williams 1964): v moves down from hole, to the left child if both
+ * are equal, until no child is less. As Floyd proposed, the hole sinks to the
+ * end first and v rises again, which is seldom far. */
 static void sink_in_heap(struct scored *heap, size_t n, size_t hole,
                          struct scored v)
 {
@@ -61,7 +61,7 @@ static void keep_best(struct scored *x, size_t n, size_t all)
 struct row {
     int64_t tok, seq;
     const float *mask;
-    float *out; /* of head 0 */
+    float *out; /* result row of head 0 */
 };
 
 static struct row row_of(const struct gguf_tensor *t, int64_t r)
@@ -80,7 +80,7 @@ static const float *query_row(const struct gguf_tensor *t, const struct row *r,
     return gg_row_at(t->src[SRC_Q], r->tok, head, r->seq);
 }
 
-/* What a kind does with a key that a token sees. */
+/* Handler of a key that a token sees. */
 typedef void score_fn(const struct gguf_tensor *t,
                       const struct gg_vec_kern *vec, const struct row *r,
                       const float *key, int64_t j);
@@ -210,9 +210,8 @@ static void score_heads(const struct gguf_tensor *t,
     }
 }
 
-/* The place of a block among n, which are in no order; n: it is not there. The
- * next key is of the last block most often, or of one that is greater than
- * all. */
+/* Find a block among n, which are in no order. n: not found. The next key
+ * belongs to the last block most often. */
 static size_t find_block(const struct scored *b, size_t n, int32_t block,
                          int32_t most)
 {
@@ -233,8 +232,8 @@ static bool is_before(struct scored a, struct scored b)
     return a.score == INFINITY ? a.i > b.i : a.i < b.i;
 }
 
-/* The blocks that a token sees keys of, with their scores: how many. Local
- * ones are the best. */
+/* Collect the blocks of the keys that a token sees, with their scores. Local
+ * blocks rank first. Returns their number. */
 static size_t blocks_of(const struct gguf_tensor *t, const struct row *r,
                         const int32_t *pos, const float *score,
                         struct scored *b)

@@ -32,7 +32,7 @@ static void move_blocks(char *to, const char *from, int64_t from_nb, int64_t n,
         memcpy(to + i * size, from + i * from_nb, (size_t)size);
 }
 
-/* What fills one row of the result. */
+/* Function that fills one row of the result. */
 typedef void fill_fn(const struct gguf_tensor *t, char *row,
                      struct gg_cpu_pos p, int64_t size, int64_t block_len);
 

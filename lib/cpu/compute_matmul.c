@@ -19,8 +19,8 @@ bool gg_cpu_matmul_supports(const struct gguf_tensor *t,
            gg_row_is_plain(t);
 }
 
-/* Whether all columns of b, over its upper dimensions, lie one stride apart,
- * and meet the same matrix. */
+/* Are all columns of b, over its upper dimensions, one stride apart, and
+ * multiplied by the same matrix? */
 static bool is_flat(const struct gguf_tensor *t)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];

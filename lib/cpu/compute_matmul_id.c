@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* compute_matmul_id.c - products with a matrix for each column, by number
+/* compute_matmul_id.c - products with a selected matrix for each column
  *
- * For each matrix that is named: its columns are multiplied as one product,
- * from where they lie to where the results belong; few of them are put side by
- * side before. Which columns meet in one product depends on the numbers alone,
- * not on the team.
+ * The columns of each selected matrix are multiplied as one product, read and
+ * written in place; a few columns are gathered first. The columns of a product
+ * depend on the ids alone, not on the team.
  *
- * Where there are many matrices each thread takes one after the other for
- * itself, so that nobody waits, but for those that have so many columns that
- * the others would be done long before: all threads share them.
- */
+ * If many matrices are selected, each thread computes whole matrices, so that
+ * no thread waits. Matrices with so large a share of the columns that the
+ * other threads would be done long before are computed by all threads
+ * together. */
 #include "config.h"
 #include "cpu/matmul.h"
 #include "cpu/compute_table.h"
@@ -27,14 +26,14 @@ enum {
     EACH_ALONE = 2    /* matrices that are named, for each thread, at least */
 };
 
-/* What the threads share, at the start of work. */
+/* State that the threads share, at the start of work. */
 struct shared {
     _Alignas(ALIGN) _Atomic int64_t next; /* matrix */
     int64_t n_named;                      /* matrices; -1: after an error */
 };
 
-/* Scratch: columns by matrix, where they are and where what comes of them goes;
- * then what a product needs: once, or for each thread. */
+/* Scratch: the columns sorted by matrix, with the addresses of their sources
+ * and results; then the scratch of a product, once or for each thread. */
 struct scratch {
     struct shared *shared;
     int64_t *first; /* [n_expert + 1]; begun anew each time */
@@ -43,7 +42,8 @@ struct scratch {
     void *product;
 };
 
-/* Of a product: a few columns side by side and theirs, and its own. */
+/* Scratch of a product: a few gathered columns, their results, and the scratch
+ * of the kernel. */
 struct product_work {
     float *x, *y;
     void *gemm;
@@ -86,7 +86,7 @@ static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
     };
 }
 
-/* What nth threads need for products of up to n columns. */
+/* Bytes of scratch for products of up to n columns on nth threads. */
 static size_t split_product(const struct gguf_tensor *t,
                             const struct gg_kern *kern, int64_t n,
                             unsigned nth, void *work, struct product_work *w)
@@ -101,8 +101,8 @@ static size_t split_product(const struct gguf_tensor *t,
     return used;
 }
 
-/* Whether threads compute alone where n matrices are named; and products of how
- * many columns at most. */
+/* Does each thread compute whole matrices by itself, if n matrices are
+ * selected? */
 static bool uses_thread_each(int64_t n, unsigned nth)
 {
     return nth > 1 && n >= EACH_ALONE * (int64_t)nth;
@@ -134,7 +134,7 @@ static size_t matmul_id_work(const struct gguf_tensor *t, unsigned nth,
     return split_work(t, NULL, &s) + GG_MAX(team, alone);
 }
 
-/* Those of matrix e, when all are sorted. */
+/* Columns of matrix e, once all are sorted. */
 struct columns {
     int64_t begin, n;
 };
@@ -201,9 +201,9 @@ static void sync_team(const struct team *team)
         gg_barrier_wait(team->barrier);
 }
 
-/* Few columns go side by side. Fewer than a wide product has, of many tokens:
- * columns of zeros go with them, so that last bits do not depend on how many
- * others chose the matrix. */
+/* Gather a few columns. If a batch of many tokens has fewer columns than a
+ * wide product needs, columns of zeros are added: so last bits do not depend
+ * on the number of other tokens that chose the matrix. */
 static void gather_columns(struct gg_cpu_gemm_args *g,
                            const struct gguf_tensor *t,
                            const struct team *team,
@@ -265,7 +265,8 @@ static void multiply_together(const struct gguf_tensor *t,
     sync_team(&team);
 }
 
-/* Those of up to most columns, by whichever thread comes first. */
+/* Multiply the matrices with up to most columns, each by the next free
+ * thread. */
 static void multiply_thread_each(const struct gguf_tensor *t,
                                  const struct gg_cpu_task *task,
                                  const struct scratch *s, int64_t most)

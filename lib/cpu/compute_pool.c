@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a window of a came to. */
+/* Pooled value of a window of a. */
 struct sum {
     float max;
     double sum;

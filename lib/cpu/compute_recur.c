@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* compute_recur.c - linear attention: a state for each head, token by token
  *
- * Of a head, all tokens are taken one after the other, some at a time, of which
- * what the kernel reads (kern/vec.h) is put together first. Heads of sequences
- * are shared out, of RWKV-7 also parts of their values.
- */
+ * The tokens of a head are processed in order, in tiles; the rows that the
+ * kernel reads (kern/vec.h) are prepared for a tile at a time. Threads share
+ * the heads of all sequences, and for RWKV-7 parts of their values. */
 #include "config.h"
 #include "cpu/recurrent_heads.h"
 #include "cpu/compute_table.h"

@@ -52,8 +52,8 @@ static double turns_at(const struct gguf_rope *r, double n_rot)
            (2 * log((double)r->freq_base));
 }
 
-/* What position 1 turns each pair by and which axis's position that is; the
- * result scales cosine and sine. */
+/* Angle by which position 1 turns each pair, and the axis of its position.
+ * Returns the factor of cosine and sine. */
 static double rope_steps(const struct gguf_rope *r, int n_pairs,
                          const float *freq_factors, double *step,
                          uint8_t *axis)

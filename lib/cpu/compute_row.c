@@ -89,7 +89,7 @@ static void cumsum_row(const struct gguf_tensor *t,
     }
 }
 
-/* What lies above the diagonal: from n_past + row + 1 on. */
+/* Set the elements above the diagonal, from n_past + row + 1 on. */
 static void mask_row(const struct gguf_tensor *t, struct gg_cpu_pos p,
                      float *y, const float *x, float value)
 {

@@ -141,7 +141,7 @@ struct part {
     const struct gguf_tensor *t;
     const struct gg_cpu_task *task;
     int64_t head, n_heads, group, seq;
-    bool own; /* decays are of each element */
+    bool own; /* each element has its own decay */
     struct gg_vec_scan d;
 };
 
@@ -210,7 +210,7 @@ static void prepare_token(const struct part *p, int64_t tok, int64_t k)
         step[i] = *step;
 }
 
-/* What all rows read of a tile: where it lies, or decoded. */
+/* Row of a tile that all rows read: in place, or decoded. */
 static const float *shared_row(const struct part *p, int i, int what,
                                int64_t tok, size_t *stride)
 {

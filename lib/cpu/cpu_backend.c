@@ -27,9 +27,9 @@ struct cpu_backend {
     struct gguf_pool *own_pool; /* set_n_threads made it, or NULL */
     struct gguf_abort_callback abort;
     struct gg_cpu_profile profile;
-    struct gg_barrier *barrier;       /* of the pool's threads */
-    struct gg_cpu_plan plan;          /* of the last compute */
-    struct gg_cpu_weight_cache store; /* of packed weights */
+    struct gg_barrier *barrier;       /* barrier of the pool's threads */
+    struct gg_cpu_plan plan;          /* plan of the last compute */
+    struct gg_cpu_weight_cache store; /* cache of packed weights */
     void *work;
     size_t work_size;
 };
@@ -55,7 +55,7 @@ static void destroy_backend(struct gguf_backend *b)
     gg_mem_free(a, c);
 }
 
-/* What a plan runs with: scratch, and a barrier for the pool's threads. */
+/* Allocate scratch for a plan, and a barrier for the pool's threads. */
 static enum gguf_status prepare_run(struct cpu_backend *c,
                                     const struct gg_cpu_plan *p,
                                     struct gguf_error *err)
@@ -294,7 +294,7 @@ static unsigned default_n_threads(void)
     return GG_MIN(n, (unsigned)GGUF_POOL_MAX_THREADS);
 }
 
-/* Bytes of packed weights: as many as asked for, or what there is but for an
+/* Limit of packed weights in bytes: the given size, or the free memory less an
  * eighth of all. */
 static uint64_t panel_limit(const struct gguf_cpu_params *p)
 {

@@ -25,7 +25,8 @@ static struct place place_of(const struct gguf_tensor *t, bool by_rows)
                            by_rows && gguf_tensor_is_contiguous(t) };
 }
 
-/* The first is the one that is written; how many. */
+/* Find the memory of t, which comes first, and of its sources. Returns the
+ * number of places. */
 enum { MOST_PLACES = 1 + GGUF_TENSOR_SRC };
 static unsigned find_places(const struct gguf_tensor *t,
                             struct place found[MOST_PLACES])
@@ -73,8 +74,8 @@ static bool is_fusible(const struct gguf_tensor *t)
            !gguf_tensor_is_empty(t);
 }
 
-/* Rows of all: those of the node that has fewest, of which each other one has
- * as many for each of them; 0: these do not go together. */
+/* Number of rows to share: the rows of the node with the fewest, if the number
+ * of every other node is a multiple. 0: the nodes cannot be fused. */
 static int64_t rows_with(int64_t n_rows, const struct gguf_tensor *t)
 {
     const int64_t n = gguf_tensor_n_rows(t);
@@ -110,7 +111,7 @@ void gg_cpu_fuse(struct gg_cpu_step *steps, size_t n, size_t bytes)
         steps->n++;
         size += gguf_tensor_size(t);
     }
-    /* what they read is about as much again */
+    /* they read about the same amount again */
     const uint64_t row = 2 * size / (uint64_t)steps->n_rows;
     steps->some = (int64_t)GG_MAX(bytes / GG_MAX(row, 1), 1);
 }

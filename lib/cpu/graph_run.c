@@ -22,9 +22,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A node of at most this many steps is faster on one thread than on two with a
+/* Cost of a node, in steps, up to which one thread is faster than two with a
  * barrier of about a microsecond (measured on Zen 3: 2048 sums of floats take
- * 0.2 us, as many exponentials 1.5 us). */
+ * 0.2 us, 2048 exponentials 1.5 us). */
 enum { SINGLE_STEPS = 2048 };
 
 struct gg_cpu_run {
@@ -51,8 +51,8 @@ void gg_cpu_plan_fini(struct gg_cpu_plan *p)
     gg_cpu_plan_init(p, p->allocator, p->fuse);
 }
 
-/* Whether to leave a node to one thread: by its cost, or because it has but
- * one row to share. */
+/* Should one thread compute the node? Because of its cost, or because it has
+ * one row only. */
 static bool is_small(const struct gguf_tensor *t, const struct gg_cpu_op *op)
 {
     return (op->by_rows && gguf_tensor_n_rows(t) < 2) ||
@@ -86,7 +86,7 @@ size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
     return most;
 }
 
-/* What the nodes of step s need of one thread. */
+/* Scratch that the nodes of step s need for one thread. */
 static size_t work_of_one(const struct gg_cpu_step *s,
                           const struct gg_kern *kern)
 {
@@ -299,8 +299,8 @@ static void put_step(const struct gg_cpu_profile *profile,
     }
 }
 
-/* The records of a plan that ran from begin to end. Its last step ends with
- * the plan: there is no barrier after it. */
+/* Report a plan that ran from begin to end. The last step ends with the plan,
+ * since no barrier follows it. */
 static void put_times(const struct gg_cpu_plan *p,
                       const struct gg_cpu_profile *profile, uint64_t begin,
                       uint64_t end, unsigned nth)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* matmul.c - dense products: blocks, threads, edges
  *
- * Columns are taken nc at a time. Their activations are packed once, for the
- * whole length k, by all threads together. Then each thread claims blocks of
- * rows until there are no more. In a block, for each kc steps: decode and pack
- * the rows (they stay in L2), then round by round multiply some panels of
- * columns with each panel of rows. Sums are kept tile by tile: the columns of y
- * mostly lie a power of two apart, so that a block of them would share a few
- * sets of the cache. A tile goes to y as soon as it has its last steps: y is in
- * no cache, and the next tile is multiplied while its lines come. So do, a few
- * with each tile, those of the weights that are next.
- */
+ * A pass computes nc columns. All threads together pack their activations, for
+ * the whole length k. Then each thread claims blocks of rows until all are
+ * done. In a block, for each kc steps, it decodes and packs the rows (they
+ * stay in L2), and multiplies each panel of rows by some panels of columns,
+ * round by round.
+ *
+ * Sums are kept tile by tile: the columns of y are mostly a power of two
+ * apart, so a block of them would share a few sets of the cache. A tile is
+ * stored to y after its last steps: y is in no cache, and the next tile is
+ * multiplied while its lines arrive. The next weights are prefetched in the
+ * same way, a few lines with each tile. */
 #include "config.h"
 #include "cpu/matmul.h"
 
@@ -25,10 +26,10 @@
 
 enum {
     ALIGN = 64,
-    PACK_BYTES = 16 << 20, /* most of x that is packed at a time: L3, */
-    PACK_COLS = 1024,      /* and most columns: their sums are for L2 */
-    MOST_ASKED = 24,       /* lines asked for with a tile: as many as a core
-                            * waits for at a time */
+    PACK_BYTES = 16 << 20, /* bytes of x that are packed at a time, for L3 */
+    PACK_COLS = 1024,      /* columns that are packed at a time: sums in L2 */
+    MOST_ASKED = 24,       /* lines to prefetch with a tile: the misses that a
+                            * core can wait for at a time */
     GATHER_PAD = 16        /* floats between columns that are gathered, so that
                             * they are not in the same sets of the cache */
 };
@@ -38,10 +39,10 @@ enum {
 struct plan {
     const struct gg_kern_gemm *g;
     size_t nc;       /* columns per pass, a multiple of nr */
-    size_t n_panels; /* of rows */
-    size_t n_groups; /* of columns within a pass */
+    size_t n_panels; /* blocks of rows */
+    size_t n_groups; /* groups of columns within a pass */
     size_t x_size;   /* packed columns */
-    size_t few_size; /* the same in the order of few columns, or 0 */
+    size_t few_size; /* bytes of columns in the order of few columns, or 0 */
     size_t w_size, sum_size, thread_size; /* packed rows, sums; both and the
                                              packers' buffer */
 };
@@ -130,7 +131,7 @@ static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
     p->thread_size = p->w_size + p->sum_size + round_up_to_line(g->buf_size);
 }
 
-/* What the threads share, at the start of work. */
+/* State that the threads share, at the start of work. */
 struct shared {
     _Alignas(ALIGN) _Atomic size_t next; /* group * n_panels + panel */
 };
@@ -154,13 +155,14 @@ size_t gg_cpu_gemm_max_work_size(const struct gg_cpu_gemm_args *a,
     struct gg_cpu_gemm_args b = *a;
     b.n = GG_MIN(a->n, (int64_t)most_cols(a));
     const size_t most = gg_cpu_gemm_work_size(&b, nth);
-    if (!form_kernels(a)->few) /* which have more than panels */
+    if (!form_kernels(a)->few) /* few columns need more than panels */
         return most;
     b.n = GG_MIN(a->n, (int64_t)form_kernels(a)->few[a->dtype_index].most);
     return GG_MAX(most, gg_cpu_gemm_work_size(&b, nth));
 }
 
-/* What few columns read: panel i of the kc steps from q on. */
+/* Packed columns for a product of few columns: panel i of the kc steps from q
+ * on. */
 static unsigned char *few_panel(const struct plan *p, unsigned char *xp,
                                 size_t q, size_t kc, size_t i)
 {
@@ -234,12 +236,12 @@ struct block {
 struct ahead {
     const unsigned char *row;
     size_t stride, n_rows, size; /* rows left; bytes of each */
-    size_t off;                  /* of the first row's, asked for */
-    size_t n_lines;              /* to ask for with a tile */
+    size_t off;     /* bytes of the first row that are prefetched already */
+    size_t n_lines; /* lines to prefetch with a tile */
 };
 
-/* Of as many rows as block b has, from i0 on, from step q on: while b is
- * multiplied. */
+/* Prefetch the rows from i0 on and the steps from q on, for the number of rows
+ * in block b, while b is multiplied. */
 static struct ahead init_prefetch(const struct gg_cpu_gemm_args *a,
                                   const struct block *b, size_t i0, size_t q)
 {
@@ -359,7 +361,7 @@ static struct panels find_panels(const struct gg_cpu_gemm_args *a,
     return s;
 }
 
-/* Those of kc steps from q on. */
+/* Panels of kc steps from q on. */
 static const unsigned char *pack_w(const struct gg_cpu_gemm_args *a,
                                    const struct plan *p, const struct block *b,
                                    const struct panels *s, size_t q,
@@ -492,8 +494,9 @@ static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
     }
 }
 
-/* Few columns, packed: each thread has a part of the rows, 16 at a time. The
- * last has what is left of them, by way of panels, with the same bits. */
+/* Product of a few packed columns. Each thread computes a part of the rows, 16
+ * at a time; the last one computes the rest by way of panels, with the same
+ * bits. */
 static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
                     unsigned nth, void *work, struct gg_barrier *barrier)
 {
@@ -509,7 +512,7 @@ static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
     for (size_t i = groups * ith / nth; i < end; i++)
         few_rows(a, &p, i * ROWS, i + 1 == end, xp);
     const struct block rest = { groups * ROWS, m % ROWS, 0, 0, n, m };
-    struct gg_cpu_gemm_args alone = *a; /* its panels are no others' */
+    struct gg_cpu_gemm_args alone = *a; /* no other thread uses its panels */
     alone.kept.at = NULL;
     if (rest.rows && ith == nth - 1)
         run_block(&alone, &p, &rest, xp, xp + p.x_size + p.few_size);

@@ -20,7 +20,7 @@ struct gg_cpu_panels_entry {
     uint32_t dtype;
     int64_t ne[GGUF_TENSOR_DIMS], nb[GGUF_TENSOR_DIMS];
     size_t n_panels, n_ready; /* bytes of both */
-    uint64_t bytes; /* of the allocator, those of the entry included */
+    uint64_t bytes; /* bytes of the allocator, with the entry itself */
 };
 
 void gg_cpu_weight_cache_init(struct gg_cpu_weight_cache *s,
@@ -61,7 +61,7 @@ void gg_cpu_weight_cache_sweep(struct gg_cpu_weight_cache *s)
     s->last = 0;
 }
 
-/* What is multiplied, if it is a weight, and the sizes of its panels. */
+/* Weight that t multiplies, and the sizes of its panels. NULL: not a weight. */
 static const struct gguf_tensor *find_weight(const struct gguf_tensor *t,
                                              const struct gg_kern *kern,
                                              struct gg_cpu_panels *p)
@@ -146,7 +146,7 @@ static struct gg_cpu_panels_entry *add_entry(struct gg_cpu_weight_cache *s,
     return e;
 }
 
-/* That of what t multiplies, new if there is room; or NULL. */
+/* Entry of the weight that t multiplies, new if there is room. NULL: none. */
 static struct gg_cpu_panels_entry *find_entry(struct gg_cpu_weight_cache *s,
                                               const struct gguf_tensor *t,
                                               const struct gg_kern *kern)

@@ -169,9 +169,9 @@ static bool fail_full(struct gguf_graph *g, const struct gguf_tensor *t,
     return false;
 }
 
-/* Take t in as a leaf, or put it on the stack of *depth nodes; nothing if it
- * is there already. False: full. What is on the stack keeps its slot where the
- * number of its first edge will be. */
+/* Append t if it is a leaf, or push it on the stack of *depth nodes. A tensor
+ * that the graph has already is ignored. Returns false if the graph is full.
+ * The slot of a node on the stack is stored in its first_edge. */
 static bool visit_tensor(struct gguf_graph *g, struct gguf_tensor *t,
                          size_t *depth)
 {

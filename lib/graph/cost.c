@@ -59,7 +59,7 @@ uint64_t gg_graph_cost_outer(const struct gguf_tensor *t)
     return multiply_cost(count_elements(t), t->src[0]->ne[1]);
 }
 
-/* A score takes d steps, adding what it weighs dv. */
+/* A score takes d steps, and adding its value dv. */
 uint64_t gg_graph_cost_attention(const struct gguf_tensor *t)
 {
     const struct gguf_tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];

@@ -34,7 +34,7 @@ static enum gguf_status check_tensor(const struct gguf_tensor_info *t,
     return GGUF_OK;
 }
 
-/* Check every tensor of f, and add up what they take. */
+/* Check every tensor of f, and sum the bytes that they need. */
 static enum gguf_status measure_tensors(const struct gguf_file *f,
                                         const struct gguf_ctx_file_params *p,
                                         size_t *size, struct gguf_error *err)

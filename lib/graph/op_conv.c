@@ -18,8 +18,8 @@ static enum gguf_status window_is_good(const struct gguf_tensor *t,
     return GGUF_OK;
 }
 
-/* How many windows there are along dimension d of n elements, in *out. The
- * numbers of a window are 32 bits, so that sums below 2^62 do not overflow. */
+/* Count the windows along dimension d of n elements, in *out. The members of a
+ * window have 32 bits, so no sum below 2^62 overflows. */
 static enum gguf_status count_windows(const struct gguf_tensor *t,
                                       const struct gguf_window *w, int d,
                                       int64_t n, int64_t *out,

@@ -28,7 +28,8 @@ gguf_op_index_blocks(struct gguf_ctx *ctx, struct gguf_tensor *q,
                       SRC(q, k, pos, mask));
 }
 
-/* What both have: queries, one key for all heads of them, a mask. */
+/* Check the sources that both operations have: queries, one key for all heads
+ * of them, and a mask. */
 static enum gguf_status common_fits(const struct gguf_tensor *t,
                                     struct gguf_error *err)
 {

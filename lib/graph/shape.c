@@ -294,7 +294,7 @@ enum gguf_status gg_graph_shape_soft_max(struct gguf_tensor *t,
     return shape_like(t, x, x->dtype, err);
 }
 
-/* Sections, and how many pairs a head has room for. */
+/* Check the sections, and that a head has room for the pairs. */
 static enum gguf_status rope_kind_fits(const struct gguf_tensor *t,
                                        const struct gguf_rope *r,
                                        struct gguf_error *err)
@@ -333,7 +333,8 @@ enum gguf_status gg_graph_shape_rope(struct gguf_tensor *t,
     if (ff && ff->dtype != GGUF_DTYPE_F32)
         FAIL_TYPE("frequency factors must be f32");
     GG_TRY(rope_kind_fits(t, &r, err));
-    const int64_t n_pos = r.kind < GGUF_ROPE_MROPE ? 1 : 4; /* of a token */
+    const int64_t n_pos =
+        r.kind < GGUF_ROPE_MROPE ? 1 : 4; /* positions of a token */
     if (pos->ne[0] % n_pos || pos->ne[0] / n_pos != x->ne[2] ||
         gguf_tensor_n_rows(pos) != 1)
         FAIL_SHAPE("%" PRId64 " positions for %" PRId64 " tokens", pos->ne[0],

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* assign.c - which backend computes which node
+/* assign.c - assigning a backend to each node
  *
- *   1  what is certain: pins, memory that is there, weights, inputs
- *   2  spread from there to neighbours, down and up the list of nodes, first
+ *   1  fixed: pins, memory that exists already, weights, inputs
+ *   2  spread from there to neighbours, down and up the list of nodes: first
  *      the preferred backends, then the last one
- *   3  move nodes to a better backend that reaches all they need; a node
- *      without a backend gets the one that reaches most of its sources
- *   4  sources without a backend take that of a node that reads them, views
+ *   3  improve: a node moves to a better backend that reaches all it needs; a
+ *      node without a backend gets the one that reaches most of its sources
+ *   4  sources without a backend get that of a node that reads them, views
  *      that of their root
  */
 #include "config.h"
@@ -44,7 +44,8 @@ int gg_sched_sources(const struct gguf_graph *g, size_t place,
     return n_src;
 }
 
-/* Where the root of what is at a place lies or will lie, if known. */
+/* Backend in whose memory the root of the tensor at a place lies or will lie.
+ * GG_SCHED_NONE: not known. */
 static int find_home(const struct gguf_sched *s, const struct gguf_graph *g,
                      int32_t place)
 {
@@ -77,7 +78,8 @@ static bool can_run_node(const struct gguf_sched *s,
     return gg_sched_reaches(s, b, t, find_home(s, g, (int32_t)i));
 }
 
-/* --- 1: what is certain --------------------------------------------------- */
+/* --- 1: fixed
+ * -------------------------------------------------------------- */
 
 /* The first backend that can reach t's memory, and compute node i there (or
  * the tensor is not a node). */
@@ -185,7 +187,7 @@ static void spread_backends(struct gguf_sched *s, const struct gguf_graph *g,
 
 /* --- 3: improving --------------------------------------------------------- */
 
-/* How many of t's *n_src sources b reaches. */
+/* Number of t's sources that b reaches; *n_src receives the number of all. */
 static int count_reached_sources(const struct gguf_sched *s,
                                  const struct gguf_graph *g, int b,
                                  const struct gguf_tensor *t,

@@ -23,8 +23,8 @@ struct cut {
                                     NULL */
     size_t *passing;             /* copies that a node will make stale */
     size_t n_passing;
-    bool *written; /* which roots a node writes into; the last of
-                                    n + 1: any that is not in the graph */
+    bool *written; /* roots that a node writes into; element n stands for all
+                      roots outside of the graph */
 };
 
 /* A root's place among those that may be written into. */
@@ -155,7 +155,7 @@ static void drop_copies(struct cut *c, size_t root)
     }
 }
 
-/* Whether t writes into memory of its root. */
+/* Does t write into the memory of its root? */
 static bool writes_root(const struct gguf_tensor *t)
 {
     return t->view_src && !is_view(t);
@@ -228,7 +228,7 @@ size_t gg_sched_count_splits(const struct gguf_sched *s,
     return n;
 }
 
-/* Whether what view number i looks at stands in the shadow graph already. */
+/* Is the source of view i in the shadow graph already? */
 static bool has_source_shadow(const struct cut *c, size_t i)
 {
     int32_t sources[GGUF_TENSOR_SRC];
@@ -275,7 +275,7 @@ static void split_lane(struct cut *c)
     for (size_t begin = 0, end; begin < g->n_nodes; begin = end) {
         int b;
         end = find_split_end(s, g, begin, &b);
-        if (b == GG_SCHED_NONE) /* nothing but views */
+        if (b == GG_SCHED_NONE) /* views alone */
             b = s->n_backends - 1;
         add_split(c, n_splits++, begin, end, b);
     }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* pin.c - tensors whose backend the program chose
+/* pin.c - tensors that the program has pinned to a backend
  *
- * A table by address, since it is asked about each tensor of each graph. A
- * pinned tensor bears a mark that its entry repeats: a tensor that is made at
- * that address later has none, and is not taken for the pinned one. If that
- * tensor is pinned too, it takes over the entry, so that the table never has
- * more entries than there are addresses, however often graphs are rebuilt.
- */
+ * A hash table by address, since every tensor of every graph is looked up. The
+ * entry of a pinned tensor repeats a mark that the tensor has: a tensor that
+ * is made at its address later has no mark, and is not taken for the pinned
+ * one. If that tensor is pinned, too, it takes over the entry: the table never
+ * has more entries than addresses, however often graphs are rebuilt. */
 #include "config.h"
 #include "sched/sched_int.h"
 

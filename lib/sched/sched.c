@@ -95,7 +95,7 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     return st;
 }
 
-/* Plans are of other graphs from now on. */
+/* Mark all plans as plans of other graphs. */
 static void drop_plans(struct gg_sched_lane *l, size_t n_splits)
 {
     for (size_t i = 0; i < n_splits; i++)
@@ -217,8 +217,9 @@ static void describe_memory(const struct gguf_sched *s,
     }
 }
 
-/* What assignments and splits depend on: type, operation, flags, dimensions,
- * strides and parameters, which a tensor begins with, and what it refers to. */
+/* Hash everything that assignments and splits depend on: type, operation,
+ * flags, dimensions and strides, which a tensor begins with, its parameters,
+ * and the tensors and memory that it refers to. */
 static uint64_t hash_structure(const struct gguf_sched *s,
                                const struct gguf_graph *g)
 {
@@ -248,7 +249,8 @@ static uint64_t hash_structure(const struct gguf_sched *s,
     return h;
 }
 
-/* Which tensors these are, and where those lie that were placed. */
+/* Hash the tensors' addresses, and the places of those with memory from
+ * elsewhere. */
 static uint64_t hash_tensors(const struct gguf_sched *s,
                              const struct gguf_graph *g)
 {
@@ -309,7 +311,8 @@ static enum gguf_status grow_plans(struct gguf_sched *s,
 
 /* --- planning ------------------------------------------------------------- */
 
-/* At most so many copies: of each source that its reader does not reach. */
+/* Upper bound of the number of copies: one for each source that its reader
+ * does not reach. */
 static size_t count_possible_copies(const struct gguf_sched *s,
                                     const struct gguf_graph *g)
 {
@@ -510,7 +513,7 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
     }
     graph->placer = s;
     s->graph = graph;
-    /* a plan may be of the places that its tensors had */
+    /* a plan depends on the addresses of its tensors */
     if (s->n_moves != gg_galloc_n_moves(s->galloc) ||
         s->n_layouts != gguf_galloc_n_plans(s->galloc))
         for (unsigned i = 0; i < s->n_lanes; i++)

@@ -153,7 +153,7 @@ struct gguf_sched {
      * max_copies for each lane. */
     struct gguf_tensor **slots;
     int *node_pool, *leaf_pool; /* buffer types, for gguf_galloc_reserve_n() */
-    size_t n_splits, n_copies;  /* in each lane */
+    size_t n_splits, n_copies;  /* numbers in each lane */
     unsigned lane;              /* lane of the next computation */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sched_profile.c - who is told the time of each node */
+/* sched_profile.c - setting the callback that receives times */
 #include "config.h"
 #include "sched/sched_int.h"
 

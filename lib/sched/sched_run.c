@@ -39,7 +39,7 @@ enum gguf_status gguf_sched_sync(struct gguf_sched *s, struct gguf_error *err)
     return first;
 }
 
-/* Backend b goes on when a has done what was started on it. */
+/* Let backend b wait for the work that was started on backend a. */
 static enum gguf_status wait_for_backend(struct gguf_sched *s, int b, int a,
                                          struct gguf_error *err)
 {
@@ -140,7 +140,8 @@ static enum gguf_status run_with_eval(struct gguf_sched *s,
     return GGUF_OK;
 }
 
-/* Whether b can access memory of a, or both can access host memory. */
+/* Can one of the backends access memory of the other, or both access host
+ * memory? */
 static bool have_common_memory(const struct gguf_sched *s, int a, int b)
 {
     struct gguf_backend *x = s->backends[a], *y = s->backends[b];
@@ -178,7 +179,8 @@ enum gguf_status gg_sched_prepare(struct gguf_sched *s, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* What a split needs is copied, and who makes what it reads is waited for. */
+/* Make the copies that a split needs, and wait for the backends whose results
+ * it reads. */
 static enum gguf_status enter_split(struct gguf_sched *s,
                                     struct gg_sched_lane *l,
                                     const struct gg_sched_split *split,

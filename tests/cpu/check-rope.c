@@ -234,7 +234,7 @@ static void check_refused(void)
     r.kind = GGUF_ROPE_NEOX;
     refused(c, ROPE(4, 3), GGUF_E_SHAPE, "cannot rotate 8");
     r.freq_base = -1;
-    refused(c, ROPE(8, 3), GGUF_E_INVALID, "frequency base 0");
+    refused(c, ROPE(8, 3), GGUF_E_INVALID, "frequency base -1");
 #undef ROPE
     gguf_ctx_destroy(c);
 }
