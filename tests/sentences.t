@@ -48,15 +48,13 @@ END
 cat >"$tmp/allowed" <<'END'
 README 3
 doc 18
-lib/alloc 18
-lib/backend 17
+lib/alloc 1
 lib/base 80
-lib/blas 1
-lib/cpu 76
+lib/cpu 2
 lib/file 83
 lib/gguf 50
-lib/graph 8
-lib/sched 21
+lib/graph 1
+lib/sched 2
 man 36
 messages 6
 END
