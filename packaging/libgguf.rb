@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# libgguf.rb - a formula for Homebrew. The sum of the archive is known when it
-# is released: sha256sum libgguf-0.1.0.tar.xz
+# libgguf.rb - formula for Homebrew. At a release, add a line "sha256" with the
+# sum of the archive: sha256sum libgguf-0.1.0.tar.xz
 class Libgguf < Formula
   desc "Library and tools for GGUF model files"
   homepage "https://github.com/libgguf/libgguf"
