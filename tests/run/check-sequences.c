@@ -305,7 +305,7 @@ static void check_moves_refused(void)
 {
     static const char *const names[] = { "gpt2", "mamba", "hunyuan-dense",
                                          "deepseek4-moe" };
-    static const char *const says[] = { "embeddings", "state", "normed",
+    static const char *const says[] = { "embeddings", "state", "norm with",
                                         "state" };
     struct gguf_session_params p = make_params(64, 16, false);
     struct run r;
