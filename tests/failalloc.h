@@ -65,7 +65,10 @@ static inline const struct gguf_allocator *failalloc_init(struct failalloc *f,
                                                           unsigned fail_at)
 {
     *f = (struct failalloc){
-        .a = GGUF_ALLOCATOR_INIT(failalloc_alloc, failalloc_free, f),
+        .a = { .struct_size = sizeof(struct gguf_allocator),
+               .alloc = failalloc_alloc,
+               .free = failalloc_free,
+               .user = f },
         .fail_at = fail_at,
         .last = fail_at,
     };

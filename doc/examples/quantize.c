@@ -3,7 +3,7 @@
 #include <gguf/gguf.h>
 #include <stdio.h>
 
-static int show(void *user, uint64_t done, uint64_t total)
+static bool show(void *user, uint64_t done, uint64_t total)
 {
     fprintf(stderr, "\r%s: %3.0f%%", (const char *)user,
             100.0 * (double)done / (double)total);

@@ -46,7 +46,10 @@ void gg_measure_init(struct gg_measure *m, const struct gguf_allocator *under)
 {
     *m = (struct gg_measure){ .under = under };
     m->allocator =
-        (struct gguf_allocator)GGUF_ALLOCATOR_INIT(count_alloc, count_free, m);
+        (struct gguf_allocator){ .struct_size = sizeof(struct gguf_allocator),
+                                 .alloc = count_alloc,
+                                 .free = count_free,
+                                 .user = m };
 }
 
 struct gg_measure *gg_measure_find(const struct gguf_allocator *a)

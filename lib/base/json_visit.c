@@ -5,17 +5,12 @@
 #include "base/str.h"
 #include "gguf/text.h"
 
-struct walk {
-    gguf_json_fn *fn;
-    void *user;
-};
-
-static enum gguf_status walk_value(const struct walk *w, json_t *v,
-                                   struct gguf_str name,
+static enum gguf_status walk_value(const struct gguf_json_callback *w,
+                                   json_t *v, struct gguf_str name,
                                    struct gguf_error *err);
 
-static enum gguf_status walk_list(const struct walk *w, json_t *list,
-                                  struct gguf_error *err)
+static enum gguf_status walk_list(const struct gguf_json_callback *w,
+                                  json_t *list, struct gguf_error *err)
 {
     json_t *v;
     size_t i;
@@ -26,8 +21,8 @@ static enum gguf_status walk_list(const struct walk *w, json_t *list,
     return GGUF_OK;
 }
 
-static enum gguf_status walk_object(const struct walk *w, json_t *object,
-                                    struct gguf_error *err)
+static enum gguf_status walk_object(const struct gguf_json_callback *w,
+                                    json_t *object, struct gguf_error *err)
 {
     const char *name;
     json_t *v;
@@ -39,8 +34,8 @@ static enum gguf_status walk_object(const struct walk *w, json_t *object,
 }
 
 /* Nested at most GG_JSON_DEPTH times. */
-static enum gguf_status walk_value(const struct walk *w, json_t *v,
-                                   struct gguf_str name,
+static enum gguf_status walk_value(const struct gguf_json_callback *w,
+                                   json_t *v, struct gguf_str name,
                                    struct gguf_error *err)
 {
     static const enum gguf_json_kind kinds[] = {
@@ -51,9 +46,9 @@ static enum gguf_status walk_value(const struct walk *w, json_t *v,
     };
     struct gguf_json_value value = { .kind = kinds[json_typeof(v)],
                                      .name = name,
-                                     .whole = json_integer_value(v),
+                                     .integer = json_integer_value(v),
                                      .real = json_number_value(v) };
-    (void)gg_json_str(v, &value.text);
+    (void)gg_json_str(v, &value.string);
     GG_TRY(w->fn(w->user, &value, err));
     if (!json_is_object(v) && !json_is_array(v))
         return GGUF_OK;
@@ -62,18 +57,18 @@ static enum gguf_status walk_value(const struct walk *w, json_t *v,
     return w->fn(w->user, &value, err);
 }
 
-enum gguf_status gguf_json_walk(struct gguf_str json, gguf_json_fn *fn,
-                                void *user, struct gguf_error *err)
+enum gguf_status gguf_json_walk(struct gguf_str json,
+                                struct gguf_json_callback each,
+                                struct gguf_error *err)
 {
-    const struct walk w = { fn, user };
     struct gg_json j;
-    if (!fn)
+    if (!each.fn)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "no function for the values of JSON");
     GG_TRY(
         gg_json_read(&j, json.data, json.size, 0, GG_JSON_BIG_INTEGERS, err));
     const enum gguf_status st =
-        walk_value(&w, j.root, (struct gguf_str){ NULL, 0 }, err);
+        walk_value(&each, j.root, (struct gguf_str){ NULL, 0 }, err);
     gg_json_fini(&j);
     return st;
 }

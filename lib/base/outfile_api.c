@@ -11,7 +11,7 @@ struct gguf_outfile {
 };
 
 enum gguf_status gguf_outfile_open(struct gguf_outfile **out, const char *path,
-                                   int force,
+                                   bool force,
                                    const struct gguf_allocator *allocator,
                                    struct gguf_error *err)
 {

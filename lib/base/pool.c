@@ -172,7 +172,7 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
                                   const struct gguf_pool_params *params,
                                   struct gguf_error *err)
 {
-    struct gguf_pool_params own = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params own = GGUF_INIT(struct gguf_pool_params);
     *out = NULL;
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_pool_params", err));
     params = &own;
@@ -237,19 +237,19 @@ unsigned gguf_pool_n_threads(const struct gguf_pool *pool)
     return pool ? pool->n_threads : 1;
 }
 
-void gguf_pool_run(struct gguf_pool *p, gguf_pool_fn *fn, void *user)
+void gguf_pool_run(struct gguf_pool *p, struct gguf_pool_callback job)
 {
-    if (!fn)
+    if (!job.fn)
         return;
     if (!p || p->n_threads == 1) {
-        fn(user, 0, 1);
+        job.fn(job.user, 0, 1);
         return;
     }
-    p->fn = fn;
-    p->user = user;
+    p->fn = job.fn;
+    p->user = job.user;
     atomic_store_explicit(&p->n_left, p->n_threads - 1, memory_order_relaxed);
     uint32_t done = atomic_load_explicit(&p->done.value, memory_order_relaxed);
     gg_barrier_gate_signal(&p->start);
-    fn(user, 0, p->n_threads);
+    job.fn(job.user, 0, p->n_threads);
     gg_barrier_gate_wait(&p->done, done, p->n_spin);
 }

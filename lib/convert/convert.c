@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "kern/cpu_features.h"
 #include "quant/job/job.h"
+#include "file/limits.h"
 
 #include <string.h>
 
@@ -57,8 +58,8 @@ static enum gguf_status read_model(struct gguf_convert *c,
 static enum gguf_status read_folder(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
-    static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
-    struct gguf_limits limits = c->p.limits ? *c->p.limits : defaults;
+    struct gguf_limits limits;
+    GG_TRY(gg_limits_resolve(&limits, c->p.limits, err));
     /* names in folders are longer than in GGUF files, and ignored tensors (of
      * video encoders) have more dimensions */
     limits.max_name_size = GG_MAX(limits.max_name_size, GG_CONVERT_NAME);

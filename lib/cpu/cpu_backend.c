@@ -245,7 +245,7 @@ static enum gguf_status set_pool(struct gguf_backend *b,
 static enum gguf_status own_pool(struct gguf_backend *b, unsigned n,
                                  struct gguf_error *err)
 {
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gguf_pool *pool = NULL;
     p.allocator = b->allocator;
     p.n_threads = n;

@@ -336,7 +336,7 @@ gg_cpu_plan_run(const struct gg_cpu_plan *p, struct gguf_pool *pool,
     }
     /* a plan of small steps does not wake the others */
     if (p->shared)
-        gguf_pool_run(pool, walk_graph, &r);
+        gguf_pool_run(pool, (struct gguf_pool_callback){ walk_graph, &r });
     else
         walk_graph(&r, 0, 1);
     const uint64_t end = r.timed ? gg_clock_ns() : 0;

@@ -10,6 +10,7 @@
 
 #include "data/data.h"
 #include "gguf/kv.h"
+#include "gguf/meta.h"
 #include "gguf/paths.h"
 
 struct gg_description {

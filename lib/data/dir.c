@@ -29,12 +29,13 @@ static enum gguf_status open_remote(const struct gg_dir *f, const char *path,
 {
     struct gguf_reader r = { .struct_size = sizeof r };
     struct gguf_error why;
-    enum gguf_status st = f->opener->open(f->opener->user, path, &r, &why);
+    enum gguf_status st =
+        f->opener->open_reader(f->opener->user, path, &r, &why);
     if (st == GGUF_E_NOTFOUND)
         return GGUF_OK;
-    if (st == GGUF_OK && !r.read)
+    if (st == GGUF_OK && !r.read_at)
         st = gg_error_set(&why, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                          "gguf_reader: read is NULL");
+                          "gguf_reader: read_at is NULL");
     if (st != GGUF_OK) {
         if (err)
             *err = why;
@@ -42,7 +43,7 @@ static enum gguf_status open_remote(const struct gg_dir *f, const char *path,
     }
     st = r.size > most
              ? fail_size(r.size, most, err)
-             : gg_mapfile_open_reader(m, r.read, r.user, r.size, 0, 0, err);
+             : gg_mapfile_open_reader(m, r.read_at, r.user, r.size, 0, 0, err);
     if (st != GGUF_OK) {
         if (r.close)
             r.close(r.user);

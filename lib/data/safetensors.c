@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "data/nibbles.h"
 #include "data/packed.h"
+#include "file/limits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -274,19 +275,20 @@ create_list(struct gg_safetensors **out, const struct gg_dir *folder,
             const struct gg_codec_kern *codec,
             const struct gguf_allocator *allocator, struct gguf_error *err)
 {
-    static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
     static const struct gg_data_ops ops = { n_tensors,    tensor_info,
                                             prepare_rows, stored_bytes,
                                             input_file,   advise_pages,
                                             hold_elements };
-    struct gg_safetensors *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
+    struct gguf_limits resolved;
     *out = NULL;
+    GG_TRY(gg_limits_resolve(&resolved, limits, err));
+    struct gg_safetensors *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
     if (!s)
         return gg_error_set_nomem(err, sizeof *s);
     s->list.ops = &ops;
     s->allocator = allocator;
     s->codec = codec;
-    s->limits = limits ? *limits : defaults;
+    s->limits = resolved;
     s->block[0] = s->block[1] = 128;
     snprintf(s->single_name, sizeof s->single_name, "%.20s.safetensors", name);
     snprintf(s->index_name, sizeof s->index_name,

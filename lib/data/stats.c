@@ -64,7 +64,7 @@ static void run_pieces(struct work *w, piece_fn *fn)
 {
     atomic_init(&w->next, 0);
     w->fn = fn;
-    gguf_pool_run(w->pool, run_member, w);
+    gguf_pool_run(w->pool, (struct gguf_pool_callback){ run_member, w });
 }
 
 /* Get slice number s of a piece: its first element and length; 0 after the
@@ -218,8 +218,8 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
                                    struct gguf_stats *out,
                                    struct gguf_error *err)
 {
-    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
-    struct gguf_stats s = GGUF_STATS_INIT;
+    struct gguf_stats_params p = GGUF_INIT(struct gguf_stats_params);
+    struct gguf_stats s = GGUF_INIT(struct gguf_stats);
     struct work w = { .n = 0 };
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
     GG_TRY(gg_params_give(out, &s, sizeof s, "gguf_stats", err));
@@ -298,11 +298,11 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
                                     struct gguf_stats_diff *out,
                                     struct gguf_error *err)
 {
-    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
+    struct gguf_stats_params p = GGUF_INIT(struct gguf_stats_params);
     struct work w = { .n = 0 };
     const struct gguf_tensor_info *s = gguf_file_tensor(a, ia);
     const struct gguf_tensor_info *t = gguf_file_tensor(b, ib);
-    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
+    struct gguf_stats_diff d = GGUF_INIT(struct gguf_stats_diff);
     struct gg_str_esc e;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
     GG_TRY(gg_params_give(out, &d, sizeof d, "gguf_stats_diff", err));

@@ -30,7 +30,7 @@ void gguf_rows_destroy(struct gguf_rows *rows)
         gg_mem_free(rows->allocator, rows);
 }
 
-int gguf_rows_can_decode(const struct gguf_rows *rows, uint32_t dtype)
+bool gguf_rows_can_decode(const struct gguf_rows *rows, uint32_t dtype)
 {
     int k = gg_dtype_index(dtype);
     return k >= 0 && rows->codec[k].decode != NULL;

@@ -297,7 +297,7 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
                          .row = rows->chunk * w->n_chunk + rows->first + i,
                          .n_vocab = rows->n_vocab,
                          .n = GG_MIN((uint32_t)SLICE, rows->n - i) };
-        gguf_pool_run(w->pool, encode_rows, &j);
+        gguf_pool_run(w->pool, (struct gguf_pool_callback){ encode_rows, &j });
         for (uint32_t k = 0; k < j.n; k++, i++) {
             const size_t size = w->form->size(w, k);
             if (!size)

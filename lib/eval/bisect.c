@@ -35,7 +35,7 @@ static bool is_time_over(struct job *j)
     return j->over;
 }
 
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct job *j = user;
     const struct gguf_scan_params *p = &j->scan;

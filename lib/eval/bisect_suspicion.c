@@ -102,7 +102,7 @@ weigh_rows(struct gg_bisect_weight *w, const struct gguf_tensor_info *t,
             : gg_error_set_nomem(err, (size_t)n_rows * sizeof(struct row));
     job.energy = energy;
     if (st == GGUF_OK)
-        gguf_pool_run(pool, weigh_share, &job);
+        gguf_pool_run(pool, (struct gguf_pool_callback){ weigh_share, &job });
     for (uint64_t r = 0; st == GGUF_OK && r < n_rows; r++) {
         d2 += job.row[r].d2;
         b2 += job.row[r].b2;

@@ -163,7 +163,7 @@ static enum gguf_status get_meta(struct gguf_collect *c,
                                  struct gguf_error *err)
 {
     uint64_t v;
-    int output;
+    bool output;
     const struct gguf_kv *kv;
     struct gguf_kv_iter it;
     struct gguf_str s;
@@ -173,7 +173,7 @@ static enum gguf_status get_meta(struct gguf_collect *c,
                              &c->of.n_tokens, err));
     GG_TRY(gguf_file_kv_get(f, KEY "output", &kv, err));
     GG_TRY(gguf_kv_get_bool(kv, &output, err));
-    c->output = output != 0;
+    c->output = output;
     GG_TRY(gg_part_read_text(f, KEY "model", c->of.model, sizeof c->of.model,
                              err));
     GG_TRY(
@@ -298,7 +298,7 @@ enum gguf_status gguf_collect_load(struct gguf_collect **out, const char *path,
                                    struct gguf_error *err)
 {
     struct gguf_collect_params cp = GGUF_COLLECT_PARAMS_INIT;
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *f = NULL;
     *out = NULL;
     GG_TRY(gg_file_params_take(&fp, params, err));

@@ -50,7 +50,7 @@ static enum gguf_status end_batch(struct layered *l, size_t b,
 }
 
 /* Progress of the session: called after each batch in each layer. */
-static int on_layer(void *user, uint64_t done, uint64_t total)
+static bool on_layer(void *user, uint64_t done, uint64_t total)
 {
     struct layered *l = user;
     const uint64_t n_ctx = l->j->c->n_ctx;

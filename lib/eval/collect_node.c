@@ -253,7 +253,7 @@ static enum gguf_status take_inputs(struct gg_collect_watch *w,
     r.sum = gg_collect_next_sums(w->c, r.e, err);
     if (!r.sum)
         return GGUF_E_NOMEM;
-    gguf_pool_run(w->pool, add_columns, &r);
+    gguf_pool_run(w->pool, (struct gguf_pool_callback){ add_columns, &r });
     return GGUF_OK;
 }
 
@@ -394,6 +394,6 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
     /* no pass uses the entry */
     r.e->n_used = 0;
     r.sum = gg_collect_next_sums(w->c, r.e, err);
-    gguf_pool_run(w->pool, add_columns, &r);
+    gguf_pool_run(w->pool, (struct gguf_pool_callback){ add_columns, &r });
     return GGUF_OK;
 }

@@ -129,5 +129,5 @@ void gg_divergence_compare_rows(struct gguf_pool *pool,
                                 struct gguf_kld_token *token)
 {
     struct job j = { base, logits, n_vocab, n, token };
-    gguf_pool_run(pool, compare_rows, &j);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ compare_rows, &j });
 }

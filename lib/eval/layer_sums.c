@@ -147,7 +147,7 @@ enum gguf_status gg_layer_sums_add(struct gguf_layers *l,
     struct gg_layer_sums *s;
     GG_TRY(reserve_layers(l, r->n, err));
     struct job j = { r, l->token };
-    gguf_pool_run(pool, sum_rows, &j);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ sum_rows, &j });
     for (*bad = 0; *bad < r->n; ++*bad) {
         const struct gg_layer_sums_vec *t = &l->token[*bad];
         *bad_q = !isfinite(t->q2);

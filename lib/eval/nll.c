@@ -38,7 +38,7 @@ void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
                      .token = token,
                      .nll = nll };
     gg_vec_kern_init(&j.vec, gg_kern_cpu_detect());
-    gguf_pool_run(pool, compute_rows, &j);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ compute_rows, &j });
 }
 
 enum gguf_status gg_nll_report_nonfinite(const struct gguf_session *session,

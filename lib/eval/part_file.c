@@ -7,6 +7,7 @@
 #include "base/params.h"
 #include "base/str.h"
 #include "file/file_int.h"
+#include "file/limits.h"
 #include "gguf/digest.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ enum gguf_status gg_part_begin(struct gg_part_out *o,
                                const struct gguf_allocator *a,
                                struct gguf_error *err)
 {
-    struct gguf_writer_params wp = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer_params wp = GGUF_INIT(struct gguf_writer_params);
     char key[KEY_SIZE];
     *o = (struct gg_part_out){ .allocator = a };
     version_key(key, kind);
@@ -70,7 +71,7 @@ enum gguf_status gg_part_add(struct gg_part_out *o, struct gguf_str name,
 enum gguf_status gg_part_open(struct gg_part_out *o, const char *path,
                               bool force, struct gguf_error *err)
 {
-    struct gguf_output_params op = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params op = GGUF_INIT(struct gguf_output_params);
     const void *header;
     size_t size;
     op.force = force;
@@ -231,17 +232,16 @@ enum gguf_status gg_part_read(struct gguf_file **out,
                               const struct gguf_file_params *params,
                               struct gguf_error *err)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
+    struct gguf_limits limits;
     *out = NULL;
     GG_TRY(gg_file_params_take(&fp, params, err));
-    GG_TRY(
-        gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
+    GG_TRY(gg_limits_resolve(&limits, fp.limits, err));
     /* names of tensors have a suffix here */
     if (limits.max_name_size < 128)
         limits.max_name_size = 128;
     fp.limits = &limits;
-    fp.alone = 1;
+    fp.single_file = true;
     struct gguf_file *f = NULL;
     GG_TRY(gguf_file_open(&f, path, &fp, err));
     enum gguf_status st = gg_file_require_memory(f, err);

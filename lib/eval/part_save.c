@@ -249,7 +249,7 @@ enum gguf_status gguf_part_load(struct gguf_part **out, const char *path,
                                 const struct gguf_file_params *params,
                                 struct gguf_error *err)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *f;
     *out = NULL;
     GG_TRY(gg_file_params_take(&fp, params, err));

@@ -29,7 +29,7 @@ static uint64_t tokens_of(const struct gguf_scan *j, size_t n)
 }
 
 /* Report the current groups in proportion to their layers that are done. */
-static int report_layered(void *user, uint64_t done, uint64_t total)
+static bool report_layered(void *user, uint64_t done, uint64_t total)
 {
     const struct gguf_scan *j = user;
     const double n = (double)tokens_of(j, j->n_filled);

@@ -323,10 +323,11 @@ static void check_chunks(void *user, unsigned ith, unsigned nth)
             return;
         size_t i = tensor_of(j, piece);
         check_piece(j, i, piece - j->first_piece[i]);
-        if (ith == 0 && p->progress &&
-            p->progress(p->progress_user,
-                        atomic_load_explicit(&j->done, memory_order_relaxed),
-                        j->total))
+        if (ith == 0 && p->progress.fn &&
+            p->progress.fn(
+                p->progress.user,
+                atomic_load_explicit(&j->done, memory_order_relaxed),
+                j->total))
             atomic_store_explicit(&j->stop, true, memory_order_relaxed);
     }
 }
@@ -400,7 +401,8 @@ enum gguf_status gg_file_check_payload(const struct gg_file_checker *c,
         goto out;
     }
     plan_chunks(&j);
-    gguf_pool_run(c->params.pool, check_chunks, &j);
+    gguf_pool_run(c->params.pool,
+                  (struct gguf_pool_callback){ check_chunks, &j });
     st = atomic_load(&j.stop)
              ? gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "the check was stopped")

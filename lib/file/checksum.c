@@ -113,12 +113,14 @@ const char *gguf_digest_algo_name(enum gguf_digest_algo algo)
     return (unsigned)algo < GGUF_N_DIGESTS ? algos[algo].name : NULL;
 }
 
-int gguf_digest_algo_find(const char *name)
+bool gguf_digest_algo_find(const char *name, enum gguf_digest_algo *algo)
 {
     for (int i = 0; i < GGUF_N_DIGESTS; i++)
-        if (!strcmp(algos[i].name, name))
-            return i;
-    return -1;
+        if (!strcmp(algos[i].name, name)) {
+            *algo = (enum gguf_digest_algo)i;
+            return true;
+        }
+    return false;
 }
 
 void gguf_digest_format(const struct gguf_digest *d, char *out)
@@ -132,7 +134,8 @@ void gguf_digest_format(const struct gguf_digest *d, char *out)
     out[2 * n] = '\0';
 }
 
-int gguf_digest_equal(const struct gguf_digest *a, const struct gguf_digest *b)
+bool gguf_digest_equal(const struct gguf_digest *a,
+                       const struct gguf_digest *b)
 {
     return a->algo == b->algo &&
            !memcmp(a->bytes, b->bytes, algos[a->algo].size);

@@ -91,8 +91,8 @@ static void report_progress(struct job *j, size_t n, unsigned ith)
     struct gguf_error e;
     const uint64_t done =
         atomic_fetch_add_explicit(&j->done, n, memory_order_relaxed) + n;
-    if (ith || !j->p.progress || is_stopped(j) ||
-        !j->p.progress(j->p.progress_user, done, j->total))
+    if (ith || !j->p.progress.fn || is_stopped(j) ||
+        !j->p.progress.fn(j->p.progress.user, done, j->total))
         return;
     (void)gg_error_set(&e, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                        "the digest was stopped");
@@ -266,7 +266,7 @@ static void sum_model(struct job *j)
         fail_nomem(j, sizeof j->model_sum);
         return;
     }
-    gguf_pool_run(j->p.pool, work_in_turn, j);
+    gguf_pool_run(j->p.pool, (struct gguf_pool_callback){ work_in_turn, j });
     gg_checksum_end(&j->model_sum, j->model);
     if (j->tensor_begun) /* stopped within it */
         gg_checksum_end(&j->tensor_sum, NULL);
@@ -334,11 +334,11 @@ static enum gguf_status run_locked(struct job *j, bool whole,
     if (!j->room)
         return gg_error_set_nomem(err, size);
     if (whole)
-        gguf_pool_run(j->p.pool, work_whole, j);
+        gguf_pool_run(j->p.pool, (struct gguf_pool_callback){ work_whole, j });
     else if (j->model)
         sum_model(j);
     else if (j->tensors)
-        gguf_pool_run(j->p.pool, work_each, j);
+        gguf_pool_run(j->p.pool, (struct gguf_pool_callback){ work_each, j });
     gg_mem_free(j->p.allocator, j->room);
     if (!is_stopped(j))
         return GGUF_OK;
@@ -372,7 +372,7 @@ enum gguf_status gguf_digest_tensors(const struct gguf_file *file,
                                      struct gguf_error *err)
 {
     struct job j = { .file = file,
-                     .p = GGUF_DIGEST_PARAMS_INIT,
+                     .p = GGUF_INIT(struct gguf_digest_params),
                      .tensors = tensors,
                      .model = model };
     for (size_t i = 0; i < file->n_tensors; i++)
@@ -386,7 +386,7 @@ enum gguf_status gguf_digest_shards(const struct gguf_file *file,
                                     struct gguf_error *err)
 {
     struct job j = { .file = file,
-                     .p = GGUF_DIGEST_PARAMS_INIT,
+                     .p = GGUF_INIT(struct gguf_digest_params),
                      .total = gguf_file_size(file),
                      .tensors = whole };
     return run_job(&j, true, params, err);

@@ -19,7 +19,7 @@ enum { EXTENT = 4096 };
 static enum gguf_status make_writer(struct gg_edit *e, struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
     p.allocator = e->a;
     p.big_endian = f->big_endian != e->swaps;
     p.version = p.big_endian ? 3 : f->version; /* v2 is little-endian only */
@@ -92,7 +92,7 @@ enum gguf_status gg_edit_report_progress(const struct gg_edit *e,
                                          uint64_t done, uint64_t total,
                                          struct gguf_error *err)
 {
-    if (e->p.progress && e->p.progress(e->p.progress_user, done, total))
+    if (e->p.progress.fn && e->p.progress.fn(e->p.progress.user, done, total))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "the edit was stopped");
     return GGUF_OK;
@@ -156,7 +156,7 @@ static enum gguf_status write_relayout(struct gg_edit *e,
                                        struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
     o.force = e->replaces || e->p.force;
     o.no_sync = e->p.no_sync;
     GG_TRY(gguf_writer_begin_file(e->w, e->target, &o, err));
@@ -197,7 +197,7 @@ static enum gguf_status write_clone(struct gg_edit *e, const void *header,
 }
 
 static enum gguf_status write_in_place(struct gg_edit *e,
-                                       enum gguf_edit_result *way,
+                                       enum gguf_edit_result *result,
                                        struct gguf_error *err)
 {
     const struct gg_mapfile *m = &e->file->map;
@@ -205,11 +205,11 @@ static enum gguf_status write_in_place(struct gg_edit *e,
     size_t size;
     bool done;
     GG_TRY(make_header(e, &header, &size, err));
-    *way = GGUF_EDIT_CLONED;
+    *result = GGUF_EDIT_CLONED;
     GG_TRY(write_clone(e, header, size, &done, err));
     if (done)
         return GGUF_OK;
-    *way = GGUF_EDIT_WROTE_HEADER;
+    *result = GGUF_EDIT_WROTE_HEADER;
     GG_TRY(gg_edit_journal_save(e->a, e->target, m, header, size, err));
     bool begun;
     enum gguf_status st =
@@ -263,10 +263,10 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
 static enum gguf_status finish_edit(const struct gguf_allocator *a,
                                     const char *path,
                                     const struct gg_mapfile *m, int fd,
-                                    int *done, struct gguf_error *err)
+                                    bool *done, struct gguf_error *err)
 {
     struct gg_edit_journal j;
-    *done = 0;
+    *done = false;
     GG_TRY(gg_edit_journal_find(&j, a, path, m, err));
     if (!j.header)
         return GGUF_OK;
@@ -292,16 +292,16 @@ static enum gguf_status copy_meta(struct gg_edit *e,
 }
 
 static enum gguf_status apply_edit(struct gg_edit *e,
-                                   enum gguf_edit_result *way,
+                                   enum gguf_edit_result *result,
                                    struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
     bool large = f->map.size >= GGUF_EDIT_LARGE;
     bool only_in_place = e->p.mode == GGUF_EDIT_IN_PLACE;
     bool fits = false;
-    *way = GGUF_EDIT_COPIED;
-    e->swaps = e->p.order != GGUF_EDIT_KEEP_ORDER &&
-               (e->p.order == GGUF_EDIT_BIG_ENDIAN) != f->big_endian;
+    *result = GGUF_EDIT_COPIED;
+    e->swaps = e->p.byte_order != GGUF_EDIT_KEEP_ORDER &&
+               (e->p.byte_order == GGUF_EDIT_BIG_ENDIAN) != f->big_endian;
     if (e->swaps && only_in_place)
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -324,7 +324,7 @@ static enum gguf_status apply_edit(struct gg_edit *e,
         f->data_off <= GG_HEADER_KEPT)
         GG_TRY(pad_to(e, f->data_off, &fits, err));
     if (fits)
-        return write_in_place(e, way, err);
+        return write_in_place(e, result, err);
     if (only_in_place)
         return gg_error_set(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
                             "the new header ends at byte %" PRIu64
@@ -343,14 +343,14 @@ static enum gguf_status apply_edit(struct gg_edit *e,
 enum gguf_status gguf_edit_apply(const struct gguf_file *file,
                                  const struct gguf_meta *meta,
                                  const struct gguf_edit_params *params,
-                                 enum gguf_edit_result *way,
+                                 enum gguf_edit_result *result,
                                  struct gguf_error *err)
 {
     struct gg_edit e = { .file = file,
-                         .p = GGUF_EDIT_PARAMS_INIT,
+                         .p = GGUF_INIT(struct gguf_edit_params),
                          .lock = -1 };
     enum gguf_edit_result ignored;
-    int done;
+    bool done;
     GG_TRY(gg_params_take(&e.p, sizeof e.p, params, "gguf_edit_params", err));
     e.a = e.p.allocator;
     enum gguf_status st = find_target(&e, err);
@@ -359,7 +359,7 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
     if (st == GGUF_OK)
         st = copy_meta(&e, meta, err);
     if (st == GGUF_OK)
-        st = apply_edit(&e, way ? way : &ignored, err);
+        st = apply_edit(&e, result ? result : &ignored, err);
     gguf_writer_destroy(e.w);
     gguf_meta_destroy(e.meta);
     gg_header_unlock(e.lock);
@@ -367,14 +367,15 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
     return st;
 }
 
-enum gguf_status gguf_edit_recover(const char *path, int *done,
+enum gguf_status gguf_edit_recover(const char *path, bool *done,
                                    struct gguf_error *err)
 {
     struct gg_mapfile m;
     struct gg_edit_journal j;
-    int fd, yes = 0;
+    int fd;
+    bool yes = false;
     if (done)
-        *done = 0;
+        *done = false;
     GG_TRY(gg_mapfile_open(&m, path, 0, 0, err));
     enum gguf_status st = gg_edit_journal_find(&j, NULL, path, &m, err);
     if (st == GGUF_OK && j.header) {

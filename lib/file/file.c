@@ -4,6 +4,7 @@
 #include "file/file_int.h"
 #include "file/header.h"
 #include "file/edit_journal.h"
+#include "file/limits.h"
 #include "file/shard_set.h"
 #include "file/value.h"
 #include "gguf/writer.h"
@@ -156,7 +157,7 @@ static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
                                    struct gguf_error *err)
 {
     if (s->reader) {
-        GG_TRY(gg_mapfile_open_reader(&f->map, s->reader->read,
+        GG_TRY(gg_mapfile_open_reader(&f->map, s->reader->read_at,
                                       s->reader->user, s->reader->size,
                                       p->offset, p->size, err));
         f->map.version = s->reader->version;
@@ -308,7 +309,7 @@ static enum gguf_status open_source(struct gguf_file **out,
                                     const struct gguf_file_params *params,
                                     struct gguf_error *err)
 {
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_limits limits;
     *out = NULL;
     GG_TRY(gg_file_params_take(&p, params, err));
@@ -342,11 +343,11 @@ enum gguf_status gguf_file_open(struct gguf_file **out, const char *path,
                                 const struct gguf_file_params *params,
                                 struct gguf_error *err)
 {
-    struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params own = GGUF_INIT(struct gguf_file_params);
     *out = NULL;
     GG_TRY(gg_params_need(path, "path", err));
     GG_TRY(gg_file_params_take(&own, params, err));
-    return own.alone || own.offset || own.size
+    return own.single_file || own.offset || own.size
                ? gg_file_open_one(out, path, &own, err)
                : gg_file_open_set(out, path, &own, err);
 }
@@ -431,12 +432,19 @@ enum gguf_status gg_file_create_planned(struct gguf_file **out,
                                         const struct gguf_allocator *a,
                                         struct gguf_error *err)
 {
-    static const struct gguf_limits limits = { sizeof limits,  UINT32_MAX - 1,
-                                               UINT32_MAX - 1, INT64_MAX,
-                                               INT64_MAX,      INT64_MAX,
-                                               INT64_MAX,      GGUF_MAX_DEPTH,
-                                               GGUF_MAX_DIMS,  INT64_MAX };
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    static const struct gguf_limits limits = {
+        .struct_size = sizeof limits,
+        .max_kv = UINT32_MAX - 1,
+        .max_tensors = UINT32_MAX - 1,
+        .max_key_size = INT64_MAX,
+        .max_name_size = INT64_MAX,
+        .max_str_size = INT64_MAX,
+        .max_array_items = INT64_MAX,
+        .max_depth = GGUF_MAX_DEPTH,
+        .max_dims = GGUF_MAX_DIMS,
+        .max_header = INT64_MAX,
+    };
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
     struct gguf_writer *w;
     const void *header = NULL;
     size_t size = 0;
@@ -453,11 +461,13 @@ enum gguf_status gg_file_create_planned(struct gguf_file **out,
     struct source s = { .data = header, .size = size, .fd = -1 };
     if (st == GGUF_OK) {
         s.planned = gguf_writer_file_size(w);
-        st = open_source(
-            out, &s,
-            &(struct gguf_file_params){ sizeof(struct gguf_file_params), a,
-                                        &limits, 0, 0, NULL, 1 },
-            err);
+        st = open_source(out, &s,
+                         &(struct gguf_file_params){
+                             .struct_size = sizeof(struct gguf_file_params),
+                             .allocator = a,
+                             .limits = &limits,
+                             .single_file = true },
+                         err);
     }
     if (st != GGUF_OK) {
         gguf_writer_destroy(w);

@@ -15,7 +15,7 @@ uint32_t gguf_file_version(const struct gguf_file *f)
     return f->version;
 }
 
-int gguf_file_is_big_endian(const struct gguf_file *f)
+bool gguf_file_is_big_endian(const struct gguf_file *f)
 {
     return f->big_endian;
 }

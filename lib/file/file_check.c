@@ -55,7 +55,7 @@ enum gguf_status gg_file_report_finding(const struct gg_file_checker *c,
     struct gguf_finding f = {
         codes[code].severity, codes[code].code, name, offset, message, file
     };
-    if (c->report(c->user, &f) == 0)
+    if (!c->report.fn(c->report.user, &f))
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                         "the check was stopped");
@@ -344,15 +344,15 @@ enum gguf_status gg_file_check_header(const struct gg_file_checker *c,
 
 enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
                                       const struct gguf_check_params *params,
-                                      gguf_finding_fn *report, void *user,
+                                      struct gguf_finding_callback report,
                                       struct gguf_error *err)
 {
-    *c = (struct gg_file_checker){ .params = GGUF_CHECK_PARAMS_INIT,
-                                   .report = report,
-                                   .user = user };
+    *c = (struct gg_file_checker){ .params =
+                                       GGUF_INIT(struct gguf_check_params),
+                                   .report = report };
     GG_TRY(gg_params_take(&c->params, sizeof c->params, params,
                           "gguf_check_params", err));
-    GG_TRY(gg_params_need(report, "report", err));
+    GG_TRY(gg_params_need(report.fn, "report.fn", err));
     if (c->params.payload && c->params.quick)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "payload and quick exclude each other");
@@ -361,11 +361,11 @@ enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
 
 enum gguf_status gguf_file_check(const struct gguf_file *file,
                                  const struct gguf_check_params *params,
-                                 gguf_finding_fn *report, void *user,
+                                 struct gguf_finding_callback report,
                                  struct gguf_error *err)
 {
     struct gg_file_checker c;
-    GG_TRY(gg_file_checker_init(&c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&c, params, report, err));
     for (size_t i = 0; i < gguf_file_n_shards(file); i++) {
         c.file = gguf_file_shard(file, i);
         GG_TRY(gg_file_check_header(&c, err));

@@ -125,14 +125,13 @@ enum gg_file_check_code {
 struct gg_file_checker {
     const struct gguf_file *file;
     struct gguf_check_params params;
-    gguf_finding_fn *report;
-    void *user;
+    struct gguf_finding_callback report;
 };
 
 /* From the public params, checked. GGUF_E_INVALID. */
 enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
                                       const struct gguf_check_params *params,
-                                      gguf_finding_fn *report, void *user,
+                                      struct gguf_finding_callback report,
                                       struct gguf_error *err);
 
 /* Hand one finding about c->file to the caller: GGUF_OK or

@@ -9,6 +9,7 @@
 #include "base/outfile_int.h"
 #include "file/layout.h"
 #include "gguf/file.h"
+#include "gguf/meta.h"
 #include "gguf/paths.h"
 #include "gguf/reader.h"
 

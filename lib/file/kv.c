@@ -32,13 +32,15 @@ const char *gguf_val_type_name(uint32_t type)
     return type < GGUF_N_VAL_TYPES ? types[type].name : "?";
 }
 
-int gguf_val_type_find(const char *name)
+bool gguf_val_type_find(const char *name, enum gguf_val_type *type)
 {
     for (int i = 0; i < GGUF_N_VAL_TYPES; i++)
         if (gg_str_eq_nocase(gg_str_z(types[i].name), name) ||
-            gg_str_eq_nocase(gg_str_z(types[i].alias), name))
-            return i;
-    return -1;
+            gg_str_eq_nocase(gg_str_z(types[i].alias), name)) {
+            *type = (enum gguf_val_type)i;
+            return true;
+        }
+    return false;
 }
 
 size_t gguf_val_type_size(uint32_t type)
@@ -127,7 +129,7 @@ GETTER(u64, uint64_t, GGUF_VAL_U64, v)
 GETTER(i64, int64_t, GGUF_VAL_I64, (int64_t)v)
 GETTER(f32, float, GGUF_VAL_F32, gg_bytes_f32_from_bits((uint32_t)v))
 GETTER(f64, double, GGUF_VAL_F64, gg_bytes_f64_from_bits(v))
-GETTER(bool, int, GGUF_VAL_BOOL, v != 0)
+GETTER(bool, bool, GGUF_VAL_BOOL, v != 0)
 
 enum gguf_status gguf_kv_get_str(const struct gguf_kv *kv,
                                  struct gguf_str *out, struct gguf_error *err)
@@ -247,11 +249,11 @@ void gguf_kv_iter_init(struct gguf_kv_iter *it, const struct gguf_kv *kv)
 
 /* Was checked when the file was opened; checked again, because the file may
  * be changed under its mapping. */
-int gguf_kv_iter_next(struct gguf_kv_iter *it, struct gguf_kv *out)
+bool gguf_kv_iter_next(struct gguf_kv_iter *it, struct gguf_kv *out)
 {
     const struct gguf_kv *kv = it->kv;
     if (!kv || kv->type != GGUF_VAL_ARR || it->i >= kv->n)
-        return 0;
+        return false;
     static const struct gguf_limits any = {
         .max_str_size = UINT64_MAX,
         .max_array_items = UINT64_MAX,
@@ -266,28 +268,28 @@ int gguf_kv_iter_next(struct gguf_kv_iter *it, struct gguf_kv *out)
                              .key_off = kv->key_off };
     out->index = it->i;
     if (gg_value_read(&c, &any, out, NULL) != GGUF_OK)
-        return 0;
+        return false;
     out->off = kv->off == GGUF_NO_OFFSET ? kv->off : kv->off + 12 + it->pos;
     it->pos = (size_t)c.off;
     it->i++;
-    return 1;
+    return true;
 }
 
-int gguf_kv_iter_next_str(struct gguf_kv_iter *it, struct gguf_str *out)
+bool gguf_kv_iter_next_str(struct gguf_kv_iter *it, struct gguf_str *out)
 {
     const struct gguf_kv *kv = it->kv;
     if (!kv || kv->elem_type != GGUF_VAL_STR || kv->type != GGUF_VAL_ARR ||
         it->i >= kv->n || kv->size - it->pos < 8)
-        return 0;
+        return false;
     const uint8_t *p = (const uint8_t *)kv->data + it->pos;
     uint64_t n = gg_bytes_load64le(p);
     n = kv->big_endian ? gg_bytes_swap64(n) : n;
     if (n > kv->size - it->pos - 8)
-        return 0;
+        return false;
     *out = (struct gguf_str){ (const char *)p + 8, (size_t)n };
     it->pos += 8 + (size_t)n;
     it->i++;
-    return 1;
+    return true;
 }
 
 /* Numbers of this many bytes, the one list in the other's byte order. */
@@ -301,15 +303,15 @@ static bool same_reversed(const uint8_t *a, const uint8_t *b, size_t size,
     return true;
 }
 
-int gguf_kv_equal(const struct gguf_kv *a, const struct gguf_kv *b)
+bool gguf_kv_equal(const struct gguf_kv *a, const struct gguf_kv *b)
 {
     if (!a || !b)
         return a == b;
     if (a->type != b->type || a->elem_type != b->elem_type || a->n != b->n ||
         a->size != b->size)
-        return 0;
+        return false;
     if (!a->size)
-        return 1;
+        return true;
     if (!a->big_endian == !b->big_endian || a->type == GGUF_VAL_STR)
         return !memcmp(a->data, b->data, a->size);
     if (types[a->elem_type].size)
@@ -321,8 +323,8 @@ int gguf_kv_equal(const struct gguf_kv *a, const struct gguf_kv *b)
     gguf_kv_iter_init(&k, b);
     while (gguf_kv_iter_next(&i, &x) && gguf_kv_iter_next(&k, &y))
         if (!gguf_kv_equal(&x, &y)) /* as deep as arrays may be nested */
-            return 0;
-    return 1;
+            return false;
+    return true;
 }
 
 static enum gguf_status check_range(const struct gguf_kv *kv, uint64_t first,

@@ -46,7 +46,7 @@ void gg_kv_encode(const struct gguf_kv *kv, bool big_endian, uint8_t *out)
         out = put64(out, kv->n, big_endian);
     }
     put_bytes(out, kv->data, kv->size);
-    if (big_endian != (bool)kv->big_endian)
+    if (big_endian != kv->big_endian)
         gg_value_payload_swap(out, kv->size, kv->type, kv->elem_type, kv->n,
                               kv->big_endian);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* limits.c - what a file may contain, by default and by name */
 #include "config.h"
-#include "file/value.h"
+#include "file/limits.h"
 #include "base/params.h"
 #include "base/str.h"
 #include "gguf/text.h"
@@ -9,7 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One row per limit. At most max; the value lies at off, 8 or 4 bytes. */
+const struct gguf_limits gg_limits_default = {
+    .struct_size = sizeof(struct gguf_limits),
+    .max_kv = 1u << 20,
+    .max_tensors = 1u << 20,
+    .max_key_size = 65535,
+    .max_name_size = 64,
+    .max_str_size = 1u << 30,
+    .max_array_items = 1u << 30,
+    .max_depth = 8,
+    .max_dims = 4,
+    .max_header = 1u << 28,
+};
+
+/* A row for each limit: largest value, and offset and size of its member. */
 static const struct {
     const char *name;
     size_t off, size;
@@ -31,6 +44,37 @@ static const struct {
     ROW("header", max_header, INT64_MAX),
 #undef ROW
 };
+
+static uint64_t get_limit(const struct gguf_limits *limits, size_t i)
+{
+    uint64_t v64;
+    uint32_t v32;
+    const char *at = (const char *)limits + rows[i].off;
+    if (rows[i].size == 8) {
+        memcpy(&v64, at, 8);
+        return v64;
+    }
+    memcpy(&v32, at, 4);
+    return v32;
+}
+
+static void put_limit(struct gguf_limits *limits, size_t i, uint64_t value)
+{
+    char *at = (char *)limits + rows[i].off;
+    uint32_t v32 = (uint32_t)value;
+    memcpy(at, rows[i].size == 8 ? (void *)&value : (void *)&v32,
+           rows[i].size);
+}
+
+static enum gguf_status check_limit(size_t i, uint64_t value,
+                                    struct gguf_error *err)
+{
+    if (value > 0 && value <= rows[i].max)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "limit %s: %" PRIu64 ", expected 1 to %" PRIu64,
+                        rows[i].name, value, rows[i].max);
+}
 
 const char *gguf_limits_name(size_t n)
 {
@@ -62,14 +106,8 @@ enum gguf_status gguf_limits_set(struct gguf_limits *limits, const char *name,
         if (strcmp(rows[i].name, name) != 0 ||
             rows[i].off + rows[i].size > limits->struct_size)
             continue;
-        if (value > rows[i].max)
-            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "limit %s: %" PRIu64 " is more than %" PRIu64,
-                                name, value, rows[i].max);
-        char *at = (char *)limits + rows[i].off;
-        uint32_t v32 = (uint32_t)value;
-        memcpy(at, rows[i].size == 8 ? (void *)&value : (void *)&v32,
-               rows[i].size);
+        GG_TRY(check_limit(i, value, err));
+        put_limit(limits, i, value);
         return GGUF_OK;
     }
     return fail_name(name, err);
@@ -79,19 +117,15 @@ enum gguf_status gg_limits_resolve(struct gguf_limits *out,
                                    const struct gguf_limits *limits,
                                    struct gguf_error *err)
 {
-    *out = (struct gguf_limits)GGUF_LIMITS_INIT;
-    GG_TRY(gg_params_take(out, sizeof *out, limits, "gguf_limits", err));
+    struct gguf_limits given = GGUF_INIT(struct gguf_limits);
+    GG_TRY(gg_params_take(&given, sizeof given, limits, "gguf_limits", err));
+    *out = gg_limits_default;
     for (size_t i = 0; i < GG_LEN(rows); i++) {
-        uint64_t v;
-        uint32_t v32;
-        const char *at = (const char *)out + rows[i].off;
-        if (rows[i].size == 8) {
-            memcpy(&v, at, 8);
-        } else {
-            memcpy(&v32, at, 4);
-            v = v32;
-        }
-        GG_TRY(gguf_limits_set(out, rows[i].name, v, err));
+        const uint64_t value = get_limit(&given, i);
+        if (!value)
+            continue;
+        GG_TRY(check_limit(i, value, err));
+        put_limit(out, i, value);
     }
     return GGUF_OK;
 }

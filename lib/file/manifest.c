@@ -189,14 +189,11 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     if (hex.size == 0 || line.size == 0)
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                             "line %zu is no ALGORITHM DIGEST NAME", number);
-    int k = gg_str_join(name, sizeof name, algo, "")
-                ? gguf_digest_algo_find(name)
-                : -1;
-    if (k < 0) {
+    if (!gg_str_join(name, sizeof name, algo, "") ||
+        !gguf_digest_algo_find(name, &e.digest.algo)) {
         m->n_skipped++;
         return GGUF_OK;
     }
-    e.digest.algo = (enum gguf_digest_algo)k;
     e.name = line;
     if (!parse_hex(hex, &e.digest))
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,

@@ -5,6 +5,7 @@
  * little-endian file has it.
  */
 #include "config.h"
+#include "file/limits.h"
 #include "file/metadata.h"
 #include "file/name.h"
 #include "file/value.h"
@@ -74,16 +75,16 @@ const struct gguf_kv *gguf_meta_find(const struct gguf_meta *m,
 
 static enum gguf_status check_key(struct gguf_str key, struct gguf_error *err)
 {
-    static const struct gguf_limits limits = GGUF_LIMITS_INIT;
+    const struct gguf_limits *limits = &gg_limits_default;
     struct gg_str_esc e;
     const char *fault = gg_name_find_fault(key);
     if (fault)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "key '%s' %s",
                             gg_str_esc(&e, key), fault);
-    if (key.size > limits.max_key_size)
+    if (key.size > limits->max_key_size)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a key of %zu bytes, limit is %" PRIu64, key.size,
-                            limits.max_key_size);
+                            limits->max_key_size);
     return GGUF_OK;
 }
 
@@ -192,7 +193,7 @@ SETTER(u64, uint64_t, GGUF_VAL_U64, v)
 SETTER(i64, int64_t, GGUF_VAL_I64, (uint64_t)v)
 SETTER(f32, float, GGUF_VAL_F32, gg_bytes_f32_bits(v))
 SETTER(f64, double, GGUF_VAL_F64, gg_bytes_f64_bits(v))
-SETTER(bool, int, GGUF_VAL_BOOL, v != 0)
+SETTER(bool, bool, GGUF_VAL_BOOL, v)
 
 enum gguf_status gguf_meta_set_str(struct gguf_meta *m, const char *key,
                                    struct gguf_str s, struct gguf_error *err)
@@ -272,7 +273,6 @@ enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m, const char *key,
                                        uint32_t type, const void *bytes,
                                        size_t size, struct gguf_error *err)
 {
-    static const struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gg_cursor c = { .base = bytes, .size = size };
     struct gguf_kv v = { .key = gg_str_z(key),
                          .type = type,
@@ -281,7 +281,7 @@ enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m, const char *key,
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                             "value type %" PRIu32 ", known are 0 to %d", type,
                             GGUF_N_VAL_TYPES - 1);
-    GG_TRY(gg_value_read(&c, &limits, &v, err));
+    GG_TRY(gg_value_read(&c, &gg_limits_default, &v, err));
     if (c.off != size)
         return gg_error_set(err, GGUF_E_FORMAT, c.off,
                             "%zu bytes for a value that ends at byte %" PRIu64,
@@ -318,16 +318,16 @@ static void reindex_keys(struct gguf_meta *m)
     }
 }
 
-int gguf_meta_remove(struct gguf_meta *m, const char *key)
+bool gguf_meta_remove(struct gguf_meta *m, const char *key)
 {
     uint32_t id = gg_index_find(&m->index, gg_str_z(key));
     if (id == GG_INDEX_NONE)
-        return 0;
+        return false;
     free_kv(m, &m->kv[id]);
     m->n--;
     memmove(&m->kv[id], &m->kv[id + 1], (m->n - id) * sizeof *m->kv);
     reindex_keys(m);
-    return 1;
+    return true;
 }
 
 enum gguf_status gguf_meta_rename(struct gguf_meta *m, const char *from,

@@ -4,7 +4,7 @@
 #define GG_FILE_METADATA_H
 
 #include "base/index.h"
-#include "gguf/kv.h"
+#include "gguf/meta.h"
 
 struct gguf_meta {
     const struct gguf_allocator *allocator;

@@ -51,9 +51,9 @@ static enum gguf_status open_taken(struct gguf_file **out,
                                    struct gguf_error *err)
 {
     enum gguf_status st =
-        r->read ? gg_file_open_reader(out, r, name, params, err)
-                : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                               "gguf_reader has no function to read with");
+        r->read_at ? gg_file_open_reader(out, r, name, params, err)
+                   : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                  "gguf_reader has no function read_at");
     if (st == GGUF_OK)
         (*out)->reader = *r;
     else if (r->close)
@@ -77,7 +77,7 @@ enum gguf_status gg_file_params_take(struct gguf_file_params *own,
                                      const struct gguf_file_params *given,
                                      struct gguf_error *err)
 {
-    struct gguf_opener o = GGUF_OPENER_INIT;
+    struct gguf_opener o = GGUF_INIT(struct gguf_opener);
     GG_TRY(gg_params_take(own, sizeof *own, given, "gguf_file_params", err));
     if (!own->opener)
         return GGUF_OK;
@@ -87,16 +87,16 @@ enum gguf_status gg_file_params_take(struct gguf_file_params *own,
                             "gguf_opener: struct_size is %zu, must be %zu at "
                             "least",
                             own->opener->struct_size, sizeof o);
-    if (!o.takes || !o.open)
+    if (!o.accepts || !o.open_reader)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_opener has no function %s",
-                            o.takes ? "open" : "takes");
+                            o.accepts ? "open_reader" : "accepts");
     return GGUF_OK;
 }
 
 bool gg_file_opener_takes(const struct gguf_opener *opener, const char *path)
 {
-    return opener && opener->takes(opener->user, path);
+    return opener && opener->accepts(opener->user, path);
 }
 
 enum gguf_status gg_file_open_with(struct gguf_file **out, const char *path,
@@ -106,13 +106,13 @@ enum gguf_status gg_file_open_with(struct gguf_file **out, const char *path,
     const struct gguf_opener *o = params->opener;
     struct gguf_reader r = { .struct_size = sizeof r };
     *out = NULL;
-    GG_TRY(o->open(o->user, path, &r, err));
+    GG_TRY(o->open_reader(o->user, path, &r, err));
     return open_taken(out, &r, path, params, err);
 }
 
 /* ---- data ---- */
 
-int gguf_file_has_reader(const struct gguf_file *f)
+bool gguf_file_has_reader(const struct gguf_file *f)
 {
     return gguf_file_shard(f, 0)->map.read != NULL;
 }

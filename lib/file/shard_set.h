@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "gguf/file.h"
+#include "gguf/meta.h"
 
 #include <stdbool.h>
 

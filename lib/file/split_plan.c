@@ -26,7 +26,7 @@ static enum gguf_status first_meta(struct gguf_meta *m,
 struct gguf_writer_params
 gg_file_split_writer_params(const struct gguf_file *s)
 {
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
     const struct gguf_file *f = gguf_file_shard(s, 0);
     p.allocator = s->allocator;
     p.version = gguf_file_version(f);
@@ -177,7 +177,7 @@ enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
                                         const struct gguf_split_params *params,
                                         struct gguf_error *err)
 {
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_split_params", err));
     if (!p.max_tensors && !p.max_size && !p.no_tensor_first && !p.by_layer)

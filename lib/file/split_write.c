@@ -39,7 +39,8 @@ struct run {
 static enum gguf_status report_progress(const struct run *r,
                                         struct gguf_error *err)
 {
-    if (r->job->progress && r->job->progress(r->job->user, r->done, r->total))
+    if (r->job->progress.fn &&
+        r->job->progress.fn(r->job->progress.user, r->done, r->total))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -132,7 +133,7 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
                                    struct gg_outfile *file,
                                    struct gguf_error *err)
 {
-    struct gguf_output_params out = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params out = GGUF_INIT(struct gguf_output_params);
     out.force = r->job->force;
     out.no_sync = r->job->no_sync;
     out.no_reserve = shares_all(r, w, first);
@@ -339,7 +340,8 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
                       const struct gguf_split_output_params *job,
                       struct gguf_error *err)
 {
-    struct gguf_split_output_params own = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params own =
+        GGUF_INIT(struct gguf_split_output_params);
     struct run r;
     GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_output_params",
                           err));
@@ -528,7 +530,8 @@ enum gguf_status gguf_split_merge(const struct gguf_file *set,
 {
     struct merged m;
     struct run r;
-    struct gguf_split_output_params own = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params own =
+        GGUF_INIT(struct gguf_split_output_params);
     GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_output_params",
                           err));
     enum gguf_status st = run_init(&r, set, &own, 1, err);

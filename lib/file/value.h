@@ -14,14 +14,6 @@
 
 #include <stdbool.h>
 
-/* ------------------------------------------------------------- limits --- */
-
-/* *out = limits (NULL: the defaults). GGUF_E_INVALID if one is above what is
- * built in. */
-enum gguf_status gg_limits_resolve(struct gguf_limits *out,
-                                   const struct gguf_limits *limits,
-                                   struct gguf_error *err);
-
 /* ---------------------------------------------------------------- names --- */
 
 /* "key 'NAME'" or "key 'NAME'[INDEX]", escaped, for messages. */

@@ -2,6 +2,7 @@
 /* writer.c - the plan of a file: metadata, tensors, offsets, header */
 #include "config.h"
 #include "file/header.h"
+#include "file/limits.h"
 #include "file/name.h"
 #include "file/value.h"
 #include "file/writer_int.h"
@@ -51,8 +52,10 @@ static enum gguf_status check_params(const struct gguf_writer_params *params,
                                      struct gguf_writer_params *p,
                                      struct gguf_error *err)
 {
-    *p = (struct gguf_writer_params)GGUF_WRITER_PARAMS_INIT;
+    *p = (struct gguf_writer_params)GGUF_INIT(struct gguf_writer_params);
     GG_TRY(gg_params_take(p, sizeof *p, params, "gguf_writer_params", err));
+    if (!p->version)
+        p->version = 3;
     if (p->version != 3 && (p->version != 2 || p->big_endian))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "GGUF version %" PRIu32 "%s is not written",
@@ -155,7 +158,7 @@ static enum gguf_status check_new(const struct gguf_writer *w,
                                   struct gguf_str name, unsigned n_dims,
                                   unsigned max_dims, struct gguf_error *err)
 {
-    static const struct gguf_limits limits = GGUF_LIMITS_INIT;
+    const struct gguf_limits *limits = &gg_limits_default;
     struct gg_str_esc e;
     const char *fault = gg_name_find_fault(name);
     if (w->state != GG_PLANNING)
@@ -166,11 +169,11 @@ static enum gguf_status check_new(const struct gguf_writer *w,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "tensor name '%s' %s", gg_str_esc(&e, name),
                             fault);
-    if (name.size > limits.max_name_size && max_dims == limits.max_dims)
+    if (name.size > limits->max_name_size && max_dims == limits->max_dims)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "tensor name '%s' of %zu bytes, limit is %" PRIu64,
                             gg_str_esc(&e, name), name.size,
-                            limits.max_name_size);
+                            limits->max_name_size);
     if (n_dims > max_dims)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "tensor '%s': %u dimensions, limit is %u",
@@ -183,9 +186,8 @@ enum gguf_status gguf_writer_add_tensor(struct gguf_writer *w,
                                         unsigned n_dims, const int64_t *ne,
                                         struct gguf_error *err)
 {
-    static const struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gg_str_esc e;
-    GG_TRY(check_new(w, name, n_dims, limits.max_dims, err));
+    GG_TRY(check_new(w, name, n_dims, gg_limits_default.max_dims, err));
     struct gguf_tensor_info t = { .name = name,
                                   .dtype = dtype,
                                   .n_dims = n_dims };

@@ -93,7 +93,7 @@ gguf_writer_begin_file(struct gguf_writer *w, const char *path,
                        const struct gguf_output_params *params,
                        struct gguf_error *err)
 {
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     if (w->state != GG_PLANNING)
         return fail_state("the file was begun before", err);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_output_params", err));

@@ -43,6 +43,7 @@
 #ifndef GGUF_CONVERT_H
 #define GGUF_CONVERT_H
 
+#include <gguf/meta.h>
 #include <gguf/kv.h>
 #include <gguf/paths.h>
 #include <gguf/progress.h>

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* dtype.h - tensor data types: what an id in a file means
+/* dtype.h - data types of tensors
  *
- * A type packs block_len consecutive elements of a row into block_size bytes.
- * Ids are those of the GGUF format; ids of fork-only types are listed so that
- * files with them can be inspected, split and merged. Many of those are also
- * decoded: gguf_rows_can_decode() tells which.
+ * A data type packs block_len consecutive elements of a row into a block of
+ * block_size bytes; gguf-quants(7) describes the blocks. A tensor has the id
+ * of its type in its entry of the file's list (struct gguf_tensor_info).
+ *
+ * Types of forks are known so that files with them can be listed, split and
+ * merged. Many of them can also be decoded: gguf_rows_can_decode() (stats.h).
+ *
+ *     const struct gguf_dtype_info *info = gguf_dtype_find(tensor->dtype);
+ *     puts(info ? info->name : "unknown type");
+ *
+ * Everything here is static and may be used by any thread.
  */
 #ifndef GGUF_DTYPE_H
 #define GGUF_DTYPE_H
@@ -15,7 +22,8 @@
 extern "C" {
 #endif
 
-/* The types that most programs name. All known ids: gguf_dtype_at(). */
+/* Ids of data types, as in the file. Ids of forks have no names here;
+ * gguf_dtype_at() lists all known ids. */
 enum gguf_dtype {
     GGUF_DTYPE_F32 = 0,
     GGUF_DTYPE_F16 = 1,
@@ -54,38 +62,52 @@ enum gguf_dtype {
     GGUF_DTYPE_Q2_0 = 42
 };
 
+/* Kind of a data type. */
 enum gguf_dtype_family {
     GGUF_FAMILY_FLOAT,   /* f64, f32, f16, bf16 */
     GGUF_FAMILY_INT,     /* plain integers */
     GGUF_FAMILY_QUANT,   /* blocks of quantized values */
-    GGUF_FAMILY_REMOVED, /* id is taken, the type is gone: sizes are 0 */
-    GGUF_FAMILY_FORK     /* written by forks only; decoded at best, never
-                          * encoded */
+    GGUF_FAMILY_REMOVED, /* removed from the format; its sizes are 0 */
+    GGUF_FAMILY_FORK     /* written by forks only; some can be decoded, none
+                          * can be encoded */
 };
 
-/* Made by the library: it may grow at its end. */
+/* Description of a data type. The library makes it; the structure may grow at
+ * its end. */
 struct gguf_dtype_info {
-    uint32_t id;
-    const char *name;    /* as people write it: "Q4_K" */
-    uint32_t block_len;  /* elements */
-    uint32_t block_size; /* bytes */
-    uint32_t row_header; /* bytes before the blocks of each row; mostly 0 */
-    enum gguf_dtype_family family;
+    uint32_t id;                   /* id in files */
+    const char *name;              /* name, such as "Q4_K" */
+    uint32_t block_len;            /* elements of a block */
+    uint32_t block_size;           /* bytes of a block */
+    uint32_t row_header;           /* bytes before the blocks of each row; 0
+                                    * for all but a few types of forks */
+    enum gguf_dtype_family family; /* kind of the type */
 };
 
-/* What id means, or NULL if it is unknown. Static storage. Any thread.
+/* Data type with this id; NULL if the id is unknown. Threads: any.
  * Since: 0.1 */
 GGUF_API const struct gguf_dtype_info *gguf_dtype_find(uint32_t id);
 
-/* By name, letter case ignored, or NULL. name is NUL-terminated. Since: 0.1 */
+/* Data type with this name, NUL-terminated; NULL if the name is unknown.
+ * Letter case is ignored. Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_dtype_info *gguf_dtype_find_name(const char *name);
 
-/* The n-th known type by ascending id, or NULL after the last. Since: 0.1 */
+/* Known data type n in ascending order of ids, counted from 0; NULL after the
+ * last. Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_dtype_info *gguf_dtype_at(size_t n);
 
-/* Bytes of a row of ne0 elements. GGUF_E_UNSUPPORTED (unknown or removed id),
- * GGUF_E_SHAPE (ne0 is not a multiple of block_len), GGUF_E_OVERFLOW.
- * Since: 0.1 */
+/* Get the size of a row in bytes.
+ *
+ * id     Id of the data type.
+ * ne0    Number of elements of the row.
+ * size   Receives the number of bytes, with the header of the row.
+ *
+ * GGUF_OK              *size is the number of bytes.
+ * GGUF_E_UNSUPPORTED   The id is unknown, or the type was removed.
+ * GGUF_E_SHAPE         ne0 is not a multiple of block_len.
+ * GGUF_E_OVERFLOW      The size does not fit in 63 bits.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_dtype_row_size(uint32_t id, uint64_t ne0, uint64_t *size,
                     struct gguf_error *err) GGUF_MUST_CHECK;

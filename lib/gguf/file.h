@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* file.h - a GGUF file, opened and checked
+/* file.h - open a GGUF file or a set of shards
  *
- * Opening maps the file and checks every number of the header once: counts,
- * lengths, types, names, dimensions, offsets, sizes. After that metadata
- * (kv.h) and tensors are views into the mapping; payload pages are touched
- * only when they are read. GGUF v2 and v3 are read, little-endian, and v3
- * big-endian too (its metadata decodes as usual; its tensor bytes are handed
- * out unchanged, and stats.h decodes them). v1 is refused by name.
+ * A struct gguf_file is an open GGUF file, or a set of shards that is opened
+ * as one file (split.h). Opening maps the file and checks every number of the
+ * header: counts, lengths, types, names, dimensions, offsets, sizes. After
+ * that, metadata (kv.h) and tensors are views into the mapping; pages of
+ * tensor data are read from disk when they are touched.
+ *
+ *   1. gguf_file_open() opens and checks.
+ *   2. gguf_file_kv_find(), gguf_file_tensor() and others look into it.
+ *   3. gguf_file_close() closes. Pointers that the file returned end here.
  *
  *     struct gguf_file *file;
  *     struct gguf_error err;
@@ -16,15 +19,14 @@
  *         show(gguf_file_tensor(file, i), gguf_file_tensor_data(file, i));
  *     gguf_file_close(file);
  *
- * A large model may be cut into shards (split.h), PREFIX-00001-of-0000N.gguf to
- * PREFIX-0000N-of-0000N.gguf in one folder. gguf_file_open opens all of them as
- * one file, from the path of any shard, from the folder or from the prefix: the
- * metadata are those of the first shard, the tensors those of all, one shard
- * after another. gguf_file_shard gives each shard as a file by itself.
+ * Versions 2 and 3 are read, little-endian, and version 3 big-endian. Metadata
+ * is returned in the machine's byte order. Tensor data is returned in the
+ * file's byte order; gguf_rows_decode() (stats.h) converts it. Version 1 is
+ * refused with a message that names it.
  *
  * An open file does not change: any number of threads may use it. A file that
- * was opened by its path keeps its metadata when an edit writes new ones in
- * place (edit.h). If another process shrinks the file on disk, access to the
+ * was opened by path keeps its metadata even if an edit writes other metadata
+ * in place (edit.h). If another process makes the file shorter, access to the
  * lost pages raises SIGBUS, as with every mapping.
  */
 #ifndef GGUF_FILE_H
@@ -34,8 +36,6 @@
 #include <gguf/kv.h>
 #include <gguf/memory.h>
 
-#include <stdbool.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,154 +43,251 @@ extern "C" {
 struct gguf_file;
 struct gguf_opener;
 
-/* What a file may contain. The defaults are the specification's numbers where
- * it has some, else generous; a caller can raise them for legitimate larger
- * files. Whatever the limits, no count in the file makes the library allocate
- * more than the file's size can justify: an open file takes at most 512 bytes
- * for each tensor and for each key that were read, beside 64 KiB. */
-struct gguf_limits {
-    size_t struct_size;
-    uint64_t max_kv; /* keys */
-    uint64_t max_tensors;
-    uint64_t max_key_size;    /* bytes of a key */
-    uint64_t max_name_size;   /* bytes of a tensor's name */
-    uint64_t max_str_size;    /* bytes of a string */
-    uint64_t max_array_items; /* elements of one array */
-    uint32_t max_depth;       /* arrays in arrays; at most GGUF_MAX_DEPTH */
-    uint32_t max_dims;        /* at most GGUF_MAX_DIMS */
-    uint64_t max_header;      /* bytes that are read through a reader
-                               * (reader.h) to find where the header ends */
-};
-#define GGUF_MAX_DEPTH 32
-#define GGUF_MAX_DIMS  8
-#define GGUF_LIMITS_INIT                                                      \
-    {                                                                         \
-        sizeof(struct gguf_limits), 1u << 20, 1u << 20, 65535, 64, 1u << 30,  \
-            1u << 30, 8, 4, 1u << 28                                          \
-    }
+/* ------------------------------------------------------------ opening --- */
 
-/* Limits by name ("kv", "tensors", "key-size", "name-size", "str-size",
- * "array-items", "depth", "dims", "header"), for options as --limit NAME=N.
- * GGUF_E_INVALID: unknown name (the message lists all), or value out of range.
- * Since: 0.1 */
+#define GGUF_MAX_DEPTH 32 /* largest value of limits.max_depth */
+#define GGUF_MAX_DIMS  8  /* largest value of limits.max_dims */
+
+/* Limits for the contents of a file.
+ *
+ * A file that exceeds a limit is refused with GGUF_E_LIMIT. Raise a limit for
+ * a legitimate file that needs more. The defaults are the numbers of the
+ * specification, or generous if it does not limit something.
+ *
+ * Independently of the limits, an open file takes at most 64 KiB of memory and
+ * 512 bytes for each tensor and each key that was read. */
+struct gguf_limits {
+    size_t struct_size;       /* size of this structure in bytes */
+    uint64_t max_kv;          /* metadata pairs; 0: 1048576 */
+    uint64_t max_tensors;     /* tensors of one file; 0: 1048576 */
+    uint64_t max_key_size;    /* bytes of a key; 0: 65535 */
+    uint64_t max_name_size;   /* bytes of a tensor's name; 0: 64 */
+    uint64_t max_str_size;    /* bytes of a string; 0: 1 GiB */
+    uint64_t max_array_items; /* elements of an array; 0: 1073741824 */
+    uint32_t max_depth;       /* depth of nested arrays, up to
+                               * GGUF_MAX_DEPTH; 0: 8 */
+    uint32_t max_dims;        /* dimensions of a tensor, up to GGUF_MAX_DIMS;
+                               * 0: 4 */
+    uint64_t max_header;      /* bytes that are read through a reader to find
+                               * the end of the header (reader.h);
+                               * 0: 256 MiB */
+};
+
+/* Set a limit by its name, for options such as --limit NAME=VALUE.
+ *
+ * limits   Limits to change. struct_size must be set.
+ * name     "kv", "tensors", "key-size", "name-size", "str-size",
+ *          "array-items", "depth", "dims" or "header".
+ * value    The limit, at least 1.
+ *
+ * GGUF_OK          The limit is set.
+ * GGUF_E_INVALID   The name is unknown (the message lists all names), or value
+ *                  is 0 or above the largest value of that limit.
+ *
+ * Threads: one at a time for limits. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_limits_set(struct gguf_limits *limits, const char *name, uint64_t value,
                 struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The n-th limit's name, or NULL after the last. Since: 0.1 */
+/* Name of limit n, counted from 0; NULL after the last. For help texts that
+ * list the names. Threads: any. Since: 0.1 */
 GGUF_API const char *gguf_limits_name(size_t n);
 
+/* How to open a file. */
 struct gguf_file_params {
-    size_t struct_size;
-    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    const struct gguf_limits *limits;       /* NULL: the defaults */
-    uint64_t
-        offset;    /* byte where the GGUF data begins in the file or memory */
-    uint64_t size; /* bytes of it; 0: up to the end */
-    const struct gguf_opener *opener; /* opener of paths that name no file
-                                       * (reader.h); kept; NULL: none */
-    int alone; /* open the file at path by itself, even if it is a shard; so is
-                * a part of a file (offset or size is not 0) */
-};
-#define GGUF_FILE_PARAMS_INIT GGUF_INIT(struct gguf_file_params)
+    size_t struct_size; /* size of this structure in bytes */
 
-/* Open and check. path: a file, any shard of a set, a folder that holds one
- * set, or the prefix of a set. params may be NULL. Offsets in errors count from
- * where the GGUF data begins. All shards of a set are opened and checked, each
- * by itself and then against the others; a message about one shard begins with
- * its name.
+    /* Allocator of the file. It must outlive the file. NULL: malloc. */
+    const struct gguf_allocator *allocator;
+
+    /* Limits for the contents. NULL: the defaults. */
+    const struct gguf_limits *limits;
+
+    uint64_t offset; /* byte of the file or memory where GGUF data begins */
+    uint64_t size;   /* bytes of GGUF data; 0: up to the end */
+
+    /* Opener of paths that are not paths of files (reader.h). It must outlive
+     * the file. NULL: all paths are paths of files. */
+    const struct gguf_opener *opener;
+
+    /* Open only the file at path, even if it is a shard of a set. A part of a
+     * file (offset or size is not 0) is always opened this way. */
+    bool single_file;
+};
+
+/* Open a file or a set of shards, and check the header.
  *
- * GGUF_E_IO         it cannot be opened or mapped; with alone: is a directory
- * GGUF_E_INVALID    params; not a regular file; offset after the end
- * GGUF_E_FORMAT     no GGUF; a bad type id, bool, name, alignment, dimension
- *                   or offset; tensors that overlap
- * GGUF_E_VERSION    another version of GGUF
- * GGUF_E_TRUNCATED  something reaches past the end of the file
- * GGUF_E_OVERFLOW   a size does not fit in 63 bits
- * GGUF_E_SHAPE a row that is not a multiple of its type's block
- * GGUF_E_LIMIT      more of something than limits allows
- * GGUF_E_DUPLICATE  two keys or two tensors of one name; a tensor that is in
- *                   two shards; a folder with two sets
- * GGUF_E_MISMATCH   the header changes each time it is read; a name, number,
- *                   count, total, alignment, byte order or metadata that does
- *                   not match the set
- * GGUF_E_TYPE       a key of the set (split.h) of another type
- * GGUF_E_NOTFOUND   shards are missing (the message says which); there is no
- *                   such file and no set of this prefix; the folder has no set
- * GGUF_E_NOMEM      Since: 0.1 */
+ * out      Receives the file. NULL after a failure.
+ * path     Path of a file, of any shard of a set, of a folder that holds one
+ *          set, or the prefix of a set.
+ * params   How to open. NULL: the defaults.
+ *
+ * All shards of a set are opened. Each is checked by itself and then against
+ * the others. A message about one shard begins with its name. The metadata of
+ * a set is that of its first shard; its list of tensors holds the tensors of
+ * all shards, one shard after another.
+ *
+ * Offsets in errors count from the byte where the GGUF data begins. Close *out
+ * with gguf_file_close().
+ *
+ * GGUF_OK            *out is open.
+ * GGUF_E_INVALID     path is not a regular file, or params.offset lies after
+ *                    its end.
+ * GGUF_E_IO          The file cannot be opened or mapped, or it is a folder
+ *                    and params.single_file is set.
+ * GGUF_E_FORMAT      Not a GGUF file, or a rule of the format is broken: a
+ *                    type id, bool, name, alignment, dimension or offset is
+ *                    wrong, or tensors overlap.
+ * GGUF_E_VERSION     The version of GGUF is not supported.
+ * GGUF_E_TRUNCATED   Something reaches past the end of the file.
+ * GGUF_E_OVERFLOW    A size does not fit in 63 bits.
+ * GGUF_E_SHAPE       The rows of a tensor are not a multiple of its type's
+ *                    block.
+ * GGUF_E_LIMIT       The file exceeds one of params.limits.
+ * GGUF_E_DUPLICATE   Two keys or two tensors have the same name, two shards
+ *                    hold the same tensor, or the folder holds two sets.
+ * GGUF_E_NOTFOUND    No file and no set of this path exists, the folder holds
+ *                    no set, or shards are missing (the message lists them).
+ * GGUF_E_MISMATCH    A shard does not belong to the set: its name, number,
+ *                    count, total, alignment, byte order or metadata differs.
+ *                    Or the header changed each time it was read.
+ * GGUF_E_TYPE        A key of the set (split.h) has a wrong type.
+ * GGUF_E_NOMEM       Out of memory.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open(struct gguf_file **out, const char *path,
                const struct gguf_file_params *params,
                struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* fd stays the caller's; the file keeps a duplicate. Since: 0.1 */
+/* Open the file that a descriptor has open, by itself, and check the header.
+ *
+ * out      Receives the file. NULL after a failure.
+ * fd       Descriptor, open for reading. The file keeps a duplicate, so the
+ *          caller may close fd at once.
+ * params   How to open. NULL: the defaults.
+ *
+ * For programs that are handed descriptors, such as sandboxed ones. Close *out
+ * with gguf_file_close().
+ *
+ * Returns the statuses of gguf_file_open() that concern a single file.
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open_fd(struct gguf_file **out, int fd,
                   const struct gguf_file_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* data is kept: it must outlive the file. Since: 0.1 */
+/* Open GGUF data in memory and check the header.
+ *
+ * out      Receives the file. NULL after a failure.
+ * data     The data. It must stay in place and unchanged until the file is
+ *          closed.
+ * size     Bytes at data.
+ * params   How to open. NULL: the defaults.
+ *
+ * Close *out with gguf_file_close().
+ *
+ * Returns the statuses of gguf_file_open() that concern the contents.
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open_memory(struct gguf_file **out, const void *data, size_t size,
                       const struct gguf_file_params *params,
                       struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* NULL is fine. Ends everything borrowed from the file. Since: 0.1 */
+/* Close a file and free its memory. Pointers that were returned for the file
+ * become invalid. NULL is allowed. No other thread may use the file.
+ * Since: 0.1 */
 GGUF_API void gguf_file_close(struct gguf_file *file);
 
 /* -------------------------------------------------------------- shards --- */
 
-/* Number of files that were opened: 1, or the shards of a set. Since: 0.1 */
+/* Number of files that were opened: 1, or the number of shards of a set.
+ * Threads: any. Since: 0.1 */
 GGUF_API size_t gguf_file_n_shards(const struct gguf_file *file);
-/* Shard i as a file by itself, which the set owns: its path, size, metadata,
- * and its tensors, which are counted from 0. Of a file that is not a set, shard
- * 0 is the file. NULL if i is out of range. Since: 0.1 */
+
+/* Shard i as a file of its own, with its path, size, metadata and tensors.
+ *
+ * The shard belongs to the set: do not close it. Shard 0 of a file that is not
+ * a set is the file itself. NULL if i is out of range.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_file *gguf_file_shard(const struct gguf_file *file,
                                                  size_t i);
-/* Is it a set, or a file with the keys of a shard (split.count is not 0)?
- * Since: 0.1 */
+
+/* Is it a set, or one shard of a set? True if the key split.count exists and
+ * is not 0. Threads: any. Since: 0.1 */
 GGUF_API bool gguf_file_is_split(const struct gguf_file *file);
 
 /* ------------------------------------------------------ the whole file --- */
 
-/* For a set, header_end, data_off, data_end and bytes describe its first
- * shard. */
-
-/* As given to gguf_file_open; of a shard, its own; NULL after the other two.
- * Since: 0.1 */
+/* Path that was passed to gguf_file_open(); for a shard its own path, for a
+ * reader its name. NULL if the file was opened from a descriptor or memory.
+ * Threads: any. Since: 0.1 */
 GGUF_API const char *gguf_file_path(const struct gguf_file *file);
-/* 2 or 3 */
+
+/* Version of GGUF: 2 or 3. Threads: any. Since: 0.1 */
 GGUF_API uint32_t gguf_file_version(const struct gguf_file *file);
-/* 1 if the numbers in the file are big-endian, else 0. */
-GGUF_API int gguf_file_is_big_endian(const struct gguf_file *file);
-/* general.alignment, or 32: a power of two, 8 or more. */
+
+/* Are the numbers in the file big-endian? Threads: any. Since: 0.1 */
+GGUF_API bool gguf_file_is_big_endian(const struct gguf_file *file);
+
+/* Alignment of tensor data in bytes: general.alignment, or 32. A power of two,
+ * at least 8. Threads: any. Since: 0.1 */
 GGUF_API uint32_t gguf_file_alignment(const struct gguf_file *file);
-/* Bytes, from the magic to the end (or to params.offset + params.size); of a
- * set, the sum over its shards. */
+
+/* Size of the GGUF data in bytes; for a set, the sum over its shards.
+ * Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_size(const struct gguf_file *file);
-/* Byte where the header's last field ends; padding follows. */
+
+/* Byte after the last field of the header. Padding follows. For a set, of its
+ * first shard. Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_header_end(const struct gguf_file *file);
-/* Byte where tensor data begins: header_end, aligned. It may lie after the
- * end of a file that has no tensors. */
+
+/* Byte where tensor data begins: the end of the header, aligned. It may lie
+ * after the end of a file without tensors. For a set, of its first shard.
+ * Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_data_off(const struct gguf_file *file);
-/* Byte after the last tensor's last byte; data_off without tensors. Bytes
- * after it, except padding, do not belong to the model. */
+
+/* Byte after the last byte of tensor data; gguf_file_data_off() if the file
+ * has no tensors. Bytes after it that are not padding do not belong to the
+ * model. For a set, of its first shard. Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_data_end(const struct gguf_file *file);
-/* Every byte of the file, from the magic on; of one that is read through a
- * reader (reader.h) those before gguf_file_header_end() are there. */
+
+/* Bytes of the GGUF data, gguf_file_size() of them, from the magic on.
+ *
+ * Through a reader (reader.h), only those before gguf_file_header_end() may be
+ * read. For a set, the bytes of its first shard. For programs that look at the
+ * encoded header themselves.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API const void *gguf_file_bytes(const struct gguf_file *file);
 
 /* ------------------------------------------------------------ metadata --- */
 
-/* Pairs of key and value. */
+/* Number of metadata pairs. Threads: any. Since: 0.1 */
 GGUF_API size_t gguf_file_n_kv(const struct gguf_file *file);
-/* In file order; NULL if i is out of range. */
+
+/* Metadata pair i in file order; NULL if i is out of range. It is valid until
+ * the file is closed. Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_kv *gguf_file_kv(const struct gguf_file *file,
                                             size_t i);
-/* NULL if there is no such key. key is NUL-terminated. */
+
+/* Metadata pair with this key, NUL-terminated; NULL if the file does not have
+ * it. It is valid until the file is closed. Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_kv *gguf_file_kv_find(const struct gguf_file *file,
                                                  const char *key);
-/* GGUF_E_NOTFOUND (names the key) instead of NULL. Since: 0.1 */
+
+/* Get a metadata pair that must exist.
+ *
+ * file   An open file.
+ * key    Key, NUL-terminated.
+ * out    Receives the pair, valid until the file is closed. NULL after a
+ *        failure.
+ *
+ * GGUF_OK           *out is the pair.
+ * GGUF_E_NOTFOUND   The file does not have the key; the message names it.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_kv_get(const struct gguf_file *file, const char *key,
                  const struct gguf_kv **out,
@@ -198,62 +295,95 @@ gguf_file_kv_get(const struct gguf_file *file, const char *key,
 
 /* ------------------------------------------------------------- tensors --- */
 
-/* Made by the library: it may grow at its end. */
+/* Entry of a file's list of tensors. The library makes it; the structure may
+ * grow at its end. */
 struct gguf_tensor_info {
     struct gguf_str name;
-    uint32_t dtype;  /* id in the file; may be one that this library does not
-                      * know: gguf_dtype_find() is NULL then */
-    uint32_t n_dims; /* 0 to max_dims, as in the file */
-    int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
-                                * n_dims on */
+    uint32_t dtype;            /* id of the data type as in the file; unknown
+                                * to this library if gguf_dtype_find() returns
+                                * NULL */
+    uint32_t n_dims;           /* number of dimensions as in the file; may be
+                                * 0 */
+    int64_t ne[GGUF_MAX_DIMS]; /* elements of each dimension, fastest first;
+                                * 1 from n_dims on */
     uint64_t n_elements;       /* product of ne */
-    uint64_t off;              /* bytes from the start of the tensor data, in
-                                * its shard */
-    uint64_t size;             /* bytes, without padding */
-    uint64_t info_off;         /* byte of this entry in the file, or
-                                * GGUF_NO_OFFSET */
-    uint32_t index;            /* place in the file's list */
-    int size_inferred; /* the type is unknown or removed: size reaches up to
-                        * the next tensor or the end of the file, and may
-                        * include padding */
-    uint32_t shard;    /* number of the shard that has the data, from 0 */
+    uint64_t off;              /* byte where the data begins, counted from the
+                                * start of its shard's tensor data */
+    uint64_t size;             /* bytes of data, without padding */
+    uint64_t info_off;         /* byte of this entry in its shard;
+                                * GGUF_NO_OFFSET: not in a file */
+    uint32_t index;            /* index of this entry in the file's list */
+
+    /* The data type is unknown or was removed from the format. size then
+     * reaches to the next tensor or the end of the file, and may include
+     * padding. */
+    bool size_inferred;
+
+    uint32_t shard; /* index of the shard that holds the data */
 };
 
-/* Entries of the list of tensors; of a set, of all its shards. */
+/* Number of tensors; for a set, of all shards. Threads: any. Since: 0.1 */
 GGUF_API size_t gguf_file_n_tensors(const struct gguf_file *file);
-/* In file order; NULL if i is out of range. */
+
+/* Tensor i in file order; NULL if i is out of range. It is valid until the
+ * file is closed. Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_tensor_info *
 gguf_file_tensor(const struct gguf_file *file, size_t i);
-/* NULL if there is none. name is NUL-terminated. */
+
+/* Tensor with this name, NUL-terminated; NULL if the file does not have it. It
+ * is valid until the file is closed. Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_tensor_info *
 gguf_file_tensor_find(const struct gguf_file *file, const char *name);
-/* The i-th tensor in order of shards and offsets, which in most files is file
- * order. */
+
+/* Tensor i in the order of the data on disk, by shard and offset; NULL if i is
+ * out of range. In most files this is file order. For programs that read a
+ * whole file from front to back. Threads: any. Since: 0.1 */
 GGUF_API const struct gguf_tensor_info *
 gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
 
-/* The layer that a tensor's name gives: N of "blk.N.REST", or -1 for any other
- * name. N is decimal, without a zero before other digits, and at most
- * UINT32_MAX. rest, if not NULL, becomes REST, or name as it is for -1.
- * Since: 0.1 */
+/* Layer number in the name of a tensor: N of "blk.N.REST".
+ *
+ * name   Name of the tensor.
+ * rest   Receives REST, or all of name if it has no layer number. May be NULL.
+ *
+ * Returns the layer number, at most UINT32_MAX, or -1 for any other name. N is
+ * decimal and does not begin with 0 unless it is 0.
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API int64_t gguf_layer_from_name(struct gguf_str name,
                                       struct gguf_str *rest);
 
-/* size bytes of tensor i, in the mapping: read-only. If the GGUF data begins
- * at byte 0 of a mapped file, aligned to the less of gguf_file_alignment() and
- * a page of memory; else not aligned. NULL if i is out of range, or if the data
- * is read through a reader (reader.h). Since: 0.1 */
+/* Data of tensor i in the mapping, read-only.
+ *
+ * The data has the size of the tensor's entry and the byte order of the file.
+ * It is aligned to gguf_file_alignment() or a page, whichever is less, if the
+ * file was mapped from its first byte on; else it may lie at any address.
+ *
+ * Returns NULL if i is out of range, or if the file is read through a reader:
+ * then use gguf_file_read_tensor() (reader.h).
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API const void *gguf_file_tensor_data(const struct gguf_file *file,
                                            size_t i);
 
-/* Tells the system how size bytes from byte off of tensor i will be used: a
- * hint, never an error. DONTNEED releases pages that were read, which bounds
- * the memory of a job over a large file; they are read again when touched. */
+/* How tensor data will be used. */
 enum gguf_advice {
-    GGUF_ADVICE_SEQUENTIAL,
-    GGUF_ADVICE_WILLNEED,
-    GGUF_ADVICE_DONTNEED
+    GGUF_ADVICE_SEQUENTIAL, /* read from front to back */
+    GGUF_ADVICE_WILLNEED,   /* needed soon: read ahead */
+    GGUF_ADVICE_DONTNEED    /* not needed: release the pages; they are read
+                             * from disk again when they are touched */
 };
+
+/* Tell the system how a part of a tensor's data will be used.
+ *
+ * file     An open file.
+ * i        Index of the tensor.
+ * off      First byte of the part, counted from the start of the data.
+ * size     Bytes of the part; cut at the end of the data.
+ * advice   How the part will be used.
+ *
+ * It is a hint, and never fails. A job that reads a file larger than memory
+ * bounds its memory with GGUF_ADVICE_DONTNEED. Threads: any. Since: 0.1 */
 GGUF_API void gguf_file_advise_tensor(const struct gguf_file *file, size_t i,
                                       uint64_t off, uint64_t size,
                                       enum gguf_advice advice);

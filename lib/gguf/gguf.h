@@ -51,6 +51,7 @@
 #include <gguf/imatrix.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
+#include <gguf/meta.h>
 #include <gguf/outfile.h>
 #include <gguf/paths.h>
 #include <gguf/pool.h>

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.h - where the library takes its memory from
+/* memory.h - allocators, and text with a length
  *
- * Params structs hold a pointer to an allocator; NULL means malloc and free.
+ * The library uses malloc() and free() unless a program gives it an allocator:
+ * constructors and parameter structures take a pointer to a struct
+ * gguf_allocator, which may be NULL.
+ *
+ *     struct gguf_allocator mine = GGUF_INIT(struct gguf_allocator);
+ *     struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
+ *     mine.alloc = my_alloc;
+ *     mine.free = my_free;
+ *     mine.user = &my_state;
+ *     params.allocator = &mine;
  */
 #ifndef GGUF_MEMORY_H
 #define GGUF_MEMORY_H
@@ -12,30 +21,35 @@
 extern "C" {
 #endif
 
-/* Borrowed by what is created with it: must outlive that object. Both
- * functions are required, and may be called from any thread that uses the
- * object. An allocator that lacks one, or whose size does not cover them, gives
- * no memory: what needs some is GGUF_E_NOMEM. A
- * larger one, of a newer program, is fine: what it has more is not called. */
+/* Functions that allocate and free the library's memory.
+ *
+ * An object keeps the pointer to its allocator, so the allocator must outlive
+ * the object. Its functions are called from every thread that uses the object.
+ *
+ * An allocator without one of the functions, or with a struct_size that does
+ * not cover all members below, allocates nothing: every call that needs memory
+ * returns GGUF_E_NOMEM. A larger struct_size is accepted; the members that the
+ * library does not know are ignored. */
 struct gguf_allocator {
-    size_t struct_size;
-    /* size > 0 bytes aligned for any C type, or NULL. */
-    void *(*alloc)(void *user, size_t size);
-    /* ptr came from alloc; never NULL. */
-    void (*free)(void *user, void *ptr);
-    void *user;
-};
-#define GGUF_ALLOCATOR_INIT(alloc, free, user)                                \
-    {                                                                         \
-        sizeof(struct gguf_allocator), alloc, free, user                      \
-    }
+    size_t struct_size; /* size of this structure in bytes */
 
-/* Text with a length: may hold NUL bytes, need not be UTF-8, has no
- * terminator. data is borrowed from the object that handed it out. A value:
- * it never grows. */
+    /* Allocate size bytes, aligned for every C type. size is at least 1.
+     * Returns NULL if the memory cannot be had. Required. */
+    void *(*alloc)(void *user, size_t size);
+
+    /* Free memory that alloc() returned. ptr is not NULL. Required. */
+    void (*free)(void *user, void *ptr);
+
+    void *user; /* first argument of both functions */
+};
+
+/* Text with a length.
+ *
+ * The text may hold NUL bytes, need not be UTF-8 and has no terminator. Its
+ * bytes belong to the object that returned it. The structure never grows. */
 struct gguf_str {
-    const char *data;
-    size_t size; /* bytes */
+    const char *data; /* first byte; may be NULL if size is 0 */
+    size_t size;      /* length in bytes */
 };
 
 #ifdef __cplusplus

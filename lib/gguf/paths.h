@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* paths.h - what a run reads and writes, known before it begins
+/* paths.h - check that a program does not overwrite its own files
  *
- * A program that writes files notes here all that it is about to read and to
- * write. A file that is written may be neither read nor written by another
- * part of the run: the second mention of a file is refused, before anything is
- * touched. Names do not matter: a path stands for its file (device and inode,
- * symbolic links followed) and for its place (the entry of that name in that
- * folder), which exists even without a file; two paths are the same if either
- * is. Character devices, such as terminals and /dev/null, hold nothing that
- * could be overwritten and are never the same; of a pipe only the place
- * counts.
+ * A struct gguf_paths is a set of the files that a program is about to read
+ * and to write. Adding a file fails if the program would both read and write
+ * it, or write it twice. So a clash is found before anything is touched.
  *
- *     gguf_paths_create(&paths, NULL, err);
- *     gguf_paths_add_input(paths, "notes.txt", "notes", err);
- *     gguf_paths_add_output(paths, "report.json", "report", err);
- *     output.paths = paths; gguf_quant_run adds its own
+ * Two paths are the same if they lead to the same file (device and inode,
+ * symbolic links followed), or if they are the same name in the same folder,
+ * whether or not the file exists. Character devices, such as terminals and
+ * /dev/null, are never the same; pipes are compared by name and folder only.
  *
- * One thread at a time.
+ *     if (gguf_paths_create(&paths, NULL, &err) != GGUF_OK ||
+ *         gguf_paths_add_input(paths, "notes.txt", "notes", &err) ||
+ *         gguf_paths_add_output(paths, "report.json", "report", &err))
+ *         return fail(err.message);
+ *     output.paths = paths;
+ *
+ * Then pass the set to the functions that write models, such as
+ * gguf_quant_run() (quant.h) and gguf_edit_apply() (edit.h), which check their
+ * own files against it.
+ *
+ * One thread at a time may change a set.
  */
 #ifndef GGUF_PATHS_H
 #define GGUF_PATHS_H
@@ -30,28 +34,70 @@ extern "C" {
 
 struct gguf_paths;
 
-/* An empty set. GGUF_E_NOMEM. Since: 0.1 */
+/* Create an empty set.
+ *
+ * out         Receives the set. NULL after a failure.
+ * allocator   Allocator of the set. It must outlive the set. NULL: malloc.
+ *
+ * Destroy *out with gguf_paths_destroy().
+ *
+ * GGUF_OK        *out is the set.
+ * GGUF_E_NOMEM   Out of memory.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_paths_create(struct gguf_paths **out,
                   const struct gguf_allocator *allocator,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* NULL is fine. Since: 0.1 */
+/* Free a set. NULL is allowed. Since: 0.1 */
 GGUF_API void gguf_paths_destroy(struct gguf_paths *p);
 
-/* The run reads path, or writes it; what is a word for messages, such as
- * "input" or "--imatrix". Both are copied. A file may be read several times.
- * GGUF_E_INVALID, with a message that names the file and both uses: "'x.gguf'
- * would be both input and output". GGUF_E_NOMEM. Since: 0.1 */
+/* Add a file that the program reads. It may be added several times.
+ *
+ * p      The set.
+ * path   Path of the file. Copied.
+ * what   Role of the file for messages, such as "input" or "--imatrix".
+ *        Copied.
+ *
+ * GGUF_OK          The file is in the set.
+ * GGUF_E_INVALID   The program writes this file. The message names the file
+ *                  and both roles: "'x.gguf' would be both input and output".
+ * GGUF_E_NOMEM     Out of memory.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_paths_add_input(struct gguf_paths *p, const char *path, const char *what,
                      struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Add a file that the program writes.
+ *
+ * p      The set.
+ * path   Path of the file. Copied.
+ * what   Role of the file for messages. Copied.
+ *
+ * GGUF_OK          The file is in the set.
+ * GGUF_E_INVALID   The program reads or writes this file already. The message
+ *                  names the file and both roles.
+ * GGUF_E_NOMEM     Out of memory.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_paths_add_output(struct gguf_paths *p, const char *path, const char *what,
                       struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The run has a file open, such as standard input or output, that must not be
- * overwritten. A closed descriptor is ignored. Since: 0.1 */
+/* Add a file that the program has open and must not overwrite, such as
+ * standard input or standard output.
+ *
+ * p      The set.
+ * fd     Descriptor of the file. A closed descriptor is ignored.
+ * what   Role of the file for messages. Copied.
+ *
+ * GGUF_OK          The file is in the set.
+ * GGUF_E_INVALID   The program writes this file.
+ * GGUF_E_NOMEM     Out of memory.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_paths_add_input_fd(struct gguf_paths *p, int fd, const char *what,
                         struct gguf_error *err) GGUF_MUST_CHECK;

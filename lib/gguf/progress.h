@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.h - how long jobs report, and how they are stopped */
+/* progress.h - callbacks that show the progress of a job and can stop it
+ *
+ *     static bool show(void *user, uint64_t done, uint64_t total)
+ *     {
+ *         fprintf(stderr, "\r%3.0f%%", 100.0 * done / total);
+ *         return stop_requested;
+ *     }
+ *     ...
+ *     params.progress.fn = show;
+ */
 #ifndef GGUF_PROGRESS_H
 #define GGUF_PROGRESS_H
 
@@ -9,16 +18,20 @@
 extern "C" {
 #endif
 
-/* Called from time to time by the thread that runs the job, with done <= total
- * in the unit that the job's header names. A value other than 0 cancels the
- * job: it cleans up and returns GGUF_E_CANCELLED. */
-typedef int gguf_progress_fn(void *user, uint64_t done, uint64_t total);
+/* Receive the progress of a job.
+ *
+ * user    The member user of the callback.
+ * done    Work that is done, at most total. The job says in which unit.
+ * total   All work of the job.
+ *
+ * Runs from time to time on the thread that runs the job. Return true to stop
+ * the job, which then cleans up and returns GGUF_E_CANCELLED. */
+typedef bool gguf_progress_fn(void *user, uint64_t done, uint64_t total);
 
-/* A progress function and the pointer that it is called with. It never
- * grows. */
+/* A function that receives progress, and its first argument. It never grows. */
 struct gguf_progress_callback {
-    gguf_progress_fn *fn; /* function to call; NULL: none */
-    void *user;           /* first argument of each call */
+    gguf_progress_fn *fn; /* the function; NULL: none */
+    void *user;           /* its first argument */
 };
 
 #ifdef __cplusplus

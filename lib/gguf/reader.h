@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* reader.h - files that are read by a function
+/* reader.h - models that a program reads with functions of its own
  *
- * A file need not be on this machine, or not as a file: a reader gives bytes of
- * it, whatever they come from, and an opener makes readers of what stands in
- * the place of paths. Opening asks for the beginning, in a few pieces that
- * grow, until the header is there; no more is read than its end and what a
- * piece has beyond it. Metadata and the list of tensors are then as those of
- * any file. Data of tensors is read when something asks for it that reads in
- * order: copies (split.h, writer.h), sums (digest.h), jobs (quant.h), copies of
- * weights (load.h); gguf_file_read_tensor() gives any of it. What needs data in
- * memory says GGUF_E_UNSUPPORTED.
+ * A model need not be a file of this machine. It may be on a server, in an
+ * archive or in a database. A program describes how to read it:
  *
- *     struct gguf_reader r = GGUF_READER_INIT;
- *     r.size = size, r.read = my_read, r.close = my_close, r.user = my_state;
- *     if (gguf_file_open_reader(&file, &r, "its name", NULL, &err) != GGUF_OK)
+ *   struct gguf_reader   Reads the bytes of one file. Open it with
+ *                        gguf_file_open_reader().
+ *   struct gguf_opener   Makes readers for paths, such as URLs. It is a member
+ *                        of struct gguf_file_params, so that every function
+ *                        which opens a path can open these, too.
+ *
+ * Opening reads the header in a few pieces, each longer than the one before.
+ * Metadata and the list of tensors are then in memory, as for any other file.
+ * Tensor data is not. It is read by gguf_file_read_tensor() and by functions
+ * that read tensors in order: copies (writer.h, split.h), digests (digest.h),
+ * quantization (quant.h) and loading weights into buffers (load.h). Functions
+ * that need tensor data in memory return GGUF_E_UNSUPPORTED.
+ *
+ *     struct gguf_reader reader = GGUF_INIT(struct gguf_reader);
+ *     reader.size = size;
+ *     reader.read_at = my_read_at;
+ *     reader.close = my_close;
+ *     reader.user = my_state;
+ *     if (gguf_file_open_reader(&file, &reader, "a name", NULL, &err))
  *         return fail(err.message);
  */
 #ifndef GGUF_READER_H
@@ -25,61 +34,97 @@
 extern "C" {
 #endif
 
+/* Functions that read one file. */
 struct gguf_reader {
-    size_t struct_size;
-    uint64_t size; /* bytes of the whole */
+    size_t struct_size; /* size of this structure in bytes */
 
-    /* Copy size bytes, at least one, from byte off on to dst. They are all
-     * before the end. A failure is passed on as it is. By several threads at a
-     * time, where the program or a pool has several use the file. Needed. */
-    enum gguf_status (*read)(void *user, uint64_t off, void *dst, size_t size,
-                             struct gguf_error *err);
-    /* The last call, when the file is closed or does not open. NULL: nothing
-     * is to be done. */
+    uint64_t size; /* length of the file in bytes */
+
+    /* Copy size bytes from byte off of the file to dst.
+     *
+     * size is at least 1, and all bytes lie before the end of the file. The
+     * function must read all of them or fail; its status and message are
+     * passed on to the caller. It may be called by several threads at once if
+     * several threads use the file. Required. */
+    enum gguf_status (*read_at)(void *user, uint64_t off, void *dst,
+                                size_t size, struct gguf_error *err);
+
+    /* Release what user points to. Called once: when the file is closed, or
+     * when it cannot be opened. NULL: no function. */
     void (*close)(void *user);
-    void *user;
 
-    /* A text that is another one when the bytes are, as an entity tag is; the
-     * reader's, until close. By it a run that is resumed (quant.h) knows the
-     * input again. NULL: there is none, and samples of the bytes are read. */
+    void *user; /* first argument of both functions */
+
+    /* Text that changes whenever the bytes of the file change, such as the
+     * entity tag of a server. It must stay valid until close(). A resumed job
+     * (quant.h) compares it to find out whether its input is still the same.
+     * NULL: unknown; the job compares samples of the bytes instead. */
     const char *version;
 };
-#define GGUF_READER_INIT GGUF_INIT(struct gguf_reader)
 
+/* Functions that open paths which are not paths of files. */
 struct gguf_opener {
-    size_t struct_size;
+    size_t struct_size; /* size of this structure in bytes */
 
-    /* Is this path not a file's? Must say the same each time. Needed. */
-    int (*takes)(void *user, const char *path);
-    /* Make a reader of it, whose struct_size is set; the rest is zero. The
-     * shards of a set and the files of a folder (convert.h) are asked for one
-     * after another, by their names; GGUF_E_NOTFOUND: there is none of this
-     * name. Needed. */
-    enum gguf_status (*open)(void *user, const char *path,
-                             struct gguf_reader *out, struct gguf_error *err);
-    void *user;
+    /* Does the opener open this path? If not, the path is that of a file. The
+     * answer for a path must not change. Required. */
+    bool (*accepts)(void *user, const char *path);
+
+    /* Fill *out with a reader for path.
+     *
+     * All members of *out are 0 but struct_size. The function is also called
+     * for the other shards of a set and for the files of a folder (convert.h),
+     * one after another; it returns GGUF_E_NOTFOUND if there is nothing under
+     * that path. Required. */
+    enum gguf_status (*open_reader)(void *user, const char *path,
+                                    struct gguf_reader *out,
+                                    struct gguf_error *err);
+
+    void *user; /* first argument of both functions */
 };
-#define GGUF_OPENER_INIT GGUF_INIT(struct gguf_opener)
 
-/* Open and check as gguf_file_open does. reader is copied, and closed by
- * gguf_file_close, or when this fails. name is what gguf_file_path gives; it
- * may be NULL. Where the header ends is found within limits.max_header bytes.
+/* Open GGUF data through a reader and check its header.
  *
- * GGUF_E_INVALID  reader lacks a function
- * and what reader and gguf_file_open return, of which GGUF_E_IO only for
- * memory: addresses are set aside for all bytes of the file. Since: 0.1 */
+ * out      Receives the file. NULL after a failure.
+ * reader   How to read. It is copied. Its close() is called by
+ *          gguf_file_close(), or at once if opening fails.
+ * name     Name that gguf_file_path() returns. NULL: none.
+ * params   How to open. NULL: the defaults. limits.max_header bounds the bytes
+ *          that are read to find the end of the header.
+ *
+ * Close *out with gguf_file_close().
+ *
+ * GGUF_OK          *out is open.
+ * GGUF_E_INVALID   reader has no read_at().
+ * GGUF_E_IO        The address space has no room for the file.
+ * others           Any status of gguf_file_open() about the contents, and any
+ *                  status of read_at().
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open_reader(struct gguf_file **out, const struct gguf_reader *reader,
                       const char *name, const struct gguf_file_params *params,
                       struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Is data read through a reader? gguf_file_tensor_data is NULL then. Since: 0.1
- */
-GGUF_API int gguf_file_has_reader(const struct gguf_file *file);
+/* Is the file read through a reader? Then gguf_file_tensor_data() returns
+ * NULL; use gguf_file_read_tensor(). Threads: any. Since: 0.1 */
+GGUF_API bool gguf_file_has_reader(const struct gguf_file *file);
 
-/* Copy size bytes from byte off on of tensor i to dst, of any file.
- * GGUF_E_INVALID (not in the tensor), GGUF_E_IO, GGUF_E_TRUNCATED (a file that
- * became shorter), and what a reader returns. Since: 0.1 */
+/* Copy bytes of a tensor, from any kind of file.
+ *
+ * file   An open file.
+ * i      Index of the tensor in the file's list.
+ * off    First byte to copy, counted from the start of the tensor's data.
+ * dst    Receives size bytes, in the byte order of the file.
+ * size   Number of bytes. 0 is allowed.
+ *
+ * GGUF_OK             dst is filled.
+ * GGUF_E_INVALID      The tensor does not exist or has fewer bytes.
+ * GGUF_E_IO           The file cannot be read.
+ * GGUF_E_TRUNCATED    The file has become shorter since it was opened.
+ * others              Any status of a reader's read_at().
+ *
+ * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_read_tensor(const struct gguf_file *file, size_t i, uint64_t off,
                       void *dst, size_t size,

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* status.h - how calls of libgguf fail
+/* status.h - statuses, errors, and conventions of all functions
  *
- * Everything that can fail returns an enum gguf_status and takes, as its last
- * parameter, a struct gguf_error that may be NULL. The innermost failure fills
- * it; the library never prints, aborts or exits.
+ * A function that can fail returns an enum gguf_status. Its last parameter is a
+ * pointer to a struct gguf_error, which may be NULL. A failure fills the
+ * structure; a success does not change it. The library never prints, aborts or
+ * exits.
  *
  *     struct gguf_error err;
  *     if (gguf_file_open(&file, path, NULL, &err) != GGUF_OK)
  *         fprintf(stderr, "%s: %s\n", path, err.message);
+ *
+ * Compilers warn if a program ignores a status.
  */
 #ifndef GGUF_STATUS_H
 #define GGUF_STATUS_H
@@ -28,12 +31,16 @@ extern "C" {
 #define GGUF_MUST_CHECK
 #endif
 
-/* The initialiser of a structure whose first member is struct_size: that
- * member is the structure's size, all others are 0, NULL or false, which is
- * the default of each. GGUF_..._INIT is this for one structure, and a program
- * can as well write a designated initialiser of its own:
+/* Initializer of a structure that begins with struct_size.
  *
- *     struct gguf_scan_params p = { .struct_size = sizeof p, .n_ctx = 2048 };
+ * It sets struct_size to the size of the structure and all other members to 0,
+ * NULL or false, which is the default of each:
+ *
+ *     struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
+ *
+ * A designated initializer of the program's own is as good:
+ *
+ *     struct gguf_file_params p = { .struct_size = sizeof p, .offset = 4096 };
  */
 #ifdef __cplusplus
 #define GGUF_INIT(type)                                                       \
@@ -47,65 +54,79 @@ extern "C" {
     }
 #endif
 
-/* Values never change; grouped in tens. */
+/* Result of a function. Values never change. They are grouped in tens; a
+ * program that does not know a value may go by its group. */
 enum gguf_status {
     GGUF_OK = 0,
 
-    /* the system */
-    GGUF_E_NOMEM = 1,     /* an allocation failed */
-    GGUF_E_IO = 2,        /* a system call failed; sys_errno says how */
-    GGUF_E_EXIST = 3,     /* the output exists and may not be replaced */
-    GGUF_E_CANCELLED = 4, /* a callback asked to stop */
-    GGUF_E_NOSPACE = 5,   /* the file system has too little room */
+    /* The system. */
+    GGUF_E_NOMEM = 1,     /* memory could not be allocated */
+    GGUF_E_IO = 2,        /* a system call failed: err->sys_errno */
+    GGUF_E_EXIST = 3,     /* the output exists and must not be replaced */
+    GGUF_E_CANCELLED = 4, /* a callback stopped the job */
+    GGUF_E_NOSPACE = 5,   /* the disk or the place in a file is too small */
 
-    /* the file */
-    GGUF_E_FORMAT = 10,      /* malformed: magic, type ids, names, offsets */
-    GGUF_E_TRUNCATED = 11,   /* something reaches past the end of the file */
-    GGUF_E_OVERFLOW = 12,    /* a size does not fit in 63 bits */
-    GGUF_E_LIMIT = 13,       /* more than struct gguf_limits allows */
-    GGUF_E_DUPLICATE = 14,   /* two keys or two tensors of one name */
-    GGUF_E_VERSION = 15,     /* a version of GGUF that is not read */
-    GGUF_E_NOTFOUND = 16,    /* no such key, tensor or file of a set */
-    GGUF_E_TYPE = 17,        /* a value of another type than asked for */
-    GGUF_E_MISMATCH = 18,    /* parts that do not belong together */
-    GGUF_E_UNSUPPORTED = 19, /* well formed, but not supported here */
+    /* The file. */
+    GGUF_E_FORMAT = 10,      /* malformed data */
+    GGUF_E_TRUNCATED = 11,   /* data reaches past the end of the file */
+    GGUF_E_OVERFLOW = 12,    /* a size or number does not fit its type */
+    GGUF_E_LIMIT = 13,       /* a limit is exceeded */
+    GGUF_E_DUPLICATE = 14,   /* a name occurs twice */
+    GGUF_E_VERSION = 15,     /* the version of GGUF is not supported */
+    GGUF_E_NOTFOUND = 16,    /* a key, tensor, file or shard does not exist */
+    GGUF_E_TYPE = 17,        /* a value has another type than requested */
+    GGUF_E_MISMATCH = 18,    /* parts do not belong together, or a file has
+                              * changed */
+    GGUF_E_UNSUPPORTED = 19, /* valid, and not supported by the library */
 
-    /* the model */
-    GGUF_E_ARCH = 20,      /* architecture not supported for evaluation */
+    /* The model. */
+    GGUF_E_ARCH = 20,      /* the architecture cannot be evaluated */
     GGUF_E_HPARAM = 21,    /* a hyperparameter is missing or impossible */
     GGUF_E_TENSOR = 22,    /* a weight is missing or has a wrong shape */
     GGUF_E_VOCAB = 23,     /* the vocabulary is inconsistent */
-    GGUF_E_NONFINITE = 24, /* NaN or infinity where a number must be */
+    GGUF_E_NONFINITE = 24, /* a number is NaN or infinite */
 
-    /* the graph */
-    GGUF_E_SHAPE = 30, /* shapes that do not go together */
+    /* The graph. */
+    GGUF_E_SHAPE = 30, /* shapes do not fit together */
     GGUF_E_FULL = 31,  /* a graph, context or cache is full */
-    GGUF_E_OP = 32,    /* an operation that the backend cannot run */
+    GGUF_E_OP = 32,    /* the backend cannot run an operation */
 
-    GGUF_E_INVALID = 90 /* wrong argument: the caller's mistake */
+    /* The program. */
+    GGUF_E_INVALID = 90 /* an argument is wrong */
 };
 
-#define GGUF_NO_OFFSET UINT64_MAX
+#define GGUF_NO_OFFSET UINT64_MAX /* not a byte of a file */
 
-/* Caller's storage, no cleanup needed. A call that succeeds leaves it alone.
- * Text from files is escaped in message: it can be printed as it is. It never
- * grows. */
+/* Description of a failure.
+ *
+ * The structure belongs to the caller. It needs neither preparation nor
+ * cleanup, can be used for many calls, and never grows. */
 struct gguf_error {
-    enum gguf_status status;
-    int sys_errno;     /* 0 unless a system call failed */
-    uint64_t offset;   /* byte in the file, or GGUF_NO_OFFSET */
-    char message[488]; /* one line, no trailing newline, UTF-8 */
+    enum gguf_status status; /* status that the function returned */
+    int sys_errno;   /* errno of a failed system call; 0: none failed */
+    uint64_t offset; /* byte of the file, counted from the begin of the
+                              * GGUF data; GGUF_NO_OFFSET: no particular one */
+
+    /* One line for people: UTF-8 without a newline. Text from files is escaped
+     * in it, so it can be printed as it is. */
+    char message[488];
 };
 
-/* Short English name of a status; never NULL. Any thread. Since: 0.1 */
+/* Short English description of a status, such as "malformed file". For programs
+ * that report statuses without messages. Threads: any. Since: 0.1 */
 GGUF_API const char *gguf_status_string(enum gguf_status status);
 
-/* Set to "no error". err may be NULL. Since: 0.1 */
+/* Set *err to GGUF_OK without a message. err may be NULL. Since: 0.1 */
 GGUF_API void gguf_error_clear(struct gguf_error *err);
 
-/* Fill err, which may be NULL, and return status: for functions that the
- * library calls. The message is formatted as by printf, cut where it does not
- * fit; text from files is to be escaped (text.h). Since: 0.1 */
+/* Fill an error and return its status. For callbacks that fail.
+ *
+ * err      Error to fill. May be NULL.
+ * status   Status of the failure.
+ * format   Message as for printf(), cut if it does not fit. Escape text from
+ *          files first: gguf_text_escape() (text.h).
+ *
+ * Threads: any. Since: 0.1 */
 #ifdef __GNUC__
 __attribute__((format(printf, 3, 4)))
 #endif

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h - text from files: making it safe to print; names like others
+/* text.h - text from files and users: escape, parse, suggest
  *
- * Names and values of a file come from strangers: they may hold terminal
- * control sequences, invalid UTF-8 or characters that reverse the direction of
- * what follows. Error messages of the library are escaped already.
+ *   gguf_text_escape()    Makes text from a file safe to print.
+ *   gguf_size_parse()     Reads a size such as "1.5G".
+ *   gguf_suggestion_*()   Finds the known name that is most like a wrong one.
+ *   gguf_json_walk()      Reads a JSON text value by value.
+ *
+ * Names and values of a file come from strangers. They may hold control
+ * sequences of terminals, bytes that are not UTF-8, or characters that reverse
+ * the direction of the text after them. Escape them before they are printed.
+ * Error messages of the library are escaped already.
+ *
+ * The functions may be called from any thread.
  */
 #ifndef GGUF_TEXT_H
 #define GGUF_TEXT_H
@@ -14,89 +22,151 @@
 extern "C" {
 #endif
 
-/* s as one printable line of UTF-8: control characters (C0, DEL, C1), bytes
- * that are not UTF-8, direction overrides, invisible characters (Unicode's
- * default ignorable ones) and backslashes become \n, \r, \t, \\, \xNN or
- * \u{N}. Writes at most size bytes with the NUL and never cuts an escape or a
- * character; what does not fit ends in "...". 8 * s.size + 1 bytes are always
- * enough. Returns the bytes written without the NUL. Any thread. Since: 0.1 */
+/* ----------------------------------------------------- escape and parse --- */
+
+/* Escape text so that it is one printable line of UTF-8.
+ *
+ * out    Receives the text, NUL-terminated. Text that does not fit ends in
+ *        "...", and no escape or character is cut.
+ * size   Bytes at out, at least 1. 8 * s.size + 1 bytes are always enough.
+ * s      The text.
+ *
+ * Control characters (C0, DEL, C1), bytes that are not UTF-8, direction
+ * overrides, invisible characters (Unicode's default ignorable ones) and
+ * backslashes become \n, \r, \t, \\, \xNN or \u{N}.
+ *
+ * Returns the bytes written without the NUL. Since: 0.1 */
 GGUF_API size_t gguf_text_escape(char *out, size_t size, struct gguf_str s);
 
-/* The code point at p[0..n), n > 0: its length in bytes (1 to 4) and its value
- * in *cp (may be NULL), or 0 if the bytes are not well-formed UTF-8
- * (surrogates, overlong forms and values above U+10FFFF are not). Any thread.
- * Since: 0.1 */
+/* Decode one code point of UTF-8.
+ *
+ * p    The text.
+ * n    Bytes at p, at least 1.
+ * cp   Receives the code point. May be NULL.
+ *
+ * Returns the length of the code point in bytes, 1 to 4; 0 if the bytes are
+ * not well-formed UTF-8. Surrogates, overlong forms and values above U+10FFFF
+ * are not well-formed. Since: 0.1 */
 GGUF_API size_t gguf_text_decode_utf8(const char *p, size_t n, uint32_t *cp);
 
-/* ------------------------------------------------------ names like others ---
+/* Parse a size that a user typed, such as "512", "1.5G" or "4GiB".
  *
- * For messages about a name that is not known:
+ * text    A number, which may have a fraction, and a unit: none or B for
+ *         bytes; k, M, G, T for powers of 1000; Ki, Mi, Gi, Ti for powers of
+ *         1024. A B may follow the unit. Letter case is ignored.
+ * bytes   Receives the size in bytes. A fraction of a byte is dropped.
  *
- *     struct gguf_suggestion near;
- *     char hint[GGUF_SUGGESTION_SIZE];
- *     gguf_suggestion_init(&near, name);
- *     for (size_t i = 0; i < n_known; i++)
- *         gguf_suggestion_try(&near, known[i]);
- *     printf("'%s' is not known%s", text, gguf_suggestion_text(&near, hint));
- */
+ * GGUF_OK           *bytes is the size.
+ * GGUF_E_INVALID    text is not a size.
+ * GGUF_E_OVERFLOW   The size does not fit in 63 bits.
+ *
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_size_parse(const char *text, uint64_t *bytes,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The caller's storage; it never grows. */
+/* ---------------------------------------------------------- suggestions --- */
+
+/* Search for the known name that is most like an unknown one.
+ *
+ *     struct gguf_suggestion s;
+ *     char text[GGUF_SUGGESTION_SIZE];
+ *     gguf_suggestion_init(&s, name);
+ *     for (size_t i = 0; i < n_known; i++)
+ *         gguf_suggestion_try(&s, known[i]);
+ *     printf("'%s' is not known%s", escaped_name,
+ *            gguf_suggestion_text(&s, text));
+ *
+ * The structure is the caller's, needs no cleanup and never grows. */
 struct gguf_suggestion {
-    struct gguf_str name;     /* that is not known; kept */
-    struct gguf_str best;     /* size 0: nothing is like it */
-    unsigned distance, limit; /* letters that differ; and that may */
+    struct gguf_str name; /* unknown name */
+    struct gguf_str best; /* most similar known name so far; empty: none */
+    unsigned distance;    /* letters that differ between name and best */
+    unsigned limit;       /* most letters that may differ */
 };
+
+/* Bytes that gguf_suggestion_text() writes at most. */
 #define GGUF_SUGGESTION_SIZE 112
 
-/* name is kept. Since: 0.1 */
-GGUF_API void gguf_suggestion_init(struct gguf_suggestion *near,
+/* Begin a search for names like name, which must stay valid during the search.
+ * Since: 0.1 */
+GGUF_API void gguf_suggestion_init(struct gguf_suggestion *s,
                                    struct gguf_str name);
-/* known, which is kept, becomes the best if it is like name, and more so than
- * those before: letters that are put in, left out, replaced or exchanged with a
- * neighbour, a quarter of them at most; case, '-', '_', '.' and blanks do not
- * count. Since: 0.1 */
-GGUF_API void gguf_suggestion_try(struct gguf_suggestion *near,
+
+/* Compare with a known name, which must stay valid during the search.
+ *
+ * A name is similar if at most a quarter of the letters are inserted, deleted,
+ * replaced or swapped with their neighbour. Letter case, '-', '_', '.' and
+ * blanks are ignored. The first of the most similar names is kept.
+ *
+ * Since: 0.1 */
+GGUF_API void gguf_suggestion_try(struct gguf_suggestion *s,
                                   struct gguf_str known);
-/* out becomes "; did you mean 'BEST'?", or empty. Returns out. Since: 0.1 */
-GGUF_API const char *gguf_suggestion_text(const struct gguf_suggestion *near,
+
+/* Write "; did you mean 'BEST'?" to out, or an empty text if no name is
+ * similar. Returns out. Since: 0.1 */
+GGUF_API const char *gguf_suggestion_text(const struct gguf_suggestion *s,
                                           char out[GGUF_SUGGESTION_SIZE]);
 
-/* -------------------------------------------------------------- JSON ------ */
+/* ----------------------------------------------------------------- JSON --- */
 
+/* Kind of a JSON value. */
 enum gguf_json_kind {
     GGUF_JSON_NULL,
     GGUF_JSON_FALSE,
     GGUF_JSON_TRUE,
-    GGUF_JSON_INTEGER, /* number without point and exponent */
+    GGUF_JSON_INTEGER, /* number without point and exponent, up to 18 digits */
     GGUF_JSON_REAL,    /* any other number */
     GGUF_JSON_STRING,
-    GGUF_JSON_ARRAY,  /* its elements follow, then GGUF_JSON_END */
-    GGUF_JSON_OBJECT, /* its members follow, then GGUF_JSON_END */
-    GGUF_JSON_END
+    GGUF_JSON_ARRAY,  /* begin of an array; its elements follow */
+    GGUF_JSON_OBJECT, /* begin of an object; its members follow */
+    GGUF_JSON_END     /* end of the innermost array or object */
 };
 
-/* A value of a JSON text, valid during the call; it never grows. */
+/* A JSON value. Valid during the call of the callback. The structure never
+ * grows. */
 struct gguf_json_value {
-    enum gguf_json_kind kind;
-    struct gguf_str name; /* name of a member; data NULL: not a member */
-    struct gguf_str text; /* GGUF_JSON_STRING: UTF-8, may hold NUL */
-    int64_t whole;        /* GGUF_JSON_INTEGER */
-    double real;          /* GGUF_JSON_INTEGER, GGUF_JSON_REAL: finite */
+    enum gguf_json_kind kind; /* kind of the value */
+    struct gguf_str name;     /* name of a member; data is NULL for others */
+    struct gguf_str string;   /* GGUF_JSON_STRING: UTF-8, may hold NUL */
+    int64_t integer;          /* GGUF_JSON_INTEGER: the number */
+    double real;              /* GGUF_JSON_INTEGER, GGUF_JSON_REAL: the number,
+                               * finite */
 };
-/* Anything but GGUF_OK ends the walk, which returns it. */
+
+/* Receive a value. Return another status than GGUF_OK to end the walk, which
+ * then returns that status. */
 typedef enum gguf_status gguf_json_fn(void *user,
                                       const struct gguf_json_value *v,
                                       struct gguf_error *err);
 
-/* Call fn for each value of the object or list that json is (RFC 8259), in the
- * order of the text. Nothing is called before all of json is found good. A
- * whole number of 19 digits and more is real. fn is required.
- * GGUF_E_INVALID (fn is NULL), GGUF_E_FORMAT (with the byte; not
- * UTF-8; not an object or list; a number that no double holds),
- * GGUF_E_DUPLICATE (two members of one name), GGUF_E_LIMIT (depth 64, 4 million
- * values), GGUF_E_NOMEM. Any thread. Since: 0.1 */
+/* A function that receives JSON values, and its first argument. It never
+ * grows. */
+struct gguf_json_callback {
+    gguf_json_fn *fn; /* the function; required */
+    void *user;       /* its first argument */
+};
+
+/* Call a function for each value of a JSON text (RFC 8259).
+ *
+ * json   The text, an object or an array.
+ * each   Receives the values in the order of the text, the outermost first. It
+ *        is not called before the whole text was found valid. fn is required.
+ *
+ * GGUF_OK            All values were passed on.
+ * GGUF_E_INVALID     each.fn is NULL.
+ * GGUF_E_FORMAT      The text is not valid: err->offset is the byte. It must
+ *                    be UTF-8, an object or array, and its numbers must fit a
+ *                    double.
+ * GGUF_E_DUPLICATE   An object has two members of one name.
+ * GGUF_E_LIMIT       The text is nested deeper than 64 levels or has more than
+ *                    4194304 values.
+ * GGUF_E_NOMEM       Out of memory.
+ * others             The status that each.fn returned.
+ *
+ * Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_json_walk(struct gguf_str json, gguf_json_fn *fn, void *user,
+gguf_json_walk(struct gguf_str json, struct gguf_json_callback each,
                struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus

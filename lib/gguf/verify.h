@@ -1,73 +1,126 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.h - checking a whole model, from its bytes to its meaning
+/* verify.h - check that a model is complete and consistent
  *
- * gguf_file_check (check.h) looks at a file as a container. This looks at
- * what it contains, too, and at all files of a split model together:
+ * gguf_file_check() (check.h) looks at a file as a container. The functions
+ * here also look at the model in it, and at all shards of a set together:
  *
- *   the vocabulary     as many scores and token types as tokens, ids in range,
- *                      byte tokens and merges well formed, no token twice
- *   hyperparameters    present, possible, and consistent
- *   tensors            those that the architecture needs and no others, with
- *                      the shapes that hyperparameters and vocabulary imply
+ *   vocabulary         Each token has a score and a type; ids are in range;
+ *                      byte tokens and merges are well formed; no token
+ *                      occurs twice.
+ *   hyperparameters    All that the architecture needs are present, possible
+ *                      and consistent.
+ *   tensors            All that the architecture needs are present, with the
+ *                      shapes that follow from hyperparameters and vocabulary,
+ *                      and no others.
  *
- * The last two are checked for architectures that the library knows, which are
- * more than it can evaluate; for others a note says that they are not. A model
- * that passes without errors and whose tensor types the library knows can be
- * loaded; a model with errors is certainly wrong.
+ * Hyperparameters and tensors are checked for every architecture that the
+ * library knows, including some that it cannot evaluate. For other
+ * architectures a note says that they are not checked. A model without errors
+ * whose data types the library knows can be loaded; a model with errors cannot
+ * work.
  *
- *     static int show(void *user, const struct gguf_finding *f)
+ *     static bool show(void *user, const struct gguf_finding *f)
  *     {
  *         puts(f->message);
- *         return 0;
+ *         return false;
  *     }
- *     ... gguf_file_verify(file, NULL, show, NULL, &err)
+ *     ...
+ *     struct gguf_finding_callback report = { show, NULL };
+ *     if (gguf_path_verify("model.gguf", NULL, NULL, report, &err) != GGUF_OK)
+ *         return fail(err.message);
  */
 #ifndef GGUF_VERIFY_H
 #define GGUF_VERIFY_H
 
 #include <gguf/check.h>
-#include <gguf/writer.h>
+#include <gguf/meta.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Report findings in a fixed order: of each file in turn as gguf_file_check
- * does, then vocabulary, hyperparameters, tensors, then payload if
- * params->payload is set. Without it no tensor data is read, and a large
- * vocabulary takes tens of milliseconds and some ten megabytes. params may be
- * NULL; report is required. Statuses and threads: as gguf_file_check.
+/* Check a file or set, and the model in it.
  *
- * Of one shard that was opened alone, the tensors are not compared with the
- * hyperparameters; and if it was opened by its path, the set is opened too, and
- * a failure of that is the finding "broken-set". Since: 0.1 */
+ * file     An open file.
+ * params   How to check. NULL: the defaults.
+ * report   Receives the findings. fn is required.
+ *
+ * Findings come in a fixed order: those of gguf_file_check() for each shard,
+ * then vocabulary, hyperparameters, tensors, and tensor data with
+ * params.payload. Without payload, no tensor data is read; a large vocabulary
+ * takes tens of milliseconds and about ten megabytes.
+ *
+ * If file is one shard that was opened by itself, its tensors are not compared
+ * with the hyperparameters. If that shard was opened by path, the whole set is
+ * opened, too; a failure to do so is the finding "broken-set".
+ *
+ * GGUF_OK              The check is complete, with or without findings.
+ * GGUF_E_INVALID       report.fn is NULL, or payload and quick are both set.
+ * GGUF_E_UNSUPPORTED   payload is set and the file is read through a reader.
+ * GGUF_E_CANCELLED     A callback returned true.
+ * GGUF_E_NOMEM         Out of memory.
+ *
+ * Threads: any, with a pool of its own. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
-                 gguf_finding_fn *report, void *user,
+                 struct gguf_finding_callback report,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Report the findings that the file would have if it, or the first shard of
- * the set, had the pairs of meta and no others. Nothing is written. Offsets
- * count in that imagined file; the finding's file is the existing one. Padding
- * between tensors is not checked. report is required. GGUF_E_INVALID also:
- * params->payload; and what gguf_writer_create says of meta. Since: 0.1 */
-GGUF_API enum gguf_status gguf_file_verify_meta(
-    const struct gguf_file *file, const struct gguf_meta *meta,
-    const struct gguf_check_params *params, gguf_finding_fn *report,
-    void *user, struct gguf_error *err) GGUF_MUST_CHECK;
+/* Check a file as it would be with other metadata. For editors, before they
+ * write.
+ *
+ * file     An open file.
+ * meta     All pairs that the file, or the first shard of a set, would have.
+ * params   How to check. payload must not be set. NULL: the defaults.
+ * report   Receives the findings. fn is required.
+ *
+ * Nothing is written. Offsets of findings count in the file that would be
+ * written; their member file is the present one. Padding between tensors is
+ * not checked.
+ *
+ * GGUF_OK            The check is complete, with or without findings.
+ * GGUF_E_INVALID     report.fn is NULL, or payload is set.
+ * GGUF_E_FORMAT      general.alignment of meta is not a u32, or not a power of
+ *                    two of at least 8.
+ * GGUF_E_LIMIT       general.alignment of meta is too large.
+ * GGUF_E_CANCELLED   A callback returned true.
+ * GGUF_E_NOMEM       Out of memory.
+ *
+ * Threads: any. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_file_verify_meta(const struct gguf_file *file,
+                      const struct gguf_meta *meta,
+                      const struct gguf_check_params *params,
+                      struct gguf_finding_callback report,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* gguf_file_verify of the file or set that gguf_file_open opens at path. A
- * failure to open it is a finding as well (its file is NULL): "malformed",
- * "version", "truncated", "overflow", "row-length", "limit", "duplicate",
- * "broken-set". Statuses of opening that say nothing about contents are
- * returned: GGUF_E_IO, GGUF_E_NOMEM, GGUF_E_INVALID, and GGUF_E_NOTFOUND if
- * there is neither a file nor a set; shards that are missing from a set are a
- * finding. file_params may be NULL; report is required. Since: 0.1 */
+/* Open a file or set and check it as gguf_file_verify() does.
+ *
+ * path          Path as for gguf_file_open().
+ * file_params   How to open. NULL: the defaults.
+ * params        How to check. NULL: the defaults.
+ * report        Receives the findings. fn is required.
+ *
+ * If the contents prevent opening, that is a finding, whose member file is
+ * NULL. Its code is "malformed", "version", "truncated", "overflow",
+ * "row-length", "limit", "duplicate" or "broken-set". Missing shards are a
+ * finding, too.
+ *
+ * GGUF_OK              The check is complete, with or without findings.
+ * GGUF_E_INVALID       path is not a regular file, report.fn is NULL, or
+ *                      payload and quick are both set.
+ * GGUF_E_IO            The file cannot be opened or mapped.
+ * GGUF_E_NOTFOUND      No file and no set of this path exists.
+ * GGUF_E_UNSUPPORTED   payload is set and the file is read through a reader.
+ * GGUF_E_CANCELLED     A callback returned true.
+ * GGUF_E_NOMEM         Out of memory.
+ *
+ * Threads: any, with a pool of its own. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
                  const struct gguf_check_params *params,
-                 gguf_finding_fn *report, void *user,
+                 struct gguf_finding_callback report,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* version.h - which libgguf this is */
+/* version.h - version of libgguf
+ *
+ * The macros give the version that a program was compiled with, the function
+ * the version that it runs with.
+ */
 #ifndef GGUF_VERSION_H
 #define GGUF_VERSION_H
 
@@ -13,8 +17,8 @@ extern "C" {
 #define GGUF_VERSION_MINOR 1
 #define GGUF_VERSION_PATCH 0
 
-/* The version of the linked library, such as "0.1.0". Any thread.
- * Since: 0.1 */
+/* Version of the library that the program runs with, such as "0.1.0". It is
+ * static. Threads: any. Since: 0.1 */
 GGUF_API const char *gguf_version_string(void);
 
 #ifdef __cplusplus

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/foreign_format.h"
 #include "file/file_int.h"
+#include "file/limits.h"
 #include "gguf/writer.h"
 
 #include <errno.h>
@@ -337,9 +338,8 @@ static enum gguf_status open_gguf(struct gguf_imatrix *im, const char *path,
                                   struct gguf_error *err)
 {
     struct gguf_file_params fp = *params;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
-    GG_TRY(
-        gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
+    struct gguf_limits limits;
+    GG_TRY(gg_limits_resolve(&limits, fp.limits, err));
     /* room for the suffixes of tensor names with the usual limit */
     if (limits.max_name_size < 128)
         limits.max_name_size = 128;
@@ -372,7 +372,7 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
                                    const struct gguf_file_params *params,
                                    struct gguf_error *err)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_imatrix *im;
     *out = NULL;
     GG_TRY(gg_file_params_take(&fp, params, err));

@@ -188,7 +188,7 @@ static enum gguf_status write_entries(const struct gguf_imatrix *im,
                                       struct gguf_writer *w, const char *path,
                                       bool force, struct gguf_error *err)
 {
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     p.force = force;
     for (size_t i = 0; i < im->n_entries; i++)
         GG_TRY(plan_entry(w, im->entries[i], err));
@@ -212,7 +212,7 @@ static enum gguf_status save_gguf(const struct gguf_imatrix *im,
                                   const char *path, bool force,
                                   struct gguf_error *err)
 {
-    struct gguf_writer_params wp = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer_params wp = GGUF_INIT(struct gguf_writer_params);
     struct gguf_meta *m;
     struct gguf_writer *w = NULL;
     wp.allocator = im->allocator;

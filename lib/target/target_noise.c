@@ -415,7 +415,8 @@ static enum gguf_status measure_some(struct work *w, size_t n,
            (st = prepare_tensor(w, &w->tensors[taken], err)) == GGUF_OK)
         taken++;
     if (st == GGUF_OK)
-        gguf_pool_run(w->q->p.pool, measure_pieces, w);
+        gguf_pool_run(w->q->p.pool,
+                      (struct gguf_pool_callback){ measure_pieces, w });
     while (taken--)
         if (rows_per_piece(w, &w->tensors[taken]))
             release_rows(w, &w->tensors[taken], UINT64_MAX);

@@ -32,7 +32,7 @@ enum gguf_status gg_vocab_load_bool(const struct gguf_vocab *v,
                                     struct gguf_error *err)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(v->file, key);
-    int value = dflt;
+    bool value = dflt;
     if (kv)
         GG_TRY(gguf_kv_get_bool(kv, &value, err));
     *out = value;

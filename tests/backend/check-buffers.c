@@ -113,7 +113,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
 {
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_ctx *c = NULL;
     struct gguf_galloc *ga = NULL;
     struct gguf_backend *b = NULL;

@@ -384,8 +384,9 @@ static enum gguf_status note_value(void *user, const struct gguf_json_value *v,
     const size_t n = strlen(x->s);
     (void)err;
     snprintf(x->s + n, sizeof x->s - n, "%.*s%d%.*s %g;", (int)v->name.size,
-             v->name.data ? v->name.data : "", (int)v->kind, (int)v->text.size,
-             v->text.data ? v->text.data : "", v->real);
+             v->name.data ? v->name.data : "", (int)v->kind,
+             (int)v->string.size, v->string.data ? v->string.data : "",
+             v->real);
     return --x->stop ? GGUF_OK : GGUF_E_CANCELLED;
 }
 
@@ -397,16 +398,18 @@ static void check_walk(void)
     enum gguf_status st = gguf_json_walk(
         GG_STR("{\"a\":[null,true,1.5],\"b\":{\"c\":\"d\"},"
                "\"e\":1234567890123456789012,\"f\":false,\"g\":-3}"),
-        note_value, &x, &e);
+        (struct gguf_json_callback){ note_value, &x }, &e);
     ok(st == GGUF_OK && !strcmp(x.s, "7 0;a6 0;0 0;2 0;4 1.5;8 0;b7 0;c5d 0;"
                                      "8 0;e4 1.23457e+21;f1 0;g3 -3;8 0;"),
        "values in the order of the text: %s%s", x.s, e.message);
     x = (struct seen){ .stop = 2 };
-    st = gguf_json_walk(GG_STR("[1,2,3]"), note_value, &x, &e);
+    st = gguf_json_walk(GG_STR("[1,2,3]"),
+                        (struct gguf_json_callback){ note_value, &x }, &e);
     ok(st == GGUF_E_CANCELLED && !strcmp(x.s, "6 0;3 1;"), "a walk is ended");
     x = (struct seen){ .stop = -1 };
     gguf_error_clear(&e);
-    st = gguf_json_walk(GG_STR("[1,2,]"), note_value, &x, &e);
+    st = gguf_json_walk(GG_STR("[1,2,]"),
+                        (struct gguf_json_callback){ note_value, &x }, &e);
     ok(st == GGUF_E_FORMAT && e.offset == 5 && !x.s[0],
        "malformed JSON gives no call: %s", e.message);
 }

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int ignore_finding(void *user, const struct gguf_finding *finding)
+static bool ignore_finding(void *user, const struct gguf_finding *finding)
 {
     (void)user;
     (void)finding;
@@ -121,7 +121,9 @@ static void test_functions(void)
     REFUSES(gguf_pool_create((struct gguf_pool **)&p[0], given, &err));
     REFUSES(gguf_file_open((struct gguf_file **)&p[1], "/", given, &err));
     REFUSES(gguf_file_open((struct gguf_file **)&p[11], "/", given, &err));
-    REFUSES(gguf_path_verify("/", given, NULL, ignore_finding, NULL, &err));
+    REFUSES(gguf_path_verify(
+        "/", given, NULL,
+        (struct gguf_finding_callback){ ignore_finding, NULL }, &err));
     REFUSES(
         gguf_writer_create((struct gguf_writer **)&p[2], NULL, given, &err));
     REFUSES(gguf_ctx_create((struct gguf_ctx **)&p[3], given, &err));
@@ -141,7 +143,7 @@ static void test_functions(void)
     sums.struct_size = 0;
     REFUSES(gguf_ppl_run(NULL, NULL, 0, NULL, &sums, &err));
     REFUSES(gguf_session_decode(NULL, given, &err));
-    struct gguf_stats_params sp = GGUF_STATS_PARAMS_INIT;
+    struct gguf_stats_params sp = GGUF_INIT(struct gguf_stats_params);
     struct gguf_stats stats = { .struct_size = 0 };
     REFUSES(gguf_stats_tensor(NULL, 0, &sp, &stats, &err));
     bool none = true;
@@ -170,11 +172,13 @@ static void test_no_byte_after(void)
        "nor gguf_file_open");
     ok(gguf_file_open(&set, "/dev", given, NULL) == GGUF_E_NOTFOUND,
        "of a folder");
-    ok(gguf_path_verify(nowhere, given, NULL, ignore_finding, NULL, NULL) ==
-           GGUF_E_IO,
+    ok(gguf_path_verify(nowhere, given, NULL,
+                        (struct gguf_finding_callback){ ignore_finding, NULL },
+                        NULL) == GGUF_E_IO,
        "nor gguf_path_verify");
-    ok(gguf_path_verify("/dev", given, NULL, ignore_finding, NULL, NULL) ==
-           GGUF_E_NOTFOUND,
+    ok(gguf_path_verify("/dev", given, NULL,
+                        (struct gguf_finding_callback){ ignore_finding, NULL },
+                        NULL) == GGUF_E_NOTFOUND,
        "of a folder");
     munmap(two, 2 * page);
 }
@@ -237,7 +241,9 @@ static void test_allocator(void)
     struct {
         struct gguf_allocator a;
         void (*more)(void);
-    } newer = { GGUF_ALLOCATOR_INIT(count_alloc, count_free, NULL),
+    } newer = { { .struct_size = sizeof(struct gguf_allocator),
+                  .alloc = count_alloc,
+                  .free = count_free },
                 test_give };
     struct gguf_imatrix *im = NULL;
     newer.a.struct_size = sizeof newer;

@@ -70,7 +70,7 @@ static void on_bus_error(int number)
 static void check_bus_error(void)
 {
     struct gguf_pool *pool;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     int status = 0;
     fflush(stdout);
     pid_t child = fork();
@@ -86,7 +86,7 @@ static void check_bus_error(void)
             gguf_pool_create(&pool, &p, NULL) != GGUF_OK)
             _exit(99);
         cut_off = m;
-        gguf_pool_run(pool, read_page, NULL);
+        gguf_pool_run(pool, (struct gguf_pool_callback){ read_page, NULL });
         _exit(0);
     }
     ok(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
@@ -97,7 +97,7 @@ static void check_bus_error(void)
 static void check_team(unsigned n)
 {
     struct gguf_pool *pool;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gguf_error err;
     p.n_threads = n;
     ok(gguf_pool_create(&pool, &p, &err) == GGUF_OK &&
@@ -105,7 +105,7 @@ static void check_team(unsigned n)
        "a pool of %u", n);
     struct job j = { .nth = 0 };
     for (int i = 0; i < 1000; i++)
-        gguf_pool_run(pool, count_calls, &j);
+        gguf_pool_run(pool, (struct gguf_pool_callback){ count_calls, &j });
     bool each = j.nth == n;
     for (unsigned i = 0; i < n; i++)
         each = each && j.calls[i] == 1000;
@@ -116,7 +116,7 @@ static void check_team(unsigned n)
         struct gg_barrier b;
         ok(gg_barrier_init(&b, n, spin, &err) == GGUF_OK, "a barrier");
         j = (struct job){ .barrier = &b, .n_rounds = 2000 };
-        gguf_pool_run(pool, pass_ring, &j);
+        gguf_pool_run(pool, (struct gguf_pool_callback){ pass_ring, &j });
         bool all = true;
         for (unsigned i = 0; i < n; i++)
             all = all && j.sum[i] == 2000;
@@ -140,7 +140,7 @@ static void check_crowd(unsigned n)
 {
     enum { ROUNDS = 100 };
     struct gguf_pool *pool;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gg_barrier b;
     p.n_threads = n;
     if (gguf_pool_create(&pool, &p, NULL) != GGUF_OK ||
@@ -148,7 +148,7 @@ static void check_crowd(unsigned n)
         exit(99);
     struct job j = { .barrier = &b, .n_rounds = ROUNDS };
     const double t0 = cpu_seconds();
-    gguf_pool_run(pool, pass_ring, &j);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ pass_ring, &j });
     const double each = (cpu_seconds() - t0) / (2.0 * ROUNDS * n);
     bool all = true;
     for (unsigned i = 0; i < n; i++)
@@ -165,12 +165,12 @@ static void check_crowd(unsigned n)
 static void check_idle(void)
 {
     struct gguf_pool *pool;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     p.n_threads = 2;
     if (gguf_pool_create(&pool, &p, NULL) != GGUF_OK)
         exit(99);
     struct job j = { .nth = 0 };
-    gguf_pool_run(pool, count_calls, &j);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ count_calls, &j });
     double t0 = cpu_seconds();
     nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000 * 1000 }, NULL);
     double used = cpu_seconds() - t0;
@@ -183,7 +183,7 @@ static void check_idle(void)
 static void report_cost(void)
 {
     struct gguf_pool *pool;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gg_barrier b;
     p.n_threads = 2;
     if (gguf_pool_create(&pool, &p, NULL) != GGUF_OK ||
@@ -192,7 +192,7 @@ static void report_cost(void)
     struct job j = { .barrier = &b, .n_rounds = 20000 };
     struct timespec a, z;
     clock_gettime(CLOCK_MONOTONIC, &a);
-    gguf_pool_run(pool, pass_ring, &j);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ pass_ring, &j });
     clock_gettime(CLOCK_MONOTONIC, &z);
     double s =
         (double)(z.tv_sec - a.tv_sec) + 1e-9 * (double)(z.tv_nsec - a.tv_nsec);
@@ -212,20 +212,21 @@ static void check_failures(void)
 {
     struct gguf_error err;
     struct gguf_pool *pool = NULL;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     p.n_threads = GGUF_POOL_MAX_THREADS + 1;
     ok(gguf_pool_create(&pool, &p, &err) == GGUF_E_INVALID && !pool &&
            strstr(err.message, "513"),
        "too many threads: %s", err.message);
-    const struct gguf_allocator none =
-        GGUF_ALLOCATOR_INIT(no_memory, NULL, NULL);
+    const struct gguf_allocator none = { .struct_size =
+                                             sizeof(struct gguf_allocator),
+                                         .alloc = no_memory };
     p.n_threads = 2;
     p.allocator = &none;
     ok(gguf_pool_create(&pool, &p, &err) == GGUF_E_NOMEM && !pool,
        "no memory: %s", err.message);
     gguf_pool_destroy(NULL);
     struct job j = { .nth = 0 };
-    gguf_pool_run(NULL, count_calls, &j);
+    gguf_pool_run(NULL, (struct gguf_pool_callback){ count_calls, &j });
     ok(j.nth == 1 && j.calls[0] == 1 && gguf_pool_n_threads(NULL) == 1,
        "no pool: the calling thread");
     ok(gguf_cpu_count() >= 1, "%u processors", gguf_cpu_count());
@@ -327,7 +328,7 @@ static void check_binding(void)
 {
 #if defined(HAVE_PTHREAD_SETAFFINITY_NP) && defined(HAVE_SCHED_GETAFFINITY)
     struct gguf_pool *pool;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gguf_error err;
     struct at at;
     cpu_set_t before;
@@ -342,7 +343,7 @@ static void check_binding(void)
     p.n_cpus = n;
     bool right = gguf_pool_create(&pool, &p, &err) == GGUF_OK;
     for (int r = 0; right && r < 50; r++) {
-        gguf_pool_run(pool, note_cpu, &at);
+        gguf_pool_run(pool, (struct gguf_pool_callback){ note_cpu, &at });
         for (unsigned i = 1; i < 4; i++)
             right = right && at.cpu[i] == (int)have[i % n];
     }

@@ -70,7 +70,7 @@ static double measure_rate(struct job *j, struct gguf_pool *pool,
     double sum = 0;
     unsigned nth = gguf_pool_n_threads(pool);
     j->what = what;
-    gguf_pool_run(pool, run_job, j);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ run_job, j });
     for (unsigned i = 0; i < nth; i++)
         sum += j->seconds[i];
     return (double)j->n_rows * ROW * nth / GG_MAX(sum, 1e-9);
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
     make_rows(&j);
     memset(j.q, 0, 8 * n);
     for (unsigned p = 0; p < n_pools; p++) {
-        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        struct gguf_pool_params params = GGUF_INIT(struct gguf_pool_params);
         params.n_threads = p + 1;
         if (gguf_pool_create(&pool[p], &params, NULL) != GGUF_OK)
             return 1;

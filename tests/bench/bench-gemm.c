@@ -65,7 +65,7 @@ static double run_seconds(struct job *job, struct gguf_pool *pool,
                           enum what what)
 {
     job->what = what;
-    gguf_pool_run(pool, run_job, job);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ run_job, job });
     double sum = 0;
     const unsigned nth = gguf_pool_n_threads(pool);
     for (unsigned i = 0; i < nth; i++)
@@ -207,7 +207,7 @@ static void bench_level(struct job *job, struct gguf_pool *pool,
 
 int main(int argc, char **argv)
 {
-    struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params params = GGUF_INIT(struct gguf_pool_params);
     params.n_threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 5;
     const char *part = argc > 3 ? argv[3] : "";

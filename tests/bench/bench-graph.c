@@ -286,7 +286,7 @@ static double run_graph(struct gguf_pool *pool, int64_t n)
 static void bench_dispatch(unsigned n_threads)
 {
     struct gguf_error err;
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gguf_pool *pool;
     const double n_work = N_NODES * 3.0 / 4;
     p.n_threads = n_threads;

@@ -66,7 +66,7 @@ static void put_number(char *out, const struct gguf_kv *kv)
 {
     uint64_t u;
     double x;
-    int yes;
+    bool yes;
     struct gguf_str text;
     if (gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK)
         sprintf(out, "%s", yes ? "true" : "false");
@@ -210,7 +210,9 @@ static void check_arch(const struct folder_text *t, struct gguf_rows *rows)
     if (st == GGUF_OK)
         st = gguf_file_open(&file, out, NULL, &e);
     if (st == GGUF_OK)
-        st = gguf_file_verify(file, NULL, findings_note, &seen, &e);
+        st = gguf_file_verify(
+            file, NULL, (struct gguf_finding_callback){ findings_note, &seen },
+            &e);
     ok(st == GGUF_OK && !seen.n_error && is_arch(file, t->arch),
        "%s becomes a sound %s: %s%s", t->class_name, t->arch, e.message,
        seen.last);

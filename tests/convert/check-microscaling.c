@@ -385,9 +385,12 @@ static void check_folder(const char *dir, const char *out,
     struct gguf_file *f = NULL;
     struct findings found = { .n = 0 };
     gguf_error_clear(&e);
-    const bool good = folder_convert(dir, out, NULL, &e) == GGUF_OK &&
-                      gguf_file_open(&f, out, NULL, &e) == GGUF_OK &&
-                      !gguf_file_verify(f, NULL, findings_note, &found, &e);
+    const bool good =
+        folder_convert(dir, out, NULL, &e) == GGUF_OK &&
+        gguf_file_open(&f, out, NULL, &e) == GGUF_OK &&
+        !gguf_file_verify(
+            f, NULL, (struct gguf_finding_callback){ findings_note, &found },
+            &e);
     ok(good && !found.n_error, "it becomes a sound file: %s%s", found.last,
        e.message);
     if (good)

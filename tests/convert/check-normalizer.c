@@ -68,11 +68,12 @@ static enum gguf_status convert_tokenizer(enum kind kind,
     *prefix = -1;
     gguf_error_clear(e);
     const enum gguf_status st = gguf_convert_open(&c, f.dir, &p, e);
-    if (c)
-        ignore_status(gguf_kv_get_bool(
-            gguf_meta_find(gguf_convert_meta(c), "tokenizer.ggml.add_space_"
-                                                 "prefix"),
-            prefix, NULL));
+    bool yes;
+    if (c &&
+        gguf_kv_get_bool(gguf_meta_find(gguf_convert_meta(c),
+                                        "tokenizer.ggml.add_space_prefix"),
+                         &yes, NULL) == GGUF_OK)
+        *prefix = yes;
     gguf_convert_close(c);
     return st;
 }

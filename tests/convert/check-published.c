@@ -82,7 +82,9 @@ static void check_model(const struct folder_text *t, void *user)
     if (st == GGUF_OK)
         st = gguf_file_open(&file, out, NULL, &e);
     if (st == GGUF_OK)
-        st = gguf_file_verify(file, NULL, findings_note, &seen, &e);
+        st = gguf_file_verify(
+            file, NULL, (struct gguf_finding_callback){ findings_note, &seen },
+            &e);
     ok(st == GGUF_OK && !seen.n_error, "%s: a sound file: %s%s", label,
        e.message, seen.last);
     gguf_file_close(file);

@@ -240,7 +240,7 @@ static void check_scores(void)
     struct gguf_error e;
     float score[9] = { 0 };
     int32_t type[9] = { 0 };
-    int b = 0;
+    bool b = false;
     enum gguf_status st = open_folder(
         text, "{\"unk_token\":\"<unk>\",\"add_bos_token\":true}", &c, &e);
     ok(st == GGUF_OK, "SentencePiece's BPE in tokenizer.json %s", e.message);
@@ -358,7 +358,7 @@ static void check_ranked(void)
     struct gguf_str model = { "", 0 };
     float score[9] = { 0 };
     int32_t type[9] = { 0 };
-    int blank = 1, bos = 0;
+    bool blank = true, bos = false;
     enum gguf_status st =
         open_folder(text, "{\"add_bos_token\":false}", &c, &e);
     ok(st == GGUF_OK, "Gemma 4's tokenizer %s", e.message);
@@ -396,7 +396,7 @@ static int64_t number_of(const struct gguf_convert *c, const char *name)
 {
     char key[64];
     uint64_t id;
-    int yes;
+    bool yes;
     snprintf(key, sizeof key, "tokenizer.ggml.%s", name);
     const struct gguf_kv *kv = gguf_meta_find(gguf_convert_meta(c), key);
     if (!kv)

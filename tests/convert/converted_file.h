@@ -24,7 +24,10 @@ converted_file_convert(const char *dir, const char *out, const char *what)
     if (st == GGUF_OK)
         st = gguf_file_open(&f, out, NULL, &e);
     ok(st == GGUF_OK &&
-           gguf_file_verify(f, NULL, findings_note, &found, &e) == GGUF_OK &&
+           gguf_file_verify(
+               f, NULL,
+               (struct gguf_finding_callback){ findings_note, &found },
+               &e) == GGUF_OK &&
            !found.n_error,
        "%s: a model %s %s", what, found.last, e.message);
     return f;

@@ -97,7 +97,7 @@ static inline int64_t converted_vocab_key(const struct converted_vocab *m,
 {
     const struct gguf_kv *kv = gguf_file_kv_find(m->file, key);
     uint64_t u;
-    int yes;
+    bool yes;
     if (kv && gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK)
         return yes;
     return kv && gguf_kv_get_uint(kv, &u, NULL) == GGUF_OK ? (int64_t)u : -1;

@@ -32,7 +32,7 @@ static bool same_bytes(const char *a, const char *b)
 /* Opens "far:PATH" and counts the open readers. */
 static int n_open;
 
-static int far_takes(void *user, const char *path)
+static bool far_takes(void *user, const char *path)
 {
     (void)user;
     return !strncmp(path, "far:", 4);
@@ -65,7 +65,7 @@ static enum gguf_status far_open(void *user, const char *path,
         return gguf_error_set(err, GGUF_E_NOTFOUND, "is not there");
     n_open++;
     out->size = fstat(fileno(out->user), &s) ? 0 : (uint64_t)s.st_size;
-    out->read = far_read;
+    out->read_at = far_read;
     out->close = far_close;
     return GGUF_OK;
 }

@@ -239,7 +239,7 @@ static void problem_run(struct problem *p, struct gguf_pool *pool)
         printf("Bail out! no barrier\n");
         exit(1);
     }
-    gguf_pool_run(pool, run_attn, p);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ run_attn, p });
     gg_barrier_fini(&p->barrier);
     if (work[0] != 0x7f || work[size + 1] != 0x7f) {
         printf("Bail out! wrote outside of work\n");
@@ -522,7 +522,7 @@ int main(void)
 {
     struct gguf_pool *pool[4];
     for (unsigned t = 0; t < 4; t++) {
-        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        struct gguf_pool_params params = GGUF_INIT(struct gguf_pool_params);
         params.n_threads = t + 1;
         if (gguf_pool_create(&pool[t], &params, NULL)) {
             printf("Bail out! no threads\n");

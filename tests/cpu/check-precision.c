@@ -161,7 +161,8 @@ static bool compute_node(tensor *node, const struct gg_kern *kern, int team)
         { .barrier = &barrier, .kern = kern, .work = work, .work_size = size },
         node
     };
-    gguf_pool_run(ops_pools[team], run_copy, &j);
+    gguf_pool_run(ops_pools[team],
+                  (struct gguf_pool_callback){ run_copy, &j });
     bool good = true;
     for (size_t i = 0; i < 64; i++)
         good = good && work[size + i] == 0x77;

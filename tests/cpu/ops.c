@@ -33,7 +33,7 @@ void ops_begin(void)
     gg_kern_init(&ops_kern, 0);
     gg_codec_kern_set_native_order(ops_kern.codec);
     for (int i = 0; i < N_TEAMS; i++) {
-        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
         struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
         pp.n_threads = threads[i];
         if (gguf_pool_create(&ops_pools[i], &pp, &err) != GGUF_OK)

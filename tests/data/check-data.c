@@ -35,7 +35,7 @@ static void write_file(const char *path)
     float x[N];
     uint8_t bytes[4 * N];
     struct gguf_writer *w;
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     p.no_sync = 1;
     bool good = gguf_writer_create(&w, NULL, NULL, NULL) == GGUF_OK;
     for (size_t i = 0; i < 3; i++)
@@ -198,7 +198,7 @@ int main(void)
     struct gg_source from = { .file = NULL }, parts = { .file = NULL };
     struct gguf_file *file, *set;
     struct gguf_split_plan *plan;
-    struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params sp = GGUF_INIT(struct gguf_split_params);
     sp.max_tensors = 1;
     if (gguf_file_open(&file, path, NULL, NULL) ||
         gguf_split_plan_create(&plan, file, &sp, NULL) ||

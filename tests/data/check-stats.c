@@ -64,7 +64,7 @@ static int is_near(double a, double b, double rel)
 static void test_moments(const struct gguf_file *f,
                          const struct gguf_stats_params *p)
 {
-    struct gguf_stats s = GGUF_STATS_INIT;
+    struct gguf_stats s = GGUF_INIT(struct gguf_stats);
     double sum = 0, sq = 0, m2 = 0, m4 = 0, lo = values[0], hi = values[0];
     uint64_t zero = 0, binned = 0;
     for (int i = 0; i < N; i++) {
@@ -93,7 +93,7 @@ static void test_moments(const struct gguf_file *f,
     for (int i = 0; i < GGUF_STATS_BINS; i++)
         binned += s.bins[i];
     ok(binned == N, "every element is in a bin");
-    struct gguf_stats q = GGUF_STATS_INIT;
+    struct gguf_stats q = GGUF_INIT(struct gguf_stats);
     ok(gguf_stats_tensor(f, 2, p, &q, NULL) == GGUF_OK && q.min == -16 &&
            q.max == 15 && is_near(q.mean, -0.5, 1e-12) && q.n == M &&
            is_near(q.stddev, sqrt((32 * 32 - 1) / 12.0), 1e-12) &&
@@ -113,7 +113,7 @@ static void test_moments(const struct gguf_file *f,
 static void test_compare(const struct gguf_file *f,
                          const struct gguf_stats_params *p)
 {
-    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
+    struct gguf_stats_diff d = GGUF_INIT(struct gguf_stats_diff);
     ok(gguf_stats_compare(f, 0, f, 0, p, &d, NULL) == GGUF_OK && d.n == N &&
            !d.n_differ && d.max_abs == 0 && d.rms == 0 && d.cosine == 1 &&
            d.rms_a == d.rms_b,
@@ -214,11 +214,13 @@ static void count_free(void *user, void *p)
  * woken or allocates. */
 static void test_small(const struct gguf_file *f, struct gguf_stats_params p)
 {
-    const struct gguf_allocator counting =
-        GGUF_ALLOCATOR_INIT(count_alloc, count_free, NULL);
+    const struct gguf_allocator counting = { .struct_size =
+                                                 sizeof(struct gguf_allocator),
+                                             .alloc = count_alloc,
+                                             .free = count_free };
     struct rusage before, after;
-    struct gguf_stats s = GGUF_STATS_INIT;
-    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
+    struct gguf_stats s = GGUF_INIT(struct gguf_stats);
+    struct gguf_stats_diff d = GGUF_INIT(struct gguf_stats_diff);
     long n_calls = 1000;
     p.allocator = &counting;
     getrusage(RUSAGE_SELF, &before);
@@ -239,9 +241,10 @@ int main(void)
 {
     struct fix f;
     struct gguf_rows *rows;
-    struct gguf_stats one = GGUF_STATS_INIT, many = GGUF_STATS_INIT;
-    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_stats one = GGUF_INIT(struct gguf_stats),
+                      many = GGUF_INIT(struct gguf_stats);
+    struct gguf_stats_params p = GGUF_INIT(struct gguf_stats_params);
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     values = malloc(N * sizeof *values);
     for (int i = 0; i < N; i++) {
         float v = rnd_f32();

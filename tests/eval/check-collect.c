@@ -298,7 +298,7 @@ static void check_stopped(size_t held)
 }
 
 /* Stop within a group's layers: none of its chunks is counted. */
-static int stop_at_half(void *user, uint64_t done, uint64_t total)
+static bool stop_at_half(void *user, uint64_t done, uint64_t total)
 {
     (void)user;
     return done > total / 2;
@@ -522,7 +522,7 @@ static void check_no_memory(bool layered)
     for (bool more = good; more;) {
         struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
         struct gguf_collect_run_params cr = GGUF_COLLECT_RUN_PARAMS_INIT;
-        struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+        struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
         struct gguf_collect *c = NULL, *back = NULL;
         struct gguf_imatrix *im = NULL;
         const char *path = scratch_path(dir, "memory");

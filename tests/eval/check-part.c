@@ -283,7 +283,7 @@ static void check_no_memory(void)
     unsigned n = 0;
     const char *path = scratch_path(dir, "memory");
     for (; more && good; n += more) {
-        struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+        struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
         struct gguf_part *p = NULL, *back = NULL, *sum = NULL;
         struct gguf_error err;
         fp.allocator = failalloc_init(&f, n);

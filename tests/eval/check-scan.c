@@ -285,7 +285,7 @@ static void check_failures(void)
     }
 }
 
-static int stop_at_third(void *user, uint64_t done, uint64_t total)
+static bool stop_at_third(void *user, uint64_t done, uint64_t total)
 {
     int *n = user;
     return ++*n == 3 && done == 4 * CTX && total == CHUNKS * CTX;

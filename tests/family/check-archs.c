@@ -30,7 +30,7 @@ struct seen {
 };
 
 /* Notes and findings about a missing vocabulary do not count. */
-static int note_finding(void *user, const struct gguf_finding *f)
+static bool note_finding(void *user, const struct gguf_finding *f)
 {
     struct seen *s = user;
     if (f->severity == GGUF_SEVERITY_NOTE)
@@ -50,7 +50,9 @@ static void check_model(struct skeleton *m)
     size_t size;
     void *data = gen_empty_file(&m->g, &size);
     if (gguf_file_open_memory(&file, data, size, NULL, &err) ||
-        gguf_file_verify(file, NULL, note_finding, &s, &err))
+        gguf_file_verify(file, NULL,
+                         (struct gguf_finding_callback){ note_finding, &s },
+                         &err))
         ok(0, "%s: %s", m->name, err.message);
     else
         ok(!s.n, "%s: %u findings: %s", m->name, s.n, s.first);

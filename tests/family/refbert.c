@@ -52,7 +52,7 @@ static double get_key(const struct skeleton *m, const char *key, double other)
 {
     char name[192];
     double v = other;
-    int is = 0;
+    bool is = false;
     skeleton_key(m, key, name);
     const struct gguf_kv *kv = gguf_meta_find(m->g.meta, name);
     if (kv && kv->type == GGUF_VAL_BOOL && !gguf_kv_get_bool(kv, &is, NULL))

@@ -45,7 +45,7 @@ struct event {
 static const char *victim; /* the file that is changed */
 static struct stat before; /* its attributes before */
 
-static int count_call(void *user, uint64_t done, uint64_t total)
+static bool count_call(void *user, uint64_t done, uint64_t total)
 {
     struct event *e = user;
     (void)done, (void)total;
@@ -82,10 +82,10 @@ static void write_model(const char *name)
 {
     static float data[N_FLOATS];
     static const int64_t ne[] = { N_FLOATS };
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
     struct gguf_writer *w;
     bool good = gguf_writer_create(&w, NULL, NULL, NULL) == GGUF_OK;
-    o.force = o.no_sync = 1;
+    o.force = o.no_sync = true;
     for (unsigned i = 0; i < N_TENSORS && good; i++) {
         char t[16];
         snprintf(t, sizeof t, "t%u", i);
@@ -107,15 +107,15 @@ static enum gguf_status edit_file(struct event *e,
                                   uint32_t align, const char *output,
                                   struct gguf_error *err)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_file *f = NULL;
     struct gguf_meta *m = NULL;
     p.mode = GGUF_EDIT_COPY;
-    p.order = order;
+    p.byte_order = order;
     p.output = output ? in_dir(output) : NULL;
-    p.no_sync = 1;
-    p.progress = count_call;
-    p.progress_user = e;
+    p.no_sync = true;
+    p.progress.fn = count_call;
+    p.progress.user = e;
     enum gguf_status st = gguf_file_open(&f, in_dir("in.gguf"), NULL, err);
     if (st == GGUF_OK)
         st = gguf_meta_create(&m, NULL, err);
@@ -150,14 +150,15 @@ static enum gguf_status run_relayout(struct event *e, struct gguf_error *err)
 
 static enum gguf_status run_split(struct event *e, struct gguf_error *err)
 {
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params j = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params j =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = 2;
-    j.no_sync = 1;
-    j.progress = count_call;
-    j.user = e;
+    j.no_sync = true;
+    j.progress.fn = count_call;
+    j.progress.user = e;
     enum gguf_status st = gguf_file_open(&s, in_dir("in.gguf"), NULL, err);
     if (st == GGUF_OK)
         st = gguf_split_plan_create(&plan, s, &p, err);
@@ -170,11 +171,12 @@ static enum gguf_status run_split(struct event *e, struct gguf_error *err)
 
 static enum gguf_status run_merge(struct event *e, struct gguf_error *err)
 {
-    struct gguf_split_output_params j = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params j =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *s = NULL;
-    j.no_sync = 1;
-    j.progress = count_call;
-    j.user = e;
+    j.no_sync = true;
+    j.progress.fn = count_call;
+    j.progress.user = e;
     enum gguf_status st = gguf_file_open(&s, in_dir("set"), NULL, err);
     if (st == GGUF_OK)
         st = gguf_split_merge(s, in_dir("out"), &j, err);
@@ -185,7 +187,7 @@ static enum gguf_status run_merge(struct event *e, struct gguf_error *err)
 /* A program's own writer, which has named its input. */
 static enum gguf_status run_writer(struct event *e, struct gguf_error *err)
 {
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
     struct gguf_file *f = NULL;
     const struct gguf_file *inputs[1];
     struct gguf_writer *w = NULL;
@@ -195,7 +197,7 @@ static enum gguf_status run_writer(struct event *e, struct gguf_error *err)
     inputs[0] = f;
     o.inputs = inputs;
     o.n_inputs = 1;
-    o.no_sync = 1;
+    o.no_sync = true;
     for (size_t i = 0; i < N_TENSORS && st == GGUF_OK; i++)
         st = gguf_writer_add_like(w, gguf_file_tensor(f, i), err);
     if (st == GGUF_OK)

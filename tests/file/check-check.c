@@ -16,7 +16,7 @@ struct seen {
     unsigned n, stop_at;
 };
 
-static int note_finding(void *user, const struct gguf_finding *f)
+static bool note_finding(void *user, const struct gguf_finding *f)
 {
     struct seen *s = user;
     size_t n = strlen(s->codes);
@@ -37,7 +37,8 @@ static enum gguf_status check_bytes(const uint8_t *p, size_t n,
         printf("# %s\n", err.message);
         return st;
     }
-    st = gguf_file_check(f, params, note_finding, s, &err);
+    st = gguf_file_check(
+        f, params, (struct gguf_finding_callback){ note_finding, s }, &err);
     gguf_file_close(f);
     return st;
 }
@@ -85,8 +86,8 @@ static void check_fixtures(void)
                         "unknown-type fork-type unknown-type "
                         "nonzero-padding nonzero-padding nonzero-padding" },
     };
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
-    p.payload = 1;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
+    p.payload = true;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (const struct fixture *x = fix_list("good"); x->name; x++) {
             if (strcmp(x->name, rows[i].name) != 0)
@@ -184,8 +185,8 @@ static const struct {
 
 static void check_poison(void)
 {
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
-    p.payload = 1;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
+    p.payload = true;
     for (size_t i = 0; i < sizeof poison / sizeof *poison; i++) {
         struct seen clean = { .n = 0 }, s = { .n = 0 };
         struct fix fx;
@@ -205,7 +206,7 @@ static void check_poison(void)
     }
 }
 
-static int stop_early(void *user, uint64_t done, uint64_t total)
+static bool stop_early(void *user, uint64_t done, uint64_t total)
 {
     unsigned *n = user;
     (void)done, (void)total;
@@ -229,11 +230,11 @@ static void check_threads(void)
         gg_bytes_store32le(fx.data + data + 4 * i, 0x7f800000u);
     for (unsigned t = 1; t <= 4; t++) {
         struct seen s = { .n = 0 };
-        struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
-        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
+        struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
         struct gguf_error err;
         pp.n_threads = t;
-        p.payload = 1;
+        p.payload = true;
         if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
             continue;
         ok(check_bytes(fx.data, fx.size, &p, &s) == GGUF_OK && s.n == 1 &&
@@ -245,15 +246,15 @@ static void check_threads(void)
     }
     unsigned calls = 0;
     struct seen s = { .n = 0 };
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
-    p.payload = 1;
-    p.progress = stop_early;
-    p.progress_user = &calls;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
+    p.payload = true;
+    p.progress.fn = stop_early;
+    p.progress.user = &calls;
     ok(check_bytes(fx.data, fx.size, &p, &s) == GGUF_E_CANCELLED &&
            calls == 2 && s.n == 0,
        "progress can stop it");
     s.stop_at = 1;
-    p.progress = NULL;
+    p.progress.fn = NULL;
     ok(check_bytes(fx.data, fx.size, &p, &s) == GGUF_E_CANCELLED && s.n == 1,
        "and so can a report");
     struct failalloc fa;

@@ -20,8 +20,8 @@ static struct gguf_file *make_file_at(const char *path, bool gone)
     struct gguf_writer *w = NULL;
     struct gguf_file *f = NULL;
     struct gguf_error err;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
-    o.no_sync = o.force = 1;
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
+    o.no_sync = o.force = true;
     static uint8_t buf[40000 * N * N + 4];
     for (size_t i = 0; i < sizeof buf; i++)
         buf[i] = (uint8_t)rnd64();
@@ -151,7 +151,7 @@ static void check_sha256(void)
     free(many);
 }
 
-static int stop_at_second(void *user, uint64_t done, uint64_t total)
+static bool stop_at_second(void *user, uint64_t done, uint64_t total)
 {
     unsigned *n = user;
     return done > total || ++*n == 2;
@@ -183,8 +183,8 @@ static void check_digests(const struct gguf_file *f,
     struct gguf_error err;
     expect_digest(f, algo, want_t, &want_m);
     for (unsigned n = 0; n <= 4; n++) {
-        struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
-        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        struct gguf_digest_params p = GGUF_INIT(struct gguf_digest_params);
+        struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
         p.algo = algo;
         pp.n_threads = n;
         if (n && gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
@@ -202,8 +202,8 @@ static void check_digests(const struct gguf_file *f,
                equal_digests(t, want_t, N) && equal_digests(&m, &want_m, 1),
            "%s, %u threads: each alone", gguf_digest_algo_name(algo), n);
         unsigned calls = 0;
-        p.progress = stop_at_second;
-        p.progress_user = &calls;
+        p.progress.fn = stop_at_second;
+        p.progress.user = &calls;
         if (n < 2)
             ok(gguf_digest_tensors(f, &p, t, &m, &err) == GGUF_E_CANCELLED &&
                    calls == 2,
@@ -211,7 +211,7 @@ static void check_digests(const struct gguf_file *f,
         gguf_pool_destroy(p.pool);
     }
     struct gguf_file *set = open_set(f);
-    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+    struct gguf_digest_params p = GGUF_INIT(struct gguf_digest_params);
     p.algo = algo;
     ok(gguf_file_n_shards(set) > 1 &&
            gguf_digest_tensors(set, &p, t, &m, &err) == GGUF_OK &&
@@ -243,8 +243,8 @@ static void check_reads(const struct gguf_file *f)
     for (size_t i = 0; i < N; i++)
         total += gguf_file_tensor(f, i)->size;
     for (unsigned n = 1; n <= 4; n++) {
-        struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
-        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        struct gguf_digest_params p = GGUF_INIT(struct gguf_digest_params);
+        struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
         struct gguf_error err;
         pp.n_threads = n;
         if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
@@ -268,8 +268,8 @@ static void check_shorter(void)
     struct gguf_digest t[N], m;
     struct gguf_error err;
     for (unsigned n = 1; n <= 3; n++) {
-        struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
-        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        struct gguf_digest_params p = GGUF_INIT(struct gguf_digest_params);
+        struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
         pp.n_threads = n;
         if (gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
             continue;
@@ -430,8 +430,8 @@ static void check_manifest(void)
 static void check_nomem(const struct gguf_file *f)
 {
     struct gguf_file *set = open_set(f);
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
-    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
+    struct gguf_digest_params p = GGUF_INIT(struct gguf_digest_params);
     struct gguf_digest t[N], m, want[N], want_m;
     struct failalloc fa;
     unsigned wrong = 0, n = 0;
@@ -478,8 +478,10 @@ int main(void)
     gguf_file_close(f);
     check_shorter();
     check_manifest();
-    ok(gguf_digest_algo_find("xxh3-128") == GGUF_DIGEST_XXH3_128 &&
-           gguf_digest_algo_find("md5") == -1,
+    enum gguf_digest_algo algo = GGUF_DIGEST_SHA256;
+    ok(!gguf_digest_algo_find("md5", &algo) && algo == GGUF_DIGEST_SHA256 &&
+           gguf_digest_algo_find("xxh3-128", &algo) &&
+           algo == GGUF_DIGEST_XXH3_128,
        "names");
     return done_testing();
 }

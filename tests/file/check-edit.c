@@ -29,10 +29,10 @@ static const char *const pad = GGUF_EDIT_PADDING_KEY;
 
 static void check_copy(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     enum gguf_edit_result way;
-    p.no_sync = 1;
+    p.no_sync = true;
     write_model(100, 5000);
     ok(edit(3000, 'b', &p, &way, &err) == GGUF_OK && way == GGUF_EDIT_COPIED &&
            length_of(model_path, "text") == 3000 &&
@@ -53,7 +53,7 @@ static void check_copy(void)
            data_good(other_path) && length_of(model_path, "text") == 100,
        "into another file");
     ok(edit(0, 0, &p, &way, &err) == GGUF_E_EXIST, "once: %s", err.message);
-    p.force = 1;
+    p.force = true;
     ok(edit(7, 'c', &p, &way, &err) == GGUF_OK &&
            length_of(other_path, "text") == 7,
        "or by force");
@@ -82,7 +82,7 @@ static void check_copy(void)
 
 static void check_in_place(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     enum gguf_edit_result way;
     struct stat before, after;
@@ -122,9 +122,9 @@ static void check_layouts(void)
         "good-scalars-be",   "good-nothing",       "good-version-2",
         "good-alignment-64",
     };
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
-    p.no_sync = 1;
+    p.no_sync = true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct gguf_file *f = NULL, *g = NULL;
         write_fixture(names[i]);
@@ -158,11 +158,11 @@ static void check_layouts(void)
  * length: in another byte order, in a copy, in place. */
 static void check_header_pad(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     struct gguf_file *f;
     size_t n, n2, n3;
-    p.no_sync = 1;
+    p.no_sync = true;
     write_model(100, 5000);
     uint8_t *was = slurp(model_path, &n);
     if (!was || gguf_file_open(&f, model_path, NULL, &err) != GGUF_OK)
@@ -172,17 +172,17 @@ static void check_header_pad(void)
     memset(was + from, 0x5a, to - from);
     ok(to - from > 8 && spill(model_path, was, n), "a padding of %zu bytes",
        to - from);
-    p.order = GGUF_EDIT_BIG_ENDIAN;
+    p.byte_order = GGUF_EDIT_BIG_ENDIAN;
     ok(edit(100, 'a', &p, NULL, &err) == GGUF_OK, "the other byte order");
     uint8_t *there = slurp(model_path, &n2);
     ok(n2 == n && !memcmp(there + from, was + from, to - from) &&
            memcmp(there, was, from) != 0,
        "keeps it");
-    p.order = GGUF_EDIT_LITTLE_ENDIAN;
+    p.byte_order = GGUF_EDIT_LITTLE_ENDIAN;
     ok(edit(100, 'a', &p, NULL, &err) == GGUF_OK, "and back");
     uint8_t *back = slurp(model_path, &n3);
     ok(n3 == n && !memcmp(back, was, n), "the file is the same");
-    p.order = GGUF_EDIT_KEEP_ORDER;
+    p.byte_order = GGUF_EDIT_KEEP_ORDER;
     for (int way = 0; way < 2; way++) {
         free(back);
         p.mode = way ? GGUF_EDIT_IN_PLACE : GGUF_EDIT_COPY;
@@ -199,11 +199,11 @@ static void check_header_pad(void)
 
 static void check_alignment(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     struct gguf_file *f = NULL;
     struct gguf_meta *m = NULL;
-    p.no_sync = 1;
+    p.no_sync = true;
     p.mode = GGUF_EDIT_IN_PLACE;
     write_model(100, 5000);
     ok(gguf_file_open(&f, model_path, NULL, &err) == GGUF_OK &&
@@ -233,15 +233,15 @@ static void check_alignment(void)
 static void check_large(void)
 {
     static const int64_t ne[] = { 65 << 20 };
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
     struct gguf_writer *w = NULL;
     struct gguf_meta *m = NULL;
     struct gguf_file *f = NULL;
     struct gguf_error err;
     enum gguf_edit_result way = GGUF_EDIT_COPIED;
-    o.force = o.no_sync = 1;
-    p.no_sync = 1;
+    o.force = o.no_sync = true;
+    p.no_sync = true;
     uint8_t *zeros = calloc(1, 1 << 20);
     enum gguf_status st = gguf_meta_create(&m, NULL, &err);
     if (st == GGUF_OK)
@@ -287,10 +287,10 @@ static void check_large(void)
 
 static void check_nomem(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     unsigned wrong = 0, n = 0;
-    p.no_sync = 1;
+    p.no_sync = true;
     for (int mode = GGUF_EDIT_COPY; mode <= GGUF_EDIT_IN_PLACE; mode++)
         for (n = 0;; n++) {
             struct failalloc fa;

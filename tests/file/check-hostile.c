@@ -38,7 +38,7 @@ static uint64_t list_all(const struct gguf_file *f)
     return sum;
 }
 
-static int count_warning(void *user, const struct gguf_finding *f)
+static bool count_warning(void *user, const struct gguf_finding *f)
 {
     unsigned *n = user;
     *n += f->severity != GGUF_SEVERITY_NOTE;
@@ -49,10 +49,11 @@ static int count_warning(void *user, const struct gguf_finding *f)
 static void check_warning(const struct gguf_file *f, const char *name,
                           const char *wanted)
 {
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
     unsigned n = 0;
-    p.payload = 1;
-    enum gguf_status st = gguf_file_check(f, &p, count_warning, &n, NULL);
+    p.payload = true;
+    enum gguf_status st = gguf_file_check(
+        f, &p, (struct gguf_finding_callback){ count_warning, &n }, NULL);
     ok(st == GGUF_OK && (n || !*wanted), "%s: %u warnings, %s", name, n,
        *wanted ? wanted : "none needed");
 }
@@ -62,7 +63,7 @@ static void check_file(const char *dir, const char *name, const char *expect,
                        const char *reason, const char *warning)
 {
     const struct gguf_file_params alone = { .struct_size = sizeof alone,
-                                            .alone = 1 };
+                                            .single_file = true };
     char path[4400];
     struct gguf_file *f;
     struct gguf_error err;

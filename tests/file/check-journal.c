@@ -32,11 +32,11 @@ static uint8_t *header_of(const char *name, size_t *n)
 /* The states of an edit in place, made by hand. */
 static void check_journal(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     struct gg_mapfile map;
     size_t n, n_old;
-    int done;
+    bool done;
     p.mode = GGUF_EDIT_IN_PLACE;
     write_model(2000, 5000);
     uint8_t *old = header_of(model_path, &n_old);
@@ -92,7 +92,7 @@ static void check_journal(void)
 /* Another user's journal in a folder like /tmp. */
 static void check_foreign_journal(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     struct gg_mapfile map;
     size_t n;
@@ -126,7 +126,7 @@ static void check_foreign_journal(void)
 /* Save a journal that shortens the text of the model at path. */
 static uint8_t *save_journal(size_t *n)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gg_mapfile map;
     p.mode = GGUF_EDIT_IN_PLACE;
     write_model(2000, 5000);
@@ -147,7 +147,7 @@ static uint8_t *save_journal(size_t *n)
  * else. */
 static void check_private(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct stat s;
     size_t n;
     mode_t mask = umask(0);
@@ -173,7 +173,7 @@ static void check_private(void)
 /* The journal's name belongs to a file that is not a journal. */
 static void check_stranger(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     size_t n;
     p.mode = GGUF_EDIT_IN_PLACE;
@@ -251,14 +251,14 @@ static void check_failed_write(void)
 }
 
 /* A progress callback that edits the file once more. */
-static int edit_meanwhile(void *user, uint64_t done, uint64_t total)
+static bool edit_meanwhile(void *user, uint64_t done, uint64_t total)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error *err = user;
     (void)done;
     (void)total;
     p.mode = GGUF_EDIT_IN_PLACE;
-    p.no_sync = 1;
+    p.no_sync = true;
     (void)edit(100, 'm', &p, NULL, err);
     return 0;
 }
@@ -267,16 +267,17 @@ static int edit_meanwhile(void *user, uint64_t done, uint64_t total)
  * header. */
 static void check_two_edits(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err, inner;
     struct gguf_file *f;
     struct gguf_meta *m;
     struct gg_mapfile map;
-    int done, fd = -1;
-    p.no_sync = 1;
+    bool done;
+    int fd = -1;
+    p.no_sync = true;
     p.mode = GGUF_EDIT_COPY;
-    p.progress = edit_meanwhile;
-    p.progress_user = &inner;
+    p.progress.fn = edit_meanwhile;
+    p.progress.user = &inner;
     gguf_error_clear(&inner);
     write_model(2000, 5000);
 #if HAVE_FLOCK
@@ -285,7 +286,7 @@ static void check_two_edits(void)
        "an edit during another: %s", inner.message);
     ok(length_of(model_path, "text") == 500, "is refused");
 #endif
-    p.progress = NULL;
+    p.progress.fn = NULL;
     for (int way_no = 0; way_no < 2; way_no++) {
         write_model(2000, 5000);
         if (gguf_file_open(&f, model_path, NULL, &err) != GGUF_OK ||

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "file/value.h"
 #include "gguf/file.h"
+#include "gguf/meta.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
 #include "tests/tap.h"
@@ -42,7 +43,7 @@ static void check_exact(const struct gguf_file *f, const char *order)
     int64_t i64;
     float f32;
     double f64;
-    int b;
+    bool b;
     struct gguf_str s;
 #define GET(NAME, VALUE)                                                      \
     ok(gguf_kv_get_##NAME(gguf_file_kv_find(f, #NAME), &NAME, NULL) ==        \
@@ -427,9 +428,10 @@ int main(void)
     check_copy("good-nested", check_nested);
     check_list();
     check_nomem();
-    ok(gguf_val_type_find("U32") == GGUF_VAL_U32 &&
-           gguf_val_type_find("string") == GGUF_VAL_STR &&
-           gguf_val_type_find("u33") == -1 &&
+    enum gguf_val_type a, b, c = GGUF_VAL_ARR;
+    ok(gguf_val_type_find("U32", &a) && a == GGUF_VAL_U32 &&
+           gguf_val_type_find("string", &b) && b == GGUF_VAL_STR &&
+           !gguf_val_type_find("u33", &c) && c == GGUF_VAL_ARR &&
            !strcmp(gguf_val_type_name(99), "?"),
        "names of types");
     return done_testing();

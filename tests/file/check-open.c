@@ -148,7 +148,7 @@ static void check_nomem(const struct fixture *x)
             struct failalloc fa;
             struct gguf_error err;
             struct gguf_file *f;
-            struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+            struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
             p.allocator = failalloc_init(&fa, n);
             enum gguf_status st =
                 gguf_file_open_memory(&f, fx.data, fx.size, &p, &err);
@@ -174,7 +174,7 @@ static void check_sources(void)
     char path[] = "check-open-XXXXXX";
     struct gguf_error err;
     struct gguf_file *f;
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct fix fx, one;
     enum { START = 5000 }; /* not a multiple of the page size */
     int fd = mkstemp(path);
@@ -216,8 +216,8 @@ static void check_sources(void)
     close(fd);
     unlink(path);
 
-    p = (struct gguf_file_params)GGUF_FILE_PARAMS_INIT;
-    p.alone = 1;
+    p = (struct gguf_file_params)GGUF_INIT(struct gguf_file_params);
+    p.single_file = true;
     ok(gguf_file_open(&f, ".", &p, &err) == GGUF_E_IO && !f, "a folder: %s",
        err.message);
     ok(gguf_file_open(&f, "/dev/null", NULL, &err) == GGUF_E_INVALID,
@@ -239,8 +239,8 @@ static void check_sources(void)
 static enum gguf_status with_limit(const char *name, const char *limit,
                                    uint64_t value, struct gguf_error *err)
 {
-    struct gguf_limits l = GGUF_LIMITS_INIT;
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_limits l = GGUF_INIT(struct gguf_limits);
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *f;
     struct fix fx;
     gguf_error_clear(err);
@@ -285,7 +285,7 @@ static void check_limits(void)
                       &err) == GGUF_E_LIMIT,
            "%s: one less: %s", rows[i].fixture, err.message);
     }
-    struct gguf_limits l = GGUF_LIMITS_INIT;
+    struct gguf_limits l = GGUF_INIT(struct gguf_limits);
     ok(gguf_limits_set(&l, "dims", 9, &err) == GGUF_E_INVALID, "too far: %s",
        err.message);
     ok(gguf_limits_set(&l, "legs", 9, &err) == GGUF_E_INVALID &&
@@ -349,7 +349,7 @@ static void check_types(void)
  * key. At these numbers, arrays that grow by doubling have just grown. */
 static void check_memory(uint64_t n_tensors, uint64_t n_keys)
 {
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *f = NULL;
     struct gguf_error err;
     struct failalloc fa;

@@ -154,8 +154,8 @@ static void test_pieces(void)
     struct fix f;
     struct gguf_file *a, *b;
     struct gguf_error err;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_limits limits = GGUF_INIT(struct gguf_limits);
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     fix_init(&f);
     make_long(&f);
     struct from from = { .data = f.data, .size = f.size };
@@ -216,7 +216,7 @@ static void test_lies(void)
     st = gguf_file_open_reader(&file, &r, NULL, NULL, &err);
     ok(st == GGUF_E_TRUNCATED && !file && !from.bad && from.upto == 5000,
        "one that is longer than the whole");
-    r.read = NULL;
+    r.read_at = NULL;
     from.n_closed = 0;
     st = gguf_file_open_reader(&file, &r, NULL, NULL, &err);
     ok(st == GGUF_E_INVALID && !file && from.n_closed == 1, "no function");
@@ -225,7 +225,7 @@ static void test_lies(void)
 
 /* ---- data ---- */
 
-static int ignore_finding(void *user, const struct gguf_finding *f)
+static bool ignore_finding(void *user, const struct gguf_finding *f)
 {
     (void)user, (void)f;
     return 0;
@@ -268,16 +268,19 @@ static void test_data(void)
        "sums are those of the file");
 
     struct gguf_rows *rows;
-    struct gguf_check_params c = GGUF_CHECK_PARAMS_INIT;
-    c.payload = 1;
+    struct gguf_check_params c = GGUF_INIT(struct gguf_check_params);
+    c.payload = true;
     ok(gguf_rows_create(&rows, NULL, &err) == GGUF_OK &&
            gguf_rows_decode(rows, b, 0, 0, 8, row, &err) == GGUF_E_UNSUPPORTED,
        "numbers need memory: %s", err.message);
-    ok(gguf_file_check(b, &c, ignore_finding, NULL, &err) ==
-           GGUF_E_UNSUPPORTED,
+    ok(gguf_file_check(b, &c,
+                       (struct gguf_finding_callback){ ignore_finding, NULL },
+                       &err) == GGUF_E_UNSUPPORTED,
        "so does a check of data");
-    c.payload = 0;
-    ok(gguf_file_check(b, &c, ignore_finding, NULL, &err) == GGUF_OK,
+    c.payload = false;
+    ok(gguf_file_check(b, &c,
+                       (struct gguf_finding_callback){ ignore_finding, NULL },
+                       &err) == GGUF_OK,
        "one of the header does not");
     gguf_rows_destroy(rows);
     gguf_file_close(a);
@@ -293,7 +296,7 @@ struct world {
     size_t n;
 };
 
-static int opens_path(void *user, const char *path)
+static bool opens_path(void *user, const char *path)
 {
     (void)user;
     return !strncmp(path, "far:", 4);
@@ -318,7 +321,7 @@ static enum gguf_status world_open(void *user, const char *path,
     struct from *f = &w->from[w->n++];
     *f = (struct from){ .data = data, .size = size, .fail_from = UINT64_MAX };
     out->size = size;
-    out->read = from_read;
+    out->read_at = from_read;
     out->close = world_close;
     out->user = f;
     return GGUF_OK;
@@ -338,7 +341,7 @@ static bool make_set(void)
     struct fix f;
     struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
     fix_init(&f);
     make_long(&f);
     p.max_tensors = N_TENSORS / 3;
@@ -362,19 +365,20 @@ static void test_opener_checked(void)
     const struct gguf_opener good = { sizeof good, opens_path, world_open,
                                       &w };
     struct gguf_opener bad[4] = { good, good, good, good };
-    static const char *const said[] = { "gguf_opener: struct_size is 0, ",
-                                        "gguf_opener: struct_size is ",
-                                        "gguf_opener has no function takes",
-                                        "gguf_opener has no function open" };
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    static const char *const said[] = {
+        "gguf_opener: struct_size is 0, ", "gguf_opener: struct_size is ",
+        "gguf_opener has no function accepts",
+        "gguf_opener has no function open_reader"
+    };
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *s;
     struct gguf_file *file;
     struct gguf_error err;
     unsigned n = 0;
     bad[0].struct_size = 0;
     bad[1].struct_size = offsetof(struct gguf_opener, user);
-    bad[2].takes = NULL;
-    bad[3].open = NULL;
+    bad[2].accepts = NULL;
+    bad[3].open_reader = NULL;
     for (unsigned i = 0; i < 4; i++) {
         p.opener = &bad[i];
         n += gguf_file_open(&file, "far:x", &p, &err) == GGUF_E_INVALID &&
@@ -389,7 +393,7 @@ static void test_opener(void)
 {
     static struct world w;
     const struct gguf_opener o = { sizeof o, opens_path, world_open, &w };
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *s;
     struct gguf_file *file;
     struct gguf_error err;
@@ -427,7 +431,7 @@ static void test_opener(void)
 
     w.n = 0;
     struct gguf_split_plan *plan = NULL;
-    struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params sp = GGUF_INIT(struct gguf_split_params);
     sp.max_tensors = N_TENSORS / 3;
     ok(gguf_file_open(&s, "far:whole.gguf", &p, &err) == GGUF_OK &&
            gguf_split_plan_create(&plan, s, &sp, &err) == GGUF_OK &&

@@ -78,7 +78,7 @@ struct between {
     int (*act)(void);
 };
 
-static int act_between(void *user, uint64_t done, uint64_t total)
+static bool act_between(void *user, uint64_t done, uint64_t total)
 {
     struct between *b = user;
     (void)done;
@@ -89,15 +89,16 @@ static int act_between(void *user, uint64_t done, uint64_t total)
 static enum gguf_status split_file(const char *from, const char *to,
                                    struct between *b, struct gguf_error *err)
 {
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = 1;
-    job.force = 1;
-    job.no_sync = 1;
-    job.progress = b ? act_between : NULL;
-    job.user = b;
+    job.force = true;
+    job.no_sync = true;
+    job.progress.fn = b ? act_between : NULL;
+    job.progress.user = b;
     gguf_error_clear(err);
     enum gguf_status st = gguf_file_open(&s, in_dir(from), NULL, err);
     if (st == GGUF_OK)

@@ -40,11 +40,12 @@ static bool has_bytes(const char *name, const void *data, size_t size)
 static enum gguf_status merge_set(const struct gguf_allocator *a,
                                   uint64_t *size, struct gguf_error *err)
 {
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *set = NULL;
     fp.allocator = a;
-    job.no_sync = job.force = 1;
+    job.no_sync = job.force = true;
     enum gguf_status st = gguf_file_open(&set, in_dir("s"), &fp, err);
     if (st == GGUF_OK)
         st = gguf_split_merge_size(set, size, err);
@@ -58,14 +59,15 @@ static enum gguf_status merge_set(const struct gguf_allocator *a,
 static enum gguf_status there_and_back(const struct gguf_allocator *a,
                                        uint64_t *size, struct gguf_error *err)
 {
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *set = NULL;
     struct gguf_split_plan *plan = NULL;
     fp.allocator = a;
     p.max_tensors = 1;
-    job.no_sync = job.force = 1;
+    job.no_sync = job.force = true;
     gguf_error_clear(err);
     enum gguf_status st = gguf_file_open(&set, in_dir("in.gguf"), &fp, err);
     if (st == GGUF_OK)
@@ -197,12 +199,13 @@ static void test_again(void)
     make_file(&f, JUNK | KEYS);
     round_trip("the file", &f);
     struct fix one = { 0 };
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *set = NULL;
     struct gguf_split_plan *plan = NULL;
     p.max_tensors = N;
-    job.no_sync = 1;
+    job.no_sync = true;
     if (gguf_file_open(&set, in_dir("in.gguf"), NULL, &err) != GGUF_OK ||
         gguf_split_plan_create(&plan, set, &p, &err) != GGUF_OK ||
         gguf_split_plan_write(plan, in_dir("one"), &job, &err) != GGUF_OK)

@@ -9,6 +9,7 @@
 #include "tests/tap.h"
 
 #include "gguf/split.h"
+#include "gguf/text.h"
 #include "gguf/writer.h"
 
 #include <dirent.h>
@@ -275,8 +276,8 @@ static void test_open(void)
         gguf_file_close(s);
     }
     gguf_file_close(NULL);
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
-    p.alone = 1;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
+    p.single_file = true;
     ok(gguf_file_open(&s, in_dir(from[1]), &p, NULL) == GGUF_OK &&
            gguf_file_n_shards(s) == 1 && gguf_file_shard(s, 0) == s &&
            !gguf_file_shard(s, 1) && gguf_file_n_tensors(s) == 1 &&
@@ -399,7 +400,7 @@ static void test_plan(void)
 {
     struct gguf_file *s;
     struct gguf_split_plan *plan;
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
     struct gguf_error err;
     write_sound();
     if (gguf_file_open(&s, dir, NULL, &err) != GGUF_OK)
@@ -443,7 +444,7 @@ static void test_plan(void)
     gguf_file_close(s);
 }
 
-static int stop_at_second(void *user, uint64_t done, uint64_t total)
+static bool stop_at_second(void *user, uint64_t done, uint64_t total)
 {
     (void)done, (void)total;
     return ++*(int *)user > 3;
@@ -453,13 +454,14 @@ static void test_cancel(void)
 {
     struct gguf_file *s;
     struct gguf_split_plan *plan;
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     int calls = 0;
     write_sound();
     p.max_tensors = 1;
-    job.progress = stop_at_second;
-    job.user = &calls;
+    job.progress.fn = stop_at_second;
+    job.progress.user = &calls;
     if (gguf_file_open(&s, dir, NULL, NULL) != GGUF_OK ||
         gguf_split_plan_create(&plan, s, &p, NULL) != GGUF_OK)
         exit(99);
@@ -482,13 +484,14 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
 {
     struct gguf_file *s = NULL;
     struct gguf_split_plan *plan = NULL;
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_error err;
     fp.allocator = a;
     p.max_tensors = 2;
-    job.force = job.no_sync = 1;
+    job.force = job.no_sync = true;
     gguf_error_clear(&err);
     enum gguf_status st = gguf_file_open(&s, in_dir("m"), &fp, &err);
     if (st == GGUF_OK)

@@ -68,7 +68,7 @@ static struct gguf_meta *changed_meta(const struct gguf_file *f, char c,
 
 static enum gguf_status edit_texts(char c, size_t n)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_file *f;
     p.mode = GGUF_EDIT_IN_PLACE;
     if (gguf_file_open(&f, path, NULL, NULL) != GGUF_OK)
@@ -165,9 +165,15 @@ static void check_between(const char *what, void (*run)(size_t n), size_t n,
 {
     unsigned old = 0, new = 0, mixed = 0;
     for (unsigned at = 0;; at++) {
-        struct hook h = { GGUF_ALLOCATOR_INIT(hook_alloc, hook_free, &h), 0,
-                          at, run, n };
-        struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+        struct hook h = { { .struct_size = sizeof(struct gguf_allocator),
+                            .alloc = hook_alloc,
+                            .free = hook_free,
+                            .user = &h },
+                          0,
+                          at,
+                          run,
+                          n };
+        struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
         struct gguf_file *f;
         p.allocator = &h.a;
         write_model('o');

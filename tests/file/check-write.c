@@ -204,10 +204,10 @@ static int rewrite_file(const struct gguf_file *f, const char *path)
     struct gguf_error err;
     struct gguf_meta *m = NULL;
     struct gguf_writer *w = NULL;
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
     p.version = gguf_file_version(f);
-    o.no_sync = 1;
+    o.no_sync = true;
     int good = gguf_meta_create(&m, NULL, &err) == GGUF_OK &&
                gguf_meta_copy_file(m, f, &err) == GGUF_OK &&
                gguf_writer_create(&w, m, &p, &err) == GGUF_OK;
@@ -234,12 +234,12 @@ static void check_round_trip(unsigned round)
     struct gguf_error err;
     struct gguf_writer *w = NULL;
     struct gguf_file *f = NULL;
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
     const char *a = in_dir("a.gguf"), *b = in_dir("b.gguf");
     struct gguf_meta *m = random_meta();
     p.version = round % 5 == 0 ? 2 : 3;
-    o.no_sync = o.force = 1;
+    o.no_sync = o.force = true;
     int good = m && gguf_writer_create(&w, m, &p, &err) == GGUF_OK &&
                plan_tensors(w, (size_t)rnd_below(9)) &&
                gguf_writer_begin_file(w, a, &o, &err) == GGUF_OK &&
@@ -325,7 +325,7 @@ static void check_target(void)
 {
     struct gguf_error err;
     struct gguf_file *f = NULL;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
     const char *t = in_dir("target.gguf"), *l = in_dir("link.gguf");
     static const float v[4] = { 1, 2, 3, 4 };
     struct gguf_writer *w = small_writer();
@@ -358,7 +358,7 @@ static void check_target(void)
     ok(gguf_writer_begin_file(w, t, NULL, &err) == GGUF_E_EXIST,
        "an output that exists: %s", err.message);
     const struct gguf_file *inputs[] = { f };
-    o.force = 1;
+    o.force = true;
     o.inputs = inputs;
     o.n_inputs = 1;
     ok(link(t, l) == 0 &&
@@ -484,9 +484,9 @@ static enum gguf_status write_with(const struct gguf_allocator *a)
     struct gguf_error err;
     struct gguf_meta *m = NULL;
     struct gguf_writer *w = NULL;
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
-    o.no_sync = o.force = 1;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
+    o.no_sync = o.force = true;
     p.allocator = a;
     enum gguf_status st = gguf_meta_create(&m, a, &err);
     if (st == GGUF_OK)

@@ -304,7 +304,7 @@ static void check_warning(void *user, const char *message)
     MUST(message[0]);
 }
 
-static int note_finding(void *user, const struct gguf_finding *f)
+static bool note_finding(void *user, const struct gguf_finding *f)
 {
     (void)user;
     MUST(f->message[0]);
@@ -389,7 +389,9 @@ static void count_finding(const void *data, size_t size)
     p.warn.fn = check_warning;
     MUST(gguf_file_open_memory(&f, data, size, NULL, &err) == GGUF_OK);
     gguf_error_clear(&err);
-    MUST(gguf_file_verify(f, NULL, note_finding, NULL, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(f, NULL,
+                          (struct gguf_finding_callback){ note_finding, NULL },
+                          NULL) == GGUF_OK);
     const enum gguf_status st = gguf_model_create(&m, f, &p, &err);
     MUST(st == GGUF_OK ? m != NULL : !m && err.status == st && err.message[0]);
     if (m)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static int check_finding(void *user, const struct gguf_finding *f)
+static bool check_finding(void *user, const struct gguf_finding *f)
 {
     const size_t *size = user;
     MUST(f->message[0] && f->code[0]);
@@ -20,14 +20,18 @@ static int check_finding(void *user, const struct gguf_finding *f)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gguf_file *f;
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
-    p.payload = 1;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
+    p.payload = true;
     if (gguf_file_open_memory(&f, data, size, NULL, NULL) != GGUF_OK)
         return 0;
-    MUST(gguf_file_verify(f, &p, check_finding, &size, NULL) == GGUF_OK);
-    p.payload = 0;
-    p.quick = 1;
-    MUST(gguf_file_verify(f, &p, check_finding, &size, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(
+             f, &p, (struct gguf_finding_callback){ check_finding, &size },
+             NULL) == GGUF_OK);
+    p.payload = false;
+    p.quick = true;
+    MUST(gguf_file_verify(
+             f, &p, (struct gguf_finding_callback){ check_finding, &size },
+             NULL) == GGUF_OK);
     gguf_file_close(f);
     return 0;
 }

@@ -71,8 +71,8 @@ static void swap_back(const char *path, const struct gguf_meta *m,
 {
     struct gguf_file *f;
     MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
-    p->order = gguf_file_is_big_endian(f) ? GGUF_EDIT_LITTLE_ENDIAN
-                                          : GGUF_EDIT_BIG_ENDIAN;
+    p->byte_order = gguf_file_is_big_endian(f) ? GGUF_EDIT_LITTLE_ENDIAN
+                                               : GGUF_EDIT_BIG_ENDIAN;
     MUST(gguf_edit_apply(f, m, p, NULL, NULL) == GGUF_OK);
     gguf_file_close(f);
 }
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gguf_file *was, *f = NULL;
     struct gguf_meta *m = NULL;
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     if (size == 0 ||
         gguf_file_open_memory(&was, data, size, NULL, NULL) != GGUF_OK)
@@ -89,12 +89,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned how = data[size - 1];
     const char *path = scratch_path("edit.gguf");
     scratch_write(path, data, size);
-    p.no_sync = 1;
+    p.no_sync = true;
     p.mode = how & IN_PLACE ? GGUF_EDIT_IN_PLACE : GGUF_EDIT_COPY;
     if (how & SWAP) {
         p.mode = GGUF_EDIT_COPY;
-        p.order = gguf_file_is_big_endian(was) ? GGUF_EDIT_LITTLE_ENDIAN
-                                               : GGUF_EDIT_BIG_ENDIAN;
+        p.byte_order = gguf_file_is_big_endian(was) ? GGUF_EDIT_LITTLE_ENDIAN
+                                                    : GGUF_EDIT_BIG_ENDIAN;
     }
     MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
     MUST(gguf_meta_create(&m, NULL, NULL) == GGUF_OK);

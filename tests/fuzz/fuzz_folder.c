@@ -52,7 +52,7 @@ struct far_folder {
     size_t n;
 };
 
-static int far_takes(void *user, const char *path)
+static bool far_takes(void *user, const char *path)
 {
     (void)user;
     return !strncmp(path, "far:", 4);
@@ -81,7 +81,7 @@ static enum gguf_status far_open(void *user, const char *path,
             !memcmp(d->file[i].name, name, strlen(name))) {
             out->user = &d->file[i];
             out->size = d->file[i].size;
-            out->read = far_read;
+            out->read_at = far_read;
             return GGUF_OK;
         }
     return gguf_error_set(err, GGUF_E_NOTFOUND, "is not there");

@@ -19,7 +19,7 @@ struct far_file {
     size_t size;
 };
 
-static int far_takes(void *user, const char *path)
+static bool far_takes(void *user, const char *path)
 {
     (void)user;
     return !strncmp(path, "far:", 4);
@@ -54,7 +54,7 @@ static enum gguf_status far_open(void *user, const char *path,
         return gguf_error_set(err, GGUF_E_NOTFOUND, "is not there");
     out->user = f;
     out->size = f->size;
-    out->read = far_read;
+    out->read_at = far_read;
     return GGUF_OK;
 }
 

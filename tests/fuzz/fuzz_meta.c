@@ -20,7 +20,7 @@ static void same_pair(const struct gguf_kv *a, const struct gguf_kv *b)
 /* Write a file in this byte order, and read it back into a list. */
 static void round_trip(const struct gguf_meta *m, int big_endian)
 {
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
     struct gguf_writer *w = NULL;
     struct gguf_meta *back = NULL;
     struct gguf_file *f = NULL;

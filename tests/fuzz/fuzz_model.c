@@ -27,7 +27,7 @@ static void check_warning(void *user, const char *message)
 
 /* Count findings that may keep a model from opening: errors, and unusual
  * types. */
-static int count_faults(void *user, const struct gguf_finding *f)
+static bool count_faults(void *user, const struct gguf_finding *f)
 {
     unsigned *n = user;
     MUST(f->message[0]);
@@ -99,7 +99,8 @@ static void compare_models(const struct gguf_model *a,
  * be written. */
 static struct gguf_file *merge_set(const struct gguf_file *s)
 {
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *f;
     const char *path = scratch_path("one.gguf");
     job.no_sync = 1;
@@ -132,7 +133,10 @@ static void read_model(const struct gguf_file *s)
     enum gguf_status st = gguf_model_create(&model, s, &p, &err);
     MUST(st == GGUF_OK ? model != NULL
                        : !model && err.status == st && err.message[0]);
-    MUST(gguf_file_verify(s, NULL, count_faults, &n_faults, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(
+             s, NULL,
+             (struct gguf_finding_callback){ count_faults, &n_faults },
+             NULL) == GGUF_OK);
     MUST(st == GGUF_OK || n_faults || st == GGUF_E_ARCH ||
          st == GGUF_E_UNSUPPORTED || !is_model(s));
     if (f) {
@@ -162,8 +166,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static void seed_shards(const struct fix *file, const char *how,
                         uint64_t max_tensors)
 {
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *s;
     struct gguf_split_plan *plan;
     char name[64];

@@ -37,7 +37,8 @@ static void same_tensors(const struct gguf_file *a, const struct gguf_file *b)
  * alignment cannot be written. */
 static bool merge_set(const struct gguf_file *s, const char *name)
 {
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *one;
     uint64_t size;
     job.no_sync = 1;
@@ -68,8 +69,9 @@ static void same_bytes(const char *name, const char *other)
 
 static void split_again(const struct gguf_file *s, struct bytes *how)
 {
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_split_plan *plan;
     struct gguf_file *set;
     struct gguf_error err;

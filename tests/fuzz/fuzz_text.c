@@ -83,7 +83,7 @@ static void check_shard_name(const char *z)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gguf_str s = { (const char *)data, size };
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
+    struct gguf_limits limits = GGUF_INIT(struct gguf_limits);
     uint64_t bytes;
     char *z = malloc(size + 1);
     MUST(z);

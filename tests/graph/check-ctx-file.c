@@ -93,11 +93,11 @@ static void make_file(struct fix *f, bool big_endian, size_t skip,
 
 static struct gguf_file *open_file(const struct fix *f, size_t skip)
 {
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *file;
     struct gguf_error err;
     p.offset = skip;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
+    struct gguf_limits limits = GGUF_INIT(struct gguf_limits);
     limits.max_dims = GGUF_MAX_DIMS;
     p.limits = &limits;
     if (gguf_file_open_memory(&file, f->data, f->size, &p, &err) != GGUF_OK) {
@@ -299,14 +299,14 @@ static enum gguf_status read_memory(void *user, uint64_t off, void *dst,
 
 static void check_reader(void)
 {
-    struct gguf_reader r = GGUF_READER_INIT;
+    struct gguf_reader r = GGUF_INIT(struct gguf_reader);
     struct gguf_error err;
     struct gguf_file *file;
     struct gguf_ctx *ctx;
     struct fix f;
     make_file(&f, true, 0, NULL, 0);
     r.size = f.size;
-    r.read = read_memory;
+    r.read_at = read_memory;
     r.user = &f;
     if (gguf_file_open_reader(&file, &r, NULL, NULL, &err) != GGUF_OK) {
         ok(0, "%s", err.message);

@@ -259,7 +259,7 @@ static void product_run(struct product *p, struct gguf_pool *pool)
         printf("Bail out! no barrier\n");
         exit(1);
     }
-    gguf_pool_run(pool, run_product, p);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ run_product, p });
     gg_barrier_fini(&p->barrier);
     if (work[0] != 0x77 || work[size + 1] != 0x77) {
         printf("Bail out! wrote outside of work\n");
@@ -366,7 +366,7 @@ int main(int argc, char **argv)
     rnd_seed(argc, argv);
     struct gguf_pool *pool[4];
     for (unsigned t = 0; t < 4; t++) {
-        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        struct gguf_pool_params params = GGUF_INIT(struct gguf_pool_params);
         params.n_threads = t + 1;
         if (gguf_pool_create(&pool[t], &params, NULL)) {
             printf("Bail out! no threads\n");

@@ -39,7 +39,7 @@ static void multiply_all(struct product *p, struct gguf_pool *pool)
         printf("Bail out! no barrier\n");
         exit(1);
     }
-    gguf_pool_run(pool, run_product, p);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ run_product, p });
     gg_barrier_fini(&p->barrier);
     free(p->work);
 }
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
     struct gguf_pool *pool[2];
     rnd_seed(argc, argv);
     for (unsigned t = 0; t < 2; t++) {
-        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        struct gguf_pool_params params = GGUF_INIT(struct gguf_pool_params);
         params.n_threads = 1 + 2 * t;
         if (gguf_pool_create(&pool[t], &params, NULL)) {
             printf("Bail out! no threads\n");

@@ -41,7 +41,7 @@ static void put_value(const char *name, size_t i, float value)
 static enum gguf_status scan_model(unsigned n_threads, struct run_watch *w,
                                    struct gguf_error *err)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     struct gguf_pool *pool;
     pp.n_threads = n_threads;

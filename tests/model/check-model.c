@@ -211,7 +211,7 @@ static void check_askew(const void *file, size_t size)
 /* Convert the file at path to big-endian. */
 static enum gguf_status turn_bytes(const char *path, struct gguf_error *err)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_file *f;
     struct gguf_meta *m = NULL;
     enum gguf_status st = gguf_file_open(&f, path, NULL, err);
@@ -219,7 +219,7 @@ static enum gguf_status turn_bytes(const char *path, struct gguf_error *err)
         st = gguf_meta_create(&m, NULL, err);
     if (st == GGUF_OK)
         st = gguf_meta_copy_file(m, f, err);
-    p.order = GGUF_EDIT_BIG_ENDIAN;
+    p.byte_order = GGUF_EDIT_BIG_ENDIAN;
     p.no_sync = 1;
     if (st == GGUF_OK)
         st = gguf_edit_apply(f, m, &p, NULL, err);

@@ -68,6 +68,8 @@ static pid_t child;
            "NULL gives %d, the defaults %d: %.60s", with_null, with_init,     \
            #call);                                                            \
     } while (0)
+/* The same where the defaults are zeros. */
+#define ZERO_DEFAULTS(TYPE, CALL) DEFAULTS(TYPE, GGUF_INIT(struct TYPE), CALL)
 
 #define GIVES(status, call)                                                   \
     do {                                                                      \
@@ -112,7 +114,7 @@ static void open_rest(void)
 {
     struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
     struct gguf_sched_params sp = GGUF_SCHED_PARAMS_INIT;
-    struct gguf_split_params pp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params pp = GGUF_INIT(struct gguf_split_params);
     struct gguf_quant_params qp = GGUF_QUANT_PARAMS_INIT;
     cp.mem_size = 1 << 16;
     must_succeed(gguf_ctx_create(&ctx, &cp, &err));
@@ -167,66 +169,64 @@ static void check_files(void)
     const void *bytes = gguf_file_bytes(r.file);
     const size_t size = (size_t)gguf_file_size(r.file);
     FILE *in = fopen(path, "rb");
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_file_open(&f, path, p, &err));
+    ZERO_DEFAULTS(gguf_file_params, gguf_file_open(&f, path, p, &err));
     REFUSED(gguf_file_open(&f, NULL, NULL, &err));
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_file_open_fd(&f, fileno(in), p, &err));
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_file_open_memory(&f, bytes, size, p, &err));
+    ZERO_DEFAULTS(gguf_file_params,
+                  gguf_file_open_fd(&f, fileno(in), p, &err));
+    ZERO_DEFAULTS(gguf_file_params,
+                  gguf_file_open_memory(&f, bytes, size, p, &err));
     fclose(in);
-    DEFAULTS(gguf_reader, GGUF_READER_INIT,
-             gguf_file_open_reader(&f, p, "name", NULL, &err));
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_file_open(&s, path, p, &err));
-    DEFAULTS(gguf_split_params, GGUF_SPLIT_PARAMS_INIT,
-             gguf_split_plan_create(&sp, set, p, &err));
-    DEFAULTS(gguf_split_output_params, GGUF_SPLIT_OUTPUT_PARAMS_INIT,
-             gguf_split_plan_write(plan, other, p, &err));
-    DEFAULTS(gguf_split_output_params, GGUF_SPLIT_OUTPUT_PARAMS_INIT,
-             gguf_split_merge(set, other, p, &err));
-    DEFAULTS(gguf_writer_params, GGUF_WRITER_PARAMS_INIT,
-             gguf_writer_create(&w, meta, p, &err));
+    ZERO_DEFAULTS(gguf_reader,
+                  gguf_file_open_reader(&f, p, "name", NULL, &err));
+    ZERO_DEFAULTS(gguf_file_params, gguf_file_open(&s, path, p, &err));
+    ZERO_DEFAULTS(gguf_split_params,
+                  gguf_split_plan_create(&sp, set, p, &err));
+    ZERO_DEFAULTS(gguf_split_output_params,
+                  gguf_split_plan_write(plan, other, p, &err));
+    ZERO_DEFAULTS(gguf_split_output_params,
+                  gguf_split_merge(set, other, p, &err));
+    ZERO_DEFAULTS(gguf_writer_params, gguf_writer_create(&w, meta, p, &err));
     must_succeed(gguf_writer_create(&w, meta, NULL, &err));
-    DEFAULTS(gguf_output_params, GGUF_OUTPUT_PARAMS_INIT,
-             gguf_writer_begin_file(w, other, p, &err));
+    ZERO_DEFAULTS(gguf_output_params,
+                  gguf_writer_begin_file(w, other, p, &err));
     gguf_writer_destroy(w);
-    DEFAULTS(gguf_edit_params, GGUF_EDIT_PARAMS_INIT, edit_file(p));
-    DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
-             gguf_digest_tensors(file, p, digest, NULL, &err));
-    DEFAULTS(gguf_digest_params, GGUF_DIGEST_PARAMS_INIT,
-             gguf_digest_shards(file, p, digest, &err));
+    ZERO_DEFAULTS(gguf_edit_params, edit_file(p));
+    ZERO_DEFAULTS(gguf_digest_params,
+                  gguf_digest_tensors(file, p, digest, NULL, &err));
+    ZERO_DEFAULTS(gguf_digest_params,
+                  gguf_digest_shards(file, p, digest, &err));
 }
 
-static int on_finding(void *user, const struct gguf_finding *f)
+static bool on_finding(void *user, const struct gguf_finding *f)
 {
     (void)user;
     (void)f;
     return 0;
 }
 
+static const struct gguf_finding_callback listed = { on_finding, NULL };
+static const struct gguf_finding_callback unset = { NULL, NULL };
+
 static void check_checks(void)
 {
-    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_file_check(r.file, p, on_finding, NULL, &err));
-    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_file_verify(set, p, on_finding, NULL, &err));
-    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_file_verify(r.file, p, on_finding, NULL, &err));
-    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_file_verify_meta(set, meta, p, on_finding, NULL, &err));
-    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_file_verify_meta(r.file, meta, p, on_finding, NULL, &err));
-    DEFAULTS(gguf_check_params, GGUF_CHECK_PARAMS_INIT,
-             gguf_path_verify(path, NULL, p, on_finding, NULL, &err));
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_path_verify(path, p, NULL, on_finding, NULL, &err));
-    REFUSED(gguf_file_check(r.file, NULL, NULL, NULL, &err));
-    REFUSED(gguf_file_verify(set, NULL, NULL, NULL, &err));
-    REFUSED(gguf_file_verify(r.file, NULL, NULL, NULL, &err));
-    REFUSED(gguf_file_verify_meta(set, meta, NULL, NULL, NULL, &err));
-    REFUSED(gguf_file_verify_meta(r.file, meta, NULL, NULL, NULL, &err));
-    REFUSED(gguf_path_verify(path, NULL, NULL, NULL, NULL, &err));
+    ZERO_DEFAULTS(gguf_check_params, gguf_file_check(r.file, p, listed, &err));
+    ZERO_DEFAULTS(gguf_check_params, gguf_file_verify(set, p, listed, &err));
+    ZERO_DEFAULTS(gguf_check_params,
+                  gguf_file_verify(r.file, p, listed, &err));
+    ZERO_DEFAULTS(gguf_check_params,
+                  gguf_file_verify_meta(set, meta, p, listed, &err));
+    ZERO_DEFAULTS(gguf_check_params,
+                  gguf_file_verify_meta(r.file, meta, p, listed, &err));
+    ZERO_DEFAULTS(gguf_check_params,
+                  gguf_path_verify(path, NULL, p, listed, &err));
+    ZERO_DEFAULTS(gguf_file_params,
+                  gguf_path_verify(path, p, NULL, listed, &err));
+    REFUSED(gguf_file_check(r.file, NULL, unset, &err));
+    REFUSED(gguf_file_verify(set, NULL, unset, &err));
+    REFUSED(gguf_file_verify(r.file, NULL, unset, &err));
+    REFUSED(gguf_file_verify_meta(set, meta, NULL, unset, &err));
+    REFUSED(gguf_file_verify_meta(r.file, meta, NULL, unset, &err));
+    REFUSED(gguf_path_verify(path, NULL, NULL, unset, &err));
 }
 
 static void check_numbers(void)
@@ -236,8 +236,8 @@ static void check_numbers(void)
     struct gguf_imatrix *im;
     struct gguf_collect *col;
     struct gguf_part *part;
-    struct gguf_stats stats = GGUF_STATS_INIT;
-    struct gguf_stats_diff diff = GGUF_STATS_DIFF_INIT;
+    struct gguf_stats stats = GGUF_INIT(struct gguf_stats);
+    struct gguf_stats_diff diff = GGUF_INIT(struct gguf_stats_diff);
     struct gguf_target_result result = GGUF_TARGET_RESULT_INIT;
     const char *paths[1] = { other };
     DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
@@ -253,11 +253,11 @@ static void check_numbers(void)
     REFUSED(gguf_quant_totals(quant, NULL, &err));
     DEFAULTS(gguf_target_params, GGUF_TARGET_PARAMS_INIT,
              gguf_quant_fit_size(quant, p, &result, &err));
-    DEFAULTS(gguf_stats_params, GGUF_STATS_PARAMS_INIT,
-             gguf_stats_tensor(r.file, 0, p, &stats, &err));
+    ZERO_DEFAULTS(gguf_stats_params,
+                  gguf_stats_tensor(r.file, 0, p, &stats, &err));
     REFUSED(gguf_stats_tensor(r.file, 0, NULL, NULL, &err));
-    DEFAULTS(gguf_stats_params, GGUF_STATS_PARAMS_INIT,
-             gguf_stats_compare(r.file, 0, r.file, 0, p, &diff, &err));
+    ZERO_DEFAULTS(gguf_stats_params,
+                  gguf_stats_compare(r.file, 0, r.file, 0, p, &diff, &err));
     REFUSED(gguf_stats_compare(r.file, 0, r.file, 0, NULL, NULL, &err));
     DEFAULTS(gguf_convert_params, GGUF_CONVERT_PARAMS_INIT,
              gguf_convert_open(&c, "out", p, &err));
@@ -266,12 +266,9 @@ static void check_numbers(void)
              gguf_folder_write(path, "out/folder", p, &err));
     REFUSED(gguf_folder_write(path, NULL, NULL, &err));
     REFUSED(gguf_folder_write(NULL, "out/folder", NULL, &err));
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_imatrix_load(&im, path, p, &err));
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_collect_load(&col, path, p, &err));
-    DEFAULTS(gguf_file_params, GGUF_FILE_PARAMS_INIT,
-             gguf_part_load(&part, path, p, &err));
+    ZERO_DEFAULTS(gguf_file_params, gguf_imatrix_load(&im, path, p, &err));
+    ZERO_DEFAULTS(gguf_file_params, gguf_collect_load(&col, path, p, &err));
+    ZERO_DEFAULTS(gguf_file_params, gguf_part_load(&part, path, p, &err));
     REFUSED(gguf_limits_set(NULL, "kv", 1, &err));
 }
 
@@ -494,8 +491,7 @@ static void check_backends(void)
     struct gguf_backend *b;
     struct gguf_event *e;
     struct gguf_pool *pool;
-    DEFAULTS(gguf_pool_params, GGUF_POOL_PARAMS_INIT,
-             gguf_pool_create(&pool, p, &err));
+    ZERO_DEFAULTS(gguf_pool_params, gguf_pool_create(&pool, p, &err));
     DEFAULTS(gguf_cpu_params, GGUF_CPU_PARAMS_INIT,
              gguf_cpu_backend_create(&b, p, &err));
     DEFAULTS(gguf_cpu_params, GGUF_CPU_PARAMS_INIT,
@@ -530,7 +526,7 @@ static void check_imatrix(void)
 
 static enum gguf_status run_nothing(void)
 {
-    gguf_pool_run(NULL, NULL, NULL);
+    gguf_pool_run(NULL, (struct gguf_pool_callback){ NULL, NULL });
     return GGUF_OK;
 }
 
@@ -538,8 +534,8 @@ static void check_callbacks(void)
 {
     struct gguf_batch batch = GGUF_BATCH_INIT;
     const struct gguf_batch *one = &batch;
-    const struct gguf_allocator no_alloc =
-        GGUF_ALLOCATOR_INIT(NULL, NULL, NULL);
+    const struct gguf_allocator no_alloc = { .struct_size = sizeof(
+                                                 struct gguf_allocator) };
     const struct gguf_write_callback no_write = { NULL, NULL };
     const struct gguf_sched_eval no_eval = { NULL, NULL, NULL };
     const struct gguf_profile_callback no_profile = { NULL, NULL };
@@ -547,7 +543,8 @@ static void check_callbacks(void)
     struct gguf_meta *m;
     gguf_cpu_set_abort_fn *set_abort = (gguf_cpu_set_abort_fn *)(void (*)(
         void))gguf_driver_find_function(driver, "set_abort");
-    REFUSED(gguf_json_walk((struct gguf_str){ "[]", 2 }, NULL, NULL, &err));
+    REFUSED(gguf_json_walk((struct gguf_str){ "[]", 2 },
+                           (struct gguf_json_callback){ NULL, NULL }, &err));
     REFUSED(gguf_graph_dump(graph, NULL, no_write, &err));
     REFUSED(gguf_graph_dump_dot(graph, NULL, no_write, &err));
     must_succeed(gguf_sched_alloc(sched, graph, &err));

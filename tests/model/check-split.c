@@ -48,7 +48,8 @@ static size_t cut_file(const struct gguf_split_params *params)
 {
     struct gguf_file *from;
     struct gguf_split_plan *plan;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     job.no_sync = 1;
     if (gguf_file_open(&from, whole, NULL, NULL) ||
         gguf_split_plan_create(&plan, from, params, NULL) ||
@@ -137,7 +138,7 @@ static void check_same(const char *what, uint32_t dtype,
 
 static void check_all_same(void)
 {
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
     p.max_tensors = 11;
     check_same("f16, by number", GGUF_DTYPE_F16, p);
     p.max_tensors = 1;
@@ -163,7 +164,7 @@ static enum gguf_status load_set(const char *path,
                                  const struct gguf_allocator *allocator,
                                  struct gguf_error *err)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
     struct gguf_file *set;
     struct gguf_model *model = NULL;
@@ -307,8 +308,8 @@ static void check_broken(void)
     gen_fini(&g);
     size_t n = cut_file(&by_eight);
     check_nomem();
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    fp.alone = 1;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
+    fp.single_file = true;
     ok(gguf_file_open(&file, shard_path(1, n), &fp, &err) == GGUF_OK &&
            gguf_model_create(&model, file, NULL, &err) == GGUF_E_UNSUPPORTED &&
            !model && strstr(err.message, "one of 4 shards"),

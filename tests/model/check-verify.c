@@ -57,7 +57,7 @@ static void make_fixture(struct fix *fx, const char *name)
  * findings. Without an architecture in them, that is found. */
 static void check_meta(void)
 {
-    struct gguf_check_params payload = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_check_params payload = GGUF_INIT(struct gguf_check_params);
     struct gguf_error err;
     struct gguf_file *f;
     struct gguf_meta *m;
@@ -73,9 +73,13 @@ static void check_meta(void)
             gguf_meta_copy_file(m, f, NULL))
             exit(99);
         int same =
-            gguf_file_verify(f, NULL, findings_note, &one, &err) == GGUF_OK &&
-            gguf_file_verify_meta(f, m, NULL, findings_note, &two, &err) ==
-                GGUF_OK &&
+            gguf_file_verify(
+                f, NULL, (struct gguf_finding_callback){ findings_note, &one },
+                &err) == GGUF_OK &&
+            gguf_file_verify_meta(
+                f, m, NULL,
+                (struct gguf_finding_callback){ findings_note, &two },
+                &err) == GGUF_OK &&
             !memcmp(&one, &two, sizeof one);
         if (!same)
             printf("# %s: %s: %s / %s: %s\n", x->name, one.codes, one.last,
@@ -85,8 +89,10 @@ static void check_meta(void)
         two = (struct findings){ .n = 0 };
         /* the file is a later shard, which needs no architecture */
         bool later = gguf_meta_find(m, "split.no");
-        bad += gguf_file_verify_meta(f, m, NULL, findings_note, &two, &err) !=
-                   GGUF_OK ||
+        bad += gguf_file_verify_meta(
+                   f, m, NULL,
+                   (struct gguf_finding_callback){ findings_note, &two },
+                   &err) != GGUF_OK ||
                !strstr(two.codes, "no-architecture") != later;
         gguf_meta_destroy(m);
         gguf_file_close(f);
@@ -95,12 +101,14 @@ static void check_meta(void)
     ok(!bad, "%u files: verified with their own metadata", n);
     struct fix fx;
     make_fixture(&fx, "model-spm");
-    payload.payload = 1;
+    payload.payload = true;
     if (gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ||
         gguf_meta_create(&m, NULL, NULL))
         exit(99);
-    ok(gguf_file_verify_meta(f, m, &payload, findings_note, &two, &err) ==
-           GGUF_E_INVALID,
+    ok(gguf_file_verify_meta(
+           f, m, &payload,
+           (struct gguf_finding_callback){ findings_note, &two },
+           &err) == GGUF_E_INVALID,
        "%s", err.message);
     gguf_meta_destroy(m);
     gguf_file_close(f);
@@ -149,7 +157,7 @@ static void check_nomem(void)
 {
     static const char *const names[] = { "model-bpe", "model-layers-more" };
     for (size_t i = 0; i < GG_LEN(names); i++) {
-        struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+        struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
         struct failalloc fa;
         struct fix fx;
         unsigned n = 0, bad = 0;
@@ -220,9 +228,12 @@ static void check_large(void)
     for (unsigned same = 0; same <= N; same += N) {
         struct findings s = { .n = 0 };
         struct counted c = { 0, 0 };
-        struct gguf_allocator a =
-            GGUF_ALLOCATOR_INIT(counted_alloc, counted_free, &c);
-        struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+        struct gguf_allocator a = { .struct_size =
+                                        sizeof(struct gguf_allocator),
+                                    .alloc = counted_alloc,
+                                    .free = counted_free,
+                                    .user = &c };
+        struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
         struct fix fx;
         p.allocator = &a;
         large_vocab(&fx, N, same);
@@ -236,18 +247,18 @@ static void check_large(void)
            "%u tokens and merges: %.0f ms, %.1f MiB: %s", N, t * 1e3,
            (double)c.peak / (1 << 20), s.codes);
         struct findings q = { .n = 0 };
-        p.quick = 1;
+        p.quick = true;
         t = scratch_cpu_time();
         st = findings_in(fx.data, fx.size, &p, &q);
         ok(st == GGUF_OK && !strstr(q.codes, "duplicate-token"),
            "quick: %.0f ms: %s", (scratch_cpu_time() - t) * 1e3, q.codes);
         fix_fini(&fx);
     }
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
     struct findings s = { .n = 0 };
     struct fix fx;
     make_fixture(&fx, "model-spm");
-    p.quick = p.payload = 1;
+    p.quick = p.payload = true;
     ok(findings_in(fx.data, fx.size, &p, &s) == GGUF_E_INVALID,
        "quick and payload exclude each other");
     fix_fini(&fx);
@@ -260,10 +271,11 @@ static void check_large(void)
 static void check_gap(const char *path, const char *code)
 {
     struct findings s = { .n = 0 };
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_error err;
-    enum gguf_status st =
-        gguf_path_verify(path, NULL, NULL, findings_note, &s, &err);
+    enum gguf_status st = gguf_path_verify(
+        path, NULL, NULL, (struct gguf_finding_callback){ findings_note, &s },
+        &err);
     if (!code) {
         ok(st == GGUF_E_NOTFOUND && !s.n, "%s", err.message);
         return;
@@ -276,7 +288,9 @@ static void check_gap(const char *path, const char *code)
     do {
         p.allocator = failalloc_init(&fa, n++);
         s.n = 0;
-        st = gguf_path_verify(path, &p, NULL, findings_note, &s, &err);
+        st = gguf_path_verify(
+            path, &p, NULL,
+            (struct gguf_finding_callback){ findings_note, &s }, &err);
         leaks += fa.live != 0;
     } while (st == GGUF_E_NOMEM && !s.n);
     ok(st == GGUF_OK && s.n == 1 && fa.calls < n && !leaks,
@@ -286,7 +300,7 @@ static void check_gap(const char *path, const char *code)
 static void check_set(void)
 {
     char dir[] = "/tmp/check-verify-XXXXXX", path[64], prefix[64];
-    struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params sp = GGUF_INIT(struct gguf_split_params);
     struct gguf_file *set;
     struct gguf_split_plan *plan;
     struct gguf_file *file;
@@ -314,7 +328,9 @@ static void check_set(void)
     gguf_split_plan_destroy(plan);
     gguf_file_close(set);
     ok(gguf_file_open(&set, prefix, NULL, &err) == GGUF_OK &&
-           gguf_file_verify(set, NULL, findings_note, &s, &err) == GGUF_OK &&
+           gguf_file_verify(
+               set, NULL, (struct gguf_finding_callback){ findings_note, &s },
+               &err) == GGUF_OK &&
            !strcmp(s.codes, "missing-tensor") &&
            !strcmp(s.name, "blk.1.attn_v.weight"),
        "a set of %zu: %s: %s", gguf_file_n_shards(set), s.codes, s.last);
@@ -324,15 +340,20 @@ static void check_set(void)
     snprintf(second, sizeof second, "%s",
              gguf_file_path(gguf_file_shard(set, 1)));
     gguf_file_close(set);
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    fp.alone = 1;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
+    fp.single_file = true;
     ok(gguf_file_open(&file, first, &fp, &err) == GGUF_OK &&
-           gguf_file_verify(file, NULL, findings_note, &alone, &err) ==
-               GGUF_OK &&
+           gguf_file_verify(
+               file, NULL,
+               (struct gguf_finding_callback){ findings_note, &alone },
+               &err) == GGUF_OK &&
            !strcmp(alone.codes, "shard"),
        "one shard: %s", alone.last);
     unlink(second);
-    ok(gguf_file_verify(file, NULL, findings_note, &broken, &err) == GGUF_OK &&
+    ok(gguf_file_verify(
+           file, NULL,
+           (struct gguf_finding_callback){ findings_note, &broken },
+           &err) == GGUF_OK &&
            !strcmp(broken.codes, "broken-set shard") && broken.n_error == 1,
        "the other is gone: %s", broken.codes);
     gguf_file_close(file);
@@ -370,8 +391,9 @@ static void check_bad(const char *path, const struct fixture *x)
     for (size_t i = 0; i < GG_LEN(codes); i++)
         if (codes[i].status == x->status)
             code = codes[i].code;
-    ok(gguf_path_verify(path, NULL, NULL, findings_note, &s, &err) ==
-               GGUF_OK &&
+    ok(gguf_path_verify(path, NULL, NULL,
+                        (struct gguf_finding_callback){ findings_note, &s },
+                        &err) == GGUF_OK &&
            s.n_error == 1 && s.n_no_file == 1 && !strcmp(s.codes, code) &&
            s.offset == f.mark,
        "%s: %s: %s", x->name, s.codes, s.last);
@@ -390,12 +412,14 @@ static void check_paths(void)
         check_bad(path, x);
     for (const struct fixture *x = fix_list("bad tensors"); x->name; x++)
         check_bad(path, x);
-    ok(gguf_path_verify(path, NULL, NULL, findings_note, &stop, &err) ==
-           GGUF_E_CANCELLED,
+    ok(gguf_path_verify(path, NULL, NULL,
+                        (struct gguf_finding_callback){ findings_note, &stop },
+                        &err) == GGUF_E_CANCELLED,
        "stopped: %s", err.message);
     unlink(path);
-    ok(gguf_path_verify(path, NULL, NULL, findings_note, &s, &err) ==
-               GGUF_E_NOTFOUND &&
+    ok(gguf_path_verify(path, NULL, NULL,
+                        (struct gguf_finding_callback){ findings_note, &s },
+                        &err) == GGUF_E_NOTFOUND &&
            !s.n,
        "%s", err.message);
     struct fix f;
@@ -405,8 +429,9 @@ static void check_paths(void)
     if (!out || fwrite(f.data, 1, f.size, out) != f.size || fclose(out))
         exit(99);
     fix_fini(&f);
-    ok(gguf_path_verify(path, NULL, NULL, findings_note, &s, &err) ==
-               GGUF_OK &&
+    ok(gguf_path_verify(path, NULL, NULL,
+                        (struct gguf_finding_callback){ findings_note, &s },
+                        &err) == GGUF_OK &&
            !s.n_no_file && !strcmp(s.codes, fix_models->codes),
        "one that opens: %s", s.codes);
     unlink(path);
@@ -455,15 +480,17 @@ static void check_hostile(void)
         if (strcmp(col[3], "hparams") && strcmp(col[3], "vocab") &&
             strcmp(col[3], "tensor-shape"))
             continue;
-        struct gguf_check_params q = GGUF_CHECK_PARAMS_INIT;
+        struct gguf_check_params q = GGUF_INIT(struct gguf_check_params);
         struct findings s = { .n = 0 };
         struct gguf_file *file;
         struct gguf_error err;
-        q.quick = 1; /* gguf-info checks that much by default */
+        q.quick = true; /* gguf-info checks that much by default */
         snprintf(path, sizeof path, "%s/%s", dir, col[0]);
         enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
         if (st == GGUF_OK)
-            st = gguf_file_verify(file, &q, findings_note, &s, &err);
+            st = gguf_file_verify(
+                file, &q, (struct gguf_finding_callback){ findings_note, &s },
+                &err);
         ok(st == GGUF_OK && !s.n_outside &&
                agrees_with(col[0], col[6], col[7], &s),
            "%s: model %s, warning %s: %s", col[0], col[6], col[7], s.codes);

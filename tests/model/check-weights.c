@@ -44,7 +44,7 @@ struct opened {
 static bool open_it(struct opened *o, const struct gguf_allocator *a)
 {
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     *o = (struct opened){ .file = NULL };
     mp.allocator = a;
     pp.n_threads = 3;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int findings_note(void *user, const struct gguf_finding *f)
+bool findings_note(void *user, const struct gguf_finding *f)
 {
     struct findings *s = user;
     size_t n = strlen(s->codes);
@@ -31,7 +31,9 @@ enum gguf_status findings_in(const void *p, size_t n,
     struct gguf_error err;
     enum gguf_status st = gguf_file_open_memory(&f, p, n, NULL, &err);
     if (st == GGUF_OK)
-        st = gguf_file_verify(f, params, findings_note, s, &err);
+        st = gguf_file_verify(
+            f, params, (struct gguf_finding_callback){ findings_note, s },
+            &err);
     if (st != GGUF_OK)
         printf("# %s\n", err.message);
     gguf_file_close(f);

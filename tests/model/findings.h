@@ -14,7 +14,7 @@ struct findings {
 };
 
 /* A gguf_finding_fn. user: a struct findings. */
-int findings_note(void *user, const struct gguf_finding *f);
+bool findings_note(void *user, const struct gguf_finding *f);
 
 /* Verify the n bytes at p and collect the findings. Prints a failure. */
 enum gguf_status findings_in(const void *p, size_t n,

@@ -18,7 +18,7 @@ static enum gguf_status open_model(struct run *r)
 static bool start_session(struct run *r, unsigned n_threads,
                           const struct gguf_session_params *params)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_session_params p = *params;
     struct gguf_model_info info;
@@ -183,7 +183,7 @@ double run_nmse_double(const float *a, const double *b, size_t n)
     return d / s;
 }
 
-int run_watch(void *watch, uint64_t done, uint64_t total)
+bool run_watch(void *watch, uint64_t done, uint64_t total)
 {
     struct run_watch *w = watch;
     w->wrong = w->wrong || done < w->done || done > total ||
@@ -197,7 +197,7 @@ enum gguf_status run_try(const void *data, size_t size,
                          const struct gguf_model_params *params,
                          struct gguf_error *err)
 {
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *file;
     struct gguf_model *model = NULL;
     p.allocator = params->allocator;

@@ -76,7 +76,7 @@ struct run_watch {
     uint64_t done, total;
     bool wrong;
 };
-int run_watch(void *watch, uint64_t done, uint64_t total);
+bool run_watch(void *watch, uint64_t done, uint64_t total);
 
 /* Open a model in memory and close it again. The file gets the allocator of
  * params, too. */

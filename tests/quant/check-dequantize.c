@@ -281,8 +281,8 @@ static void test_bad_scales(const struct gguf_rows *rows)
        "and its rows are: %s", err.message);
     gguf_file_close(f);
     n_shards = 2;
-    struct gguf_file_params alone = GGUF_FILE_PARAMS_INIT;
-    alone.alone = 1;
+    struct gguf_file_params alone = GGUF_INIT(struct gguf_file_params);
+    alone.single_file = true;
     ok(write_model(nvfp4 + K, 1) &&
            gguf_file_open(&f, in, &alone, NULL) == GGUF_OK &&
            gguf_rows_decode(rows, f, 0, 0, 64, x, &err) == GGUF_E_UNSUPPORTED,
@@ -303,7 +303,7 @@ static double loss_of_small(const struct gguf_rows *rows, const float *x,
                             int outer, unsigned n_threads)
 {
     enum { N = 128 * 6 * 3 };
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_recipe *r = NULL;

@@ -63,9 +63,9 @@ static void write_model(uint32_t version)
     static const uint64_t odd[] = { 1, UINT64_C(1) << 40 };
     struct gguf_meta *m = NULL;
     struct gguf_writer *w = NULL;
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
-    o.force = o.no_sync = 1;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
+    o.force = o.no_sync = true;
     p.version = version;
     enum gguf_status st = gguf_meta_create(&m, NULL, NULL);
     if (st == GGUF_OK)
@@ -102,14 +102,14 @@ static enum gguf_status turn_file(const char *in, const char *out,
                                   const struct gguf_edit_params *params,
                                   struct gguf_error *err)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_file *f = NULL;
     struct gguf_meta *m = NULL;
     if (params)
         p = *params;
-    p.no_sync = p.force = 1;
+    p.no_sync = p.force = true;
     p.output = out;
-    p.order = order;
+    p.byte_order = order;
     enum gguf_status st = gguf_file_open(&f, in, NULL, err);
     if (st == GGUF_OK)
         st = gguf_meta_create(&m, NULL, err);
@@ -226,7 +226,7 @@ static void check_layouts(void)
     }
 }
 
-static int stop_at_once(void *user, uint64_t done, uint64_t total)
+static bool stop_at_once(void *user, uint64_t done, uint64_t total)
 {
     unsigned *calls = user;
     (void)total;
@@ -235,17 +235,17 @@ static int stop_at_once(void *user, uint64_t done, uint64_t total)
 
 static void check_failures(void)
 {
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     unsigned calls = 0, wrong = 0, n = 0;
     unlink(again);
-    p.progress = stop_at_once;
-    p.progress_user = &calls;
+    p.progress.fn = stop_at_once;
+    p.progress.user = &calls;
     ok(turn_file(little, again, GGUF_EDIT_BIG_ENDIAN, &p, &err) ==
                GGUF_E_CANCELLED &&
            calls && access(again, F_OK) != 0,
        "cancelled: no file");
-    p = (struct gguf_edit_params)GGUF_EDIT_PARAMS_INIT;
+    p = (struct gguf_edit_params)GGUF_INIT(struct gguf_edit_params);
     p.mode = GGUF_EDIT_IN_PLACE;
     ok(turn_file(little, NULL, GGUF_EDIT_BIG_ENDIAN, &p, &err) ==
            GGUF_E_INVALID,
@@ -316,7 +316,7 @@ struct text {
     size_t n;
 };
 
-static int note_finding(void *user, const struct gguf_finding *f)
+static bool note_finding(void *user, const struct gguf_finding *f)
 {
     struct text *t = user;
     if (strcmp(f->code, "big-endian") && t->n + 600 < sizeof t->s)
@@ -328,12 +328,16 @@ static int note_finding(void *user, const struct gguf_finding *f)
 static void check_findings(void)
 {
     static struct text x, y;
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
     struct gguf_file *l, *b;
     open_both(&l, &b);
-    p.payload = 1;
-    ok(gguf_file_check(l, &p, note_finding, &x, NULL) == GGUF_OK &&
-           gguf_file_check(b, &p, note_finding, &y, NULL) == GGUF_OK &&
+    p.payload = true;
+    ok(gguf_file_check(l, &p,
+                       (struct gguf_finding_callback){ note_finding, &x },
+                       NULL) == GGUF_OK &&
+           gguf_file_check(b, &p,
+                           (struct gguf_finding_callback){ note_finding, &y },
+                           NULL) == GGUF_OK &&
            x.n > 1000 && x.n == y.n && !memcmp(x.s, y.s, x.n),
        "the same findings in the data, at the same bytes");
     gguf_file_close(l);
@@ -348,7 +352,7 @@ static enum gguf_status quantize_file(const char *in, const char *out,
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_recipe *recipe = NULL;
     struct gguf_quant *q = NULL;
-    o.no_sync = o.force = 1;
+    o.no_sync = o.force = true;
     p.allow_requantize = 1;
     p.nonfinite = GGUF_NONFINITE_ZERO;
     enum gguf_status st = gguf_recipe_preset(&recipe, preset, NULL, err);
@@ -371,8 +375,8 @@ static void write_plain(void)
     static const int64_t ne[2] = { 1024, 300 };
     struct gguf_meta *m = NULL;
     struct gguf_writer *w = NULL;
-    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
-    o.force = o.no_sync = 1;
+    struct gguf_output_params o = GGUF_INIT(struct gguf_output_params);
+    o.force = o.no_sync = true;
     if (gguf_meta_create(&m, NULL, NULL) != GGUF_OK ||
         gguf_meta_set_strz(m, "general.architecture", "test", NULL) !=
             GGUF_OK ||

@@ -11,6 +11,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
+#include "gguf/meta.h"
 #include "gguf/quant.h"
 #include "gguf/split.h"
 #include "tests/source.h"
@@ -310,9 +311,10 @@ static void check_models(FILE *models)
 static void check_split(void)
 {
     char in[5000], out[5000], path[9000];
-    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params p = GGUF_INIT(struct gguf_split_params);
     struct gguf_split_plan *plan = NULL;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *set = NULL;
     snprintf(in, sizeof in, "%s/syn-a-f16.gguf", dir);
     snprintf(out, sizeof out, "%s/syn-a", dir);
@@ -372,7 +374,7 @@ int main(void)
         return 99;
     }
     for (unsigned i = 0; i < GG_LEN(pools); i++) {
-        struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+        struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
         p.n_threads = i + 1;
         if (gguf_pool_create(&pools[i], &p, NULL) != GGUF_OK)
             pools[i] = NULL;

@@ -22,7 +22,7 @@ struct event {
     bool cancel;
 };
 
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct event *e = user;
     (void)done, (void)total;

@@ -135,7 +135,7 @@ static void check_scales(void)
     char *path = scratch_path(dir, "scales");
     struct gguf_error err;
     struct gguf_writer *w;
-    struct gguf_output_params op = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params op = GGUF_INIT(struct gguf_output_params);
     struct gguf_recipe *r = NULL;
     struct gguf_quant *q = NULL;
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;

@@ -165,7 +165,7 @@ static enum gguf_status quantize_merged(const struct gguf_file *in,
     struct gguf_recipe *recipe = NULL;
     struct gguf_quant *job = NULL;
     struct gguf_pool *pool = NULL;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
     pp.n_threads = n_threads;
     out.force = 1;

@@ -109,7 +109,7 @@ static void check_set(const char *in, const char *want)
     struct gguf_error err;
     struct gguf_file *set = NULL, *shards = NULL;
     struct gguf_split_plan *plan = NULL;
-    struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_params sp = GGUF_INIT(struct gguf_split_params);
     struct gguf_quant_params p = job_params();
     struct gguf_quant *q = NULL;
     sp.max_tensors = 4;
@@ -226,7 +226,7 @@ int main(void)
     char in[4000], want[4000]; /* copies: in_dir() reuses its paths */
     struct gguf_error err;
     struct gguf_file *f, *g;
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     if (!enter_dir() || gguf_recipe_preset(&recipe, "Q4_K_M", NULL, NULL))
         return 99;
     snprintf(in, sizeof in, "%s", in_dir("in.gguf"));

@@ -15,7 +15,7 @@ static void write_layers(const char *path, int n_layers, const char *arch,
 {
     struct gguf_meta *m = NULL;
     struct gguf_writer *w = NULL;
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     uint32_t per_layer[16];
     char name[64];
     int64_t ne[2] = { 32, 2 };
@@ -219,7 +219,8 @@ static void check_shards(const char *in)
     struct gguf_error err;
     struct setup s = SETUP("Q8_0");
     struct gguf_file *set = NULL;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     job.no_sync = 1;
     int before = n_entries();
     ok(quantize(in, one, s, &err) == GGUF_OK, "one file");

@@ -14,7 +14,7 @@ struct watch {
     bool wrong;
 };
 
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct watch *w = user;
     w->wrong |= done < w->last || done > total;
@@ -51,7 +51,7 @@ struct gait {
     double last_cpu, most_cpu; /* processor time of this thread, in seconds */
 };
 
-static int measure_gait(void *user, uint64_t done, uint64_t total)
+static bool measure_gait(void *user, uint64_t done, uint64_t total)
 {
     struct gait *g = user;
     double cpu = scratch_cpu_time();
@@ -185,7 +185,10 @@ static void check_memory(const char *in)
     struct gguf_error err;
     struct setup s = SETUP("Q4_K_M");
     struct counter c = { 0, 0, -1 };
-    struct gguf_allocator a = GGUF_ALLOCATOR_INIT(count_alloc, count_free, &c);
+    struct gguf_allocator a = { .struct_size = sizeof(struct gguf_allocator),
+                                .alloc = count_alloc,
+                                .free = count_free,
+                                .user = &c };
     s.p.allocator = &a;
     s.p.max_memory = 100000;
     ok(quantize(in, out, s, &err) == GGUF_OK && !c.now &&

@@ -68,7 +68,7 @@ static void check_loss(const char *in)
     struct gguf_pool *pool = NULL;
     o.force = o.no_sync = 1;
     for (unsigned n = 1; n < 4; n += 2) {
-        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
         pp.n_threads = n;
         p.measure = 1;
         bool good = gguf_pool_create(&pool, &pp, NULL) == GGUF_OK &&
@@ -105,8 +105,8 @@ static void check_loss(const char *in)
     /* the library's comparison of the two files */
     struct gguf_file *a = NULL, *b = NULL;
     struct gguf_rows *rows = NULL;
-    struct gguf_stats_params sp = GGUF_STATS_PARAMS_INIT;
-    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
+    struct gguf_stats_params sp = GGUF_INIT(struct gguf_stats_params);
+    struct gguf_stats_diff d = GGUF_INIT(struct gguf_stats_diff);
     bool good = gguf_file_open(&a, in, NULL, NULL) == GGUF_OK &&
                 gguf_file_open(&b, out, NULL, NULL) == GGUF_OK &&
                 gguf_rows_create(&rows, NULL, NULL) == GGUF_OK;

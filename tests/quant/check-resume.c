@@ -37,7 +37,7 @@ struct hook {
     uint64_t kept; /* set by run: tensors taken over from an earlier run */
 };
 
-static int on_step(void *user, uint64_t done, uint64_t total)
+static bool on_step(void *user, uint64_t done, uint64_t total)
 {
     struct hook *h = user;
     (void)done, (void)total;
@@ -58,7 +58,7 @@ static enum gguf_status make_jobs(struct jobs *j, const char *in,
                                   const struct plan *p, struct hook *h,
                                   struct gguf_error *err)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     enum gguf_status st = GGUF_OK;
     pp.n_threads = p->threads;
     *j = (struct jobs){ .pool = NULL };

@@ -22,7 +22,7 @@ enum { N_WIDTHS = GG_LEN(widths), N_ROWS = 3 };
 static void write_bare(const char *path)
 {
     struct gguf_writer *w = NULL;
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     char name[64];
     static uint8_t data[4 * 512 * N_ROWS];
     p.no_sync = p.force = 1;

@@ -14,7 +14,7 @@ struct stop {
     uint64_t calls, at;
 };
 
-static int count_calls(void *user, uint64_t done, uint64_t total)
+static bool count_calls(void *user, uint64_t done, uint64_t total)
 {
     struct stop *s = user;
     (void)done, (void)total;

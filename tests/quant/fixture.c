@@ -80,7 +80,7 @@ void write_model(const char *path, int bad, size_t where, float value)
 {
     struct gguf_meta *m;
     struct gguf_writer *w;
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     p.force = p.no_sync = 1;
     tap_rng = 99;
     if (gguf_meta_create(&m, NULL, NULL) != GGUF_OK)
@@ -170,7 +170,7 @@ enum gguf_status quantize(const char *in, const char *out, struct setup s,
                           struct gguf_error *err)
 {
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_pool *pool = NULL;
     struct gguf_recipe *recipe = NULL;
     struct gguf_quant *q = NULL;

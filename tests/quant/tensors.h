@@ -75,7 +75,7 @@ static inline bool write_model(const struct tensor *t, size_t n)
 {
     struct gguf_meta *m;
     struct gguf_writer *w;
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     p.force = p.no_sync = 1;
     if (gguf_meta_create(&m, NULL, NULL) != GGUF_OK)
         return false;

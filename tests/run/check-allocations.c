@@ -141,7 +141,7 @@ static bool measure_peak(const struct run *m, struct gguf_session_params p,
                          unsigned n_threads, const gguf_token *tok,
                          uint64_t *got, uint64_t *said, struct gguf_error *err)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct failalloc f;
     struct run r = { .model = m->model };

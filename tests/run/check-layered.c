@@ -211,7 +211,7 @@ static void check_model(const struct skeleton *m)
 
 /* ---- memory, and ends ---- */
 
-static int stop_at(void *user, uint64_t done, uint64_t total)
+static bool stop_at(void *user, uint64_t done, uint64_t total)
 {
     (void)user;
     return done * 2 > total;

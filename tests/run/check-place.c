@@ -289,7 +289,7 @@ static void check_rules(void)
 
 /* ---- failures ---- */
 
-static int stop_job(void *user, uint64_t done, uint64_t total)
+static bool stop_job(void *user, uint64_t done, uint64_t total)
 {
     unsigned *left = user;
     (void)done;

@@ -139,7 +139,7 @@ static bool can_compute(const void *data, size_t size, struct gguf_error *err)
 }
 
 /* Count the errors that verification finds. */
-static int count_error(void *user, const struct gguf_finding *f)
+static bool count_error(void *user, const struct gguf_finding *f)
 {
     *(unsigned *)user += f->severity == GGUF_SEVERITY_ERROR;
     return 0;
@@ -156,7 +156,9 @@ static bool verification_agrees(const void *data, size_t size)
     if (gguf_file_open_memory(&file, data, size, NULL, NULL) != GGUF_OK)
         return true;
     enum gguf_status st = gguf_model_create(&model, file, NULL, &err);
-    if (gguf_file_verify(file, NULL, count_error, &n, NULL) != GGUF_OK)
+    if (gguf_file_verify(file, NULL,
+                         (struct gguf_finding_callback){ count_error, &n },
+                         NULL) != GGUF_OK)
         abort();
     const bool open = st == GGUF_OK;
     const bool other = st == GGUF_E_UNSUPPORTED || st == GGUF_E_ARCH ||

@@ -537,8 +537,10 @@ static enum gguf_status try_all(struct try *y, const struct gguf_allocator *a,
 
 static void check_failing(bool async, unsigned n_copies)
 {
-    struct locked l = { .a = GGUF_ALLOCATOR_INIT(locked_alloc, locked_free,
-                                                 &l) };
+    struct locked l = { .a = { .struct_size = sizeof(struct gguf_allocator),
+                               .alloc = locked_alloc,
+                               .free = locked_free,
+                               .user = &l } };
     bool right = true;
     unsigned n = 0;
     pthread_mutex_init(&l.mutex, NULL);

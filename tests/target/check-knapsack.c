@@ -191,7 +191,10 @@ static void check_memory(void)
     static struct instance in;
     struct gguf_error err;
     struct failing f = { 0 };
-    struct gguf_allocator a = GGUF_ALLOCATOR_INIT(fail_alloc, fail_free, &f);
+    struct gguf_allocator a = { .struct_size = sizeof(struct gguf_allocator),
+                                .alloc = fail_alloc,
+                                .free = fail_free,
+                                .user = &f };
     struct gg_knapsack k;
     int n = 0;
     enum gguf_status st = GGUF_E_NOMEM;

@@ -19,7 +19,7 @@ static struct far {
     bool open;
 } far;
 
-static int reader_takes(void *user, const char *path)
+static bool reader_takes(void *user, const char *path)
 {
     (void)user;
     return !strncmp(path, "far:", 4);
@@ -50,7 +50,7 @@ static enum gguf_status open_far(void *user, const char *path,
     (void)err;
     f->open = true;
     out->size = f->size;
-    out->read = read_far;
+    out->read_at = read_far;
     out->close = close_far;
     out->user = f;
     return GGUF_OK;
@@ -79,7 +79,7 @@ static enum gguf_status run_job(struct job *j, const char *in, const char *out)
 {
     static const struct gguf_str text = { "base Q2_K\n", 10 };
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_recipe *r = NULL;
     struct gguf_pool *pool = NULL;
     struct gguf_quant *q = NULL;

@@ -34,7 +34,7 @@ struct case_ {
 
 static enum gguf_status begin_job(struct case_ *c, const char *in)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_str text = { c->recipe, strlen(c->recipe) };
     gguf_error_clear(&c->err);
     pp.n_threads = c->threads;
@@ -446,7 +446,7 @@ struct stopper {
     uint64_t last;
 };
 
-static int stop_at(void *user, uint64_t done, uint64_t total)
+static bool stop_at(void *user, uint64_t done, uint64_t total)
 {
     struct stopper *s = user;
     s->wrong |= done > total || done < s->last;
@@ -455,7 +455,7 @@ static int stop_at(void *user, uint64_t done, uint64_t total)
 }
 
 /* Note the total number of bytes to measure. */
-static int note_total(void *user, uint64_t done, uint64_t total)
+static bool note_total(void *user, uint64_t done, uint64_t total)
 {
     uint64_t *most = user;
     (void)done;

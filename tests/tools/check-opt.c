@@ -110,7 +110,8 @@ static void run_parser(const struct opt_tool *t, const char *const *argv)
     static char copy[16][64];
     char *args[17] = { NULL };
     int argc = 0;
-    struct options o = { .n_ctx = 512, .limits = GGUF_LIMITS_INIT };
+    struct options o = { .n_ctx = 512,
+                         .limits = GGUF_INIT(struct gguf_limits) };
     for (; argv[argc]; argc++) {
         snprintf(copy[argc], sizeof copy[argc], "%s", argv[argc]);
         args[argc] = copy[argc];

@@ -97,7 +97,7 @@ static void check_runs(void)
 
 /* ---- findings ---- */
 
-static int on_finding(void *user, const struct gguf_finding *f)
+static bool on_finding(void *user, const struct gguf_finding *f)
 {
     printf("# %s: %s\n", f->code, f->message);
     *(int *)user += strcmp(f->code, "unknown-merge") == 0;
@@ -111,8 +111,10 @@ static void check_found(void)
     int n_unknown = 0;
     make_vocab(&o, "gpt-2", true);
     ok(own_open(&o, NULL) == GGUF_OK &&
-           gg_file_checker_init(&c, NULL, on_finding, &n_unknown, NULL) ==
-               GGUF_OK,
+           gg_file_checker_init(
+               &c, NULL,
+               (struct gguf_finding_callback){ on_finding, &n_unknown },
+               NULL) == GGUF_OK,
        "a file of long merges");
     c.file = o.file;
     ok(gg_vocab_check(&c, NULL) == GGUF_OK && !n_unknown,

@@ -29,7 +29,7 @@ static void on_warn(void *user, const char *message)
     snprintf(said + n, sizeof said - n, "%s\n", message);
 }
 
-static int on_find(void *user, const struct gguf_finding *f)
+static bool on_find(void *user, const struct gguf_finding *f)
 {
     char *all = user;
     const size_t n = strlen(all);
@@ -82,7 +82,9 @@ static const char *find_codes(struct own *o)
 {
     static char all[4096];
     all[0] = 0;
-    if (gguf_file_verify(o->file, NULL, on_find, all, NULL) != GGUF_OK)
+    if (gguf_file_verify(o->file, NULL,
+                         (struct gguf_finding_callback){ on_find, all },
+                         NULL) != GGUF_OK)
         return "";
     return all;
 }

@@ -198,8 +198,10 @@ static double time_of_cuts(const struct gguf_vocab *v, const char *text,
 static void check_chain(const char *what, char last)
 {
     enum { N = 2000, SIZE = 60000 };
-    static const struct gguf_allocator a =
-        GGUF_ALLOCATOR_INIT(count_alloc, count_free, NULL);
+    static const struct gguf_allocator a = { .struct_size =
+                                                 sizeof(struct gguf_allocator),
+                                             .alloc = count_alloc,
+                                             .free = count_free };
     struct gg_vocab_token *t = calloc(N, sizeof *t);
     char *blanks = malloc(SIZE), *text = malloc(SIZE), *end = malloc(N);
     struct gguf_vocab v;

@@ -18,11 +18,11 @@ static void begin_digest(struct gguf_digest_params *p, struct progress *bar,
                          const char *label, bool quiet)
 {
     progress_init(bar, label, NULL, quiet);
-    *p = (struct gguf_digest_params)GGUF_DIGEST_PARAMS_INIT;
+    *p = (struct gguf_digest_params)GGUF_INIT(struct gguf_digest_params);
     p->algo = algo;
     p->pool = pool;
-    p->progress = progress_report;
-    p->progress_user = bar;
+    p->progress.fn = progress_report;
+    p->progress.user = bar;
 }
 
 enum gguf_status digest_model(const struct gguf_file *file,

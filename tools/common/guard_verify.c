@@ -37,7 +37,7 @@ static bool is_error(const struct gguf_finding *f)
     return f->severity == GGUF_SEVERITY_ERROR;
 }
 
-static int add_finding(void *user, const struct gguf_finding *f)
+static bool add_finding(void *user, const struct gguf_finding *f)
 {
     struct errors *e = user;
     if (!strcmp(f->code, extra) && !e->n_extra++)
@@ -77,11 +77,13 @@ void guard_verify(struct guard *g,
     struct errors old = { .n = 0 }, new = { .n = 0 };
     struct gguf_error err;
     gguf_error_clear(&err);
-    enum gguf_status st = gguf_file_verify_meta(g->file, g->after, NULL,
-                                                add_finding, &new, &err);
+    enum gguf_status st = gguf_file_verify_meta(
+        g->file, g->after, NULL,
+        (struct gguf_finding_callback){ add_finding, &new }, &err);
     if (st == GGUF_OK && (new.n || new.n_extra))
-        st = gguf_file_verify_meta(g->file, g->before, NULL, add_finding, &old,
-                                   &err);
+        st = gguf_file_verify_meta(
+            g->file, g->before, NULL,
+            (struct gguf_finding_callback){ add_finding, &old }, &err);
     struct text t = { NULL, 0, 0 };
     if (st != GGUF_OK) {
         text_addf(&t, "the changed model cannot be checked: %s", err.message);

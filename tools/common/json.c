@@ -158,9 +158,9 @@ static void open_list(struct copy *c, bool flat)
 static void copy_plain(struct json *j, const struct gguf_json_value *v)
 {
     if (v->kind == GGUF_JSON_STRING)
-        json_str(j, NULL, v->text);
+        json_str(j, NULL, v->string);
     else if (v->kind == GGUF_JSON_INTEGER)
-        json_i64(j, NULL, v->whole);
+        json_i64(j, NULL, v->integer);
     else if (v->kind == GGUF_JSON_REAL)
         json_f64(j, NULL, v->real);
     else if (v->kind == GGUF_JSON_NULL)
@@ -200,7 +200,8 @@ void json_members(struct json *j, const char *text)
     struct text all = { NULL, 0, 0 };
     text_addf(&all, "{%s}", text);
     gguf_error_clear(&err);
-    if (gguf_json_walk((struct gguf_str){ all.s, all.n }, copy_value, &c,
+    if (gguf_json_walk((struct gguf_str){ all.s, all.n },
+                       (struct gguf_json_callback){ copy_value, &c },
                        &err) != GGUF_OK) {
         msg_fail(NULL, &err);
         exit(MSG_FAILED);

@@ -49,9 +49,9 @@ static enum gguf_status find_member(void *user,
         if (v->kind == GGUF_JSON_STRING && !l->text &&
             v->name.size == strlen(l->j->field) &&
             !memcmp(v->name.data, l->j->field, v->name.size)) {
-            l->text = msg_must(malloc(v->text.size + 1));
-            memcpy(l->text, v->text.data, v->text.size);
-            l->size = v->text.size;
+            l->text = msg_must(malloc(v->string.size + 1));
+            memcpy(l->text, v->string.data, v->string.size);
+            l->size = v->string.size;
         }
         gguf_text_escape(name, sizeof name, v->name);
         if (l->names.n <= 200)
@@ -72,7 +72,8 @@ int jsonl_next(struct jsonl *j, struct gguf_str *text)
     if (!take_line(j, &s))
         return 0;
     gguf_error_clear(&err);
-    const enum gguf_status st = gguf_json_walk(s, find_member, &l, &err);
+    const enum gguf_status st = gguf_json_walk(
+        s, (struct gguf_json_callback){ find_member, &l }, &err);
     if (st == GGUF_E_NOMEM)
         msg_fail(j->path, &err);
     else if (st != GGUF_OK || !l.object)

@@ -23,20 +23,20 @@ void load_raise_limits(void)
 bool load_try(struct load *l, const char *path, bool with_set,
               const struct gguf_file_params *params, struct gguf_error *err)
 {
-    struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params own = GGUF_INIT(struct gguf_file_params);
     struct gguf_error why;
     struct stat sb;
     gguf_error_clear(err);
     *l = (struct load){ .path = path };
     if (params)
         own = *params;
-    own.alone = !with_set;
+    own.single_file = !with_set;
     const bool good = gguf_file_open(&l->file, path, &own, err) == GGUF_OK;
     l->whole = good && with_set;
     if (good || !with_set)
         return good;
     const bool far = params && params->opener &&
-                     params->opener->takes(params->opener->user, path);
+                     params->opener->accepts(params->opener->user, path);
     /* a server that does not answer says nothing about the file itself */
     bool is_file =
         far ? err->status >= GGUF_E_FORMAT && err->status < GGUF_E_UNSUPPORTED
@@ -44,7 +44,7 @@ bool load_try(struct load *l, const char *path, bool with_set,
     if (!is_file || err->sys_errno != 0)
         return false;
     why = *err;
-    own.alone = 1;
+    own.single_file = true;
     if (gguf_file_open(&l->file, path, &own, err) != GGUF_OK)
         return false;
     msg_warn(path, "%s", why.message);

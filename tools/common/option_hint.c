@@ -37,7 +37,7 @@ const char *hint_limit(const struct gguf_error *err, char *out, size_t size)
     if (err->status != GGUF_E_LIMIT || !strstr(err->message, "limit is"))
         return out;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct gguf_limits limits = GGUF_LIMITS_INIT;
+        struct gguf_limits limits = GGUF_INIT(struct gguf_limits);
         const char *at = strstr(err->message, rows[i].words);
         if (!at)
             continue;

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <gguf/meta.h>
 
 /* The three parts of KEY=TYPE:VALUE. */
 struct pair {
@@ -113,7 +114,8 @@ static enum gguf_status set_float(const struct override *o,
 static enum gguf_status set_pair(const struct override *o,
                                  const struct pair *p, struct gguf_error *err)
 {
-    const int id = gguf_val_type_find(p->type);
+    enum gguf_val_type id = GGUF_VAL_ARR;
+    const bool known = gguf_val_type_find(p->type, &id);
     const bool real = !strcmp(p->type, "float");
     uint8_t b[8];
     if (id == GGUF_VAL_STR)
@@ -132,7 +134,7 @@ static enum gguf_status set_pair(const struct override *o,
                          err);
     if (!strcmp(p->type, "int"))
         return set_int(o, p, err);
-    if (id < 0 || id == GGUF_VAL_ARR)
+    if (!known || id == GGUF_VAL_ARR)
         opt_usage("--override-kv: key '%s': '%s' is not a type of value",
                   p->key, p->type);
     const size_t size = encode_number(id, p->value, b);

@@ -110,7 +110,7 @@ static void draw_bar(struct progress *p, uint64_t done, uint64_t total,
     p->drawn = true;
 }
 
-int progress_report(void *user, uint64_t done, uint64_t total)
+bool progress_report(void *user, uint64_t done, uint64_t total)
 {
     struct progress *p = user;
     if (p->on) {

@@ -41,7 +41,7 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
 
 /* A gguf_progress_fn whose user is a struct progress. Draws at most ten times
  * a second. Asks to stop once a signal has arrived. */
-int progress_report(void *user, uint64_t done, uint64_t total);
+bool progress_report(void *user, uint64_t done, uint64_t total);
 
 /* Clear the bar; call it before a message and at the end. */
 void progress_clear(struct progress *p);

@@ -109,7 +109,7 @@ static char *with_secrets(char *url)
     return t.s;
 }
 
-static int takes_path(void *user, const char *path)
+static bool takes_path(void *user, const char *path)
 {
     (void)user;
     return remote_is_url(path);

@@ -121,7 +121,7 @@ enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
         return st;
     }
     out->size = r->size;
-    out->read = read_remote;
+    out->read_at = read_remote;
     out->close = close_remote;
     out->user = r;
     if (*r->etag && strncmp(r->etag, "W/", 2) != 0)

@@ -154,7 +154,7 @@ bool text_read(struct text *t, const char *path)
 static void add_number(struct text *t, const struct gguf_kv *kv)
 {
     char out[32];
-    int b = 0;
+    bool b = false;
     float f = 0;
     double d = 0;
     int64_t i = 0;

@@ -231,7 +231,7 @@ static bool on_done(void *user, const struct gguf_bisect *b,
 
 /* Progress in weights or groups: those that are measured, and the current
  * one. */
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct bisect *x = user;
     enum { PARTS = 1000 };

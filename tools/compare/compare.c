@@ -67,7 +67,7 @@ bool compare_begin_sessions(struct compare *c, gguf_session_graph_fn *on_graph,
            ev_model_begin_session(&c->model, o, &sp, c->o->pair != NULL);
 }
 
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct compare *c = user;
     return progress_report(&c->run.bar, done, total);

@@ -103,7 +103,7 @@ static enum gguf_status open_header(struct convert_options *o,
             err, GGUF_E_NOMEM,
             "--verify: the process cannot map %" PRIu64 " bytes", size);
     memcpy(mem, header, n);
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
     struct gguf_file *file = NULL;
     struct gguf_model *model = NULL;

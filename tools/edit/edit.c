@@ -284,7 +284,7 @@ static void print_edit_method(const struct job *j, enum gguf_edit_result way)
 static bool finish_interrupted_edit(const struct job *j)
 {
     struct gguf_error err;
-    int done;
+    bool done;
     gguf_error_clear(&err);
     if (gguf_edit_recover(j->path, &done, &err) != GGUF_OK)
         return msg_fail(j->path, &err);
@@ -298,7 +298,7 @@ static bool finish_interrupted_edit(const struct job *j)
 static bool write_edit(struct job *j)
 {
     const struct edit_options *o = j->o;
-    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_edit_params p = GGUF_INIT(struct gguf_edit_params);
     struct gguf_error err;
     struct progress bar;
     enum gguf_edit_result way;
@@ -309,12 +309,12 @@ static bool write_edit(struct job *j)
     bar.defer_close = true;
     progress_catch_signals();
     p.mode = o->mode;
-    p.order = o->order;
+    p.byte_order = o->order;
     p.output = j->output;
     p.paths = j->noted;
     p.force = o->force;
-    p.progress = progress_report;
-    p.progress_user = &bar;
+    p.progress.fn = progress_report;
+    p.progress.user = &bar;
     gguf_error_clear(&err);
     bool good = gguf_edit_apply(j->file, j->after, &p, &way, &err) == GGUF_OK;
     progress_clear(&bar);
@@ -330,11 +330,11 @@ static bool write_edit(struct job *j)
 static bool open_job(struct job *j)
 {
     struct gguf_error err;
-    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
     uint64_t no = 0;
     gguf_error_clear(&err);
     params.limits = &j->o->limits;
-    params.alone = 1;
+    params.single_file = true;
     if (gguf_file_open(&j->file, j->path, &params, &err) != GGUF_OK ||
         gguf_meta_create(&j->before, NULL, &err) != GGUF_OK ||
         gguf_meta_create(&j->after, NULL, &err) != GGUF_OK ||
@@ -388,7 +388,7 @@ static bool apply_edits(const struct edit_options *o,
 static bool recover_file(const struct edit_options *o, const char *path)
 {
     struct gguf_error err;
-    int done;
+    bool done;
     gguf_error_clear(&err);
     if (gguf_edit_recover(path, &done, &err) != GGUF_OK)
         return msg_fail(path, &err);
@@ -412,7 +412,7 @@ static bool may_mean_output(const struct edit_options *o, char **arg, int n)
 static void check_set(const struct edit_files *files,
                       const struct edit_options *o)
 {
-    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
     struct gguf_paths *p = paths_new();
     params.limits = &o->limits;
     if (files->n)
@@ -424,7 +424,7 @@ static void check_set(const struct edit_files *files,
 
 int main(int argc, char **argv)
 {
-    struct edit_options o = { .limits = GGUF_LIMITS_INIT };
+    struct edit_options o = { .limits = GGUF_INIT(struct gguf_limits) };
     struct edit_files files;
     const int n = edit_parse(&o, argc, argv);
     const bool found = edit_files_find(&files, &o, argv + 1, n);

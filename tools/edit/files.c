@@ -165,7 +165,7 @@ static bool add_unopened(struct finding *f, const char *arg, bool shard,
  * prefix. */
 static void add_argument(struct finding *f, const char *arg)
 {
-    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *set = NULL;
     struct gguf_error err;
     struct stat sb;

@@ -385,8 +385,8 @@ static bool take_type(struct value *v, const char **arg)
     for (unsigned i = 0; i < depth; i++)
         if (*p++ != ']')
             return false;
-    int type = gguf_val_type_find(name);
-    if (*p != ':' || type < 0 || type == GGUF_VAL_ARR)
+    enum gguf_val_type type;
+    if (*p != ':' || !gguf_val_type_find(name, &type) || type == GGUF_VAL_ARR)
         return false;
     v->depth = depth;
     v->base = (uint32_t)type;

@@ -52,7 +52,7 @@ static size_t parse_cpus(const char *p, unsigned *cpus)
 
 bool ev_pool_open(struct gguf_pool **pool, const struct ev_options *o)
 {
-    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gguf_error err;
     unsigned cpus[EV_MAX_CPUS];
     p.n_threads = o->n_threads;

@@ -49,12 +49,13 @@ bool ev_parse_digest(const char *text, struct gguf_digest *d)
         return false;
     memcpy(name, text, (size_t)(hex - text));
     name[hex - text] = '\0';
-    const int algo = gguf_digest_algo_find(name);
+    enum gguf_digest_algo algo;
+    const bool known = gguf_digest_algo_find(name, &algo);
     const size_t n = strlen(++hex);
-    if (algo < 0 || n % 2 || n > 2 * sizeof d->bytes ||
+    if (!known || n % 2 || n > 2 * sizeof d->bytes ||
         strspn(hex, "0123456789abcdef") != n)
         return false;
-    *d = (struct gguf_digest){ .algo = (enum gguf_digest_algo)algo };
+    *d = (struct gguf_digest){ .algo = algo };
     for (size_t i = 0; hex[2 * i] && hex[2 * i + 1]; i++) {
         unsigned byte;
         if (sscanf(hex + 2 * i, "%2x", &byte) != 1)

@@ -190,7 +190,7 @@ static bool on_chunk(void *user, const struct gguf_collect_chunk *chunk)
     return j->save_failed;
 }
 
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct job *j = user;
     return j->share ? im_report_share_progress(j->share, done)

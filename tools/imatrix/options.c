@@ -148,8 +148,8 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
 {
     *o = (struct im_options){ .ev = EV_OPTIONS_INIT,
                               .form = -1,
-                              .limits = GGUF_LIMITS_INIT,
-                              .files = GGUF_FILE_PARAMS_INIT };
+                              .limits = GGUF_INIT(struct gguf_limits),
+                              .files = GGUF_INIT(struct gguf_file_params) };
     o->ev.n_ctx = 512;
     o->ev.n_ubatch = 512;
     o->ev.n_batch = EV_MOST_TOKENS;

@@ -82,7 +82,7 @@ static void print_json(struct findings *f, const struct gguf_finding *x)
     json_close(f->j);
 }
 
-static int on_finding(void *user, const struct gguf_finding *x)
+static bool on_finding(void *user, const struct gguf_finding *x)
 {
     struct findings *f = user;
     f->n[x->severity]++;
@@ -122,16 +122,18 @@ bool info_check(struct json *j, const struct info *info,
                 const struct info_options *o)
 {
     struct findings f = { .o = o, .load = info->load, .j = j };
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
     struct gguf_error err;
     p.payload = !o->check_header;
     p.pool = o->pool;
-    p.progress = progress_report;
-    p.progress_user = &f.bar;
+    p.progress.fn = progress_report;
+    p.progress.user = &f.bar;
     progress_init(&f.bar, "checking", NULL, o->quiet);
     begin_findings(&f);
     bool good =
-        gguf_file_verify(f.load->file, &p, on_finding, &f, &err) == GGUF_OK;
+        gguf_file_verify(f.load->file, &p,
+                         (struct gguf_finding_callback){ on_finding, &f },
+                         &err) == GGUF_OK;
     progress_clear(&f.bar);
     if (!good)
         msg_fail(f.load->path, &err);
@@ -140,7 +142,7 @@ bool info_check(struct json *j, const struct info *info,
 }
 
 /* Print the only finding of a file that does not open. */
-static int first_finding(void *user, const struct gguf_finding *x)
+static bool first_finding(void *user, const struct gguf_finding *x)
 {
     struct findings *f = user;
     if (f->j) {
@@ -165,8 +167,10 @@ bool info_broken(struct json *j, const char *path,
     struct findings f = { .o = o, .load = &none, .j = o->json ? j : NULL };
     struct gguf_error err;
     progress_init(&f.bar, "checking", NULL, true);
-    return gguf_path_verify(path, params, NULL, first_finding, &f, &err) ==
-               GGUF_OK &&
+    return gguf_path_verify(
+               path, params, NULL,
+               (struct gguf_finding_callback){ first_finding, &f },
+               &err) == GGUF_OK &&
            f.n[GGUF_SEVERITY_ERROR];
 }
 
@@ -174,7 +178,7 @@ bool info_broken(struct json *j, const char *path,
 
 enum { MAX_WARNINGS = 10 };
 
-static int on_warning(void *user, const struct gguf_finding *x)
+static bool on_warning(void *user, const struct gguf_finding *x)
 {
     size_t *n = user;
     char byte[40];
@@ -189,12 +193,13 @@ static int on_warning(void *user, const struct gguf_finding *x)
 
 void info_warn(const struct info *info)
 {
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_check_params p = GGUF_INIT(struct gguf_check_params);
     struct gguf_error err;
     size_t n = 0;
     p.quick = 1;
-    if (gguf_file_verify(info->load->file, &p, on_warning, &n, &err) !=
-        GGUF_OK)
+    if (gguf_file_verify(info->load->file, &p,
+                         (struct gguf_finding_callback){ on_warning, &n },
+                         &err) != GGUF_OK)
         msg_fail(info->load->path, &err);
     if (n > MAX_WARNINGS)
         msg_warn(info->load->path, "%zu more warnings: see --check",

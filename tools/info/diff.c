@@ -251,8 +251,8 @@ static void add_row(struct table *t, const struct gguf_tensor_info *a,
 static bool compare_tensor(struct diff *d, const struct gguf_tensor_info *a,
                            const struct gguf_tensor_info *b, struct table *t)
 {
-    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
-    struct gguf_stats_diff x = GGUF_STATS_DIFF_INIT;
+    struct gguf_stats_params p = GGUF_INIT(struct gguf_stats_params);
+    struct gguf_stats_diff x = GGUF_INIT(struct gguf_stats_diff);
     struct gguf_error err;
     p.rows = d->o->rows;
     p.pool = d->o->pool;

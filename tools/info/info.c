@@ -118,7 +118,7 @@ static int diff_files(char *const *path, const struct info_options *o,
 /* Create threads and decoders if tensor data will be read. */
 static void prepare_options(struct info_options *o)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     struct gguf_error err;
     if (!(o->show & (SHOW_STATS | SHOW_CHECK | SHOW_HASH)) && !o->values &&
         !o->manifest && !o->diff)
@@ -135,7 +135,7 @@ static void prepare_options(struct info_options *o)
 int main(int argc, char **argv)
 {
     struct info_options o;
-    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
     int n = info_parse_options(&o, argc, argv);
     params.limits = &o.file_limits;
     params.opener = remote_opener();

@@ -12,7 +12,7 @@ static void json_scalar(struct json *j, const struct gguf_kv *kv)
     int64_t i;
     double d;
     float f;
-    int b;
+    bool b;
     if (gguf_kv_get_str(kv, &s, NULL) == GGUF_OK)
         json_str(j, NULL, s);
     else if (gguf_kv_get_bool(kv, &b, NULL) == GGUF_OK)

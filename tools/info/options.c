@@ -172,7 +172,7 @@ int info_parse_options(struct info_options *o, int argc, char **argv)
 {
     *o = (struct info_options){ .limits = { 6, 120 },
                                 .cache_dtype = GGUF_DTYPE_F16,
-                                .file_limits = GGUF_LIMITS_INIT };
+                                .file_limits = GGUF_INIT(struct gguf_limits) };
     int n = opt_parse(&tool, argc, argv, o);
     if (o->diff && n != 2)
         opt_usage("--diff: expected 2 files, found %d", n);

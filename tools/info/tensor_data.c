@@ -90,9 +90,9 @@ static void stats_json(struct json *j, const struct gguf_tensor_info *x,
 bool info_stats(struct json *j, const struct info *info,
                 const struct info_options *o)
 {
-    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
+    struct gguf_stats_params p = GGUF_INIT(struct gguf_stats_params);
     struct gguf_error err;
-    struct gguf_stats s = GGUF_STATS_INIT;
+    struct gguf_stats s = GGUF_INIT(struct gguf_stats);
     struct progress bar;
     struct table t;
     bool good = true;

@@ -92,7 +92,8 @@ static bool are_members(const char *text, struct gguf_error *err)
     text_addf(&all, "{%s}", text);
     gguf_error_clear(err);
     const enum gguf_status st = gguf_json_walk(
-        (struct gguf_str){ all.s, all.n }, count_depth, &depth, err);
+        (struct gguf_str){ all.s, all.n },
+        (struct gguf_json_callback){ count_depth, &depth }, err);
     text_fini(&all);
     return st == GGUF_OK;
 }

@@ -128,7 +128,7 @@ static bool on_chunk(void *user, size_t chunk, size_t n_chunks,
     return false;
 }
 
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_run *r = user;
     if (r->o->mpi)

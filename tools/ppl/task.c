@@ -148,7 +148,7 @@ static bool on_task(void *user, const struct gguf_task_scores *s)
     return out->part && !add_record(out->part, s);
 }
 
-static int on_progress(void *user, uint64_t done, uint64_t total)
+static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct out *out = user;
     return out->r->o->mpi ? ppl_report_share_progress(out->r, done)

@@ -5,6 +5,7 @@
 #include "tools/quantize/quantize.h"
 #include "tools/common/text.h"
 
+#include <gguf/meta.h>
 #include <gguf/split.h>
 #include <gguf/text.h>
 
@@ -126,7 +127,7 @@ void parse_types(struct options *o)
 /* Load all files of --imatrix and add them up. */
 static void load_imatrix(struct options *o)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_error err;
     gguf_error_clear(&err);
     fp.limits = &o->limits;
@@ -175,7 +176,7 @@ void load_importance(struct options *o)
 void open_loras(struct options *o)
 {
     const size_t n = o->loras.n;
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_error err;
     if (!n)
         return;

@@ -5,6 +5,7 @@
 #include "tools/common/override.h"
 
 #include <stdlib.h>
+#include <gguf/meta.h>
 
 void parse_overrides(struct options *o)
 {
@@ -25,7 +26,7 @@ void parse_overrides(struct options *o)
 
 bool check_overrides(const struct options *o)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_error err;
     struct gguf_file *set;
     fp.limits = &o->limits;

@@ -77,7 +77,7 @@ struct options {
 #define OPTIONS_INIT                                                          \
     {                                                                         \
         .params = GGUF_QUANT_PARAMS_INIT, .target = GGUF_TARGET_PARAMS_INIT,  \
-        .limits = GGUF_LIMITS_INIT                                            \
+        .limits = GGUF_INIT(struct gguf_limits)                               \
     }
 
 /* Type of an output that has a size but no recipe: all types are chosen. */

@@ -34,7 +34,7 @@ static void discard_stale(const char *const *paths, size_t n)
 enum gguf_status start_run(struct options *o, struct progress *bar,
                            struct gguf_pool **pool, struct gguf_error *err)
 {
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
     bool computes = !o->dry_run;
     for (size_t i = 0; i < o->n_targets; i++)
         computes |= has_size_limit(&o->targets[i]);

@@ -188,7 +188,7 @@ split_model(const struct options *o, const struct gguf_file *s,
         size_t n = *n_shards = gguf_split_plan_n_shards(plan);
         for (size_t i = 0; i < n; i++)
             size += gguf_split_plan_shard(plan, i)->file_size;
-        progress_clear(job->user);
+        progress_clear(job->progress.user);
         print_result(o, prefix, n, gguf_file_n_tensors(s), size);
     }
     gguf_split_plan_destroy(plan);
@@ -207,7 +207,7 @@ merge_shards(const struct options *o, const struct gguf_file *s,
         st = gguf_split_merge(s, path, job, err);
     }
     if (st == GGUF_OK) {
-        progress_clear(job->user);
+        progress_clear(job->progress.user);
         print_result(o, path, 1, gguf_file_n_tensors(s), size);
     }
     return st;
@@ -235,7 +235,7 @@ static bool verify_output(const struct options *o, struct gguf_file *in,
             return msg_fail(out, &err);
         out = first;
     }
-    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
     params.limits = &o->file_limits;
     gguf_error_clear(&err);
     if (gguf_file_open(&file, out, &params, &err) != GGUF_OK)
@@ -268,10 +268,11 @@ static bool delete_inputs(const struct gguf_file *s)
 
 int main(int argc, char **argv)
 {
-    struct options o = { .limits = GGUF_SPLIT_PARAMS_INIT,
-                         .file_limits = GGUF_LIMITS_INIT };
-    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split_output_params job = GGUF_SPLIT_OUTPUT_PARAMS_INIT;
+    struct options o = { .limits = GGUF_INIT(struct gguf_split_params),
+                         .file_limits = GGUF_INIT(struct gguf_limits) };
+    struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
+    struct gguf_split_output_params job =
+        GGUF_INIT(struct gguf_split_output_params);
     struct gguf_file *s = NULL;
     struct progress bar;
     struct gguf_error err;
@@ -288,8 +289,8 @@ int main(int argc, char **argv)
     params.opener = remote_opener();
     job.force = o.force;
     job.resume = o.resume;
-    job.progress = progress_report;
-    job.user = &bar;
+    job.progress.fn = progress_report;
+    job.progress.user = &bar;
     gguf_error_clear(&err);
     const char *about = in;
     enum gguf_status st = gguf_file_open(&s, in, &params, &err);

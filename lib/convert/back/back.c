@@ -207,7 +207,7 @@ static enum gguf_status plan_files(struct gg_back *b, struct gguf_error *err)
 static enum gguf_status plan_folder(struct gg_back *b, const char *path,
                                     struct gguf_error *err)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     fp.allocator = b->p.allocator;
     fp.limits = b->p.limits;
     fp.opener = b->p.opener;

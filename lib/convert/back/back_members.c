@@ -173,7 +173,7 @@ json_t *gg_back_shortest_real(float x)
 json_t *gg_back_kv_to_json(const struct gguf_kv *kv)
 {
     struct gguf_str s;
-    int yes;
+    bool yes;
     int64_t i;
     double x;
     switch (kv->type) {

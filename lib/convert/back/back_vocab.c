@@ -50,7 +50,7 @@ static bool find_list(const struct gg_back *b, const char *key, uint32_t type,
 int gg_back_vocab_get_flag(const struct gg_back *b, const char *key,
                            int otherwise)
 {
-    int yes;
+    bool yes;
     const struct gguf_kv *kv = find_key(b, key);
     return kv && gguf_kv_get_bool(kv, &yes, NULL) == GGUF_OK ? yes : otherwise;
 }

@@ -18,7 +18,7 @@ struct faults {
     char first[400];
 };
 
-static int note_finding(void *user, const struct gguf_finding *f)
+static bool note_finding(void *user, const struct gguf_finding *f)
 {
     struct faults *s = user;
     if (f->severity == GGUF_SEVERITY_ERROR && !s->n++)
@@ -69,7 +69,9 @@ static enum gguf_status verify_header(const struct gg_data *list,
         describe_tensor(list, i, &like.tensor[i]);
     enum gguf_status st = gg_file_create_planned(&header, &like, meta, a, err);
     if (st == GGUF_OK)
-        st = gguf_file_verify(header, NULL, note_finding, s, err);
+        st = gguf_file_verify(
+            header, NULL, (struct gguf_finding_callback){ note_finding, s },
+            err);
     gguf_file_close(header);
     gg_mem_free(a, like.tensor);
     return st;

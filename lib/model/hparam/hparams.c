@@ -199,7 +199,7 @@ static enum gguf_status read_bool(struct gg_hparams_reader *r,
                                   const struct gguf_kv *kv, void *out)
 {
     struct gguf_error why;
-    int v;
+    bool v;
     if (gguf_kv_get_bool(kv, &v, &why) != GGUF_OK)
         return report_failure(r, kv, &why);
     bool kept = v != 0;
@@ -278,7 +278,7 @@ static enum gguf_status read_array(struct gg_hparams_reader *r,
             return bad_length(r, kv);
         st = gguf_kv_get_elems_uint(kv, 0, (size_t)kv->n, v, &why);
     } else if (row->flags && kv->type == GGUF_VAL_BOOL) {
-        int yes = 0;
+        bool yes = false;
         st = gguf_kv_get_bool(kv, &yes, &why);
         for (uint32_t i = 0; i < n; i++)
             v[i] = yes != 0;

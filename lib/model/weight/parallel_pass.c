@@ -146,7 +146,8 @@ gg_parallel_pass_run(const struct gg_parallel_pass *w,
     r.failure = gg_mem_alloc_zero(w->allocator, n_threads, sizeof *r.failure);
     if (r.piece && r.failure) {
         cut_items(w, items, n, r.piece);
-        gguf_pool_run(w->job->pool, work_thread, &r);
+        gguf_pool_run(w->job->pool,
+                      (struct gguf_pool_callback){ work_thread, &r });
         st = result_of_run(&r, n_threads, err);
     } else {
         st = gg_error_set_nomem(err, (r.n + 1) * sizeof *r.piece);

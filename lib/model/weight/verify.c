@@ -94,7 +94,7 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
     const struct gguf_file *file = v->c.file;
     const char *key = gg_file_split_keys[GG_SPLIT_COUNT];
     const struct gguf_kv *kv = gguf_file_kv_find(file, key);
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *set;
     struct gguf_error why;
     uint64_t count = 0;
@@ -146,23 +146,23 @@ static enum gguf_status verify_tensors(struct verify *v,
 
 enum gguf_status gguf_file_verify(const struct gguf_file *file,
                                   const struct gguf_check_params *params,
-                                  gguf_finding_fn *report, void *user,
+                                  struct gguf_finding_callback report,
                                   struct gguf_error *err)
 {
     struct verify v = { .src = { .file = file } };
-    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&v.c, params, report, err));
     return verify_tensors(&v, err);
 }
 
 enum gguf_status gguf_file_verify_meta(const struct gguf_file *file,
                                        const struct gguf_meta *meta,
                                        const struct gguf_check_params *params,
-                                       gguf_finding_fn *report, void *user,
+                                       struct gguf_finding_callback report,
                                        struct gguf_error *err)
 {
     struct verify v = { .src = { .file = file } };
     struct gguf_file *planned;
-    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&v.c, params, report, err));
     if (v.c.params.payload)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a file that is not written has no payload");

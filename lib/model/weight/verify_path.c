@@ -31,7 +31,7 @@ static enum gguf_status is_in_set(const char *path,
                                   const struct gguf_file_params *params,
                                   bool *yes, struct gguf_error *err)
 {
-    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params p = GGUF_INIT(struct gguf_file_params);
     char *prefix;
     unsigned count;
     GG_TRY(gg_file_params_take(&p, params, err));
@@ -60,26 +60,25 @@ static enum gguf_status report_why(const struct gg_file_checker *c,
 enum gguf_status gguf_path_verify(const char *path,
                                   const struct gguf_file_params *file_params,
                                   const struct gguf_check_params *params,
-                                  gguf_finding_fn *report, void *user,
+                                  struct gguf_finding_callback report,
                                   struct gguf_error *err)
 {
     struct gg_file_checker c;
-    struct gguf_file_params own = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params own = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *file;
     struct gguf_error why;
-    GG_TRY(gg_file_checker_init(&c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&c, params, report, err));
     gguf_error_clear(&why);
     GG_TRY(gg_file_params_take(&own, file_params, err));
     if (gguf_file_open(&file, path, &own, &why) == GGUF_OK) {
-        enum gguf_status st =
-            gguf_file_verify(file, params, report, user, err);
+        enum gguf_status st = gguf_file_verify(file, params, report, err);
         gguf_file_close(file);
         return st;
     }
     if (why.status == GGUF_E_IO) /* this says nothing about contents */
         return report_why(&c, &why, err);
     /* a shard may be valid although its set is not, which is a finding then */
-    own.alone = 1;
+    own.single_file = true;
     enum gguf_status alone = gguf_file_open(&file, path, &own, err);
     if (alone == GGUF_E_NOMEM)
         return alone;
@@ -91,7 +90,7 @@ enum gguf_status gguf_path_verify(const char *path,
             why.status = GGUF_E_MISMATCH;
         return report_why(&c, &why, err);
     }
-    enum gguf_status st = gguf_file_verify(file, params, report, user, err);
+    enum gguf_status st = gguf_file_verify(file, params, report, err);
     gguf_file_close(file);
     return st;
 }

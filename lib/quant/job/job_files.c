@@ -73,7 +73,7 @@ static enum gguf_status empty_writer(const struct gguf_quant *q, size_t no,
                                      struct gguf_writer **out,
                                      struct gguf_error *err)
 {
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer_params p = GGUF_INIT(struct gguf_writer_params);
     struct gguf_meta *m = NULL;
     p.allocator = q->p.allocator;
     *out = NULL;

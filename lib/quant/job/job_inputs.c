@@ -26,7 +26,7 @@ struct gg_job_gguf {
 static enum gguf_status open_files(struct gguf_quant *q, const char *path,
                                    struct gguf_error *err)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     fp.allocator = q->p.allocator;
     fp.limits = q->p.limits;
     fp.opener = q->p.opener;

@@ -13,7 +13,7 @@ static enum gguf_status open_writers(struct gg_quant_run *r, size_t k,
                                      struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[k];
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     p.force = output->force;
     p.no_sync = output->no_sync;
     p.partial = p.resume = r->resume != NULL;
@@ -78,7 +78,8 @@ static enum gguf_status run_all(struct gg_quant_run *r,
     GG_TRY(gg_quant_run_write_scales(r, err));
     if (r->resume)
         GG_TRY(gg_quant_run_find_complete(r, err));
-    gguf_pool_run(r->jobs[0]->p.pool, gg_quant_run_process_chunks, r);
+    gguf_pool_run(r->jobs[0]->p.pool, (struct gguf_pool_callback){
+                                          gg_quant_run_process_chunks, r });
     finish_nonfinite(r);
     for (size_t i = 0; i < r->n_t; i++)
         if (!r->states[i].kept)

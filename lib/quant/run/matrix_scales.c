@@ -99,7 +99,7 @@ enum gguf_status gg_quant_run_write_scales(struct gg_quant_run *r,
     }
     if (!some)
         return GGUF_OK;
-    gguf_pool_run(q->p.pool, scan_chunks, r);
+    gguf_pool_run(q->p.pool, (struct gguf_pool_callback){ scan_chunks, r });
     if (r->status != GGUF_OK) {
         if (err)
             *err = r->err;

@@ -78,7 +78,7 @@ static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
 {
     const struct gguf_quant_params *p = &r->jobs[k]->p;
     const size_t first = r->first_writer[k], n = r->jobs[k]->n_shards;
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *set = NULL;
     struct gguf_error why;
     int *fd = gg_mem_alloc_zero(p->allocator, n, sizeof *fd);
