@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* affinity.c - lists of processors, memory nodes, binding threads and memory
+/* affinity.c - sets of processors, memory nodes, binding of threads and memory
  *
  * Formats: Documentation/admin-guide/cputopology.rst and
  * Documentation/ABI/stable/sysfs-devices-node of Linux 6.1; set_mempolicy(2).
@@ -39,7 +39,8 @@ unsigned gg_affinity_cpu_set_count(const struct gg_affinity_cpu_set *s)
     return n;
 }
 
-/* Decimal digits at *p; false if there are none. Stops at a million. */
+/* Parse decimal digits at *p, up to a million. Returns false if *p is not a
+ * digit. */
 static bool parse_number(const char **p, unsigned *out)
 {
     const char *begin = *p;
@@ -91,7 +92,7 @@ static void find_usable(struct gg_affinity_cpu_set *set)
         add_cpu(set, i);
 }
 
-/* The list in root/name, empty if there is none. */
+/* Read the list in root/name. A missing file is an empty list. */
 static void read_list(struct gg_affinity_cpu_set *set, const char *root,
                       const char *name)
 {
@@ -202,13 +203,13 @@ enum gguf_status gguf_numa_set_policy(enum gguf_numa_policy policy,
     if (nodes.n < 2)
         return GGUF_OK;
 #if defined(SYS_set_mempolicy)
-    /* the numbers of set_mempolicy(2) */
+    /* numbers of set_mempolicy(2) */
     enum { DEFAULT = 0, INTERLEAVE = 3, BITS = 8 * sizeof(unsigned long) };
     unsigned long mask[GG_MAX_NODES / BITS] = { 0 };
     for (unsigned i = 0; i < nodes.n; i++)
         mask[nodes.number[i] / BITS] |= 1ul << nodes.number[i] % BITS;
     const bool spread = policy == GGUF_NUMA_INTERLEAVE;
-    /* the kernel takes one bit less than it is told */
+    /* the kernel reads one bit less than its argument says */
     if (syscall(SYS_set_mempolicy, spread ? INTERLEAVE : DEFAULT,
                 spread ? mask : NULL, spread ? GG_MAX_NODES + 1ul : 0ul))
         return gg_error_set_errno(

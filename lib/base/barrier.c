@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier.c - gates (spin, then sleep) and the barrier made of one */
+/* barrier.c - gates, at which threads spin and then sleep, and the barrier */
 #include "config.h"
 #include "base/barrier.h"
 #include "base/compiler.h"
@@ -33,7 +33,8 @@ void gg_barrier_gate_fini(struct gg_barrier_gate *g)
     (void)g;
 }
 
-/* Returns at once if the value is no longer old, and may return early. */
+/* Sleep until a signal, but not if the value differs from old. May return
+ * early. */
 static void gate_sleep(struct gg_barrier_gate *g, uint32_t old)
 {
     while (atomic_load_explicit(&g->value, memory_order_seq_cst) == old)
@@ -135,8 +136,8 @@ void gg_barrier_wait(struct gg_barrier *b)
     /* The phase cannot change before this thread arrives. */
     uint32_t phase =
         atomic_load_explicit(&b->phase.value, memory_order_relaxed);
-    /* Releases what this thread wrote to the last one to arrive, which
-     * acquires it from all and hands it on by the signal. */
+    /* Releases this thread's writes to the last thread to arrive, which
+     * acquires them from all threads and passes them on by the signal. */
     unsigned n =
         atomic_fetch_add_explicit(&b->n_arrived, 1, memory_order_acq_rel);
     if (n + 1 == b->n_threads) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base64.c - bytes that are written as base64 */
+/* base64.c - decode base64 */
 #include "config.h"
 #include "base/base64.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bytes.h - integers and floats in bytes of any alignment and either order */
+/* bytes.h - load and store numbers at any alignment, in either byte order */
 #ifndef GG_BASE_BYTES_H
 #define GG_BASE_BYTES_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Does this machine keep the lowest byte first? (A constant.) */
+/* Is this machine little-endian? Compilers make this a constant. */
 static inline bool gg_bytes_host_is_le(void)
 {
     const uint16_t one = 1;

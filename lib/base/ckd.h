@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* ckd.h - arithmetic on sizes from files
+/* ckd.h - checked arithmetic on sizes from files
  *
- * Like C23 <stdckdint.h>: true means that the result did not fit. Sizes and
- * offsets are capped at INT64_MAX (gg_ckd_exceeds_cap), so that a sum of two
- * checked sizes fits 64 bits and off_t can hold each.
+ * The functions return true if the result did not fit, like those of C23
+ * <stdckdint.h>. Sizes and offsets are at most INT64_MAX
+ * (gg_ckd_exceeds_cap()), so that the sum of two checked sizes fits in 64 bits
+ * and off_t can hold each.
  */
 #ifndef GG_BASE_CKD_H
 #define GG_BASE_CKD_H
@@ -41,12 +42,13 @@ static inline bool gg_ckd_align(uint64_t *r, uint64_t n, uint64_t align)
     return false;
 }
 
+/* Is n above INT64_MAX? */
 static inline bool gg_ckd_exceeds_cap(uint64_t n)
 {
     return n > (uint64_t)INT64_MAX;
 }
 
-/* Bytes of an array in memory. */
+/* Bytes of an array of n items of size bytes in memory. */
 static inline bool gg_ckd_array(size_t *r, uint64_t n, size_t size)
 {
     uint64_t bytes;

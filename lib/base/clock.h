@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - a clock that only goes forward */
+/* clock.h - a monotonic clock */
 #ifndef GG_BASE_CLOCK_H
 #define GG_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
+/* Nanoseconds since some point in the past. */
 static inline uint64_t gg_clock_ns(void)
 {
     struct timespec t;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* compiler.h - the only attributes and builtins, each with a fallback */
+/* compiler.h - attributes and builtins of compilers, each with a fallback
+ *
+ * No other file uses them directly.
+ */
 #ifndef GG_BASE_COMPILER_H
 #define GG_BASE_COMPILER_H
 
@@ -30,8 +33,8 @@ static inline int gg_base_ctz32(unsigned x)
 #define GG_CTZ32(x)      gg_base_ctz32(x)
 #endif
 
-/* Before a loop of a constant number of rounds, at most 16: all of them are
- * written out, so that arrays indexed by its counter can live in registers. */
+/* Unroll the loop that follows, which has a constant number of at most 16
+ * rounds, so that arrays indexed by its counter can live in registers. */
 #if defined(__clang__)
 #define GG_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)

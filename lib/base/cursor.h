@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cursor.h - bounds-checked reading of a mapped file
  *
- * Invariant: off <= size. A read that does not fit fails with
- * GGUF_E_TRUNCATED at the byte where the item should have begun, and the
- * cursor stays. So it does where bytes that are still to come do not.
+ * Invariant: off <= size. A read that does not fit fails with GGUF_E_TRUNCATED
+ * at the byte where the item begins. The cursor does not move when a read
+ * fails, for this reason or because bytes cannot be fetched.
  */
 #ifndef GG_BASE_CURSOR_H
 #define GG_BASE_CURSOR_H
@@ -14,33 +14,35 @@
 #include <stdbool.h>
 
 struct gg_cursor {
-    const uint8_t *base;
-    uint64_t size; /* bytes that may be read */
-    uint64_t off;  /* next byte; also the offset that errors report */
-    bool swap;     /* numbers are big-endian */
+    const uint8_t *base; /* first byte of the file */
+    uint64_t size;       /* bytes of the file */
+    uint64_t off;        /* next byte; also the offset that errors report */
+    bool swap;           /* numbers are big-endian */
 
-    /* Where the bytes are not all there yet: those before have are, and more
-     * brings them up to at least upto, which is at most size, and sets have.
-     * NULL: all of size are there. */
+    /* Fetch bytes up to at least upto, which is at most size, and set have.
+     * NULL: all bytes are in memory. */
     enum gguf_status (*more)(struct gg_cursor *c, uint64_t upto,
                              struct gguf_error *err);
-    void *user;
-    uint64_t have, most; /* most: what user gives at most; for more */
+    void *user;    /* data of more() */
+    uint64_t have; /* bytes in memory; unused if more is NULL */
+    uint64_t most; /* largest number of bytes to fetch; for more() */
 };
 
-/* Before bytes up to upto, at most size, are looked at. */
+/* Make sure that bytes up to upto, at most size, are in memory. */
 static inline enum gguf_status
 gg_cursor_need(struct gg_cursor *c, uint64_t upto, struct gguf_error *err)
 {
     return c->more && upto > c->have ? c->more(c, upto, err) : GGUF_OK;
 }
 
+/* Bytes after the cursor. */
 static inline uint64_t gg_cursor_left(const struct gg_cursor *c)
 {
     return c->size - c->off;
 }
 
-/* n bytes at the cursor, which moves after them. what names them. */
+/* Take n bytes: *out points at them, and the cursor moves after them. what
+ * names them in messages. */
 static inline enum gguf_status gg_cursor_take(struct gg_cursor *c, uint64_t n,
                                               const uint8_t **out,
                                               const char *what,
@@ -57,6 +59,7 @@ static inline enum gguf_status gg_cursor_take(struct gg_cursor *c, uint64_t n,
     return GGUF_OK;
 }
 
+/* Take a u32 or u64 in the byte order of the file. */
 static inline enum gguf_status gg_cursor_u32(struct gg_cursor *c,
                                              uint32_t *out, const char *what,
                                              struct gguf_error *err)

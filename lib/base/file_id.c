@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_id.c - which file it is, and whose */
+/* file_id.c - identity and owner of files */
 #include "config.h"
 #include "base/file_id.h"
 #include "base/mem.h"
@@ -94,7 +94,7 @@ static enum gguf_status refuse_file(const char *why, struct gguf_error *err)
                         "%s: it is left alone", why);
 }
 
-/* About the file open as fd, which was found as path. */
+/* Check that the file fd, found as path, was left by an earlier run. */
 static enum gguf_status check_left(const char *path, int fd,
                                    struct gguf_error *err)
 {
@@ -113,7 +113,7 @@ static enum gguf_status check_left(const char *path, int fd,
 enum gguf_status gg_file_id_open(const char *path, int *fd,
                                  struct gguf_error *err)
 {
-    /* O_NONBLOCK: a pipe must not make us wait. */
+    /* O_NONBLOCK: opening a pipe must not block. */
     *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     int e = errno;
     if (*fd < 0 && e == ENOENT)

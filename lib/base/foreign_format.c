@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign_format.c - files that are not what their names say */
+/* foreign_format.c - recognize files of another format than expected */
 #include "config.h"
 #include "base/foreign_format.h"
 #include "base/compiler.h"
@@ -43,8 +43,8 @@ static const struct {
     { 257, "ustar", 5, "a tar archive", 0 },
 };
 
-/* How texts begin after a byte-order mark and white space; pointers come first.
- * Bodies of errors are what a download keeps unless told otherwise. */
+/* First words of texts, after a byte-order mark and white space. Pointers come
+ * first. Downloads keep the body of an error message by default. */
 static const struct {
     const char *begin, *is;
 } texts[] = {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign_format.h - files that are not what their names say
+/* foreign_format.h - recognize files of another format than expected
  *
- * Downloads leave pointers, web pages and answers of servers where a model
- * should be, and files of other formats get its name. What begins like one of
- * these is named, so that the message says more than that a file is malformed.
+ * Failed downloads leave Git LFS pointers, web pages or error messages of
+ * servers in place of a model, and files of other formats get a wrong name.
+ * They are recognized by their first bytes, so that a message can name them.
  */
 #ifndef GG_BASE_FOREIGN_FORMAT_H
 #define GG_BASE_FOREIGN_FORMAT_H
 
 #include <stdint.h>
 
-/* The format that a file should have, which is not foreign there. A text in
- * prose may begin with markup or with any word: there only a Git LFS pointer is
- * foreign. */
+/* Format that a file should have. Prose may begin with markup or any word, so
+ * only a Git LFS pointer is foreign there. */
 enum gg_foreign_format_but {
     GG_FOREIGN_BUT_NONE,
     GG_FOREIGN_BUT_GGUF,
@@ -20,8 +19,8 @@ enum gg_foreign_format_but {
     GG_FOREIGN_BUT_PROSE
 };
 
-/* Name the format of a file by its first size bytes, as in "a web page". NULL:
- * the format is unknown, or it is `but', which the file should have. */
+/* Name the format of a file by its first size bytes, as in "a web page".
+ * Returns NULL if the format is unknown, or is the expected one, but. */
 const char *gg_foreign_format_name(const void *data, uint64_t size,
                                    enum gg_foreign_format_but but);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_set.c - a set of texts, by their hashes alone */
+/* hash_set.c - a set of texts that keeps their hashes only */
 #include "config.h"
 #include "base/hash_set.h"
 #include "base/mem.h"
@@ -42,7 +42,7 @@ void gg_hash_set_fini(struct gg_hash_set *h)
     h->slot = NULL;
 }
 
-/* The slot of text, or the free one where it belongs; its hash in *hash. */
+/* Find the slot of text, or the free slot for it. *hash receives its hash. */
 static uint64_t *probe_slots(const struct gg_hash_set *h, struct gguf_str text,
                              uint64_t *hash)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index.c - from name to number, on seeded XXH3 */
+/* index.c - hash table from names to numbers (XXH3 with a seed) */
 #include "config.h"
 #include "base/index.h"
 #include "base/hash_set.h"
@@ -49,8 +49,8 @@ void gg_index_clear(struct gg_index *ix)
     ix->n_used = 0;
 }
 
-/* The slot that holds name, or the free one where it belongs. The table is
- * never more than half full, so the walk ends. */
+/* Find the slot of name, or the free slot for it. The table is at most half
+ * full, so the search ends. */
 static uint32_t probe_slots(const struct gg_index *ix, struct gguf_str name,
                             uint64_t hash)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal.c - a journal opened, read and appended to */
+/* journal.c - open, read and append to a journal */
 #include "config.h"
 #include "base/journal.h"
 #include "base/bytes.h"
@@ -39,8 +39,8 @@ bool gg_journal_is_whole(const uint8_t *b, size_t size)
 
 /* ---- opening ---- */
 
-/* A new journal appears with its head: a full disk leaves none, and no other
- * file is ever taken for one. */
+/* Create a journal. It appears together with its head, so a full disk leaves
+ * none and another file is never mistaken for one. */
 static enum gguf_status make_journal(const struct gg_journal *j,
                                      const XXH128_canonical_t *plan, bool sync,
                                      struct gguf_error *err)
@@ -63,9 +63,8 @@ static enum gguf_status fail_busy(struct gguf_error *err)
                         "another process is at work on it");
 }
 
-/* A run that finds the journal locked, or finds after locking that it was
- * removed, came second. Where the system has no locks, a run works without
- * one. */
+/* Lock the journal. If it is locked already, or was removed before the lock was
+ * granted, another run was first. Systems without locks run without one. */
 static enum gguf_status lock_journal(const struct gg_journal *j, bool *locked,
                                      struct gguf_error *err)
 {
@@ -133,7 +132,7 @@ static ssize_t read_at(int fd, uint8_t *b, size_t size, off_t off)
     return (ssize_t)at;
 }
 
-/* Take a record about a file of the output, or hand it to the kind. */
+/* Apply a record about a file of the output, or pass it to the kind. */
 static bool take_record(struct gg_journal *j, const uint8_t *b,
                         gg_journal_record_fn *take, void *user)
 {
@@ -153,8 +152,7 @@ static bool take_record(struct gg_journal *j, const uint8_t *b,
     return true;
 }
 
-/* Compare the head, take the records that are good, and cut off what
- * follows. */
+/* Compare the head, apply all valid records, and cut off the rest. */
 static enum gguf_status read_records(struct gg_journal *j,
                                      const XXH128_canonical_t *plan,
                                      gg_journal_record_fn *take, void *user,
@@ -217,8 +215,8 @@ enum gguf_status gg_journal_open(struct gg_journal *j,
 
 /* ---- writing ---- */
 
-/* Threads append one after the other. After a failure the next record
- * overwrites the bytes of the failed one, so that records stay whole. */
+/* One thread at a time appends. After a failure the next record overwrites the
+ * bytes of the failed one, so the journal has no torn record inside. */
 enum gguf_status gg_journal_append(struct gg_journal *j, uint8_t *b,
                                    uint32_t type, uint32_t number,
                                    struct gguf_error *err)
@@ -253,7 +251,7 @@ int gg_journal_close(struct gg_journal *j, bool discard)
     int reason = 0;
     if (discard && j->path && j->fd >= 0 &&
         !(gg_file_id_fd(&id, j->fd) && gg_file_id_unlink(&id, j->path)))
-        reason = errno == ENOENT ? 0 : errno; /* it is gone already */
+        reason = errno == ENOENT ? 0 : errno; /* removed already */
     if (j->fd >= 0)
         close(j->fd);
     if (j->has_lock)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_part.c - temporaries that a journal notes, and their names */
+/* journal_part.c - temporaries that a journal lists, and their names */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/journal.h"
@@ -33,9 +33,9 @@ static enum gguf_status append_inode(struct gg_journal *j, uint32_t type,
     return gg_journal_append(j, b, type, (uint32_t)no, err);
 }
 
-/* Is the file fd, found as part, the temporary of file no? It is if the
- * journal notes its inode, or if an earlier run was killed right after making
- * it: then there is a journal, and the file is empty. */
+/* Check that the file fd, found as part, is the temporary of file no: the
+ * journal has its inode, or an earlier run was killed right after creating it.
+ * In that case the journal existed before and the file is empty. */
 static enum gguf_status check_part(const struct gg_journal *j, size_t no,
                                    const char *part, int fd,
                                    struct gguf_error *err)
@@ -56,7 +56,8 @@ static enum gguf_status check_part(const struct gg_journal *j, size_t no,
     return GGUF_OK;
 }
 
-/* *fd: a new file, which is removed again if its inode cannot be found out. */
+/* Create a temporary, open as *fd. It is removed again if its inode cannot be
+ * read. */
 static enum gguf_status make_part(const char *part, int *fd,
                                   struct gg_file_id *id,
                                   struct gguf_error *err)
@@ -141,8 +142,8 @@ void gg_journal_discard_parts(const struct gg_journal *j)
 
 /* ---- discarding without a run ---- */
 
-/* Is this a journal of that kind and of this user, and no process at work on
- * it? */
+/* Is fd a journal of this kind that belongs to this user and that no process
+ * holds? */
 static bool is_left(int fd, const struct gg_journal_kind *kind)
 {
     uint8_t head[GG_JOURNAL_HEAD];
@@ -153,7 +154,7 @@ static bool is_left(int fd, const struct gg_journal_kind *kind)
            !memcmp(head, kind->magic, 8) && fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-/* Does the journal fd note a temporary of this inode? */
+/* Does the journal fd list a temporary with this inode? */
 static bool notes_inode(int fd, const struct gg_journal_kind *kind,
                         uint64_t inode)
 {
@@ -176,7 +177,7 @@ static bool is_part_name(const char *name)
     return n > m && !strcmp(name + n - m, GG_OUTFILE_PART);
 }
 
-/* Remove the temporaries in folder that the journal fd notes. */
+/* Remove the temporaries in folder that the journal fd lists. */
 static enum gguf_status discard_noted(int fd,
                                       const struct gg_journal_kind *kind,
                                       const char *folder, size_t *n,
@@ -217,7 +218,7 @@ enum gguf_status gg_journal_discard(const struct gg_journal_kind *kind,
         st = gg_error_set_nomem(err, size);
     else
         snprintf(name, size, "%s" GG_JOURNAL_SUFFIX, path);
-    /* a file that may not be opened is not this user's, and stays */
+    /* a file that cannot be opened is not this user's, and stays */
     if (st == GGUF_OK && gg_file_id_open(name, &fd, NULL) == GGUF_OK &&
         fd >= 0 && is_left(fd, kind)) {
         st = discard_noted(fd, kind, folder, n, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c - JSON texts from strangers, as trees of Jansson's values */
+/* json.c - read untrusted JSON texts into trees of Jansson's values */
 #include "config.h"
 #include "base/json.h"
 
@@ -15,15 +15,15 @@
 
 /* ---- a walk over the text ---- */
 
-/* Beginnings of values in the order of the text. It trusts nothing: whether
- * the text is JSON is not asked here. */
+/* Scanner that finds the first byte of each value, in the order of the text. It
+ * does not check that the text is JSON. */
 struct walk {
-    const struct gg_json *j;    /* what is left out is passed over */
-    size_t at;                  /* after the value that next gave */
-    char in[GG_JSON_DEPTH + 1]; /* the containers around: '{' or '[' */
+    const struct gg_json *j;    /* the text; omitted members are skipped */
+    size_t at;                  /* byte after the last value */
+    char in[GG_JSON_DEPTH + 1]; /* open containers: '{' or '[' */
     unsigned depth;
-    bool name;            /* the next text is a member's name */
-    struct gguf_str last; /* the last name, as it is written */
+    bool name;            /* the next string is a member's name */
+    struct gguf_str last; /* last name, escapes not replaced */
 };
 
 static bool is_end(char c)
@@ -41,7 +41,7 @@ static void skip_string(struct walk *w)
     w->at = w->at < size ? w->at + 1 : size;
 }
 
-/* The end of the container that has just been entered, if it is left out. */
+/* Move to the end of the container that was just entered, if it is omitted. */
 static void skip_omitted(struct walk *w)
 {
     for (unsigned k = 0; k < w->j->n_later; k++)
@@ -49,8 +49,8 @@ static void skip_omitted(struct walk *w)
             w->at = w->j->later[k].end;
 }
 
-/* The next value begins at *begin; false: there is none. Containers are
- * entered: their depth is then above GG_JSON_DEPTH if that is too deep. */
+/* Find the next value: *begin. Containers are entered, and depth may then
+ * exceed GG_JSON_DEPTH. Returns false at the end. */
 static bool next_token(struct walk *w, size_t *begin)
 {
     const char *text = w->j->text;
@@ -90,10 +90,10 @@ static bool next_token(struct walk *w, size_t *begin)
     return false;
 }
 
-/* ---- what is left out ---- */
+/* ---- omitted members ---- */
 
-/* The end of the container that w has just entered: where its bracket is;
- * SIZE_MAX: there is none. */
+/* Byte of the closing bracket of the container that w has just entered;
+ * SIZE_MAX if it does not end. */
 static size_t find_end(struct walk w)
 {
     const char *text = w.j->text;
@@ -111,15 +111,15 @@ static size_t find_end(struct walk w)
     return SIZE_MAX;
 }
 
-/* Is the last name, which a quotation mark follows, z? */
+/* Is the last name z? A quotation mark follows it in the text. */
 static bool is_last(const struct walk *w, const char *z)
 {
     const size_t n = strlen(z);
     return w->last.size == n + 1 && !memcmp(w->last.data, z, n);
 }
 
-/* Leave the container out that w has just entered, if its name is one of
- * later; *of: it is a member of that which later begins with. */
+/* Omit the container that w has just entered, if its name is in later[1 ..].
+ * *of keeps whether the member of the root around it is later[0]. */
 static void leave_out(struct gg_json *j, struct walk *w,
                       const char *const *later, bool *of)
 {
@@ -139,7 +139,7 @@ static void leave_out(struct gg_json *j, struct walk *w,
 
 /* ---- reading ---- */
 
-/* Check depth and number of values; find the members to leave out. */
+/* Check depth and number of values, and find the members to omit. */
 static enum gguf_status check_bounds(struct gg_json *j,
                                      const char *const *later,
                                      struct gguf_error *err)
@@ -160,7 +160,7 @@ static enum gguf_status check_bounds(struct gg_json *j,
     return GGUF_OK;
 }
 
-/* "line L, column C", both from 1, of byte at of the text. */
+/* Write the position of byte `at' of the text: "line L, column C", from 1. */
 static void describe_position(const struct gg_json *j, size_t at, char out[64])
 {
     const char *end = j->text + (at < j->size ? at : j->size);
@@ -175,7 +175,7 @@ static void describe_position(const struct gg_json *j, size_t at, char out[64])
     snprintf(out, 64, "line %zu, column %zu", line, column);
 }
 
-/* Bytes of the character at p, of n bytes that are there. */
+/* Bytes of the character at p, at most n. */
 static size_t character_size(const char *p, size_t n)
 {
     size_t k = 1;
@@ -211,11 +211,11 @@ struct reader {
     struct gg_json_lex lex;
     bool long_real;
     bool python;    /* GG_JSON_PYTHON */
-    unsigned k;     /* the next that is left out */
-    char *text;     /* stack of names and a text, without escapes */
-    size_t n, room; /* bytes of it in use, and there */
+    unsigned k;     /* index of the next omitted member */
+    char *text;     /* stack of names and a string, escapes replaced */
+    size_t n, room; /* bytes used and bytes allocated of text */
     bool no_memory;
-    struct gguf_str twice; /* the name that failed, since its object has it */
+    struct gguf_str twice; /* name that its object has already */
 };
 
 static json_t *read_value(struct reader *r);
@@ -226,14 +226,14 @@ static json_t *fail_read(struct reader *r, size_t at, const char *what)
     return NULL;
 }
 
-/* v, or the failure to make it. */
+/* Return v; record an allocation failure if it is NULL. */
 static json_t *check_made(struct reader *r, json_t *v)
 {
     r->no_memory |= !v;
     return v;
 }
 
-/* Put the text that is next on the stack, with a NUL after it: *size bytes. */
+/* Push the next string and a NUL onto the stack. *size: its bytes. */
 static bool push_text(struct reader *r, size_t *size)
 {
     struct gguf_str raw;
@@ -302,7 +302,7 @@ static json_t *read_word(struct reader *r)
     return NULL;
 }
 
-/* Enter the next container; skip its content if that is left out. */
+/* Enter the next container. Skip its contents if they are omitted. */
 static void enter_level(struct reader *r)
 {
     r->lex.at++;
@@ -310,7 +310,7 @@ static void enter_level(struct reader *r)
         r->lex.at = r->j->later[r->k++].end;
 }
 
-/* Is there one more before the bracket end? Else that is passed. */
+/* Does another item come before the bracket end? If not, skip the bracket. */
 static bool has_more_items(struct reader *r, char end, bool first)
 {
     const char c = gg_json_lex_peek(&r->lex);
@@ -345,7 +345,7 @@ static json_t *read_list(struct reader *r)
     return list;
 }
 
-/* A member into object. */
+/* Read a member into object. */
 static bool read_member(struct reader *r, json_t *object)
 {
     size_t size;
@@ -384,7 +384,7 @@ static json_t *read_object(struct reader *r)
     return object;
 }
 
-/* NULL: it failed. Nested at most GG_JSON_DEPTH times. */
+/* Read a value. NULL: failed. Recursion is at most GG_JSON_DEPTH deep. */
 static json_t *read_value(struct reader *r)
 {
     const char c = gg_json_lex_peek(&r->lex);
@@ -566,7 +566,7 @@ bool gg_json_num(const json_t *v, double *out)
     return true;
 }
 
-/* ---- texts to write ---- */
+/* ---- writing ---- */
 
 void gg_json_make_begin(void)
 {

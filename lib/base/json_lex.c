@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_lex.c - texts and numbers of JSON (RFC 8259) */
+/* json_lex.c - read the strings and numbers of a JSON text (RFC 8259) */
 #include "config.h"
 #include "base/json_lex.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    LONG_WHOLE = 19,  /* digits that 64 bits may not hold */
-    MOST_NUMBER = 512 /* bytes of a number, with NUL */
+    LONG_WHOLE = 19,  /* digits from which an integer may not fit in 64 bits */
+    MOST_NUMBER = 512 /* largest number in bytes, with NUL */
 };
 
 bool gg_json_lex_fail(struct gg_json_lex *l, size_t at, const char *what)
@@ -33,9 +33,9 @@ char gg_json_lex_peek(struct gg_json_lex *l)
     return l->at < l->size ? l->text[l->at] : 0;
 }
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
-/* Number of bytes before the first that is not UTF-8. */
+/* Number of bytes before the first one that is not UTF-8. */
 static size_t count_valid(struct gguf_str s)
 {
     uint32_t cp;
@@ -69,7 +69,7 @@ bool gg_json_lex_text(struct gg_json_lex *l, struct gguf_str *raw, bool *plain)
     return true;
 }
 
-/* The number that four hexadecimal digits at p are; -1: they are not four. */
+/* Value of four hexadecimal digits at p; -1 if they are not four digits. */
 static int32_t read_hex(const char *p, const char *end)
 {
     static const char hex[] = "0123456789abcdef";
@@ -86,7 +86,7 @@ static int32_t read_hex(const char *p, const char *end)
     return n;
 }
 
-/* The character of the \u at p, and its *size in bytes; -1: it is none. */
+/* Code point of the escape \u at p; -1 if malformed. *size: its bytes. */
 static int32_t read_unicode(const char *p, const char *end, size_t *size)
 {
     const int32_t high = read_hex(p + 2, end);
@@ -132,7 +132,7 @@ bool gg_json_lex_unescape(struct gg_json_lex *l, struct gguf_str raw,
 
 /* ---- numbers ---- */
 
-/* The digits at i of the text: where they end. */
+/* Offset of the first byte from i on that is not a digit. */
 static size_t pass_digits(const struct gg_json_lex *l, size_t i)
 {
     while (i < l->size && l->text[i] >= '0' && l->text[i] <= '9')
@@ -140,8 +140,8 @@ static size_t pass_digits(const struct gg_json_lex *l, size_t i)
     return i;
 }
 
-/* Where the number that is next ends; *whole: it has neither point nor
- * exponent. 0: it is not a number of JSON. */
+/* End of the number that comes next; 0 if it is not a number of JSON. *whole
+ * receives whether it has neither point nor exponent. */
 static size_t find_end(const struct gg_json_lex *l, bool *whole)
 {
     const char *t = l->text;
@@ -169,7 +169,8 @@ static size_t find_end(const struct gg_json_lex *l, bool *whole)
     return i;
 }
 
-/* [-]DIGITS[.DIGITS] of n bytes that is exact as a quotient of two doubles. */
+/* Convert [-]DIGITS[.DIGITS] of n bytes, if it is a quotient of two exact
+ * doubles. */
 static bool read_short(const char *p, size_t n, double *out)
 {
     const bool minus = *p == '-';
@@ -194,7 +195,7 @@ static bool read_short(const char *p, size_t n, double *out)
     return true;
 }
 
-/* By strtod, whose point is the locale's. */
+/* Convert with strtod(), after replacing the point by the locale's. */
 static bool read_long(const char *p, size_t n, double *out)
 {
     char s[MOST_NUMBER];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* json_lex.h - texts and numbers of JSON (RFC 8259)
+/* json_lex.h - read the strings and numbers of a JSON text (RFC 8259)
  *
- * The words that json.c makes trees of and json_scan.c reads one by one. No
- * function here allocates, so that a failure is one of the text. Jansson's own
- * reader is not used: where memory ends it aborts, reads beyond its buffer or
- * calls the text malformed.
+ * json.c builds trees of them, json_scan.c reads them one by one. The functions
+ * do not allocate, so a failure is always a fault of the text. Jansson's own
+ * parser is not used: when memory runs out it aborts, reads beyond its buffer
+ * or calls the text malformed.
  */
 #ifndef GG_BASE_JSON_LEX_H
 #define GG_BASE_JSON_LEX_H
@@ -14,37 +14,47 @@
 #include <stdbool.h>
 
 struct gg_json_lex {
-    const char *text; /* kept */
-    size_t size;
+    const char *text; /* the text; it must outlive the lexer */
+    size_t size;      /* bytes of text */
     size_t at;        /* next byte to read */
     size_t failed;    /* byte of the first failure */
-    const char *what; /* message for that failure; NULL: none */
+    const char *what; /* message of the first failure; NULL: no failure */
 };
 
 struct gg_json_number {
-    bool whole; /* neither point nor exponent: n is the number, too */
-    int64_t n;
-    double x;
+    bool whole; /* written without point and exponent: n is set */
+    int64_t n;  /* the number, if whole */
+    double x;   /* the number */
 };
 
-/* Keep the first failure; false. */
+/* Record a failure, unless an earlier one is recorded. Returns false. */
 bool gg_json_lex_fail(struct gg_json_lex *l, size_t at, const char *what);
 
-/* Skip blanks: the next byte, or NUL at the end. */
+/* Skip blanks. Returns the next byte without reading it; NUL at the end. */
 char gg_json_lex_peek(struct gg_json_lex *l);
 
-/* Read the text whose quotation mark is next: raw is what stands between its
- * marks, valid UTF-8 without control characters; *plain: raw has no escape. */
+/* Read a string. Its quotation mark is the next byte.
+ *
+ * raw     Receives the bytes between the quotation marks: UTF-8 without control
+ *         characters, escapes not replaced.
+ * plain   Receives whether raw has no escapes.
+ *
+ * Returns false after recording a failure. */
 bool gg_json_lex_text(struct gg_json_lex *l, struct gguf_str *raw,
                       bool *plain);
 
-/* Write raw (of the text) to out with escapes replaced: *n bytes, at most
- * raw.size. Halves of surrogate pairs are refused. */
+/* Write raw, a part of the text, to out with its escapes replaced.
+ *
+ * out   Receives at most raw.size bytes.
+ * n     Receives the number of bytes.
+ *
+ * Returns false after recording a failure, such as half a surrogate pair. */
 bool gg_json_lex_unescape(struct gg_json_lex *l, struct gguf_str raw,
                           char *out, size_t *n);
 
-/* Read the number that is next. long_real: whole numbers of 19 digits and more
- * are real numbers; else one that 64 bits do not hold is refused. */
+/* Read a number. long_real: integers of 19 digits and more become real numbers;
+ * otherwise integers that do not fit in 64 bits are refused. Returns false
+ * after recording a failure. */
 bool gg_json_lex_number(struct gg_json_lex *l, bool long_real,
                         struct gg_json_number *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_scan.c - a list or object of JSON, read where it lies */
+/* json_scan.c - read a long JSON array or object without building a tree */
 #include "config.h"
 #include "base/json_scan.h"
 
@@ -114,7 +114,7 @@ bool gg_json_scan_skip(struct gg_json_scan *s, size_t *begin, size_t *end)
     return true;
 }
 
-/* ---- texts and numbers ---- */
+/* ---- strings and numbers ---- */
 
 static bool read_str(struct gg_json_scan *s, struct gguf_str *out)
 {
@@ -165,7 +165,7 @@ bool gg_json_scan_num(struct gg_json_scan *s, double *out)
     return true;
 }
 
-/* ---- what came of it ---- */
+/* ---- the end ---- */
 
 uint64_t gg_json_scan_offset(const struct gg_json_scan *s)
 {

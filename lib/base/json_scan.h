@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* json_scan.h - a list or object of JSON, read where it lies
+/* json_scan.h - read a long JSON array or object without building a tree
  *
- * For long ones of plain things, of which no tree is made: a piece's text is
- * that of the file. Words are read as in a tree (json_lex.h), but names may
- * hold NUL. The reader says what comes next; names that are there twice are its
- * to find.
+ * Strings and numbers are read one by one (json_lex.h); a string without
+ * escapes is the text of the file. The caller says which kind of value it
+ * expects next. Unlike in a tree, names may hold NUL, and the caller must
+ * detect names that occur twice.
  *
  *     gg_json_scan_open(&s, j, v, &arena);
  *     while (gg_json_scan_more(&s))
@@ -18,51 +18,51 @@
 #include "base/json_lex.h"
 #include "base/mem.h"
 
-enum { GG_JSON_SCAN_DEPTH = 4 }; /* containers that are open */
+enum { GG_JSON_SCAN_DEPTH = 4 }; /* largest depth of open containers */
 
 struct gg_json_scan {
-    const struct gg_json *j;    /* kept */
-    struct gg_mem_arena *arena; /* kept: texts that had escapes */
+    const struct gg_json *j;    /* the text; it must outlive the scan */
+    struct gg_mem_arena *arena; /* holds strings that had escapes */
     struct gg_json_lex lex;     /* position and first failure */
-    size_t value;               /* where the last value or name began */
-    char close[GG_JSON_SCAN_DEPTH + 1]; /* brackets that end what is open */
-    unsigned depth;
-    bool first;     /* innermost container is still unread */
+    size_t value;               /* byte of the last value or name */
+    char close[GG_JSON_SCAN_DEPTH + 1]; /* closing brackets of containers */
+    unsigned depth;                     /* number of open containers */
+    bool first;     /* the innermost container is still unread */
     bool no_memory; /* the failure is an allocation */
 };
 
-/* Enter v, a list or object of j. What is read of it are the text's values,
- * also of what j left out. */
+/* Enter v, an array or object of j. If j omitted its contents, they are read
+ * from the text all the same. */
 void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,
                        const json_t *v, struct gg_mem_arena *arena);
-/* Enter the list or object that the text of j is, whose root need not be there:
- * a failure says what else begins there. */
+/* Enter the array or object that the text of j is. j need not have a root. A
+ * failure names the character that stands there instead. */
 void gg_json_scan_open_root(struct gg_json_scan *s, const struct gg_json *j,
                             struct gg_mem_arena *arena);
-/* Pass over the list or object that is next: it is bytes *begin to *end - 1 of
- * the text. Only its quotation marks and brackets are looked at. false: there
- * is something else, and nothing was read, or it does not end. */
+/* Skip the array or object that comes next: bytes *begin to *end - 1 of the
+ * text. Only its quotation marks and brackets are checked. Returns false if
+ * something else comes next, and reads nothing, or if it does not end. */
 bool gg_json_scan_skip(struct gg_json_scan *s, size_t *begin, size_t *end);
-/* Is there one more in the innermost that is open? Else that is left. false
- * after a failure, too. */
+/* Does the innermost open container have another element or member? If not, it
+ * is left. Returns false after a failure, too. */
 bool gg_json_scan_more(struct gg_json_scan *s);
-/* Enter the list that is next; false: it is none, and nothing was read. */
+/* Enter the array that comes next. Returns false, and reads nothing, if
+ * something else comes next. */
 bool gg_json_scan_enter_list(struct gg_json_scan *s);
-/* The next text, number or name of a member (with its colon). false: there is
- * something else, and nothing was read, or it is not JSON, which
- * gg_json_scan_end says. Anything but a name in a name's place is not JSON. A
- * text is the file's, or the arena's. */
+/* Read the next string, name of a member (with its colon) or number. Returns
+ * false if something else comes next, and reads nothing, or if the text is
+ * malformed, which gg_json_scan_end() then reports. A string belongs to the
+ * text or the arena. */
 bool gg_json_scan_str(struct gg_json_scan *s, struct gguf_str *out);
 bool gg_json_scan_name(struct gg_json_scan *s, struct gguf_str *out);
 bool gg_json_scan_num(struct gg_json_scan *s, double *out);
-/* The byte of the file where the last value or name began, or where the next
- * one would. */
+/* Byte of the file where the value or name that was looked at last begins. */
 uint64_t gg_json_scan_offset(const struct gg_json_scan *s);
-/* GGUF_OK, or the failure: GGUF_E_FORMAT with the byte, GGUF_E_NOMEM. */
+/* GGUF_OK, or the first failure: GGUF_E_FORMAT with the byte, GGUF_E_NOMEM. */
 enum gguf_status gg_json_scan_end(const struct gg_json_scan *s,
                                   struct gguf_error *err);
-/* gg_json_scan_end after the outermost was left; a failure, too, if more than
- * blanks follow it. */
+/* Finish after the outermost container was left. Fails like gg_json_scan_end(),
+ * and if anything but blanks follows. */
 enum gguf_status gg_json_scan_finish(struct gg_json_scan *s,
                                      struct gguf_error *err);
 /* Byte of the file where the next value begins. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* json_visit.c - gguf_json_walk: the values of a JSON text for programs */
+/* json_visit.c - gguf_json_walk(): pass the values of a JSON text to a
+ * program */
 #include "config.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -33,7 +34,7 @@ static enum gguf_status walk_object(const struct gguf_json_callback *w,
     return GGUF_OK;
 }
 
-/* Nested at most GG_JSON_DEPTH times. */
+/* Recursion is at most GG_JSON_DEPTH deep. */
 static enum gguf_status walk_value(const struct gguf_json_callback *w,
                                    json_t *v, struct gguf_str name,
                                    struct gguf_error *err)

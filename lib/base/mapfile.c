@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mapfile.c - a regular file, mapped for reading */
+/* mapfile.c - a regular file that is mapped for reading */
 #include "config.h"
 #include "base/mapfile.h"
 #include "base/ckd.h"
@@ -30,7 +30,8 @@ static enum gguf_status fail_kind(mode_t mode, struct gguf_error *err)
                         kind);
 }
 
-/* The part [off, off + size) of total bytes; size 0: the rest. */
+/* Check the part of size bytes from off of total bytes. Size 0 becomes the
+ * rest. */
 static enum gguf_status choose_range(uint64_t total, uint64_t off,
                                      uint64_t *size, struct gguf_error *err)
 {
@@ -51,7 +52,7 @@ static enum gguf_status choose_range(uint64_t total, uint64_t off,
     return GGUF_OK;
 }
 
-/* Takes fd, also on failure. */
+/* Map fd, which is closed after a failure. */
 static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
                                uint64_t size, struct gguf_error *err)
 {
@@ -106,7 +107,7 @@ enum gguf_status gg_mapfile_open(struct gg_mapfile *m, const char *path,
                                  struct gguf_error *err)
 {
     *m = (struct gg_mapfile){ .fd = -1 };
-    /* O_NONBLOCK: a pipe without a writer must not make us wait. */
+    /* O_NONBLOCK: opening a pipe without a writer must not block. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return gg_error_set_errno(err, errno, "cannot be opened");
@@ -165,9 +166,9 @@ enum gguf_status gg_mapfile_open_reader(struct gg_mapfile *m,
     return GGUF_OK;
 }
 
-/* Systems keep a list of ranges with other rights, of some ten thousands at
- * most, and rows that are read here and there would fill it: what may be
- * written to has the bounds of a few thousand parts. */
+/* Make a range writable. Systems limit the number of ranges with different
+ * protection to some ten thousands, and scattered rows would reach that. So the
+ * ranges are aligned to a few thousand parts of the file. */
 static int make_room(const struct gg_mapfile *m, uint64_t from, uint64_t to)
 {
     enum { PARTS = 4096 };
@@ -175,10 +176,10 @@ static int make_room(const struct gg_mapfile *m, uint64_t from, uint64_t to)
     const uint64_t part = (m->map_size / PARTS / page + 1) * page;
     const uint64_t first = from - from % part;
     const uint64_t end = GG_MIN((to + part - 1) / part * part, m->map_size);
-    uint8_t *at = m->map; /* where a page begins */
+    uint8_t *at = m->map; /* begin of a page */
     if (!mprotect(at + first, (size_t)(end - first), PROT_READ | PROT_WRITE))
         return 0;
-    from -= from % page; /* where memory is promised strictly, less may do */
+    from -= from % page; /* fewer pages, where memory is strictly accounted */
     return mprotect(at + from, (size_t)(to - from), PROT_READ | PROT_WRITE);
 }
 
@@ -236,7 +237,7 @@ enum gguf_status gg_mapfile_copy_head(struct gg_mapfile *m, uint64_t size,
         return GGUF_OK;
     int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
 #ifdef MAP_POPULATE
-    flags |= MAP_POPULATE; /* all copies in one go, as far as it gets */
+    flags |= MAP_POPULATE; /* make all copies at once, if possible */
 #endif
     void *p = mmap(m->map, n, PROT_READ | PROT_WRITE, flags, m->fd,
                    (off_t)(m->off - skip));

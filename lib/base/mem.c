@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mem.c - calls of the caller's allocator, and the bump arena */
+/* mem.c - allocation through the program's allocator, and arenas */
 #include "config.h"
 #include "base/mem.h"
 #include "base/compiler.h"
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #endif
 
-/* Does the program's structure have every member that is used here? */
+/* Does the program's structure have all members that are used here? */
 static bool is_complete(const struct gguf_allocator *a)
 {
     return a->struct_size >=
@@ -42,7 +42,7 @@ void *gg_mem_alloc_zero(const struct gguf_allocator *a, uint64_t n,
     return p;
 }
 
-/* ptr of old bytes grown to size bytes; on failure NULL, and ptr stays. */
+/* Resize ptr from old to size bytes. NULL: out of memory; ptr stays. */
 static void *resize_block(const struct gguf_allocator *a, void *ptr,
                           size_t old, size_t size)
 {
@@ -110,7 +110,7 @@ size_t gg_mem_aligned_size(size_t size, size_t align)
     return size + GG_MAX(align, alignof(void *)) + sizeof(void *);
 }
 
-/* The pointer that the allocator gave lies right before the aligned block. */
+/* The pointer to free is stored right before the aligned block. */
 void *gg_mem_alloc_aligned(const struct gguf_allocator *a, size_t size,
                            size_t align)
 {

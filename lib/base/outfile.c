@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* outfile.c - a file that appears complete or not at all: from its opening to
- * its name */
+/* outfile.c - open and publish a file that appears complete or not at all */
 #include "config.h"
 #include "base/outfile_int.h"
 #include "base/mem.h"
@@ -25,7 +24,7 @@ static char *copy_of(const struct gguf_allocator *a, const char *s)
     return c ? memcpy(c, s, n) : NULL;
 }
 
-/* A name beside the target that nobody has: ".NAME.PID-N.tmp". */
+/* Format the name of a temporary beside the target: ".NAME.PID-N.tmp". */
 static char *temp_name(const struct gg_outfile *o, unsigned n)
 {
     const char *base = base_of(o->path);
@@ -37,7 +36,8 @@ static char *temp_name(const struct gg_outfile *o, unsigned n)
     return t;
 }
 
-/* A file without a name that can be given one later. */
+/* Create a file without a name that can get one later. Returns its descriptor,
+ * or -1. */
 static int open_nameless(const char *dir)
 {
 #if defined(O_TMPFILE)
@@ -47,7 +47,7 @@ static int open_nameless(const char *dir)
     char proc[64];
     snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
     struct stat s;
-    if (lstat(proc, &s) == 0) /* the way to name it is there */
+    if (lstat(proc, &s) == 0) /* linking by this name will work */
         return fd;
     close(fd);
 #else
@@ -56,7 +56,8 @@ static int open_nameless(const char *dir)
     return -1;
 }
 
-/* The same where dir is not there: on the file system that it will be on. */
+/* Create a file without a name for a folder that does not exist, on the file
+ * system where it will be. */
 static enum gguf_status open_above(struct gg_outfile *o, char *dir,
                                    struct gguf_error *err)
 {
@@ -96,8 +97,8 @@ static enum gguf_status open_named(struct gg_outfile *o,
                               "no name for a temporary beside it");
 }
 
-/* The temporary that stays, by its one name: made, or with GG_OUTFILE_RESUME
- * what an earlier run made. */
+/* Create the partial temporary, or with GG_OUTFILE_RESUME open the one of an
+ * earlier run. */
 static enum gguf_status open_partial(struct gg_outfile *o,
                                      struct gguf_error *err)
 {
@@ -121,7 +122,8 @@ static enum gguf_status open_partial(struct gg_outfile *o,
     return gg_error_set_errno(err, errno, "cannot open a file beside it");
 }
 
-/* Owner and group as far as this user may give files away; and the mode. */
+/* Copy mode, owner and group of a file, the latter as far as this user may give
+ * files away. */
 static enum gguf_status take_after(const struct gg_outfile *o,
                                    const struct stat *like,
                                    struct gguf_error *err)
@@ -196,8 +198,9 @@ out:
     return st;
 }
 
-/* A new file that is complete has its name already when this fails: whether
- * the name would survive a crash is then unknown, and nothing is undone. */
+/* Sync the folder. The complete file has its name already when this fails. It
+ * is then unknown whether the name would survive a crash, and nothing is
+ * undone. */
 enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
                                         struct gguf_error *err)
 {
@@ -209,7 +212,7 @@ enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     gg_mem_free(o->allocator, dir);
     if (fd < 0)
-        return GGUF_OK; /* may be written but not read: nothing to sync with */
+        return GGUF_OK; /* writable and not readable: cannot be synced */
     int bad = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
     int e = errno;
     close(fd);
@@ -219,7 +222,7 @@ enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
                : GGUF_OK;
 }
 
-/* Give the nameless file the name to. */
+/* Link the file without a name as `to'. */
 static int link_nameless(const struct gg_outfile *o, const char *to)
 {
     char proc[64];
@@ -227,14 +230,14 @@ static int link_nameless(const struct gg_outfile *o, const char *to)
     return linkat(AT_FDCWD, proc, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
 }
 
-/* Give the file itself, or the one that has its name now, a temporary name. */
+/* Link the file itself, or the file at its path, under a temporary name. */
 static int link_temp(const struct gg_outfile *o, bool old, const char *to)
 {
     return old ? linkat(AT_FDCWD, o->path, AT_FDCWD, to, 0)
                : link_nameless(o, to);
 }
 
-/* Give one of them a temporary's name: *temp. */
+/* Find a free temporary name and link one of them under it: *temp. */
 static enum gguf_status give_temp_name(struct gg_outfile *o, bool old,
                                        char **temp, struct gguf_error *err)
 {
@@ -255,9 +258,9 @@ static enum gguf_status give_temp_name(struct gg_outfile *o, bool old,
                               "no name for a temporary beside it");
 }
 
-/* A second name for the file that the target replaces, so that it can be
- * restored. Where the system cannot link there is none; a full or failing disk
- * is an error, so that the old file is not lost. */
+/* Give the file that is replaced a second name, so that it can be restored. If
+ * the file system has no links, it cannot be. A full or failing disk is an
+ * error, so that the old file is not lost. */
 static enum gguf_status keep_old_one(struct gg_outfile *o,
                                      struct gguf_error *err)
 {
@@ -278,7 +281,7 @@ static enum gguf_status keep_old_one(struct gg_outfile *o,
                               "what it replaces cannot be kept meanwhile");
 }
 
-/* Replace the file of that name. Linking never replaces, renaming does. */
+/* Replace the file of that name, by renaming: linking does not replace. */
 static enum gguf_status replace_target(struct gg_outfile *o, bool keep_old,
                                        struct gguf_error *err)
 {
@@ -310,7 +313,7 @@ static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
     if (errno == EEXIST)
         return gg_error_set_errno(err, errno, "cannot name the output");
 #endif
-    /* A second name, made only if it is free; the first one goes away. */
+    /* Link the new name, if it is free, then remove the old one. */
     if (link(o->temp, o->path) != 0)
         return gg_error_set_errno(err, errno, "cannot name the output");
     (void)gg_file_id_unlink(&o->id, o->temp);
@@ -329,9 +332,8 @@ enum gguf_status gg_outfile_publish(struct gg_outfile *o, bool keep_old,
     return st;
 }
 
-/* The partial file has its first name again, unless something came to lie
- * there. What it replaced must never be without a name, so that for a moment
- * the file has two. */
+/* Give a partial file its temporary name back, unless that is taken. The file
+ * that was replaced is never without a name, so for a moment it has two. */
 static bool take_temp_name(struct gg_outfile *o)
 {
     size_t n = strlen(o->path), size = n + sizeof GG_OUTFILE_PART;
@@ -415,7 +417,7 @@ enum gguf_status gg_outfile_commit(struct gg_outfile *o,
 void gg_outfile_abort(struct gg_outfile *o)
 {
     if (!o->path && !o->buf)
-        return; /* never opened, or closed */
+        return; /* not opened, or closed */
     if (o->temp && !(o->flags & GG_OUTFILE_PARTIAL))
         (void)gg_file_id_unlink(&o->id, o->temp);
     if (o->old)

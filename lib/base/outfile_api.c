@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* outfile_api.c - outfiles for programs */
+/* outfile_api.c - struct gguf_outfile, for programs */
 #include "config.h"
 #include "base/mem.h"
 #include "base/outfile_int.h"
@@ -7,7 +7,7 @@
 
 struct gguf_outfile {
     const struct gguf_allocator *allocator;
-    struct gg_outfile o; /* its path is NULL once it is committed */
+    struct gg_outfile o; /* path is NULL after the commit */
 };
 
 enum gguf_status gguf_outfile_open(struct gguf_outfile **out, const char *path,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* outfile_data.c - bytes into a file that has no name yet */
+/* outfile_data.c - write, copy and read the bytes of an outfile */
 #include "config.h"
 #include "base/outfile_int.h"
 
@@ -55,7 +55,7 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
 {
     struct statvfs v;
     struct stat s;
-    /* a file that is taken up has room already, in blocks of 512 bytes */
+    /* a resumed file has space already, in blocks of 512 bytes */
     uint64_t has = fstat(o->fd, &s) == 0 ? (uint64_t)s.st_blocks * 512 : 0;
     if (size > has && fstatvfs(o->fd, &v) == 0 && v.f_frsize > 0 &&
         v.f_blocks > 0 && (size - has) / v.f_frsize >= v.f_bavail)
@@ -64,8 +64,8 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
             "needs %" PRIu64 " bytes, the file system has %" PRIu64 " free",
             size - has, (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
 #if HAVE_FALLOCATE
-    /* Not posix_fallocate: where the file system cannot, that writes every
-     * block. */
+    /* Not posix_fallocate(): it writes every block if the file system cannot
+     * allocate. */
     if (allocate && size > 0 && fallocate(o->fd, 0, 0, (off_t)size) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         return gg_error_set_errno(err, errno, "no room for %" PRIu64 " bytes",
@@ -121,10 +121,10 @@ enum gguf_status gg_outfile_zeros(struct gg_outfile *o, uint64_t size,
     return GGUF_OK;
 }
 
-/* Up to size bytes by the file system. *done may be less; no_cfr is set when
- * it does not work here at all. Between different places in a page nothing can
- * be shared, and the system copies page by page, in halves: reading and writing
- * is faster then. */
+/* Let the file system copy up to size bytes; *done is their number. Sets no_cfr
+ * if that does not work here at all. If the two offsets differ within a page,
+ * nothing can be shared, and the system copies each page in two parts: then
+ * reading and writing is faster. */
 static enum gguf_status copy_inside(struct gg_outfile *o, int in_fd,
                                     uint64_t in_off, uint64_t size,
                                     uint64_t *done, struct gguf_error *err)
@@ -193,7 +193,7 @@ bool gg_outfile_can_share(const struct gg_outfile *o, int in_fd)
     if (fstat(in_fd, &s) != 0 || s.st_size == 0)
         return false;
     struct file_clone_range one = { .src_fd = in_fd };
-    if (s.st_size > s.st_blksize) /* else 0: up to the end */
+    if (s.st_size > s.st_blksize) /* otherwise 0: up to the end */
         one.src_length = (uint64_t)s.st_blksize;
     return ioctl(o->fd, FICLONERANGE, &one) == 0 && ftruncate(o->fd, 0) == 0;
 #else
@@ -260,14 +260,14 @@ enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
     uint64_t off = *at, n = GG_MIN(end - off, (uint64_t)SYNC_PIECE);
     if (!(o->flags & GG_OUTFILE_NO_SYNC)) {
         *at += n;
-        /* the next ones are on their way while this one is waited for */
+        /* start writing the next ones while waiting for this one */
         int bad = sync_file_range(o->fd, (off_t)off, SYNC_AHEAD,
                                   SYNC_FILE_RANGE_WRITE) != 0 ||
                   sync_file_range(o->fd, (off_t)off, (off_t)n,
                                   SYNC_FILE_RANGE_WAIT_BEFORE |
                                       SYNC_FILE_RANGE_WRITE |
                                       SYNC_FILE_RANGE_WAIT_AFTER) != 0;
-        /* fsync does not report a failure again that this call reported */
+        /* fsync() does not report a failure that this call has reported */
         if (bad && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
             return gg_error_set_errno(err, errno, "fsync");
         if (!bad)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pages.c - pages of memory: brought in, locked */
+/* pages.c - bring pages into memory and lock them there */
 #include "config.h"
 #include "base/pages.h"
 
@@ -18,16 +18,16 @@ void gg_pages_touch(const void *p, size_t size)
     const size_t page = page_size();
     const volatile uint8_t *b = p;
     uint8_t all = 0;
-    /* to where each page begins */
+    /* steps to the begin of each page */
     for (size_t i = 0; i < size; i += page - ((uintptr_t)p + i) % page)
         all ^= b[i];
-    /* a use that nothing takes for none, an emulator of processors included */
+    /* a use of the value that neither compilers nor emulators remove */
     volatile uint8_t sink = all;
     (void)sink;
 }
 
 #if defined _POSIX_MEMLOCK_RANGE && _POSIX_MEMLOCK_RANGE > 0
-/* The pages, which systems may want to be whole. */
+/* Extend a range to whole pages, as some systems require. */
 static void *align_to_pages(const void *p, size_t *size)
 {
     const uintptr_t begin = (uintptr_t)p, page = page_size();

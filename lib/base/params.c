@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* params.c - parameters of programs built against any version of the library */
+/* params.c - structures of parameters from programs built with any version */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/params.h"

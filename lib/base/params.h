@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* params.h - parameters of programs built against any version of the library
+/* params.h - structures of parameters from programs built with any version
  *
- * Structures of parameters begin with their size, and only grow at the end: a
- * program that was built before a member existed gives a smaller one, and gets
- * the default of that member. A program built with a newer library gives a
- * larger one, which is accepted if its further members are 0: in added members
- * 0 means the earlier behaviour.
+ * Such a structure begins with its size and grows only at its end. A program
+ * built before a member existed passes a smaller structure: the member then has
+ * its default. A program built with a newer library passes a larger one, which
+ * is accepted if all further members are 0, since 0 in a new member means the
+ * earlier behaviour.
  */
 #ifndef GG_BASE_PARAMS_H
 #define GG_BASE_PARAMS_H
@@ -14,28 +14,39 @@
 
 #include <stdbool.h>
 
-/* No structure of parameters is larger: a larger struct_size was not set. */
+/* Largest struct_size that is accepted. A larger one was not initialized. */
 enum { GG_PARAMS_MOST = 4096 };
 
-/* own, of size bytes, holds the defaults: take over what given has. NULL gives
- * nothing. name is the structure's. GGUF_E_INVALID: given has more than own and
- * not only zeros there, or has no size. */
+/* Copy the members of a program's parameters over the defaults.
+ *
+ * own     The library's structure with the defaults. Its struct_size stays.
+ * size    Bytes of own.
+ * given   The program's structure. NULL: own stays as it is.
+ * name    Name of the structure for messages.
+ *
+ * GGUF_E_INVALID: given is larger than own and has other bytes than 0 there, or
+ * its struct_size is not set. */
 enum gguf_status gg_params_take(void *own, size_t size, const void *given,
                                 const char *name, struct gguf_error *err);
 
-/* The other way, for structures of results: copy own, of size bytes, to given
- * as far as that has room; its struct_size stays. Members that given has beyond
- * own are not touched. GGUF_E_INVALID: given is NULL or has no size. */
+/* Copy results to a program's structure, as far as it has room.
+ *
+ * given   The program's structure. Its struct_size, and members that own does
+ *         not have, stay.
+ * own     The library's structure with the results.
+ * size    Bytes of own.
+ * name    Name of the structure for messages.
+ *
+ * GGUF_E_INVALID: given is NULL, or its struct_size is not set. */
 enum gguf_status gg_params_give(void *given, const void *own, size_t size,
                                 const char *name, struct gguf_error *err);
 
-/* Check that something required is there: GGUF_E_INVALID with its name if it
- * is not. */
+/* Check a required parameter. GGUF_E_INVALID, with its name, unless there. */
 enum gguf_status gg_params_need(bool there, const char *name,
                                 struct gguf_error *err);
 
-/* Check a list of n pointers: GGUF_E_INVALID if the list or one of its elements
- * is NULL. what is an element's name. */
+/* Check a required list of n pointers. what names an element in messages.
+ * GGUF_E_INVALID: the list or an element is NULL. */
 enum gguf_status gg_params_need_all(const void *list, size_t n,
                                     const char *what, struct gguf_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* paths.c - what a run reads and writes, known before it begins
+/* paths.c - sets of the files that a program reads and writes
  *
- * A path has two keys: 'f', device and inode of its file; 'p', device and
- * inode of its folder and the name in it. The keys are indexed: forty thousand
- * shards are not compared with each other.
+ * A path has two keys: 'f' with device and inode of its file, and 'p' with
+ * device and inode of its folder and the name in it. The keys are indexed, so
+ * that forty thousand shards need not be compared with each other.
  */
 #include "config.h"
 #include "base/paths_int.h"
@@ -19,20 +19,20 @@
 
 struct entry {
     struct gguf_str key;
-    const char *path; /* name in messages; NULL: only a descriptor was given */
+    const char *path; /* path for messages; NULL: only a descriptor is known */
     const char *what;
     bool write;
 };
 
 struct gguf_paths {
     const struct gguf_allocator *allocator;
-    struct gg_mem_arena arena; /* keys, words */
+    struct gg_mem_arena arena; /* keys, paths and roles */
     struct gg_index index;
     struct entry *entries;
     size_t n, room;
 };
 
-/* What one path is. */
+/* Keys of one path. */
 struct keys {
     struct gguf_str key[2];
     unsigned n;
@@ -91,8 +91,8 @@ static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
     return GGUF_OK;
 }
 
-/* Pipes and terminals are not overwritten: standard output may be a pipe that
- * /dev/stdout leads to, too. */
+/* Is it a pipe, socket or character device? These are not overwritten: standard
+ * output may be a pipe that /dev/stdout also leads to. */
 static bool is_stream(const struct stat *s)
 {
     return S_ISCHR(s->st_mode) || S_ISFIFO(s->st_mode) || S_ISSOCK(s->st_mode);
@@ -116,10 +116,10 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
     gg_mem_free(p->allocator, dir);
     return rc == 0 ? add_key(p, k, 'p', &s,
                              path + gg_file_id_folder_size(path), err)
-                   : GGUF_OK; /* opening it will report the error */
+                   : GGUF_OK; /* opening it will fail with a message */
 }
 
-/* A clash of e, which is being added, with an entry of the set. */
+/* Fail because e, which is being added, clashes with an entry. */
 static enum gguf_status fail_clash(const struct entry *e,
                                    const struct entry *other,
                                    struct gguf_error *err)
@@ -157,7 +157,7 @@ static const char *copy_text(struct gguf_paths *p, const char *text)
     return gg_mem_arena_strndup(&p->arena, text, strlen(text));
 }
 
-/* Add e under each of the keys; its texts are copied. */
+/* Add e under each of the keys. Its texts are copied. */
 static enum gguf_status add_keys(struct gguf_paths *p, const struct keys *k,
                                  struct entry e, struct gguf_error *err)
 {

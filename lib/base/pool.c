@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* pool.c - the thread pool: workers wait at a gate for the next job
+/* pool.c - the thread pool
  *
- * A job is two words, the function and its argument. The caller opens the
- * start gate, takes share 0 itself, and waits at the done gate, which the last
- * worker opens. The start gate's value counts jobs; no worker can miss one,
- * since the caller does not return before all have finished the last.
+ * Workers wait at the start gate for the next job: a function and its argument.
+ * The caller opens the gate, does share 0 itself, and waits at the done gate,
+ * which the last worker opens. The value of the start gate counts jobs. No
+ * worker can miss a job, because the caller does not return before all workers
+ * have finished the last one.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -29,14 +30,14 @@ struct worker {
 struct gguf_pool {
     const struct gguf_allocator *allocator;
     unsigned n_threads, n_spin;
-    gguf_pool_fn *fn; /* NULL: end */
+    gguf_pool_fn *fn; /* function of the job; NULL: end */
     void *user;
     struct gg_barrier_gate start;
     struct gg_barrier_gate done;
     _Alignas(64) _Atomic uint32_t n_left;
     struct gg_affinity_cpu_set
-        *cpus;               /* of each member, n_threads; NULL: any */
-    struct worker workers[]; /* n_threads - 1 */
+        *cpus;               /* processors of each thread; NULL: any */
+    struct worker workers[]; /* n_threads - 1 workers */
 };
 
 unsigned gguf_cpu_count(void)
@@ -58,13 +59,13 @@ static void *run_worker(void *arg)
     struct gguf_pool *p = w->pool;
     uint32_t seen = 0;
     for (;;) {
-        /* acquires fn and user, which gguf_pool_run wrote */
+        /* acquires fn and user, written by gguf_pool_run() */
         seen = gg_barrier_gate_wait(&p->start, seen, p->n_spin);
         if (!p->fn)
             return NULL;
         p->fn(p->user, w->ith, p->n_threads);
-        /* every worker releases its results to the last, which hands them on
-         * to the caller by the signal */
+        /* each worker releases its results to the last one, which passes them
+         * on to the caller by the signal */
         if (atomic_fetch_sub_explicit(&p->n_left, 1, memory_order_acq_rel) ==
             1)
             gg_barrier_gate_signal(&p->done);
@@ -84,9 +85,9 @@ static void stop_workers(struct gguf_pool *p, unsigned n)
     gg_mem_free_aligned(p->allocator, p);
 }
 
-/* Workers block all signals: the program's handlers run on its own threads.
- * Not blocked are those that a thread itself causes, such as by reading a
- * mapped file that was truncated: while blocked, they would kill without
+/* Start the workers. They block signals, so that the program's handlers run on
+ * its own threads. Signals that a thread causes itself are not blocked, such as
+ * SIGBUS when a mapped file was truncated: they would kill the process without
  * calling the handler. */
 static int start_workers(struct gguf_pool *p, unsigned *n_started)
 {

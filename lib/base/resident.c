@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* resident.c - what of a file read by a function is in memory */
+/* resident.c - memory management for files that are read by a function */
 #include "config.h"
 #include "base/resident.h"
 #include "base/ckd.h"
@@ -7,14 +7,14 @@
 
 #include <unistd.h>
 
-/* Bytes of a block: of whole pages, one page in small files. */
+/* Block size: a number of pages, one page in small files. */
 enum { BLOCK = 256 << 10, SMALL_FILE = 64 << 20, MOST_IDLE = 16 << 20 };
 #define NONE UINT32_MAX
 
 struct gg_resident_block {
     uint32_t uses;
     bool there;            /* its bytes are in memory */
-    uint32_t newer, older; /* if it is there and nobody holds it */
+    uint32_t newer, older; /* neighbours in the list of idle blocks */
 };
 
 enum gguf_status gg_resident_init(struct gg_resident *w,
@@ -51,7 +51,7 @@ void gg_resident_fini(struct gg_resident *w)
     *w = (struct gg_resident){ .map = NULL };
 }
 
-/* ---- blocks that nobody holds ---- */
+/* ---- idle blocks ---- */
 
 static void leave_idle(struct gg_resident *w, uint32_t i)
 {
@@ -82,7 +82,7 @@ static void drop_some(struct gg_resident *w)
     }
 }
 
-/* ---- blocks that somebody holds ---- */
+/* ---- held blocks ---- */
 
 static void hold_block(struct gg_resident *w, uint32_t i)
 {
@@ -106,7 +106,7 @@ void gg_resident_pin(struct gg_resident *w, uint64_t upto)
     }
 }
 
-/* What is not there of blocks from .. to, in runs. */
+/* Fetch the missing ones of blocks [from, to), run by run. */
 static enum gguf_status fetch_blocks(struct gg_resident *w, uint32_t from,
                                      uint32_t to, struct gguf_error *err)
 {

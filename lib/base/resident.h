@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* resident.h - what of a file read by a function is in memory
+/* resident.h - memory management for files that are read by a function
  *
- * A map through a function (mapfile.h) is addresses; who reads there holds the
- * bytes first, and lets go of them afterwards. What nobody holds stays for a
- * while, since the next piece often begins in the last one's end: so many bytes
- * as were ever held in one go, or a sixteenth of the file up to 16 MiB if that
- * is more. The rest is given back to the system, and fetched again where it is
- * held again.
+ * The bytes of such a file (mapfile.h) are not in memory by themselves. A user
+ * holds a range before it reads there, and releases it afterwards. Blocks that
+ * nobody holds are idle. Some of them stay in memory, because the next range
+ * often begins in the last block. Their size is that of the largest range that
+ * was held, or a sixteenth of the file up to 16 MiB if that is more. The others
+ * are returned to the system, oldest first, and fetched again when needed.
  */
 #ifndef GG_BASE_RESIDENT_H
 #define GG_BASE_RESIDENT_H
@@ -18,32 +18,35 @@
 
 struct gg_resident_block;
 struct gg_resident {
-    const struct gg_mapfile *map; /* kept */
-    const struct gguf_allocator *allocator;
-    pthread_mutex_t lock; /* for what follows, and for fetching */
-    struct gg_resident_block *block;
-    uint64_t block_size;
-    uint32_t newest, oldest; /* of those that nobody holds */
-    uint32_t n_idle, most_idle;
+    const struct gg_mapfile *map;           /* the file */
+    const struct gguf_allocator *allocator; /* allocator of block */
+    pthread_mutex_t lock; /* protects the members below, and fetching */
+    struct gg_resident_block *block; /* all blocks of the file */
+    uint64_t block_size;             /* bytes of a block */
+    uint32_t newest, oldest;         /* ends of the list of idle blocks */
+    uint32_t n_idle, most_idle;      /* idle blocks; most that stay */
 };
 
-/* Of a map with a function; nothing is fetched. GGUF_E_NOMEM. */
+/* Initialize for a file that is read by a function. Fetches nothing. map must
+ * outlive w. GGUF_E_NOMEM. */
 enum gguf_status gg_resident_init(struct gg_resident *w,
                                   const struct gg_mapfile *map,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err);
-/* Fine on a zeroed struct. Before the map is closed. */
+/* Release everything. Call it before the file is closed. A zeroed struct is
+ * allowed. */
 void gg_resident_fini(struct gg_resident *w);
 
-/* Bytes up to upto are in memory already, and stay until gg_resident_fini, as
- * blocks that somebody holds. Before anything is held. */
+/* Declare bytes up to upto to be in memory, for good. Call it before anything
+ * is held. */
 void gg_resident_pin(struct gg_resident *w, uint64_t upto);
 
-/* Have bytes off .. off + size, which the map has, in memory until as many are
- * released: from any thread, as often as wanted. What gg_mapfile_fetch
- * returns; nothing is held then. */
+/* Hold a range of size bytes from off in memory until it is released. A range
+ * may be held several times, by any thread. Returns the status of
+ * gg_mapfile_fetch(); after a failure nothing is held. */
 enum gguf_status gg_resident_hold(struct gg_resident *w, uint64_t off,
                                   uint64_t size, struct gguf_error *err);
+/* Release a range that is held. */
 void gg_resident_release(struct gg_resident *w, uint64_t off, uint64_t size);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sha256.c - SHA-256, as FIPS 180-4 defines it (sections 4.1.2, 4.2.2, 5.1.1,
- * 5.3.3 and 6.2) */
+/* sha256.c - SHA-256 (FIPS 180-4, sections 4.1.2, 4.2.2, 5.1.1, 5.3.3, 6.2) */
 #include "config.h"
 #include "base/sha256.h"
 #include "base/compiler.h"
@@ -40,8 +39,8 @@ static void store32be(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* Round t, for the eight variables as they are named in it: instead of moving
- * all by one place, the next round names them otherwise. */
+/* Round t. Instead of moving the eight variables by one place, the next round
+ * passes them in another order. */
 #define ROUND(a, b, c, d, e, f, g, h, t)                                      \
     do {                                                                      \
         h += (rotate_right(e, 6) ^ rotate_right(e, 11) ^                      \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sort.h - the order of things that are known by their numbers
+/* sort.h - sort items by their indices
  *
- * qsort has no argument for what the numbers are of. This is a bottom-up merge
- * sort: stable, without a worst case, the same everywhere. It is inline so
- * that the comparison is too.
+ * A bottom-up merge sort: stable, without a bad case, and with the same result
+ * on every system. Unlike qsort() it passes a pointer to the comparison. It is
+ * inline so that the comparison is inline, too.
  */
 #ifndef GG_BASE_SORT_H
 #define GG_BASE_SORT_H
@@ -15,11 +15,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Does number i of the things at user belong after number k? */
+/* Does item i of user belong after item k? */
 typedef bool gg_sort_after_fn(const void *user, int32_t i, int32_t k);
 
-/* order: room for n numbers, becomes 0 to n - 1 in order; those of which
- * neither belongs after the other keep theirs. tmp: n more. */
+/* Sort n items. order becomes the indices 0 to n - 1 in sorted order; items
+ * that are equal keep their order. tmp is room for n more. */
 static GG_ALWAYS_INLINE void gg_sort(int32_t *order, int32_t *tmp, size_t n,
                                      gg_sort_after_fn *after, const void *user)
 {
@@ -39,8 +39,8 @@ static GG_ALWAYS_INLINE void gg_sort(int32_t *order, int32_t *tmp, size_t n,
     }
 }
 
-/* The same of numbers themselves, without a jump that depends on them: several
- * times as fast where their order is by chance. tmp: n more. */
+/* Sort n numbers. No jump depends on them: several times as fast for numbers in
+ * random order. tmp is room for n more. */
 static inline void gg_sort_u64(uint64_t *x, uint64_t *tmp, size_t n)
 {
     for (size_t w = 1; w < n; w *= 2) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* status.c - statuses and the error object */
+/* status.c - names of statuses, and the error object */
 #include "config.h"
 #include "base/error.h"
 #include "gguf/version.h"
@@ -113,8 +113,7 @@ enum gguf_status gg_error_set_errno(struct gguf_error *err, int sys_errno,
         err->sys_errno = sys_errno;
         size_t n = strlen(err->message);
         char reason[128] = "";
-        /* The XSI and the GNU form differ in what they return; both fill
-         * the buffer or return a text. */
+        /* The GNU form returns the text, the XSI form fills the buffer. */
 #if defined(__GLIBC__) && defined(_GNU_SOURCE)
         const char *text = strerror_r(sys_errno, reason, sizeof reason);
 #else

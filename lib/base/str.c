@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* str.c - counted strings, UTF-8, and making file text safe to print */
+/* str.c - counted strings, UTF-8, and escaping */
 #include "config.h"
 #include "base/str.h"
 #include "base/compiler.h"
@@ -155,10 +155,11 @@ size_t gg_str_utf8_fit(const char *p, size_t n, size_t room)
     return room;
 }
 
-/* Characters that reorder or hide text on a terminal, or are not seen on it:
- * those with the property Default_Ignorable_Code_Point (The Unicode Standard
- * 15.0, DerivedCoreProperties.txt), among them explicit directional formatting
- * and tags, which spell ASCII; line and paragraph separators; annotations. */
+/* Does a character reorder or hide text on a terminal, or is it invisible?
+ * Those are the characters with the property Default_Ignorable_Code_Point (The
+ * Unicode Standard 15.0, DerivedCoreProperties.txt), among them explicit
+ * directional formatting and tags, which spell ASCII; line and paragraph
+ * separators; and annotations. */
 static bool is_invisible(uint32_t cp)
 {
     static const uint32_t ranges[][2] = {
@@ -175,7 +176,8 @@ static bool is_invisible(uint32_t cp)
     return false;
 }
 
-/* One character of the input as text in out[16]; its length in the input. */
+/* Escape one character of the input to out[16]. Returns its length in the
+ * input. */
 static size_t escape_one(const char *p, size_t n, char out[16])
 {
     uint32_t cp;
@@ -207,7 +209,7 @@ size_t gg_str_escape(char *out, size_t size, const char *data, size_t n)
     if (!size)
         return 0;
     size_t used = 0;
-    size_t fit = 0; /* length up to which "..." still fits after it */
+    size_t fit = 0; /* largest length after which "..." fits */
     char one[16];
     while (n) {
         size_t len = escape_one(data, n, one);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* suggestion.c - the known name that looks most like a given one */
+/* suggestion.c - find the known name that is most like an unknown one */
 #include "config.h"
 #include "base/suggestion.h"
 #include "base/compiler.h"
@@ -10,7 +10,8 @@
 
 enum { MAX_SIZE = 64 };
 
-/* The letters of s that count; returns how many. */
+/* Copy the letters of s that are compared, in lower case. Returns their
+ * number. */
 static unsigned take_letters(char out[MAX_SIZE], struct gguf_str s)
 {
     unsigned n = 0;
@@ -26,7 +27,7 @@ unsigned gg_suggestion_distance(struct gguf_str sa, struct gguf_str sb)
 {
     char a[MAX_SIZE], b[MAX_SIZE];
     const unsigned n = take_letters(a, sa), m = take_letters(b, sb);
-    unsigned row[3][MAX_SIZE + 1]; /* of i, i - 1 and i - 2 letters of a */
+    unsigned row[3][MAX_SIZE + 1]; /* rows for i, i - 1, i - 2 letters of a */
     for (unsigned i = 0; i <= n; i++) {
         unsigned *now = row[i % 3];
         const unsigned *last = row[(i + 2) % 3], *older = row[(i + 1) % 3];

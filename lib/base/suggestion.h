@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* suggestion.h - how much two names look alike; gguf/text.h has what is public
- * */
+/* suggestion.h - similarity of names; the public part is in gguf/text.h */
 #ifndef GG_BASE_SUGGESTION_H
 #define GG_BASE_SUGGESTION_H
 
 #include "gguf/text.h"
 
-/* How many letters must be put in, taken out, replaced or exchanged with their
- * neighbour to make a of b. The case of letters, and '-', '_', '.' and blanks,
- * do not count. What is after 64 letters is not looked at. (The distance of
- * Damerau 1964, no place edited twice.) */
+/* Edit distance of two names: the fewest letters that must be inserted,
+ * deleted, replaced or swapped with their neighbour to turn a into b (Damerau
+ * 1964, without editing a place twice). Letter case, '-', '_', '.' and blanks
+ * are ignored, and so are letters after the 64th. */
 unsigned gg_suggestion_distance(struct gguf_str a, struct gguf_str b);
 
 #endif

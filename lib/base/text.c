@@ -19,7 +19,8 @@ size_t gguf_text_decode_utf8(const char *p, size_t n, uint32_t *cp)
     return gg_str_utf8_decode(p, n, cp ? cp : &v);
 }
 
-/* 1000^i, 1024^i for unit letter i of "bkmgt"; 0 if text is no unit. */
+/* Factor of a unit: 1000^i or 1024^i for letter i of "bkmgt"; 0 if text is not
+ * a unit. */
 static uint64_t unit_factor(const char *text)
 {
     static const char letters[] = "bkmgt";
@@ -44,8 +45,9 @@ static uint64_t unit_factor(const char *text)
     return *text ? 0 : factor;
 }
 
-/* Whole bytes of the decimal fraction digits[0..n) of factor. From the last
- * digit on, what is dropped in each step is less than one: the sum is exact. */
+/* Multiply the decimal fraction digits[0..n) by factor, and drop the fraction
+ * of the result. Each step, from the last digit on, drops less than one, so the
+ * result is exact. */
 static uint64_t fraction_of(const char *digits, size_t n, uint64_t factor)
 {
     uint64_t part = 0; /* below factor, which is at most 2^40 */
@@ -57,7 +59,7 @@ static uint64_t fraction_of(const char *digits, size_t n, uint64_t factor)
 enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
                                  struct gguf_error *err)
 {
-    /* Integers, since a double rounds from 2^53 on. */
+    /* Integers, because a double rounds from 2^53 on. */
     static const char ten[] = "0123456789";
     uint64_t whole = 0;
     size_t n_whole = strspn(text, ten), n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* xxh64.c - XXH64: names and numbers are those of its specification */
+/* xxh64.c - XXH64; names and steps are those of its specification */
 #include "config.h"
 #include "base/xxh64.h"
 #include "base/bytes.h"
@@ -55,7 +55,7 @@ void gg_xxh64_init(struct gg_xxh64 *s)
     *s = first;
 }
 
-/* Fill up the block that waits: how many of the n bytes went into it. */
+/* Complete the pending block. Returns the number of bytes it took of n. */
 static size_t fill_lanes(struct gg_xxh64 *s, const uint8_t *p, size_t n)
 {
     const size_t held = s->n % 32;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* block.h - how each quantized type lays out one block
+/* block.h - layout of a block of each quantized type
  *
  * Numbers are little-endian; d, m and dmin of two bytes are f16. Blocks in a
- * file have no alignment: kernels read them with memcpy or unaligned loads.
- * Source: ggml-common.h (ggml commit d99724f); a block's decoder in kern/c is
- * its definition. The types of ik_llama.cpp, at the end: its ggml-common.h and
- * iqk_quantize.cpp (commit 8337e4c).
+ * file are not aligned: kernels read them with memcpy() or unaligned loads. The
+ * comments give w, the weight of an element with code q; the decoder in kern/c
+ * defines it.
+ *
+ * Sources: ggml-common.h (ggml, commit d99724f); for the types of ik_llama.cpp
+ * its ggml-common.h and iqk_quantize.cpp (commit 8337e4c).
  */
 #ifndef GG_DTYPE_BLOCK_H
 #define GG_DTYPE_BLOCK_H
 
 #include <stdint.h>
 
-/* A block that is only counted, never looked into. */
+/* A block of n bytes whose layout the library does not know. */
 #define GG_BYTES(n) char[n]
 
 /* w = d * (q - 8); low nibbles are elements 0..15, high ones 16..31 */
@@ -159,7 +161,7 @@ struct gg_block_iq1_s {
 };
 _Static_assert(sizeof(struct gg_block_iq1_s) == 50, "block_iq1_s");
 
-/* as IQ1_S, the f16 scale spread over scales */
+/* IQ1_S with the f16 scale spread over scales */
 struct gg_block_iq1_m {
     uint8_t qs[32];
     uint8_t qh[16];
@@ -236,8 +238,8 @@ struct gg_block_q6_0 {
 };
 _Static_assert(sizeof(struct gg_block_q6_0) == 26, "block_q6_0");
 
-/* IQ2_K .. IQ6_K: 16 sub-blocks of 16: w = d * sc * (level[q] + shift); bit s
- * of extra says whether sub-block s is shifted */
+/* IQ2_K to IQ6_K: 16 sub-blocks of 16: w = d * sc * (level[q] + shift), with
+ * the shift in sub-block s if bit s of extra is set */
 struct gg_block_iq2_k {
     uint16_t d, extra;
     uint8_t scales[8];
@@ -271,7 +273,7 @@ struct gg_block_iq5_k {
 };
 _Static_assert(sizeof(struct gg_block_iq5_k) == 176, "block_iq5_k");
 
-/* a cubic of q in place of levels */
+/* w with a cubic of q in place of level[q] */
 struct gg_block_iq6_k {
     uint16_t d, extra;
     int8_t scales[16];
@@ -280,8 +282,9 @@ struct gg_block_iq6_k {
 };
 _Static_assert(sizeof(struct gg_block_iq6_k) == 212, "block_iq6_k");
 
-/* The rest: 8 sub-blocks of 32; d is in the row's header, an f16 for IQ2_KS
- * and IQ3_KS, else an f32. scales: seven bits of scale, the lowest the shift */
+/* IQ4_KS and all below: 8 sub-blocks of 32; d is in the header of the row, f16
+ * for IQ2_KS and IQ3_KS, f32 for the others. scales: seven bits of scale, the
+ * lowest bit is the shift */
 struct gg_block_iq4_ks {
     uint8_t scales[8];
     uint8_t qs[128];
@@ -295,7 +298,7 @@ struct gg_block_iq5_ks {
 };
 _Static_assert(sizeof(struct gg_block_iq5_ks) == 168, "block_iq5_ks");
 
-/* as IQ4_KS; the scale's bits are the lowest ones of eight words of codes */
+/* IQ4_KS with the bits of a scale as the lowest bits of eight words of codes */
 struct gg_block_iq4_kss {
     uint16_t qs[64];
 };

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* byte_order.c - places of the numbers in a block that have a byte order */
+/* byte_order.c - places of the numbers in blocks, and how to swap them */
 #include "config.h"
 #include "dtype/byte_order.h"
 #include "base/bytes.h"
 
-/* n numbers of width bytes: the first at off, the next ones step bytes apart.
- */
+/* n numbers of width bytes: the first at off, each step bytes after the
+ * last. */
 struct numbers {
     uint16_t off;
     uint8_t width, n, step;
 };
 
-/* Numbers of a row header and of a block. n 0: none; width 0: the type has no
- * row in the table. */
+/* Numbers in a row header and in a block of a type. n is 0 if they have none;
+ * width is 0 for a type without a row in the table. */
 struct order {
     struct numbers header, block[2];
 };
 
 /* clang-format off */
-/* All of a member, which is one number or an array of them; W: width. */
+/* All of a member, a number or an array of numbers of width W. */
 #define ALL(BLOCK, MEMBER, W)                                                 \
     {                                                                         \
         offsetof(struct gg_block_##BLOCK, MEMBER), W,                         \
             sizeof(((struct gg_block_##BLOCK *)0)->MEMBER) / (W), W           \
     }
-/* Two members side by side, of 16 bits each. */
+/* Two adjacent members of 16 bits. */
 #define PAIR(BLOCK, FIRST) { offsetof(struct gg_block_##BLOCK, FIRST), 2, 2, 2 }
 #define NUMBER(W) { 0, W, 1, W }
 #define NONE { 0, 1, 0, 0 }
-/* Types without and with a row header: W is its one number's width. */
+/* Types without and with a row header, which is one number of width W. */
 #define PLAIN(TYPE, ...) [GG_DT_##TYPE] = { NONE, { __VA_ARGS__ } }
 #define ROWS(TYPE, W, ...) [GG_DT_##TYPE] = { NUMBER(W), { __VA_ARGS__ } }
 /* clang-format on */
@@ -85,7 +85,7 @@ static const struct order table[GG_N_DTYPES] = {
     ROWS(IQ4_KSS, 4, ALL(iq4_kss, qs, 2)),
     [GG_DT_Q8_KV] = { { 0, 4, 2, 4 }, { NONE } },
     ROWS(IQ5_KS, 4, NONE),
-    /* block.h has no layout for these. */
+    /* types without a layout in block.h */
     ROWS(IQ2_KT, 4, { 4, 2, 32, 2 }),
     ROWS(IQ3_KT, 4, { 4, 2, 32, 2 }),
     ROWS(IQ4_KT, 4, { 0, 4, 8, 4 }),
@@ -109,12 +109,12 @@ static void swap64(uint8_t *p)
     gg_bytes_store64le(p, gg_bytes_swap64(gg_bytes_load64le(p)));
 }
 
-/* Those numbers in count blocks of size bytes each. */
+/* Swap these numbers in count blocks of size bytes. */
 static void swap_numbers(const struct numbers *f, uint8_t *p, size_t count,
                          size_t size)
 {
     size_t n = f->n, step = f->step;
-    if (n == 1) { /* one loop, which for plain numbers is over all */
+    if (n == 1) { /* a single loop over the blocks, for plain numbers, too */
         n = count;
         step = size;
         count = 1;

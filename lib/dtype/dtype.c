@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dtype.c - the table of tensor types, made from list.h */
+/* dtype.c - the table of data types, made from list.h */
 #include "config.h"
 #include "dtype/dtype_int.h"
 #include "base/ckd.h"

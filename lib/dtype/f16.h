@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* f16.h - half and brain floats, exact, without tables
+/* f16.h - convert F16 and BF16 exactly, without tables
  *
- * F16 is IEEE 754 binary16, BF16 the upper half of binary32. Rounding is to
- * nearest, ties to even. Results are those of the hardware's conversions.
+ * F16 is IEEE 754 binary16; BF16 is the upper half of binary32. Numbers are
+ * rounded to nearest, ties to even. Results are the same as in hardware.
  */
 #ifndef GG_DTYPE_F16_H
 #define GG_DTYPE_F16_H
 
 #include "base/bytes.h"
 
-/* Every half is a float: no rounding. Signalling NaNs come out quiet. */
+/* F16 to float, without rounding. Signalling NaNs become quiet. */
 static inline float gg_dtype_f16_to_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16;
@@ -24,6 +24,7 @@ static inline float gg_dtype_f16_to_f32(uint16_t h)
     return gg_bytes_f32_from_bits(gg_bytes_f32_bits(v) | sign);
 }
 
+/* Float to F16. NaNs become quiet; large numbers become infinite. */
 static inline uint16_t gg_dtype_f32_to_f16(float f)
 {
     uint32_t v = gg_bytes_f32_bits(f);
@@ -42,13 +43,14 @@ static inline uint16_t gg_dtype_f32_to_f16(float f)
     return (uint16_t)(sign | ((a >> 13) - (112u << 10)));
 }
 
+/* BF16 to float, without rounding. */
 static inline float gg_dtype_bf16_to_f32(uint16_t b)
 {
     return gg_bytes_f32_from_bits((uint32_t)b << 16);
 }
 
-/* As ggml: NaN becomes quiet, all else rounds to nearest even, infinity on
- * overflow; subnormals are kept. */
+/* Float to BF16, as in ggml: NaNs become quiet, large numbers become infinite,
+ * subnormals are kept. */
 static inline uint16_t gg_dtype_f32_to_bf16(float f)
 {
     uint32_t v = gg_bytes_f32_bits(f);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* iq_code.h - the codebooks of the IQ1, IQ2 and IQ3 types
  *
- * An entry stands for 8 elements (IQ1, IQ2) or 4 (IQ3), each one of a few
- * levels. It is stored as the levels' numbers: 2 bits an element for IQ1 and
- * IQ2, 3 bits for IQ3, element 0 lowest. Which combinations there are, and in
- * which order, is part of the format; the tables (iq_code_tab.c) were made by
- * tests/dtype/check-iq-code.c from a list of the entries that was read out of
- * ggml's decoders (ggml commit d99724f).
+ * An entry of a codebook is 8 elements (IQ1, IQ2) or 4 (IQ3), each of a few
+ * levels. It is stored as indices of levels, element 0 in the lowest bits: 2
+ * bits an element for IQ1 and IQ2, 3 bits for IQ3. The entries and their order
+ * are part of the format. The tables (iq_code_tab.c) were made by
+ * tests/dtype/check-iq-code.c from the entries of ggml's decoders (commit
+ * d99724f).
  */
 #ifndef GG_DTYPE_IQ_CODE_H
 #define GG_DTYPE_IQ_CODE_H
@@ -21,23 +21,24 @@ extern const uint16_t gg_dtype_iq3_xxs_code[256];
 extern const uint16_t gg_dtype_iq3_s_code[512];
 
 /* clang-format off */
-/* X(level 0, level 1, ...): the levels, as the decoders multiply them. */
+/* Levels of elements, as the decoders multiply them. */
 #define GG_IQ1_LEVELS     { -1, 0, 1 }
 #define GG_IQ2_LEVELS     { 8, 25, 43 }
 #define GG_IQ3_XXS_LEVELS { 4, 12, 20, 28, 36, 44, 52, 62 }
 #define GG_IQ3_S_LEVELS   { 1, 3, 5, 7, 9, 11, 13, 15 }
 
-/* IQ4_NL, IQ4_XS: values of the 16 codes. */
+/* Levels of the 16 codes of IQ4_NL and IQ4_XS. */
 #define GG_IQ4_LEVELS                                                         \
     { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 }
 
-/* MXFP4, NVFP4: twice the values of E2M1. */
+/* Levels of MXFP4 and NVFP4: twice the values of E2M1. */
 #define GG_FP4_LEVELS                                                         \
     { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 }
 
-/* IQ2_K to IQ6_K and related types (ik_llama.cpp, commit 8337e4c): the values
- * of the codes; a shifted sub-block adds a constant to each. Four bits:
- * GG_IQ4_LEVELS. Six bits: a cubic in f32, from the innermost product out. */
+/* Levels of IQ2_K to IQ6_K and the types derived from them (ik_llama.cpp,
+ * commit 8337e4c), and the number that is added to each level in a shifted
+ * sub-block. Codes of four bits have GG_IQ4_LEVELS. Codes of six bits have a
+ * cubic, in f32, evaluated from the innermost product on. */
 #define GG_IQ2K_LEVELS { -31, -13, 1, 17 }
 #define GG_IQ3K_LEVELS { -63, -40, -23, -10, 1, 13, 28, 47 }
 #define GG_IQ5K_LEVELS                                                        \
@@ -54,10 +55,10 @@ enum {
     GG_IQ6K_SHIFT = 1
 };
 
-/* IQ1: an element is its level plus or minus this. */
+/* Offset of IQ1: an element is its level plus or minus this. */
 #define GG_IQ1_DELTA 0.125f
 
-/* Eight signs from seven bits: the eighth makes their number even. */
+/* Eight signs from seven bits. The eighth makes the number of signs even. */
 static inline uint32_t gg_dtype_iq_signs(uint32_t s)
 {
     uint32_t p = (s ^ (s >> 4 & 7)) & 15; /* bit i of 0x6996: parity of i */

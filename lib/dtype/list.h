@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* list.h - every tensor type that has an id in GGUF files, one row each
+/* list.h - the table of data types, with a row for each id of GGUF files
  *
  * GG_DTYPE_LIST(X)       X(ID, NAME, LEN, BLOCK, ROW_HEADER, FAMILY)
  *   ID           number in the file
@@ -11,8 +11,8 @@
  *
  * Rows ascend by id. Source of ids and layouts: the GGUF specification and
  * ggml (ggml.h, ggml-common.h, commit d99724f); ids from 133 on:
- * ik_llama.cpp (commit 8337e4c, ggml.c). Those from 202 on have rows that are
- * interleaved by four, eight or sixteen: sizes are those of one such row.
+ * ik_llama.cpp (commit 8337e4c, ggml.c). Types from 202 on interleave four,
+ * eight or sixteen rows; their sizes are those of one row.
  */
 #ifndef GG_DTYPE_LIST_H
 #define GG_DTYPE_LIST_H
@@ -105,7 +105,7 @@
     X(398, Q8_KV_R8, 32, GG_BYTES(32), 4, FORK)                               \
     X(399, Q8_K_R8, 256, GG_BYTES(258), 0, FORK)
 
-/* Ids that once had a type: known, and refused by name. */
+/* Ids of types that were removed from the format. A message names them. */
 #define GG_DTYPE_REMOVED_LIST(X)                                              \
     X(4, Q4_2)                                                                \
     X(5, Q4_3)                                                                \
@@ -116,7 +116,7 @@
     X(37, IQ4_NL_4_8)                                                         \
     X(38, IQ4_NL_8_8)
 
-/* Dense numbers of the types, for tables: GG_DT_Q4_K. */
+/* Dense numbers of data types, for tables: GG_DT_Q4_K. */
 enum gg_dtype_index {
 #define X(ID, NAME, LEN, BLOCK, HEADER, FAMILY) GG_DT_##NAME,
     GG_DTYPE_LIST(X)

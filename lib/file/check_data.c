@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check_data.c - every float and every block scale of a file, on all threads
+/* check_data.c - check that all floats and block scales of a file are finite
  *
- * Tensors are cut into pieces that the threads take one by one; each tensor's
- * count and first place do not depend on the thread that found them.
+ * Tensors are cut into pieces, which the threads take one by one. The counts
+ * and first places that are reported do not depend on which thread found them.
  */
 #include "config.h"
 #include "file/file_check.h"
@@ -15,19 +15,19 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* How a number is stored that must be finite. */
+/* Format of a number that must be finite. */
 enum form { NONE, F16, BF16, F32, F64, E8M0, UE4M3, IQ1M };
 
-/* Where they lie in a unit: n numbers from off on, one after another. A unit is
- * a block or, of types with a row header, a row. */
+/* Numbers that must be finite in a unit: n numbers from byte off, one after
+ * another. A unit is a block; for types with row headers, a row. */
 struct scales {
     enum form form;
     uint8_t n;
     size_t off;
 };
 
-/* One row per type that has any; a type that is itself a float is one number
- * per block. Formats: dtype/block.h. */
+/* A row for each type with such numbers. For plain floats it is the one number
+ * of a block. Layout of blocks: dtype/block.h. */
 static const struct scales table[GG_N_DTYPES] = {
 #define ROW(NAME, FORM, N, TYPE, MEMBER)                                      \
     [GG_DT_##NAME] = { FORM, N, offsetof(struct gg_block_##TYPE, MEMBER) }
@@ -69,7 +69,7 @@ static const struct scales table[GG_N_DTYPES] = {
     ROW(IQ5_K, F16, 1, iq5_k, d),
     ROW(IQ6_K, F16, 1, iq6_k, d),
 #undef ROW
-    /* in row headers (ik_llama.cpp, iqk_quantize.cpp) */
+    /* scales in row headers (ik_llama.cpp, iqk_quantize.cpp) */
     [GG_DT_IQ1_BN] = { F16, 1, 0 },
     [GG_DT_IQ2_BN] = { F32, 1, 0 },
     [GG_DT_IQ4_KS] = { F32, 1, 0 },
@@ -90,7 +90,7 @@ static const uint8_t form_size[] = {
     [E8M0] = 1, [UE4M3] = 1, [IQ1M] = 8,
 };
 
-/* Is the number of this form at p neither NaN nor infinite? */
+/* Is the number at p finite? */
 static inline bool finite_at(enum form form, const uint8_t *p)
 {
     switch (form) {
@@ -102,8 +102,8 @@ static inline bool finite_at(enum form form, const uint8_t *p)
         return *p != 0xff;
     case UE4M3: /* all ones is NaN (OCP 8-bit floats, E4M3) */
         return (*p & 0x7f) != 0x7f;
-    case IQ1M: /* nibbles of an f16 on top of four words, lowest first: its
-                * exponent is in the last two */
+    case IQ1M: /* an f16 whose four nibbles are the upper bits of four words,
+                * lowest first: its exponent is in the last two */
         return (((gg_bytes_load16le(p + 4) >> 4 & 0x0f00) |
                  (gg_bytes_load16le(p + 6) & 0xf000)) &
                 0x7c00) != 0x7c00;
@@ -111,7 +111,7 @@ static inline bool finite_at(enum form form, const uint8_t *p)
     }
 }
 
-/* How many of the numbers in n units are not finite. */
+/* Count the numbers in n units that are not finite. */
 static inline uint64_t count_bad_scales(enum form form, const struct scales *s,
                                         const uint8_t *p, uint64_t n,
                                         size_t stride)
@@ -125,15 +125,16 @@ static inline uint64_t count_bad_scales(enum form form, const struct scales *s,
     return bad;
 }
 
-/* Numbers side by side, in runs whose length the compiler knows, so that it
- * makes vectors of them. Exponents are all ones where mask is. */
+/* Count consecutive numbers that are not finite: all bits of mask, the
+ * exponent, are 1. Runs have a constant length so that the compiler vectorizes
+ * them. */
 enum { RUN = 1024 };
 
 static uint64_t count_16(const uint8_t *p, uint64_t n, uint16_t mask)
 {
     uint64_t bad = 0;
     uint16_t v[RUN];
-    gg_bytes_store16le(v, mask); /* in the order of the file */
+    gg_bytes_store16le(v, mask); /* mask in the file's byte order */
     mask = v[0];
     for (size_t step; n; n -= step, p += step * sizeof *v) {
         uint16_t sum = 0;
@@ -181,7 +182,7 @@ static uint64_t count_form(const struct scales *s, const uint8_t *p,
     return count_bad_scales(s->form, s, p, n, stride);
 }
 
-/* The first unit of n that has one. */
+/* Index of the first unit of n with a number that is not finite. */
 static uint64_t first_unit(const struct scales *s, const uint8_t *p,
                            uint64_t n, size_t stride)
 {
@@ -192,8 +193,8 @@ static uint64_t first_unit(const struct scales *s, const uint8_t *p,
     return i;
 }
 
-/* The smallest value wins, whichever thread comes first. Relaxed: read after
- * the threads have met. */
+/* Lower *v to `to', if that is smaller. Relaxed: it is read after the threads
+ * have joined. */
 static void lower_to(_Atomic uint64_t *v, uint64_t to)
 {
     uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
@@ -203,8 +204,10 @@ static void lower_to(_Atomic uint64_t *v, uint64_t to)
         ;
 }
 
-/* How many in n units of stride bytes at p, the first of which is number from
- * of its tensor; *first is lowered to the number of a unit that has one. */
+/* Count the numbers that are not finite in n units of stride bytes at p.
+ *
+ * from    Index of the first unit in its tensor.
+ * first   Lowered to the index of the first unit with such a number. */
 static uint64_t look_at_scales(int type, const uint8_t *p, uint64_t n,
                                size_t stride, uint64_t from,
                                _Atomic uint64_t *first)
@@ -216,7 +219,8 @@ static uint64_t look_at_scales(int type, const uint8_t *p, uint64_t n,
     return bad;
 }
 
-/* The same of blocks, or headers, of a big-endian file. */
+/* Count in blocks or row headers of a big-endian file, like
+ * look_at_scales(). */
 static uint64_t look_swapped(int type, const uint8_t *p, uint64_t n,
                              size_t stride, uint64_t from,
                              _Atomic uint64_t *first)
@@ -234,23 +238,23 @@ static uint64_t look_swapped(int type, const uint8_t *p, uint64_t n,
     return bad;
 }
 
-/* ------------------------------------------------------------- the work --- */
+/* ------------------------------------------------------------- threads --- */
 
-enum { PIECE = 1 << 22 }; /* bytes that a thread takes at a time, about */
+enum { PIECE = 1 << 22 }; /* approximate bytes of a piece */
 
 struct result {
     _Atomic uint64_t bad;
-    _Atomic uint64_t first; /* unit, counted over the tensor */
+    _Atomic uint64_t first; /* index of the first bad unit of the tensor */
 };
 
 struct job {
     const struct gg_file_checker *c;
-    struct result *result; /* per tensor */
-    uint64_t *first_piece; /* of each tensor, and one more: of all */
-    _Atomic uint64_t next; /* piece to take */
-    _Atomic uint64_t done; /* bytes */
+    struct result *result; /* result of each tensor */
+    uint64_t *first_piece; /* first piece of each tensor; then their number */
+    _Atomic uint64_t next; /* next piece to take */
+    _Atomic uint64_t done; /* bytes done */
     atomic_bool stop;
-    uint64_t total; /* bytes */
+    uint64_t total; /* bytes to do */
 };
 
 static const struct scales *scales_of(const struct gguf_tensor_info *t)
@@ -260,7 +264,7 @@ static const struct scales *scales_of(const struct gguf_tensor_info *t)
                                                               : &table[i];
 }
 
-/* Of a tensor that scales_of() is not NULL for. */
+/* Number of units of a tensor whose scales_of() is not NULL. */
 static uint64_t units_of(const struct gguf_tensor_info *t)
 {
     const struct gguf_dtype_info *dt = gguf_dtype_find(t->dtype);
@@ -296,7 +300,7 @@ static void check_piece(struct job *j, size_t i, uint64_t piece)
     atomic_fetch_add_explicit(&j->done, n * stride, memory_order_relaxed);
 }
 
-/* The tensor that a piece belongs to. */
+/* Index of the tensor that a piece belongs to. */
 static size_t tensor_of(const struct job *j, uint64_t piece)
 {
     size_t lo = 0, hi = j->c->file->n_tensors;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checksum.c - the algorithms of checksums, a row each */
+/* checksum.c - a table of the algorithms of checksums */
 #include "config.h"
 #include "file/checksum.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checksum.h - a running checksum of one of the algorithms of digest.h */
+/* checksum.h - running checksums, in any algorithm of gguf/digest.h */
 #ifndef GG_FILE_CHECKSUM_H
 #define GG_FILE_CHECKSUM_H
 
@@ -10,32 +10,35 @@
 #include <stdbool.h>
 
 struct gg_checksum {
-    enum gguf_digest_algo algo;
-    const struct gg_hash_kern *kern;
+    enum gguf_digest_algo algo;      /* algorithm */
+    const struct gg_hash_kern *kern; /* its kernels */
     union gg_checksum_state {
         struct gg_xxh64 xxh64;
-        void *xxh3; /* the kernel's */
+        void *xxh3; /* state of the kernel */
         struct gg_sha256 sha256;
     } u;
 };
 
-/* GGUF_E_INVALID: there is no such algorithm. */
+/* Check that an algorithm exists. GGUF_E_INVALID: it does not. */
 enum gguf_status gg_checksum_check(enum gguf_digest_algo algo,
                                    struct gguf_error *err);
 
-/* algo is one that there is. kern is kept. false: no memory, and nothing to
- * end. */
+/* Begin a checksum. algo must exist; kern must outlive s. Returns false if out
+ * of memory; then do not end it. */
 bool gg_checksum_begin(struct gg_checksum *s, enum gguf_digest_algo algo,
                        const struct gg_hash_kern *kern);
-/* n bytes more. */
+/* Add n bytes at p. */
 void gg_checksum_add(struct gg_checksum *s, const void *p, size_t n);
-/* Is it faster to add bytes to two sums at once than to one, then the other?
- * Then gg_checksum_add_two does so, to sums of this algorithm and kernel. */
+/* Is adding bytes to two checksums at once, with gg_checksum_add_two(), faster
+ * than adding them twice? */
 bool gg_checksum_has_two(enum gguf_digest_algo algo,
                          const struct gg_hash_kern *kern);
+/* Add n bytes at p to two checksums of one algorithm and kernel. Only if
+ * gg_checksum_has_two(). */
 void gg_checksum_add_two(struct gg_checksum *a, struct gg_checksum *b,
                          const void *p, size_t n);
-/* *out (NULL: not wanted) becomes the digest; what s holds is freed. */
+/* End a checksum and free its memory. out receives the digest; NULL: not
+ * wanted. */
 void gg_checksum_end(struct gg_checksum *s, struct gguf_digest *out);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* digest.c - checksums of tensors and models: who reads and who adds up
+/* digest.c - compute digests of tensors, models and files
  *
- * The bytes of a file come in pieces that fit into a core's cache. Where only
- * tensors' sums are wanted, each thread takes tensors. With a model's sum, one
- * chain, each thread takes the next piece, reads it, and adds it to the
- * chain when it is its turn, while others read the pieces after it: a piece
- * never leaves the core that read it. Its tensor's sum is a second chain with
- * turns of its own or, where a kernel adds to two sums at once, one with the
- * model's. Reading takes less processor time than the faults of a mapping (0.15
- * and 0.25 s for 2.2 GB, Linux 6.18, a virtual Zen 5, cached), and a file that
- * becomes shorter is an error, not a signal.
+ * The bytes of a file are read in pieces that fit in a core's cache. Without
+ * the digest of the model, each thread takes whole tensors. The digest of the
+ * model is one chain over all pieces: each thread takes the next piece, reads
+ * it, and adds it to the chain when its turn comes, while others read the
+ * pieces after it. So a piece stays in the cache of the core that read it. The
+ * digest of the piece's tensor is a second chain with turns of its own, or the
+ * same one if a kernel can add to two digests at once.
+ *
+ * Reading takes less processor time than the page faults of a mapping (0.15 and
+ * 0.25 s for 2.2 GB, Linux 6.18, a virtual Zen 5, cached), and a file that
+ * becomes shorter is an error instead of a signal.
  */
 #include "config.h"
 #include "base/barrier.h"
@@ -27,12 +29,12 @@ enum { PIECE = 1 << 17 };
 /* A piece of a tensor. */
 struct piece {
     uint8_t *room;
-    const uint8_t *p; /* room, or memory that the file is in */
+    const uint8_t *p; /* bytes: room, or the file's own memory */
     size_t tensor, n;
-    bool first, last; /* of the tensor */
+    bool first, last; /* it is the first or last piece of the tensor */
 };
 
-/* Where the next piece begins. */
+/* Begin of the next piece. */
 struct cursor {
     size_t tensor;
     uint64_t off;
@@ -41,25 +43,25 @@ struct cursor {
 struct job {
     const struct gguf_file *file;
     struct gguf_digest_params p;
-    struct gguf_digest *tensors, *model; /* tensors: or whole files */
-    uint64_t total;                      /* bytes */
-    uint8_t *room;                       /* a piece for each thread */
+    struct gguf_digest *tensors, *model; /* tensors: or shards */
+    uint64_t total;                      /* bytes to do */
+    uint8_t *room;                       /* a buffer for each thread */
     struct gg_hash_kern kern;
 
-    struct gg_barrier_gate news; /* a turn has come, or the end */
+    struct gg_barrier_gate news; /* signalled for each turn and at the end */
     unsigned n_spin;
     struct gg_checksum tensor_sum, model_sum;
     bool tensor_begun;
-    /* Whose turn it is: numbers of pieces. Who has the turn owns the sum;
-     * passing it on releases that, and seeing one's turn acquires it. */
+    /* Number of the piece whose turn it is. Its thread owns the checksum.
+     * Passing the turn on releases it, and seeing one's turn acquires it. */
     _Atomic uint64_t model_turn, tensor_turn;
-    _Atomic uint64_t done; /* bytes */
+    _Atomic uint64_t done; /* bytes done */
     atomic_bool stop;
 
-    pthread_mutex_t mutex; /* all below */
+    pthread_mutex_t mutex; /* protects the members below */
     struct gguf_error why;
-    struct cursor next; /* to be read */
-    uint64_t n_pieces;  /* handed out */
+    struct cursor next; /* next piece to read */
+    uint64_t n_pieces;  /* number of pieces handed out */
 };
 
 static bool is_stopped(const struct job *j)
@@ -67,7 +69,7 @@ static bool is_stopped(const struct job *j)
     return atomic_load_explicit(&j->stop, memory_order_relaxed);
 }
 
-/* The first failure is kept. */
+/* Stop the job. The first failure is kept. */
 static void fail_job(struct job *j, const struct gguf_error *why)
 {
     pthread_mutex_lock(&j->mutex);
@@ -85,7 +87,7 @@ static void fail_nomem(struct job *j, size_t size)
     fail_job(j, &e);
 }
 
-/* n bytes are done. Thread 0 tells, which runs the job. */
+/* Count n bytes done. Thread 0, which runs the job, reports them. */
 static void report_progress(struct job *j, size_t n, unsigned ith)
 {
     struct gguf_error e;
@@ -104,7 +106,7 @@ static bool has_more(const struct job *j)
     return j->next.tensor < j->file->n_tensors;
 }
 
-/* Describe the piece at c, where a tensor is, and move c on. */
+/* Describe the piece at c, and move c after it. c is not at the end. */
 static void take_piece(const struct job *j, struct cursor *c, struct piece *q)
 {
     const struct gguf_tensor_info *t = &j->file->tensor[c->tensor];
@@ -119,7 +121,7 @@ static void take_piece(const struct job *j, struct cursor *c, struct piece *q)
     }
 }
 
-/* Bring in the piece that begins at c. */
+/* Read the piece that begins at c. */
 static bool read_piece(struct job *j, const struct cursor *c, struct piece *q)
 {
     const struct gg_file_shard_tensor t = gg_file_in_shard(j->file, c->tensor);
@@ -136,9 +138,9 @@ static bool read_piece(struct job *j, const struct cursor *c, struct piece *q)
     return false;
 }
 
-/* ------------------------------------------------------- a tensor each --- */
+/* --------------------------------------------- a tensor for each thread --- */
 
-/* The whole tensor at *c: read and added up. */
+/* Compute the digest of the tensor at c. */
 static void sum_tensor(struct job *j, struct cursor c, struct piece *q,
                        unsigned ith)
 {
@@ -176,9 +178,9 @@ static void work_each(void *user, unsigned ith, unsigned nth)
     }
 }
 
-/* ----------------------------------------------------- a piece in turn --- */
+/* ------------------------------------------------------- pieces in turn --- */
 
-/* The next piece and its number; false after the last. */
+/* Get the next piece and its number. Returns false after the last. */
 static bool next_piece(struct job *j, struct piece *q, struct cursor *at,
                        uint64_t *number)
 {
@@ -193,11 +195,12 @@ static bool next_piece(struct job *j, struct piece *q, struct cursor *at,
     return more;
 }
 
-/* Wait until it is number's turn; false: the job is stopped. */
+/* Wait until it is the turn of piece number. Returns false if the job is
+ * stopped. */
 static bool wait_turn(struct job *j, _Atomic uint64_t *turn, uint64_t number)
 {
     for (;;) {
-        /* What changes after this is news, and nobody sleeps over it. */
+        /* a change after this load prevents sleeping */
         const uint32_t seen =
             atomic_load_explicit(&j->news.value, memory_order_acquire);
         if (is_stopped(j))
@@ -214,7 +217,7 @@ static void pass_turn(struct job *j, _Atomic uint64_t *turn, uint64_t number)
     gg_barrier_gate_signal(&j->news);
 }
 
-/* To the tensor's sum, and to the model's where both are taken at once. */
+/* Add a piece to the digest of its tensor, and of the model if both. */
 static void add_to_tensor(struct job *j, const struct piece *q, bool both)
 {
     if (q->first)
@@ -268,13 +271,13 @@ static void sum_model(struct job *j)
     }
     gguf_pool_run(j->p.pool, (struct gguf_pool_callback){ work_in_turn, j });
     gg_checksum_end(&j->model_sum, j->model);
-    if (j->tensor_begun) /* stopped within it */
+    if (j->tensor_begun) /* stopped inside a tensor */
         gg_checksum_end(&j->tensor_sum, NULL);
 }
 
 /* --------------------------------------------------------- whole files --- */
 
-/* All bytes of shard number k. */
+/* Compute the digest of all bytes of shard k. */
 static void sum_whole(struct job *j, size_t k, uint8_t *room, unsigned ith)
 {
     const struct gg_mapfile *m = &gguf_file_shard(j->file, k)->map;
@@ -322,7 +325,7 @@ enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
     return GGUF_OK;
 }
 
-/* The job, whose locks are there. whole: of files instead of tensors. */
+/* Run a job whose locks are initialized. whole: digests of shards. */
 static enum gguf_status run_locked(struct job *j, bool whole,
                                    struct gguf_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* edit.c - other metadata for a file whose tensors stay */
+/* edit.c - change the metadata of a file */
 #include "config.h"
 #include "file/edit_int.h"
 #include "base/params.h"
@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Extents are shared in units of this, or not at all. */
+/* Unit of bytes in which extents can be shared. */
 enum { EXTENT = 4096 };
 
-/* A writer for e->meta with the file's tensors at their old offsets. */
+/* Create the writer of e->meta, with the file's tensors at their old
+ * offsets. */
 static enum gguf_status make_writer(struct gg_edit *e, struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
@@ -39,7 +40,7 @@ static uint64_t header_end(const struct gg_edit *e)
     return GG_HEAD_SIZE + e->w->kv_size + e->w->infos_size;
 }
 
-/* Bytes of a padding pair with n zeros. */
+/* Encoded size of a padding pair with n zeros. */
 static uint64_t padding_size(uint64_t n)
 {
     struct gguf_kv kv = { .key.size = sizeof GGUF_EDIT_PADDING_KEY - 1,
@@ -50,8 +51,8 @@ static uint64_t padding_size(uint64_t n)
     return size;
 }
 
-/* Make the header reach up to data_off and no further, by a padding pair if
- * need be. *fits says whether that is possible. */
+/* Make the header end right before data_off, with a padding pair if needed.
+ * *fits receives whether that is possible. */
 static enum gguf_status pad_to(struct gg_edit *e, uint64_t data_off,
                                bool *fits, struct gguf_error *err)
 {
@@ -72,8 +73,8 @@ static enum gguf_status pad_to(struct gg_edit *e, uint64_t data_off,
     return GGUF_OK;
 }
 
-/* The new header. If it needs as much padding as the old one had, it gets the
- * same bytes. */
+/* Encode the new header. If it is padded by the same number of bytes as the old
+ * one, it gets the old bytes. */
 static enum gguf_status make_header(struct gg_edit *e, const void **header,
                                     size_t *size, struct gguf_error *err)
 {
@@ -98,8 +99,8 @@ enum gguf_status gg_edit_report_progress(const struct gg_edit *e,
     return GGUF_OK;
 }
 
-/* Everything after the header as it is. The first piece ends at the next
- * boundary between extents, so that what follows can be shared. */
+/* Append everything after the header unchanged. The first piece ends at a
+ * boundary between extents, so that extents after it can be shared. */
 static enum gguf_status copy_rest(struct gg_edit *e, struct gg_outfile *o,
                                   struct gguf_error *err)
 {
@@ -130,7 +131,7 @@ static enum gguf_status write_copy(struct gg_edit *e, bool share,
     size_t size;
     GG_TRY(make_header(e, &header, &size, err));
     const struct gguf_file *f = e->file;
-    if (f->map.size < f->data_off) { /* no tensors, and no padding for them */
+    if (f->map.size < f->data_off) { /* no tensors and not padded */
         uint64_t end = header_end(e) + (f->map.size - f->header_end);
         size = (size_t)GG_MIN(size, end);
     }
@@ -151,7 +152,7 @@ static enum gguf_status write_copy(struct gg_edit *e, bool share,
     return st;
 }
 
-/* With another alignment: tensor by tensor, through the writer. */
+/* Write the file with another alignment, tensor by tensor. */
 static enum gguf_status write_relayout(struct gg_edit *e,
                                        struct gguf_error *err)
 {
@@ -174,8 +175,8 @@ static enum gguf_status write_relayout(struct gg_edit *e,
 
 /* ------------------------------------------------------------- in place --- */
 
-/* A clone of the file, with the new header, takes its name. *done is false
- * where the file system cannot clone. */
+/* Replace the file by a clone with the new header. *done receives whether the
+ * file system can clone. */
 static enum gguf_status write_clone(struct gg_edit *e, const void *header,
                                     size_t size, bool *done,
                                     struct gguf_error *err)
@@ -223,7 +224,7 @@ static enum gguf_status write_in_place(struct gg_edit *e,
 
 /* ------------------------------------------------------------- the edit --- */
 
-/* Are all files to read and to write different files? */
+/* Check that the files to read and to write are different. */
 static enum gguf_status check_paths(const struct gg_edit *e,
                                     struct gguf_error *err)
 {
@@ -250,7 +251,7 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
             "only a whole file that was opened by its path can be "
             "edited");
     e->replaces = !e->p.output;
-    /* The file that a symbolic link leads to is edited, not the link. */
+    /* The target of a symbolic link is edited, not the link. */
     e->target = e->replaces ? realpath(f->path, NULL) : strdup(e->p.output);
     if (!e->target)
         return gg_error_set_errno(err, errno, "cannot find the file again");
@@ -259,7 +260,7 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
                        : GGUF_OK;
 }
 
-/* Finish what an interrupted edit of path, which m maps and fd is, left. */
+/* Finish an interrupted edit of path, which m maps and fd has open. */
 static enum gguf_status finish_edit(const struct gguf_allocator *a,
                                     const char *path,
                                     const struct gg_mapfile *m, int fd,
@@ -332,7 +333,7 @@ static enum gguf_status apply_edit(struct gg_edit *e,
                             header_end(e),
                             e->relayout ? "would move, it begins" : "begins",
                             f->data_off);
-    /* The data moves by whole extents, and stays aligned. */
+    /* Data moves by whole extents and stays aligned. */
     uint64_t off = f->data_off, step = GG_MAX((uint64_t)EXTENT, f->align);
     while (off < header_end(e) + padding_size(0))
         off += step;
@@ -379,7 +380,7 @@ enum gguf_status gguf_edit_recover(const char *path, bool *done,
     GG_TRY(gg_mapfile_open(&m, path, 0, 0, err));
     enum gguf_status st = gg_edit_journal_find(&j, NULL, path, &m, err);
     if (st == GGUF_OK && j.header) {
-        gg_edit_journal_close(&j); /* it may be of an edit that is under way */
+        gg_edit_journal_close(&j); /* its edit may still be in progress */
         st = gg_header_lock(path, &m, &fd, err);
         if (st == GGUF_OK) {
             st = finish_edit(NULL, path, &m, fd, &yes, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* edit_byte_order.c - tensor data in the other byte order, piece by piece */
+/* edit_byte_order.c - write tensor data in the other byte order */
 #include "config.h"
 #include "file/edit_int.h"
 #include "base/str.h"
@@ -8,11 +8,11 @@
 #include <string.h>
 
 enum {
-    BUFFER = 1 << 18, /* bytes swapped at once: stays in the cache */
-    STEP = 16 << 20   /* bytes between two looks at the progress callback */
+    BUFFER = 1 << 18, /* bytes swapped at once; fits in the cache */
+    STEP = 16 << 20   /* bytes between two calls of the progress callback */
 };
 
-/* Where the bytes go: to o, or without it to the writer. */
+/* Destination of the bytes: o, or the writer of e if o is NULL. */
 struct sink {
     const struct gg_edit *e;
     struct gg_outfile *o;
@@ -61,7 +61,7 @@ static enum gguf_status swap_tensor(struct sink *s, size_t i,
         gg_byte_order_swap(type, row, off, s->buffer, (size_t)n);
         GG_TRY(s->o ? gg_outfile_write(s->o, s->buffer, n, err)
                     : gguf_writer_write(s->e->w, s->buffer, n, err));
-        /* Pages that were read are released, so that memory stays small. */
+        /* Release pages that were read, to bound the memory. */
         gg_mapfile_advise(&f->map, from + off, n, GG_ADVISE_DONTNEED);
         if (s->total && (s->done / STEP != (s->done + n) / STEP))
             GG_TRY(gg_edit_report_progress(s->e, s->done + n, s->total, err));
@@ -70,7 +70,7 @@ static enum gguf_status swap_tensor(struct sink *s, size_t i,
     return GGUF_OK;
 }
 
-/* Bytes between tensors and after them are copied unchanged. */
+/* Copy bytes between or after tensors unchanged. */
 static enum gguf_status copy_gap(struct sink *s, uint64_t from, uint64_t to,
                                  struct gguf_error *err)
 {

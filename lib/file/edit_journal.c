@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* edit_journal.c - a header that is being written in place, saved beside its
- * file */
+/* edit_journal.c - save a header beside its file while it is written in
+ * place */
 #include "config.h"
 #include "file/edit_journal.h"
 #include "base/bytes.h"
@@ -25,10 +25,10 @@
 static const char MAGIC[] = "GGUFEDIT";
 enum {
     HEADER = GG_JOURNAL_OWN, /* type of the one record: the header */
-    AFTER = 1 << 16          /* bytes after the header that tell the file */
+    AFTER = 1 << 16          /* bytes after the header that are digested */
 };
 
-/* Beside the file itself, whatever symbolic link led to it. */
+/* Path of the journal, beside the target if path is a symbolic link. */
 static char *journal_path(const struct gguf_allocator *a, const char *path)
 {
     struct stat s;
@@ -44,8 +44,8 @@ static char *journal_path(const struct gguf_allocator *a, const char *path)
     return p;
 }
 
-/* What tells m, whose new header has size bytes, from other files: inode, size,
- * and what follows the header. */
+/* Compute the digest that identifies m, whose new header has size bytes: inode,
+ * size, and bytes after the header. */
 static void digest_file(const struct gg_mapfile *m, uint64_t size,
                         XXH128_canonical_t *out)
 {
@@ -58,7 +58,7 @@ static void digest_file(const struct gg_mapfile *m, uint64_t size,
     XXH128_canonicalFromHash(out, XXH3_128bits(b, sizeof b));
 }
 
-/* The head of a journal of m whose header has size bytes. */
+/* Encode the head of a journal of m with a header of size bytes. */
 static void put_head(uint8_t b[GG_JOURNAL_HEAD], const struct gg_mapfile *m,
                      uint64_t size)
 {
@@ -67,15 +67,14 @@ static void put_head(uint8_t b[GG_JOURNAL_HEAD], const struct gg_mapfile *m,
     gg_journal_put_head(b, MAGIC, (uint32_t)(GG_JOURNAL_FRAME + size), &file);
 }
 
-/* Is there no journal, if name could not be opened for this reason? A file
- * that cannot be read, and that belongs to a user who may write the file, may
- * be one. */
+/* Does the failure to open `name' prove that no journal exists? A file that
+ * cannot be read may be one, if its owner may write the edited file. */
 static bool is_none(const char *name, const struct stat *file,
                     const struct gguf_error *why)
 {
     struct stat s;
     switch (why->sys_errno) {
-    case 0: /* no regular file */
+    case 0: /* not a regular file */
     case EISDIR:
     case ENOENT:
     case ENOTDIR:
@@ -84,7 +83,7 @@ static bool is_none(const char *name, const struct stat *file,
     case EACCES:
         return lstat(name, &s) == 0 && s.st_uid != file->st_uid &&
                s.st_uid != geteuid() && s.st_uid != 0;
-    default: /* such as too many open files */
+    default: /* possibly too many open files */
         return lstat(name, &s) != 0 && (errno == ENOENT || errno == ENOTDIR);
     }
 }
@@ -101,7 +100,7 @@ static enum gguf_status open_journal(struct gg_edit_journal *j,
     if (fstat(m->fd, &file) != 0)
         return gg_error_set_errno(err, errno, "fstat");
     if (gg_mapfile_open(&j->map, name, 0, 0, &why) == GGUF_OK) {
-        bool good = false; /* it comes from a user who may write the file */
+        bool good = false; /* its owner may write the file */
         enum gguf_status st =
             gg_file_id_trusted(j->map.fd, name, file.st_uid, &good, err);
         if (!good)
@@ -117,8 +116,7 @@ static enum gguf_status open_journal(struct gg_edit_journal *j,
         gg_str_esc(&e, gg_str_z(name + gg_file_id_folder_size(name))));
 }
 
-/* Is the journal one of the file m, and whole? Its header's size is j->size
- * then. */
+/* Does the journal belong to the file m, and is it complete? Sets j->size. */
 static bool is_of_file(struct gg_edit_journal *j, const struct gg_mapfile *m)
 {
     enum { AROUND = GG_JOURNAL_HEAD + GG_JOURNAL_FRAME };
@@ -160,7 +158,7 @@ void gg_edit_journal_close(struct gg_edit_journal *j)
     gg_mapfile_close(&j->map);
 }
 
-/* A file that has a journal's name and is not a journal is left alone. */
+/* Refuse to replace a file that has the journal's name and is not a journal. */
 static enum gguf_status check_stranger(const char *name,
                                        struct gguf_error *err)
 {
@@ -188,7 +186,7 @@ static enum gguf_status check_stranger(const char *name,
         gg_str_esc(&e, gg_str_z(name + gg_file_id_folder_size(name))));
 }
 
-/* The journal o under its name, and on the disk; or not at all. */
+/* Publish the journal o and wait for the disk. A failure leaves none. */
 static enum gguf_status publish_journal(struct gg_outfile *o,
                                         struct gguf_error *err)
 {
@@ -208,7 +206,7 @@ static enum gguf_status publish_journal(struct gg_outfile *o,
         "not get to the disk: fsync of the folder");
 }
 
-/* The whole journal of m with the header, which the caller frees. NULL: no
+/* Encode the journal of m with the header. The caller frees it. NULL: out of
  * memory. */
 static uint8_t *make_journal(const struct gguf_allocator *a,
                              const struct gg_mapfile *m, const void *header,
@@ -297,7 +295,7 @@ enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
     if (*fd < 0)
         return gg_error_set_errno(err, errno, "cannot be opened for writing");
 #if HAVE_FLOCK
-    /* Other failures: a file system without locks. */
+    /* other failures: the file system has no locks */
     if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         st = gg_error_set_errno(err, errno,
                                 "is being edited by another program");
@@ -316,13 +314,13 @@ void gg_header_unlock(int fd)
     if (fd < 0)
         return;
 #if HAVE_FLOCK
-    flock(fd, LOCK_UN); /* a child that was forked may hold it, too */
+    flock(fd, LOCK_UN); /* a forked child may hold the lock, too */
 #endif
     close(fd);
 }
 
-/* Set the file's time to another one than old, even where clocks tick slowly:
- * readers see by it that the file was written to. */
+/* Make sure that the file's modification time differs from old, even if the
+ * clock ticks slowly: readers detect by it that the file was written. */
 static void change_time(int fd, const struct timespec *old)
 {
     struct stat s;
@@ -335,7 +333,7 @@ static void change_time(int fd, const struct timespec *old)
     }
 }
 
-/* What is left of an edit that failed after the header was begun. */
+/* Complete the message of an edit that failed while it wrote the header. */
 static enum gguf_status left_over(enum gguf_status st, struct gguf_error *err)
 {
     if (err) {

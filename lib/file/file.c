@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file.c - open a file, check it, hand out views of it */
+/* file.c - open and check a file */
 #include "config.h"
 #include "file/file_int.h"
 #include "file/header.h"
@@ -28,7 +28,7 @@ static struct gguf_str tensor_name(const void *user, uint32_t id)
     return f->tensor[id].name;
 }
 
-/* The counts in the header are not trusted: lists grow with what is read. */
+/* The counts in the header are not trusted: lists grow as entries are read. */
 
 static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
                                  const struct gguf_limits *limits, uint64_t n,
@@ -142,14 +142,14 @@ static enum gguf_status read_all(struct gguf_file *f,
     return gg_cursor_need(&c, GG_MIN(f->data_off, f->map.size), err);
 }
 
-/* Where the bytes of a file come from. */
+/* Source of a file's bytes. The first member that is set counts. */
 struct source {
-    const char *path; /* or NULL: */
-    const void *data; /* or NULL: */
-    size_t size;
-    int fd;
-    uint64_t planned; /* bytes of a file of which data is the header; or 0 */
-    const struct gguf_reader *reader; /* or NULL; path is a name then */
+    const char *path; /* path, or the name of a reader */
+    const void *data; /* memory */
+    size_t size;      /* bytes at data */
+    int fd;           /* descriptor */
+    uint64_t planned; /* size of a planned file, whose header is data; or 0 */
+    const struct gguf_reader *reader; /* reader; it comes before path */
 };
 
 static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
@@ -171,8 +171,8 @@ static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
     return gg_mapfile_open_fd(&f->map, s->fd, p->offset, p->size, err);
 }
 
-/* Free the members that a set has of its own; the others are its first
- * shard's. */
+/* Free the members that belong to a set. The others belong to its first
+ * shard. */
 static void forget_shards(struct gguf_file *f)
 {
     for (unsigned i = 0; i < f->n_shards; i++)
@@ -180,7 +180,7 @@ static void forget_shards(struct gguf_file *f)
     gg_mem_free(f->allocator, f->shard);
 }
 
-/* Free all members but the path and the allocator. */
+/* Free all members except path and allocator. */
 static void forget_contents(struct gguf_file *f)
 {
     const struct gguf_allocator *a = f->allocator;
@@ -202,7 +202,7 @@ static void forget_contents(struct gguf_file *f)
 
 /* ----------------------------------------- files that are being edited --- */
 
-/* An edit that was interrupted left the header beside the file. */
+/* Read the header from the journal of an interrupted edit, if one exists. */
 static enum gguf_status apply_journal(struct gguf_file *f, bool *there,
                                       struct gguf_error *err)
 {
@@ -217,12 +217,13 @@ static enum gguf_status apply_journal(struct gguf_file *f, bool *there,
     return st;
 }
 
-/* Read the file of f->path as it is now. *torn: another process wrote to it
- * meanwhile, and the header may be partly an older one. An edit in place saves
- * its journal before it writes, removes it afterwards, and changes the time of
- * the file (edit_journal.h): if there is no journal before and after reading,
- * and the time is the same, there was no edit in between. The header is then
- * read from a copy, which later edits do not touch. */
+/* Read the file at f->path once. *torn receives whether another process wrote
+ * to it meanwhile, so that the header may be a mixture of two.
+ *
+ * An edit in place saves its journal before it writes, removes it afterwards,
+ * and changes the time of the file (edit_journal.h). So if no journal exists
+ * before and after reading, and the time is the same, no edit came between. The
+ * header is then kept as a copy, which later edits do not change. */
 static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
                                   const struct gguf_file_params *p,
                                   const struct gguf_limits *limits, bool *torn,
@@ -249,8 +250,9 @@ static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
     return st == GGUF_OK ? found : st;
 }
 
-/* A file that grows while it is read, such as a download, has a header that
- * does not change: it is enough to read it three times alike. */
+/* Read the file at f->path until it is not torn. A file that grows meanwhile,
+ * such as a download, has a constant header: it counts as read when three
+ * attempts agree. */
 static enum gguf_status read_path(struct gguf_file *f, const struct source *s,
                                   const struct gguf_file_params *p,
                                   const struct gguf_limits *limits,
@@ -300,7 +302,7 @@ static enum gguf_status read_source(struct gguf_file *f,
         return read_path(f, s, p, limits, err);
     GG_TRY(map_source(f, s, p, err));
     if (s->planned)
-        f->map.size = s->planned; /* and the header ends before s->size */
+        f->map.size = s->planned; /* the header ends before s->size */
     return read_all(f, limits, err);
 }
 

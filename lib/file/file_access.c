@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_access.c - what an open file, or an open set of shards, has */
+/* file_access.c - accessors of an open file or set of shards */
 #include "config.h"
 #include "file/file_int.h"
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_check.c - what is odd about the structure of a file */
+/* file_check.c - check the structure, metadata and tensor list of a file */
 #include "config.h"
 #include "file/file_check.h"
 #include "file/file_int.h"
@@ -63,7 +63,7 @@ enum gguf_status gg_file_report_finding(const struct gg_file_checker *c,
 
 static const struct gguf_str no_name = { "", 0 };
 
-/* The first byte of [from, to) that is not zero, or to. */
+/* Offset of the first byte in [from, to) that is not zero; to if all are. */
 static uint64_t first_nonzero(const struct gguf_file *f, uint64_t from,
                               uint64_t to)
 {
@@ -72,7 +72,8 @@ static uint64_t first_nonzero(const struct gguf_file *f, uint64_t from,
     return from;
 }
 
-/* Bytes from .. to, which should be zeros after the thing called what. */
+/* Check that bytes [from, to) are zero: the padding after tensor name, or after
+ * the header if name is empty. */
 static enum gguf_status check_zeros(const struct gg_file_checker *c,
                                     uint64_t from, uint64_t to,
                                     struct gguf_str name,
@@ -131,8 +132,8 @@ static bool is_ascii(struct gguf_str s)
     return true;
 }
 
-/* How many texts in one value are odd, and the index of the first in the
- * outermost array. */
+/* Numbers of faulty strings in a value, and the index of the first one of each
+ * kind in the outermost array. */
 struct texts {
     uint64_t n, n_not_utf8, n_nul;
     uint64_t first_not_utf8, first_nul;
@@ -147,8 +148,8 @@ static void look_at_text(struct texts *t, struct gguf_str s, uint64_t i)
         t->first_nul = i;
 }
 
-/* All texts of an array. outer: the place of its ancestor in the outermost one,
- * or GGUF_NO_INDEX if it is that itself. */
+/* Look at all strings of an array. outer is the index of the array, or of the
+ * array around it, in the outermost one; GGUF_NO_INDEX for the outermost. */
 static void look_at_array(struct texts *t, const struct gguf_kv *kv,
                           uint64_t outer)
 {
@@ -159,8 +160,7 @@ static void look_at_array(struct texts *t, const struct gguf_kv *kv,
     while (gguf_kv_iter_next_str(&it, &s))
         look_at_text(t, s, outer == GGUF_NO_INDEX ? it.i - 1 : outer);
     if (kv->elem_type == GGUF_VAL_ARR)
-        while (
-            gguf_kv_iter_next(&it, &e)) /* as deep as arrays may be nested */
+        while (gguf_kv_iter_next(&it, &e)) /* recursion: max_depth */
             look_at_array(t, &e, outer == GGUF_NO_INDEX ? e.index : outer);
 }
 
@@ -207,7 +207,7 @@ static enum gguf_status check_metadata(const struct gg_file_checker *c,
         gguf_file_kv_find(c->file, "general.architecture");
     struct gg_str_esc e;
     struct gguf_str name;
-    uint64_t no = 0; /* later shards leave it to the first */
+    uint64_t no = 0; /* only the first shard has the key */
     const struct gguf_kv *shard =
         gguf_file_kv_find(c->file, gg_file_split_keys[GG_SPLIT_NO]);
     if (gguf_kv_get_uint(shard, &no, NULL) != GGUF_OK)

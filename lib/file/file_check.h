@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* file_check.h - findings: their table, and reporting one
+/* file_check.h - the table of findings, and how to report one
  *
- * The table has the findings of all layers, so that their codes are distinct;
- * who reports one says its heading. */
+ * The table has the findings of all layers, so that their codes are distinct.
+ * Its headings name the files that report them. */
 #ifndef GG_FILE_FILE_CHECK_H
 #define GG_FILE_FILE_CHECK_H
 
@@ -15,7 +15,7 @@
     GG_CHECK_LIST_VOCAB(X)                                                    \
     GG_CHECK_LIST_MODEL(X)
 
-/* file_check.c, check_data.c: about a file. */
+/* file_check.c, check_data.c: the file. */
 #define GG_CHECK_LIST_FILE(X)                                                 \
     X(MALFORMED, "malformed", ERROR,                                          \
       "no GGUF, or a rule of it is broken: types, names, places, overlap")    \
@@ -53,7 +53,7 @@
     X(VALUES, "nonfinite-values", ERROR, "values that are not finite")        \
     X(SCALES, "nonfinite-scales", ERROR, "block scales that are not finite")
 
-/* vocab/vocab_check.c: about the keys tokenizer.* of a model. */
+/* vocab/vocab_check.c: the keys tokenizer.* of a model. */
 #define GG_CHECK_LIST_VOCAB(X)                                                \
     X(VOCAB_MODEL, "no-tokenizer", ERROR,                                     \
       "tokenizer.ggml.model is missing or no text")                           \
@@ -122,31 +122,33 @@ enum gg_file_check_code {
 #undef X
 };
 
+/* A check in progress. */
 struct gg_file_checker {
-    const struct gguf_file *file;
-    struct gguf_check_params params;
+    const struct gguf_file *file;    /* file that is being checked */
+    struct gguf_check_params params; /* how to check */
     struct gguf_finding_callback report;
 };
 
-/* From the public params, checked. GGUF_E_INVALID. */
+/* Initialize from public parameters. GGUF_E_INVALID: they do not fit
+ * together. */
 enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
                                       const struct gguf_check_params *params,
                                       struct gguf_finding_callback report,
                                       struct gguf_error *err);
 
-/* Hand one finding about c->file to the caller: GGUF_OK or
- * GGUF_E_CANCELLED. */
+/* Report a finding about c->file. fmt is its message. GGUF_E_CANCELLED: the
+ * callback returned true. */
 enum gguf_status gg_file_report_finding(const struct gg_file_checker *c,
                                         enum gg_file_check_code code,
                                         struct gguf_str name, uint64_t offset,
                                         struct gguf_error *err,
                                         const char *fmt, ...) GG_PRINTF(6, 7);
 
-/* Structure, metadata and tensor list of c->file. */
+/* Check structure, metadata and list of tensors of c->file. */
 enum gguf_status gg_file_check_header(const struct gg_file_checker *c,
                                       struct gguf_error *err);
 
-/* check_data.c: the payload of every tensor. */
+/* Check the data of every tensor of c->file (check_data.c). */
 enum gguf_status gg_file_check_payload(const struct gg_file_checker *c,
                                        struct gguf_error *err);
 

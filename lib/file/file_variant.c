@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_variant.c - a file as it would be with other pairs, for reading these */
+/* file_variant.c - create a file with changed metadata, for reading that */
 #include "config.h"
 #include "file/file_int.h"
 
@@ -13,7 +13,7 @@ static struct gguf_str name_of(const void *user, uint32_t id)
     return f->kv[id].key;
 }
 
-/* Set a pair; there is room. */
+/* Add or replace a pair. f has room for it. */
 static enum gguf_status set_pair(struct gguf_file *f, const struct gguf_kv *kv,
                                  struct gguf_error *err)
 {

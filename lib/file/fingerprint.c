@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fingerprint.c - is a file that is read the one that was read before? */
+/* fingerprint.c - digests that tell whether a file is still the same one */
 #include "config.h"
 #include "file/fingerprint.h"
 #include "base/bytes.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SAMPLE = 4096, N_SAMPLES = 64 }; /* bytes; of each file */
+enum { SAMPLE = 4096, N_SAMPLES = 64 }; /* bytes of a sample; samples */
 
 void gg_fingerprint_add_number(XXH3_state_t *s, uint64_t v)
 {
@@ -18,8 +18,8 @@ void gg_fingerprint_add_number(XXH3_state_t *s, uint64_t v)
     (void)XXH3_128bits_update(s, b, sizeof b);
 }
 
-/* Bytes of m, from its own first one, into piece: read, not mapped, so that a
- * file that became shorter is an error here. */
+/* Read bytes of m to piece. at counts from the first byte of m. They are not
+ * taken from the mapping, so that a file that became shorter is an error. */
 static enum gguf_status read_piece(const struct gg_mapfile *m, uint64_t at,
                                    uint8_t *piece, size_t size,
                                    struct gguf_error *err)
@@ -44,8 +44,8 @@ static enum gguf_status read_piece(const struct gg_mapfile *m, uint64_t at,
     return GGUF_OK;
 }
 
-/* Pieces of what comes after the header, spread evenly from its first byte to
- * its last: other weights differ in each of them. */
+/* Add samples of the bytes after the header, spread evenly over all of them.
+ * Other weights differ in every sample. */
 static enum gguf_status add_samples(XXH3_state_t *s,
                                     const struct gg_mapfile *m, uint64_t from,
                                     struct gguf_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* header.c - the fixed head of a file */
+/* header.c - read and encode the head of a file */
 #include "config.h"
 #include "file/header.h"
 #include "base/foreign_format.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kv.c - what a value is, and its numbers and texts in C types */
+/* kv.c - value types, and getters that decode values */
 #include "config.h"
 #include "file/value.h"
 #include "base/ckd.h"
@@ -9,7 +9,7 @@
 
 static const struct {
     const char *name, *alias;
-    size_t size; /* bytes of a scalar */
+    size_t size; /* bytes of a scalar; 0: not a scalar */
     enum gg_value_kind kind;
 } types[GGUF_N_VAL_TYPES] = {
     [GGUF_VAL_U8] = { "u8", "uint8", 1, GG_KIND_UINT },
@@ -62,7 +62,7 @@ uint64_t gg_value_load_bits(const void *p, size_t size, bool big_endian)
     return v;
 }
 
-/* ------------------------------------------------------------- failing --- */
+/* ------------------------------------------------------------ failures --- */
 
 static enum gguf_status fail_null(struct gguf_error *err)
 {
@@ -92,7 +92,7 @@ static enum gguf_status want_type(const struct gguf_kv *kv, uint32_t type,
 
 /* ------------------------------------------------------------- scalars --- */
 
-/* Bits of one number of type at p, sign-extended. */
+/* Load a number of type at p, sign-extended. */
 static uint64_t bits_of(const void *p, uint32_t type, bool big_endian)
 {
     size_t size = types[type].size;
@@ -109,7 +109,8 @@ static uint64_t kv_bits(const struct gguf_kv *kv)
     return bits_of(kv->data, kv->type, kv->big_endian);
 }
 
-/* gguf_kv_get_NAME: exactly type TYPE; its bits are v. */
+/* Define gguf_kv_get_NAME() for type TYPE. VALUE is computed from the bits
+ * v. */
 #define GETTER(NAME, CTYPE, TYPE, VALUE)                                      \
     enum gguf_status gguf_kv_get_##NAME(const struct gguf_kv *kv, CTYPE *out, \
                                         struct gguf_error *err)               \
@@ -139,8 +140,8 @@ enum gguf_status gguf_kv_get_str(const struct gguf_kv *kv,
     return GGUF_OK;
 }
 
-/* Bits v of a number of this kind, as an integer of [min, max]; max counts
- * only for values that are not negative. */
+/* Is the integer with bits v in [min, max]? max is compared with values that
+ * are not negative. */
 static bool in_range(enum gg_value_kind kind, uint64_t v, int64_t min,
                      uint64_t max)
 {
@@ -194,7 +195,7 @@ enum gguf_status gguf_kv_get_int(const struct gguf_kv *kv, int64_t *out,
     return GGUF_OK;
 }
 
-/* The number of these bits as a double. */
+/* Convert a number with bits v to a double. */
 static double number_of(uint32_t type, uint64_t v)
 {
     switch (types[type].kind) {
@@ -247,8 +248,8 @@ void gguf_kv_iter_init(struct gguf_kv_iter *it, const struct gguf_kv *kv)
     *it = (struct gguf_kv_iter){ .kv = kv };
 }
 
-/* Was checked when the file was opened; checked again, because the file may
- * be changed under its mapping. */
+/* The array was checked when the file was opened. It is checked again, because
+ * the file may change under its mapping. */
 bool gguf_kv_iter_next(struct gguf_kv_iter *it, struct gguf_kv *out)
 {
     const struct gguf_kv *kv = it->kv;
@@ -292,7 +293,7 @@ bool gguf_kv_iter_next_str(struct gguf_kv_iter *it, struct gguf_str *out)
     return true;
 }
 
-/* Numbers of this many bytes, the one list in the other's byte order. */
+/* Are two lists of numbers of width bytes equal, in opposite byte orders? */
 static bool same_reversed(const uint8_t *a, const uint8_t *b, size_t size,
                           size_t width)
 {
@@ -322,7 +323,7 @@ bool gguf_kv_equal(const struct gguf_kv *a, const struct gguf_kv *b)
     gguf_kv_iter_init(&i, a);
     gguf_kv_iter_init(&k, b);
     while (gguf_kv_iter_next(&i, &x) && gguf_kv_iter_next(&k, &y))
-        if (!gguf_kv_equal(&x, &y)) /* as deep as arrays may be nested */
+        if (!gguf_kv_equal(&x, &y)) /* recursion: max_depth */
             return false;
     return true;
 }
@@ -361,7 +362,7 @@ enum gguf_status gguf_kv_get_elem(const struct gguf_kv *kv, uint64_t i,
                         "%s changed while it was read", gg_kv_label(&l, kv));
 }
 
-/* Element i, for messages. */
+/* Describe element i for messages. */
 static const struct gguf_kv *elem_label(const struct gguf_kv *kv, uint64_t i,
                                         struct gguf_kv *e)
 {
@@ -399,7 +400,8 @@ static enum gguf_status check_integers(const struct gguf_kv *kv,
     return GGUF_OK;
 }
 
-/* Element i of an array that check_integers passed, within [min, max]. */
+/* Get element i of an array that check_integers() accepted, within [min,
+ * max]. */
 static enum gguf_status elem_integer(const struct gguf_kv *kv, uint64_t i,
                                      int64_t min, uint64_t max, uint64_t *v,
                                      struct gguf_error *err)

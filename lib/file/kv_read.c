@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* kv_read.c - one metadata entry from bytes, every number of it checked
+/* kv_read.c - read and check a metadata entry
  *
- * Arrays of arrays are walked with a stack of fixed size: the file decides
- * neither how deep we recurse nor how much we allocate.
+ * Nested arrays are read with a stack of fixed size, so that the file
+ * determines neither the depth of recursion nor the memory.
  */
 #include "config.h"
 #include "file/name.h"
@@ -26,7 +26,7 @@ static inline uint64_t load64(const struct gg_cursor *c, uint64_t off)
     return c->swap ? gg_bytes_swap64(v) : v;
 }
 
-/* A length and that many bytes, n times. */
+/* Skip n strings: a length and the bytes of each. */
 static enum gguf_status pass_strings(struct gg_cursor *c, uint64_t n,
                                      const struct gguf_limits *limits,
                                      const struct gguf_kv *kv,
@@ -74,7 +74,7 @@ static enum gguf_status pass_scalars(struct gg_cursor *c, uint32_t type,
     return GGUF_OK;
 }
 
-/* Element type and count of an array; the cursor moves to its elements. */
+/* Read element type and count of an array. The cursor moves to its elements. */
 static enum gguf_status array_head(struct gg_cursor *c,
                                    const struct gguf_limits *limits,
                                    const struct gguf_kv *kv, uint32_t *elem,
@@ -90,7 +90,7 @@ static enum gguf_status array_head(struct gg_cursor *c,
     if (*elem >= GGUF_N_VAL_TYPES)
         return fail_at(err, GGUF_E_FORMAT, kv, at, "array element type", *elem,
                        "known are 0 to", GGUF_N_VAL_TYPES - 1);
-    /* what an element needs at least */
+    /* smallest encoded size of an element */
     size_t least = *elem == GGUF_VAL_STR   ? 8
                    : *elem == GGUF_VAL_ARR ? 12
                                            : gguf_val_type_size(*elem);
@@ -112,15 +112,15 @@ static enum gguf_status pass_flat(struct gg_cursor *c, uint32_t elem,
                                 : pass_scalars(c, elem, n, kv, err);
 }
 
-/* n arrays, which may hold arrays. */
+/* Skip n arrays, which may be nested. */
 static enum gguf_status pass_arrays(struct gg_cursor *c, uint64_t n,
                                     const struct gguf_limits *limits,
                                     const struct gguf_kv *kv,
                                     struct gguf_error *err)
 {
-    uint64_t left[GGUF_MAX_DEPTH]; /* arrays to come, per level */
-    unsigned depth = 1;            /* levels in left; the outermost array is
-                                    * depth 1 itself */
+    uint64_t left[GGUF_MAX_DEPTH]; /* remaining arrays of each level */
+    unsigned depth = 1;            /* number of levels; the outermost array has
+                                    * depth 1 */
     left[0] = n;
     while (depth > 0) {
         if (left[depth - 1] == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kv_write.c - one metadata entry to bytes, in either byte order */
+/* kv_write.c - encode a metadata entry in either byte order */
 #include "config.h"
 #include "file/value.h"
 #include "base/ckd.h"
@@ -62,7 +62,7 @@ static void swap_numbers(uint8_t *p, size_t size, uint64_t n)
         }
 }
 
-/* The number at p, whose bytes are reversed too. */
+/* Load the number at p and reverse its bytes. */
 static uint64_t take_number(uint8_t *p, size_t size, bool big_endian)
 {
     uint64_t v = gg_value_load_bits(p, size, big_endian);
@@ -70,9 +70,9 @@ static uint64_t take_number(uint8_t *p, size_t size, bool big_endian)
     return v;
 }
 
-/* n elements in at most size bytes: how many bytes they have. Lengths were
- * checked when the file was opened; but the bytes are a copy, of a file that
- * may have been changed since. */
+/* Swap n elements in at most size bytes. Returns the bytes that they have.
+ * Lengths were checked when the file was opened, but the bytes are a copy of a
+ * file that may have changed since. */
 static size_t swap_flat(uint8_t *p, size_t size, uint32_t elem, uint64_t n,
                         bool big_endian)
 {
@@ -99,8 +99,8 @@ void gg_value_payload_swap(uint8_t *data, size_t size, uint32_t type,
         swap_flat(data, size, elem_type, n, big_endian);
         return;
     }
-    /* Arrays in arrays lie one after another: a head whose elements are
-     * arrays is followed by their heads, so no stack is needed. */
+    /* The heads of nested arrays follow the head of the array around them, so
+     * no stack is needed. */
     for (size_t pos = 0; size - pos >= 12;) {
         uint32_t elem = (uint32_t)take_number(data + pos, 4, big_endian);
         uint64_t items = take_number(data + pos + 4, 8, big_endian);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layout.c - where tensor data lies */
+/* layout.c - offsets of tensor data */
 #include "config.h"
 #include "file/layout.h"
 #include "base/ckd.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* " at byte N", or nothing for something that is not in a file. */
+/* Format " at byte N"; nothing for GGUF_NO_OFFSET. */
 struct where {
     char s[32];
 };
@@ -80,8 +80,8 @@ static enum gguf_status fail_size(const struct gguf_tensor_info *t,
         t->ne[1], t->ne[2], t->ne[3], dt ? dt->name : "unknown");
 }
 
-/* A fork's id may mean something else to another fork: if the layout that we
- * know is impossible, the type is treated as unknown. */
+/* Treat a type as unknown. Two forks may use one id for different types: if the
+ * layout that we know is impossible, the file has the other one. */
 static enum gguf_status forget_size(struct gguf_tensor_info *t)
 {
     t->size = 0;
@@ -164,7 +164,8 @@ static enum gguf_status fail_place(enum gguf_status st,
                         what, limit);
 }
 
-/* Tensor at reaches past the end of the file: how long that should be. */
+/* Fail because tensor `at' reaches past the end. The message has the size that
+ * the file should have. */
 static enum gguf_status fail_short(const struct gguf_tensor_info *t, size_t n,
                                    size_t at, uint64_t data_off, uint64_t size,
                                    struct gguf_error *err)

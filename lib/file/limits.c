@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - what a file may contain, by default and by name */
+/* limits.c - defaults and names of the limits of files */
 #include "config.h"
 #include "file/limits.h"
 #include "base/params.h"
@@ -102,7 +102,7 @@ enum gguf_status gguf_limits_set(struct gguf_limits *limits, const char *name,
 {
     GG_TRY(gg_params_need(limits, "gguf_limits", err));
     for (size_t i = 0; i < GG_LEN(rows); i++) {
-        /* a program that is older than the library has fewer of them */
+        /* a program older than the library has fewer members */
         if (strcmp(rows[i].name, name) != 0 ||
             rows[i].off + rows[i].size > limits->struct_size)
             continue;

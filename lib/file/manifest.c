@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* manifest.c - lists of digests as llama-gguf-hash writes them */
+/* manifest.c - manifests of digests, as llama-gguf-hash and sha256sum write
+ * them */
 #include "config.h"
 #include "base/index.h"
 #include "base/mem.h"
@@ -11,7 +12,7 @@
 
 struct entry {
     struct gguf_digest digest;
-    struct gguf_str name; /* as written, then without the file's name */
+    struct gguf_str name; /* name of the tensor, or of the file */
 };
 
 struct gguf_manifest {
@@ -19,12 +20,12 @@ struct gguf_manifest {
     char *text;
     struct entry *entry;
     size_t n, room, n_skipped;
-    struct entry *whole; /* of whole files, with the names of these */
+    struct entry *whole; /* digests of files */
     size_t n_whole, room_whole;
     struct gg_index index[GGUF_N_DIGESTS];
 };
 
-/* A line that is written as far as out has room, and measured to its end. */
+/* A line that is formatted to out as far as it fits, and measured. */
 struct line {
     char *out;
     size_t size, n;
@@ -102,7 +103,7 @@ void gguf_manifest_destroy(struct gguf_manifest *m)
     gg_mem_free(m->allocator, m);
 }
 
-/* The next word of s, which shrinks to what is after it. */
+/* Take the next word of s, which then begins after it. */
 static struct gguf_str next_word(struct gguf_str *s)
 {
     struct gguf_str w;
@@ -122,7 +123,7 @@ static int digit_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* false unless hex has exactly the digits of d->algo. */
+/* Parse a digest of algorithm d->algo. Returns false if it has other digits. */
 static bool parse_hex(struct gguf_str hex, struct gguf_digest *d)
 {
     char form[65];
@@ -156,7 +157,8 @@ static enum gguf_status add_entry(struct gguf_manifest *m,
     return GGUF_OK;
 }
 
-/* "DIGEST  FILE" or "DIGEST *FILE": what is left of line after the digest. */
+/* Add the digest of a file. line is the rest of "DIGEST  FILE" or
+ * "DIGEST *FILE" after the digest. */
 static enum gguf_status add_whole(struct gguf_manifest *m, struct entry *e,
                                   struct gguf_str line, size_t number,
                                   struct gguf_error *err)
@@ -206,9 +208,9 @@ static bool begins_with(struct gguf_str s, struct gguf_str with)
     return s.size >= with.size && !memcmp(s.data, with.data, with.size);
 }
 
-/* What stands before each tensor's name, "FILE:". FILE is the name in the
- * model's line, the shortest; a list without that line goes by the last colon
- * of its first name. Empty if the names do not agree. */
+/* Find FILE, which precedes the names of all tensors as "FILE:". It is the name
+ * in the line of the model, the shortest one. Without that line, it ends at the
+ * last colon of the first name. Empty if the names do not agree. */
 static struct gguf_str find_prefix(const struct gguf_manifest *m)
 {
     struct gguf_str file = m->entry[0].name, first = file;
@@ -233,7 +235,8 @@ static struct gguf_str find_prefix(const struct gguf_manifest *m)
     return prefix;
 }
 
-/* Names become those of tensors; the model's becomes empty. */
+/* Remove the name of the file from all names. That of the model becomes
+ * empty. */
 static void strip_file(struct gguf_manifest *m)
 {
     if (m->n == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* merge_journal.c - the journal of a merge of shards */
+/* merge_journal.c - the journal of a resumable merge of shards */
 #include "config.h"
 #include "file/merge_journal.h"
 #include "base/bytes.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    DONE = GG_JOURNAL_OWN, /* type of the record: u64 bytes, digest (16) */
+    DONE = GG_JOURNAL_OWN, /* record: u64 complete bytes, their digest (16) */
     RECORD = GG_JOURNAL_FRAME + 24,
     PIECE = 1 << 20 /* bytes read back at once */
 };
@@ -97,7 +97,7 @@ enum gguf_status gg_merge_journal_open(struct gg_merge_journal *m,
     return GGUF_OK;
 }
 
-/* Add bytes from .. to of o to the state. */
+/* Read back bytes [from, to) of o and add them to the digest. */
 static enum gguf_status read_back(struct gg_merge_journal *m,
                                   const struct gg_outfile *o, uint64_t from,
                                   uint64_t to, struct gguf_error *err)
@@ -115,7 +115,7 @@ enum gguf_status gg_merge_journal_skip(struct gg_merge_journal *m,
                                        struct gguf_error *err)
 {
     XXH128_canonical_t digest;
-    /* a shorter file does not hold the bytes that the journal notes */
+    /* the file must hold all bytes that the journal has recorded */
     if (read_back(m, o, 0, m->done, NULL) == GGUF_OK)
         XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(m->state));
     else

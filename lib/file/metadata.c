@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* metadata.c - an ordered list of metadata pairs in memory
+/* metadata.c - lists of metadata pairs in memory
  *
- * Each pair owns one block: the key's bytes, then the payload as a
- * little-endian file has it.
+ * Each pair owns one block of memory: the bytes of the key, then the value as
+ * encoded in a little-endian file.
  */
 #include "config.h"
 #include "file/limits.h"
@@ -39,7 +39,7 @@ enum gguf_status gguf_meta_create(struct gguf_meta **out,
     return GGUF_OK;
 }
 
-/* The block of a pair is where its key begins. */
+/* Free the block of a pair, which begins with its key. */
 static void free_kv(const struct gguf_meta *m, const struct gguf_kv *kv)
 {
     gg_mem_free(m->allocator, (void *)(uintptr_t)kv->key.data);
@@ -88,7 +88,7 @@ static enum gguf_status check_key(struct gguf_str key, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* *own = a little-endian copy of v under key. */
+/* Make *own a little-endian copy of v under key. */
 static enum gguf_status copy_kv(const struct gguf_meta *m, struct gguf_str key,
                                 const struct gguf_kv *v, struct gguf_kv *own,
                                 struct gguf_error *err)
@@ -118,7 +118,7 @@ static enum gguf_status copy_kv(const struct gguf_meta *m, struct gguf_str key,
     return GGUF_OK;
 }
 
-/* Add or replace; takes own. */
+/* Add or replace a pair. own belongs to the list, after a failure, too. */
 static enum gguf_status put_pair(struct gguf_meta *m,
                                  const struct gguf_kv *own,
                                  struct gguf_error *err)
@@ -307,8 +307,8 @@ enum gguf_status gguf_meta_copy_file(struct gguf_meta *m,
     return GGUF_OK;
 }
 
-/* The index after numbers have moved or a key has changed. It has had room
- * for as many, so that nothing can fail. */
+/* Rebuild the index after pairs have moved or a key has changed. It has room
+ * for them, so it cannot fail. */
 static void reindex_keys(struct gguf_meta *m)
 {
     gg_index_clear(&m->index);

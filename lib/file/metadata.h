@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* metadata.h - what a metadata list is made of */
+/* metadata.h - members of struct gguf_meta */
 #ifndef GG_FILE_METADATA_H
 #define GG_FILE_METADATA_H
 
@@ -7,10 +7,10 @@
 #include "gguf/meta.h"
 
 struct gguf_meta {
-    const struct gguf_allocator *allocator;
-    struct gguf_kv *kv; /* each owns the block that its key begins */
-    size_t n, room;
-    struct gg_index index;
+    const struct gguf_allocator *allocator; /* allocator of the list */
+    struct gguf_kv *kv;    /* pairs; each owns the block at its key */
+    size_t n, room;        /* number of pairs; pairs that kv has room for */
+    struct gg_index index; /* pairs by key */
 };
 
 #endif

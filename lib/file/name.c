@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* name.c - what keys and tensor names may look like, and what they say */
+/* name.c - read and check keys and names of tensors, and parse numbers in
+ * them */
 #include "config.h"
 #include "file/name.h"
 #include "base/error.h"

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* reader.c - files whose bytes a function gives */
+/* reader.c - files that are read through a program's reader */
 #include "config.h"
 #include "gguf/reader.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "file/file_int.h"
 
-/* Pieces of the header: most headers are in the first or the second; with a
- * vocabulary they have some MB, which is four requests. */
+/* Sizes of the pieces in which a header is read: the first, the growth, and the
+ * size from which pieces double. Small headers take one or two requests;
+ * headers with a vocabulary have some MB and take four. */
 enum { FIRST = 128 << 10, TIMES = 4, DOUBLE_FROM = 8 << 20 };
 
-/* Bytes that copies go through. */
+/* Bytes of the buffer for copies. */
 enum { COPY = 1 << 20 };
 
 static enum gguf_status read_more(struct gg_cursor *c, uint64_t upto,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shard_set.c - a set of shards opened as one file */
+/* shard_set.c - open a set of shards as one file */
 #include "config.h"
 #include "file/shard_set.h"
 #include "base/mem.h"
@@ -22,7 +22,7 @@ const char *const gg_file_split_keys[GG_N_SPLIT_KEYS] = {
 
 struct shard_keys {
     uint16_t no, count;
-    int32_t total; /* tensors of all shards */
+    int32_t total; /* number of tensors of all shards */
 };
 
 static enum gguf_status read_keys(const struct gguf_file *f,
@@ -72,7 +72,8 @@ static const struct gguf_kv *find_key(const struct gguf_file *f, int key)
     return gguf_file_kv_find(f, gg_file_split_keys[key]);
 }
 
-/* Metadata of a later shard repeats the first one's or is about the split. */
+/* Check that each pair of a later shard repeats one of the first shard or is a
+ * key of the set. */
 static enum gguf_status check_metadata(const struct gguf_file *first,
                                        const struct gguf_file *f,
                                        struct gguf_error *err)
@@ -95,8 +96,8 @@ static enum gguf_status check_metadata(const struct gguf_file *first,
     return GGUF_OK;
 }
 
-/* Does f fit as shard number i (from 0) of n? first is shard 0; total is the
- * number of tensors that it gives for all shards. */
+/* Check that f is shard i, from 0, of n. first is shard 0, and total its number
+ * of tensors of all shards. */
 static enum gguf_status check_shard(const struct gguf_file *first,
                                     const struct gguf_file *f, unsigned i,
                                     unsigned n, int32_t total,
@@ -159,9 +160,9 @@ enum gguf_status gg_file_check_whole(const struct gguf_file *f,
     return GGUF_OK;
 }
 
-/* ---- the object ---- */
+/* ---- the set ---- */
 
-/* Make a set with room for n files. */
+/* Create a set with room for n shards. */
 static enum gguf_status make_set(struct gguf_file **out, unsigned n,
                                  const struct gguf_allocator *a,
                                  struct gguf_error *err)
@@ -179,7 +180,7 @@ static enum gguf_status make_set(struct gguf_file **out, unsigned n,
     return GGUF_OK;
 }
 
-/* The metadata and the places of the first shard. */
+/* Take over the metadata and places of the first shard. */
 static void take_first(struct gguf_file *s)
 {
     const struct gguf_file *first = s->shard[0];
@@ -238,7 +239,7 @@ static enum gguf_status list_tensors(struct gguf_file *s,
     return GGUF_OK;
 }
 
-/* Give the set, whose files are open if st says so, to *out, or close it. */
+/* Finish a set whose shards are open, or close it if st is a failure. */
 static enum gguf_status finish_set(struct gguf_file **out, struct gguf_file *s,
                                    enum gguf_status st, struct gguf_error *err)
 {
@@ -255,7 +256,7 @@ static enum gguf_status finish_set(struct gguf_file **out, struct gguf_file *s,
 
 /* ---- opening ---- */
 
-/* Open the shards of prefix, but for those that are open already. */
+/* Open the shards of prefix that are not open already. */
 static enum gguf_status open_shards(struct gguf_file *s, const char *prefix,
                                     const struct gguf_file_params *params,
                                     struct gguf_error *err)
@@ -304,8 +305,8 @@ static enum gguf_status open_prefix(struct gguf_file **out, const char *prefix,
     return finish_set(out, s, st, err);
 }
 
-/* Open the shards beside f, which path leads to and which has the keys k. f is
- * taken. */
+/* Open the other shards of the set of f, which was opened at path and has the
+ * keys k. f then belongs to the set; it is closed after a failure. */
 static enum gguf_status open_rest(struct gguf_file **out, struct gguf_file *f,
                                   const struct shard_keys *k, const char *path,
                                   const struct gguf_file_params *params,
@@ -335,8 +336,8 @@ static enum gguf_status open_rest(struct gguf_file **out, struct gguf_file *f,
     return st;
 }
 
-/* Check that the keys of the file f agree with its name, path. *k: the keys;
- * count is 0 if f is not a shard. */
+/* Check that the keys of f agree with its name. *k receives the keys; count is
+ * 0 if f is not a shard. */
 static enum gguf_status check_name(const struct gguf_file *f, const char *path,
                                    struct shard_keys *k,
                                    struct gguf_error *err)
@@ -401,7 +402,7 @@ enum gguf_status gg_file_open_set(struct gguf_file **out, const char *path,
     return st;
 }
 
-/* ---- files without names ---- */
+/* ---- files that do not have their names yet ---- */
 
 static enum gguf_status open_fds(struct gguf_file *s, const int *fd,
                                  const char *const *path,

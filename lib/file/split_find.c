@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* split_find.c - which files belong to a split set */
+/* split_find.c - find the files of a split set */
 #include "config.h"
 #include "file/split_find.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_SIZE = 256 }; /* of a file in a folder, with its NUL */
+enum { NAME_SIZE = 256 }; /* bytes of a file name with its NUL */
 
 const char *gg_file_split_base(const char *path)
 {
@@ -48,7 +48,7 @@ enum gguf_status gg_file_split_name(const char *prefix, unsigned no,
     return gguf_split_name_format(*name, size, prefix, no, count, err);
 }
 
-/* Does name (no folder) belong to a set of prefix base? */
+/* Is `name', without a folder, that of a shard of prefix base? NULL: of any. */
 static bool is_shard_of(const char *name, const char *base,
                         size_t *prefix_size, unsigned *count)
 {
@@ -57,7 +57,7 @@ static bool is_shard_of(const char *name, const char *base,
                       !memcmp(base, name, *prefix_size)));
 }
 
-/* dir/base of n bytes. */
+/* Join dir and n bytes of base to a path. */
 static enum gguf_status join_path(const char *dir, const char *base, size_t n,
                                   const struct gguf_allocator *a, char **out,
                                   struct gguf_error *err)
@@ -75,12 +75,12 @@ static enum gguf_status join_path(const char *dir, const char *base, size_t n,
     return GGUF_OK;
 }
 
-/* What else a folder has. */
+/* Other files of the folder, for messages. */
 struct others {
-    size_t n_models;       /* GGUF files that are no shards */
-    char model[NAME_SIZE]; /* the first of them by name */
-    bool has_config;       /* config.json, as in folders of transformers */
-    bool has_adapter;      /* adapter_config.json, as in folders of PEFT */
+    size_t n_models;       /* number of GGUF files that are not shards */
+    char model[NAME_SIZE]; /* name of the first one in alphabetical order */
+    bool has_config;       /* has config.json, like a folder of transformers */
+    bool has_adapter;      /* has adapter_config.json, like a PEFT folder */
 };
 
 static void look_at(struct others *o, const char *name)
@@ -94,7 +94,7 @@ static void look_at(struct others *o, const char *name)
         memcpy(o->model, name, n + 1);
 }
 
-/* All entries of d: the first set's prefix in *prefix. */
+/* Read all entries of d. *prefix receives the prefix of the set. */
 static enum gguf_status scan_folder(DIR *d, const char *dir, const char *base,
                                     const struct gguf_allocator *a,
                                     char **prefix, unsigned *count,
@@ -128,7 +128,8 @@ static enum gguf_status scan_folder(DIR *d, const char *dir, const char *base,
     return GGUF_OK;
 }
 
-/* A folder without a set: what there is instead. */
+/* Fail because the folder has no set. The message names other files that it
+ * has. */
 static enum gguf_status no_set(const struct others *o, struct gguf_error *err)
 {
     struct gg_str_esc e;
@@ -229,7 +230,7 @@ enum gguf_status gg_file_split_all_there(const char *prefix, unsigned count,
 {
     char list[160] = "";
     size_t used = 0;
-    unsigned n_missing = 0, first = 0; /* of a range that goes on, or 0 */
+    unsigned n_missing = 0, first = 0; /* first of a missing range, or 0 */
     for (unsigned no = 1; no <= count; no++) {
         char *name;
         enum gguf_status st =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* split_layout.c - the layout of a file that was split, for merging */
+/* split_layout.c - restore the layout of a file that was split */
 #include "config.h"
 #include "file/split_layout.h"
 #include "base/ckd.h"
@@ -18,15 +18,15 @@ static const char key_size[] = PREFIX "split.size";
 static const char key_gaps[] = PREFIX "split.gaps";
 static const char *const layout_keys[] = { key_offsets, key_size, key_gaps };
 
-/* Where the tensors of a file are. */
+/* Places of the tensors of a file. */
 struct form {
     const struct gguf_tensor_info *t;
-    const struct gg_file_place *places; /* by offset */
+    const struct gg_file_place *places; /* places in order of offset */
     size_t n;
     uint64_t header_end, data_off, end;
 };
 
-/* The bytes before the k-th tensor by offset that are in none. */
+/* Find the bytes outside tensors before tensor k in order of offset. */
 static void find_gap(const struct form *f, size_t k, uint64_t *from,
                      uint64_t *to)
 {
@@ -40,7 +40,7 @@ static void find_gap(const struct form *f, size_t k, uint64_t *from,
         *to = f->data_off + f->t[f->places[k].index].off;
 }
 
-/* ---------------------------------------------------------- remembering --- */
+/* --------------------------------------------------------------- saving --- */
 
 static struct form form_of_file(const struct gguf_file *f)
 {
@@ -48,7 +48,7 @@ static struct form form_of_file(const struct gguf_file *f)
                           f->header_end, f->data_off, f->map.size };
 }
 
-/* Are the offsets and the size those that a writer gives? */
+/* Does the file have the offsets and size that a writer would give it? */
 static bool is_usual(const struct gguf_file *f)
 {
     uint64_t end = 0;
@@ -59,8 +59,8 @@ static bool is_usual(const struct gguf_file *f)
     return f->map.size == f->data_off + end;
 }
 
-/* How many bytes are in no tensor? Of a file with a reader they are brought in,
- * as long as they are not too many. */
+/* Count the bytes outside tensors. In a file with a reader they are fetched, up
+ * to GG_SPLIT_MAX_GAPS. */
 static enum gguf_status count_gaps(const struct gguf_file *f, uint64_t *n,
                                    struct gguf_error *err)
 {
@@ -76,7 +76,7 @@ static enum gguf_status count_gaps(const struct gguf_file *f, uint64_t *n,
     return GGUF_OK;
 }
 
-/* Are they all zero? */
+/* Are all bytes outside tensors zero? */
 static bool are_zeros(const struct gguf_file *f)
 {
     const struct form form = form_of_file(f);
@@ -123,8 +123,8 @@ static enum gguf_status save_offsets(struct gguf_meta *m,
     return st;
 }
 
-/* A key that names what belongs to a split set: with how many times PREFIX in
- * front of it, and whether it is of the layout. */
+/* A key of a split set: the number of times it begins with PREFIX, and whether
+ * it is one of layout_keys. */
 struct split_key {
     size_t depth;
     bool layout;
@@ -143,7 +143,7 @@ static bool find_split_key(struct gguf_str key, struct split_key *k)
     return k->layout ? k->depth > 0 : gg_file_split_is_key(key);
 }
 
-/* kv goes to m with PREFIX before its key. */
+/* Add kv to m with PREFIX before its key. */
 static enum gguf_status add_hidden(struct gguf_meta *m,
                                    const struct gguf_kv *kv,
                                    const struct gguf_allocator *a,
@@ -200,8 +200,8 @@ enum gguf_status gg_file_split_layout_save(struct gguf_meta *m,
 
 /* ----------------------------------------------------------- restoring --- */
 
-/* The numbers of an array, in memory of their own; NULL and *n 0 if there is no
- * such key, or of another type. */
+/* Copy the numbers of an array to allocated memory. *out is NULL and *n is 0 if
+ * the key is missing or has another type. */
 static enum gguf_status take_array(const struct gguf_file *f, const char *key,
                                    uint32_t elem, size_t elem_size,
                                    const struct gguf_allocator *a, void **out,
@@ -223,7 +223,7 @@ static enum gguf_status take_array(const struct gguf_file *f, const char *key,
     return GGUF_OK;
 }
 
-/* kv goes to m with one PREFIX less; not for keys of the set itself. */
+/* Add kv to m with one PREFIX less. Keys of the set itself are skipped. */
 static enum gguf_status add_shown(struct gguf_meta *m,
                                   const struct gguf_kv *kv,
                                   struct gguf_error *err)
@@ -284,8 +284,8 @@ uint64_t gg_file_split_layout_size(const struct gg_file_split_layout *l,
     return header_end(w) + l->size;
 }
 
-/* Are the tensors t, with the old offsets, in their places in a file of size
- * bytes? l->places comes back sorted. */
+/* Do the tensors of w fit at the old offsets in a file of size bytes? t is room
+ * for them. Sorts l->places. */
 static bool in_place(const struct gg_file_split_layout *l,
                      const struct gguf_writer *w, struct gguf_tensor_info *t,
                      uint64_t size)
@@ -303,7 +303,7 @@ static bool in_place(const struct gg_file_split_layout *l,
                               w->align, &end, NULL) != GGUF_OK))
         return false;
     for (size_t i = 0; i < w->n_tensors; i++)
-        if (t[i].size_inferred) /* it had to be made smaller */
+        if (t[i].size_inferred) /* its size was reduced to fit */
             return false;
     uint64_t n = l->size - in_tensors;
     return n <= GG_SPLIT_MAX_GAPS && (!l->gaps || l->n_gaps == n);

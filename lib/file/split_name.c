@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* split_name.c - names of shards */
+/* split_name.c - names of shards, and sizes that users type */
 #include "config.h"
 #include "gguf/split.h"
 #include "base/error.h"
@@ -26,7 +26,7 @@ enum gguf_status gguf_split_name_format(char *out, size_t size,
     return GGUF_OK;
 }
 
-/* Five digits at p, or 0. */
+/* Parse five digits at p. Returns 0 if they are not digits. */
 static unsigned five_digits(const char *p)
 {
     struct gguf_str s = { p, 5 };

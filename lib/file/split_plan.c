@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* split_plan.c - which tensor goes to which shard */
+/* split_plan.c - assign tensors to shards */
 #include "config.h"
 #include "file/split_plan.h"
 #include "file/split_layout.h"
@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-/* Metadata of the first shard less the split keys: of one file, what comes
- * back when its shards are merged; of several, what they came from. */
+/* Make the metadata of the first shard without the keys of a shard. For a file
+ * it includes the keys that restore its layout; for a set it is the metadata of
+ * its first shard. */
 static enum gguf_status first_meta(struct gguf_meta *m,
                                    const struct gguf_file *s,
                                    struct gguf_error *err)
@@ -40,8 +41,8 @@ enum gguf_status gg_file_split_writer(struct gguf_writer **out,
                                       struct gguf_error *err)
 {
     *out = NULL;
-    /* Setting a key that is there keeps its place, so the list serves every
-     * shard again. */
+    /* Setting an existing key keeps its place, so one list serves all
+     * shards. */
     struct gguf_meta *m = no ? plan->rest : plan->first;
     GG_TRY(gg_file_split_set_keys(m, no, count,
                                   gguf_file_n_tensors(plan->from), err));
@@ -68,7 +69,7 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
     return GGUF_OK;
 }
 
-/* The layer of tensor i, or -1. */
+/* Layer of tensor i, or -1. */
 static int64_t layer_of(const struct gguf_split_plan *plan, size_t i)
 {
     return gguf_layer_from_name(gguf_file_tensor(plan->from, i)->name, NULL);
@@ -100,7 +101,7 @@ static enum gguf_status too_large(const struct gguf_split_plan *plan,
                         gg_str_esc(&e, t->name), p->max_tensors);
 }
 
-/* One shard: the tensors from shard->first_tensor on that fit. */
+/* Fill a shard with the tensors from shard->first_tensor on that fit. */
 static enum gguf_status fill_shard(struct gguf_split_plan *plan,
                                    const struct gguf_split_params *p,
                                    struct gguf_writer *w,
@@ -129,7 +130,7 @@ static enum gguf_status fill_shard(struct gguf_split_plan *plan,
         size = gguf_writer_file_size(w);
         if (i - first < max_tensors && (!p->max_size || size <= p->max_size))
             continue;
-        /* Only the first shard, which has the metadata, may stay empty. */
+        /* Only the first shard, which has the metadata, may be empty. */
         return shard->n_tensors || plan->n_shards == 0
                    ? GGUF_OK
                    : too_large(plan, p, i, size, err);
@@ -159,7 +160,7 @@ static enum gguf_status plan_shards(struct gguf_split_plan *plan,
     return GGUF_OK;
 }
 
-/* The two lists of metadata. */
+/* Make the lists of metadata of the first and of the other shards. */
 static enum gguf_status make_meta(struct gguf_split_plan *plan,
                                   struct gguf_error *err)
 {

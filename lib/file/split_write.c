@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* split_write.c - writing shards, and one file from shards */
+/* split_write.c - write shards, and merge shards into one file */
 #include "config.h"
 #include "file/file_int.h"
 #include "file/split_find.h"
@@ -16,24 +16,23 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-/* Bytes between two calls of the progress callback: enough that calls cost
- * nothing, few enough that a stop is prompt and little unwritten data is in
- * memory. */
+/* Bytes between two calls of the progress callback. Calls then cost nothing,
+ * jobs stop promptly, and little unwritten data is in memory. */
 enum { STEP = 32 << 20 };
 
-/* Outputs that wait for their names without one hold a descriptor each: not
- * more than this. */
+/* Largest number of finished outputs without a name. Each holds a
+ * descriptor. */
 enum { MAX_NAMELESS = 256 };
 
 struct run {
     const struct gguf_file *from;
     const struct gguf_split_output_params *job;
-    bool shares;          /* blocks can be shared between inputs and outputs */
-    uint64_t done, total; /* bytes of tensor data */
-    struct gg_outfile *files; /* n_files of room: complete, without their
-                               * names as yet, or closed */
+    bool shares;              /* inputs and outputs can share extents */
+    uint64_t done, total;     /* bytes of tensor data done, and all */
+    struct gg_outfile *files; /* n_files outputs: finished and not yet
+                               * published, or closed */
     size_t n_files;
-    struct gg_merge_journal *resume; /* NULL: no --resume, or no merge */
+    struct gg_merge_journal *resume; /* journal of a merge; NULL: none */
 };
 
 static enum gguf_status report_progress(const struct run *r,
@@ -46,7 +45,7 @@ static enum gguf_status report_progress(const struct run *r,
     return GGUF_OK;
 }
 
-/* A piece was appended to o. */
+/* Report and record a piece that was appended to o. */
 static enum gguf_status note_piece(const struct run *r, struct gg_outfile *o,
                                    struct gguf_error *err)
 {
@@ -63,7 +62,7 @@ static uint64_t data_size(const struct gguf_file *s)
     return n;
 }
 
-/* Tensor number from of the set becomes tensor number to of w. */
+/* Copy tensor `from' of the input to tensor `to' of w. */
 static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
                                     size_t from, size_t to,
                                     struct gguf_error *err)
@@ -90,8 +89,8 @@ static enum gguf_status add_tensors(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* Can all tensors of w, those from number first on, be copied without new
- * blocks? They can if each keeps its offset within a page. */
+/* Can all tensors of w, which are the input's from `first' on, share extents
+ * with the input? They can if each keeps its offset within a page. */
 static bool shares_all(const struct run *r, const struct gguf_writer *w,
                        size_t first)
 {
@@ -108,8 +107,8 @@ static bool shares_all(const struct run *r, const struct gguf_writer *w,
     return all;
 }
 
-/* Can the file path share blocks with those of the set? If the file cannot be
- * made, the writer will report it. GGUF_E_NOMEM. */
+/* Find out whether a file at path can share extents with the input. If the file
+ * cannot be created, the writer fails later. GGUF_E_NOMEM. */
 static enum gguf_status try_sharing(struct run *r, const char *path,
                                     struct gguf_error *err)
 {
@@ -126,8 +125,8 @@ static enum gguf_status try_sharing(struct run *r, const char *path,
                : GGUF_OK;
 }
 
-/* The tensors of w, which are those from number first on: a file for path that
- * is complete but for its name, as *file. */
+/* Write the file of w, whose tensors are the input's from `first' on. *file
+ * receives the finished file, which is not yet published. */
 static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
                                    size_t first, const char *path,
                                    struct gg_outfile *file,
@@ -138,8 +137,8 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     out.no_sync = r->job->no_sync;
     out.no_reserve = shares_all(r, w, first);
     out.partial = out.resume = r->resume != NULL;
-    GG_TRY(
-        gguf_writer_begin_file(w, path, &out, err)); /* inputs: note_inputs */
+    GG_TRY(gguf_writer_begin_file(
+        w, path, &out, err)); /* inputs were checked by note_inputs() */
     if (r->resume)
         GG_TRY(gg_merge_journal_skip(r->resume, &w->out, err));
     GG_TRY(report_progress(r, err));
@@ -172,8 +171,7 @@ static struct gg_outfile *file_at(void *run, size_t i)
     return &((struct run *)run)->files[i];
 }
 
-/* Check that the inputs have not changed; then all files get their names, or
- * none does. */
+/* Check that the inputs have not changed, then publish all files or none. */
 static enum gguf_status give_names(struct run *r, struct gguf_error *err)
 {
     GG_TRY(gg_file_check_unchanged(r->from, err));
@@ -187,7 +185,7 @@ static enum gguf_status give_names(struct run *r, struct gguf_error *err)
     return st;
 }
 
-/* For n outputs; to be given to run_fini in any case. */
+/* Initialize a run with n outputs. Call run_fini() after a failure, too. */
 static enum gguf_status run_init(struct run *r, const struct gguf_file *from,
                                  const struct gguf_split_output_params *job,
                                  size_t n, struct gguf_error *err)
@@ -208,7 +206,7 @@ static void run_fini(struct run *r)
     gg_mem_free(r->from->allocator, r->files);
 }
 
-/* The inputs, for checking that no output is one. */
+/* Create a set of paths with the inputs. */
 static enum gguf_status note_inputs(const struct gguf_file *from,
                                     struct gguf_paths **paths,
                                     struct gguf_error *err)
@@ -233,7 +231,7 @@ static enum gguf_status check_output(struct gguf_paths *paths,
     return GGUF_OK;
 }
 
-/* No shard may be there, or with force: be an input. */
+/* Check that no output exists, unless force, and that no output is an input. */
 static enum gguf_status check_outputs(const struct gguf_split_plan *plan,
                                       const char *prefix, bool force,
                                       struct gguf_error *err)
@@ -253,7 +251,7 @@ static enum gguf_status check_outputs(const struct gguf_split_plan *plan,
     return st;
 }
 
-/* Writer of shard i with its tensors; owned by the caller, NULL if it fails. */
+/* Create the writer of shard i with its tensors. NULL after a failure. */
 static enum gguf_status shard_writer(const struct gguf_split_plan *plan,
                                      size_t i, struct gguf_writer **w,
                                      struct gguf_error *err)
@@ -269,7 +267,7 @@ static enum gguf_status shard_writer(const struct gguf_split_plan *plan,
     return st;
 }
 
-/* Bytes that the file system must have for all shards. */
+/* Disk space that all shards need, in bytes. */
 static enum gguf_status room_needed(const struct run *r,
                                     const struct gguf_split_plan *plan,
                                     uint64_t *size, struct gguf_error *err)
@@ -288,8 +286,8 @@ static enum gguf_status room_needed(const struct run *r,
     return GGUF_OK;
 }
 
-/* Is there room for all shards together? If the folder cannot be read, the
- * first shard will report it. */
+/* Check that the disk has room for all shards together. If the folder cannot be
+ * read, the first shard fails later. */
 static enum gguf_status check_room(const struct run *r,
                                    const struct gguf_split_plan *plan,
                                    const char *prefix, struct gguf_error *err)
@@ -359,14 +357,14 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
     return st;
 }
 
-/* ---- one file ---- */
+/* ---- merging ---- */
 
-/* The merged file. */
+/* A merged file. */
 struct merged {
     const struct gguf_file *set;
     struct gguf_writer *w;
     struct gg_file_split_layout layout;
-    bool exact; /* layout says where things are, not the writer */
+    bool exact; /* layout is used instead of the writer's own */
 };
 
 static enum gguf_status check_split(const struct gguf_file *set,
@@ -384,7 +382,7 @@ static enum gguf_status check_split(const struct gguf_file *set,
             : "missing");
 }
 
-/* To be given to merged_fini in any case. */
+/* Initialize. Call merged_fini() after a failure, too. */
 static enum gguf_status merged_init(struct merged *m,
                                     const struct gguf_file *set,
                                     struct gguf_error *err)
@@ -412,7 +410,7 @@ static void merged_fini(struct merged *m)
     gg_file_split_layout_fini(&m->layout);
 }
 
-/* All of tensor i after what o has. */
+/* Append tensor i to o. */
 static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
                                       size_t i, struct gguf_error *err)
 {
@@ -428,7 +426,7 @@ static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
     return GGUF_OK;
 }
 
-/* Header, then tensors in the order of their data and what is between. */
+/* Append the header, then tensors in order of offset and the bytes between. */
 static enum gguf_status append_all(struct run *r, const struct merged *m,
                                    struct gg_outfile *o,
                                    struct gguf_error *err)
@@ -448,7 +446,7 @@ static enum gguf_status append_all(struct run *r, const struct merged *m,
                                     err);
 }
 
-/* A file whose layout differs from a writer's. */
+/* Write a file whose layout differs from a writer's. */
 static enum gguf_status write_exact(struct run *r, const struct merged *m,
                                     const char *path, struct gg_outfile *o,
                                     struct gguf_error *err)
@@ -469,7 +467,7 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
     return st == GGUF_OK ? gg_outfile_finish(o, err) : st;
 }
 
-/* Refuse an input in place of the output or of the files beside it. */
+/* Check that neither the output nor a file beside it is an input. */
 static enum gguf_status check_merged(const struct run *r,
                                      const struct merged *m, const char *path,
                                      struct gguf_error *err)
@@ -491,14 +489,14 @@ static enum gguf_status check_merged(const struct run *r,
 static enum gguf_status write_merged(struct run *r, const struct merged *m,
                                      const char *path, struct gguf_error *err)
 {
-    if (!r->resume) /* what is appended is to be read back */
+    if (!r->resume) /* a resumable merge reads back its output */
         GG_TRY(try_sharing(r, path, err));
     GG_TRY(m->exact ? write_exact(r, m, path, r->files, err)
                     : write_file(r, m->w, 0, path, r->files, err));
     return give_names(r, err);
 }
 
-/* With a journal. */
+/* Merge with a journal. */
 static enum gguf_status merge_on(struct run *r, const struct merged *m,
                                  const char *path, struct gguf_error *err)
 {

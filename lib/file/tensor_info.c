@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tensor_info.c - one entry of the tensor list */
+/* tensor_info.c - read and encode an entry of the list of tensors */
 #include "config.h"
 #include "file/header.h"
 #include "file/layout.h"

@@ -34,7 +34,7 @@ static enum gguf_status encode_meta(struct gguf_writer *w,
     for (size_t i = 0; i < n; i++) {
         const struct gguf_kv *kv = gguf_meta_kv(meta, i);
         gg_kv_encode(kv, w->big_endian, w->kv_bytes + w->kv_size);
-        (void)gg_kv_encoded_size(kv, &one); /* did not overflow above */
+        (void)gg_kv_encoded_size(kv, &one); /* cannot overflow: see above */
         w->kv_size += (size_t)one;
     }
     GG_TRY(gg_file_align_from_kv(
@@ -117,7 +117,7 @@ static enum gguf_status grow_tensors(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* t: name, type, dimensions and size are there, and good. */
+/* Append t, whose name, type, dimensions and size are valid. */
 static enum gguf_status append_tensor(struct gguf_writer *w,
                                       struct gguf_tensor_info *t,
                                       struct gguf_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* writer_data.c - the bytes of a file, tensor by tensor or in parallel */
+/* writer_data.c - write the tensors of a file, in order or in parallel */
 #include "config.h"
 #include "file/file_int.h"
 #include "file/writer_int.h"
@@ -14,8 +14,8 @@ static enum gguf_status fail_state(const char *what, struct gguf_error *err)
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s", what);
 }
 
-/* Neither the output nor the temporary, where its name is known, may be a file
- * that is read. */
+/* Check that neither the output nor a temporary with a known name is an
+ * input. */
 static enum gguf_status check_inputs(const struct gguf_writer *w,
                                      const char *path,
                                      const struct gguf_output_params *p,
@@ -36,13 +36,13 @@ static enum gguf_status check_inputs(const struct gguf_writer *w,
     return st;
 }
 
-/* Place in the file of byte off of tensor i. */
+/* Offset in the file of byte off of tensor i. */
 static uint64_t file_off(const struct gguf_writer *w, size_t i, uint64_t off)
 {
     return gguf_writer_data_off(w) + w->tensor[i].off + off;
 }
 
-/* Between the tensors of a file that is resumed there may be any bytes. */
+/* Write the padding of a resumed file, which may hold any bytes there. */
 static enum gguf_status clear_gaps(struct gguf_writer *w,
                                    struct gguf_error *err)
 {
@@ -60,7 +60,7 @@ static enum gguf_status clear_gaps(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* What is kept from open to commit. An open that fails can be tried again. */
+/* Free the state of a file that was begun, so that it can be begun again. */
 static void forget_opening(struct gguf_writer *w)
 {
     gg_mem_free(w->allocator, w->inputs);
@@ -140,8 +140,7 @@ static enum gguf_status check_complete(const struct gguf_writer *w, size_t i,
                         w->tensor[i].size);
 }
 
-/* The streamed tensor is over: pad up to where the next one begins. Nothing
- * to do unless one is being streamed. */
+/* End the tensor that is being streamed, if any, and pad it. */
 static enum gguf_status end_stream(struct gguf_writer *w,
                                    struct gguf_error *err)
 {
@@ -166,7 +165,8 @@ enum gguf_status gguf_writer_begin_tensor(struct gguf_writer *w, size_t i,
             "it is not the turn of tensor %zu: next is %zu of %zu", i, w->next,
             w->n_tensors);
     GG_TRY(end_stream(w, err));
-    /* Tensors left out come through gguf_writer_write_at; commit looks. */
+    /* Tensors that are skipped come by gguf_writer_write_at(). The commit
+     * checks that they are complete. */
     uint64_t at = file_off(w, i, 0);
     if (at != w->out.pos)
         GG_TRY(gg_outfile_skip(&w->out, at - w->out.pos, err));
@@ -175,7 +175,7 @@ enum gguf_status gguf_writer_begin_tensor(struct gguf_writer *w, size_t i,
     return GGUF_OK;
 }
 
-/* Room for size more bytes in the streamed tensor? */
+/* Check that the streamed tensor has room for size more bytes. */
 static enum gguf_status check_room(const struct gguf_writer *w, uint64_t size,
                                    struct gguf_error *err)
 {
@@ -195,7 +195,7 @@ static enum gguf_status check_room(const struct gguf_writer *w, uint64_t size,
 
 static void add_done(struct gguf_writer *w, size_t i, uint64_t size)
 {
-    /* A count, read when the threads have been joined. */
+    /* Relaxed: it is read after the threads have joined. */
     atomic_fetch_add_explicit(&w->done[i], size, memory_order_relaxed);
 }
 
@@ -224,8 +224,8 @@ enum gguf_status gguf_writer_copy(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* Is the file open, and are bytes off .. off+size in tensor i, which has not
- * begun yet? */
+/* Check that the file is being written, tensor i has not been begun, and it has
+ * size bytes from off. */
 static enum gguf_status check_range(const struct gguf_writer *w, size_t i,
                                     uint64_t off, uint64_t size,
                                     struct gguf_error *err)
