@@ -151,7 +151,7 @@ enum gguf_status gg_affinity_list(struct gg_affinity_cpu_set *out, unsigned n,
         const unsigned cpu = cpus[i % n_cpus];
         if (cpu >= GG_MAX_CPUS)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "processor %u: numbers go up to %d", cpu,
+                                "processor %u: expected 0 to %d", cpu,
                                 GG_MAX_CPUS - 1);
         memset(&out[i], 0, sizeof out[i]);
         add_cpu(&out[i], cpu);
@@ -189,7 +189,7 @@ enum gguf_status gg_affinity_bind(pthread_t thread,
     (void)thread;
     (void)cpus;
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "threads cannot be bound to processors here");
+                        "this system cannot bind threads to processors");
 #endif
 }
 
@@ -218,6 +218,6 @@ enum gguf_status gguf_numa_set_policy(enum gguf_numa_policy policy,
 #else
     (void)policy;
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "memory cannot be spread over nodes here");
+                        "this system cannot spread memory over nodes");
 #endif
 }

@@ -105,7 +105,7 @@ static enum gguf_status check_left(const char *path, int fd,
     if (!S_ISREG(s.st_mode))
         return refuse_file("is not a regular file", err);
     if (s.st_nlink != 1)
-        return refuse_file("has another name (a hard link)", err);
+        return refuse_file("has a second name (a hard link)", err);
     GG_TRY(gg_file_id_trusted(fd, path, geteuid(), &trusted, err));
     return trusted ? GGUF_OK : refuse_file("belongs to another user", err);
 }

@@ -150,10 +150,12 @@ static enum gguf_status check_bounds(struct gg_json *j,
     while (next_token(&w, &begin)) {
         if (w.depth > GG_JSON_DEPTH)
             return gg_error_set(err, GGUF_E_LIMIT, j->off + begin,
-                                "JSON deeper than %d levels", GG_JSON_DEPTH);
+                                "JSON nested deeper than %d levels",
+                                GG_JSON_DEPTH);
         if (++n > GG_JSON_VALUES)
             return gg_error_set(err, GGUF_E_LIMIT, j->off + begin,
-                                "JSON of more than %d values", GG_JSON_VALUES);
+                                "JSON with more than %d values",
+                                GG_JSON_VALUES);
         if (later && strchr("[{", j->text[begin]))
             leave_out(j, &w, later, &of);
     }
@@ -356,7 +358,7 @@ static bool read_member(struct reader *r, json_t *object)
     if (!push_text(r, &size))
         return false;
     if (strlen(r->text + name) != size)
-        return gg_json_lex_fail(&r->lex, at, "a name with a NUL");
+        return gg_json_lex_fail(&r->lex, at, "a name with a NUL byte");
     if (json_object_get(object, r->text + name)) {
         r->twice =
             (struct gguf_str){ r->lex.text + at + 1, r->lex.at - at - 2 };
@@ -450,7 +452,7 @@ static enum gguf_status read_tree(struct gg_json *j, unsigned flags,
     const char *nul = size ? memchr(text, 0, size) : NULL;
     if (nul)
         return gg_error_set(err, GGUF_E_FORMAT, off + (size_t)(nul - text),
-                            "JSON with a byte that is 0");
+                            "JSON with a NUL byte");
     GG_TRY(check_bounds(j, later, err));
     struct reader r = { .j = j,
                         .lex = { .text = text, .size = size },

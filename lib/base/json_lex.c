@@ -123,7 +123,7 @@ bool gg_json_lex_unescape(struct gg_json_lex *l, struct gguf_str raw,
         const int32_t cp = p[1] == 'u' ? read_unicode(p, end, &size) : -1;
         if (cp < 0)
             return gg_json_lex_fail(l, (size_t)(p - l->text),
-                                    "an escape that is not JSON");
+                                    "an escape that JSON does not have");
         *n += gg_str_utf8_encode((uint32_t)cp, out + *n);
         p += size;
     }
@@ -232,12 +232,12 @@ bool gg_json_lex_number(struct gg_json_lex *l, bool long_real,
         return gg_json_lex_fail(l, l->at, "not a number in JSON");
     const size_t n = end - l->at;
     if (!read_short(p, n, &out->x) && !read_long(p, n, &out->x))
-        return gg_json_lex_fail(l, l->at, "a number that no double holds");
+        return gg_json_lex_fail(l, l->at, "a number too large for a double");
     if (long_real && n - (*p == '-') >= LONG_WHOLE)
         out->whole = false;
     if (out->whole && !read_whole(p, n, &out->n))
         return gg_json_lex_fail(l, l->at,
-                                "a whole number that 64 bits do not hold");
+                                "an integer that does not fit 64 bits");
     if (out->whole)
         out->x = (double)out->n;
     l->at = end;

@@ -37,7 +37,7 @@ static void open_at(struct gg_json_scan *s, const struct gg_json *j, size_t at,
     if (c == '[' || c == '{')
         enter_level(s);
     else
-        fail_scan(s, s->lex.at, "neither a list nor an object");
+        fail_scan(s, s->lex.at, "neither an array nor an object");
 }
 
 void gg_json_scan_open(struct gg_json_scan *s, const struct gg_json *j,

@@ -65,7 +65,7 @@ enum gguf_status gguf_json_walk(struct gguf_str json,
     struct gg_json j;
     if (!each.fn)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "no function for the values of JSON");
+                            "gguf_json_callback has no function");
     GG_TRY(
         gg_json_read(&j, json.data, json.size, 0, GG_JSON_BIG_INTEGERS, err));
     const enum gguf_status st =

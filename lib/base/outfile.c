@@ -117,7 +117,7 @@ static enum gguf_status open_partial(struct gg_outfile *o,
         return GGUF_OK;
     if (errno == EEXIST)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                            "'%s' is there already, and is left alone",
+                            "'%s' exists already: it is left alone",
                             gg_str_esc(&esc, gg_str_z(o->temp)));
     return gg_error_set_errno(err, errno, "cannot open a file beside it");
 }
@@ -161,8 +161,9 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     if (!exists && errno != ENOENT && errno != ENOTDIR)
         return gg_error_set_errno(err, errno, "cannot be looked at");
     if (!exists && !(flags & GG_OUTFILE_FORCE) && lstat(path, &s) == 0)
-        return gg_error_set(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-                            "is a link to what is not there: not written");
+        return gg_error_set(
+            err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+            "is a symbolic link to a missing file: not written");
     if (exists && !S_ISREG(s.st_mode))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "is not a regular file: it cannot be an output");
@@ -277,8 +278,9 @@ static enum gguf_status keep_old_one(struct gg_outfile *o,
               why.sys_errno == EOPNOTSUPP;
     if (st == GGUF_OK || o->lost)
         return GGUF_OK;
-    return gg_error_set_errno(err, why.sys_errno,
-                              "what it replaces cannot be kept meanwhile");
+    return gg_error_set_errno(
+        err, why.sys_errno,
+        "the file that it replaces cannot be kept meanwhile");
 }
 
 /* Replace the file of that name, by renaming: linking does not replace. */

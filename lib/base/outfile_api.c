@@ -35,7 +35,7 @@ static enum gguf_status check_open(const struct gguf_outfile *f,
 {
     return f->o.path ? GGUF_OK
                      : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                    "the file was committed before");
+                                    "the file has been committed already");
 }
 
 enum gguf_status gguf_outfile_write(struct gguf_outfile *f, const void *data,

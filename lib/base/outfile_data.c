@@ -237,7 +237,8 @@ enum gguf_status gg_outfile_read_at(const struct gg_outfile *o, uint64_t off,
                                       off);
         if (n == 0)
             return gg_error_set(err, GGUF_E_TRUNCATED, off,
-                                "%" PRIu64 " bytes are not there yet", size);
+                                "%" PRIu64 " bytes have not been written yet",
+                                size);
         p += n;
         off += (uint64_t)n;
         size -= (uint64_t)n;

@@ -160,12 +160,12 @@ static enum gguf_status check_params(const struct gguf_pool_params *p,
 {
     if (n > GGUF_POOL_MAX_THREADS)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "a pool of %u threads: the limit is %u", n,
+                            "a pool of %u threads, limit is %u", n,
                             GGUF_POOL_MAX_THREADS);
     if (p->bind > GGUF_BIND_NODES ||
         (p->bind == GGUF_BIND_CPUS && (!p->cpus || !p->n_cpus)))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "threads bound to no processors");
+                            "bind: no processors given, or an unknown value");
     return GGUF_OK;
 }
 

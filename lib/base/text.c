@@ -78,8 +78,8 @@ enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
     if (!factor)
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-            "'%s' is not a size: a number and k, M, G or T (or Ki, "
-            "Mi, Gi, Ti) are wanted, as in 1.5G",
+            "'%s' is not a size: expected a number with k, M, G or T (or "
+            "Ki, Mi, Gi, Ti), as in 1.5G",
             gg_str_esc(&e, gg_str_z(text)));
     over |= gg_ckd_mul(&whole, whole, factor) ||
             gg_ckd_add(&whole, whole, fraction_of(fraction, n, factor)) ||

@@ -71,7 +71,8 @@ enum gguf_status gg_checksum_check(enum gguf_digest_algo algo,
     if ((unsigned)algo < GGUF_N_DIGESTS)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "no digest has number %u", (unsigned)algo);
+                        "digest algorithm %u is unknown, expected 0 to %d",
+                        (unsigned)algo, GGUF_N_DIGESTS - 1);
 }
 
 bool gg_checksum_begin(struct gg_checksum *s, enum gguf_digest_algo algo,

@@ -254,7 +254,8 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
     /* The target of a symbolic link is edited, not the link. */
     e->target = e->replaces ? realpath(f->path, NULL) : strdup(e->p.output);
     if (!e->target)
-        return gg_error_set_errno(err, errno, "cannot find the file again");
+        return gg_error_set_errno(err, errno,
+                                  "the file cannot be found again");
     GG_TRY(check_paths(e, err));
     return e->replaces ? gg_header_lock(e->target, &f->map, &e->lock, err)
                        : GGUF_OK;

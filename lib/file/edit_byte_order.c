@@ -38,9 +38,8 @@ enum gguf_status gg_edit_check_order(const struct gg_edit *e,
             !gg_byte_order_is_known(gg_dtype_index(t->dtype)))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, t->info_off,
-                "tensor '%s': where the numbers are in type %" PRIu32
-                " is not known, so that its byte order "
-                "cannot be changed",
+                "tensor '%s': the byte order of type %" PRIu32
+                " cannot be changed, because its layout is unknown",
                 gg_str_esc(&esc, t->name), t->dtype);
     }
     return GGUF_OK;

@@ -171,7 +171,7 @@ static enum gguf_status check_stranger(const char *name,
         return GGUF_OK;
     if (st != GGUF_OK && why.sys_errno != 0)
         return gg_error_set_errno(
-            err, why.sys_errno, "what lies at '%s' cannot be read",
+            err, why.sys_errno, "'%s' exists and cannot be read",
             gg_str_esc(&e, gg_str_z(name + gg_file_id_folder_size(name))));
     bool ours = st == GGUF_OK && m.size >= sizeof MAGIC - 1 &&
                 !memcmp(m.data, MAGIC, sizeof MAGIC - 1);
@@ -202,8 +202,8 @@ static enum gguf_status publish_journal(struct gg_outfile *o,
         return gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message);
     return gg_error_set_errno(
         err, why.sys_errno,
-        "nothing was changed, since the edit's journal does "
-        "not get to the disk: fsync of the folder");
+        "nothing was changed, because the edit's journal could not "
+        "be synced: fsync of the folder");
 }
 
 /* Encode the journal of m with the header. The caller frees it. NULL: out of

@@ -50,8 +50,8 @@ static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
         struct gg_str_esc e;
         if (other != GG_INDEX_NONE)
             return gg_error_set(err, GGUF_E_DUPLICATE, kv->key_off,
-                                "key '%s' at byte %" PRIu64
-                                " is there already at byte %" PRIu64,
+                                "duplicate key '%s' at byte %" PRIu64
+                                ", first at byte %" PRIu64,
                                 gg_str_esc(&e, kv->key), kv->key_off,
                                 f->kv[other].key_off);
         f->n_kv++;
@@ -88,8 +88,8 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
         struct gg_str_esc e;
         if (other != GG_INDEX_NONE)
             return gg_error_set(err, GGUF_E_DUPLICATE, t->info_off,
-                                "tensor '%s' at byte %" PRIu64
-                                " is there already at byte %" PRIu64,
+                                "duplicate tensor '%s' at byte %" PRIu64
+                                ", first at byte %" PRIu64,
                                 gg_str_esc(&e, t->name), t->info_off,
                                 f->tensor[other].info_off);
         f->n_tensors++;
@@ -100,8 +100,9 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
 static enum gguf_status place_data(struct gguf_file *f, struct gguf_error *err)
 {
     if (gg_file_align_up(&f->data_off, f->header_end, f->align))
-        return gg_error_set(err, GGUF_E_OVERFLOW, f->header_end,
-                            "the start of the tensor data overflows");
+        return gg_error_set(
+            err, GGUF_E_OVERFLOW, f->header_end,
+            "the offset of the tensor data does not fit 63 bits");
     f->data_end = f->data_off;
     if (f->n_tensors == 0)
         return GGUF_OK;
@@ -275,8 +276,7 @@ static enum gguf_status read_path(struct gguf_file *f, const struct source *s,
             return st;
     }
     return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                        "has changed each of the %d times that it was read",
-                        TRIES);
+                        "has changed each time it was read, %d times", TRIES);
 }
 
 enum gguf_status gg_file_set_path(struct gguf_file *f, const char *path,

@@ -103,7 +103,7 @@ static enum gguf_status check_whole(const struct gg_file_checker *c,
                                       "the file is big-endian"));
     if (f->version == 2)
         GG_TRY(gg_file_report_finding(c, GG_CHECK_VERSION_2, no_name, 4, err,
-                                      "the file is of GGUF version 2"));
+                                      "the file has GGUF version 2"));
     GG_TRY(check_zeros(c, f->header_end, f->data_off, no_name, err));
     if (gg_file_align_up(&end, f->data_end, f->align))
         return GGUF_OK;
@@ -111,7 +111,7 @@ static enum gguf_status check_whole(const struct gg_file_checker *c,
         GG_TRY(gg_file_report_finding(
             c, GG_CHECK_NO_FINAL_PAD, no_name, f->map.size, err,
             "the last tensor ends at byte %" PRIu64 " and the file at %" PRIu64
-            ", padding would at %" PRIu64,
+            ", expected padding up to %" PRIu64,
             f->data_end, f->map.size, end));
     if (f->map.size > end)
         GG_TRY(gg_file_report_finding(c, GG_CHECK_TRAILING, no_name, end, err,
@@ -175,12 +175,12 @@ static enum gguf_status report_texts(const struct gg_file_checker *c,
         return GGUF_OK;
     if (kv->type == GGUF_VAL_STR)
         return gg_file_report_finding(c, code, kv->key, kv->off, err,
-                                      "key '%s': the text at byte %" PRIu64
+                                      "key '%s': the string at byte %" PRIu64
                                       " %s",
                                       gg_str_esc(&e, kv->key), kv->off, what);
     return gg_file_report_finding(c, code, kv->key, kv->off, err,
                                   "key '%s': %" PRIu64 " of %" PRIu64
-                                  " texts, first [%" PRIu64 "], %s",
+                                  " strings, first [%" PRIu64 "], %s",
                                   gg_str_esc(&e, kv->key), n, of, first, what);
 }
 
@@ -219,7 +219,7 @@ static enum gguf_status check_metadata(const struct gg_file_checker *c,
             "key 'general.architecture' is %s",
             !arch                        ? "missing"
             : arch->type == GGUF_VAL_STR ? "empty"
-                                         : "no text"));
+                                         : "not a string"));
     for (size_t i = 0; i < c->file->n_kv; i++) {
         const struct gguf_kv *kv = &c->file->kv[i];
         if (!is_ascii(kv->key))
@@ -230,7 +230,7 @@ static enum gguf_status check_metadata(const struct gg_file_checker *c,
         if (kv->type == GGUF_VAL_ARR && kv->elem_type == GGUF_VAL_ARR)
             GG_TRY(gg_file_report_finding(
                 c, GG_CHECK_NESTED, kv->key, kv->off, err,
-                "key '%s' holds arrays in an array, which "
+                "key '%s' holds nested arrays, which "
                 "some programs do not read",
                 gg_str_esc(&e, kv->key)));
         GG_TRY(check_texts(c, kv, err));

@@ -18,14 +18,14 @@
 /* file_check.c, check_data.c: the file. */
 #define GG_CHECK_LIST_FILE(X)                                                 \
     X(MALFORMED, "malformed", ERROR,                                          \
-      "no GGUF, or a rule of it is broken: types, names, places, overlap")    \
-    X(VERSION, "version", ERROR, "a version of GGUF that is not read")        \
+      "not GGUF, or a rule of the format is broken")                          \
+    X(VERSION, "version", ERROR, "an unsupported version of GGUF")            \
     X(TRUNCATED, "truncated", ERROR,                                          \
       "something reaches past the end of the file")                           \
     X(OVERFLOW, "overflow", ERROR, "a size that does not fit 63 bits")        \
     X(ROW, "row-length", ERROR,                                               \
       "rows that are not a multiple of their type's block")                   \
-    X(LIMIT, "limit", ERROR, "more of something than the limits allow")       \
+    X(LIMIT, "limit", ERROR, "a limit is exceeded")                           \
     X(TWICE, "duplicate", ERROR, "two keys or two tensors of one name")       \
     X(BIG_ENDIAN, "big-endian", NOTE, "numbers are in big-endian order")      \
     X(VERSION_2, "version-2", NOTE, "GGUF version 2")                         \
@@ -34,13 +34,13 @@
       "the last tensor is not padded")                                        \
     X(PADDING, "nonzero-padding", WARNING, "padding that is not zero")        \
     X(NO_ARCH, "no-architecture", WARNING,                                    \
-      "general.architecture is missing or no text")                           \
-    X(KEY_ASCII, "key-not-ascii", WARNING, "a key with other than ASCII")     \
-    X(STR_UTF8, "text-not-utf8", WARNING, "a text that is not UTF-8")         \
-    X(STR_NUL, "text-with-nul", WARNING, "a text that holds a NUL byte")      \
-    X(NESTED, "nested-array", NOTE, "arrays in an array")                     \
+      "general.architecture is missing or not a string")                      \
+    X(KEY_ASCII, "key-not-ascii", WARNING, "a key that is not ASCII")         \
+    X(STR_UTF8, "text-not-utf8", WARNING, "a string that is not UTF-8")       \
+    X(STR_NUL, "text-with-nul", WARNING, "a string that holds a NUL byte")    \
+    X(NESTED, "nested-array", NOTE, "nested arrays")                          \
     X(NAME_ASCII, "name-not-ascii", WARNING,                                  \
-      "a tensor's name with other than ASCII")                                \
+      "a tensor's name that is not ASCII")                                    \
     X(NAME_LONG, "long-name", NOTE, "a tensor's name of more than 63 bytes")  \
     X(SCALAR, "no-dimensions", NOTE, "a tensor without dimensions")           \
     X(UNKNOWN, "unknown-type", WARNING, "a tensor of an unknown type")        \

@@ -74,7 +74,7 @@ static enum gguf_status fail_type(const struct gguf_kv *kv, const char *wanted,
 {
     struct gg_kv_label l;
     bool arr = kv->type == GGUF_VAL_ARR;
-    return gg_error_set(err, GGUF_E_TYPE, kv->off, "%s is %s%s, not %s",
+    return gg_error_set(err, GGUF_E_TYPE, kv->off, "%s is %s%s, expected %s",
                         gg_kv_label(&l, kv), arr ? "an array of " : "",
                         gguf_val_type_name(arr ? kv->elem_type : kv->type),
                         wanted);
@@ -157,10 +157,10 @@ static enum gguf_status fail_range(const struct gguf_kv *kv,
     struct gg_kv_label l;
     if (kind == GG_KIND_INT && (int64_t)v < 0)
         return gg_error_set(err, GGUF_E_OVERFLOW, kv->off,
-                            "%s is %" PRId64 ", must not be below %" PRId64,
+                            "%s is %" PRId64 ", expected at least %" PRId64,
                             gg_kv_label(&l, kv), (int64_t)v, min);
     return gg_error_set(err, GGUF_E_OVERFLOW, kv->off,
-                        "%s is %" PRIu64 ", must not be above %" PRIu64,
+                        "%s is %" PRIu64 ", expected at most %" PRIu64,
                         gg_kv_label(&l, kv), v, max);
 }
 
@@ -238,8 +238,8 @@ enum gguf_status gguf_kv_check_array(const struct gguf_kv *kv,
         return GGUF_OK;
     struct gg_kv_label l;
     return gg_error_set(err, GGUF_E_TYPE, kv->off,
-                        "%s is an array of %s, not of %s", gg_kv_label(&l, kv),
-                        gguf_val_type_name(kv->elem_type),
+                        "%s is an array of %s, expected %s",
+                        gg_kv_label(&l, kv), gguf_val_type_name(kv->elem_type),
                         gguf_val_type_name(elem_type));
 }
 

@@ -69,7 +69,7 @@ static enum gguf_status pass_scalars(struct gg_cursor *c, uint32_t type,
         for (uint64_t i = 0; i < n; i++)
             if (p[i] > 1)
                 return fail_at(err, GGUF_E_FORMAT, kv, c->off + i, "bool is",
-                               p[i], "must be 0 or", 1);
+                               p[i], "expected 0 or", 1);
     c->off += n * size;
     return GGUF_OK;
 }
@@ -89,7 +89,7 @@ static enum gguf_status array_head(struct gg_cursor *c,
     GG_TRY(gg_cursor_u64(c, n, "array length", err));
     if (*elem >= GGUF_N_VAL_TYPES)
         return fail_at(err, GGUF_E_FORMAT, kv, at, "array element type", *elem,
-                       "known are 0 to", GGUF_N_VAL_TYPES - 1);
+                       "expected 0 to", GGUF_N_VAL_TYPES - 1);
     /* smallest encoded size of an element */
     size_t least = *elem == GGUF_VAL_STR   ? 8
                    : *elem == GGUF_VAL_ARR ? 12
@@ -130,7 +130,7 @@ static enum gguf_status pass_arrays(struct gg_cursor *c, uint64_t n,
         left[depth - 1]--;
         if (depth + 1 > limits->max_depth)
             return fail_at(err, GGUF_E_LIMIT, kv, c->off,
-                           "arrays in arrays, depth", depth + 1, "limit is",
+                           "nested arrays, depth", depth + 1, "limit is",
                            limits->max_depth);
         uint32_t elem;
         uint64_t items;
@@ -189,6 +189,6 @@ enum gguf_status gg_kv_read(struct gg_cursor *c,
     GG_TRY(gg_cursor_u32(c, &kv->type, "value type", err));
     if (kv->type >= GGUF_N_VAL_TYPES)
         return fail_at(err, GGUF_E_FORMAT, kv, at, "value type", kv->type,
-                       "known are 0 to", GGUF_N_VAL_TYPES - 1);
+                       "expected 0 to", GGUF_N_VAL_TYPES - 1);
     return gg_value_read(c, limits, kv, err);
 }

@@ -30,7 +30,7 @@ enum gguf_status gg_file_align_from_kv(const struct gguf_kv *kv,
     struct where w;
     if (kv->type != GGUF_VAL_U32)
         return gg_error_set(err, GGUF_E_FORMAT, kv->off,
-                            "general.alignment%s is %s, must be u32",
+                            "general.alignment%s is %s, expected u32",
                             format_offset(&w, kv->off),
                             gguf_val_type_name(kv->type));
     uint32_t v;
@@ -38,7 +38,7 @@ enum gguf_status gg_file_align_from_kv(const struct gguf_kv *kv,
     if (v < GG_ALIGN_MIN || (v & (v - 1)))
         return gg_error_set(err, GGUF_E_FORMAT, kv->off,
                             "general.alignment%s is %" PRIu32
-                            ", must be a power of two, %d or more",
+                            ", expected a power of two, at least %d",
                             format_offset(&w, kv->off), v, GG_ALIGN_MIN);
     *align = v;
     return GGUF_OK;

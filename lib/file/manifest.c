@@ -169,7 +169,7 @@ static enum gguf_status add_whole(struct gguf_manifest *m, struct entry *e,
         return add_entry(m, e, true, err);
     }
     return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                        "line %zu has a digest and no file", number);
+                        "line %zu: a digest without a file name", number);
 }
 
 static enum gguf_status parse_line(struct gguf_manifest *m,
@@ -190,7 +190,8 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
         line.data++, line.size--;
     if (hex.size == 0 || line.size == 0)
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                            "line %zu is no ALGORITHM DIGEST NAME", number);
+                            "line %zu: expected ALGORITHM DIGEST NAME",
+                            number);
     if (!gg_str_join(name, sizeof name, algo, "") ||
         !gguf_digest_algo_find(name, &e.digest.algo)) {
         m->n_skipped++;
@@ -199,7 +200,7 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     e.name = line;
     if (!parse_hex(hex, &e.digest))
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                            "line %zu holds no digest of %s", number, name);
+                            "line %zu: not a digest of %s", number, name);
     return add_entry(m, &e, false, err);
 }
 

@@ -220,9 +220,10 @@ enum gguf_status gguf_meta_set_array(struct gguf_meta *m, const char *key,
 {
     size_t size = gguf_val_type_size(elem_type), bytes;
     if (size == 0)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "an array of %s is not set this way",
-                            gguf_val_type_name(elem_type));
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "an array of scalars cannot have elements of type %s",
+            gguf_val_type_name(elem_type));
     if (gg_ckd_array(&bytes, n, size))
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                             "an array of %" PRIu64 " elements overflows", n);
@@ -230,7 +231,8 @@ enum gguf_status gguf_meta_set_array(struct gguf_meta *m, const char *key,
     for (uint64_t i = 0; elem_type == GGUF_VAL_BOOL && i < n; i++)
         if (b[i] > 1)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                                "element %" PRIu64 " of bools is %u", i, b[i]);
+                                "bool %" PRIu64 " is %u, expected 0 or 1", i,
+                                b[i]);
     struct gguf_kv v = { .type = GGUF_VAL_ARR,
                          .elem_type = elem_type,
                          .n = n,
@@ -279,12 +281,12 @@ enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m, const char *key,
                          .index = GGUF_NO_INDEX };
     if (type >= GGUF_N_VAL_TYPES)
         return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                            "value type %" PRIu32 ", known are 0 to %d", type,
+                            "value type %" PRIu32 ", expected 0 to %d", type,
                             GGUF_N_VAL_TYPES - 1);
     GG_TRY(gg_value_read(&c, &gg_limits_default, &v, err));
     if (c.off != size)
         return gg_error_set(err, GGUF_E_FORMAT, c.off,
-                            "%zu bytes for a value that ends at byte %" PRIu64,
+                            "%zu bytes, expected %" PRIu64 " for this value",
                             size, c.off);
     return set_value(m, v.key, &v, err);
 }
@@ -351,7 +353,7 @@ enum gguf_status gguf_meta_rename(struct gguf_meta *m, const char *from,
         return GGUF_OK;
     if (there != GG_INDEX_NONE)
         return gg_error_set(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
-                            "key '%s' is there already", gg_str_esc(&e, key));
+                            "key '%s' exists already", gg_str_esc(&e, key));
     struct gguf_kv own;
     GG_TRY(check_key(key, err));
     GG_TRY(copy_kv(m, key, &m->kv[id], &own, err));

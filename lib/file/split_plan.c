@@ -56,7 +56,7 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
 {
     if (plan->n_shards == GGUF_SPLIT_MAX_FILES)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "more than %d shards would be needed",
+                            "more than %d shards are needed",
                             GGUF_SPLIT_MAX_FILES);
     if (plan->n_shards == plan->cap) {
         void *grown = gg_mem_grow(plan->allocator, plan->shards, &plan->cap,
@@ -184,14 +184,14 @@ enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
     if (!p.max_tensors && !p.max_size && !p.no_tensor_first && !p.by_layer)
         return gg_error_set(
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-            "there is nothing to split by: no number of tensors, no "
-            "size");
+            "no rule to split by: set a number of tensors, a size or "
+            "layers");
     GG_TRY(gg_file_check_whole(from, "to be split again", err));
     if (gguf_file_n_tensors(from) > INT32_MAX)
         return gg_error_set(
             err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-            "%zu tensors cannot be counted in split.tensors.count",
-            gguf_file_n_tensors(from));
+            "%zu tensors, split.tensors.count can hold at most %d",
+            gguf_file_n_tensors(from), INT32_MAX);
     const struct gguf_allocator *a = from->allocator;
     struct gguf_split_plan *plan = gg_mem_alloc_zero(a, 1, sizeof *plan);
     if (!plan)

@@ -43,7 +43,7 @@ static enum gguf_status encode_meta(struct gguf_writer *w,
     if (w->align > GGUF_WRITER_MAX_ALIGNMENT)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "general.alignment is %" PRIu32
-                            ", at most %" PRIu32 " is written",
+                            ", limit is %" PRIu32,
                             w->align, GGUF_WRITER_MAX_ALIGNMENT);
     return GGUF_OK;
 }
@@ -144,7 +144,7 @@ static enum gguf_status append_tensor(struct gguf_writer *w,
     GG_TRY(gg_index_add(&w->index, t->index, &other, err));
     if (other != GG_INDEX_NONE)
         return gg_error_set(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
-                            "tensor '%s' is there already",
+                            "the plan has a tensor '%s' already",
                             gg_str_esc(&e, t->name));
     w->n_tensors++;
     w->infos_size = infos;
@@ -163,7 +163,7 @@ static enum gguf_status check_new(const struct gguf_writer *w,
     const char *fault = gg_name_find_fault(name);
     if (w->state != GG_PLANNING)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "tensor '%s' comes after the file was begun",
+                            "tensor '%s' is added after the file was begun",
                             gg_str_esc(&e, name));
     if (fault)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

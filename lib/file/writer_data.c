@@ -95,7 +95,7 @@ gguf_writer_begin_file(struct gguf_writer *w, const char *path,
 {
     struct gguf_output_params p = GGUF_INIT(struct gguf_output_params);
     if (w->state != GG_PLANNING)
-        return fail_state("the file was begun before", err);
+        return fail_state("the file has been begun already", err);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_output_params", err));
     GG_TRY(check_inputs(w, path, &p, err));
     const void *header;
@@ -135,7 +135,8 @@ static enum gguf_status check_complete(const struct gguf_writer *w, size_t i,
     if (bytes_done(w, i) == w->tensor[i].size)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "tensor '%s' got %" PRIu64 " bytes, has %" PRIu64,
+                        "tensor '%s': %" PRIu64
+                        " bytes written, expected %" PRIu64,
                         gg_str_esc(&e, w->tensor[i].name), bytes_done(w, i),
                         w->tensor[i].size);
 }
@@ -158,12 +159,11 @@ enum gguf_status gguf_writer_begin_tensor(struct gguf_writer *w, size_t i,
                                           struct gguf_error *err)
 {
     if (w->state != GG_WRITING)
-        return fail_state("the file is not open for writing", err);
+        return fail_state("no file has been begun", err);
     if (i >= w->n_tensors || i < w->next)
-        return gg_error_set(
-            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-            "it is not the turn of tensor %zu: next is %zu of %zu", i, w->next,
-            w->n_tensors);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "tensor %zu cannot be begun: next is %zu of %zu",
+                            i, w->next, w->n_tensors);
     GG_TRY(end_stream(w, err));
     /* Tensors that are skipped come by gguf_writer_write_at(). The commit
      * checks that they are complete. */
@@ -232,7 +232,7 @@ static enum gguf_status check_range(const struct gguf_writer *w, size_t i,
 {
     struct gg_str_esc e;
     if (w->state != GG_WRITING || i >= w->n_tensors || i < w->next)
-        return fail_state("no such tensor, or its turn is over", err);
+        return fail_state("the tensor does not exist or has been begun", err);
     const struct gguf_tensor_info *t = &w->tensor[i];
     if (off > t->size || size > t->size - off)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -279,7 +279,7 @@ enum gguf_status gg_writer_finish(struct gguf_writer *w,
                                   struct gguf_error *err)
 {
     if (w->state != GG_WRITING)
-        return fail_state("the file is not open for writing", err);
+        return fail_state("no file has been begun", err);
     GG_TRY(end_stream(w, err));
     for (size_t i = 0; i < w->n_tensors; i++)
         GG_TRY(check_complete(w, i, err));

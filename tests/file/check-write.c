@@ -333,7 +333,7 @@ static void check_target(void)
            access(t, F_OK) != 0,
        "a file that is being written has no name yet");
     ok(gguf_writer_commit(w, &err) == GGUF_E_INVALID &&
-           strstr(err.message, "'t' got 0 bytes, has 16"),
+           strstr(err.message, "'t': 0 bytes written, expected 16"),
        "an incomplete tensor: %s", err.message);
     ok(gguf_writer_begin_tensor(w, 0, &err) == GGUF_OK &&
            gguf_writer_write(w, v, 17, &err) == GGUF_E_INVALID,

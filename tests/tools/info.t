@@ -9,7 +9,7 @@ m=$tmp/model.gguf
 
 run "$info" "$m"
 test $rc -eq 0 -a "$(wc -l <"$tmp/err")" -eq 1 &&
-    grep -q "'test.nested': 1 of 1 texts, first \[1\], is not UTF-8" "$tmp/err"
+    grep -q "'test.nested': 1 of 1 strings, first \[1\], is not UTF-8" "$tmp/err"
 ok 'a model is shown, and a text in it that is not UTF-8 warned of'
 LC_ALL=C grep -q "$(printf '\033')" "$tmp/out"
 test $? -eq 1
