@@ -81,13 +81,13 @@ static void find_cause(const struct gg_first_fault_place *p, size_t model,
     struct gg_first_fault_place place = *p;
     struct gguf_error where;
     const struct gguf_error before = *err;
-    if (s->look.on)
+    if (s->finite_check.on)
         return; /* the check was on and found nothing */
     s->on_graph.fn = NULL;
-    s->look.on = true;
+    s->finite_check.on = true;
     enum gguf_status st = decode_again(s, batch, &place, &where);
     st = gg_first_fault_locate(&place, model, st, &where);
-    s->look.on = false;
+    s->finite_check.on = false;
     s->on_graph = on_graph;
     if (st == GGUF_E_NONFINITE && gguf_session_fault(s))
         (void)gg_error_set(err, before.status, before.offset, "%s; %s",

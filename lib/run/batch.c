@@ -124,8 +124,8 @@ static void begin_same(struct gg_batch_plan *p,
     for (uint32_t q = 0; q < p->n_seq; q++)
         p->same[q] = goal->share ? 0 : q;
     for (unsigned i = 0; goal->share && i < 2; i++)
-        if (goal->book[i])
-            split_by_cells(p, goal->book[i]);
+        if (goal->table[i])
+            split_by_cells(p, goal->table[i]);
 }
 
 /* ---- entries ---- */
@@ -201,7 +201,7 @@ static enum gguf_status check_seq(const struct gg_batch_plan *p,
                                   const struct gg_batch_target *goal,
                                   uint32_t q, struct gguf_error *err)
 {
-    const struct gg_cells *c = goal->book[0];
+    const struct gg_cells *c = goal->table[0];
     const uint32_t n = p->count[q],
                    n_free = c ? goal->most - c->seq[q].n_used : goal->most;
     const int32_t next = c ? c->seq[q].next_pos : 0;
@@ -223,7 +223,7 @@ static enum gguf_status check_room(struct gg_batch_plan *p,
                                    const struct gg_batch_target *goal,
                                    struct gguf_error *err)
 {
-    const struct gg_cells *c = goal->book[0];
+    const struct gg_cells *c = goal->table[0];
     memset(p->count, 0, p->n_seq * sizeof *p->count);
     for (uint32_t i = 0; i < p->n_entry; i++)
         for (uint32_t k = 0; k < p->entry[i].n_set; k++)

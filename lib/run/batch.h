@@ -45,9 +45,9 @@ struct gg_batch_plan {
 
 /* Cells and limits for a plan. */
 struct gg_batch_target {
-    /* books in which the tokens take cells. [1], for windows, may be NULL. [0]
+    /* tables in which the tokens take cells. [1], for windows, may be NULL. [0]
      * is NULL if sequences are cleared first. */
-    const struct gg_cells *book[2];
+    const struct gg_cells *table[2];
     uint32_t most; /* most tokens of a sequence, with those in its cells */
     bool share;    /* several sequences may own one cell */
     bool flat;     /* all entries are one group */

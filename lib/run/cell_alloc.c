@@ -2,7 +2,7 @@
 /* cell_alloc.c - make room for tokens: drop those that windows have passed,
  * and defragment
  *
- * Layers with a window have a book of their own, with cells for their windows
+ * Layers with a window have a table of their own, with cells for their windows
  * and a micro-batch. When it is full, tokens that no later one can see are
  * dropped, and the others move down by a multiple of GG_SESSION_STEP cells:
  * sums then have the same parts as if everything were kept. */
@@ -31,26 +31,27 @@ uint32_t gg_session_window_cells(const struct gguf_session *s,
 /* ---- rows ---- */
 
 enum gguf_status gg_session_zero_rows(struct gguf_session *s,
-                                      const struct gg_cells *book,
+                                      const struct gg_cells *table,
                                       uint32_t row, uint32_t n,
                                       struct gguf_error *err)
 {
     GG_TRY(gg_session_wait(s, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
-            GG_TRY(gg_memory_zero_rows(&s->memory[i], book, row, n, err));
+            GG_TRY(gg_memory_zero_rows(&s->memory[i], table, row, n, err));
     return GGUF_OK;
 }
 
 enum gguf_status gg_session_copy_rows(struct gguf_session *s,
-                                      const struct gg_cells *book,
+                                      const struct gg_cells *table,
                                       uint32_t from, uint32_t to, uint32_t n,
                                       struct gguf_error *err)
 {
     GG_TRY(gg_session_wait(s, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
-            GG_TRY(gg_memory_copy_rows(&s->memory[i], book, from, to, n, err));
+            GG_TRY(
+                gg_memory_copy_rows(&s->memory[i], table, from, to, n, err));
     return GGUF_OK;
 }
 
@@ -58,7 +59,7 @@ enum gguf_status gg_session_copy_rows(struct gguf_session *s,
 
 struct closing {
     struct gguf_session *s;
-    const struct gg_cells *book;
+    const struct gg_cells *table;
     enum gguf_status status; /* first failure of a copy */
     struct gguf_error *err;
 };
@@ -67,38 +68,38 @@ static void move_rows(void *user, uint32_t stream, uint32_t from, uint32_t to,
                       uint32_t n)
 {
     struct closing *c = user;
-    const uint32_t first = stream * c->book->n_cells;
+    const uint32_t first = stream * c->table->n_cells;
     if (c->status == GGUF_OK)
-        c->status = gg_session_copy_rows(c->s, c->book, first + from,
+        c->status = gg_session_copy_rows(c->s, c->table, first + from,
                                          first + to, n, c->err);
 }
 
 /* Cell of the first token of a stream after its holes are closed. */
 static uint32_t first_cell_after_defrag(const struct gguf_session *s,
-                                        const struct gg_cells *book,
+                                        const struct gg_cells *table,
                                         uint32_t stream)
 {
-    const struct gg_run_stream *st = &book->stream[stream];
+    const struct gg_run_stream *st = &table->stream[stream];
     uint32_t i = 0;
     while (i < st->end && st->pos[i] < 0)
         i++;
-    return book == s->book[GG_ATTN_WINDOW] ? i % GG_SESSION_STEP : 0;
+    return table == s->table[GG_ATTN_WINDOW] ? i % GG_SESSION_STEP : 0;
 }
 
 enum gguf_status gg_session_defrag_stream(struct gguf_session *s,
-                                          struct gg_cells *book,
+                                          struct gg_cells *table,
                                           uint32_t stream,
                                           struct gguf_error *err)
 {
-    struct closing c = { s, book, GGUF_OK, err };
-    const uint32_t first = first_cell_after_defrag(s, book, stream),
-                   row = stream * book->n_cells;
+    struct closing c = { s, table, GGUF_OK, err };
+    const uint32_t first = first_cell_after_defrag(s, table, stream),
+                   row = stream * table->n_cells;
     const uint32_t before =
-        gg_cells_defrag(book, stream, first, move_rows, &c);
-    const uint32_t end = book->stream[stream].end;
+        gg_cells_defrag(table, stream, first, move_rows, &c);
+    const uint32_t end = table->stream[stream].end;
     GG_TRY(c.status);
-    GG_TRY(gg_session_zero_rows(s, book, row, first, err));
-    return gg_session_zero_rows(s, book, row + end, before - end, err);
+    GG_TRY(gg_session_zero_rows(s, table, row, first, err));
+    return gg_session_zero_rows(s, table, row + end, before - end, err);
 }
 
 /* ---- windows ---- */
@@ -112,7 +113,7 @@ enum gguf_status gg_session_check_lost(const struct gguf_session *s,
                                        uint32_t seq, int32_t next,
                                        int32_t lost, struct gguf_error *err)
 {
-    if (!s->book[GG_ATTN_WINDOW] || gg_session_first_visible(s, next) > lost)
+    if (!s->table[GG_ATTN_WINDOW] || gg_session_first_visible(s, next) > lost)
         return GGUF_OK;
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
@@ -126,27 +127,27 @@ enum gguf_status gg_session_check_lost(const struct gguf_session *s,
 enum gguf_status gg_session_check_windows(const struct gguf_session *s,
                                           struct gguf_error *err)
 {
-    const struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    const struct gg_cells *w = s->table[GG_ATTN_WINDOW];
     const struct gg_batch_plan *p = &s->plan;
     if (!w || !p->batch->pos)
         return GGUF_OK;
     for (uint32_t q = 0; q < s->n_seq; q++)
-        s->floor[q] = s->cells.seq[q].next_pos;
+        s->first_visible[q] = s->cells.seq[q].next_pos;
     for (uint32_t i = 0; i < p->n_entry; i++) {
         const struct gg_batch_entry *e = gg_batch_entry(p, i);
         const int32_t pos = p->batch->pos[e->tok];
         for (uint32_t k = 0; k < e->n_set; k++) {
             const uint32_t q = p->members[e->set + k];
             GG_TRY(gg_session_check_lost(s, q, pos, w->seq[q].lost, err));
-            if (pos < s->floor[q])
+            if (pos < s->first_visible[q])
                 return gg_error_set(
                     err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                     "token %" PRIu32 " is at position %" PRId32
                     ", sequence %" PRIu32 " has come to %" PRId32
                     ": windows need positions that grow (full_windows does "
                     "not)",
-                    e->tok, pos, q, s->floor[q] - 1);
-            s->floor[q] = pos + 1;
+                    e->tok, pos, q, s->first_visible[q] - 1);
+            s->first_visible[q] = pos + 1;
         }
     }
     return GGUF_OK;
@@ -159,22 +160,23 @@ static void find_floor(struct gguf_session *s)
     const struct gg_ubatch_shape *h = &s->ubatch.shape;
     const struct gg_batch_plan *p = &s->plan;
     for (uint32_t q = 0; q < s->n_seq; q++)
-        s->floor[q] = s->cells.seq[q].next_pos;
+        s->first_visible[q] = s->cells.seq[q].next_pos;
     for (int64_t g = 0; p->batch->pos && g < h->n_seq; g++)
         for (int64_t i = h->n_real; i-- > 0;) {
             const struct gg_batch_entry *e =
                 gg_ubatch_entry(&s->ubatch, p, g, i);
             for (uint32_t k = 0; k < e->n_set; k++)
-                s->floor[p->members[e->set + k]] = p->batch->pos[e->tok];
+                s->first_visible[p->members[e->set + k]] =
+                    p->batch->pos[e->tok];
         }
     for (uint32_t q = 0; q < s->n_seq; q++)
-        s->floor[q] = gg_session_first_visible(s, s->floor[q]);
+        s->first_visible[q] = gg_session_first_visible(s, s->first_visible[q]);
 }
 
 void gg_session_drop_passed(struct gguf_session *s, uint32_t seq,
                             int32_t floor)
 {
-    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    struct gg_cells *w = s->table[GG_ATTN_WINDOW];
     const struct gg_run_stream *st = gg_cells_get_stream(w, seq);
     struct gg_run_seq *q = &w->seq[seq];
     for (uint32_t i = 0; i < st->end; i++)
@@ -197,7 +199,7 @@ static enum gguf_status make_room(struct gguf_session *s, struct gg_cells *c,
                                   struct gguf_error *err)
 {
     const struct gg_run_stream *st = &c->stream[stream];
-    const bool windows = c == s->book[GG_ATTN_WINDOW];
+    const bool windows = c == s->table[GG_ATTN_WINDOW];
     const uint32_t holes =
         st->end - st->n_used - first_cell_after_defrag(s, c, stream);
     const bool pays = gg_ubatch_n_cells_read(st->end - holes + n, c->n_cells) <
@@ -208,7 +210,7 @@ static enum gguf_status make_room(struct gguf_session *s, struct gg_cells *c,
         find_floor(s);
         for (uint32_t q = 0; q < s->n_seq; q++)
             if (gg_cells_stream_index(c, q) == stream)
-                gg_session_drop_passed(s, q, s->floor[q]);
+                gg_session_drop_passed(s, q, s->first_visible[q]);
     }
     GG_TRY(gg_session_defrag_stream(s, c, stream, err));
     return fits_stream(c, stream, n)
@@ -226,7 +228,7 @@ enum gguf_status gg_session_make_room(struct gguf_session *s,
     const struct gg_ubatch *u = &s->ubatch;
     const struct gg_ubatch_shape *h = &u->shape;
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++) {
-        struct gg_cells *c = u->book[b];
+        struct gg_cells *c = u->table[b];
         const bool one = h->shared;
         for (int64_t g = 0; c && g < (one ? 1 : h->n_seq); g++)
             GG_TRY(make_room(s, c, one ? 0 : (uint32_t)(h->first_stream + g),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells.c - bookkeeping of the rows of a memory */
+/* cells.c - which row of a memory has which token */
 #include "config.h"
 #include "run/cells.h"
 

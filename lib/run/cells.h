@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cells.h - a book of cells: which row of a memory has which token
+/* cells.h - a table of cells: which row of a memory has which token
  *
- * A book has one stream of cells for each sequence, or one that all sequences
+ * A table has one stream of cells for each sequence, or one that all sequences
  * share. A cell is free, or has one token: its row in every tensor that
- * follows the book. A shared cell has a set of sequences, its owners; copying
+ * follows the table. A shared cell has a set of sequences, its owners; copying
  * tokens between sequences then takes no cell.
  *
  * A token sees others by position, wherever they lie. But sums are made in the
@@ -26,7 +26,7 @@ struct gg_run_stream {
     uint32_t end; /* first of the free cells at the end */
 };
 
-/* Facts about a sequence in a book. */
+/* Facts about a sequence in a table. */
 struct gg_run_seq {
     uint32_t n_used;  /* cells of the sequence */
     int32_t next_pos; /* one more than the highest position; 0: empty */
@@ -47,7 +47,7 @@ struct gg_cells {
     uint64_t *set;
 };
 
-/* Make a book of n_seq sequences, with n_cells cells for each or, if shared,
+/* Make a table of n_seq sequences, with n_cells cells for each or, if shared,
  * for all. GGUF_E_NOMEM. gg_cells_fini() may follow a failure. */
 enum gguf_status gg_cells_init(struct gg_cells *c, uint32_t n_cells,
                                uint32_t n_seq, bool shared,

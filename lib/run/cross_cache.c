@@ -3,7 +3,7 @@
  * which the decoder attends to
  *
  * A pass of the encoder writes it, and passes of the decoder read all of it.
- * Its tokens have a book of their own, apart from that of decoded tokens. */
+ * Its tokens have a table of their own, apart from that of decoded tokens. */
 #include "config.h"
 #include "run/memory_int.h"
 
@@ -36,7 +36,7 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
         .rows = m->in[0],
         .mask = m->in[1],
         .n_kv = h->n_cross,
-        .n_cells = m->book[0]->n_cells
+        .n_cells = m->table[0]->n_cells
     };
 }
 

@@ -29,7 +29,7 @@ enum gguf_status gg_session_get_outputs(struct gguf_session *s,
 /* May the next micro-batch begin before this one is computed? */
 static bool may_overlap(const struct gguf_session *s)
 {
-    return s->n_copies > 1 && !s->look.on &&
+    return s->n_copies > 1 && !s->finite_check.on &&
            s->embed.kind == GGUF_POOLING_NONE;
 }
 
@@ -84,8 +84,8 @@ static struct gguf_session_stage *stage_of(struct gguf_session *s,
 struct way {
     bool whole;   /* sequences are cleared first, and computed as a whole */
     bool encodes; /* encode for a decoder */
-    /* books in which tokens take cells */
-    struct gg_cells *book[GG_N_ATTN_TYPES];
+    /* tables in which tokens take cells */
+    struct gg_cells *table[GG_N_ATTN_TYPES];
     uint32_t most;
 };
 
@@ -110,7 +110,7 @@ static enum gguf_status plan_batch(struct gguf_session *s, struct way way,
 {
     const bool needs = gg_model_encodes_first(s->model) && !way.encodes;
     const struct gg_batch_target goal = {
-        .book = { way.whole ? NULL : way.book[0], way.book[1] },
+        .table = { way.whole ? NULL : way.table[0], way.table[1] },
         .most = way.most,
         .share = s->shares,
         .flat = s->shares,
@@ -135,7 +135,7 @@ static enum gguf_status plan_batch(struct gguf_session *s, struct way way,
     for (uint32_t q = 0; way.whole && q < s->n_seq; q++)
         if (s->plan.count[q])
             GG_TRY(gg_session_clear_sequence(s, q, err));
-    gg_ubatch_start(&s->ubatch, way.book, needs ? &s->encoded : NULL,
+    gg_ubatch_start(&s->ubatch, way.table, needs ? &s->encoded : NULL,
                     s->plan.n_entry < s->n_wide ? 1 : s->n_wide, way.encodes);
     return GGUF_OK;
 }
@@ -190,7 +190,7 @@ static enum gguf_status run_batch(struct gguf_session *s, struct way way,
 /* Append tokens to their sequences. */
 static struct way append_way(struct gguf_session *s)
 {
-    return (struct way){ .book = { s->book[0], s->book[1] },
+    return (struct way){ .table = { s->table[0], s->table[1] },
                          .most = s->n_ctx };
 }
 
@@ -199,7 +199,7 @@ static struct way whole_sequence_way(struct gguf_session *s, bool encodes)
 {
     return (struct way){ .whole = true,
                          .encodes = encodes,
-                         .book = { encodes ? &s->encoded : &s->cells },
+                         .table = { encodes ? &s->encoded : &s->cells },
                          .most = GG_MIN(s->n_ctx, s->n_ubatch) };
 }
 
@@ -223,10 +223,10 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
 {
     struct gguf_batch own = GGUF_BATCH_INIT;
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
-    if (s->memo.replays)
+    if (s->output_cache.replays)
         return gg_output_cache_load(s, err);
     GG_TRY(run_batch(s, decoding_way(s), &own, err));
-    return s->memo.on ? gg_output_cache_store(s, err) : GGUF_OK;
+    return s->output_cache.on ? gg_output_cache_store(s, err) : GGUF_OK;
 }
 
 enum gguf_status gguf_session_encode(struct gguf_session *s,

@@ -286,7 +286,7 @@ enum gguf_status gg_finite_check_compute(struct gguf_session *s,
                                          gg_finite_check_compute_fn *compute,
                                          void *user, struct gguf_error *err)
 {
-    struct gg_finite_check *l = &s->look;
+    struct gg_finite_check *l = &s->finite_check;
     l->s = s;
     l->graph = graph;
     l->watch = sched->watch;
@@ -310,11 +310,11 @@ void gg_finite_check_fini(struct gg_finite_check *l,
 
 void gguf_session_set_finite_check(struct gguf_session *s, bool check)
 {
-    s->look.on = check;
+    s->finite_check.on = check;
 }
 
 const struct gguf_session_fault *
 gguf_session_fault(const struct gguf_session *s)
 {
-    return s->look.fault.op ? &s->look.fault : NULL;
+    return s->finite_check.fault.op ? &s->finite_check.fault : NULL;
 }

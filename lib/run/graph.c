@@ -79,7 +79,7 @@ static struct gg_ubatch_shape make_largest_pass(const struct gguf_session *s,
 {
     struct gg_ubatch_shape h = { .encodes = encodes };
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
-        h.n_kv[b] = s->book[b] ? s->book[b]->n_cells : 0;
+        h.n_kv[b] = s->table[b] ? s->table[b]->n_cells : 0;
     h.shared = s->shared && !encodes;
     h.n_cross = encodes ? 0 : s->n_ctx;
     h.n_past = s->n_ctx;
@@ -242,9 +242,9 @@ static enum gguf_status show_and_compute(struct gguf_session *s,
                                          struct gguf_error *err)
 {
     GG_TRY(show_graph(s, p->sched, p->graph, err));
-    return s->look.on ? gg_finite_check_compute(s, p->sched, p->graph,
-                                                compute_graph, p, err)
-                      : compute_graph(s, p, err);
+    return s->finite_check.on ? gg_finite_check_compute(s, p->sched, p->graph,
+                                                        compute_graph, p, err)
+                              : compute_graph(s, p, err);
 }
 
 enum gguf_status gg_session_wait(struct gguf_session *s,

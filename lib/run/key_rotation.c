@@ -17,29 +17,29 @@ static const struct gg_memory *keys_of(const struct gguf_session *s)
     return NULL;
 }
 
-static bool layer_turns(const struct gg_memory *m, const struct gg_cells *book,
-                        uint32_t il)
+static bool layer_turns(const struct gg_memory *m,
+                        const struct gg_cells *table, uint32_t il)
 {
     return gg_model_rotates_cache(m->model, il) &&
-           gg_memory_layer_book(m, il) == book;
+           gg_memory_layer_table(m, il) == table;
 }
 
 static bool any_turns(const struct gguf_session *s,
-                      const struct gg_cells *book)
+                      const struct gg_cells *table)
 {
     const struct gg_memory *m = keys_of(s);
     bool any = false;
     for (uint32_t il = 0; m && il < gg_model_n_unrolled_layers(s->model); il++)
-        any = any || layer_turns(m, book, il);
+        any = any || layer_turns(m, table, il);
     return any;
 }
 
-/* Build the graph of n rows, for the layers that follow a book. */
+/* Build the graph of n rows, for the layers that follow a table. */
 static enum gguf_status build_graph(struct gguf_session *s,
-                                    const struct gg_cells *book, int64_t n,
+                                    const struct gg_cells *table, int64_t n,
                                     struct gguf_error *err)
 {
-    struct gg_key_rotation *t = &s->turn;
+    struct gg_key_rotation *t = &s->key_rotation;
     const struct gg_memory *m = keys_of(s);
     const size_t n_places = gg_model_n_unrolled_layers(s->model);
     const int64_t n_by = gg_model_has_mrope(s->model) ? 4 * n : n;
@@ -56,24 +56,24 @@ static enum gguf_status build_graph(struct gguf_session *s,
                                                  .rows = t->rows,
                                                  .by = t->by,
                                                  .n_ctx = s->n_ctx };
-        if (layer_turns(m, book, il))
+        if (layer_turns(m, table, il))
             gg_build_key_shift(s->model, t->ctx, t->graph, il, &turn);
     }
     return gguf_graph_finish(t->ctx, t->graph, NULL, err);
 }
 
 static enum gguf_status plan_graph(struct gguf_session *s,
-                                   const struct gg_cells *book, int64_t n,
+                                   const struct gg_cells *table, int64_t n,
                                    struct gguf_error *err)
 {
-    GG_TRY(build_graph(s, book, n, err));
-    return gguf_sched_alloc(s->turn.sched, s->turn.graph, err);
+    GG_TRY(build_graph(s, table, n, err));
+    return gguf_sched_alloc(s->key_rotation.sched, s->key_rotation.graph, err);
 }
 
 static enum gguf_status make_rows(struct gguf_session *s, size_t n_nodes,
                                   struct gguf_error *err)
 {
-    struct gg_key_rotation *t = &s->turn;
+    struct gg_key_rotation *t = &s->key_rotation;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     p.allocator = s->allocator;
     p.mem_size =
@@ -91,10 +91,10 @@ enum gguf_status gg_key_rotation_init(struct gguf_session *s,
                                       const struct gguf_sched_params *p,
                                       uint32_t most, struct gguf_error *err)
 {
-    struct gg_key_rotation *t = &s->turn;
+    struct gg_key_rotation *t = &s->key_rotation;
     bool any = false;
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
-        any = any || (s->book[b] && any_turns(s, s->book[b]));
+        any = any || (s->table[b] && any_turns(s, s->table[b]));
     if (!any || gg_model_check_key_shift(s->model, NULL) != GGUF_OK)
         return GGUF_OK;
     t->most = most;
@@ -107,11 +107,11 @@ enum gguf_status gg_key_rotation_init(struct gguf_session *s,
 enum gguf_status gg_key_rotation_reserve(struct gguf_session *s,
                                          struct gguf_error *err)
 {
-    for (unsigned b = 0; s->turn.ctx && b < GG_N_ATTN_TYPES; b++) {
-        if (!s->book[b] || !any_turns(s, s->book[b]))
+    for (unsigned b = 0; s->key_rotation.ctx && b < GG_N_ATTN_TYPES; b++) {
+        if (!s->table[b] || !any_turns(s, s->table[b]))
             continue;
-        GG_TRY(plan_graph(s, s->book[b], s->turn.most, err));
-        GG_TRY(gg_sched_prepare(s->turn.sched, err));
+        GG_TRY(plan_graph(s, s->table[b], s->key_rotation.most, err));
+        GG_TRY(gg_sched_prepare(s->key_rotation.sched, err));
     }
     return GGUF_OK;
 }
@@ -121,30 +121,30 @@ enum gguf_status gg_key_rotation_visit_graphs(struct gguf_session *s,
                                               void *user,
                                               struct gguf_error *err)
 {
-    for (unsigned b = 0; s->turn.ctx && b < GG_N_ATTN_TYPES; b++) {
-        if (!s->book[b] || !any_turns(s, s->book[b]))
+    for (unsigned b = 0; s->key_rotation.ctx && b < GG_N_ATTN_TYPES; b++) {
+        if (!s->table[b] || !any_turns(s, s->table[b]))
             continue;
-        GG_TRY(build_graph(s, s->book[b], s->turn.most, err));
-        see(user, s->turn.graph);
+        GG_TRY(build_graph(s, s->table[b], s->key_rotation.most, err));
+        see(user, s->key_rotation.graph);
     }
     return GGUF_OK;
 }
 
 void gg_key_rotation_fini(struct gguf_session *s)
 {
-    gguf_sched_destroy(s->turn.sched);
-    gguf_ctx_destroy(s->turn.ctx);
-    gg_mem_free(s->allocator, s->turn.row);
+    gguf_sched_destroy(s->key_rotation.sched);
+    gguf_ctx_destroy(s->key_rotation.ctx);
+    gg_mem_free(s->allocator, s->key_rotation.row);
 }
 
 /* Rotate the first n rows. */
 static enum gguf_status turn_rows(struct gguf_session *s,
-                                  const struct gg_cells *book, uint32_t n,
+                                  const struct gg_cells *table, uint32_t n,
                                   struct gguf_error *err)
 {
-    struct gg_key_rotation *t = &s->turn;
+    struct gg_key_rotation *t = &s->key_rotation;
     const uint64_t size = n * sizeof *t->delta;
-    GG_TRY(plan_graph(s, book, n, err));
+    GG_TRY(plan_graph(s, table, n, err));
     GG_TRY(gg_run_set_input(t->rows, t->row, err));
     if (!gg_model_has_mrope(s->model)) {
         GG_TRY(gg_run_set_input(t->by, t->delta, err));
@@ -158,23 +158,23 @@ static enum gguf_status turn_rows(struct gguf_session *s,
 }
 
 enum gguf_status gg_key_rotation_apply(struct gguf_session *s,
-                                       const struct gg_cells *book,
+                                       const struct gg_cells *table,
                                        uint32_t stream, const int32_t *by,
                                        uint32_t n, struct gguf_error *err)
 {
-    struct gg_key_rotation *t = &s->turn;
+    struct gg_key_rotation *t = &s->key_rotation;
     uint32_t k = 0;
-    if (!t->ctx || !any_turns(s, book))
+    if (!t->ctx || !any_turns(s, table))
         return GGUF_OK;
     for (uint32_t i = 0; i < n; i++) {
         if (!by[i])
             continue;
-        t->row[k] = (int32_t)(stream * book->n_cells + i);
+        t->row[k] = (int32_t)(stream * table->n_cells + i);
         t->delta[k++] = by[i];
         if (k == t->most) {
-            GG_TRY(turn_rows(s, book, k, err));
+            GG_TRY(turn_rows(s, table, k, err));
             k = 0;
         }
     }
-    return k ? turn_rows(s, book, k, err) : GGUF_OK;
+    return k ? turn_rows(s, table, k, err) : GGUF_OK;
 }

@@ -38,10 +38,10 @@ enum gguf_status gg_key_rotation_visit_graphs(struct gguf_session *s,
                                               void *user,
                                               struct gguf_error *err);
 
-/* Rotate n keys in a stream of a book: cell i by by[i] positions. After a
+/* Rotate n keys in a stream of a table: cell i by by[i] positions. After a
  * failure of computing some are rotated. */
 enum gguf_status gg_key_rotation_apply(struct gguf_session *s,
-                                       const struct gg_cells *book,
+                                       const struct gg_cells *table,
                                        uint32_t stream, const int32_t *by,
                                        uint32_t n, struct gguf_error *err);
 

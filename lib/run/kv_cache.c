@@ -26,8 +26,8 @@ static struct gguf_tensor *describe_rows(const struct gg_memory *m,
     gg_model_layer_key_sizes(m->model, il, &n);
     const int64_t d = which == 0 ? n.k : which == 1 ? n.v : n.index;
     const uint32_t type = which == 1 ? m->types.v : m->types.k;
-    const struct gg_cells *book = gg_memory_layer_book(m, il);
-    const int64_t n_rows = (int64_t)book->n_cells * book->n_streams;
+    const struct gg_cells *table = gg_memory_layer_table(m, il);
+    const int64_t n_rows = (int64_t)table->n_cells * table->n_streams;
     return d ? gguf_tensor_create_2d(c, type, d, n_rows) : NULL;
 }
 
@@ -38,15 +38,15 @@ static bool sees_earlier_tokens(const struct gg_memory *m,
     return m->kept && !h->encodes;
 }
 
-/* Book of a type of attention, and number of its cells that are read. */
+/* Table of a type of attention, and number of its cells that are read. */
 static struct gg_ubatch_visibility
 get_visibility(const struct gg_memory *m, const struct gg_ubatch_shape *h,
                unsigned which)
 {
-    const unsigned b = m->book[which] ? which : GG_ATTN_FULL;
+    const unsigned b = m->table[which] ? which : GG_ATTN_FULL;
     const bool kept = sees_earlier_tokens(m, h);
     return (struct gg_ubatch_visibility){
-        .kept = kept ? m->book[b] : NULL,
+        .kept = kept ? m->table[b] : NULL,
         .n_kv = kept ? h->n_kv[b] : h->n_tok,
         .causal = m->model->hp.causal && !m->model->arch->bidirectional &&
                   !h->encodes,
@@ -84,14 +84,14 @@ static struct gguf_tensor *mask_of(const struct gg_memory *m,
         name[which]);
 }
 
-/* Rows to write in a book; NULL: none, or those of the other book. */
+/* Rows to write in a table; NULL: none, or those of the other table. */
 static struct gguf_tensor *rows_to_write(const struct gg_memory *m,
                                          struct gguf_ctx *c,
                                          const struct gg_ubatch_shape *h,
                                          unsigned which)
 {
     static const char *const name[] = { "kv_rows", "window_rows" };
-    if (!sees_earlier_tokens(m, h) || !m->book[which])
+    if (!sees_earlier_tokens(m, h) || !m->table[which])
         return NULL;
     return gg_run_mark_input(
         gguf_tensor_create_1d(c, GGUF_DTYPE_I32, h->n_tok * h->n_seq),
@@ -136,7 +136,7 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     for (unsigned i = 0; i < GG_N_ATTN_TYPES; i++) {
         const struct gg_ubatch_visibility sight = get_visibility(m, h, i);
         keys->mask[i] = m->in[MASKS + i];
-        keys->rows[i] = m->in[m->book[i] ? ROWS + i : ROWS];
+        keys->rows[i] = m->in[m->table[i] ? ROWS + i : ROWS];
         keys->n_kv[i] = sight.n_kv;
         keys->n_cells[i] = sight.kept ? sight.kept->n_cells : 0;
     }
@@ -207,7 +207,7 @@ static enum gguf_status fill_positions(struct gg_memory *m,
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const struct gg_cells *kept =
-        sees_earlier_tokens(m, h) ? m->book[0] : NULL;
+        sees_earlier_tokens(m, h) ? m->table[0] : NULL;
     struct gguf_tensor *t = m->in[POSITIONS];
     if (!t || !t->buffer)
         return GGUF_OK;

@@ -34,9 +34,9 @@ static void follow_cells(struct gg_memory *m, const struct gg_memory_params *p)
 {
     if (m->kind->by_seq)
         return;
-    m->book[GG_ATTN_FULL] = m->kind->encoded ? p->encoded : p->book[0];
+    m->table[GG_ATTN_FULL] = m->kind->encoded ? p->encoded : p->table[0];
     if (!m->kind->encoded)
-        m->book[GG_ATTN_WINDOW] = p->book[GG_ATTN_WINDOW];
+        m->table[GG_ATTN_WINDOW] = p->table[GG_ATTN_WINDOW];
 }
 
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
@@ -71,14 +71,14 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
     return GGUF_OK;
 }
 
-struct gg_cells *gg_memory_layer_book(const struct gg_memory *m, uint32_t il)
+struct gg_cells *gg_memory_layer_table(const struct gg_memory *m, uint32_t il)
 {
     const struct gg_hparams *hp = &m->model->hp;
-    struct gg_cells *of_windows = m->book[GG_ATTN_WINDOW];
+    struct gg_cells *of_windows = m->table[GG_ATTN_WINDOW];
     return of_windows &&
                    hp->layer[il % hp->n_layer_all].attn_type == GG_ATTN_WINDOW
                ? of_windows
-               : m->book[GG_ATTN_FULL];
+               : m->table[GG_ATTN_FULL];
 }
 
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES])

@@ -7,8 +7,8 @@
  * one layer may have several. A kind describes its tensors, makes the inputs
  * of a graph, and fills them for a micro-batch.
  *
- * Tensors consist of rows. If a tensor follows a book (cells.h), its rows are
- * the book's cells, one for each token; else each sequence has one row for all
+ * Tensors consist of rows. If a tensor follows a table (cells.h), its rows are
+ * the table's cells, one for each token; else each sequence has one row for all
  * of its tokens. Functions that copy, move, clear, save and restore rows need
  * to know no more (memory_rows.c). */
 #ifndef GG_RUN_MEMORY_INT_H
@@ -30,10 +30,10 @@ struct gg_memory {
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_seq;
     struct gg_cache_types types;
-    /* Books that its tensors follow, for each type of attention. The book of
+    /* Tables that its tensors follow, for each type of attention. The table of
      * windows is NULL if windows follow the other one. Both are NULL if each
      * sequence has one row. */
-    struct gg_cells *book[GG_N_ATTN_TYPES];
+    struct gg_cells *table[GG_N_ATTN_TYPES];
     bool kept; /* false: memory of one pass only */
     /* GG_MEMORY_TENSORS for each layer: first the first tensor of all layers,
      * and so on. NULL: the layer has another kind. */
@@ -59,7 +59,7 @@ struct gg_memory_kind {
     /* Fill the inputs. Allocates nothing. */
     enum gguf_status (*fill)(struct gg_memory *m, const struct gg_ubatch *u,
                              struct gguf_error *err);
-    bool encoded; /* memory of encoded texts; it follows their book */
+    bool encoded; /* memory of encoded texts; it follows their table */
     bool by_seq;  /* each sequence has one row */
 };
 
@@ -81,21 +81,21 @@ struct gg_memory_params {
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_seq, n_ubatch;
     struct gg_cache_types types;
-    /* books of tokens; [1], for windows, may be NULL */
-    struct gg_cells *book[GG_N_ATTN_TYPES];
-    struct gg_cells *encoded; /* book of encoded texts */
+    /* tables of tokens; [1], for windows, may be NULL */
+    struct gg_cells *table[GG_N_ATTN_TYPES];
+    struct gg_cells *encoded; /* table of encoded texts */
 };
 
 /* memory.c: make a memory of each kind that the model has, described in ctx,
  * which has room for GG_MEMORY_TENSORS tensors of each layer and kind. The
- * books must outlive the memory. GGUF_E_NOMEM. */
+ * tables must outlive the memory. GGUF_E_NOMEM. */
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                 const struct gg_memory_params *p,
                                 struct gguf_ctx *c, struct gguf_error *err);
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES]);
 
-/* Book that layer il follows; NULL: each sequence has one row. */
-struct gg_cells *gg_memory_layer_book(const struct gg_memory *m, uint32_t il);
+/* Table that layer il follows; NULL: each sequence has one row. */
+struct gg_cells *gg_memory_layer_table(const struct gg_memory *m, uint32_t il);
 
 /* Name a tensor and mark it as an input of a graph. Then: copy src to an
  * input; nothing happens if no node of the graph reads it. */
@@ -106,14 +106,14 @@ enum gguf_status gg_run_set_input(struct gguf_tensor *t, const void *src,
 /* ---- memory_rows.c ---- */
 
 /* Number of tensors in m->t (NULL entries count); bytes of a row of tensor i;
- * book that tensor i follows. */
+ * table that tensor i follows. */
 size_t gg_memory_n_tensors(const struct gg_memory *m);
 uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i);
-struct gg_cells *gg_memory_tensor_book(const struct gg_memory *m, size_t i);
+struct gg_cells *gg_memory_tensor_table(const struct gg_memory *m, size_t i);
 
 /* Call fn for the rows that a sequence has in tensor i, in the order of its
  * cells. Adjacent rows make one call, with the offset of the first and the
- * bytes of all. A tensor without a book has one row, if the sequence has any
+ * bytes of all. A tensor without a table has one row, if the sequence has any
  * token. The first failure ends the calls. To restore a sequence, take its
  * cells first, then write rows in the same order. */
 typedef enum gguf_status gg_memory_rows_fn(void *user, struct gguf_tensor *t,
@@ -123,17 +123,18 @@ enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
                                       uint32_t seq, gg_memory_rows_fn *fn,
                                       void *user, struct gguf_error *err);
 
-/* Clear n rows of all tensors that follow a book; NULL: of those with one row
+/* Clear n rows of all tensors that follow a table; NULL: of those with one row
  * for each sequence. Rows without a token are masked where others are read,
  * but 0 times NaN is NaN. Fails as clearing tensors does. */
 enum gguf_status gg_memory_zero_rows(struct gg_memory *m,
-                                     const struct gg_cells *book, uint32_t row,
-                                     uint32_t n, struct gguf_error *err);
+                                     const struct gg_cells *table,
+                                     uint32_t row, uint32_t n,
+                                     struct gguf_error *err);
 
 /* Copy n rows of the same tensors. Ranges may overlap. Fails as transfers do.
  */
 enum gguf_status gg_memory_copy_rows(struct gg_memory *m,
-                                     const struct gg_cells *book,
+                                     const struct gg_cells *table,
                                      uint32_t from, uint32_t to, uint32_t n,
                                      struct gguf_error *err);
 

@@ -15,24 +15,24 @@ size_t gg_memory_n_tensors(const struct gg_memory *m)
                 : 0;
 }
 
-struct gg_cells *gg_memory_tensor_book(const struct gg_memory *m, size_t i)
+struct gg_cells *gg_memory_tensor_table(const struct gg_memory *m, size_t i)
 {
-    return gg_memory_layer_book(
+    return gg_memory_layer_table(
         m, (uint32_t)(i % gg_model_n_unrolled_layers(m->model)));
 }
 
 uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i)
 {
-    const struct gg_cells *book = gg_memory_tensor_book(m, i);
-    return book ? (uint64_t)m->t[i]->nb[1]
-                : gguf_tensor_size(m->t[i]) / m->n_seq;
+    const struct gg_cells *table = gg_memory_tensor_table(m, i);
+    return table ? (uint64_t)m->t[i]->nb[1]
+                 : gguf_tensor_size(m->t[i]) / m->n_seq;
 }
 
 enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
                                       uint32_t seq, gg_memory_rows_fn *fn,
                                       void *user, struct gguf_error *err)
 {
-    const struct gg_cells *c = gg_memory_tensor_book(m, i);
+    const struct gg_cells *c = gg_memory_tensor_table(m, i);
     const uint64_t size = gg_memory_row_size(m, i);
     if (!c)
         return fn(user, m->t[i], seq * size, size, err);
@@ -48,11 +48,12 @@ enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
 }
 
 enum gguf_status gg_memory_zero_rows(struct gg_memory *m,
-                                     const struct gg_cells *book, uint32_t row,
-                                     uint32_t n, struct gguf_error *err)
+                                     const struct gg_cells *table,
+                                     uint32_t row, uint32_t n,
+                                     struct gguf_error *err)
 {
     for (size_t i = 0; n && i < gg_memory_n_tensors(m); i++) {
-        if (!m->t[i] || gg_memory_tensor_book(m, i) != book)
+        if (!m->t[i] || gg_memory_tensor_table(m, i) != table)
             continue;
         const uint64_t size = gg_memory_row_size(m, i);
         GG_TRY(gguf_tensor_fill(m->t[i], 0, row * size, n * size, err));
@@ -76,13 +77,13 @@ static enum gguf_status copy_bytes(struct gguf_tensor *t, uint64_t from,
 }
 
 enum gguf_status gg_memory_copy_rows(struct gg_memory *m,
-                                     const struct gg_cells *book,
+                                     const struct gg_cells *table,
                                      uint32_t from, uint32_t to, uint32_t n,
                                      struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_memory_n_tensors(m); i++) {
         struct gguf_tensor *t = m->t[i];
-        if (!t || gg_memory_tensor_book(m, i) != book)
+        if (!t || gg_memory_tensor_table(m, i) != table)
             continue;
         const uint64_t size = gg_memory_row_size(m, i);
         char *data = t->data;

@@ -10,27 +10,27 @@
 
 void gg_output_cache_record(struct gguf_session *s)
 {
-    s->memo.on = true;
-    s->memo.replays = false;
+    s->output_cache.on = true;
+    s->output_cache.replays = false;
 }
 
 void gg_output_cache_replay(struct gguf_session *s)
 {
-    s->memo.on = s->memo.replays = true;
-    s->memo.next = 0;
+    s->output_cache.on = s->output_cache.replays = true;
+    s->output_cache.next = 0;
 }
 
 void gg_output_cache_stop(struct gguf_session *s)
 {
-    gg_mem_free(s->allocator, s->memo.x);
-    gg_mem_free(s->allocator, s->memo.batch);
-    s->memo = (struct gg_output_cache){ .on = false };
+    gg_mem_free(s->allocator, s->output_cache.x);
+    gg_mem_free(s->allocator, s->output_cache.batch);
+    s->output_cache = (struct gg_output_cache){ .on = false };
 }
 
 static enum gguf_status make_room(struct gguf_session *s, size_t n_rows,
                                   struct gguf_error *err)
 {
-    struct gg_output_cache *m = &s->memo;
+    struct gg_output_cache *m = &s->output_cache;
     const size_t row = s->model->hp.n_embd * sizeof *m->x;
     if (m->n == m->cap) {
         struct gg_output_cache_batch *more = gg_mem_grow(
@@ -52,7 +52,7 @@ static enum gguf_status make_room(struct gguf_session *s, size_t n_rows,
 enum gguf_status gg_output_cache_store(struct gguf_session *s,
                                        struct gguf_error *err)
 {
-    struct gg_output_cache *m = &s->memo;
+    struct gg_output_cache *m = &s->output_cache;
     const size_t n_embd = s->model->hp.n_embd;
     GG_TRY(make_room(s, s->n_out, err));
     m->batch[m->n++] =
@@ -67,7 +67,7 @@ enum gguf_status gg_output_cache_store(struct gguf_session *s,
 enum gguf_status gg_output_cache_load(struct gguf_session *s,
                                       struct gguf_error *err)
 {
-    struct gg_output_cache *m = &s->memo;
+    struct gg_output_cache *m = &s->output_cache;
     const size_t n_embd = s->model->hp.n_embd;
     if (m->next == m->n)
         return gg_error_set(

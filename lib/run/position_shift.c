@@ -41,7 +41,7 @@ static enum gguf_status predict_cells(const struct gguf_session *s,
                                       const struct change *x, struct after *a,
                                       struct gguf_error *err)
 {
-    const struct gg_cells *c = &s->cells, *w = s->book[GG_ATTN_WINDOW];
+    const struct gg_cells *c = &s->cells, *w = s->table[GG_ATTN_WINDOW];
     const struct gg_run_stream *st = gg_cells_get_stream(c, x->seq);
     const int32_t lost = w ? w->seq[x->seq].lost : -1;
     *a = (struct after){ true, true, -1, -1 };
@@ -74,12 +74,12 @@ static int32_t position_after(const struct change *x, const struct gg_cells *c,
                                         : pos;
 }
 
-/* Books of windows have a cell for one token at each position. */
+/* Tables of windows have a cell for one token at each position. */
 static enum gguf_status check_single(const struct gguf_session *s,
                                      const struct change *x,
                                      struct gguf_error *err)
 {
-    const struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    const struct gg_cells *w = s->table[GG_ATTN_WINDOW];
     const uint32_t end = w ? gg_cells_get_stream(w, x->seq)->end : 0;
     for (uint32_t i = 0; i < end; i++)
         for (uint32_t k = 0; k < end && gg_cells_is_owner(w, x->seq, i); k++) {
@@ -146,13 +146,13 @@ static enum gguf_status check_room(const struct gguf_session *s,
                         c->n_cells);
 }
 
-/* Make room in the book of windows, if there is too little, by dropping tokens
+/* Make room in the table of windows, if there is too little, by dropping tokens
  * that no later one sees. */
 static enum gguf_status make_room(struct gguf_session *s,
                                   const struct change *x, struct after *a,
                                   struct gguf_error *err)
 {
-    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    struct gg_cells *w = s->table[GG_ATTN_WINDOW];
     const uint32_t n = w ? count_shared_cells(x, w) : 0;
     if (!n || n + GG_SESSION_STEP <= w->n_cells - w->stream[0].n_used)
         return GGUF_OK;
@@ -170,7 +170,7 @@ static enum gguf_status make_room(struct gguf_session *s,
     return gg_session_defrag_stream(s, w, 0, err);
 }
 
-/* Change positions in one book. by, all 0 before, receives the rotation of
+/* Change positions in one table. by, all 0 before, receives the rotation of
  * each key. */
 static enum gguf_status change_cells(struct gguf_session *s,
                                      struct gg_cells *c,
@@ -204,7 +204,7 @@ static enum gguf_status apply_shift(struct gguf_session *s,
                                     const struct change *x,
                                     struct gguf_error *err)
 {
-    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    struct gg_cells *w = s->table[GG_ATTN_WINDOW];
     struct after a;
     if (x->seq >= s->n_seq)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -220,8 +220,8 @@ static enum gguf_status apply_shift(struct gguf_session *s,
     enum gguf_status st = make_room(s, x, &a, err);
     for (unsigned b = 0; st == GGUF_OK && b < GG_N_ATTN_TYPES; b++) {
         memset(by, 0, s->n_ctx * sizeof *by);
-        if (s->book[b])
-            st = change_cells(s, s->book[b], x, by, err);
+        if (s->table[b])
+            st = change_cells(s, s->table[b], x, by, err);
     }
     if (w)
         w->seq[x->seq].lost = a.lost;

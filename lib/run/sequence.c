@@ -41,7 +41,7 @@ struct parts {
 static struct parts count_parts(const struct gguf_session *s, uint32_t seq,
                                 int32_t begin, int32_t end)
 {
-    const struct gg_cells *c = &s->cells, *w = s->book[GG_ATTN_WINDOW];
+    const struct gg_cells *c = &s->cells, *w = s->table[GG_ATTN_WINDOW];
     const struct gg_run_stream *st = gg_cells_get_stream(c, seq);
     const int32_t lost = w ? w->seq[seq].lost : -1;
     struct parts p = { 0, 0, -1, -1, -1, -1 };
@@ -85,7 +85,7 @@ static enum gguf_status check_states(const struct gguf_session *s,
 
 /* ---- removing ---- */
 
-/* Remove a range from a sequence in one book. Cells without an owner are
+/* Remove a range from a sequence in one table. Cells without an owner are
  * cleared first; adjacent ones together. */
 static enum gguf_status remove_cells(struct gguf_session *s,
                                      struct gg_cells *c, uint32_t seq,
@@ -109,7 +109,7 @@ static enum gguf_status remove_range(struct gguf_session *s, uint32_t seq,
                                      const struct parts *p,
                                      struct gguf_error *err)
 {
-    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    struct gg_cells *w = s->table[GG_ATTN_WINDOW];
     if (!p->n_out && has_states(s))
         GG_TRY(gg_session_zero_rows(s, NULL, seq, 1, err));
     if (w) {
@@ -186,14 +186,14 @@ static void share_cells(struct gg_cells *c, uint32_t from, uint32_t to,
             gg_cells_add_owner(c, to, i);
 }
 
-/* Cell of the first token of a copy to an empty stream: in a book of windows
+/* Cell of the first token of a copy to an empty stream: in a table of windows
  * as far from a multiple of GG_SESSION_STEP as the original. */
 static uint32_t first_cell_of_copy(const struct gguf_session *s,
                                    const struct gg_cells *c, uint32_t from)
 {
     const struct gg_run_stream *st = gg_cells_get_stream(c, from);
     uint32_t i = 0;
-    while (c == s->book[GG_ATTN_WINDOW] && i < st->end && st->pos[i] < 0)
+    while (c == s->table[GG_ATTN_WINDOW] && i < st->end && st->pos[i] < 0)
         i++;
     return i % GG_SESSION_STEP;
 }
@@ -278,7 +278,7 @@ static enum gguf_status check_copy_room(const struct gguf_session *s,
 static int32_t make_room(struct gguf_session *s, uint32_t from, uint32_t to,
                          int32_t begin, int32_t end, int32_t next)
 {
-    struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    struct gg_cells *w = s->table[GG_ATTN_WINDOW];
     if (!count_missing_cells(w, from, to, begin, end, GG_SESSION_STEP))
         return begin;
     const int32_t floor = gg_session_first_visible(s, next);
@@ -322,8 +322,8 @@ enum gguf_status gguf_session_copy_tokens(struct gguf_session *s,
     GG_TRY(check_copy_room(s, from, to, begin, end, err));
     if (b.n_in)
         GG_TRY(remove_range(s, to, begin, end, &b, err));
-    if (s->book[GG_ATTN_WINDOW]) {
-        struct gg_cells *w = s->book[GG_ATTN_WINDOW];
+    if (s->table[GG_ATTN_WINDOW]) {
+        struct gg_cells *w = s->table[GG_ATTN_WINDOW];
         const int32_t next = GG_MAX(a.last_in, b.last_out) + 1;
         w->seq[to].lost = GG_MAX(a.lost_in, b.lost_out);
         const int32_t first = make_room(s, from, to, begin, end, next);

@@ -80,21 +80,22 @@ static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
     return gguf_ctx_create(out, &p, err);
 }
 
-/* Make the books of cells. */
-static enum gguf_status make_books(struct gguf_session *s, bool full_windows,
-                                   struct gguf_error *err)
+/* Make the tables of cells. */
+static enum gguf_status make_tables(struct gguf_session *s, bool full_windows,
+                                    struct gguf_error *err)
 {
     const uint32_t n_window = gg_session_window_cells(s, full_windows);
     GG_TRY(gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->shared,
                          s->allocator, err));
-    s->book[GG_ATTN_FULL] = &s->cells;
-    s->floor = gg_mem_alloc_zero(s->allocator, s->n_seq, sizeof *s->floor);
-    if (!s->floor)
-        return gg_error_set_nomem(err, s->n_seq * sizeof *s->floor);
+    s->table[GG_ATTN_FULL] = &s->cells;
+    s->first_visible =
+        gg_mem_alloc_zero(s->allocator, s->n_seq, sizeof *s->first_visible);
+    if (!s->first_visible)
+        return gg_error_set_nomem(err, s->n_seq * sizeof *s->first_visible);
     if (n_window) {
         GG_TRY(gg_cells_init(&s->windows, n_window, s->n_seq, s->shared,
                              s->allocator, err));
-        s->book[GG_ATTN_WINDOW] = &s->windows;
+        s->table[GG_ATTN_WINDOW] = &s->windows;
     }
     return gg_model_encodes_first(s->model)
                ? gg_cells_init(&s->encoded, s->n_ctx, s->n_seq, false,
@@ -110,7 +111,7 @@ static enum gguf_status make_memory(struct gguf_session *s,
     const size_t n = GG_MEMORY_TENSORS * GG_N_MEMORIES *
                      (size_t)gg_model_n_unrolled_layers(s->model);
     GG_TRY(make_ctx(s, n, 0, &s->cache_ctx, err));
-    GG_TRY(make_books(s, p->full_windows, err));
+    GG_TRY(make_tables(s, p->full_windows, err));
     const struct gg_memory_params mp = {
         .model = s->model,
         .allocator = s->allocator,
@@ -118,7 +119,7 @@ static enum gguf_status make_memory(struct gguf_session *s,
         .n_seq = s->n_seq,
         .n_ubatch = s->n_ubatch,
         .types = types_of(p),
-        .book = { s->book[0], s->book[1] },
+        .table = { s->table[0], s->table[1] },
         .encoded = &s->encoded,
     };
     return gg_memory_init(s->memory, &mp, s->cache_ctx, err);
@@ -288,7 +289,7 @@ void gguf_session_destroy(struct gguf_session *s)
     if (!s)
         return;
     gg_embed_fini(&s->embed);
-    gg_finite_check_fini(&s->look, s->allocator);
+    gg_finite_check_fini(&s->finite_check, s->allocator);
     gg_key_rotation_fini(s);
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);
@@ -299,7 +300,7 @@ void gguf_session_destroy(struct gguf_session *s)
     gg_cells_fini(&s->encoded);
     gg_cells_fini(&s->windows);
     gg_cells_fini(&s->cells);
-    gg_mem_free(s->allocator, s->floor);
+    gg_mem_free(s->allocator, s->first_visible);
     gg_memory_fini(s->memory);
     gg_ubatch_fini(&s->ubatch);
     gg_batch_fini(&s->plan);

@@ -16,7 +16,7 @@
 #include "run/key_rotation.h"
 #include "sched/sched_int.h"
 
-/* Step, in cells, by which tokens move in a book of windows. It is a multiple
+/* Step, in cells, by which tokens move in a table of windows. It is a multiple
  * of the number of keys that attention takes together (cpu/attn.c). */
 enum { GG_SESSION_STEP = 128 };
 
@@ -45,18 +45,18 @@ struct gguf_session {
     /* number of buffers; 0: no memory, or not placed yet */
     unsigned n_cache_buffers;
     struct gg_memory memory[GG_N_MEMORIES];
-    struct gg_cells cells; /* book of all tokens */
-    /* book of tokens that layers with a window may still see; empty if these
+    struct gg_cells cells; /* table of all tokens */
+    /* table of tokens that layers with a window may still see; empty if these
      * layers follow cells */
     struct gg_cells windows;
-    /* book of texts that were encoded for a decoder */
+    /* table of texts that were encoded for a decoder */
     struct gg_cells encoded;
-    /* the first two books; an empty one is NULL */
-    struct gg_cells *book[GG_N_ATTN_TYPES];
+    /* the first two tables; an empty one is NULL */
+    struct gg_cells *table[GG_N_ATTN_TYPES];
     bool shared; /* sequences share cells */
     /* a token may have several sequences: only keys and values are kept */
     bool shares;
-    int32_t *floor; /* [n_seq], first position that is still visible */
+    int32_t *first_visible; /* [n_seq], first position that is still visible */
 
     /* adapters in use; their number is added's */
     struct gguf_adapter_use *use;
@@ -85,16 +85,16 @@ struct gguf_session {
     float *logits;
 
     /* graph that rotates keys to other positions */
-    struct gg_key_rotation turn;
-    struct gg_finite_check look; /* check for results that are not finite */
+    struct gg_key_rotation key_rotation;
+    struct gg_finite_check finite_check;
 
     /* outputs of the last decode, n_embd floats each */
     float *out;
     size_t n_out, out_cap;
     bool wide;        /* the batch had n_wide tokens or more */
     bool out_encoded; /* the batch was encoded for a decoder */
-    struct gg_output_cache
-        memo; /* outputs of earlier batches; empty most of the time */
+    /* outputs of earlier batches; empty most of the time */
+    struct gg_output_cache output_cache;
 
     struct gg_embed embed; /* pooled vectors of the last batch */
 
@@ -163,8 +163,8 @@ enum gguf_status gg_session_clear_sequence(struct gguf_session *s,
                                            uint32_t seq,
                                            struct gguf_error *err);
 
-/* cell_alloc.c: number of cells for a book of windows, of each sequence or
- * shared by n_seq of them. 0: windows follow the book of all tokens. */
+/* cell_alloc.c: number of cells for a table of windows, of each sequence or
+ * shared by n_seq of them. 0: windows follow the table of all tokens. */
 uint32_t gg_session_window_cells(const struct gguf_session *s,
                                  bool full_windows);
 /* Check that layers with a window have not forgotten tokens that the planned
@@ -177,7 +177,7 @@ enum gguf_status gg_session_check_lost(const struct gguf_session *s,
                                        uint32_t seq, int32_t next,
                                        int32_t lost, struct gguf_error *err);
 /* First position that a token at pos sees in a window. Then: remove tokens of
- * a sequence before position floor from the book of windows, without clearing
+ * a sequence before position floor from the table of windows, without clearing
  * their cells. */
 int32_t gg_session_first_visible(const struct gguf_session *s, int32_t pos);
 void gg_session_drop_passed(struct gguf_session *s, uint32_t seq,
@@ -188,19 +188,19 @@ void gg_session_drop_passed(struct gguf_session *s, uint32_t seq,
  * room. Also fails as clearing tensors does. */
 enum gguf_status gg_session_make_room(struct gguf_session *s,
                                       struct gguf_error *err);
-/* Defragment a stream of a book, with the rows of its tokens. */
+/* Defragment a stream of a table, with the rows of its tokens. */
 enum gguf_status gg_session_defrag_stream(struct gguf_session *s,
-                                          struct gg_cells *book,
+                                          struct gg_cells *table,
                                           uint32_t stream,
                                           struct gguf_error *err);
-/* Clear rows of the tensors that follow a book, or, for NULL, of those with
+/* Clear rows of the tensors that follow a table, or, for NULL, of those with
  * one row for each sequence. Then: copy such rows. */
 enum gguf_status gg_session_zero_rows(struct gguf_session *s,
-                                      const struct gg_cells *book,
+                                      const struct gg_cells *table,
                                       uint32_t row, uint32_t n,
                                       struct gguf_error *err);
 enum gguf_status gg_session_copy_rows(struct gguf_session *s,
-                                      const struct gg_cells *book,
+                                      const struct gg_cells *table,
                                       uint32_t from, uint32_t to, uint32_t n,
                                       struct gguf_error *err);
 /* adapters.c: replace the adapters by n others, which are copied, make

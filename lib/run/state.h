@@ -10,8 +10,8 @@
  *     16  u64 bytes of the whole state
  *     24  u64 digest of the model (gg_model_digest)
  *     32  u32 sequences: 1, or those of the session
- *     36  u32 books, u32 tensors
- *     44  for each book, in the order of numbers:
+ *     36  u32 tables, u32 tensors
+ *     44  for each table, in the order of numbers:
  *           u32 number: 0 all tokens, 1 layers with windows, 2 encoded
  *           u32 streams: 1, or as in the session
  *           i32 for each sequence: lost (struct gg_run_seq)
@@ -21,10 +21,10 @@
  *             several share the stream, one u64 for each 64
  *         for each tensor, in the order of the session:
  *           u32 kind of memory, u32 number, u32 type
- *           u32 number of the book that it follows; 3: one row for each
+ *           u32 number of the table that it follows; 3: one row for each
  *             sequence that has tokens
  *           u64 bytes of a row
- *           rows: of each stream of the book, in the order of its tokens
+ *           rows: of each stream of the table, in the order of its tokens
  *         u64 XXH3 of all bytes before */
 #ifndef GG_RUN_STATE_H
 #define GG_RUN_STATE_H
@@ -40,28 +40,29 @@ enum gg_state_flags {
     GG_STATE_LONG = 4    /* RoPE uses the factors for long contexts */
 };
 
-/* Numbers of books. A tensor without a book has GG_STATE_BY_SEQ. */
-enum { GG_STATE_WINDOWS = 1, GG_STATE_ENCODED = 2, GG_STATE_BOOKS = 3 };
-enum { GG_STATE_BY_SEQ = GG_STATE_BOOKS };
+/* Numbers of tables. A tensor without a table has GG_STATE_BY_SEQ. */
+enum { GG_STATE_WINDOWS = 1, GG_STATE_ENCODED = 2, GG_STATE_TABLES = 3 };
+enum { GG_STATE_BY_SEQ = GG_STATE_TABLES };
 
-/* Book of the session with a number; NULL: none. */
-struct gg_cells *gg_state_book(struct gguf_session *s, unsigned number);
-/* Number of the book that tensor i of a memory follows. */
-unsigned gg_state_book_number(const struct gguf_session *s,
-                              const struct gg_memory *m, size_t i);
+/* Table of the session with a number; NULL: none. */
+struct gg_cells *gg_state_table(struct gguf_session *s, unsigned number);
+/* Number of the table that tensor i of a memory follows. */
+unsigned gg_state_table_number(const struct gguf_session *s,
+                               const struct gg_memory *m, size_t i);
 
-/* Number of parts of a book in a state: its streams, or the cells of one
+/* Number of parts of a table in a state: its streams, or the cells of one
  * sequence. */
 uint32_t gg_state_n_parts(const struct gguf_session *s,
-                          const struct gg_cells *book, uint32_t seq);
+                          const struct gg_cells *table, uint32_t seq);
 /* Does a cell of a part have a token? */
-bool gg_state_is_taken(const struct gg_cells *book, uint32_t seq,
+bool gg_state_is_taken(const struct gg_cells *table, uint32_t seq,
                        uint32_t part, uint32_t cell);
 /* Stream of a part. */
-static inline uint32_t gg_state_stream(const struct gg_cells *book,
+static inline uint32_t gg_state_stream(const struct gg_cells *table,
                                        uint32_t seq, uint32_t part)
 {
-    return seq == GGUF_ALL_SEQUENCES ? part : gg_cells_stream_index(book, seq);
+    return seq == GGUF_ALL_SEQUENCES ? part
+                                     : gg_cells_stream_index(table, seq);
 }
 
 /* Words of a token's set of sequences; 0: no set. */

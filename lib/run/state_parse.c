@@ -96,13 +96,13 @@ static enum gguf_status check_sum(const uint8_t *p, uint64_t size,
                               err);
 }
 
-/* ---- books ---- */
+/* ---- tables ---- */
 
 uint32_t gg_state_next_seq(const struct gg_state_reader *r, unsigned number,
                            const struct gg_state_token *t, uint32_t from)
 {
     if (!t->set) {
-        const uint32_t q = r->all && number < GG_STATE_BOOKS ? t->part : 0;
+        const uint32_t q = r->all && number < GG_STATE_TABLES ? t->part : 0;
         return q >= from ? q : UINT32_MAX;
     }
     for (uint32_t q = from; q < r->n_seq; q++)
@@ -158,7 +158,7 @@ static enum gguf_status parse_part(struct gg_state_reader *r, unsigned number,
                                    struct gguf_error *err)
 {
     const struct gguf_allocator *a = r->s->allocator;
-    struct gg_state_parsed_book *side = &r->side[number];
+    struct gg_state_parsed_table *side = &r->side[number];
     const uint32_t n_words = number == GG_STATE_ENCODED ? 0 : r->n_words;
     const uint64_t at = r->c.off;
     uint32_t n;
@@ -186,18 +186,18 @@ static enum gguf_status parse_part(struct gg_state_reader *r, unsigned number,
     return GGUF_OK;
 }
 
-static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
-                                   struct gguf_error *err)
+static enum gguf_status parse_table(struct gg_state_reader *r, unsigned *last,
+                                    struct gguf_error *err)
 {
     const uint64_t at = r->c.off;
     uint32_t number, lost, room = 0;
-    GG_TRY(gg_cursor_u32(&r->c, &number, "a book", err));
-    if (number >= GG_STATE_BOOKS || number < *last ||
-        (number == GG_STATE_ENCODED && !gg_state_book(r->s, number)))
-        return refuse_state(GGUF_E_FORMAT, at, "a book that does not exist",
-                            err);
+    GG_TRY(gg_cursor_u32(&r->c, &number, "a table of cells", err));
+    if (number >= GG_STATE_TABLES || number < *last ||
+        (number == GG_STATE_ENCODED && !gg_state_table(r->s, number)))
+        return refuse_state(GGUF_E_FORMAT, at,
+                            "a table of cells that does not exist", err);
     *last = number + 1;
-    struct gg_state_parsed_book *side = &r->side[number];
+    struct gg_state_parsed_table *side = &r->side[number];
     side->there = true;
     const uint32_t must =
         r->n_words && number != GG_STATE_ENCODED ? 1 : r->n_seq;
@@ -221,11 +221,11 @@ static enum gguf_status parse_book(struct gg_state_reader *r, unsigned *last,
     return GGUF_OK;
 }
 
-/* Count tokens and positions of each sequence in the first book. */
+/* Count tokens and positions of each sequence in the first table. */
 static enum gguf_status count_seqs(struct gg_state_reader *r,
                                    struct gguf_error *err)
 {
-    const struct gg_state_parsed_book *side = &r->side[0];
+    const struct gg_state_parsed_table *side = &r->side[0];
     r->of = gg_mem_alloc_zero(r->s->allocator, r->n_seq, sizeof *r->of);
     if (!r->of)
         return gg_error_set_nomem(err, r->n_seq * sizeof *r->of);
@@ -250,18 +250,19 @@ enum gguf_status gg_state_parse(struct gg_state_reader *r, const uint8_t *data,
     GG_TRY(check_head(r, data, err));
     GG_TRY(check_sum(data, size, err));
     r->n_words = gg_state_n_words(r->seq, r->shared, r->n_seq);
-    r->n_books = gg_bytes_load32le(data + 36);
+    r->n_tables = gg_bytes_load32le(data + 36);
     r->n_tensors = gg_bytes_load32le(data + 40);
     r->c = (struct gg_cursor){ .base = data,
                                .size = size - GG_STATE_SUM,
                                .off = GG_STATE_HEAD };
-    if (!r->n_books || r->n_books > GG_STATE_BOOKS)
-        return refuse_number(GGUF_E_FORMAT, 36, "the number of books",
-                             r->n_books, GG_STATE_BOOKS, err);
-    for (uint32_t b = 0; b < r->n_books; b++)
-        GG_TRY(parse_book(r, &last, err));
-    if (!r->side[0].there || (gg_state_book(r->s, GG_STATE_ENCODED) &&
+    if (!r->n_tables || r->n_tables > GG_STATE_TABLES)
+        return refuse_number(GGUF_E_FORMAT, 36, "the number of cell tables",
+                             r->n_tables, GG_STATE_TABLES, err);
+    for (uint32_t b = 0; b < r->n_tables; b++)
+        GG_TRY(parse_table(r, &last, err));
+    if (!r->side[0].there || (gg_state_table(r->s, GG_STATE_ENCODED) &&
                               !r->side[GG_STATE_ENCODED].there))
-        return refuse_state(GGUF_E_FORMAT, 36, "a book is missing", err);
+        return refuse_state(GGUF_E_FORMAT, 36, "a table of cells is missing",
+                            err);
     return count_seqs(r, err);
 }

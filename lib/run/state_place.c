@@ -3,7 +3,7 @@
  *
  * Sums are made in the order of cells, in parts of GG_SESSION_STEP. So that a
  * restored sequence gives the same digits, its tokens get the cells that they
- * had; in a book of windows also cells some whole steps before. Only if these
+ * had; in a table of windows also cells some whole steps before. Only if these
  * do not fit, or belong to other sequences, tokens get other cells, in their
  * order. */
 #include "config.h"
@@ -32,7 +32,7 @@ static bool is_passed(const struct gg_state_reader *r, unsigned from,
 /* How the tokens of a part get cells: as they were, some steps before, or one
  * after the other. */
 struct fit {
-    unsigned from, which; /* book of the state, and index in to */
+    unsigned from, which; /* table of the state, and index in to */
     uint32_t n_cells;
     bool windows, drops;
 };
@@ -77,7 +77,7 @@ static bool fit_part(const struct gg_state_reader *r, struct fit f,
            assign_cells(r, &f, tok, n, true, true);
 }
 
-/* Does a sequence other than seq own the cell and, in a book of windows, can a
+/* Does a sequence other than seq own the cell and, in a table of windows, can a
  * later token of it see the cell? */
 static bool is_visible_to_others(const struct gg_state_reader *r,
                                  const struct gg_cells *c, uint32_t cell)
@@ -92,7 +92,7 @@ static bool is_visible_to_others(const struct gg_state_reader *r,
 }
 
 /* Number of cells in the sequence's stream that stay when it is cleared, since
- * other sequences own them. With drops, in a book of windows: only those that
+ * other sequences own them. With drops, in a table of windows: only those that
  * others can see. */
 static uint32_t count_others_cells(const struct gg_state_reader *r,
                                    const struct gg_cells *c, bool drops)
@@ -135,14 +135,14 @@ static bool append_beside_others(struct gg_state_reader *r, struct fit f,
            append_cells(r, f, count_others_cells(r, c, true), tok, n);
 }
 
-static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
-                                   struct gguf_error *err)
+static enum gguf_status place_table(struct gg_state_reader *r, unsigned number,
+                                    struct gguf_error *err)
 {
-    const struct gg_cells *c = gg_state_book(r->s, number);
+    const struct gg_cells *c = gg_state_table(r->s, number);
     struct fit f = { .n_cells = c->n_cells,
                      .windows = number == GG_STATE_WINDOWS };
-    f.from = gg_state_source_book(r, number, &f.which);
-    struct gg_state_parsed_book *side = &r->side[f.from];
+    f.from = gg_state_source_table(r, number, &f.which);
+    struct gg_state_parsed_table *side = &r->side[f.from];
     const bool others =
         !r->all && c->n_words && count_others_cells(r, c, false);
     r->appends[number] = others;
@@ -170,13 +170,13 @@ static enum gguf_status place_book(struct gg_state_reader *r, unsigned number,
     return GGUF_OK;
 }
 
-/* The session keeps all tokens in one book: so must the windows of the state.
+/* The session keeps all tokens in one table: so must the windows of the state.
  */
 static enum gguf_status join_windows(struct gg_state_reader *r,
                                      struct gguf_error *err)
 {
-    const struct gg_state_parsed_book *a = &r->side[0];
-    struct gg_state_parsed_book *w = &r->side[GG_STATE_WINDOWS];
+    const struct gg_state_parsed_table *a = &r->side[0];
+    struct gg_state_parsed_table *w = &r->side[GG_STATE_WINDOWS];
     bool same = a->n == w->n;
     for (uint32_t i = 0; same && i < a->n; i++) {
         same =
@@ -198,10 +198,10 @@ static enum gguf_status join_windows(struct gg_state_reader *r,
 enum gguf_status gg_state_place_tokens(struct gg_state_reader *r,
                                        struct gguf_error *err)
 {
-    for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
-        if (gg_state_book(r->s, b))
-            GG_TRY(place_book(r, b, err));
-    return r->side[1].there && !gg_state_book(r->s, GG_STATE_WINDOWS)
+    for (unsigned b = 0; b < GG_STATE_TABLES; b++)
+        if (gg_state_table(r->s, b))
+            GG_TRY(place_table(r, b, err));
+    return r->side[1].there && !gg_state_table(r->s, GG_STATE_WINDOWS)
                ? join_windows(r, err)
                : GGUF_OK;
 }

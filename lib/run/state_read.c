@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* state_read.c - replace sequences of a session by a state
  *
- * Everything is checked before anything changes: the head and the books
+ * Everything is checked before anything changes: the head and the tables
  * (state_parse.c), cells (state_place.c), then the tensors. */
 #include "config.h"
 #include "run/state_int.h"
@@ -33,7 +33,7 @@ static bool is_window_memory(const struct gg_memory *m, size_t i)
 }
 
 /* Read the head of a tensor, which must be that of tensor i of a memory, and
- * find the book of the state that its rows follow. */
+ * find the table of the state that its rows follow. */
 static enum gguf_status read_tensor_head(struct gg_state_reader *r,
                                          const struct gg_memory *m, size_t i,
                                          uint32_t *from,
@@ -41,14 +41,14 @@ static enum gguf_status read_tensor_head(struct gg_state_reader *r,
 {
     const struct gguf_tensor *t = m->t[i];
     const uint64_t at = r->c.off, row_size = gg_memory_row_size(m, i);
-    const unsigned number = gg_state_book_number(r->s, m, i);
+    const unsigned number = gg_state_table_number(r->s, m, i);
     unsigned which = 0;
     uint32_t kind, index, dtype;
     uint64_t size;
     GG_TRY(gg_cursor_u32(&r->c, &kind, "a kind of memory", err));
     GG_TRY(gg_cursor_u32(&r->c, &index, "a number", err));
     GG_TRY(gg_cursor_u32(&r->c, &dtype, "a type", err));
-    GG_TRY(gg_cursor_u32(&r->c, from, "a book", err));
+    GG_TRY(gg_cursor_u32(&r->c, from, "a table of cells", err));
     GG_TRY(gg_cursor_u64(&r->c, &size, "a size", err));
     if (kind != (uint32_t)m->kind->id || index != i)
         return refuse_tensor(at, t, "the number", index, i, err);
@@ -62,10 +62,10 @@ static enum gguf_status read_tensor_head(struct gg_state_reader *r,
         (number == 0 && *from == GG_STATE_WINDOWS && is_window_memory(m, i));
     const unsigned must =
         number == GG_STATE_BY_SEQ ? number
-        : windows ? gg_state_source_book(r, GG_STATE_WINDOWS, &which)
+        : windows ? gg_state_source_table(r, GG_STATE_WINDOWS, &which)
                   : number;
     if (*from != must)
-        return refuse_tensor(at + 12, t, "rows of book", *from, must, err);
+        return refuse_tensor(at + 12, t, "rows of table", *from, must, err);
     return GGUF_OK;
 }
 
@@ -181,13 +181,13 @@ static enum gguf_status set_tensor(struct gg_state_reader *r,
                                    uint32_t from, const uint8_t *rows,
                                    struct gguf_error *err)
 {
-    const struct gg_cells *c = gg_memory_tensor_book(m, i);
+    const struct gg_cells *c = gg_memory_tensor_table(m, i);
     const uint64_t size = gg_memory_row_size(m, i);
     if (!c)
         return set_by_seq(r, m, i, rows, err);
     const unsigned which =
-        gg_state_book_number(r->s, m, i) == GG_STATE_WINDOWS && from == 0;
-    const struct gg_state_parsed_book *side = &r->side[from];
+        gg_state_table_number(r->s, m, i) == GG_STATE_WINDOWS && from == 0;
+    const struct gg_state_parsed_table *side = &r->side[from];
     for (uint32_t k = 0, n; k < side->n; k += n) {
         const uint32_t row = row_of(r, c, &side->tok[k], which);
         n = 1;
@@ -228,10 +228,10 @@ static void drop_others(struct gg_state_reader *r)
 static enum gguf_status take_cells(struct gg_state_reader *r, unsigned number,
                                    struct gguf_error *err)
 {
-    struct gg_cells *c = gg_state_book(r->s, number);
+    struct gg_cells *c = gg_state_table(r->s, number);
     unsigned which;
-    const unsigned from = gg_state_source_book(r, number, &which);
-    struct gg_state_parsed_book *side = &r->side[from];
+    const unsigned from = gg_state_source_table(r, number, &which);
+    struct gg_state_parsed_table *side = &r->side[from];
     uint32_t base = 0;
     if (number == GG_STATE_WINDOWS && r->drops)
         drop_others(r);
@@ -270,10 +270,10 @@ static enum gguf_status apply_state(struct gg_state_reader *r,
     s->out_encoded = false;
     gg_embed_clear(&s->embed);
     GG_TRY(forget_sequence(r, err));
-    for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
-        if (gg_state_book(s, b))
+    for (unsigned b = 0; b < GG_STATE_TABLES; b++)
+        if (gg_state_table(s, b))
             GG_TRY(take_cells(r, b, err));
-    if (r->side[1].there && !gg_state_book(s, GG_STATE_WINDOWS))
+    if (r->side[1].there && !gg_state_table(s, GG_STATE_WINDOWS))
         for (uint32_t i = 0; i < r->side[1].n; i++)
             r->side[1].tok[i].to[0] = r->side[0].tok[i].to[0];
     r->c.off = tensors;
@@ -296,7 +296,7 @@ enum gguf_status gg_state_read(struct gguf_session *s, uint32_t seq,
         if (st != GGUF_OK)
             (void)forget_sequence(&r, NULL);
     }
-    for (unsigned b = 0; b < GG_STATE_BOOKS; b++) {
+    for (unsigned b = 0; b < GG_STATE_TABLES; b++) {
         gg_mem_free(s->allocator, r.side[b].tok);
         gg_mem_free(s->allocator, r.side[b].lost);
     }

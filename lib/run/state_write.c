@@ -18,36 +18,36 @@
 
 const char gg_state_magic[9] = "GGUFSESS";
 
-/* ---- books and parts ---- */
+/* ---- tables and parts ---- */
 
-struct gg_cells *gg_state_book(struct gguf_session *s, unsigned number)
+struct gg_cells *gg_state_table(struct gguf_session *s, unsigned number)
 {
     if (number == GG_STATE_ENCODED)
         return gg_model_encodes_first(s->model) ? &s->encoded : NULL;
-    return s->book[number];
+    return s->table[number];
 }
 
-unsigned gg_state_book_number(const struct gguf_session *s,
-                              const struct gg_memory *m, size_t i)
+unsigned gg_state_table_number(const struct gguf_session *s,
+                               const struct gg_memory *m, size_t i)
 {
-    const struct gg_cells *book = gg_memory_tensor_book(m, i);
-    return !book                 ? GG_STATE_BY_SEQ
-           : book == &s->encoded ? GG_STATE_ENCODED
-           : book == s->book[1]  ? GG_STATE_WINDOWS
-                                 : 0;
+    const struct gg_cells *table = gg_memory_tensor_table(m, i);
+    return !table                 ? GG_STATE_BY_SEQ
+           : table == &s->encoded ? GG_STATE_ENCODED
+           : table == s->table[1] ? GG_STATE_WINDOWS
+                                  : 0;
 }
 
 uint32_t gg_state_n_parts(const struct gguf_session *s,
-                          const struct gg_cells *book, uint32_t seq)
+                          const struct gg_cells *table, uint32_t seq)
 {
-    return seq != GGUF_ALL_SEQUENCES ? 1 : book ? book->n_streams : s->n_seq;
+    return seq != GGUF_ALL_SEQUENCES ? 1 : table ? table->n_streams : s->n_seq;
 }
 
-bool gg_state_is_taken(const struct gg_cells *book, uint32_t seq,
+bool gg_state_is_taken(const struct gg_cells *table, uint32_t seq,
                        uint32_t part, uint32_t cell)
 {
-    return seq == GGUF_ALL_SEQUENCES ? book->stream[part].pos[cell] >= 0
-                                     : gg_cells_is_owner(book, seq, cell);
+    return seq == GGUF_ALL_SEQUENCES ? table->stream[part].pos[cell] >= 0
+                                     : gg_cells_is_owner(table, seq, cell);
 }
 
 /* ---- writing ---- */
@@ -105,10 +105,10 @@ static enum gguf_status put_cell(struct writer *w, const struct gg_cells *c,
     return GGUF_OK;
 }
 
-static enum gguf_status put_book(struct writer *w, unsigned number,
-                                 struct gguf_error *err)
+static enum gguf_status put_table(struct writer *w, unsigned number,
+                                  struct gguf_error *err)
 {
-    const struct gg_cells *c = gg_state_book(w->s, number);
+    const struct gg_cells *c = gg_state_table(w->s, number);
     const bool all = w->seq == GGUF_ALL_SEQUENCES;
     const uint32_t n_parts = gg_state_n_parts(w->s, c, w->seq),
                    n_words =
@@ -170,13 +170,13 @@ static enum gguf_status put_part(struct writer *w, struct gguf_tensor *t,
 static enum gguf_status put_tensor(struct writer *w, const struct gg_memory *m,
                                    size_t i, struct gguf_error *err)
 {
-    const struct gg_cells *c = gg_memory_tensor_book(m, i);
+    const struct gg_cells *c = gg_memory_tensor_table(m, i);
     const uint64_t row_size = gg_memory_row_size(m, i);
     const uint32_t n = gg_state_n_parts(w->s, c, w->seq);
     GG_TRY(put32(w, (uint32_t)m->kind->id, err));
     GG_TRY(put32(w, (uint32_t)i, err));
     GG_TRY(put32(w, m->t[i]->dtype, err));
-    GG_TRY(put32(w, gg_state_book_number(w->s, m, i), err));
+    GG_TRY(put32(w, gg_state_table_number(w->s, m, i), err));
     GG_TRY(put64(w, row_size, err));
     for (uint32_t p = 0; p < n; p++) {
         const uint32_t q = w->seq == GGUF_ALL_SEQUENCES ? p : w->seq;
@@ -217,21 +217,21 @@ static uint32_t flags_of(const struct gguf_session *s, uint32_t seq)
 static enum gguf_status write_all(struct writer *w, struct gguf_error *err)
 {
     struct gguf_session *s = w->s;
-    uint32_t n_tensors, n_books = 0;
+    uint32_t n_tensors, n_tables = 0;
     GG_TRY(visit_tensors(s, NULL, &n_tensors, err));
-    for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
-        n_books += gg_state_book(s, b) != NULL;
+    for (unsigned b = 0; b < GG_STATE_TABLES; b++)
+        n_tables += gg_state_table(s, b) != NULL;
     GG_TRY(put_bytes(w, gg_state_magic, 8, err));
     GG_TRY(put32(w, GG_STATE_VERSION, err));
     GG_TRY(put32(w, flags_of(s, w->seq), err));
     GG_TRY(put64(w, w->size, err));
     GG_TRY(put64(w, gg_model_digest(s->model), err));
     GG_TRY(put32(w, w->seq == GGUF_ALL_SEQUENCES ? s->n_seq : 1, err));
-    GG_TRY(put32(w, n_books, err));
+    GG_TRY(put32(w, n_tables, err));
     GG_TRY(put32(w, n_tensors, err));
-    for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
-        if (gg_state_book(s, b))
-            GG_TRY(put_book(w, b, err));
+    for (unsigned b = 0; b < GG_STATE_TABLES; b++)
+        if (gg_state_table(s, b))
+            GG_TRY(put_table(w, b, err));
     GG_TRY(visit_tensors(s, w, &n_tensors, err));
     return put64(w, w->sum ? XXH3_64bits_digest(w->sum) : 0, err);
 }

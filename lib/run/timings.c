@@ -36,7 +36,7 @@ enum gguf_status gguf_session_set_profile(struct gguf_session *s,
                                           struct gguf_profile_callback profile,
                                           struct gguf_error *err)
 {
-    struct gguf_sched *of[] = { s->sched, s->head_sched, s->turn.sched,
+    struct gguf_sched *of[] = { s->sched, s->head_sched, s->key_rotation.sched,
                                 s->embed.sched };
     for (size_t i = 0; i < GG_LEN(of); i++)
         if (of[i])

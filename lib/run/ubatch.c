@@ -39,16 +39,16 @@ void gg_ubatch_fini(struct gg_ubatch *u)
 /* ---- dividing a batch ---- */
 
 void gg_ubatch_start(struct gg_ubatch *u,
-                     struct gg_cells *const book[GG_N_ATTN_TYPES],
+                     struct gg_cells *const table[GG_N_ATTN_TYPES],
                      const struct gg_cells *encoded, uint32_t least,
                      bool encodes)
 {
-    memcpy(u->book, book, sizeof u->book);
+    memcpy(u->table, table, sizeof u->table);
     u->encoded = encoded;
     u->least = least;
     u->begin = 0;
     u->shape = (struct gg_ubatch_shape){ .encodes = encodes,
-                                         .shared = book[0]->n_words > 0 };
+                                         .shared = table[0]->n_words > 0 };
 }
 
 /* Number of groups from q on that are computed side by side: neighbours with
@@ -98,7 +98,7 @@ static void repeat_last(struct gg_ubatch *u, size_t k)
         u->row[b][k] = u->row[b][k - 1];
 }
 
-/* Take a cell of a book for a token of some sequences: the first takes it, the
+/* Take a cell of a table for a token of some sequences: the first takes it, the
  * others become owners. */
 static int32_t take_cell(struct gg_cells *c, int32_t pos, const uint32_t *seq,
                          uint32_t n)
@@ -116,11 +116,11 @@ static void take_entry(struct gg_ubatch *u, const struct gg_batch_plan *p,
     const uint32_t *seq = p->members + e->set;
     u->tok[k] = p->batch->token[e->tok];
     u->pos[k] = p->batch->pos ? p->batch->pos[e->tok]
-                              : u->book[0]->seq[seq[0]].next_pos;
+                              : u->table[0]->seq[seq[0]].next_pos;
     u->seq[k] = (int32_t)seq[0];
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
-        if (u->book[b])
-            u->row[b][k] = take_cell(u->book[b], u->pos[k], seq, e->n_set);
+        if (u->table[b])
+            u->row[b][k] = take_cell(u->table[b], u->pos[k], seq, e->n_set);
 }
 
 /* Do the cells of these streams have the same positions? */
@@ -145,8 +145,8 @@ static bool masks_equal(const struct gg_ubatch *u)
                    (size_t)h->n_tok * sizeof *u->pos) != 0)
             return false;
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
-        if (u->book[b] &&
-            !streams_equal(u->book[b], h->first_stream, h->n_seq, h->n_kv[b]))
+        if (u->table[b] &&
+            !streams_equal(u->table[b], h->first_stream, h->n_seq, h->n_kv[b]))
             return false;
     return true;
 }
@@ -156,7 +156,7 @@ int64_t gg_ubatch_n_cells_read(uint32_t n, uint32_t most)
     return GG_MIN((n + KV_STEP - 1) / KV_STEP * KV_STEP, most);
 }
 
-/* Cells of a book that are read; later tokens of each stream count. */
+/* Cells of a table that are read; later tokens of each stream count. */
 static int64_t count_cells_read(const struct gg_ubatch *u,
                                 const struct gg_cells *c, uint32_t more)
 {
@@ -228,7 +228,7 @@ void gg_ubatch_take_cells(struct gg_ubatch *u, const struct gg_batch_plan *p)
     }
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         h->n_kv[b] = count_cells_read(
-            u, u->book[b], u->reads_ahead ? count_later_tokens(u, p) : 0);
+            u, u->table[b], u->reads_ahead ? count_later_tokens(u, p) : 0);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
     h->n_cross = count_encoded_cells(u);
     h->n_past = u->counts_past ? highest_position(u) : 0;

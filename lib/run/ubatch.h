@@ -23,7 +23,7 @@ struct gg_ubatch_shape {
     int64_t n_seq;  /* number of groups, from first_stream on */
     int64_t n_real; /* tokens of each group, without repetitions */
     int64_t
-        /* cells of each stream that are read, in both books; 0: no such book
+        /* cells of each stream that are read, in both tables; 0: no such table
          */
         n_kv[GG_N_ATTN_TYPES];
     int64_t n_out;  /* rows of output, with repetitions */
@@ -39,9 +39,9 @@ struct gg_ubatch_shape {
 struct gg_ubatch {
     const struct gguf_allocator *allocator;
     struct gg_cells
-        /* books in which tokens take cells; [1], for windows, may be NULL */
-        *book[GG_N_ATTN_TYPES];
-    const struct gg_cells *encoded; /* book of encoded texts; NULL: none */
+        /* tables in which tokens take cells; [1], for windows, may be NULL */
+        *table[GG_N_ATTN_TYPES];
+    const struct gg_cells *encoded; /* table of encoded texts; NULL: none */
     uint32_t most;                  /* most tokens of a micro-batch */
     uint32_t least;                 /* least number of columns of a product */
     bool counts_past;               /* the shape has n_past; else that is 0 */
@@ -68,12 +68,12 @@ void gg_ubatch_fini(struct gg_ubatch *u);
 
 /* Begin a batch.
  *
- * book      Books in which its tokens take cells. They must outlive the batch.
- * encoded   Book of encoded texts that its tokens see; NULL: none.
+ * table     Tables in which its tokens take cells. They must outlive the batch.
+ * encoded   Table of encoded texts that its tokens see; NULL: none.
  * least     Least number of columns of a product.
  * encodes   The batch is encoded for a decoder. */
 void gg_ubatch_start(struct gg_ubatch *u,
-                     struct gg_cells *const book[GG_N_ATTN_TYPES],
+                     struct gg_cells *const table[GG_N_ATTN_TYPES],
                      const struct gg_cells *encoded, uint32_t least,
                      bool encodes);
 
@@ -96,7 +96,7 @@ const struct gg_batch_entry *gg_ubatch_output(const struct gg_ubatch *u,
 
 /* Cells or tokens that a token sees in attention. */
 struct gg_ubatch_visibility {
-    /* book of the cells; NULL: tokens of the micro-batch instead */
+    /* table of the cells; NULL: tokens of the micro-batch instead */
     const struct gg_cells *kept;
     int64_t n_kv; /* number of cells or tokens of a mask's row */
     bool causal;  /* no later tokens of the micro-batch are seen */

@@ -464,14 +464,14 @@ static void check_window(uint32_t n_ubatch, bool unified)
        n_ubatch, unified ? "unified" : "streams", good ? "" : r.err.message);
     ok(all == 2 * (N + 20) * n_streams * row &&
            n_bytes(&r) == (N + 20 + cells) * n_streams * row &&
-           r.session->book[1]->n_cells == cells,
+           r.session->table[1]->n_cells == cells,
        "%" PRIu64 " bytes instead of %" PRIu64, n_bytes(&r), all);
     p.backend = r.backend;
     gguf_session_memory_size(r.session, &all, &had);
     ok(!gguf_session_estimate_memory(r.model, &p, &cache, &graph, &r.err) &&
            cache == all && graph == had,
        "which is the estimate, and %" PRIu64 " of graphs", had);
-    const int32_t lost = r.session->book[1]->seq[1].lost;
+    const int32_t lost = r.session->table[1]->seq[1].lost;
     ok(gguf_session_remove_tokens(r.session, 1, lost + 15, -1, &r.err) ==
                GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 1) == N,
