@@ -161,7 +161,7 @@ static void check_json_refused(void)
         { "{\"model\":{\"vocab\":{\"\\u0000\":0,\"\\u0000\":1}}}",
           "is there twice", GGUF_E_DUPLICATE },
         { "{\"model\":{\"vocab\":{\"a\":99999999999999999999}}}",
-          "64 bits do not hold", GGUF_E_FORMAT },
+          "does not fit 64 bits", GGUF_E_FORMAT },
         { "{\"model\":{\"vocab\":{\"a\":0]}}", "column", GGUF_E_FORMAT },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a b\"\"c d\"]}}",
           "',' or ']' expected", GGUF_E_FORMAT },
