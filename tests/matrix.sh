@@ -38,7 +38,7 @@
 # counts either, and would print that on standard error; GCOV_ERROR_FILE takes
 # it.
 #
-# Row abi compares the shared library with that of the last tag (abi.sh).
+# Row abi compares the shared library with the recorded interface (abi.sh).
 #
 # Row big-endian is a cross build whose tests run in an emulator, with the
 # s390x libraries that the compiler finds. (QEMU_LD_PREFIX names them for qemu;
@@ -78,7 +78,7 @@ fi
 # Checks of a row after its goals.
 after() {
     case $1 in
-    abi) CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD" ;;
+    abi) sh "$src/tests/abi.sh" check "$src" "$PWD" ;;
     dist) same_archives ;;
     coverage) sh "$src/tests/coverage.sh" . >coverage.txt ;;
     32-bit) kernels_of "$2" ;;
