@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize FROM TO PRESET - write a model in other types, with a progress line */
+/* quantize FROM TO PRESET - write a model in other types, show progress */
 #include <gguf/gguf.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@ static bool show(void *user, uint64_t done, uint64_t total)
 {
     fprintf(stderr, "\r%s: %3.0f%%", (const char *)user,
             100.0 * (double)done / (double)total);
-    return 0;
+    return false; /* true stops the job */
 }
 
 int main(int argc, char **argv)

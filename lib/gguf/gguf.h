@@ -4,12 +4,15 @@
  * This header includes those of everything that works on files without
  * evaluating a model, which is what most programs want:
  *
- *     file.h kv.h dtype.h reader.h    a file, its metadata and its tensors
- *     check.h verify.h stats.h digest.h    what is in it, and whether it is right
- *     writer.h edit.h split.h    write files, change metadata, cut into shards
- *     convert.h quant.h recipe.h target.h imatrix.h    make other files of it
- *     outfile.h paths.h progress.h pool.h text.h memory.h status.h version.h
- *                                what these have in common
+ *     file.h kv.h dtype.h reader.h      a file, its metadata and its tensors
+ *     check.h verify.h stats.h          faults of a file, statistics of tensors
+ *     digest.h                          checksums, manifests
+ *     writer.h edit.h split.h           write files, edit metadata, split files
+ *     convert.h quant.h recipe.h        write another file from a folder or a
+ *     target.h imatrix.h                file
+ *     outfile.h paths.h progress.h      parts that all of these use
+ *     pool.h text.h memory.h status.h
+ *     version.h
  *
  * <gguf/compute.h> has tensors, graphs and backends; <gguf/model.h> has models,
  * sessions and evaluation, and includes both others. A program that adds a
