@@ -10,15 +10,16 @@
  * from them.
  *
  * A column is one of three kinds:
- * - a number or an enumerator, if at least three rows use it
- *   (tests/model/check-columns); a list X(ID, text) has its texts for people;
+ * - a number or an enumerator. At least three rows must set such a column
+ *   (tests/model/check-columns). Enumerators are listed in a macro of X(ID,
+ *   TEXT), where TEXT describes the enumerator for people;
  * - a pointer to an object that implements one way of doing something: a text
  *   and the functions to call. Objects that several families use are declared
  *   here, those of one family stand beside its rows (family/F.c);
  * - a hook: an additional step of one or two architectures at one place.
  *
- * All architectures of the table are checked; only those with .runs can be
- * evaluated.
+ * Files of every architecture in the table can be checked. Only models of
+ * architectures with .runs can be evaluated.
  */
 #ifndef GG_MODEL_ARCH_H
 #define GG_MODEL_ARCH_H
@@ -44,8 +45,8 @@ struct gg_model_pass;
 struct gg_model_sizes;
 struct gguf_model;
 
-/* Hook: a function that one or two architectures have called at one place, and
- * a text for people. fn is NULL for all others. */
+/* Hook: a function that is called at one place, for one or two architectures,
+ * and a text for people. fn is NULL in the rows of all other architectures. */
 #define GG_HOOK(FN)                                                           \
     struct {                                                                  \
         FN *fn;                                                               \
@@ -54,6 +55,7 @@ struct gguf_model;
 
 /* ---- shared enumerator ---- */
 
+/* Use of a key or a weight: not read, optional, or required in the file. */
 enum gg_model_use { GG_NO, GG_MAY, GG_MUST };
 
 /* ---- norms ---- */
@@ -68,7 +70,9 @@ enum gg_model_norm {
         GG_N_NORMS
 };
 
-/* Returns the kind of norms of a model, if keys of its file decide it. */
+/* For architectures in which the file decides the kind of norms: returns the
+ * kind of a model. gg_arch_norm_by_epsilon: RMS norms if the file has their
+ * epsilon, otherwise layer norms. */
 typedef enum gg_model_norm gg_arch_choose_norm_fn(const struct gg_hparams *hp);
 gg_arch_choose_norm_fn gg_arch_norm_by_epsilon;
 
@@ -93,9 +97,10 @@ enum gg_model_order {
         GG_N_ORDERS
 };
 
-/* Do both parts of a layer read the layer's input? */
+/* Do both parts of a layer read the layer's input? Used instead of .order. */
 typedef bool gg_arch_parallel_fn(const struct gg_model_at *at);
-/* Returns the norms of a part of a layer, where they depend on the model. */
+/* For architectures in which the places of norms depend on the model: returns
+ * the norms of a part of a layer. n: the norms of that part in the row. */
 typedef struct gg_model_norms gg_arch_norms_fn(const struct gg_model_at *at,
                                                const struct gg_model_norms *n);
 /* Builds all layers of a model that keeps several residual streams. x:
@@ -110,8 +115,8 @@ typedef uint32_t gg_arch_loops_fn(const struct gg_hparams *hp);
 
 /* ---- mixers ---- */
 
-/* Rule that gives each layer one of an architecture's two mixers, or NULL: the
- * layer has no mixer. */
+/* Says which mixer each layer has. of_layer returns the mixer or the other of
+ * row a; NULL if layer il has no mixer. */
 struct gg_arch_mix_rule {
     const char *text;
     const struct gg_mixer *(*of_layer)(const struct gg_arch *a,
@@ -149,7 +154,7 @@ enum gg_model_qk {
 typedef struct gguf_tensor *gg_arch_norm_heads_fn(const struct gg_model_at *at,
                                                   enum gg_weight id,
                                                   struct gguf_tensor *x);
-/* Returns the values v [d, h, N] after their norm. */
+/* Returns the values x [d, h, N] after their norm. */
 typedef struct gguf_tensor *
 gg_arch_norm_values_fn(const struct gg_model_at *at, struct gguf_tensor *x);
 
@@ -166,20 +171,21 @@ struct gg_model_qk_norm {
 /* Kind of rotary embedding: enum gguf_rope_kind, or this. */
 enum { GG_ROPE_NONE = -1 };
 
-/* Rule for layers whose queries and keys have a rotary embedding. */
+/* Says which layers have a rotary embedding of queries and keys. */
 struct gg_arch_rope_rule {
     const char *text;
     bool (*of_layer)(const struct gg_hparams *hp, uint32_t il);
 };
 extern const struct gg_arch_rope_rule gg_arch_rope_in_windows;
 
-/* Rule for layers with a sliding window. */
+/* Says which layers have a sliding window. */
 struct gg_arch_window_rule {
     const char *text;
-    /* Does layer il have a window, with this period? NULL: every layer has, or
-     * those that the file lists. */
+    /* Does layer il have a window, if the pattern of windows repeats every
+     * period layers? Not called if the file has a flag for each layer. NULL:
+     * every layer has a window, unless listed is set. */
     bool (*of_layer)(uint32_t period, uint32_t il);
-    bool listed; /* the file has a flag for each layer */
+    bool listed; /* only layers whose flag in the file is set have a window */
     bool chunks; /* chunked attention: tokens see only their own chunk */
 };
 extern const struct gg_arch_window_rule gg_arch_window_last_full,
@@ -190,28 +196,29 @@ bool gg_arch_is_window_last_full(uint32_t period, uint32_t il);
 /* Differences of the rotary embedding in layers with a window. */
 struct gg_arch_window_rope {
     const char *text;
-    bool base; /* rope.freq_base_swa is read */
-    /* the base is 10000 unless rope.freq_base_swa is given; false: that of full
-     * layers */
+    bool base; /* the base is rope.freq_base_swa if the file has that key */
+    /* Default of the base, if it is not taken from rope.freq_base_swa. true:
+     * 10000. false: the base of layers with full attention. */
     bool own;
     /* rope.scaling and frequency factors apply as in full layers */
     bool scaled;
-    /* without scaling: rope.scaling.attn_factor still applies */
+    /* if scaled is false: rope.scaling.attn_factor applies nevertheless */
     bool gain;
 };
 extern const struct gg_arch_window_rope gg_arch_window_rope_base,
     gg_arch_window_rope_own, gg_arch_window_rope_plain;
 
-/* Returns the tokens of a window or of a chunk; 0: every layer has full
+/* Returns the number of tokens in a window or chunk. 0: every layer has full
  * attention. */
 typedef uint32_t gg_arch_window_size_fn(const struct gg_hparams *hp);
 
 struct gg_model_windows {
     const struct gg_arch_window_rule *rule; /* NULL: no windows */
     uint8_t key; /* enum gg_model_use: the key attention.sliding_window */
-    /* Period of layers with and without windows, if the file has no
-     * attention.sliding_window_pattern (a number, or an array with a flag for
-     * each layer). 0: the file must have it. */
+    /* Number of layers after which the pattern of layers with and without
+     * windows repeats, if the file has no attention.sliding_window_pattern. (In
+     * a file that key is such a number, or an array with a flag for each
+     * layer.) 0: no default, so that a rule with a period needs the key. */
     uint8_t period;
     const struct gg_arch_window_rope *rope; /* NULL: as in full layers */
     GG_HOOK(gg_arch_window_size_fn) size; /* NULL: attention.sliding_window */
@@ -228,8 +235,12 @@ struct gg_arch_scale {
 };
 extern const struct gg_arch_scale gg_arch_scale_one, gg_arch_scale_yarn;
 
-/* Temperature of queries: at position p they are multiplied by 1 + a
- * ln(floor((p + o) / n) + 1). */
+/* Temperature of queries: at position p they are multiplied by
+ *
+ *     1 + scale * ln(floor((p + first) / length) + 1)
+ *
+ * fill sets scale, first and length in hp->temperature. of_layer: does a layer
+ * have the temperature? */
 struct gg_arch_temperature {
     const char *text;
     void (*fill)(struct gg_hparams *hp);
@@ -238,8 +249,8 @@ struct gg_arch_temperature {
 };
 extern const struct gg_arch_temperature gg_arch_temperature_by_keys;
 
-/* Multiplies the result of attention, taken [d * h, N], by a gate computed from
- * x. */
+/* Returns the result of attention, which is the parameter taken [d * h, N],
+ * multiplied by a gate computed from x. */
 typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x,
                                             struct gguf_tensor *taken);
@@ -250,14 +261,14 @@ typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
  * both. */
 struct gg_arch_dense_branch {
     const char *text;
-    /* every layer with experts has it; false: only layers whose file has its
-     * weights */
+    /* Every layer with experts has the dense part. false: only layers for which
+     * the file has the weights of a dense part. */
     bool always;
     struct gguf_tensor *(*build)(const struct gg_model_at *at,
                                  struct gguf_tensor *x);
 };
 
-/* Rule for layers with experts. */
+/* Says which layers have experts. */
 struct gg_arch_experts {
     const char *text;
     bool (*of_layer)(const struct gg_hparams_reader *r, uint32_t il);
@@ -267,8 +278,9 @@ struct gg_arch_experts {
 extern const struct gg_arch_experts gg_arch_experts_if_any,
     gg_arch_experts_all, gg_arch_experts_leading, gg_arch_experts_by_router;
 
-/* How router logits become weights of experts, if the file has no
- * expert_gating_func. */
+/* Gating: how router logits become weights of experts. Used if the file has no
+ * expert_gating_func. KEY: no default; models of files without the key cannot
+ * be evaluated. */
 #define GG_GATING_LIST(X)                                                     \
     X(SOFTMAX, "")                                                            \
     X(SIGMOID, "sigmoid")                                                     \
@@ -279,7 +291,8 @@ enum gg_model_gating {
 #undef X
         GG_N_GATINGS
 };
-/* Returns the gating of a model: enum gg_model_expert_gating. */
+/* Returns the default gating of a model instead of .gating. The result is an
+ * enum gg_model_expert_gating (hparam/hparams.h). */
 typedef uint32_t gg_arch_gating_fn(const struct gg_hparams *hp);
 
 /* Width of an expert. ff: the width of a dense part. */
@@ -365,23 +378,28 @@ struct gg_arch_rank {
 
 /* Default of a key that files of the architecture may lack. */
 struct gg_arch_default {
-    uint16_t key; /* enum gg_model_hparam of the model; 0 ends the list */
+    /* enum gg_model_hparam, of a key with one value for the whole model. 0 ends
+     * the list. */
+    uint16_t key;
     float value;
 };
 
 /* ---- the row ---- */
 
-/* Returns the width of a head from another key; 0: the file lacks that key. */
+/* Returns the width of a head if the file has no attention.key_length, from
+ * another key. 0: the file lacks that key, too. */
 typedef uint32_t gg_arch_width_fn(const struct gg_hparams *hp);
-/* Returns the number of first layers that have their own keys and values, if
- * the file has no attention.shared_kv_layers. Each later layer reads those of
- * the last one with the same type of attention. */
+/* Returns the number n of layers with keys and values of their own, if the file
+ * has no attention.shared_kv_layers. These are layers 0 to n - 1. Each later
+ * layer reads the keys and values of the last of them that has its type of
+ * attention. */
 typedef uint32_t gg_arch_n_kv_layers_fn(const struct gg_hparams *hp);
 /* Returns the residual stream x after a layer, with the terms that the
  * architecture adds. */
 typedef struct gguf_tensor *gg_arch_finish_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
-/* Returns the residual stream y after a mixer whose input is x. */
+/* Returns y with the terms that the architecture adds after a mixer. x is the
+ * residual stream before the mixer, y the residual stream after it. */
 typedef struct gguf_tensor *
 gg_arch_finish_mixer_fn(const struct gg_model_at *at, struct gguf_tensor *x,
                         struct gguf_tensor *y);
@@ -398,9 +416,11 @@ typedef void gg_arch_weights_fn(struct gg_needs *n,
                                 const struct gg_hparams *hp,
                                 const struct gg_model_layer *l);
 gg_arch_weights_fn gg_arch_without_norm_weights;
-/* Sets hyperparameters that the file lacks or that have another meaning, after
- * all keys are read. */
+/* Sets hyperparameters that the file lacks, or whose keys have another meaning
+ * in this architecture than in others. Called after all keys are read. */
 typedef void gg_arch_fill_fn(struct gg_hparams_reader *r);
+/* Sets the rotary embedding of layers with full attention, hp->rope, in a model
+ * with windows. Called after that of layers with windows is set. */
 typedef enum gguf_status gg_arch_rope_fn(struct gg_hparams_reader *r);
 
 /* Sets sizes of weights that no key gives, after all other sizes are known. */
@@ -427,7 +447,8 @@ struct gg_arch {
     const struct gg_mixer *mixer; /* NULL: attention with heads */
     /* second mixer, for layers that mix_rule chooses */
     const struct gg_mixer *other;
-    const struct gg_arch_mix_rule *mix_rule; /* NULL: all layers have mixer */
+    /* NULL: the mixer of every layer is .mixer */
+    const struct gg_arch_mix_rule *mix_rule;
 
     /* NULL: separate or fused matrices, as the file has them */
     const struct gg_arch_qkv *qkv;
@@ -437,8 +458,9 @@ struct gg_arch {
     uint8_t out_b; /* enum gg_model_use: bias of attention's output matrix */
     struct gg_model_qk_norm qk_norm;
     int8_t rope; /* enum gguf_rope_kind, or GG_ROPE_NONE */
-    /* the file has rope.dimension_sections: required for M-RoPE, else its
-     * presence chooses M-RoPE */
+    /* rope.dimension_sections is read. If .rope is MROPE or IMROPE, the file
+     * must have it. Otherwise the model has M-RoPE if the file has it with
+     * sections for axes 0 and 1. */
     bool mrope_sections;
     const struct gg_arch_rope_rule *rope_rule; /* NULL: all layers have it */
     uint8_t rope_freqs; /* enum gg_model_use: the tensor rope_freqs */
@@ -450,8 +472,9 @@ struct gg_arch {
         *temperature; /* temperature of queries; NULL: none */
     struct gg_model_windows window;
     const struct gg_arch_scale *scale; /* NULL: 1/sqrt(d) */
-    /* Does layer il have an indexer, if the file does not say? NULL: all layers
-     * have one. */
+    /* Used with mixers that have an indexer (.has_indexer): does layer il have
+     * one, if the file has no attention.indexer.types? NULL: every layer has
+     * one. */
     bool (*has_indexer)(const struct gg_hparams *hp, uint32_t il);
     GG_HOOK(gg_arch_gate_fn) gate_attention;
     uint8_t sinks;     /* enum gg_model_use: attention sinks */
@@ -495,8 +518,9 @@ struct gg_arch {
     GG_HOOK(gg_arch_weights_fn) choose_weights;
     GG_HOOK(gg_arch_sizes_fn) layer_sizes;
     GG_HOOK(gg_arch_fill_fn) fill_hparams;
-    /* Refuses tensors of a layer whose names and shapes are right. NULL: no
-     * check. */
+    /* Further check of the tensors of layer il, after their names and shapes
+     * are found right. Returns a failure if the model cannot use them. NULL: no
+     * further check. */
     enum gguf_status (*check_layer)(const struct gguf_model *m, uint32_t il,
                                     struct gguf_error *err);
     GG_HOOK(gg_arch_rope_fn)

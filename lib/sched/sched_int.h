@@ -7,10 +7,11 @@
  * allocator sees the lifetimes of copies like those of any node. With one
  * backend nothing is copied: the program's graph itself is the only split.
  *
- * A lane is a shadow graph with copies of its own. There are n_copies lanes,
- * which computations use in turn. The shadows of all lanes share memory, since
- * each backend works in order. Their copies do not: a copy is filled by another
- * backend than the one that reads it.
+ * A lane is a shadow graph with copies of its own. There are n_lanes lanes
+ * (gguf_sched_params.n_copies), which computations use in turn. The shadows of
+ * all lanes share memory, since each backend works in order. The copies of each
+ * lane have memory of their own, since one backend fills a copy and another
+ * reads it.
  */
 #ifndef GG_SCHED_SCHED_INT_H
 #define GG_SCHED_SCHED_INT_H
@@ -23,13 +24,13 @@
 
 enum { GG_SCHED_NONE = -1 };
 
-/* A run of nodes on one backend. Nodes begin to copies_end - 1 of the shadow
- * graph are views and copies; nodes copies_end to end - 1 are computed. */
+/* A run of nodes on one backend. Nodes [begin, copies_end) of the shadow graph
+ * are views and copies. Nodes [copies_end, end) are computed. */
 struct gg_sched_split {
     int backend; /* index of the backend */
     size_t begin, copies_end, end;
     struct gguf_graph part; /* view of the nodes that are computed */
-    bool is_planned;        /* the lane has a plan of part */
+    bool is_planned;        /* the lane's plan of this split is one of part */
 };
 
 /* A shadow graph with its copies and splits. */
@@ -47,9 +48,9 @@ struct gg_sched_lane {
     const struct gguf_tensor **origin;
 
     struct gg_sched_split *splits;
-    struct gguf_plan *
-        *plans;     /* plan of each split, perhaps of an earlier graph:
-                                 is_planned tells */
+    /* Plan of each split, owned by the lane. If is_planned of the split is
+     * false, the plan is out of date, or NULL. */
+    struct gguf_plan **plans;
     size_t n_plans; /* capacity of plans */
 
     /* Event after each backend's part of the lane's last computation. NULL: the
@@ -57,12 +58,13 @@ struct gg_sched_lane {
     struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS];
 };
 
-/* Entry of the table of pins. The mark tells t from a tensor that was made at
- * its address later. */
+/* Entry of the table of pins: tensor t is pinned to a backend. The entry counts
+ * only if t has the same mark: a later tensor at the same address has another
+ * one. */
 struct gg_pin {
     const struct gguf_tensor *t; /* NULL: an empty slot */
     uint64_t mark;
-    int backend;
+    int backend; /* index of the backend */
 };
 
 /* Backends that can compute a node: bit b of yes, valid if bit b of asked is
@@ -72,8 +74,8 @@ struct gg_sched_answers {
 };
 static_assert(GGUF_SCHED_MAX_BACKENDS <= 16, "a bit for each backend");
 
-/* Arrays that are filled for each graph. Their memory is kept: only a graph
- * that is larger than all before it allocates. */
+/* Arrays that are filled for each graph. They keep their memory, so that memory
+ * is allocated only for a graph that is larger than all earlier ones. */
 enum gg_sched_array {
     GG_SCHED_BACKEND_OF,
     GG_SCHED_ANSWERS,
@@ -81,7 +83,7 @@ enum gg_sched_array {
     GG_SCHED_NODE_POOL,
     GG_SCHED_LEAF_POOL,
     GG_SCHED_SLOTS,
-    GG_SCHED_CUT, /* this and the next two: scratch of graph_split.c */
+    GG_SCHED_CUT, /* CUT, PASSING and WRITTEN: scratch of graph_split.c */
     GG_SCHED_PASSING,
     GG_SCHED_WRITTEN,
     GG_SCHED_N_ARRAYS
@@ -89,10 +91,10 @@ enum gg_sched_array {
 
 /* Answer about a node, before it is computed. */
 enum gg_sched_answer {
-    GG_SCHED_SKIP, /* nobody looks at the node */
-    GG_SCHED_WANT, /* the node is shown when it is computed */
-    GG_SCHED_END   /* the node and those after it are not needed: it is shown
-                      without being computed, and the computation ends */
+    GG_SCHED_SKIP, /* compute the node, and do not show it */
+    GG_SCHED_WANT, /* compute the node, then show it */
+    GG_SCHED_END   /* show the node, and end the computation: neither this node
+                      nor later ones are computed */
 };
 
 /* Evaluation callback as the library itself uses it. */
@@ -100,7 +102,8 @@ struct gg_sched_watch {
     /* Called for each node before it is computed. NULL: no callback. */
     enum gg_sched_answer (*ask)(void *user, const struct gguf_tensor *t);
 
-    /* Shows a node that ask wanted. Returns true to stop the computation. */
+    /* Shows a node, after ask returned WANT or END for it. Returns true to stop
+     * the computation, which then fails with GGUF_E_CANCELLED. */
     bool (*see)(void *user, struct gguf_tensor *t);
 
     void *user; /* passed to both */
@@ -116,7 +119,8 @@ struct gguf_sched {
     /* Event after the last split of each backend. NULL: it has no events. */
     struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS];
     int n_backends;
-    /* reaches[a][b]: backend a works in memory of backend b's type. */
+    /* reaches[a][b]: backend a can compute on tensors in buffers of backend b's
+     * buffer type. */
     bool reaches[GGUF_SCHED_MAX_BACKENDS][GGUF_SCHED_MAX_BACKENDS];
     /* apart[b]: backend b is asynchronous and has events, and no other backend
      * reaches its memory. */
@@ -134,27 +138,35 @@ struct gguf_sched {
     unsigned n_layouts;  /* gguf_galloc_n_plans() at the last alloc */
     struct gg_pin *pins; /* hash table of pins by address, or NULL */
     size_t n_pins, n_pin_slots; /* pins, and size of the table */
-    uint64_t n_marks;           /* marks of pins that were used so far */
-    unsigned n_plans;           /* graphs that were assigned so far */
+    uint64_t n_marks;           /* number of marks made for pins so far */
+    unsigned n_plans;           /* number of graphs assigned so far */
 
     /* The last graph. */
-    const struct gguf_graph *graph;   /* graph of the last alloc, or NULL */
-    const struct gguf_graph *planned; /* graph of the last alloc or reserve */
-    uint64_t generation;              /* generation of planned */
-    uint64_t structure;               /* hash of all that assignments use */
-    uint64_t tensors; /* hash of its tensors and their places */
-    int *backend_of;  /* backend of each node, then each leaf;
-                                         GG_SCHED_NONE: not assigned */
+    /* Graph of the last alloc. NULL: none, or gguf_sched_reserve() was called
+     * after it. */
+    const struct gguf_graph *graph;
+    /* Graph of the last alloc or reserve. NULL: none. */
+    const struct gguf_graph *planned;
+    uint64_t generation; /* generation of planned */
+    /* Hash of everything in planned that the assignment of backends uses. */
+    uint64_t structure;
+    /* Hash of the addresses of planned's tensors, and of the memory of those
+     * that have memory from elsewhere (gg_sched_is_placed()). */
+    uint64_t tensors;
+    /* Backend of each node, then of each leaf. GG_SCHED_NONE: not assigned. */
+    int *backend_of;
     struct gg_sched_answers *answers; /* one for each node */
     uint32_t *n_readers; /* number of nodes that read each node, then leaf */
-    size_t max_copies;   /* most copies of a lane */
+    size_t max_copies;   /* copies that each lane has room for */
     struct gg_sched_lane lanes[GGUF_SCHED_MAX_COPIES];
-    /* Memory of the copies in lanes 1 and up: leaves of lane 0's graph,
-     * max_copies for each lane. */
+    /* Leaves of lane 0's shadow graph, max_copies for each of the lanes 1 and
+     * up. The graph allocator places them, and copies of those lanes get their
+     * memory. */
     struct gguf_tensor **slots;
     int *node_pool, *leaf_pool; /* buffer types, for gguf_galloc_reserve_n() */
-    size_t n_splits, n_copies;  /* numbers in each lane */
-    unsigned lane;              /* lane of the next computation */
+    /* splits of each lane, and copies of each lane */
+    size_t n_splits, n_copies;
+    unsigned lane; /* lane of the next computation */
 };
 
 /* Does the backend reach the memory of t? For a tensor without memory, home is
@@ -167,9 +179,9 @@ bool gg_sched_reaches(const struct gguf_sched *s, int backend,
 bool gg_sched_is_placed(const struct gguf_sched *s,
                         const struct gguf_tensor *t);
 
-/* Place of the root of the tensor at a place: its own place if it is not a
- * view. GG_SCHED_NONE for a root outside of the graph. Places count the nodes,
- * then the leaves, as the elements of backend_of do. */
+/* Place of the root of the tensor at `place`. A tensor that is not a view is
+ * its own root. GG_SCHED_NONE: the root is outside of the graph. A place is an
+ * index into backend_of: nodes are counted first, then leaves. */
 static inline int32_t gg_sched_root(const struct gguf_graph *g, size_t place)
 {
     uint32_t found[GG_GRAPH_EDGES];
@@ -184,8 +196,8 @@ static inline int32_t gg_sched_root(const struct gguf_graph *g, size_t place)
 int gg_sched_sources(const struct gguf_graph *graph, size_t place,
                      int32_t sources[GGUF_TENSOR_SRC]);
 
-/* Array k, with room for n items of size bytes, all zero. NULL with
- * GGUF_E_NOMEM. */
+/* Array k, with room for n items of size bytes, all zero. NULL after
+ * GGUF_E_NOMEM. Pointers from earlier calls for k are then invalid. */
 void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
                      size_t size, struct gguf_error *err);
 
@@ -196,21 +208,22 @@ enum gguf_status gg_sched_plan(struct gguf_sched *s,
                                const struct gguf_graph *graph,
                                struct gguf_error *err);
 
-/* Create the backends' plans for the graph of the last alloc. Its first
- * computation would do this: so the memory of plans is allocated now. With a
- * counting allocator (gg_measure) the memory is only announced. */
+/* Create the backends' plans for the graph of the last alloc. Without this
+ * call, its first computation creates them and allocates their memory. With a
+ * counting allocator (gg_measure) the memory is counted and not allocated. */
 enum gguf_status gg_sched_prepare(struct gguf_sched *s,
                                   struct gguf_error *err);
 
-/* Compute nodes begin to end - 1 of the graph of the last alloc, and wait. The
- * graph must be plain (gg_sched_is_plain()); inputs, and results of other nodes
+/* Compute the nodes [begin, end) of the graph of the last alloc, and wait. The
+ * graph must be plain (gg_sched_is_plain()). Inputs, and results of other nodes
  * that these nodes read, must be set. */
 enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
                                         struct gguf_graph *graph, size_t begin,
                                         size_t end, struct gguf_error *err);
 
 /* Wait for all backends, and set the watch of later computations in place of
- * any other. Returns the first failure of the work that was started before. */
+ * any other. Returns the first failure of the work that was started before; the
+ * watch is set all the same. */
 enum gguf_status gg_sched_set_watch(struct gguf_sched *s,
                                     struct gg_sched_watch watch,
                                     struct gguf_error *err);
@@ -232,14 +245,16 @@ struct gg_sched_stepper {
 
 /* Start to compute a graph step by step. It is allocated first if needed. No
  * other computation may run on s before the last step. The evaluation callback
- * is not called. Fails as gguf_sched_alloc() does. */
+ * is not called. Statuses: those of gguf_sched_alloc(), and of the computation
+ * of earlier work that this call waits for. */
 enum gguf_status gg_sched_stepper_begin(struct gg_sched_stepper *w,
                                         struct gguf_sched *s,
                                         struct gguf_graph *graph,
                                         struct gguf_error *err);
-/* Compute up to the next node that want asks for. *node receives the node of
- * the program's graph; its result is valid until the next step. NULL: the graph
- * is computed to its end. */
+/* Compute up to and including the next node for which want.ask returns WANT. It
+ * must not return END. *node receives the node of the program's graph; its
+ * result is valid until the next step. NULL: the graph is computed to its
+ * end. */
 enum gguf_status gg_sched_stepper_next(struct gg_sched_stepper *w,
                                        struct gg_sched_filter want,
                                        struct gguf_tensor **node,
@@ -276,8 +291,8 @@ gg_sched_origin(const struct gg_sched_lane *l, size_t i)
                      : l->shadow->nodes[i];
 }
 
-/* Has the last graph lost its memory, because a graph of another scheduler with
- * the same memory needed more? */
+/* Has the last graph lost its memory, because another scheduler that uses the
+ * same galloc needed more memory for a graph? */
 bool gg_sched_is_stale(const struct gguf_sched *s);
 
 /* Is it the graph of the last alloc, with the same nodes and memory? */
