@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* backend.c - a complete backend in one file: four operations, plain loops
  *
- * doc/backend.md explains it. It uses <gguf/backend_impl.h> and nothing else of
- * the library. Its memory is the process's own and looked at by nobody else, as
- * that of a card would be, so that tensors are copied to it and back.
+ * doc/backend.md explains it. It includes <gguf/backend_impl.h> and no other
+ * header of the library. Its memory stands for the memory of a card: it comes
+ * from aligned_alloc(), but only this backend reads and writes it, and tensors
+ * are copied to it and back.
  */
 #include <gguf/backend_impl.h>
 
@@ -11,15 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Drawn once, by hand: tells this implementation from others. */
+/* Id of this implementation: a random number, chosen once. */
 #define TINY_ID UINT64_C(0x71e3a9c4d2580b6f)
 
 struct tiny {
     struct gguf_buft *buft;
-    size_t n_free, n_total; /* bytes of its memory */
+    size_t n_free, n_total; /* free bytes of its memory, and all bytes */
 };
 
-/* How often plans were made, and made again in the memory of another. */
+/* Numbers of plans that were created, and of plans that were remade for another
+ * graph. */
 struct tiny_counts {
     unsigned n_made, n_remade;
 };
@@ -55,7 +57,8 @@ static void memory_free(struct gguf_buffer *b)
     free(gguf_buffer_base(b));
 }
 
-/* A card would start a transfer here, and wait for it. */
+/* Copy data to a tensor. A backend for a card would start a transfer here and
+ * wait for its end. */
 static enum gguf_status memory_set(struct gguf_buffer *b,
                                    struct gguf_tensor *t, const void *src,
                                    uint64_t off, uint64_t size,
@@ -86,7 +89,8 @@ static const struct gguf_buft_iface memory_iface = {
 
 /* --- operations ----------------------------------------------------------- */
 
-/* room is for the sums of a column, in double precision. */
+/* Compute t from its sources. room is scratch for matmul(): the sums of one
+ * column of the result, in double precision. */
 typedef void tiny_op(struct gguf_tensor *t, double *room);
 
 static void add(struct gguf_tensor *t, double *room)
@@ -133,11 +137,12 @@ static void matmul(struct gguf_tensor *t, double *room)
     }
 }
 
-/* One row for each operation: nothing else knows which there are. */
+/* The operations of this backend, one row each. To add an operation, add its
+ * function and its row. */
 static const struct row {
     uint32_t op;
     unsigned n_src;
-    bool same; /* sources have the shape of the result */
+    bool same; /* sources must have the shape of the result */
     tiny_op *run;
 } rows[] = {
     { GGUF_OP_ADD, 2, true, add },
@@ -161,12 +166,12 @@ struct step {
     tiny_op *run;
 };
 
-/* The nodes that are work, and scratch for the largest of them. */
+/* Plan of a graph: the nodes to compute, and scratch for any of them. */
 struct plan {
-    struct step *steps;
-    size_t n, n_steps; /* in use, and room for */
-    double *room;
-    size_t room_size; /* bytes */
+    struct step *steps; /* nodes to compute, in order; views are left out */
+    size_t n, n_steps;  /* number of steps, and capacity of the array */
+    double *room;       /* scratch for every step */
+    size_t room_size;   /* bytes of room */
 };
 
 struct backend {
@@ -182,7 +187,8 @@ static void plan_destroy(struct gguf_backend *b, void *plan)
     free(p);
 }
 
-/* Memory that is there already is used again. */
+/* Fill a plan with the nodes of a graph. Memory that the plan has already is
+ * reused if it is large enough. */
 static enum gguf_status plan_fill(struct plan *p, struct gguf_graph *graph,
                                   struct gguf_error *err)
 {
@@ -242,7 +248,8 @@ static enum gguf_status plan_create(struct gguf_backend *b,
     return GGUF_OK;
 }
 
-/* The first result that is not a number ends the work: the message names it. */
+/* Check a result. GGUF_E_NONFINITE if an element is infinite or NaN; the
+ * message names the first such element. */
 static enum gguf_status check(const struct gguf_tensor *t,
                               struct gguf_error *err)
 {
@@ -270,7 +277,8 @@ static enum gguf_status plan_compute(struct gguf_backend *b, void *plan,
     return st;
 }
 
-/* This many threads compute a node: the calling one. */
+/* Number of threads that compute a node: 1, the calling thread. 0 for a node
+ * that needs no work. */
 static unsigned plan_threads(const struct gguf_backend *b, const void *plan,
                              const struct gguf_tensor *node)
 {
@@ -340,7 +348,9 @@ static bool plain(const struct gguf_tensor *t)
     return t && t->dtype == GGUF_DTYPE_F32 && gguf_tensor_is_contiguous(t);
 }
 
-/* What is not said here is refused, and computed by another backend. */
+/* Can the device compute t? Only f32 tensors without gaps, of at most two
+ * dimensions, and operations without parameters. Another backend computes all
+ * other nodes. */
 static bool supports_op(const struct gguf_device *d,
                         const struct gguf_tensor *t)
 {
@@ -356,14 +366,15 @@ static bool supports_op(const struct gguf_device *d,
     return t->ne[2] == 1 && t->ne[3] == 1;
 }
 
-/* Its own memory and no other. */
+/* Can the device access memory of this type? Only of its own type. */
 static bool supports_buft(const struct gguf_device *d,
                           const struct gguf_buft *buft)
 {
     return buft == gguf_device_buft(d);
 }
 
-/* One column is summed as a thousand are. */
+/* 1: matmul() sums each column separately, so that a sum does not depend on the
+ * number of columns. */
 static uint32_t wide(const struct gguf_device *d)
 {
     (void)d;
@@ -418,7 +429,8 @@ static const struct gguf_driver_iface driver_iface = {
     .function = function,
 };
 
-/* The driver, whose destroy frees t from then on. */
+/* Create the buffer type of t, then the driver. If this succeeds, the driver
+ * owns t, and driver_destroy() frees it. */
 static enum gguf_status make_driver(struct gguf_driver **out, struct tiny *t,
                                     struct gguf_error *err)
 {
@@ -434,7 +446,10 @@ static enum gguf_status make_driver(struct gguf_driver **out, struct tiny *t,
     return st == GGUF_OK ? gguf_driver_create(out, &driver, err) : st;
 }
 
-/* A driver with one device that has so many bytes of memory. */
+/* Create a driver with one device.
+ *
+ * out      Receives the driver. NULL after a failure.
+ * memory   Bytes of memory that the device has. */
 enum gguf_status tiny_driver_create(struct gguf_driver **out, size_t memory,
                                     struct gguf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* generate MODEL PROMPT [TOKENS [TEMPERATURE [TOP_K [TOP_P [SEED]]]]] goes on
- * with a text; without a temperature by the most probable token each time. */
+/* generate MODEL PROMPT [TOKENS [TEMPERATURE [TOP_K [TOP_P [SEED]]]]] continues
+ * PROMPT. A TEMPERATURE of 0 (default) takes the most probable token always. */
 #include <gguf/model.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int more_probable(const void *a, const void *b)
     return x->p != y->p ? (x->p < y->p) - (x->p > y->p) : x->id - y->id;
 }
 
-/* A number in [0, 1), by splitmix64. */
+/* Random number in [0, 1), from the generator splitmix64. */
 static double next_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -27,8 +27,8 @@ static double next_random(uint64_t *state)
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-/* One of the n tokens: the best k of them (0: all), of those as many as it
- * takes for a probability of top_p. */
+/* Draw one of n tokens. Candidates are the k most probable ones (0: all), and
+ * of these the fewest that reach top_p of the sum of their probabilities. */
 static gguf_token sample(const float *logits, size_t n, struct choice *c,
                          double temp, size_t k, double top_p, uint64_t *rng)
 {
