@@ -12,7 +12,7 @@
 # member of a struct and function type (abi.awk), as abidw of libabigail reads
 # them from the debugging data. BUILD is configured with CFLAGS that have -g.
 #
-# New lines are no difference: functions are added, and structs grow at their
+# New lines do not count: functions are added, and structs grow at their
 # end. Whoever removes or changes a line records the library anew and says in
 # the ChangeLog how programs change with it. The row abi of matrix.sh runs check.
 set -eu

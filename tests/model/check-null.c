@@ -68,7 +68,7 @@ static pid_t child;
            "NULL gives %d, the defaults %d: %.60s", with_null, with_init,     \
            #call);                                                            \
     } while (0)
-/* The same where the defaults are zeros. */
+/* DEFAULTS for a type that GGUF_INIT initialises. */
 #define ZERO_DEFAULTS(TYPE, CALL) DEFAULTS(TYPE, GGUF_INIT(struct TYPE), CALL)
 
 #define GIVES(status, call)                                                   \
