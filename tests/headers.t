@@ -65,6 +65,13 @@ else echo "not ok $n - structs are found"; status=1; fi
 sed -n 's/ neither$//p' "$tmp/kinds" >"$tmp/bad"
 same "every struct has its size, or says that it never grows or is the library's" \
     "$tmp/bad"
+# (a table of functions is written down member by member)
+sed -n 's/ sized$//p' "$tmp/kinds" | grep -v '_iface$' | while read -r s; do
+    init=$(echo "${s}_INIT" | tr a-z A-Z)
+    grep -q "define $init\>" "$srcdir"/lib/gguf/*.h || echo "$s: no $init"
+done >"$tmp/bad"
+same "those with a size have an initialiser" "$tmp/bad"
+
 # A struct that may grow is never in a program's memory: functions take it as
 # const only, except tensors, whose members builders do not copy.
 cat "$srcdir"/lib/gguf/*.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\(\*\|[^*/][^*]*\*\)*/||g' |

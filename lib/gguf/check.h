@@ -91,6 +91,7 @@ struct gguf_check_params {
      * GGUF_CHECK_QUICK_TOKENS. Excludes payload. */
     bool quick;
 };
+#define GGUF_CHECK_PARAMS_INIT GGUF_INIT(struct gguf_check_params)
 
 /* Check a file, or each shard of a set.
  *

@@ -93,6 +93,7 @@ struct gguf_digest_params {
      * called. */
     struct gguf_progress_callback progress;
 };
+#define GGUF_DIGEST_PARAMS_INIT GGUF_INIT(struct gguf_digest_params)
 
 /* Compute the digests of tensors, of the model, or both.
  *

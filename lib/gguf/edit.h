@@ -101,6 +101,7 @@ struct gguf_edit_params {
      * Not changed. NULL: none. */
     const struct gguf_paths *paths;
 };
+#define GGUF_EDIT_PARAMS_INIT GGUF_INIT(struct gguf_edit_params)
 
 /* Replace the metadata of a file.
  *

@@ -72,6 +72,7 @@ struct gguf_limits {
                                * the end of the header (reader.h);
                                * 0: 256 MiB */
 };
+#define GGUF_LIMITS_INIT GGUF_INIT(struct gguf_limits)
 
 /* Set a limit by its name, for options such as --limit NAME=VALUE.
  *
@@ -114,6 +115,7 @@ struct gguf_file_params {
      * file (offset or size is not 0) is always opened this way. */
     bool single_file;
 };
+#define GGUF_FILE_PARAMS_INIT GGUF_INIT(struct gguf_file_params)
 
 /* Open a file or a set of shards, and check the header.
  *

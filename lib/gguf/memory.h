@@ -42,6 +42,7 @@ struct gguf_allocator {
 
     void *user; /* first argument of both functions */
 };
+#define GGUF_ALLOCATOR_INIT GGUF_INIT(struct gguf_allocator)
 
 /* Text with a length.
  *

@@ -55,6 +55,7 @@ struct gguf_pool_params {
     const unsigned *cpus;
     size_t n_cpus; /* number of elements of cpus */
 };
+#define GGUF_POOL_PARAMS_INIT GGUF_INIT(struct gguf_pool_params)
 
 /* Create a pool.
  *

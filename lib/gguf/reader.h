@@ -61,6 +61,7 @@ struct gguf_reader {
      * NULL: unknown; the job compares samples of the bytes instead. */
     const char *version;
 };
+#define GGUF_READER_INIT GGUF_INIT(struct gguf_reader)
 
 /* Functions that open paths which are not paths of files. */
 struct gguf_opener {
@@ -82,6 +83,7 @@ struct gguf_opener {
 
     void *user; /* first argument of both functions */
 };
+#define GGUF_OPENER_INIT GGUF_INIT(struct gguf_opener)
 
 /* Open GGUF data through a reader and check its header.
  *

@@ -93,6 +93,7 @@ struct gguf_split_params {
      * names. Without a limit, each such group is a shard of its own. */
     bool by_layer;
 };
+#define GGUF_SPLIT_PARAMS_INIT GGUF_INIT(struct gguf_split_params)
 
 /* How to write shards or a merged file. */
 struct gguf_split_output_params {
@@ -109,6 +110,8 @@ struct gguf_split_output_params {
      * gguf_split_merge(). Ignored when shards are written. */
     bool resume;
 };
+#define GGUF_SPLIT_OUTPUT_PARAMS_INIT                                         \
+    GGUF_INIT(struct gguf_split_output_params)
 
 /* Assignment of a model's tensors to shards. A plan does not change: any
  * number of threads may read it. */

@@ -101,6 +101,7 @@ struct gguf_stats_params {
     /* Threads to use. NULL: the calling thread. */
     struct gguf_pool *pool;
 };
+#define GGUF_STATS_PARAMS_INIT GGUF_INIT(struct gguf_stats_params)
 
 #define GGUF_STATS_BINS 24 /* number of bins of a histogram */
 
@@ -129,6 +130,7 @@ struct gguf_stats {
      * [lo, hi]. The first and the last also count elements outside. */
     uint64_t bins[GGUF_STATS_BINS];
 };
+#define GGUF_STATS_INIT GGUF_INIT(struct gguf_stats)
 
 /* Compute statistics of all elements of a tensor.
  *
@@ -167,6 +169,7 @@ struct gguf_stats_diff {
     double cosine;     /* cosine of the angle between a and b; 1 if both are 0,
                         * 0 if one is */
 };
+#define GGUF_STATS_DIFF_INIT GGUF_INIT(struct gguf_stats_diff)
 
 /* Compare all elements of two tensors of one shape.
  *

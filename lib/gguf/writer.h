@@ -57,6 +57,7 @@ struct gguf_writer_params {
      * written unchanged: the program swaps it. */
     bool big_endian;
 };
+#define GGUF_WRITER_PARAMS_INIT GGUF_INIT(struct gguf_writer_params)
 
 /* Largest general.alignment that is written, in bytes. A header is padded to
  * the alignment: without a limit a small file could become 2 GiB long. */
@@ -199,6 +200,7 @@ struct gguf_output_params {
      * existing PATH.resume-data is refused. */
     bool resume;
 };
+#define GGUF_OUTPUT_PARAMS_INIT GGUF_INIT(struct gguf_output_params)
 
 /* Begin the file: create the temporary, allocate its space, write the header.
  *

@@ -193,7 +193,6 @@ struct gguf_tensor *gg_ctx_add_tensor(struct gguf_ctx *ctx,
     struct gguf_tensor *t = &s->t;
     *s = *from;
     s->pin = 0;
-    t->n_src = (uint32_t)gg_op_n_src(proto);
     t->src = s->src;
     t->op_params = s->op_params;
     t->name = s->name;

@@ -87,6 +87,7 @@ struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
     }
     if (row->shape(&proto->t, gg_ctx_err(ctx)) != GGUF_OK)
         return NULL;
+    proto->t.n_src = (uint32_t)gg_op_n_src(&proto->t);
     return gg_ctx_add_tensor(ctx, &proto->t);
 }
 

@@ -100,8 +100,8 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
                  x->flags & GGUF_TENSOR_INPUT,
         .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : find_home(c, i),
     };
-    struct gg_tensor_storage proto =
-        GG_TENSOR_STORAGE_INIT(proto, .dtype = x->dtype, .op = GGUF_OP_DUP);
+    struct gg_tensor_storage proto = GG_TENSOR_STORAGE_INIT(
+        proto, .dtype = x->dtype, .op = GGUF_OP_DUP, .n_src = 1);
     proto.src[0] = find_shadow(c, x, i);
     memcpy(proto.t.ne, x->ne, sizeof x->ne);
     memcpy(proto.t.nb, x->nb, sizeof x->nb);
