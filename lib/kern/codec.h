@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* codec.h - rows of blocks to floats and back
  *
- * The C reference of each kernel (kern/c) defines the result: strict IEEE
- * single precision in the order that its source shows. Every variant gives
- * the same bits, for every input, infinity included.
+ * The C reference of each decoder and encoder (kern/c) defines the result:
+ * strict IEEE single precision in the order that its source shows. The variants
+ * for all levels give the same bits for every input, infinity included. The
+ * only exception is the sign and payload of a NaN, which C leaves to the
+ * compiler.
  *
- * Decoding a row and the bytes that encoding gives are those of ggml
- * (commit d99724f, ggml_quantize_chunk of an x86-64 build without
- * contraction) for finite input, also where scales overflow. Blocks with a NaN
- * or infinity decode to meaningless numbers, but never with undefined
- * behaviour, and to the same at all levels except for the sign and payload of
- * a NaN, which C leaves to the compiler; quantizing checks for them first.
- * Rows of a fork's types decode to the floats of ik_llama.cpp (commit 8337e4c)
- * built without contraction. F64, which ggml does not encode, is the same
- * number.
+ * For finite input, decoded floats and encoded bytes equal those of ggml
+ * (commit d99724f, ggml_quantize_chunk of an x86-64 build without contraction),
+ * even if a block's scale overflows. Rows of a fork's types decode to the
+ * floats of ik_llama.cpp (commit 8337e4c) built without contraction. ggml does
+ * not encode F64; here the float is widened, which is exact.
+ *
+ * A quantized block whose scale is NaN or infinite, or that was encoded from
+ * such numbers, decodes to meaningless numbers, but without undefined
+ * behaviour. quant/run looks for such numbers before it encodes.
  */
 #ifndef GG_KERN_CODEC_H
 #define GG_KERN_CODEC_H
@@ -24,8 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decode one row, or a part of it that starts at its first element or, for
- * types without a row header, at any block.
+/* Decode a row or a part of it. The part starts at the row's first element. For
+ * types without a row header, it may start at any block.
  *
  * src      the row's bytes (header, then blocks), of any alignment
  * dst      n floats, must not overlap src
@@ -53,16 +55,17 @@ typedef void gg_kern_encode_fn(const float *src, void *dst, size_t n_rows,
 
 /* Multiply one row by up to three columns.
  *
- * sum      sum[j] = sum of w * x over the n elements and column j
- * w        part of a row, as for decoding, but plain numbers are in the
- *          machine's byte order, as in tensors in memory. A type with a row
- *          header has no such kernel.
+ * sum      sum[j] = sum over i < n of w[i] * x[j * x_stride + i]
+ * w        part of a row, from any block on. Elements of types without blocks
+ *          (F32, F16, BF16) are in the machine's byte order, as in tensors in
+ *          memory. A type with a row header has no such kernel.
  * x        column j begins at x + j * x_stride floats
  * n_cols   1 to GG_KERN_DOTS_COLS
  * n        a multiple of the type's block_len
  *
- * For finite numbers the bits are those of decoding the row and then
- * gg_vec_dot_fn (vec.h) of the same level. Cannot fail; any thread.
+ * If all w and x are finite, the bits of sum[j] are those of gg_vec_dot_fn
+ * (vec.h) of the same level on the decoded row and the column. Levels may give
+ * different bits. Cannot fail; any thread.
  */
 enum { GG_KERN_DOTS_COLS = 3 };
 typedef void gg_kern_dots_fn(float *sum, const void *w, const float *x,
@@ -79,20 +82,23 @@ struct gg_codec_kern {
     uint32_t flags; /* GG_CODEC_... */
 };
 
-/* Smallest magnitude that no block of type GG_DT_... can store; INFINITY for
- * types with the range of floats. Encoders do not check it: the result of
- * encoding such a number is unspecified, possibly zero, since sums of squares
- * overflow. A smaller number can still give an infinite block, through its
- * other elements or through importances. */
+/* Limit of the magnitudes of type GG_DT_...: numbers of this magnitude or a
+ * larger one are out of the range of every block. INFINITY for types with the
+ * range of floats. Encoders do not check the limit. The result of encoding a
+ * number out of range is unspecified; it may be zero, because sums of squares
+ * overflow. A number below the limit can still give an infinite block, through
+ * the other elements of the block or through importances. */
 float gg_codec_max_magnitude(int dtype);
 
-/* Fill table[GG_N_DTYPES] (index GG_DT_...) with the kernels of the levels in
- * cpu, for rows as little-endian files have them. */
+/* Fill table[GG_N_DTYPES] (index GG_DT_...) with kernels. Each is the one of
+ * the highest level in cpu (bits GG_CPU_...) that has it; C is the lowest
+ * level. Decoders and encoders work on rows in the byte order of little-endian
+ * files. */
 void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
 
-/* Change table to read tensors in memory, whose plain numbers are in the
- * machine's byte order (gg_byte_order_differs). Changes nothing on
- * little-endian machines. */
+/* Replace the decoders and encoders in table by those for tensors in memory, in
+ * which elements of types without blocks are in the machine's byte order
+ * (gg_byte_order_differs). Changes nothing on little-endian machines. */
 void gg_codec_kern_set_native_order(struct gg_codec_kern *table);
 
 /* Functions of the levels: gg_kern_decode_q4_k_c and so on. */

@@ -3,8 +3,9 @@
  *
  * A job has a description of its input (data/description.h) and a plan: the
  * tensors of the output, each with its source and its type. job_inputs.c opens
- * GGUF files, job_plan.c and job_types.c make the plan, job_metadata.c the
- * metadata, and job_files.c the output files. quant/run writes them.
+ * GGUF files, job_plan.c and job_types.c make the plan, job_metadata.c makes
+ * the metadata, and job_files.c divides the tensors among the output files.
+ * quant/run writes these files.
  */
 #ifndef GG_QUANT_JOB_H
 #define GG_QUANT_JOB_H
@@ -23,8 +24,8 @@
 #include "recipe/type_choice.h"
 #include "imatrix/imatrix_int.h"
 
-/* Version of the block layouts for general.quantization_version, which runtimes
- * check: ggml's GGML_QNT_VERSION. */
+/* Version of the block layouts, which equals ggml's GGML_QNT_VERSION. It is the
+ * value of the key general.quantization_version, which runtimes check. */
 enum { GG_JOB_VERSION = 2 };
 
 /* One tensor of the output and where it comes from. */
@@ -38,24 +39,31 @@ struct gg_job_tensor {
      * none. */
     const struct gg_data_info *scale;
     bool left_out; /* not in the output: a scale that another tensor absorbs */
-    size_t place; /* place in the order of writing, left out tensors counted */
+    /* Position in the order of writing, counted before tensors that are left
+     * out are moved to the end of gguf_quant.t. */
+    size_t place;
     const struct gg_imatrix_entry *imatrix; /* importance data; NULL: none */
 
-    /* One scale per matrix, written as a tensor after this one; filled by the
-     * run. NULL: none. */
+    /* Array of one scale per matrix. All of them are written as one tensor
+     * after this one. The plan allocates the array, and the run computes the
+     * scales. NULL: no scales. */
     float *outer;
     uint32_t shard; /* number of its output file */
     size_t index;   /* number of the tensor in that file */
 };
 
 struct gguf_quant {
-    struct gguf_quant_params p; /* params; borrowed ones are reset to NULL */
-    struct gg_mem_arena arena;  /* memory of names and texts */
-    struct gg_description in;   /* the input */
-    struct gg_job_gguf *gguf;   /* GGUF files behind in; NULL: a converter's */
-    struct gg_data_info *all;   /* tensors of in.list */
-    size_t n_in;                /* number of tensors of in.list */
-    struct gg_index names;      /* index of all by name */
+    /* Copy of the caller's params. Pointers that are valid only while the job
+     * is created are NULL afterwards. */
+    struct gguf_quant_params p;
+    struct gg_mem_arena arena; /* memory of names and texts */
+    struct gg_description in;  /* the input */
+    /* GGUF files that the input consists of. NULL: a converter made the
+     * description. */
+    struct gg_job_gguf *gguf;
+    struct gg_data_info *all;     /* tensors of in.list */
+    size_t n_in;                  /* number of tensors of in.list */
+    struct gg_index names;        /* index of all by name */
     struct gg_merged_lora *merge; /* p.n_loras adapters */
     struct gg_data_merged merged; /* in.list with the adapters added */
     struct gg_job_tensor *t;      /* tensors in the order of writing; those
@@ -67,15 +75,18 @@ struct gguf_quant {
     bool ftype_given;         /* the caller set general.file_type */
     int64_t n_layers;         /* layers of the input */
     int64_t n_layers_left;    /* layers of the output */
-    size_t n_imatrix_unknown; /* importance data without a tensor */
+    size_t n_imatrix_unknown; /* entries of the imatrix that match no tensor */
     uint32_t *prune;          /* layers to leave out: ascending, no repeats */
     size_t n_prune;           /* number of layers to leave out */
 
-    /* [n_in][GG_N_DTYPES] noise of a tensor in a type (target.h); 0: not
-     * measured. NULL: nothing was measured. */
+    /* [n_in][GG_N_DTYPES], the noise of an input tensor if it is stored in a
+     * type: its quantization error (target.h). 0: not measured. NULL: nothing
+     * was measured. */
     double *noise;
-    uint64_t noise_sample; /* elements of a tensor that were measured */
-    struct gg_kern kern;   /* kernels of the processor */
+    /* Number of elements that were measured of each tensor, at most.
+     * UINT64_MAX: all elements. */
+    uint64_t noise_sample;
+    struct gg_kern kern;             /* kernels of the processor */
     struct gguf_quant_totals totals; /* sums over the tensors */
 };
 
@@ -101,9 +112,9 @@ gg_job_find(const struct gguf_quant *q, const char *name)
     return i == GG_INDEX_NONE ? NULL : &q->all[i];
 }
 
-/* Prepare to read the source of t as floats, with products of adapters and
- * scale tensors applied (with compat, without the scales). Statuses: those of
- * gg_data_rows. */
+/* Prepare to read the source of t as floats. The products of the adapters are
+ * added. The scale tensor is multiplied in, unless gguf_quant_params.compat is
+ * set. Statuses: those of gg_data_rows(). */
 static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
                                            const struct gg_job_tensor *t,
                                            struct gg_data_rows *out,
@@ -113,15 +124,17 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
     return gg_data_rows(list, t->no, out, err);
 }
 
-/* Stored bytes of the source of t; NULL if its numbers are computed. */
+/* Stored bytes of the source of t, without the products of adapters. NULL if
+ * its numbers are computed. */
 static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
                                           const struct gg_job_tensor *t)
 {
     return gg_data_bytes(q->in.list, t->no);
 }
 
-/* Create a job for a described model. Everything that in points to is kept.
- * Statuses: those of gguf_quant_create. */
+/* Create a job for a described model. The struct *in is copied. Everything that
+ * its members point to must outlive the job. Statuses: those of
+ * gguf_quant_create(). */
 enum gguf_status gg_job_create(struct gguf_quant **out,
                                const struct gg_description *in,
                                const struct gguf_quant_params *params,
@@ -131,6 +144,7 @@ enum gguf_status gg_job_create(struct gguf_quant **out,
  * Statuses: those of gguf_quant_create. */
 enum gguf_status gg_job_open_loras(struct gguf_quant *q,
                                    struct gguf_error *err);
+/* Close the adapters. Does nothing if the job does not have any. */
 void gg_job_close_loras(struct gguf_quant *q);
 /* Are the same products added to the tensors of both? */
 bool gg_job_has_same_loras(const struct gguf_quant *a,
@@ -140,29 +154,32 @@ enum gguf_status gg_job_set_lora_keys(struct gguf_quant *q,
                                       struct gguf_error *err);
 
 /* job_inputs.c: open GGUF files and describe them in q->gguf and q->in. The
- * input is path or, if path is NULL, the open file, which is kept. Statuses:
- * those of gguf_quant_create. */
+ * input is path or, if path is NULL, the open file, which must stay open until
+ * the job is destroyed. Statuses: those of gguf_quant_create(). */
 enum gguf_status gg_job_open_input(struct gguf_quant *q, const char *path,
                                    const struct gguf_file *file,
                                    struct gguf_error *err);
+/* Close the files of q->gguf. Does nothing if q->gguf is NULL. */
 void gg_job_close_input(struct gguf_quant *q);
 
-/* job_inputs.c: get file i that the job reads weights from. Returns false after
- * the last. */
+/* job_inputs.c: get file i of those that the job reads weights from: the files
+ * of the input, then the files of the adapters. Returns false if i is the
+ * number of these files. */
 bool gg_job_input_file(const struct gguf_quant *q, size_t i,
                        struct gg_data_file *out);
-/* job_inputs.c: three checks of inputs. gg_job_input_difference returns NULL if
- * two jobs read the same input, or a word for the difference.
- * gg_job_list_inputs adds all input files to paths. gg_job_check_inputs returns
- * GGUF_E_MISMATCH if a file has changed since it was opened. */
+/* Do two jobs read the same input, with the same adapters? NULL: yes. Otherwise
+ * a word for the difference: "input" or "adapters". In job_inputs.c. */
 const char *gg_job_input_difference(const struct gguf_quant *a,
                                     const struct gguf_quant *b);
+/* Add the paths of all input files, those of adapters included, to paths. */
 enum gguf_status gg_job_list_inputs(const struct gguf_quant *q,
                                     struct gguf_paths *paths,
                                     struct gguf_error *err);
+/* Check all input files. GGUF_E_MISMATCH: a file has changed since it was
+ * opened. */
 enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err);
-/* Is any input file read through a reader? */
+/* Is any input file read by functions of the caller (struct gguf_reader)? */
 bool gg_job_has_reader(const struct gguf_quant *q);
 /* Hold bytes off to off + size of the source of t in memory before they are
  * read (gg_data_hold). t may belong to another job with the same input. */
@@ -176,6 +193,7 @@ void gg_job_release(const struct gguf_quant *q, const struct gg_job_tensor *t,
  * (gg_data_advise). */
 void gg_job_advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
                    uint64_t off, uint64_t size, enum gg_mapfile_advice how);
+/* Check one input file as gg_job_check_inputs() does. */
 enum gguf_status gg_job_check_input_file(const struct gg_data_file *in,
                                          struct gguf_error *err);
 
@@ -184,19 +202,24 @@ enum gguf_status gg_job_check_input_file(const struct gg_data_file *in,
 enum gguf_status gg_job_make_plan(struct gguf_quant *q,
                                   struct gguf_error *err);
 
-/* Is this layer left out? Number of left out layers before it. */
+/* Is a layer of the input left out of the output? */
 bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer);
+/* Number of layers before this layer of the input that are left out. */
 int64_t gg_job_n_pruned(const struct gguf_quant *q, int64_t layer);
 
 /* job_types.c: set the type of a tensor, and update all members that depend on
- * it. text, which is copied, describes the reason. */
+ * it.
+ *
+ * wanted   Type before its blocks were compared with the rows.
+ * to       Type to store: wanted, or its replacement if wanted does not fit.
+ * text     Description of the reason. It is copied. */
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
                                  struct gg_job_tensor *jt, uint32_t wanted,
                                  uint32_t to, enum gguf_quant_reason why,
                                  const char *text, struct gguf_error *err);
 
-/* Importance data for a tensor, for any type; NULL if data of its shape are
- * missing. */
+/* Importance data for a tensor, whether or not its type uses them. NULL: the
+ * imatrix has no data for the tensor, or data of another shape. */
 const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
                                               const struct gg_job_tensor *jt);
 
@@ -212,22 +235,23 @@ enum gguf_status gg_job_make_metadata(struct gguf_quant *q,
 enum gguf_status gg_job_plan_files(struct gguf_quant *q, uint64_t *size,
                                    struct gguf_error *err);
 
-/* Create a writer for output file no, with all its tensors. */
+/* Create a writer for output file no, counted from 0, with all its tensors. */
 enum gguf_status gg_job_create_writer(const struct gguf_quant *q, size_t no,
                                       struct gguf_writer **out,
                                       struct gguf_error *err);
 
-/* Alignment of tensor data in the output, once its metadata are known. */
+/* Alignment of tensor data in the output, in bytes. May be called after
+ * gg_job_make_metadata(). */
 uint32_t gg_job_alignment(const struct gguf_quant *q);
 
-/* Make the path of output file no from the path given by the caller.
- * Allocated. */
+/* Make the path of output file no, counted from 0, from the path given by the
+ * caller. Free *out with gg_mem_free() and the job's allocator. */
 enum gguf_status gg_job_format_path(const struct gguf_quant *q,
                                     const char *path, size_t no, char **out,
                                     struct gguf_error *err);
 
-/* Use only the kernels of these levels (GG_CPU_...). For tests that compare the
- * levels. */
+/* Use only the kernels of the levels whose bits (GG_CPU_...) are set. For tests
+ * that compare the levels. */
 void gg_job_set_cpu(struct gguf_quant *q, uint32_t cpu);
 
 #endif
