@@ -4,15 +4,19 @@
  *     y[j][i] = sum over p of W[i][p] * x[j][p]     i < m, j < n, p < k
  *
  * in one of the forms of kern/gemm.h. The kernels of a form define the layout
- * and size of panels, and the number of columns below which another way is
- * faster.
+ * and size of panels, and the number of columns below which a product without
+ * panels of weights is faster.
  *
- * All threads of a team call gg_cpu_gemm_run() with the same arguments. A
- * thread that becomes free takes the next block of rows. The bits of y depend
- * on the form, the level of the kernels and the arguments, never on the number
- * of threads: each element is the sum, in order, of blocks of kc steps. For few
- * columns, in a form without a kernel for such sums, it is the sum of dot
- * products over fixed lengths.
+ * All threads of a team call gg_cpu_gemm_run() with the same *a, nth, work and
+ * barrier, and each with its own ith. A thread that becomes free takes the next
+ * block of rows.
+ *
+ * The bits of y do not depend on the number of threads, the addresses or the
+ * kept panels. They depend on the form, the level of the kernels, the type, the
+ * numbers, n and k. Each element of y is the sum, in order, of the sums of
+ * blocks of kc steps. One case differs: for few columns, in a form that has no
+ * kernel for few columns of the type, each element is the sum of dot products
+ * over fixed lengths.
  */
 #ifndef GG_CPU_MATMUL_H
 #define GG_CPU_MATMUL_H
@@ -24,50 +28,59 @@ struct gg_barrier; /* base/barrier.h */
 /* Packed panels of a weight matrix, kept from product to product: all panels of
  * the first kc steps, then those of the next. */
 struct gg_cpu_gemm_packed {
-    unsigned char *at;    /* panels, aligned to 64; NULL: not kept */
-    unsigned char *ready; /* one byte for each panel: 1 if it is packed. A
-                             product packs the panels that are not */
+    unsigned char *at; /* panels, aligned to 64; NULL: panels are not kept */
+    /* One byte for each panel. 1: the panel is packed. The caller sets all to
+     * 0. A product packs panels whose byte is 0, and sets it to 1. One product
+     * at a time may use the panels. */
+    unsigned char *ready;
 };
 
 /* Arguments of a product. */
 struct gg_cpu_gemm_args {
     const struct gg_kern *kern;
     enum gg_kern_gemm_form form;
-    int dtype_index; /* type of w, GG_DT_..., with a decode kernel and without a
-                        row header */
-    const void *w;   /* row i is at w + i * w_stride, of any alignment */
+    /* Type of w, GG_DT_.... The type must have a decode kernel and no row
+     * header. */
+    int dtype_index;
+    const void *w;   /* weights of any alignment; row i is w_stride * i bytes
+                      * after w */
     size_t w_stride; /* bytes */
-    const float *x;  /* column j is at x + j * x_stride */
+    const float *x;  /* column j is x_stride * j bytes after x */
     size_t x_stride; /* bytes, a multiple of 4 */
-    float *y;        /* column j is at y + j * y_stride; overlaps no input */
+    float *y;        /* column j is y_stride * j bytes after y; overlaps no
+                      * input */
     size_t y_stride; /* bytes, a multiple of 4 */
 
     /* Columns at any addresses, instead of x and y: column j is at x_at[j] and
-     * y_at[j]. Both arrays have n elements, more than
-     * gg_cpu_gemm_max_strided_cols(), and must stay until the team is done.
-     * Both NULL: x and y are used. The bits are the same. */
+     * y_at[j]. Only if n is above gg_cpu_gemm_max_strided_cols(). Both arrays
+     * have n elements and must not change until all threads have returned. Both
+     * NULL: x and y are used. The bits of y are the same in both cases. */
     const float *const *x_at;
     float *const *y_at;
 
     int64_t m, n,
         k; /* rows of w, columns, and steps, each >= 0; k is a multiple
                         of the type's block */
-    struct gg_cpu_gemm_packed kept; /* panels of w; the bits are the same */
+    /* Kept panels of w. The bits of y do not depend on them. */
+    struct gg_cpu_gemm_packed kept;
 };
 
-/* Largest number of columns that a product reads in place, so that they must be
- * x_stride apart. It depends on the form and type of a, not on n. */
+/* Limit for a->x_at and a->y_at: the columns of a product of at most this
+ * number of columns must be x_stride and y_stride apart. Products of more
+ * columns may use x_at and y_at. Depends only on a->kern, a->form and
+ * a->dtype_index. */
 int64_t gg_cpu_gemm_max_strided_cols(const struct gg_cpu_gemm_args *a);
 
-/* Bytes of scratch of gg_cpu_gemm_run() for nth threads and any m. */
+/* Bytes of scratch that gg_cpu_gemm_run() needs for product a with nth threads,
+ * for any a->m. May be 0. */
 size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth);
-/* Bytes of scratch of gg_cpu_gemm_run() for nth threads, any m, and any n up to
- * a->n. */
+/* Bytes of scratch that suffice with nth threads for every product that differs
+ * from a only by m and by a number of columns of at most a->n. */
 size_t gg_cpu_gemm_max_work_size(const struct gg_cpu_gemm_args *a,
                                  unsigned nth);
 
-/* Number of panels of w in such a product, each of *size bytes. 0: the product
- * uses no panels. */
+/* Number of panels of w in product a, which a->kept has room for. *size
+ * receives the bytes of each panel. 0: the product uses no panels of w. */
 size_t gg_cpu_gemm_count_panels(const struct gg_cpu_gemm_args *a,
                                 size_t *size);
 
@@ -77,8 +90,9 @@ size_t gg_cpu_gemm_count_panels(const struct gg_cpu_gemm_args *a,
  *           contents are ignored and lost.
  * barrier   Barrier of the nth threads. NULL if nth is 1.
  *
- * Returns when this thread has no more to do. Others may still write y and read
- * work: a barrier must follow before either is used. */
+ * Returns when this thread has no more to do. Other threads may still be
+ * working. Wait at a barrier before y is read, or before work, the inputs or
+ * a->kept are reused. */
 void gg_cpu_gemm_run(const struct gg_cpu_gemm_args *a, unsigned ith,
                      unsigned nth, void *work, struct gg_barrier *barrier);
 

@@ -3,14 +3,16 @@
  *
  * Each kind of mixer has its kind of memory: keys and values of every token
  * (kv_cache.c), states that every token changes (state_cache.c), keys of
- * blocks of tokens (compressed_cache.c). Layers map to kinds (model/build.h);
- * one layer may have several. A kind describes its tensors, makes the inputs
+ * blocks of tokens (compressed_cache.c), keys and values of an encoded text
+ * (cross_cache.c). Layers map to kinds (model/build.h); one layer may have
+ * several. A kind describes its tensors, makes the inputs
  * of a graph, and fills them for a micro-batch.
  *
  * Tensors consist of rows. If a tensor follows a table (cells.h), its rows are
- * the table's cells, one for each token; else each sequence has one row for all
- * of its tokens. Functions that copy, move, clear, save and restore rows need
- * to know no more (memory_rows.c). */
+ * the table's cells, one for each token. If it follows no table, it has one row
+ * for each sequence, which stands for all tokens of the sequence. Functions
+ * that copy, move, clear, save and restore rows need to know no more
+ * (memory_rows.c). */
 #ifndef GG_RUN_MEMORY_INT_H
 #define GG_RUN_MEMORY_INT_H
 
@@ -19,8 +21,8 @@
 #include "run/ubatch.h"
 
 enum {
-    GG_MEMORY_TENSORS = 3, /* tensors of a layer, at most */
-    GG_MEMORY_INPUTS = 16  /* inputs of a graph, at most */
+    GG_MEMORY_TENSORS = 3, /* tensors of one kind in a layer, at most */
+    GG_MEMORY_INPUTS = 16  /* inputs of one kind in a graph, at most */
 };
 
 struct gg_memory {
@@ -30,13 +32,15 @@ struct gg_memory {
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_seq;
     struct gg_cache_types types;
-    /* Tables that its tensors follow, for each type of attention. The table of
-     * windows is NULL if windows follow the other one. Both are NULL if each
-     * sequence has one row. */
+    /* Tables that the tensors follow, for each type of attention. The table of
+     * layers with windows is NULL if they follow the table of full attention.
+     * Both are NULL if each sequence has one row. */
     struct gg_cells *table[GG_N_ATTN_TYPES];
-    bool kept; /* false: memory of one pass only */
-    /* GG_MEMORY_TENSORS for each layer: first the first tensor of all layers,
-     * and so on. NULL: the layer has another kind. */
+    /* Tokens are remembered from pass to pass. false: the tokens of a pass see
+     * only each other, and t is NULL. */
+    bool kept;
+    /* Tensor k of layer il is t[k * (number of layers) + il]. An entry of NULL:
+     * the layer has no such tensor of this kind. */
     struct gguf_tensor **t;
     struct gguf_tensor *in[GG_MEMORY_INPUTS]; /* inputs of the last graph */
     /* [n_row], scratch for a row of a mask, or for rows that move */
@@ -48,18 +52,22 @@ struct gg_memory {
 struct gg_memory_kind {
     enum gg_model_memory_kind id;
     const char *name[GG_MEMORY_TENSORS]; /* names of a layer's tensors */
-    /* Describe tensor number which of layer il. NULL: the layer lacks it. */
+    /* Describe a tensor of layer il in c. The parameter which is the tensor's
+     * number, 0 to GG_MEMORY_TENSORS - 1. Returns NULL if the layer has no such
+     * tensor. */
     struct gguf_tensor *(*describe)(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which);
-    /* Make the inputs of a graph of a shape in pass->ctx, and set the memory
-     * of the pass. */
+    /* Make the inputs of a graph of shape h. They are made in pass->ctx. Then
+     * set the members of pass for this kind, which refer to the inputs and to
+     * the tensors of this memory. */
     void (*inputs)(struct gg_memory *m, const struct gg_ubatch_shape *h,
                    struct gg_model_pass *pass);
-    /* Fill the inputs. Allocates nothing. */
+    /* Fill the inputs of the last graph for a micro-batch. Allocates
+     * nothing. */
     enum gguf_status (*fill)(struct gg_memory *m, const struct gg_ubatch *u,
                              struct gguf_error *err);
-    bool encoded; /* memory of encoded texts; it follows their table */
+    bool encoded; /* holds encoded texts, and follows the table of these */
     bool by_seq;  /* each sequence has one row */
 };
 
@@ -68,9 +76,10 @@ extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
 
 enum { GG_N_MEMORIES = 4 };
 
-/* compressed_cache.c: check that the tokens of each sequence in a planned
- * batch are at positions 0, 1, ..., which number their blocks. GGUF_E_INVALID:
- * the message has the first that is not. */
+/* compressed_cache.c: check that the positions of each sequence have no gaps:
+ * the tokens in cells, then the tokens of a planned batch, are at positions 0,
+ * 1, 2 and so on. Blocks of tokens are numbered by position. GGUF_E_INVALID: a
+ * token is at another position; the message names the first such token. */
 enum gguf_status gg_compressed_cache_check(const struct gg_batch_plan *p,
                                            const struct gg_cells *cells,
                                            struct gguf_error *err);
@@ -86,9 +95,15 @@ struct gg_memory_params {
     struct gg_cells *encoded; /* table of encoded texts */
 };
 
-/* memory.c: make a memory of each kind that the model has, described in ctx,
- * which has room for GG_MEMORY_TENSORS tensors of each layer and kind. The
- * tables must outlive the memory. GGUF_E_NOMEM. */
+/* memory.c: make a memory of each kind that the model has.
+ *
+ * m   One element for each kind, zeroed by the caller.
+ * c   Receives the tensors, without data. The caller allocates their data
+ *     later. It must have room for GG_MEMORY_TENSORS tensors of each layer and
+ *     kind.
+ *
+ * The tables of p must outlive the memory. Call gg_memory_fini() at the end,
+ * also after GGUF_E_NOMEM. */
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                 const struct gg_memory_params *p,
                                 struct gguf_ctx *c, struct gguf_error *err);
@@ -97,25 +112,31 @@ void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES]);
 /* Table that layer il follows; NULL: each sequence has one row. */
 struct gg_cells *gg_memory_layer_table(const struct gg_memory *m, uint32_t il);
 
-/* Name a tensor and mark it as an input of a graph. Then: copy src to an
- * input; nothing happens if no node of the graph reads it. */
+/* Name a tensor and mark it as an input of a graph. Returns t. */
 struct gguf_tensor *gg_run_mark_input(struct gguf_tensor *t, const char *name);
+/* Copy src to the input t. Does nothing if t is NULL, or if t has no memory
+ * because no node of the graph reads it. */
 enum gguf_status gg_run_set_input(struct gguf_tensor *t, const void *src,
                                   struct gguf_error *err);
 
 /* ---- memory_rows.c ---- */
 
-/* Number of tensors in m->t (NULL entries count); bytes of a row of tensor i;
- * table that tensor i follows. */
+/* Number of entries of m->t, including those that are NULL. 0 if m->t is
+ * NULL. */
 size_t gg_memory_n_tensors(const struct gg_memory *m);
+/* Bytes of a row of tensor i, which must not be NULL. */
 uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i);
+/* Table that tensor i follows. NULL: each sequence has one row. */
 struct gg_cells *gg_memory_tensor_table(const struct gg_memory *m, size_t i);
 
 /* Call fn for the rows that a sequence has in tensor i, in the order of its
- * cells. Adjacent rows make one call, with the offset of the first and the
- * bytes of all. A tensor without a table has one row, if the sequence has any
- * token. The first failure ends the calls. To restore a sequence, take its
- * cells first, then write rows in the same order. */
+ * cells. The tensor must not be NULL. Adjacent rows make one call, with the
+ * offset in bytes of the first and the bytes of all. In a tensor without a
+ * table, the sequence has one row, and fn is called once. The first failure
+ * ends the calls.
+ *
+ * To restore a sequence, first allocate cells for it in its table. Then visit
+ * its rows and write them in the order in which they were saved. */
 typedef enum gguf_status gg_memory_rows_fn(void *user, struct gguf_tensor *t,
                                            uint64_t off, uint64_t size,
                                            struct gguf_error *err);
@@ -123,16 +144,19 @@ enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
                                       uint32_t seq, gg_memory_rows_fn *fn,
                                       void *user, struct gguf_error *err);
 
-/* Clear n rows of all tensors that follow a table; NULL: of those with one row
- * for each sequence. Rows without a token are masked where others are read,
- * but 0 times NaN is NaN. Fails as clearing tensors does. */
+/* Fill n rows, from row on, with zeros in all tensors that follow a table. If
+ * table is NULL, in all tensors with one row for each sequence. Rows without a
+ * token must be cleared although they are masked: the mask gives them the
+ * weight 0, but 0 times NaN is NaN. Statuses: those of gguf_tensor_fill(). */
 enum gguf_status gg_memory_zero_rows(struct gg_memory *m,
                                      const struct gg_cells *table,
                                      uint32_t row, uint32_t n,
                                      struct gguf_error *err);
 
-/* Copy n rows of the same tensors. Ranges may overlap. Fails as transfers do.
- */
+/* Copy n rows, from row `from` on to row `to` and up, in all tensors that
+ * follow a table. If table is NULL, in all tensors with one row for each
+ * sequence. The two ranges may overlap. Statuses: those of gguf_tensor_get()
+ * and gguf_tensor_set(). */
 enum gguf_status gg_memory_copy_rows(struct gg_memory *m,
                                      const struct gg_cells *table,
                                      uint32_t from, uint32_t to, uint32_t n,
