@@ -4,7 +4,7 @@
  * A row describes one option: its names, its argument, its help, the kind of
  * its argument, the allowed range or words, and the member of the tool's own
  * struct that it sets. Parsing, --help, --version and all messages work from
- * the rows, so that a tool has no code for a single option.
+ * the rows: a tool needs no code for individual options.
  *
  *     struct options {
  *         bool json;
@@ -48,26 +48,30 @@
  * and operands after "--". They may also write them as for llama.cpp's tools:
  * names of several letters after one dash (-ub 64), '=' after these and after
  * single letters, and underscores for dashes (--ctx_size). A word after one
- * dash is first read as a name, and only if no option has that name as single
- * letters. It is not split if the rest cannot be the argument of the letter:
- * -tb is never -t b.
+ * dash is read as a name if an option has that name, otherwise as single
+ * letters. If a letter has an argument, the rest of the word must be a possible
+ * argument; otherwise the word is refused: -t takes a number, so that -tb is an
+ * error and not -t with the argument b.
  *
  * An option of llama.cpp that a tool lacks has a row of kind OPT_REFUSED, whose
- * help names the alternative, or OPT_ACCEPTED, if the tool behaves like that
- * anyway.
+ * help names the alternative. If the tool always behaves as
+ * with the option, the row has the kind OPT_ACCEPTED.
  *
  * Tools that share options share a group of rows. The struct of each tool
  * contains the group's struct; a row of its table names the group and the
- * offset of that struct. If a name occurs twice the first row is used, so that
- * a tool's own rows must come before the group.
+ * offset of that struct. If two rows have the same name, the first is used. A
+ * row of the tool that replaces one of the group must therefore come before the
+ * group.
  *
  *     { .group = &ev_cache, .at = offsetof(struct options, ev) },
  *
- * Only --help=all prints the options after a heading with .rare.
+ * Options between a heading with .rare and the next heading are printed only by
+ * --help=all.
  *
- * It is an error to give an option with an argument twice, unless it is a list,
- * or to give two options with arguments that set the same member: the first
- * argument would be lost. A flag may be given twice.
+ * It is a usage error to give an option with an argument twice, or to give two
+ * options with arguments for the same member, because the first argument would
+ * be lost. Options of the kinds OPT_LIST and OPT_LIMIT, which lose nothing, and
+ * flags may be given any number of times.
  */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H
@@ -89,19 +93,19 @@ enum opt_kind {
     /* uint64_t: bytes, above 0, as gguf_size_parse() reads them */
     OPT_SIZE,
     OPT_STR, /* const char * */
-    /* const char *: name of an output file, not "-": models appear under their
-     * name when they are complete */
+    /* const char *: name of an output file. "-" is refused, because an output
+     * is written to a file that gets its name when it is complete. */
     OPT_OUT,
     OPT_WORD,  /* int, unsigned or enum: value of one of .words */
     OPT_LIST,  /* struct opt_list: the argument and .value are appended */
-    OPT_LIMIT, /* struct gguf_limits: NAME=N sets one limit */
+    OPT_LIMIT, /* struct gguf_limits: an argument NAME=N sets one limit */
     /* OPT_NO_MEMBER: the tool has no such option; .help says what to do
      * instead */
     OPT_REFUSED,
-    /* OPT_NO_MEMBER: read and ignored; an argument that is not one of .words
-     * is refused with .help */
+    /* OPT_NO_MEMBER: read and ignored. If .words is not NULL, an argument that
+     * is not one of .words is refused, with .help in the message. */
     OPT_ACCEPTED,
-    OPT_HELP, /* this and the next: used by opt.c only */
+    OPT_HELP, /* OPT_HELP, OPT_VERSION: for opt.c's own rows only */
     OPT_VERSION
 };
 
@@ -113,11 +117,14 @@ struct opt_word {
 };
 
 struct opt {
-    /* names, separated by blanks: "-c --ctx-size"; NULL: a heading, or without
-     * help the end of the table */
+    /* Names, separated by blanks: "-c --ctx-size". NULL: the row is a group if
+     * .group is set, a heading if .help is set, otherwise the end of the
+     * table. */
     const char *names;
-    /* name of the argument. NULL: none. "[X]": optional, only after '=';
-     * without it a string stays unchanged and other members get .value */
+    /* Name of the argument. NULL: the option takes no argument. "[X]": the
+     * argument is optional, and is given after '='. If it is not given, a
+     * member of kind OPT_STR or OPT_OUT keeps its value, and a member of
+     * another kind is set to .value. */
     const char *arg;
     const char *help; /* text for --help, which wraps it; '\n' begins a line */
     enum opt_kind kind;
@@ -131,7 +138,8 @@ struct opt {
     size_t bits_at; /* OPT_BITS: offset of an unsigned or int */
     unsigned bits;  /* bits to set there whenever the option is given */
     bool rare;      /* heading of options that only --help=all prints */
-    /* rows to insert here; .at is the offset of their struct */
+    /* Group whose rows replace this row. .at is the offset of the group's
+     * struct. */
     const struct opt_group *group;
 };
 
@@ -141,23 +149,26 @@ struct opt {
 #define OPT_BITS(type, member, set)                                           \
     .bits_at = offsetof(type, member), .bits = (set)
 
-/* Arguments of an option of kind OPT_LIST: arg[i] points into argv, value[i]
- * is the row's. Zeroed: empty. */
+/* Arguments of options of kind OPT_LIST, in the order given. arg[i] points into
+ * argv. value[i] is .value of the row. A zeroed list is empty. */
 struct opt_list {
     const char **arg;
     uint64_t *value;
     size_t n, room;
 };
+/* Free the arrays of a list, and make it empty. */
 void opt_list_fini(struct opt_list *l);
 
 enum opt_relation {
-    /* an option of a excludes those of b; b NULL: at most one of a */
+    /* Options in .a and options in .b exclude each other. If .b is NULL, at
+     * most one option in .a may be given. */
     OPT_EXCLUDES,
-    /* an option of a needs one of b; a NULL: one of b is required */
+    /* Any option in .a needs at least one option in .b. If .a is NULL, at least
+     * one option in .b is required. */
     OPT_NEEDS
 };
 
-/* Rows for options of other programs. */
+/* Rows for options of other programs. ROW_ACCEPTED accepts any argument. */
 #define ROW_REFUSED(names, arg, help)                                         \
     {                                                                         \
         names, arg, help, OPT_REFUSED, OPT_NO_MEMBER                          \
@@ -167,7 +178,8 @@ enum opt_relation {
         names, arg, help, OPT_ACCEPTED, OPT_NO_MEMBER                         \
     }
 
-/* Relation between options. An array of these ends with a and b NULL. */
+/* Relation between options. In the last element of an array, .a and .b are
+ * NULL. */
 struct opt_rule {
     const char *a; /* names of options, separated by blanks */
     enum opt_relation is;
@@ -187,18 +199,21 @@ struct opt_tool {
     const char *about; /* description, one sentence or more */
     const struct opt *table;
     const struct opt_rule *rules; /* rules; NULL: none */
-    /* names and number of operands, such as "IN [OUT]" or "FILE..." */
+    /* Names and number of operands, such as "IN [OUT]" or "FILE...". NULL: the
+     * tool takes no operands. */
     const char *operands;
     const char *more; /* text after the options, or NULL */
 };
 
 /* Parse the command line.
  *
- * options   The tool's struct: members of the table, with their defaults.
+ * options   The tool's struct. The caller has set the defaults; the rows of the
+ *           table say which members the options set.
  *
  * Returns the number of operands, which are argv[1] and so on in the order
- * given; argv is reordered. --help and --version print and exit with 0. An
- * error in options, rules or operands ends the program with a usage error.
+ * given; argv is reordered. --help and --version print and exit with 0. A wrong
+ * option, argument or operand, and options that break a rule of the tool, end
+ * the program with a usage error.
  */
 int opt_parse(const struct opt_tool *tool, int argc, char **argv,
               void *options);
@@ -211,12 +226,12 @@ _Noreturn void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
     "raise a safety limit to read a legitimate file, such as dims=5; the "    \
     "manual page lists the names"
 
-/* Check that an operand can be an output file, like an argument of kind
- * OPT_OUT. Returns path. */
+/* Make the check of OPT_OUT for an operand that names an output file: "-" ends
+ * the program with a usage error. Returns path, which may be NULL. */
 const char *opt_check_output(const char *path);
 
 /* Read text as a decimal number. Returns false if it is anything else or too
- * large. */
+ * large; *v is then undefined. */
 bool opt_parse_u64(const char *text, uint64_t *v);
 
 #endif
