@@ -128,7 +128,8 @@ GGUF_API enum gguf_status
 gguf_adapter_place_weights(struct gguf_adapter *adapter,
                            struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Facts about an adapter. Made by the library: it may grow at its end. */
+/* Facts about an adapter. Only the library makes it; later versions may add
+ * members at its end. */
 struct gguf_adapter_info {
     size_t n_weights;           /* weights of the model that it changes */
     int64_t rank_min, rank_max; /* smallest and largest rank of its pairs */
@@ -146,7 +147,8 @@ struct gguf_adapter_info {
 GGUF_API const struct gguf_adapter_info *
 gguf_adapter_info(const struct gguf_adapter *adapter);
 
-/* An adapter and its strength in a session. The struct never grows. */
+/* An adapter and its strength in a session. Later versions add no members to
+ * this struct. */
 struct gguf_adapter_use {
     const struct gguf_adapter *adapter; /* the adapter */
 

@@ -66,7 +66,8 @@ enum gguf_bisect_grouping {
 /* Type of a group whose weights have different types. */
 #define GGUF_BISECT_MIXED_DTYPE UINT32_MAX
 
-/* A weight that differs. Made by the library: it may grow at its end. */
+/* A weight that differs. Only the library makes it; later versions may add
+ * members at its end. */
 struct gguf_bisect_weight {
     const char *name;           /* name of the tensor */
     uint32_t dtype, base_dtype; /* types in model and base */
@@ -74,8 +75,8 @@ struct gguf_bisect_weight {
     double suspicion;           /* expected relative error */
 };
 
-/* A weight or a group of weights that are replaced together. Made by the
- * library: it may grow at its end. */
+/* A weight or a group of weights that are replaced together. Only the library
+ * makes it; later versions may add members at its end. */
 struct gguf_bisect_entry {
     /* Name: that of the weight; of a kind with * for the number of the layer;
      * "blk.3.*" of a layer; of a half that of its most suspicious weight. */
@@ -104,7 +105,8 @@ typedef bool gguf_bisect_fn(void *user, const struct gguf_bisect *b,
                             const struct gguf_bisect_entry *entry,
                             size_t n_done, size_t n_all);
 
-/* Function that sees each measurement. It never grows. */
+/* Function that sees each measurement. Later versions add no members to this
+ * struct. */
 struct gguf_bisect_callback {
     gguf_bisect_fn *fn; /* NULL: none */
     void *user;         /* first argument of fn */

@@ -42,8 +42,9 @@ enum gguf_severity {
  * Since: 0.1 */
 GGUF_API const char *gguf_severity_name(enum gguf_severity severity);
 
-/* One finding. The library makes it; the structure may grow at its end. It and
- * everything it points to are valid during the call of the callback. */
+/* One finding. It and everything that it points to are valid during the call of
+ * the callback. Only the library makes it; later versions may add members at its
+ * end. */
 struct gguf_finding {
     enum gguf_severity severity; /* weight of the finding */
     const char *code;            /* kind of finding for programs, such as
@@ -61,7 +62,8 @@ struct gguf_finding {
  * stop the check, which then returns GGUF_E_CANCELLED. */
 typedef bool gguf_finding_fn(void *user, const struct gguf_finding *finding);
 
-/* A function that receives findings, and its first argument. It never grows. */
+/* A function that receives findings, and its first argument. Later versions add
+ * no members to this struct. */
 struct gguf_finding_callback {
     gguf_finding_fn *fn; /* the function; required */
     void *user;          /* its first argument */

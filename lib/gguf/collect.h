@@ -96,7 +96,8 @@ GGUF_API void gguf_collect_destroy(struct gguf_collect *c);
 
 /* ------------------------------------------------------------- the run --- */
 
-/* A chunk that was evaluated. Made by the library: it may grow at its end. */
+/* A chunk that was evaluated. Only the library makes it; later versions may add
+ * members at its end. */
 struct gguf_collect_chunk {
     size_t chunk;    /* number of the chunk in the text, from 0 */
     size_t n_done;   /* chunks of this run that were evaluated */
@@ -110,7 +111,8 @@ struct gguf_collect_chunk {
 typedef bool gguf_collect_chunk_fn(void *user,
                                    const struct gguf_collect_chunk *chunk);
 
-/* A chunk function and its pointer. It never grows. */
+/* A chunk function and its pointer. Later versions add no members to this
+ * struct. */
 struct gguf_collect_chunk_callback {
     gguf_collect_chunk_fn *fn; /* NULL: no reports */
     void *user;                /* passed to fn */

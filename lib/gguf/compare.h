@@ -129,7 +129,8 @@ typedef bool gguf_compare_fn(void *user, size_t i,
                              const struct gguf_tensor *a,
                              const struct gguf_tensor *b);
 
-/* Consumer of pairs of results. It never grows. */
+/* Consumer of pairs of results. Later versions add no members to this struct.
+ */
 struct gguf_compare_callback {
     gguf_compare_fn *fn; /* NULL: look at nothing */
     void *user;          /* passed to fn */

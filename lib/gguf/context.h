@@ -143,7 +143,7 @@ enum gguf_object_kind {
 };
 
 /* One entry of an arena: for programs that print or draw the use of memory.
- * Made by the library; new members come at the end. */
+ * Only the library makes it; later versions may add members at its end. */
 struct gguf_object {
     uint64_t off;             /* bytes from the start of the arena */
     uint64_t size;            /* bytes of the object and its data */

@@ -69,7 +69,8 @@ enum gguf_convert_note_kind {
 typedef void gguf_convert_note_fn(void *user, enum gguf_convert_note_kind kind,
                                   const char *line);
 
-/* A note function and its pointer. It never grows. */
+/* A note function and its pointer. Later versions add no members to this
+ * struct. */
 struct gguf_convert_note_callback {
     gguf_convert_note_fn *fn; /* NULL: no reports */
     void *user;               /* passed to fn */
@@ -160,8 +161,8 @@ GGUF_API void gguf_convert_close(struct gguf_convert *c);
 
 /* ------------------------------------------------------------ the plan --- */
 
-/* One tensor of the planned file. All pointers belong to the folder. Made by
- * the library: it may grow at its end. */
+/* One tensor of the planned file. All pointers belong to the folder. Only the
+ * library makes it; later versions may add members at its end. */
 struct gguf_convert_tensor {
     const char *name; /* name in the GGUF file */
     unsigned n_dims;  /* number of dimensions */
@@ -195,8 +196,8 @@ GGUF_API size_t gguf_convert_n_omitted(const struct gguf_convert *c);
 GGUF_API const char *gguf_convert_omitted(const struct gguf_convert *c,
                                           size_t i);
 
-/* Kind of a folder. All pointers belong to the folder. Made by the library: it
- * may grow at its end. */
+/* Kind of a folder. All pointers belong to the folder. Only the library makes
+ * it; later versions may add members at its end. */
 struct gguf_convert_summary {
     const char *kind;       /* "language model", "embedding model",
                              * "classifier", "reranker", "adapter" or
@@ -245,7 +246,8 @@ gguf_convert_create_job(struct gguf_quant **out, struct gguf_convert *c,
  * differently. */
 typedef void gguf_folder_note_fn(void *user, const char *key);
 
-/* A note function and its pointer. It never grows. */
+/* A note function and its pointer. Later versions add no members to this
+ * struct. */
 struct gguf_folder_note_callback {
     gguf_folder_note_fn *fn; /* NULL: no reports */
     void *user;              /* passed to fn */

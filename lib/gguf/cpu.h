@@ -25,7 +25,8 @@ extern "C" {
  * with GGUF_E_CANCELLED. */
 typedef bool gguf_abort_fn(void *user);
 
-/* Decision to stop a computation. It never grows. */
+/* Decision to stop a computation. Later versions add no members to this struct.
+ */
 struct gguf_abort_callback {
     gguf_abort_fn *fn; /* NULL: never stop */
     void *user;        /* passed to fn */

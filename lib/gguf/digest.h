@@ -48,7 +48,7 @@ enum gguf_digest_algo {
 /* Bytes that hold any digest as text, with its NUL. */
 #define GGUF_DIGEST_TEXT_SIZE 65
 
-/* A digest. The structure never grows. */
+/* A digest. Later versions add no members to this struct. */
 struct gguf_digest {
     enum gguf_digest_algo algo; /* algorithm */
     unsigned char bytes[32];    /* digest in canonical (big-endian) order; the

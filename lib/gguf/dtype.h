@@ -72,8 +72,8 @@ enum gguf_dtype_family {
                           * can be encoded */
 };
 
-/* Description of a data type. The library makes it; the structure may grow at
- * its end. */
+/* Description of a data type. Only the library makes it; later versions may add
+ * members at its end. */
 struct gguf_dtype_info {
     uint32_t id;                   /* id in files */
     const char *name;              /* name, such as "Q4_K" */

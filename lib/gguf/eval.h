@@ -151,8 +151,8 @@ GGUF_API uint32_t gguf_scan_strided_ctx(uint32_t n_ctx, uint32_t stride);
 
 /* ---- sinks ---- */
 
-/* Facts about a scan, for its sinks. Owned by the scan. Made by the library: it
- * may grow at its end. */
+/* Facts about a scan, for its sinks. Owned by the scan. Only the library makes
+ * it; later versions may add members at its end. */
 struct gguf_scan_info {
     /* Parameters of the scan, with defaults filled in. */
     const struct gguf_scan_params *params;
@@ -178,8 +178,8 @@ struct gguf_scan_info {
 struct gguf_scan;
 
 /* Some rows of one chunk, valid during the call of a sink. Row i is the
- * prediction of token[first + i + 1] after token[first + i]. Made by the
- * library: it may grow at its end. */
+ * prediction of token[first + i + 1] after token[first + i]. Only the library
+ * makes it; later versions may add members at its end. */
 struct gguf_scan_rows {
     struct gguf_scan *scan;  /* the scan, for gguf_scan_nll() */
     size_t chunk;            /* number of the chunk in all texts, from 0 */

@@ -297,8 +297,8 @@ gguf_file_kv_get(const struct gguf_file *file, const char *key,
 
 /* ------------------------------------------------------------- tensors --- */
 
-/* Entry of a file's list of tensors. The library makes it; the structure may
- * grow at its end. */
+/* Entry of a file's list of tensors. Only the library makes it; later versions
+ * may add members at its end. */
 struct gguf_tensor_info {
     struct gguf_str name;
     uint32_t dtype;            /* id of the data type as in the file; unknown

@@ -158,7 +158,7 @@ GGUF_API struct gguf_graph *gguf_graph_copy(struct gguf_ctx *ctx,
  * Returns true to stop the dump. */
 typedef bool gguf_write_fn(void *user, const char *text, size_t size);
 
-/* Consumer of text. It never grows. */
+/* Consumer of text. Later versions add no members to this struct. */
 struct gguf_write_callback {
     gguf_write_fn *fn; /* required */
     void *user;        /* passed to fn */

@@ -59,14 +59,16 @@ extern "C" {
 
 struct gguf_kld;
 
-/* Numbers of a scored token, as defined above. The struct never grows. */
+/* Numbers of a scored token, as defined above. Later versions add no members to
+ * this struct. */
 struct gguf_kld_token {
     double x, x_base; /* -ln q(t) and -ln b(t), in nats */
     double kld;       /* divergence, in nats */
     bool same_top;    /* model and base have the same likeliest token */
 };
 
-/* A value and its standard error; NaN: undefined. The struct never grows. */
+/* A value and its standard error; NaN: undefined. Later versions add no members
+ * to this struct. */
 struct gguf_figure {
     double value, error;
 };
@@ -105,7 +107,8 @@ struct gguf_kld_stats {
 typedef bool gguf_kld_fn(void *user, size_t chunk, size_t n_chunks,
                          const struct gguf_kld *kld);
 
-/* Function that sees each chunk. It never grows. */
+/* Function that sees each chunk. Later versions add no members to this struct.
+ */
 struct gguf_kld_callback {
     gguf_kld_fn *fn; /* NULL: none */
     void *user;      /* first argument of fn */

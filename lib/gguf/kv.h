@@ -74,8 +74,9 @@ GGUF_API size_t gguf_val_type_size(uint32_t type);
 /* A metadata pair, or an element of an array.
  *
  * Only the library fills it; programs read it. Everything it points to belongs
- * to the file or list that it came from. The structure never grows, because
- * programs hold elements of arrays in variables (gguf_kv_iter_next()). */
+ * to the file or list that it came from. Programs hold elements of arrays in
+ * variables (gguf_kv_iter_next()), so later versions add no members to this
+ * struct. */
 struct gguf_kv {
     struct gguf_str key; /* key of the pair; of an element, its array's key */
     uint32_t type;       /* enum gguf_val_type */
@@ -275,7 +276,8 @@ gguf_kv_get_elems_uint(const struct gguf_kv *kv, uint64_t first, size_t n,
  *         use(&elem);
  *
  * It is the fast way through strings and nested arrays. The structure is the
- * caller's, needs no cleanup and never grows. Its members are private. */
+ * caller's and needs no cleanup. Its members are private. Later versions add no
+ * members to this struct. */
 struct gguf_kv_iter {
     const struct gguf_kv *kv; /* the array; it must outlive the iterator */
     uint64_t i;               /* index of the next element */

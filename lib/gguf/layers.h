@@ -49,7 +49,8 @@ extern "C" {
 
 struct gguf_layers;
 
-/* Comparison of one activation. Made by the library: it may grow at its end. */
+/* Comparison of one activation. Only the library makes it; later versions may
+ * add members at its end. */
 struct gguf_layers_entry {
     const char *name; /* name: "blk.3.attn_q" */
     const char *what; /* name inside of its layer: "attn_q"; else name */

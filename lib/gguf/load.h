@@ -88,8 +88,8 @@ gguf_model_lock_weights(struct gguf_model *model,
  * gguf_model_place_weights() to return memory early. Any thread. Since: 0.1 */
 GGUF_API void gguf_model_release_pages(const struct gguf_model *model);
 
-/* Rule: weights whose name matches a pattern go to one type of memory. The
- * struct never grows. */
+/* Rule: weights whose name matches a pattern go to one type of memory. Later
+ * versions add no members to this struct. */
 struct gguf_place_rule {
     /* Regular expression in Perl's syntax. It matches anywhere in the name,
      * whatever the case of letters. Borrowed during the call. */

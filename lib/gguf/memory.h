@@ -47,7 +47,8 @@ struct gguf_allocator {
 /* Text with a length.
  *
  * The text may hold NUL bytes, need not be UTF-8 and has no terminator. Its
- * bytes belong to the object that returned it. The structure never grows. */
+ * bytes belong to the object that returned it. Later versions add no members to
+ * this struct. */
 struct gguf_str {
     const char *data; /* first byte; may be NULL if size is 0 */
     size_t size;      /* length in bytes */

@@ -125,7 +125,8 @@ enum gguf_pooling {
  * values. Any thread. Since: 0.1 */
 GGUF_API const char *gguf_pooling_name(enum gguf_pooling pooling);
 
-/* Facts about a model. Made by the library: it may grow at its end. */
+/* Facts about a model. Only the library makes it; later versions may add
+ * members at its end. */
 struct gguf_model_info {
     struct gguf_str arch; /* general.architecture; owned by the file */
     uint32_t n_layer;     /* layers: block_count of the file */
@@ -267,8 +268,8 @@ enum gguf_hparam_flags {
     GGUF_HPARAM_SUMMARY = 4
 };
 
-/* One key of a model's metadata that evaluation and verification read. Made by
- * the library: it may grow at its end. */
+/* One key of a model's metadata that evaluation and verification read. Only the
+ * library makes it; later versions may add members at its end. */
 struct gguf_hparam {
     /* Part of the key after "ARCH.". A leading '/' means that the rest is the
      * whole key. */

@@ -24,7 +24,7 @@ extern "C" {
  *   o(n) = floor((n + 2 * pad - dilation * (size - 1) - 1) / stride) + 1
  *
  * windows; at least one must fit. A builder takes NULL for a window of all
- * defaults. The struct never grows. */
+ * defaults. Later versions add no members to this struct. */
 struct gguf_window {
     int32_t size[2];     /* elements of a window; 0: 1. Convolutions ignore it:
                             they take the size of the kernel */
@@ -213,7 +213,8 @@ GGUF_API struct gguf_tensor *gguf_op_timestep_embedding(struct gguf_ctx *ctx,
 
 /* Parameters of GGUF_OP_IM2COL, GGUF_OP_CONV, GGUF_OP_CONV_TRANSPOSE and
  * GGUF_OP_POOL, as the builders store them; a backend reads them with
- * gguf_tensor_op_params(). Made by the library; new members come at the end. */
+ * gguf_tensor_op_params(). Only the library makes it; later versions may add
+ * members at its end. */
 struct gguf_conv_params {
     struct gguf_window window; /* size and steps, without zeros for defaults */
     int32_t depthwise; /* CONV: 1 for a depthwise convolution, else 0 */

@@ -39,7 +39,8 @@ typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
                                         unsigned nth, void *user);
 
 /* Function of a custom operation. Both members must stay valid as long as
- * graphs with the result are computed. It never grows. */
+ * graphs with the result are computed. Later versions add no members to this
+ * struct. */
 struct gguf_custom_callback {
     gguf_custom_fn *fn; /* required */
     void *user;         /* passed to fn */

@@ -234,8 +234,8 @@ gguf_op_index_blocks(struct gguf_ctx *ctx, struct gguf_tensor *q,
 /* The builders store these structs as parameters of their results; a backend
  * reads them with gguf_tensor_op_params(). */
 
-/* GGUF_OP_ATTENTION, from gguf_op_attention_sinks()'s parameters. Made by the
- * library; new members come at the end. */
+/* GGUF_OP_ATTENTION, from gguf_op_attention_sinks()'s parameters. Only the
+ * library makes it; later versions may add members at its end. */
 struct gguf_attn_params {
     float scale;    /* factor of the products */
     float max_bias; /* ALiBi; 0: slope is 1 */
@@ -243,8 +243,8 @@ struct gguf_attn_params {
 };
 
 /* GGUF_OP_INDEX_TOP and GGUF_OP_INDEX_BLOCKS, from the parameters of
- * gguf_op_index_top() and gguf_op_index_blocks(). Made by the library; new
- * members come at the end. */
+ * gguf_op_index_top() and gguf_op_index_blocks(). Only the library makes it;
+ * later versions may add members at its end. */
 struct gguf_index_params {
     int64_t n_top;   /* keys or blocks to keep */
     int32_t block;   /* positions of a block; INDEX_TOP: 0 */

@@ -204,22 +204,22 @@ enum { GGUF_HYPER_MAX = 64 };
 /* The builders store these structs as parameters of their results; a backend
  * reads them with gguf_tensor_op_params(). */
 
-/* GGUF_OP_SOFT_MAX, from gguf_op_soft_max_sinks()'s parameters. Made by the
- * library; new members come at the end. */
+/* GGUF_OP_SOFT_MAX, from gguf_op_soft_max_sinks()'s parameters. Only the
+ * library makes it; later versions may add members at its end. */
 struct gguf_soft_max_params {
     float scale;    /* factor of x */
     float max_bias; /* ALiBi; 0: slope is 1 */
 };
 
-/* GGUF_OP_GROUP_NORM, from gguf_op_group_norm()'s parameters. Made by the
- * library; new members come at the end. */
+/* GGUF_OP_GROUP_NORM, from gguf_op_group_norm()'s parameters. Only the library
+ * makes it; later versions may add members at its end. */
 struct gguf_group_norm_params {
     float eps;        /* added to the variance */
     int32_t n_groups; /* groups of channels */
 };
 
-/* GGUF_OP_HYPER, from gguf_op_hyper()'s parameters. Made by the library; new
- * members come at the end. */
+/* GGUF_OP_HYPER, from gguf_op_hyper()'s parameters. Only the library makes it;
+ * later versions may add members at its end. */
 struct gguf_hyper_params {
     int32_t n;      /* streams */
     int32_t n_iter; /* Sinkhorn iterations */

@@ -106,8 +106,8 @@ GGUF_API unsigned gguf_pool_n_threads(const struct gguf_pool *pool);
 /* Do one thread's share of a job: share ith of nth, 0 <= ith < nth. */
 typedef void gguf_pool_fn(void *user, unsigned ith, unsigned nth);
 
-/* A function that does a share of a job, and its first argument. It never
- * grows. */
+/* A function that does a share of a job, and its first argument. Later versions
+ * add no members to this struct. */
 struct gguf_pool_callback {
     gguf_pool_fn *fn; /* the function; NULL: nothing to do */
     void *user;       /* its first argument */

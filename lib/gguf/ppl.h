@@ -98,7 +98,8 @@ typedef bool gguf_ppl_fn(void *user, size_t chunk, size_t n_chunks,
                          const struct gguf_ppl *of_chunk,
                          const struct gguf_ppl *so_far);
 
-/* Function that sees the sums of each chunk. It never grows. */
+/* Function that sees the sums of each chunk. Later versions add no members to
+ * this struct. */
 struct gguf_ppl_callback {
     gguf_ppl_fn *fn; /* NULL: none */
     void *user;      /* first argument of fn */

@@ -39,7 +39,8 @@
 extern "C" {
 #endif
 
-/* One computed node. Made by the library; new members come at the end. */
+/* One computed node. Only the library makes it; later versions may add members
+ * at its end. */
 struct gguf_profile_node {
     /* The node: its operation, name, type, shape and sources. Valid during the
      * call. A node without a name belongs to the layer of the next node that
@@ -74,7 +75,7 @@ struct gguf_profile_node {
  * call the session, the scheduler or the backend. */
 typedef void gguf_profile_fn(void *user, const struct gguf_profile_node *n);
 
-/* Consumer of times. It never grows. */
+/* Consumer of times. Later versions add no members to this struct. */
 struct gguf_profile_callback {
     gguf_profile_fn *fn; /* NULL: measure nothing */
     void *user;          /* passed to fn */

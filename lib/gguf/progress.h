@@ -28,7 +28,8 @@ extern "C" {
  * the job, which then cleans up and returns GGUF_E_CANCELLED. */
 typedef bool gguf_progress_fn(void *user, uint64_t done, uint64_t total);
 
-/* A function that receives progress, and its first argument. It never grows. */
+/* A function that receives progress, and its first argument. Later versions add
+ * no members to this struct. */
 struct gguf_progress_callback {
     gguf_progress_fn *fn; /* the function; NULL: none */
     void *user;           /* its first argument */

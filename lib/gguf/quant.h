@@ -54,7 +54,7 @@ extern "C" {
 struct gguf_quant;
 
 /* Type for the tensors whose names match a pattern. The first matching item of
- * an array decides. This struct never grows. */
+ * an array decides. Later versions add no members to this struct. */
 struct gguf_quant_override {
     /* Perl regular expression of at most 1000 bytes, searched anywhere in the
      * name; letter case is ignored. */
@@ -62,8 +62,8 @@ struct gguf_quant_override {
     uint32_t dtype; /* type id */
 };
 
-/* LoRA adapter to merge into the weights (adapter.h describes its file). This
- * struct never grows.
+/* LoRA adapter to merge into the weights (adapter.h describes its file).
+ * Later versions add no members to this struct.
  *
  * For each pair of the adapter, its product is added to the weight while that
  * is read: the weight is decoded, w + factor * product is computed in single
@@ -243,8 +243,8 @@ enum gguf_quant_reason {
 
 /* Encoding error of a tensor: the differences between the weights that were
  * read and those that the written blocks decode to. Sums are made in a fixed
- * order: every member but seconds is the same for any number of threads. Made
- * by the library: it may grow at its end. */
+ * order: every member but seconds is the same for any number of threads. Only
+ * the library makes it; later versions may add members at its end. */
 struct gguf_quant_loss {
     bool measured;   /* false: nothing was encoded, or measure was not set */
     double rms;      /* RMS error */
@@ -258,8 +258,8 @@ struct gguf_quant_loss {
                       * measure */
 };
 
-/* One tensor of the output. All pointers belong to the job. Made by the
- * library: it may grow at its end. */
+/* One tensor of the output. All pointers belong to the job. Only the library
+ * makes it; later versions may add members at its end. */
 struct gguf_quant_tensor {
     const char *name; /* unescaped; print it with gguf_text_escape() */
     unsigned n_dims;  /* number of dimensions */
@@ -362,7 +362,8 @@ typedef enum gguf_status gguf_quant_check_fn(void *user, size_t job,
                                              const struct gguf_file *output,
                                              struct gguf_error *err);
 
-/* A check function and its pointer. It never grows. */
+/* A check function and its pointer. Later versions add no members to this
+ * struct. */
 struct gguf_quant_check_callback {
     gguf_quant_check_fn *fn; /* NULL: accept every output */
     void *user;              /* passed to fn */

@@ -213,7 +213,8 @@ gguf_sched_pin(struct gguf_sched *s, struct gguf_tensor *t, unsigned i,
 /* --- looking at nodes ----------------------------------------------------- */
 
 /* Evaluation callback: looks at the results of nodes while a graph is computed.
- * Neither function may call the scheduler or its backends. It never grows. */
+ * Neither function may call the scheduler or its backends. Later versions add
+ * no members to this struct. */
 struct gguf_sched_eval {
     /* Called for each node before it is computed. Returns true if the program
      * wants to look at its result. NULL: no evaluation callback. */

@@ -80,7 +80,8 @@ struct gguf_session;
 typedef bool gguf_session_graph_fn(void *user, struct gguf_graph *graph,
                                    struct gguf_sched *sched);
 
-/* Function that sees the graphs of a session. It never grows. */
+/* Function that sees the graphs of a session. Later versions add no members to
+ * this struct. */
 struct gguf_session_graph_callback {
     gguf_session_graph_fn *fn; /* NULL: none */
     void *user;                /* first argument of fn */

@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-/* A result that is not finite. Made by the library: it may grow at its
- * end. */
+/* A result that is not finite. Only the library makes it; later versions may
+ * add members at its end. */
 struct gguf_session_fault {
     const char *op;    /* name of the operation; static */
     char tensor[64];   /* name of the result; "": unnamed */

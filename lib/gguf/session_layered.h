@@ -36,7 +36,8 @@ extern "C" {
 typedef enum gguf_status gguf_session_outputs_fn(void *user, size_t i,
                                                  struct gguf_error *err);
 
-/* Function that takes the outputs of batches. It never grows. */
+/* Function that takes the outputs of batches. Later versions add no members to
+ * this struct. */
 struct gguf_session_outputs_callback {
     gguf_session_outputs_fn *fn; /* required */
     void *user;                  /* first argument of fn */

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Work of one kind and the time that it took. Work of calls that failed does
- * not count. The struct never grows. */
+ * not count. Later versions add no members to this struct. */
 struct gguf_session_stage {
     uint64_t n;       /* things that were worked on, such as tokens */
     uint64_t n_calls; /* pieces in which they were worked on */
@@ -30,7 +30,8 @@ struct gguf_session_stage {
 
 /* Times of a session since it was created, or since they were last reset. The
  * time of a backend that computes asynchronously counts where the session waits
- * for it. Made by the library: it may grow at its end. */
+ * for it. Only the library makes it; later versions may add members at its end.
+ */
 struct gguf_session_timings {
     /* Seconds of gguf_session_create(). A reset does not change it. */
     double create;

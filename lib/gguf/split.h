@@ -117,7 +117,8 @@ struct gguf_split_output_params {
  * number of threads may read it. */
 struct gguf_split_plan;
 
-/* Shard of a plan. The library makes it; the structure may grow at its end. */
+/* Shard of a plan. Only the library makes it; later versions may add members at
+ * its end. */
 struct gguf_split_shard {
     size_t first_tensor; /* index of its first tensor in the model's list */
     size_t n_tensors;    /* number of its tensors, consecutive in that list */

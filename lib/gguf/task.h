@@ -129,7 +129,8 @@ GGUF_API void gguf_tasks_sample(struct gguf_tasks *t, size_t n);
 
 /* ---- computing ---- */
 
-/* Scores of a task. Made by the library: it may grow at its end. */
+/* Scores of a task. Only the library makes it; later versions may add members
+ * at its end. */
 struct gguf_task_scores {
     size_t task;              /* number among the tasks, from 0 */
     size_t no;                /* number in the file, from 0 */
@@ -145,7 +146,8 @@ struct gguf_task_scores {
  * GGUF_E_CANCELLED. */
 typedef bool gguf_task_fn(void *user, const struct gguf_task_scores *scores);
 
-/* Function that sees each task. It never grows. */
+/* Function that sees each task. Later versions add no members to this struct.
+ */
 struct gguf_task_callback {
     gguf_task_fn *fn; /* NULL: none */
     void *user;       /* first argument of fn */

@@ -50,7 +50,8 @@ enum gguf_tensor_add_flags {
     GGUF_TENSOR_PARAM = 4
 };
 
-/* One array. Made by the library; new members come at the end.
+/* One array. Only the library makes it; later versions may add members at its
+ * end.
  *
  * Element (i0, i1, i2, i3) begins at byte
  *

@@ -77,7 +77,8 @@ gguf_size_parse(const char *text, uint64_t *bytes,
  *     printf("'%s' is not known%s", escaped_name,
  *            gguf_suggestion_text(&s, text));
  *
- * The structure is the caller's, needs no cleanup and never grows. */
+ * The structure is the caller's and needs no cleanup. Later versions add no
+ * members to this struct. */
 struct gguf_suggestion {
     struct gguf_str name; /* unknown name */
     struct gguf_str best; /* most similar known name so far; empty: none */
@@ -123,8 +124,8 @@ enum gguf_json_kind {
     GGUF_JSON_END     /* end of the innermost array or object */
 };
 
-/* A JSON value. Valid during the call of the callback. The structure never
- * grows. */
+/* A JSON value. Valid during the call of the callback. Later versions
+ * add no members to this struct. */
 struct gguf_json_value {
     enum gguf_json_kind kind; /* kind of the value */
     struct gguf_str name;     /* name of a member; data is NULL for others */
@@ -140,8 +141,8 @@ typedef enum gguf_status gguf_json_fn(void *user,
                                       const struct gguf_json_value *v,
                                       struct gguf_error *err);
 
-/* A function that receives JSON values, and its first argument. It never
- * grows. */
+/* A function that receives JSON values, and its first argument. Later versions
+ * add no members to this struct. */
 struct gguf_json_callback {
     gguf_json_fn *fn; /* the function; required */
     void *user;       /* its first argument */

@@ -73,7 +73,8 @@ struct gguf_vocab;
  * message is valid during the call. */
 typedef void gguf_warn_fn(void *user, const char *message);
 
-/* Function that receives warnings. It never grows. */
+/* Function that receives warnings. Later versions add no members to this
+ * struct. */
 struct gguf_warn_callback {
     gguf_warn_fn *fn; /* NULL: none */
     void *user;       /* first argument of fn */
@@ -184,7 +185,7 @@ GGUF_API bool gguf_vocab_wants_sep(const struct gguf_vocab *vocab);
 GGUF_API bool gguf_vocab_is_eog(const struct gguf_vocab *vocab, gguf_token id);
 
 /* A growing list of tokens, in the caller's storage. It begins as
- * GGUF_TOKENS_INIT. The struct never grows. */
+ * GGUF_TOKENS_INIT. Later versions add no members to this struct. */
 struct gguf_tokens {
     gguf_token *id;                         /* the tokens */
     size_t n;                               /* number of tokens */
