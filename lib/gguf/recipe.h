@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* recipe.h - rules that give each tensor its type
  *
- * A recipe is a short text: a base type and rules. For each tensor, the first
- * rule whose selector and condition hold decides; if no rule holds, the base
- * type does. The presets that people know by name (Q4_K_M, IQ3_XS ...) are
- * recipes too, built in from share/recipes. gguf-quantize(1), "RECIPES",
- * describes the language.
+ * A recipe is a short text: a base type and rules. A rule is "selector = type",
+ * with or without "if condition". A selector names a class of tensors
+ * ("output", "ffn_down") or a pattern for their names. Each tensor gets the
+ * type of the first rule whose selector matches it and whose condition, if it
+ * has one, is true. A tensor without such a rule gets the base type.
+ * Quantization jobs (quant.h) apply a recipe to weight matrices; vectors, norms
+ * and the like keep their types. gguf-quantize(1), "RECIPES", describes the
+ * language.
+ *
+ * The presets that people know by name (Q4_K_M, IQ3_XS ...) are recipes too.
+ * Their texts are compiled into the library, from share/recipes of its sources.
  *
  *     name  Q4_K_M
  *     ftype 15
@@ -15,11 +21,17 @@
  *     attn_v   = Q6_K if more
  *     ffn_down = Q6_K if more
  *
- * Life cycle: make a recipe with gguf_recipe_preset(), gguf_recipe_load() or
- * gguf_recipe_parse(), give it to a job as gguf_quant_params.recipe (quant.h),
- * and free it with gguf_recipe_destroy() after the job.
+ * In this example n is the number of layers, i is the number of tensors of the
+ * same class before this one (for feed-forward tensors of a model with experts,
+ * the number of its layer), and / drops the fraction.
  *
- * Threads: a recipe never changes; any number of threads may use it.
+ * Life cycle: make a recipe with gguf_recipe_preset(), gguf_recipe_load() or
+ * gguf_recipe_parse(), and give it to a job as gguf_quant_params.recipe
+ * (quant.h). The job does not copy it: free it with gguf_recipe_destroy() after
+ * the job is destroyed.
+ *
+ * Threads: a recipe does not change after it was made; any number of threads
+ * may use it. No thread may use it once it is destroyed.
  */
 #ifndef GGUF_RECIPE_H
 #define GGUF_RECIPE_H
@@ -40,12 +52,13 @@ struct gguf_recipe;
  *
  * out        Receives the recipe. NULL after a failure.
  * text       The text; copied.
- * allocator  Memory for the recipe; kept. NULL: malloc.
+ * allocator  Allocator of the recipe. It must outlive the recipe. NULL: malloc.
  *
  * Free *out with gguf_recipe_destroy().
  *
- * GGUF_E_FORMAT  The text has an error: the message has the line, err->offset
- *                is the byte in text.
+ * GGUF_E_FORMAT  The text has an error. The message has the number of the line,
+ *                from 1, and err->offset is the place of the error in text, in
+ *                bytes from 0 (GGUF_NO_OFFSET: the text has a NUL byte).
  * GGUF_E_LIMIT   The text has more than GGUF_RECIPE_MAX_SIZE bytes or
  *                GGUF_RECIPE_MAX_RULES rules.
  * GGUF_E_NOMEM   Memory for the recipe cannot be allocated.
@@ -60,12 +73,15 @@ gguf_recipe_parse(struct gguf_recipe **out, struct gguf_str text,
  *
  * out        Receives the recipe. NULL after a failure.
  * path       Path of the file.
- * allocator  Memory for the recipe; kept. NULL: malloc.
+ * allocator  Allocator of the recipe. It must outlive the recipe. NULL: malloc.
  *
  * Free *out with gguf_recipe_destroy().
  *
- * GGUF_E_IO  The file cannot be read.
- * Other      The statuses of gguf_recipe_parse().
+ * GGUF_E_IO      The file cannot be read.
+ * GGUF_E_FORMAT  The text has an error, as for gguf_recipe_parse(). err->offset
+ *                is the place in the file.
+ * GGUF_E_LIMIT   The file is too large, or has too many rules.
+ * GGUF_E_NOMEM   Memory for the recipe cannot be allocated.
  *
  * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
@@ -76,13 +92,13 @@ gguf_recipe_load(struct gguf_recipe **out, const char *path,
 /* Make a recipe from a built-in preset.
  *
  * out        Receives the recipe. NULL after a failure.
- * name       Name ("Q4_K_M"; letter case is ignored), alias ("Q4_K") or ftype
- *            number ("15") of a preset.
- * allocator  Memory for the recipe; kept. NULL: malloc.
+ * name       Name ("Q4_K_M"), alias ("Q4_K", which means Q4_K_M) or ftype
+ *            number ("15") of a preset. Letter case is ignored.
+ * allocator  Allocator of the recipe. It must outlive the recipe. NULL: malloc.
  *
  * Free *out with gguf_recipe_destroy().
  *
- * GGUF_E_NOTFOUND  No preset has this name.
+ * GGUF_E_NOTFOUND  No preset has this name, alias or number.
  * GGUF_E_NOMEM     Memory for the recipe cannot be allocated.
  *
  * Threads: any. Since: 0.1 */
@@ -91,26 +107,31 @@ gguf_recipe_preset(struct gguf_recipe **out, const char *name,
                    const struct gguf_allocator *allocator,
                    struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Free a recipe. NULL is ignored. Since: 0.1 */
+/* Free a recipe. NULL is ignored. No other thread may use it. Since: 0.1 */
 GGUF_API void gguf_recipe_destroy(struct gguf_recipe *recipe);
 
-/* Name of preset n, from 0; NULL after the last. Static storage. Since: 0.1 */
+/* Name of preset n, from 0; NULL after the last. Static storage. Any thread.
+ * Since: 0.1 */
 GGUF_API const char *gguf_recipe_preset_name(size_t n);
 
 /* Description of preset n in one line; NULL after the last. Static storage.
- * Since: 0.1 */
+ * Any thread. Since: 0.1 */
 GGUF_API const char *gguf_recipe_preset_about(size_t n);
 
-/* Text of the recipe; valid until it is destroyed. Since: 0.1 */
+/* Text from which the recipe was made (that of a preset, too), without a NUL at
+ * its end. Owned by the recipe; valid until it is destroyed. The recipe must
+ * not be NULL. Any thread. Since: 0.1 */
 GGUF_API struct gguf_str gguf_recipe_text(const struct gguf_recipe *recipe);
 
-/* Name of the recipe; "" if its text gives none. Valid until it is destroyed.
- * Since: 0.1 */
+/* Name of the recipe, from the line "name" of its text; "" without that line.
+ * Owned by the recipe; valid until it is destroyed. The recipe must not be
+ * NULL. Any thread. Since: 0.1 */
 GGUF_API const char *gguf_recipe_name(const struct gguf_recipe *recipe);
 
-/* Description of the recipe in one line, for programs that list recipe files
- * beside the presets; "" if its text gives none. Valid until it is destroyed.
- * Since: 0.1 */
+/* Description of the recipe, from the line "about" of its text; "" without that
+ * line. A program that lists the presets with gguf_recipe_preset_about() can
+ * list the user's recipe files with this. Owned by the recipe; valid until it
+ * is destroyed. The recipe must not be NULL. Any thread. Since: 0.1 */
 GGUF_API const char *gguf_recipe_about(const struct gguf_recipe *recipe);
 
 #ifdef __cplusplus
