@@ -43,8 +43,8 @@ enum gguf_severity {
 GGUF_API const char *gguf_severity_name(enum gguf_severity severity);
 
 /* One finding. It and everything that it points to are valid during the call of
- * the callback. Only the library makes it; later versions may add members at its
- * end. */
+ * the callback. Only the library makes it; later versions may add members at
+ * its end. */
 struct gguf_finding {
     enum gguf_severity severity; /* weight of the finding */
     const char *code;            /* kind of finding for programs, such as

@@ -14,17 +14,24 @@
  *     gguf_scan_run(session, t.id, t.n, NULL, sinks, 1, &err);
  *
  * The text is cut into chunks of n_ctx tokens, side by side or overlapping
- * (enum gguf_scan_cut). If the vocabulary wants a BOS, it takes the place of
- * each chunk's first token. Each chunk is a sequence of its own; chunks for
- * which there is room are computed together.
+ * (enum gguf_scan_cut). A row is the logits at one position of a chunk: the row
+ * at position p predicts the token at position p + 1. A chunk scores the tokens
+ * that its rows predict; its other tokens are context only.
+ *
+ * If the vocabulary wants a BOS, the model computes a BOS instead of each
+ * chunk's first token; that token is lost as context. (In the first chunk of a
+ * text it is the BOS that GGUF_TOKENIZE_ADD_SPECIAL has added.) Sinks get the
+ * tokens as they are in the text. Each chunk is a sequence of its own; chunks
+ * for which there is room are computed together.
  *
  * Logits are given to the sinks as soon as they are computed, some rows at a
  * time, in the order of the text. They are not kept. A program that looks at
  * other tensors than logits uses on_graph of its session (session.h) and scans
  * without sinks.
  *
- * Log-probabilities are computed in double precision from f32 logits. Digits do
- * not depend on the number of threads or on the size of batches.
+ * Log-probabilities are computed in double precision from f32 logits. On the
+ * CPU all results, logits too, are bit for bit the same for any number of
+ * threads and any n_ubatch and n_seq of the session.
  *
  * Threads: one thread at a time for each session. Sinks are called from the
  * thread that scans.
@@ -42,35 +49,38 @@ extern "C" {
 
 /* ---- parameters ---- */
 
-/* How a text of n tokens is cut into chunks, and which tokens a chunk scores,
- * that is, predicts in its rows. C is n_ctx, S is stride. */
+/* How a text of n tokens is cut into chunks, and the tokens that a chunk
+ * scores. C is n_ctx, S is stride; tokens of a text are counted from 0. */
 enum gguf_scan_cut {
-    /* Chunks side by side. Chunk i has the tokens i C to (i + 1) C - 1 and
-     * scores those after its first row's position. Tokens after the last whole
-     * chunk are dropped. stride must be 0. */
+    /* Chunks side by side. Chunk i has the tokens i C to (i + 1) C - 1. Its
+     * rows begin at position r of the chunk (rows_from), so it scores its
+     * tokens from position r + 1 on. Tokens after the last whole chunk are
+     * dropped. stride must be 0. */
     GGUF_SCAN_CHUNKS,
 
     /* A sliding window. Chunk i has the tokens i S to min(i S + C, n) - 1; the
      * last chunk is the first that reaches the end of the text. A chunk scores
-     * the tokens that no earlier chunk has: every token but the first is scored
-     * once, and after the first chunk with at least C - S tokens before it.
-     * stride must be 1 to C. With a stride of C the first token of a chunk is
-     * not scored. Texts have at least 4 tokens, and so has the last chunk: it
-     * begins earlier if it would have fewer. */
+     * the tokens that no earlier chunk has. So every token but the text's first
+     * is scored once; if S is C, the first token of each chunk is not scored.
+     * Tokens that other chunks than the first score have at least C - S tokens
+     * of context. stride must be 1 to C. A text must have at least 4 tokens. If
+     * the last chunk would have fewer than 4 tokens, it begins earlier, so that
+     * it has 4 (and scores the same tokens). n_ctx must be 4 or more. */
     GGUF_SCAN_SLIDING,
 
     /* The chunks of --ppl-stride in llama.cpp's perplexity tool (commit
-     * d32676d), for the same figures. Chunk i has the tokens i S to i S + C - 1
-     * and scores the last S of them; there are ceil((n - C) / S) chunks. The
-     * first C - S tokens and those after the last chunk are not scored, and no
-     * BOS is added. stride must be 1 to C - 1. gguf_scan_strided_ctx() computes
-     * C from that tool's option. */
+     * d32676d), for figures that can be compared with that tool's. Chunk i has
+     * the tokens i S to i S + C - 1 and scores the last S of them; there are
+     * ceil((n - C) / S) chunks. The first C - S tokens and those after the last
+     * chunk are not scored, and no BOS is added. stride must be 1 to C - 1.
+     * gguf_scan_strided_ctx() computes C from that tool's option. */
     GGUF_SCAN_STRIDED
 };
 
 /* Rows of a chunk that GGUF_SCAN_CHUNKS computes and scores. */
 enum gguf_scan_rows_from {
-    GGUF_SCAN_SECOND_HALF, /* rows from position n_ctx / 2 */
+    GGUF_SCAN_SECOND_HALF, /* rows from position n_ctx / 2, or n_ctx - 2 if
+                            * that is lower */
     GGUF_SCAN_FROM_FIRST   /* rows from position first */
 };
 
@@ -87,12 +97,14 @@ struct gguf_scan_params {
      * GGUF_SCAN_SLIDING and GGUF_SCAN_STRIDED. */
     uint32_t stride;
 
-    /* First row of each chunk. Other cuts than GGUF_SCAN_CHUNKS allow the
-     * default only. */
+    /* Position of each chunk's first row, for GGUF_SCAN_CHUNKS. The other cuts
+     * have rows of their own: they ignore GGUF_SCAN_SECOND_HALF, the default,
+     * and refuse GGUF_SCAN_FROM_FIRST. */
     enum gguf_scan_rows_from rows_from;
     uint32_t first; /* position for GGUF_SCAN_FROM_FIRST, up to n_ctx - 2 */
 
-    size_t first_chunk; /* number of the first chunk that is scanned */
+    size_t first_chunk; /* number of the first chunk that is scanned, from 0;
+                         * it must exist */
     size_t max_chunks;  /* most chunks that are scanned; 0: no limit */
 
     struct gguf_pool *pool; /* threads for log-probabilities; NULL: none */
@@ -100,18 +112,18 @@ struct gguf_scan_params {
 
     /* Memory budget in bytes for activations between layers. 0: off. Else all
      * chunks that fit into it go through one layer before the next
-     * (session_layered.h): digits are the same, and weights are read once for
-     * all of these chunks. For one model. */
+     * (session_layered.h): results are the same bits, and weights are read once
+     * for all of these chunks. Scans of several models must leave it 0. */
     uint64_t max_stored;
 
-    bool no_bos; /* no BOS takes the place of a chunk's first token */
+    bool no_bos; /* compute each chunk's first token, not a BOS */
 
     /* Ends of texts, if the tokens are several texts one after another: for
      * each text the index of the token after its last. Each text is cut by
      * itself and must have at least one chunk; chunks are numbered through all
      * texts. NULL: one text. */
     const size_t *text_end;
-    size_t n_texts; /* number of texts, with text_end */
+    size_t n_texts; /* elements of text_end; ignored if that is NULL */
 };
 #define GGUF_SCAN_PARAMS_INIT GGUF_INIT(struct gguf_scan_params)
 
@@ -121,7 +133,8 @@ struct gguf_scan_params {
  * params     n_ctx, cut, stride and first row; the other members are ignored.
  *            NULL: the defaults.
  *
- * Returns 0 if the text is too short or params are wrong. Any thread.
+ * Returns 0 if the text is too short, or if params are refused by
+ * gguf_scan_run(). Any thread.
  * Since: 0.1 */
 GGUF_API size_t gguf_scan_n_chunks(size_t n_tokens,
                                    const struct gguf_scan_params *params);
@@ -131,22 +144,28 @@ GGUF_API size_t gguf_scan_n_chunks(size_t n_tokens,
  * params   n_ctx, cut, stride and first row; the other members are ignored.
  *          NULL: the defaults.
  *
- * Returns 0 if params are wrong. Any thread. Since: 0.1 */
+ * Returns 0 if params are refused by gguf_scan_run(). Any thread. Since: 0.1 */
 GGUF_API uint64_t gguf_scan_min_tokens(const struct gguf_scan_params *params);
 
-/* Largest number of rows of a chunk in texts of up to n_tokens tokens.
+/* Largest number of rows of a chunk in texts of up to n_tokens tokens. It
+ * assumes that the texts are long enough to have a chunk.
  *
  * n_tokens   Tokens of the longest text.
  * params     n_ctx, cut, stride and first row; the other members are ignored.
  *            NULL: the defaults.
  *
- * Returns 0 if params are wrong. Any thread. Since: 0.1 */
+ * Returns 0 if params are refused by gguf_scan_run(). Any thread. Since: 0.1 */
 GGUF_API size_t gguf_scan_max_rows(size_t n_tokens,
                                    const struct gguf_scan_params *params);
 
-/* n_ctx of GGUF_SCAN_STRIDED for which llama.cpp's tool is asked for n_ctx
- * tokens: n_ctx + stride / 2, rounded up to a multiple of 256. 0 if that is too
- * large. Any thread. Since: 0.1 */
+/* Value for gguf_scan_params.n_ctx with which GGUF_SCAN_STRIDED has the chunks
+ * of llama.cpp's perplexity tool.
+ *
+ * n_ctx    Value of that tool's option --ctx-size.
+ * stride   Value of its option --ppl-stride, and of gguf_scan_params.stride.
+ *
+ * Returns n_ctx + stride / 2, rounded up to a multiple of 256; 0 if that is
+ * 2^32 or more. Any thread. Since: 0.1 */
 GGUF_API uint32_t gguf_scan_strided_ctx(uint32_t n_ctx, uint32_t stride);
 
 /* ---- sinks ---- */
@@ -159,26 +178,28 @@ struct gguf_scan_info {
     struct gguf_session *session; /* session of the first model */
     uint32_t n_vocab;             /* numbers of a row of logits */
 
-    /* Rows of each chunk: positions first to first + n_rows - 1. With a stride,
-     * first is 0 and n_rows is the largest number of a chunk. */
+    /* Rows. With GGUF_SCAN_CHUNKS every chunk has rows at the positions first
+     * to first + n_rows - 1. With the other cuts chunks differ: first is 0, and
+     * n_rows is the largest number of rows that a chunk has. */
     uint32_t first, n_rows;
 
-    size_t n_chunks;   /* chunks of all texts */
+    size_t n_chunks;   /* chunks of all texts, scanned or not */
     size_t begin, end; /* chunks that are scanned: begin to end - 1 */
     struct gguf_session *const *sessions; /* session of each model */
     size_t n_models;                      /* number of models */
 
-    /* Tokens of all texts. Side by side at least n_chunks * n_ctx of them. */
+    /* Tokens of all texts: text_end[n_texts - 1] of them. */
     const gguf_token *text;
-    const size_t *text_end; /* [n_texts], index after each text */
+    const size_t *text_end; /* [n_texts], index of the token after each text;
+                             * never NULL */
     size_t n_texts;         /* number of texts, 1 or more */
     uint64_t n_scored;      /* rows of all chunks that are scanned */
 };
 
 struct gguf_scan;
 
-/* Some rows of one chunk, valid during the call of a sink. Row i is the
- * prediction of token[first + i + 1] after token[first + i]. Only the library
+/* Some rows of one chunk, valid during the call of a sink. Row i is at position
+ * first + i of the chunk and predicts token[first + i + 1]. Only the library
  * makes it; later versions may add members at its end. */
 struct gguf_scan_rows {
     struct gguf_scan *scan;  /* the scan, for gguf_scan_nll() */
@@ -202,30 +223,34 @@ struct gguf_scan_rows {
  *          function.
  *
  * The scan's pool computes them when the first sink asks. They are not finite
- * if the logits are not. The result is valid as long as rows. Since: 0.1 */
+ * if the logits are not. The result has rows->n numbers; the scan owns it, and
+ * it is valid as long as rows. Since: 0.1 */
 GGUF_API const double *gguf_scan_nll(const struct gguf_scan_rows *rows);
 
 /* Negative log-likelihoods of one of the models.
  *
  * rows     Argument of a sink's rows function. Call this inside of that
  *          function.
- * model    Number of the model, from 0.
+ * model    Number of the model, 0 to rows->n_models - 1.
  *
- * The result is as that of gguf_scan_nll(), for this model. Since: 0.1 */
+ * The result has rows->n numbers, computed from the logits of this model. The
+ * scan owns it, and it is valid as long as rows. Since: 0.1 */
 GGUF_API const double *gguf_scan_model_nll(const struct gguf_scan_rows *rows,
                                            size_t model);
 
-/* Count bytes and words of the text for which predicted tokens stand.
+/* Count the bytes and words in the text of the tokens that rows predict (of the
+ * tokens that follow in the text, not of the likeliest ones).
  *
  * rows      Argument of a sink's rows function. Call this inside of that
  *           function.
- * n_bytes   Receives the bytes of the tokens that the rows predict.
- * n_words   Receives the words that begin in these bytes.
+ * n_bytes   Receives the number of bytes of these tokens' text.
+ * n_words   Receives the number of words that begin in these bytes.
  *
  * Bytes are those of gguf_vocab_detokenize(), without the space that tokenizing
  * put in front; control tokens have none. Words are separated by white space of
- * ASCII. The counts of all tokens of a text, without its BOS, add up to those
- * of the text, whatever its chunks.
+ * ASCII. The counts of a token do not depend on chunks: over all tokens of a
+ * text but its BOS they add up to the bytes and words of the text. A scan that
+ * does not score all tokens gives smaller sums.
  *
  * GGUF_E_NOMEM   An allocation failed.
  *
@@ -250,8 +275,14 @@ typedef enum gguf_status gguf_sink_rows_fn(void *user,
 /* Called after the last rows of a chunk, with its number. */
 typedef enum gguf_status gguf_sink_chunk_fn(void *user, size_t chunk,
                                             struct gguf_error *err);
-/* Called once for each sink that has begun. st is the status of the scan. After
- * a failure of the scan the result is ignored. */
+/* Called after the last chunk, or after a failure, once for each sink whose
+ * begin returned GGUF_OK or is NULL. A sink whose begin failed, and sinks after
+ * it, are not called.
+ *
+ * st       GGUF_OK, or the failure of the scan or of an earlier sink's end.
+ *
+ * If st is not GGUF_OK, the scan returns st, and the status that this function
+ * returns is ignored. */
 typedef enum gguf_status gguf_sink_end_fn(void *user, enum gguf_status st,
                                           struct gguf_error *err);
 
@@ -270,7 +301,8 @@ struct gguf_sink {
 
 /* Scan a text with one model.
  *
- * session   Session of the model. It is cleared.
+ * session   Session of the model. All its sequences are cleared, before chunks
+ *           are computed and at the end of the scan.
  * token     Tokens of the text, made with GGUF_TOKENIZE_ADD_SPECIAL.
  * n         Number of tokens.
  * params    Options. NULL: the defaults.
@@ -279,15 +311,18 @@ struct gguf_sink {
  *
  * If no sink takes rows, no logits are computed.
  *
- * GGUF_E_INVALID       The text is too short, a member of params is out of
- *                      range, or a sink has a wrong size.
+ * GGUF_E_INVALID       The text is too short, n_ctx is larger than the
+ *                      session's, first_chunk does not exist, another member of
+ *                      params is out of range, or a sink has a wrong size.
  * GGUF_E_LIMIT         max_stored is too small. The message has both sizes.
  * GGUF_E_UNSUPPORTED   The model has an encoder and a decoder; or it is an
  *                      encoder and a sink takes rows.
  * GGUF_E_CANCELLED     The progress callback returned true.
  * GGUF_E_NOMEM         An allocation failed.
+ * Other                A status of gguf_session_decode() or
+ *                      gguf_session_logits(), or the status of a sink.
  *
- * Fails otherwise as gguf_session_decode() does, or as a sink. Since: 0.1 */
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
               const struct gguf_scan_params *params,
@@ -296,8 +331,8 @@ gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
 
 /* Scan a text with several models side by side.
  *
- * sessions   One session for each model, with a backend of its own. They are
- *            cleared.
+ * sessions   One session for each model, with a backend of its own. All their
+ *            sequences are cleared, before chunks are computed and at the end.
  * n_models   Number of models, 1 or more.
  * token      Tokens of the text, made with GGUF_TOKENIZE_ADD_SPECIAL.
  * n          Number of tokens.
@@ -309,10 +344,12 @@ gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
  * models at once. The number of rows is at most that of the smallest
  * gguf_session_max_logits(). A row does not depend on the other models.
  *
- * GGUF_E_INVALID   The vocabulary of a model differs from that of the first
- *                  one. The message has the difference.
+ * GGUF_E_INVALID       The vocabulary of a model differs from that of the first
+ *                      one. The message has the difference.
+ * GGUF_E_UNSUPPORTED   max_stored is not 0, and there are two models or more.
+ * Other                A status of gguf_scan_run(), for the same reason.
  *
- * Fails otherwise as gguf_scan_run() does. Since: 0.1 */
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_scan_run_models(struct gguf_session *const *sessions, size_t n_models,
                      const gguf_token *token, size_t n,
@@ -322,8 +359,9 @@ gguf_scan_run_models(struct gguf_session *const *sessions, size_t n_models,
 
 /* Check that two models have the same vocabulary.
  *
- * a, b     The models. Without vocabularies their numbers of logits are
- *          compared.
+ * a, b     The models. A model without a vocabulary has 0 tokens: of two such
+ *          models only the numbers of logits are compared, and it differs from
+ *          a model with a vocabulary.
  *
  * gguf_scan_run_models() does this itself.
  *

@@ -2,8 +2,9 @@
 /* kld.h - divergence of a model's predictions from those of a base
  *
  * A model (a quantized file, say) and a base (the file that it was made from)
- * predict the same tokens of a text. For each of the N scored tokens t, q and b
- * are the distributions that model and base give before it, and
+ * predict the same tokens of a text. N tokens are scored. Let t be one of them;
+ * let q be the distribution that the model predicts for the place of t, and b
+ * the base's. Then
  *
  *     x    = -ln q(t)         xb = -ln b(t)
  *     kld  = sum over i of b(i) (ln b(i) - ln q(i)), 0 where b(i) = 0
@@ -11,31 +12,38 @@
  *     same = 1 if the likeliest token (the first of equals) is the same,
  *            else 0
  *
- * The statistics, with means over the tokens, the standard error se(v) =
- * sqrt((mean v^2 - (mean v)^2) / (N - 1)), and cov = (mean x xb - mean x mean
- * xb) / (N - 1):
+ * Means are over the N tokens. With
  *
- *     ppl, ppl_base   exp(mean x), exp(mean xb)   +/- value * se(x), se(xb)
- *     correlation     r = cov / (se(x) se(xb))    +/- (1 - r^2) / sqrt(N - 1)
- *     ln_ratio        mean (x - xb)               +/- se(x - xb)
+ *     se(v) = sqrt((mean(v^2) - mean(v)^2) / (N - 1))           standard error
+ *     cov   = (mean(x * xb) - mean(x) * mean(xb)) / (N - 1)
+ *
+ * the statistics and their errors are
+ *
+ *     ppl             exp(mean(x))                +/- ppl * se(x)
+ *     ppl_base        exp(mean(xb))               +/- ppl_base * se(xb)
+ *     correlation     r = cov / (se(x) * se(xb))  +/- (1 - r^2) / sqrt(N - 1)
+ *     ln_ratio        mean(x - xb)                +/- se(x - xb)
  *     ratio           exp(ln_ratio)               +/- ratio * se(x - xb)
  *     difference      ppl - ppl_base              +/- the square root of
- *                     error(ppl)^2 + error(ppl_base)^2 - 2 ppl ppl_base cov
- *     kld             mean kld                    +/- se(kld)
- *     dp              mean dp                     +/- se(dp)
- *     dp_rms          sqrt(mean dp^2)             +/- se(dp^2) / (2 dp_rms)
- *     same_top        s = mean same               +/- sqrt(s(1 - s) / (N - 1))
+ *                     error(ppl)^2 + error(ppl_base)^2
+ *                     - 2 * ppl * ppl_base * cov
+ *     kld             mean(kld)                   +/- se(kld)
+ *     dp              mean(dp)                    +/- se(dp)
+ *     dp_rms          sqrt(mean(dp^2))            +/- se(dp^2) / (2 * dp_rms),
+ *                                                 or 0 if dp_rms is 0
+ *     same_top        s = mean(same)              +/- sqrt(s (1 - s) / (N - 1))
  *
  * The quantile f of N sorted values v(0) .. v(N - 1) is the value at f (N - 1),
- * linearly interpolated. Its uncertainty is half the distance between the
- * quantiles (f (N - 1) +/- sqrt(N f (1 - f))) / (N - 1), limited to the values
- * v, which holds for any distribution. The smallest and the largest value have
- * no uncertainty.
+ * linearly interpolated. Let d = sqrt(N f (1 - f)) / (N - 1). The error of the
+ * quantile is half the distance between the quantiles f - d and f + d, each
+ * limited to 0 to 1; this assumes no particular distribution. The errors of the
+ * quantiles 0 and 1 are NaN.
  *
  * These are the definitions of llama.cpp's perplexity tool (checked against
- * commit d32676d), which prints no uncertainty of r and of quantiles. Sums are
- * in double precision, in the order of the text, first in a chunk and then over
- * chunks: digits do not depend on the number of threads or on batches.
+ * commit d32676d), which prints no error of r and of quantiles. Sums are in
+ * double precision, in the order of the text, first in a chunk and then over
+ * chunks: from the same logits the statistics are the same bits for any number
+ * of threads and any batch size.
  *
  *     gguf_kld_create(&kld, NULL, &err);
  *     struct gguf_session *const s[] = { base, quantized };
@@ -67,8 +75,8 @@ struct gguf_kld_token {
     bool same_top;    /* model and base have the same likeliest token */
 };
 
-/* A value and its standard error; NaN: undefined. Later versions add no members
- * to this struct. */
+/* A value and its error, as defined above; NaN: undefined. Later versions add
+ * no members to this struct. */
 struct gguf_figure {
     double value, error;
 };
@@ -97,17 +105,22 @@ struct gguf_kld_stats {
 };
 #define GGUF_KLD_STATS_INIT GGUF_INIT(struct gguf_kld_stats)
 
-/* Called after each chunk.
+/* Called after each chunk of a scan, by the thread that scans.
  *
- * chunk      Number of the chunk, from 0.
- * n_chunks   Number of chunks of all texts.
- * kld        Object with the tokens so far.
+ * chunk      Number of the chunk among all chunks of this scan's texts, from 0.
+ *            Chunks before first_chunk count.
+ * n_chunks   Number of chunks of all texts of this scan.
+ * kld        The object, with all tokens up to and with this chunk.
+ *            gguf_kld_means(), gguf_kld_stats() and gguf_kld_tokens() may be
+ *            called.
  *
- * Returns true to stop: the scan then fails with GGUF_E_CANCELLED. */
+ * Returns true to stop: the scan then fails with GGUF_E_CANCELLED. The tokens
+ * of this chunk stay in the object. */
 typedef bool gguf_kld_fn(void *user, size_t chunk, size_t n_chunks,
                          const struct gguf_kld *kld);
 
-/* Function that sees each chunk. Later versions add no members to this struct.
+/* Function that is called after each chunk, and its first argument. Later
+ * versions add no members to this struct.
  */
 struct gguf_kld_callback {
     gguf_kld_fn *fn; /* NULL: none */
@@ -125,15 +138,16 @@ struct gguf_kld_params {
      * is the first model of the scan. */
     const struct gguf_baseline *baseline;
 
-    /* Number of the compared model among the models of the scan, from 0; the
-     * base does not count. */
+    /* Index of the compared model, from 0, among the models of the scan without
+     * the base. In a scan of { base, a, b }, a is 0 and b is 1. With a
+     * baseline the base is not in the scan: of { a, b }, a is 0 and b is 1. */
     size_t model;
 
     /* Threads for divergences. It must outlive the object. NULL: the thread
      * that scans. */
     struct gguf_pool *pool;
 
-    struct gguf_kld_callback on_chunk; /* sees each chunk, in order */
+    struct gguf_kld_callback on_chunk; /* called after each chunk, in order */
 };
 #define GGUF_KLD_PARAMS_INIT GGUF_INIT(struct gguf_kld_params)
 
@@ -158,29 +172,35 @@ GGUF_API void gguf_kld_destroy(struct gguf_kld *kld);
  * Owned by the object.
  *
  * One scan at a time; a later scan adds to the tokens of earlier ones. 32 bytes
- * are kept for each scored token, and none of its logits. The scan then also
- * fails with:
+ * are kept for each scored token, and none of its logits. After a failed scan
+ * the object has the tokens of the chunks that were complete.
  *
- * GGUF_E_INVALID     The scan lacks the model; or the baseline has another
- *                    vocabulary, context or text. The message has the
- *                    difference.
+ * A scan with this sink can also fail with:
+ *
+ * GGUF_E_INVALID     The scan has too few models for params.model; or the
+ *                    baseline was made with a vocabulary, a context length or a
+ *                    text other than the scan's, or cannot be used with its
+ *                    cut. The message has the difference.
  * GGUF_E_NONFINITE   A logit is NaN or infinite. The message has chunk and
- *                    position, and the weight that is the cause, if one is.
+ *                    position. If a weight of the model has a NaN or an
+ *                    infinity, it also has the name of the weight.
  * GGUF_E_CANCELLED   on_chunk returned true.
  * GGUF_E_NOMEM       An allocation failed.
  *
  * Since: 0.1 */
 GGUF_API const struct gguf_sink *gguf_kld_sink(struct gguf_kld *kld);
 
-/* Add the tokens of a chunk that was scored elsewhere.
+/* Add the tokens of a chunk that was scored elsewhere, not during a scan of
+ * this object.
  *
- * token    The tokens, in the order of the text.
- * n        Number of tokens: those of one chunk.
+ * token    The tokens, in the order of the text; copied.
+ * n        Number of tokens: those of one chunk. 0 adds nothing.
  *
- * If all chunks are added in order, digits are those of the scan that they come
- * from.
+ * If all chunks of a scan are added in order, the statistics are bit for bit
+ * those of that scan. on_chunk is not called. A failure adds nothing.
  *
- * GGUF_E_INVALID   A number is not finite. The message has the index.
+ * GGUF_E_INVALID   A number is not finite. The message has the number of the
+ *                  token, from 1.
  * GGUF_E_NOMEM     An allocation failed.
  *
  * Since: 0.1 */
@@ -189,20 +209,25 @@ GGUF_API enum gguf_status gguf_kld_add(struct gguf_kld *kld,
                                        size_t n,
                                        struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Tokens so far, in the order of the text.
+/* Tokens so far, in the order of the text. During a scan these may include
+ * tokens of a chunk that is not complete.
  *
- * n        Receives their number.
+ * n        Receives the number of tokens.
  *
- * Owned by the object; valid until a token is added. Since: 0.1 */
+ * Returns the array, or NULL if nothing was added yet. Owned by the object;
+ * valid until a token is added or the object is destroyed. Since: 0.1 */
 GGUF_API const struct gguf_kld_token *
 gguf_kld_tokens(const struct gguf_kld *kld, size_t *n);
 
-/* Compute the statistics of all complete chunks, without quantiles.
+/* Compute all statistics but the quantiles, of all chunks that are complete. In
+ * a scan the current chunk is complete when on_chunk is called.
  *
- * stats    Receives them; begin with GGUF_KLD_STATS_INIT. A figure for which
- *          there are too few tokens is NaN; so are all quantiles.
+ * stats    Receives the statistics; begin with GGUF_KLD_STATS_INIT. All
+ *          quantiles are NaN.
  *
- * It is faster than gguf_kld_stats(), since it sorts nothing.
+ * Without tokens all values and errors are NaN. With one token the correlation
+ * and all errors (but that of a dp_rms of 0) are NaN. It is faster than
+ * gguf_kld_stats(), since it sorts nothing.
  *
  * GGUF_E_INVALID   struct_size is wrong.
  *
@@ -211,10 +236,13 @@ GGUF_API enum gguf_status
 gguf_kld_means(const struct gguf_kld *kld, struct gguf_kld_stats *stats,
                struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Compute the statistics of all complete chunks.
+/* Compute all statistics, with quantiles, of all chunks that are complete. In a
+ * scan the current chunk is complete when on_chunk is called.
  *
- * stats    Receives them; begin with GGUF_KLD_STATS_INIT. A figure for which
- *          there are too few tokens is NaN.
+ * stats    Receives the statistics; begin with GGUF_KLD_STATS_INIT.
+ *
+ * Without tokens all values and errors are NaN. With one token the correlation
+ * and all errors of means (but that of a dp_rms of 0) are NaN.
  *
  * GGUF_E_INVALID   struct_size is wrong.
  * GGUF_E_NOMEM     An allocation failed.

@@ -100,8 +100,8 @@ enum gguf_status {
 /* Description of a failure.
  *
  * The structure belongs to the caller. It needs neither preparation nor
- * cleanup, and can be used for many calls. Later versions add no members to this
- * struct. */
+ * cleanup, and can be used for many calls. Later versions add no members to
+ * this struct. */
 struct gguf_error {
     enum gguf_status status; /* status that the function returned */
     int sys_errno;   /* errno of a failed system call; 0: none failed */
