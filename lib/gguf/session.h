@@ -28,20 +28,22 @@
  *
  * Layers remember tokens in different ways. Attention keeps a key and a value
  * of each token. A recurrence keeps a state that every token changes. A layer
- * with a sliding window keeps the tokens of its window and of a micro-batch,
- * unless full_windows is set. An encoder remembers nothing: its sequences are
+ * with a sliding window keeps the latest tokens: it has room for the tokens of
+ * its window and of one micro-batch, and forgets older ones. With full_windows
+ * it keeps all tokens. An encoder remembers nothing: its sequences are
  * those of one batch, of at most n_ubatch tokens each.
  *
- * Sequences have memory of their own, and those with equally long parts in a
- * batch are computed side by side. With the option unified they share the
- * memory of n_ctx tokens instead: a token that several sequences have in common
- * takes room once, and copying a sequence copies no keys and values; but
- * attention then looks through the whole memory for each token.
+ * Each sequence has memory of its own, with room for n_ctx tokens. Neighbouring
+ * sequences that have the same number of tokens in a batch are computed
+ * together in one micro-batch. With the option unified all sequences share one
+ * memory, with room for n_ctx tokens in all: a token that several sequences
+ * have in common takes room once, and copying a sequence copies no keys and
+ * values; but attention then looks through the whole memory for each token.
  *
  * A model of an encoder and a decoder (T5; encodes_first in model_base.h) is
  * given two texts. The first is encoded; its keys and values are kept for the
- * decoder's layers. The second is decoded; it begins with a token of the
- * model's:
+ * decoder's layers. The second is decoded; it begins with the model's start
+ * token:
  *
  *     st = gguf_session_encode(s, &text, &err);
  *     batch.token = &gguf_model_info(model)->decoder_start;
@@ -49,12 +51,14 @@
  *     st = gguf_session_decode(s, &batch, &err);
  *
  * Arithmetic: weights are decoded to f32, activations are f32. On the CPU
- * backend digits do not depend on the number of threads. In batches of 4 tokens
- * or more they do not depend on n_ubatch, on other sequences in the batch, or
- * on the number of rows that gguf_session_logits() computes at once. Batches of
- * 1 to 3 tokens take a faster path that sums in another order.
+ * backend results are bit for bit the same for any number of threads. In
+ * batches of 4 tokens or more they are also the same for any n_ubatch (whatever
+ * the size of the last micro-batch), for any other sequences in the batch, and
+ * for any number of rows that gguf_session_logits() computes at once. Batches
+ * of 1 to 3 tokens take a faster path that sums in another order.
  *
- * Threads: one thread at a time.
+ * Threads: one thread at a time may use a session. Sessions with backends of
+ * their own may be used at the same time.
  */
 #ifndef GGUF_SESSION_H
 #define GGUF_SESSION_H
@@ -72,16 +76,19 @@ struct gguf_session;
 /* Called before the session computes a graph: a pass through the layers, or the
  * step from states to logits.
  *
- * graph    The graph. Its tensors have memory and its inputs are set.
- * sched    Scheduler that has planned the graph.
+ * graph    The graph. Its tensors have memory and its inputs are set. Valid
+ *          during the call.
+ * sched    Scheduler that has planned the graph. gguf_sched_set_eval()
+ *          (sched.h) makes it show results of the graph's nodes.
  *
- * Returns true to stop: the call on the session then fails with
+ * It is called by the thread that called the session, and must not call the
+ * session. Returns true to stop: the call on the session then fails with
  * GGUF_E_CANCELLED. */
 typedef bool gguf_session_graph_fn(void *user, struct gguf_graph *graph,
                                    struct gguf_sched *sched);
 
-/* Function that sees the graphs of a session. Later versions add no members to
- * this struct. */
+/* Function that is called before each graph, and its first argument. Later
+ * versions add no members to this struct. */
 struct gguf_session_graph_callback {
     gguf_session_graph_fn *fn; /* NULL: none */
     void *user;                /* first argument of fn */
@@ -116,26 +123,30 @@ struct gguf_session_params {
     /* Allocator of the session. It must outlive the session. NULL: malloc. */
     const struct gguf_allocator *allocator;
 
-    /* Backend that works in host memory and computes everything that the
-     * preferred ones do not. It must outlive the session, and only one session
-     * at a time may use it. */
+    /* Backend that works in host memory, such as the CPU's. It computes every
+     * operation that no backend of preferred computes. It must outlive the
+     * session, and only one session at a time may use it. */
     struct gguf_backend *backend;
 
-    /* Further backends, best first: each gets the operations that it supports.
-     * They must outlive the session, and only one session at a time may use
-     * them. */
+    /* Further backends, best first. An operation goes to the first of them that
+     * supports it and can reach its weights (sched.h). They must outlive the
+     * session, and only one session at a time may use them; the array is
+     * borrowed during the call. */
     struct gguf_backend *const *preferred;
     unsigned n_preferred; /* number of preferred backends, up to 15 */
 
     /* Sees each graph before it is computed. */
     struct gguf_session_graph_callback on_graph;
 
-    /* Most tokens of a sequence. 0: n_ctx_train of the model. */
+    /* Most tokens of a sequence; if unified, of all sequences together. 0:
+     * n_ctx_train of the model. */
     uint32_t n_ctx;
     uint32_t n_seq; /* number of sequences; 0: 1 */
 
-    /* Most tokens that are computed together, a micro-batch. 0: 512. Raised to
-     * the least number with which results do not depend on it: 4 on the CPU. */
+    /* Most tokens that are computed together, a micro-batch. 0: 512. Values
+     * below 4 on the CPU, or below gguf_device_min_invariant_batch() of
+     * another backend's device (device.h), are raised to it; from there on
+     * results do not depend on n_ubatch. */
     uint32_t n_ubatch;
 
     /* Types of keys and of values in memory; session_memory.h has the types
@@ -145,42 +156,48 @@ struct gguf_session_params {
     enum gguf_pooling pooling; /* pooling of gguf_session_embedding() */
 
     /* Sequences share the memory of n_ctx tokens for keys and values. States of
-     * recurrences, and texts encoded for a decoder, stay separate. Refused for
-     * models whose keys stand for blocks of tokens (deepseek4). */
+     * recurrences, and texts encoded for a decoder, stay separate. Models that
+     * keep one key for each block of tokens (deepseek4) refuse it with
+     * GGUF_E_UNSUPPORTED. */
     bool unified;
 
-    /* Layers with a sliding window keep all tokens. Without it some calls fail
-     * with GGUF_E_UNSUPPORTED: those that remove a long suffix of a sequence,
-     * and batches whose positions do not grow. */
+    /* Layers with a sliding window keep all tokens. Without this option, and
+     * with such layers, some calls fail with GGUF_E_UNSUPPORTED: a call that
+     * removes a sequence's last tokens, if the next token would then see
+     * forgotten ones, and a batch with a position that is not above all
+     * earlier positions of its sequence. */
     bool full_windows;
 
-    /* Adapters from the start, as by gguf_session_set_adapters(). The list is
-     * borrowed during the call; the adapters must outlive their use. */
+    /* Adapters from the start. They are checked, and fail, as in
+     * gguf_session_set_adapters(). The list is borrowed during the call; the
+     * adapters must not be destroyed while the session uses them. */
     const struct gguf_adapter_use *adapters;
     size_t n_adapters; /* number of adapters */
 
-    /* The following members replace keys of the file, with the same digits as
-     * if the file had these values. A model that has no use for one refuses it
-     * with GGUF_E_UNSUPPORTED. */
+    /* The members from here to n_window replace keys of the file. Results are
+     * bit for bit those of a file with these values. A model that has no use
+     * for one refuses it with GGUF_E_UNSUPPORTED. */
 
     enum gguf_rope_scaling rope_scaling; /* rope.scaling.type */
     float rope_freq_base;                /* rope.freq_base; 0: the file's */
 
-    /* rope.scaling.factor: positions are divided by it. It is 1 over
-     * llama.cpp's rope_freq_scale. 0: the file's. */
+    /* rope.scaling.factor: positions are divided by it. (llama.cpp's
+     * rope_freq_scale is 1 / rope_factor.) 0: the file's. */
     float rope_factor;
 
     /* rope.scaling.original_context_length, in tokens. 0: the file's. */
     uint32_t yarn_orig_ctx;
 
-    /* The members of YaRN are refused with GGUF_E_INVALID where the scaling is
-     * not YaRN. */
+    /* Unless the scaling is YaRN, by rope_scaling or by the file, the members
+     * from here to yarn_beta_slow must be 0, else gguf_session_create() fails
+     * with GGUF_E_INVALID. (yarn_orig_ctx, above, may be given.) */
 
     enum gguf_yarn_ext yarn_ext; /* source of the extrapolation factor */
     float yarn_ext_factor;       /* extrapolation factor, 0 or more */
 
-    /* rope.scaling.yarn_attn_factor: magnitude of queries and keys where the
-     * extrapolation factor is 0. 0: the file's. */
+    /* rope.scaling.yarn_attn_factor: factor of queries and keys. It is used
+     * only if the extrapolation factor is 0; otherwise YaRN's formula gives
+     * that factor. 0: the file's. */
     float yarn_attn_factor;
     float yarn_beta_fast; /* rope.scaling.yarn_beta_fast; 0: the file's */
     float yarn_beta_slow; /* rope.scaling.yarn_beta_slow; 0: the file's */
@@ -189,17 +206,19 @@ struct gguf_session_params {
     uint32_t n_window; /* width in tokens, for GGUF_SLIDING_WINDOW_TOKENS */
 
     /* Most micro-batches of a batch that are computed at the same time, up to
-     * 8. 0: 1. Tensors that pass from one backend to another get one copy for
-     * each. Devices overlap if they are asynchronous and have events, memory
-     * and layers of their own. Each micro-batch then reads the cells of the
-     * last one, too; digits stay the same. No effect without preferred
-     * backends, or on batches that are pooled. */
+     * 8. 0: 1. A tensor that passes from one backend to another gets one copy
+     * for each of these micro-batches. Backends overlap if they are
+     * asynchronous, have events, and each has its own memory and its own
+     * layers of the model. Attention of every micro-batch then reads the places
+     * in memory that the batch's last micro-batch needs, which costs time;
+     * results are the same bits. No effect without preferred backends, or on
+     * batches that are pooled. */
     uint32_t n_copies;
 
     bool no_offload_memory; /* keys, values and states stay in host memory */
 
-    /* Operations stay where their weights lie: a preferred backend gets none
-     * for which a weight would be copied for each graph. */
+    /* Operations stay where their weights lie: a preferred backend gets no
+     * operation whose weight would have to be copied to it for each graph. */
     bool no_offload_ops;
 };
 #define GGUF_SESSION_PARAMS_INIT GGUF_INIT(struct gguf_session_params)
@@ -213,24 +232,29 @@ struct gguf_session_params {
  * Destroy *out with gguf_session_destroy().
  *
  * The call allocates the memory for keys, values and states, the largest
- * graphs, and the CPU backend's scratch memory. Later calls allocate only for
- * more than n_ubatch outputs in one batch, or where preferred backends allocate
- * by themselves or divide a graph into more parts than the largest one.
+ * graphs, and the CPU backend's scratch memory. Later calls allocate only if a
+ * batch has more than n_ubatch outputs, if a preferred backend allocates by
+ * itself, or if a graph is divided among the backends into more parts than the
+ * largest graph.
  *
  * Keys, values and states of a layer lie in the memory of the backend that
- * computes the layer. They lie in host memory if that backend cannot run an
- * operation that writes them, or has too little memory for all of its layers.
+ * computes the layer. If that backend cannot run every operation that writes
+ * them, they lie in host memory. If it has too little memory for those of all
+ * its layers, those of all its layers lie in host memory.
  *
  * GGUF_E_INVALID       A member of params is out of range, or a type of keys or
  *                      values is not allowed.
- * GGUF_E_UNSUPPORTED   The model has no use for an option; or blocks of a type
- *                      do not divide a layer's keys or values. The message has
- *                      the option or the key.
+ * GGUF_E_UNSUPPORTED   The model has no use for an option, or does not allow
+ *                      it; or the length of a layer's keys or values is not a
+ *                      multiple of a type's block size. The message has the
+ *                      option or the key.
  * GGUF_E_OP            The backends lack an operation of the model.
  * GGUF_E_NOMEM         An allocation failed.
+ * Other                A status of gguf_session_set_adapters() for adapters; or
+ *                      of gguf_model_create() for a file with the keys that
+ *                      options replace.
  *
- * Options that replace keys of the file fail as gguf_model_create() does for a
- * file with such keys. Since: 0.1 */
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
                     const struct gguf_session_params *params,
@@ -258,11 +282,14 @@ GGUF_API uint32_t gguf_session_n_ubatch(const struct gguf_session *s);
 /* Compute with these adapters from now on, and with no others.
  *
  * use      Adapters and their scales, in the order in which they add. Borrowed
- *          during the call. The adapters must outlive their use.
+ *          during the call; may be NULL if n is 0. The adapters must not be
+ *          destroyed while the session uses them.
  * n        Number of adapters. 0: the model alone.
  *
- * Keys, values and states that are in memory stay as they are. The call plans
- * the graphs and takes their memory, so that decoding allocates no more than
+ * Keys, values and states that are in memory stay as they are. Outputs of the
+ * last batch can still be read: states are as they were computed, and logits of
+ * them are computed with the new adapters. The call plans the graphs and
+ * allocates the memory that they need, so that decoding allocates no more than
  * before. It allocates nothing if only scales change and no scale changes from
  * or to 0. A failure changes nothing.
  *
@@ -282,25 +309,28 @@ gguf_session_set_adapters(struct gguf_session *s,
 GGUF_API size_t gguf_session_n_adapters(const struct gguf_session *s);
 
 /* Adapter i in use, and its scale; NULL if i is out of range. Owned by the
- * session, until its adapters are replaced. Since: 0.1 */
+ * session; valid until gguf_session_set_adapters() succeeds. Since: 0.1 */
 GGUF_API const struct gguf_adapter_use *
 gguf_session_adapter(const struct gguf_session *s, size_t i);
 
 /* ---- batches ---- */
 
-/* Tokens that are appended to sequences, in this order. Arrays have n elements
- * and are borrowed during the call. */
+/* Tokens that are appended to sequences, in this order. Arrays have n elements,
+ * but for seq if n_seq is given. They are borrowed during the call. */
 struct gguf_batch {
     size_t struct_size;
-    size_t n;                /* number of tokens */
+    size_t n;                /* number of tokens, 1 or more */
     const gguf_token *token; /* the tokens */
 
-    /* Positions of the tokens. NULL: each sequence continues after its highest
-     * position. */
+    /* Positions of the tokens. A sequence may have several tokens at one
+     * position; a later one does not replace an earlier one. NULL: each
+     * sequence continues after its highest position. */
     const int32_t *pos;
 
-    /* Sequence of each token. NULL: sequence 0 for all. With n_seq it lists the
-     * sequences of the first token, then those of the second, and so on. */
+    /* Sequence of each token. NULL: sequence 0 for all. If n_seq of this struct
+     * is given, it is required and lists the sequences of the first token, then
+     * those of the second, and so on: the number of its elements is the sum of
+     * n_seq. */
     const int32_t *seq;
 
     /* True for a token whose logits or states are wanted as an output. NULL:
@@ -323,30 +353,36 @@ struct gguf_batch {
  * sees tokens of its sequence at its position or before, if they were computed
  * earlier or in the same micro-batch.
  *
- * A token of several sequences counts as if each of them were given it; its
- * output is that of the first sequence in the list. In a unified session of a
- * model that keeps nothing but keys and values, it is computed once for all
- * sequences that have had the same tokens so far.
+ * A token of several sequences is appended to each of them: it is computed, and
+ * takes room in n_ubatch and n_ctx, once for each sequence. It has one output,
+ * that of the first sequence in the list. In a unified session of a model that
+ * keeps nothing but keys and values, it is computed and takes room once for all
+ * of its sequences that share all their earlier tokens, because these were
+ * given to all of them or copied (gguf_session_copy_tokens()).
  *
- * After one of these nothing has changed:
+ * The following failures leave the session as it was, with the outputs of the
+ * earlier batch:
  *
- * GGUF_E_INVALID       A token, position or sequence is out of range (the
- *                      message has the index), or a sequence of a decoder has
- *                      no encoded text.
+ * GGUF_E_INVALID       The batch is empty, or a token, position or sequence is
+ *                      out of range (the message has the index); or, in a model
+ *                      of an encoder and a decoder, a sequence has no encoded
+ *                      text.
  * GGUF_E_FULL          A sequence would have more than n_ctx tokens; or, if
  *                      unified, all sequences together.
  * GGUF_E_UNSUPPORTED   A layer with a sliding window has forgotten tokens that
- *                      a token would see, or positions do not grow. Set
- *                      full_windows to allow both.
+ *                      a token would see, or a position is not above all
+ *                      earlier ones of its sequence. Set full_windows to allow
+ *                      both.
  *
- * After one of these the batch has no outputs, and the sequences of the batch
- * must be cleared (session_sequence.h):
+ * The following failures leave no outputs, and the sequences of the batch must
+ * be cleared (session_sequence.h):
  *
  * GGUF_E_CANCELLED     on_graph returned true.
  * GGUF_E_NONFINITE     A result is not finite (session_check.h).
  * GGUF_E_NOMEM         An allocation failed.
+ * Other                A status of a backend.
  *
- * Backends may return further statuses. Since: 0.1 */
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
@@ -355,28 +391,33 @@ gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
  *
  * batch    Tokens, positions, sequences and wanted outputs.
  *
- * For an encoder alone it is gguf_session_decode(). For an encoder and a
- * decoder, the sequences of the batch begin again: texts that were encoded and
- * decoded for them are forgotten, and later calls of gguf_session_decode() look
- * at the text that is encoded here.
+ * For a model that is an encoder alone it is the same as gguf_session_decode().
+ * For an encoder and a decoder, the sequences of the batch begin again: texts
+ * that were encoded and decoded for them are forgotten, and later calls of
+ * gguf_session_decode() look at the text that is encoded here.
  *
- * All tokens of a sequence are computed at once, and see each other whatever
- * their positions: at most n_ubatch tokens, and at most n_ctx. Outputs are
- * states; read them with gguf_session_states() or gguf_session_embedding().
+ * All tokens of a sequence are computed at once, and each sees all others,
+ * before or after it (in layers without a window). A sequence may have at most
+ * n_ubatch and at most n_ctx tokens, also if the session is unified. Outputs
+ * are states; read them with gguf_session_states() or gguf_session_embedding().
  *
- * After one of these nothing has changed:
+ * The following failures leave the session as it was, with the outputs of the
+ * earlier batch:
  *
- * GGUF_E_INVALID       A token, position or sequence is out of range.
- * GGUF_E_FULL          A sequence has more tokens than can be computed at once.
+ * GGUF_E_INVALID       The batch is empty, or a token, position or sequence is
+ *                      out of range. The message has the index.
+ * GGUF_E_FULL          A sequence has more than n_ubatch or n_ctx tokens.
  * GGUF_E_UNSUPPORTED   The model has no encoder.
  *
- * After one of these the sequences of the batch must be encoded again:
+ * The following failures leave no outputs, and the sequences of the batch must
+ * be encoded again:
  *
  * GGUF_E_CANCELLED     on_graph returned true.
  * GGUF_E_NONFINITE     A result is not finite (session_check.h).
  * GGUF_E_NOMEM         An allocation failed.
+ * Other                A status of a backend.
  *
- * Backends may return further statuses. Since: 0.1 */
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_encode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
@@ -384,7 +425,8 @@ gguf_session_encode(struct gguf_session *s, const struct gguf_batch *batch,
 /* ---- outputs ---- */
 
 /* Number of outputs of the last decode or encode: one for each wanted token, in
- * the order of the batch. Since: 0.1 */
+ * the order of the batch. 0 after gguf_session_clear(), and after a failure
+ * that leaves no outputs. Since: 0.1 */
 GGUF_API size_t gguf_session_n_outputs(const struct gguf_session *s);
 
 /* Most rows that one call of gguf_session_logits() can compute, 1 or more. The
@@ -395,8 +437,11 @@ GGUF_API size_t gguf_session_max_logits(const struct gguf_session *s);
  *
  * first    Number of the first output.
  * n        Number of outputs, 1 to gguf_session_max_logits().
- * logits   Receives n rows of n_vocab floats. Owned by the session; valid until
- *          the next call on it.
+ * logits   Receives n rows of n_vocab floats; NULL after a failure. Owned by
+ *          the session; valid until a function is called that takes the session
+ *          without const.
+ *
+ * A failure does not change the outputs: they can still be read.
  *
  * GGUF_E_INVALID       The outputs are out of range, or n is too large.
  * GGUF_E_UNSUPPORTED   The model has no output matrix, or the last batch was
@@ -417,7 +462,7 @@ gguf_session_logits(struct gguf_session *s, size_t first, size_t n,
  * first    Number of the first output.
  * n        Number of outputs, 1 or more.
  * states   Receives n rows of n_embd floats. Owned by the session; valid until
- *          the next decode or encode.
+ *          the next decode, encode or gguf_session_clear().
  *
  * GGUF_E_INVALID   The outputs are out of range.
  *
@@ -431,15 +476,16 @@ gguf_session_states(const struct gguf_session *s, size_t first, size_t n,
  * not.
  *
  * seq      The sequence.
- * row      Receives *n floats. Owned by the session; valid until the next call
- *          on it.
+ * row      Receives *n floats; NULL after a failure. Owned by the session;
+ *          valid until a function is called that takes the session without
+ *          const.
  * n        Receives the length of the vector.
  *
  * The states of the tokens are pooled as gguf_session_pooling() says. The
  * pooled state then passes the classifier (RANK) and the layers dense_2 and
- * dense_3, if the model has them. The vector is not normalised. Sums of MEAN
- * are in double precision, in the order of the sequence's tokens: no digit
- * depends on other sequences or on n_ubatch.
+ * dense_3, if the model has them. The vector is not normalised. MEAN sums in
+ * double precision, in the order of the sequence's tokens: pooling itself gives
+ * the same bits for any n_ubatch and any other sequences in the batch.
  *
  * GGUF_E_UNSUPPORTED   The pooling is NONE.
  * GGUF_E_INVALID       The last batch had no token of the sequence.
@@ -452,7 +498,8 @@ GGUF_API enum gguf_status
 gguf_session_embedding(struct gguf_session *s, uint32_t seq, const float **row,
                        size_t *n, struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Pooling of the session; never GGUF_POOLING_MODEL. Since: 0.1 */
+/* Pooling of the session: that of the parameters, or of the file if that was
+ * GGUF_POOLING_MODEL. Since: 0.1 */
 GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
 
 #ifdef __cplusplus
