@@ -23,8 +23,9 @@
  *
  *  - GGUF, with general.type "imatrix": tensors NAME.in_sum2 [n_cols, n_mats]
  *    and NAME.counts [1, n_mats];
- *  - the older form without magic (.dat), with one count per tensor, in calls
- *    instead of rows.
+ *  - the older form without magic (.dat), with one number of calls per tensor
+ *    and no counts of input rows. A call is one evaluation of the tensor's
+ *    product, for one chunk of tokens.
  *
  * Entries are numbered by ascending name; their numbers change when entries are
  * added or dropped.
@@ -45,7 +46,7 @@ struct gguf_imatrix;
 /* Create an object without entries.
  *
  * out        Receives the object. NULL after a failure.
- * allocator  Memory for the object; kept. NULL: malloc.
+ * allocator  Allocator of the object. It must outlive the object. NULL: malloc.
  *
  * Free *out with gguf_imatrix_destroy().
  *
@@ -61,21 +62,27 @@ gguf_imatrix_create(struct gguf_imatrix **out,
  *
  * out      Receives the object. NULL after a failure.
  * path     Path of a file, of any shard of a set, of a folder that holds one
- *          set, or the prefix of a set.
+ *          set, or the prefix of a set (the path of its shards without
+ *          "-00001-of-00002.gguf").
  * params   How to open the file. NULL: the defaults. Its limits apply to the
- *          GGUF form, where names of up to 128 bytes are accepted even under a
- *          lower limit, but never more than 255.
+ *          GGUF form only. There a name of a tensor in the file may have
+ *          limits.max_name_size bytes, or 128 if that is less than 128; but
+ *          never more than 255.
  *
- * Every number is checked. Files stay mapped until the object is destroyed, so
- * that memory does not grow with the data; data of big-endian files are copied.
+ * Every number is checked. A sum that is NaN or infinite is accepted, if
+ * another sum of the tensor is a number; encoders replace it by the mean. Files
+ * stay mapped until the object is destroyed, so that memory does not grow with
+ * the data; data of big-endian files are copied.
  * Free *out with gguf_imatrix_destroy().
  *
  * GGUF_E_MISMATCH   Sums without counts, counts without sums, or counts of
  *                   another shape.
  * GGUF_E_TYPE       Sums or counts are not F32; a key has the wrong type.
- * GGUF_E_NONFINITE  A count is NaN or infinite, or all sums of a tensor are.
- * GGUF_E_FORMAT     A number is negative; a tensor has no count above 0 (or 0
- *                   calls), so that it has no mean squares.
+ * GGUF_E_NONFINITE  A count is NaN or infinite, or every sum of a tensor is NaN
+ *                   or infinite.
+ * GGUF_E_FORMAT     The file is neither GGUF nor the older form. A number is
+ *                   negative. All counts of a tensor are 0, or its number of
+ *                   calls is 0: it has no mean squares.
  * GGUF_E_DUPLICATE  A tensor occurs twice.
  * GGUF_E_NOTFOUND   A GGUF file that is not importance data, or has no entries.
  * Other             The statuses of gguf_file_open().
@@ -86,7 +93,8 @@ gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
                   const struct gguf_file_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Free an object and unmap its files. NULL is ignored. Since: 0.1 */
+/* Free an object and unmap its files. NULL is ignored. Jobs that use it must be
+ * destroyed before. Since: 0.1 */
 GGUF_API void gguf_imatrix_destroy(struct gguf_imatrix *im);
 
 /* ---------------------------------------------------------- reading it --- */
@@ -100,7 +108,7 @@ struct gguf_imatrix_entry {
     uint64_t n_values;  /* number of sums: one per column of each matrix, one
                          * matrix after another */
     uint64_t n_mats;    /* number of counts, one per matrix; 0: the older form,
-                         * which has no counts */
+                         * which has n_calls in their place */
     uint64_t n_calls;   /* calls, in the older form; 0: the GGUF form */
 };
 #define GGUF_IMATRIX_ENTRY_INIT GGUF_INIT(struct gguf_imatrix_entry)
@@ -118,8 +126,8 @@ gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
                    struct gguf_imatrix_entry *out,
                    struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Find the entry with a name. Returns true and stores its number in *i, or
- * returns false. Since: 0.1 */
+/* Find the entry with a name. Returns true and stores its number in *i; or
+ * returns false, and *i is undefined. Since: 0.1 */
 GGUF_API bool gguf_imatrix_find(const struct gguf_imatrix *im,
                                 struct gguf_str name, size_t *i);
 
@@ -128,18 +136,25 @@ GGUF_API bool gguf_imatrix_find(const struct gguf_imatrix *im,
  * im         The object.
  * name       Name of the weight tensor.
  * n_values   Columns of all its matrices together.
- * i          Receives the number of the entry.
+ * i          Receives the number of the entry. Undefined if the result is
+ *            false.
  *
- * Returns true if the tensor has an entry of this size. If it has no entry,
- * returns true for one of a tensor in the same layer that multiplies the same
- * vectors: attn_k.weight for attn_q.weight, or ffn_gate_exps.weight for
- * ffn_up_exps.weight. Otherwise returns false. Since: 0.1 */
+ * If an entry has this name, returns true if it also has this size. If no entry
+ * has this name, looks for the entry of another tensor of the same layer that
+ * multiplies the same input vectors: for attn_q.weight that of attn_k.weight,
+ * for ffn_up_exps.weight that of ffn_gate_exps.weight, for example. Returns
+ * true if one of this size is found. Since: 0.1 */
 GGUF_API bool gguf_imatrix_find_for_matrix(const struct gguf_imatrix *im,
                                            struct gguf_str name,
                                            uint64_t n_values, size_t *i);
 
-/* Copy sums of squares of entry i: those numbered first to first + n - 1, to
- * dst[n]. For programs that compute other statistics of the data.
+/* Copy sums of squares of an entry, for programs that compute other statistics.
+ *
+ * im      The object.
+ * i       Number of the entry.
+ * first   Index of the first sum, from 0.
+ * n       Number of sums.
+ * dst     Receives the n sums.
  *
  * GGUF_E_INVALID  i, first or n is out of range.
  *
@@ -149,9 +164,17 @@ gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i, uint64_t first,
                   size_t n, float *dst,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Copy counts of entry i: the numbers of input rows that matrices first to
- * first + n - 1 received, to dst[n]. In the older form there is one count for
- * all matrices, the number of calls.
+/* Copy counts of an entry: for each matrix, the number of input rows that it
+ * received.
+ *
+ * im      The object.
+ * i       Number of the entry.
+ * first   Number of the first matrix, from 0.
+ * n       Number of matrices.
+ * dst     Receives the n counts.
+ *
+ * An entry in the older form has one count for all matrices, its number of
+ * calls: first is 0 and n is 1.
  *
  * GGUF_E_INVALID  i, first or n is out of range.
  *
@@ -161,8 +184,9 @@ gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i, uint64_t first,
                     size_t n, float *dst,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Name of text i that the data were collected from, in order; NULL after the
- * last. Valid until the object changes. Since: 0.1 */
+/* Name of the text that was recorded as number i, from 0, among the texts that
+ * the data were collected from. NULL if i is past the last. Valid until the
+ * object changes. Since: 0.1 */
 GGUF_API const char *gguf_imatrix_dataset(const struct gguf_imatrix *im,
                                           size_t i);
 
@@ -172,8 +196,8 @@ GGUF_API uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im);
 /* Tokens of a chunk; 0: unknown. Since: 0.1 */
 GGUF_API uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im);
 
-/* Precision of the products with which the model was evaluated: a name of
- * gguf_precision_name() (session.h), or "mixed" after a merge of data with
+/* Precision of the matrix products in the evaluation that gave the data: a name
+ * of gguf_precision_name() (session.h), or "mixed" after a merge of data with
  * different ones. NULL: unknown, as in files of other programs and in the older
  * form. Stored in the key libgguf.imatrix.precision, which other programs
  * ignore. Valid until the object changes. Since: 0.1 */
@@ -183,10 +207,13 @@ GGUF_API const char *gguf_imatrix_precision(const struct gguf_imatrix *im);
  * precision. With n values, their sum s, and mean = s / n:
  *
  *     stddev  = sqrt(sum over j of (v(j) - mean)^2 / n)
- *     entropy = -sum over j of v(j) / s log2(v(j) / s)   (0 where v(j) = 0)
+ *     entropy = -sum over j of p(j) log2(p(j)), p(j) = v(j) / s;
+ *               0 where v(j) = 0
  *
- * Values that are negative, NaN or infinite count in n_bad alone. Matrices
- * without input count in n_empty alone. */
+ * A value that is negative, NaN or infinite is counted in n_bad and in no other
+ * member. A matrix that received no input is counted in n_empty, and its values
+ * are counted nowhere. If n is 0 all statistics are 0; if s is 0 the entropy is
+ * 0. */
 struct gguf_imatrix_stats {
     size_t struct_size; /* set by GGUF_IMATRIX_STATS_INIT; members
                          * beyond this size are not filled */
@@ -217,11 +244,12 @@ gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
                    struct gguf_imatrix_stats *out,
                    struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Compute the cosine similarity of the mean squares of entries i and k. *out is
- * 0 if one of them is zero throughout.
+/* Compute the cosine similarity of the mean squares of entries i and k. A value
+ * that is bad in one of them, or belongs to a matrix that received no input, is
+ * left out. *out is 0 if all other values of one of them are 0.
  *
  * GGUF_E_INVALID   i or k is out of range.
- * GGUF_E_MISMATCH  The entries have different shapes.
+ * GGUF_E_MISMATCH  The entries have different numbers of values or of columns.
  *
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -237,11 +265,18 @@ gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i, size_t k,
  * n_cols   Columns of a matrix.
  * n_mats   Number of matrices: 1, or the number of experts.
  * sums     Sums of squares, n_cols * n_mats of them, one matrix after another.
+ *          They are not checked: they must not be negative.
  * counts   Number of input rows of each of the n_mats matrices: finite, not
- *          negative, and one of them above 0.
+ *          negative, and at least one of them above 0.
+ *
+ * sums and counts are borrowed during the call. If the entry is in the older
+ * form, its calls become counts first: a call becomes gguf_imatrix_chunk_size()
+ * input rows, or 1 if that is unknown. After GGUF_E_NONFINITE the entry may
+ * have a part of the sums.
  *
  * GGUF_E_MISMATCH   The entry exists with another shape.
- * GGUF_E_NONFINITE  No value of the tensor is a number in both.
+ * GGUF_E_NONFINITE  All sums of the entry would be NaN: in every column the old
+ *                   sum or the added one is.
  * GGUF_E_INVALID    The name is empty, a size is 0, or counts are not as above.
  * GGUF_E_NOMEM      Memory for the entry cannot be allocated.
  *
@@ -254,7 +289,8 @@ gguf_imatrix_add(struct gguf_imatrix *im, const char *name, uint64_t n_cols,
 /* Record the text that data were collected from.
  *
  * im         The object.
- * dataset    Name of the text; copied; recorded once. NULL: none.
+ * dataset    Name of the text; copied. A name that is recorded already is not
+ *            recorded again. NULL: none.
  * n_chunks   Chunks to add to gguf_imatrix_n_chunks().
  * size       Tokens of a chunk. 0: gguf_imatrix_chunk_size() stays.
  *
@@ -269,7 +305,8 @@ gguf_imatrix_add_chunks(struct gguf_imatrix *im, const char *dataset,
 /* Record the precision of the products, for programs that collect data with an
  * evaluation of their own.
  *
- * name   A name of gguf_precision_name() (session.h); copied. NULL: unknown.
+ * name   A name of gguf_precision_name() (session.h); copied, and not checked.
+ *        NULL: unknown.
  *
  * GGUF_E_NOMEM  Memory for the name cannot be allocated.
  *
@@ -284,13 +321,19 @@ GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);
 
 /* Add all data of other to im.
  *
- * Calls of the older form stay calls until data with counts are added to them.
- * Then each call counts as one chunk of tokens, by the chunk size of other or,
- * without one, of im. After a failure, im may have a part of the data.
+ * im       Receives the data.
+ * other    Another object. It is not changed, and may be destroyed afterwards.
+ *
+ * If an entry is in the older form in both, it stays in that form. If it is in
+ * the older form in one of them only, its calls become counts: the chunk
+ * size of other is the number of input rows that a call becomes; if that is
+ * unknown, the chunk size of im; if both are unknown, 1. After a failure, im
+ * may have a part of the data.
  *
  * GGUF_E_MISMATCH   An entry of other has another shape in im; or the file of
  *                   other has changed since it was loaded.
- * GGUF_E_NONFINITE  No value of a tensor is a number in both.
+ * GGUF_E_NONFINITE  All sums of an entry would be NaN: in every column the sum
+ *                   in im or the one in other is.
  * GGUF_E_NOMEM      Memory for an entry cannot be allocated.
  *
  * Since: 0.1 */
@@ -302,7 +345,7 @@ gguf_imatrix_merge(struct gguf_imatrix *im, const struct gguf_imatrix *other,
  *
  * im      The object.
  * texts   Parts of names; an entry matches if its name contains one of them.
- * n       Number of texts.
+ * n       Number of texts. 0: no entry matches.
  * keep    true: keep the matching entries. false: drop them.
  *
  * Since: 0.1 */
@@ -318,10 +361,13 @@ enum gguf_imatrix_form {
 /* Save the data as a file.
  *
  * im      The object.
- * path    Path of the file. It gets its name when it is complete; a failure
- *         leaves an existing file as it was.
- * form    Form of the file. The older one has one count per tensor: the counts
- *         of single experts are lost. In the GGUF form, calls become chunks.
+ * path    Path of the file. The data are written to a temporary file, which is
+ *         renamed to path when it is complete: a failure leaves an existing
+ *         file as it was.
+ * form    Form of the file. The older one has one number of calls per tensor:
+ *         the counts of single experts are lost. In the GGUF form an entry of
+ *         the older form gets counts: a call becomes gguf_imatrix_chunk_size()
+ *         input rows, or 1 if that is unknown.
  * force   Replace an existing file.
  *
  * GGUF_E_EXIST    path exists and force is not set.
