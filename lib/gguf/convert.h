@@ -20,25 +20,28 @@
  *     gguf_convert_create_job(&job, c, &params, &err);
  *     gguf_quant_run(job, "Qwen3-8B-Q4_K_M.gguf", NULL, &err);
  *
- * Own types: vectors, and tensors that models read as F32, become F32. Matrices
- * keep the folder's type; 8-bit floats become BF16, and 64-bit floats F32.
- * Packed weights (GPTQ, AWQ, compressed-tensors; quantization_config in
- * config.json) get the type of their scales, F16 or BF16; MXFP4 blocks are
- * copied.
+ * Own types: these are the types of the plan, which a job writes with the
+ * recipe COPY. Vectors become F32, and so do other tensors that programs
+ * require to be F32. Matrices keep the folder's type; 8-bit floats become BF16,
+ * and 64-bit floats F32. Packed weights (GPTQ, AWQ, compressed-tensors;
+ * quantization_config in config.json) get the type of their scales, F16 or
+ * BF16; MXFP4 blocks are copied.
  *
  * Adapters: a folder with adapter_config.json is a LoRA adapter (PEFT), and
- * becomes a file for gguf_adapter_create(). params.base is its model, whose
- * config.json or keys are read.
+ * becomes a file for gguf_adapter_create(). params.base is the model that it
+ * changes: config.json of a folder, or the metadata of a GGUF file, is read.
  *
- * Remote folders: a path that params.opener takes is a folder elsewhere. Each
+ * Remote folders: a path that params.opener accepts is a folder elsewhere. Each
  * of its files is opened as the path, "/" and its name; GGUF_E_NOTFOUND from
  * the opener means that the file does not exist. Weights are read while a job
- * needs them, and only the parts in use stay in memory. A matrix whose rows are
- * assembled from distant ones, as in a transposition, stays in memory while it
- * is written.
+ * needs them, and only the parts in use stay in memory. But a matrix whose new
+ * rows have elements from all over the old matrix, such as a transposed one, is
+ * in memory as a whole while it is written.
  *
- * Threads: a folder, and the jobs made from it, are used by one thread at a
- * time.
+ * Ownership: a pointer in params that is "borrowed" must be valid during the
+ * call only, one that is "kept" until gguf_convert_close().
+ *
+ * Threads: one thread at a time may use a folder and the jobs made from it.
  */
 #ifndef GGUF_CONVERT_H
 #define GGUF_CONVERT_H
@@ -57,15 +60,17 @@ extern "C" {
 struct gguf_convert;
 
 enum gguf_convert_note_kind {
-    /* The decision loses nothing that the folder holds, or only what no GGUF
-     * file can hold. */
+    /* The decision loses nothing of the folder, except parts that no GGUF file
+     * can hold. */
     GGUF_CONVERT_REMARK,
     /* The decision may make the file compute another function, or give other
      * tokens, than the folder. */
     GGUF_CONVERT_WARNING
 };
 
-/* Report a decision that no file of the folder states, as one line of text. */
+/* Called with a decision that the conversion made and that no file of the
+ * folder states. line describes it in one line of text, and is valid during the
+ * call. */
 typedef void gguf_convert_note_fn(void *user, enum gguf_convert_note_kind kind,
                                   const char *line);
 
@@ -76,8 +81,8 @@ struct gguf_convert_note_callback {
     void *user;               /* passed to fn */
 };
 
-/* Kind of a Qwen3ForCausalLM or Qwen3VLForConditionalGeneration, classes that
- * rerankers and language models share. */
+/* Is a folder a reranker or a language model? For the classes Qwen3ForCausalLM
+ * and Qwen3VLForConditionalGeneration, which both kinds use. */
 enum gguf_convert_reranker {
     GGUF_CONVERT_RERANKER_DETECT, /* decided by evidence in the folder */
     GGUF_CONVERT_RERANKER_YES,    /* a reranker */
@@ -92,8 +97,9 @@ struct gguf_convert_params {
     const char *pre; /* value of tokenizer.ggml.pre; borrowed; NULL: recognised
                       * by the tokenizer's description */
 
-    /* Perl regular expressions; borrowed. Tensors whose names match
-     * one are left out. A note reports an expression that matches nothing. */
+    /* Perl regular expressions; borrowed. Tensors of the folder whose names
+     * match one are left out. A note reports an expression that matches
+     * nothing. */
     const char *const *ignore;
     size_t n_ignore; /* number of expressions */
 
@@ -105,14 +111,15 @@ struct gguf_convert_params {
      * it makes, until gguf_convert_close(). NULL: folders of this machine. */
     const struct gguf_opener *opener;
 
-    /* Include the matrices after pooling of a sentence-transformers folder in
-     * cases where llama.cpp's converter leaves them out (Gemma 3). Without it,
-     * a note reports them. */
+    /* Include the matrices (dense layers) that a sentence-transformers folder
+     * applies after pooling, for models for which llama.cpp's converter leaves
+     * them out (Gemma 3). Without this option they are left out there, and a
+     * note reports them. Other models always include them. */
     bool dense_modules;
 
-    /* Make a job even if verifying the plan finds errors, for a folder that is
-     * not a whole model. Without it, gguf_convert_create_job() refuses such a
-     * folder. */
+    /* The folder may hold a part of a model: gguf_convert_create_job() then
+     * does not verify the plan. Without this option it refuses a plan with
+     * errors. */
     bool allow_incomplete;
 
     /* Leave out, with a note, the steps of tokenizer.json's normalizer that no
@@ -136,10 +143,11 @@ struct gguf_convert_params {
  * GGUF_E_NOTFOUND     A required file, or a key of config.json, is missing.
  * GGUF_E_ARCH         The architecture is not supported.
  * GGUF_E_UNSUPPORTED  The tokenizer has an unknown kind, its pre-tokenizer is
- *                     not recognised, or no GGUF file can hold its normalizer;
- *                     the message has its description.
- * GGUF_E_TENSOR       Tensors have no place in the file: the message lists
- *                     them; or parts of one tensor do not fit each other.
+ *                     not recognised, or no GGUF file can hold its normalizer.
+ *                     The message describes the part that is not supported.
+ * GGUF_E_TENSOR       Tensors of the folder have no name in GGUF files of the
+ *                     architecture (the message lists them), or the parts of
+ *                     one tensor do not fit each other in shape or type.
  * GGUF_E_VOCAB        The tokenizer is inconsistent.
  * GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
  * GGUF_E_DUPLICATE, GGUF_E_MISMATCH
@@ -182,13 +190,18 @@ GGUF_API size_t gguf_convert_n_tensors(const struct gguf_convert *c);
 GGUF_API const struct gguf_convert_tensor *
 gguf_convert_tensor(const struct gguf_convert *c, size_t i);
 
-/* Name of source no of tensor i: the tensor of the folder, 0 <= no < n_from.
+/* Name of a tensor of the folder from which tensor i of the plan is made.
+ *
+ * i     Number of the tensor in the plan.
+ * no    Number of the source, 0 to n_from - 1.
+ *
  * NULL if i or no is out of range. Belongs to the folder. Since: 0.1 */
 GGUF_API const char *gguf_convert_source(const struct gguf_convert *c,
                                          size_t i, size_t no);
 
-/* Number of tensors of the folder that are left out: those known to carry
- * nothing, and those that params.ignore matched. Since: 0.1 */
+/* Number of tensors of the folder that are left out: those that models do not
+ * need, such as tables that can be computed, and those that params.ignore
+ * matched. Since: 0.1 */
 GGUF_API size_t gguf_convert_n_omitted(const struct gguf_convert *c);
 
 /* Name of tensor i that is left out; NULL if i is out of range. Belongs to the
@@ -202,10 +215,11 @@ struct gguf_convert_summary {
     const char *kind;       /* "language model", "embedding model",
                              * "classifier", "reranker", "adapter" or
                              * "encoder" */
-    const char *class_name; /* first of "architectures"; for an adapter, that
-                             * of its model; not escaped */
+    const char *class_name; /* first of "architectures" in config.json, for an
+                             * adapter in that of its model; text of the file,
+                             * to be escaped before it is printed (text.h) */
     const char *reason;     /* evidence for the kind, such as "its class" or
-                             * "modules.json"; not escaped */
+                             * "modules.json"; to be escaped, too */
     size_t n_tokens_left;   /* added tokens that are left out because the
                              * embedding has no row for them */
 };
@@ -222,7 +236,7 @@ gguf_convert_meta(const struct gguf_convert *c);
 /* Create a job that writes the planned file.
  *
  * out      Receives the job. NULL after a failure.
- * c        The folder; kept.
+ * c        The folder. It must outlive the job.
  * params   How to quantize; recipe must be set (the preset COPY keeps the own
  *          types). allow_requantize is always on.
  *
@@ -242,8 +256,8 @@ gguf_convert_create_job(struct gguf_quant **out, struct gguf_convert *c,
 
 /* ------------------------------------------------------------ and back --- */
 
-/* Report a key of the file that the folder does not state, or states
- * differently. */
+/* Called with a key of the file that the folder will not have, or will have
+ * with another value. key is valid during the call. */
 typedef void gguf_folder_note_fn(void *user, const char *key);
 
 /* A note function and its pointer. Later versions add no members to this
@@ -262,16 +276,16 @@ struct gguf_folder_params {
      * keep them, and all others become F16. */
     const struct gguf_dtype_info *dtype;
     uint64_t max_file_size; /* bytes of tensor data per file; 0: one file */
-    bool force;             /* replace existing files, at the end */
+    bool force;             /* replace existing files, when all are complete */
     bool no_sync;           /* do not wait for the disk */
     struct gguf_progress_callback progress; /* unit: bytes of tensor data */
-    struct gguf_folder_note_callback note;  /* keys that get lost */
+    struct gguf_folder_note_callback note;  /* keys that are lost or change */
 
     /* Opens inputs that are not files of this machine (reader.h); NULL:
      * none. */
     const struct gguf_opener *opener;
-    /* Other files of the program, which are not replaced (paths.h); NULL:
-     * none. */
+    /* Other files that the program uses. The call fails with GGUF_E_INVALID
+     * rather than replace one (paths.h). NULL: none. */
     const struct gguf_paths *paths;
 };
 #define GGUF_FOLDER_PARAMS_INIT GGUF_INIT(struct gguf_folder_params)
@@ -284,24 +298,28 @@ struct gguf_folder_params {
  * params   How to write it. NULL: the defaults.
  *
  * Writes config.json, model.safetensors (or several with their index), the
- * tokenizer, tokenizer_config.json, and README.md and generation_config.json
- * with the file's general.* keys. Names and weights are changed by the inverse
- * of the conversion. Before anything is written, the planned folder is
- * converted again (without weights) and must give the tensors of the file.
+ * tokenizer, and tokenizer_config.json; also README.md and
+ * generation_config.json, both from the file's general.* keys. Names and
+ * weights are changed by the inverse of the conversion. Before anything is
+ * written, the planned folder is converted to a plan of a GGUF file, without
+ * weights. That plan must have the tensors of the file, with their names and
+ * shapes.
  *
- * Files get their names together when all are complete; a failure leaves none.
- * Memory is bounded.
+ * Files are written under temporary names, and all are renamed when the last
+ * one is complete. A failure before that leaves no new file, and existing files
+ * as they were. Memory is bounded.
  *
  * GGUF_E_ARCH         The architecture is not supported.
  * GGUF_E_TENSOR       No folder of this architecture has such a tensor.
  * GGUF_E_UNSUPPORTED  A type cannot be decoded, or the vocabulary cannot be
  *                     written.
  * GGUF_E_NONFINITE    A weight is too large for F16.
- * GGUF_E_MISMATCH     dir has weights or a tokenizer that would remain beside
- *                     the new ones.
+ * GGUF_E_MISMATCH     dir has other weights or tokenizer files, which this call
+ *                     does not replace, even with force: they would remain
+ *                     beside the new ones.
  * GGUF_E_EXIST        A file exists and force is not set.
- * GGUF_E_INVALID      dtype is another type; dir is not a folder; a file would
- *                     be both read and written (paths.h).
+ * GGUF_E_INVALID      dtype is not F32, F16 or BF16; dir is not a folder; a
+ *                     file would be both read and written (paths.h).
  * GGUF_E_CANCELLED    The progress callback stopped the call.
  * GGUF_E_IO           A file cannot be read or written.
  * GGUF_E_NOSPACE      The disk is full.

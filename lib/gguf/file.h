@@ -19,15 +19,18 @@
  *         show(gguf_file_tensor(file, i), gguf_file_tensor_data(file, i));
  *     gguf_file_close(file);
  *
- * Versions 2 and 3 are read, little-endian, and version 3 big-endian. Metadata
- * is returned in the machine's byte order. Tensor data is returned in the
- * file's byte order; gguf_rows_decode() (stats.h) converts it. Version 1 is
- * refused with a message that names it.
+ * Files of version 2 must be little-endian; files of version 3 may have either
+ * byte order. Metadata is returned in the machine's byte order. Tensor data is
+ * returned in the file's byte order; gguf_rows_decode() (stats.h) converts it.
+ * Version 1 is refused with a message that names it.
  *
- * An open file does not change: any number of threads may use it. A file that
- * was opened by path keeps its metadata even if an edit writes other metadata
- * in place (edit.h). If another process makes the file shorter, access to the
- * lost pages raises SIGBUS, as with every mapping.
+ * An open file does not change: any number of threads may use it. If an edit
+ * writes other metadata to the file in place (edit.h), an object that was
+ * opened by path still has the metadata that the file had when it was opened
+ * (up to 64 MiB of them). One that was opened with an offset or a size, from a
+ * descriptor or from memory must not be edited while it is open. If another
+ * process makes the file shorter, access to the lost pages raises SIGBUS, as
+ * with every mapping.
  */
 #ifndef GGUF_FILE_H
 #define GGUF_FILE_H
@@ -51,11 +54,12 @@ struct gguf_opener;
 /* Limits for the contents of a file.
  *
  * A file that exceeds a limit is refused with GGUF_E_LIMIT. Raise a limit for
- * a legitimate file that needs more. The defaults are the numbers of the
- * specification, or generous if it does not limit something.
+ * a legitimate file that needs more. The defaults are the limits of the
+ * specification; for things that the specification does not limit they are
+ * generous.
  *
- * Independently of the limits, an open file takes at most 64 KiB of memory and
- * 512 bytes for each tensor and each key that was read. */
+ * Whatever the limits, an open file takes at most 64 KiB of memory, and 512
+ * bytes more for each tensor and each key of its header. */
 struct gguf_limits {
     size_t struct_size;       /* size of this structure in bytes */
     uint64_t max_kv;          /* metadata pairs; 0: 1048576 */
@@ -68,9 +72,9 @@ struct gguf_limits {
                                * GGUF_MAX_DEPTH; 0: 8 */
     uint32_t max_dims;        /* dimensions of a tensor, up to GGUF_MAX_DIMS;
                                * 0: 4 */
-    uint64_t max_header;      /* bytes that are read through a reader to find
-                               * the end of the header (reader.h);
-                               * 0: 256 MiB */
+    uint64_t max_header;      /* bytes of the header of a file that a program
+                               * reads with its own functions (reader.h);
+                               * other files ignore it; 0: 256 MiB */
 };
 #define GGUF_LIMITS_INIT GGUF_INIT(struct gguf_limits)
 
@@ -101,14 +105,15 @@ struct gguf_file_params {
     /* Allocator of the file. It must outlive the file. NULL: malloc. */
     const struct gguf_allocator *allocator;
 
-    /* Limits for the contents. NULL: the defaults. */
+    /* Limits for the contents. Borrowed during the call. NULL: the defaults. */
     const struct gguf_limits *limits;
 
     uint64_t offset; /* byte of the file or memory where GGUF data begins */
     uint64_t size;   /* bytes of GGUF data; 0: up to the end */
 
-    /* Opener of paths that are not paths of files (reader.h). It must outlive
-     * the file. NULL: all paths are paths of files. */
+    /* Opener of paths that are not those of local files, such as URLs
+     * (reader.h). Its function accepts() decides which paths it opens. It must
+     * outlive the file. NULL: all paths are those of local files. */
     const struct gguf_opener *opener;
 
     /* Open only the file at path, even if it is a shard of a set. A part of a
@@ -121,7 +126,8 @@ struct gguf_file_params {
  *
  * out      Receives the file. NULL after a failure.
  * path     Path of a file, of any shard of a set, of a folder that holds one
- *          set, or the prefix of a set.
+ *          set, or the prefix of a set: the path of its shards without
+ *          "-00001-of-00003.gguf".
  * params   How to open. NULL: the defaults.
  *
  * All shards of a set are opened. Each is checked by itself and then against
@@ -133,8 +139,8 @@ struct gguf_file_params {
  * with gguf_file_close().
  *
  * GGUF_OK            *out is open.
- * GGUF_E_INVALID     path is not a regular file, or params.offset lies after
- *                    its end.
+ * GGUF_E_INVALID     path is neither a regular file nor a folder (but a pipe,
+ *                    say), or params.offset lies after the end of the file.
  * GGUF_E_IO          The file cannot be opened or mapped, or it is a folder
  *                    and params.single_file is set.
  * GGUF_E_FORMAT      Not a GGUF file, or a rule of the format is broken: a
@@ -143,16 +149,18 @@ struct gguf_file_params {
  * GGUF_E_VERSION     The version of GGUF is not supported.
  * GGUF_E_TRUNCATED   Something reaches past the end of the file.
  * GGUF_E_OVERFLOW    A size does not fit in 63 bits.
- * GGUF_E_SHAPE       The rows of a tensor are not a multiple of its type's
- *                    block.
+ * GGUF_E_SHAPE       The length of a tensor's rows, ne[0], is not a multiple of
+ *                    its type's block.
  * GGUF_E_LIMIT       The file exceeds one of params.limits.
  * GGUF_E_DUPLICATE   Two keys or two tensors have the same name, two shards
  *                    hold the same tensor, or the folder holds two sets.
  * GGUF_E_NOTFOUND    No file and no set of this path exists, the folder holds
  *                    no set, or shards are missing (the message lists them).
- * GGUF_E_MISMATCH    A shard does not belong to the set: its name, number,
- *                    count, total, alignment, byte order or metadata differs.
- *                    Or the header changed each time it was read.
+ * GGUF_E_MISMATCH    A shard does not belong to the set: its file name,
+ *                    split.no, split.count, split.tensors.count, alignment or
+ *                    byte order differs, or it has another key that the first
+ *                    shard lacks or has with another value. Or another process
+ *                    kept changing the file: the header was read 100 times.
  * GGUF_E_TYPE        A key of the set (split.h) has a wrong type.
  * GGUF_E_NOMEM       Out of memory.
  *
@@ -162,17 +170,20 @@ gguf_file_open(struct gguf_file **out, const char *path,
                const struct gguf_file_params *params,
                struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Open the file that a descriptor has open, by itself, and check the header.
+/* Open the file behind a descriptor as a single file, and check the header.
  *
  * out      Receives the file. NULL after a failure.
  * fd       Descriptor, open for reading. The file keeps a duplicate, so the
  *          caller may close fd at once.
- * params   How to open. NULL: the defaults.
+ * params   How to open. NULL: the defaults. single_file and opener are ignored.
  *
  * For programs that are handed descriptors, such as sandboxed ones. Close *out
  * with gguf_file_close().
  *
- * Returns the statuses of gguf_file_open() that concern a single file.
+ * Statuses, for the reasons of gguf_file_open(): GGUF_OK, GGUF_E_INVALID,
+ * GGUF_E_IO, GGUF_E_FORMAT, GGUF_E_VERSION, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW,
+ * GGUF_E_SHAPE, GGUF_E_LIMIT, GGUF_E_DUPLICATE, GGUF_E_TYPE, GGUF_E_NOMEM.
+ *
  * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open_fd(struct gguf_file **out, int fd,
@@ -185,11 +196,14 @@ gguf_file_open_fd(struct gguf_file **out, int fd,
  * data     The data. It must stay in place and unchanged until the file is
  *          closed.
  * size     Bytes at data.
- * params   How to open. NULL: the defaults.
+ * params   How to open. NULL: the defaults. single_file and opener are ignored.
  *
  * Close *out with gguf_file_close().
  *
- * Returns the statuses of gguf_file_open() that concern the contents.
+ * Statuses, for the reasons of gguf_file_open(): GGUF_OK, GGUF_E_INVALID,
+ * GGUF_E_FORMAT, GGUF_E_VERSION, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW,
+ * GGUF_E_SHAPE, GGUF_E_LIMIT, GGUF_E_DUPLICATE, GGUF_E_TYPE, GGUF_E_NOMEM.
+ *
  * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open_memory(struct gguf_file **out, const void *data, size_t size,
@@ -222,12 +236,14 @@ GGUF_API bool gguf_file_is_split(const struct gguf_file *file);
 
 /* ------------------------------------------------------ the whole file --- */
 
-/* Path that was passed to gguf_file_open(); for a shard its own path, for a
- * reader its name. NULL if the file was opened from a descriptor or memory.
+/* Path that was passed to gguf_file_open(); for a shard its own path; for a
+ * file from gguf_file_open_reader() the name that was passed. NULL if the file
+ * was opened from a descriptor or memory.
  * Threads: any. Since: 0.1 */
 GGUF_API const char *gguf_file_path(const struct gguf_file *file);
 
-/* Version of GGUF: 2 or 3. Threads: any. Since: 0.1 */
+/* Version of GGUF: 2 or 3; for a set, of its first shard. Threads: any.
+ * Since: 0.1 */
 GGUF_API uint32_t gguf_file_version(const struct gguf_file *file);
 
 /* Are the numbers in the file big-endian? Threads: any. Since: 0.1 */
@@ -241,25 +257,29 @@ GGUF_API uint32_t gguf_file_alignment(const struct gguf_file *file);
  * Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_size(const struct gguf_file *file);
 
-/* Byte after the last field of the header. Padding follows. For a set, of its
- * first shard. Threads: any. Since: 0.1 */
+/* End of the header: number of the byte after its last field, counted from the
+ * start of the GGUF data. Padding follows. For a set, of its first shard.
+ * Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_header_end(const struct gguf_file *file);
 
-/* Byte where tensor data begins: the end of the header, aligned. It may lie
- * after the end of a file without tensors. For a set, of its first shard.
- * Threads: any. Since: 0.1 */
+/* Begin of the tensor data: the end of the header, aligned, in bytes from the
+ * start of the GGUF data. It may lie after the end of a file without tensors.
+ * For a set, of its first shard. Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_data_off(const struct gguf_file *file);
 
-/* Byte after the last byte of tensor data; gguf_file_data_off() if the file
- * has no tensors. Bytes after it that are not padding do not belong to the
- * model. For a set, of its first shard. Threads: any. Since: 0.1 */
+/* End of the tensor data: number of the byte after its last one, counted from
+ * the start of the GGUF data; gguf_file_data_off() if the file has no tensors.
+ * Bytes after it that are not padding do not belong to the model. For a set, of
+ * its first shard. Threads: any. Since: 0.1 */
 GGUF_API uint64_t gguf_file_data_end(const struct gguf_file *file);
 
-/* Bytes of the GGUF data, gguf_file_size() of them, from the magic on.
- *
- * Through a reader (reader.h), only those before gguf_file_header_end() may be
- * read. For a set, the bytes of its first shard. For programs that look at the
+/* Address of the GGUF data, from the magic on, for programs that look at the
  * encoded header themselves.
+ *
+ * There are gguf_file_size(file) bytes. For a set they are those of its first
+ * shard, and there are gguf_file_size(gguf_file_shard(file, 0)). If the file is
+ * read through a reader (reader.h), only bytes before gguf_file_header_end()
+ * may be read. They belong to the file.
  *
  * Threads: any. Since: 0.1 */
 GGUF_API const void *gguf_file_bytes(const struct gguf_file *file);
@@ -312,16 +332,21 @@ struct gguf_tensor_info {
     uint64_t off;              /* byte where the data begins, counted from the
                                 * start of its shard's tensor data */
     uint64_t size;             /* bytes of data, without padding */
-    uint64_t info_off;         /* byte of this entry in its shard;
-                                * GGUF_NO_OFFSET: not in a file */
-    uint32_t index;            /* index of this entry in the file's list */
+    uint64_t info_off;         /* byte where this entry begins in the header,
+                                * counted from the start of its shard's GGUF
+                                * data; GGUF_NO_OFFSET: the entry does not come
+                                * from a file */
+    uint32_t index;            /* index of this entry in the list of the file
+                                * that returned it, a set or one shard */
 
     /* The data type is unknown or was removed from the format. size then
      * reaches to the next tensor or the end of the file, and may include
      * padding. */
     bool size_inferred;
 
-    uint32_t shard; /* index of the shard that holds the data */
+    /* Index of the shard that holds the data. 0 if the file that returned the
+     * entry is not a set. */
+    uint32_t shard;
 };
 
 /* Number of tensors; for a set, of all shards. Threads: any. Since: 0.1 */
@@ -346,10 +371,11 @@ gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
 /* Layer number in the name of a tensor: N of "blk.N.REST".
  *
  * name   Name of the tensor.
- * rest   Receives REST, or all of name if it has no layer number. May be NULL.
+ * rest   Receives REST, a part of name, or all of name if it has no layer
+ *        number. May be NULL.
  *
- * Returns the layer number, at most UINT32_MAX, or -1 for any other name. N is
- * decimal and does not begin with 0 unless it is 0.
+ * Returns the layer number, or -1 for any other name, such as one whose number
+ * is above UINT32_MAX. N is decimal and does not begin with 0 unless it is 0.
  *
  * Threads: any. Since: 0.1 */
 GGUF_API int64_t gguf_layer_from_name(struct gguf_str name,
@@ -358,8 +384,9 @@ GGUF_API int64_t gguf_layer_from_name(struct gguf_str name,
 /* Data of tensor i in the mapping, read-only.
  *
  * The data has the size of the tensor's entry and the byte order of the file.
- * It is aligned to gguf_file_alignment() or a page, whichever is less, if the
- * file was mapped from its first byte on; else it may lie at any address.
+ * If the file was opened by path or descriptor, with an offset of 0, the data
+ * is aligned to gguf_file_alignment() or a page, whichever is less. Otherwise
+ * it may lie at any address.
  *
  * Returns NULL if i is out of range, or if the file is read through a reader:
  * then use gguf_file_read_tensor() (reader.h).
@@ -384,8 +411,9 @@ enum gguf_advice {
  * size     Bytes of the part; cut at the end of the data.
  * advice   How the part will be used.
  *
- * It is a hint, and never fails. A job that reads a file larger than memory
- * bounds its memory with GGUF_ADVICE_DONTNEED. Threads: any. Since: 0.1 */
+ * It is a hint, and never fails. It has no effect on memory and on files that
+ * are read through a reader. A job that reads a file larger than memory bounds
+ * its memory with GGUF_ADVICE_DONTNEED. Threads: any. Since: 0.1 */
 GGUF_API void gguf_file_advise_tensor(const struct gguf_file *file, size_t i,
                                       uint64_t off, uint64_t size,
                                       enum gguf_advice advice);

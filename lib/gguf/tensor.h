@@ -43,9 +43,9 @@ extern "C" {
 struct gguf_buffer; /* buffer.h */
 
 enum gguf_tensor_add_flags {
-    /* The program sets the data before the graph runs. No node
-     * reuses its memory or works on it in place, so a graph that is computed
-     * again finds the same values. */
+    /* The program sets the data before the graph runs. No node reuses its
+     * memory or works on it in place, so a graph that is computed again finds
+     * the same values. */
     GGUF_TENSOR_INPUT = 1,
     /* The program reads the data after the graph has run. No later node reuses
      * its memory or works on it in place. */
@@ -256,10 +256,9 @@ GGUF_API bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
  *          beyond these are not changed.
  *
  * out is filled in any case. Returns true if all stored bytes from byte size on
- * are 0. Returns false if the
- * operation has parameters that out has no member for: the program was built
- * with a newer library than the backend, and the backend must refuse to compute
- * t.
+ * are 0. Returns false if the operation has parameters that out has no member
+ * for: the program was built with a newer library than the backend, and the
+ * backend must refuse to compute t.
  *
  * Since: 0.1 */
 GGUF_API bool gguf_tensor_op_params(const struct gguf_tensor *t, void *out,
