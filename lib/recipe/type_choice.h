@@ -5,9 +5,9 @@
  * presets give the types that people know. The first of steps 1 to 5 that
  * applies decides:
  *
- *  1. Tensors that are never quantized (one-dimensional tensors, norms, routers,
- *     position embeddings, integers and others) keep their type. So does the
- *     output matrix if leave_output is set.
+ *  1. Tensors that are never quantized (one-dimensional tensors, norms,
+ *     routers, position embeddings, integers and others) keep their type. So
+ *     does the output matrix if leave_output is set.
  *  2. The token embedding gets embedding_type, and the output matrix gets
  *     output_type, if the caller requests these. If the model has no output
  *     matrix, the token embedding takes its place: it gets output_type, unless
@@ -16,19 +16,19 @@
  *     With compat, this step is left out if the base type is a float type or
  *     "keep".
  *  4. With pure, the tensor gets the base type, unless that is "keep".
- *  5. The recipe's first rule that holds gives the type. If no rule holds, it is
- *     the base type; for "keep", the present type of the tensor.
+ *  5. The recipe's first rule that holds gives the type. If no rule holds, it
+ *     is the base type; for "keep", the present type of the tensor.
  *
  * Two steps may then change the type:
  *
- *  6. Lookup tables get at least Q8_0, or keep their present type if that is
- *     smaller than Q8_0. This needs neither compat nor pure, and step 5 must have
- *     decided by the base type or by a rule that has no name pattern.
+ *  6. If step 5 chose a smaller type than Q8_0 for a lookup table, the table
+ *     gets Q8_0, or its present type if that is smaller than Q8_0. With compat
+ *     or pure, or if a rule with a name pattern decided, this step is left out.
  *     llama-quantize gives lookup tables the types of matrices.
  *  7. If the blocks of the type do not fit the rows, a type with shorter blocks
- *     replaces it. If the blocks of that type do not fit either, F16 replaces it;
- *     llama-quantize gives up there. A tensor that keeps its type is left as it
- *     is.
+ *     replaces it. If the blocks of that type do not fit either, F16 replaces
+ *     it; llama-quantize gives up there. A tensor that keeps its type is left
+ *     as it is.
  */
 #ifndef GG_RECIPE_TYPE_CHOICE_H
 #define GG_RECIPE_TYPE_CHOICE_H
@@ -37,22 +37,23 @@
 #include "recipe/recipe_int.h"
 
 /* Options, recipe and state for choosing the types of one model. The caller
- * sets all members. Everything that pointers refer to must outlive the struct.
- * */
+ * sets all members. The objects of all pointers must outlive the struct. */
 struct gg_recipe_chooser {
     const struct gguf_recipe *recipe;
     /* Facts about the model. The caller sets LAYERS to IMATRIX, and arch; facts
      * about a tensor are set for each choice. */
     struct gg_recipe_facts facts;
-    bool tied;         /* the model has no output.weight */
-    bool pure;         /* give the base type, as in step 4 */
-    bool leave_output; /* keep the type of output.weight */
+    bool tied; /* the model has no output.weight */
+    /* pure: give the base type, as in step 4. leave_output: keep the type of
+     * output.weight. */
+    bool pure, leave_output;
     /* Choose like llama-quantize: ignore the patterns if the base type is a
      * float type or "keep" (step 3), and leave out step 6. */
     bool compat;
     /* Type of the output matrix. NULL: steps 3 to 5 decide. */
     const struct gguf_dtype_info *output_type;
-    /* Type of the token embedding. NULL: the steps after that decide. */
+    /* Type of the token embedding. NULL: output_type decides for a tied
+     * model, otherwise steps 3 to 5. */
     const struct gguf_dtype_info *embedding_type;
     const struct gguf_quant_override *overrides;
     /* Compiled patterns: patterns[i] is the pattern of overrides[i]. */
