@@ -13,7 +13,8 @@
 #include "model/build.h"
 #include "model/weight/needs.h"
 
-/* Tensors that layers of a pass leave for later layers. */
+/* Tensors of earlier layers of a pass that later layers read. NULL: no layer
+ * has set the tensor yet. */
 struct gg_model_layer_links {
     /* mask of the keys that the last layer with an indexer chose */
     struct gguf_tensor *chosen;
@@ -33,13 +34,15 @@ struct gg_model_at {
     const struct gg_model_layer *layer; /* layer il */
     const struct gg_weights *weights;
     struct gg_model_layer_links *across;
-    const struct gg_model_adapters *added; /* adapters; NULL: none */
+    const struct gg_model_adapters *added; /* adapters in use; NULL: none */
     uint32_t il;
-    /* input of the layer, of the tokens that are still needed */
+    /* Input of the layer. After the mixer of the last layer, only the columns
+     * of tokens whose output is wanted. */
     struct gguf_tensor *in;
     struct gguf_tensor *sum; /* residual stream before the feed-forward part */
 };
 
+/* Place of layer il, for the builders of that layer. */
 struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
                                      struct gg_model_layer_links *across,
                                      uint32_t il);
@@ -59,14 +62,15 @@ struct gguf_tensor *gg_model_name_activation(const struct gg_model_at *at,
                                              const char *what,
                                              struct gguf_tensor *x);
 
-/* Multiply the products y of matrix id by the scale beside it. Without one,
- * returns y. */
+/* Multiply the products y of matrix id by the scale tensor of this matrix. If
+ * the file has no such tensor, returns y. */
 struct gguf_tensor *gg_model_apply_weight_scale(const struct gg_model_at *at,
                                                 enum gg_weight id,
                                                 struct gguf_tensor *y);
 
-/* Multiply x by matrix id and add its bias, if it has one. All products of a
- * matrix and vectors are built here. */
+/* Multiply x by matrix id, apply the matrix's scale tensor, and add its bias
+ * and LoRA terms, each if there is one. All products of a matrix of weights and
+ * vectors are built here. */
 struct gguf_tensor *gg_model_linear(const struct gg_model_at *at,
                                     enum gg_weight id, struct gguf_tensor *x);
 
@@ -81,20 +85,21 @@ struct gguf_tensor *gg_model_linear_id(const struct gg_model_at *at,
                                        struct gguf_tensor *x,
                                        struct gguf_tensor *ids);
 
-/* Look up rows ids [N] of matrix id and multiply them by the scale beside it.
- * Returns [n, N]. */
+/* Look up rows ids [N] of matrix id and multiply them by the scale tensor of
+ * this matrix, if the file has it. Returns [n, N]. */
 struct gguf_tensor *gg_model_look_up_rows(const struct gg_model_at *at,
                                           enum gg_weight id,
                                           struct gguf_tensor *ids);
 
-/* View heads in x [.., N] as [d, h, N]. The first head begins at row first;
- * heads lie step rows apart. */
+/* View h heads of width d in x [.., N] as [d, h, N]. The first head begins at
+ * row first. Each head begins step rows after the one before it. */
 struct gguf_tensor *gg_model_view_heads(const struct gg_model_at *at,
                                         struct gguf_tensor *x, int64_t first,
                                         int64_t d, int64_t h, int64_t step);
 
-/* Multiply the result of attention, taken [d * h, N], by a gate for each
- * element, [d * h, N], or for each head, [h, N]. */
+/* Multiply the result of attention, which is the parameter taken [d * h, N], by
+ * gate. The gate has a factor for each element, [d * h, N], or for each head,
+ * [h, N]. */
 struct gguf_tensor *gg_model_gate_heads(const struct gg_model_at *at,
                                         struct gguf_tensor *taken,
                                         struct gguf_tensor *gate);
@@ -126,8 +131,10 @@ struct gguf_tensor *gg_model_scale_queries(const struct gg_model_at *at,
 
 /* ---- adapter_graph.c: terms that adapters add ---- */
 
-/* Add the LoRA terms of weight to the product y = weight x. ids: the matrix of
- * each column, as in gg_model_linear_id(); NULL: weight is one matrix. */
+/* Add the LoRA terms of a weight to y, the product of weight and x.
+ *
+ * ids   [n_used, N], the matrix of each column, as in gg_model_linear_id().
+ *       NULL: weight is one matrix. */
 struct gguf_tensor *gg_model_add_lora(const struct gg_model_at *at,
                                       struct gguf_tensor *weight,
                                       struct gguf_tensor *x,
@@ -149,21 +156,23 @@ struct gguf_tensor *gg_model_add_control_vector(const struct gg_model_at *at,
 /* Number of layers that are computed. Nextn layers, which predict further
  * tokens, come after them and are not. */
 uint32_t gg_model_n_main_layers(const struct gguf_model *m);
-/* Is this the last layer that is computed? After its mixer only tokens whose
- * output is wanted are needed; gg_model_take_output_rows() selects their
- * columns of x. */
+/* Is this the last layer that is computed? */
 bool gg_model_is_last_layer(const struct gg_model_at *at);
+/* Select the columns of x [.., N] for the tokens whose output is wanted. Only
+ * these are needed after the mixer of the last layer. */
 struct gguf_tensor *gg_model_take_output_rows(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
 
 /* ---- per_layer.c: additional inputs of each layer ---- */
 
 /* Compute the additional inputs of all layers, [n, n_layer, N], from the
- * embeddings x. NULL: a model without them. */
+ * embeddings x. Returns NULL for a model whose layers have no additional
+ * inputs. */
 struct gguf_tensor *gg_model_build_layer_inputs(const struct gg_model_at *at,
                                                 struct gguf_tensor *x);
-/* Compute the term that a layer adds to the residual stream x from its
- * additional input. NULL: a model without them. */
+/* Compute the term that a layer adds to the residual stream. It is computed
+ * from the residual stream x and the layer's additional input. Returns NULL for
+ * a model whose layers have no additional inputs. */
 struct gguf_tensor *gg_model_project_layer_input(const struct gg_model_at *at,
                                                  struct gguf_tensor *x);
 
@@ -184,7 +193,9 @@ enum gguf_status gg_model_fail_missing_weight(enum gg_weight id, uint32_t il,
 
 /* ---- mix_attn.c: functions of mixers with keys ---- */
 
-/* Attention with heads, by the row's columns, with a mask. Returns [.., N]. */
+/* Build attention with heads and a mask, as the columns of the architecture's
+ * row describe it. x: the normed input. Returns the result of all heads, [..,
+ * N], before the output matrix. */
 struct gguf_tensor *gg_model_attend_heads(const struct gg_model_at *at,
                                           struct gguf_tensor *x,
                                           struct gguf_tensor *mask);
@@ -194,16 +205,17 @@ struct gguf_tensor *gg_model_attend_heads(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_apply_rope(const struct gg_model_at *at,
                                         struct gguf_tensor *x);
 
-/* Rotate x, which has been rotated and scaled before, further by the pass's
- * positions, without scaling it again. */
+/* Rotate cached keys x to other positions. The positions of the pass are the
+ * differences. x has been rotated and scaled before, and is not scaled again.
+ * */
 struct gguf_tensor *gg_model_shift_rope(const struct gg_model_at *at,
                                         struct gguf_tensor *x);
-/* Clear the magnitude that YaRN or a key gives, so that the embedding only
- * rotates. */
+/* Clear the magnitude factor that YaRN or a key of the file gives, so that the
+ * rotary embedding rotates and does not scale. */
 void gg_model_clear_rope_scaling(struct gguf_rope *rope);
 
-/* Order x [d, h, N] of this pass as attention reads it: [d, n_tok, h, n_seq],
- * with the tokens and streams of pass->keys. */
+/* Reorder x [d, h, N] of this pass for attention: to [d, n_tok, h, n_seq], with
+ * n_tok and n_seq of pass->keys. */
 struct gguf_tensor *gg_model_order_for_attention(const struct gg_model_at *at,
                                                  struct gguf_tensor *x,
                                                  int64_t d, int64_t h);
@@ -212,15 +224,18 @@ struct gguf_tensor *gg_model_order_for_attention(const struct gg_model_at *at,
 struct gg_model_cache_rows {
     int64_t n_kv, n_cells, first_stream, n;
 };
-/* View those rows of a cache all [d * h, n_cells * streams] as [d, n_kv, h,
- * n]. */
+/* View the given rows of a cache as [d, n_kv, h, n]. all: the tensor of the
+ * cache, [d * h, n_cells * streams]. */
 struct gguf_tensor *
 gg_model_view_cache_rows(const struct gg_model_at *at, struct gguf_tensor *all,
                          const struct gg_model_cache_rows *rows, int64_t d,
                          int64_t h);
-/* Store keys or values x in the cache and return those that the tokens attend
- * to, [d, n_kv, h, n_seq]. memory NULL: no cache; the tokens of the pass attend
- * to each other. */
+/* Store keys or values x in a cache. Returns the keys or values that the tokens
+ * of the pass attend to, [d, n_kv, h, n_seq].
+ *
+ * memory   Tensors of the cache, one per layer.
+ *          NULL: the pass uses no cache, and the tokens of the pass attend to
+ *          each other. */
 struct gguf_tensor *gg_model_update_cache(const struct gg_model_at *at,
                                           struct gguf_tensor **memory,
                                           struct gguf_tensor *x, int64_t d,
@@ -228,24 +243,25 @@ struct gguf_tensor *gg_model_update_cache(const struct gg_model_at *at,
 
 /* ---- mix_indexer.c ---- */
 
-/* Rotary embedding of the indexer's heads. */
+/* Parameters of the rotary embedding of the indexer's heads. */
 struct gguf_rope gg_model_indexer_rope(const struct gg_model_at *at);
 
 /* ---- recurrence.c: functions of mixers with a state ---- */
 
-/* View the states of the pass's sequences in a memory of all streams, which are
- * the last of n_dims dimensions (3 or 4). */
+/* View the states of the pass's sequences. all: the memory of all streams; the
+ * last of its n_dims dimensions (3 or 4) counts the streams. */
 struct gguf_tensor *gg_model_view_states(const struct gg_model_at *at,
                                          struct gguf_tensor *all,
                                          unsigned n_dims);
 
-/* Store the state now of the pass's streams in memory, after all reads of the
- * old state. */
+/* Store a new state, which is the parameter now, in memory, a view of the old
+ * state of the pass's streams. Call it after the nodes that read the old state
+ * are built. */
 void gg_model_store_state(const struct gg_model_at *at,
                           struct gguf_tensor *now, struct gguf_tensor *memory);
 
-/* View rows [first, first + n) of x [.., N] for the real tokens: [n, n_real,
- * n_seq]. */
+/* View rows [first, first + n) of x [.., N] as [n, n_real, n_seq]. The columns
+ * are those of real tokens; columns of padding tokens are left out. */
 struct gguf_tensor *gg_model_view_real_tokens(const struct gg_model_at *at,
                                               struct gguf_tensor *x,
                                               int64_t first, int64_t n);
@@ -255,17 +271,17 @@ struct gguf_tensor *gg_model_view_real_heads(const struct gg_model_at *at,
                                              struct gguf_tensor *x,
                                              int64_t first, int64_t d,
                                              int64_t n);
-/* Pad x [n, n_real, n_seq] to all tokens of the pass, [n, N]: padding tokens
- * get the column of the last real token. */
+/* Pad x [n, n_real, n_seq] to all tokens of the pass, [n, N]. Each padding
+ * token gets the column of the last real token of its sequence. */
 struct gguf_tensor *gg_model_repeat_last_token(const struct gg_model_at *at,
                                                struct gguf_tensor *x);
 
-/* Causal convolution of x [channels, n_real, n_seq], and the bias of weight id,
- * if it has one. Same shape.
+/* Apply the causal convolution of weight id to x [channels, n_real, n_seq], and
+ * add its bias, if it has one. Returns the shape of x.
  *
- * before   [channels, n_conv - 1, n_seq] of the memory: the inputs before x.
- *          They are replaced by the last inputs of x. NULL: the kernel has one
- *          tap. */
+ * before   View of the memory, [channels, n_conv - 1, n_seq]: the inputs before
+ *          x. A later node of the graph replaces them by the last inputs of x.
+ *          NULL: the kernel has one tap. */
 struct gguf_tensor *gg_model_apply_conv(const struct gg_model_at *at,
                                         enum gg_weight id,
                                         struct gguf_tensor *x,
@@ -273,15 +289,18 @@ struct gguf_tensor *gg_model_apply_conv(const struct gg_model_at *at,
 
 /* ---- mix_latent.c ---- */
 
-/* Are the matrices for K and V separate (absorbed latent attention)? Then the
- * latent row of a token is all that is cached. */
+/* Does layer il have absorbed latent attention, in which the matrices for K and
+ * V are separate? If so, only the latent row of each token is cached. */
 bool gg_model_has_absorbed_mla(const struct gguf_model *m, uint32_t il);
-/* Low-rank input of the second query matrix. If queries have one matrix,
- * returns x. */
+/* Compute the low-rank input of the second query matrix from x. If the layer
+ * has only one query matrix, returns x. */
 struct gguf_tensor *gg_model_compress_query(const struct gg_model_at *at,
                                             struct gguf_tensor *x);
 
-/* Latent attention with rank_q from gg_model_compress_query() and a mask. */
+/* Build latent attention with a mask.
+ *
+ * x        normed input
+ * rank_q   result of gg_model_compress_query() */
 struct gguf_tensor *gg_model_attend_latent(const struct gg_model_at *at,
                                            struct gguf_tensor *x,
                                            struct gguf_tensor *rank_q,
@@ -289,8 +308,11 @@ struct gguf_tensor *gg_model_attend_latent(const struct gg_model_at *at,
 
 /* ---- ffn.c, moe.c ---- */
 
-/* Combine gate and up by the model's activation. limit: if not 0, the gate is
- * clamped from above to it, and up to [-limit, limit]. */
+/* Combine gate and up by the model's activation.
+ *
+ * limit   Bound. The gate is clamped to at most limit, before or after the
+ *         activation, as the kind of activation says. up is clamped to [-limit,
+ *         limit]. 0: no bound. */
 struct gguf_tensor *gg_model_apply_gated_act(const struct gg_model_at *at,
                                              struct gguf_tensor *gate,
                                              struct gguf_tensor *up,
@@ -302,7 +324,8 @@ struct gguf_tensor *gg_model_apply_act(const struct gg_model_at *at,
 /* Build the feed-forward part of a layer for normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_build_ffn(const struct gg_model_at *at,
                                        struct gguf_tensor *x);
-/* Can the layer's feed-forward part be built? */
+/* Can the layer's feed-forward part be built? It cannot if its kind or its
+ * activation is not implemented. */
 bool gg_ffn_is_supported(const struct gguf_model *m,
                          const struct gg_model_layer *layer);
 /* Build the experts of a layer for normed x [n_embd, N]. */
