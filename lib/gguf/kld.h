@@ -31,7 +31,7 @@
  *     dp              mean(dp)                    +/- se(dp)
  *     dp_rms          sqrt(mean(dp^2))            +/- se(dp^2) / (2 * dp_rms),
  *                                                 or 0 if dp_rms is 0
- *     same_top        s = mean(same)              +/- sqrt(s (1 - s) / (N - 1))
+ *     same_top        s = mean(same)              +/- sqrt(s(1 - s) / (N - 1))
  *
  * The quantile f of N sorted values v(0) .. v(N - 1) is the value at f (N - 1),
  * linearly interpolated. Let d = sqrt(N f (1 - f)) / (N - 1). The error of the
