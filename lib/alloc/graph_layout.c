@@ -12,7 +12,7 @@
 enum { OUTSIDE = -1 };
 
 struct life {
-    int32_t root;       /* place of its root, its own if it is no view;
+    int32_t root;       /* place of its root, its own if not a view;
                            OUTSIDE: not in the graph */
     int32_t n_children; /* readers still to come */
     int32_t n_views;    /* views of it that have readers to come */

@@ -366,7 +366,7 @@ enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *t,
     char name[160];
     if (!root || (!root->data && !root->buffer))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "%s: what it views has no memory",
+                            "%s: the viewed tensor has no memory",
                             gguf_tensor_format(t, name, sizeof name));
     t->buffer = root->buffer;
     t->data = root->data ? (char *)root->data + t->view_off : NULL;

@@ -50,8 +50,8 @@ static enum gguf_status check_part(const struct gg_journal *j, size_t no,
     if (!j->found || f->part || s.st_size || s.st_uid != geteuid())
         return gg_error_set(
             err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-            "'%s' is of no run that the journal knows: it is left "
-            "alone",
+            "'%s' belongs to no run of the journal: it is left "
+            "unchanged",
             gg_str_esc(&esc, gg_str_z(part)));
     return GGUF_OK;
 }

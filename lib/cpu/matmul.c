@@ -466,9 +466,9 @@ static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
     }
 }
 
-/* 16 rows from i0 on by packed columns: steps in rounds, as run_block does.
- * Meanwhile those after them come, if these are not the last: the rounds' parts
- * of them are taken as they lie, whichever rows they are of. */
+/* Multiply 16 rows from i0 on by packed columns, in rounds of steps as in
+ * run_block(). Each round also prefetches its share of the bytes of the
+ * next 16 rows, unless these are the last rows. */
 static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
                      size_t i0, bool last, unsigned char *xp)
 {

@@ -20,10 +20,10 @@
  *
  * Tables and parameters begin with their size and only grow at their end. They
  * are copied when an object is made. A member is optional unless its comment
- * says "required"; the comment says what the library does if the member is NULL
- * or the table is too short to have it. A table that has more members than the
- * library knows is refused (GGUF_E_INVALID): the backend would wait for calls
- * that never come.
+ * says "required"; the comment states the default that the library takes if the
+ * member is NULL or the table is too short to have it. A table that has more
+ * members than the library knows is refused (GGUF_E_INVALID): the backend would
+ * wait for calls that never come.
  *
  * The library checks arguments before it calls a function: ranges lie inside
  * of tensors, tensors have memory. A function that returns a status other than
@@ -144,8 +144,8 @@ struct gguf_buft_params {
  * Free *out with gguf_buft_destroy(), as a rule in the driver's destroy.
  *
  * GGUF_OK          *out is ready.
- * GGUF_E_INVALID   A required member is missing, the alignment is no power of
- *                  two, or the table is newer than the library.
+ * GGUF_E_INVALID   A required member is missing, the alignment is not a power
+ *                  of two, or the table is newer than the library.
  * GGUF_E_NOMEM     Not enough memory for the object.
  *
  * Since: 0.1 */

@@ -37,7 +37,7 @@
  *   of the members then returns GGUF_E_INVALID. NULL in place of a structure of
  *   results is GGUF_E_INVALID, unless the function says that it may be NULL.
  * - A callback is a struct { fn, user }: user is the first argument of each
- *   call, and fn NULL means that there is no callback. A callback that is
+ *   call, and fn NULL means: no callback. A callback that is
  *   required is checked before the function does anything.
  * - A const pointer means that the function does not change the object: any
  *   number of threads may make such calls at the same time.

@@ -39,7 +39,8 @@ GGUF_BUILDER_1(gguf_op_cont);
  * An element keeps its value if dtype can hold it. Others are rounded to the
  * nearest, ties to even (f16, bf16), or quantized without importance data.
  *
- * GGUF_E_SHAPE also if rows of a are no multiple of dtype's block. */
+ * GGUF_E_SHAPE also if the length of a row of a is not a multiple of dtype's
+ * block. */
 GGUF_API struct gguf_tensor *
 gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a, uint32_t dtype);
 

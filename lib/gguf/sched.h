@@ -91,7 +91,7 @@ struct gguf_sched_params {
  * Free *out with gguf_sched_destroy().
  *
  * GGUF_OK          *out is ready.
- * GGUF_E_INVALID   There are no backends or too many, one is NULL, the last one
+ * GGUF_E_INVALID   The list has no backend or too many, one is NULL, the last
  *                  does not compute in host memory, or n_copies is too large.
  * GGUF_E_NOMEM     Not enough memory for the scheduler.
  * GGUF_E_IO        The system could not make an event.

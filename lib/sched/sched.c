@@ -242,7 +242,7 @@ static uint64_t hash_structure(const struct gguf_sched *s,
         int n_src = gg_sched_sources(g, i, x.src);
         for (int k = 0; k < GGUF_TENSOR_SRC; k++)
             if (k >= n_src || !t->src[k])
-                x.src[k] = GG_SCHED_NONE - 1; /* none, not one elsewhere */
+                x.src[k] = GG_SCHED_NONE - 1; /* no source */
         h = XXH3_64bits_withSeed(t, offsetof(struct gguf_tensor, src), h);
         h = XXH3_64bits_withSeed(&x, sizeof x, h);
     }

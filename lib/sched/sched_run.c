@@ -3,8 +3,8 @@
  * which
  *
  * The calling thread goes through the splits and starts each on its backend;
- * backends that are synchronous work in that call. What is under way may be
- * waited for in three ways:
+ * synchronous backends compute in that call. Backends wait for each other in
+ * three ways:
  *
  *   - A backend that reaches memory of another waits for the other's last
  *     split before its own: backends that share memory take turns.
