@@ -50,7 +50,7 @@ static enum gguf_status check_part(const struct gg_journal *j, size_t no,
     if (!j->found || f->part || s.st_size || s.st_uid != geteuid())
         return gg_error_set(
             err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-            "'%s' belongs to no run of the journal: it is left "
+            "'%s' is not a file of a run in the journal: it is left "
             "unchanged",
             gg_str_esc(&esc, gg_str_z(part)));
     return GGUF_OK;

@@ -170,6 +170,11 @@ static enum gguf_status check_params(const struct gguf_scan_params *p,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "cut %d, must be 0 to 2", (int)p->cut);
     const struct gg_window_cut *c = &cuts[p->cut];
+    if (c->any_length && p->n_ctx < GG_WINDOW_LEAST)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "n_ctx %" PRIu32 ", expected at least %d for a "
+                            "sliding window",
+                            p->n_ctx, GG_WINDOW_LEAST);
     const uint32_t most = c->strides ? p->n_ctx - c->less : 0;
     if (p->stride > most || (c->strides && !p->stride))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

@@ -129,21 +129,6 @@ uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i);
 /* Table that tensor i follows. NULL: each sequence has one row. */
 struct gg_cells *gg_memory_tensor_table(const struct gg_memory *m, size_t i);
 
-/* Call fn for the rows that a sequence has in tensor i, in the order of its
- * cells. The tensor must not be NULL. Adjacent rows make one call, with the
- * offset in bytes of the first and the bytes of all. In a tensor without a
- * table, the sequence has one row, and fn is called once. The first failure
- * ends the calls.
- *
- * To restore a sequence, first allocate cells for it in its table. Then visit
- * its rows and write them in the order in which they were saved. */
-typedef enum gguf_status gg_memory_rows_fn(void *user, struct gguf_tensor *t,
-                                           uint64_t off, uint64_t size,
-                                           struct gguf_error *err);
-enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
-                                      uint32_t seq, gg_memory_rows_fn *fn,
-                                      void *user, struct gguf_error *err);
-
 /* Fill n rows, from row on, with zeros in all tensors that follow a table. If
  * table is NULL, in all tensors with one row for each sequence. Rows without a
  * token must be cleared although they are masked: the mask gives them the

@@ -28,25 +28,6 @@ uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i)
                  : gguf_tensor_size(m->t[i]) / m->n_seq;
 }
 
-enum gguf_status gg_memory_visit_rows(const struct gg_memory *m, size_t i,
-                                      uint32_t seq, gg_memory_rows_fn *fn,
-                                      void *user, struct gguf_error *err)
-{
-    const struct gg_cells *c = gg_memory_tensor_table(m, i);
-    const uint64_t size = gg_memory_row_size(m, i);
-    if (!c)
-        return fn(user, m->t[i], seq * size, size, err);
-    const uint32_t end = gg_cells_get_stream(c, seq)->end;
-    for (uint32_t k = 0, n; k < end; k += n + 1) {
-        for (n = 0; k + n < end && gg_cells_is_owner(c, seq, k + n);)
-            n++;
-        if (n)
-            GG_TRY(fn(user, m->t[i], gg_cells_row(c, seq, k) * size, n * size,
-                      err));
-    }
-    return GGUF_OK;
-}
-
 enum gguf_status gg_memory_zero_rows(struct gg_memory *m,
                                      const struct gg_cells *table,
                                      uint32_t row, uint32_t n,

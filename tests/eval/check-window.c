@@ -503,6 +503,7 @@ static void check_refused(void)
           "a stride of 1 tokens: must be 0 to 0 where chunks have 12" },
         { 12, GGUF_SCAN_SLIDING, 0, 0, 100, NULL, 0,
           "a stride of 0 tokens: must be 1 to 12 " },
+        { 3, GGUF_SCAN_SLIDING, 1, 0, 100, NULL, 0, "n_ctx 3, expected" },
         { 12, GGUF_SCAN_SLIDING, 13, 0, 100, NULL, 0,
           "a stride of 13 tokens: must be 1 to 12 " },
         { 12, GGUF_SCAN_STRIDED, 12, 0, 100, NULL, 0,
