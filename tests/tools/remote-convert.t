@@ -280,7 +280,7 @@ test $rc -eq 1 && nothing_left
 ok 'nothing complete, nothing left'
 cp "$tmp/data" "$out.resume-data"
 run "$split" --merge --resume "$at/ok/$first" "$out"
-test $rc -eq 1 && grep -q 'left alone' "$tmp/err" &&
+test $rc -eq 1 && grep -q 'left unchanged' "$tmp/err" &&
     cmp -s "$out.resume-data" "$tmp/data" && test ! -e "$out.resume"
 ok 'data that no run made stay as they are'
 cp "$tmp/journal" "$out.resume"
