@@ -18,11 +18,12 @@
  * at position p predicts the token at position p + 1. A chunk scores the tokens
  * that its rows predict; its other tokens are context only.
  *
- * If the vocabulary wants a BOS, the model computes a BOS instead of each
- * chunk's first token; that token is lost as context. (In the first chunk of a
- * text it is the BOS that GGUF_TOKENIZE_ADD_SPECIAL has added.) Sinks get the
- * tokens as they are in the text. Each chunk is a sequence of its own; chunks
- * for which there is room are computed together.
+ * If the vocabulary wants a BOS, the model gets a BOS in place of each chunk's
+ * first token, and does not see the token that the BOS replaces. (A text's
+ * first chunk loses nothing: its first token already is the BOS that
+ * GGUF_TOKENIZE_ADD_SPECIAL has added.) Sinks get the tokens as they are in the
+ * text. Each chunk is a sequence of its own. Chunks are computed together; the
+ * number of them depends on n_ubatch and n_seq of the session.
  *
  * Logits are given to the sinks as soon as they are computed, some rows at a
  * time, in the order of the text. They are not kept. A program that looks at
@@ -60,20 +61,23 @@ enum gguf_scan_cut {
 
     /* A sliding window. Chunk i has the tokens i S to min(i S + C, n) - 1; the
      * last chunk is the first that reaches the end of the text. A chunk scores
-     * the tokens that no earlier chunk has. So every token but the text's first
-     * is scored once; if S is C, the first token of each chunk is not scored.
-     * Tokens that other chunks than the first score have at least C - S tokens
-     * of context. stride must be 1 to C. A text must have at least 4 tokens. If
+     * the tokens that no earlier chunk has. If S < C, every token but the
+     * text's first is scored once. If S is C, tokens at multiples of S are not
+     * scored; if the text ends with such a token, no chunk has that token. In
+     * every chunk but the first, each scored token has at least C - S tokens
+     * before it. stride must be 1 to C. A text must have at least 4 tokens. If
      * the last chunk would have fewer than 4 tokens, it begins earlier, so that
-     * it has 4 (and scores the same tokens). n_ctx must be 4 or more. */
+     * it has 4. It scores the same tokens as it would without that. n_ctx must
+     * be 4 or more. */
     GGUF_SCAN_SLIDING,
 
     /* The chunks of --ppl-stride in llama.cpp's perplexity tool (commit
      * d32676d), for figures that can be compared with that tool's. Chunk i has
      * the tokens i S to i S + C - 1 and scores the last S of them; there are
      * ceil((n - C) / S) chunks. The first C - S tokens and those after the last
-     * chunk are not scored, and no BOS is added. stride must be 1 to C - 1.
-     * gguf_scan_strided_ctx() computes C from that tool's option. */
+     * chunk are not scored, and no BOS replaces a chunk's first token. stride
+     * must be 1 to C - 1. gguf_scan_strided_ctx() computes C from that tool's
+     * options --ctx-size and --ppl-stride. */
     GGUF_SCAN_STRIDED
 };
 
@@ -110,10 +114,11 @@ struct gguf_scan_params {
     struct gguf_pool *pool; /* threads for log-probabilities; NULL: none */
     struct gguf_progress_callback progress; /* unit: tokens */
 
-    /* Memory budget in bytes for activations between layers. 0: off. Else all
-     * chunks that fit into it go through one layer before the next
-     * (session_layered.h): results are the same bits, and weights are read once
-     * for all of these chunks. Scans of several models must leave it 0. */
+    /* Memory budget in bytes for activations between layers. 0: off. Otherwise
+     * all chunks whose activations fit into it together go through one layer
+     * before any of them goes through the next layer (session_layered.h).
+     * Results are the same bits, and weights are read once for all of these
+     * chunks. Scans of several models must leave it 0. */
     uint64_t max_stored;
 
     bool no_bos; /* compute each chunk's first token, not a BOS */
@@ -130,31 +135,33 @@ struct gguf_scan_params {
 /* Number of chunks of one text.
  *
  * n_tokens   Tokens of the text.
- * params     n_ctx, cut, stride and first row; the other members are ignored.
- *            NULL: the defaults.
+ * params     n_ctx, cut, stride, rows_from and first; the other members are
+ *            ignored. NULL: the defaults.
  *
- * Returns 0 if the text is too short, or if params are refused by
- * gguf_scan_run(). Any thread.
+ * Returns 0 if the text is too short, or if one of these members has a value
+ * that gguf_scan_run() refuses with every session. Any thread.
  * Since: 0.1 */
 GGUF_API size_t gguf_scan_n_chunks(size_t n_tokens,
                                    const struct gguf_scan_params *params);
 
 /* Number of tokens of the shortest text that has a chunk.
  *
- * params   n_ctx, cut, stride and first row; the other members are ignored.
- *          NULL: the defaults.
+ * params   n_ctx, cut, stride, rows_from and first; the other members are
+ *          ignored. NULL: the defaults.
  *
- * Returns 0 if params are refused by gguf_scan_run(). Any thread. Since: 0.1 */
+ * Returns 0 if one of these members has a value that gguf_scan_run() refuses
+ * with every session. Any thread. Since: 0.1 */
 GGUF_API uint64_t gguf_scan_min_tokens(const struct gguf_scan_params *params);
 
-/* Largest number of rows of a chunk in texts of up to n_tokens tokens. It
- * assumes that the texts are long enough to have a chunk.
+/* Largest number of rows of a chunk in texts of up to n_tokens tokens. If
+ * n_tokens is less than gguf_scan_min_tokens(), the result has no meaning.
  *
  * n_tokens   Tokens of the longest text.
- * params     n_ctx, cut, stride and first row; the other members are ignored.
- *            NULL: the defaults.
+ * params     n_ctx, cut, stride, rows_from and first; the other members are
+ *            ignored. NULL: the defaults.
  *
- * Returns 0 if params are refused by gguf_scan_run(). Any thread. Since: 0.1 */
+ * Returns 0 if one of these members has a value that gguf_scan_run() refuses
+ * with every session. Any thread. Since: 0.1 */
 GGUF_API size_t gguf_scan_max_rows(size_t n_tokens,
                                    const struct gguf_scan_params *params);
 
@@ -176,7 +183,7 @@ struct gguf_scan_info {
     /* Parameters of the scan, with defaults filled in. */
     const struct gguf_scan_params *params;
     struct gguf_session *session; /* session of the first model */
-    uint32_t n_vocab;             /* numbers of a row of logits */
+    uint32_t n_vocab;             /* logits in a row */
 
     /* Rows. With GGUF_SCAN_CHUNKS every chunk has rows at the positions first
      * to first + n_rows - 1. With the other cuts chunks differ: first is 0, and
@@ -207,7 +214,7 @@ struct gguf_scan_rows {
     const gguf_token *token; /* tokens of the chunk, as in the text */
     uint32_t first;          /* position of the first row in the chunk */
     uint32_t n;              /* number of rows */
-    uint32_t n_vocab;        /* numbers of a row */
+    uint32_t n_vocab;        /* logits in a row */
     const float *logits;     /* [n][n_vocab], of the first model */
     size_t n_models;         /* number of models */
     const float *const *logits_of; /* [n_models], logits of each model */
@@ -222,9 +229,11 @@ struct gguf_scan_rows {
  * rows     Argument of a sink's rows function. Call this inside of that
  *          function.
  *
- * The scan's pool computes them when the first sink asks. They are not finite
- * if the logits are not. The result has rows->n numbers; the scan owns it, and
- * it is valid as long as rows. Since: 0.1 */
+ * The scan's pool computes them on the first call for these rows; later calls
+ * return the same array. A row's number is not finite if the row has a logit
+ * that is NaN or +infinity, or if the logit of the token is -infinity. The
+ * result has rows->n numbers; the scan owns it, and it is valid as long as
+ * rows. Since: 0.1 */
 GGUF_API const double *gguf_scan_nll(const struct gguf_scan_rows *rows);
 
 /* Negative log-likelihoods of one of the models.
@@ -238,8 +247,8 @@ GGUF_API const double *gguf_scan_nll(const struct gguf_scan_rows *rows);
 GGUF_API const double *gguf_scan_model_nll(const struct gguf_scan_rows *rows,
                                            size_t model);
 
-/* Count the bytes and words in the text of the tokens that rows predict (of the
- * tokens that follow in the text, not of the likeliest ones).
+/* Count the bytes and words of the tokens that rows score: token[first + 1] to
+ * token[first + n] of rows.
  *
  * rows      Argument of a sink's rows function. Call this inside of that
  *           function.
@@ -247,8 +256,8 @@ GGUF_API const double *gguf_scan_model_nll(const struct gguf_scan_rows *rows,
  * n_words   Receives the number of words that begin in these bytes.
  *
  * Bytes are those of gguf_vocab_detokenize(), without the space that tokenizing
- * put in front; control tokens have none. Words are separated by white space of
- * ASCII. The counts of a token do not depend on chunks: over all tokens of a
+ * put in front; control tokens have 0 bytes. Words are separated by white space
+ * of ASCII. The counts of a token do not depend on chunks: over all tokens of a
  * text but its BOS they add up to the bytes and words of the text. A scan that
  * does not score all tokens gives smaller sums.
  *
@@ -276,8 +285,8 @@ typedef enum gguf_status gguf_sink_rows_fn(void *user,
 typedef enum gguf_status gguf_sink_chunk_fn(void *user, size_t chunk,
                                             struct gguf_error *err);
 /* Called after the last chunk, or after a failure, once for each sink whose
- * begin returned GGUF_OK or is NULL. A sink whose begin failed, and sinks after
- * it, are not called.
+ * begin returned GGUF_OK or is NULL. If a begin fails, end is called only for
+ * the sinks before that sink.
  *
  * st       GGUF_OK, or the failure of the scan or of an earlier sink's end.
  *
@@ -314,7 +323,8 @@ struct gguf_sink {
  * GGUF_E_INVALID       The text is too short, n_ctx is larger than the
  *                      session's, first_chunk does not exist, another member of
  *                      params is out of range, or a sink has a wrong size.
- * GGUF_E_LIMIT         max_stored is too small. The message has both sizes.
+ * GGUF_E_LIMIT         max_stored is too small. The message has max_stored and
+ *                      the least size that is needed.
  * GGUF_E_UNSUPPORTED   The model has an encoder and a decoder; or it is an
  *                      encoder and a sink takes rows.
  * GGUF_E_CANCELLED     The progress callback returned true.
@@ -341,8 +351,9 @@ gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
  * n_sinks    Number of sinks.
  *
  * Every model computes the same chunks, then the sinks get some rows of all
- * models at once. The number of rows is at most that of the smallest
- * gguf_session_max_logits(). A row does not depend on the other models.
+ * models at once. The number of rows in one call of a sink is at most the
+ * smallest gguf_session_max_logits() of the sessions. A row does not depend on
+ * the other models.
  *
  * GGUF_E_INVALID       The vocabulary of a model differs from that of the first
  *                      one. The message has the difference.
@@ -359,15 +370,15 @@ gguf_scan_run_models(struct gguf_session *const *sessions, size_t n_models,
 
 /* Check that two models have the same vocabulary.
  *
- * a, b     The models. A model without a vocabulary has 0 tokens: of two such
- *          models only the numbers of logits are compared, and it differs from
- *          a model with a vocabulary.
+ * a, b     The models. A model without a vocabulary counts as one with 0
+ *          tokens. Two such models are compared by the number of logits only;
+ *          such a model differs from every model with a vocabulary.
  *
  * gguf_scan_run_models() does this itself.
  *
  * GGUF_E_INVALID   They differ. The message has the first difference: the
  *                  number of logits or tokens, the text of a token, or the
- *                  token that begins a text.
+ *                  BOS that a text begins with.
  *
  * Any thread. Since: 0.1 */
 GGUF_API enum gguf_status

@@ -2,10 +2,11 @@
 /* recipe.h - rules that give each tensor its type
  *
  * A recipe is a short text: a base type and rules. A rule is "selector = type",
- * with or without "if condition". A selector names a class of tensors
- * ("output", "ffn_down") or a pattern for their names. Each tensor gets the
- * type of the first rule whose selector matches it and whose condition, if it
- * has one, is true. A tensor without such a rule gets the base type.
+ * with or without "if condition". A selector is the name of a class of tensors
+ * ("output", "ffn_down"), or a pattern that is compared with tensor names. Each
+ * tensor gets the type of the first rule whose selector matches it and whose
+ * condition, if it has one, is true. A tensor without such a rule gets the base
+ * type.
  * Quantization jobs (quant.h) apply a recipe to weight matrices; vectors, norms
  * and the like keep their types. gguf-quantize(1), "RECIPES", describes the
  * language.
@@ -21,9 +22,10 @@
  *     attn_v   = Q6_K if more
  *     ffn_down = Q6_K if more
  *
- * In this example n is the number of layers, i is the number of tensors of the
- * same class before this one (for feed-forward tensors of a model with experts,
- * the number of its layer), and / drops the fraction.
+ * In this example n is the number of layers, and i counts the earlier tensors
+ * in the output that have the same class as this one. For a feed-forward tensor
+ * of a model with experts, i is instead the number of the tensor's layer, from
+ * 0. The operator / is integer division.
  *
  * Life cycle: make a recipe with gguf_recipe_preset(), gguf_recipe_load() or
  * gguf_recipe_parse(), and give it to a job as gguf_quant_params.recipe
@@ -58,7 +60,8 @@ struct gguf_recipe;
  *
  * GGUF_E_FORMAT  The text has an error. The message has the number of the line,
  *                from 1, and err->offset is the place of the error in text, in
- *                bytes from 0 (GGUF_NO_OFFSET: the text has a NUL byte).
+ *                bytes from 0. If the text has a NUL byte, the message says so
+ *                without a line, and err->offset is GGUF_NO_OFFSET.
  * GGUF_E_LIMIT   The text has more than GGUF_RECIPE_MAX_SIZE bytes or
  *                GGUF_RECIPE_MAX_RULES rules.
  * GGUF_E_NOMEM   Memory for the recipe cannot be allocated.
@@ -107,7 +110,8 @@ gguf_recipe_preset(struct gguf_recipe **out, const char *name,
                    const struct gguf_allocator *allocator,
                    struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Free a recipe. NULL is ignored. No other thread may use it. Since: 0.1 */
+/* Free a recipe. NULL is ignored. No other thread may be using the recipe
+ * during this call. Since: 0.1 */
 GGUF_API void gguf_recipe_destroy(struct gguf_recipe *recipe);
 
 /* Name of preset n, from 0; NULL after the last. Static storage. Any thread.
@@ -118,9 +122,9 @@ GGUF_API const char *gguf_recipe_preset_name(size_t n);
  * Any thread. Since: 0.1 */
 GGUF_API const char *gguf_recipe_preset_about(size_t n);
 
-/* Text from which the recipe was made (that of a preset, too), without a NUL at
- * its end. Owned by the recipe; valid until it is destroyed. The recipe must
- * not be NULL. Any thread. Since: 0.1 */
+/* Text from which the recipe was made; for a preset, the text of the preset. It
+ * does not end with a NUL. Owned by the recipe; valid until the recipe is
+ * destroyed. The recipe must not be NULL. Any thread. Since: 0.1 */
 GGUF_API struct gguf_str gguf_recipe_text(const struct gguf_recipe *recipe);
 
 /* Name of the recipe, from the line "name" of its text; "" without that line.
@@ -129,9 +133,10 @@ GGUF_API struct gguf_str gguf_recipe_text(const struct gguf_recipe *recipe);
 GGUF_API const char *gguf_recipe_name(const struct gguf_recipe *recipe);
 
 /* Description of the recipe, from the line "about" of its text; "" without that
- * line. A program that lists the presets with gguf_recipe_preset_about() can
- * list the user's recipe files with this. Owned by the recipe; valid until it
- * is destroyed. The recipe must not be NULL. Any thread. Since: 0.1 */
+ * line. For a recipe from a user's file it is what gguf_recipe_preset_about()
+ * is for a preset, so that a program can list both alike. Owned by the recipe;
+ * valid until the recipe is destroyed. The recipe must not be NULL. Any thread.
+ * Since: 0.1 */
 GGUF_API const char *gguf_recipe_about(const struct gguf_recipe *recipe);
 
 #ifdef __cplusplus

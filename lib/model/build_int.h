@@ -16,13 +16,15 @@
 /* Tensors of earlier layers of a pass that later layers read. NULL: no layer
  * has set the tensor yet. */
 struct gg_model_layer_links {
-    /* mask of the keys that the last layer with an indexer chose */
+    /* mask of the keys that the most recent layer with an indexer chose */
     struct gguf_tensor *chosen;
     struct gguf_tensor *value; /* RWKV-7: values of the first layer [E, N] */
     struct gguf_tensor *first; /* input of the first layer [E, N] */
-    /* keys and values of the last layer with each type of attention */
+    /* for each type of attention: keys and values of the most recent layer of
+     * that type that has its own */
     struct gguf_tensor *k[GG_N_ATTN_TYPES], *v[GG_N_ATTN_TYPES];
-    struct gguf_tensor *inputs; /* inputs of all layers, [n, n_layer, N] */
+    /* additional inputs of all layers, gg_model_build_layer_inputs() */
+    struct gguf_tensor *inputs;
 };
 
 /* Place of a builder: a layer of a pass. */
@@ -57,7 +59,7 @@ struct gguf_tensor *gg_weight_at(const struct gg_model_at *at,
  *
  * An activation computed with a weight has the weight's name: "blk.3.attn_q"
  * for "blk.3.attn_q.weight". This function names x "blk.LAYER.WHAT" if it has
- * no name yet. The last dimension of a named tensor is tokens. */
+ * no name yet. In every named tensor, the last dimension counts tokens. */
 struct gguf_tensor *gg_model_name_activation(const struct gg_model_at *at,
                                              const char *what,
                                              struct gguf_tensor *x);
@@ -69,15 +71,17 @@ struct gguf_tensor *gg_model_apply_weight_scale(const struct gg_model_at *at,
                                                 struct gguf_tensor *y);
 
 /* Multiply x by matrix id, apply the matrix's scale tensor, and add its bias
- * and LoRA terms, each if there is one. All products of a matrix of weights and
- * vectors are built here. */
+ * and LoRA terms, each if there is one. Products of a whole weight matrix and
+ * vectors are built only by this function and gg_model_linear_id(). */
 struct gguf_tensor *gg_model_linear(const struct gg_model_at *at,
                                     enum gg_weight id, struct gguf_tensor *x);
 
-/* Multiply x by one matrix of id per column, and add its bias, if it has one.
+/* Multiply each vector of x by the matrix that ids selects from the stack of
+ * matrices id. Apply that matrix's scale, and add its bias and LoRA terms, each
+ * if there is one.
  *
- * x      [columns, 1 or n_used, N]
- * ids    [n_used, N], the matrix of each column
+ * x      [length of a vector, 1 or n_used, N]
+ * ids    [n_used, N], the matrix of each vector
  *
  * Returns [rows, n_used, N]. */
 struct gguf_tensor *gg_model_linear_id(const struct gg_model_at *at,
@@ -85,38 +89,40 @@ struct gguf_tensor *gg_model_linear_id(const struct gg_model_at *at,
                                        struct gguf_tensor *x,
                                        struct gguf_tensor *ids);
 
-/* Look up rows ids [N] of matrix id and multiply them by the scale tensor of
- * this matrix, if the file has it. Returns [n, N]. */
+/* Look up the rows of matrix id whose numbers are in ids [N]. Multiply the rows
+ * by the scale tensor of this matrix, and add their LoRA terms, each if there
+ * is one. Returns [n, N], with rows of length n. */
 struct gguf_tensor *gg_model_look_up_rows(const struct gg_model_at *at,
                                           enum gg_weight id,
                                           struct gguf_tensor *ids);
 
 /* View h heads of width d in x [.., N] as [d, h, N]. The first head begins at
- * row first. Each head begins step rows after the one before it. */
+ * the row given by first. The begins of two neighbouring heads are step rows
+ * apart. */
 struct gguf_tensor *gg_model_view_heads(const struct gg_model_at *at,
                                         struct gguf_tensor *x, int64_t first,
                                         int64_t d, int64_t h, int64_t step);
 
-/* Multiply the result of attention, which is the parameter taken [d * h, N], by
- * gate. The gate has a factor for each element, [d * h, N], or for each head,
- * [h, N]. */
+/* Multiply the result of attention, [d * h, N], by gate. The parameter named
+ * taken is the result of attention. The gate has a factor for each element,
+ * [d * h, N], or for each head, [h, N]. */
 struct gguf_tensor *gg_model_gate_heads(const struct gg_model_at *at,
                                         struct gguf_tensor *taken,
                                         struct gguf_tensor *gate);
 
-/* Normalise rows of x, then multiply by weight id and add its bias, if it has
- * one. kind: enum gg_model_norm. id GG_W_NONE: no weight. */
+/* Normalise x along dimension 0, then multiply by weight id and add its bias,
+ * if it has one. kind: enum gg_model_norm. id GG_W_NONE: no weight. */
 struct gguf_tensor *gg_model_apply_norm(const struct gg_model_at *at,
                                         unsigned kind, enum gg_weight id,
                                         struct gguf_tensor *x);
-/* Normalise rows of x as gg_model_apply_norm() does, with this epsilon instead
- * of the model's. */
+/* Do what gg_model_apply_norm() does, with epsilon eps instead of the model's.
+ */
 struct gguf_tensor *gg_model_apply_norm_with_eps(const struct gg_model_at *at,
                                                  unsigned kind,
                                                  enum gg_weight id, float eps,
                                                  struct gguf_tensor *x);
-/* Normalise rows of x with the architecture's kind of norm and weight id. If id
- * is GG_W_NONE, returns x. */
+/* Normalise x along dimension 0 with the architecture's kind of norm and weight
+ * id. If id is GG_W_NONE, returns x. */
 struct gguf_tensor *gg_model_apply_norm_if(const struct gg_model_at *at,
                                            unsigned id, struct gguf_tensor *x);
 
@@ -154,7 +160,7 @@ struct gguf_tensor *gg_model_add_control_vector(const struct gg_model_at *at,
 /* ---- model_facts.c ---- */
 
 /* Number of layers that are computed. Nextn layers, which predict further
- * tokens, come after them and are not. */
+ * tokens, come after them and are not computed. */
 uint32_t gg_model_n_main_layers(const struct gguf_model *m);
 /* Is this the last layer that is computed? */
 bool gg_model_is_last_layer(const struct gg_model_at *at);
@@ -193,9 +199,9 @@ enum gguf_status gg_model_fail_missing_weight(enum gg_weight id, uint32_t il,
 
 /* ---- mix_attn.c: functions of mixers with keys ---- */
 
-/* Build attention with heads and a mask, as the columns of the architecture's
- * row describe it. x: the normed input. Returns the result of all heads, [..,
- * N], before the output matrix. */
+/* Build attention with heads and a mask, as at->arch describes it. x: the
+ * normed input. Returns the result of all heads, [.., N], before the output
+ * matrix. */
 struct gguf_tensor *gg_model_attend_heads(const struct gg_model_at *at,
                                           struct gguf_tensor *x,
                                           struct gguf_tensor *mask);
@@ -205,9 +211,9 @@ struct gguf_tensor *gg_model_attend_heads(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_apply_rope(const struct gg_model_at *at,
                                         struct gguf_tensor *x);
 
-/* Rotate cached keys x to other positions. The positions of the pass are the
- * differences. x has been rotated and scaled before, and is not scaled again.
- * */
+/* Rotate cached keys x to other positions. The position of a key in this pass
+ * is its new position minus its old one. x has been rotated and scaled before,
+ * and is not scaled again. */
 struct gguf_tensor *gg_model_shift_rope(const struct gg_model_at *at,
                                         struct gguf_tensor *x);
 /* Clear the magnitude factor that YaRN or a key of the file gives, so that the
@@ -219,8 +225,8 @@ void gg_model_clear_rope_scaling(struct gguf_rope *rope);
 struct gguf_tensor *gg_model_order_for_attention(const struct gg_model_at *at,
                                                  struct gguf_tensor *x,
                                                  int64_t d, int64_t h);
-/* Rows of a cache that are read: the first n_kv of n_cells rows of each of n
- * streams. */
+/* Rows of a cache that are read. Each stream has n_cells rows. The first n_kv
+ * of them are read, in the n streams from first_stream on. */
 struct gg_model_cache_rows {
     int64_t n_kv, n_cells, first_stream, n;
 };
@@ -248,15 +254,16 @@ struct gguf_rope gg_model_indexer_rope(const struct gg_model_at *at);
 
 /* ---- recurrence.c: functions of mixers with a state ---- */
 
-/* View the states of the pass's sequences. all: the memory of all streams; the
- * last of its n_dims dimensions (3 or 4) counts the streams. */
+/* View the states of the pass's sequences. all: the memory of all streams.
+ * n_dims: the number of its dimensions, 3 or 4. The last dimension counts the
+ * streams. */
 struct gguf_tensor *gg_model_view_states(const struct gg_model_at *at,
                                          struct gguf_tensor *all,
                                          unsigned n_dims);
 
-/* Store a new state, which is the parameter now, in memory, a view of the old
- * state of the pass's streams. Call it after the nodes that read the old state
- * are built. */
+/* Overwrite a state. now: the new state. memory: a view of the old state of the
+ * pass's streams, which receives the new one. Call it after the nodes that read
+ * the old state are built. */
 void gg_model_store_state(const struct gg_model_at *at,
                           struct gguf_tensor *now, struct gguf_tensor *memory);
 
@@ -265,8 +272,8 @@ void gg_model_store_state(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_view_real_tokens(const struct gg_model_at *at,
                                               struct gguf_tensor *x,
                                               int64_t first, int64_t n);
-/* View n heads of d rows, from row first on, of x [.., n_real, n_seq]: [d, n,
- * n_real, n_seq]. */
+/* View rows [first, first + d * n) of x [.., n_real, n_seq] as n heads of d
+ * rows each: [d, n, n_real, n_seq]. */
 struct gguf_tensor *gg_model_view_real_heads(const struct gg_model_at *at,
                                              struct gguf_tensor *x,
                                              int64_t first, int64_t d,
@@ -277,10 +284,11 @@ struct gguf_tensor *gg_model_repeat_last_token(const struct gg_model_at *at,
                                                struct gguf_tensor *x);
 
 /* Apply the causal convolution of weight id to x [channels, n_real, n_seq], and
- * add its bias, if it has one. Returns the shape of x.
+ * add its bias, if it has one. The result has the shape of x.
  *
  * before   View of the memory, [channels, n_conv - 1, n_seq]: the inputs before
- *          x. A later node of the graph replaces them by the last inputs of x.
+ *          x. This function also adds a node that later replaces them by the
+ *          last n_conv - 1 inputs.
  *          NULL: the kernel has one tap. */
 struct gguf_tensor *gg_model_apply_conv(const struct gg_model_at *at,
                                         enum gg_weight id,

@@ -32,15 +32,16 @@ enum { GG_JOB_VERSION = 2 };
 struct gg_job_tensor {
     struct gguf_quant_tensor pub;   /* public view */
     const struct gg_data_info *src; /* tensor of the input */
-    size_t no;                      /* number of src in the input */
+    size_t no;                      /* index of src in the input, from 0 */
     enum gg_recipe_class cls;       /* class that rules select by */
 
     /* Scale tensor of the input that is multiplied into the weights; NULL:
      * none. */
     const struct gg_data_info *scale;
-    bool left_out; /* not in the output: a scale that another tensor absorbs */
-    /* Position in the order of writing, counted before tensors that are left
-     * out are moved to the end of gguf_quant.t. */
+    /* true: not written, a scale that another tensor's weights absorb */
+    bool left_out;
+    /* Position in the order of writing. Tensors that are left out count, too:
+     * the position is set before they are moved to the end of gguf_quant.t. */
     size_t place;
     const struct gg_imatrix_entry *imatrix; /* importance data; NULL: none */
 
@@ -49,12 +50,12 @@ struct gg_job_tensor {
      * scales. NULL: no scales. */
     float *outer;
     uint32_t shard; /* number of its output file */
-    size_t index;   /* number of the tensor in that file */
+    size_t index;   /* index of the tensor in that file, from 0 */
 };
 
 struct gguf_quant {
-    /* Copy of the caller's params. Pointers that are valid only while the job
-     * is created are NULL afterwards. */
+    /* Copy of the caller's params. Pointers that are valid only during
+     * gg_job_create() are NULL after it. */
     struct gguf_quant_params p;
     struct gg_mem_arena arena; /* memory of names and texts */
     struct gg_description in;  /* the input */
@@ -68,8 +69,8 @@ struct gguf_quant {
     struct gg_data_merged merged; /* in.list with the adapters added */
     struct gg_job_tensor *t;      /* tensors in the order of writing; those
                                    * left out come last */
-    size_t n_t;                   /* tensors of the output */
-    size_t n_all;             /* tensors of the output and those left out */
+    size_t n_t;                   /* elements of t that are written */
+    size_t n_all;                 /* elements of t, those left out included */
     struct gguf_meta *meta;   /* metadata of the output (of its first file) */
     size_t n_shards;          /* files of the output */
     bool ftype_given;         /* the caller set general.file_type */
@@ -79,12 +80,12 @@ struct gguf_quant {
     uint32_t *prune;          /* layers to leave out: ascending, no repeats */
     size_t n_prune;           /* number of layers to leave out */
 
-    /* [n_in][GG_N_DTYPES], the noise of an input tensor if it is stored in a
-     * type: its quantization error (target.h). 0: not measured. NULL: nothing
-     * was measured. */
+    /* [n_in][GG_N_DTYPES], the quantization error (target.h) that each input
+     * tensor would have in each type. 0: not measured. NULL: nothing was
+     * measured. */
     double *noise;
-    /* Number of elements that were measured of each tensor, at most.
-     * UINT64_MAX: all elements. */
+    /* Largest number of elements that were measured per tensor. UINT64_MAX: no
+     * limit. */
     uint64_t noise_sample;
     struct gg_kern kern;             /* kernels of the processor */
     struct gguf_quant_totals totals; /* sums over the tensors */
@@ -97,8 +98,8 @@ static inline size_t gg_job_n_mats(const struct gg_job_tensor *t)
                     ((uint64_t)t->pub.ne[0] * (uint64_t)t->pub.ne[1]));
 }
 
-/* Number of tensors that are written for t: itself, and its scales if it has
- * some. */
+/* Number of tensors that are written for t: t itself, and the tensor of its
+ * scales if t->outer is not NULL. */
 static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
 {
     return t->outer ? 2 : 1;
@@ -124,8 +125,8 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
     return gg_data_rows(list, t->no, out, err);
 }
 
-/* Stored bytes of the source of t, without the products of adapters. NULL if
- * its numbers are computed. */
+/* Stored bytes of the source of t, without the products of adapters. NULL: the
+ * source is not stored, but computed when it is read. */
 static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
                                           const struct gg_job_tensor *t)
 {
@@ -146,7 +147,7 @@ enum gguf_status gg_job_open_loras(struct gguf_quant *q,
                                    struct gguf_error *err);
 /* Close the adapters. Does nothing if the job does not have any. */
 void gg_job_close_loras(struct gguf_quant *q);
-/* Are the same products added to the tensors of both? */
+/* Do two jobs have the same open adapter files with the same scales? */
 bool gg_job_has_same_loras(const struct gguf_quant *a,
                            const struct gguf_quant *b);
 /* Write the keys quantize.lora.* to q->meta. */
@@ -163,8 +164,8 @@ enum gguf_status gg_job_open_input(struct gguf_quant *q, const char *path,
 void gg_job_close_input(struct gguf_quant *q);
 
 /* job_inputs.c: get file i of those that the job reads weights from: the files
- * of the input, then the files of the adapters. Returns false if i is the
- * number of these files. */
+ * of the input, then the files of the adapters. Returns false if there are only
+ * i such files or fewer. */
 bool gg_job_input_file(const struct gguf_quant *q, size_t i,
                        struct gg_data_file *out);
 /* Do two jobs read the same input, with the same adapters? NULL: yes. Otherwise
@@ -181,8 +182,9 @@ enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
                                      struct gguf_error *err);
 /* Is any input file read by functions of the caller (struct gguf_reader)? */
 bool gg_job_has_reader(const struct gguf_quant *q);
-/* Hold bytes off to off + size of the source of t in memory before they are
- * read (gg_data_hold). t may belong to another job with the same input. */
+/* Hold size bytes of t's source, from offset off on, in memory. Call it before
+ * these bytes are read (gg_data_hold). t may belong to another job with the
+ * same input. */
 enum gguf_status gg_job_hold(const struct gguf_quant *q,
                              const struct gg_job_tensor *t, uint64_t off,
                              uint64_t size, struct gguf_error *err);
@@ -197,20 +199,20 @@ void gg_job_advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
 enum gguf_status gg_job_check_input_file(const struct gg_data_file *in,
                                          struct gguf_error *err);
 
-/* job_plan.c: fill q->all and q->names from q->in, then q->t with its order and
- * types from these and q->p. */
+/* job_plan.c: fill q->all and q->names from q->in. Then fill q->t: its tensors,
+ * their order and their types follow from q->all and q->p. */
 enum gguf_status gg_job_make_plan(struct gguf_quant *q,
                                   struct gguf_error *err);
 
 /* Is a layer of the input left out of the output? */
 bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer);
-/* Number of layers before this layer of the input that are left out. */
+/* Number of left-out layers that come before this layer of the input. */
 int64_t gg_job_n_pruned(const struct gguf_quant *q, int64_t layer);
 
 /* job_types.c: set the type of a tensor, and update all members that depend on
  * it.
  *
- * wanted   Type before its blocks were compared with the rows.
+ * wanted   Type that was chosen, whether or not its blocks fit the rows.
  * to       Type to store: wanted, or its replacement if wanted does not fit.
  * text     Description of the reason. It is copied. */
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
@@ -240,7 +242,7 @@ enum gguf_status gg_job_create_writer(const struct gguf_quant *q, size_t no,
                                       struct gguf_writer **out,
                                       struct gguf_error *err);
 
-/* Alignment of tensor data in the output, in bytes. May be called after
+/* Alignment of tensor data in the output, in bytes. Call it only after
  * gg_job_make_metadata(). */
 uint32_t gg_job_alignment(const struct gguf_quant *q);
 
