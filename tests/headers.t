@@ -31,6 +31,29 @@ for h in "$srcdir"/lib/gguf/*.h; do
     fi
 done
 
+# Every initializer sets up its struct without a warning, in both languages.
+{
+    echo '#include <gguf/model.h>'
+    echo '#include <gguf/backend_impl.h>'
+    echo 'int main(void) {'
+    sed -n 's/^#define \(GGUF_[A-Z0-9_]*_INIT\) GGUF_INIT(struct \(gguf_[a-z0-9_]*\)).*/\1 \2/p' \
+        "$srcdir"/lib/gguf/*.h |
+        while read -r macro struct; do
+            echo "{ struct $struct s = $macro; if (!s.struct_size) return 1; }"
+        done
+    echo 'return 0; }'
+} >"$tmp/t.c"
+n=$((n + 1))
+if test "$(wc -l <"$tmp/t.c")" -gt 40; then echo "ok $n - initializers are found"
+else echo "not ok $n - initializers are found"; status=1; fi
+check "initializers as C11" $CC_FOR_TEST -std=c11 -Wall -Wextra -Wpedantic \
+    -Werror -I"$srcdir/lib" -fsyntax-only "$tmp/t.c"
+if test -n "$CXX_FOR_TEST"; then
+    cp "$tmp/t.c" "$tmp/t.cc"
+    check "initializers as C++11" $CXX_FOR_TEST -std=c++11 -Wall -Wextra -Werror \
+        -I"$srcdir/lib" -fsyntax-only "$tmp/t.cc"
+fi
+
 # Print a line for each struct: its name, and "sized" if it begins with its
 # size, else "made" or "never" as its comment says, else "neither".
 kinds() # headers...

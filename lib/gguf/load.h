@@ -132,8 +132,8 @@ struct gguf_place_params {
  *
  *     - That backend computes in host memory.
  *     - No operation reads the weight.
- *     - The device shares the host's memory (GGUF_DEVICE_HOST_PTR), and uses
- *       the mapping of the file.
+ *     - The device shares the host's memory (GGUF_DEVICE_CAP_HOST_PTR), and
+ *       uses the mapping of the file.
  *     - It lies on one of the session's devices already, and no rule and no
  *       split point asks for another place.
  *

@@ -44,9 +44,11 @@ extern "C" {
  */
 #ifdef __cplusplus
 #define GGUF_INIT(type)                                                       \
-    {                                                                         \
-        sizeof(type)                                                          \
-    }
+    [] {                                                                      \
+        type gguf_s{};                                                        \
+        gguf_s.struct_size = sizeof gguf_s;                                   \
+        return gguf_s;                                                        \
+    }()
 #else
 #define GGUF_INIT(type)                                                       \
     {                                                                         \

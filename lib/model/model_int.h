@@ -40,7 +40,7 @@ struct gguf_model {
     struct gguf_tensor **of; /* per tensor of all files: its weight, or NULL */
     struct gguf_buffer **moved; /* buffers of moved weights (weight_move.h) */
     size_t n_moved;
-    bool locked; /* gguf_model_lock() was called */
+    bool locked; /* gguf_model_lock_weights() was called */
     uint64_t n_params, weight_size;
     struct gguf_model_info info;
 };
@@ -52,7 +52,7 @@ struct gguf_model {
  * GGUF_E_NOMEM */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
 
-/* model_load.c: undo gguf_model_lock(). Without that call it does nothing. */
+/* model_load.c: undo gguf_model_lock_weights(), if it was called. */
 void gg_weights_unlock(struct gguf_model *m);
 
 /* key_override.c: replace or add the keys in meta.
