@@ -471,7 +471,7 @@ int main(void)
     struct gguf_error err;
     ok(gguf_digest_bytes(&d, (enum gguf_digest_algo)7, "", 0, &err) ==
                GGUF_E_INVALID &&
-           strstr(err.message, "number 7"),
+           strstr(err.message, "algorithm 7"),
        "no such digest");
     check_nomem(f);
     check_reads(f);
