@@ -46,8 +46,7 @@ END
 # Number of sentences that an area may still have. It only becomes smaller; an
 # area without a line must have none.
 cat >"$tmp/allowed" <<'END'
-doc 6
-lib/cpu 1
+doc 5
 lib/graph 1
 man 4
 messages 1

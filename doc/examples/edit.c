@@ -21,7 +21,7 @@ int main(int argc, char **argv)
         st = gguf_meta_copy_file(meta, file, &err);
     if (!st)
         st = gguf_meta_set_strz(meta, argv[2], argv[3], &err);
-    if (!st) /* in place if the new header fits, else a copy that is renamed */
+    if (!st) /* edits the file in place, or writes a copy and renames it */
         st = gguf_edit_apply(file, meta, NULL, NULL, &err);
     if (st)
         fprintf(stderr, "%s: %s\n", argv[1], err.message);

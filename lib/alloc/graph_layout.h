@@ -67,8 +67,7 @@ enum gguf_status gg_alloc_layout_make(struct gg_alloc_layout *l,
                                       struct gguf_error *err);
 
 /* Is the plan valid for in->graph, too? The structure must be the same, no
- * tensor larger than its block, and operations in place must still be possible.
- * */
+ * tensor larger than its block, and operations in place still possible. */
 bool gg_alloc_layout_fits(const struct gg_alloc_layout *l,
                           const struct gg_alloc_layout_in *in);
 

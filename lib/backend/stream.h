@@ -28,8 +28,7 @@ enum gguf_status gg_stream_create(struct gg_stream **out,
 void gg_stream_destroy(struct gg_stream *s);
 
 /* Queue a call of fn with a copy of size bytes at arg. Waits if the queue is
- * full. That cannot deadlock, since queued calls wait for earlier calls only.
- * */
+ * full. This cannot deadlock: queued calls wait for earlier calls only. */
 void gg_stream_push(struct gg_stream *s, gg_backend_stream_fn *fn,
                     const void *arg, size_t size);
 /* Wait until all queued calls are done. Returns the first failure since the

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compute_elem.c - elementwise operations: rows through a function of the table
- * */
+/* compute_elem.c - elementwise operations, by functions on rows */
 #include "config.h"
 #include "cpu/compute_table.h"
 #include "cpu/row.h"

@@ -82,8 +82,7 @@ static void conv_tiles(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-/* The same convolution, channel by channel: a channel of the source is a row.
- * */
+/* Convolve channel by channel: a channel of the source is a row. */
 static void conv_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *x = t->src[0], *k = t->src[1];

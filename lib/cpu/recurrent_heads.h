@@ -15,8 +15,7 @@
 enum { GG_HEADS_TILE = 8, GG_HEADS_PART = 4 };
 
 /* Scratch of a thread in rows. A row is as long as a value, or as a tile if
- * that is longer. There is always one row more, for gg_cpu_heads_source_row().
- * */
+ * that is longer. One row more is for gg_cpu_heads_source_row(). */
 struct gg_cpu_heads_scratch {
     unsigned n_tiles; /* tiles, with a row for each token */
     unsigned n_more;  /* further rows */

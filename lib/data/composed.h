@@ -91,10 +91,10 @@ struct gg_data_composed {
  * tensor   The n tensors. The caller sets all members but rows and end, which
  *          init sets. The array must outlive m.
  *
- * Call fini() when the list is no longer used. After a failure of init() fini()
+ * Call fini() after the last use of the list. After a failure of init() fini()
  * need not be called.
  *
- * GGUF_E_SHAPE   A view has a size of 0, no or more than 6 dimensions, or
+ * GGUF_E_SHAPE   A view has a size of 0, 0 or more than 6 dimensions, or
  *                reaches outside of its tensor; or the parts do not have the
  *                tensor's number of elements.
  * GGUF_E_NOMEM   Memory for rows or end cannot be allocated.

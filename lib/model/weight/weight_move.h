@@ -21,9 +21,9 @@ struct gg_weight_move {
 };
 
 /* Move n different weights to memory of other types and copy their data. After
- * a failure no weight has moved. Pages of a file's mapping that are no longer
- * used are released. Copies into host memory run on the job's threads, others
- * on the caller's. Sessions on the model must not exist yet.
+ * a failure all weights are in their old places. Unused pages of a file's
+ * mapping are released. Copies into host memory run on the job's threads,
+ * others on the caller's. Sessions on the model must not exist yet.
  *
  * GGUF_E_INVALID     The weights are locked.
  * GGUF_E_NOMEM, GGUF_E_LIMIT
