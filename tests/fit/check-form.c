@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "fit/form.h"
+#include "dtype/f16.h"
 #include "kern/codec.h"
 #include "tests/tap.h"
 
@@ -231,7 +232,128 @@ static void check_random_codes(const struct gg_form *f)
        name_of(f));
 }
 
-/* ------------------------------------------------- the plain encoder's bytes */
+/* ------------------------------------------------------------ edge values */
+
+/* A block whose codes are all the lowest, or all the highest. */
+static struct gg_form_block extreme_block(const struct gg_form *f, bool high,
+                                          float d)
+{
+    struct gg_form_block b;
+    memset(&b, 0, sizeof b);
+    b.d = f->has_d ? d : 1;
+    b.dmin = f->has_dmin ? d : 1;
+    for (unsigned s = 0; s < gg_form_n_subs(f); s++) {
+        b.scale[s] = high ? f->scale_hi : f->scale_lo;
+        b.min[s] = high ? f->min_hi : f->min_lo;
+    }
+    unsigned n_codes =
+        f->n_levels ? f->block_len : f->block_len / (unsigned)f->group;
+    unsigned last = f->n_levels ? f->n_levels - 1u : f->n_words - 1u;
+    for (unsigned i = 0; high && i < n_codes; i++)
+        b.code[i] = (uint16_t)last;
+    if (high && f->has_signs)
+        memset(b.sign, 0xff, f->block_len / 8);
+    for (unsigned i = 0;
+         high && f->shift_len && i < f->block_len / f->shift_len; i++)
+        b.shift[i] = 1;
+    return b;
+}
+
+/* Does a block come back, with the decoder's values? */
+static bool block_holds(const struct gg_form *f, const struct gg_form_block *b,
+                        float *x)
+{
+    uint8_t block[MAX_SIZE], again[MAX_SIZE];
+    float want[256];
+    struct gg_form_block back;
+    f->pack(block, b);
+    f->unpack(&back, block);
+    f->pack(again, &back);
+    codec[f->dtype].decode(block, want, f->block_len);
+    gg_form_values(f, &back, x);
+    return !memcmp(block, again, f->block_size) &&
+           same_floats(x, want, f->block_len);
+}
+
+static bool all_zero(const float *x, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+static void check_edges(const struct gg_form *f)
+{
+    /* largest, smallest subnormal, and usual F16 numbers, of both signs */
+    static const float d[] = { 65504, -65504, 0x1p-24f, -0x1p-24f, 0.5f, -1 };
+    float x[256];
+    struct gg_form_block b;
+    bool same = true, finite = true;
+    for (unsigned k = 0; k < sizeof d / sizeof *d; k++)
+        for (int high = 0; high < 2; high++) {
+            b = extreme_block(f, high, d[k]);
+            same = same && block_holds(f, &b, x);
+            same = same && (!high || !all_zero(x, f->block_len));
+            finite = finite && gg_form_is_finite(f, &b);
+        }
+    ok(same && finite, "%s: the lowest and highest codes come back",
+       name_of(f));
+
+    bool zero = true;
+    for (int sign = 0; sign < 2; sign++) {
+        b = draw_block(f);
+        b.d = f->has_d ? (sign ? -0.0f : 0) : b.d;
+        b.dmin = f->has_dmin ? 0 : b.dmin;
+        for (unsigned s = 0; !f->has_d && s < gg_form_n_subs(f); s++)
+            b.scale[s] = b.min[s] = gg_form_scale_code(f, 0);
+        zero = zero && block_holds(f, &b, x) && gg_form_is_finite(f, &b);
+        /* the least E8M0 is not zero */
+        zero = zero && (f->dtype == GG_DT_MXFP4 || all_zero(x, f->block_len));
+    }
+    ok(zero, "%s: a scale of zero gives zeros", name_of(f));
+}
+
+/* Set the scale, or the minimum, to an F16 of these bits. */
+static void set_half(const struct gg_form *f, struct gg_form_block *b,
+                     bool scale, uint16_t bits)
+{
+    float v = gg_dtype_f16_to_f32(bits);
+    int32_t code = bits & 0x8000 ? -1 - (bits & 0x7fff) : bits;
+    if (scale && f->has_d)
+        b->d = v;
+    else if (scale)
+        b->scale[0] = code;
+    else if (f->has_dmin)
+        b->dmin = v;
+    else
+        b->min[0] = code;
+}
+
+static void check_not_finite(const struct gg_form *f)
+{
+    static const uint16_t bits[] = { 0x7c00, 0xfc00, 0x7e00, 0xfe01 };
+    struct gg_form_block b;
+    float x[256];
+    bool found = true;
+    if (f->dtype == GG_DT_MXFP4 || f->dtype == GG_DT_NVFP4) {
+        b = draw_block(f);
+        b.scale[gg_form_n_subs(f) - 1] = f->dtype == GG_DT_MXFP4 ? 255 : 127;
+        found = block_holds(f, &b, x) && !gg_form_is_finite(f, &b);
+    }
+    for (unsigned k = 0;
+         k < 4 && f->dtype != GG_DT_MXFP4 && f->dtype != GG_DT_NVFP4; k++)
+        for (int scale = !f->has_min; scale < 2; scale++) {
+            b = draw_block(f);
+            set_half(f, &b, scale, bits[k]);
+            found =
+                found && block_holds(f, &b, x) && !gg_form_is_finite(f, &b);
+        }
+    ok(found, "%s: a scale or minimum that is not finite is found",
+       name_of(f));
+}
+
+/* ------------------------------------------------ bytes of plain encoders */
 
 /* Can an encoder choose the codes of b? */
 static bool codes_in_range(const struct gg_form *f,
@@ -362,6 +484,8 @@ int main(int argc, char **argv)
         check_row(f);
         check_random_bytes(f);
         check_random_codes(f);
+        check_edges(f);
+        check_not_finite(f);
         check_encoded(f);
         check_nearest(f);
         if (f->n_words)
