@@ -9,7 +9,7 @@
  *     digest.h                          checksums, manifests
  *     writer.h edit.h split.h           write files, edit metadata, split files
  *     convert.h quant.h recipe.h        write another file from a folder or a
- *     target.h imatrix.h                file
+ *     improve.h target.h imatrix.h      file
  *     outfile.h paths.h progress.h      parts that all of these use
  *     pool.h text.h memory.h status.h
  *     version.h
@@ -52,6 +52,7 @@
 #include <gguf/edit.h>
 #include <gguf/file.h>
 #include <gguf/imatrix.h>
+#include <gguf/improve.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
 #include <gguf/meta.h>

@@ -369,6 +369,30 @@ struct gguf_quant_check_callback {
     void *user;              /* passed to fn */
 };
 
+struct gguf_quant_improver; /* improve.h */
+
+/* Replace tensors of a finished output by better ones.
+ *
+ * user      The callback's pointer.
+ * job       Number of the job in gguf_quant_run_many(); 0 in gguf_quant_run().
+ * improver  Reads and replaces tensors (improve.h); valid during the call.
+ * err       Receives the message of a failure; never NULL.
+ *
+ * Called once for each job, in order, when all files of the run are complete
+ * and on disk, before any output is checked. Any status but GGUF_OK ends the
+ * run with that status, and no output gets its name. */
+typedef enum gguf_status
+gguf_quant_improve_fn(void *user, size_t job,
+                      struct gguf_quant_improver *improver,
+                      struct gguf_error *err);
+
+/* An improve function and its pointer. Later versions add no members to this
+ * struct. */
+struct gguf_quant_improve_callback {
+    gguf_quant_improve_fn *fn; /* NULL: keep the encoded tensors */
+    void *user;                /* passed to fn */
+};
+
 struct gguf_quant_output {
     size_t struct_size; /* set by GGUF_QUANT_OUTPUT_INIT */
     bool force;   /* replace existing regular files, at the end of the run */
@@ -378,6 +402,12 @@ struct gguf_quant_output {
      * NULL: none. */
     const struct gguf_paths *paths;
     struct gguf_quant_check_callback check; /* accepts or refuses outputs */
+    struct gguf_quant_improve_callback improve; /* replaces tensors */
+
+    /* Digest of everything that determines what improve writes, such as its
+     * parameters and its text. A resumed run must have the same one. Not used
+     * without improve.fn. */
+    uint8_t improve_digest[16];
 };
 #define GGUF_QUANT_OUTPUT_INIT GGUF_INIT(struct gguf_quant_output)
 
@@ -414,6 +444,10 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  * these names are refused, and not touched, if no run made them, if they belong
  * to another user in a folder like /tmp, or if they have a second hard link.
  *
+ * With output->improve, tensors of the complete files may be replaced. The
+ * journal records each replaced tensor; the next run with resume keeps it, and
+ * makes those again that are incomplete.
+ *
  * With output->check, the files are opened and checked before they get their
  * names. A refused output is removed unless resume is set; then the next run
  * would keep its tensors and ask again. Remove it with gguf_quant_discard().
@@ -440,7 +474,8 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  *                     another process is running this job.
  * GGUF_E_NOSPACE      The disk is full.
  * GGUF_E_NOMEM        A buffer cannot be allocated.
- * Other               The statuses of a reader (reader.h) and of check.
+ * Other               The statuses of a reader (reader.h), of improve and
+ *                     of check.
  *
  * Since: 0.1 */
 GGUF_API enum gguf_status

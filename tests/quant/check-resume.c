@@ -496,8 +496,8 @@ static void check_names(const char *in)
         h = (struct hook){ .stop = n_calls };
         bool good = run_job(in, &p, &h, &err) == GGUF_E_CANCELLED &&
                     make_jobs(&j, in, &p, &h, &err) == GGUF_OK &&
-                    gg_quant_resume_open(&r, j.job[0], in_dir("s.gguf"), false,
-                                         &err) == GGUF_OK;
+                    gg_quant_resume_open(&r, j.job[0], NULL, in_dir("s.gguf"),
+                                         false, &err) == GGUF_OK;
         for (int i = 0; good && i < 2; i++)
             good = gg_journal_note_publish(&r.journal, (size_t)i, &err) ==
                    GGUF_OK;

@@ -77,6 +77,7 @@ static enum gguf_status add_tensors(XXH3_state_t *s,
 }
 
 enum gguf_status gg_quant_resume_digest_plan(const struct gguf_quant *q,
+                                             const uint8_t *improve,
                                              XXH128_canonical_t *out,
                                              struct gguf_error *err)
 {
@@ -92,6 +93,8 @@ enum gguf_status gg_quant_resume_digest_plan(const struct gguf_quant *q,
         st = add_inputs(s, q, err);
     if (st == GGUF_OK)
         st = add_tensors(s, q, err);
+    if (improve)
+        (void)XXH3_128bits_update(s, improve, 16);
     XXH128_canonicalFromHash(out, XXH3_128bits_digest(s));
     (void)XXH3_freeState(s);
     return st;

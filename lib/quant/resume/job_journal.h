@@ -10,6 +10,7 @@
 #define GG_QUANT_RESUME_JOB_JOURNAL_H
 
 #include "base/journal.h"
+#include "gguf/improve.h"
 #include "quant/job/job.h"
 
 struct gg_quant_resume_tensor {
@@ -18,6 +19,8 @@ struct gg_quant_resume_tensor {
     uint64_t n_nonfinite, first_nonfinite;
     enum gguf_nonfinite nonfinite; /* treatment in the run that made it */
     struct gguf_quant_loss loss;
+    bool replaced; /* its bytes are those of gguf_quant_improver_replace() */
+    uint8_t note[GGUF_QUANT_NOTE_SIZE]; /* the caller's note about it */
 };
 
 struct gg_quant_resume {
@@ -27,18 +30,22 @@ struct gg_quant_resume {
     size_t n_tensors;
 };
 
-/* Compute the digest of everything that determines the bytes of the output. */
+/* Compute the digest of everything that determines the bytes of the output.
+ * improve: digest of what determines replaced tensors, 16 bytes; NULL: no
+ * tensor is replaced. */
 enum gguf_status gg_quant_resume_digest_plan(const struct gguf_quant *q,
+                                             const uint8_t *improve,
                                              XXH128_canonical_t *out,
                                              struct gguf_error *err);
 
-/* Open or create the journal of q's output path. After a failure r is closed
+/* Open or create the journal of q's output path. improve is the argument of
+ * gg_quant_resume_digest_plan(). After a failure r is closed
  * and a new journal is removed. GGUF_E_MISMATCH also means that the input has
  * changed. Other statuses: those of gg_journal_open. */
 enum gguf_status gg_quant_resume_open(struct gg_quant_resume *r,
                                       const struct gguf_quant *q,
-                                      const char *path, bool sync,
-                                      struct gguf_error *err);
+                                      const uint8_t *improve, const char *path,
+                                      bool sync, struct gguf_error *err);
 
 /* Close the journal (gg_journal_close). */
 int gg_quant_resume_close(struct gg_quant_resume *r, bool discard);

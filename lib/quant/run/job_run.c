@@ -72,7 +72,9 @@ static enum gguf_status run_all(struct gg_quant_run *r,
                                       err));
     GG_TRY(gg_quant_run_check_paths(r, paths, output, err));
     if (output->resume)
-        GG_TRY(gg_quant_run_open_journals(r, paths, !output->no_sync, err));
+        GG_TRY(gg_quant_run_open_journals(
+            r, paths, output->improve.fn ? output->improve_digest : NULL,
+            !output->no_sync, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_writers(r, k, output, err));
     GG_TRY(gg_quant_run_write_scales(r, err));

@@ -5,7 +5,8 @@
  * common_tensors.c lists the tensors of all jobs, run_buffers.c cuts them into
  * chunks and allocates buffers, and matrix_scales.c computes scale tensors.
  * row_chunks.c is the work of the threads; nonfinite.c handles weights that a
- * type cannot hold. run_resume.c keeps the results of an earlier run.
+ * type cannot hold. run_resume.c keeps the results of an earlier run, and
+ * improve.c lets the caller replace tensors.
  */
 #ifndef GG_QUANT_RUN_JOB_RUN_H
 #define GG_QUANT_RUN_JOB_RUN_H
@@ -159,10 +160,12 @@ enum gguf_status gg_quant_run_write_scales(struct gg_quant_run *r,
 void gg_quant_run_free_scales(struct gg_quant_run *r);
 
 /* run_resume.c: open the journals of the jobs, before their files, create the
- * writers, and open the unfinished files to continue. */
+ * writers, and open the unfinished files to continue. improve: see
+ * gg_quant_resume_digest_plan(). */
 enum gguf_status gg_quant_run_open_journals(struct gg_quant_run *r,
                                             const char *const *paths,
-                                            bool sync, struct gguf_error *err);
+                                            const uint8_t *improve, bool sync,
+                                            struct gguf_error *err);
 /* Find the tensors that are complete in the open files. */
 enum gguf_status gg_quant_run_find_complete(struct gg_quant_run *r,
                                             struct gguf_error *err);
@@ -178,6 +181,18 @@ enum gguf_status gg_quant_run_record_names(struct gg_quant_run *r, bool sync,
  * but a journal cannot be removed. */
 enum gguf_status gg_quant_run_close_journals(struct gg_quant_run *r, bool done,
                                              struct gguf_error *err);
+
+/* improve.c: let output->improve replace tensors of the finished files of all
+ * jobs. Does nothing without that callback. */
+enum gguf_status gg_quant_run_improve(struct gg_quant_run *r,
+                                      const struct gguf_quant_output *output,
+                                      struct gguf_error *err);
+
+/* output_names.c: open the finished files of job k, which have no names yet.
+ * Close *out with gguf_file_close(). */
+enum gguf_status gg_quant_run_open_outputs(const struct gg_quant_run *r,
+                                           size_t k, struct gguf_file **out,
+                                           struct gguf_error *err);
 
 /* output_names.c: check that all files of the run differ from each other and
  * from the caller's files. GGUF_E_INVALID. */

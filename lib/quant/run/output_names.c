@@ -71,16 +71,14 @@ enum gguf_status gg_quant_run_check_paths(
     return st;
 }
 
-/* Let the caller check the files of job k. */
-static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
-                                const struct gguf_quant_output *output,
-                                struct gguf_error *err)
+enum gguf_status gg_quant_run_open_outputs(const struct gg_quant_run *r,
+                                           size_t k, struct gguf_file **out,
+                                           struct gguf_error *err)
 {
+    *out = NULL;
     const struct gguf_quant_params *p = &r->jobs[k]->p;
     const size_t first = r->first_writer[k], n = r->jobs[k]->n_shards;
     struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
-    struct gguf_file *set = NULL;
-    struct gguf_error why;
     int *fd = gg_mem_alloc_zero(p->allocator, n, sizeof *fd);
     if (!fd)
         return gg_error_set_nomem(err, n * sizeof *fd);
@@ -88,16 +86,27 @@ static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
     fp.limits = p->limits;
     for (size_t i = 0; i < n; i++)
         fd[i] = r->writers[first + i]->out.fd;
-    enum gguf_status st = gg_file_open_set_fds(
-        &set, fd, (const char *const *)r->paths + first, n, &fp, err);
+    const enum gguf_status st = gg_file_open_set_fds(
+        out, fd, (const char *const *)r->paths + first, n, &fp, err);
+    gg_mem_free(p->allocator, fd);
+    return st;
+}
+
+/* Let the caller check the files of job k. */
+static enum gguf_status ask_job(const struct gg_quant_run *r, size_t k,
+                                const struct gguf_quant_output *output,
+                                struct gguf_error *err)
+{
+    struct gguf_file *set = NULL;
+    struct gguf_error why;
+    enum gguf_status st = gg_quant_run_open_outputs(r, k, &set, err);
     gguf_error_clear(&why);
     if (st == GGUF_OK)
         st = output->check.fn(output->check.user, k, set, &why);
     if (why.status != GGUF_OK && err)
         *err = why;
     gguf_file_close(set);
-    gg_mem_free(p->allocator, fd);
-    return gg_quant_run_name_output(r, r->paths[first], st, err);
+    return gg_quant_run_name_output(r, r->paths[r->first_writer[k]], st, err);
 }
 
 /* Fail if an input has changed since it was opened. */
@@ -135,6 +144,7 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
     for (size_t w = 0; w < n; w++)
         GG_TRY(gg_quant_run_name_output(
             r, r->paths[w], gg_writer_finish(r->writers[w], err), err));
+    GG_TRY(gg_quant_run_improve(r, output, err));
     for (size_t k = 0; k < r->n_jobs && output->check.fn; k++)
         GG_TRY(ask_job(r, k, output, err));
     GG_TRY(check_inputs(r, err));

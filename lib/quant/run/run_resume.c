@@ -32,7 +32,8 @@ static enum gguf_status open_parts(struct gg_quant_run *r, size_t k, bool sync,
 
 enum gguf_status gg_quant_run_open_journals(struct gg_quant_run *r,
                                             const char *const *paths,
-                                            bool sync, struct gguf_error *err)
+                                            const uint8_t *improve, bool sync,
+                                            struct gguf_error *err)
 {
     r->resume = gg_mem_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
                                   sizeof *r->resume);
@@ -44,8 +45,8 @@ enum gguf_status gg_quant_run_open_journals(struct gg_quant_run *r,
         atomic_init(&r->states[i].left,
                     r->cuts[i + 1].first - r->cuts[i].first);
     for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(gg_quant_resume_open(&r->resume[k], r->jobs[k], paths[k], sync,
-                                    err));
+        GG_TRY(gg_quant_resume_open(&r->resume[k], r->jobs[k], improve,
+                                    paths[k], sync, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_parts(r, k, sync, err));
     return GGUF_OK;
@@ -151,6 +152,8 @@ void gg_quant_run_record_chunk(struct gg_quant_run *r, size_t i, uint64_t no,
         t->first_nonfinite = atomic_load(&s->first_nonfinite);
         t->nonfinite = r->jobs[0]->p.nonfinite;
         t->loss = gg_quant_run_tensor(r, k, i)->pub.loss;
+        t->replaced = false;
+        memset(t->note, 0, sizeof t->note);
         if (gg_quant_resume_add_tensor(&r->resume[k],
                                        (size_t)(t - r->resume[k].tensors),
                                        &err) != GGUF_OK) {
