@@ -187,12 +187,14 @@ float gg_form_min(const struct gg_form *f, const struct gg_form_block *b,
 void gg_form_values(const struct gg_form *f, const struct gg_form_block *b,
                     float *x)
 {
-    for (unsigned e = 0; e < f->block_len; e++) {
-        unsigned s = e / f->sub_len;
-        float level = gg_form_level(f, b, e);
-        if (f->shift_len)
-            level += f->shift[b->shift[e / f->shift_len]];
-        x[e] = gg_form_scale(f, b, s) * level - gg_form_min(f, b, s);
+    for (unsigned e = 0, s = 0; e < f->block_len; s++) {
+        float scale = gg_form_scale(f, b, s), min = gg_form_min(f, b, s);
+        for (unsigned end = e + f->sub_len; e < end; e++) {
+            float level = gg_form_level(f, b, e);
+            if (f->shift_len)
+                level += f->shift[b->shift[e / f->shift_len]];
+            x[e] = scale * level - min;
+        }
     }
 }
 
