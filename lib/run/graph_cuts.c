@@ -113,8 +113,9 @@ static int64_t layer_of(const struct gguf_tensor *t)
 }
 
 /* Count the bytes of results over each cut; forbid cuts between nodes that
- * read the same layer's weights or memory. */
-static void mark_cuts(struct gg_graph_cuts *c, const struct gguf_graph *g)
+ * read the same memory or, with layers, the same layer's weights. */
+static void mark_cuts(struct gg_graph_cuts *c, const struct gguf_graph *g,
+                      bool layers)
 {
     for (size_t place = 0; place < g->n_nodes + g->n_leaves; place++) {
         struct gg_graph_cuts_root *r = &c->root[place];
@@ -125,7 +126,7 @@ static void mark_cuts(struct gg_graph_cuts *c, const struct gguf_graph *g)
         if (place < g->n_nodes) {
             c->live[r->first + 1] += gguf_tensor_size(t);
             c->live[r->last + 1] -= gguf_tensor_size(t);
-        } else if (is_weight(t) ? r->layer >= 0
+        } else if (is_weight(t) ? layers && r->layer >= 0
                                 : !(t->flags & GGUF_TENSOR_INPUT)) {
             close_span(c->open, r->first, r->last);
         }
@@ -157,14 +158,29 @@ static void find_layer_nodes(const struct gg_graph_cuts *c,
     }
 }
 
+static enum gguf_status analyse_graph(struct gg_graph_cuts *c,
+                                      const struct gguf_graph *g, bool layers,
+                                      struct gguf_error *err)
+{
+    GG_TRY(make_room(c, g->n_nodes + g->n_leaves, err));
+    note_uses(c, g);
+    mark_cuts(c, g, layers);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_graph_cuts_measure(struct gg_graph_cuts *c,
+                                       const struct gguf_graph *g,
+                                       struct gguf_error *err)
+{
+    return analyse_graph(c, g, false, err);
+}
+
 enum gguf_status gg_graph_cuts_find(struct gg_graph_cuts *c,
                                     const struct gguf_graph *g,
                                     struct gguf_error *err)
 {
     size_t before = 0;
-    GG_TRY(make_room(c, g->n_nodes + g->n_leaves, err));
-    note_uses(c, g);
-    mark_cuts(c, g);
+    GG_TRY(analyse_graph(c, g, true, err));
     c->most = 0;
     for (uint32_t il = 0; il < c->n_layers; il++) {
         size_t begin, end, best = 0;
@@ -185,7 +201,13 @@ struct gguf_tensor *gg_graph_cuts_next_carried(const struct gg_graph_cuts *c,
                                                const struct gguf_graph *g,
                                                uint32_t layer, size_t *i)
 {
-    const size_t at = c->end[layer];
+    return gg_graph_cuts_next_at(c, g, c->end[layer], i);
+}
+
+struct gguf_tensor *gg_graph_cuts_next_at(const struct gg_graph_cuts *c,
+                                          const struct gguf_graph *g,
+                                          size_t at, size_t *i)
+{
     for (; *i < GG_MIN(at, g->n_nodes); ++*i) {
         const struct gg_graph_cuts_root *r = &c->root[*i];
         if (r->used && r->first < at && r->last >= at)

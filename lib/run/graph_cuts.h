@@ -39,6 +39,19 @@ enum gguf_status gg_graph_cuts_find(struct gg_graph_cuts *c,
                                     const struct gguf_graph *graph,
                                     struct gguf_error *err);
 
+/* Compute live and open of a graph whose tensors have memory. Only memory of
+ * the session forbids cuts: weights may be read on both sides. The cuts between
+ * layers are not found. GGUF_E_NOMEM. */
+enum gguf_status gg_graph_cuts_measure(struct gg_graph_cuts *c,
+                                       const struct gguf_graph *graph,
+                                       struct gguf_error *err);
+
+/* Next tensor that is carried over the cut before node at; NULL after the last.
+ * Begin with *i = 0. */
+struct gguf_tensor *gg_graph_cuts_next_at(const struct gg_graph_cuts *c,
+                                          const struct gguf_graph *graph,
+                                          size_t at, size_t *i);
+
 /* Next tensor that is carried over the cut after a layer; NULL after the last.
  * Begin with *i = 0. */
 struct gguf_tensor *gg_graph_cuts_next_carried(const struct gg_graph_cuts *c,
