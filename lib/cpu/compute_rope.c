@@ -116,6 +116,8 @@ static void compute_rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
     struct gg_cpu_rows rows = gg_cpu_rows_share(t, task);
     if (!rows.left)
         return;
+    /* the transposed rotation: by the negative angle */
+    const double sign = t->op == GGUF_OP_ROPE_BACK ? -1 : 1;
     double scale =
         rope_steps(&rope, n_pairs, ff ? ff->data : NULL, step, axis);
     for (; rows.left; gg_cpu_rows_next(t, &rows)) {
@@ -125,7 +127,7 @@ static void compute_rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
             token_positions(t, &rope, p.i2, at);
             for (int i = 0; i < n_pairs; i++) {
                 cosine[i] = (float)(cos(at[axis[i]] * step[i]) * scale);
-                sine[i] = (float)(sin(at[axis[i]] * step[i]) * scale);
+                sine[i] = (float)(sin(at[axis[i]] * step[i]) * scale * sign);
             }
             last = p.i2;
         }
@@ -140,3 +142,4 @@ static void compute_rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
 }
 
 GG_CPU_OP(rope, compute_rope, rope_work, gg_cpu_elem_supports, true);
+GG_CPU_OP(rope_back, compute_rope, rope_work, gg_cpu_elem_supports, true);

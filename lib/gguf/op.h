@@ -45,6 +45,7 @@
  *   op_conv.h     convolution, pooling, time-step embedding
  *   op_recur.h    state-space models and linear attention
  *   op_custom.h   operations that the program computes itself
+ *   op_back.h     vector-Jacobian products, for gradients (gradient.h)
  *
  * gguf-ops(7) lists them all. The group norm, gates, masks, sinks, rotary
  * embedding, outer products, op_conv.h and op_recur.h agree with ggml's CPU
@@ -57,6 +58,7 @@
 #ifndef GGUF_OP_H
 #define GGUF_OP_H
 
+#include <gguf/op_back.h>
 #include <gguf/op_conv.h>
 #include <gguf/op_copy.h>
 #include <gguf/op_custom.h>

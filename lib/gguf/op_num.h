@@ -100,6 +100,13 @@ enum gguf_op {
     GGUF_OP_GATED_DELTA,
     /* a function of the program */
     GGUF_OP_CUSTOM,
+    /* vector-Jacobian products */
+    GGUF_OP_UNARY_BACK,
+    GGUF_OP_NORM_BACK,
+    GGUF_OP_ROPE_BACK,
+    GGUF_OP_REPEAT_BACK,
+    GGUF_OP_GET_ROWS_BACK,
+    GGUF_OP_VIEW_BACK,
 
     GGUF_N_OPS
 };

@@ -120,6 +120,13 @@
     X(GATED_LINEAR_ATTN, gated_linear_attn, 5, 0, 0, WORK, own, gla, states)  \
     X(GATED_DELTA, gated_delta, 6, 0, 0, WORK, own, delta, states)            \
     /* a function of the program */                                           \
-    X(CUSTOM, custom, 0, 10, 0, WORK, own, custom, unknown)
+    X(CUSTOM, custom, 0, 10, 0, WORK, own, custom, unknown)                   \
+    /* vector-Jacobian products */                                            \
+    X(UNARY_BACK, unary_back, 2, 0, 3, WORK, own, unary_back, out)            \
+    X(NORM_BACK, norm_back, 2, 0, 3, WORK, own, norm_back, out)               \
+    X(ROPE_BACK, rope_back, 2, 1, 1, WORK, own, rope, out)                    \
+    X(REPEAT_BACK, repeat_back, 1, 0, 0, WORK, own, repeat_back, in)          \
+    X(GET_ROWS_BACK, get_rows_back, 2, 0, 0, WORK, own, get_rows_back, in)    \
+    X(VIEW_BACK, view_back, 1, 0, 0, WORK, own, view_back, in)
 
 #endif

@@ -234,6 +234,29 @@ static const struct gguf_custom custom = {
 
 ROW(custom, gguf_op_map_1(r->ctx, SMALL(A(11, 3, 1, 1)), &custom))
 
+/* --- vector-Jacobian products --------------------------------------------- */
+
+/* Gradients of results that nothing else reads. */
+ROW(unary_back,
+    gguf_op_unary_back(r->ctx, gguf_op_silu(r->ctx, SMALL(A(9, 5, 1, 1))),
+                       SMALL(B(9, 5, 1, 1))))
+ROW(norm_back,
+    gguf_op_norm_back(r->ctx,
+                      rnd_below(2) ? gguf_op_norm(r->ctx, r->a, 1)
+                                   : gguf_op_rms_norm(r->ctx, r->a, 1),
+                      SMALL(B(r->a->ne[0], r->a->ne[1], r->a->ne[2],
+                              r->a->ne[3]))))
+ROW(rope_back, gguf_op_rope_back(r->ctx, make_rope(r), SMALL(A(8, 2, 5, 1))))
+ROW(repeat_back,
+    SMALL(gguf_op_repeat_back(r->ctx, A(10, 3, 2, 2), 5, 3, 1, 1)))
+ROW(get_rows_back,
+    gguf_op_get_rows_back(r->ctx, A(6, 18, 1, 1),
+                          gguf_op_reshape_1d(r->ctx, IDS(9, 2), 18), 9))
+ROW(view_back,
+    gguf_op_view_back(r->ctx,
+                      gguf_op_view_2d(r->ctx, A(10, 6, 1, 1), 4, 5, 40, 20),
+                      B(4, 5, 1, 1)))
+
 /* --- the tables ----------------------------------------------------------- */
 
 typedef tensor *one_fn(struct gguf_ctx *ctx, tensor *a);

@@ -545,6 +545,9 @@ static void check_callbacks(void)
         void))gguf_driver_find_function(driver, "set_abort");
     REFUSED(gguf_json_walk((struct gguf_str){ "[]", 2 },
                            (struct gguf_json_callback){ NULL, NULL }, &err));
+    REFUSED(gguf_gradients_build(ctx, graph, NULL, NULL, &err));
+    REFUSED(gguf_gradients_missing(
+        graph, NULL, &(const struct gguf_tensor *){ NULL }, &err));
     REFUSED(gguf_graph_dump(graph, NULL, no_write, &err));
     REFUSED(gguf_graph_dump_dot(graph, NULL, no_write, &err));
     must_succeed(gguf_sched_alloc(sched, graph, &err));
