@@ -4,7 +4,7 @@
 # and layers before its own in this list.
 set -u
 : "${srcdir:=.}"
-layers='base dtype kern linalg fit file data imatrix recipe quant target graph alloc backend sched cpu blas vocab model run eval convert'
+layers='base dtype kern linalg fit file data imatrix recipe quant target graph alloc backend sched cpu blas vocab model run eval calibrate convert'
 n=0
 status=0
 allowed=gguf
