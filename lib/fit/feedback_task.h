@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* feedback_task.h - the state of one thread that encodes rows with feedback
+ *
+ * A task is up to 64 rows: vectors of 16 lanes. Columns are done in panels of
+ * 256. The feedback of all columns before a panel is a product, blocked for
+ * the caches; a sub-block then adds that of the panel's earlier columns.
+ */
+#ifndef GG_FIT_FEEDBACK_TASK_H
+#define GG_FIT_FEEDBACK_TASK_H
+
+#include "base/compiler.h"
+#include "fit/feedback.h"
+#include "fit/feedback_kern.h"
+
+enum {
+    GG_FEEDBACK_VECTORS = 4,
+    GG_FEEDBACK_ROWS = GG_FEEDBACK_VECTORS * GG_FEEDBACK_LANES,
+    GG_FEEDBACK_PANEL = 256, /* columns, a multiple of every block's */
+    GG_FEEDBACK_CHUNK = 128, /* earlier columns of a product at once */
+    GG_FEEDBACK_PANEL_SIZE = GG_FEEDBACK_PANEL * GG_FEEDBACK_LANES /* floats */
+};
+
+/* Arguments of a call, shared by all threads. */
+struct gg_feedback_job {
+    const struct gg_feedback_kern *kern;
+    const struct gg_feedback_rule *rule;
+    const struct gg_form *form;
+    const struct gg_feedback_metric *metric;
+    const float *weight; /* [n] codewords: weights for their choice */
+    const float *target; /* [n_rows][n] */
+    uint8_t *bytes;
+    size_t n_rows, row_size;
+    size_t rows_per_task;
+    enum gg_feedback_effort effort;
+    struct gg_feedback_task *task; /* a task for each thread */
+};
+
+/* Scratch of a thread. */
+struct gg_feedback_task {
+    const struct gg_feedback_job *job;
+    size_t first_row;
+    unsigned n_rows, n_vectors;
+
+    float *err;    /* [VECTORS][n][16] targets minus decoded elements */
+    float *target; /* [VECTORS][PANEL][16] targets of a panel */
+    float *base;   /* [VECTORS][PANEL][16] with feedback */
+    float *chunk;  /* tiles of a chunk of G: [PANEL / 8][CHUNK][8] */
+    float *inner;  /* tiles of the panel's own G: [PANEL / 8][PANEL][8] */
+    float *sub_g;  /* [len][len], row j: G of columns i < j of a sub-block */
+    float *work;   /* GG_FEEDBACK_WORK floats for the kernels */
+    float *lanes;  /* [2][MAX_SUB][16] rows that still climb */
+    struct gg_feedback_codes *codes;
+    struct gg_form_block *block;    /* [ROWS] the same block of each row */
+    uint8_t *row;                   /* [ROWS] new bytes */
+    double total[GG_FEEDBACK_ROWS]; /* errors of the new bytes */
+};
+
+/* A sub-block of all rows of a task. */
+struct gg_feedback_place {
+    size_t panel;     /* first column of the panel */
+    unsigned column;  /* first column of the sub-block in the panel */
+    unsigned index;   /* sub-block in the block */
+    unsigned element; /* first element in the block */
+};
+
+/* Prepare a form for the kernels. */
+void gg_feedback_rule_init(struct gg_feedback_rule *r,
+                           const struct gg_form *f);
+
+/* Columns of [n_rows][n] rows as vectors: out[v][j] for columns from `from`
+ * on, n_columns of them. Lanes without a row are 0. */
+void gg_feedback_load(const struct gg_feedback_task *t, const float *rows,
+                      size_t from, unsigned n_columns, float *out);
+
+/* Add the feedback of columns before a panel to t->base, and make t->inner. */
+void gg_feedback_open_panel(struct gg_feedback_task *t, size_t panel,
+                            unsigned n_columns);
+
+/* Add the feedback of the panel's columns before `column` to n columns from
+ * it on. */
+void gg_feedback_add_inner(struct gg_feedback_task *t, size_t panel,
+                           unsigned column, unsigned n);
+
+/* Make t->sub_g for n columns from `first` on. */
+void gg_feedback_load_sub(struct gg_feedback_task *t, size_t first,
+                          unsigned n);
+
+/* Sub-block of vector v. */
+struct gg_feedback_sub gg_feedback_sub_of(const struct gg_feedback_task *t,
+                                          const struct gg_feedback_place *p,
+                                          unsigned v);
+
+/* Search codes of scales and minima of a sub-block, in t->block. */
+void gg_feedback_climb(struct gg_feedback_task *t,
+                       const struct gg_feedback_place *p);
+
+/* Encode the rows of a task: t->row and t->total. */
+void gg_feedback_pass(struct gg_feedback_task *t);
+
+/* Find the rows whose t->total is below the error of the plain bytes. Uses
+ * t->err. */
+void gg_feedback_guard(struct gg_feedback_task *t,
+                       bool is_better[GG_FEEDBACK_ROWS]);
+
+/* Lane l of an attempt with codes of row's block. */
+void gg_feedback_set_try(const struct gg_form *f, struct gg_feedback_try *try,
+                         unsigned l, const struct gg_form_block *b,
+                         int32_t scale, int32_t min);
+
+#endif
