@@ -92,9 +92,8 @@ struct gg_moments {
     /* Sums over all rows; means of a row, with s symmetric, after
      * gg_moments_finish(). */
     struct gg_moments_sums all;
-    struct gg_moments_sums
-        *expert; /* [n_experts], from first_expert on; always
-                                     * sums */
+    /* [n_experts] sums of experts, from first_expert on */
+    struct gg_moments_sums *expert;
     float **d; /* [n_products] n_rows x n, sums or means as all; NULL: none */
     enum gg_moments_state state; /* state of all; set by gg_moments_finish() */
     bool differs;                /* an X is not Xq, or an r is not rq */
