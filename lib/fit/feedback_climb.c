@@ -2,10 +2,11 @@
 /* feedback_climb.c - search for the scales and minima of sub-blocks
  *
  * The codes of a row's sub-block move to the best of their neighbours, at most
- * MOVES times. Neighbours differ by one step in the code of the scale, of the
- * minimum (or of the shift), or both. A move leaves only the neighbours that
- * the move before has not tried. Rows that still climb are gathered into
- * vectors, so that rows that have arrived cost nothing.
+ * MOVES times for each length of the steps. Neighbours differ by one step in
+ * the code of the scale, of the minimum (or of the shift), or both. A move
+ * leaves only the neighbours that the move before has not tried. Rows that
+ * still climb are gathered into vectors, so that rows that have arrived cost
+ * nothing.
  */
 #include "config.h"
 #include "fit/feedback_task.h"
@@ -245,16 +246,18 @@ static void move_row(struct climber *c)
 }
 
 static void init_search(struct search *s, struct gg_feedback_task *t,
-                        const struct gg_feedback_place *p)
+                        const struct gg_feedback_place *p, int32_t times)
 {
     const struct gg_form *f = t->job->form;
     s->task = t;
     s->place = p;
-    s->scale = (struct axis){ f->scale_lo, f->scale_hi, f->scale_step };
+    s->scale =
+        (struct axis){ f->scale_lo, f->scale_hi, times * f->scale_step };
     s->has_shift = f->shift_len == f->sub_len;
     s->n_mins = f->has_min ? 3 : s->has_shift ? 2 : 1;
-    s->min = f->has_min ? (struct axis){ f->min_lo, f->min_hi, f->min_step }
-                        : (struct axis){ 0, 1, 1 };
+    s->min = f->has_min
+                 ? (struct axis){ f->min_lo, f->min_hi, times * f->min_step }
+                 : (struct axis){ 0, 1, 1 };
     s->per_attempt = f->n_levels ? TRIES : 1;
     s->n_attempts = 0;
     for (unsigned r = 0; r < t->n_vectors * W; r++) {
@@ -288,12 +291,13 @@ static void climb_on(struct search *s, unsigned n_rows)
     } while (s->n_attempts);
 }
 
-void gg_feedback_climb(struct gg_feedback_task *t,
-                       const struct gg_feedback_place *p)
+/* Climb by steps that are `times` the form's. */
+static void climb_by(struct gg_feedback_task *t,
+                     const struct gg_feedback_place *p, int32_t times)
 {
     const unsigned n_rows = t->n_vectors * W;
     struct search s;
-    init_search(&s, t, p);
+    init_search(&s, t, p, times);
     add_first(&s, n_rows);
     run_attempts(&s);
     for (unsigned i = 0; i < s.n_attempts; i++)
@@ -311,4 +315,12 @@ void gg_feedback_climb(struct gg_feedback_task *t,
         else
             b->min[p->index] = s.climber[r].min;
     }
+}
+
+void gg_feedback_climb(struct gg_feedback_task *t,
+                       const struct gg_feedback_place *p)
+{
+    const struct gg_form *f = t->job->form;
+    for (int32_t n = f->scale_first / f->scale_step; n > 0; n /= 8)
+        climb_by(t, p, n);
 }

@@ -81,68 +81,78 @@ static float value_ue4m3(int32_t code)
 #define SIGNS      .has_signs = true
 #define EVEN_SIGNS .has_signs = true, .even_signs = true
 #define SHIFT(LEN) .shift_len = LEN, .shift = { GG_IQ1_DELTA, -GG_IQ1_DELTA }
-/* SCALE(lo, hi, step, value), SCALE(F16) */
-#define SCALE(...) SCALE_OF(__VA_ARGS__)
-#define MIN(...)   MIN_OF(__VA_ARGS__)
-#define SCALE_OF(LO, HI, STEP, VALUE)                                         \
-    .scale_lo = LO, .scale_hi = HI, .scale_step = STEP, .scale_value = VALUE
-#define MIN_OF(LO, HI, STEP, VALUE)                                           \
-    .has_min = true, .min_lo = LO, .min_hi = HI, .min_step = STEP,            \
+#define SCALE(LO, HI, VALUE)                                                  \
+    .scale_lo = LO, .scale_hi = HI, .scale_step = 1, .scale_first = 1,        \
+    .scale_value = VALUE
+#define MIN(LO, HI, VALUE)                                                    \
+    .has_min = true, .min_lo = LO, .min_hi = HI, .min_step = 1,               \
     .min_value = VALUE
-#define F16    GG_FORM_F16_MIN, GG_FORM_F16_MAX, 8, value_f16
+/* Codes of F16 numbers: the first step of a search is 3 to 6% of the value. The
+ * plain encoder's scale of ternary digits, the largest magnitude, is further
+ * from the best one: 25 to 50%. */
+#define SCALE_F16     F16_FROM(64)
+#define SCALE_F16_FAR F16_FROM(512)
+#define F16_FROM(FIRST)                                                       \
+    .scale_lo = GG_FORM_F16_MIN, .scale_hi = GG_FORM_F16_MAX,                 \
+    .scale_step = 8, .scale_first = FIRST, .scale_value = value_f16
+#define MIN_F16                                                               \
+    .has_min = true, .min_lo = GG_FORM_F16_MIN, .min_hi = GG_FORM_F16_MAX,    \
+    .min_step = 8, .min_value = value_f16
 #define D      .has_d = true
 #define D_DMIN .has_d = true, .has_dmin = true
+
 static const struct gg_form form[] = {
-    { BLOCK(Q4_0, q4_0, 32, 32), INTEGERS(-8, 7), SCALE(F16) },
-    { BLOCK(Q4_1, q4_1, 32, 32), INTEGERS(0, 15), SCALE(F16), MIN(F16) },
-    { BLOCK(Q5_0, q5_0, 32, 32), INTEGERS(-16, 15), SCALE(F16) },
-    { BLOCK(Q5_1, q5_1, 32, 32), INTEGERS(0, 31), SCALE(F16), MIN(F16) },
+    { BLOCK(Q4_0, q4_0, 32, 32), INTEGERS(-8, 7), SCALE_F16 },
+    { BLOCK(Q4_1, q4_1, 32, 32), INTEGERS(0, 15), SCALE_F16, MIN_F16 },
+    { BLOCK(Q5_0, q5_0, 32, 32), INTEGERS(-16, 15), SCALE_F16 },
+    { BLOCK(Q5_1, q5_1, 32, 32), INTEGERS(0, 31), SCALE_F16, MIN_F16 },
     /* Encoders leave -128 out. */
     { BLOCK(Q8_0, q8_0, 32, 32), INTEGERS_FOR(-128, 127, -127, 127),
-      SCALE(F16) },
+      SCALE_F16 },
     { BLOCK(Q2_K, q2_k, 256, 16), INTEGERS(0, 3), D_DMIN,
-      SCALE(0, 15, 1, value_integer), MIN(0, 15, 1, value_integer) },
+      SCALE(0, 15, value_integer), MIN(0, 15, value_integer) },
     { BLOCK(Q3_K, q3_k, 256, 16), INTEGERS(-4, 3), D,
-      SCALE(-32, 31, 1, value_integer) },
+      SCALE(-32, 31, value_integer) },
     { BLOCK(Q4_K, q4_k, 256, 32), INTEGERS(0, 15), D_DMIN,
-      SCALE(0, 63, 1, value_integer), MIN(0, 63, 1, value_integer) },
+      SCALE(0, 63, value_integer), MIN(0, 63, value_integer) },
     { BLOCK(Q5_K, q5_k, 256, 32), INTEGERS(0, 31), D_DMIN,
-      SCALE(0, 63, 1, value_integer), MIN(0, 63, 1, value_integer) },
+      SCALE(0, 63, value_integer), MIN(0, 63, value_integer) },
     { BLOCK(Q6_K, q6_k, 256, 16), INTEGERS(-32, 31), D,
-      SCALE(-128, 127, 1, value_integer) },
+      SCALE(-128, 127, value_integer) },
     { BLOCK(IQ1_S, iq1_s, 256, 32), D, SHIFT(32),
       WORDS(2048, 8, gg_dtype_iq1_code, iq1_level, 2),
-      SCALE(0, 7, 1, value_odd) },
+      SCALE(0, 7, value_odd) },
     { BLOCK(IQ1_M, iq1_m, 256, 16), D, SHIFT(8),
       WORDS(2048, 8, gg_dtype_iq1_code, iq1_level, 2),
-      SCALE(0, 7, 1, value_odd) },
+      SCALE(0, 7, value_odd) },
     { BLOCK(IQ2_XXS, iq2_xxs, 256, 32), D, EVEN_SIGNS,
       WORDS(256, 8, gg_dtype_iq2_xxs_code, iq2_level, 2),
-      SCALE(0, 15, 1, value_odd_eighths) },
+      SCALE(0, 15, value_odd_eighths) },
     { BLOCK(IQ2_XS, iq2_xs, 256, 16), D, EVEN_SIGNS,
       WORDS(512, 8, gg_dtype_iq2_xs_code, iq2_level, 2),
-      SCALE(0, 15, 1, value_odd_eighths) },
+      SCALE(0, 15, value_odd_eighths) },
     { BLOCK(IQ2_S, iq2_s, 256, 16), D, SIGNS,
       WORDS(1024, 8, gg_dtype_iq2_s_code, iq2_level, 2),
-      SCALE(0, 15, 1, value_odd_eighths) },
+      SCALE(0, 15, value_odd_eighths) },
     { BLOCK(IQ3_XXS, iq3_xxs, 256, 32), D, EVEN_SIGNS,
       WORDS(256, 4, gg_dtype_iq3_xxs_code, iq3_xxs_level, 3),
-      SCALE(0, 15, 1, value_odd_quarters) },
+      SCALE(0, 15, value_odd_quarters) },
     { BLOCK(IQ3_S, iq3_s, 256, 32), D, SIGNS,
       WORDS(512, 4, gg_dtype_iq3_s_code, iq3_s_level, 3),
-      SCALE(0, 15, 1, value_odd) },
-    { BLOCK(IQ4_NL, iq4_nl, 32, 32), LEVELS(16, iq4_level), SCALE(F16) },
+      SCALE(0, 15, value_odd) },
+    { BLOCK(IQ4_NL, iq4_nl, 32, 32), LEVELS(16, iq4_level), SCALE_F16 },
     { BLOCK(IQ4_XS, iq4_xs, 256, 32), LEVELS(16, iq4_level), D,
-      SCALE(-32, 31, 1, value_integer) },
-    { BLOCK(TQ1_0, tq1_0, 256, 256), INTEGERS(-1, 1), SCALE(F16) },
+      SCALE(-32, 31, value_integer) },
+    { BLOCK(TQ1_0, tq1_0, 256, 256), INTEGERS(-1, 1), SCALE_F16_FAR },
     /* Level 2 can be stored, but the type is ternary. */
-    { BLOCK(TQ2_0, tq2_0, 256, 256), INTEGERS_FOR(-1, 2, -1, 1), SCALE(F16) },
+    { BLOCK(TQ2_0, tq2_0, 256, 256), INTEGERS_FOR(-1, 2, -1, 1),
+      SCALE_F16_FAR },
     { BLOCK(MXFP4, mxfp4, 32, 32), LEVELS(15, fp4_level),
-      SCALE(0, 254, 1, value_e8m0) },
+      SCALE(0, 254, value_e8m0) },
     { BLOCK(NVFP4, nvfp4, 64, 16), LEVELS(15, fp4_level),
-      SCALE(0, 0x7e, 1, value_ue4m3) },
-    { BLOCK(Q1_0, q1_0, 128, 128), LEVELS(2, sign_level), SCALE(F16) },
-    { BLOCK(Q2_0, q2_0, 64, 64), INTEGERS(-1, 2), SCALE(F16) },
+      SCALE(0, 0x7e, value_ue4m3) },
+    { BLOCK(Q1_0, q1_0, 128, 128), LEVELS(2, sign_level), SCALE_F16_FAR },
+    { BLOCK(Q2_0, q2_0, 64, 64), INTEGERS(-1, 2), SCALE_F16_FAR },
 };
 
 const struct gg_form *gg_form_of(int dtype)

@@ -71,12 +71,13 @@ struct gg_form {
     float shift[2];
 
     /* Scale of a sub-block: codes scale_lo to scale_hi, whose values are
-     * finite and ascend. A search moves by scale_step codes: 1, or for codes
-     * of F16 numbers 8 (0.4 to 0.8% of the value). */
-    int32_t scale_lo, scale_hi, scale_step;
+     * finite and ascend. A search moves by scale_first codes, then by steps of
+     * an eighth, down to scale_step. Integers have a step of 1. F16 numbers
+     * have steps of 8 codes (0.4 to 0.8% of the value). */
+    int32_t scale_lo, scale_hi, scale_step, scale_first;
     float (*scale_value)(int32_t code);
 
-    /* Minimum of a sub-block, as the scale. */
+    /* Minimum of a sub-block. Its steps are in the same proportion. */
     bool has_min;
     int32_t min_lo, min_hi, min_step;
     float (*min_value)(int32_t code);

@@ -193,7 +193,8 @@ static struct point point_of(const struct gg_form *f,
     };
 }
 
-/* The least cost that at most four moves from the plain codes reach. */
+/* The least cost that at most four moves by steps of each length reach from the
+ * plain codes. */
 static double climb_codes(const struct place *p,
                           const struct gg_form_block *plain, unsigned s)
 {
@@ -201,17 +202,18 @@ static double climb_codes(const struct place *p,
     const bool has_shift = f->shift_len == f->sub_len;
     const int32_t lo = has_shift ? 0 : f->min_lo;
     const int32_t hi = has_shift ? 1 : f->min_hi;
-    const int32_t step = has_shift ? 1 : f->min_step;
+    int32_t by = f->scale_first / f->scale_step, moves = 0;
     int32_t scale = plain->scale[s];
     int32_t min = has_shift ? plain->shift[s] : plain->min[s];
     struct point at = point_of(f, plain, scale, min);
     double cost = round_place(p, &at);
-    for (int moves = 0; moves < 4; moves++) {
+    while (by > 0) {
+        const int32_t step = has_shift ? 1 : by * f->min_step;
         const int32_t from = scale, up = min;
         const int reach = f->has_min || has_shift;
         for (int ds = -1; ds <= 1; ds++)
             for (int dm = -reach; dm <= reach; dm++) {
-                const int32_t a = from + ds * f->scale_step;
+                const int32_t a = from + ds * by * f->scale_step;
                 const int32_t b = up + dm * step;
                 if (a < f->scale_lo || a > f->scale_hi ||
                     (reach && (b < lo || b > hi)))
@@ -224,8 +226,10 @@ static double climb_codes(const struct place *p,
                     min = b;
                 }
             }
-        if (scale == from && min == up)
-            break;
+        if ((scale == from && min == up) || ++moves == 4) {
+            by /= 8;
+            moves = 0;
+        }
     }
     return cost;
 }

@@ -71,6 +71,9 @@ static void check_row(const struct gg_form *f)
         ok(f->group <= GG_FORM_MAX_GROUP && f->sub_len % f->group == 0 &&
                (f->group == 8 || f->has_signs),
            "%s: a sub-block is a whole number of codewords", t->name);
+    ok(f->scale_step > 0 && f->scale_first % f->scale_step == 0 &&
+           f->scale_first >= f->scale_step && (!f->has_min || f->min_step > 0),
+       "%s: a search has steps", t->name);
     ok(values_ascend(f->scale_value, f->scale_lo, f->scale_hi),
        "%s: values of scales ascend", t->name);
     if (f->has_min)
