@@ -242,7 +242,35 @@ static void run_attention(const tensor *t)
     free(x);
 }
 
-/* NORM and NEOX without YaRN. */
+/* Turns of YaRN: the pair that makes n turns in the original context. */
+static double pair_of_turns(const struct gguf_rope *p, double n)
+{
+    return p->n_dims * log(p->n_ctx_orig / (n * 2 * acos(-1))) /
+           (2 * log((double)p->freq_base));
+}
+
+/* Angle of pair i, and the factor of the magnitude. */
+static double angle_of(const struct gguf_rope *p, int i, double pos,
+                       double factor, double *magnitude)
+{
+    const double theta =
+        pos * pow((double)p->freq_base, -2.0 * i / p->n_dims) / factor;
+    double g = 0;
+    *magnitude = (double)p->attn_factor;
+    if (p->ext_factor != 0) {
+        const double low =
+            fmax(0, floor(pair_of_turns(p, (double)p->beta_fast)));
+        const double high =
+            fmin(p->n_dims - 1, ceil(pair_of_turns(p, (double)p->beta_slow)));
+        const double ramp =
+            fmin(1, fmax(0, (i - low) / fmax(0.001, high - low)));
+        g = (double)p->ext_factor * (1 - ramp);
+        *magnitude *= 1 + 0.1 * log(1 / (double)p->freq_scale);
+    }
+    return (1 - g) * (double)p->freq_scale * theta + g * theta;
+}
+
+/* NORM and NEOX, on one axis. */
 static void run_rope(const tensor *t)
 {
     const tensor *a = t->src[0], *pos = t->src[1], *ff = t->src[2];
@@ -256,14 +284,12 @@ static void run_rope(const tensor *t)
             const int64_t u = p.kind == GGUF_ROPE_NORM ? 2 * i : i;
             const int64_t w =
                 p.kind == GGUF_ROPE_NORM ? 2 * i + 1 : i + p.n_dims / 2;
-            double angle = (double)index_at(pos, i2, 0, 0) *
-                           pow((double)p.freq_base, -2.0 * i / p.n_dims) *
-                           (double)p.freq_scale;
-            if (ff)
-                angle /= *element_at(ff, i, 0, 0, 0);
-            const double x = *element_at(a, u, i1, i2, i3),
-                         y = *element_at(a, w, i1, i2, i3);
-            const double m = (double)p.attn_factor;
+            double m;
+            const double angle =
+                angle_of(&p, i, (double)index_at(pos, i2, 0, 0),
+                         ff ? *element_at(ff, i, 0, 0, 0) : 1, &m);
+            const double x = *element_at(a, u, i1, i2, i3);
+            const double y = *element_at(a, w, i1, i2, i3);
             *element_at(t, u, i1, i2, i3) =
                 m * (x * cos(angle) - y * sin(angle));
             *element_at(t, w, i1, i2, i3) =
@@ -483,12 +509,24 @@ static bool run_node(const tensor *t)
     return false;
 }
 
+bool deval_run_moved(struct gguf_graph *g, const struct deval_move *moves,
+                     size_t n, double h)
+{
+    for (size_t i = 0; i < gguf_graph_n_nodes(g); i++) {
+        const tensor *t = gguf_graph_node(g, i);
+        if (!run_node(t))
+            return false;
+        for (size_t k = 0; k < n; k++)
+            for (int64_t e = 0;
+                 moves[k].node == t && e < gguf_tensor_n_elements(t); e++)
+                *deval_at(t, e) += h * moves[k].by[e];
+    }
+    return true;
+}
+
 bool deval_run(struct gguf_graph *g)
 {
-    for (size_t i = 0; i < gguf_graph_n_nodes(g); i++)
-        if (!run_node(gguf_graph_node(g, i)))
-            return false;
-    return true;
+    return deval_run_moved(g, NULL, 0, 0);
 }
 
 /* --- leaves --------------------------------------------------------------- */

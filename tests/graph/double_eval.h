@@ -23,6 +23,17 @@ void deval_end(struct gguf_graph *g);
  * returns false. */
 bool deval_run(struct gguf_graph *g);
 
+/* Move of a node: h times `by` is added to its elements, in order, once it is
+ * computed. */
+struct deval_move {
+    const struct gguf_tensor *node;
+    const double *by;
+};
+
+/* Compute all nodes with n moves. */
+bool deval_run_moved(struct gguf_graph *g, const struct deval_move *moves,
+                     size_t n, double h);
+
 /* Element i of t, in the order of its elements. */
 double *deval_at(const struct gguf_tensor *t, int64_t i);
 
