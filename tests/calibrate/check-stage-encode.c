@@ -6,6 +6,7 @@
 #include "config.h"
 #include "base/error.h"
 #include "calibrate/stage_encode.h"
+#include "calibrate/stage_feedback.h"
 #include "kern/kern.h"
 #include "tests/calibrate/stage_text.h"
 
@@ -364,9 +365,54 @@ static void check_expert(size_t n_tokens, bool own)
        own ? "its own" : "the layer's");
     gg_output_error_rows_fini(&rows);
     ok(!run_stage(&s, 0, 0, &result) && result.n_inputs == count &&
-           result.used,
+           result.used == (result.error_after < result.error_before) &&
+           result.used == !result.note,
        "it is encoded: error %g, then %g", result.error_before,
        result.error_after);
+    stage_destroy(&s);
+}
+
+/* Error feedback, with each effort, is better than the plain encoder of the
+ * same targets. */
+static void check_feedback(struct gguf_pool *pool)
+{
+    struct stage s = { .text = { .n_tokens = 2000,
+                                 .n_ctx = 40,
+                                 .n = 64,
+                                 .m = 40,
+                                 .factor = 1 } };
+    struct gg_stage_encode_result result;
+    const struct gg_targets_params p = { .n_rows = s.text.m, .keep_s = true };
+    stage_create(&s, pool);
+    if (run_stage(&s, 1, 0, &result))
+        exit(99);
+    double last = result.error_after;
+    gg_targets_destroy(s.t);
+    gg_moments_destroy(s.m);
+    s.m = stage_moments(&s.text, &s.la, 100, 40);
+    if (gg_targets_create(&s.t, &s.la, s.m, SIZE_MAX, &p, NULL))
+        exit(99);
+    for (int effort = GG_FEEDBACK_FIXED; effort <= GG_FEEDBACK_DESCENT;
+         effort++) {
+        struct gg_stage_feedback f = { gg_form_of(DTYPE),
+                                       (enum gg_feedback_effort)effort, pool,
+                                       NULL };
+        const struct gg_stage_encode_job x = {
+            .dtype_index = DTYPE,
+            .outer_scale = 1,
+            .product = 1,
+            .expert = SIZE_MAX,
+            .reader = { read_rows, &s },
+            .encoder = { gg_stage_feedback_encode, &f },
+            .bytes = s.bytes
+        };
+        memcpy(s.bytes, s.plain, s.text.m * s.row_size);
+        ok(!gg_stage_encode_matrix(s.t, s.m, &s.la, &x, &result, NULL) &&
+               result.used && result.error_after < 0.9 * last &&
+               is_close(result.error_after, output_error(&s, s.bytes, true)),
+           "feedback of effort %d: error %g, %g by the plain encoder", effort,
+           result.error_after, last);
+    }
     stage_destroy(&s);
 }
 
@@ -380,6 +426,7 @@ int main(int argc, char **argv)
     check_outer_scale();
     check_plain();
     check_all_rows_count();
+    check_feedback(pool);
     check_expert(1600, true);
     check_expert(80, false);
     gguf_pool_destroy(pool);
