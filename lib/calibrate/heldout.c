@@ -27,13 +27,22 @@ bool gg_heldout_has(const struct gg_heldout *h, size_t token)
     return token < h->n_tokens && token / h->part % EVERY == EVERY - 1;
 }
 
+/* Place below n for a run: multiples of the golden ratio are spread evenly
+ * (Knuth, The Art of Computer Programming, 6.4). */
+static size_t choose_place(size_t run, size_t n)
+{
+    const uint32_t fraction = (uint32_t)run * UINT32_C(2654435769);
+    return (size_t)((uint64_t)fraction * n >> 32);
+}
+
 size_t gg_heldout_row(const struct gg_heldout *h, size_t token)
 {
     if (!h->n_rows || !gg_heldout_has(h, token))
         return SIZE_MAX;
-    /* Row i is held-out token ceil(i n_held / n_rows). */
     const size_t at = token / h->part / EVERY * h->part + token % h->part;
-    const size_t row = at * h->n_rows / h->n_held;
-    const size_t first = (row * h->n_held + h->n_rows - 1) / h->n_rows;
-    return first == at ? row : SIZE_MAX;
+    /* Run i is held-out tokens floor(i n_held / n_rows) and up. */
+    const size_t run = ((at + 1) * h->n_rows - 1) / h->n_held;
+    const size_t first = run * h->n_held / h->n_rows;
+    const size_t end = (run + 1) * h->n_held / h->n_rows;
+    return at == first + choose_place(run, end - first) ? run : SIZE_MAX;
 }

@@ -3,15 +3,18 @@
  *
  * One part in GG_HELDOUT_EVERY of the text is held out: the last chunk of each
  * eight. A text of fewer chunks is cut into eighths, and the last is held out.
- * Of the tokens held out, a limited number is kept, evenly spaced: rows of
- * activations on which encoded matrices are compared. */
+ * Of the tokens held out, a limited number is kept: rows of activations on
+ * which encoded matrices are compared. They are cut into runs of equal length,
+ * and one token of each run is kept, at a place that changes from run to run:
+ * the first tokens of chunks have unusual activations and must not be kept more
+ * often than others. */
 #ifndef GG_CALIBRATE_HELDOUT_H
 #define GG_CALIBRATE_HELDOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { GG_HELDOUT_EVERY = 8, GG_HELDOUT_MOST_ROWS = 2048 };
+enum { GG_HELDOUT_EVERY = 8, GG_HELDOUT_MOST_ROWS = 1024 };
 
 struct gg_heldout {
     size_t n_tokens; /* tokens of the text */

@@ -11,7 +11,7 @@ static void check_heldout(size_t n_tokens, size_t n_ctx, size_t most)
 {
     struct gg_heldout h;
     const struct stage_text s = { .n_tokens = n_tokens, .n_ctx = n_ctx };
-    size_t n_held = 0, n_rows = 0, last = 0, least = SIZE_MAX, widest = 0;
+    size_t n_held = 0, n_rows = 0;
     bool good = true, in_order = true;
     gg_heldout_init(&h, n_tokens, n_ctx, most);
     for (size_t t = 0; t < n_tokens; t++) {
@@ -20,12 +20,9 @@ static void check_heldout(size_t n_tokens, size_t n_ctx, size_t most)
         good &= held == gg_heldout_has(&h, t);
         good &= held || row == SIZE_MAX;
         if (row != SIZE_MAX) {
-            in_order &= row == n_rows;
-            if (n_rows) {
-                least = GG_MIN(least, n_held - last);
-                widest = GG_MAX(widest, n_held - last);
-            }
-            last = n_held;
+            /* one token of each run */
+            in_order &= row == n_rows && n_held >= row * h.n_held / h.n_rows &&
+                        n_held < (row + 1) * h.n_held / h.n_rows;
             n_rows++;
         }
         n_held += held;
@@ -33,9 +30,26 @@ static void check_heldout(size_t n_tokens, size_t n_ctx, size_t most)
     ok(good && h.n_held == n_held && !gg_heldout_has(&h, n_tokens),
        "%zu tokens in chunks of %zu: %zu are held out", n_tokens, n_ctx,
        n_held);
-    ok(in_order && n_rows == h.n_rows && n_rows == GG_MIN(n_held, most) &&
-           (n_rows < 2 || widest - least <= 1),
-       "%zu of them are kept, evenly spaced", n_rows);
+    ok(in_order && n_rows == h.n_rows && n_rows == GG_MIN(n_held, most),
+       "%zu of them are kept, one of each run", n_rows);
+}
+
+/* First tokens of chunks are kept as often as others. */
+static void check_first_tokens(void)
+{
+    enum { CHUNK = 64, CHUNKS = 8 * 256 };
+    struct gg_heldout h;
+    size_t count[CHUNK] = { 0 }, least = SIZE_MAX, most = 0;
+    gg_heldout_init(&h, CHUNK * CHUNKS, CHUNK, 2048);
+    for (size_t t = 0; t < CHUNK * CHUNKS; t++)
+        count[t % CHUNK] += gg_heldout_row(&h, t) != SIZE_MAX;
+    for (size_t i = 0; i < CHUNK; i++) {
+        least = GG_MIN(least, count[i]);
+        most = GG_MAX(most, count[i]);
+    }
+    ok(least >= 24 && most <= 40,
+       "each place of 256 chunks is kept %zu to %zu times, 32 on average",
+       least, most);
 }
 
 /* ---------------------------------------------------- sums and means --- */
@@ -347,6 +361,7 @@ int main(int argc, char **argv)
     check_heldout(23 * 5 + 3, 5, 3);
     check_heldout(1000, 10, 37);
     check_heldout(100 * 512, 512, 2048);
+    check_first_tokens();
     check_dense(pool);
     check_experts(pool, false);
     check_experts(pool, true);
