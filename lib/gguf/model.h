@@ -18,6 +18,7 @@
  *     task.h                multiple-choice tasks
  *     layers.h bisect.h     comparisons by layer and by weight
  *     collect.h             importance data from a text
+ *     calibrate.h           bytes of quantized tensors from a text
  *
  *     gguf_file_open(&file, "model.gguf", NULL, &err);
  *     gguf_model_create(&model, file, NULL, &err);
@@ -33,6 +34,7 @@
 #include <gguf/adapter.h>
 #include <gguf/baseline.h>
 #include <gguf/bisect.h>
+#include <gguf/calibrate.h>
 #include <gguf/collect.h>
 #include <gguf/compute.h>
 #include <gguf/eval.h>

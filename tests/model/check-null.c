@@ -406,6 +406,8 @@ static void check_evaluation(void)
     DEFAULTS(gguf_collect_run_params, GGUF_COLLECT_RUN_PARAMS_INIT,
              gguf_collect_run(c, s, tok, N_TOKENS, p, &err));
     REFUSED(gguf_collect_info(c, NULL, &err));
+    REFUSED(gguf_calibrate_run(NULL, NULL, NULL, NULL, &err));
+    REFUSED(gguf_calibrate_run(NULL, r.model, NULL, NULL, &err));
     gguf_collect_destroy(c);
     must_succeed(gguf_tasks_parse(&tasks, GGUF_TASK_HELLASWAG, text,
                                   strlen(text), NULL, &err));

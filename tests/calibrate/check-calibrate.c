@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* check-calibrate.c - calibrated outputs: nearer to the original, and the same
+ * bytes for any threads, memory and interruptions
+ *
+ * Every architecture is tried, with random weights and tokens. */
+#include "config.h"
+#include "base/compiler.h"
+#include "gguf/calibrate.h"
+#include "gguf/model.h"
+#include "tests/family/skeleton.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/scratch.h"
+#include "tests/slurp.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+enum { N_TOKENS = 640, N_CTX = 64 };
+
+/* A quantization with a calibration. */
+struct setting {
+    const char *type, *out; /* recipe, path */
+    unsigned n_threads, effort;
+    uint64_t max_memory;
+    const char *spill;
+    size_t n_tokens;
+    uint32_t n_ctx;
+    bool plain, resume, keep_nonfinite;
+    uint64_t stop_at; /* report of progress at which it is cancelled */
+
+    struct gguf_calibrate_result result;
+    uint64_t n_calls, last;
+    bool bad_progress;
+    size_t n_tensors, n_new, n_worse;
+    char note[128];
+};
+
+/* A model in memory, and the tokens of its text. */
+struct original {
+    struct run r;
+    void *data;
+    size_t size;
+    gguf_token token[N_TOKENS];
+};
+
+static const struct original *current;
+static char path_a[256], path_b[256]; /* outputs */
+
+static bool open_original(struct original *o, const struct skeleton *m)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    uint64_t x = 88172645463325252u;
+    p.n_ctx = N_CTX;
+    o->data = gen_file(&m->g, GGUF_DTYPE_F32, &o->size);
+    if (!run_open(&o->r, o->data, o->size, 1, &p))
+        return false;
+    for (size_t i = 0; i < N_TOKENS; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        o->token[i] = (gguf_token)(x % gguf_model_info(o->r.model)->n_vocab);
+    }
+    return true;
+}
+
+static void close_original(struct original *o)
+{
+    run_close(&o->r);
+    free(o->data);
+}
+
+static bool see_progress(void *user, uint64_t done, uint64_t total)
+{
+    struct setting *s = user;
+    s->bad_progress |= done < s->last || done > total;
+    s->last = done;
+    return ++s->n_calls == s->stop_at;
+}
+
+static bool see_tensor(void *user, const struct gguf_calibrate_tensor *t)
+{
+    struct setting *s = user;
+    s->n_tensors++;
+    s->n_new += t->use == GGUF_CALIBRATE_FEEDBACK;
+    s->n_worse += t->error_after > t->error_before;
+    if (t->use == GGUF_CALIBRATE_PLAIN && t->note)
+        snprintf(s->note, sizeof s->note, "%s", t->note);
+    return false;
+}
+
+static enum gguf_status calibrate_output(void *user, size_t job,
+                                         struct gguf_quant_improver *h,
+                                         struct gguf_error *err)
+{
+    struct setting *s = user;
+    struct gguf_calibrate_params p = GGUF_CALIBRATE_PARAMS_INIT;
+    (void)job;
+    s->result = (struct gguf_calibrate_result)GGUF_CALIBRATE_RESULT_INIT;
+    p.pool = current->r.pool;
+    p.tokens = current->token;
+    p.n_tokens = s->n_tokens;
+    p.n_ctx = s->n_ctx ? s->n_ctx : N_CTX;
+    p.effort = s->effort;
+    p.max_memory = s->max_memory;
+    p.spill_path = s->spill;
+    p.progress = (struct gguf_progress_callback){ see_progress, s };
+    p.on_tensor = (struct gguf_calibrate_tensor_callback){ see_tensor, s };
+    if (s->n_threads == 0)
+        p.pool = NULL;
+    return gguf_calibrate_run(h, current->r.model, &p, &s->result, err);
+}
+
+static enum gguf_status quantize_model(const struct original *o,
+                                       struct setting *s,
+                                       struct gguf_error *err)
+{
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_quant_output w = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_recipe *recipe;
+    struct gguf_quant *q = NULL;
+    current = o;
+    gguf_error_clear(err);
+    enum gguf_status st = gguf_recipe_preset(&recipe, s->type, NULL, err);
+    p.recipe = recipe;
+    if (s->keep_nonfinite)
+        p.nonfinite = GGUF_NONFINITE_KEEP;
+    if (st == GGUF_OK)
+        st = gguf_quant_create_file(&q, o->r.file, &p, err);
+    w.force = w.no_sync = true;
+    w.resume = s->resume;
+    if (!s->plain)
+        w.improve =
+            (struct gguf_quant_improve_callback){ calibrate_output, s };
+    if (st == GGUF_OK)
+        st = gguf_quant_run(q, s->out, &w, err);
+    gguf_quant_destroy(q);
+    gguf_recipe_destroy(recipe);
+    return st;
+}
+
+static bool has_same_bytes(const char *a, const char *b)
+{
+    size_t n, m;
+    char *x = slurp(a, &n), *y = slurp(b, &m);
+    const bool same = x && y && n == m && !memcmp(x, y, n);
+    free(x);
+    free(y);
+    return same;
+}
+
+/* ---- architectures ---- */
+
+/* Is there nothing to encode, or a reason to encode nothing? */
+static bool may_fail(const struct original *o, enum gguf_status st)
+{
+    return gguf_model_info(o->r.model)->encodes_first
+               ? st == GGUF_E_UNSUPPORTED
+               : st == GGUF_OK;
+}
+
+static void check_model(const struct skeleton *m)
+{
+    static struct original o;
+    struct gguf_error err;
+    struct setting s = { .type = "Q4_0", .out = path_a, .n_tokens = N_TOKENS };
+    if (!open_original(&o, m)) {
+        ok(0, "%s: %s", m->name, o.r.err.message);
+        return;
+    }
+    const enum gguf_status st = quantize_model(&o, &s, &err);
+    const struct gguf_calibrate_result *r = &s.result;
+    ok(may_fail(&o, st) && !s.n_worse &&
+           (st || (s.n_new == r->n_new && s.n_tensors == r->n_tensors)) &&
+           !s.bad_progress && !(r->divergence_after > r->divergence_before),
+       "%s: %zu of %zu new, divergence %.3g, then %.3g%s%s%s%s", m->name,
+       r->n_new, r->n_tensors, r->divergence_before, r->divergence_after,
+       st ? ": " : "", st ? err.message : "", *s.note ? "; " : "", s.note);
+    close_original(&o);
+}
+
+/* ---- one model in many ways ---- */
+
+static struct skeleton skeleton;
+static struct original plain;
+
+/* Make plain the model of a name. */
+static void open_plain(const char *name)
+{
+    if (!skeleton_open(&skeleton, name) || !open_original(&plain, &skeleton))
+        abort();
+}
+
+static void close_plain(void)
+{
+    close_original(&plain);
+    skeleton_close(&skeleton);
+}
+
+/* Is the output of a setting that of the first one? */
+static void check_same(struct setting s, const char *what)
+{
+    struct gguf_error err;
+    s.out = path_b;
+    const enum gguf_status st = quantize_model(&plain, &s, &err);
+    ok(st == GGUF_OK && has_same_bytes(s.out, path_a),
+       "the same bytes with %s%s%s", what, st ? ": " : "",
+       st ? err.message : "");
+}
+
+static void check_same_bytes(const char *dir, const char *name)
+{
+    struct gguf_error err;
+    const struct setting first = { .type = "Q4_1",
+                                   .out = path_a,
+                                   .n_tokens = N_TOKENS };
+    struct setting s = first;
+    open_plain(name);
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.n_new, "%s: %zu new",
+       name, s.n_new);
+    s = first;
+    s.n_threads = 1;
+    check_same(s, "threads");
+    s = first;
+    s.max_memory = 1;
+    check_same(s, "one expert at a time");
+    s.spill = scratch_path(dir, "spill");
+    check_same(s, "activations in a file");
+    s = first;
+    s.effort = 2;
+    s.out = path_b;
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.n_new && !s.n_worse,
+       "more effort");
+    close_plain();
+}
+
+/* Cancel a run at a report, and resume it to its end. */
+static bool is_resumed(struct setting s, uint64_t stop_at, uint64_t *calls)
+{
+    struct gguf_error err;
+    struct setting t = s;
+    s.stop_at = stop_at;
+    s.resume = t.resume = true;
+    const enum gguf_status st = quantize_model(&plain, &s, &err);
+    *calls = s.n_calls;
+    if (st == GGUF_OK)
+        return true;
+    return st == GGUF_E_CANCELLED &&
+           quantize_model(&plain, &t, &err) == GGUF_OK &&
+           t.n_tensors == t.result.n_tensors && t.n_new == t.result.n_new &&
+           !isnan(t.result.divergence_before) && !t.n_worse;
+}
+
+static void check_interrupted(void)
+{
+    const struct setting s = { .type = "Q5_0",
+                               .out = path_b,
+                               .n_tokens = N_TOKENS };
+    struct setting first = s;
+    struct gguf_error err;
+    uint64_t calls = UINT64_MAX;
+    unsigned n = 0, bad = 0;
+    first.out = path_a;
+    open_plain("llama");
+    if (quantize_model(&plain, &first, &err) != GGUF_OK)
+        abort();
+    for (uint64_t at = 1; at <= first.n_calls; at += 7, n++)
+        bad += !is_resumed(s, at, &calls) || calls != at ||
+               !has_same_bytes(s.out, first.out);
+    ok(n > 10 && !bad, "the same bytes after each of %u interruptions", n);
+    close_plain();
+}
+
+/* ---- texts and numbers ---- */
+
+static enum gguf_status try_text(size_t n, uint32_t n_ctx, struct setting *s,
+                                 struct gguf_error *err)
+{
+    *s = (struct setting){
+        .type = "Q4_0", .out = path_b, .n_tokens = n, .n_ctx = n_ctx
+    };
+    return quantize_model(&plain, s, err);
+}
+
+static void check_texts(void)
+{
+    struct gguf_error err;
+    struct setting s;
+    open_plain("llama");
+    ok(try_text(0, 0, &s, &err) == GGUF_E_INVALID, "%s", err.message);
+    ok(try_text(1, 0, &s, &err) == GGUF_E_INVALID, "%s", err.message);
+    ok(try_text(100, 3, &s, &err) == GGUF_E_INVALID, "%s", err.message);
+    ok(try_text(16, 0, &s, &err) == GGUF_OK && !s.n_worse &&
+           s.result.n_tokens == 16 && s.result.n_held_out == 2,
+       "16 tokens, %zu of %zu new", s.n_new, s.n_tensors);
+    for (size_t i = 0; i < N_TOKENS; i++)
+        plain.token[i] = 7;
+    ok(try_text(N_TOKENS, 0, &s, &err) == GGUF_OK && !s.n_worse &&
+           s.result.n_tokens == N_TOKENS &&
+           s.result.n_held_out == N_TOKENS / 10,
+       "one word many times, %zu of %zu new", s.n_new, s.n_tensors);
+    close_plain();
+}
+
+/* Make the embedding of a token NaN. */
+static void spoil_token(struct original *o, gguf_token token)
+{
+    const struct gguf_tensor *t =
+        gguf_model_tensor_find(o->r.model, "token_embd.weight");
+    float *row = (float *)(void *)((char *)t->data + token * t->nb[1]);
+    row[3] = NAN;
+}
+
+static void check_nan(void)
+{
+    struct gguf_error err;
+    struct setting s;
+    open_plain("llama");
+    for (size_t i = 0; i < N_TOKENS; i++)
+        plain.token[i] = i / N_CTX == 4 && i % N_CTX == 9 ? 5 : 6 + i % 60;
+    spoil_token(&plain, 5);
+    s = (struct setting){ .type = "Q8_0",
+                          .out = path_b,
+                          .n_tokens = N_TOKENS,
+                          .keep_nonfinite = true };
+    enum gguf_status st = quantize_model(&plain, &s, &err);
+    ok(st == GGUF_OK && s.n_new && s.result.n_left_out == 1 && s.result.bad &&
+           !strcmp(s.result.bad, "blk.0.attn_q.weight"),
+       "a chunk with NaN at %s is left out%s%s",
+       s.result.bad ? s.result.bad : "no tensor", st ? ": " : "",
+       st ? err.message : "");
+    for (size_t i = 0; i < N_TOKENS; i += N_CTX)
+        plain.token[i] = 5;
+    st = quantize_model(&plain, &s, &err);
+    ok(st == GGUF_E_NONFINITE, "%s", err.message);
+    close_plain();
+}
+
+int main(void)
+{
+    static char names[512][64];
+    static struct skeleton m;
+    char dir[] = "check-calibrate.XXXXXX";
+    const size_t n = skeleton_names(names, GG_LEN(names));
+    if (!mkdtemp(dir))
+        abort();
+    strcpy(path_a, scratch_path(dir, "a.gguf"));
+    strcpy(path_b, scratch_path(dir, "b.gguf"));
+    for (size_t i = 0; i < n; i++) {
+        if (skeleton_open(&m, names[i]) && m.n_rows)
+            check_model(&m);
+        skeleton_close(&m);
+    }
+    check_same_bytes(dir, "llama");
+    check_same_bytes(dir, "qwen3moe");
+    check_same_bytes(dir, "deepseek2");
+    check_interrupted();
+    check_texts();
+    check_nan();
+    scratch_clean(dir);
+    ok(rmdir(dir) == 0, "no file is left");
+    return done_testing();
+}
