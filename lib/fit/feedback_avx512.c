@@ -8,7 +8,7 @@
 #include <math.h>
 
 #define FN(name)        name##_avx512
-#define PRODUCT_VECTORS 2
+#define PRODUCT_VECTORS 1
 #define PRODUCT_COLUMNS 8
 #include "fit/feedback_impl.h"
 #include "fit/feedback_words_impl.h"

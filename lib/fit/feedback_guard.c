@@ -3,7 +3,9 @@
  *
  * The error of a row is a sum of squares over columns, so its partial sums
  * only grow: the comparison ends as soon as that of the plain row has passed
- * the error of the new one.
+ * the error of the new one. It begins with the last columns, where the errors
+ * of all others come together. For moments of low rank, a few of them are
+ * enough.
  */
 #include "config.h"
 #include "fit/feedback_task.h"
@@ -17,29 +19,27 @@ enum {
     STEP = 16 /* columns of a partial sum */
 };
 
-/* Errors of the plain rows in a panel, as t->base and in t->err. */
-static void load_errors(struct gg_feedback_task *t, size_t panel,
-                        unsigned n_columns)
+/* Errors of the plain rows, in t->err. */
+static void load_errors(struct gg_feedback_task *t)
 {
     const struct gg_feedback_job *job = t->job;
     const struct gg_form *f = job->form;
     const size_t n = job->metric->n;
     float x[GG_FORM_MAX_LEN];
-    for (unsigned r = 0; r < t->n_rows; r++) {
-        float *base = t->base + r / W * PANEL_SIZE + r % W;
-        const float *target = job->target + (t->first_row + r) * n + panel;
-        const uint8_t *row = job->bytes + (t->first_row + r) * job->row_size;
-        for (unsigned j = 0; j < n_columns; j += f->block_len) {
-            f->unpack(t->block,
-                      row + (panel + j) / f->block_len * f->block_size);
+    for (unsigned r = 0; r < t->n_vectors * W; r++)
+        for (size_t j = 0; j < n; j += f->block_len) {
+            float *err = t->err + (r / W * n + j) * W + r % W;
+            const size_t row = t->first_row + r;
+            for (unsigned e = 0; r >= t->n_rows && e < f->block_len; e++)
+                err[e * W] = 0;
+            if (r >= t->n_rows)
+                continue;
+            f->unpack(t->block, job->bytes + row * job->row_size +
+                                    j / f->block_len * f->block_size);
             gg_form_values(f, t->block, x);
             for (unsigned e = 0; e < f->block_len; e++)
-                base[(j + e) * W] = target[j + e] - x[e];
+                err[e * W] = job->target[row * n + j + e] - x[e];
         }
-    }
-    for (unsigned v = 0; v < t->n_vectors; v++)
-        memcpy(t->err + (v * n + panel) * W, t->base + v * PANEL_SIZE,
-               n_columns * W * sizeof(float));
 }
 
 /* Add the errors of a panel's columns to the sums. */
@@ -81,15 +81,16 @@ void gg_feedback_guard(struct gg_feedback_task *t,
 {
     const size_t n = t->job->metric->n;
     double sum[GG_FEEDBACK_ROWS] = { 0 };
-    memset(t->base, 0, t->n_vectors * (size_t)PANEL_SIZE * sizeof *t->base);
-    for (size_t panel = 0; panel < n; panel += GG_FEEDBACK_PANEL) {
-        const unsigned n_columns =
-            (unsigned)GG_MIN((size_t)GG_FEEDBACK_PANEL, n - panel);
-        load_errors(t, panel, n_columns);
+    load_errors(t);
+    for (size_t end = n; end > 0 && !are_all_better(t, sum);) {
+        const size_t panel = (end - 1) / GG_FEEDBACK_PANEL * GG_FEEDBACK_PANEL;
+        const unsigned n_columns = (unsigned)(end - panel);
+        for (unsigned v = 0; v < t->n_vectors; v++)
+            memcpy(t->base + v * PANEL_SIZE, t->err + (v * n + panel) * W,
+                   n_columns * W * sizeof(float));
         gg_feedback_open_panel(t, panel, n_columns);
         add_panel(t, panel, n_columns, sum);
-        if (are_all_better(t, sum))
-            break;
+        end = panel;
     }
     for (unsigned r = 0; r < t->n_rows; r++)
         is_better[r] = t->total[r] < sum[r];

@@ -13,7 +13,7 @@
 #include "fit/feedback_kern.h"
 
 enum {
-    GG_FEEDBACK_VECTORS = 4,
+    GG_FEEDBACK_VECTORS = 8,
     GG_FEEDBACK_ROWS = GG_FEEDBACK_VECTORS * GG_FEEDBACK_LANES,
     GG_FEEDBACK_PANEL = 256, /* columns, a multiple of every block's */
     GG_FEEDBACK_CHUNK = 128, /* earlier columns of a product at once */
