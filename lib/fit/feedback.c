@@ -85,7 +85,7 @@ static bool alloc_task(struct gg_feedback_task *t, struct gg_feedback_job *job,
     const size_t tiles = GG_FEEDBACK_PANEL;
     const size_t sub = (size_t)job->form->sub_len * job->form->sub_len;
     const size_t lanes = 2 * (size_t)GG_FEEDBACK_MAX_SUB * W;
-    const size_t floats = 2 * rows + tiles * GG_FEEDBACK_CHUNK +
+    const size_t floats = 4 * rows + tiles * GG_FEEDBACK_CHUNK +
                           tiles * GG_FEEDBACK_PANEL + GG_MAX(sub, 256) +
                           GG_FEEDBACK_WORK + lanes;
     size_t err_size, row_size;
@@ -96,12 +96,16 @@ static bool alloc_task(struct gg_feedback_task *t, struct gg_feedback_job *job,
     t->err = gg_mem_alloc_aligned(a, err_size, 64);
     t->target = gg_mem_alloc_aligned(a, floats * sizeof(float), 64);
     t->codes = gg_mem_alloc(a, sizeof *t->codes);
-    t->block = gg_mem_alloc(a, GG_FEEDBACK_ROWS * sizeof *t->block);
+    t->block = gg_mem_alloc(a, 3 * GG_FEEDBACK_ROWS * sizeof *t->block);
     t->row = gg_mem_alloc(a, row_size);
     if (!t->err || !t->target || !t->codes || !t->block || !t->row)
         return false;
+    t->plain = t->block + GG_FEEDBACK_ROWS;
+    t->best = t->plain + GG_FEEDBACK_ROWS;
     t->base = t->target + rows;
-    t->chunk = t->base + rows;
+    t->best_err = t->base + rows;
+    t->plain_base = t->best_err + rows;
+    t->chunk = t->plain_base + rows;
     t->inner = t->chunk + tiles * GG_FEEDBACK_CHUNK;
     t->sub_g = t->inner + tiles * GG_FEEDBACK_PANEL;
     t->work = t->sub_g + GG_MAX(sub, 256);

@@ -81,7 +81,23 @@ static void round_sub(struct gg_feedback_task *t,
         else
             store_words(t, p, v);
         for (unsigned l = 0; l < W; l++)
-            t->total[v * W + l] += t->codes->cost[l];
+            t->cost[v * W + l] += t->codes->cost[l];
+    }
+}
+
+void gg_feedback_round_block(struct gg_feedback_task *t, size_t panel,
+                             unsigned column)
+{
+    const struct gg_form *f = t->job->form;
+    memset(t->cost, 0, sizeof t->cost);
+    for (unsigned s = 0; s < gg_form_n_subs(f); s++) {
+        const struct gg_feedback_place p = { panel, column + s * f->sub_len, s,
+                                             s * f->sub_len };
+        gg_feedback_add_inner(t, panel, p.column, f->sub_len);
+        gg_feedback_load_sub(t, panel + p.column, f->sub_len);
+        if (t->job->effort != GG_FEEDBACK_FIXED)
+            gg_feedback_climb(t, &p);
+        round_sub(t, &p);
     }
 }
 
@@ -98,15 +114,12 @@ static void encode_block(struct gg_feedback_task *t, size_t panel,
                       job->bytes + (t->first_row + r) * job->row_size + at);
         else
             t->block[r] = t->block[0];
-    for (unsigned s = 0; s < gg_form_n_subs(f); s++) {
-        const struct gg_feedback_place p = { panel, column + s * f->sub_len, s,
-                                             s * f->sub_len };
-        gg_feedback_add_inner(t, panel, p.column, f->sub_len);
-        gg_feedback_load_sub(t, panel + p.column, f->sub_len);
-        if (job->effort != GG_FEEDBACK_FIXED)
-            gg_feedback_climb(t, &p);
-        round_sub(t, &p);
-    }
+    if (job->effort == GG_FEEDBACK_FIXED)
+        gg_feedback_round_block(t, panel, column);
+    else
+        gg_feedback_try_scales(t, panel, column);
+    for (unsigned r = 0; r < t->n_vectors * W; r++)
+        t->total[r] += t->cost[r];
     for (unsigned r = 0; r < t->n_rows; r++)
         f->pack(t->row + r * job->row_size + at, &t->block[r]);
 }

@@ -50,8 +50,13 @@ struct gg_feedback_task {
     float *work;   /* GG_FEEDBACK_WORK floats for the kernels */
     float *lanes;  /* [2][MAX_SUB][16] rows that still climb */
     struct gg_feedback_codes *codes;
-    struct gg_form_block *block;    /* [ROWS] the same block of each row */
-    uint8_t *row;                   /* [ROWS] new bytes */
+    struct gg_form_block *block;   /* [ROWS] the same block of each row */
+    struct gg_form_block *plain;   /* [ROWS] that block of the plain encoder */
+    struct gg_form_block *best;    /* [ROWS] the best of some attempts */
+    float *best_err;               /* [VECTORS][PANEL][16] its part of err */
+    float *plain_base;             /* [VECTORS][PANEL][16] base before it */
+    uint8_t *row;                  /* [ROWS] new bytes */
+    double cost[GG_FEEDBACK_ROWS]; /* errors of the block */
     double total[GG_FEEDBACK_ROWS]; /* errors of the new bytes */
 };
 
@@ -93,6 +98,16 @@ struct gg_feedback_sub gg_feedback_sub_of(const struct gg_feedback_task *t,
 /* Search codes of scales and minima of a sub-block, in t->block. */
 void gg_feedback_climb(struct gg_feedback_task *t,
                        const struct gg_feedback_place *p);
+
+/* Round the sub-blocks of a block of all rows, from the scales in t->block on:
+ * columns of the panel from `column` on. Writes t->block, t->cost and t->err,
+ * and adds feedback to t->base. */
+void gg_feedback_round_block(struct gg_feedback_task *t, size_t panel,
+                             unsigned column);
+
+/* gg_feedback_round_block() with several scales; the best one is kept. */
+void gg_feedback_try_scales(struct gg_feedback_task *t, size_t panel,
+                            unsigned column);
 
 /* Encode the rows of a task: t->row and t->total. */
 void gg_feedback_pass(struct gg_feedback_task *t);

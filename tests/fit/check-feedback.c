@@ -13,6 +13,7 @@
  */
 #include "config.h"
 #include "fit/feedback.h"
+#include "dtype/f16.h"
 #include "kern/codec.h"
 #include "tests/fit/metric.h"
 
@@ -60,12 +61,14 @@ struct point {
     double scale, min, shift;
 };
 
-/* A sub-block: targets with feedback and U of its columns. */
+/* Columns of a sub-block and of those after it in the block: targets with
+ * feedback, and U. */
 struct place {
     const struct gg_form *f;
     const float *words;
-    const double *u; /* element [0][0] */
-    size_t n;        /* row length of u */
+    const double *u;    /* element [0][0] */
+    size_t n;           /* row length of u */
+    unsigned n_columns; /* columns, at least sub_len */
     double w[LEN];
 };
 
@@ -75,7 +78,7 @@ static double push_error(const struct place *p, double *w, unsigned j,
 {
     const double *u = p->u + j * p->n;
     const double e = (w[j] - q) / u[j];
-    for (unsigned k = j + 1; k < p->f->sub_len; k++)
+    for (unsigned k = j + 1; k < p->n_columns; k++)
         w[k] -= e * u[k];
     return e * e;
 }
@@ -154,13 +157,14 @@ static double nearest_word(const struct place *p, const double *x,
     return best;
 }
 
-/* Cost of rounding a sub-block. */
-static double round_place(const struct place *p, const struct point *at)
+/* Cost of rounding a sub-block; w receives the targets that are left. */
+static double round_place(const struct place *p, const struct point *at,
+                          double w[LEN])
 {
     const struct gg_form *f = p->f;
-    double w[LEN], cost = 0;
+    double cost = 0;
     int odd = 0;
-    memcpy(w, p->w, sizeof w);
+    memcpy(w, p->w, sizeof p->w);
     for (unsigned o = 0; o < f->sub_len && f->n_levels; o++)
         cost += push_error(p, w, o, nearest_value(f, at, w[o]));
     for (unsigned o = 0; o < f->sub_len && !f->n_levels; o += f->group) {
@@ -193,20 +197,19 @@ static struct point point_of(const struct gg_form *f,
     };
 }
 
-/* The least cost that at most four moves by steps of each length reach from the
- * plain codes. */
-static double climb_codes(const struct place *p,
-                          const struct gg_form_block *plain, unsigned s)
+/* The least cost that at most four moves by steps of each length reach from
+ * the codes of b; w receives the targets that are left. */
+static double climb_codes(const struct place *p, const struct gg_form_block *b,
+                          unsigned s, double w[LEN])
 {
     const struct gg_form *f = p->f;
     const bool has_shift = f->shift_len == f->sub_len;
     const int32_t lo = has_shift ? 0 : f->min_lo;
     const int32_t hi = has_shift ? 1 : f->min_hi;
     int32_t by = f->scale_first / f->scale_step, moves = 0;
-    int32_t scale = plain->scale[s];
-    int32_t min = has_shift ? plain->shift[s] : plain->min[s];
-    struct point at = point_of(f, plain, scale, min);
-    double cost = round_place(p, &at);
+    int32_t scale = b->scale[s], min = has_shift ? b->shift[s] : b->min[s];
+    struct point at = point_of(f, b, scale, min);
+    double cost = round_place(p, &at, w);
     while (by > 0) {
         const int32_t step = has_shift ? 1 : by * f->min_step;
         const int32_t from = scale, up = min;
@@ -214,17 +217,19 @@ static double climb_codes(const struct place *p,
         for (int ds = -1; ds <= 1; ds++)
             for (int dm = -reach; dm <= reach; dm++) {
                 const int32_t a = from + ds * by * f->scale_step;
-                const int32_t b = up + dm * step;
+                const int32_t c = up + dm * step;
+                double left[LEN];
                 if (a < f->scale_lo || a > f->scale_hi ||
-                    (reach && (b < lo || b > hi)))
+                    (reach && (c < lo || c > hi)))
                     continue;
-                at = point_of(f, plain, a, b);
-                const double c = round_place(p, &at);
-                if (c < cost) {
-                    cost = c;
-                    scale = a;
-                    min = b;
-                }
+                at = point_of(f, b, a, c);
+                const double x = round_place(p, &at, left);
+                if (x >= cost)
+                    continue;
+                cost = x;
+                scale = a;
+                min = c;
+                memcpy(w, left, sizeof left);
             }
         if ((scale == from && min == up) || ++moves == 4) {
             by /= 8;
@@ -234,11 +239,47 @@ static double climb_codes(const struct place *p,
     return cost;
 }
 
+/* Nearest code, by trying all. */
+static int32_t nearest_code(const struct gg_form *f, double value)
+{
+    int32_t best = f->scale_lo;
+    for (int32_t c = f->scale_lo; c <= f->scale_hi; c++)
+        if (fabs(f->scale_value(c) - value) <
+            fabs(f->scale_value(best) - value))
+            best = c;
+    return best;
+}
+
+/* Cost of a block whose scales begin at those of the plain encoder times x. */
+static double encode_block(const struct gg_form *f, const float *words,
+                           const double *u, size_t n, const double *target,
+                           const struct gg_form_block *plain, double x)
+{
+    struct gg_form_block b = *plain;
+    struct place p = { f, words, u, n, f->block_len, { 0 } };
+    double cost = 0;
+    memcpy(p.w, target, f->block_len * sizeof *target);
+    if (f->has_d)
+        b.d = gg_dtype_f16_to_f32(gg_dtype_f32_to_f16((float)(b.d * x)));
+    for (unsigned s = 0; s < gg_form_n_subs(f); s++) {
+        const double was = f->scale_value(b.scale[s]);
+        double w[LEN];
+        if (x != 1)
+            b.scale[s] = nearest_code(f, f->has_d ? was / x : was * x);
+        cost += climb_codes(&p, &b, s, w);
+        p.u += f->sub_len * (n + 1);
+        p.n_columns -= f->sub_len;
+        memcpy(p.w, w + f->sub_len, p.n_columns * sizeof *w);
+    }
+    return cost;
+}
+
 /* Differences of an encoded type from the reference. */
 struct tally {
-    unsigned n_subs, n_rounded, n_climbed; /* sub-blocks, and those that differ
-                                            * by more than 0.1% */
-    double error, plain;                   /* e' S e of all rows */
+    unsigned n_subs, n_rounded;    /* sub-blocks, and those with a cost that
+                                    * differs by more than 0.1% */
+    unsigned n_blocks, n_searched; /* blocks, and those that differ so */
+    double error, plain;           /* e' S e of all rows */
     double sum; /* sum of the costs of columns, equal to error */
     bool none_worse;
 };
@@ -248,6 +289,41 @@ static bool is_close(double x, double y)
     return fabs(x - y) <= 1e-3 * y + 1e-12;
 }
 
+/* Follow the encoder through a block whose elements are x: w are the targets
+ * with feedback. */
+static void follow_block(const struct gg_form *f, const float *words,
+                         const double *u, size_t n, double *w, const float *x,
+                         const struct gg_form_block *plain,
+                         const struct gg_form_block *b, bool searched,
+                         struct tally *t)
+{
+    static const double factor[] = { 1, 0.94, 1.06 };
+    const bool has_shift = f->shift_len == f->sub_len;
+    double least = INFINITY, sum = 0, left[LEN];
+    for (int k = 0; k < 3 && searched; k++)
+        least = fmin(least, encode_block(f, words, u, n, w, plain, factor[k]));
+    for (unsigned s = 0; s < gg_form_n_subs(f); s++) {
+        const unsigned o = s * f->sub_len;
+        struct place p = { f, words, u + o * (n + 1), n, f->sub_len, { 0 } };
+        const struct point at =
+            point_of(f, b, b->scale[s], has_shift ? b->shift[s] : b->min[s]);
+        double cost = 0;
+        memcpy(p.w, w + o, f->sub_len * sizeof *w);
+        for (size_t j = o; j < o + f->sub_len; j++) {
+            const double r = (w[j] - x[j]) / u[j * n + j];
+            cost += r * r;
+            for (size_t k = j; k < f->block_len; k++)
+                w[k] -= r * u[j * n + k];
+        }
+        t->n_subs++;
+        t->n_rounded += !is_close(cost, round_place(&p, &at, left));
+        sum += cost;
+    }
+    t->n_blocks++;
+    t->n_searched += searched && !is_close(sum, least);
+    t->sum += sum;
+}
+
 /* Follow the encoder through a row. */
 static void follow_row(const struct gg_form *f, const struct metric *m,
                        const double *u, const float *words,
@@ -255,35 +331,24 @@ static void follow_row(const struct gg_form *f, const struct metric *m,
                        const uint8_t *row, bool searched, struct tally *t)
 {
     const size_t n = m->m.n;
-    double w[N], e[N];
+    double w[N], e[N], now[LEN];
     float x[N];
     codec[f->dtype].decode(row, x, n);
     for (size_t j = 0; j < n; j++)
         w[j] = target[j];
-    for (size_t o = 0; o < n; o += f->sub_len) {
+    for (size_t o = 0; o < n; o += f->block_len) {
         const size_t at = o / f->block_len * f->block_size;
-        const unsigned s = (unsigned)(o % f->block_len / f->sub_len);
         struct gg_form_block was, b;
-        struct place p = { .f = f, .words = words, .n = n };
-        double cost = 0;
         f->unpack(&was, plain + at);
         f->unpack(&b, row + at);
-        p.u = u + o * n + o;
-        memcpy(p.w, w + o, f->sub_len * sizeof *w);
-        for (size_t j = o; j < o + f->sub_len; j++) {
+        memcpy(now, w + o, f->block_len * sizeof *w);
+        follow_block(f, words, u + o * (n + 1), n, now, x + o, &was, &b,
+                     searched, t);
+        for (size_t j = o; j < o + f->block_len; j++) {
             const double r = (w[j] - x[j]) / u[j * n + j];
-            cost += r * r;
             for (size_t k = j; k < n; k++)
                 w[k] -= r * u[j * n + k];
         }
-        const bool has_shift = f->shift_len == f->sub_len;
-        const struct point at_codes =
-            point_of(f, &b, b.scale[s], has_shift ? b.shift[s] : b.min[s]);
-        t->n_subs++;
-        t->n_rounded += !is_close(cost, round_place(&p, &at_codes));
-        if (searched)
-            t->n_climbed += !is_close(cost, climb_codes(&p, &was, s));
-        t->sum += cost;
     }
     for (size_t j = 0; j < n; j++)
         e[j] = (double)target[j] - x[j];
@@ -328,12 +393,12 @@ static void check_type(const struct gg_form *f, const struct metric *m,
            "%s, %s: %.3f of the plain error", name,
            searched ? "searched" : "fixed", t.error / t.plain);
         ok(is_close(t.sum, t.error), "costs of columns add up to e' S e");
-        ok(t.n_rounded * 100 <= t.n_subs,
+        ok(t.n_rounded * 20 <= t.n_subs + 20,
            "%u of %u sub-blocks are rounded differently", t.n_rounded,
            t.n_subs);
         if (searched)
-            ok(t.n_climbed * 50 <= t.n_subs,
-               "%u of %u sub-blocks end elsewhere", t.n_climbed, t.n_subs);
+            ok(t.n_searched * 20 <= t.n_blocks + 20,
+               "%u of %u blocks have other scales", t.n_searched, t.n_blocks);
         errors[searched] = t.error;
     }
     ok(errors[1] < errors[0], "a search of scales gains: %.3f",
