@@ -43,6 +43,8 @@ const char *const seed_commands[] = {
     "tiny.gguf Q4_0",
     "gguf-quantize -q --tensor-type blk.0.attn_k=Q8_0 "
     "\"${srcdir-.}/share/tiny-llama/tiny-llama-f16.gguf\" near.gguf Q4_0",
+    "gguf-quantize -q --prune-layers 1,2,3,4,5 "
+    "\"${srcdir-.}/share/tiny-llama/tiny-llama-f16.gguf\" one.gguf COPY",
     "head -c 400 \"${srcdir-.}/share/tiny-llama/persuasion.txt\" >long",
     "head -c 200 long >text2",
     "printf '%d,Anne heard Mary for _ was loud.,she,it,1\\n' 0 1 2 >tasks",
@@ -127,6 +129,15 @@ const struct command commands[] = {
     { .name = "a quantization with types from a file",
       .args = Q "--tensor-type-file types in.gguf out.gguf Q8_0",
       .files = "in.gguf types" },
+
+    { .name = "a calibration",
+      .args = Q "--calibrate long one.gguf out.gguf Q4_0",
+      .files = "one.gguf long" },
+    { .name = "a calibration with a journal over a file",
+      .args = Q "--resume -f --calibrate long one.gguf out.gguf Q4_0",
+      .files = "one.gguf long",
+      .old = "old=out.gguf",
+      .keeps = RESUME },
 
     { .name = "importance data",
       .args = "gguf-imatrix -o out.gguf i.dat",

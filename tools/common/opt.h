@@ -134,7 +134,7 @@ struct opt {
     double low, high;
     const struct opt_word *words;
     uint64_t value;
-    bool kilo;      /* OPT_UINT: accept 8k for 8192 */
+    bool kilo;      /* OPT_UINT: accept 8k for 8192, 8M for 8388608 */
     size_t bits_at; /* OPT_BITS: offset of an unsigned or int */
     unsigned bits;  /* bits to set there whenever the option is given */
     bool rare;      /* heading of options that only --help=all prints */

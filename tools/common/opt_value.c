@@ -94,17 +94,22 @@ static void store_flag(const struct opt_use *u, void *member)
     put_uint(u, member, u->row->value ? u->row->value : 1);
 }
 
-/* Read a number; "8k" is 8 times 1024 if the row allows it. */
+/* Read a number; "8k" is 8 times 1024, and "8M" 8 times 1048576, if the row
+ * allows it. */
 static bool parse_number(const struct opt *o, const char *text, uint64_t *v)
 {
     char digits[24];
     const size_t n = strspn(text, "0123456789");
-    if (!o->kilo || (strcmp(text + n, "k") != 0 && strcmp(text + n, "K") != 0))
+    const char unit = text[n];
+    const uint64_t factor = unit == 'k' || unit == 'K'   ? 1024
+                            : unit == 'm' || unit == 'M' ? 1048576
+                                                         : 1;
+    if (!o->kilo || factor == 1 || text[n + 1])
         return opt_parse_u64(text, v);
     if (!text_copy(digits, sizeof digits, text, n) ||
-        !opt_parse_u64(digits, v) || *v > UINT64_MAX / 1024)
+        !opt_parse_u64(digits, v) || *v > UINT64_MAX / factor)
         return false;
-    *v *= 1024;
+    *v *= factor;
     return true;
 }
 

@@ -42,7 +42,9 @@ static void format_time(char out[24], double s)
 
 static void format_rate(char out[48], const char *unit, double rate)
 {
-    if (unit)
+    if (unit && !*unit)
+        out[0] = '\0';
+    else if (unit)
         snprintf(out, 48, rate < 1000 ? " %.3g %s/s" : " %.0f %s/s", rate,
                  unit);
     else

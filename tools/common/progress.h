@@ -14,7 +14,8 @@
 
 struct progress {
     const char *label; /* text of the bar; must outlive the struct */
-    const char *unit;  /* unit of the counts; NULL: bytes, printed as MiB */
+    const char *unit;  /* unit of the counts; NULL: bytes, printed as MiB;
+                        * "": no rate is printed */
     bool on, drawn;
     bool
         /* a stopped job leaves an unnamed file open: deferred_close.h */

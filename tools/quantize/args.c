@@ -282,10 +282,10 @@ const char *suggest_preset(const char *name, char out[GGUF_SUGGESTION_SIZE])
 
 void options_fini(struct options *o)
 {
-    struct opt_list *lists[] = {
-        &o->types,   &o->imatrix_paths, &o->include,
-        &o->exclude, &o->outputs,       &o->kv_texts
-    };
+    struct opt_list *lists[] = { &o->types,      &o->imatrix_paths,
+                                 &o->include,    &o->exclude,
+                                 &o->outputs,    &o->kv_texts,
+                                 &o->calib_texts };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         opt_list_fini(lists[i]);
     for (size_t i = 0; i < o->n_overrides; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* options.c - the command line of gguf-quantize */
 #include "config.h"
-#include "tools/quantize/quantize.h"
+#include "tools/quantize/calibration.h"
 #include "tools/common/remote.h"
 
 #include <stdlib.h>
@@ -20,6 +20,19 @@ static const struct opt table[] = {
       AT(recipe_file) },
     { "--list-types", NULL, "list the values of TYPE and exit", OPT_FLAG,
       AT(list_types) },
+    { .help = "Better bytes of the same types:" },
+    { "--calibrate", "TEXT",
+      "fit the tensors to the original's activations on TEXT, plain or "
+      "compressed; may be given several times",
+      OPT_LIST, AT(calib_texts) },
+    { "--calib-tokens", "N",
+      "use at most N tokens of the texts, such as 16k or 1M (default: 64k)",
+      OPT_UINT, AT(calib_tokens), .min = CALIBRATION_CTX, .max = UINT32_MAX,
+      .kilo = true },
+    { "--effort", "0..2",
+      "0: one pass; 1: with gradients; 2: also descent by coordinates "
+      "(default: 0)",
+      OPT_UINT, AT(effort), .min = 0, .max = 2 },
     { .help = "What is written:" },
     { "-o --output", "OUT=[TYPE][@SIZE]",
       "write another output from the same reading; @SIZE limits its bytes, "
@@ -94,6 +107,9 @@ static const struct opt table[] = {
 static const struct opt_rule rules[] = {
     { "--keep-split", OPT_EXCLUDES, "--split-max-size" },
     { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
+    { "--calibrate", OPT_EXCLUDES,
+      "--compat --lora --lora-scaled --prune-layers" },
+    { "--calib-tokens --effort", OPT_NEEDS, "--calibrate" },
     { .a = NULL },
 };
 
@@ -240,6 +256,7 @@ static void parse_operands(struct options *o, char **arg, int n)
 
 void parse_command_line(struct options *o, int argc, char **argv)
 {
+    o->calib_tokens = CALIBRATION_TOKENS;
     int n = opt_parse(&tool, argc, argv, o);
     if (o->list_types)
         list_types();

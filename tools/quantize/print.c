@@ -205,6 +205,7 @@ void print_summary(const struct target *target, double seconds)
              bits_per_weight(&t), files, time);
     if (has_size_limit(target))
         print_target(target);
+    print_calibration_summary(target);
     if (t.n_kept)
         msg_info(target->path, "kept %" PRIu64 " tensor%s of an earlier run",
                  t.n_kept, text_s(t.n_kept));
@@ -273,8 +274,9 @@ void print_replaced_importance(const char *in, const struct target *t,
                          text_s(q->n_mended));
 }
 
-static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
+static void json_tensor(struct json *j, const struct target *target, size_t i)
 {
+    const struct gguf_quant_tensor *q = gguf_quant_tensor(target->job, i);
     json_open(j, NULL, '{');
     json_strz(j, "name", q->name);
     json_i64s(j, "dims", q->n_dims, q->ne);
@@ -304,6 +306,7 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
         json_f64(j, "snr_db", q->loss.snr);
         json_f64(j, "seconds", q->loss.seconds);
     }
+    json_calibrated_tensor(j, target->calibration, i);
     json_close(j);
 }
 
@@ -341,14 +344,15 @@ void json_target(struct json *j, const struct target *target)
     json_u64(j, "n_imatrix_unknown", t.n_imatrix_unknown);
     json_u64(j, "n_nonfinite", t.n_nonfinite);
     json_u64(j, "n_kept", t.n_kept);
+    json_calibration_result(j, target->calibration);
     json_open(j, "tensors", '[');
     for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++)
-        json_tensor(j, gguf_quant_tensor(target->job, i));
+        json_tensor(j, target, i);
     json_close(j);
 }
 
 void print_json(FILE *f, const char *in, const struct target *t, size_t n,
-                double seconds)
+                const struct calibration *c, double seconds)
 {
     struct json j;
     json_begin_object(&j, f);
@@ -356,6 +360,7 @@ void print_json(FILE *f, const char *in, const struct target *t, size_t n,
     json_bool(&j, "written", seconds >= 0);
     if (seconds >= 0)
         json_f64(&j, "seconds", seconds);
+    json_calibration(&j, c);
     json_open(&j, "outputs", '[');
     for (size_t i = 0; i < n; i++) {
         json_target(&j, &t[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gguf-quantize - write a model with smaller tensor types */
 #include "config.h"
-#include "tools/quantize/quantize.h"
+#include "tools/quantize/calibration.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
 #include "tools/common/outtext.h"
@@ -60,6 +60,7 @@ static struct gguf_paths *record_paths(const struct options *o)
     for (size_t i = 0; i < o->loras.n; i++)
         paths_read_model(p, o->loras.file[i].path, NULL, "--lora");
     paths_read(p, o->recipe_file, "--recipe");
+    calibration_record_inputs(o, p);
     paths_write(p, o->report, "report");
     return p;
 }
@@ -70,7 +71,8 @@ static enum gguf_status end_report(const struct options *o, struct outtext *r,
                                    const char **about, struct gguf_error *err)
 {
     if (r->f && st == GGUF_OK) {
-        print_json(r->f, o->in, o->targets, o->n_targets, seconds);
+        print_json(r->f, o->in, o->targets, o->n_targets, o->calibration,
+                   seconds);
         st = outtext_commit(r, err);
         if (st != GGUF_OK)
             *about = o->report;
@@ -80,6 +82,20 @@ static enum gguf_status end_report(const struct options *o, struct outtext *r,
 }
 
 /* ------------------------------------------------------------ the work --- */
+
+/* Print the choices for all tensors, if tables are wanted. */
+static void print_calibrations(const struct options *o, double seconds)
+{
+    const bool report = o->params.measure && !o->report;
+    for (size_t i = 0; seconds >= 0 && i < o->n_targets; i++)
+        if (o->targets[i].calibration && !o->json && (o->verbose || report)) {
+            if (o->n_targets > 1)
+                print_heading(&o->targets[i], true);
+            else
+                putchar('\n');
+            print_calibration(&o->targets[i]);
+        }
+}
 
 static void print_results(const struct options *o, double seconds)
 {
@@ -95,6 +111,8 @@ static void print_results(const struct options *o, double seconds)
                             p->nonfinite == GGUF_NONFINITE_KEEP);
         for (size_t i = 0; i < o->n_targets; i++)
             print_summary(&o->targets[i], seconds);
+        if (seconds < 0)
+            calibration_print_plan(o);
     }
     bool plans = o->verbose || o->explain;
     for (size_t i = 0; seconds >= 0 && i < o->n_targets; i++)
@@ -103,8 +121,10 @@ static void print_results(const struct options *o, double seconds)
                 print_heading(&o->targets[i], plans || i > 0);
             print_loss(&o->targets[i]);
         }
+    print_calibrations(o, seconds);
     if (o->json)
-        print_json(stdout, o->in, o->targets, o->n_targets, seconds);
+        print_json(stdout, o->in, o->targets, o->n_targets, o->calibration,
+                   seconds);
 }
 
 static enum gguf_status quantize_all(struct options *o, struct progress *bar,
@@ -123,6 +143,7 @@ static enum gguf_status quantize_all(struct options *o, struct progress *bar,
         *about = o->report;
         st = outtext_open(&report, o->report, o->force, err);
     }
+    calibration_attach(o, bar);
     if (st == GGUF_OK && !o->dry_run) {
         msg_flush();
         o->began = true;
@@ -146,7 +167,8 @@ int main(int argc, char **argv)
     struct gguf_error err;
     parse_command_line(&o, argc, argv);
     load_raise_limits();
-    if (!check_overrides(&o)) {
+    if (!check_overrides(&o) || !calibration_open(&o)) {
+        calibration_close(&o);
         options_fini(&o);
         return msg_exit(MSG_FAILED);
     }
@@ -159,6 +181,7 @@ int main(int argc, char **argv)
         msg_fail(about, &err);
     if (st != GGUF_OK)
         print_resume_hint(&o, st);
+    calibration_close(&o);
     options_fini(&o);
     progress_raise();
     return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);

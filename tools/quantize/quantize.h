@@ -14,6 +14,27 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* Result of a calibration for a tensor. */
+struct calibration_tensor {
+    bool have;       /* the tensor was tried */
+    bool feedback;   /* it has new bytes; false: those of the plain encoder */
+    double strength; /* strength of the correction, 0 to 1 */
+    double error_before, error_after; /* output errors on held-out tokens,
+                                       * relative to the output's power */
+    size_t n_matrices, n_new;         /* matrices; those with new bytes */
+    char *note;                       /* reason for plain bytes; NULL: none */
+};
+/* Result of the calibration of an output. */
+struct calibration_result {
+    struct calibration_tensor *tensors; /* [n_tensors] of the job */
+    size_t n_tensors;
+    size_t n_tried, n_new;       /* tensors; those with new bytes */
+    size_t n_tokens, n_held_out; /* tokens; those held out */
+    size_t n_left_out;           /* chunks with NaN or infinite activations */
+    double divergence_before, divergence_after; /* on held-out tokens, nats */
+    double seconds;
+};
+
 /* One output of a run. */
 struct target {
     /* path of the output; NULL: a dry run that names none */
@@ -26,6 +47,7 @@ struct target {
     struct gguf_target_result result;
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
+    struct calibration_result *calibration; /* owned; NULL: not calibrated */
 };
 
 static inline bool has_size_limit(const struct target *t)
@@ -73,6 +95,13 @@ struct options {
     char *imatrix_names; /* names of all files of importance data */
     /* Called before outputs get their names. */
     struct gguf_quant_check_callback check;
+    /* Called before that, to replace tensors by better ones. */
+    struct gguf_quant_improve_callback improve;
+    uint8_t improve_digest[16];      /* see gguf_quant_output */
+    struct opt_list calib_texts;     /* arguments of --calibrate */
+    uint64_t calib_tokens;           /* tokens of --calib-tokens */
+    unsigned effort;                 /* 0 to 2 */
+    struct calibration *calibration; /* texts and model; NULL: none */
 };
 #define OPTIONS_INIT                                                          \
     {                                                                         \
@@ -189,9 +218,25 @@ void print_replaced_importance(const char *in, const struct target *t,
 struct json;
 void json_target(struct json *j, const struct target *target);
 
-/* Write all outputs as one JSON document. */
+/* Write all outputs as one JSON document. c: calibration; NULL: none. */
+struct calibration;
 void print_json(FILE *f, const char *in, const struct target *t, size_t n,
-                double seconds);
+                const struct calibration *c, double seconds);
+
+/* calibration_print.c: results of a calibration. r may be NULL. */
+struct calibration_result *calibration_result_create(size_t n_tensors);
+void calibration_result_destroy(struct calibration_result *r);
+/* Print the choice for each tensor, as a table. */
+void print_calibration(const struct target *t);
+/* Print a line of the summary. */
+void print_calibration_summary(const struct target *t);
+/* Add the member "calibration": of the run, with texts and settings; of an
+ * output; of tensor i. c may be NULL. */
+void json_calibration(struct json *j, const struct calibration *c);
+void json_calibration_result(struct json *j,
+                             const struct calibration_result *r);
+void json_calibrated_tensor(struct json *j, const struct calibration_result *r,
+                            size_t i);
 
 /* groups.c: groups of options that set struct options. quantize_rest has those
  * of --help=all, and the rules between all of them. */

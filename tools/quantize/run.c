@@ -62,6 +62,8 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
     out.resume = o->resume;
     out.paths = noted;
     out.check = o->check;
+    out.improve = o->improve;
+    memcpy(out.improve_digest, o->improve_digest, sizeof out.improve_digest);
     for (size_t i = 0; i < o->n_targets; i++) {
         jobs[i] = o->targets[i].job;
         paths[i] = o->targets[i].path;
@@ -149,5 +151,6 @@ void destroy_targets(struct options *o)
     for (size_t i = 0; i < o->n_targets; i++) {
         gguf_quant_destroy(o->targets[i].job);
         gguf_recipe_destroy(o->targets[i].recipe);
+        calibration_result_destroy(o->targets[i].calibration);
     }
 }

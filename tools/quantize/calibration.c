@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* calibration.c - calibrate the outputs of a run */
+#include "config.h"
+#include "tools/quantize/calibration.h"
+#include "tools/common/msg.h"
+#include "tools/common/text.h"
+
+#include <gguf/calibrate.h>
+#include <gguf/text.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An output that is being calibrated. */
+struct work {
+    const struct calibration *c;
+    struct calibration_result *result;
+};
+
+/* Show the name of a tensor, without its end ".weight", beside the bar. */
+static void show_tensor(struct progress *bar, const char *name)
+{
+    static const char end[] = ".weight";
+    const size_t n = strlen(name), n_end = sizeof end - 1;
+    const bool cut = n > n_end && !strcmp(name + n - n_end, end);
+    struct gguf_str shown = { name, cut ? n - n_end : n };
+    gguf_text_escape(bar->note, sizeof bar->note, shown);
+}
+
+/* Copy the result for a tensor. */
+static bool take_tensor(void *user, const struct gguf_calibrate_tensor *t)
+{
+    const struct work *w = user;
+    if (t->tensor >= w->result->n_tensors)
+        return false;
+    struct calibration_tensor *to = &w->result->tensors[t->tensor];
+    free(to->note);
+    *to = (struct calibration_tensor){
+        .have = true,
+        .feedback = t->use == GGUF_CALIBRATE_FEEDBACK,
+        .strength = t->strength,
+        .error_before = t->error_before,
+        .error_after = t->error_after,
+        .n_matrices = t->n_matrices,
+        .n_new = t->n_new,
+        .note = t->note ? msg_must(strdup(t->note)) : NULL
+    };
+    show_tensor(w->c->bar, t->name);
+    return false;
+}
+
+static void warn_left_out(const struct options *o,
+                          const struct gguf_calibrate_result *r)
+{
+    char name[512] = "";
+    if (!r->n_left_out || o->quiet)
+        return;
+    if (r->bad)
+        gguf_text_escape(name, sizeof name,
+                         (struct gguf_str){ r->bad, strlen(r->bad) });
+    msg_warn(o->in,
+             "%zu chunk%s left out of the calibration: the input of '%s' is "
+             "NaN or infinite",
+             r->n_left_out, r->n_left_out == 1 ? " is" : "s are", name);
+}
+
+static enum gguf_status calibrate_output(void *user, size_t job,
+                                         struct gguf_quant_improver *h,
+                                         struct gguf_error *err)
+{
+    const struct calibration *c = user;
+    const struct options *o = c->o;
+    struct target *t = &c->o->targets[job];
+    struct gguf_calibrate_params p = GGUF_CALIBRATE_PARAMS_INIT;
+    struct gguf_calibrate_result r = GGUF_CALIBRATE_RESULT_INIT;
+    const double begin = progress_clock();
+    calibration_result_destroy(t->calibration);
+    t->calibration = calibration_result_create(gguf_quant_n_tensors(t->job));
+    struct work w = { c, t->calibration };
+    p.pool = o->params.pool;
+    p.tokens = c->tokens.id;
+    p.n_tokens = c->tokens.n;
+    p.n_ctx = c->tokens.n < c->n_ctx ? 0 : c->n_ctx;
+    p.effort = c->effort;
+    p.max_memory = o->params.max_memory;
+    p.spill_path = t->path;
+    p.progress = (struct gguf_progress_callback){ progress_report, c->bar };
+    p.on_tensor = (struct gguf_calibrate_tensor_callback){ take_tensor, &w };
+    progress_init(c->bar, "calibrating", "", o->quiet);
+    c->bar->defer_close = !o->resume;
+    const enum gguf_status st = gguf_calibrate_run(h, c->model, &p, &r, err);
+    progress_clear(c->bar);
+    t->calibration->n_tried = r.n_tensors;
+    t->calibration->n_new = r.n_new;
+    t->calibration->n_tokens = r.n_tokens;
+    t->calibration->n_held_out = r.n_held_out;
+    t->calibration->n_left_out = r.n_left_out;
+    t->calibration->divergence_before = r.divergence_before;
+    t->calibration->divergence_after = r.divergence_after;
+    t->calibration->seconds = progress_clock() - begin;
+    if (st == GGUF_E_NONFINITE) { /* the plain bytes are there */
+        msg_warn(o->in, "nothing is calibrated: %s", err->message);
+        gguf_error_clear(err);
+        return GGUF_OK;
+    }
+    if (st == GGUF_OK)
+        warn_left_out(o, &r);
+    return st;
+}
+
+void calibration_attach(struct options *o, struct progress *bar)
+{
+    if (!o->calibration || o->calibration->tokens.n < CALIBRATION_LEAST)
+        return;
+    o->calibration->bar = bar;
+    o->improve = (struct gguf_quant_improve_callback){ calibrate_output,
+                                                       o->calibration };
+}
+
+void calibration_print_plan(const struct options *o)
+{
+    const struct calibration *c = o->calibration;
+    size_t n = 0;
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n_texts; i++)
+        n += c->texts[i].n_used > 0;
+    msg_info(o->in,
+             "calibration on %zu tokens of %zu text%s, chunks of %" PRIu32
+             ", effort %u",
+             c->tokens.n, n, text_s(n), c->n_ctx, c->effort);
+}

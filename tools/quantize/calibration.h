@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* calibration.h - --calibrate: encode tensors again on the tokens of texts
+ *
+ * calibration_open() reads the texts, opens the original model and chooses the
+ * tokens, before any output is begun. calibration_attach() makes the run call
+ * the calibration for each output in turn (gguf_quant_output.improve).
+ */
+#ifndef TOOLS_QUANTIZE_CALIBRATION_H
+#define TOOLS_QUANTIZE_CALIBRATION_H
+
+#include "tools/quantize/quantize.h"
+
+#include <gguf/model.h>
+
+/* One text. */
+struct calibration_text {
+    const char *path;  /* borrowed */
+    size_t n_tokens;   /* tokens of the text */
+    size_t n_used;     /* tokens that are used */
+    size_t begin, end; /* tokens of the text in the list of all */
+};
+
+struct calibration {
+    struct gguf_file *file; /* the input */
+    struct gguf_model *model;
+    struct calibration_text *texts; /* [n_texts] */
+    size_t n_texts;
+    struct gguf_tokens tokens; /* chosen tokens, in chunks of n_ctx */
+    uint32_t n_ctx;            /* tokens of a chunk */
+    uint64_t n_wanted;         /* most tokens: --calib-tokens */
+    unsigned effort;           /* 0 to 2 */
+    struct options *o;
+    struct progress *bar;
+};
+
+enum {
+    CALIBRATION_CTX = 512,
+    CALIBRATION_TOKENS = 65536, /* default of --calib-tokens */
+    CALIBRATION_LEAST = 16      /* fewer tokens: nothing is calibrated */
+};
+
+/* Read the texts of o and choose tokens. Sets o->calibration, which stays NULL
+ * without --calibrate. Returns false after a message. */
+bool calibration_open(struct options *o);
+void calibration_close(struct options *o);
+
+/* Let the run of o improve its outputs. bar shows the progress. */
+void calibration_attach(struct options *o, struct progress *bar);
+
+/* Record the texts among the files that are read. */
+void calibration_record_inputs(const struct options *o, struct gguf_paths *p);
+
+/* Print the number of tokens and the effort, as a note about the input. */
+void calibration_print_plan(const struct options *o);
+
+/* Choose at most n_chunks chunks of c->n_ctx tokens from c->tokens, which has
+ * all tokens of all texts. Each text gives the same number of chunks, as far as
+ * it has them, from places at equal distances. A text shorter than a chunk is
+ * left out, unless all are: then all their tokens follow each other. */
+void calibration_choose_tokens(struct calibration *c, uint64_t n_chunks);
+
+#endif
