@@ -28,6 +28,9 @@ struct setting {
     const char *spill;
     size_t n_tokens;
     uint32_t n_ctx;
+    const size_t *text_end; /* ends of texts */
+    size_t n_texts, max_tokens;
+    const struct gguf_imatrix *imatrix;
     bool plain, resume, keep_nonfinite;
     uint64_t stop_at; /* report of progress at which it is cancelled */
 
@@ -106,6 +109,9 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.effort = s->effort;
     p.max_memory = s->max_memory;
     p.spill_path = s->spill;
+    p.text_end = s->text_end;
+    p.n_texts = s->n_texts;
+    p.max_tokens = s->max_tokens;
     p.progress = (struct gguf_progress_callback){ see_progress, s };
     p.on_tensor = (struct gguf_calibrate_tensor_callback){ see_tensor, s };
     if (s->n_threads == 0)
@@ -125,6 +131,7 @@ static enum gguf_status quantize_model(const struct original *o,
     gguf_error_clear(err);
     enum gguf_status st = gguf_recipe_preset(&recipe, s->type, NULL, err);
     p.recipe = recipe;
+    p.imatrix = s->imatrix;
     if (s->keep_nonfinite)
         p.nonfinite = GGUF_NONFINITE_KEEP;
     if (st == GGUF_OK)
@@ -284,6 +291,31 @@ static enum gguf_status try_text(size_t n, uint32_t n_ctx, struct setting *s,
     return quantize_model(&plain, s, err);
 }
 
+/* Chunks do not run over the ends of texts, and are evenly spaced. */
+static void check_several_texts(void)
+{
+    static const size_t end[] = { 3 * N_CTX + 5, N_TOKENS };
+    struct gguf_error err;
+    struct setting s = { .type = "Q4_0",
+                         .out = path_b,
+                         .n_tokens = N_TOKENS,
+                         .text_end = end,
+                         .n_texts = GG_LEN(end) };
+    open_plain("llama");
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK &&
+           s.result.n_tokens == 9 * N_CTX && s.result.n_held_out == N_CTX,
+       "two texts of %zu tokens, %zu held out", s.result.n_tokens,
+       s.result.n_held_out);
+    s.max_tokens = 4 * N_CTX + 1;
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK &&
+           s.result.n_tokens == 4 * N_CTX,
+       "%zu of them", s.result.n_tokens);
+    s.n_texts = 1;
+    s.n_ctx = 4 * N_CTX;
+    ok(quantize_model(&plain, &s, &err) == GGUF_E_INVALID, "%s", err.message);
+    close_plain();
+}
+
 static void check_texts(void)
 {
     struct gguf_error err;
@@ -338,6 +370,70 @@ static void check_nan(void)
     close_plain();
 }
 
+/* ---- types ---- */
+
+/* Equal importances for all matrices. NULL: out of memory. */
+static struct gguf_imatrix *make_imatrix(const struct gguf_file *f)
+{
+    static float ones[1024];
+    struct gguf_imatrix *im;
+    struct gguf_error err;
+    for (size_t i = 0; i < GG_LEN(ones); i++)
+        ones[i] = 1;
+    enum gguf_status st = gguf_imatrix_create(&im, NULL, &err);
+    for (size_t i = 0; st == GGUF_OK && i < gguf_file_n_tensors(f); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
+        char name[128];
+        if (t->n_dims != 2 || t->ne[0] > (int64_t)GG_LEN(ones))
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)t->name.size, t->name.data);
+        st = gguf_imatrix_add(im, name, (uint64_t)t->ne[0], 1, ones, ones,
+                              &err);
+    }
+    return st == GGUF_OK ? im : NULL;
+}
+
+static void check_type(const char *type, const struct gguf_imatrix *im)
+{
+    struct gguf_error err;
+    struct setting s = {
+        .type = type, .out = path_b, .imatrix = im, .n_tokens = N_TOKENS
+    };
+    const enum gguf_status st = quantize_model(&plain, &s, &err);
+    const double before = s.result.divergence_before,
+                 after = s.result.divergence_after;
+    ok(st == GGUF_OK && !s.n_worse && !(after > before) &&
+           (s.n_new || !s.n_tensors),
+       "%s: %zu of %zu new, divergence %.3g, then %.3g%s%s", type, s.n_new,
+       s.n_tensors, before, after, st ? ": " : "", st ? err.message : "");
+}
+
+/* All recipes, for a model whose rows are blocks of every type. */
+static void check_types(void)
+{
+    static const struct gen_spec spec = { .arch = "llama",
+                                          .n_vocab = 128,
+                                          .n_ctx = N_CTX,
+                                          .n_embd = 256,
+                                          .n_layer = 1,
+                                          .n_ff = 512,
+                                          .n_head = 4,
+                                          .n_head_kv = 2,
+                                          .eps = 1e-5f,
+                                          .freq_base = 10000 };
+    const char *name;
+    gen_init(&skeleton.g, 5);
+    gen_model(&skeleton.g, &spec);
+    if (!open_original(&plain, &skeleton))
+        abort();
+    struct gguf_imatrix *im = make_imatrix(plain.r.file);
+    for (size_t i = 0; (name = gguf_recipe_preset_name(i)); i++)
+        check_type(name, im);
+    gguf_imatrix_destroy(im);
+    close_original(&plain);
+    gen_fini(&skeleton.g);
+}
+
 int main(void)
 {
     static char names[512][64];
@@ -358,6 +454,8 @@ int main(void)
     check_same_bytes(dir, "deepseek2");
     check_interrupted();
     check_texts();
+    check_several_texts();
+    check_types();
     check_nan();
     scratch_clean(dir);
     ok(rmdir(dir) == 0, "no file is left");
