@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* calibrate.c - calibrate an output, stage by stage */
 #include "config.h"
-#include "calibrate/calibrate_stage.h"
+#include "calibrate/calibrate_share.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -155,6 +155,7 @@ enum gguf_status gguf_calibrate_run(struct gguf_quant_improver *h,
     GG_TRY(gg_params_need(h, "improver", err));
     GG_TRY(gg_params_need(original, "original", err));
     GG_TRY(gg_params_need(p.tokens || !p.n_tokens, "tokens", err));
+    GG_TRY(gg_calibrate_check_share(&p, err));
     p.max_memory = p.max_memory ? p.max_memory : DEFAULT_MEMORY;
     struct gg_calibrate_job j = {
         .p = &p,

@@ -6,7 +6,7 @@
  * divided into groups whose moments fit the budget of memory; each group is a
  * sweep over the chunks. */
 #include "config.h"
-#include "calibrate/calibrate_stage.h"
+#include "calibrate/calibrate_share.h"
 #include "calibrate/stage_feedback.h"
 
 #include "base/compiler.h"
@@ -57,16 +57,26 @@ static enum gguf_status encode_matrix(struct gg_calibrate_stage *s,
         .pool = p->pool,
         .allocator = p->allocator,
     };
+    struct gg_calibrate_share_rows shared = {
+        .j = s->j,
+        .encoder = { gg_stage_feedback_encode, &feedback },
+        .row_size =
+            (size_t)(x->size / GG_MAX(s->n_experts, 1) / s->product[k].n_rows),
+    };
     struct gg_stage_encode_result result;
-    const struct gg_stage_encode_job matrix = {
+    struct gg_stage_encode_job matrix = {
         .dtype_index = x->record->form->dtype,
         .outer_scale = x->scale ? x->scale[x->has_scales ? expert : 0] : 1,
         .product = k,
         .expert = at,
         .reader = { read_rows, &task },
-        .encoder = { gg_stage_feedback_encode, &feedback },
+        .encoder = shared.encoder,
         .bytes = x->bytes + expert * (x->size / GG_MAX(s->n_experts, 1)),
     };
+    if (gg_calibrate_n_ranks(s->j) > 1)
+        matrix.encoder =
+            (struct gg_stage_encode_encoder){ gg_calibrate_share_encode,
+                                              &shared };
     GG_TRY(gg_stage_encode_matrix(t, m, &s->j->linalg, &matrix, &result, err));
     gg_calibrate_add_result(x->record, &result);
     return gg_calibrate_add_progress(
@@ -113,31 +123,89 @@ static enum gguf_status compute_chunk(struct gg_calibrate_stage *s, size_t c,
     return GGUF_OK;
 }
 
-/* Add a chunk to the moments, if all of its numbers are finite. */
-static enum gguf_status add_chunk(struct gg_calibrate_stage *s,
-                                  struct gg_moments *m, size_t c,
-                                  struct gguf_error *err)
+static struct gg_moments_batch make_batch(const struct gg_calibrate_stage *s,
+                                          size_t c)
+{
+    const size_t n_ctx = s->j->text.n_ctx;
+    return (struct gg_moments_batch){ .first_token = c * n_ctx,
+                                      .n_tokens = n_ctx };
+}
+
+/* Add the inputs of a chunk to the moments, if all numbers are finite. */
+static enum gguf_status add_inputs(struct gg_calibrate_stage *s,
+                                   struct gg_moments *m, size_t c,
+                                   const struct gg_moments_batch *b,
+                                   struct gguf_error *err)
 {
     struct gg_calibrate_job *j = s->j;
-    struct gg_moments_batch b = { .first_token = c * j->text.n_ctx,
-                                  .n_tokens = j->text.n_ctx };
-    GG_TRY(compute_chunk(s, c, err));
-    GG_TRY(gg_calibrate_stage_inputs(s, &b, err));
-    if (!gg_calibrate_stage_is_finite(s, &b))
+    if (!gg_calibrate_stage_is_finite(s, b))
         GG_TRY(gg_calibrate_leave_out(j, c, s->matrix[0].record->result.name,
                                       err));
     else
-        GG_TRY(gg_moments_add(m, &j->linalg, &b, err));
+        GG_TRY(gg_moments_add(m, &j->linalg, b, err));
     return gg_calibrate_add_progress(j, gg_calibrate_chunk_work(s), err);
+}
+
+static enum gguf_status add_own_chunks(struct gg_calibrate_stage *s,
+                                       struct gg_moments *m,
+                                       struct gguf_error *err)
+{
+    for (size_t c = 0; c < s->j->text.n_chunks; c++) {
+        struct gg_moments_batch b = make_batch(s, c);
+        if (s->j->text.bad[c])
+            continue;
+        GG_TRY(compute_chunk(s, c, err));
+        GG_TRY(gg_calibrate_stage_inputs(s, &b, err));
+        GG_TRY(add_inputs(s, m, c, &b, err));
+    }
+    return GGUF_OK;
+}
+
+/* Add the chunks of all processes from chunk first on, one of each. */
+static enum gguf_status add_group(struct gg_calibrate_stage *s,
+                                  struct gg_moments *m,
+                                  struct gg_calibrate_share_inputs *inputs,
+                                  size_t first, struct gguf_error *err)
+{
+    const struct gg_calibrate_job *j = s->j;
+    const size_t n = gg_calibrate_n_ranks(j);
+    const size_t end = GG_MIN(first + n, j->text.n_chunks);
+    const size_t own = first + j->p->rank;
+    if (own < end && !j->text.bad[own]) {
+        struct gg_moments_batch b = make_batch(s, own);
+        GG_TRY(compute_chunk(s, own, err));
+        GG_TRY(gg_calibrate_stage_inputs(s, &b, err));
+        gg_calibrate_share_inputs_put(inputs, &b);
+    }
+    GG_TRY(gg_calibrate_exchange(j, inputs->data, inputs->slot, err));
+    for (size_t c = first; c < end; c++) {
+        struct gg_moments_batch b = make_batch(s, c);
+        gg_calibrate_share_inputs_get(inputs, c - first, &b);
+        if (!j->text.bad[c])
+            GG_TRY(add_inputs(s, m, c, &b, err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status add_shared_chunks(struct gg_calibrate_stage *s,
+                                          struct gg_moments *m,
+                                          struct gguf_error *err)
+{
+    struct gg_calibrate_share_inputs inputs;
+    const size_t n = gg_calibrate_n_ranks(s->j);
+    enum gguf_status st = gg_calibrate_share_inputs_init(&inputs, s, err);
+    for (size_t c = 0; st == GGUF_OK && c < s->j->text.n_chunks; c += n)
+        st = add_group(s, m, &inputs, c, err);
+    gg_calibrate_share_inputs_fini(&inputs);
+    return st;
 }
 
 static enum gguf_status add_chunks(struct gg_calibrate_stage *s,
                                    struct gg_moments *m,
                                    struct gguf_error *err)
 {
-    for (size_t c = 0; c < s->j->text.n_chunks; c++)
-        if (!s->j->text.bad[c])
-            GG_TRY(add_chunk(s, m, c, err));
+    GG_TRY(gg_calibrate_n_ranks(s->j) > 1 ? add_shared_chunks(s, m, err)
+                                          : add_own_chunks(s, m, err));
     gg_moments_finish(m, &s->j->linalg);
     return GGUF_OK;
 }

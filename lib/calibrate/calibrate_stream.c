@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* calibrate_stream.c - the original and the quantized model, side by side */
 #include "config.h"
-#include "calibrate/calibrate_int.h"
+#include "calibrate/calibrate_share.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -112,10 +112,9 @@ enum gguf_status gg_calibrate_leave_out(struct gg_calibrate_job *j,
 
 /* ---- divergence ---- */
 
-/* Sums over rows. */
+/* Sums over the rows of a chunk. */
 struct divergence {
-    double sum;
-    size_t n;
+    double sum, n;
     struct gguf_kld_token *token; /* [most rows at once] */
 };
 
@@ -137,7 +136,7 @@ static enum gguf_status compare_rows(struct gg_calibrate_job *j, size_t first,
                                d->token);
     for (size_t i = 0; i < n; i++)
         d->sum += d->token[i].kld;
-    d->n += n;
+    d->n += (double)n;
     return GGUF_OK;
 }
 
@@ -187,6 +186,52 @@ static enum gguf_status add_chunk(struct gg_calibrate_job *j,
     return GGUF_OK;
 }
 
+/* Sum and number of the rows of each chunk. Chunk c, of process c % n_ranks, is
+ * pair c / n_ranks of this process's pairs. */
+struct chunk_sums {
+    size_t n_ranks, per_rank;
+    double *pair; /* [n_ranks][per_rank][2] */
+};
+
+static double *find_pair(const struct chunk_sums *s, size_t c)
+{
+    return s->pair + 2 * (c % s->n_ranks * s->per_rank + c / s->n_ranks);
+}
+
+static enum gguf_status sum_chunks(struct gg_calibrate_job *j,
+                                   const struct gg_heldout *h, bool ends,
+                                   size_t most, struct divergence *d,
+                                   const struct chunk_sums *s,
+                                   struct gguf_error *err)
+{
+    for (size_t c = 0; c < j->text.n_chunks; c++) {
+        double *pair = find_pair(s, c);
+        if (!gg_calibrate_owns(j, c))
+            continue;
+        d->sum = d->n = 0;
+        GG_TRY(add_chunk(j, h, c, ends, most, d, err));
+        pair[0] = d->sum;
+        pair[1] = d->n;
+    }
+    return s->n_ranks > 1
+               ? gg_calibrate_exchange(j, s->pair,
+                                       s->per_rank * 2 * sizeof *s->pair, err)
+               : GGUF_OK;
+}
+
+/* Mean of the rows of all chunks, added in order. NaN: no rows. */
+static double average_chunks(const struct gg_calibrate_job *j,
+                             const struct chunk_sums *s)
+{
+    double sum = 0, n = 0;
+    for (size_t c = 0; c < j->text.n_chunks; c++) {
+        const double *pair = find_pair(s, c);
+        sum += pair[0];
+        n += pair[1];
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
 enum gguf_status gg_calibrate_measure_divergence(struct gg_calibrate_job *j,
                                                  bool ends, double *mean,
                                                  struct gguf_error *err)
@@ -194,19 +239,24 @@ enum gguf_status gg_calibrate_measure_divergence(struct gg_calibrate_job *j,
     const size_t most = GG_MIN(gguf_session_max_logits(j->stream[0].session),
                                gguf_session_max_logits(j->stream[1].session));
     struct divergence d = { 0 };
+    struct chunk_sums s = { .n_ranks = gg_calibrate_n_ranks(j) };
     struct gg_heldout h;
-    enum gguf_status st = GGUF_OK;
     *mean = (double)NAN;
     if (!gg_model_has_logits(j->quantized))
         return GGUF_OK;
     gg_heldout_init(&h, j->text.n_chunks * j->text.n_ctx, j->text.n_ctx, 1);
+    s.per_rank = (j->text.n_chunks + s.n_ranks - 1) / s.n_ranks;
+    s.pair = gg_mem_alloc_zero(j->allocator, s.n_ranks * s.per_rank,
+                               2 * sizeof *s.pair);
     d.token = gg_mem_alloc_zero(j->allocator, most, sizeof *d.token);
-    if (!d.token)
-        return gg_error_set_nomem(err, most * sizeof *d.token);
-    for (size_t c = 0; st == GGUF_OK && c < j->text.n_chunks; c++)
-        st = add_chunk(j, &h, c, ends, most, &d, err);
-    if (st == GGUF_OK && d.n)
-        *mean = d.sum / (double)d.n;
+    enum gguf_status st =
+        s.pair && d.token ? GGUF_OK
+                          : gg_error_set_nomem(err, most * sizeof *d.token);
+    if (st == GGUF_OK)
+        st = sum_chunks(j, &h, ends, most, &d, &s, err);
+    if (st == GGUF_OK)
+        *mean = average_chunks(j, &s);
     gg_mem_free(j->allocator, d.token);
+    gg_mem_free(j->allocator, s.pair);
     return st;
 }

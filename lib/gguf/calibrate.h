@@ -73,6 +73,25 @@ struct gguf_calibrate_tensor_callback {
     void *user;                   /* its first argument */
 };
 
+/* Exchange the parts of an array with the other processes of a calibration.
+ *
+ * user   The callback's pointer.
+ * data   The array. This process has filled bytes off[rank] to off[rank + 1].
+ * off    [n_ranks + 1] offsets of the parts.
+ *
+ * Receive the parts of the other processes. Each process makes the same calls
+ * in the same order, from the thread that called gguf_calibrate_run(). Return
+ * true to stop the calibration with GGUF_E_CANCELLED. */
+typedef bool gguf_calibrate_exchange_fn(void *user, void *data,
+                                        const uint64_t *off);
+
+/* An exchange function and its first argument. Later versions add no members to
+ * this struct. */
+struct gguf_calibrate_exchange_callback {
+    gguf_calibrate_exchange_fn *fn; /* NULL: a single process */
+    void *user;                     /* its first argument */
+};
+
 struct gguf_calibrate_params {
     size_t struct_size; /* set by GGUF_CALIBRATE_PARAMS_INIT */
     const struct gguf_allocator *allocator; /* NULL: malloc */
@@ -107,6 +126,14 @@ struct gguf_calibrate_params {
     struct gguf_progress_callback progress; /* unit: multiply-adds, about */
     struct gguf_calibrate_tensor_callback on_tensor; /* called in the order of
                                                       * the work */
+
+    /* Processes that calibrate the same output together, each with plain bytes
+     * of its own. They must have the same original, plain bytes, tokens and
+     * other params, on machines of one kind. Chunks are computed and rows
+     * encoded by one process each; the result is that of a single process. */
+    struct gguf_calibrate_exchange_callback exchange;
+    size_t rank;    /* number of this process, from 0 */
+    size_t n_ranks; /* number of processes; 0, 1: nothing is shared */
 };
 #define GGUF_CALIBRATE_PARAMS_INIT GGUF_INIT(struct gguf_calibrate_params)
 
