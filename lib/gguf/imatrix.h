@@ -23,6 +23,9 @@
  *
  *  - GGUF, with general.type "imatrix": tensors NAME.in_sum2 [n_cols, n_mats]
  *    and NAME.counts [1, n_mats];
+ *    sensitivities, if there are some, are in the keys
+ *    libgguf.imatrix.sensitivity.names, .values and .tokens, which other
+ *    programs ignore;
  *  - the older form without magic (.dat), with one number of calls per tensor
  *    and no counts of input rows. A call is one evaluation of the tensor's
  *    product, for one chunk of tokens.
@@ -256,6 +259,77 @@ GGUF_API enum gguf_status
 gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i, size_t k,
                     double *out, struct gguf_error *err) GGUF_MUST_CHECK;
 
+/* ------------------------------------------------------- sensitivities --- */
+
+/* Sensitivity of a weight tensor: the effect of an error of its weights on the
+ * model's predictions. With sensitivity c, an error E of the weights gives the
+ * predicted divergence
+ *
+ *     D = 1/2 c  sum over matrices k, rows r and columns j of
+ *                    a(k) v(k, j) E(k, r, j)^2
+ *
+ * in nats per token. v(k, j) is the mean square of input column j of matrix k,
+ * and a(k) the share of the entry's input rows that matrix k received. For a
+ * table of rows that are looked up, such as the token embedding, D is 1/2 c
+ * times the mean over its rows of the sum of E^2. Divergences of the tensors of
+ * a model add up.
+ *
+ * D is the KL divergence of the changed model's distribution of the next token
+ * from that of the original, to second order, with errors of different weights
+ * independent of each other. gguf_sensitivity_run() (sensitivity.h) measures c.
+ *
+ * A token embedding that is the output matrix, too, has two sensitivities: that
+ * of the table with its name, and that of the product as "output.weight". */
+struct gguf_imatrix_sensitivity {
+    size_t struct_size; /* set by GGUF_IMATRIX_SENSITIVITY_INIT; members
+                         * beyond this size are not filled */
+    const char *name;   /* name of the weight tensor; belongs to the object,
+                         * until that changes */
+    double value;       /* c, not negative */
+    double input; /* mean square of the product's inputs, in place of v for a
+                      * tensor without an entry; 0: the tensor is a table */
+    double n_tokens; /* number of tokens on which it was measured */
+};
+#define GGUF_IMATRIX_SENSITIVITY_INIT                                         \
+    GGUF_INIT(struct gguf_imatrix_sensitivity)
+
+/* Number of sensitivities. Since: 0.1 */
+GGUF_API size_t gguf_imatrix_n_sensitivities(const struct gguf_imatrix *im);
+
+/* Describe sensitivity i in *out. They are numbered by ascending name.
+ *
+ * GGUF_E_INVALID  i is out of range; out is NULL or its struct_size is 0.
+ *
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_sensitivity(const struct gguf_imatrix *im, size_t i,
+                         struct gguf_imatrix_sensitivity *out,
+                         struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Find the sensitivity of a weight tensor by name. Returns true and stores its
+ * number in *i; or returns false, and *i is undefined. Since: 0.1 */
+GGUF_API bool gguf_imatrix_find_sensitivity(const struct gguf_imatrix *im,
+                                            struct gguf_str name, size_t *i);
+
+/* Add a measurement of a sensitivity. Of several measurements, the object has
+ * the mean, weighted by their tokens.
+ *
+ * im         The object.
+ * name       Name of the weight tensor; copied.
+ * value      The sensitivity c: finite, not negative.
+ * input      Mean square of the product's inputs: finite, not negative. 0: the
+ *            tensor is a table.
+ * n_tokens   Number of tokens on which it was measured: finite, above 0.
+ *
+ * GGUF_E_INVALID  The name is empty, or a number is not as above.
+ * GGUF_E_NOMEM    Memory for the sensitivity cannot be allocated.
+ *
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_add_sensitivity(struct gguf_imatrix *im, const char *name,
+                             double value, double input, double n_tokens,
+                             struct gguf_error *err) GGUF_MUST_CHECK;
+
 /* --------------------------------------------------------- changing it --- */
 
 /* Add sums and counts to an entry, which is created if it does not exist.
@@ -341,7 +415,7 @@ GGUF_API enum gguf_status
 gguf_imatrix_merge(struct gguf_imatrix *im, const struct gguf_imatrix *other,
                    struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Keep or drop entries by name.
+/* Keep or drop entries and sensitivities by name.
  *
  * im      The object.
  * texts   Parts of names; an entry matches if its name contains one of them.
@@ -365,9 +439,9 @@ enum gguf_imatrix_form {
  *         renamed to path when it is complete: a failure leaves an existing
  *         file as it was.
  * form    Form of the file. The older one has one number of calls per tensor:
- *         the counts of single experts are lost. In the GGUF form an entry of
- *         the older form gets counts: a call becomes gguf_imatrix_chunk_size()
- *         input rows, or 1 if that is unknown.
+ *         the counts of single experts and the sensitivities are lost. In the
+ *         GGUF form an entry of the older form gets counts: a call becomes
+ *         gguf_imatrix_chunk_size() input rows, or 1 if that is unknown.
  * force   Replace an existing file.
  *
  * GGUF_E_EXIST    path exists and force is not set.

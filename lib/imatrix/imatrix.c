@@ -50,6 +50,7 @@ void gguf_imatrix_destroy(struct gguf_imatrix *im)
         entry_fini(im, im->entries[i]);
     gg_mem_free(im->allocator, im->entries);
     gg_mem_free(im->allocator, im->datasets);
+    gg_mem_free(im->allocator, im->sens);
     gg_index_fini(&im->dataset_index);
     gg_mem_arena_fini(&im->arena);
     gguf_file_close(im->file);
@@ -558,6 +559,7 @@ enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
     GG_TRY(gg_imatrix_check_file(other, err));
     for (size_t i = 0; i < other->n_datasets; i++)
         GG_TRY(gg_imatrix_add_dataset(im, gg_str_z(other->datasets[i]), err));
+    GG_TRY(gg_imatrix_merge_sensitivities(im, other, err));
     return gguf_imatrix_add_chunks(im, NULL, other->n_chunks,
                                    other->chunk_size, err);
 }
@@ -576,4 +578,5 @@ void gguf_imatrix_filter(struct gguf_imatrix *im, const char *const *texts,
             entry_fini(im, im->entries[i]);
     }
     im->n_entries = im->n_sorted = n_left;
+    gg_imatrix_filter_sensitivities(im, texts, n, keep);
 }

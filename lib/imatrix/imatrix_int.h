@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "gguf/file.h"
 #include "gguf/imatrix.h"
+#include "gguf/meta.h"
 
 #include <stdbool.h>
 
@@ -22,6 +23,12 @@ struct gg_imatrix_entry {
     bool owned;                /* sums and counts are one allocated block */
 };
 
+/* Sensitivity of a tensor, and the tokens that it was measured on. */
+struct gg_imatrix_sens {
+    const char *name;
+    double value, input, n_tokens;
+};
+
 struct gguf_imatrix {
     const struct gguf_allocator *allocator;
     struct gg_mem_arena arena; /* memory of entries, names and datasets */
@@ -31,6 +38,8 @@ struct gguf_imatrix {
     const char **datasets;
     size_t n_datasets, cap_datasets;
     struct gg_index dataset_index;
+    struct gg_imatrix_sens *sens; /* sensitivities, sorted by name */
+    size_t n_sens, cap_sens;
     uint64_t n_chunks, chunk_size;
     const char *precision;  /* NULL: unknown */
     struct gguf_file *file; /* file with the data of entries; NULL: none */
@@ -82,5 +91,30 @@ void gg_imatrix_store_float(uint8_t *p, float v);
  * If all are zero, all become 1. Returns the number of replaced values. */
 uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
                             size_t n, float *dst);
+
+/* ---- imatrix_sensitivity.c ---- */
+
+/* Add a sensitivity, whose numbers are valid: the mean over the tokens of all
+ * that are added. The name of s is copied. GGUF_E_NOMEM. */
+enum gguf_status gg_imatrix_add_sensitivity(struct gguf_imatrix *im,
+                                            const struct gg_imatrix_sens *s,
+                                            struct gguf_error *err);
+/* Add all sensitivities of b. GGUF_E_NOMEM. */
+enum gguf_status gg_imatrix_merge_sensitivities(struct gguf_imatrix *im,
+                                                const struct gguf_imatrix *b,
+                                                struct gguf_error *err);
+/* Read the sensitivities of a file. Entries that are not valid are left out.
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_imatrix_read_sensitivities(struct gguf_imatrix *im,
+                                               const struct gguf_file *f,
+                                               struct gguf_error *err);
+/* Set the keys of a file, if there are sensitivities. GGUF_E_NOMEM. */
+enum gguf_status gg_imatrix_set_sensitivities(const struct gguf_imatrix *im,
+                                              struct gguf_meta *m,
+                                              struct gguf_error *err);
+/* Keep (keep) or drop the sensitivities whose names contain one of n texts. */
+void gg_imatrix_filter_sensitivities(struct gguf_imatrix *im,
+                                     const char *const *texts, size_t n,
+                                     bool keep);
 
 #endif

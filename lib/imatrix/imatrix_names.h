@@ -3,8 +3,12 @@
 #ifndef GG_IMATRIX_IMATRIX_NAMES_H
 #define GG_IMATRIX_IMATRIX_NAMES_H
 
-/* A key of libgguf, which other programs ignore. */
-#define GG_IMATRIX_PRECISION "libgguf.imatrix.precision"
+/* Keys of libgguf, which other programs ignore. */
+#define GG_IMATRIX_PRECISION   "libgguf.imatrix.precision"
+#define GG_IMATRIX_SENS_NAMES  "libgguf.imatrix.sensitivity.names"
+#define GG_IMATRIX_SENS_VALUES "libgguf.imatrix.sensitivity.values"
+#define GG_IMATRIX_SENS_INPUTS "libgguf.imatrix.sensitivity.inputs"
+#define GG_IMATRIX_SENS_TOKENS "libgguf.imatrix.sensitivity.tokens"
 
 #define GG_IMATRIX_SUMS   ".in_sum2"
 #define GG_IMATRIX_COUNTS ".counts"

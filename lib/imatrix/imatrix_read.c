@@ -326,6 +326,7 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
     while (gguf_kv_iter_next_str(&it, &text))
         if (text.size && !memchr(text.data, 0, text.size))
             GG_TRY(gg_imatrix_add_dataset(im, text, err));
+    GG_TRY(gg_imatrix_read_sensitivities(im, im->file, err));
     for (size_t i = 0; i < gguf_file_n_tensors(im->file); i++)
         GG_TRY(read_tensor(im, gguf_file_tensor(im->file, i), err));
     return im->n_entries ? GGUF_OK

@@ -120,6 +120,8 @@ static enum gguf_status make_meta(const struct gguf_imatrix *im,
                                (uint32_t)GG_MIN(size, UINT32_MAX), err);
     if (st == GGUF_OK && im->precision)
         st = gguf_meta_set_strz(m, GG_IMATRIX_PRECISION, im->precision, err);
+    if (st == GGUF_OK)
+        st = gg_imatrix_set_sensitivities(im, m, err);
     return st;
 }
 
