@@ -19,6 +19,7 @@
  *     layers.h bisect.h     comparisons by layer and by weight
  *     collect.h             importance data from a text
  *     calibrate.h           bytes of quantized tensors from a text
+ *     sensitivity.h         effect of errors of each weight
  *
  *     gguf_file_open(&file, "model.gguf", NULL, &err);
  *     gguf_model_create(&model, file, NULL, &err);
@@ -45,6 +46,7 @@
 #include <gguf/model_base.h>
 #include <gguf/part.h>
 #include <gguf/ppl.h>
+#include <gguf/sensitivity.h>
 #include <gguf/session.h>
 #include <gguf/session_check.h>
 #include <gguf/session_layered.h>
