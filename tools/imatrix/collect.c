@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <gguf/sensitivity.h>
+
 /* Open objects, in the order in which they are destroyed. */
 struct job {
     const struct im_options *o;
@@ -128,8 +130,9 @@ static bool open_session(struct job *j)
     const struct ev_options *o = &j->o->ev;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     sp.n_seq = 1;
-    sp.n_ubatch =
-        j->m.info.is_whole || o->n_ubatch > o->n_ctx ? o->n_ctx : o->n_ubatch;
+    /* sensitivities need a chunk in one micro-batch */
+    const bool whole = j->m.info.is_whole || j->o->sensitivity;
+    sp.n_ubatch = whole || o->n_ubatch > o->n_ctx ? o->n_ctx : o->n_ubatch;
     return ev_model_open_backends(&j->m, o, j->pool) &&
            ev_model_begin_session(&j->m, o, &sp, false);
 }
@@ -293,6 +296,29 @@ static bool finish_collection(struct job *j, struct gguf_imatrix **im)
            msg_fail(o->text ? o->text : NULL, &err);
 }
 
+/* Measure sensitivities and add them to the data. */
+static bool measure_sensitivities(struct job *j, struct gguf_imatrix *im)
+{
+    const struct im_options *o = j->o;
+    struct gguf_sensitivity_params p = GGUF_SENSITIVITY_PARAMS_INIT;
+    struct gguf_error err;
+    if (!o->sensitivity || !im)
+        return true;
+    p.n_ctx = o->ev.n_ctx;
+    p.n_tokens = o->sensitivity_tokens;
+    p.pool = j->pool;
+    p.progress = (struct gguf_progress_callback){ on_progress, j };
+    p.include = o->include.arg;
+    p.n_include = o->include.n;
+    progress_init(&j->bar, "sensitivity", "tokens", o->ev.quiet);
+    const enum gguf_status st = gguf_sensitivity_run(
+        im, j->m.session, j->tokens.id, j->tokens.n, &p, &err);
+    progress_clear(&j->bar);
+    if (st == GGUF_E_CANCELLED && progress_stopped())
+        progress_raise();
+    return st == GGUF_OK || msg_fail(o->model, &err);
+}
+
 static void close_job(struct job *j)
 {
     gguf_collect_destroy(j->c);
@@ -306,12 +332,15 @@ static void close_job(struct job *j)
 bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
 {
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
+    const bool given = *im != NULL;
     name_part(&j.part, o);
     bool good = check_outputs(&j) && begin_collection(&j) && open_model(&j) &&
                 read_tokens(&j) && open_session(&j);
     progress_catch_signals();
-    good = good && run_collection(&j) &&
-           (ranks_is_worker() || finish_collection(&j, im));
+    if (!given)
+        good = good && run_collection(&j) &&
+               (ranks_is_worker() || finish_collection(&j, im));
+    good = good && measure_sensitivities(&j, *im);
     close_job(&j);
     return good;
 }

@@ -97,6 +97,48 @@ static void print_statistics(const struct gguf_imatrix *im)
     table_show(&t, "23916ca/487d");
 }
 
+static void print_sensitivities(const struct gguf_imatrix *im)
+{
+    static const char *const heads[] = { "tensor", "sensitivity", "input",
+                                         "tokens" };
+    struct gguf_imatrix_sensitivity s = GGUF_IMATRIX_SENSITIVITY_INIT;
+    struct table t;
+    if (!gguf_imatrix_n_sensitivities(im))
+        return;
+    printf("\n");
+    table_init(&t, "lrrr", 0);
+    table_add_row(&t, heads);
+    for (size_t i = 0; gguf_imatrix_sensitivity(im, i, &s, NULL) == GGUF_OK;
+         i++) {
+        table_add_strz(&t, s.name);
+        table_addf(&t, "%.4g", s.value);
+        if (s.input > 0)
+            table_addf(&t, "%.4g", s.input);
+        else
+            table_add(&t, "table");
+        table_addf(&t, "%.0f", s.n_tokens);
+    }
+    table_show(&t, "32");
+}
+
+static void json_sensitivities(struct json *j, const struct gguf_imatrix *im)
+{
+    struct gguf_imatrix_sensitivity s = GGUF_IMATRIX_SENSITIVITY_INIT;
+    if (!gguf_imatrix_n_sensitivities(im))
+        return;
+    json_open(j, "sensitivities", '[');
+    for (size_t i = 0; gguf_imatrix_sensitivity(im, i, &s, NULL) == GGUF_OK;
+         i++) {
+        json_open(j, NULL, '{');
+        json_strz(j, "name", s.name);
+        json_f64(j, "value", s.value);
+        json_f64(j, "input", s.input);
+        json_f64(j, "n_tokens", s.n_tokens);
+        json_close(j);
+    }
+    json_close(j);
+}
+
 /* ------------------------------------------------- against a model --- */
 
 /* A matrix without data, or with data of another shape. */
@@ -239,6 +281,7 @@ static void print_json(const struct gguf_imatrix *im, const char *path,
         json_close(&j);
     }
     json_close(&j);
+    json_sensitivities(&j, im);
     if (c)
         json_comparison(&j, path, c);
     json_end(&j);
@@ -375,13 +418,13 @@ static bool get_data(struct gguf_imatrix **im, const struct im_options *o,
 {
     struct gguf_error err;
     gguf_error_clear(&err);
-    if (o->text)
+    if (o->text && !n)
         return im_collect(im, o);
     if (o->merge_parts)
         return im_merge_parts(im, o, paths, n);
     if (load_all(im, o, paths, n, about, &err) == GGUF_OK) {
         *about = n > 1 ? NULL : *about;
-        return true;
+        return !o->text || im_collect(im, o);
     }
     return msg_fail(*about, &err);
 }
@@ -405,6 +448,7 @@ static void print_all(const struct im_options *o,
     else if (o->show || (!o->out && !o->part && !model)) {
         print_mode(gguf_imatrix_precision(im));
         print_statistics(im);
+        print_sensitivities(im);
     }
     if (model && !o->ev.json)
         print_comparison(c);

@@ -28,11 +28,13 @@ struct im_options {
     bool parse_special; /* texts of control tokens are these tokens */
     bool no_ppl;        /* accepted, without an effect */
     bool resume;
+    bool sensitivity;    /* measure sensitivities, too */
     bool merge_parts;    /* operands are parts */
     bool mpi;            /* this process is one rank of several */
     int form;            /* enum gguf_imatrix_form; -1: by the name of out */
     uint64_t save_every; /* chunks between checkpoints; 0: none */
     uint64_t from_chunk; /* becomes ev.first_chunk */
+    uint64_t sensitivity_tokens; /* tokens to measure them on; 0: default */
     struct gguf_limits limits;
     struct gguf_file_params files; /* parameters of read files: limits */
 };
@@ -41,8 +43,10 @@ struct im_options {
  * and following. A usage error ends the program. */
 int im_parse_options(struct im_options *o, int argc, char **argv);
 
-/* Evaluate the model on the text. *im is NULL, without an error, on a helper
- * rank, and if a part was saved in which no chunk has data. */
+/* Evaluate the model on the text. If *im is not NULL, nothing is collected, and
+ * sensitivities are added to it. Else *im receives the data; it is NULL,
+ * without an error, on a helper rank, and if a part was saved in which no chunk
+ * has data. */
 bool im_collect(struct gguf_imatrix **im, const struct im_options *o);
 /* Add up n files of parts. */
 bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,

@@ -29,6 +29,13 @@ static const struct opt table[] = {
       "tokens per chunk, all of them counted (default: 512)", OPT_UINT,
       AT(ev.n_ctx), .min = 1, .max = EV_MOST_TOKENS },
     { .group = &ev_threads, EV },
+    { "--sensitivity", NULL,
+      "also measure the effect of errors of each tensor: gguf-quantize then "
+      "chooses types by it; with IN, add it to that data",
+      OPT_FLAG, AT(sensitivity) },
+    { "--sensitivity-tokens", "N",
+      "measure sensitivities on N tokens of the text (default: 2048)",
+      OPT_UINT, AT(sensitivity_tokens), .min = 1, .max = UINT32_MAX },
     { .help = "What is written:" },
     { "-o --output --output-file", "OUT",
       "write the data; several inputs are added up (default: print "
@@ -128,6 +135,9 @@ static const struct opt_rule rules[] = {
     { "--save-part", OPT_NEEDS, "--file --merge-parts" },
     { "--save-every --resume", OPT_NEEDS, "--output --save-part" },
     { "--mpi", OPT_EXCLUDES, "--save-every --resume --layer-major" },
+    { "--sensitivity", OPT_NEEDS, "--file" },
+    { "--sensitivity", OPT_EXCLUDES, "--mpi --merge-parts" },
+    { "--sensitivity-tokens", OPT_NEEDS, "--sensitivity" },
     { .a = NULL },
 };
 
@@ -157,7 +167,7 @@ int im_parse_options(struct im_options *o, int argc, char **argv)
     const int n = opt_parse(&tool, argc, argv, o);
     o->files.limits = &o->limits;
     o->ev.files = &o->files;
-    if (o->text && n)
+    if (o->text && n && !o->sensitivity)
         opt_usage("--file collects data: '%s' cannot be read in the same run",
                   argv[1]);
     if (!o->text && !n)
