@@ -32,6 +32,14 @@
  * layer's matrix enters one of the 2 n terms of the residual sum, and that of
  * the output matrix enters the logits.
  *
+ * Sensitivities: if the importance data of the job have the sensitivity of a
+ * free tensor (imatrix.h; gguf_sensitivity_run() measures it), the noise of a
+ * type is not relative. It is the KL divergence from the input that the type is
+ * predicted to cause, in nats per token, and no tensor counts several times.
+ * Free tensors without a sensitivity keep the recipe's type. The sum of the
+ * noise is then the predicted divergence of the free tensors.
+ * gguf_quant_predict() predicts that of a whole plan.
+ *
  * Choice: a multiple-choice knapsack problem, solved by a convex relaxation,
  * its rounding, and an exact search of the remaining choices. The result says
  * if it is proven to be optimal and, if not, bounds the distance from the
@@ -91,8 +99,9 @@ struct gguf_target_result {
     uint64_t size;      /* bytes of the choice, at most limit */
     size_t n_free;      /* tensors whose type was chosen */
     double noise;       /* sum of their noise, as described above */
-    double bound; /* lower bound for the noise of every choice that fits */
-    bool exact;   /* the choice is proven to be optimal: noise == bound */
+    double bound;   /* lower bound for the noise of every choice that fits */
+    bool exact;     /* the choice is proven to be optimal: noise == bound */
+    bool predicted; /* noise is predicted divergence, in nats per token */
 };
 #define GGUF_TARGET_RESULT_INIT GGUF_INIT(struct gguf_target_result)
 
@@ -127,6 +136,41 @@ struct gguf_target_result {
 GGUF_API enum gguf_status gguf_quant_fit_size(
     struct gguf_quant *q, const struct gguf_target_params *params,
     struct gguf_target_result *result, struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Divergence that the sensitivities of the importance data predict. */
+struct gguf_quant_prediction {
+    size_t struct_size; /* set by GGUF_QUANT_PREDICTION_INIT; members
+                         * beyond this size are not filled */
+    double divergence;  /* KL divergence from the input, in nats per token */
+    size_t n_tensors;   /* tensors that change and have a sensitivity; 0: the
+                         * divergence is unknown */
+    size_t n_unknown;   /* tensors that change and lack a sensitivity: the
+                         * divergence lacks their part */
+};
+#define GGUF_QUANT_PREDICTION_INIT GGUF_INIT(struct gguf_quant_prediction)
+
+/* Predict the divergence of a job's output from its input.
+ *
+ * q        The job. Its plan stays as it is.
+ * params   Rows to measure: sample, n_sample and measured; the other members
+ *          are ignored. NULL: the defaults.
+ * out      Receives the prediction.
+ *
+ * Measurements of gguf_quant_fit_size() with the same rows are reused. If every
+ * tensor that changes has a sensitivity, the output gets the key
+ * quantize.predicted_kld with the divergence, unless the job has compat.
+ *
+ * GGUF_E_INVALID      out is NULL or its struct_size is 0; or a measured job
+ *                     differs.
+ * GGUF_E_LIMIT        max_memory is too small for the longest row.
+ * GGUF_E_CANCELLED    The progress callback stopped the call.
+ * GGUF_E_NOMEM        A buffer cannot be allocated.
+ * Other               The statuses of a reader (reader.h).
+ *
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_quant_predict(
+    struct gguf_quant *q, const struct gguf_target_params *params,
+    struct gguf_quant_prediction *out, struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

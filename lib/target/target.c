@@ -38,6 +38,7 @@ struct target {
     uint64_t align;                     /* alignment of tensors in the limited
                                          * size */
     uint64_t limit;
+    bool predicts; /* noise is predicted divergence */
 };
 
 static enum gguf_status check_params(const struct gguf_target_params *p,
@@ -126,6 +127,24 @@ static enum gguf_status list_options(const struct target *t,
     return GGUF_OK;
 }
 
+static bool is_free(const struct target *t, const struct gg_job_tensor *jt)
+{
+    const enum gguf_quant_reason why = jt->pub.reason;
+    return (why == GGUF_REASON_BASE || why == GGUF_REASON_TARGET ||
+            why == GGUF_REASON_LOOKUP_TABLE) &&
+           (!t->predicts || gg_target_find_effect(t->q, jt).known);
+}
+
+/* Is the sensitivity of a free tensor known? */
+static bool can_predict(const struct target *t)
+{
+    for (size_t i = 0; i < t->q->n_t; i++)
+        if (is_free(t, &t->q->t[i]) &&
+            gg_target_find_effect(t->q, &t->q->t[i]).known)
+            return true;
+    return false;
+}
+
 /* List the free tensors with their options, and add up the bytes of the
  * others. */
 static enum gguf_status list_free(struct target *t, struct gguf_error *err)
@@ -138,18 +157,19 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     gg_outer_scale_unfold(q); /* the choice decides which scale tensors stay */
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *pub = &q->t[i].pub;
-        if (pub->reason != GGUF_REASON_BASE &&
-            pub->reason != GGUF_REASON_TARGET &&
-            pub->reason != GGUF_REASON_LOOKUP_TABLE)
+        if (!is_free(t, &q->t[i]))
             continue;
         t->tensors[t->n].t = &q->t[i];
+        if (t->predicts)
+            t->tensors[t->n].effect = gg_target_find_effect(q, &q->t[i]);
         t->other -= taken_bytes(t, &q->t[i], pub->to, pub->to_size);
         GG_TRY(list_options(t, &t->tensors[t->n++], err));
     }
     return GGUF_OK;
 }
 
-/* Cost of an option: its noise. The noise of a layer's matrix enters one of the
+/* Cost of an option: its noise. A predicted divergence needs no factor. The
+ * relative noise of a layer's matrix enters one of the
  * terms (two per layer) whose sum a model computes; that of the output matrix
  * enters every logit, and so counts once per term. */
 static double cost_of(const struct target *t,
@@ -161,6 +181,8 @@ static double cost_of(const struct target *t,
         tt->t->cls == GG_CLASS_OUTPUT &&
         (!strcmp(name, "output.weight") || !strcmp(name, "token_embd.weight"));
     double parts = 2 * (double)t->q->n_layers_left;
+    if (t->predicts)
+        return o->noise;
     return output ? GG_MAX(parts, 1) * o->noise : o->noise;
 }
 
@@ -248,7 +270,8 @@ static enum gguf_status apply_option(struct target *t,
                                      struct gguf_error *err)
 {
     char text[160];
-    int n = snprintf(text, sizeof text, "target: noise %.3g", o->noise);
+    int n = snprintf(text, sizeof text, "target: %s %.3g",
+                     t->predicts ? "divergence" : "noise", o->noise);
     if (next)
         snprintf(text + n, sizeof text - (size_t)n,
                  "; %s has %.3g for %" PRIu64 " bytes more",
@@ -381,23 +404,26 @@ static enum gguf_status recall_noise(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-static enum gguf_status measure_noise(struct target *t, struct gguf_error *err)
+enum gguf_status gg_target_measure_all(struct gguf_quant *q,
+                                       const struct gguf_target_params *params,
+                                       struct gg_target_tensor *tensors,
+                                       size_t n, struct gguf_error *err)
 {
-    GG_TRY(recall_noise(t->q, &t->p, err));
-    for (size_t i = 0; i < t->n; i++)
-        for (size_t k = 0; k < t->tensors[i].n; k++) {
-            struct gg_target_option *o = &t->tensors[i].options[k];
-            if (o->to == t->tensors[i].t->pub.from)
+    GG_TRY(recall_noise(q, params, err));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < tensors[i].n; k++) {
+            struct gg_target_option *o = &tensors[i].options[k];
+            if (o->to == tensors[i].t->pub.from)
                 continue;
-            o->noise = *noise_slot(t->q, t->tensors[i].t, o->to);
+            o->noise = *noise_slot(q, tensors[i].t, o->to);
             o->known = o->noise > 0;
         }
-    GG_TRY(gg_target_measure(t->q, t->tensors, t->n, sample_size(&t->p), err));
-    for (size_t i = 0; i < t->n; i++)
-        for (size_t k = 0; k < t->tensors[i].n; k++) {
-            const struct gg_target_option *o = &t->tensors[i].options[k];
-            if (o->to != t->tensors[i].t->pub.from)
-                *noise_slot(t->q, t->tensors[i].t, o->to) = o->noise;
+    GG_TRY(gg_target_measure(q, tensors, n, sample_size(params), err));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < tensors[i].n; k++) {
+            const struct gg_target_option *o = &tensors[i].options[k];
+            if (o->to != tensors[i].t->pub.from)
+                *noise_slot(q, tensors[i].t, o->to) = o->noise;
         }
     return GGUF_OK;
 }
@@ -419,11 +445,14 @@ static enum gguf_status run_target(struct target *t,
     struct gg_knapsack k = { .size = 0 };
     if (!q->ftype_given)
         gguf_meta_remove(q->meta, type); /* this choice has no number */
+    t->predicts = can_predict(t);
+    if (t->predicts)
+        GG_TRY(gg_target_record(q, (double)NAN, err));
     GG_TRY(gg_job_plan_files(q, &q->totals.file_size, err));
     t->align = t->p.max_size ? gg_job_alignment(q) : 1;
     (void)size_of_plan(t);
     GG_TRY(list_free(t, err));
-    GG_TRY(measure_noise(t, err));
+    GG_TRY(gg_target_measure_all(q, &t->p, t->tensors, t->n, err));
     GG_TRY(make_groups(t, err));
     GG_TRY(choose_types(t, &k, err));
     uint64_t size = size_of_plan(t);
@@ -435,6 +464,7 @@ static enum gguf_status run_target(struct target *t,
         .noise = k.cost,
         .bound = k.bound,
         .exact = k.exact,
+        .predicted = t->predicts,
     };
     return fill_result(result, &r, err);
 }

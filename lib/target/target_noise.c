@@ -140,6 +140,8 @@ struct option_trial {
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
     struct gg_data_rows src;
     struct gg_loss loss;
+    double divergence; /* predicted for the measured rows */
+    uint64_t mat;      /* number of the present matrix */
     size_t ne0;
     bool outer;  /* the type gets a scale tensor */
     float scale; /* scale of the present matrix */
@@ -163,8 +165,25 @@ static void measure_rows(const struct work *w, struct option_trial *y,
     codec->decode(y->out, y->back, n * y->ne0);
     for (size_t e = 0; y->outer && e < n * y->ne0; e++)
         y->back[e] *= y->scale;
-    gg_loss_add(&y->loss, y->slice, y->back, n, y->ne0,
-                y->imatrix ? y->weights : NULL);
+    const float *weights = y->imatrix ? y->weights : NULL;
+    gg_loss_add(&y->loss, y->slice, y->back, n, y->ne0, weights);
+    if (!y->tt->effect.known)
+        return;
+    struct gg_loss some = { 0 };
+    gg_loss_add(&some, y->slice, y->back, n, y->ne0, weights);
+    y->divergence +=
+        gg_target_predict_rows(w->q, y->tt, y->mat, some.err2, some.weighted);
+}
+
+/* Noise of an option. n rows were measured; the tensor has all rows. */
+static double noise_of(const struct option_trial *y, uint64_t n, uint64_t all)
+{
+    if (y->loss.n < (double)(n * y->ne0))
+        return (double)INFINITY;
+    if (y->tt->effect.known)
+        return y->divergence * ((double)all / (double)n);
+    return y->loss.weighted_in > 0 ? y->loss.weighted / y->loss.weighted_in
+                                   : 0;
 }
 
 /* Prepare matrix m: its importances, and the scale that a run would find in its
@@ -176,6 +195,7 @@ static bool start_matrix(struct work *w, struct option_trial *y, uint64_t m,
     uint64_t n = (uint64_t)t->ne[0] * (uint64_t)t->ne[1];
     uint64_t step = GG_MAX(SLICE / y->ne0, 1) * y->ne0;
     float largest = 0;
+    y->mat = m;
     if (y->imatrix)
         gg_imatrix_weights(y->imatrix, m * y->ne0, y->ne0, y->weights);
     for (uint64_t at = 0, k; y->outer && at < n; at += k) {
@@ -231,9 +251,7 @@ static void measure_option(struct work *w, const struct gg_target_tensor *tt,
         if (k < n)
             read_row(&y.src, row, ne0, y.slice + n_slice++ * ne0);
     }
-    o->noise = y.loss.n < (double)(n * ne0) ? (double)INFINITY
-               : y.loss.weighted_in > 0 ? y.loss.weighted / y.loss.weighted_in
-                                        : 0;
+    o->noise = noise_of(&y, n, s.rows);
 }
 
 static void measure_pieces(void *user, unsigned ith, unsigned nth)

@@ -123,9 +123,23 @@ static void print_target(const struct target *target)
     else if (!r->exact)
         snprintf(best, sizeof best, "perhaps not the least possible");
     msg_info(target->path,
-             "%" PRIu64 " bytes, limit %" PRIu64
-             "; noise of %zu tensors %.4g, %s",
-             r->size, r->limit, r->n_free, r->noise, best);
+             "%" PRIu64 " bytes, limit %" PRIu64 "; %s of %zu tensors %.4g, "
+             "%s",
+             r->size, r->limit, r->predicted ? "divergence" : "noise",
+             r->n_free, r->noise, best);
+}
+
+static void print_prediction(const struct target *target)
+{
+    const struct gguf_quant_prediction *p = &target->prediction;
+    char without[64] = "";
+    if (!p->n_tensors)
+        return;
+    if (p->n_unknown)
+        snprintf(without, sizeof without, ", without %zu unknown tensor%s",
+                 p->n_unknown, text_s(p->n_unknown));
+    msg_info(target->path, "predicted divergence %.4g nats%s", p->divergence,
+             without);
 }
 
 /* Escape a name from a file for a message. */
@@ -206,6 +220,7 @@ void print_summary(const struct target *target, double seconds)
     if (has_size_limit(target))
         print_target(target);
     print_calibration_summary(target);
+    print_prediction(target);
     if (t.n_kept)
         msg_info(target->path, "kept %" PRIu64 " tensor%s of an earlier run",
                  t.n_kept, text_s(t.n_kept));
@@ -329,6 +344,15 @@ void json_target(struct json *j, const struct target *target)
         json_f64(j, "noise", r->noise);
         json_f64(j, "bound", r->bound);
         json_bool(j, "exact", r->exact);
+        if (r->predicted)
+            json_bool(j, "predicted", true);
+        json_close(j);
+    }
+    if (target->prediction.n_tensors) {
+        json_open(j, "prediction", '{');
+        json_f64(j, "divergence", target->prediction.divergence);
+        json_u64(j, "n_tensors", target->prediction.n_tensors);
+        json_u64(j, "n_unknown", target->prediction.n_unknown);
         json_close(j);
     }
     json_u64(j, "n_files", gguf_quant_n_files(target->job));

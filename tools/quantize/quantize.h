@@ -45,6 +45,8 @@ struct target {
     double max_bpw;    /* most bits per weight; 0: any */
     /* result of the choice of types, if there is a limit */
     struct gguf_target_result result;
+    /* predicted divergence of the plan; without tensors: no prediction */
+    struct gguf_quant_prediction prediction;
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
     struct calibration_result *calibration; /* owned; NULL: not calibrated */

@@ -31,11 +31,17 @@ static void discard_stale(const char *const *paths, size_t n)
     }
 }
 
+static bool has_sensitivities(const struct options *o)
+{
+    return o->params.imatrix &&
+           gguf_imatrix_n_sensitivities(o->params.imatrix) > 0;
+}
+
 enum gguf_status start_run(struct options *o, struct progress *bar,
                            struct gguf_pool **pool, struct gguf_error *err)
 {
     struct gguf_pool_params pp = GGUF_INIT(struct gguf_pool_params);
-    bool computes = !o->dry_run;
+    bool computes = !o->dry_run || has_sensitivities(o);
     for (size_t i = 0; i < o->n_targets; i++)
         computes |= has_size_limit(&o->targets[i]);
     pp.n_threads = o->threads;
@@ -83,13 +89,28 @@ enum gguf_status run_targets(const struct options *o, const char *doing,
     return st;
 }
 
+/* Predict the divergence of the plan, if there are sensitivities. */
+static enum gguf_status predict_divergence(struct options *o, struct target *t,
+                                           struct progress *bar,
+                                           struct gguf_error *err)
+{
+    if (!has_sensitivities(o))
+        return GGUF_OK;
+    progress_init(bar, "predicting", NULL, o->quiet);
+    const enum gguf_status st =
+        gguf_quant_predict(t->job, &o->target, &t->prediction, err);
+    progress_clear(bar);
+    return st;
+}
+
 enum gguf_status choose_target_types(struct options *o, size_t i,
                                      struct progress *bar,
                                      struct gguf_error *err)
 {
     struct target *t = &o->targets[i];
+    t->prediction = (struct gguf_quant_prediction)GGUF_QUANT_PREDICTION_INIT;
     if (!has_size_limit(t))
-        return GGUF_OK;
+        return predict_divergence(o, t, bar, err);
     o->target.max_size = t->max_size;
     o->target.max_bpw = t->max_bpw;
     o->target.measured = NULL;
@@ -101,7 +122,7 @@ enum gguf_status choose_target_types(struct options *o, size_t i,
     const enum gguf_status st =
         gguf_quant_fit_size(t->job, &o->target, &t->result, err);
     progress_clear(bar);
-    return st;
+    return st == GGUF_OK ? predict_divergence(o, t, bar, err) : st;
 }
 
 enum gguf_status reject_unsupported_types(const struct options *o, size_t i,
