@@ -239,7 +239,6 @@ static void check_numbers(void)
     struct gguf_stats stats = GGUF_INIT(struct gguf_stats);
     struct gguf_stats_diff diff = GGUF_INIT(struct gguf_stats_diff);
     struct gguf_target_result result = GGUF_TARGET_RESULT_INIT;
-    struct gguf_quant_prediction prediction = GGUF_QUANT_PREDICTION_INIT;
     const char *paths[1] = { other };
     DEFAULTS(gguf_quant_params, GGUF_QUANT_PARAMS_INIT,
              gguf_quant_create(&q, path, p, &err));
@@ -254,8 +253,6 @@ static void check_numbers(void)
     REFUSED(gguf_quant_totals(quant, NULL, &err));
     DEFAULTS(gguf_target_params, GGUF_TARGET_PARAMS_INIT,
              gguf_quant_fit_size(quant, p, &result, &err));
-    DEFAULTS(gguf_target_params, GGUF_TARGET_PARAMS_INIT,
-             gguf_quant_predict(quant, p, &prediction, &err));
     REFUSED(gguf_quant_predict(quant, NULL, NULL, &err));
     ZERO_DEFAULTS(gguf_stats_params,
                   gguf_stats_tensor(r.file, 0, p, &stats, &err));
@@ -359,7 +356,6 @@ static void check_evaluation(void)
     struct gguf_layers *l;
     struct gguf_bisect *b;
     struct gguf_collect *c;
-    struct gguf_imatrix *im;
     struct gguf_tasks *tasks;
     struct gguf_task_result result = GGUF_TASK_RESULT_INIT;
     const char *text = "a\n0\nb\nc\nd\ne\n";
@@ -414,10 +410,8 @@ static void check_evaluation(void)
     REFUSED(gguf_calibrate_run(NULL, NULL, NULL, NULL, &err));
     REFUSED(gguf_calibrate_run(NULL, r.model, NULL, NULL, &err));
     gguf_collect_destroy(c);
-    must_succeed(gguf_imatrix_create(&im, NULL, &err));
     DEFAULTS(gguf_sensitivity_params, GGUF_SENSITIVITY_PARAMS_INIT,
-             gguf_sensitivity_run(im, s, tok, N_TOKENS, p, &err));
-    gguf_imatrix_destroy(im);
+             gguf_sensitivity_run(NULL, s, tok, N_TOKENS, p, &err));
     must_succeed(gguf_tasks_parse(&tasks, GGUF_TASK_HELLASWAG, text,
                                   strlen(text), NULL, &err));
     DEFAULTS(gguf_task_params, GGUF_TASK_PARAMS_INIT,

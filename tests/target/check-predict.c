@@ -98,7 +98,7 @@ static double sum_errors(const struct gguf_file *f, size_t i, size_t from,
     return sum;
 }
 
-static double expected(const struct gguf_file *f, bool with_other)
+static double predict_file(const struct gguf_file *f, bool with_other)
 {
     double d = 0;
     float v[3][256];
@@ -142,7 +142,7 @@ static void read_output(struct task *t)
     const struct gguf_kv *kv = gguf_file_kv_find(f, "quantize.predicted_kld");
     if (kv && gguf_kv_get_float(kv, &t->written, NULL) != GGUF_OK)
         t->written = NAN;
-    t->wanted = expected(f, t->data == ALL_TENSORS);
+    t->wanted = predict_file(f, t->data == ALL_TENSORS);
     t->other = gguf_file_tensor_find(f, model[OTHER_Q].name)->dtype;
     t->size = gguf_file_size(f);
     gguf_file_close(f);
