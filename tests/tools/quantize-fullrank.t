@@ -8,7 +8,7 @@ q=$bin/gguf-quantize
 m=$tmp/m.gguf
 "$builddir/tests/tools/mkfullrank" "$m" || exit 99
 
-# Two texts of random words of the vocabulary, all of which are as frequent.
+# Two texts of random words of the vocabulary, with equal frequencies.
 for seed in 1 2; do
     awk -v s=$seed 'BEGIN {
         for (i = 0; i < 8000; i++) {
