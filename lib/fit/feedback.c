@@ -50,6 +50,8 @@ static void encode_rows(struct gg_feedback_task *t, size_t first,
     t->n_rows = n_rows;
     t->n_vectors = (n_rows + W - 1) / W;
     gg_feedback_pass(t);
+    if (job->effort == GG_FEEDBACK_DESCENT)
+        gg_feedback_descend(t);
     gg_feedback_guard(t, is_better);
     for (unsigned r = 0; r < n_rows; r++)
         if (is_better[r] && is_finite_row(t, r))
@@ -85,7 +87,10 @@ static bool alloc_task(struct gg_feedback_task *t, struct gg_feedback_job *job,
     const size_t tiles = GG_FEEDBACK_PANEL;
     const size_t sub = (size_t)job->form->sub_len * job->form->sub_len;
     const size_t lanes = 2 * (size_t)GG_FEEDBACK_MAX_SUB * W;
-    const size_t floats = 4 * rows + tiles * GG_FEEDBACK_CHUNK +
+    const size_t descent = job->effort == GG_FEEDBACK_DESCENT
+                               ? 2 * rows + sub + 2 * GG_FEEDBACK_MAX_SUB
+                               : 0;
+    const size_t floats = descent + 4 * rows + tiles * GG_FEEDBACK_CHUNK +
                           tiles * GG_FEEDBACK_PANEL + GG_MAX(sub, 256) +
                           GG_FEEDBACK_WORK + lanes;
     size_t err_size, row_size;
@@ -110,6 +115,10 @@ static bool alloc_task(struct gg_feedback_task *t, struct gg_feedback_job *job,
     t->sub_g = t->inner + tiles * GG_FEEDBACK_PANEL;
     t->work = t->sub_g + GG_MAX(sub, 256);
     t->lanes = t->work + GG_FEEDBACK_WORK;
+    t->aim = t->lanes + lanes;
+    t->delta = t->aim + rows;
+    t->sub_s = t->delta + rows;
+    t->factor = t->sub_s + sub;
     return true;
 }
 

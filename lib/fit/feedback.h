@@ -55,8 +55,8 @@ enum gg_feedback_effort {
  *          encoder, from which the search begins. On return the new ones.
  * effort   extent of the search
  * pool     threads to use. NULL: the calling thread alone
- * a        allocator of the scratch memory, about 4 * n * 64 + 1.5 million
- *          bytes a thread. NULL: malloc
+ * a        allocator of the scratch memory, about 600 n + 3 million bytes a
+ *          thread. NULL: malloc
  *
  * A row keeps its bytes unless the new ones have a smaller error e' S e. It
  * also keeps them if a target, a decoded element or the error is not finite.

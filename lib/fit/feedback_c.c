@@ -12,3 +12,4 @@
 #define PRODUCT_COLUMNS 4
 #include "fit/feedback_impl.h"
 #include "fit/feedback_words_impl.h"
+#include "fit/feedback_descent_impl.h"

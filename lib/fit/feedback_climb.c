@@ -51,15 +51,6 @@ struct search {
     struct attempt attempt[GG_FEEDBACK_ROWS * 9];
 };
 
-void gg_feedback_set_try(const struct gg_form *f, struct gg_feedback_try *try,
-                         unsigned l, const struct gg_form_block *b,
-                         int32_t scale, int32_t min)
-{
-    try->scale[l] = b->d * f->scale_value(scale);
-    try->min[l] = f->has_min ? b->dmin * f->min_value(min) : 0;
-    try->shift[l] = f->shift_len ? f->shift[min & 1] : 0;
-}
-
 /* Set up a vector of attempts. Rows that are not those of one of the task's
  * vectors, in order, are gathered. */
 static struct gg_feedback_sub
@@ -78,8 +69,8 @@ load_attempts(struct search *s, const struct attempt *a, unsigned n)
         const size_t at = (size_t)(row / W) * GG_FEEDBACK_PANEL_SIZE +
                           s->place->column * W + row % W;
         for (unsigned j = 0; j < sub.len; j++) {
-            base[j * W + l] = t->base[at + j * W];
-            target[j * W + l] = t->target[at + j * W];
+            base[j * W + l] = t->view.base[at + j * W];
+            target[j * W + l] = t->view.target[at + j * W];
         }
     }
     sub.base = base;

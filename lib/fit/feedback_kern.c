@@ -13,7 +13,9 @@
             { gg_feedback_round_even_##LEVEL,                                 \
               gg_feedback_round_table_##LEVEL,                                \
               gg_feedback_round_words_##LEVEL },                              \
-            gg_feedback_cost_##LEVEL                                          \
+            { gg_feedback_descend_even_##LEVEL,                               \
+              gg_feedback_descend_table_##LEVEL, NULL },                      \
+            gg_feedback_cost_##LEVEL, gg_feedback_solve_##LEVEL               \
     }
 
 void gg_feedback_kern_init(struct gg_feedback_kern *k, uint32_t cpu)

@@ -131,11 +131,44 @@ typedef void gg_feedback_round_fn(const struct gg_feedback_rule *rule,
 typedef void gg_feedback_cost_fn(const struct gg_feedback_sub *sub,
                                  float cost[GG_FEEDBACK_LANES]);
 
+/* Solve for the errors that a sub-block has too much: with the sub-block's
+ * moments M = R R', sub->g[j][i] = R[i][j] / R[j][j] and sub->diag[j] =
+ * R[j][j]^2, step = M^-1 grad.
+ *
+ * grad   [len][16]
+ * step   receives [len][16]
+ * cost   receives grad' step: the part of e' S e that other elements of the
+ *        sub-block could save at most */
+typedef void gg_feedback_solve_fn(const struct gg_feedback_sub *sub,
+                                  const float *grad, float *step,
+                                  float cost[GG_FEEDBACK_LANES]);
+
+/* A sub-block in coordinate descent. */
+struct gg_feedback_descent {
+    unsigned len;
+    const float *s;   /* [len][len] moments */
+    const float *aim; /* [len][16] elements with the least error */
+};
+
+/* Move each element to its best level, twice.
+ *
+ * value   [len][16] decoded elements; receives those of the new codes
+ * out     receives the codes, of all elements
+ * work    len * 16 floats of scratch */
+typedef void gg_feedback_descend_fn(const struct gg_feedback_rule *rule,
+                                    const struct gg_feedback_descent *d,
+                                    const struct gg_feedback_try *try,
+                                    float *value,
+                                    struct gg_feedback_codes *out,
+                                    float *work);
+
 struct gg_feedback_kern {
     gg_feedback_product_fn *product;
     gg_feedback_try_fn *try[3]; /* index enum gg_feedback_kind */
     gg_feedback_round_fn *round[3];
+    gg_feedback_descend_fn *descend[3]; /* WORDS: NULL */
     gg_feedback_cost_fn *cost;
+    gg_feedback_solve_fn *solve;
 };
 
 /* Fill k for the levels in cpu (GG_CPU_..., 0: C only). */
@@ -147,7 +180,10 @@ void gg_feedback_kern_init(struct gg_feedback_kern *k, uint32_t cpu);
         gg_feedback_try_table_##LEVEL, gg_feedback_try_words_##LEVEL;         \
     gg_feedback_round_fn gg_feedback_round_even_##LEVEL,                      \
         gg_feedback_round_table_##LEVEL, gg_feedback_round_words_##LEVEL;     \
-    gg_feedback_cost_fn gg_feedback_cost_##LEVEL
+    gg_feedback_descend_fn gg_feedback_descend_even_##LEVEL,                  \
+        gg_feedback_descend_table_##LEVEL;                                    \
+    gg_feedback_cost_fn gg_feedback_cost_##LEVEL;                             \
+    gg_feedback_solve_fn gg_feedback_solve_##LEVEL
 GG_FEEDBACK_KERNELS(c);
 GG_FEEDBACK_KERNELS(avx2);
 GG_FEEDBACK_KERNELS(avx512);

@@ -30,45 +30,72 @@ void gg_feedback_load(const struct gg_feedback_task *t, const float *rows,
         }
 }
 
-/* Copy coefficients of rows i .. i + n_i - 1 and of a tile's columns. */
-static void pack_tile(float *tile, const struct gg_feedback_metric *m,
-                      size_t i, size_t n_i, size_t column)
+/* Copy elements of rows i .. i + n_i - 1 and of a tile's columns. */
+static void pack_tile(float *tile, const float *matrix, size_t n, size_t i,
+                      size_t n_i, size_t column)
 {
-    const float *g = m->g + i * m->n + column;
+    const float *g = matrix + i * n + column;
     for (size_t k = 0; k < n_i; k++)
-        memcpy(tile + k * TILE, g + k * m->n, TILE * sizeof *tile);
+        memcpy(tile + k * TILE, g + k * n, TILE * sizeof *tile);
+}
+
+/* t->base += err * matrix: rows 0 .. n_i - 1 of the matrix, columns of the
+ * panel. */
+static void add_product(struct gg_feedback_task *t, const float *matrix,
+                        size_t n_i, size_t panel, unsigned n_columns)
+{
+    const size_t width = t->job->metric->n;
+    for (size_t i = 0; i < n_i; i += GG_FEEDBACK_CHUNK) {
+        const size_t n = GG_MIN((size_t)GG_FEEDBACK_CHUNK, n_i - i);
+        for (unsigned j = 0; j < n_columns; j += TILE)
+            pack_tile(t->chunk + j * n, matrix, width, i, n, panel + j);
+        for (unsigned v = 0; v < t->n_vectors; v += CACHED)
+            for (unsigned j = 0; j < n_columns; j += TILE)
+                t->job->kern->product(
+                    t->base + v * PANEL_SIZE + j * W, PANEL_SIZE,
+                    t->err + (v * width + i) * W, width * W,
+                    GG_MIN((unsigned)CACHED, t->n_vectors - v),
+                    t->chunk + j * n, n);
+    }
 }
 
 void gg_feedback_open_panel(struct gg_feedback_task *t, size_t panel,
                             unsigned n_columns)
 {
     const struct gg_feedback_metric *m = t->job->metric;
-    for (size_t i = 0; i < panel; i += GG_FEEDBACK_CHUNK) {
-        const size_t n = GG_MIN((size_t)GG_FEEDBACK_CHUNK, panel - i);
-        for (unsigned j = 0; j < n_columns; j += TILE)
-            pack_tile(t->chunk + j * n, m, i, n, panel + j);
-        for (unsigned v = 0; v < t->n_vectors; v += CACHED)
-            for (unsigned j = 0; j < n_columns; j += TILE)
-                t->job->kern->product(
-                    t->base + v * PANEL_SIZE + j * W, PANEL_SIZE,
-                    t->err + (v * m->n + i) * W, m->n * W,
-                    GG_MIN((unsigned)CACHED, t->n_vectors - v),
-                    t->chunk + j * n, n);
-    }
+    add_product(t, m->g, panel, panel, n_columns);
     for (unsigned j = TILE; j < n_columns; j += TILE)
-        pack_tile(t->inner + j * GG_FEEDBACK_PANEL, m, panel, j, panel + j);
+        pack_tile(t->inner + j * GG_FEEDBACK_PANEL, m->g, m->n, panel, j,
+                  panel + j);
+}
+
+void gg_feedback_open_moments(struct gg_feedback_task *t, size_t panel,
+                              unsigned n_columns)
+{
+    const struct gg_feedback_metric *m = t->job->metric;
+    memset(t->base, 0, t->n_vectors * (size_t)PANEL_SIZE * sizeof *t->base);
+    add_product(t, m->s, m->n, panel, n_columns);
+    for (unsigned j = 0; j < n_columns; j += TILE)
+        pack_tile(t->inner + j * GG_FEEDBACK_PANEL, m->s, m->n, panel,
+                  n_columns, panel + j);
+}
+
+void gg_feedback_multiply_inner(const struct gg_feedback_task *t, float *acc,
+                                const float *err, size_t stride, unsigned n,
+                                unsigned first, unsigned end)
+{
+    for (unsigned j = first; j < end && n > 0; j += TILE)
+        t->job->kern->product(acc + j * W, PANEL_SIZE, err, stride,
+                              t->n_vectors, t->inner + j * GG_FEEDBACK_PANEL,
+                              n);
 }
 
 void gg_feedback_add_inner(struct gg_feedback_task *t, size_t panel,
                            unsigned column, unsigned n)
 {
-    const size_t stride = t->job->metric->n * W;
-    if (column == 0)
-        return;
-    for (unsigned j = column; j < column + n; j += TILE)
-        t->job->kern->product(t->base + j * W, PANEL_SIZE, t->err + panel * W,
-                              stride, t->n_vectors,
-                              t->inner + j * GG_FEEDBACK_PANEL, column);
+    gg_feedback_multiply_inner(t, t->base, t->err + panel * W,
+                               t->job->metric->n * W, column, column,
+                               column + n);
 }
 
 void gg_feedback_load_sub(struct gg_feedback_task *t, size_t first, unsigned n)
@@ -79,4 +106,8 @@ void gg_feedback_load_sub(struct gg_feedback_task *t, size_t first, unsigned n)
         for (unsigned j = i + 1; j < n; j++)
             t->sub_g[j * n + i] = g[j];
     }
+    t->view.base = t->base;
+    t->view.target = t->target;
+    t->view.diag = m->d + first;
+    t->view.weight = t->job->weight ? t->job->weight + first : NULL;
 }
