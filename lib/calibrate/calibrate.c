@@ -55,6 +55,7 @@ static enum gguf_status plan_work(struct gg_calibrate_job *j,
 {
     struct gg_calibrate_stage s;
     enum gguf_status st = GGUF_OK;
+    j->total += gg_calibrate_curvature_work(j);
     for (size_t i = 0; st == GGUF_OK && i <= count_stages(j); i++) {
         st = i < count_stages(j)
                  ? gg_calibrate_stage_init(&s, j, i, false, err)
@@ -106,6 +107,8 @@ static enum gguf_status run_job(struct gg_calibrate_job *j,
     const bool tied = has_output(j) && is_tied(j);
     GG_TRY(gg_calibrate_add_progress(j, 0, err));
     GG_TRY(measure_before(j, err));
+    GG_TRY(gg_calibrate_curvature_init(j, err));
+    GG_TRY(gg_calibrate_run_embedding(j, err));
     if (tied)
         GG_TRY(gg_calibrate_run_output(j, true, err));
     for (size_t i = 0; i < count_stages(j); i++)
@@ -137,6 +140,7 @@ static enum gguf_status start_job(struct gg_calibrate_job *j,
 
 static void fini_job(struct gg_calibrate_job *j)
 {
+    gg_calibrate_curvature_fini(j);
     gg_calibrate_streams_fini(j);
     gg_calibrate_records_fini(j);
     gg_calibrate_text_fini(&j->text);

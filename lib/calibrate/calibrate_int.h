@@ -62,6 +62,9 @@ struct gg_calibrate_job {
     struct gg_calibrate_record *record; /* [n_records], as in the job */
     size_t n_records;
     struct gg_index index; /* index of records by name */
+    /* gradients of the original, of tokens in the sums and of those held out;
+     * NULL: not used */
+    struct gg_curvature *curvature, *held_curvature;
     struct gguf_calibrate_result result;
     uint64_t done, total; /* progress */
 };
@@ -132,6 +135,25 @@ enum gguf_status gg_calibrate_keep_tensor(struct gg_calibrate_job *j,
 enum gguf_status gg_calibrate_add_progress(struct gg_calibrate_job *j,
                                            uint64_t work,
                                            struct gguf_error *err);
+
+/* ---- calibrate_curvature.c ---- */
+
+/* Compute the curvature by outputs, with effort 1 or more. For a model without
+ * gradients the result's no_gradients gets the reason. Fails as
+ * gguf_session_decode() does. GGUF_E_CANCELLED. */
+enum gguf_status gg_calibrate_curvature_init(struct gg_calibrate_job *j,
+                                             struct gguf_error *err);
+void gg_calibrate_curvature_fini(struct gg_calibrate_job *j);
+/* Work in multiply-adds, about. */
+uint64_t gg_calibrate_curvature_work(const struct gg_calibrate_job *j);
+/* Blocks of the curvature by a matrix's n_rows outputs (two_sided.h). NULL:
+ * none. */
+const float *gg_calibrate_curvature_of(const struct gg_calibrate_job *j,
+                                       const char *name, size_t n_rows);
+/* Encode the table of embeddings by its metric, unless it is the output matrix
+ * or has no metric. Fails as gg_calibrate_finish_tensor(). GGUF_E_NOMEM. */
+enum gguf_status gg_calibrate_run_embedding(struct gg_calibrate_job *j,
+                                            struct gguf_error *err);
 
 /* ---- calibrate_stage.c ---- */
 

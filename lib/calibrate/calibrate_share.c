@@ -2,13 +2,15 @@
 /* calibrate_share.c - a calibration that several processes share */
 #include "config.h"
 #include "calibrate/calibrate_share.h"
+#include "calibrate/two_sided.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
 
 #include <string.h>
 
-enum { BLOCK = 64 /* rows that are never divided */ };
+/* Rows that are never divided: those of a block of the curvature. */
+enum { BLOCK = GG_TWO_SIDED_BLOCK };
 
 enum gguf_status
 gg_calibrate_check_share(const struct gguf_calibrate_params *p,
@@ -168,6 +170,7 @@ void gg_calibrate_share_inputs_get(const struct gg_calibrate_share_inputs *i,
 
 enum gguf_status gg_calibrate_share_encode(void *user,
                                            const struct gg_targets *t,
+                                           const float *curvature,
                                            const float *target, size_t n_rows,
                                            void *bytes, struct gguf_error *err)
 {
@@ -185,8 +188,9 @@ enum gguf_status gg_calibrate_share_encode(void *user,
         off[r] *= s->row_size;
     enum gguf_status st = GGUF_OK;
     if (first < end)
-        st = s->encoder.encode(s->encoder.user, t, target + first * t->n,
-                               end - first,
+        st = s->encoder.encode(s->encoder.user, t,
+                               curvature ? curvature + first * BLOCK : NULL,
+                               target + first * t->n, end - first,
                                (char *)bytes + first * s->row_size, err);
     if (st == GGUF_OK)
         st = exchange_parts(s->j, bytes, off, err);

@@ -74,10 +74,9 @@ struct gg_calibrate_share_rows {
     struct gg_stage_encode_encoder encoder;
     size_t row_size; /* bytes of a row */
 };
-enum gguf_status gg_calibrate_share_encode(void *user,
-                                           const struct gg_targets *t,
-                                           const float *target, size_t n_rows,
-                                           void *bytes,
-                                           struct gguf_error *err);
+enum gguf_status
+gg_calibrate_share_encode(void *user, const struct gg_targets *t,
+                          const float *curvature, const float *target,
+                          size_t n_rows, void *bytes, struct gguf_error *err);
 
 #endif

@@ -71,6 +71,12 @@ static enum gguf_status encode_matrix(struct gg_calibrate_stage *s,
         .expert = at,
         .reader = { read_rows, &task },
         .encoder = shared.encoder,
+        /* the curvature by logits says little of rare tokens */
+        .curvature =
+            s->kind == GG_CALIBRATE_HEADS || s->i == SIZE_MAX
+                ? NULL
+                : gg_calibrate_curvature_of(s->j, x->record->result.name,
+                                            s->product[k].n_rows),
         .bytes = x->bytes + expert * (x->size / GG_MAX(s->n_experts, 1)),
     };
     if (gg_calibrate_n_ranks(s->j) > 1)

@@ -2,6 +2,7 @@
 /* output_error.c - error of a matrix's outputs on rows that were held out */
 #include "config.h"
 #include "calibrate/output_error.h"
+#include "calibrate/two_sided.h"
 
 #include "base/mem.h"
 
@@ -112,8 +113,38 @@ void gg_output_error_add_residual(const struct gg_output_error_rows *r,
 struct squares {
     const float *out;
     size_t n_rows, n;
+    const float *curvature;
     double *sum;
 };
+
+static double multiply_rows(const struct squares *s, size_t i, size_t j)
+{
+    const float *a = s->out + i * s->n, *b = s->out + j * s->n;
+    double sum = 0;
+    for (size_t t = 0; t < s->n; t++)
+        sum += (double)a[t] * (double)b[t];
+    return sum;
+}
+
+/* Row i of a block's share of the weighted errors: with earlier rows of the
+ * block. */
+static void weigh_share(void *user, unsigned ith, unsigned nth)
+{
+    enum { BLOCK = GG_TWO_SIDED_BLOCK };
+    const struct squares *s = user;
+    for (size_t i = ith; i < s->n_rows; i += nth) {
+        const size_t first = i - i % BLOCK;
+        const float *h = s->curvature + first * BLOCK;
+        const size_t rows = GG_MIN((size_t)BLOCK, s->n_rows - first);
+        const double damped =
+            (double)h[i % BLOCK * (BLOCK + 1)] + gg_two_sided_damping(h, rows);
+        double sum = damped * multiply_rows(s, i, i);
+        for (size_t j = first; j < i; j++)
+            sum += 2 * (double)h[(j - first) * BLOCK + i % BLOCK] *
+                   multiply_rows(s, i, j);
+        s->sum[i] = sum;
+    }
+}
 
 static void square_share(void *user, unsigned ith, unsigned nth)
 {
@@ -130,12 +161,14 @@ static void square_share(void *user, unsigned ith, unsigned nth)
 
 enum gguf_status gg_output_error_sum(const struct gg_output_error_rows *r,
                                      struct gg_linalg *la, const float *base,
-                                     const float *e, size_t n_rows, float *out,
+                                     const float *e, size_t n_rows,
+                                     const float *curvature, float *out,
                                      double *sum, struct gguf_error *err)
 {
     memcpy(out, base, n_rows * r->n_inputs * sizeof *out);
     GG_TRY(multiply_inputs(r, la, e, r->xq, n_rows, out, GG_LINALG_ADD, err));
-    struct squares s = { out, n_rows, r->n_inputs, sum };
-    gguf_pool_run(la->pool, (struct gguf_pool_callback){ square_share, &s });
+    struct squares s = { out, n_rows, r->n_inputs, curvature, sum };
+    gguf_pool_run(la->pool, (struct gguf_pool_callback){
+                                curvature ? weigh_share : square_share, &s });
     return GGUF_OK;
 }

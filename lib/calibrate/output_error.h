@@ -60,10 +60,15 @@ void gg_output_error_add_residual(const struct gg_output_error_rows *r,
  * out     scratch, n_rows x n_inputs
  * sum     [n_rows] receives the sums over the inputs
  *
+ * curvature   blocks of two_sided.h for the rows, which begin a block: the sums
+ *             of a block's rows then add up to its errors weighted by the
+ *             damped curvature. NULL: errors count alike
+ *
  * GGUF_E_NOMEM. */
 enum gguf_status gg_output_error_sum(const struct gg_output_error_rows *r,
                                      struct gg_linalg *la, const float *base,
-                                     const float *e, size_t n_rows, float *out,
+                                     const float *e, size_t n_rows,
+                                     const float *curvature, float *out,
                                      double *sum, struct gguf_error *err);
 
 #endif

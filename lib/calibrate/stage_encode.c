@@ -2,6 +2,7 @@
 /* stage_encode.c - encode a matrix anew, and keep the result if it is better */
 #include "config.h"
 #include "calibrate/stage_encode.h"
+#include "calibrate/two_sided.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -27,6 +28,8 @@ struct work {
     size_t n_rows, row_size;    /* rows of the matrix; bytes of a row */
     size_t room;                /* rows of a buffer */
     size_t *row;                /* [room] numbers of the rows */
+    const float *curvature;     /* blocks of the loaded rows; NULL: none */
+    float *sample;              /* blocks of the sample; NULL: none */
     float *w, *d, *k;           /* [room][n] W, D, corrections */
     float *target;              /* [room][n]; then W - Q */
     float *base, *out;          /* [room][n_inputs] */
@@ -37,8 +40,8 @@ struct work {
 /* Buffers of a work, for gg_mem_free(). */
 static void free_buffers(struct work *k)
 {
-    void *const all[] = { k->row,  k->w,   k->d,   k->k,   k->target,
-                          k->base, k->out, k->sum, k->old, k->trial };
+    void *const all[] = { k->row, k->w,   k->d,   k->k,     k->target, k->base,
+                          k->out, k->sum, k->old, k->trial, k->sample };
     for (size_t i = 0; i < GG_LEN(all); i++)
         gg_mem_free(k->la->allocator, all[i]);
 }
@@ -54,7 +57,12 @@ static enum gguf_status alloc_buffers(struct work *k, struct gguf_error *err)
 {
     const size_t n = k->t->n * sizeof(float);
     const size_t n_inputs = k->inputs.n_inputs * sizeof(float);
-    if (!alloc_buffer(k, sizeof *k->row, &k->row) ||
+    if (k->x->curvature)
+        k->sample = gg_mem_alloc_zero(
+            k->la->allocator, GG_STAGE_ENCODE_SAMPLE / GG_TWO_SIDED_BLOCK,
+            GG_TWO_SIDED_BLOCK * GG_TWO_SIDED_BLOCK * sizeof *k->sample);
+    if ((k->x->curvature && !k->sample) ||
+        !alloc_buffer(k, sizeof *k->row, &k->row) ||
         !alloc_buffer(k, n, &k->w) ||
         (k->m->d[k->x->product] && !alloc_buffer(k, n, &k->d)) ||
         !alloc_buffer(k, n, &k->k) || !alloc_buffer(k, n, &k->target) ||
@@ -134,8 +142,8 @@ static void run_rows(const struct work *k, gguf_pool_fn *fn, struct rows_job j)
 static enum gguf_status add_errors(struct work *k, const float *e, size_t n,
                                    double *sum, struct gguf_error *err)
 {
-    GG_TRY(gg_output_error_sum(&k->inputs, k->la, k->base, e, n, k->out,
-                               k->sum, err));
+    GG_TRY(gg_output_error_sum(&k->inputs, k->la, k->base, e, n, k->curvature,
+                               k->out, k->sum, err));
     for (size_t i = 0; i < n; i++)
         *sum += k->sum[i];
     return GGUF_OK;
@@ -157,9 +165,36 @@ static enum gguf_status encode_rows(struct work *k, size_t n, float strength,
     run_rows(k, target_share,
              (struct rows_job){ .k = k, .n = n, .strength = strength });
     memcpy(k->trial, k->old, n * k->row_size);
-    GG_TRY(k->x->encoder.encode(k->x->encoder.user, k->t, k->target, n,
-                                k->trial, err));
+    GG_TRY(k->x->encoder.encode(k->x->encoder.user, k->t, k->curvature,
+                                k->target, n, k->trial, err));
     return add_bytes_errors(k, k->trial, n, sum, err);
+}
+
+/* Choose evenly spaced rows, or with curvature evenly spaced blocks of rows.
+ * Returns the number of rows. */
+static size_t choose_sample(struct work *k)
+{
+    enum { BLOCK = GG_TWO_SIDED_BLOCK, SIZE = BLOCK * BLOCK };
+    const size_t most = GG_STAGE_ENCODE_SAMPLE;
+    size_t n = GG_MIN(k->n_rows, most);
+    if (!k->x->curvature) {
+        for (size_t i = 0; i < n; i++)
+            k->row[i] = i * k->n_rows / n;
+        return n;
+    }
+    const size_t n_blocks = (k->n_rows + BLOCK - 1) / BLOCK;
+    const size_t blocks = GG_MIN(n_blocks, most / BLOCK);
+    n = 0;
+    for (size_t b = 0; b < blocks; b++) {
+        const size_t from = b * n_blocks / blocks;
+        memcpy(k->sample + b * SIZE, k->x->curvature + from * SIZE,
+               SIZE * sizeof *k->sample);
+        for (size_t i = from * BLOCK;
+             i < GG_MIN((from + 1) * BLOCK, k->n_rows); i++)
+            k->row[n++] = i;
+    }
+    k->curvature = k->sample;
+    return n;
 }
 
 /* Choose the strength on evenly spaced rows. *is_worse: with each strength they
@@ -168,11 +203,9 @@ static enum gguf_status choose_strength(struct work *k,
                                         struct gg_stage_encode_result *result,
                                         bool *is_worse, struct gguf_error *err)
 {
-    const size_t n = GG_MIN(k->n_rows, (size_t)GG_STAGE_ENCODE_SAMPLE);
+    const size_t n = choose_sample(k);
     const size_t n_strengths = k->t->has_correction ? GG_LEN(strengths) : 1;
     double plain = 0, best = INFINITY;
-    for (size_t i = 0; i < n; i++)
-        k->row[i] = i * k->n_rows / n;
     GG_TRY(load_rows(k, n, err));
     GG_TRY(add_errors(k, k->w, n, &result->power, err));
     result->power /= (double)n * (double)k->inputs.n_inputs;
@@ -201,6 +234,8 @@ static enum gguf_status encode_all(struct work *k, unsigned char *fresh,
         n = GG_MIN(k->n_rows - first, k->room);
         for (size_t i = 0; i < n; i++)
             k->row[i] = first + i;
+        if (k->x->curvature)
+            k->curvature = k->x->curvature + first * GG_TWO_SIDED_BLOCK;
         GG_TRY(load_rows(k, n, err));
         gg_output_error_add_residual(&k->inputs, k->row, n, k->base);
         GG_TRY(add_bytes_errors(k, k->old, n, &before, err));
@@ -259,7 +294,10 @@ enum gguf_status gg_stage_encode_matrix(const struct gg_targets *t,
     k.n_rows = m->product[x->product].n_rows;
     k.row_size = t->n / dt->block_len * dt->block_size;
     k.room = x->most_rows ? x->most_rows : CHUNK_FLOATS / t->n;
-    k.room = GG_MIN(k.n_rows, GG_MAX(k.room, (size_t)GG_STAGE_ENCODE_SAMPLE));
+    k.room = GG_MAX(k.room, (size_t)GG_STAGE_ENCODE_SAMPLE);
+    if (x->curvature) /* whole blocks */
+        k.room -= k.room % GG_TWO_SIDED_BLOCK;
+    k.room = GG_MIN(k.n_rows, k.room);
     GG_TRY(
         gg_output_error_rows_init(&k.inputs, m, x->product, x->expert, err));
     result->n_inputs = k.inputs.n_inputs;

@@ -4,7 +4,8 @@
  * Targets of strength 0, .5 and 1 are encoded for evenly spaced rows, and the
  * strength with the least error of outputs on rows held out (output_error.h)
  * is used for all rows. The plain encoder's bytes stay unless the new ones'
- * error over all rows is smaller. */
+ * error over all rows is smaller. With the curvature by its outputs, errors are
+ * weighted by it, and whole blocks of rows are encoded together. */
 #ifndef GG_CALIBRATE_STAGE_ENCODE_H
 #define GG_CALIBRATE_STAGE_ENCODE_H
 
@@ -22,10 +23,12 @@ struct gg_stage_encode_reader {
 };
 
 /* Encodes rows: bytes has the plain encoder's for the original rows, and
- * receives new ones for the target. Rows must not depend on each other. */
+ * receives new ones for the target. curvature has the blocks of the rows, which
+ * begin a block. NULL: rows must not depend on each other. */
 struct gg_stage_encode_encoder {
     enum gguf_status (*encode)(void *user, const struct gg_targets *t,
-                               const float *target, size_t n_rows, void *bytes,
+                               const float *curvature, const float *target,
+                               size_t n_rows, void *bytes,
                                struct gguf_error *err);
     void *user;
 };
@@ -36,6 +39,9 @@ struct gg_stage_encode_job {
     size_t product;    /* its number among the moments' products */
     size_t expert;     /* its number among the moments' experts; SIZE_MAX:
                         * none */
+    /* Curvature by the matrix's outputs: [n_rows / 64, rounded up][64][64]
+     * (two_sided.h). It weighs all errors. NULL: they count alike */
+    const float *curvature;
     struct gg_stage_encode_reader reader;
     struct gg_stage_encode_encoder encoder;
     /* Rows that are encoded at a time; at least the sample's. 0: 32 MiB of
@@ -50,8 +56,8 @@ struct gg_stage_encode_result {
     float strength;  /* strength of the best new bytes, used or not */
     size_t n_inputs; /* rows held out on which errors were measured */
     /* Mean squares over these rows: errors of outputs with the plain bytes and
-     * with the chosen ones, and outputs of the original (of the sampled rows).
-     * 0 without such rows. */
+     * with the chosen ones, and outputs of the original (of the sampled rows),
+     * weighted by the curvature. 0 without such rows. */
     double error_before, error_after, power;
     const char *note; /* why the plain bytes are used; NULL: they are not */
 };

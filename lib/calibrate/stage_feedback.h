@@ -13,10 +13,12 @@ struct gg_stage_feedback {
     const struct gguf_allocator *allocator; /* NULL: malloc */
 };
 
-/* Encode rows by gg_feedback_encode(), with the metric of t. user is a struct
+/* Encode rows by gg_feedback_encode(), or with curvature by
+ * gg_two_sided_encode(), with the metric of t. user is a struct
  * gg_stage_feedback; the function is one of struct gg_stage_encode_encoder. */
 enum gguf_status gg_stage_feedback_encode(void *user,
                                           const struct gg_targets *t,
+                                          const float *curvature,
                                           const float *target, size_t n_rows,
                                           void *bytes, struct gguf_error *err);
 

@@ -22,6 +22,14 @@ enum {
 /* Damping, a part of the mean diagonal. */
 #define DAMPING 0.05
 
+double gg_two_sided_damping(const float *h, size_t n)
+{
+    double sum = 0;
+    for (size_t j = 0; j < n; j++)
+        sum += (double)h[j * BLOCK + j];
+    return DAMPING * sum / (double)n;
+}
+
 bool gg_two_sided_factor(const float *h, size_t n, float *f, float *d)
 {
     double p[BLOCK_SIZE], mean = 0;

@@ -48,6 +48,9 @@ gg_two_sided_encode(const struct gg_form *f,
                     enum gg_feedback_effort effort, struct gguf_pool *pool,
                     const struct gguf_allocator *a, struct gguf_error *err);
 
+/* Damping of a block of n rows, .05 of its mean diagonal. */
+double gg_two_sided_damping(const float *h, size_t n);
+
 /* Factor a block of n <= 64 rows: f receives F, [n][n], zero on and below the
  * diagonal; d receives P[j][j]^2. false: the block has no feedback, F is 0 and
  * d is 1. h has rows of 64 elements. */

@@ -112,8 +112,11 @@ struct gguf_calibrate_params {
     uint32_t n_ctx;    /* tokens of a chunk; 0: 512, or all tokens if the text
                         * has less */
 
-    /* 0, 1: error feedback with searched scales. 2: then coordinate descent,
-     * which takes several times as long. */
+    /* 0: error feedback with searched scales. 1: with gradients of the
+     * original, too, if all operations of the architecture have one: errors are
+     * weighted by the curvature by outputs, feedback also goes from row to row,
+     * and the table of embeddings is encoded. 2: then coordinate descent, which
+     * takes several times as long. */
     unsigned effort;
 
     /* Budget in bytes for activations between stages, and for sums. The model
@@ -153,6 +156,9 @@ struct gguf_calibrate_result {
      * original's, in nats, on the tokens held out: with plain bytes, and at the
      * end. NaN: not measured, as for a model without logits. */
     double divergence_before, divergence_after;
+    char
+        no_gradients[160]; /* reason why gradients were not used, with effort 1
+                             * or more. "": they were */
 };
 #define GGUF_CALIBRATE_RESULT_INIT GGUF_INIT(struct gguf_calibrate_result)
 

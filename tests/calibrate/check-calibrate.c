@@ -38,6 +38,7 @@ struct setting {
     uint64_t n_calls, last;
     bool bad_progress;
     size_t n_tensors, n_new, n_worse;
+    bool has_embedding; /* the table of embeddings is new */
     char note[128];
 };
 
@@ -88,6 +89,8 @@ static bool see_tensor(void *user, const struct gguf_calibrate_tensor *t)
     struct setting *s = user;
     s->n_tensors++;
     s->n_new += t->use == GGUF_CALIBRATE_FEEDBACK;
+    if (!strcmp(t->name, "token_embd.weight"))
+        s->has_embedding = t->use == GGUF_CALIBRATE_FEEDBACK;
     s->n_worse += t->error_after > t->error_before;
     if (t->use == GGUF_CALIBRATE_PLAIN && t->note)
         snprintf(s->note, sizeof s->note, "%s", t->note);
@@ -168,11 +171,13 @@ static bool may_fail(const struct original *o, enum gguf_status st)
                : st == GGUF_OK;
 }
 
-static void check_model(const struct skeleton *m)
+static void check_model(const struct skeleton *m, unsigned effort)
 {
     static struct original o;
     struct gguf_error err;
-    struct setting s = { .type = "Q4_0", .out = path_a, .n_tokens = N_TOKENS };
+    struct setting s = {
+        .type = "Q4_0", .out = path_a, .n_tokens = N_TOKENS, .effort = effort
+    };
     if (!open_original(&o, m)) {
         ok(0, "%s: %s", m->name, o.r.err.message);
         return;
@@ -182,9 +187,10 @@ static void check_model(const struct skeleton *m)
     ok(may_fail(&o, st) && !s.n_worse &&
            (st || (s.n_new == r->n_new && s.n_tensors == r->n_tensors)) &&
            !s.bad_progress && !(r->divergence_after > r->divergence_before),
-       "%s: %zu of %zu new, divergence %.3g, then %.3g%s%s%s%s", m->name,
+       "%s: %zu of %zu new, divergence %.3g, then %.3g%s%s%s%s%s%s", m->name,
        r->n_new, r->n_tensors, r->divergence_before, r->divergence_after,
-       st ? ": " : "", st ? err.message : "", *s.note ? "; " : "", s.note);
+       st ? ": " : "", st ? err.message : "", *s.note ? "; " : "", s.note,
+       *r->no_gradients ? "; " : "", r->no_gradients);
     close_original(&o);
 }
 
@@ -217,16 +223,18 @@ static void check_same(struct setting s, const char *what)
        st ? err.message : "");
 }
 
-static void check_same_bytes(const char *dir, const char *name)
+static void check_same_bytes(const char *dir, const char *name,
+                             unsigned effort)
 {
     struct gguf_error err;
-    const struct setting first = { .type = "Q4_1",
-                                   .out = path_a,
-                                   .n_tokens = N_TOKENS };
+    const struct setting first = {
+        .type = "Q4_1", .out = path_a, .n_tokens = N_TOKENS, .effort = effort
+    };
     struct setting s = first;
     open_plain(name);
-    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.n_new, "%s: %zu new",
-       name, s.n_new);
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.n_new &&
+           !*s.result.no_gradients,
+       "%s, effort %u: %zu new", name, effort, s.n_new);
     s = first;
     s.n_threads = 1;
     check_same(s, "threads");
@@ -260,11 +268,11 @@ static bool is_resumed(struct setting s, uint64_t stop_at, uint64_t *calls)
            !isnan(t.result.divergence_before) && !t.n_worse;
 }
 
-static void check_interrupted(void)
+static void check_interrupted(unsigned effort, unsigned step)
 {
-    const struct setting s = { .type = "Q5_0",
-                               .out = path_b,
-                               .n_tokens = N_TOKENS };
+    const struct setting s = {
+        .type = "Q5_0", .out = path_b, .n_tokens = N_TOKENS, .effort = effort
+    };
     struct setting first = s;
     struct gguf_error err;
     uint64_t calls = UINT64_MAX;
@@ -273,10 +281,46 @@ static void check_interrupted(void)
     open_plain("llama");
     if (quantize_model(&plain, &first, &err) != GGUF_OK)
         abort();
-    for (uint64_t at = 1; at <= first.n_calls; at += 7, n++)
+    for (uint64_t at = 1; at <= first.n_calls; at += step, n++)
         bad += !is_resumed(s, at, &calls) || calls != at ||
                !has_same_bytes(s.out, first.out);
-    ok(n > 10 && !bad, "the same bytes after each of %u interruptions", n);
+    ok(n > 3 && !bad, "the same bytes after each of %u interruptions", n);
+    close_plain();
+}
+
+/* ---- gradients ---- */
+
+static void check_gradients(void)
+{
+    struct gguf_error err;
+    struct setting s = {
+        .type = "Q4_0", .out = path_a, .n_tokens = N_TOKENS, .effort = 1
+    };
+    open_plain("llama");
+    s.effort = 0;
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.n_new &&
+           !s.has_embedding,
+       "without gradients the embeddings stay");
+    s = (struct setting){
+        .type = "Q4_0", .out = path_b, .n_tokens = N_TOKENS, .effort = 1
+    };
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.has_embedding &&
+           !has_same_bytes(path_a, path_b),
+       "with gradients the embeddings are encoded, too");
+    s = (struct setting){
+        .type = "Q4_0", .out = path_b, .n_tokens = N_CTX, .effort = 1
+    };
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK &&
+           strstr(s.result.no_gradients, "one chunk"),
+       "no gradients: %s", s.result.no_gradients);
+    close_plain();
+    open_plain("mamba");
+    s = (struct setting){
+        .type = "Q4_0", .out = path_b, .n_tokens = N_TOKENS, .effort = 1
+    };
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.n_new &&
+           strstr(s.result.no_gradients, "ssm_conv"),
+       "no gradients: %s", s.result.no_gradients);
     close_plain();
 }
 
@@ -446,13 +490,17 @@ int main(void)
     strcpy(path_b, scratch_path(dir, "b.gguf"));
     for (size_t i = 0; i < n; i++) {
         if (skeleton_open(&m, names[i]) && m.n_rows)
-            check_model(&m);
+            check_model(&m, i % 2);
         skeleton_close(&m);
     }
-    check_same_bytes(dir, "llama");
-    check_same_bytes(dir, "qwen3moe");
-    check_same_bytes(dir, "deepseek2");
-    check_interrupted();
+    check_same_bytes(dir, "llama", 0);
+    check_same_bytes(dir, "llama", 1);
+    check_same_bytes(dir, "qwen3moe", 1);
+    check_same_bytes(dir, "deepseek2", 0);
+    check_same_bytes(dir, "deepseek2", 1);
+    check_interrupted(0, 7);
+    check_interrupted(1, 23);
+    check_gradients();
     check_texts();
     check_several_texts();
     check_types();

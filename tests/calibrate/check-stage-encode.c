@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "calibrate/stage_encode.h"
 #include "calibrate/stage_feedback.h"
+#include "calibrate/two_sided.h"
 #include "kern/kern.h"
 #include "tests/calibrate/stage_text.h"
 
@@ -39,10 +40,12 @@ static enum gguf_status read_rows(void *user, size_t first, size_t n_rows,
 }
 
 static enum gguf_status encode_rows(void *user, const struct gg_targets *t,
+                                    const float *curvature,
                                     const float *target, size_t n_rows,
                                     void *bytes, struct gguf_error *err)
 {
     struct stage *s = user;
+    (void)curvature;
     (void)err;
     s->most_target = GG_MAX(s->most_target, n_rows);
     s->kern.codec[DTYPE].encode(target, bytes, n_rows, t->n, NULL);
@@ -416,6 +419,108 @@ static void check_feedback(struct gguf_pool *pool)
     stage_destroy(&s);
 }
 
+/* Mean of the errors of outputs, weighted by blocks of the curvature and .05 of
+ * their mean diagonal, directly. */
+static double weighted_error(const struct stage *s, const float *h,
+                             const unsigned char *bytes)
+{
+    enum { B = GG_TWO_SIDED_BLOCK };
+    const size_t n = s->text.n, m = s->text.m;
+    float *q = dense_alloc(m * n, sizeof *q);
+    double sum = 0, *e = calloc(m, sizeof *e);
+    size_t count = 0;
+    for (size_t row = 0; row < m; row++)
+        s->kern.codec[DTYPE].decode(bytes + row * s->row_size, q + row * n, n);
+    for (size_t t = 0; t < s->text.n_tokens; t++) {
+        if (gg_heldout_row(&s->m->p.heldout, t) == SIZE_MAX)
+            continue;
+        count += m;
+        for (size_t row = 0; row < m; row++) {
+            e[row] = 0;
+            for (size_t i = 0; i < n; i++)
+                e[row] +=
+                    (double)s->w[row * n + i] * (double)s->text.x[t * n + i] -
+                    (double)q[row * n + i] * (double)s->text.xq[t * n + i];
+        }
+        for (size_t i = 0; i < m; i++)
+            for (size_t j = i / B * B; j < GG_MIN(m, i / B * B + B); j++) {
+                double by = (double)h[i / B * B * B + i % B * B + j % B];
+                const size_t rows = GG_MIN((size_t)B, m - i / B * B);
+                for (size_t k = 0; i == j && k < rows; k++)
+                    by += 0.05 * (double)h[i / B * B * B + k * B + k] /
+                          (double)rows;
+                sum += by * e[i] * e[j];
+            }
+    }
+    free(q);
+    free(e);
+    return sum / (double)count;
+}
+
+/* Errors are weighted by the curvature, and rows of its blocks are encoded
+ * together, in any number of parts. */
+static void check_curvature(struct gguf_pool *pool)
+{
+    enum { B = GG_TWO_SIDED_BLOCK };
+    struct stage s = { .text = { .n_tokens = 2000,
+                                 .n_ctx = 40,
+                                 .n = 64,
+                                 .m = 150,
+                                 .factor = 1 } };
+    struct gg_stage_encode_result one, two, parts;
+    const struct gg_targets_params p = { .n_rows = s.text.m };
+    stage_create(&s, pool);
+    gg_targets_destroy(s.t);
+    gg_moments_destroy(s.m);
+    s.m = stage_moments(&s.text, &s.la, 100, 40);
+    if (gg_targets_create(&s.t, &s.la, s.m, SIZE_MAX, &p, NULL))
+        exit(99);
+    float *h = dense_alloc(3 * B * B, sizeof *h), *a = dense_random(3 * B * 5);
+    for (size_t b = 0; b < 3; b++) /* blocks of rank 5 */
+        for (size_t i = 0; i < B; i++)
+            for (size_t j = 0; j < B; j++) {
+                h[b * B * B + i * B + j] = 0;
+                for (size_t k = 0; k < 5; k++)
+                    h[b * B * B + i * B + j] +=
+                        a[(b * B + i) * 5 + k] * a[(b * B + j) * 5 + k];
+            }
+    struct gg_stage_feedback f = { gg_form_of(DTYPE), GG_FEEDBACK_SEARCHED,
+                                   pool, NULL };
+    struct gg_stage_encode_job x = { .dtype_index = DTYPE,
+                                     .outer_scale = 1,
+                                     .product = 0,
+                                     .expert = SIZE_MAX,
+                                     .reader = { read_rows, &s },
+                                     .encoder = { gg_stage_feedback_encode,
+                                                  &f },
+                                     .bytes = s.bytes };
+    bool good = !gg_stage_encode_matrix(s.t, s.m, &s.la, &x, &one, NULL);
+    const double unweighted = weighted_error(&s, h, s.bytes);
+    memcpy(s.bytes, s.plain, s.text.m * s.row_size);
+    x.curvature = h;
+    good = good && !gg_stage_encode_matrix(s.t, s.m, &s.la, &x, &two, NULL);
+    ok(good && two.used && one.used &&
+           is_close(two.error_before, weighted_error(&s, h, s.plain)) &&
+           is_close(two.error_after, weighted_error(&s, h, s.bytes)),
+       "errors are weighted by the curvature: %g, then %g", two.error_before,
+       two.error_after);
+    ok(two.error_after < 0.9 * unweighted,
+       "rows make up for errors: %g, one by one %g", two.error_after,
+       unweighted);
+    unsigned char *bytes = dense_alloc(s.text.m, s.row_size);
+    memcpy(bytes, s.bytes, s.text.m * s.row_size);
+    memcpy(s.bytes, s.plain, s.text.m * s.row_size);
+    x.most_rows = 140; /* rounded to 128, whole blocks */
+    ok(!gg_stage_encode_matrix(s.t, s.m, &s.la, &x, &parts, NULL) &&
+           !memcmp(bytes, s.bytes, s.text.m * s.row_size) &&
+           is_close(parts.error_after, two.error_after),
+       "two parts give the same bytes");
+    free(bytes);
+    free(h);
+    free(a);
+    stage_destroy(&s);
+}
+
 int main(int argc, char **argv)
 {
     rnd_seed(argc, argv);
@@ -427,6 +532,7 @@ int main(int argc, char **argv)
     check_plain();
     check_all_rows_count();
     check_feedback(pool);
+    check_curvature(pool);
     check_expert(1600, true);
     check_expert(80, false);
     gguf_pool_destroy(pool);

@@ -204,6 +204,16 @@ ok 'an output in shards has the same tensors'
 rm -f "$tmp"/s*.gguf
 
 "$bin/gguf-imatrix" -q -m "$m" -f "$text" --chunks 4 -o "$tmp/im.gguf" || exit 99
+run "$q" --calibrate "$text" --calib-tokens 512 --effort 1 "$m" "$out" Q4_0
+test $rc -eq 0 &&
+    grep -q 'calibrated without gradients: the text has one chunk' "$tmp/err"
+ok 'a text that is too short for gradients'
+rm -f "$out"
+run "$q" --calibrate "$text" --calib-tokens 2k --effort 1 "$m" "$out" Q4_0
+test $rc -eq 0 && ! grep -q 'without gradients' "$tmp/err"
+ok 'gradients'
+rm -f "$out"
+
 run "$q" -q -j --imatrix "$tmp/im.gguf" --target-size 1M --effort 2 \
     --tensor-type attn_v=Q8_0 --calibrate "$text" $few "$m" "$out"
 cp "$tmp/out" "$tmp/plan"

@@ -65,6 +65,13 @@ static void warn_left_out(const struct options *o,
              r->n_left_out, r->n_left_out == 1 ? " is" : "s are", name);
 }
 
+static void warn_no_gradients(const struct options *o,
+                              const struct gguf_calibrate_result *r)
+{
+    if (*r->no_gradients && !o->quiet)
+        msg_warn(o->in, "calibrated without gradients: %s", r->no_gradients);
+}
+
 static enum gguf_status calibrate_output(void *user, size_t job,
                                          struct gguf_quant_improver *h,
                                          struct gguf_error *err)
@@ -104,8 +111,10 @@ static enum gguf_status calibrate_output(void *user, size_t job,
         gguf_error_clear(err);
         return GGUF_OK;
     }
-    if (st == GGUF_OK)
+    if (st == GGUF_OK) {
         warn_left_out(o, &r);
+        warn_no_gradients(o, &r);
+    }
     return st;
 }
 
