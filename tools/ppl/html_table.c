@@ -36,6 +36,7 @@ struct form {
     const char *unit; /* written after the value */
     bool plus;        /* write a plus sign before positive values */
     bool error;       /* write the uncertainty, with the same decimals */
+    double predicted; /* second line of the cell; 0: none */
 };
 
 static int count_decimals(const struct form *w, double v)
@@ -89,6 +90,12 @@ static void put_figure(FILE *f, const char *name, struct gguf_figure v,
         put_data(f, v.error, w, decimals, false, "");
         fputs("</span>", f);
     }
+    if (w->predicted > 0) {
+        fputs("<br/><small>predicted ", f);
+        put_data(f, w->predicted, w, count_decimals(w, w->predicted), false,
+                 "");
+        fputs("</small>", f);
+    }
     fputs("</td>", f);
 }
 
@@ -137,16 +144,19 @@ static void put_base_columns(const struct ppl_report *r, FILE *f, size_t i)
     const struct gguf_kld_stats *k = &r->stats[i];
     const double most = find_max_divergence(r);
     const struct gguf_figure change = { k->ratio.value - 1, k->ratio.error };
-    put_figure(f, "change", change, &(struct form){ 100, 3, "%", true, true },
-               0);
-    put_figure(f, "kld", k->kld, &(struct form){ 1, -4, "", false, true },
+    put_figure(f, "change", change,
+               &(struct form){ 100, 3, "%", true, true, 0 }, 0);
+    struct form form_kld = { 1, -4, "", false, true, 0 };
+    if (!ppl_find_prediction(ppl_report_model(r, i), &form_kld.predicted))
+        form_kld.predicted = 0;
+    put_figure(f, "kld", k->kld, &form_kld,
                most > 0 ? k->kld.value / most : 0);
     put_figure(f, "kld99", k->kld_at[P99],
-               &(struct form){ 1, -4, "", false, false }, 0);
+               &(struct form){ 1, -4, "", false, false, 0 }, 0);
     put_figure(f, "dp_rms", k->dp_rms,
-               &(struct form){ 100, 3, "%", false, true }, 0);
+               &(struct form){ 100, 3, "%", false, true, 0 }, 0);
     put_figure(f, "same_top", k->same_top,
-               &(struct form){ 100, 2, "%", false, true }, 0);
+               &(struct form){ 100, 2, "%", false, true, 0 }, 0);
 }
 
 /* Find a model that is not larger than model i, and closer to the base by more
@@ -178,7 +188,7 @@ static void put_advice(const struct ppl_report *r, FILE *f)
     }
 }
 
-static const struct form form_ppl = { 1, 4, "", false, true };
+static const struct form form_ppl = { 1, 4, "", false, true, 0 };
 
 void ppl_html_models(const struct ppl_report *r, FILE *f)
 {
@@ -225,8 +235,9 @@ void ppl_html_models(const struct ppl_report *r, FILE *f)
 static void put_percentiles(const struct ppl_report *r, FILE *f,
                             const char *id, bool divergence)
 {
-    const struct form form = { divergence ? 1 : 100, divergence ? -3 : 3, "",
-                               false, true };
+    const struct form form = {
+        divergence ? 1 : 100, divergence ? -3 : 3, "", false, true, 0
+    };
     fprintf(f,
             "<details>\n<summary>Percentiles of %s</summary>\n<div "
             "class=\"scroll\" tabindex=\"0\">\n<table id=\"%s\">\n<thead><tr>"

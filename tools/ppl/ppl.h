@@ -155,6 +155,9 @@ struct ppl_rows {
 /* Convert rows of a scan. side: the models; NULL: one model without a base. */
 struct ppl_rows ppl_convert_rows(const struct gguf_scan_rows *rows,
                                  const struct ppl_side *side);
+/* Find the divergence that a file predicts in quantize.predicted_kld. Returns
+ * false if the key is missing. */
+bool ppl_find_prediction(const struct ev_model *m, double *kld);
 /* Figures of the last n tokens of model i, which are those of the current
  * rows. */
 const struct gguf_kld_token *ppl_side_last_tokens(const struct ppl_side *s,

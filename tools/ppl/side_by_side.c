@@ -149,6 +149,14 @@ void ppl_side_close(struct ppl_side *s)
 
 /* ---- rows ---- */
 
+bool ppl_find_prediction(const struct ev_model *m, double *kld)
+{
+    const struct gguf_kv *kv =
+        m->file ? gguf_file_kv_find(m->file, "quantize.predicted_kld") : NULL;
+    return gguf_kv_get_float(kv, kld, NULL) == GGUF_OK && *kld > 0 &&
+           isfinite(*kld);
+}
+
 const struct gguf_kld_token *ppl_side_last_tokens(const struct ppl_side *s,
                                                   size_t i, size_t n)
 {

@@ -241,6 +241,20 @@ static void print_table(const struct ppl_side *s,
     table_show(&t, "65/7312");
 }
 
+/* Print the divergence that each file predicts, and the measured one as a
+ * multiple. */
+static void print_predictions(const struct ppl_side *s,
+                              const struct gguf_kld_stats *stats)
+{
+    double kld;
+    for (size_t i = 0; i < s->n; i++)
+        if (ppl_find_prediction(s->model[i], &kld))
+            wrap_printf("%sPredicted KLD: %10.6lf, measured %.2lf times that: "
+                        "%s\n",
+                        s->n == 1 ? "\n" : "", kld, stats[i].kld.value / kld,
+                        text_base_name(s->model[i]->path));
+}
+
 void ppl_print_side_end(const struct ppl_side *s,
                         const struct gguf_kld_stats *stats)
 {
@@ -251,6 +265,7 @@ void ppl_print_side_end(const struct ppl_side *s,
         print_statistics(&stats[0]);
     else
         print_table(s, stats);
+    print_predictions(s, stats);
     ppl_print_side_texts(s);
     wrap_printf("\n");
     ppl_print_ranks(r);
@@ -353,8 +368,11 @@ void ppl_print_side_json(const struct ppl_side *s,
     json_u64(&j, "words_scored", r->n_words);
     json_open(&j, "models", '[');
     for (size_t i = 0; i < s->n; i++) {
+        double predicted;
         ev_json_model(&j, NULL, &r->o->ev, s->model[i]);
         json_stats(&j, r, &stats[i]);
+        if (ppl_find_prediction(s->model[i], &predicted))
+            json_f64(&j, "predicted_kld", predicted);
         json_close(&j);
     }
     json_close(&j);
