@@ -88,6 +88,10 @@ struct gguf_target_params {
      * which gguf_quant_fit_size() was called with the same sample: its
      * measurements are reused; borrowed. NULL: measure everything. */
     const struct gguf_quant *measured;
+
+    /* Do not record the predicted divergence in the output, for an output whose
+     * tensors will be replaced (improve.h). */
+    bool no_record;
 };
 #define GGUF_TARGET_PARAMS_INIT GGUF_INIT(struct gguf_target_params)
 
@@ -158,7 +162,8 @@ struct gguf_quant_prediction {
  *
  * Measurements of gguf_quant_fit_size() with the same rows are reused. If every
  * tensor that changes has a sensitivity, the output gets the key
- * quantize.predicted_kld with the divergence, unless the job has compat.
+ * quantize.predicted_kld with the divergence, unless the job has compat or
+ * params has no_record. gguf_quant_fit_size() records it, too.
  *
  * GGUF_E_INVALID      out is NULL or its struct_size is 0; or a measured job
  *                     differs.

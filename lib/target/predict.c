@@ -68,12 +68,28 @@ static enum gguf_status predict_sum(struct prediction *p,
 /* Record the prediction, or remove the record if it lacks a tensor. */
 static enum gguf_status record_sum(struct gguf_quant *q,
                                    const struct gguf_quant_prediction *r,
-                                   struct gguf_error *err)
+                                   bool no_record, struct gguf_error *err)
 {
     gguf_meta_remove(q->meta, key);
-    if (r->n_tensors && !r->n_unknown)
+    if (r->n_tensors && !r->n_unknown && !no_record)
         GG_TRY(gg_target_record(q, r->divergence, err));
     return gg_job_plan_files(q, &q->totals.file_size, err);
+}
+
+enum gguf_status gg_target_predict(struct gguf_quant *q,
+                                   const struct gguf_target_params *params,
+                                   struct gguf_quant_prediction *out,
+                                   struct gguf_error *err)
+{
+    struct gguf_quant_prediction r = GGUF_QUANT_PREDICTION_INIT;
+    struct prediction all = { .q = q };
+    enum gguf_status st = predict_sum(&all, params, &r, err);
+    if (st == GGUF_OK)
+        st = record_sum(q, &r, params->no_record, err);
+    gg_mem_free(q->p.allocator, all.tensors);
+    if (out)
+        *out = r;
+    return st;
 }
 
 enum gguf_status gguf_quant_predict(struct gguf_quant *q,
@@ -83,14 +99,8 @@ enum gguf_status gguf_quant_predict(struct gguf_quant *q,
 {
     struct gguf_target_params p = GGUF_TARGET_PARAMS_INIT;
     struct gguf_quant_prediction r = GGUF_QUANT_PREDICTION_INIT;
-    struct prediction all = { .q = q };
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_target_params", err));
     GG_TRY(gg_params_give(out, &r, sizeof r, "gguf_quant_prediction", err));
-    enum gguf_status st = predict_sum(&all, &p, &r, err);
-    if (st == GGUF_OK)
-        st = record_sum(q, &r, err);
-    gg_mem_free(q->p.allocator, all.tensors);
-    return st == GGUF_OK ? gg_params_give(out, &r, sizeof r,
-                                          "gguf_quant_prediction", err)
-                         : st;
+    GG_TRY(gg_target_predict(q, &p, &r, err));
+    return gg_params_give(out, &r, sizeof r, "gguf_quant_prediction", err);
 }

@@ -446,8 +446,8 @@ static enum gguf_status run_target(struct target *t,
     if (!q->ftype_given)
         gguf_meta_remove(q->meta, type); /* this choice has no number */
     t->predicts = can_predict(t);
-    if (t->predicts)
-        GG_TRY(gg_target_record(q, (double)NAN, err));
+    if (t->predicts && !t->p.no_record)
+        GG_TRY(gg_target_record(q, 0, err)); /* reserves the size of the key */
     GG_TRY(gg_job_plan_files(q, &q->totals.file_size, err));
     t->align = t->p.max_size ? gg_job_alignment(q) : 1;
     (void)size_of_plan(t);
@@ -455,6 +455,8 @@ static enum gguf_status run_target(struct target *t,
     GG_TRY(gg_target_measure_all(q, &t->p, t->tensors, t->n, err));
     GG_TRY(make_groups(t, err));
     GG_TRY(choose_types(t, &k, err));
+    if (t->predicts)
+        GG_TRY(gg_target_predict(q, &t->p, NULL, err));
     uint64_t size = size_of_plan(t);
     const struct gguf_target_result r = {
         .struct_size = sizeof r,

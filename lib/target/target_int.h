@@ -63,10 +63,15 @@ enum gguf_status gg_target_measure_all(struct gguf_quant *q,
                                        struct gg_target_tensor *tensors,
                                        size_t n, struct gguf_error *err);
 
-/* predict.c: record a predicted divergence in the metadata. NaN: it is not
- * known yet. The size of the metadata does not depend on the number.
- * GGUF_E_NOMEM. */
+/* predict.c: record a predicted divergence in the metadata, whose size does not
+ * depend on the number. GGUF_E_NOMEM. */
 enum gguf_status gg_target_record(struct gguf_quant *q, double divergence,
                                   struct gguf_error *err);
+/* Predict the divergence of the plan, and record it. out may be NULL. Fails as
+ * gguf_quant_predict() does. */
+enum gguf_status gg_target_predict(struct gguf_quant *q,
+                                   const struct gguf_target_params *params,
+                                   struct gguf_quant_prediction *out,
+                                   struct gguf_error *err);
 
 #endif

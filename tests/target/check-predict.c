@@ -123,7 +123,7 @@ struct task {
     uint64_t max_size; /* 0: the recipe decides */
     int data;
     unsigned threads;
-    bool compat;
+    bool compat, no_record, chosen_only;
     /* results */
     enum gguf_status st;
     struct gguf_target_result target;
@@ -163,6 +163,7 @@ static void run_task(struct task *t)
     o.force = o.no_sync = true;
     tp.sample = GGUF_TARGET_SAMPLE_ALL;
     tp.max_size = t->max_size;
+    tp.no_record = t->no_record;
     t->written = 0;
     t->target = (struct gguf_target_result)GGUF_TARGET_RESULT_INIT;
     t->p = (struct gguf_quant_prediction)GGUF_QUANT_PREDICTION_INIT;
@@ -176,7 +177,7 @@ static void run_task(struct task *t)
         t->st = gguf_quant_create(&q, in, &p, &err);
     if (t->st == GGUF_OK && t->max_size)
         t->st = gguf_quant_fit_size(q, &tp, &t->target, &err);
-    if (t->st == GGUF_OK)
+    if (t->st == GGUF_OK && !t->chosen_only)
         t->st = gguf_quant_predict(q, &tp, &t->p, &err);
     if (t->st == GGUF_OK)
         t->st = gguf_quant_run(q, out, &o, &err);
@@ -220,6 +221,11 @@ static void check_predictions(void)
     run_task(&t);
     ok(t.st == GGUF_OK && t.p.divergence > 0 && t.written == 0,
        "compat: no key");
+    t.compat = false;
+    t.no_record = true;
+    run_task(&t);
+    ok(t.st == GGUF_OK && t.p.divergence == last && t.written == 0,
+       "no_record: no key");
     t = (struct task){ .recipe = recipes[0], .data = NOT_THE_OTHER };
     run_task(&t);
     ok(t.st == GGUF_OK && is_near(t.p.divergence, t.wanted) &&
@@ -247,6 +253,12 @@ static void check_choice(void)
        "at the size of Q4_0 (%llu, limit %llu): %.6g nats, by the file %.6g",
        (unsigned long long)t.size, (unsigned long long)plain.size,
        t.target.noise, t.wanted);
+    t.chosen_only = true;
+    run_task(&t);
+    ok(t.st == GGUF_OK && t.size <= plain.size &&
+           is_near(t.written, (double)(float)t.wanted),
+       "the choice records its prediction");
+    t.chosen_only = false;
     ok(t.wanted < 0.8 * plain.wanted, "that is less than Q4_0's %.6g",
        plain.wanted);
     t.data = NOT_THE_OTHER;

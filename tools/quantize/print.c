@@ -138,8 +138,8 @@ static void print_prediction(const struct target *target)
     if (p->n_unknown)
         snprintf(without, sizeof without, ", without %zu unknown tensor%s",
                  p->n_unknown, text_s(p->n_unknown));
-    msg_info(target->path, "predicted divergence %.4g nats%s", p->divergence,
-             without);
+    msg_info(target->path, "predicted divergence %.4g nats%s%s", p->divergence,
+             without, target->calibration ? ", before calibration" : "");
 }
 
 /* Escape a name from a file for a message. */

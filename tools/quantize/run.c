@@ -108,6 +108,7 @@ enum gguf_status choose_target_types(struct options *o, size_t i,
                                      struct gguf_error *err)
 {
     struct target *t = &o->targets[i];
+    o->target.no_record = o->calib_texts.n > 0;
     t->prediction = (struct gguf_quant_prediction)GGUF_QUANT_PREDICTION_INIT;
     if (!has_size_limit(t))
         return predict_divergence(o, t, bar, err);
