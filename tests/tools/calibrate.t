@@ -32,7 +32,7 @@ for with in --compat '--lora a.gguf' '--lora-scaled a:1' '--prune-layers 0'; do
         --calibrate "$text" $with
     ok "not with ${with%% *}"
 done
-for alone in '--calib-tokens 4k' '--effort 0'; do
+for alone in '--calib-tokens 4k' '--effort 0' --mpi; do
     refused "'${alone% *}' needs --calibrate" $alone
     ok "${alone% *} without --calibrate"
 done
@@ -44,6 +44,10 @@ done
 refused "--effort: '3' is not a whole number between 0 and 2" \
     --calibrate "$text" --effort 3
 ok 'an effort that does not exist'
+
+run "$q" --mpi --calibrate - "$m" "$out" Q4_0
+test $rc -ne 0 -a ! -e "$out" && grep -q -e '--mpi: ' "$tmp/err"
+ok '--mpi with standard input, or in a build without it'
 
 failed() # message, arguments...
 {

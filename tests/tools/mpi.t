@@ -123,6 +123,51 @@ test $rc -eq 1 && grep -q 'rank 0: .*1.csv: ' "$tmp/err" &&
     ! grep -q 'Final' "$tmp/out"
 ok 'a file that exists is known before'
 
+# ---- calibrations
+quantize=$bin/gguf-quantize
+m1=$tmp/layer.gguf few='--calib-tokens 2k'
+"$quantize" -q --prune-layers 1,2,3,4,5 "$m" "$m1" COPY || exit 99
+head -c 9000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/calib"
+"$quantize" -q -t 1 --calibrate "$tmp/calib" $few "$m1" "$tmp/1.gguf" Q4_K_M ||
+    exit 99
+for k in 1 2 3; do
+    rm -f "$tmp/k.gguf"
+    TMPDIR=$tmp
+    export TMPDIR
+    run ranks $k "$quantize" -t 1 --mpi --calibrate "$tmp/calib" $few "$m1" \
+        "$tmp/k.gguf" Q4_K_M
+    unset TMPDIR
+    test $rc -eq 0 && cmp -s "$tmp/1.gguf" "$tmp/k.gguf" &&
+        test "$(grep -c 'new bytes in' "$tmp/err")" -eq 1 &&
+        test -z "$(find "$tmp" -name 'gguf-quantize-*')"
+    ok "a calibration: $k ranks write the bytes of one process"
+done
+rm -f "$tmp/k.gguf"
+"$quantize" -q -t 1 --resume --calibrate "$tmp/calib" $few "$m1" \
+    "$tmp/k.gguf" Q4_K_M &
+pid=$!
+i=0
+while kill -0 $pid 2>/dev/null && test $i -lt 500 &&
+    ! test "$(cat "$tmp/k.gguf.resume" 2>/dev/null | wc -c)" -ge 2400
+do
+    i=$((i + 1))
+    sleep 0.02
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+run ranks 2 "$quantize" -f -t 1 --resume --mpi --calibrate "$tmp/calib" $few \
+    "$m1" "$tmp/k.gguf" Q4_K_M
+test $rc -eq 0 && cmp -s "$tmp/1.gguf" "$tmp/k.gguf"
+ok 'ranks continue a calibration of one process'
+rm -f "$tmp/k.gguf"
+cp "$t" "$tmp/text.1"
+cp "$tmp/calib" "$tmp/text.0"
+run ranks 2 sh -c "exec '$quantize' -q -t 1 --mpi --calibrate \
+    '$tmp/text.'\$OMPI_COMM_WORLD_RANK $few '$m1' '$tmp/k.gguf' Q4_K_M"
+test $rc -eq 1 -a ! -e "$tmp/k.gguf" &&
+    grep -q 'rank 1: .*the texts or options of rank 1 differ' "$tmp/err"
+ok 'a rank with another text'
+
 # ---- importance data
 imatrix=$bin/gguf-imatrix
 "$imatrix" -q -t 1 -m "$m" -f "$t" -c 64 -o "$tmp/1.imatrix" || exit 99

@@ -19,6 +19,8 @@
 #include <gguf/part.h>
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* If argv has --mpi, start MPI together with the other ranks. Must come before
  * everything else, so that not every rank complains about MPI. MPI ends when
@@ -33,6 +35,14 @@ void ranks_require(bool mpi);
 bool ranks_is_worker(void);
 /* Number of ranks. */
 size_t ranks_count(void);
+/* Number of this rank, from 0. */
+size_t ranks_own(void);
+
+/* Exchange the parts of an array. Each rank has filled the bytes off[r] to
+ * off[r + 1] of data, where r is its number, and receives those of the others.
+ * All ranks must call it with the same offsets, from the main thread, and not
+ * during ranks_share(). off has ranks_count() + 1 elements. */
+void ranks_exchange(void *data, const uint64_t *off);
 
 /* Receive records and hand out chunks. Any thread must call it now and then
  * during a long computation. Returns false after a message: stop. */

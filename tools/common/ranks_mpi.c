@@ -153,6 +153,11 @@ size_t ranks_count(void)
     return (size_t)m.n_ranks;
 }
 
+size_t ranks_own(void)
+{
+    return (size_t)m.rank;
+}
+
 /* ---- sending ---- */
 
 static MPI_Request *next_request(void)
@@ -370,6 +375,23 @@ static void wait_for(MPI_Request *request)
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (done)
             return;
+        progress_raise();
+        sleep_briefly();
+    }
+}
+
+void ranks_exchange(void *data, const uint64_t *off)
+{
+    char *p = data;
+    m.n_sent = 0;
+    for (int r = 0; r < m.n_ranks; r++)
+        for (uint64_t at = off[r], n; at < off[r + 1]; at += n) {
+            n = off[r + 1] - at;
+            n = n < PIECE ? n : PIECE;
+            MPI_Ibcast(p + at, (int)n, MPI_BYTE, r, MPI_COMM_WORLD,
+                       next_request());
+        }
+    while (!poll_sends()) {
         progress_raise();
         sleep_briefly();
     }

@@ -291,6 +291,8 @@ void options_fini(struct options *o)
     for (size_t i = 0; i < o->n_overrides; i++)
         free((char *)o->overrides[i].pattern);
     free(o->overrides);
+    for (size_t i = 0; i < o->n_targets; i++)
+        free(o->targets[i].rank_path);
     gguf_imatrix_destroy(o->imatrix);
     close_loras(o);
     gguf_meta_destroy(o->meta);

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/quantize/calibration.h"
 #include "tools/common/msg.h"
+#include "tools/common/ranks.h"
 #include "tools/common/text.h"
 
 #include <gguf/calibrate.h>
@@ -26,6 +27,14 @@ static void show_tensor(struct progress *bar, const char *name)
     const bool cut = n > n_end && !strcmp(name + n - n_end, end);
     struct gguf_str shown = { name, cut ? n - n_end : n };
     gguf_text_escape(bar->note, sizeof bar->note, shown);
+}
+
+/* Exchange parts with the other ranks. */
+static bool exchange_parts(void *user, void *data, const uint64_t *off)
+{
+    (void)user;
+    ranks_exchange(data, off);
+    return progress_stopped();
 }
 
 /* Copy the result for a tensor. */
@@ -94,9 +103,17 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.spill_path = t->path;
     p.progress = (struct gguf_progress_callback){ progress_report, c->bar };
     p.on_tensor = (struct gguf_calibrate_tensor_callback){ take_tensor, &w };
+    if (o->mpi) {
+        p.exchange =
+            (struct gguf_calibrate_exchange_callback){ exchange_parts, NULL };
+        p.rank = ranks_own();
+        p.n_ranks = ranks_count();
+    }
     progress_init(c->bar, "calibrating", "", o->quiet);
-    c->bar->defer_close = !o->resume;
-    const enum gguf_status st = gguf_calibrate_run(h, c->model, &p, &r, err);
+    c->bar->defer_close = !o->resume && !o->mpi;
+    enum gguf_status st = calibration_begin_share(o, h, err);
+    if (st == GGUF_OK)
+        st = gguf_calibrate_run(h, c->model, &p, &r, err);
     progress_clear(c->bar);
     t->calibration->n_tried = r.n_tensors;
     t->calibration->n_new = r.n_new;

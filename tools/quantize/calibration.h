@@ -47,6 +47,20 @@ void calibration_close(struct options *o);
 /* Let the run of o improve its outputs. bar shows the progress. */
 void calibration_attach(struct options *o, struct progress *bar);
 
+/* calibration_share.c: with --mpi, let a rank other than rank 0 write outputs
+ * to files in TMPDIR that never get a name, and print nothing. */
+void calibration_begin_rank(struct options *o);
+/* Status of a rank's run that ended with st: GGUF_OK if only its outputs were
+ * given up. */
+enum gguf_status calibration_end_rank(const struct options *o,
+                                      enum gguf_status st);
+/* Let the ranks begin with the same bytes, those of rank 0's interrupted run
+ * included. GGUF_E_MISMATCH: their inputs differ. Does nothing without
+ * --mpi. */
+enum gguf_status calibration_begin_share(const struct options *o,
+                                         struct gguf_quant_improver *h,
+                                         struct gguf_error *err);
+
 /* Record the texts among the files that are read. */
 void calibration_record_inputs(const struct options *o, struct gguf_paths *p);
 

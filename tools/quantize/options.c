@@ -33,6 +33,10 @@ static const struct opt table[] = {
       "0: one pass; 1: with gradients; 2: also descent by coordinates "
       "(default: 0)",
       OPT_UINT, AT(effort), .min = 0, .max = 2 },
+    { "--mpi", NULL,
+      "calibrate as one rank of an MPI job: ranks share the work, rank 0 "
+      "writes (build: --with-mpi)",
+      OPT_FLAG, AT(mpi) },
     { .help = "What is written:" },
     { "-o --output", "OUT=[TYPE][@SIZE]",
       "write another output from the same reading; @SIZE limits its bytes, "
@@ -109,7 +113,7 @@ static const struct opt_rule rules[] = {
     { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
     { "--calibrate", OPT_EXCLUDES,
       "--compat --lora --lora-scaled --prune-layers" },
-    { "--calib-tokens --effort", OPT_NEEDS, "--calibrate" },
+    { "--calib-tokens --effort --mpi", OPT_NEEDS, "--calibrate" },
     { .a = NULL },
 };
 
@@ -272,6 +276,10 @@ void parse_command_line(struct options *o, int argc, char **argv)
     scaled_parse(&o->loras, "--lora", &o->lora_texts);
     parse_types(o);
     parse_operands(o, argv + 1, n);
+    for (size_t i = 0; i < o->calib_texts.n && o->mpi; i++)
+        if (!strcmp(o->calib_texts.arg[i], "-"))
+            opt_usage("--mpi: only one rank has standard input, and every "
+                      "rank reads the text: give a file");
     load_importance(o);
     open_loras(o);
     parse_overrides(o);

@@ -7,6 +7,7 @@
 #include "tools/common/outtext.h"
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
+#include "tools/common/ranks.h"
 
 #include <string.h>
 
@@ -148,6 +149,8 @@ static enum gguf_status quantize_all(struct options *o, struct progress *bar,
         msg_flush();
         o->began = true;
         st = run_targets(o, "quantizing", noted, bar, about, err);
+        st = calibration_end_rank(o, st);
+        *about = ranks_is_worker() ? o->in : *about;
         seconds = progress_clock() - begin;
     }
     progress_clear(bar);
@@ -165,8 +168,11 @@ int main(int argc, char **argv)
     struct options o = OPTIONS_INIT;
     struct progress bar;
     struct gguf_error err;
+    ranks_begin(&argc, &argv);
     parse_command_line(&o, argc, argv);
+    ranks_require(o.mpi);
     load_raise_limits();
+    calibration_begin_rank(&o);
     if (!check_overrides(&o) || !calibration_open(&o)) {
         calibration_close(&o);
         options_fini(&o);

@@ -50,6 +50,7 @@ struct target {
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
     struct calibration_result *calibration; /* owned; NULL: not calibrated */
+    char *rank_path; /* path, owned; NULL: that of the command line */
 };
 
 static inline bool has_size_limit(const struct target *t)
@@ -99,10 +100,12 @@ struct options {
     struct gguf_quant_check_callback check;
     /* Called before that, to replace tensors by better ones. */
     struct gguf_quant_improve_callback improve;
-    uint8_t improve_digest[16];      /* see gguf_quant_output */
-    struct opt_list calib_texts;     /* arguments of --calibrate */
-    uint64_t calib_tokens;           /* tokens of --calib-tokens */
-    unsigned effort;                 /* 0 to 2 */
+    uint8_t improve_digest[16];  /* see gguf_quant_output */
+    struct opt_list calib_texts; /* arguments of --calibrate */
+    uint64_t calib_tokens;       /* tokens of --calib-tokens */
+    unsigned effort;             /* 0 to 2 */
+    bool mpi;                    /* this process is one rank of several */
+    bool gave_up; /* this rank's outputs were complete, and given up */
     struct calibration *calibration; /* texts and model; NULL: none */
 };
 #define OPTIONS_INIT                                                          \
