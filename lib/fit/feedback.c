@@ -50,7 +50,7 @@ static void encode_rows(struct gg_feedback_task *t, size_t first,
     t->n_rows = n_rows;
     t->n_vectors = (n_rows + W - 1) / W;
     gg_feedback_pass(t);
-    if (job->effort == GG_FEEDBACK_DESCENT)
+    if (job->effort >= GG_FEEDBACK_ONE_DESCENT)
         gg_feedback_descend(t);
     gg_feedback_guard(t, is_better);
     for (unsigned r = 0; r < n_rows; r++)
@@ -87,7 +87,7 @@ static bool alloc_task(struct gg_feedback_task *t, struct gg_feedback_job *job,
     const size_t tiles = GG_FEEDBACK_PANEL;
     const size_t sub = (size_t)job->form->sub_len * job->form->sub_len;
     const size_t lanes = 2 * (size_t)GG_FEEDBACK_MAX_SUB * W;
-    const size_t descent = job->effort == GG_FEEDBACK_DESCENT
+    const size_t descent = job->effort >= GG_FEEDBACK_ONE_DESCENT
                                ? 2 * rows + sub + 2 * GG_FEEDBACK_MAX_SUB
                                : 0;
     const size_t floats = descent + 4 * rows + tiles * GG_FEEDBACK_CHUNK +
@@ -174,7 +174,7 @@ enum gguf_status gg_feedback_encode_level(
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%zu columns, expected a multiple of %u", m->n,
                             (unsigned)f->block_len);
-    if (effort == GG_FEEDBACK_DESCENT && !m->s)
+    if (effort >= GG_FEEDBACK_ONE_DESCENT && !m->s)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "descent needs the matrix of moments");
     /* Smaller tasks keep more threads busy. */

@@ -34,14 +34,16 @@ struct gg_feedback_metric {
     const float
         *g; /* [n][n], row i: G[i][j] for j > i; the rest is not read */
     const float *d; /* [n], R[j][j]^2 */
-    const float *s; /* [n][n] symmetric: S. NULL: allowed without DESCENT */
+    const float *s; /* [n][n] symmetric: S. NULL: allowed up to SEARCHED */
 };
 
 enum gg_feedback_effort {
     GG_FEEDBACK_FIXED,    /* scales and minima of the given bytes */
     GG_FEEDBACK_SEARCHED, /* scales and minima of sub-blocks are searched */
-    /* SEARCHED, then passes of coordinate descent over sub-blocks, with the
-     * scales of blocks fitted again, until nothing changes, at most three */
+    /* SEARCHED, then a pass of coordinate descent over sub-blocks, with the
+     * scales of blocks fitted again: most of what descent gains */
+    GG_FEEDBACK_ONE_DESCENT,
+    /* passes of descent until nothing changes, at most three */
     GG_FEEDBACK_DESCENT
 };
 

@@ -235,8 +235,10 @@ static bool descend_panel(struct gg_feedback_task *t, size_t panel,
 void gg_feedback_descend(struct gg_feedback_task *t)
 {
     const size_t n = t->job->metric->n;
+    const unsigned passes =
+        t->job->effort == GG_FEEDBACK_ONE_DESCENT ? 1 : PASSES;
     bool changes = true;
-    for (unsigned pass = 0; pass < PASSES && changes; pass++) {
+    for (unsigned pass = 0; pass < passes && changes; pass++) {
         changes = false;
         for (size_t panel = 0; panel < n; panel += GG_FEEDBACK_PANEL)
             if (descend_panel(

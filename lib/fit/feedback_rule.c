@@ -25,24 +25,27 @@ static unsigned half_of(const struct gg_form *f, unsigned word, unsigned from,
     return half;
 }
 
-/* Sort words by their first half, and those with the same one by number. */
+/* Sort words by their first half, and those with the same one by number:
+ * counts of the halves, then places. */
 static void sort_words(struct gg_feedback_words *w, const struct gg_form *f)
 {
-    const unsigned n = f->group / 2u;
-    unsigned n_halves = 1, at = 0;
-    for (unsigned j = 0; j < n; j++)
-        n_halves *= w->n_levels;
-    for (unsigned h = 0; h < n_halves; h++) {
-        const unsigned first = at;
-        for (unsigned k = 0; k < f->n_words; k++)
-            if (half_of(f, k, 0, w->n_levels) == h) {
-                w->half[at] = (uint16_t)half_of(f, k, n, w->n_levels);
-                w->number[at++] = (float)k;
-            }
-        if (at == first)
+    uint16_t place[256] = { 0 };
+    unsigned end = 0;
+    for (unsigned k = 0; k < f->n_words; k++)
+        place[half_of(f, k, 0, w->n_levels)]++;
+    for (unsigned h = 0; h < GG_LEN(place); h++) {
+        const unsigned first = end;
+        end += place[h];
+        place[h] = (uint16_t)first;
+        if (end == first)
             continue;
         w->run_half[w->n_runs] = (uint16_t)h;
-        w->run_end[w->n_runs++] = (uint16_t)at;
+        w->run_end[w->n_runs++] = (uint16_t)end;
+    }
+    for (unsigned k = 0; k < f->n_words; k++) {
+        const unsigned at = place[half_of(f, k, 0, w->n_levels)]++;
+        w->half[at] = (uint16_t)half_of(f, k, f->group / 2u, w->n_levels);
+        w->number[at] = (float)k;
     }
 }
 

@@ -4,8 +4,8 @@
 #
 #     bench.sh [TABLES]
 #
-# TABLES are some of products codecs graphs attention linalg passes tokens;
-# default: all. make bench runs it in the build folder. Variables:
+# TABLES are some of products codecs graphs attention linalg feedback passes
+# tokens; default: all. make bench runs it in the build folder. Variables:
 #
 #     BENCH_JSON     file for the JSON (default: bench.json)
 #     BENCH_THREADS  threads of passes and tokens (default: 1); 0: one for each
@@ -22,7 +22,7 @@ set -u
 : "${builddir:=.}" "${AWK:=awk}" "${BENCH_JSON:=bench.json}"
 : "${BENCH_THREADS:=1}" "${BENCH_ROUNDS:=3}" "${BENCH_SIZES:=160m moe}"
 : "${BENCH_TYPES:=F16 Q8_0 Q4_K_M}" "${BENCH_CONTEXTS:=512 4096}"
-tables=${*:-products codecs graphs attention linalg passes tokens}
+tables=${*:-products codecs graphs attention linalg feedback passes tokens}
 b=$builddir/tests/bench
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -70,6 +70,7 @@ measure() # table
     graphs) "$b/bench-graph" ;;
     attention) "$b/bench-attn" '' "$BENCH_ROUNDS" ;;
     linalg) "$b/bench-linalg" "$BENCH_ROUNDS" ;;
+    feedback) "$b/bench-feedback" "$BENCH_ROUNDS" ;;
     passes | tokens) each_model "$1" ;;
     *)
         echo "bench.sh: no such table: $1" >&2

@@ -271,6 +271,7 @@ int main(int argc, char **argv)
         }
     check_type(gg_form_of(GG_DT_Q4_K), &m.m, GG_FEEDBACK_FIXED, pool);
     check_type(gg_form_of(GG_DT_IQ2_XS), &m.m, GG_FEEDBACK_FIXED, pool);
+    check_type(gg_form_of(GG_DT_Q5_K), &m.m, GG_FEEDBACK_ONE_DESCENT, pool);
     for (int t = 0; t < GG_N_DTYPES; t++)
         if (gg_form_of(t))
             check_type(gg_form_of(t), &m.m, GG_FEEDBACK_DESCENT, pool);
