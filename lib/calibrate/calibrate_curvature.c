@@ -149,6 +149,22 @@ const float *gg_calibrate_curvature_of(const struct gg_calibrate_job *j,
 
 /* ---- the table of embeddings ---- */
 
+void gg_calibrate_add_embedding_metric(const struct gg_calibrate_job *j,
+                                       struct gg_moments *m)
+{
+    const struct gguf_tensor *t =
+        j->stream[GG_CALIBRATE_ORIGINAL].model->top.w[GG_W_TOKEN_EMBD];
+    size_t n = 0, n_outputs = 0;
+    if (!j->curvature || !t || m->state != GG_MOMENTS_GOOD)
+        return;
+    const float *metric = gg_curvature_embedding(j->curvature, &n);
+    (void)gg_curvature_blocks(j->curvature, t->name, &n_outputs);
+    const double trace =
+        gg_curvature_sensitivity(j->curvature, t->name) * (double)n_outputs;
+    for (size_t i = 0; metric && n == m->p.n && trace > 0 && i < n * n; i++)
+        m->all.s[i] += (float)((double)metric[i] / trace);
+}
+
 /* A table at work. */
 struct table {
     struct gg_calibrate_job *j;

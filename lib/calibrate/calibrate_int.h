@@ -150,6 +150,16 @@ uint64_t gg_calibrate_curvature_work(const struct gg_calibrate_job *j);
  * none. */
 const float *gg_calibrate_curvature_of(const struct gg_calibrate_job *j,
                                        const char *name, size_t n_rows);
+/* Add the metric of the embeddings to the second moments of the inputs of an
+ * output matrix that is the table of embeddings, too. For row v with frequency
+ * f in the text, the divergence of an error e is
+ *
+ *     1/2 e'(h S + f M) e     h = E[p (1 - p)], p the probability of token v
+ *
+ * h is nearly f tr(H), H the curvature by logits, so that S + M / tr(H) is a
+ * metric of all rows. Without curvature nothing is added. */
+void gg_calibrate_add_embedding_metric(const struct gg_calibrate_job *j,
+                                       struct gg_moments *m);
 /* Encode the table of embeddings by its metric, unless it is the output matrix
  * or has no metric. Fails as gg_calibrate_finish_tensor(). GGUF_E_NOMEM. */
 enum gguf_status gg_calibrate_run_embedding(struct gg_calibrate_job *j,

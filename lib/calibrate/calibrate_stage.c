@@ -227,6 +227,8 @@ static enum gguf_status sweep_chunks(struct gg_calibrate_stage *s,
     s->moments.n_experts = n;
     GG_TRY(gg_moments_create(&m, &s->moments, err));
     enum gguf_status st = add_chunks(s, m, err);
+    if (st == GGUF_OK && s->original_only)
+        gg_calibrate_add_embedding_metric(s->j, m);
     if (st == GGUF_OK && !n)
         st = encode_matrices(s, m, 0, SIZE_MAX, err);
     for (size_t e = 0; st == GGUF_OK && e < n; e++)

@@ -314,6 +314,14 @@ static void check_gradients(void)
            strstr(s.result.no_gradients, "one chunk"),
        "no gradients: %s", s.result.no_gradients);
     close_plain();
+    open_plain("gemma2");
+    s = (struct setting){
+        .type = "Q4_0", .out = path_b, .n_tokens = N_TOKENS, .effort = 1
+    };
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.has_embedding &&
+           !s.n_worse,
+       "an output matrix that is the table of embeddings, too");
+    close_plain();
     open_plain("mamba");
     s = (struct setting){
         .type = "Q4_0", .out = path_b, .n_tokens = N_TOKENS, .effort = 1
