@@ -137,7 +137,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
 
 void calibration_attach(struct options *o, struct progress *bar)
 {
-    if (!o->calibration || o->calibration->tokens.n < CALIBRATION_LEAST)
+    if (!o->calibration || o->calibration->nothing)
         return;
     o->calibration->bar = bar;
     o->improve = (struct gguf_quant_improve_callback){ calibrate_output,

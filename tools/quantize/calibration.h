@@ -29,6 +29,7 @@ struct calibration {
     uint32_t n_ctx;            /* tokens of a chunk */
     uint64_t n_wanted;         /* most tokens: --calib-tokens */
     unsigned effort;           /* 0 to 2 */
+    bool nothing;              /* the texts are too poor to calibrate on */
     struct options *o;
     struct progress *bar;
 };
@@ -36,7 +37,9 @@ struct calibration {
 enum {
     CALIBRATION_CTX = 512,
     CALIBRATION_TOKENS = 65536, /* default of --calib-tokens */
-    CALIBRATION_LEAST = 16      /* fewer tokens: nothing is calibrated */
+    /* With fewer tokens, or fewer different ones, nothing is calibrated. */
+    CALIBRATION_LEAST = 16,
+    CALIBRATION_LEAST_DIFFERENT = 32
 };
 
 /* Read the texts of o and choose tokens. Sets o->calibration, which stays NULL

@@ -187,6 +187,45 @@ static void warn_short_texts(const struct calibration *c)
                      c->n_ctx);
 }
 
+static int compare_tokens(const void *a, const void *b)
+{
+    const gguf_token x = *(const gguf_token *)a, y = *(const gguf_token *)b;
+    return x < y ? -1 : x > y;
+}
+
+static size_t count_different(const struct calibration *c)
+{
+    const size_t n = c->tokens.n;
+    size_t n_different = 0;
+    gguf_token *id = msg_must(malloc((n + 1) * sizeof *id));
+    if (n)
+        memcpy(id, c->tokens.id, n * sizeof *id);
+    qsort(id, n, sizeof *id, compare_tokens);
+    for (size_t i = 0; i < n; i++)
+        n_different += !i || id[i] != id[i - 1];
+    free(id);
+    return n_different;
+}
+
+/* Set c->nothing if the texts cannot stand for others: held-out chunks of the
+ * same few words would not show it. */
+static void judge_texts(struct calibration *c)
+{
+    const size_t n = c->tokens.n, n_different = count_different(c);
+    c->nothing =
+        n < CALIBRATION_LEAST || n_different < CALIBRATION_LEAST_DIFFERENT;
+    if (n < CALIBRATION_LEAST)
+        msg_warn(c->texts[0].path,
+                 "%zu token%s, expected at least %d: nothing is calibrated", n,
+                 text_s(n), CALIBRATION_LEAST);
+    else if (c->nothing)
+        msg_warn(c->texts[0].path,
+                 "%zu different token%s, expected at least %d: nothing is "
+                 "calibrated",
+                 n_different, text_s(n_different),
+                 CALIBRATION_LEAST_DIFFERENT);
+}
+
 static bool read_texts(struct calibration *c)
 {
     for (size_t i = 0; i < c->n_texts; i++)
@@ -202,10 +241,7 @@ static bool read_texts(struct calibration *c)
                          c->n_ctx, c->n_texts);
     calibration_choose_tokens(c, n_chunks);
     warn_short_texts(c);
-    if (c->tokens.n < CALIBRATION_LEAST)
-        msg_warn(c->texts[0].path,
-                 "%zu token%s, expected at least %d: nothing is calibrated",
-                 c->tokens.n, text_s(c->tokens.n), CALIBRATION_LEAST);
+    judge_texts(c);
     return digest_tokens(c);
 }
 
