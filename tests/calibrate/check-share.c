@@ -230,6 +230,8 @@ int main(void)
     check_model(dir, "llama");
     check_model(dir, "qwen3moe");
     check_model(dir, "deepseek2");
+    effort = 1;
+    check_model(dir, "qwen2");
     effort = 2;
     check_model(dir, "gemma2");
     check_rank(dir);

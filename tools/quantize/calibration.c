@@ -123,6 +123,8 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     t->calibration->divergence_before = r.divergence_before;
     t->calibration->divergence_after = r.divergence_after;
     t->calibration->seconds = progress_clock() - begin;
+    memcpy(t->calibration->no_gradients, r.no_gradients,
+           sizeof t->calibration->no_gradients);
     if (st == GGUF_E_NONFINITE) { /* the plain bytes are there */
         msg_warn(o->in, "nothing is calibrated: %s", err->message);
         gguf_error_clear(err);

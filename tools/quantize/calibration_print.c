@@ -109,6 +109,8 @@ void json_calibration_result(struct json *j,
     json_u64(j, "n_left_out", r->n_left_out);
     json_u64(j, "n_tensors", r->n_tried);
     json_u64(j, "n_new", r->n_new);
+    if (*r->no_gradients)
+        json_strz(j, "no_gradients", r->no_gradients);
     json_f64(j, "divergence_before", r->divergence_before);
     json_f64(j, "divergence_after", r->divergence_after);
     json_f64(j, "seconds", r->seconds);

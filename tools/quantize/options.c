@@ -30,8 +30,8 @@ static const struct opt table[] = {
       OPT_UINT, AT(calib_tokens), .min = CALIBRATION_CTX, .max = UINT32_MAX,
       .kilo = true },
     { "--effort", "0..2",
-      "0: one pass; 1: with gradients; 2: also descent by coordinates "
-      "(default: 0)",
+      "0: error feedback; 1: with gradients, about three times as long; 2: "
+      "then coordinate descent (default: 0)",
       OPT_UINT, AT(effort), .min = 0, .max = 2 },
     { "--mpi", NULL,
       "calibrate as one rank of an MPI job: ranks share the work, rank 0 "

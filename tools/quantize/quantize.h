@@ -33,6 +33,7 @@ struct calibration_result {
     size_t n_left_out;           /* chunks with NaN or infinite activations */
     double divergence_before, divergence_after; /* on held-out tokens, nats */
     double seconds;
+    char no_gradients[160]; /* reason; "": gradients were used or not wanted */
 };
 
 /* One output of a run. */
