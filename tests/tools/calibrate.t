@@ -252,4 +252,18 @@ test $rc -eq 0 && cmp -s "$out" "$tmp/plain.gguf" &&
 ok 'a text of one word a thousand times'
 rm -f "$out"
 
+# NaN in a weight: all activations after it are NaN.
+size=$(wc -c <"$m")
+{
+    head -c $((size - 1000)) "$m"
+    printf '\000\176'
+    tail -c 998 "$m"
+} >"$tmp/nan.gguf"
+run "$q" --on-nonfinite keep --calibrate "$text" $few "$tmp/nan.gguf" "$out" Q4_K_M
+test $rc -eq 0 -a -s "$out" &&
+    grep -q 'NaN or infinite, .*; later tensors keep the plain bytes' "$tmp/err" &&
+    grep -q 'new bytes in [0-9]* of [0-9]* tensors, ' "$tmp/err"
+ok 'a weight that is NaN: a warning, and an output'
+rm -f "$out"
+
 done_testing

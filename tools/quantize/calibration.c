@@ -10,6 +10,7 @@
 #include <gguf/text.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,30 @@ static void warn_no_gradients(const struct options *o,
         msg_warn(o->in, "calibrated without gradients: %s", r->no_gradients);
 }
 
+static void take_result(struct calibration_result *to,
+                        const struct gguf_calibrate_result *r)
+{
+    to->n_tried = r->n_tensors;
+    to->n_new = r->n_new;
+    to->n_tokens = r->n_tokens;
+    to->n_held_out = r->n_held_out;
+    to->n_left_out = r->n_left_out;
+    to->divergence_before = r->divergence_before;
+    to->divergence_after = r->divergence_after;
+    memcpy(to->no_gradients, r->no_gradients, sizeof to->no_gradients);
+}
+
+/* Make the result of a calibration that failed: that of the tensors until
+ * then. */
+static void take_early_end(struct calibration_result *to)
+{
+    for (size_t i = 0; i < to->n_tensors; i++) {
+        to->n_tried += to->tensors[i].have;
+        to->n_new += to->tensors[i].feedback;
+    }
+    to->divergence_before = to->divergence_after = (double)NAN;
+}
+
 static enum gguf_status calibrate_output(void *user, size_t job,
                                          struct gguf_quant_improver *h,
                                          struct gguf_error *err)
@@ -115,21 +140,15 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     if (st == GGUF_OK)
         st = gguf_calibrate_run(h, c->model, &p, &r, err);
     progress_clear(c->bar);
-    t->calibration->n_tried = r.n_tensors;
-    t->calibration->n_new = r.n_new;
-    t->calibration->n_tokens = r.n_tokens;
-    t->calibration->n_held_out = r.n_held_out;
-    t->calibration->n_left_out = r.n_left_out;
-    t->calibration->divergence_before = r.divergence_before;
-    t->calibration->divergence_after = r.divergence_after;
     t->calibration->seconds = progress_clock() - begin;
-    memcpy(t->calibration->no_gradients, r.no_gradients,
-           sizeof t->calibration->no_gradients);
-    if (st == GGUF_E_NONFINITE) { /* the plain bytes are there */
-        msg_warn(o->in, "nothing is calibrated: %s", err->message);
+    if (st == GGUF_E_NONFINITE) { /* the file is sound */
+        take_early_end(t->calibration);
+        msg_warn(o->in, "%s; later tensors keep the plain bytes",
+                 err->message);
         gguf_error_clear(err);
         return GGUF_OK;
     }
+    take_result(t->calibration, &r);
     if (st == GGUF_OK) {
         warn_left_out(o, &r);
         warn_no_gradients(o, &r);

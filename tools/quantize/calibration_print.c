@@ -66,16 +66,17 @@ void print_calibration(const struct target *target)
 void print_calibration_summary(const struct target *target)
 {
     const struct calibration_result *r = target->calibration;
-    char divergence[96] = "";
+    char divergence[96] = "", tokens[48] = "";
     if (!r)
         return;
     if (isfinite(r->divergence_before) && isfinite(r->divergence_after))
         snprintf(divergence, sizeof divergence,
                  "; divergence on %zu held out: %.4g -> %.4g nats",
                  r->n_held_out, r->divergence_before, r->divergence_after);
-    msg_info(target->path,
-             "new bytes in %zu of %zu tensors, from %zu tokens%s, %.1f s",
-             r->n_new, r->n_tried, r->n_tokens, divergence, r->seconds);
+    if (r->n_tokens)
+        snprintf(tokens, sizeof tokens, ", from %zu tokens", r->n_tokens);
+    msg_info(target->path, "new bytes in %zu of %zu tensors%s%s, %.1f s",
+             r->n_new, r->n_tried, tokens, divergence, r->seconds);
 }
 
 void json_calibration(struct json *j, const struct calibration *c)
