@@ -401,8 +401,9 @@ GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);
  * If an entry is in the older form in both, it stays in that form. If it is in
  * the older form in one of them only, its calls become counts: the chunk
  * size of other is the number of input rows that a call becomes; if that is
- * unknown, the chunk size of im; if both are unknown, 1. After a failure, im
- * may have a part of the data.
+ * unknown, the chunk size of im; if both are unknown, 1. Sensitivities of a
+ * tensor become their mean, weighted by tokens. If other has no entries, the
+ * precision of im stays. After a failure, im may have a part of the data.
  *
  * GGUF_E_MISMATCH   An entry of other has another shape in im; or the file of
  *                   other has changed since it was loaded.

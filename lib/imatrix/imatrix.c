@@ -534,6 +534,8 @@ static enum gguf_status merge_precision(struct gguf_imatrix *im,
                                         struct gguf_error *err)
 {
     const char *a = im->precision, *b = other->precision;
+    if (!other->n_entries)
+        return GGUF_OK;
     if (!im->n_entries)
         a = b;
     else if (a && b && strcmp(a, b) != 0)

@@ -134,7 +134,7 @@ static bool open_session(struct job *j)
     const bool whole = j->m.info.is_whole || j->o->sensitivity;
     sp.n_ubatch = whole || o->n_ubatch > o->n_ctx ? o->n_ctx : o->n_ubatch;
     return ev_model_open_backends(&j->m, o, j->pool) &&
-           ev_model_begin_session(&j->m, o, &sp, false);
+           ev_model_begin_session(&j->m, o, &sp, j->o->sensitivity);
 }
 
 /* Create a collection with the settings of the command line. With --resume, add
@@ -296,13 +296,13 @@ static bool finish_collection(struct job *j, struct gguf_imatrix **im)
            msg_fail(o->text ? o->text : NULL, &err);
 }
 
-/* Measure sensitivities and add them to the data. */
-static bool measure_sensitivities(struct job *j, struct gguf_imatrix *im)
+/* Measure sensitivities. *out stays NULL if they are not wanted. */
+static bool measure_sensitivities(struct job *j, struct gguf_imatrix **out)
 {
     const struct im_options *o = j->o;
     struct gguf_sensitivity_params p = GGUF_SENSITIVITY_PARAMS_INIT;
     struct gguf_error err;
-    if (!o->sensitivity || !im)
+    if (!o->sensitivity)
         return true;
     p.n_ctx = o->ev.n_ctx;
     p.n_tokens = o->sensitivity_tokens;
@@ -311,12 +311,24 @@ static bool measure_sensitivities(struct job *j, struct gguf_imatrix *im)
     p.include = o->include.arg;
     p.n_include = o->include.n;
     progress_init(&j->bar, "sensitivity", "tokens", o->ev.quiet);
-    const enum gguf_status st = gguf_sensitivity_run(
-        im, j->m.session, j->tokens.id, j->tokens.n, &p, &err);
+    enum gguf_status st = gguf_imatrix_create(out, NULL, &err);
+    if (st == GGUF_OK)
+        st = gguf_sensitivity_run(*out, j->m.session, j->tokens.id,
+                                  j->tokens.n, &p, &err);
     progress_clear(&j->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
     return st == GGUF_OK || msg_fail(o->model, &err);
+}
+
+/* Add sensitivities to the data; NULL: none. */
+static bool add_sensitivities(struct gguf_imatrix *im,
+                              const struct gguf_imatrix *sensitivities)
+{
+    struct gguf_error err;
+    return !im || !sensitivities ||
+           gguf_imatrix_merge(im, sensitivities, &err) == GGUF_OK ||
+           msg_fail(NULL, &err);
 }
 
 static void close_job(struct job *j)
@@ -333,14 +345,17 @@ bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
 {
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     const bool given = *im != NULL;
+    struct gguf_imatrix *sensitivities = NULL;
     name_part(&j.part, o);
     bool good = check_outputs(&j) && begin_collection(&j) && open_model(&j) &&
                 read_tokens(&j) && open_session(&j);
     progress_catch_signals();
+    good = good && measure_sensitivities(&j, &sensitivities);
     if (!given)
         good = good && run_collection(&j) &&
                (ranks_is_worker() || finish_collection(&j, im));
-    good = good && measure_sensitivities(&j, *im);
+    good = good && add_sensitivities(*im, sensitivities);
+    gguf_imatrix_destroy(sensitivities);
     close_job(&j);
     return good;
 }

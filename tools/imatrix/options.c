@@ -136,6 +136,7 @@ static const struct opt_rule rules[] = {
     { "--save-every --resume", OPT_NEEDS, "--output --save-part" },
     { "--mpi", OPT_EXCLUDES, "--save-every --resume --layer-major" },
     { "--sensitivity", OPT_NEEDS, "--file" },
+    { "--sensitivity", OPT_NEEDS, "--output --show --json" },
     { "--sensitivity", OPT_EXCLUDES, "--mpi --merge-parts" },
     { "--sensitivity-tokens", OPT_NEEDS, "--sensitivity" },
     { .a = NULL },
