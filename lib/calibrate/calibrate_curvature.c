@@ -9,9 +9,11 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "calibrate/embedding_metric.h"
 #include "eval/curvature.h"
 #include "fit/feedback.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,7 +174,9 @@ struct table {
     const struct gguf_tensor *original;
     gg_kern_decode_fn *decode; /* decoder of the original */
     size_t n, n_rows, row_size;
+    const float *metric;
     const float *held; /* metric of the tokens held out */
+    float *own; /* metric without gradients, which serves as both; or NULL */
     float *g, *d, *s;  /* metric: [n][n], [n], [n][n] */
     float *w, *e, *em; /* [ROWS][n] */
     uint8_t *bytes, *plain;
@@ -287,19 +291,34 @@ static void free_table(struct table *k)
     gg_mem_free(a, k->e);
     gg_mem_free(a, k->em);
     gg_mem_free(a, k->bytes);
+    gg_mem_free(a, k->own);
+}
+
+/* Is the divergence on the text held out smaller with the new bytes? A metric
+ * without gradients does not know the outputs' dependence on a row. */
+static enum gguf_status check_divergence(struct table *k, bool *is_better,
+                                         struct gguf_error *err)
+{
+    struct gguf_tensor *t = k->j->quantized->top.w[GG_W_TOKEN_EMBD];
+    void *const plain = t->data;
+    double mean;
+    t->data = k->bytes;
+    const enum gguf_status st =
+        gg_calibrate_measure_divergence(k->j, false, &mean, err);
+    t->data = plain;
+    *is_better = mean < k->j->result.divergence_before;
+    return st;
 }
 
 static enum gguf_status encode_table(struct table *k,
                                      struct gg_stage_encode_result *result,
                                      struct gguf_error *err)
 {
-    size_t n;
     const size_t at = gg_calibrate_find_in_file(k->j, k->original->name);
     GG_TRY(alloc_table(k, err));
     memcpy(k->bytes, gguf_file_tensor_data(k->j->file, at),
            k->n_rows * k->row_size);
-    GG_TRY(set_metric(k, gg_curvature_embedding(k->j->curvature, &n),
-                      &result->note, err));
+    GG_TRY(set_metric(k, k->metric, &result->note, err));
     for (size_t i = 0, rows; !result->note && i < k->n_rows; i += rows) {
         rows = GG_MIN((size_t)ROWS, k->n_rows - i);
         GG_TRY(encode_rows(k, i, rows, err));
@@ -308,6 +327,8 @@ static enum gguf_status encode_table(struct table *k,
     result->power = k->power / n_rows;
     result->error_before = result->error_after = k->before / n_rows;
     result->used = !result->note && k->after < k->before;
+    if (result->used && k->own)
+        GG_TRY(check_divergence(k, &result->used, err));
     if (result->used)
         result->error_after = k->after / n_rows;
     else if (!result->note)
@@ -315,45 +336,69 @@ static enum gguf_status encode_table(struct table *k,
     return GGUF_OK;
 }
 
-/* Can the table be encoded by its metric? It must have no other use. */
-static bool init_table(struct table *k, struct gg_calibrate_job *j,
-                       struct gg_calibrate_record **record)
+/* Find the metric: that of gradients, or without them that of the first layer's
+ * weights, if there is text held out to compare the result. */
+static enum gguf_status find_metric(struct table *k, size_t *n,
+                                    struct gguf_error *err)
+{
+    struct gg_calibrate_job *j = k->j;
+    size_t held = 0;
+    *n = 0;
+    if (j->curvature) {
+        k->metric = gg_curvature_embedding(j->curvature, n);
+        k->held = gg_curvature_embedding(j->held_curvature, &held);
+        *n = k->metric && k->held && held == *n ? *n : 0;
+        return GGUF_OK;
+    }
+    if (isnan(j->result.divergence_before))
+        return GGUF_OK;
+    GG_TRY(gg_embedding_metric(j->stream[GG_CALIBRATE_ORIGINAL].model,
+                               j->codec, &j->linalg, &k->own, n, err));
+    k->metric = k->held = k->own;
+    *n = k->own ? *n : 0;
+    return GGUF_OK;
+}
+
+/* Is the table one that can be encoded by a metric? It must have no other
+ * use. */
+static bool is_table(const struct gg_calibrate_job *j,
+                     const struct gguf_tensor *t,
+                     const struct gg_calibrate_record *r)
 {
     const struct gg_weights *top =
         &j->stream[GG_CALIBRATE_ORIGINAL].model->top;
-    const struct gguf_tensor *t = top->w[GG_W_TOKEN_EMBD];
-    struct gg_calibrate_record *r =
-        t ? gg_calibrate_find_record(j, t->name) : NULL;
-    size_t n = 0, held = 0;
-    *k = (struct table){ .j = j, .original = t };
-    if (!r || !r->form || r->done || r->n_stages || !j->curvature ||
-        t == top->w[GG_W_OUTPUT] || top->scale[GG_W_TOKEN_EMBD] ||
-        j->quantized->top.scale[GG_W_TOKEN_EMBD] ||
-        gguf_quant_improver_is_replaced(j->improver, r->result.tensor))
-        return false;
-    k->held = gg_curvature_embedding(j->held_curvature, &held);
-    if (!gg_curvature_embedding(j->curvature, &n) || !k->held ||
-        n != (size_t)t->ne[0] || held != n)
-        return false;
-    k->form = r->form;
-    k->n = n;
-    k->n_rows = (size_t)gguf_tensor_n_rows(t);
-    k->row_size = n / r->form->block_len * (size_t)r->form->block_size;
-    k->decode = j->codec[gg_dtype_index(t->dtype)].decode;
-    *record = r;
-    return k->decode && n % r->form->block_len == 0;
+    return r && r->form && !r->done && !r->n_stages &&
+           t != top->w[GG_W_OUTPUT] && !top->scale[GG_W_TOKEN_EMBD] &&
+           !j->quantized->top.scale[GG_W_TOKEN_EMBD] &&
+           t->ne[0] % r->form->block_len == 0 &&
+           j->codec[gg_dtype_index(t->dtype)].decode &&
+           !gguf_quant_improver_is_replaced(j->improver, r->result.tensor);
 }
 
 enum gguf_status gg_calibrate_run_embedding(struct gg_calibrate_job *j,
                                             struct gguf_error *err)
 {
     struct gg_stage_encode_result result = { .used = false };
-    struct gg_calibrate_record *r = NULL;
-    struct table k;
-    if (!init_table(&k, j, &r))
+    const struct gguf_tensor *t =
+        j->stream[GG_CALIBRATE_ORIGINAL].model->top.w[GG_W_TOKEN_EMBD];
+    struct gg_calibrate_record *r =
+        t ? gg_calibrate_find_record(j, t->name) : NULL;
+    if (!is_table(j, t, r))
         return GGUF_OK;
-    enum gguf_status st = encode_table(&k, &result, err);
-    if (st == GGUF_OK) {
+    struct table k = {
+        .j = j,
+        .original = t,
+        .form = r->form,
+        .decode = j->codec[gg_dtype_index(t->dtype)].decode,
+        .n_rows = (size_t)gguf_tensor_n_rows(t),
+        .row_size = (size_t)t->ne[0] / r->form->block_len *
+                    (size_t)r->form->block_size,
+    };
+    enum gguf_status st = find_metric(&k, &k.n, err);
+    const bool has_metric = k.n == (size_t)t->ne[0];
+    if (st == GGUF_OK && has_metric)
+        st = encode_table(&k, &result, err);
+    if (st == GGUF_OK && has_metric) {
         gg_calibrate_add_result(r, &result);
         st = gg_calibrate_finish_tensor(j, r, k.bytes, err);
     }

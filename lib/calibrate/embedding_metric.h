@@ -9,8 +9,8 @@
  *     M = sum over W of diag(g) W'W diag(g)
  *
  * for query, key, value, gate and up. Attention's output and the other layers
- * are left out: with them, the metric is nearly that of plain squares, and worse
- * (measured on a trained model). */
+ * are left out: with them, the metric of a trained model was nearly that of
+ * plain squares, and worse. */
 #ifndef GG_CALIBRATE_EMBEDDING_METRIC_H
 #define GG_CALIBRATE_EMBEDDING_METRIC_H
 
@@ -22,7 +22,7 @@
  *
  * codec   codecs of tensors in memory, [GG_N_DTYPES]
  * m       Receives n x n floats, symmetric; free them with gg_mem_free(), by
- *         the allocator of la. NULL: the first layer has none of the matrices.
+ *         the allocator of la. NULL: the first layer lacks these matrices.
  * n       receives the number of columns
  *
  * GGUF_E_NOMEM  Out of memory. */
