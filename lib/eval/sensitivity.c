@@ -278,6 +278,18 @@ static uint64_t count_work(const struct gg_sensitivity_run *r)
     return sum + tokens;
 }
 
+static enum gguf_status check_finite(const float *x, uint64_t n, size_t chunk,
+                                     struct gguf_error *err)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
+                                "sensitivities: results of chunk %zu are NaN "
+                                "or infinite",
+                                chunk + 1);
+    return GGUF_OK;
+}
+
 /* Compute all chunks undisturbed, and keep their final states. */
 static enum gguf_status compute_undisturbed(struct gg_sensitivity_run *r,
                                             struct gguf_error *err)
@@ -289,6 +301,7 @@ static enum gguf_status compute_undisturbed(struct gg_sensitivity_run *r,
             gg_session_compute_nodes(r->s, 0, r->s->pass.graph->n_nodes, err));
         GG_TRY(gg_sensitivity_finish_chunk(r, err));
         memcpy(r->states + c * size, r->s->out, (size_t)size * sizeof(float));
+        GG_TRY(check_finite(r->states + c * size, size, r->chunk[c], err));
     }
     r->total = count_work(r);
     r->stored = r->cuts.most;

@@ -89,6 +89,7 @@ struct gguf_sensitivity_params {
  *                     than 4, or the session has no room for a chunk.
  * GGUF_E_UNSUPPORTED  The model encodes or has no logits; or the session has
  *                     more than one backend.
+ * GGUF_E_NONFINITE    A result of the undisturbed model is NaN or infinite.
  * GGUF_E_NOTFOUND     No weight was measured.
  * GGUF_E_CANCELLED    The progress callback returned true.
  * GGUF_E_NOMEM        An allocation failed.

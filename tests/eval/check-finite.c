@@ -4,6 +4,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/eval.h"
+#include "gguf/sensitivity.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/family/skeleton.h"
@@ -229,6 +230,58 @@ static void check_digits(void)
     free(file);
 }
 
+/* ---- sensitivities ---- */
+
+static enum gguf_status measure_file(const void *file, size_t size,
+                                     struct gguf_imatrix *im,
+                                     struct gguf_error *err)
+{
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_sensitivity_params p = GGUF_SENSITIVITY_PARAMS_INIT;
+    struct run r;
+    enum gguf_status st = GGUF_E_INVALID;
+    sp.n_ctx = sp.n_ubatch = p.n_ctx = CTX;
+    p.n_tokens = 1;
+    if (run_open(&r, file, size, 1, &sp))
+        st = gguf_sensitivity_run(im, r.session, text, N, &p, err);
+    run_close(&r);
+    return st;
+}
+
+static void check_sensitivities(void)
+{
+    static const char zero[] = "blk.1.ffn_down.weight";
+    static const struct {
+        const char *name;
+        int64_t at;
+        float x;
+        enum gguf_status want;
+    } cases[] = {
+        { zero, 5, (float)NAN, GGUF_E_NONFINITE },
+        { "output.weight", 5, (float)NAN, GGUF_E_NOTFOUND },
+        { zero, -1, 0, GGUF_OK }, /* the last case */
+    };
+    struct gguf_imatrix *im;
+    struct gguf_error err;
+    size_t i, size;
+    if (gguf_imatrix_create(&im, NULL, &err) != GGUF_OK)
+        return;
+    for (size_t k = 0; k < GG_LEN(cases); k++) {
+        void *file =
+            make_with_value(cases[k].name, cases[k].at, cases[k].x, &size);
+        gguf_error_clear(&err);
+        ok(measure_file(file, size, im, &err) == cases[k].want,
+           "sensitivities with %g in '%s': %s", (double)cases[k].x,
+           cases[k].name, err.message);
+        free(file);
+    }
+    ok(gguf_imatrix_n_sensitivities(im) == 22 &&
+           !gguf_imatrix_find_sensitivity(
+               im, (struct gguf_str){ zero, sizeof zero - 1 }, &i),
+       "a weight of zeros is left out");
+    gguf_imatrix_destroy(im);
+}
+
 /* ---- every architecture, every weight ---- */
 
 static bool decode_tokens(const struct skeleton *s, const gguf_token *tok,
@@ -347,6 +400,7 @@ int main(int argc, char **argv)
         check_place();
         check_logits();
         check_digits();
+        check_sensitivities();
     }
     for (size_t i = 0; i < n; i++)
         if (argc < 2 || !strcmp(argv[1], names[i]))
