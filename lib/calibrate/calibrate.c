@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define DEFAULT_MEMORY ((uint64_t)2 << 30) /* bytes */
+#define DEFAULT_MEMORY ((uint64_t)1 << 30) /* bytes */
 
 /* Is the output matrix the table of embeddings, too? */
 static bool is_tied(const struct gg_calibrate_job *j)

@@ -86,6 +86,11 @@ enum gguf_status gg_calibrate_records_init(struct gg_calibrate_job *j,
         j->result.n_tensors += r->form != NULL;
         if (r->form && gguf_quant_improver_is_replaced(j->improver, i))
             load_note(j, &r->result);
+        if (t->merged)
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                "calibration: an adapter is merged into '%s', "
+                                "and the original model is without it",
+                                t->name);
         GG_TRY(gg_index_add(&j->index, (uint32_t)i, &other, err));
     }
     return GGUF_OK;

@@ -120,7 +120,7 @@ struct gguf_calibrate_params {
     unsigned effort;
 
     /* Budget in bytes for activations between stages, and for sums. The model
-     * is not counted. 0: 2 GiB. */
+     * is not counted. 0: 1 GiB. */
     uint64_t max_memory;
     /* Activations that exceed their part of the budget go to a file without a
      * name in the folder of this path. NULL: they stay in memory. */
@@ -175,8 +175,9 @@ struct gguf_calibrate_result {
  *
  * GGUF_OK             The file has the bytes that were chosen.
  * GGUF_E_INVALID      A text has too few tokens; an argument is missing.
- * GGUF_E_UNSUPPORTED  The architecture encodes one text and decodes another; or
- *                     the two models compute different products.
+ * GGUF_E_UNSUPPORTED  The architecture encodes one text and decodes another;
+ *                     the two models compute different products; or an adapter
+ *                     was merged into the output.
  * GGUF_E_NONFINITE    Every chunk has an activation that is NaN or infinite.
  * GGUF_E_CANCELLED    A callback returned true.
  * GGUF_E_NOMEM        Out of memory.

@@ -7,8 +7,10 @@
 #include "base/compiler.h"
 #include "gguf/calibrate.h"
 #include "gguf/model.h"
+#include "tests/failalloc.h"
 #include "tests/family/skeleton.h"
 #include "tests/model/gen.h"
+#include "tests/model/lora.h"
 #include "tests/model/run.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
@@ -18,7 +20,8 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { N_TOKENS = 640, N_CTX = 64 };
+/* SOME_TOKENS: for tests of many models */
+enum { N_TOKENS = 640, SOME_TOKENS = 320, N_CTX = 64 };
 
 /* A quantization with a calibration. */
 struct setting {
@@ -31,6 +34,8 @@ struct setting {
     const size_t *text_end; /* ends of texts */
     size_t n_texts, max_tokens;
     const struct gguf_imatrix *imatrix;
+    const struct gguf_quant_lora *lora;
+    const struct gguf_allocator *allocator;
     bool plain, resume, keep_nonfinite;
     uint64_t stop_at; /* report of progress at which it is cancelled */
 
@@ -112,6 +117,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.effort = s->effort;
     p.max_memory = s->max_memory;
     p.spill_path = s->spill;
+    p.allocator = s->allocator;
     p.text_end = s->text_end;
     p.n_texts = s->n_texts;
     p.max_tokens = s->max_tokens;
@@ -135,6 +141,8 @@ static enum gguf_status quantize_model(const struct original *o,
     enum gguf_status st = gguf_recipe_preset(&recipe, s->type, NULL, err);
     p.recipe = recipe;
     p.imatrix = s->imatrix;
+    p.loras = s->lora;
+    p.n_loras = s->lora ? 1 : 0;
     if (s->keep_nonfinite)
         p.nonfinite = GGUF_NONFINITE_KEEP;
     if (st == GGUF_OK)
@@ -175,9 +183,10 @@ static void check_model(const struct skeleton *m, unsigned effort)
 {
     static struct original o;
     struct gguf_error err;
-    struct setting s = {
-        .type = "Q4_0", .out = path_a, .n_tokens = N_TOKENS, .effort = effort
-    };
+    struct setting s = { .type = "Q4_0",
+                         .out = path_a,
+                         .n_tokens = SOME_TOKENS,
+                         .effort = effort };
     if (!open_original(&o, m)) {
         ok(0, "%s: %s", m->name, o.r.err.message);
         return;
@@ -423,6 +432,56 @@ static void check_nan(void)
     close_plain();
 }
 
+/* The original model lacks the products of an adapter. */
+static void check_merged(void)
+{
+    struct gguf_error err;
+    struct lora l;
+    size_t size;
+    struct gguf_file *f;
+    open_plain("llama");
+    lora_of_llama(&l, &skeleton.g, 2, 4);
+    void *data = lora_file(&l, GGUF_DTYPE_F32, &size);
+    if (gguf_file_open_memory(&f, data, size, NULL, &err) != GGUF_OK)
+        abort();
+    const struct gguf_quant_lora lora = { f, 1, NULL };
+    struct setting s = {
+        .type = "Q4_0", .out = path_b, .lora = &lora, .n_tokens = N_TOKENS
+    };
+    ok(quantize_model(&plain, &s, &err) == GGUF_E_UNSUPPORTED, "%s",
+       err.message);
+    gguf_file_close(f);
+    free(data);
+    lora_fini(&l);
+    close_plain();
+}
+
+/* ---- memory ---- */
+
+/* Let allocations of a calibration fail, one in each of some runs. */
+static void check_memory(const char *name)
+{
+    struct gguf_error err;
+    struct failalloc fa;
+    struct setting s = { .type = "Q4_0", .out = path_b, .n_tokens = 96 };
+    unsigned n_failed = 0, bad = 0, step = 1;
+    open_plain(name);
+    s.allocator = failalloc_init(&fa, UINT_MAX);
+    s.effort = 1;
+    for (unsigned i = 0;; i += step++ / 4 + 1, n_failed++) {
+        struct setting t = s;
+        fa.calls = 0;
+        fa.fail_at = fa.last = i;
+        const enum gguf_status st = quantize_model(&plain, &t, &err);
+        if (st == GGUF_OK && fa.calls <= i)
+            break;
+        bad += st != GGUF_E_NOMEM || fa.live != 0;
+    }
+    ok(n_failed > 20 && !bad && !fa.live,
+       "%s: allocations fail in %u runs, each time by name", name, n_failed);
+    close_plain();
+}
+
 /* ---- types ---- */
 
 /* Equal importances for all matrices. NULL: out of memory. */
@@ -450,7 +509,7 @@ static void check_type(const char *type, const struct gguf_imatrix *im)
 {
     struct gguf_error err;
     struct setting s = {
-        .type = type, .out = path_b, .imatrix = im, .n_tokens = N_TOKENS
+        .type = type, .out = path_b, .imatrix = im, .n_tokens = SOME_TOKENS
     };
     const enum gguf_status st = quantize_model(&plain, &s, &err);
     const double before = s.result.divergence_before,
@@ -499,7 +558,7 @@ int main(void)
     strcpy(path_b, scratch_path(dir, "b.gguf"));
     for (size_t i = 0; i < n; i++) {
         if (skeleton_open(&m, names[i]) && m.n_rows)
-            check_model(&m, i % 2);
+            check_model(&m, i % 8 == 0);
         skeleton_close(&m);
     }
     check_same_bytes(dir, "llama", 0);
@@ -512,6 +571,9 @@ int main(void)
     check_gradients();
     check_texts();
     check_several_texts();
+    check_merged();
+    check_memory("llama");
+    check_memory("qwen3moe");
     check_types();
     check_nan();
     scratch_clean(dir);
