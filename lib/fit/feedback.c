@@ -115,6 +115,8 @@ static bool alloc_task(struct gg_feedback_task *t, struct gg_feedback_job *job,
     t->sub_g = t->inner + tiles * GG_FEEDBACK_PANEL;
     t->work = t->sub_g + GG_MAX(sub, 256);
     t->lanes = t->work + GG_FEEDBACK_WORK;
+    if (descent == 0)
+        return true;
     t->aim = t->lanes + lanes;
     t->delta = t->aim + rows;
     t->sub_s = t->delta + rows;
@@ -126,7 +128,9 @@ static bool alloc_task(struct gg_feedback_task *t, struct gg_feedback_job *job,
 static bool run_job(struct gg_feedback_job *job, struct gguf_pool *pool,
                     const struct gguf_allocator *a)
 {
-    const unsigned nth = gguf_pool_n_threads(pool);
+    /* the threads that have rows */
+    const size_t n_tasks = (job->n_rows - 1) / job->rows_per_task + 1;
+    const size_t nth = GG_MIN(n_tasks, (size_t)gguf_pool_n_threads(pool));
     const struct gg_form *f = job->form;
     struct gg_feedback_rule *rule = gg_mem_alloc(a, sizeof *rule);
     float *weight = f->n_levels
@@ -134,7 +138,7 @@ static bool run_job(struct gg_feedback_job *job, struct gguf_pool *pool,
                         : gg_mem_alloc_zero(a, job->metric->n, sizeof *weight);
     job->task = gg_mem_alloc_zero(a, nth, sizeof *job->task);
     bool has_room = rule && job->task && (f->n_levels || weight);
-    for (unsigned i = 0; i < nth && has_room; i++)
+    for (size_t i = 0; i < nth && has_room; i++)
         has_room = alloc_task(&job->task[i], job, a);
     if (has_room) {
         gg_feedback_rule_init(rule, f);
@@ -144,7 +148,7 @@ static bool run_job(struct gg_feedback_job *job, struct gguf_pool *pool,
         job->weight = weight;
         gguf_pool_run(pool, (struct gguf_pool_callback){ run_tasks, job });
     }
-    for (unsigned i = 0; job->task && i < nth; i++)
+    for (size_t i = 0; job->task && i < nth; i++)
         free_task(&job->task[i], a);
     gg_mem_free(a, job->task);
     gg_mem_free(a, weight);
@@ -177,12 +181,12 @@ enum gguf_status gg_feedback_encode_level(
     if (effort >= GG_FEEDBACK_ONE_DESCENT && !m->s)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "descent needs the matrix of moments");
+    if (n_rows == 0)
+        return GGUF_OK;
     /* Smaller tasks keep more threads busy. */
     while (job.rows_per_task > W &&
            (n_rows - 1) / job.rows_per_task + 1 < gguf_pool_n_threads(pool))
         job.rows_per_task -= W;
-    if (n_rows == 0)
-        return GGUF_OK;
     gg_feedback_kern_init(&kern, cpu);
     if (!run_job(&job, pool, a))
         return gg_error_set_nomem(err,

@@ -4,8 +4,17 @@
 #ifndef GG_FIT_PAIR_C_H
 #define GG_FIT_PAIR_C_H
 
+#include "base/compiler.h"
+
 #include <math.h>
 #include <string.h>
+
+/* With checks of each access, inlined functions take minutes to compile. */
+#if defined(__SANITIZE_ADDRESS__)
+#define PAIR_FUNCTION static GG_NOINLINE
+#else
+#define PAIR_FUNCTION static inline
+#endif
 
 struct pair {
     float v[16];
@@ -16,7 +25,7 @@ typedef struct {
 
 #define FOR_LANES for (int l_ = 0; l_ < 16; l_++)
 
-static inline struct pair pair_load(const float *p)
+PAIR_FUNCTION struct pair pair_load(const float *p)
 {
     struct pair r;
     memcpy(r.v, p, sizeof r.v);
@@ -28,7 +37,7 @@ static inline void pair_store(float *p, struct pair v)
     memcpy(p, v.v, sizeof v.v);
 }
 
-static inline struct pair pair_set(float v)
+PAIR_FUNCTION struct pair pair_set(float v)
 {
     struct pair r;
     FOR_LANES r.v[l_] = v;
@@ -36,7 +45,7 @@ static inline struct pair pair_set(float v)
 }
 
 #define PAIR_OF_TWO(NAME, EXPRESSION)                                         \
-    static inline struct pair NAME(struct pair u, struct pair v) {            \
+    PAIR_FUNCTION struct pair NAME(struct pair u, struct pair v) {            \
         FOR_LANES                                                             \
         {                                                                     \
             const float a = u.v[l_], b = v.v[l_];                             \
@@ -52,45 +61,45 @@ PAIR_OF_TWO(lesser_of, a < b ? a : b)
 PAIR_OF_TWO(greater_of, a > b ? a : b)
 
 /* Nearest integer, ties to even, for magnitudes up to 2^22. */
-static inline struct pair nearest_pair(struct pair v)
+PAIR_FUNCTION struct pair nearest_pair(struct pair v)
 {
     FOR_LANES v.v[l_] = v.v[l_] + 12582912.0f - 12582912.0f;
     return v;
 }
 
-static inline struct pair magnitude_of(struct pair v)
+PAIR_FUNCTION struct pair magnitude_of(struct pair v)
 {
     FOR_LANES v.v[l_] = fabsf(v.v[l_]);
     return v;
 }
 
-static inline pair_mask less_pairs(struct pair u, struct pair v)
+PAIR_FUNCTION pair_mask less_pairs(struct pair u, struct pair v)
 {
     pair_mask r;
     FOR_LANES r.m[l_] = u.v[l_] < v.v[l_];
     return r;
 }
 
-static inline pair_mask equal_pairs(struct pair u, struct pair v)
+PAIR_FUNCTION pair_mask equal_pairs(struct pair u, struct pair v)
 {
     pair_mask r;
     FOR_LANES r.m[l_] = u.v[l_] == v.v[l_];
     return r;
 }
 
-static inline pair_mask both_masks(pair_mask u, pair_mask v)
+PAIR_FUNCTION pair_mask both_masks(pair_mask u, pair_mask v)
 {
     FOR_LANES u.m[l_] &= v.m[l_];
     return u;
 }
 
-static inline struct pair keep_without(struct pair v, pair_mask m)
+PAIR_FUNCTION struct pair keep_without(struct pair v, pair_mask m)
 {
     FOR_LANES v.v[l_] = m.m[l_] ? 0.0f : v.v[l_];
     return v;
 }
 
-static inline struct pair choose_pair(pair_mask m, struct pair u,
+PAIR_FUNCTION struct pair choose_pair(pair_mask m, struct pair u,
                                       struct pair v)
 {
     FOR_LANES v.v[l_] = m.m[l_] ? u.v[l_] : v.v[l_];
