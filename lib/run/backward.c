@@ -55,6 +55,11 @@ enum gguf_status gg_backward_create(struct gg_backward **out,
     return st;
 }
 
+void gg_backward_want_vectors(struct gg_backward *b)
+{
+    b->has_vectors = true;
+}
+
 void gg_backward_destroy(struct gg_backward *b)
 {
     if (!b)
@@ -229,10 +234,12 @@ static enum gguf_status hand_out(const struct gg_backward *b,
 {
     for (size_t i = b->n_wanted; i-- > b->n_inputs;) {
         const tensor *t = b->wanted[i], *dy = b->gradient[i];
-        const tensor *w = t->src[0];
+        const bool is_vector = t->op == GGUF_OP_NONE;
+        const tensor *w = is_vector ? t : t->src[0];
         if (!dy)
             continue;
         const struct gg_backward_gradient g = {
+            .is_vector = is_vector,
             .weight = w->view_src ? w->view_src : w,
             .first_row =
                 w->view_src ? (size_t)(w->view_off / (uint64_t)w->nb[1]) : 0,

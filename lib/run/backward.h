@@ -24,7 +24,7 @@
 
 struct gg_backward;
 
-/* Gradient by the result of a node that reads a weight. */
+/* Gradient by the result of a node that reads a weight, or by a vector. */
 struct gg_backward_gradient {
     const struct gguf_tensor *weight; /* whole weight; never a view */
     size_t first_row; /* row of the weight that gives the first element of a
@@ -32,6 +32,9 @@ struct gg_backward_gradient {
     bool is_lookup; /* columns are rows of the weight (GET_ROWS); else products
                        * with it */
     bool has_ids;   /* products with selected matrices (MATMUL_ID) */
+    bool is_vector; /* the gradient by the weight itself, a vector that
+                         * results are multiplied by or that is added to them: a
+                         * norm, a bias. g has one column */
     const float *g; /* [n_columns][n] */
     size_t n, n_columns;
 };
@@ -67,6 +70,11 @@ enum gguf_status gg_backward_create(struct gg_backward **out,
                                     struct gguf_error *err);
 /* Free the object, and clear the session. NULL is allowed. */
 void gg_backward_destroy(struct gg_backward *b);
+
+/* Compute gradients by vectors, too: F32 weights of one dimension that are the
+ * second source of an addition or a product of elements. A vector that several
+ * parts of the pass read has a gradient of each part. */
+void gg_backward_want_vectors(struct gg_backward *b);
 
 /* Build the backward graphs of all layers for a batch and compute nothing.
  *

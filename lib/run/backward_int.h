@@ -35,7 +35,8 @@ struct gg_backward {
     /* results, their gradients, tensors whose gradients are wanted */
     struct gguf_tensor **result, **seed, **wanted, **gradient;
     size_t n_results, n_wanted, list_cap;
-    size_t n_inputs; /* the first of wanted are inputs of the part */
+    size_t n_inputs;  /* the first of wanted are inputs of the part */
+    bool has_vectors; /* vectors are wanted */
 
     char *store; /* results that are carried over cuts */
     uint64_t store_size;

@@ -130,11 +130,37 @@ static bool reads_weight(const tensor *t)
                      w->view_off % (uint64_t)w->nb[1] == 0;
 }
 
+/* Vector of weights that is the second source of a node; NULL: none. */
+static tensor *find_vector(const tensor *t)
+{
+    if (t->op != GGUF_OP_ADD && t->op != GGUF_OP_MUL)
+        return NULL;
+    tensor *w = t->src[1];
+    return w->op == GGUF_OP_NONE && w->dtype == GGUF_DTYPE_F32 &&
+                   !w->view_src && gguf_tensor_n_rows(w) == 1 && w->buffer &&
+                   gguf_buffer_usage(w->buffer) == GGUF_USAGE_WEIGHTS
+               ? w
+               : NULL;
+}
+
+static bool is_wanted(const struct gg_backward *b, const tensor *t)
+{
+    for (size_t i = b->n_inputs; i < b->n_wanted; i++)
+        if (b->wanted[i] == t)
+            return true;
+    return false;
+}
+
+/* Want the results of products, and vectors. */
 static void want_products(struct gg_backward *b)
 {
-    for (size_t i = 0; i < b->graph->n_nodes; i++)
+    for (size_t i = 0; i < b->graph->n_nodes; i++) {
+        tensor *w = b->has_vectors ? find_vector(b->graph->nodes[i]) : NULL;
         if (reads_weight(b->graph->nodes[i]))
             b->wanted[b->n_wanted++] = b->graph->nodes[i];
+        if (w && !is_wanted(b, w))
+            b->wanted[b->n_wanted++] = w;
+    }
 }
 
 /* A result of the part, and the input that is its gradient. */

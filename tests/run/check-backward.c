@@ -26,7 +26,7 @@ enum { N_TOK = 7, LONG = 133, MOST = 600 };
 /* A gradient, in the order in which it came. */
 struct got {
     const tensor *weight;
-    bool is_lookup;
+    bool is_lookup, is_vector;
     float *g;
     size_t n, n_columns;
 };
@@ -35,6 +35,7 @@ struct job {
     struct run r;
     bool all[LONG];
     gguf_token tok[LONG];
+    bool has_vectors; /* take gradients by vectors alone */
     unsigned stop_at; /* call of take_gradient that fails; 0: none */
     struct gguf_batch batch;
     struct got got[MOST];
@@ -80,10 +81,16 @@ static enum gguf_status take_gradient(void *user,
                                       struct gguf_error *err)
 {
     struct job *j = user;
+    if (j->has_vectors != g->is_vector)
+        return GGUF_OK;
     if (j->stop_at && j->n_got + 1 >= j->stop_at)
         return gguf_error_set(err, GGUF_E_CANCELLED, "enough");
     struct got *got = &j->got[j->n_got++];
-    *got = (struct got){ g->weight, g->is_lookup, NULL, g->n, g->n_columns };
+    *got = (struct got){ .weight = g->weight,
+                         .is_lookup = g->is_lookup,
+                         .is_vector = g->is_vector,
+                         .n = g->n,
+                         .n_columns = g->n_columns };
     got->g = malloc((g->n * g->n_columns + 1) * sizeof *g->g);
     memcpy(got->g, g->g, g->n * g->n_columns * sizeof *g->g);
     return GGUF_OK;
@@ -275,6 +282,8 @@ static enum gguf_status run_job(struct job *j)
     struct gg_backward_calls calls = { take_logits, take_gradient, j };
     struct gg_backward *b;
     enum gguf_status st = gg_backward_create(&b, j->r.session, &j->r.err);
+    if (st == GGUF_OK && j->has_vectors)
+        gg_backward_want_vectors(b);
     if (st == GGUF_OK)
         st = gg_backward_check(b, &j->batch, &j->r.err);
     if (st == GGUF_OK)
@@ -321,6 +330,51 @@ static void check_model(const struct skeleton *m)
            "%s: %zu gradients", m->name, j->n_got);
     }
     free_job(j);
+    free(file);
+}
+
+/* Add h times random numbers, of one seed, to a vector. Returns the product of
+ * these numbers and its gradient. */
+static double move_vector(const struct got *got, double h)
+{
+    double sum = 0;
+    tap_rng = 77;
+    for (size_t i = 0; i < got->n; i++) {
+        const double by = (double)rnd_f32();
+        *deval_at(got->weight, (int64_t)i) += h * by;
+        sum += by * (double)got->g[i];
+    }
+    return sum;
+}
+
+/* Gradients by norms and biases. */
+static void check_vectors(const char *name, size_t n_vectors)
+{
+    static struct skeleton m;
+    size_t size;
+    if (!skeleton_open(&m, name))
+        abort();
+    void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
+    struct job *j = open_job(&m, file, size, N_TOK, 2, NULL);
+    j->has_vectors = true;
+    bool good = run_job(j) == GGUF_OK && begin_double(j);
+    double worst = 0, most = 0;
+    for (size_t i = 0; good && i < j->n_got; i++) {
+        const double h = 1e-6;
+        move_vector(&j->got[i], h);
+        const double up = moved_loss(j, NULL, 0, 0);
+        move_vector(&j->got[i], -2 * h);
+        const double down = moved_loss(j, NULL, 0, 0);
+        const double sum = move_vector(&j->got[i], h);
+        worst = fmax(worst, fabs((up - down) / (2 * h) - sum));
+        most = fmax(most, fabs(sum));
+    }
+    ok(good && j->n_got == n_vectors && worst < 1e-4 * most,
+       "%s: gradients by %zu vectors: off by %.2g of %.2g", name, j->n_got,
+       worst, most);
+    end_double(j);
+    free_job(j);
+    skeleton_close(&m);
     free(file);
 }
 
@@ -424,6 +478,8 @@ int main(int argc, char **argv)
             check_model(&m);
         skeleton_close(&m);
     }
+    check_vectors("llama", 5);
+    check_vectors("qwen2", 11);
     check_ways();
     ok(argc > 1 || n_supported >= 99, "models with gradients");
     printf("# %u of %u models have gradients\n", n_supported, n_models);
