@@ -55,7 +55,7 @@ static enum gguf_status plan_work(struct gg_calibrate_job *j,
 {
     struct gg_calibrate_stage s;
     enum gguf_status st = GGUF_OK;
-    j->total += gg_calibrate_curvature_work(j);
+    j->total += gg_calibrate_curvature_work(j) + gg_calibrate_tune_work(j);
     for (size_t i = 0; st == GGUF_OK && i <= count_stages(j); i++) {
         st = i < count_stages(j)
                  ? gg_calibrate_stage_init(&s, j, i, false, err)
@@ -117,6 +117,7 @@ static enum gguf_status run_job(struct gg_calibrate_job *j,
         GG_TRY(gg_calibrate_run_output(j, false, err));
     GG_TRY(gg_calibrate_measure_divergence(j, true,
                                            &j->result.divergence_after, err));
+    GG_TRY(gg_calibrate_tune(j, err));
     GG_TRY(report_rest(j, err));
     j->result.n_left_out = j->text.n_bad;
     return gg_calibrate_add_progress(j, j->total, err);

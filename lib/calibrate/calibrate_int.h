@@ -138,6 +138,15 @@ enum gguf_status gg_calibrate_add_progress(struct gg_calibrate_job *j,
 
 /* ---- calibrate_curvature.c ---- */
 
+/* Choose evenly spaced chunks, of at most GG_CALIBRATE_GRADIENT_TOKENS: those
+ * whose last token is held out, or the others. Returns their number. batch
+ * NULL: only count. */
+enum { GG_CALIBRATE_GRADIENT_TOKENS = 16384 };
+size_t gg_calibrate_choose_batches(const struct gg_calibrate_job *j,
+                                   bool held_out, struct gguf_batch *batch);
+/* Set the result's no_gradients. */
+void gg_calibrate_note_no_gradients(struct gg_calibrate_job *j,
+                                    const char *reason);
 /* Compute the curvature by outputs, with effort 1 or more. For a model without
  * gradients the result's no_gradients gets the reason. Fails as
  * gguf_session_decode() does. GGUF_E_CANCELLED. */
@@ -164,6 +173,16 @@ void gg_calibrate_add_embedding_metric(const struct gg_calibrate_job *j,
  * or has no metric. Fails as gg_calibrate_finish_tensor(). GGUF_E_NOMEM. */
 enum gguf_status gg_calibrate_run_embedding(struct gg_calibrate_job *j,
                                             struct gguf_error *err);
+
+/* ---- calibrate_tune.c ---- */
+
+/* Fit the F32 vectors of the quantized model to the original's predictions, and
+ * use them if the divergence on the tokens held out becomes smaller. Fails
+ * as gguf_session_decode() and gguf_quant_improver_replace() do. */
+enum gguf_status gg_calibrate_tune(struct gg_calibrate_job *j,
+                                   struct gguf_error *err);
+/* Work in multiply-adds, about. */
+uint64_t gg_calibrate_tune_work(const struct gg_calibrate_job *j);
 
 /* ---- calibrate_stage.c ---- */
 

@@ -137,6 +137,12 @@ struct gguf_calibrate_params {
     struct gguf_calibrate_exchange_callback exchange;
     size_t rank;    /* number of this process, from 0 */
     size_t n_ranks; /* number of processes; 0, 1: nothing is shared */
+
+    /* Steps, of one chunk each, by which norms and biases of the quantized
+     * model are fitted to the original's predictions in the end. The new values
+     * are used if the divergence on the text held out becomes smaller. 0: no
+     * steps. */
+    uint32_t tune_steps;
 };
 #define GGUF_CALIBRATE_PARAMS_INIT GGUF_INIT(struct gguf_calibrate_params)
 
@@ -156,9 +162,11 @@ struct gguf_calibrate_result {
      * original's, in nats, on the tokens held out: with plain bytes, and at the
      * end. NaN: not measured, as for a model without logits. */
     double divergence_before, divergence_after;
-    char
-        no_gradients[160]; /* reason why gradients were not used, with effort 1
-                             * or more. "": they were */
+    size_t n_tuned; /* vectors that were fitted */
+
+    /* Reason why gradients were not used, with effort 1 or more or tune_steps.
+     * "": they were. */
+    char no_gradients[160];
 };
 #define GGUF_CALIBRATE_RESULT_INIT GGUF_INIT(struct gguf_calibrate_result)
 

@@ -26,7 +26,7 @@ enum { N_TOKENS = 640, SOME_TOKENS = 320, N_CTX = 64 };
 /* A quantization with a calibration. */
 struct setting {
     const char *type, *out; /* recipe, path */
-    unsigned n_threads, effort;
+    unsigned n_threads, effort, tune_steps;
     uint64_t max_memory;
     const char *spill;
     size_t n_tokens;
@@ -116,6 +116,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.n_tokens = s->n_tokens;
     p.n_ctx = s->n_ctx ? s->n_ctx : N_CTX;
     p.effort = s->effort;
+    p.tune_steps = s->tune_steps;
     p.max_memory = s->max_memory;
     p.spill_path = s->spill;
     p.allocator = s->allocator;
@@ -281,18 +282,24 @@ static bool is_resumed(struct setting s, uint64_t stop_at, uint64_t *calls)
            !isnan(t.result.divergence_before) && !t.n_worse;
 }
 
-static void check_interrupted(unsigned effort, unsigned step)
+static void check_interrupted(unsigned effort, unsigned tune_steps,
+                              unsigned step)
 {
-    const struct setting s = {
-        .type = "Q5_0", .out = path_b, .n_tokens = N_TOKENS, .effort = effort
-    };
+    const struct setting s = { .type = "Q5_0",
+                               .out = path_b,
+                               .n_tokens = N_TOKENS,
+                               .effort = effort,
+                               .tune_steps = tune_steps };
     struct setting first = s;
     struct gguf_error err;
     uint64_t calls = UINT64_MAX;
     unsigned n = 0, bad = 0;
     first.out = path_a;
     open_plain("llama");
-    if (quantize_model(&plain, &first, &err) != GGUF_OK)
+    for (size_t i = N_CTX; tune_steps && i < N_TOKENS; i++)
+        plain.token[i] = plain.token[i - N_CTX]; /* vectors are fitted */
+    if (quantize_model(&plain, &first, &err) != GGUF_OK ||
+        !first.result.n_tuned != !tune_steps)
         abort();
     for (uint64_t at = 1; at <= first.n_calls; at += step, n++)
         bad += !is_resumed(s, at, &calls) || calls != at ||
@@ -343,6 +350,46 @@ static void check_gradients(void)
     ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.n_new &&
            strstr(s.result.no_gradients, "ssm_conv"),
        "no gradients: %s", s.result.no_gradients);
+    close_plain();
+}
+
+/* Vectors are fitted to the original's predictions. */
+static void check_tuning(void)
+{
+    struct gguf_error err;
+    const struct setting first = {
+        .type = "Q4_0", .out = path_a, .n_tokens = N_TOKENS, .tune_steps = 24
+    };
+    struct setting s = first, without = first;
+    without.out = path_b;
+    without.tune_steps = 0;
+    open_plain("qwen2");
+    /* random tokens tell nothing about others */
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK &&
+           quantize_model(&plain, &without, &err) == GGUF_OK &&
+           !s.result.n_tuned && has_same_bytes(path_a, path_b),
+       "no vector is used that makes the text held out worse");
+    for (size_t i = N_CTX; i < N_TOKENS; i++)
+        plain.token[i] = plain.token[i - N_CTX];
+    s = first;
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK &&
+           quantize_model(&plain, &without, &err) == GGUF_OK &&
+           s.result.n_tuned == 11 && !without.result.n_tuned &&
+           s.result.divergence_after <
+               0.98 * without.result.divergence_after &&
+           !has_same_bytes(path_a, path_b),
+       "%zu vectors are fitted: divergence %.4g, else %.4g", s.result.n_tuned,
+       s.result.divergence_after, without.result.divergence_after);
+    s = first;
+    s.n_threads = 1;
+    check_same(s, "threads, and fitted vectors");
+    close_plain();
+    check_interrupted(0, 3, 11);
+    open_plain("mamba");
+    s = first;
+    ok(quantize_model(&plain, &s, &err) == GGUF_OK && !s.result.n_tuned &&
+           strstr(s.result.no_gradients, "ssm_conv"),
+       "nothing is fitted: %s", s.result.no_gradients);
     close_plain();
 }
 
@@ -569,9 +616,10 @@ int main(void)
     check_same_bytes(dir, "qwen3moe", 1);
     check_same_bytes(dir, "deepseek2", 0);
     check_same_bytes(dir, "deepseek2", 1);
-    check_interrupted(0, 7);
-    check_interrupted(1, 23);
+    check_interrupted(0, 0, 7);
+    check_interrupted(1, 0, 23);
     check_gradients();
+    check_tuning();
     check_texts();
     check_several_texts();
     check_merged();

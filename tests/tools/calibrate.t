@@ -32,7 +32,7 @@ for with in --compat '--lora a.gguf' '--lora-scaled a:1' '--prune-layers 0'; do
         --calibrate "$text" $with
     ok "not with ${with%% *}"
 done
-for alone in '--calib-tokens 4k' '--effort 0' --mpi; do
+for alone in '--calib-tokens 4k' '--effort 0' '--tune 3' --mpi; do
     refused "'${alone% *}' needs --calibrate" $alone
     ok "${alone% *} without --calibrate"
 done
@@ -216,6 +216,10 @@ rm -f "$out"
 run "$q" --calibrate "$text" --calib-tokens 2k --effort 1 "$m" "$out" Q4_0
 test $rc -eq 0 && ! grep -q 'without gradients' "$tmp/err"
 ok 'gradients'
+rm -f "$out"
+run "$q" --calibrate "$text" --calib-tokens 4k --tune 4 "$m" "$out" Q4_0
+test $rc -eq 0 && ! grep -q 'without gradients' "$tmp/err"
+ok 'norms are fitted'
 rm -f "$out"
 
 run "$q" -q -j --imatrix "$tmp/im.gguf" --target-size 1M --effort 2 \

@@ -124,6 +124,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.n_tokens = c->tokens.n;
     p.n_ctx = c->tokens.n < c->n_ctx ? 0 : c->n_ctx;
     p.effort = c->effort;
+    p.tune_steps = c->tune_steps;
     p.max_memory = o->params.max_memory;
     p.spill_path = t->path;
     p.progress = (struct gguf_progress_callback){ progress_report, c->bar };

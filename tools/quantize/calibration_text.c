@@ -152,23 +152,24 @@ void calibration_choose_tokens(struct calibration *c, uint64_t n_chunks)
     c->tokens.n = n;
 }
 
-/* Set o->improve_digest to a digest of the tokens, their chunks and the
- * effort. */
+/* Set o->improve_digest to a digest of the tokens, their chunks, the effort and
+ * the steps of tuning. */
 static bool digest_tokens(struct calibration *c)
 {
     const size_t n = c->tokens.n;
     struct gguf_digest d;
     struct gguf_error err;
-    uint8_t *b = msg_must(malloc(4 * (n + 2)));
-    for (size_t i = 0; i < n + 2; i++) {
+    uint8_t *b = msg_must(malloc(4 * (n + 3)));
+    for (size_t i = 0; i < n + 3; i++) {
         const uint32_t v = i == 0   ? c->n_ctx
                            : i == 1 ? c->effort
-                                    : (uint32_t)c->tokens.id[i - 2];
+                           : i == 2 ? c->tune_steps
+                                    : (uint32_t)c->tokens.id[i - 3];
         for (size_t k = 0; k < 4; k++)
             b[4 * i + k] = (uint8_t)(v >> (8 * k));
     }
     const enum gguf_status st =
-        gguf_digest_bytes(&d, GGUF_DIGEST_SHA256, b, 4 * (n + 2), &err);
+        gguf_digest_bytes(&d, GGUF_DIGEST_SHA256, b, 4 * (n + 3), &err);
     free(b);
     if (st != GGUF_OK)
         return msg_fail(NULL, &err);
@@ -256,6 +257,7 @@ bool calibration_open(struct options *o)
                                .n_ctx = CALIBRATION_CTX,
                                .n_wanted = o->calib_tokens,
                                .effort = o->effort,
+                               .tune_steps = o->tune_steps,
                                .n_texts = l->n,
                                .tokens = GGUF_TOKENS_INIT };
     c->texts = msg_must(calloc(l->n, sizeof *c->texts));

@@ -33,6 +33,10 @@ static const struct opt table[] = {
       "0: error feedback; 1: with gradients, about three times as long; 2: "
       "then coordinate descent (default: 0)",
       OPT_UINT, AT(effort), .min = 0, .max = 2 },
+    { "--tune", "STEPS",
+      "then fit norms and biases to the original's predictions in STEPS steps, "
+      "of 512 tokens each",
+      OPT_UINT, AT(tune_steps), .min = 1, .max = 100000 },
     { "--mpi", NULL,
       "calibrate as one rank of an MPI job: ranks share the work, rank 0 "
       "writes (build: --with-mpi)",
@@ -113,7 +117,7 @@ static const struct opt_rule rules[] = {
     { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
     { "--calibrate", OPT_EXCLUDES,
       "--compat --lora --lora-scaled --prune-layers" },
-    { "--calib-tokens --effort --mpi", OPT_NEEDS, "--calibrate" },
+    { "--calib-tokens --effort --tune --mpi", OPT_NEEDS, "--calibrate" },
     { .a = NULL },
 };
 

@@ -105,6 +105,7 @@ struct options {
     struct opt_list calib_texts; /* arguments of --calibrate */
     uint64_t calib_tokens;       /* tokens of --calib-tokens */
     unsigned effort;             /* 0 to 2 */
+    unsigned tune_steps;         /* 0: none */
     bool mpi;                    /* this process is one rank of several */
     bool gave_up; /* this rank's outputs were complete, and given up */
     struct calibration *calibration; /* texts and model; NULL: none */
