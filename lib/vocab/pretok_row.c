@@ -47,10 +47,11 @@
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+" CONTRACTIONS "?"                  \
     "|\\p{N}" DIGITS "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
 /* Words of ASCII after a mark, other words, marks, blanks. */
-#define MARKED                                                                \
+#define MARKED_WORD                                                           \
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"                   \
     "|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                            \
-    "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS
+    "| ?[\\p{P}\\p{S}]+"
+#define MARKED MARKED_WORD "[\\r\\n]*|" BLANKS
 /* Chinese characters as kimi-k2 knows them. */
 #define HAN                                                                   \
     "\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{f900}-\\x{faff}"               \
@@ -272,6 +273,11 @@ static const struct gg_pretok_row rows[] = {
       .stage = { { .expr = "\\p{N}{1,3}" },
                  { .expr = CJK },
                  { .expr = MARKED } } },
+    { .names = "spark2_5",
+      .stage = { { .expr = "\\p{N}{1,3}" },
+                 { .expr = CJK },
+                 { .expr = MARKED_WORD "|[\\r\\n]|\\s+(?!\\S)|\\s+" },
+                 { .expr = "\\p{N}" } } },
     { .names = "afmoe",
       .stage = { { .cut = cut_numbers },
                  { .expr =

@@ -162,6 +162,7 @@ static void check_gpt2(void)
         { "starcoder", "command-r", true, true, true },
         { "llama-bpe", "llama", false, true, false },
         { "deepseek-v3", "deepseek2", false, true, true },
+        { "spark2_5", "spark2_5", false, true, false },
     };
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         static const struct gguf_str merge = { "a b", 3 };

@@ -198,6 +198,15 @@ static void check_known(void)
                                        "\\\\n]+|\\\\s+(?!\\\\S)|"
                                        "\\\\s+") BYTES),
           false, "deepseek-v3" },
+        { SEQUENCE(SPLIT("\\\\p{N}{1,3}") SPLIT(
+              "[\\u4e00-\\u9fa5\\u3040-\\u309f\\u30a0-"
+              "\\u30ff]+") SPLIT(PUNCT "[A-Za-z]+|[^\\\\r\\\\n"
+                                       "\\\\p{L}\\\\p{P}\\\\p{S}]?"
+                                       "[\\\\p{L}\\\\p{M}]+| "
+                                       "?[\\\\p{P}\\\\p{S}]+"
+                                       "|[\\\\r\\\\n]|\\\\s+(?!\\\\S)|"
+                                       "\\\\s+") DIGITS("true") BYTES),
+          false, "spark2_5" },
     };
     char name[64];
     struct gguf_error e;

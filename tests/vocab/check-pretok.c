@@ -201,6 +201,7 @@ static void check_words(void)
         { "seed-coder", "!!\nb", "!!|\n|b|" },
         { "deepseek-llm", "a \nb", "a| |\n|b|" },
         { "deepseek-v3", "12345 x+=", "123|45| x|+=|" },
+        { "spark2_5", "123 x+=\n\nb!!\n", "1|2|3| x|+=|\n|\n|b|!!|\n|" },
         { "minicpm5", "12345", "123|45|" },
         { "laguna", " \nx", " |\n|x|" },
         { "qwen2", " \nx", " \n|x|" },

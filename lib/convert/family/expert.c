@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* expert.c - classes of models with experts of several makers */
+/* expert.c - classes of models of several makers, most with experts */
 #include "config.h"
 #include "convert/class_row.h"
 
@@ -48,6 +48,13 @@ static const struct gg_convert_name mimo2_names[] = {
     N(L "self_attn.attention_sink_bias", B "attn_sinks.weight"),
     N(L "pre_mlp_layernorm", B "ffn_norm"),
     N(L "final_layernorm", B "layer_output_norm"), END_NAMES
+};
+
+static const struct gg_convert_name spark_names[] = {
+    N("model.embedding", "token_embd"),
+    N(L "self_attn.q_k_v_proj", B "attn_qkv"),
+    N(L "self_attn.g_proj", B "attn_gate"),
+    N(L "self_attn.out_proj", B "attn_output"), END_NAMES
 };
 
 #define SH "shared_head."
@@ -164,6 +171,17 @@ static double is_sliding_but_fourth(const struct gg_hf_config *keys,
     return num_of(keys, "attention.sliding_window") > 0 ? layer % 4 > 0 : NAN;
 }
 
+/* Partial rotary factors of both kinds of layers. */
+static void put_rotary_by_type(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "rope_parameters.full_attention.partial_rotary_factor",
+                    gg_back_rotary_of_key(&m->keys));
+    gg_back_put_num(m,
+                    "rope_parameters.sliding_attention.partial_rotary_factor",
+                    num_of(&m->keys, "rope.dimension_count_swa") /
+                        num_of(&m->keys, "attention.key_length"));
+}
+
 static void put_laguna(struct gg_back_maker *m)
 {
     gg_back_put_num(m, "num_attention_heads", n_heads(&m->keys, 0));
@@ -172,12 +190,7 @@ static void put_laguna(struct gg_back_maker *m)
                             "dense sparse");
     gg_back_put_layer_words(m, "layer_types", is_sliding_but_fourth,
                             "full_attention sliding_attention");
-    gg_back_put_num(m, "rope_parameters.full_attention.partial_rotary_factor",
-                    gg_back_rotary_of_key(&m->keys));
-    gg_back_put_num(m,
-                    "rope_parameters.sliding_attention.partial_rotary_factor",
-                    num_of(&m->keys, "rope.dimension_count_swa") /
-                        num_of(&m->keys, "attention.key_length"));
+    put_rotary_by_type(m);
 }
 
 /* ---- MiMo 2 ---- */
@@ -238,6 +251,25 @@ static void put_mimo(struct gg_back_maker *m)
     gg_back_put_num(m, "swa_num_key_value_heads",
                     gg_back_first_layer(m, gg_back_sliding_kv_heads));
     gg_back_put_rotary_of_key(m);
+}
+
+/* ---- Spark 2.5 ---- */
+
+/* Gates of heads by a sigmoid; GELU. */
+static bool is_spark(const struct gg_hf_config *cfg)
+{
+    return is_true(num_of(cfg, "headwise_attn_output_gate")) &&
+           is_true(gg_hf_config_is_word(cfg, "gate_attn_act_mode", -1,
+                                        "sigmoid")) &&
+           is_true(gg_hf_config_is_word(cfg, "hidden_act", -1, "gelu"));
+}
+
+static void put_spark(struct gg_back_maker *m)
+{
+    gg_back_put_flag(m, "headwise_attn_output_gate", 1);
+    gg_back_put_word(m, "gate_attn_act_mode", "sigmoid");
+    gg_back_put_word(m, "hidden_act", "gelu");
+    put_rotary_by_type(m);
 }
 
 /* ---- Step 3.5 ---- */
@@ -441,6 +473,15 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
                1e-5),
           F32("attention.value_scale", "attention_value_scale"),
           ELSE("nextn_predict_layers", U32, N_NEXTN, 3)) },
+    { .classes = "Spark2_5ForCausalLM",
+      .arch = "spark2_5",
+      .when = is_spark,
+      .back = put_spark,
+      .names = OVER(spark_names),
+      .keys = ROWS(
+          VOCAB_SIZE, WINDOW, PATTERN,
+          OF("rope.dimension_count", U32, rotary_dims_full, IN_BACK),
+          OF("rope.dimension_count_swa", U32, rotary_dims_sliding, IN_BACK)) },
     { .classes = "Step3p5ForCausalLM Step3p7ForConditionalGeneration",
       .arch = "step35",
       .when = turns_by_type,

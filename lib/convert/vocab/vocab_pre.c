@@ -44,6 +44,9 @@
 #define CJK                                                                   \
     "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f"                     \
     "\xe3\x82\xa0-\xe3\x83\xbf]+"
+#define MARKED_WORD                                                           \
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"                  \
+    "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+"
 
 static const struct gg_convert_pre rows[] = {
     { "ByteLevel", "gpt-2", -1 },
@@ -63,11 +66,12 @@ static const struct gg_convert_pre rows[] = {
       "qwen35", -1 },
     { CASED("", ""), "tekken", -1 },
     { CASED("{1,3}", CONTRACTIONS "?"), "gpt-4o", -1 },
-    { "Split(\\p{N}{1,3}) Split(" CJK
-      ") Split([!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
-      "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" TAIL
+    { "Split(\\p{N}{1,3}) Split(" CJK ") Split(" MARKED_WORD "[\\r\\n]*" TAIL
       ") Bytes",
       "deepseek-v3", -1 },
+    { "Split(\\p{N}{1,3}) Split(" CJK ") Split(" MARKED_WORD
+      "|[\\r\\n]|\\s+(?!\\S)|\\s+) Split(\\p{N}) Bytes",
+      "spark2_5", -1 },
 };
 
 /* Names that cut as another name (base) does. They differ in behaviour that

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* expert.c - experts of several makers, each alone in its lineage */
+/* expert.c - models of several makers, most with experts, each alone in its
+ * lineage */
 #include "config.h"
 #include "model/family/arch_row.h"
 
@@ -110,7 +111,7 @@ static enum gguf_status check_gate(const struct gguf_model *m, uint32_t il,
                         name, t->ne[1], n, wide);
 }
 
-/* ---- Step 3.5 ---- */
+/* ---- Spark 2.5, Step 3.5 ---- */
 
 static tensor *gate_each_head(const struct gg_model_at *at, tensor *x,
                               tensor *taken)
@@ -188,6 +189,11 @@ static const struct gg_arch rows[] = {
              W(LAYER_OUT_NORM)),
       .remark = "attention's result times attention.value_scale; its biases "
                 "are not added" },
+    { .name = "spark2_5", .runs = true, LLAMA, NEOX, .act = &gg_ffn_act_gelu,
+      .gate_attention = { gate_each_head, "sigmoid gate per head" },
+      .window = { &gg_arch_window_listed, GG_MUST,
+                  .rope = &gg_arch_window_rope_base },
+      MORE(N(ATTN_GATE_HEAD), K(window_pattern)) },
     { .name = "step35", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
       .qkv = &gg_arch_qkv_separate,
       .qk_norm = { .form = GG_QK_HEAD, .optional = true },
