@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* calibrate_inputs.c - tensors and inputs of a stage */
 #include "config.h"
-#include "calibrate/calibrate_stage.h"
+#include "calibrate/calibrate_share.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -179,6 +179,8 @@ static void set_moments(struct gg_calibrate_stage *s)
     p->product = s->product;
     p->n_products = s->n_matrices;
     p->allocator = s->j->allocator;
+    p->part = gg_calibrate_n_ranks(s->j) > 1 ? s->j->p->rank : 0;
+    p->n_parts = gg_calibrate_n_ranks(s->j);
 }
 
 static enum gguf_status allocate_stage(struct gg_calibrate_stage *s, size_t n,

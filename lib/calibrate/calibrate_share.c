@@ -166,6 +166,48 @@ void gg_calibrate_share_inputs_get(const struct gg_calibrate_share_inputs *i,
     b->ids_stride = b->ids_q_stride = s->moments.n_used;
 }
 
+/* Exchange the rows of a sum of n_rows rows of n floats. */
+static enum gguf_status exchange_sum(const struct gg_calibrate_stage *s,
+                                     const struct gg_moments *m, float *sum,
+                                     size_t n_rows, bool upper,
+                                     struct gguf_error *err)
+{
+    const size_t n = gg_calibrate_n_ranks(s->j);
+    uint64_t *off = allocate_offsets(s->j, err);
+    if (!off)
+        return GGUF_E_NOMEM;
+    for (size_t r = 0; r <= n; r++)
+        off[r] = (uint64_t)gg_moments_first_row(&m->p, n_rows, upper, r) *
+                 m->p.n * sizeof(float);
+    const enum gguf_status st = exchange_parts(s->j, sum, off, err);
+    gg_mem_free(s->j->allocator, off);
+    return st;
+}
+
+static enum gguf_status exchange_sums(const struct gg_calibrate_stage *s,
+                                      const struct gg_moments *m,
+                                      const struct gg_moments_sums *sums,
+                                      struct gguf_error *err)
+{
+    GG_TRY(exchange_sum(s, m, sums->s, m->p.n, true, err));
+    return m->differs ? exchange_sum(s, m, sums->c, m->p.n, false, err)
+                      : GGUF_OK;
+}
+
+enum gguf_status gg_calibrate_share_sums(const struct gg_calibrate_stage *s,
+                                         const struct gg_moments *m,
+                                         struct gguf_error *err)
+{
+    GG_TRY(exchange_sums(s, m, &m->all, err));
+    for (size_t e = 0; e < m->p.n_experts; e++)
+        GG_TRY(exchange_sums(s, m, &m->expert[e], err));
+    for (size_t k = 0; k < m->p.n_products; k++)
+        if (m->d[k])
+            GG_TRY(
+                exchange_sum(s, m, m->d[k], m->product[k].n_rows, false, err));
+    return GGUF_OK;
+}
+
 /* ---- rows ---- */
 
 enum gguf_status gg_calibrate_share_encode(void *user,

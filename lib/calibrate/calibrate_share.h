@@ -65,6 +65,11 @@ void gg_calibrate_share_inputs_put(struct gg_calibrate_share_inputs *i,
 void gg_calibrate_share_inputs_get(const struct gg_calibrate_share_inputs *i,
                                    size_t rank, struct gg_moments_batch *b);
 
+/* Complete the sums of moments. Each process has made its part of the rows. */
+enum gguf_status gg_calibrate_share_sums(const struct gg_calibrate_stage *s,
+                                         const struct gg_moments *m,
+                                         struct gguf_error *err);
+
 /* ---- rows ---- */
 
 /* An encoder that encodes a part of the rows with another one, and exchanges

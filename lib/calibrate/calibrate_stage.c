@@ -203,6 +203,8 @@ static enum gguf_status add_shared_chunks(struct gg_calibrate_stage *s,
     for (size_t c = 0; st == GGUF_OK && c < s->j->text.n_chunks; c += n)
         st = add_group(s, m, &inputs, c, err);
     gg_calibrate_share_inputs_fini(&inputs);
+    if (st == GGUF_OK)
+        st = gg_calibrate_share_sums(s, m, err);
     return st;
 }
 

@@ -126,6 +126,19 @@ void gg_moments_destroy(struct gg_moments *m)
     gg_mem_free(a, m);
 }
 
+size_t gg_moments_first_row(const struct gg_moments_params *p, size_t n_rows,
+                            bool upper, size_t part)
+{
+    enum { BLOCK = 64 };
+    const double n = (double)GG_MAX(p->n_parts, 1);
+    const double share = (double)part / n;
+    if (share >= 1)
+        return n_rows;
+    /* rows from r on have the part (1 - r / n_rows)^2 of the elements */
+    const double rows = (double)n_rows * (upper ? 1 - sqrt(1 - share) : share);
+    return (size_t)rows / BLOCK * BLOCK;
+}
+
 /* Elements of an array, shared out to the threads. */
 struct elements {
     float *x;

@@ -53,6 +53,9 @@ struct gg_moments_params {
     size_t n_used;       /* experts of a token; 0 without experts */
     bool rows_by_expert; /* each expert of a token has an input of its own */
     const struct gguf_allocator *allocator; /* NULL: malloc */
+    /* Compute only the rows of one part of each sum. The caller completes the
+     * sums before gg_moments_finish(). n_parts 0: all rows. */
+    size_t part, n_parts;
 };
 
 /* Activations of consecutive tokens. With rows_by_expert, an input is n_used
@@ -126,6 +129,13 @@ void gg_moments_destroy(struct gg_moments *m);
 enum gguf_status gg_moments_add(struct gg_moments *m, struct gg_linalg *la,
                                 const struct gg_moments_batch *b,
                                 struct gguf_error *err);
+
+/* First row of a part of a sum of n_rows rows; n_rows for part n_parts.
+ *
+ * upper   only elements on and above the diagonal count, as in S: parts have
+ *         about the same number of them */
+size_t gg_moments_first_row(const struct gg_moments_params *p, size_t n_rows,
+                            bool upper, size_t part);
 
 /* Turn sums into means and set m->state. Call it once, after the last batch. */
 void gg_moments_finish(struct gg_moments *m, struct gg_linalg *la);

@@ -89,6 +89,20 @@ static bool next_run(const struct gg_moments *m,
     return *first < t;
 }
 
+/* Rows of a sum that are computed here. */
+struct part {
+    size_t first, n;
+};
+
+static struct part find_part(const struct gg_moments *m, size_t n_rows,
+                             bool upper)
+{
+    const struct gg_moments_params *p = &m->p;
+    const size_t first = gg_moments_first_row(p, n_rows, upper, p->part);
+    const size_t end = gg_moments_first_row(p, n_rows, upper, p->part + 1);
+    return (struct part){ first, end - first };
+}
+
 static enum gguf_status add_sums(const struct gg_moments *m,
                                  struct gg_linalg *la,
                                  struct gg_moments_sums *sums, const float *xq,
@@ -96,13 +110,17 @@ static enum gguf_status add_sums(const struct gg_moments *m,
                                  size_t n_rows, struct gguf_error *err)
 {
     const size_t n = m->p.n;
+    const struct part s = find_part(m, n, true), c = find_part(m, n, false);
     sums->n_rows += n_rows;
-    GG_TRY(gg_linalg_add_products(la, sums->s, n, xq, xq_stride, n, xq,
-                                  xq_stride, n, n_rows, true, err));
-    if (!m->differs) /* all differences are 0 */
+    if (s.n)
+        GG_TRY(gg_linalg_add_products(
+            la, sums->s + s.first * (n + 1), n, xq + s.first, xq_stride, s.n,
+            xq + s.first, xq_stride, n - s.first, n_rows, true, err));
+    if (!m->differs || !c.n) /* all differences are 0 */
         return GGUF_OK;
-    return gg_linalg_add_products(la, sums->c, n, dx, n, n, xq, xq_stride, n,
-                                  n_rows, false, err);
+    return gg_linalg_add_products(la, sums->c + c.first * n, n, dx + c.first,
+                                  n, c.n, xq, xq_stride, n, n_rows, false,
+                                  err);
 }
 
 /* Keep the inputs of tokens that are held out. */
@@ -141,10 +159,12 @@ static enum gguf_status add_residual(struct gg_moments *m,
                             .x_stride = b->r_stride,
                             .y_stride = b->rq_stride,
                             .scale = 1.0f / p->factor };
+    const struct part rows = find_part(m, d.n, false);
     GG_TRY(subtract_rows(m, la, &d, err));
-    for (size_t first, end = 0; next_run(m, b, &first, &end);)
+    for (size_t first, end = 0; rows.n && next_run(m, b, &first, &end);)
         GG_TRY(gg_linalg_add_products(
-            la, m->d[i], m->p.n, m->diff + first * d.n, d.n, d.n,
+            la, m->d[i] + rows.first * m->p.n, m->p.n,
+            m->diff + first * d.n + rows.first, d.n, rows.n,
             b->xq + first * b->xq_stride, b->xq_stride, m->p.n, end - first,
             false, err));
     for (size_t t = 0; t < b->n_tokens; t++) {

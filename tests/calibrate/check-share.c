@@ -6,6 +6,7 @@
  * and exchanges arrays with the others between two barriers. */
 #include "config.h"
 #include "base/compiler.h"
+#include "calibrate/moments.h"
 #include "gguf/calibrate.h"
 #include "gguf/model.h"
 #include "tests/family/skeleton.h"
@@ -205,6 +206,39 @@ static void check_model(const char *dir, const char *name)
     skeleton_close(&m);
 }
 
+/* Parts of sums: whole blocks of rows that follow each other. Those of a
+ * triangle of 8192 rows have a fifth of its elements each, within a block. */
+static void check_parts(void)
+{
+    static const size_t sizes[] = { 1, 64, 100, 4096, 8192 };
+    bool good = true;
+    for (size_t i = 0; i < GG_LEN(sizes); i++)
+        for (size_t n = 1; n < 7; n++) {
+            const struct gg_moments_params p = { .n_parts = n };
+            for (unsigned upper = 0; upper < 2; upper++) {
+                size_t last = 0;
+                for (size_t k = 0; k <= n; k++) {
+                    const size_t at =
+                        gg_moments_first_row(&p, sizes[i], upper, k);
+                    good = good && at >= last && at <= sizes[i] &&
+                           (k ? k < n || at == sizes[i] : !at) &&
+                           (at == sizes[i] || at % 64 == 0);
+                    last = at;
+                }
+            }
+        }
+    const struct gg_moments_params five = { .n_parts = 5 };
+    for (size_t k = 0; k < 5; k++) {
+        const double n = 8192;
+        const double a =
+            n - (double)gg_moments_first_row(&five, 8192, true, k);
+        const double b =
+            n - (double)gg_moments_first_row(&five, 8192, true, k + 1);
+        good = good && fabs((a * a - b * b) / (n * n) - .2) < 2 * 64 / n;
+    }
+    ok(good, "parts of sums cover them, in equal shares");
+}
+
 /* A process with a number that does not exist. */
 static void check_rank(const char *dir)
 {
@@ -234,6 +268,7 @@ int main(void)
     check_model(dir, "qwen2");
     effort = 2;
     check_model(dir, "gemma2");
+    check_parts();
     check_rank(dir);
     scratch_clean(dir);
     ok(rmdir(dir) == 0, "no file is left");
