@@ -43,6 +43,10 @@ static const struct gg_convert_name laguna_names[] = {
     N(L "mlp.experts.e_score_correction_bias", B "exp_probs_b.bias"), END_NAMES
 };
 
+static const struct gg_convert_name maple_names[] = {
+    N("model.word_embeddings", "token_embd"), END_NAMES
+};
+
 static const struct gg_convert_name mimo2_names[] = {
     N(L "self_attn.qkv_proj", B "attn_qkv"),
     N(L "self_attn.attention_sink_bias", B "attn_sinks.weight"),
@@ -193,6 +197,37 @@ static void put_laguna(struct gg_back_maker *m)
     put_rotary_by_type(m);
 }
 
+/* ---- Maple ---- */
+
+static double rotary_dims(const struct gg_hf_config *cfg)
+{
+    return gg_convert_rotary_dims(
+        cfg, "rope_parameters.partial_rotary_factor partial_rotary_factor", 1);
+}
+
+/* Limit of the gates and of the other half, in the model's own code. */
+static double maple_limit(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return (double)layer < num_of(cfg, "num_hidden_layers") ? 7 : NAN;
+}
+
+/* Layers with full attention have no positions; chosen experts' weights have
+ * the sum 1. */
+static bool is_maple(const struct gg_hf_config *cfg)
+{
+    return is_true(num_of(cfg, "nope_on_global_attention")) &&
+           is_true(num_or(cfg, "norm_topk_prob", 1)) &&
+           num_or(cfg, "num_shared_experts", 0) == 0 &&
+           is_true(gg_hf_config_is_word(cfg, "hidden_act", -1, "silu"));
+}
+
+static void put_maple(struct gg_back_maker *m)
+{
+    gg_back_put_flag(m, "nope_on_global_attention", 1);
+    gg_back_put_word(m, "hidden_act", "silu");
+    gg_back_put_rotary_of_key(m);
+}
+
 /* ---- MiMo 2 ---- */
 
 static double mimo_blocks(const struct gg_hf_config *cfg)
@@ -214,12 +249,6 @@ static double mimo_kv_heads(const struct gg_hf_config *cfg, int64_t layer)
                       ? "swa_num_key_value_heads"
                       : "num_key_value_heads",
                   layer);
-}
-
-static double mimo_rotary_dims(const struct gg_hf_config *cfg)
-{
-    return gg_convert_rotary_dims(
-        cfg, "rope_parameters.partial_rotary_factor partial_rotary_factor", 1);
 }
 
 static bool is_same(const struct gg_hf_config *cfg, const char *with_window,
@@ -452,6 +481,15 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
           OF("leading_dense_block_count", U32, laguna_n_dense, IN_BACK),
           OF("rope.dimension_count", U32, rotary_dims_full, IN_BACK),
           OF("rope.dimension_count_swa", U32, rotary_dims_sliding, IN_BACK)) },
+    { .classes = "MapleForCausalLM",
+      .arch = "maple",
+      .when = is_maple,
+      .back = put_maple,
+      .names = OVER_2(maple_names, gg_convert_names_experts),
+      .keys = ROWS(VOCAB_SIZE,
+                   OF("rope.dimension_count", U32, rotary_dims, IN_BACK),
+                   WINDOW, PATTERN, EXPERT_FF,
+                   EACH("swiglu_clamp_exp", F32, maple_limit, NO_BACK)) },
     /* three nextn layers, which config.json does not mention */
     { .classes = "MiMoV2FlashForCausalLM MiMoV2ForCausalLM",
       .arch = "mimo2",
@@ -468,7 +506,7 @@ const struct gg_convert_arch gg_convert_family_expert[] = {
           EACH("attention.sliding_window_pattern", U32, mimo_is_sliding,
                IN_BACK),
           U32("attention.value_length", "v_head_dim"), EXPERT_FF,
-          OF("rope.dimension_count", U32, mimo_rotary_dims, IN_BACK),
+          OF("rope.dimension_count", U32, rotary_dims, IN_BACK),
           ELSE("attention.layer_norm_rms_epsilon", F32, "layernorm_epsilon",
                1e-5),
           F32("attention.value_scale", "attention_value_scale"),

@@ -18,6 +18,13 @@ static tensor *swiglu_oai(struct gguf_ctx *c, tensor *gate, tensor *up)
 const struct gg_ffn_act gg_ffn_act_silu = { .text = "",
                                             .alone = gguf_op_silu,
                                             .gated = gguf_op_swiglu },
+                        gg_ffn_act_silu_clamped_first = { .text = "",
+                                                          .alone =
+                                                              gguf_op_silu,
+                                                          .gated =
+                                                              gguf_op_swiglu,
+                                                          .clamps_first =
+                                                              true },
                         gg_ffn_act_gelu = { .text = "GELU",
                                             .alone = gguf_op_gelu,
                                             .gated = gguf_op_geglu },

@@ -30,8 +30,8 @@ struct gg_ffn_act {
      * members above. */
     const struct gg_ffn_act *(*of_model)(const struct gg_hparams *hp);
 };
-extern const struct gg_ffn_act gg_ffn_act_silu, gg_ffn_act_gelu,
-    gg_ffn_act_relu, gg_ffn_act_relu_sqr, gg_ffn_act_oai;
+extern const struct gg_ffn_act gg_ffn_act_silu, gg_ffn_act_silu_clamped_first,
+    gg_ffn_act_gelu, gg_ffn_act_relu, gg_ffn_act_relu_sqr, gg_ffn_act_oai;
 
 struct gg_ffn {
     const char *text;

@@ -6,11 +6,6 @@
 static const struct gg_mixer sparse = { GG_MIXER_SPARSE,
                                         .idx_rope = GGUF_ROPE_NEOX };
 
-static const struct gg_ffn_act silu_clamped_first = { .text = "",
-                                                      .alone = gguf_op_silu,
-                                                      .gated = gguf_op_swiglu,
-                                                      .clamps_first = true };
-
 static void scale_both(struct gg_hparams *hp)
 {
     gg_hparams_scale_by_yarn(hp, true);
@@ -72,7 +67,7 @@ static const struct gg_arch rows[] = {
                .shared = &gg_arch_shared_counted },
       .nextn = true, MORE(LATENT, INDEXER, YARN) },
     { .name = "deepseek4", .runs = true, LLAMA, OWN,
-      .act = &silu_clamped_first,
+      .act = &gg_ffn_act_silu_clamped_first,
       .build_layers = { gg_hyper_connections_layers,
       "hyper-connections" },
       .mixer = &gg_mixer_compressed, .sinks = GG_MUST,

@@ -111,6 +111,24 @@ static enum gguf_status check_gate(const struct gguf_model *m, uint32_t il,
                         name, t->ne[1], n, wide);
 }
 
+/* ---- Maple ---- */
+
+static bool has_window(const struct gg_hparams *hp, uint32_t il)
+{
+    return hp->layer[il].attn_type == GG_ATTN_WINDOW;
+}
+
+static const struct gg_arch_rope_rule in_windows = { .text = "in windows only",
+                                                     .of_layer = has_window };
+
+/* The model's own limit, which early files lack. */
+static void fill_clamp(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    for (uint32_t il = 0; !hp->has[GG_HP_clamp_exp] && il < hp->n_layer; il++)
+        hp->layer[il].clamp_exp = 7;
+}
+
 /* ---- Spark 2.5, Step 3.5 ---- */
 
 static tensor *gate_each_head(const struct gg_model_at *at, tensor *x,
@@ -177,6 +195,15 @@ static const struct gg_arch rows[] = {
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_wide_or_counted },
       MORE(N(ATTN_GATE_ANY), K(n_dense)) },
+    { .name = "maple", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
+      .rope_rule = &in_windows,
+      .window = { &gg_arch_window_listed, GG_MUST,
+                  .rope = &gg_arch_window_rope_base },
+      .act = &gg_ffn_act_silu_clamped_first,
+      .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
+               .ff = &gg_arch_expert_width_given },
+      .fill_hparams = { fill_clamp, "clamp of 7 unless given" },
+      MORE(K(window_pattern), KM(clamp_exp)) },
     { .name = "mimo2", .runs = true, LLAMA, NEOX, OWN, .sinks = GG_MAY,
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_own },
