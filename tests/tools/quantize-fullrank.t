@@ -21,7 +21,7 @@ for seed in 1 2; do
 done
 "$bin/gguf-imatrix" -q -m "$m" -f "$tmp/1.txt" -o "$tmp/i.gguf" || exit 99
 
-# Divergences of plain and calibrated file, and their sizes.
+# Divergences of plain and calibrated file: mean, its error, median.
 measure() # type
 {
     "$q" -q -f --imatrix "$tmp/i.gguf" "$m" "$tmp/plain.gguf" "$1" &&
@@ -29,7 +29,12 @@ measure() # type
             "$tmp/new.gguf" "$1" &&
         "$bin/gguf-ppl" -q -j -c 256 --chunks 6 -f "$tmp/2.txt" --base "$m" \
             -m "$tmp/plain.gguf" -m "$tmp/new.gguf" |
-        sed -n '/"kld": /{n;s/.*: //;s/,//p;}' | tr '\n' ' '
+        awk -F ': ' '
+            /"kld": / { n = 2 }
+            /"kld_quantiles": / { all = 1 }
+            /"dp": / { all = 0 }
+            all && /"quantile": 0.5,/ { n = 1 }
+            n && /"(value|error)": / { printf "%.4g ", $2; n-- }'
 }
 
 types='Q4_0 Q8_0 Q2_K Q6_K IQ1_S IQ2_XS IQ3_S IQ4_XS TQ2_0 NVFP4'
@@ -39,7 +44,9 @@ test -n "${GGUF_TEST_LONG-}" &&
 for type in $types; do
     run measure $type
     echo "# $type: $(cat "$tmp/out")"
-    test $rc -eq 0 && awk '{ exit !(NF == 2 && $2 <= $1) }' "$tmp/out" &&
+    # a few tokens that choose other experts have a large part of the mean
+    test $rc -eq 0 &&
+        awk '{ exit !(NF == 6 && $4 <= $1 + $2 && $6 <= $3) }' "$tmp/out" &&
         test "$(wc -c <"$tmp/plain.gguf")" -eq "$(wc -c <"$tmp/new.gguf")"
     ok "$type: as many bytes, and no more divergence"
 done
