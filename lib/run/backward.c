@@ -60,6 +60,11 @@ void gg_backward_want_vectors(struct gg_backward *b)
     b->has_vectors = true;
 }
 
+void gg_backward_want_inputs(struct gg_backward *b)
+{
+    b->has_inputs = true;
+}
+
 void gg_backward_destroy(struct gg_backward *b)
 {
     if (!b)
@@ -248,6 +253,9 @@ static enum gguf_status hand_out(const struct gg_backward *b,
             .g = dy->data,
             .n = (size_t)dy->ne[0],
             .n_columns = GG_MIN((size_t)gguf_tensor_n_rows(dy), n_valid),
+            .x = b->has_inputs && !is_vector ? t->src[1] : NULL,
+            .ids =
+                b->has_inputs && t->op == GGUF_OP_MATMUL_ID ? t->src[2] : NULL,
         };
         GG_TRY(calls->on_gradient(calls->user, &g, err));
     }

@@ -37,6 +37,10 @@ struct gg_backward_gradient {
                          * norm, a bias. g has one column */
     const float *g; /* [n_columns][n] */
     size_t n, n_columns;
+    /* With gg_backward_want_inputs(): inputs of the products, or ids of the
+     * rows; and the selected matrices, NULL without has_ids. Valid during the
+     * call. The inputs may have more rows than n_columns. NULL: not wanted. */
+    const struct gguf_tensor *x, *ids;
 };
 
 /* Receives gradients in the reverse order of the nodes, those of the output
@@ -75,6 +79,9 @@ void gg_backward_destroy(struct gg_backward *b);
  * second source of an addition or a product of elements. A vector that several
  * parts of the pass read has a gradient of each part. */
 void gg_backward_want_vectors(struct gg_backward *b);
+
+/* Keep the inputs of products, and give them with their gradients. */
+void gg_backward_want_inputs(struct gg_backward *b);
 
 /* Build the backward graphs of all layers for a batch and compute nothing.
  *

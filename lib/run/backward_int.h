@@ -37,6 +37,7 @@ struct gg_backward {
     size_t n_results, n_wanted, list_cap;
     size_t n_inputs;  /* the first of wanted are inputs of the part */
     bool has_vectors; /* vectors are wanted */
+    bool has_inputs;  /* inputs of products are wanted */
 
     char *store; /* results that are carried over cuts */
     uint64_t store_size;

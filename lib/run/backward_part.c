@@ -151,13 +151,31 @@ static bool is_wanted(const struct gg_backward *b, const tensor *t)
     return false;
 }
 
+/* Keep the value of a source until the end of the computation. */
+static void keep_source(tensor *t)
+{
+    tensor *root = t && t->view_src ? t->view_src : t;
+    if (root && root->op != GGUF_OP_NONE)
+        (void)gguf_tensor_add_flags(root, GGUF_TENSOR_OUTPUT);
+}
+
+/* Want the result of a node that reads a weight. */
+static void want_read(struct gg_backward *b, tensor *t)
+{
+    b->wanted[b->n_wanted++] = t;
+    if (!b->has_inputs)
+        return;
+    keep_source(t->src[1]);
+    keep_source(t->src[2]);
+}
+
 /* Want the results of products, and vectors. */
 static void want_products(struct gg_backward *b)
 {
     for (size_t i = 0; i < b->graph->n_nodes; i++) {
         tensor *w = b->has_vectors ? find_vector(b->graph->nodes[i]) : NULL;
         if (reads_weight(b->graph->nodes[i]))
-            b->wanted[b->n_wanted++] = b->graph->nodes[i];
+            want_read(b, b->graph->nodes[i]);
         if (w && !is_wanted(b, w))
             b->wanted[b->n_wanted++] = w;
     }
