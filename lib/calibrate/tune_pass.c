@@ -14,7 +14,6 @@ enum gguf_status gg_tune_pass_init(struct gg_tune_pass *t,
                                    const struct gg_tune_pass_params *p,
                                    struct gguf_error *err)
 {
-    const struct gg_backward_wants wants = { .inputs = true, .vectors = true };
     *t = (struct gg_tune_pass){ .p = *p };
     gg_linalg_init(&t->la, p->pool, p->allocator);
     t->divergence =
@@ -22,7 +21,8 @@ enum gguf_status gg_tune_pass_init(struct gg_tune_pass *t,
     if (!t->divergence)
         return gg_error_set_nomem(err, p->most_tokens * sizeof(double));
     GG_TRY(gg_backward_create(&t->backward, p->quantized, err));
-    gg_backward_set_wants(t->backward, &wants);
+    gg_backward_want_inputs(t->backward);
+    gg_backward_want_vectors(t->backward);
     return GGUF_OK;
 }
 

@@ -32,7 +32,7 @@ static bool is_f16_min(const struct gg_form *f)
     return f->has_min && !f->has_dmin && f->min_step > 1;
 }
 
-bool gg_tune_has_scales(const struct gg_form *f)
+bool gg_tune_tensor_has_scales(const struct gg_form *f)
 {
     return f->has_d || (is_f16_scale(f) && gg_form_n_subs(f) == 1);
 }

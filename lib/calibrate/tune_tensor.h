@@ -43,7 +43,7 @@ struct gg_tune_tensor {
 };
 
 /* Can the scales of a form be tuned? They can if they are F16 numbers. */
-bool gg_tune_has_scales(const struct gg_form *f);
+bool gg_tune_tensor_has_scales(const struct gg_form *f);
 
 /* Begin with the weight's present values.
  *
