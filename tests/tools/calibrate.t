@@ -81,6 +81,15 @@ run "$q" -q --calibrate "$text" "$tmp/other.gguf" "$out" Q4_0
 test $rc -eq 1 -a ! -e "$out" && test "$(wc -l <"$tmp/err")" -eq 1
 ok 'a model that cannot be evaluated'
 
+# ----------------------------------------------------- importance data ---
+
+run "$q" -q --calibrate "$text" --calib-tokens 1k "$m" "$tmp/iq.gguf" IQ2_XXS
+test $rc -eq 0 && test -s "$tmp/iq.gguf"
+ok 'a type that requires importance data has those of the texts'
+run "$q" -q -n --calibrate "$text" "$m" "$out" IQ2_XXS
+test $rc -eq 0 -a ! -e "$out"
+ok 'no output with --dry-run'
+
 # --------------------------------------------------------------- tokens ---
 
 # The tokens of each text and those used of them, and the sum.
@@ -137,9 +146,15 @@ ok 'a pipe'
 # 8 chunks of 512 tokens
 few='--calib-tokens 4k'
 "$q" -q "$m" "$tmp/plain.gguf" Q4_K_M || exit 99
+# Keys say that importance data were used: some bytes more.
+same_size() # file, plain file
+{
+    more=$(($(wc -c <"$1") - $(wc -c <"$2")))
+    test $more -ge 0 -a $more -le 256
+}
 run "$q" -v --calibrate "$text" $few "$m" "$out" Q4_K_M
 test $rc -eq 0 && ! cmp -s "$out" "$tmp/plain.gguf" &&
-    test "$(wc -c <"$out")" -eq "$(wc -c <"$tmp/plain.gguf")" &&
+    same_size "$out" "$tmp/plain.gguf" &&
     grep -q 'out.gguf: new bytes in [1-9][0-9]* of [0-9]* tensors, from 4096 tokens; divergence on [1-9][0-9]* held out: [0-9.e-]* -> [0-9.e-]* nats, ' \
         "$tmp/err"
 ok 'a calibrated file has other bytes and the same size'

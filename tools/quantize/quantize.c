@@ -139,6 +139,8 @@ static enum gguf_status quantize_all(struct options *o, struct progress *bar,
 
     enum gguf_status st = start_run(o, bar, &pool, err);
     if (st == GGUF_OK)
+        st = calibration_collect(o, bar, err);
+    if (st == GGUF_OK)
         st = make_jobs(o, bar, about, err);
     if (st == GGUF_OK && !o->dry_run && o->report) {
         *about = o->report;
