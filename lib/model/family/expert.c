@@ -113,14 +113,6 @@ static enum gguf_status check_gate(const struct gguf_model *m, uint32_t il,
 
 /* ---- Maple ---- */
 
-static bool has_window(const struct gg_hparams *hp, uint32_t il)
-{
-    return hp->layer[il].attn_type == GG_ATTN_WINDOW;
-}
-
-static const struct gg_arch_rope_rule in_windows = { .text = "in windows only",
-                                                     .of_layer = has_window };
-
 /* The model's own limit, which early files lack. */
 static void fill_clamp(struct gg_hparams_reader *r)
 {
@@ -196,14 +188,15 @@ static const struct gg_arch rows[] = {
                .shared = &gg_arch_shared_wide_or_counted },
       MORE(N(ATTN_GATE_ANY), K(n_dense)) },
     { .name = "maple", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,
-      .rope_rule = &in_windows,
+      .rope_rule = &gg_arch_rope_in_windows,
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_base },
       .act = &gg_ffn_act_silu_clamped_first,
       .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
                .ff = &gg_arch_expert_width_given },
-      .fill_hparams = { fill_clamp, "clamp of 7 unless given" },
-      MORE(K(window_pattern), KM(clamp_exp)) },
+      .fill_hparams = { fill_clamp, "" },
+      MORE(K(window_pattern), KM(clamp_exp)),
+      .remark = "clamp of 7 before SiLU without swiglu_clamp_exp" },
     { .name = "mimo2", .runs = true, LLAMA, NEOX, OWN, .sinks = GG_MAY,
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_own },
