@@ -103,6 +103,10 @@ typedef bool gg_arch_parallel_fn(const struct gg_model_at *at);
  * the norms of a part of a layer. n: the norms of that part in the row. */
 typedef struct gg_model_norms gg_arch_norms_fn(const struct gg_model_at *at,
                                                const struct gg_model_norms *n);
+/* Returns the result y of a part of a layer after its norm, of weight id. */
+typedef struct gguf_tensor *
+gg_arch_norm_result_fn(const struct gg_model_at *at, unsigned id,
+                       struct gguf_tensor *y);
 /* Builds all layers of a model that keeps several residual streams. x:
  * embeddings [n_embd, N]. Returns the one stream that remains, [n_embd, n_out];
  * NULL for a pass without outputs. */
@@ -435,6 +439,7 @@ struct gg_arch {
     uint8_t order; /* enum gg_model_order */
     GG_HOOK(gg_arch_parallel_fn) is_parallel;
     GG_HOOK(gg_arch_norms_fn) place_norms;
+    GG_HOOK(gg_arch_norm_result_fn) norm_result;
     GG_HOOK(gg_arch_layers_fn) build_layers;
     GG_HOOK(gg_arch_loops_fn) n_loops;
     uint8_t norm;   /* enum gg_model_norm */

@@ -159,7 +159,8 @@ static tensor *join_part(const struct gg_model_at *at,
 {
     const struct gg_model_norms n = norms_of(at, norms);
     const bool scaled = at->arch->residual_scale;
-    y = gg_model_apply_norm_if(at, n.post, y);
+    y = at->arch->norm_result.fn ? at->arch->norm_result.fn(at, n.post, y)
+                                 : gg_model_apply_norm_if(at, n.post, y);
     y = gg_model_apply_scale(at, y, scaled ? at->m->hp.residual_scale : 1);
     y = gg_model_apply_norm_if(at, n.add, gguf_op_add(at->c, x, y));
     return y;
