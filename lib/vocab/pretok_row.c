@@ -27,9 +27,10 @@
 #define BLANKS "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 /* Words, numbers of at most DIGITS digits, the rest, newlines, blanks. */
-#define TIKTOKEN(DIGITS)                                                      \
-    CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS               \
-                 "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
+#define WORDS(DIGITS)                                                         \
+    "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS                             \
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
+#define TIKTOKEN(DIGITS) CONTRACTIONS "|" WORDS(DIGITS)
 /* [case] any letter but ASCII letters of the other case; MARKS are further
  * exceptions */
 #define UPPER(MARKS) "[^\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}" MARKS "a-z]"
@@ -195,6 +196,7 @@ static const struct gg_pretok_row rows[] = {
     { .names = "qwen2 deepseek-r1-qwen kormo f2llmv2 stablelm2 megrez "
                "hunyuan solar-open grok-2",
       .stage = { { .expr = TIKTOKEN("") } } },
+    { .names = "ufakzeka", .stage = { { .expr = WORDS("") } } },
     { .names = "qwen35",
       .stage = { { .expr = CONTRACTIONS
                    "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
@@ -269,7 +271,7 @@ static const struct gg_pretok_row rows[] = {
                  { .expr = "\\s?\\p{P}+" },
                  { .expr = OTHER_LETTERS },
                  { .expr = "\\p{N}" } } },
-    { .names = "deepseek-v3 hunyuan-dense joyai-llm",
+    { .names = "deepseek-v3 hunyuan-dense joyai-llm hy_v4",
       .stage = { { .expr = "\\p{N}{1,3}" },
                  { .expr = CJK },
                  { .expr = MARKED } } },

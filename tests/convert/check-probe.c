@@ -172,6 +172,10 @@ static void check_known(void)
         { SEQUENCE(SPLIT(TIKTOKEN("{1,3}")) BYTES), false, "smaug-bpe" },
         { SEQUENCE(SPLIT(TIKTOKEN("")) BYTES), false, "qwen2" },
         { SEQUENCE(SPLIT(TIKTOKEN("{1}")) BYTES), false, "qwen2" },
+        { SEQUENCE(SPLIT("[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1}"
+                         "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*"
+                         "|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+") BYTES),
+          false, "ufakzeka" },
         { SEQUENCE(SPLIT("\\\\p{N}{1,3}") SPLIT(TIKTOKEN("+")) BYTES), true,
           "minicpm5" },
         { SEQUENCE(SPLIT("[^\\\\n]+|\\\\n+") SPLIT(TIKTOKEN("")) BYTES), true,

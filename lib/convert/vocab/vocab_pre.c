@@ -32,11 +32,12 @@
 
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define TAIL         "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define TIKTOKEN(DIGITS)                                                      \
-    "Split(" CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS      \
+#define WORDS(DIGITS)                                                         \
+    "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS                             \
     "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" TAIL ") Bytes"
-#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define TIKTOKEN(DIGITS) "Split(" CONTRACTIONS "|" WORDS(DIGITS)
+#define UPPER            "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER            "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(DIGITS, END)                                                    \
     "Split([^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" END                    \
     "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" END "|\\p{N}" DIGITS        \
@@ -61,6 +62,7 @@ static const struct gg_convert_pre rows[] = {
     { TIKTOKEN("{1,3}"), "llama-bpe", 1 },
     { TIKTOKEN("{1,3}"), "smaug-bpe", 0 },
     { TIKTOKEN(""), "qwen2", -1 },
+    { "Split(" WORDS(""), "ufakzeka", -1 },
     { "Split(" CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
       "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" TAIL ") Bytes",
       "qwen35", -1 },

@@ -22,7 +22,7 @@
 
 const char gg_convert_probe[] =
     "Hello, world! It's what we'll do; they'VE said I'M she'D 'tis 's'S 'Re"
-    " o'clock\n"
+    " o'clock a'da\n"
     "\n"
     "  two  blanks\n"
     "   \n"
