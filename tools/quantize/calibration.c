@@ -82,6 +82,16 @@ static void warn_no_gradients(const struct options *o,
         msg_warn(o->in, "calibrated without gradients: %s", r->no_gradients);
 }
 
+static void warn_worse(const struct options *o, const char *path,
+                       const struct gguf_calibrate_result *r)
+{
+    if (r->divergence_after > r->divergence_before && !o->quiet)
+        msg_warn(path,
+                 "the divergence on held-out tokens grew from %.4g to %.4g "
+                 "nats: quantize without --calibrate, or on other texts",
+                 r->divergence_before, r->divergence_after);
+}
+
 static void take_result(struct calibration_result *to,
                         const struct gguf_calibrate_result *r)
 {
@@ -153,6 +163,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     if (st == GGUF_OK) {
         warn_left_out(o, &r);
         warn_no_gradients(o, &r);
+        warn_worse(o, t->path, &r);
     }
     return st;
 }

@@ -49,8 +49,8 @@ bool calibration_open(struct options *o);
 void calibration_close(struct options *o);
 
 /* calibration_importance.c: without --imatrix, make importance data of the
- * chosen tokens, a chunk or more, for the jobs of o, whose pool exists. A failure of the
- * evaluation is a warning, and the jobs have no importance data.
+ * chosen tokens, a chunk or more, for the jobs of o, whose pool exists. A
+ * failure of the evaluation is a warning, and the jobs have no importance data.
  * GGUF_E_CANCELLED. GGUF_E_NOMEM. */
 enum gguf_status calibration_collect(struct options *o, struct progress *bar,
                                      struct gguf_error *err);
