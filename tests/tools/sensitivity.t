@@ -9,50 +9,7 @@ im=$bin/gguf-imatrix
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 if test ! -f "$m"; then
     skip 'sensitivities' 'no model in share/'
-    
-# ---- predictions
-qz=$bin/gguf-quantize
-kld() # file: prints the measured divergence
-{
-    "$bin/gguf-ppl" -q -j -m "$1" --base "$m" -f "$t" -c 64 >"$tmp/$2.json" &&
-        sed -n '/"kld": {/,/}/s/.*"value": \([^,]*\).*/\1/p' "$tmp/$2.json"
-}
-run "$im" -q --force -m "$m" -f "$srcdir/share/tiny-llama/persuasion.txt" -c 64 \
-    -o "$tmp/s.gguf" --sensitivity --chunks 40 --sensitivity-tokens 512
-run "$qz" --imatrix "$tmp/s.gguf" "$m" "$tmp/q.gguf" Q4_K_M
-test $rc -eq 0 &&
-    grep -q 'q.gguf: predicted divergence [0-9.e-]* nats$' "$tmp/err"
-ok 'gguf-quantize predicts the divergence'
-"$bin/gguf-info" --keys "$tmp/q.gguf" >"$tmp/out" 2>&1 ||
-    "$bin/gguf-info" "$tmp/q.gguf" >"$tmp/out"
-grep -q 'quantize.predicted_kld' "$tmp/out"
-ok 'and records it'
-a=$(kld "$tmp/q.gguf" q)
-p=$(sed -n 's/.*"predicted_kld": \([^,]*\).*/\1/p' "$tmp/q.json")
-awk -v a="$a" -v p="$p" 'BEGIN { exit !(p > a * 0.6 && p < a * 1.6) }'
-ok "predicted $p, measured $a"
-size=$(wc -c <"$tmp/q.gguf")
-run "$qz" --imatrix "$tmp/s.gguf" --target-size "$size" "$m" "$tmp/t.gguf"
-test $rc -eq 0 && grep -q 'divergence of [0-9]* tensors' "$tmp/err" &&
-    test "$(wc -c <"$tmp/t.gguf")" -le "$size"
-ok '--target-size chooses by divergence'
-b=$(kld "$tmp/t.gguf" t)
-awk -v a="$a" -v b="$b" 'BEGIN { exit !(b < a * 0.8) }'
-ok "at the size of Q4_K_M: $b, less than $a"
-run "$bin/gguf-ppl" -q -m "$tmp/t.gguf" --base "$m" -f "$t" -c 64 \
-    --html "$tmp/page.html"
-test $rc -eq 0 &&
-    grep -q '^Predicted KLD: .*, measured [0-9.]* times that: t.gguf$' \
-        "$tmp/out" &&
-    grep -q '<small>predicted <data value="[0-9.e-]*">[0-9.]*</data></small>' \
-        "$tmp/page.html"
-ok 'gguf-ppl: text and page have the prediction'
-run "$qz" -q --imatrix "$tmp/plain.gguf" "$m" "$tmp/r.gguf" Q4_K_M
-test $rc -eq 0 && ! grep -q predicted_kld "$tmp/r.gguf" &&
-    ! "$bin/gguf-ppl" -q -m "$tmp/r.gguf" --base "$m" -f "$t" -c 64 |
-        grep -q redicted
-ok 'without sensitivities nothing is predicted'
-done_testing
+    done_testing
     exit
 fi
 t=$tmp/text
@@ -107,4 +64,47 @@ ok 'a usage error without a text'
 run "$im" -m "$m" -f "$t" -c 32 -o "$tmp/n.gguf" "$tmp/s.gguf"
 test $rc -eq 2 && test ! -e "$tmp/n.gguf"
 ok 'a usage error: data to read and a text, without --sensitivity'
+
+# ---- predictions
+qz=$bin/gguf-quantize
+kld() # file: prints the measured divergence
+{
+    "$bin/gguf-ppl" -q -j -m "$1" --base "$m" -f "$t" -c 64 >"$tmp/$2.json" &&
+        sed -n '/"kld": {/,/}/s/.*"value": \([^,]*\).*/\1/p' "$tmp/$2.json"
+}
+run "$im" -q --force -m "$m" -f "$srcdir/share/tiny-llama/persuasion.txt" -c 64 \
+    -o "$tmp/s.gguf" --sensitivity --chunks 40 --sensitivity-tokens 512
+run "$qz" --imatrix "$tmp/s.gguf" "$m" "$tmp/qk.gguf" Q4_K_M
+test $rc -eq 0 &&
+    grep -q 'qk.gguf: predicted divergence [0-9.e-]* nats$' "$tmp/err"
+ok 'gguf-quantize predicts the divergence'
+"$bin/gguf-info" --keys "$tmp/qk.gguf" >"$tmp/out" 2>&1 ||
+    "$bin/gguf-info" "$tmp/qk.gguf" >"$tmp/out"
+grep -q 'quantize.predicted_kld' "$tmp/out"
+ok 'and records it'
+a=$(kld "$tmp/qk.gguf" q)
+p=$(sed -n 's/.*"predicted_kld": \([^,]*\).*/\1/p' "$tmp/q.json")
+awk -v a="$a" -v p="$p" 'BEGIN { exit !(p > a * 0.6 && p < a * 1.6) }'
+ok "predicted $p, measured $a"
+size=$(wc -c <"$tmp/qk.gguf")
+run "$qz" --imatrix "$tmp/s.gguf" --target-size "$size" "$m" "$tmp/t.gguf"
+test $rc -eq 0 && grep -q 'divergence of [0-9]* tensors' "$tmp/err" &&
+    test "$(wc -c <"$tmp/t.gguf")" -le "$size"
+ok '--target-size chooses by divergence'
+b=$(kld "$tmp/t.gguf" t)
+awk -v a="$a" -v b="$b" 'BEGIN { exit !(b > 0 && b < a * 0.8) }'
+ok "at the size of Q4_K_M: $b, less than $a"
+run "$bin/gguf-ppl" -q -m "$tmp/t.gguf" --base "$m" -f "$t" -c 64 \
+    --html "$tmp/page.html"
+test $rc -eq 0 &&
+    grep -q '^Predicted KLD: .*, measured [0-9.]* times that: t.gguf$' \
+        "$tmp/out" &&
+    grep -q '<small>predicted <data value="[0-9.e-]*">[0-9.]*</data></small>' \
+        "$tmp/page.html"
+ok 'gguf-ppl: text and page have the prediction'
+run "$qz" -q --imatrix "$tmp/plain.gguf" "$m" "$tmp/r.gguf" Q4_K_M
+test $rc -eq 0 && ! grep -q predicted_kld "$tmp/r.gguf" &&
+    ! "$bin/gguf-ppl" -q -m "$tmp/r.gguf" --base "$m" -f "$t" -c 64 |
+        grep -q redicted
+ok 'without sensitivities nothing is predicted'
 done_testing
