@@ -2,6 +2,7 @@
 /* calibrate.c - calibrate an output, stage by stage */
 #include "config.h"
 #include "calibrate/calibrate_share.h"
+#include "calibrate/tune.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -55,7 +56,7 @@ static enum gguf_status plan_work(struct gg_calibrate_job *j,
 {
     struct gg_calibrate_stage s;
     enum gguf_status st = GGUF_OK;
-    j->total += gg_calibrate_curvature_work(j) + gg_calibrate_tune_work(j);
+    j->total += gg_calibrate_curvature_work(j);
     for (size_t i = 0; st == GGUF_OK && i <= count_stages(j); i++) {
         st = i < count_stages(j)
                  ? gg_calibrate_stage_init(&s, j, i, false, err)
@@ -65,6 +66,7 @@ static enum gguf_status plan_work(struct gg_calibrate_job *j,
             j->total += gg_calibrate_stage_work(&s);
         gg_calibrate_stage_fini(&s);
     }
+    j->total += gg_calibrate_tune_work(j);
     return st;
 }
 
@@ -117,8 +119,8 @@ static enum gguf_status run_job(struct gg_calibrate_job *j,
         GG_TRY(gg_calibrate_run_output(j, false, err));
     GG_TRY(gg_calibrate_measure_divergence(j, true,
                                            &j->result.divergence_after, err));
-    GG_TRY(gg_calibrate_tune(j, err));
     GG_TRY(report_rest(j, err));
+    GG_TRY(gg_calibrate_tune(j, err));
     j->result.n_left_out = j->text.n_bad;
     return gg_calibrate_add_progress(j, j->total, err);
 }
@@ -133,6 +135,7 @@ static enum gguf_status start_job(struct gg_calibrate_job *j,
     GG_TRY(gg_calibrate_text_init(&j->text, j->p,
                                   gguf_model_vocab(j->quantized), err));
     GG_TRY(gg_calibrate_records_init(j, err));
+    GG_TRY(gg_calibrate_tune_check(j, err));
     GG_TRY(gg_calibrate_streams_init(j, err));
     count_tokens(j);
     count_uses(j);
@@ -171,7 +174,9 @@ enum gguf_status gguf_calibrate_run(struct gguf_quant_improver *h,
         .stream[GG_CALIBRATE_ORIGINAL].model = original,
         .result = { .struct_size = sizeof j.result,
                     .divergence_before = (double)NAN,
-                    .divergence_after = (double)NAN },
+                    .divergence_after = (double)NAN,
+                    .divergence_untuned = (double)NAN,
+                    .divergence_tuned = (double)NAN },
     };
     gg_linalg_init(&j.linalg, p.pool, p.allocator);
     gg_codec_kern_init(j.codec, gg_kern_cpu_detect());

@@ -18,9 +18,9 @@
 #include <string.h>
 
 enum {
-    MOST_TOKENS = GG_CALIBRATE_GRADIENT_TOKENS,
-    WORK = 5,   /* multiply-adds of a token and a parameter */
-    ROWS = 1024 /* rows of embeddings that are encoded at a time */
+    MOST_TOKENS = 16384, /* tokens whose gradients are computed */
+    WORK = 5,            /* multiply-adds of a token and a parameter */
+    ROWS = 1024          /* rows of embeddings that are encoded at a time */
 };
 
 /* Damping of the embedding's metric, a part of its mean diagonal. */
@@ -28,8 +28,10 @@ enum {
 
 /* ---- gradients ---- */
 
-size_t gg_calibrate_choose_batches(const struct gg_calibrate_job *j,
-                                   bool held_out, struct gguf_batch *batch)
+/* Choose evenly spaced chunks, at most MOST_TOKENS: those whose last token is
+ * held out, or the others. Returns their number. batch NULL: only count. */
+static size_t choose_batches(const struct gg_calibrate_job *j, bool held_out,
+                             struct gguf_batch *batch)
 {
     const struct gg_calibrate_text *x = &j->text;
     const size_t n_ctx = x->n_ctx;
@@ -62,8 +64,8 @@ uint64_t gg_calibrate_curvature_work(const struct gg_calibrate_job *j)
 {
     if (!j->p->effort)
         return 0;
-    return batch_work(j) * (gg_calibrate_choose_batches(j, false, NULL) +
-                            gg_calibrate_choose_batches(j, true, NULL));
+    return batch_work(j) *
+           (choose_batches(j, false, NULL) + choose_batches(j, true, NULL));
 }
 
 struct progress {
@@ -87,7 +89,7 @@ static enum gguf_status create_curvature(struct gg_calibrate_job *j,
                                          struct gguf_error *err)
 {
     struct progress progress = { .j = j };
-    const size_t n = gg_calibrate_choose_batches(j, held_out, NULL);
+    const size_t n = choose_batches(j, held_out, NULL);
     if (!n)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "the text has one chunk");
@@ -98,7 +100,7 @@ static enum gguf_status create_curvature(struct gg_calibrate_job *j,
     const struct gg_curvature_params p = {
         .session = j->stream[GG_CALIBRATE_ORIGINAL].session,
         .batches = batch,
-        .n_batches = gg_calibrate_choose_batches(j, held_out, batch),
+        .n_batches = choose_batches(j, held_out, batch),
         .pool = j->p->pool,
         .seed = held_out,
         .has_embedding = true,
@@ -108,13 +110,6 @@ static enum gguf_status create_curvature(struct gg_calibrate_job *j,
     const enum gguf_status st = gg_curvature_create(out, &p, err);
     gg_mem_free(j->allocator, batch);
     return st;
-}
-
-void gg_calibrate_note_no_gradients(struct gg_calibrate_job *j,
-                                    const char *reason)
-{
-    snprintf(j->result.no_gradients, sizeof j->result.no_gradients, "%.*s",
-             (int)sizeof j->result.no_gradients - 1, reason);
 }
 
 enum gguf_status gg_calibrate_curvature_init(struct gg_calibrate_job *j,
@@ -132,7 +127,8 @@ enum gguf_status gg_calibrate_curvature_init(struct gg_calibrate_job *j,
         return st;
     }
     gg_calibrate_curvature_fini(j);
-    gg_calibrate_note_no_gradients(j, own.message);
+    snprintf(j->result.no_gradients, sizeof j->result.no_gradients, "%.*s",
+             (int)sizeof j->result.no_gradients - 1, own.message);
     return GGUF_OK;
 }
 

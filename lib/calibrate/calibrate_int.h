@@ -43,6 +43,8 @@ struct gg_calibrate_record {
     const struct gg_form *form; /* form of its type; NULL: none */
     uint32_t n_stages;          /* stages with products of it */
     bool done;                  /* reported */
+    size_t n_tuned;             /* tensors that were tuned together with it; 0:
+                                 * it was not tuned */
     struct gguf_calibrate_tensor result;
     double strength; /* sum over new matrices */
     /* sums over matrices, of mean squares */
@@ -66,7 +68,8 @@ struct gg_calibrate_job {
      * NULL: not used */
     struct gg_curvature *curvature, *held_curvature;
     struct gguf_calibrate_result result;
-    uint64_t done, total; /* progress */
+    double divergence_untuned; /* before the tuning */
+    uint64_t done, total;      /* progress */
 };
 
 /* ---- calibrate_text.c ---- */
@@ -88,6 +91,10 @@ void gg_calibrate_text_fini(struct gg_calibrate_text *x);
 enum gguf_status gg_calibrate_streams_init(struct gg_calibrate_job *j,
                                            struct gguf_error *err);
 void gg_calibrate_streams_fini(struct gg_calibrate_job *j);
+/* Create backend and session of a stream. */
+enum gguf_status gg_calibrate_stream_open(struct gg_calibrate_job *j,
+                                          struct gg_calibrate_stream *s,
+                                          struct gguf_error *err);
 
 /* Compute the mean divergence on the tokens held out. ends: the streams have
  * passed all stages; else the chunks are decoded as a whole. NaN: no logits, or
@@ -125,6 +132,13 @@ enum gguf_status gg_calibrate_finish_tensor(struct gg_calibrate_job *j,
                                             struct gg_calibrate_record *r,
                                             const void *bytes,
                                             struct gguf_error *err);
+/* Write the bytes of a tensor that was tuned together with others, n_tuned in
+ * all. Fails as gguf_quant_improver_replace(). */
+enum gguf_status gg_calibrate_replace_tuned(struct gg_calibrate_job *j,
+                                            struct gg_calibrate_record *r,
+                                            const void *bytes, uint64_t size,
+                                            size_t n_tuned,
+                                            struct gguf_error *err);
 /* Report a tensor that keeps its plain bytes. */
 enum gguf_status gg_calibrate_keep_tensor(struct gg_calibrate_job *j,
                                           struct gg_calibrate_record *r,
@@ -138,15 +152,6 @@ enum gguf_status gg_calibrate_add_progress(struct gg_calibrate_job *j,
 
 /* ---- calibrate_curvature.c ---- */
 
-/* Choose evenly spaced chunks, of at most GG_CALIBRATE_GRADIENT_TOKENS: those
- * whose last token is held out, or the others. Returns their number. batch
- * NULL: only count. */
-enum { GG_CALIBRATE_GRADIENT_TOKENS = 16384 };
-size_t gg_calibrate_choose_batches(const struct gg_calibrate_job *j,
-                                   bool held_out, struct gguf_batch *batch);
-/* Set the result's no_gradients. */
-void gg_calibrate_note_no_gradients(struct gg_calibrate_job *j,
-                                    const char *reason);
 /* Compute the curvature by outputs, with effort 1 or more. For a model without
  * gradients the result's no_gradients gets the reason. Fails as
  * gguf_session_decode() does. GGUF_E_CANCELLED. */
@@ -173,16 +178,6 @@ void gg_calibrate_add_embedding_metric(const struct gg_calibrate_job *j,
  * or has no metric. Fails as gg_calibrate_finish_tensor(). GGUF_E_NOMEM. */
 enum gguf_status gg_calibrate_run_embedding(struct gg_calibrate_job *j,
                                             struct gguf_error *err);
-
-/* ---- calibrate_tune.c ---- */
-
-/* Fit the F32 vectors of the quantized model to the original's predictions, and
- * use them if the divergence on the tokens held out becomes smaller. Fails
- * as gguf_session_decode() and gguf_quant_improver_replace() do. */
-enum gguf_status gg_calibrate_tune(struct gg_calibrate_job *j,
-                                   struct gguf_error *err);
-/* Work in multiply-adds, about. */
-uint64_t gg_calibrate_tune_work(const struct gg_calibrate_job *j);
 
 /* ---- calibrate_stage.c ---- */
 

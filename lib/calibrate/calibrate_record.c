@@ -20,27 +20,32 @@
 struct note {
     double strength, error_before, error_after;
     double divergence; /* divergence_before of the run */
-    uint32_t n_matrices, n_new;
+    double untuned;    /* divergence before the tuning */
+    uint32_t n_matrices, n_new, n_tuned;
     uint8_t use;
 };
 _Static_assert(sizeof(struct note) <= GGUF_QUANT_NOTE_SIZE, "note too long");
 
 static void store_note(struct gg_calibrate_job *j,
-                       const struct gguf_calibrate_tensor *t)
+                       const struct gg_calibrate_record *r)
 {
+    const struct gguf_calibrate_tensor *t = &r->result;
     struct note n = { .strength = t->strength,
                       .error_before = t->error_before,
                       .error_after = t->error_after,
                       .divergence = j->result.divergence_before,
                       .n_matrices = (uint32_t)t->n_matrices,
                       .n_new = (uint32_t)t->n_new,
+                      .untuned = j->divergence_untuned,
+                      .n_tuned = (uint32_t)r->n_tuned,
                       .use = (uint8_t)t->use };
     gguf_quant_improver_set_note(j->improver, t->tensor, &n, sizeof n);
 }
 
 static void load_note(struct gg_calibrate_job *j,
-                      struct gguf_calibrate_tensor *t)
+                      struct gg_calibrate_record *r)
 {
+    struct gguf_calibrate_tensor *t = &r->result;
     struct note n;
     memcpy(&n, gguf_quant_improver_note(j->improver, t->tensor), sizeof n);
     t->strength = n.strength;
@@ -51,6 +56,9 @@ static void load_note(struct gg_calibrate_job *j,
     t->use = n.use ? GGUF_CALIBRATE_FEEDBACK : GGUF_CALIBRATE_PLAIN;
     t->note = t->n_new ? NULL : "an interrupted run kept it";
     j->result.divergence_before = n.divergence;
+    r->n_tuned = n.n_tuned;
+    if (n.n_tuned)
+        j->divergence_untuned = n.untuned;
 }
 
 /* ---- records ---- */
@@ -84,8 +92,8 @@ enum gguf_status gg_calibrate_records_init(struct gg_calibrate_job *j,
         if (!t->copied && gg_dtype_index(t->to) >= 0)
             r->form = gg_form_of(gg_dtype_index(t->to));
         j->result.n_tensors += r->form != NULL;
-        if (r->form && gguf_quant_improver_is_replaced(j->improver, i))
-            load_note(j, &r->result);
+        if (gguf_quant_improver_is_replaced(j->improver, i))
+            load_note(j, r);
         if (t->merged)
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "calibration: an adapter is merged into '%s', "
@@ -178,12 +186,24 @@ enum gguf_status gg_calibrate_finish_tensor(struct gg_calibrate_job *j,
         t->error_before = r->error_before / r->power;
         t->error_after = r->error_after / r->power;
     }
-    store_note(j, t);
+    store_note(j, r);
     GG_TRY(
         gguf_quant_improver_replace(j->improver, t->tensor, bytes, size, err));
     if (bytes)
         GG_TRY(update_weight(j, t->name, bytes, size, err));
     return report_tensor(j, r, err);
+}
+
+enum gguf_status gg_calibrate_replace_tuned(struct gg_calibrate_job *j,
+                                            struct gg_calibrate_record *r,
+                                            const void *bytes, uint64_t size,
+                                            size_t n_tuned,
+                                            struct gguf_error *err)
+{
+    r->n_tuned = n_tuned;
+    store_note(j, r);
+    return gguf_quant_improver_replace(j->improver, r->result.tensor, bytes,
+                                       size, err);
 }
 
 enum gguf_status gg_calibrate_keep_tensor(struct gg_calibrate_job *j,

@@ -14,9 +14,9 @@
 
 /* ---- sessions ---- */
 
-static enum gguf_status create_session(struct gg_calibrate_job *j,
-                                       struct gg_calibrate_stream *s,
-                                       struct gguf_error *err)
+enum gguf_status gg_calibrate_stream_open(struct gg_calibrate_job *j,
+                                          struct gg_calibrate_stream *s,
+                                          struct gguf_error *err)
 {
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
@@ -77,7 +77,7 @@ enum gguf_status gg_calibrate_streams_init(struct gg_calibrate_job *j,
                                            struct gguf_error *err)
 {
     for (unsigned i = 0; i < GG_LEN(j->stream); i++) {
-        GG_TRY(create_session(j, &j->stream[i], err));
+        GG_TRY(gg_calibrate_stream_open(j, &j->stream[i], err));
         GG_TRY(create_stages(j, &j->stream[i], err));
     }
     return compare_stages(j->stream[0].stages, j->stream[1].stages, err);

@@ -24,6 +24,9 @@
  *
  * The result depends on the original, the plain bytes, the tokens, n_ctx and
  * effort. It does not depend on threads, memory or interruptions.
+ *
+ * With tune_steps, the scales of blocks and the weights of norms are then
+ * fitted to the original's predictions, by gradients.
  */
 #ifndef GGUF_CALIBRATE_H
 #define GGUF_CALIBRATE_H
@@ -138,13 +141,17 @@ struct gguf_calibrate_params {
     size_t rank;    /* number of this process, from 0 */
     size_t n_ranks; /* number of processes; 0, 1: nothing is shared */
 
-    /* Steps, of one chunk each, by which norms and biases of the quantized
-     * model are fitted to the original's predictions in the end. The new values
-     * are used if the divergence on the text held out becomes smaller. 0: no
-     * steps. */
-    uint32_t tune_steps;
+    /* Steps that fit the scales of all blocks, and weights that are vectors,
+     * to the original's predictions. Each step takes two chunks that are not
+     * held out. The quantized tensors are copied to memory, with 16 bytes for
+     * each scale. The new values are used only if they have the smaller
+     * divergence on held-out tokens. 0: none. */
+    unsigned tune_steps;
 };
 #define GGUF_CALIBRATE_PARAMS_INIT GGUF_INIT(struct gguf_calibrate_params)
+
+/* Bytes of a note about the tuning, with the final NUL. */
+enum { GGUF_CALIBRATE_NOTE_SIZE = 232 };
 
 /* Result of a calibration. */
 struct gguf_calibrate_result {
@@ -162,11 +169,15 @@ struct gguf_calibrate_result {
      * original's, in nats, on the tokens held out: with plain bytes, and at the
      * end. NaN: not measured, as for a model without logits. */
     double divergence_before, divergence_after;
-    size_t n_tuned; /* vectors that were fitted */
-
-    /* Reason why gradients were not used, with effort 1 or more or tune_steps.
-     * "": they were. */
-    char no_gradients[160];
+    char
+        no_gradients[160]; /* reason why gradients were not used, with effort 1
+                             * or more. "": they were */
+    /* With tune_steps: the divergence before the first step, and with the new
+     * values, used or not. NaN: not tuned. */
+    double divergence_untuned, divergence_tuned;
+    size_t n_tuned; /* tensors with new values of tune_steps */
+    /* With tune_steps: reason why no new values are used. Empty: none. */
+    char tune_note[GGUF_CALIBRATE_NOTE_SIZE];
 };
 #define GGUF_CALIBRATE_RESULT_INIT GGUF_INIT(struct gguf_calibrate_result)
 
@@ -179,10 +190,13 @@ struct gguf_calibrate_result {
  * result     Receives the result. NULL: it is not wanted.
  *
  * Tensors that an interrupted run has replaced (gguf_quant_output.resume) are
- * kept; their results are those of that run.
+ * kept; their results are those of that run. The steps of tune_steps begin
+ * anew, unless all of their tensors were written.
  *
  * GGUF_OK             The file has the bytes that were chosen.
- * GGUF_E_INVALID      A text has too few tokens; an argument is missing.
+ * GGUF_E_INVALID      A text has too few tokens; an argument is missing; or the
+ *                     resumed run was interrupted while it wrote the tensors
+ *                     of tune_steps.
  * GGUF_E_UNSUPPORTED  The architecture encodes one text and decodes another;
  *                     the two models compute different products; or an adapter
  *                     was merged into the output.

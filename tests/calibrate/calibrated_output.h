@@ -25,7 +25,7 @@ enum { N_TOKENS = 640, SOME_TOKENS = 320, N_CTX = 64 };
 /* A quantization with a calibration. */
 struct setting {
     const char *type, *out; /* recipe, path */
-    unsigned n_threads, effort, tune_steps;
+    unsigned n_threads, effort;
     uint64_t max_memory;
     const char *spill;
     size_t n_tokens;
@@ -115,7 +115,6 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.n_tokens = s->n_tokens;
     p.n_ctx = s->n_ctx ? s->n_ctx : N_CTX;
     p.effort = s->effort;
-    p.tune_steps = s->tune_steps;
     p.max_memory = s->max_memory;
     p.spill_path = s->spill;
     p.allocator = s->allocator;

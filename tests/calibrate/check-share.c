@@ -25,7 +25,7 @@ enum { N_CTX = 32, N_CHUNKS = 11, N_TOKENS = N_CTX * N_CHUNKS, MOST = 4 };
 
 static struct run original;
 static gguf_token tokens[N_TOKENS];
-static unsigned effort;
+static unsigned effort, tune_steps;
 static pthread_barrier_t barrier;
 
 /* A process. */
@@ -77,6 +77,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.n_tokens = N_TOKENS;
     p.n_ctx = N_CTX;
     p.effort = effort;
+    p.tune_steps = tune_steps;
     p.on_tensor = (struct gguf_calibrate_tensor_callback){ count_tensor, s };
     p.rank = s->rank;
     p.n_ranks = s->n_ranks;
@@ -155,8 +156,11 @@ static void compare_processes(const struct process *one, size_t n,
         good = good && p->status == GGUF_OK &&
                has_same_bytes(p->out, one->out) && p->n_exchanges &&
                p->n_bytes && p->n_tensors == one->n_tensors &&
-               a->n_new == b->n_new && a->n_tensors == b->n_tensors &&
+               a->n_new == b->n_new && a->n_tuned == b->n_tuned &&
+               a->n_tensors == b->n_tensors &&
                is_same_figure(a->divergence_before, b->divergence_before) &&
+               (!tune_steps ||
+                is_same_figure(a->divergence_tuned, b->divergence_tuned)) &&
                is_same_figure(a->divergence_after, b->divergence_after);
     }
     p = processes;
@@ -190,8 +194,11 @@ static void check_model(const char *dir, const char *name)
     if (!skeleton_open(&m, name) || !open_original(&m, &data))
         abort();
     quantize_model(&one);
-    ok(one.status == GGUF_OK && one.result.n_new > 2, "%s: %zu new tensors",
-       name, one.result.n_new);
+    ok(one.status == GGUF_OK && one.result.n_new > 2 &&
+           !isfinite(one.result.divergence_tuned) == !tune_steps,
+       "%s: %zu new tensors, divergence %.3g, tuned %.3g", name,
+       one.result.n_new, one.result.divergence_after,
+       one.result.divergence_tuned);
     for (size_t n = 2; n <= MOST; n++) {
         run_processes(dir, n, 0);
         compare_processes(&one, n, name);
@@ -268,6 +275,9 @@ int main(void)
     check_model(dir, "qwen2");
     effort = 2;
     check_model(dir, "gemma2");
+    effort = 0;
+    tune_steps = 4;
+    check_model(dir, "llama");
     check_parts();
     check_rank(dir);
     scratch_clean(dir);

@@ -92,6 +92,13 @@ static void warn_worse(const struct options *o, const char *path,
                  r->divergence_before, r->divergence_after);
 }
 
+static void warn_not_tuned(const struct options *o,
+                           const struct gguf_calibrate_result *r)
+{
+    if (*r->tune_note && !o->quiet)
+        msg_warn(o->in, "not tuned: %s", r->tune_note);
+}
+
 static void take_result(struct calibration_result *to,
                         const struct gguf_calibrate_result *r)
 {
@@ -102,6 +109,10 @@ static void take_result(struct calibration_result *to,
     to->n_left_out = r->n_left_out;
     to->divergence_before = r->divergence_before;
     to->divergence_after = r->divergence_after;
+    to->divergence_untuned = r->divergence_untuned;
+    to->divergence_tuned = r->divergence_tuned;
+    to->n_tuned = r->n_tuned;
+    memcpy(to->tune_note, r->tune_note, sizeof to->tune_note);
     memcpy(to->no_gradients, r->no_gradients, sizeof to->no_gradients);
 }
 
@@ -114,6 +125,7 @@ static void take_early_end(struct calibration_result *to)
         to->n_new += to->tensors[i].feedback;
     }
     to->divergence_before = to->divergence_after = (double)NAN;
+    to->divergence_untuned = to->divergence_tuned = (double)NAN;
 }
 
 static enum gguf_status calibrate_output(void *user, size_t job,
@@ -134,7 +146,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     p.n_tokens = c->tokens.n;
     p.n_ctx = c->tokens.n < c->n_ctx ? 0 : c->n_ctx;
     p.effort = c->effort;
-    p.tune_steps = c->tune_steps;
+    p.tune_steps = o->tune_steps;
     p.max_memory = o->params.max_memory;
     p.spill_path = t->path;
     p.progress = (struct gguf_progress_callback){ progress_report, c->bar };
@@ -164,6 +176,7 @@ static enum gguf_status calibrate_output(void *user, size_t job,
         warn_left_out(o, &r);
         warn_no_gradients(o, &r);
         warn_worse(o, t->path, &r);
+        warn_not_tuned(o, &r);
     }
     return st;
 }

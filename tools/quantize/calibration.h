@@ -29,7 +29,6 @@ struct calibration {
     uint32_t n_ctx;            /* tokens of a chunk */
     uint64_t n_wanted;         /* most tokens: --calib-tokens */
     unsigned effort;           /* 0 to 2 */
-    unsigned tune_steps;       /* 0: none */
     bool nothing;              /* the texts are too poor to calibrate on */
     struct options *o;
     struct progress *bar;

@@ -66,17 +66,22 @@ void print_calibration(const struct target *target)
 void print_calibration_summary(const struct target *target)
 {
     const struct calibration_result *r = target->calibration;
-    char divergence[96] = "", tokens[48] = "";
+    char divergence[96] = "", tokens[48] = "", tuned[64] = "";
     if (!r)
         return;
+    const bool is_tuned = isfinite(r->divergence_tuned);
     if (isfinite(r->divergence_before) && isfinite(r->divergence_after))
         snprintf(divergence, sizeof divergence,
                  "; divergence on %zu held out: %.4g -> %.4g nats",
-                 r->n_held_out, r->divergence_before, r->divergence_after);
+                 r->n_held_out, r->divergence_before,
+                 is_tuned ? r->divergence_untuned : r->divergence_after);
+    if (is_tuned)
+        snprintf(tuned, sizeof tuned, ", tuned %.4g%s", r->divergence_tuned,
+                 r->n_tuned ? "" : " (not used)");
     if (r->n_tokens)
         snprintf(tokens, sizeof tokens, ", from %zu tokens", r->n_tokens);
-    msg_info(target->path, "new bytes in %zu of %zu tensors%s%s, %.1f s",
-             r->n_new, r->n_tried, tokens, divergence, r->seconds);
+    msg_info(target->path, "new bytes in %zu of %zu tensors%s%s%s, %.1f s",
+             r->n_new, r->n_tried, tokens, divergence, tuned, r->seconds);
 }
 
 void json_calibration(struct json *j, const struct calibration *c)
@@ -96,6 +101,7 @@ void json_calibration(struct json *j, const struct calibration *c)
     json_u64(j, "n_tokens", c->tokens.n);
     json_u64(j, "n_ctx", c->n_ctx);
     json_u64(j, "effort", c->effort);
+    json_u64(j, "tune", c->o->tune_steps);
     json_close(j);
 }
 
@@ -114,6 +120,11 @@ void json_calibration_result(struct json *j,
         json_strz(j, "no_gradients", r->no_gradients);
     json_f64(j, "divergence_before", r->divergence_before);
     json_f64(j, "divergence_after", r->divergence_after);
+    json_u64(j, "n_tuned", r->n_tuned);
+    json_f64(j, "divergence_untuned", r->divergence_untuned);
+    json_f64(j, "divergence_tuned", r->divergence_tuned);
+    if (*r->tune_note)
+        json_strz(j, "tune_note", r->tune_note);
     json_f64(j, "seconds", r->seconds);
     json_close(j);
 }

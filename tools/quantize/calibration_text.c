@@ -152,8 +152,8 @@ void calibration_choose_tokens(struct calibration *c, uint64_t n_chunks)
     c->tokens.n = n;
 }
 
-/* Set o->improve_digest to a digest of the tokens, their chunks, the effort and
- * the steps of tuning. */
+/* Set o->improve_digest to a digest of the tokens, their chunks, the
+ * effort and the steps. */
 static bool digest_tokens(struct calibration *c)
 {
     const size_t n = c->tokens.n;
@@ -163,7 +163,7 @@ static bool digest_tokens(struct calibration *c)
     for (size_t i = 0; i < n + 3; i++) {
         const uint32_t v = i == 0   ? c->n_ctx
                            : i == 1 ? c->effort
-                           : i == 2 ? c->tune_steps
+                           : i == 2 ? c->o->tune_steps
                                     : (uint32_t)c->tokens.id[i - 3];
         for (size_t k = 0; k < 4; k++)
             b[4 * i + k] = (uint8_t)(v >> (8 * k));
@@ -257,7 +257,6 @@ bool calibration_open(struct options *o)
                                .n_ctx = CALIBRATION_CTX,
                                .n_wanted = o->calib_tokens,
                                .effort = o->effort,
-                               .tune_steps = o->tune_steps,
                                .n_texts = l->n,
                                .tokens = GGUF_TOKENS_INIT };
     c->texts = msg_must(calloc(l->n, sizeof *c->texts));

@@ -33,14 +33,14 @@ static const struct opt table[] = {
       "0: error feedback; 1: with gradients, about three times as long; 2: "
       "then coordinate descent (default: 0)",
       OPT_UINT, AT(effort), .min = 0, .max = 2 },
-    { "--tune", "STEPS",
-      "then fit norms and biases to the original's predictions in STEPS steps, "
-      "of 512 tokens each",
-      OPT_UINT, AT(tune_steps), .min = 1, .max = 100000 },
     { "--mpi", NULL,
       "calibrate as one rank of an MPI job: ranks share the work, rank 0 "
       "writes (build: --with-mpi)",
       OPT_FLAG, AT(mpi) },
+    { "--tune", "STEPS",
+      "then fit norms and scales of blocks to the original's predictions, by "
+      "STEPS steps, such as 32",
+      OPT_UINT, AT(tune_steps), .min = 1, .max = 100000 },
     { .help = "What is written:" },
     { "-o --output", "OUT=[TYPE][@SIZE]",
       "write another output from the same reading; @SIZE limits its bytes, "

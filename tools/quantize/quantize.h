@@ -8,6 +8,7 @@
 #include "tools/common/progress.h"
 #include "tools/common/scaled_file.h"
 
+#include <gguf/calibrate.h>
 #include <gguf/target.h>
 #include <gguf/text.h>
 
@@ -32,8 +33,13 @@ struct calibration_result {
     size_t n_tokens, n_held_out; /* tokens; those held out */
     size_t n_left_out;           /* chunks with NaN or infinite activations */
     double divergence_before, divergence_after; /* on held-out tokens, nats */
+    /* divergence before the first step of --tune, and with the new values */
+    double divergence_untuned, divergence_tuned;
+    size_t n_tuned; /* tensors with new values of --tune */
     double seconds;
     char no_gradients[160]; /* reason; "": gradients were used or not wanted */
+    char tune_note[GGUF_CALIBRATE_NOTE_SIZE]; /* reason why no new values of
+                                               * --tune are used; "": none */
 };
 
 /* One output of a run. */
@@ -105,7 +111,7 @@ struct options {
     struct opt_list calib_texts; /* arguments of --calibrate */
     uint64_t calib_tokens;       /* tokens of --calib-tokens */
     unsigned effort;             /* 0 to 2 */
-    unsigned tune_steps;         /* 0: none */
+    unsigned tune_steps;         /* steps of --tune; 0: none */
     bool mpi;                    /* this process is one rank of several */
     bool gave_up; /* this rank's outputs were complete, and given up */
     struct calibration *calibration; /* texts and model; NULL: none */
