@@ -94,6 +94,25 @@ static enum gguf_status report_rest(struct gg_calibrate_job *j,
     return GGUF_OK;
 }
 
+/* Put back all plain bytes if the new ones have more divergence. Tensors were
+ * chosen by the errors of their own outputs alone. */
+static enum gguf_status guard_file(struct gg_calibrate_job *j,
+                                   struct gguf_error *err)
+{
+    struct gguf_calibrate_result *r = &j->result;
+    if (!r->n_new || !(r->divergence_after > r->divergence_before))
+        return GGUF_OK;
+    r->n_new = 0;
+    for (size_t i = 0; i < j->n_records; i++)
+        if (j->record[i].result.n_new)
+            GG_TRY(gg_calibrate_restore_tensor(
+                j, &j->record[i],
+                "the file is nearer to the original without new bytes", err));
+    r->divergence_given_up = r->divergence_after;
+    r->divergence_after = r->divergence_before;
+    return GGUF_OK;
+}
+
 static void count_tokens(struct gg_calibrate_job *j)
 {
     const struct gg_calibrate_text *x = &j->text;
@@ -120,6 +139,7 @@ static enum gguf_status run_job(struct gg_calibrate_job *j,
     GG_TRY(gg_calibrate_measure_divergence(j, true,
                                            &j->result.divergence_after, err));
     GG_TRY(report_rest(j, err));
+    GG_TRY(guard_file(j, err));
     GG_TRY(gg_calibrate_tune(j, err));
     j->result.n_left_out = j->text.n_bad;
     return gg_calibrate_add_progress(j, j->total, err);
@@ -175,6 +195,7 @@ enum gguf_status gguf_calibrate_run(struct gguf_quant_improver *h,
         .result = { .struct_size = sizeof j.result,
                     .divergence_before = (double)NAN,
                     .divergence_after = (double)NAN,
+                    .divergence_given_up = (double)NAN,
                     .divergence_untuned = (double)NAN,
                     .divergence_tuned = (double)NAN },
     };

@@ -132,6 +132,13 @@ enum gguf_status gg_calibrate_finish_tensor(struct gg_calibrate_job *j,
                                             struct gg_calibrate_record *r,
                                             const void *bytes,
                                             struct gguf_error *err);
+/* Put back the plain bytes of a tensor with new ones, and report it again.
+ * note: the reason; static. Fails as gguf_quant_improver_restore().
+ * GGUF_E_CANCELLED. */
+enum gguf_status gg_calibrate_restore_tensor(struct gg_calibrate_job *j,
+                                             struct gg_calibrate_record *r,
+                                             const char *note,
+                                             struct gguf_error *err);
 /* Write the bytes of a tensor that was tuned together with others, n_tuned in
  * all. Fails as gguf_quant_improver_replace(). */
 enum gguf_status gg_calibrate_replace_tuned(struct gg_calibrate_job *j,

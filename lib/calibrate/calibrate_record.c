@@ -194,6 +194,28 @@ enum gguf_status gg_calibrate_finish_tensor(struct gg_calibrate_job *j,
     return report_tensor(j, r, err);
 }
 
+enum gguf_status gg_calibrate_restore_tensor(struct gg_calibrate_job *j,
+                                             struct gg_calibrate_record *r,
+                                             const char *note,
+                                             struct gguf_error *err)
+{
+    struct gguf_calibrate_tensor *t = &r->result;
+    const size_t i = gg_calibrate_find_in_file(j, t->name);
+    const uint64_t size =
+        gguf_quant_tensor(gguf_quant_improver_job(j->improver), t->tensor)
+            ->to_size;
+    GG_TRY(gguf_quant_improver_restore(j->improver, t->tensor, err));
+    if (i != SIZE_MAX)
+        GG_TRY(update_weight(j, t->name, gguf_file_tensor_data(j->file, i),
+                             size, err));
+    t->use = GGUF_CALIBRATE_PLAIN;
+    t->n_new = 0;
+    t->strength = 0;
+    t->error_after = t->error_before;
+    t->note = note;
+    return report_tensor(j, r, err);
+}
+
 enum gguf_status gg_calibrate_replace_tuned(struct gg_calibrate_job *j,
                                             struct gg_calibrate_record *r,
                                             const void *bytes, uint64_t size,

@@ -20,7 +20,8 @@
  *     }
  *
  * One part in eight of the text is held out: no sum has it. New bytes of a
- * tensor are used only if they have the smaller error there.
+ * tensor are used only if they have the smaller error there, and those of all
+ * tensors only if the file has no more divergence than with plain bytes.
  *
  * The result depends on the original, the plain bytes, the tokens, n_ctx and
  * effort. It does not depend on threads, memory or interruptions.
@@ -131,7 +132,9 @@ struct gguf_calibrate_params {
 
     struct gguf_progress_callback progress; /* unit: multiply-adds, about */
     struct gguf_calibrate_tensor_callback on_tensor; /* called in the order of
-                                                      * the work */
+                                                      * the work; again for a
+                                                      * tensor whose new bytes
+                                                      * are given up */
 
     /* Processes that calibrate the same output together, each with plain bytes
      * of its own. They must have the same original, plain bytes, tokens and
@@ -172,6 +175,9 @@ struct gguf_calibrate_result {
     char
         no_gradients[160]; /* reason why gradients were not used, with effort 1
                              * or more. "": they were */
+    /* Divergence with new bytes, if it is above divergence_before: all tensors
+     * have the plain bytes again. NaN: they have not. */
+    double divergence_given_up;
     /* With tune_steps: the divergence before the first step, and with the new
      * values, used or not. NaN: not tuned. */
     double divergence_untuned, divergence_tuned;

@@ -79,6 +79,26 @@ gguf_quant_improver_replace(struct gguf_quant_improver *h, size_t i,
                             const void *bytes, uint64_t size,
                             struct gguf_error *err) GGUF_MUST_CHECK;
 
+/* Encode a tensor again as gguf_quant_run() did, and remove its note and its
+ * record of a replacement.
+ *
+ * h   The improver.
+ * i   Number of the tensor in gguf_quant_tensor().
+ *
+ * The tensor is read and encoded again: no copy of replaced bytes is kept.
+ *
+ * GGUF_OK          The plain bytes are in the file and in the journal.
+ * GGUF_E_INVALID   i is out of range.
+ * GGUF_E_IO        The input cannot be read, or the file or the journal cannot
+ *                  be written.
+ * GGUF_E_NOSPACE   The disk is full.
+ *
+ * After a failure that is not GGUF_E_INVALID, the tensor may be half written:
+ * the callback must fail, too. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_quant_improver_restore(struct gguf_quant_improver *h, size_t i,
+                            struct gguf_error *err) GGUF_MUST_CHECK;
+
 /* Was tensor i replaced, or recorded, by this run or by the interrupted run
  * that it resumes? False if i is out of range. Since: 0.1 */
 GGUF_API bool

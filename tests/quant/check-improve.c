@@ -38,7 +38,9 @@ struct setting {
     size_t jobs[MAX_JOBS];               /* numbers of the calls */
     bool bad, checked;
     struct gguf_quant_loss loss[MAX_TENSORS]; /* losses of job 0 */
+    struct gguf_quant_loss last[MAX_TENSORS]; /* losses of the last job */
     uint64_t n_kept;
+    gguf_quant_improve_fn *improve; /* NULL: replace_all */
 };
 
 static bool has_bytes(const struct gguf_file *f, size_t i, const void *bytes,
@@ -140,12 +142,17 @@ static enum gguf_status run_jobs(const char *in, struct setting *s,
     o.resume = s->resume;
     memset(o.improve_digest, s->digest, sizeof o.improve_digest);
     if (s->better && !s->no_improve)
-        o.improve = (struct gguf_quant_improve_callback){ replace_all, s };
+        o.improve = (struct gguf_quant_improve_callback){
+            s->improve ? s->improve : replace_all, s
+        };
     o.check = (struct gguf_quant_check_callback){ check_bytes_there, s };
     if (st == GGUF_OK)
         st = gguf_quant_run_many(job, paths, s->n, &o, err);
     for (size_t i = 0; st == GGUF_OK && i < gguf_quant_n_tensors(job[0]); i++)
         s->loss[i] = gguf_quant_tensor(job[0], i)->loss;
+    for (size_t i = 0;
+         st == GGUF_OK && i < gguf_quant_n_tensors(job[s->n - 1]); i++)
+        s->last[i] = gguf_quant_tensor(job[s->n - 1], i)->loss;
     if (job[0] && gguf_quant_totals(job[0], &totals, NULL) == GGUF_OK)
         s->n_kept = totals.n_kept;
     for (size_t i = 0; i < s->n; i++) {
@@ -273,6 +280,64 @@ static void check_jobs(const char *in, const struct gguf_file *better)
     remove(in_dir("a-00002-of-00002.gguf"));
     remove(in_dir("b-00001-of-00002.gguf"));
     remove(in_dir("b-00002-of-00002.gguf"));
+}
+
+/* Restore each tensor of the second job after its replacement. */
+static enum gguf_status restore_second(void *user, size_t job,
+                                       struct gguf_quant_improver *h,
+                                       struct gguf_error *err)
+{
+    struct setting *s = user;
+    const struct gguf_quant *q = gguf_quant_improver_job(h);
+    const struct gguf_file *f = gguf_quant_improver_file(h);
+    const size_t n = gguf_quant_n_tensors(q);
+    enum gguf_status st = replace_all(user, job, h, err);
+    for (size_t i = 0; job && st == GGUF_OK && i < n; i++) {
+        st = gguf_quant_improver_restore(h, i, err);
+        s->bad |= gguf_quant_improver_is_replaced(h, i) ||
+                  *(const uint8_t *)gguf_quant_improver_note(h, i) != 0;
+    }
+    for (size_t i = 0; i < gguf_file_n_tensors(f) && !job; i++)
+        s->bad |= !has_bytes(f, i, gguf_file_tensor_data(s->better, i),
+                             gguf_file_tensor(s->better, i)->size);
+    s->bad |= gguf_quant_improver_restore(h, n, NULL) != GGUF_E_INVALID;
+    return st;
+}
+
+/* Two jobs: the first keeps its new bytes, the second has the plain ones
+ * again, with their losses. */
+static void check_restored(const char *in, const struct gguf_file *better)
+{
+    for (unsigned threads = 1; threads < 4; threads += 2) {
+        struct setting s = make_setting(better, "first"),
+                       p = make_setting(better, "plain2"),
+                       n = make_setting(better, "new2");
+        struct gguf_error err;
+        p.no_improve = true;
+        bool good = run_jobs(in, &p, &err) == GGUF_OK &&
+                    run_jobs(in, &n, &err) == GGUF_OK;
+        s.n = 2;
+        s.types[1] = "Q4_K_M";
+        s.names[1] = "second";
+        s.threads = threads;
+        s.resume = threads > 1; /* with journals */
+        s.improve = restore_second;
+        good = good && run_jobs(in, &s, &err) == GGUF_OK && !s.bad;
+        ok(good && same_files(in_dir("first"), in_dir("new2")) &&
+               same_files(in_dir("second"), in_dir("plain2")) &&
+               !same_files(in_dir("first"), in_dir("second")),
+           "%u threads: the second job has its plain bytes again %s", threads,
+           err.message);
+        bool same = true;
+        for (size_t i = 0; i < MAX_TENSORS; i++)
+            same = same && s.last[i].rms == p.loss[i].rms &&
+                   s.last[i].max == p.loss[i].max;
+        ok(same, "and their losses");
+        remove_all("first");
+        remove_all("second");
+        remove_all("plain2");
+        remove_all("new2");
+    }
 }
 
 /* Statuses of calls with wrong arguments, and of blocks with NaN. */
@@ -438,6 +503,7 @@ int main(void)
     struct gguf_file *better = make_better(in, want);
     check_bytes(in, better, want);
     check_jobs(in, better);
+    check_restored(in, better);
     check_refusals(in);
     check_resumed(in, better);
     check_kills(in, better, getenv("GGUF_TEST_LONG") ? 100 : 8);

@@ -85,11 +85,11 @@ static void warn_no_gradients(const struct options *o,
 static void warn_worse(const struct options *o, const char *path,
                        const struct gguf_calibrate_result *r)
 {
-    if (r->divergence_after > r->divergence_before && !o->quiet)
+    if (!isnan(r->divergence_given_up) && !o->quiet)
         msg_warn(path,
-                 "the divergence on held-out tokens grew from %.4g to %.4g "
-                 "nats: quantize without --calibrate, or on other texts",
-                 r->divergence_before, r->divergence_after);
+                 "the new bytes have a divergence of %.4g nats on held-out "
+                 "tokens, the plain ones %.4g: they are kept; try other texts",
+                 r->divergence_given_up, r->divergence_before);
 }
 
 static void warn_not_tuned(const struct options *o,

@@ -206,10 +206,10 @@ static enum gguf_status measure_again(struct gguf_quant_improver *h, size_t i,
 /* Record tensor i, whose bytes are in the file. */
 static enum gguf_status record_tensor(struct gguf_quant_improver *h, size_t i,
                                       const uint8_t *bytes, uint64_t size,
-                                      struct gguf_error *err)
+                                      bool replaced, struct gguf_error *err)
 {
     struct gg_quant_resume_tensor *t = &h->tensors[i];
-    t->replaced = true;
+    t->replaced = replaced;
     if (!h->run->resume)
         return GGUF_OK;
     if (bytes) {
@@ -247,8 +247,80 @@ enum gguf_status gguf_quant_improver_replace(struct gguf_quant_improver *h,
             size, err));
         GG_TRY(measure_again(h, i, bytes, err));
     }
-    return record_tensor(h, i, bytes, size, err);
+    return record_tensor(h, i, bytes, size, true, err);
 }
+
+/* ---- plain bytes ---- */
+
+/* Chunks of tensor i of the run that are encoded again. */
+struct repetition {
+    struct gg_quant_run *run;
+    size_t i;
+    atomic_uint_fast64_t next; /* next chunk */
+};
+
+static void encode_chunks(void *user, unsigned ith, unsigned nth)
+{
+    struct repetition *c = user;
+    (void)nth;
+    while (ith < c->run->n_threads && !atomic_load(&c->run->stop)) {
+        const uint64_t no = atomic_fetch_add(&c->next, 1);
+        if (no >= c->run->cuts[c->i + 1].first)
+            return;
+        gg_quant_run_do_chunk(c->run, ith, c->i, no);
+    }
+}
+
+/* Encode tensor i of the job as the run did. */
+static enum gguf_status encode_again(struct gguf_quant_improver *h, size_t i,
+                                     struct gguf_error *err)
+{
+    struct gg_quant_run *r = h->run;
+    struct repetition c = { .run = r, .i = number_in_run(h, i) };
+    const struct gg_quant_run_cut *cut = &r->cuts[c.i];
+    const size_t first = h->k * r->cuts[r->n_t].first + cut->first;
+    const size_t n = (size_t)(cut[1].first - cut->first);
+    for (size_t k = 0; r->losses && k < n; k++)
+        r->losses[first + k] = (struct gg_loss){ .seconds = 0 };
+    atomic_init(&c.next, cut->first);
+    r->again = h->k + 1;
+    gguf_pool_run(r->jobs[0]->p.pool,
+                  (struct gguf_pool_callback){ encode_chunks, &c });
+    r->again = 0;
+    if (r->status != GGUF_OK) {
+        if (err)
+            *err = r->err;
+        return r->status;
+    }
+    struct gguf_quant_tensor *t = &job_of(h)->t[i].pub;
+    const double seconds = t->loss.seconds;
+    if (r->losses && !t->copied) {
+        gg_loss_finish(r->losses + first, n, &t->loss);
+        t->loss.seconds += seconds;
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_quant_improver_restore(struct gguf_quant_improver *h,
+                                             size_t i, struct gguf_error *err)
+{
+    const struct gguf_quant *q = job_of(h);
+    if (i >= q->n_t)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "tensor %zu does not exist: there are %zu", i,
+                            q->n_t);
+    const struct gguf_tensor_info *at =
+        gguf_file_tensor_find(h->file, q->t[i].pub.name);
+    h->changed = true;
+    GG_TRY(encode_again(h, i, err));
+    memset(h->tensors[i].note, 0, GGUF_QUANT_NOTE_SIZE);
+    GG_TRY(record_tensor(h, i,
+                         at ? gguf_file_tensor_data(h->file, at->index) : NULL,
+                         q->t[i].pub.to_size, false, err));
+    return GGUF_OK;
+}
+
+/* ---- the run ---- */
 
 /* Call the callback for an open output. */
 static enum gguf_status call_improve(struct gguf_quant_improver *h,

@@ -75,6 +75,9 @@ struct gg_quant_run {
     struct gg_quant_run_state *states; /* one per tensor */
     unsigned n_threads;                /* number of threads with a buffer */
     uint64_t total;                    /* bytes of the input */
+    /* 1 + number of the job with a tensor that is encoded again after the
+     * files were finished (improve.c); 0: all jobs are written */
+    size_t again;
 
     atomic_uint_fast64_t next_scan; /* next chunk to scan for the largest
                                      * weight */
@@ -213,6 +216,11 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
 /* row_chunks.c: the work of one thread of the pool. user is a struct
  * gg_quant_run. */
 void gg_quant_run_process_chunks(void *user, unsigned ith, unsigned nth);
+
+/* Encode and write chunk no of tensor i, with the buffer of thread ith, for the
+ * jobs that r->again says. A failure is in r->status. */
+void gg_quant_run_do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
+                           uint64_t no);
 
 /* Hold bytes off to off + size of tensor i for chunk no (gg_job_hold). Returns
  * false if the run fails. */

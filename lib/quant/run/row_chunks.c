@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/byte_order.h"
+#include "file/writer_int.h"
 #include "quant/run/finite_rows.h"
 
 #include <string.h>
@@ -31,14 +32,27 @@ struct chunk {
     bool zeroed;        /* non-finite weights were replaced by zero */
 };
 
+/* Tensor i in the output of job k. NULL: the job leaves it out, or is not
+ * written again. */
+static const struct gg_job_tensor *find_output(const struct gg_quant_run *r,
+                                               size_t k, size_t i)
+{
+    return !r->again || r->again == k + 1 ? gg_quant_run_tensor(r, k, i)
+                                          : NULL;
+}
+
 /* Write bytes of tensor i at their place in the output of job k. */
 static enum gguf_status write_at(struct gg_quant_run *r, size_t k, size_t i,
                                  uint64_t off, const void *data, uint64_t size,
                                  struct gguf_error *err)
 {
     const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
-    return gguf_writer_write_at(r->writers[r->first_writer[k] + t->shard],
-                                t->index, off, data, size, err);
+    struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
+    if (r->again) /* the writer is finished */
+        return gg_outfile_write_at(
+            &w->out, gguf_writer_data_off(w) + w->tensor[t->index].off + off,
+            data, size, err);
+    return gguf_writer_write_at(w, t->index, off, data, size, err);
 }
 
 /* Replace non-finite floats of a type by zero; slice has room for all. */
@@ -121,7 +135,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
 
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
+        const struct gg_job_tensor *jt = find_output(r, k, c->i);
         if (jt && jt->imatrix)
             gg_imatrix_weights(jt->imatrix, c->mat * ne0, ne0,
                                weights + k * r->weight_size / 4);
@@ -139,7 +153,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
         }
         uint8_t *dst = out;
         for (size_t k = 0; k < r->n_jobs; k++) {
-            const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
+            const struct gg_job_tensor *jt = find_output(r, k, c->i);
             if (!jt || jt->pub.copied)
                 continue;
             if (dst != out && gg_quant_run_poll_progress(r, ith))
@@ -180,7 +194,7 @@ static bool write_chunk(struct gg_quant_run *r, const struct chunk *c,
     const struct gg_quant_run_cut *cut = &r->cuts[c->i];
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
+        const struct gg_job_tensor *jt = find_output(r, k, c->i);
         if (!jt)
             continue;
         const struct gguf_quant_tensor *t = &jt->pub;
@@ -209,7 +223,7 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
 {
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        if (!gg_quant_run_tensor(r, k, i))
+        if (!find_output(r, k, i))
             continue;
         if (k && gg_quant_run_poll_progress(r, ith))
             return false;
@@ -246,8 +260,8 @@ static uint64_t piece_off(const struct gg_quant_run_cut *cut,
                      : off;
 }
 
-static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
-                     uint64_t no)
+void gg_quant_run_do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
+                           uint64_t no)
 {
     const struct gg_quant_run_cut *cut = &r->cuts[i];
     const struct gguf_quant *q = r->jobs[0];
@@ -288,7 +302,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
     advise_pages(q, jt, off, size, false);
     if (have)
         gg_job_release(q, jt, off, size);
-    if (good && r->resume)
+    if (good && r->resume && !r->again)
         gg_quant_run_record_chunk(r, i, no, ith);
 }
 
@@ -307,6 +321,6 @@ void gg_quant_run_process_chunks(void *user, unsigned ith, unsigned nth)
             i++; /* chunks are taken in ascending order */
         if (r->states[i].kept)
             continue;
-        do_chunk(r, ith, i, no);
+        gg_quant_run_do_chunk(r, ith, i, no);
     }
 }

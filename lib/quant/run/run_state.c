@@ -32,7 +32,7 @@ bool gg_quant_run_hold_bytes(struct gg_quant_run *r, size_t i, uint64_t no,
 bool gg_quant_run_poll_progress(struct gg_quant_run *r, unsigned ith)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
-    if (!ith && p->progress.fn && !atomic_load(&r->cancel) &&
+    if (!ith && !r->again && p->progress.fn && !atomic_load(&r->cancel) &&
         p->progress.fn(p->progress.user, atomic_load(&r->done), r->total)) {
         struct gguf_error err;
         gg_error_set(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
