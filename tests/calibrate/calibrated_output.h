@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "gguf/calibrate.h"
 #include "gguf/model.h"
+#include "tests/calibrate/quantize_through.h"
 #include "tests/failalloc.h"
 #include "tests/family/skeleton.h"
 #include "tests/model/gen.h"
@@ -136,40 +137,17 @@ static enum gguf_status quantize_model(const struct original *o,
                                        struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_quant_output w = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_recipe *recipe;
-    struct gguf_quant *q = NULL;
+    struct gguf_quant_improve_callback improve = { calibrate_output, s };
     current = o;
-    gguf_error_clear(err);
-    enum gguf_status st = gguf_recipe_preset(&recipe, s->type, NULL, err);
-    p.recipe = recipe;
     p.imatrix = s->imatrix;
     p.loras = s->lora;
     p.n_loras = s->lora ? 1 : 0;
     if (s->keep_nonfinite)
         p.nonfinite = GGUF_NONFINITE_KEEP;
-    if (st == GGUF_OK)
-        st = gguf_quant_create_file(&q, o->r.file, &p, err);
-    w.force = w.no_sync = true;
-    w.resume = s->resume;
-    if (!s->plain)
-        w.improve =
-            (struct gguf_quant_improve_callback){ calibrate_output, s };
-    if (st == GGUF_OK)
-        st = gguf_quant_run(q, s->out, &w, err);
-    gguf_quant_destroy(q);
-    gguf_recipe_destroy(recipe);
-    return st;
-}
-
-static bool has_same_bytes(const char *a, const char *b)
-{
-    size_t n, m;
-    char *x = slurp(a, &n), *y = slurp(b, &m);
-    const bool same = x && y && n == m && !memcmp(x, y, n);
-    free(x);
-    free(y);
-    return same;
+    if (s->plain)
+        improve.fn = NULL;
+    return quantize_through(o->r.file, s->type, s->out, p, s->resume, improve,
+                            err);
 }
 
 #endif

@@ -64,7 +64,7 @@ static void check_same(struct setting s, const char *what)
     struct gguf_error err;
     s.out = path_b;
     const enum gguf_status st = quantize_model(&plain, &s, &err);
-    ok(st == GGUF_OK && has_same_bytes(s.out, path_a),
+    ok(st == GGUF_OK && same_files(s.out, path_a),
        "the same bytes with %s%s%s", what, st ? ": " : "",
        st ? err.message : "");
 }
@@ -129,7 +129,7 @@ static void check_interrupted(unsigned effort, unsigned step)
         abort();
     for (uint64_t at = 1; at <= first.n_calls; at += step, n++)
         bad += !is_resumed(s, at, &calls) || calls != at ||
-               !has_same_bytes(s.out, first.out);
+               !same_files(s.out, first.out);
     ok(n > 3 && !bad, "the same bytes after each of %u interruptions", n);
     close_plain();
 }
@@ -152,7 +152,7 @@ static void check_gradients(void)
         .type = "Q4_0", .out = path_b, .n_tokens = N_TOKENS, .effort = 1
     };
     ok(quantize_model(&plain, &s, &err) == GGUF_OK && s.has_embedding &&
-           !has_same_bytes(path_a, path_b),
+           !same_files(path_a, path_b),
        "with gradients the embeddings are encoded, too");
     s = (struct setting){
         .type = "Q4_0", .out = path_b, .n_tokens = N_CTX, .effort = 1

@@ -12,6 +12,7 @@
 #include "gguf/calibrate.h"
 #include "gguf/model.h"
 #include "gguf/stats.h"
+#include "tests/calibrate/quantize_through.h"
 #include "tests/family/skeleton.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
@@ -203,27 +204,6 @@ static enum gguf_status calibrate_output(void *user, size_t job,
     return t->status;
 }
 
-static bool quantize_file(const char *in, const char *out, const char *type,
-                          struct trial *t, struct gguf_error *err)
-{
-    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_recipe *recipe;
-    struct gguf_quant *q = NULL;
-    enum gguf_status st = gguf_recipe_preset(&recipe, type, NULL, err);
-    p.recipe = recipe;
-    if (st == GGUF_OK)
-        st = gguf_quant_create(&q, in, &p, err);
-    o.no_sync = o.force = true;
-    o.improve.fn = calibrate_output;
-    o.improve.user = t;
-    if (st == GGUF_OK)
-        st = gguf_quant_run(q, out, &o, err);
-    gguf_quant_destroy(q);
-    gguf_recipe_destroy(recipe);
-    return st == GGUF_OK;
-}
-
 static bool write_file(const char *path, struct gen *g)
 {
     size_t size;
@@ -292,6 +272,8 @@ static void try_model(const char *name, const struct fault *fault,
     static struct trial t;
     static struct run r;
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    const struct gguf_quant_improve_callback improve = { calibrate_output,
+                                                         &t };
     struct gguf_error err;
     gguf_error_clear(&err);
     memset(&t, 0, sizeof t);
@@ -310,7 +292,11 @@ static void try_model(const char *name, const struct fault *fault,
         snprintf(err.message, sizeof err.message, "%s", r.err.message);
     t.original = &r;
     if (good)
-        good = quantize_file(in, out, type, &t, &err) || is_refusal(&t);
+        good =
+            quantize_through(r.file, type, out,
+                             (struct gguf_quant_params)GGUF_QUANT_PARAMS_INIT,
+                             false, improve, &err) == GGUF_OK ||
+            is_refusal(&t);
     if (good && t.status == GGUF_OK)
         good = t.n_reports == t.result.n_tensors && !t.worse && !t.changed &&
                !t.silent && is_no_worse(&t.result);

@@ -9,6 +9,7 @@
 #include "calibrate/moments.h"
 #include "gguf/calibrate.h"
 #include "gguf/model.h"
+#include "tests/calibrate/quantize_through.h"
 #include "tests/family/skeleton.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
@@ -91,21 +92,11 @@ static enum gguf_status calibrate_output(void *user, size_t job,
 static void *quantize_model(void *user)
 {
     struct process *s = user;
-    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_quant_output w = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_recipe *recipe;
-    struct gguf_quant *q = NULL;
-    gguf_error_clear(&s->err);
-    s->status = gguf_recipe_preset(&recipe, "Q4_1", NULL, &s->err);
-    p.recipe = recipe;
-    if (s->status == GGUF_OK)
-        s->status = gguf_quant_create_file(&q, original.file, &p, &s->err);
-    w.force = w.no_sync = true;
-    w.improve = (struct gguf_quant_improve_callback){ calibrate_output, s };
-    if (s->status == GGUF_OK)
-        s->status = gguf_quant_run(q, s->out, &w, &s->err);
-    gguf_quant_destroy(q);
-    gguf_recipe_destroy(recipe);
+    const struct gguf_quant_improve_callback improve = { calibrate_output, s };
+    s->status =
+        quantize_through(original.file, "Q4_1", s->out,
+                         (struct gguf_quant_params)GGUF_QUANT_PARAMS_INIT,
+                         false, improve, &s->err);
     return NULL;
 }
 
@@ -129,16 +120,6 @@ static void run_processes(const char *dir, size_t n, size_t stop_at)
     pthread_barrier_destroy(&barrier);
 }
 
-static bool has_same_bytes(const char *a, const char *b)
-{
-    size_t n, m;
-    char *x = slurp(a, &n), *y = slurp(b, &m);
-    const bool same = x && y && n == m && !memcmp(x, y, n);
-    free(x);
-    free(y);
-    return same;
-}
-
 static bool is_same_figure(double a, double b)
 {
     return memcmp(&a, &b, sizeof a) == 0 && isfinite(a);
@@ -153,11 +134,10 @@ static void compare_processes(const struct process *one, size_t n,
     const struct process *p = processes;
     for (size_t r = 0; r < n; r++, p++) {
         const struct gguf_calibrate_result *b = &processes[r].result;
-        good = good && p->status == GGUF_OK &&
-               has_same_bytes(p->out, one->out) && p->n_exchanges &&
-               p->n_bytes && p->n_tensors == one->n_tensors &&
-               a->n_new == b->n_new && a->n_tuned == b->n_tuned &&
-               a->n_tensors == b->n_tensors &&
+        good = good && p->status == GGUF_OK && same_files(p->out, one->out) &&
+               p->n_exchanges && p->n_bytes &&
+               p->n_tensors == one->n_tensors && a->n_new == b->n_new &&
+               a->n_tuned == b->n_tuned && a->n_tensors == b->n_tensors &&
                is_same_figure(a->divergence_before, b->divergence_before) &&
                (!tune_steps ||
                 is_same_figure(a->divergence_tuned, b->divergence_tuned)) &&

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "gguf/calibrate.h"
 #include "gguf/model.h"
+#include "tests/calibrate/quantize_through.h"
 #include "tests/family/skeleton.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
@@ -106,33 +107,10 @@ static enum gguf_status calibrate_output(void *user, size_t job,
 static enum gguf_status quantize_model(struct setting *s,
                                        struct gguf_error *err)
 {
-    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_quant_output w = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_recipe *recipe;
-    struct gguf_quant *q = NULL;
-    gguf_error_clear(err);
-    enum gguf_status st = gguf_recipe_preset(&recipe, s->type, NULL, err);
-    p.recipe = recipe;
-    if (st == GGUF_OK)
-        st = gguf_quant_create_file(&q, original.file, &p, err);
-    w.force = w.no_sync = true;
-    w.resume = s->resume;
-    w.improve = (struct gguf_quant_improve_callback){ calibrate_output, s };
-    if (st == GGUF_OK)
-        st = gguf_quant_run(q, s->out, &w, err);
-    gguf_quant_destroy(q);
-    gguf_recipe_destroy(recipe);
-    return st;
-}
-
-static bool has_same_bytes(const char *a, const char *b)
-{
-    size_t n, m;
-    char *x = slurp(a, &n), *y = slurp(b, &m);
-    const bool same = x && y && n == m && !memcmp(x, y, n);
-    free(x);
-    free(y);
-    return same;
+    const struct gguf_quant_improve_callback improve = { calibrate_output, s };
+    return quantize_through(original.file, s->type, s->out,
+                            (struct gguf_quant_params)GGUF_QUANT_PARAMS_INIT,
+                            s->resume, improve, err);
 }
 
 /* ---- a tuning ---- */
@@ -153,11 +131,11 @@ static void check_tuned(const char *name, const char *type)
        *r->tune_note ? ": " : "", r->tune_note, st ? err.message : "");
     ok(quantize_model(&t, &err) == GGUF_OK && !t.result.n_tuned &&
            t.result.divergence_after == r->divergence_untuned &&
-           isnan(t.result.divergence_tuned) && !has_same_bytes(path_a, path_b),
+           isnan(t.result.divergence_tuned) && !same_files(path_a, path_b),
        "%s: other bytes than without steps", name);
     s.out = path_b;
     s.one_thread = true;
-    ok(quantize_model(&s, &err) == GGUF_OK && has_same_bytes(path_a, path_b),
+    ok(quantize_model(&s, &err) == GGUF_OK && same_files(path_a, path_b),
        "%s: the same bytes with one thread", name);
 }
 
@@ -170,7 +148,7 @@ static bool is_resumed(struct setting s, uint64_t stop_at)
     s.stop_at = stop_at;
     return quantize_model(&s, &err) == GGUF_E_CANCELLED &&
            quantize_model(&t, &err) == GGUF_OK && t.result.n_tuned &&
-           has_same_bytes(path_a, path_b);
+           same_files(path_a, path_b);
 }
 
 static void check_interrupted(void)
@@ -193,8 +171,8 @@ static void check_interrupted(void)
     struct setting t = s;
     t.end = GO_ON;
     ok(quantize_model(&s, &err) == GGUF_E_CANCELLED &&
-           quantize_model(&t, &err) == GGUF_OK &&
-           has_same_bytes(path_a, path_b) && t.n_calls < n_calls,
+           quantize_model(&t, &err) == GGUF_OK && same_files(path_a, path_b) &&
+           t.n_calls < n_calls,
        "interrupted after the last tensor");
     ok(t.result.n_tuned == r.n_tuned &&
            t.result.divergence_untuned == r.divergence_untuned &&
@@ -207,7 +185,7 @@ static void check_interrupted(void)
            quantize_model(&t, &err) == GGUF_E_INVALID,
        "interrupted between tensors: %s", err.message);
     t.resume = false;
-    ok(quantize_model(&t, &err) == GGUF_OK && has_same_bytes(path_a, path_b),
+    ok(quantize_model(&t, &err) == GGUF_OK && same_files(path_a, path_b),
        "begun anew");
 }
 
@@ -225,8 +203,7 @@ static void check_left_out(const char *name, const char *type,
     if (st == GGUF_OK)
         st = quantize_model(&t, &err);
     ok(st == GGUF_OK && !t.result.n_tuned &&
-           strstr(t.result.tune_note, reason) &&
-           has_same_bytes(path_a, path_b),
+           strstr(t.result.tune_note, reason) && same_files(path_a, path_b),
        "%s: %s%s", name, t.result.tune_note, st ? err.message : "");
     close_original();
 }

@@ -320,7 +320,7 @@ static void check_restored(const char *in, const struct gguf_file *better)
         s.types[1] = "Q4_K_M";
         s.names[1] = "second";
         s.threads = threads;
-        s.resume = threads > 1; /* with journals */
+        s.resume = threads > 1;
         s.improve = restore_second;
         good = good && run_jobs(in, &s, &err) == GGUF_OK && !s.bad;
         ok(good && same_files(in_dir("first"), in_dir("new2")) &&
