@@ -258,6 +258,9 @@ extern const struct gg_arch_temperature gg_arch_temperature_by_keys;
 typedef struct gguf_tensor *gg_arch_gate_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x,
                                             struct gguf_tensor *taken);
+/* Sigmoid gates from attn_gate, which the file may lack: a factor for each
+ * element of the result, and for each head. */
+gg_arch_gate_fn gg_arch_gate_elements, gg_arch_gate_each_head;
 
 /* ---- the feed-forward part ---- */
 

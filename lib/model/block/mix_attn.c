@@ -268,6 +268,27 @@ tensor *gg_model_gate_heads(const struct gg_model_at *at, tensor *taken,
     return gguf_op_reshape_2d(c, taken, d * h, n);
 }
 
+static tensor *gate_by_sigmoid(const struct gg_model_at *at, enum gg_weight id,
+                               tensor *x, tensor *taken)
+{
+    if (!gg_weight_at(at, id))
+        return taken;
+    tensor *gate = gguf_op_sigmoid(at->c, gg_model_linear(at, id, x));
+    return gg_model_gate_heads(at, taken, gate);
+}
+
+tensor *gg_arch_gate_elements(const struct gg_model_at *at, tensor *x,
+                              tensor *taken)
+{
+    return gate_by_sigmoid(at, GG_W_ATTN_GATE, x, taken);
+}
+
+tensor *gg_arch_gate_each_head(const struct gg_model_at *at, tensor *x,
+                               tensor *taken)
+{
+    return gate_by_sigmoid(at, GG_W_ATTN_GATE_HEAD, x, taken);
+}
+
 /* Keys and values of the layer, or of the earlier layer that it shares them
  * with. */
 static void store_kv(const struct gg_model_at *at, struct qkv *y)

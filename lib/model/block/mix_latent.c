@@ -125,9 +125,9 @@ static tensor *attend_absorbed(const struct gg_model_at *at,
         return NULL;
     tensor *v = gguf_op_view_4d(c, k, n.c, k->ne[1], 1, k->ne[3], k->nb[1],
                                 k->nb[2], k->nb[3], 0);
-    tensor *taken =
-        gguf_op_attention(c, gg_model_order_for_attention(at, q, d, n.n_head),
-                          k, v, mask, at->layer->score_scale, 0, 0);
+    tensor *taken = gguf_op_attention_sinks(
+        c, gg_model_order_for_attention(at, q, d, n.n_head), k, v, mask,
+        gg_weight_at(at, GG_W_ATTN_SINKS), at->layer->score_scale, 0, 0);
     taken = gguf_op_reshape_3d(c, taken, n.c, n.n_head, n.n);
     return gguf_op_cont(c, by_head(at, GG_W_MLA_V_B, taken));
 }
@@ -149,9 +149,9 @@ static tensor *attend_expanded(const struct gg_model_at *at,
         gg_model_view_heads(at, kv, n.nope, n.v, n.n_head, n.nope + n.v);
     k = gg_model_update_cache(at, p->keys.k, k, d, n.n_head);
     v = gg_model_update_cache(at, p->keys.v, v, n.v, n.n_head);
-    return gguf_op_attention(c,
-                             gg_model_order_for_attention(at, q, d, n.n_head),
-                             k, v, mask, at->layer->score_scale, 0, 0);
+    return gguf_op_attention_sinks(
+        c, gg_model_order_for_attention(at, q, d, n.n_head), k, v, mask,
+        gg_weight_at(at, GG_W_ATTN_SINKS), at->layer->score_scale, 0, 0);
 }
 
 tensor *gg_model_attend_latent(const struct gg_model_at *at, tensor *x,
@@ -162,7 +162,10 @@ tensor *gg_model_attend_latent(const struct gg_model_at *at, tensor *x,
     tensor *taken = gg_model_has_absorbed_mla(at->m, at->il)
                         ? attend_absorbed(at, &y, mask)
                         : attend_expanded(at, &y, mask);
-    return gguf_op_reshape_2d(at->c, taken, n.v * n.n_head, n.n);
+    taken = gguf_op_reshape_2d(at->c, taken, n.v * n.n_head, n.n);
+    return at->arch->gate_attention.fn
+               ? at->arch->gate_attention.fn(at, x, taken)
+               : taken;
 }
 
 tensor *gg_model_mix_latent(const struct gg_model_at *at, tensor *x)

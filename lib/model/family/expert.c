@@ -121,16 +121,7 @@ static void fill_clamp(struct gg_hparams_reader *r)
         hp->layer[il].clamp_exp = 7;
 }
 
-/* ---- Spark 2.5, Step 3.5 ---- */
-
-static tensor *gate_each_head(const struct gg_model_at *at, tensor *x,
-                              tensor *taken)
-{
-    if (!gg_weight_at(at, GG_W_ATTN_GATE_HEAD))
-        return taken;
-    tensor *gate = gg_model_linear(at, GG_W_ATTN_GATE_HEAD, x);
-    return gg_model_gate_heads(at, taken, gguf_op_sigmoid(at->c, gate));
-}
+/* ---- Step 3.5 ---- */
 
 /* In full layers half of rope.dimension_count is rotated. */
 static enum gguf_status halve_full_rope(struct gg_hparams_reader *r)
@@ -210,14 +201,14 @@ static const struct gg_arch rows[] = {
       .remark = "attention's result times attention.value_scale; its biases "
                 "are not added" },
     { .name = "spark2_5", .runs = true, LLAMA, NEOX, .act = &gg_ffn_act_gelu,
-      .gate_attention = { gate_each_head, "sigmoid gate per head" },
+      .gate_attention = { gg_arch_gate_each_head, "sigmoid gate per head" },
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_base },
       MORE(N(ATTN_GATE_HEAD), K(window_pattern)) },
     { .name = "step35", .runs = true, LLAMA, NEOX, OWN, FREQS, LONGROPE,
       .qkv = &gg_arch_qkv_separate,
       .qk_norm = { .form = GG_QK_HEAD, .optional = true },
-      .gate_attention = { gate_each_head, "sigmoid gate per head" },
+      .gate_attention = { gg_arch_gate_each_head, "sigmoid gate per head" },
       .window = { &gg_arch_window_listed, GG_MUST,
                   .rope = &gg_arch_window_rope_own },
       .moe = { .where = &gg_arch_experts_by_router,

@@ -142,15 +142,6 @@ static const struct gg_arch_temperature where_still = {
     .of_layer = is_nope_layer
 };
 
-/* ---- AFMoE ---- */
-
-static tensor *gate_by_sigmoid(const struct gg_model_at *at, tensor *x,
-                               tensor *taken)
-{
-    tensor *gate = gg_model_linear(at, GG_W_ATTN_GATE, x);
-    return gg_model_gate_heads(at, taken, gguf_op_sigmoid(at->c, gate));
-}
-
 /* ---- Muse Glimmer ---- */
 
 /* With an epsilon of their own. */
@@ -240,7 +231,7 @@ static void choose_weights(struct gg_needs *n, const struct gg_hparams *hp,
 static const struct gg_arch rows[] = {
     { .name = "afmoe", .runs = true, SANDWICH_NORM, NEOX, HEAD_NORM,
       .rope_rule = &by_fours,
-      .gate_attention = { gate_by_sigmoid, "sigmoid gate" },
+      .gate_attention = { gg_arch_gate_elements, "sigmoid gate" },
       .window = { &gg_arch_window_last_full, GG_MAY, 4,
                   .rope = &gg_arch_window_rope_base },
       .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_SIGMOID,
@@ -309,7 +300,7 @@ static const struct gg_arch rows[] = {
       .rope_rule = &gg_arch_rope_in_windows,
       .norm_result = { norm_result,
                        "norms of results with an epsilon of 1e-8" },
-      .gate_attention = { gate_by_sigmoid, "sigmoid gate" },
+      .gate_attention = { gg_arch_gate_elements, "sigmoid gate" },
       .window = { &gg_arch_window_last_full, GG_MUST, 4,
                   .rope = &gg_arch_window_rope_base },
       .embd_norm = true,
