@@ -8,6 +8,8 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <math.h>
+
 typedef struct gguf_tensor tensor;
 
 /* Inputs of the delta rule for real tokens: [d, heads, n_real, n_seq], where q
@@ -17,16 +19,26 @@ struct rule {
     tensor *q, *k, *v, *g, *beta;
 };
 
+/* Normalise heads x [d, ..]: x / sqrt(sum of x^2 + eps), as in the models' own
+ * code (l2norm of flash-linear-attention, which both papers use). */
+static tensor *norm_heads(const struct gg_model_at *at, tensor *x)
+{
+    if (!x)
+        return NULL;
+    const float d = (float)x->ne[0];
+    x = gguf_op_rms_norm(at->c, x, at->m->hp.eps / d);
+    return gguf_op_scale(at->c, x, 1 / sqrtf(d));
+}
+
 /* Apply the delta rule and update the state. Returns a tensor shaped as v. */
 static tensor *apply_rule(const struct gg_model_at *at, const struct rule *r)
 {
     struct gguf_ctx *c = at->c;
-    const float eps = at->m->hp.eps;
     tensor *memory = gg_model_view_states(at, at->p->states.scan[at->il], 4);
     tensor *state;
-    tensor *y = gguf_op_gated_delta(c, gguf_op_l2_norm(c, r->q, eps),
-                                    gguf_op_l2_norm(c, r->k, eps), r->v, r->g,
-                                    r->beta, memory, &state);
+    tensor *y =
+        gguf_op_gated_delta(c, norm_heads(at, r->q), norm_heads(at, r->k),
+                            r->v, r->g, r->beta, memory, &state);
     gg_model_store_state(at, state, memory);
     return y;
 }
