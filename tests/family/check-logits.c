@@ -88,6 +88,56 @@ static void check_cap(void)
     ok(d < 1e-12, "gemma3: logits are capped softly: %.2g", d);
 }
 
+/* ---- qwen3tts: codes are the last tokens ---- */
+
+enum { WORDS = 128, CODES = 3072, ALL = WORDS + CODES, FEW = 3 };
+
+/* Logits of the first tokens, of a model with that many words and codes. */
+static bool code_logits(const char *more, float *out, struct gguf_error *err)
+{
+    static struct variant v;
+    static const gguf_token tok[FEW] = { 11, WORDS + 5, ALL - 1 };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = FEW, .token = tok };
+    struct run r;
+    size_t size;
+    char changes[256];
+    snprintf(changes, sizeof changes,
+             "key .vocab_size u32 %d + tensor token_embd.weight 128 %d%s", ALL,
+             ALL, more);
+    variant_open(&v, "qwen3tts-tied", changes);
+    void *file = variant_file(&v, &size);
+    const bool good = run_open(&r, file, size, 1, &v.params) &&
+                      r.n_vocab == ALL && run_logits(&r, &b, out);
+    *err = r.err;
+    run_close(&r);
+    free(file);
+    variant_close(&v);
+    return good;
+}
+
+static void check_codes(void)
+{
+    static float own[FEW * ALL], tied[FEW * ALL];
+    struct gguf_error err;
+    unsigned n_none = 0, n_same = 0;
+    const bool good = code_logits(" + tensor output.weight 128 3072 = 1 "
+                                  "token_embd.weight[128:3072]",
+                                  own, &err) &&
+                      code_logits("", tied, &err);
+    for (int i = 0; good && i < FEW * ALL; i++)
+        if (i % ALL < WORDS)
+            n_none += own[i] == -INFINITY && isfinite(tied[i]);
+        else
+            n_same += own[i] == tied[i];
+    ok(good && n_none == FEW * WORDS && n_same == FEW * CODES,
+       "qwen3tts: an own matrix has the logits of the last tokens, all others "
+       "have none: %s",
+       good ? "" : err.message);
+    ok(!code_logits(" + tensor output.weight 128 3200", own, &err) &&
+           strstr(err.message, "must be [128, 3072]"),
+       "qwen3tts: no more logits than codes: %s", err.message);
+}
+
 /* ---- deepseek2: files that lack keys ---- */
 
 /* Read the hyperparameters of a file with n_layer layers, n_vocab tokens and
@@ -150,6 +200,7 @@ int main(void)
     check_struck();
     check_norms();
     check_cap();
+    check_codes();
     check_sizes();
     return done_testing();
 }

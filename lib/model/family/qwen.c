@@ -3,6 +3,8 @@
 #include "config.h"
 #include "model/family/arch_row.h"
 
+#include <math.h>
+
 static const uint16_t w_delta[] = {
     N(DELTA_QKV), N(DELTA_GATE), M(DELTA_IN),   N(M2_CONV), N(DELTA_BA),
     N(M2_DT_B),   N(HEADS_A),    N(DELTA_NORM), N(SSM_OUT), 0
@@ -81,6 +83,33 @@ static uint32_t window_size(const struct gg_hparams *hp)
 
 typedef struct gguf_tensor tensor;
 
+/* Qwen3-TTS predicts codes of speech, the last tokens of its vocabulary. The
+ * number is that of the model's code; no key gives it. */
+#define N_CODES 3072
+
+static void count_codes(const struct gg_hparams *hp,
+                        const struct gg_model_layer *l,
+                        struct gg_model_sizes *z)
+{
+    (void)hp;
+    (void)l;
+    if (z->logits > N_CODES)
+        z->logits = N_CODES;
+}
+
+/* Logits y of the last tokens; those of all others are minus infinity. */
+static tensor *mask_texts(const struct gg_model_at *at, tensor *y)
+{
+    struct gguf_ctx *c = at->c;
+    const int64_t n = y ? (int64_t)at->m->hp.n_vocab - y->ne[0] : 0;
+    if (n <= 0)
+        return y;
+    tensor *one =
+        gguf_op_cont(c, gguf_op_view_2d(c, y, 1, y->ne[1], y->nb[1], 0));
+    one = gguf_op_clamp(c, one, -INFINITY, -INFINITY);
+    return gguf_op_concat(c, gguf_op_repeat(c, one, n, y->ne[1], 1, 1), y, 0);
+}
+
 /* SmallThinker's router reads the layer's input. */
 static tensor *router_input(const struct gg_model_at *at, tensor *x)
 {
@@ -140,6 +169,12 @@ static const struct gg_arch rows[] = {
                .shared = &gg_arch_shared_or_model, .shared_gate = true },
       .nextn = true,
       MORE(SSM, K(ssm_groups), KM(attn_interval), KM(recurrent)) },
+    { .name = "qwen3tts", .runs = true, LLAMA, HEAD_NORM,
+      .rope = GGUF_ROPE_IMROPE, .mrope_sections = true,
+      .layer_sizes = { count_codes, "logits of the last 3072 tokens" },
+      .mask_logits = mask_texts,
+      .remark = "the logits of all tokens before the last 3072 are minus "
+                "infinity; pairs outside the sections are as in qwen3vl" },
     { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM, .rank = &by_last,
       .rope = GGUF_ROPE_IMROPE, .mrope_sections = true, MORE(KM(n_deepstack)),
       .remark = "pairs outside the sections are not rotated in "

@@ -161,7 +161,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     const struct gg_ffn *ffn = l->ffn ? l->ffn : gg_arch_ffn(a);
     z->any = NAN;
     z->embd = known_or_nan(hp->n_embd);
-    z->vocab = known_or_nan(hp->n_vocab);
+    z->vocab = z->logits = known_or_nan(hp->n_vocab);
     z->ctx = known_or_nan(hp->n_ctx_train);
     z->ff = known_or_nan(l->n_ff);
     z->up = z->ff * (ffn->fused_gate ? 2 : 1);

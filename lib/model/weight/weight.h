@@ -16,8 +16,9 @@
  * unknown, because a key is missing or wrong; so are results computed from
  * it. */
 struct gg_model_sizes {
-    /* width, tokens of the vocabulary, tokens of context */
-    double embd, vocab, ctx;
+    /* width, tokens of the vocabulary, those of them that have logits, tokens
+     * of context */
+    double embd, vocab, logits, ctx;
     double head, head_v; /* elements of a head's key and value */
     double n_head, n_head_kv;
     double q, k, v; /* elements of all heads together */
@@ -110,7 +111,7 @@ enum gg_model_role {
       z->embd)                                                                \
     X(DEC_OUTPUT_NORM, "dec.output_norm.weight", MODEL, VECTOR, NONE,         \
       z->embd)                                                                \
-    X(OUTPUT, "output.weight", MODEL, MATRIX, NONE, z->embd, z->vocab)        \
+    X(OUTPUT, "output.weight", MODEL, MATRIX, NONE, z->embd, z->logits)       \
     X(OUTPUT_B, "output.bias", MODEL, VECTOR, NONE, z->vocab)                 \
     X(ROPE_FREQS, "rope_freqs.weight", MODEL, VECTOR, NONE, z->rot / 2)       \
     X(ROPE_LONG, "rope_factors_long.weight", MODEL, VECTOR, NONE, z->rot / 2) \
