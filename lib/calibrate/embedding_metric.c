@@ -83,7 +83,8 @@ static void set_gain(struct metric *m, const struct gguf_tensor *norm)
 static float expert_factor(const struct gguf_model *model,
                            const struct gguf_tensor *t)
 {
-    const float used = (float)model->hp.n_expert_used, all = (float)t->ne[2];
+    const float used = (float)model->hp.layer->n_expert_used,
+                all = (float)t->ne[2];
     return t->ne[2] > 1 && used < all ? sqrtf(used / all) : 1;
 }
 

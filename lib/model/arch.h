@@ -305,7 +305,7 @@ typedef uint32_t gg_arch_gating_fn(const struct gg_hparams *hp);
 /* Width of an expert. ff: the width of a dense part. */
 struct gg_arch_expert_width {
     const char *text;
-    double (*width)(const struct gg_hparams *hp, double ff);
+    double (*width)(const struct gg_model_layer *layer, double ff);
     bool needs_key; /* expert_feed_forward_length is required */
 };
 extern const struct gg_arch_expert_width gg_arch_expert_width_given,

@@ -316,7 +316,10 @@ tensor *gg_build_pass(const struct gg_model_pass *p)
 
 size_t gg_build_n_nodes(const struct gguf_model *m)
 {
-    const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
+    size_t experts = 0; /* largest number of experts in use in a layer */
+    for (uint32_t il = 0; il < m->hp.n_layer; il++)
+        experts = GG_MAX(experts, m->hp.layer[il].n_expert_used);
+    experts = 32 + 2 * experts;
     const size_t states =
         gg_model_all_memory_kinds(m) & GG_MODEL_MEMORY_STATES ? 128 : 0;
     const size_t streams = m->arch->build_layers.fn ? 192 : 0;

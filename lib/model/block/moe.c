@@ -100,7 +100,7 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
     const unsigned gating = at->m->hp.expert_gating;
-    const int64_t n = hp->n_expert, used = hp->n_expert_used;
+    const int64_t n = hp->n_expert, used = at->layer->n_expert_used;
     const int64_t n_tok = x ? x->ne[1] : 0;
     tensor *p =
         gate_probabilities(at, gating, gg_model_linear(at, GG_W_ROUTER, x));
@@ -189,7 +189,7 @@ static tensor *weight_experts(const struct gg_model_at *at,
                               const struct choice *y, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const int64_t used = at->m->hp.n_expert_used;
+    const int64_t used = at->layer->n_expert_used;
     if (!x)
         return NULL;
     const int64_t n = x->ne[0], n_tok = x->ne[1];
@@ -225,7 +225,7 @@ static tensor *apply_chunks(const struct gg_model_at *at,
     if (!x || !gg_weight_at(at, GG_W_UP_CHUNKS))
         return x;
     const int64_t most = hp->n_expert / hp->n_per_group, n_tok = x->ne[1];
-    const int64_t n = GG_MIN((int64_t)hp->n_expert_used, most);
+    const int64_t n = GG_MIN((int64_t)at->layer->n_expert_used, most);
     tensor *ids = gguf_op_view_2d(c, all->ids, n, n_tok, all->ids->nb[1], 0);
     ids = gguf_op_reshape_1d(c, gguf_op_cont(c, ids), n * n_tok);
     ids = gguf_op_get_rows(c, at->p->chunk, ids);

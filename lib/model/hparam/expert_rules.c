@@ -61,21 +61,21 @@ static double known_or_nan(double n)
     return n > 0 ? n : NAN;
 }
 
-static double width_given(const struct gg_hparams *hp, double ff)
+static double width_given(const struct gg_model_layer *l, double ff)
 {
     (void)ff;
-    return known_or_nan(hp->n_ff_expert);
+    return known_or_nan(l->n_ff_expert);
 }
 
-static double width_or_part(const struct gg_hparams *hp, double ff)
+static double width_or_part(const struct gg_model_layer *l, double ff)
 {
-    return hp->n_ff_expert ? hp->n_ff_expert
-                           : floor(ff / known_or_nan(hp->n_expert_used));
+    return l->n_ff_expert ? l->n_ff_expert
+                          : floor(ff / known_or_nan(l->n_expert_used));
 }
 
-static double width_or_model(const struct gg_hparams *hp, double ff)
+static double width_or_model(const struct gg_model_layer *l, double ff)
 {
-    return hp->n_ff_expert ? hp->n_ff_expert : ff;
+    return l->n_ff_expert ? l->n_ff_expert : ff;
 }
 
 const struct gg_arch_expert_width
@@ -143,13 +143,14 @@ const struct gg_arch_shared
     };
 
 void gg_hparams_expert_sizes(const struct gg_hparams *hp,
-                             const struct gg_moe *moe, double n_ff,
+                             const struct gg_moe *moe,
+                             const struct gg_model_layer *l,
                              struct gg_model_sizes *z)
 {
-    const double ff = known_or_nan(n_ff);
+    const double ff = known_or_nan(l->n_ff ? l->n_ff : hp->layer[0].n_ff);
     z->experts = known_or_nan(hp->n_expert);
-    z->used = known_or_nan(hp->n_expert_used);
-    z->expert_ff = moe->ff ? moe->ff->width(hp, ff) : ff;
+    z->used = known_or_nan(l->n_expert_used);
+    z->expert_ff = moe->ff ? moe->ff->width(l, ff) : ff;
     z->shared_ff = moe->shared
                        ? known_or_nan(moe->shared->width(hp, z->expert_ff, ff))
                        : NAN;

@@ -74,7 +74,7 @@
       "rope_scaling_type", "rotary scaling", "rope_scaling.rope_type")        \
     X(n_expert, UINT, MODEL, "expert_count", 0, 1 << 16, none, SUMMARY,       \
       "expert_count", "experts", "num_local_experts")                         \
-    X(n_expert_used, UINT, MODEL, "expert_used_count", 0, 1 << 16, none,      \
+    X(n_expert_used, UINT, LAYER, "expert_used_count", 0, 1 << 16, none,      \
       SUMMARY, "expert_used_count", "experts in use", "num_experts_per_tok")  \
     X(n_shared, UINT, MODEL, "expert_shared_count", 0, 1 << 16, none,         \
       SUMMARY, "expert_shared_count", "shared experts", "n_shared_experts")   \
@@ -178,7 +178,7 @@
 #define GG_HPARAMS_EXPERT(X)                                                  \
     X(n_dense, UINT, MODEL, "leading_dense_block_count", 0, GG_SPAN_MAX,      \
       n_layer, 0, NULL, "leading dense layers", "first_k_dense_replace")      \
-    X(n_ff_expert, UINT, MODEL, "expert_feed_forward_length", 0,              \
+    X(n_ff_expert, UINT, LAYER, "expert_feed_forward_length", 0,              \
       GG_WIDTH_MAX, none, 0, NULL, "expert width", "moe_intermediate_size")   \
     X(n_ff_shared, UINT, MODEL, "expert_shared_feed_forward_length", 0,       \
       GG_WIDTH_MAX, none, 0, NULL, "width of shared experts",                 \

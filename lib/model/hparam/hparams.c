@@ -474,5 +474,5 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     if (gg_arch_mixer(arch)->check_hparams)
         GG_TRY(gg_arch_mixer(arch)->check_hparams(&r));
     gg_hparams_fill_layers(&r);
-    return GGUF_OK;
+    return gg_hparams_check_expert_layers(&r);
 }

@@ -45,6 +45,8 @@ bool gg_arch_has_mixed_layers(const struct gg_arch *arch);
 
 /* hparams_rule.c: check numbers against each other and compute what follows. */
 enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r);
+/* after the layers are filled */
+enum gguf_status gg_hparams_check_expert_layers(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r);
@@ -68,7 +70,8 @@ void gg_hparams_scale_by_yarn(struct gg_hparams *hp, bool both);
 uint32_t gg_hparams_expert_gating(const struct gg_arch *a,
                                   const struct gg_hparams *hp);
 void gg_hparams_expert_sizes(const struct gg_hparams *hp,
-                             const struct gg_moe *moe, double n_ff,
+                             const struct gg_moe *moe,
+                             const struct gg_model_layer *layer,
                              struct gg_model_sizes *z);
 
 /* sliding_windows.c: type of attention and range of each layer, layers that

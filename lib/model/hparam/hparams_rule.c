@@ -27,7 +27,10 @@ static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
     if (!hp->has[GG_HP_n_group_used])
         return GGUF_OK; /* reported */
     const uint32_t per = hp->n_expert / n;
-    const uint32_t least = (hp->n_expert_used + per - 1) / per;
+    uint32_t most = 0;
+    for (uint32_t il = 0; il < hp->n_layer; il++)
+        most = GG_MAX(most, hp->layer[il].n_expert_used);
+    const uint32_t least = (most + per - 1) / per;
     if (used < least || used > n)
         return gg_hparams_fail_range(r, GG_HP_n_group_used, used, least, n);
     return GGUF_OK;
@@ -48,7 +51,7 @@ static bool any_router(const struct gg_hparams_reader *r)
 enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
-    const uint32_t n = hp->n_expert, used = hp->n_expert_used;
+    const uint32_t n = hp->n_expert;
     const bool has = r->arch->moe.where != NULL;
     const bool opens = gg_finding_is_fatal(r->report);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert);
@@ -58,21 +61,74 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
                                ": models of architecture '%s' "
                                "have no experts",
                                r->key, n, r->arch->name);
-    if (!n && used)
-        return gg_hparams_fail_range(r, GG_HP_n_expert_used, used, 0, 0);
     if (!n)
         return GGUF_OK;
     if (!gg_hparams_find(r, GG_HP_n_expert_used))
         return has ? gg_hparams_fail_missing(r, GG_HP_n_expert_used) : GGUF_OK;
-    if (hp->has[GG_HP_n_expert_used] && (!used || used > n))
-        return gg_hparams_fail_range(r, GG_HP_n_expert_used, used, 1, n);
     kv = gg_hparams_find(r, GG_HP_n_per_group);
     if (hp->n_per_group && n % hp->n_per_group)
         return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                "%s is %" PRIu32
                                ", must divide expert_count %" PRIu32,
                                r->key, hp->n_per_group, n);
-    return hp->n_group > 1 ? check_groups_of_experts(r) : GGUF_OK;
+    return GGUF_OK;
+}
+
+/* Report the number of a layer with experts. r->key is the key that was looked
+ * up last. */
+static enum gguf_status fail_layer(struct gg_hparams_reader *r,
+                                   const struct gguf_kv *kv, uint32_t il,
+                                   uint64_t v, uint64_t max)
+{
+    return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s is %" PRIu64 " in layer %" PRIu32
+                           ", must be 1 to %" PRIu64,
+                           r->key, v, il, max);
+}
+
+/* Layers without experts may have any number of those in use: files with one
+ * number for all layers have leading dense layers, too. */
+static enum gguf_status check_used(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert_used);
+    const bool list = kv && kv->type == GGUF_VAL_ARR;
+    const uint32_t n = hp->n_expert;
+    if (!hp->has[GG_HP_n_expert_used])
+        return GGUF_OK; /* missing or reported */
+    for (uint32_t il = 0; il < hp->n_layer; il++) {
+        const uint32_t used = hp->layer[il].n_expert_used;
+        const uint32_t least = n && (!list || hp->layer[il].moe);
+        if (used >= least && used <= n)
+            continue;
+        return list ? fail_layer(r, kv, il, used, n)
+                    : gg_hparams_fail_range(r, GG_HP_n_expert_used, used,
+                                            least, n);
+    }
+    return GGUF_OK;
+}
+
+/* A list of widths has one for each layer with experts. */
+static enum gguf_status check_expert_widths(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const struct gg_arch_expert_width *ff = r->arch->moe.ff;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_ff_expert);
+    if (!hp->has[GG_HP_n_ff_expert] || kv->type != GGUF_VAL_ARR || !ff ||
+        !ff->needs_key)
+        return GGUF_OK;
+    for (uint32_t il = 0; il < hp->n_layer; il++)
+        if (hp->layer[il].moe && !hp->layer[il].n_ff_expert)
+            return fail_layer(r, kv, il, 0, GG_WIDTH_MAX);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_hparams_check_expert_layers(struct gg_hparams_reader *r)
+{
+    GG_TRY(check_used(r));
+    GG_TRY(check_expert_widths(r));
+    return r->hp->n_expert && r->hp->n_group > 1 ? check_groups_of_experts(r)
+                                                 : GGUF_OK;
 }
 
 /* ---- states ---- */

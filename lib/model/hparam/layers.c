@@ -166,8 +166,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->ff = known_or_nan(l->n_ff);
     z->up = z->ff * (ffn->fused_gate ? 2 : 1);
     head_sizes(hp, a, l, z);
-    gg_hparams_expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff,
-                            z);
+    gg_hparams_expert_sizes(hp, &a->moe, l, z);
     recurrent_sizes(hp, l, z);
     z->per_layer = known_or_nan(hp->n_per_layer);
     z->n_layer = known_or_nan(hp->n_layer);
