@@ -20,11 +20,26 @@
 struct gguf_convert;
 struct gg_back_maker;
 struct gg_convert_view;
+struct gg_convert_vocab;
 
 /* Makes config.json consistent where it can say one thing in several ways.
  * Called before keys are computed. */
 typedef enum gguf_status gg_convert_fix_config_fn(struct gguf_convert *c,
                                                   struct gguf_error *err);
+
+/* Makes the text of config.json from the tensors of a folder.
+ *
+ * text   Receives at most size bytes, with a NUL. Empty: the tensors are those
+ *        of another class. */
+typedef void gg_convert_make_config_fn(const struct gguf_convert *c,
+                                       char *text, size_t size);
+/* Adds tensors that the folder lacks (gg_convert_add_computed), on the way back
+ * those that config.json determines. Called after keys are computed. */
+typedef enum gguf_status gg_convert_add_tensors_fn(struct gguf_convert *c,
+                                                   struct gguf_error *err);
+/* Changes tokens after the tokenizer's files are read (vocab_folder.h). */
+typedef enum gguf_status gg_convert_fix_vocab_fn(struct gg_convert_vocab *v,
+                                                 struct gguf_error *err);
 
 /* Adds members to config.json on the way back, from GGUF to a folder
  * (back_maker.h). */
@@ -209,6 +224,10 @@ struct gg_convert_arch {
     /* sizes that axes name, ended by NULLs */
     const struct gg_convert_size *sizes;
     gg_convert_fix_config_fn *fix_config; /* NULL: config.json is consistent */
+    /* NULL: its folders have a config.json */
+    gg_convert_make_config_fn *make_config;
+    gg_convert_add_tensors_fn *add_tensors; /* NULL: adds none */
+    gg_convert_fix_vocab_fn *fix_vocab;     /* NULL: changes none */
     /* Way back: adds members to config.json that depend on several keys, or on
      * when. Called after all keys. NULL: none. */
     gg_back_fn *back;

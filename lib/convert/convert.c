@@ -38,13 +38,16 @@ static enum gguf_status read_model(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
     GG_TRY(gg_folder_read_texts(&c->folder, err));
+    GG_TRY(gg_convert_make_config(c, limits, err));
+    GG_TRY(gg_folder_find_config(&c->folder, err));
     GG_TRY(gg_folder_fix_rope(&c->folder, err));
     GG_TRY(gg_convert_add_defaults(c, err));
     GG_TRY(gg_convert_find_arch(c, err));
     if (c->arch->fix_config)
         GG_TRY(c->arch->fix_config(c, err));
-    GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir, "model",
-                               limits, c->codec, err));
+    if (!c->folder.weights)
+        GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir, "model",
+                                   limits, c->codec, err));
     GG_TRY(gg_folder_note_unread(&c->folder, err));
     GG_TRY(gg_convert_detect_reranker(c, err));
     GG_TRY(gg_convert_find_arch(c, err)); /* rerankers have another row */

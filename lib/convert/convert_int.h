@@ -138,6 +138,11 @@ bool gg_convert_is_tied(const struct gguf_convert *c);
 enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
                                              struct gguf_error *err);
 
+/* config_of_tensors.c: make config.json of a folder without one, if a class
+ * makes it from its tensors. Opens the weights. GGUF_E_NOMEM. */
+enum gguf_status gg_convert_make_config(struct gguf_convert *c,
+                                        const struct gguf_limits *limits,
+                                        struct gguf_error *err);
 /* default_numbers.c: add to config.json the defaults of the language model's
  * class, which folders of a model that contains it leave out. Called before the
  * row of the class is looked up. GGUF_E_NOMEM. */
@@ -258,6 +263,16 @@ enum gguf_status gg_convert_note_number(struct gguf_convert *c,
 /* number_keys.c: write these keys. GGUF_E_TENSOR, GGUF_E_NONFINITE. */
 enum gguf_status gg_convert_set_number_keys(struct gguf_convert *c,
                                             struct gguf_error *err);
+/* computed_tensors.c: add a tensor of n numbers to the folder's, which no file
+ * has. GGUF_E_DUPLICATE: the folder has one of this name. GGUF_E_NOMEM. */
+enum gguf_status gg_convert_add_computed(struct gguf_convert *c,
+                                         const char *name, const double *x,
+                                         size_t n, struct gguf_error *err);
+/* computed_tensors.c: read all elements of tensor no of the folder. *out: to be
+ * freed with gg_mem_free(c->p.allocator); NULL after a failure. */
+enum gguf_status gg_convert_read_tensor(const struct gguf_convert *c,
+                                        uint32_t no, float **out,
+                                        struct gguf_error *err);
 /* View of a part: where its elements lie in the folder's tensor, and the shape
  * that it has in the output. */
 struct gg_convert_view {

@@ -174,6 +174,8 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
         gg_dir_is_remote(&base)) {
         c->folder.dir = base;
         enum gguf_status st = gg_folder_read_texts(&c->folder, err);
+        if (st == GGUF_OK)
+            st = gg_folder_find_config(&c->folder, err);
         bool adapter = false;
         if (st == GGUF_E_NOTFOUND &&
             has_file(c, c->folder.adapter.name, &adapter, NULL) == GGUF_OK &&

@@ -437,7 +437,8 @@ enum gguf_status gg_convert_add_keys(struct gguf_convert *c,
     for (size_t i = 0; i < GG_LEN(late); i++)
         GG_TRY(add_key(c, &late[i], err));
     GG_TRY(add_key(c, &type, err));
-    return add_key(c, &version, err);
+    GG_TRY(add_key(c, &version, err));
+    return c->arch->add_tensors ? c->arch->add_tensors(c, err) : GGUF_OK;
 }
 
 enum gguf_status gg_convert_add_last_keys(struct gguf_convert *c,

@@ -10,7 +10,6 @@
 #include "config.h"
 #include "convert/convert_int.h"
 
-#include "base/bytes.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -46,20 +45,6 @@ static int64_t n_rotary(const struct gguf_convert *c)
         !(part > 0 && part <= 1))
         part = 1;
     return (int64_t)(part * (double)head);
-}
-
-/* A tensor of floats that no file has. */
-static enum gguf_status add_tensor(struct gguf_convert *c, const char *name,
-                                   const double *x, size_t n,
-                                   struct gguf_error *err)
-{
-    uint8_t *bytes = gg_mem_arena_alloc(&c->arena, 4 * n);
-    if (!bytes)
-        return gg_error_set_nomem(err, 4 * n);
-    for (size_t i = 0; i < n; i++)
-        gg_bytes_store32le(bytes + 4 * i, gg_bytes_f32_bits((float)x[i]));
-    return gg_safetensors_add(c->folder.weights, gg_str_z(name), bytes, n,
-                              err);
 }
 
 /* Partial rotary factor of layers with full attention, if kinds of layers have
@@ -106,7 +91,8 @@ static enum gguf_status add_llama3(struct gguf_convert *c,
     }
     for (int64_t i = n; i < all; i++)
         x[i] = 1;
-    return add_tensor(c, "rope_freqs.weight", x, (size_t)all, err);
+    return gg_convert_add_computed(c, "rope_freqs.weight", x, (size_t)all,
+                                   err);
 }
 
 static enum gguf_status add_list(struct gguf_convert *c, const char *names,
@@ -124,7 +110,7 @@ static enum gguf_status add_list(struct gguf_convert *c, const char *names,
                                 "config.json: the list for %s is not of "
                                 "numbers",
                                 tensor);
-    return add_tensor(c, tensor, x, n, err);
+    return gg_convert_add_computed(c, tensor, x, n, err);
 }
 
 /* A number that config.json has, under a key. */
@@ -247,7 +233,7 @@ static enum gguf_status add_proportional(struct gguf_convert *c,
     const size_t n = (size_t)head / 2;
     for (size_t i = 0; i < n; i++)
         x[i] = (double)i < floor((double)head * part / 2) ? factor : 1e30;
-    return add_tensor(c, "rope_freqs.weight", x, n, err);
+    return gg_convert_add_computed(c, "rope_freqs.weight", x, n, err);
 }
 
 enum gguf_status gg_convert_add_rope_count(struct gguf_convert *c,

@@ -159,6 +159,12 @@ enum gguf_status gg_folder_read_texts(struct gg_folder *f,
     }
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
         GG_TRY(read_text(f, &f->text[i], err));
+    return GGUF_OK;
+}
+
+enum gguf_status gg_folder_find_config(struct gg_folder *f,
+                                       struct gguf_error *err)
+{
     json_t *root = f->text[GG_CONVERT_CONFIG].json.root;
     if (!root)
         return gg_dir_fail_missing(&f->dir, "no config.json", instead,

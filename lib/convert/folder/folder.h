@@ -6,7 +6,8 @@
  *
  * Usual sequence of calls:
  * 1. gg_folder_open()
- * 2. gg_folder_read_texts(); weights are opened by the caller
+ * 2. gg_folder_read_texts(), gg_folder_find_config(); weights are opened by the
+ *    caller
  * 3. gg_folder_get_config() and the like, to describe the output
  * 4. gg_folder_close_texts() once the folder has been described
  * 5. gg_folder_close() once the output has been written
@@ -73,13 +74,16 @@ enum gguf_status gg_folder_open(struct gg_folder *f, const char *path,
                                 struct gguf_error *err);
 /* folder.c: close the folder. f may be zeroed. */
 void gg_folder_close(struct gg_folder *f);
-/* folder.c: read the JSON texts and the card of a folder.
+/* folder.c: read the JSON texts of a folder, as far as it has them.
  *
- * GGUF_E_NOTFOUND   config.json is missing.
  * GGUF_E_FORMAT     A text is malformed.
  * GGUF_E_IO, GGUF_E_NOMEM */
 enum gguf_status gg_folder_read_texts(struct gg_folder *f,
                                       struct gguf_error *err);
+/* folder.c: set f->config to the language model's part of config.json.
+ * GGUF_E_NOTFOUND: config.json is missing. */
+enum gguf_status gg_folder_find_config(struct gg_folder *f,
+                                       struct gguf_error *err);
 /* folder.c: close these texts and the card. */
 void gg_folder_close_texts(struct gg_folder *f);
 /* Members of tokenizer.json that are parsed only when they are needed; ends

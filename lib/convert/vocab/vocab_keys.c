@@ -157,6 +157,8 @@ static enum gguf_status read_vocab(struct gg_convert_vocab *v,
     if (v->finish)
         GG_TRY(v->finish(v, err));
     GG_TRY(fill_tokens(v, err));
+    if (v->arch && v->arch->fix_vocab)
+        GG_TRY(v->arch->fix_vocab(v, err));
     if (v->unique)
         GG_TRY(gg_convert_prefix_error(name, check_unique(v, err), err));
     GG_TRY(set_meta(v, err));

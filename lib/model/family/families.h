@@ -26,6 +26,7 @@
     X(granite)                                                                \
     X(hunyuan)                                                                \
     X(kimi)                                                                   \
+    X(kyutai)                                                                 \
     X(lfm)                                                                    \
     X(llama)                                                                  \
     X(mamba)                                                                  \
