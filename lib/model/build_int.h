@@ -329,6 +329,11 @@ struct gguf_tensor *gg_model_apply_gated_act(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_apply_act(const struct gg_model_at *at,
                                        struct gguf_tensor *x);
 
+/* Copy half i (0 or 1) of the rows of x [2 n, .., N], which holds gates and the
+ * vectors that they multiply. Returns [n, .., N]. */
+struct gguf_tensor *gg_model_take_row_half(const struct gg_model_at *at,
+                                           struct gguf_tensor *x, int i);
+
 /* Build the feed-forward part of a layer for normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_build_ffn(const struct gg_model_at *at,
                                        struct gguf_tensor *x);

@@ -27,9 +27,27 @@ static const struct gg_convert_name granite_dense_names[] = {
     N(L "shared_mlp.output_linear", B "ffn_down"), END_NAMES
 };
 
+/* As transformers 5 names experts. Older names are those of granitemoe_names.
+ */
+static const struct gg_convert_name granite_swa_names[] = {
+    N(L "self_attn.sinks", B "attn_sinks.weight"),
+    N(L "block_sparse_moe.router", B "ffn_gate_inp"),
+    N(L "block_sparse_moe.experts.gate_up_proj", B "ffn_gate_up_exps.weight"),
+    N(L "block_sparse_moe.experts.down_proj", B "ffn_down_exps.weight"),
+    N(L "shared_mlp.input_linear", B "ffn_up_shexp"),
+    END_NAMES
+};
+
 static const struct gg_convert_name bamba_names[] = {
     N("model.final_layernorm", "output_norm"), END_NAMES
 };
+
+#define GRANITE_SWA                                                           \
+    WINDOW,                                                                   \
+        EACH("attention.sliding_window_pattern", BOOL, is_sliding,            \
+             gg_back_put_sliding_layers),                                     \
+        EACH("attention.rope_pattern", BOOL, has_rope, put_layer_bases),      \
+        OF("rope.freq_base", F32, layer_base, gg_back_put_rope_base)
 
 #define GRANITE_HYBRID                                                        \
     EACH("attention.head_count_kv", U32, kv_heads, IN_BACK),                  \
@@ -98,6 +116,56 @@ static void put_hybrid(struct gg_back_maker *m)
     gg_back_put_mamba_expand(m);
 }
 
+/* ---- windows ---- */
+
+/* Without layer_types each fourth layer has full attention, from the first. */
+static double is_sliding(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return value_or(gg_convert_is_sliding(cfg, layer), layer % 4 != 0);
+}
+
+/* A layer whose base is 0 has no rotary embedding. */
+static double has_rope(const struct gg_hf_config *cfg, int64_t layer)
+{
+    const double base = num_at(cfg, "layer_rope_theta", layer);
+    return isnan(base) ? NAN : base != 0;
+}
+
+/* Base of the first layer with rotary embedding. */
+static double layer_base(const struct gg_hf_config *cfg)
+{
+    const size_t n = gg_hf_config_list_len(cfg, "layer_rope_theta");
+    for (size_t i = 0; i < n; i++)
+        if (is_true(has_rope(cfg, (int64_t)i)))
+            return num_at(cfg, "layer_rope_theta", (int64_t)i);
+    return num_of(cfg, "rope_theta rope_parameters.rope_theta");
+}
+
+/* Files have one base for all layers. */
+static double has_one_base(const struct gg_hf_config *cfg, int64_t layer)
+{
+    return is_true(has_rope(cfg, layer))
+               ? is_equal(num_at(cfg, "layer_rope_theta", layer),
+                          layer_base(cfg))
+               : 1;
+}
+
+static bool is_of_one_base(const struct gg_hf_config *cfg)
+{
+    return is_true(gg_hf_config_all_layers(cfg, has_one_base));
+}
+
+static double base_of_layer(const struct gg_hf_config *keys, int64_t layer)
+{
+    return num_at(keys, "attention.rope_pattern", layer) *
+           num_or(keys, "rope.freq_base", 10000);
+}
+
+static void put_layer_bases(struct gg_back_maker *m)
+{
+    gg_back_put_layers(m, "layer_rope_theta", base_of_layer);
+}
+
 /* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_granite[] = {
@@ -116,6 +184,25 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
       .names = OVER(granitemoe_names),
       .keys = ROWS(GRANITE, U32("expert_shared_feed_forward_length",
                                 "shared_intermediate_size")),
+      PERMUTED },
+    { .classes = "GraniteSWAForCausalLM",
+      .model_type = "granite_swa",
+      .arch = "granite_swa",
+      .when = is_of_one_base,
+      .names = OVER(granite_swa_names),
+      .keys = ROWS(GRANITE, GRANITE_SWA),
+      .last = OF_SIZE,
+      PERMUTED },
+    { .classes = "GraniteMoeSWAForCausalLM",
+      .model_type = "granitemoe_swa",
+      .instead = { { "num_experts", "num_local_experts" } },
+      .arch = "granite_swa",
+      .when = is_of_one_base,
+      .names = OVER_2(granite_swa_names, granitemoe_names),
+      .keys = ROWS(
+          GRANITE,
+          U32("expert_shared_feed_forward_length", "shared_intermediate_size"),
+          GRANITE_SWA),
       PERMUTED },
     { .classes = "GraniteMoeHybridForCausalLM",
       .model_type = "granitemoehybrid",

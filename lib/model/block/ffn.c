@@ -109,21 +109,25 @@ static tensor *ffn_plain(const struct gg_model_at *at, tensor *x)
                            by ? gguf_op_div(at->c, y, by) : y);
 }
 
+tensor *gg_model_take_row_half(const struct gg_model_at *at, tensor *x, int i)
+{
+    if (!x)
+        return NULL;
+    const int64_t n = x->ne[0] / 2;
+    tensor *y = gguf_op_view_3d(at->c, x, n, x->ne[1], x->ne[2], x->nb[1],
+                                x->nb[2], (uint64_t)(i * n * x->nb[0]));
+    return gguf_op_cont(at->c, y);
+}
+
 /* Gate and up in one matrix, the gate first. */
 static tensor *ffn_fused(const struct gg_model_at *at, tensor *x)
 {
     tensor *both = gg_model_linear(at, GG_W_FFN_UP, x);
-    if (!both)
-        return NULL;
-    const int64_t n = both->ne[0] / 2, n_tok = both->ne[1];
-    tensor *half[2];
-    for (int i = 0; i < 2; i++)
-        half[i] = gguf_op_cont(
-            at->c, gguf_op_view_2d(at->c, both, n, n_tok, both->nb[1],
-                                   (uint64_t)(i * n * both->nb[0])));
-    return gg_model_linear(at, GG_W_FFN_DOWN,
-                           gg_model_apply_gated_act(at, half[0], half[1],
-                                                    at->layer->clamp_shexp));
+    tensor *gate = gg_model_take_row_half(at, both, 0);
+    tensor *up = gg_model_take_row_half(at, both, 1);
+    return gg_model_linear(
+        at, GG_W_FFN_DOWN,
+        gg_model_apply_gated_act(at, gate, up, at->layer->clamp_shexp));
 }
 
 static const uint16_t w_gated[] = { GG_NEED(FFN_GATE), GG_NEED(FFN_UP),

@@ -129,17 +129,6 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
     return y;
 }
 
-/* Half i of rows [2 n, n_used, N]. */
-static tensor *row_half(const struct gg_model_at *at, tensor *x, int i)
-{
-    if (!x)
-        return NULL;
-    const int64_t n = x->ne[0] / 2;
-    tensor *y = gguf_op_view_3d(at->c, x, n, x->ne[1], x->ne[2], x->nb[1],
-                                x->nb[2], (uint64_t)(i * n * x->nb[0]));
-    return gguf_op_cont(at->c, y);
-}
-
 /* Results of the chosen experts for x [n_embd, 1 or n_used, N]: [n_embd,
  * n_used, N]. */
 static tensor *apply_experts(const struct gg_model_at *at,
@@ -155,8 +144,8 @@ static tensor *apply_experts(const struct gg_model_at *at,
     }
     if (gg_weight_at(at, GG_W_GATE_UP_EXPS)) {
         tensor *both = gg_model_linear_id(at, GG_W_GATE_UP_EXPS, x, y->ids);
-        gate = row_half(at, both, 0);
-        up = row_half(at, both, 1);
+        gate = gg_model_take_row_half(at, both, 0);
+        up = gg_model_take_row_half(at, both, 1);
     } else {
         gate = gg_model_linear_id(at, GG_W_GATE_EXPS, x, y->ids);
         up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
@@ -165,17 +154,30 @@ static tensor *apply_experts(const struct gg_model_at *at,
     return gg_model_linear_id(at, GG_W_DOWN_EXPS, up, y->ids);
 }
 
+/* Input of the shared experts' down projection, for x [n_embd, N]. */
+static tensor *shared_hidden(const struct gg_model_at *at, tensor *x)
+{
+    tensor *gate, *up;
+    if (at->arch->moe.plain)
+        return gg_model_apply_act(at, gg_model_linear(at, GG_W_UP_SHARED, x));
+    if (gg_weight_at(at, GG_W_GATE_UP_SHARED)) {
+        tensor *both = gg_model_linear(at, GG_W_GATE_UP_SHARED, x);
+        gate = gg_model_take_row_half(at, both, 0);
+        up = gg_model_take_row_half(at, both, 1);
+    } else {
+        up = gg_model_linear(at, GG_W_UP_SHARED, x);
+        gate = gg_model_linear(at, GG_W_GATE_SHARED, x);
+    }
+    return gg_model_apply_gated_act(at, gate, up, at->layer->clamp_shexp);
+}
+
 /* Result of the shared experts for x [n_embd, N]; NULL: not in this layer. */
 static tensor *apply_shared(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    if (!gg_weight_at(at, GG_W_UP_SHARED))
+    if (!gg_weight_at(at, GG_W_DOWN_SHARED))
         return NULL;
-    tensor *y = gg_model_linear(at, GG_W_UP_SHARED, x);
-    y = at->arch->moe.plain ? gg_model_apply_act(at, y)
-                            : gg_model_apply_gated_act(
-                                  at, gg_model_linear(at, GG_W_GATE_SHARED, x),
-                                  y, at->layer->clamp_shexp);
+    tensor *y = shared_hidden(at, x);
     y = gg_model_linear(at, GG_W_DOWN_SHARED, y);
     if (!gg_weight_at(at, GG_W_ROUTER_SHARED))
         return y;

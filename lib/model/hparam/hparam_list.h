@@ -105,6 +105,8 @@
     X(window_pattern, FLAGS, LAYER, "attention.sliding_window_pattern", 0,    \
       GG_SPAN_MAX, none, 0, NULL, "sliding window pattern",                   \
       "sliding_window_pattern")                                               \
+    X(rope_pattern, FLAGS, LAYER, "attention.rope_pattern", 0, 1, none, 0,    \
+      NULL, "layers with rotary embedding", NULL)                             \
     X(dim_k_swa, UINT, MODEL, "attention.key_length_swa", 1, 1 << 16, none,   \
       MEMORY, NULL, "key width in windows", NULL)                             \
     X(dim_v_swa, UINT, MODEL, "attention.value_length_swa", 1, 1 << 16, none, \

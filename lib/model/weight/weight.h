@@ -240,6 +240,8 @@ enum gg_model_role {
       z->shared_ff)                                                           \
     X(UP_SHARED, "ffn_up_shexp.weight", LAYER, MATRIX, NONE, z->embd,         \
       z->shared_ff)                                                           \
+    X(GATE_UP_SHARED, "ffn_up_shexp.weight", LAYER, MATRIX, NONE, z->embd,    \
+      2 * z->shared_ff)                                                       \
     X(DOWN_SHARED, "ffn_down_shexp.weight", LAYER, MATRIX, NONE,              \
       z->shared_ff, z->embd)                                                  \
     X(ROUTER_SHARED, "ffn_gate_inp_shexp.weight", LAYER, VECTOR, NONE,        \
