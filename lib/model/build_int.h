@@ -110,6 +110,13 @@ struct gguf_tensor *gg_model_gate_heads(const struct gg_model_at *at,
                                         struct gguf_tensor *taken,
                                         struct gguf_tensor *gate);
 
+/* Multiply the result of attention, [d * h, N], by the gate of the architecture
+ * (arch.h: gate_attention), computed from x. In an architecture without it,
+ * returns taken. */
+struct gguf_tensor *gg_model_gate_attention(const struct gg_model_at *at,
+                                            struct gguf_tensor *x,
+                                            struct gguf_tensor *taken);
+
 /* Normalise x along dimension 0, then multiply by weight id and add its bias,
  * if it has one. kind: enum gg_model_norm. id GG_W_NONE: no weight. */
 struct gguf_tensor *gg_model_apply_norm(const struct gg_model_at *at,

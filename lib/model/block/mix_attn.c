@@ -289,6 +289,14 @@ tensor *gg_arch_gate_each_head(const struct gg_model_at *at, tensor *x,
     return gate_by_sigmoid(at, GG_W_ATTN_GATE_HEAD, x, taken);
 }
 
+tensor *gg_model_gate_attention(const struct gg_model_at *at, tensor *x,
+                                tensor *taken)
+{
+    return at->arch->gate_attention.fn
+               ? at->arch->gate_attention.fn(at, x, taken)
+               : taken;
+}
+
 /* Keys and values of the layer, or of the earlier layer that it shares them
  * with. */
 static void store_kv(const struct gg_model_at *at, struct qkv *y)
@@ -324,10 +332,7 @@ tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
         l->score_scale, gg_model_alibi_max_bias(at->m),
         at->m->hp.attn_softcap);
     taken = gg_model_name_activation(at, "attn_heads", taken);
-    taken = apply_gate(at, taken, y.gate);
-    return at->arch->gate_attention.fn
-               ? at->arch->gate_attention.fn(at, x, taken)
-               : taken;
+    return gg_model_gate_attention(at, x, apply_gate(at, taken, y.gate));
 }
 
 tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)

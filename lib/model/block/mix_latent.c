@@ -163,9 +163,7 @@ tensor *gg_model_attend_latent(const struct gg_model_at *at, tensor *x,
                         ? attend_absorbed(at, &y, mask)
                         : attend_expanded(at, &y, mask);
     taken = gguf_op_reshape_2d(at->c, taken, n.v * n.n_head, n.n);
-    return at->arch->gate_attention.fn
-               ? at->arch->gate_attention.fn(at, x, taken)
-               : taken;
+    return gg_model_gate_attention(at, x, taken);
 }
 
 tensor *gg_model_mix_latent(const struct gg_model_at *at, tensor *x)
