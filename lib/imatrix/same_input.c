@@ -20,12 +20,12 @@ static const char *const groups[] = {
     /* the normalized state before attention or a recurrent block */
     "attn_qkv attn_q attn_k attn_v attn_gate attn_q_a attn_kv attn_kv_a_mqa "
     "attn_compressor_kv attn_compressor_gate indexer.attn_k indexer.q_proj "
-    "indexer.k_proj ssm_in ssm_ba ssm_alpha ssm_beta ssm_f_a ssm_g_a",
+    "indexer.k_proj ssm_in ssm_ba ssm_alpha ssm_beta ssm_f_a ssm_g_a ssm_g",
     "attn_q_b indexer.attn_q_b",
     "cross_attn_k cross_attn_v",
     "ffn_gate ffn_up",
     "ffn_gate_up_exps ffn_gate_exps ffn_up_exps",
-    "ffn_gate_shexp ffn_up_shexp",
+    "ffn_gate_shexp ffn_up_shexp ffn_routed_down",
     "ffn_gate_chexps ffn_up_chexps",
 };
 

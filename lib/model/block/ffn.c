@@ -43,6 +43,8 @@ tensor *gg_model_apply_gated_act(const struct gg_model_at *at, tensor *gate,
                                  tensor *up, float limit)
 {
     const struct gg_ffn_act *act = at->m->hp.act;
+    if (act->gated_of_layer)
+        return act->gated_of_layer(at, gate, up);
     if (!(limit > LEAST_LIMIT))
         return act->gated(at->c, gate, up);
     up = gguf_op_clamp(at->c, up, -limit, limit);
@@ -62,6 +64,11 @@ tensor *gg_model_apply_act(const struct gg_model_at *at, tensor *x)
 static bool has_alone(const struct gg_ffn_act *act)
 {
     return act->alone || act->of_layer;
+}
+
+static bool has_gated(const struct gg_ffn_act *act)
+{
+    return act->gated || act->gated_of_layer;
 }
 
 /* ---- dense ---- */
@@ -150,10 +157,10 @@ bool gg_ffn_is_supported(const struct gguf_model *m,
                          const struct gg_model_layer *l)
 {
     const struct gg_ffn_act *act = m->hp.act;
-    if (l->moe && !(m->arch->moe.plain ? has_alone(act) : act->gated != NULL))
+    if (l->moe && !(m->arch->moe.plain ? has_alone(act) : has_gated(act)))
         return false;
     if (!l->ffn)
         return true;
     return l->ffn->build &&
-           (l->ffn->ungated ? has_alone(act) : act->gated != NULL);
+           (l->ffn->ungated ? has_alone(act) : has_gated(act));
 }

@@ -16,7 +16,7 @@ struct gg_model_at;
 
 struct gg_ffn_act {
     const char *text;
-    /* The activation of x (a part without gate); of a gate, times up; of x,
+    /* The activation of x (a part without gate); of a gate, times up; and both
      * with parameters of the layer. NULL: the activation does not have this
      * form. */
     struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
@@ -24,6 +24,9 @@ struct gg_ffn_act {
                                  struct gguf_tensor *up);
     struct gguf_tensor *(*of_layer)(const struct gg_model_at *at,
                                     struct gguf_tensor *x);
+    struct gguf_tensor *(*gated_of_layer)(const struct gg_model_at *at,
+                                          struct gguf_tensor *gate,
+                                          struct gguf_tensor *up);
     /* the limit of a gate applies before the activation; false: after it */
     bool clamps_first;
     /* Returns the activation that a file names. If not NULL, it replaces all

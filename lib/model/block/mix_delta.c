@@ -3,7 +3,8 @@
  * state that each token corrects
  *
  * Gated DeltaNet of Qwen3-Next and Qwen 3.5 (arXiv 2412.06464) has one gate per
- * head, Kimi's delta rule (arXiv 2510.26692) one per element of a key.
+ * head, Kimi's delta rule (arXiv 2510.26692) one per element of a key. Kimi K3
+ * and Ling 3.0 bound the logarithm of these gates.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -182,6 +183,18 @@ tensor *gg_model_mix_delta_tiled(const struct gg_model_at *at, tensor *x)
 
 /* ---- a gate for each element of a key ---- */
 
+const uint16_t gg_mixer_kda_weights[] = { GG_NEED(KDA_Q),
+                                          GG_NEED(KDA_K),
+                                          GG_NEED(KDA_V),
+                                          GG_NEED(KDA_CONV_Q),
+                                          GG_NEED(KDA_CONV_K),
+                                          GG_NEED(KDA_CONV_V),
+                                          GG_NEED(KDA_BETA),
+                                          GG_NEED(KDA_DT_B),
+                                          GG_NEED(KDA_NORM),
+                                          GG_NEED(KDA_OUT),
+                                          0 };
+
 void gg_model_size_states_kda(const struct gguf_model *m,
                               const struct gg_model_layer *l,
                               struct gg_model_state_sizes *n)
@@ -212,35 +225,68 @@ static tensor *convolve_heads(const struct gg_model_at *at, tensor *x, int i)
     return gg_model_view_real_heads(at, x, 0, d, at->layer->n_head);
 }
 
-/* Low-rank projection (two matrices) of real tokens: [d * heads, ..]. */
-static tensor *project_low_rank(const struct gg_model_at *at, enum gg_weight a,
-                                enum gg_weight b, tensor *x)
+/* Projection of real tokens by one matrix, or by the low-rank pair a and b if
+ * the layer has b: [d * heads, ..]. */
+static tensor *project_real(const struct gg_model_at *at, enum gg_weight full,
+                            enum gg_weight a, enum gg_weight b, tensor *x)
 {
     const int64_t n = (int64_t)at->m->hp.kda_head * at->layer->n_head;
-    x = gg_model_linear(at, b, gg_model_linear(at, a, x));
+    x = gg_weight_at(at, b) ? gg_model_linear(at, b, gg_model_linear(at, a, x))
+                            : gg_model_linear(at, full, x);
     return gg_model_view_real_tokens(at, x, 0, n);
 }
 
-tensor *gg_model_mix_kda(const struct gg_model_at *at, tensor *x)
+/* Logarithm of the gates, [d, heads, ..], from their projection u [d * heads,
+ * ..] and the number a of each head: a softplus(u), or in (bound, 0) if the
+ * file has a bound:
+ *
+ *     bound * sigmoid(sign * a * u)
+ *
+ * sign makes a positive: -1 if files have a < 0. */
+static tensor *decay_log(const struct gg_model_at *at, tensor *u, float sign)
 {
     struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_pass *p = at->p;
-    const int64_t d = at->m->hp.kda_head, heads = at->layer->n_head;
-    tensor *g =
-        gguf_op_add(c, project_low_rank(at, GG_W_KDA_F_A, GG_W_KDA_F_B, x),
-                    gg_weight_at(at, GG_W_KDA_DT_B));
-    g = gguf_op_reshape_4d(c, gguf_op_softplus(c, g), d, heads, p->n_real,
-                           p->n_seq);
+    const int64_t heads = at->layer->n_head;
+    tensor *flat = gg_weight_at(at, GG_W_KDA_A_FLAT);
+    tensor *a = flat ? gguf_op_reshape_2d(c, flat, 1, heads)
+                     : gg_weight_at(at, GG_W_KDA_A);
+    u = gguf_op_add(c, u, gg_weight_at(at, GG_W_KDA_DT_B));
+    u = gguf_op_reshape_4d(c, u, hp->kda_head, heads, p->n_real, p->n_seq);
+    if (!hp->has[GG_HP_kda_bound])
+        return gguf_op_mul(c, gguf_op_softplus(c, u), a);
+    u = gg_model_apply_scale(at, gguf_op_mul(c, u, a), sign);
+    return gguf_op_scale(c, gguf_op_sigmoid(c, u), hp->kda_bound);
+}
+
+static tensor *mix_kda(const struct gg_model_at *at, tensor *x, float sign)
+{
+    struct gguf_ctx *c = at->c;
+    const int64_t heads = at->layer->n_head;
+    const enum gg_weight full =
+        gg_weight_at(at, GG_W_KDA_G_BARE) ? GG_W_KDA_G_BARE : GG_W_KDA_G;
+    tensor *u = project_real(at, GG_W_KDA_F, GG_W_KDA_F_A, GG_W_KDA_F_B, x);
     tensor *beta = gg_model_view_real_tokens(
         at, gg_model_linear(at, GG_W_KDA_BETA, x), 0, heads);
     const struct rule r = {
         .q = convolve_heads(at, x, 0),
         .k = convolve_heads(at, x, 1),
         .v = convolve_heads(at, x, 2),
-        .g = gguf_op_mul(c, g, gg_weight_at(at, GG_W_KDA_A)),
+        .g = decay_log(at, u, sign),
         .beta = head_numbers(at, gguf_op_sigmoid(c, beta), heads),
     };
     tensor *gate = gguf_op_sigmoid(
-        c, project_low_rank(at, GG_W_KDA_G_A, GG_W_KDA_G_B, x));
+        c, project_real(at, full, GG_W_KDA_G_A, GG_W_KDA_G_B, x));
     return gate_heads(at, GG_W_KDA_NORM, apply_rule(at, &r), gate);
+}
+
+tensor *gg_model_mix_kda(const struct gg_model_at *at, tensor *x)
+{
+    return mix_kda(at, x, -1);
+}
+
+tensor *gg_model_mix_kda_positive(const struct gg_model_at *at, tensor *x)
+{
+    return mix_kda(at, x, 1);
 }

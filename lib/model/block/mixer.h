@@ -145,8 +145,16 @@ gg_mixer_mix_fn gg_model_mix_mamba, gg_model_mix_mamba2, gg_model_mix_plamo;
 gg_mixer_size_states_fn gg_model_size_states_mamba,
     gg_model_size_states_mamba2, gg_model_size_states_plamo;
 
-/* mix_delta.c */
-gg_mixer_mix_fn gg_model_mix_delta, gg_model_mix_delta_tiled, gg_model_mix_kda;
+/* mix_delta.c: members of mixers with Kimi's delta rule. more_weights names the
+ * projections of decay and gate, and the number a of each head.
+ * gg_model_mix_kda: a is negative in files. gg_model_mix_kda_positive: a is
+ * positive. */
+#define GG_MIXER_KDA                                                          \
+    .weights = gg_mixer_kda_weights, .out = GG_W_KDA_OUT,                     \
+    .memory = GG_MODEL_MEMORY_STATES, .states = gg_model_size_states_kda
+extern const uint16_t gg_mixer_kda_weights[];
+gg_mixer_mix_fn gg_model_mix_delta, gg_model_mix_delta_tiled, gg_model_mix_kda,
+    gg_model_mix_kda_positive;
 gg_mixer_size_states_fn gg_model_size_states_delta, gg_model_size_states_kda;
 enum gguf_status gg_hparams_check_delta(struct gg_hparams_reader *r);
 

@@ -249,11 +249,16 @@ tensor *gg_model_build_moe(const struct gg_model_at *at, tensor *x)
     struct gguf_ctx *c = at->c;
     const struct choice chosen = choose_experts(at, router_input(at, x));
     /* experts may have another width; two matrices project to it and back */
-    const bool latent = gg_weight_at(at, GG_W_LATENT_DOWN) != NULL;
-    tensor *in = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
+    const bool routed = gg_weight_at(at, GG_W_ROUTED_DOWN) != NULL;
+    const enum gg_weight down = routed ? GG_W_ROUTED_DOWN : GG_W_LATENT_DOWN;
+    const enum gg_weight up = routed ? GG_W_ROUTED_UP : GG_W_LATENT_UP;
+    const bool latent = gg_weight_at(at, down) != NULL;
+    tensor *in = latent ? gg_model_linear(at, down, x) : x;
     tensor *sum = sum_experts(at, weight_experts(at, &chosen, in));
+    if (gg_weight_at(at, GG_W_ROUTED_NORM))
+        sum = gg_model_apply_norm_if(at, GG_W_ROUTED_NORM, sum);
     if (latent)
-        sum = gg_model_linear(at, GG_W_LATENT_UP, sum);
+        sum = gg_model_linear(at, up, sum);
     sum = apply_chunks(at, &chosen, sum);
     tensor *shared = apply_shared(at, x);
     if (!shared)

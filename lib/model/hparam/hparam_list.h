@@ -207,6 +207,8 @@
       NULL, "step of expert layers", "moe_every_n_layers")                    \
     X(moe_latent, UINT, MODEL, "moe_latent_size", 0, GG_WIDTH_MAX, none, 0,   \
       NULL, "width of experts' input", "moe_latent_size")                     \
+    X(expert_latent, UINT, MODEL, "expert_latent_length", 0, GG_WIDTH_MAX,    \
+      none, 0, NULL, "width of experts' input", "routed_expert_hidden_size")  \
     X(n_hash, UINT, MODEL, "hash_layer_count", 0, GG_SPAN_MAX, n_layer, 0,    \
       NULL, "layers with hash routing", "num_hash_layers")                    \
     X(clamp_exp, FLOAT, LAYER, "swiglu_clamp_exp", 0, 1e9, none, 0, NULL,     \
@@ -237,6 +239,11 @@
       MEMORY, NULL, "layers without attention", NULL)                         \
     X(kda_head, UINT, MODEL, "kda.head_dim", 1, 1 << 16, none, MEMORY, NULL,  \
       "width of delta heads", "linear_attn_config.head_dim")                  \
+    X(kda_bound, FLOAT, MODEL, "kda.gate_lower_bound", -1e6, -1e-6, none, 0,  \
+      NULL, "lower bound of the decay",                                       \
+      "linear_attn_config.gate_lower_bound")                                  \
+    X(kda_safe, BOOL, MODEL, "kda.safe_gate", 0, 1, none, 0, NULL,            \
+      "bounded decay", "kda_safe_gate")                                       \
     X(n_lconv, UINT, MODEL, "shortconv.l_cache", 1, 1 << 16, none, MEMORY,    \
       NULL, "taps of the convolution", "conv_L_cache")                        \
     X(wkv_head, UINT, MODEL, "wkv.head_size", 1, 1 << 16, none, MEMORY, NULL, \
@@ -294,6 +301,13 @@
       "num_loops")                                                            \
     X(skip_loop_norm, BOOL, MODEL, "skip_loop_final_norm", 0, 1, none, 0,     \
       NULL, "no norm between loops", "skip_loop_final_norm")                  \
+    X(res_block, UINT, MODEL, "attn_res.block_size", 0, GG_SPAN_MAX, none, 0, \
+      NULL, "layers of a residual block", "attn_res_block_size")              \
+    X(situ_beta, FLOAT, MODEL, "activation.situ_beta", 1e-6, 1e6, none, 0,    \
+      NULL, "bound of gates", "activation_situ_beta")                         \
+    X(situ_linear, FLOAT, MODEL, "activation.situ_linear_beta", -1e6, 1e6,    \
+      none, 0, NULL, "bound of the up projection",                            \
+      "activation_situ_linear_beta")                                          \
     X(n_dec_layer, UINT, MODEL, "decoder_block_count", 1, GG_SPAN_MAX,        \
       n_tensors, 0, NULL, "layers of the decoder", "num_decoder_layers")      \
     X(dec_start, UINT, MODEL, "decoder_start_token_id", 0, INT32_MAX, none,   \

@@ -221,15 +221,15 @@ enum gg_model_role {
     X(ROUTER_HASH, "ffn_gate_tid2eid.weight", LAYER, NUMBERS, NONE, z->used,  \
       z->vocab)                                                               \
     X(GATE_EXPS, "ffn_gate_exps.weight", LAYER, MATRIX, GATE_UP_EXPS,         \
-      z->embd, z->expert_ff, z->experts)                                      \
+      z->expert_in, z->expert_ff, z->experts)                                 \
     X(GATE_EXPS_B, "ffn_gate_exps.bias", LAYER, VECTOR, GATE_UP_EXPS_B,       \
       z->expert_ff, z->experts)                                               \
     X(UP_EXPS, "ffn_up_exps.weight", LAYER, MATRIX, GATE_UP_EXPS,             \
       z->expert_in, z->expert_ff, z->experts)                                 \
     X(UP_EXPS_B, "ffn_up_exps.bias", LAYER, VECTOR, GATE_UP_EXPS_B,           \
       z->expert_ff, z->experts)                                               \
-    X(GATE_UP_EXPS, "ffn_gate_up_exps.weight", LAYER, MATRIX, NONE, z->embd,  \
-      2 * z->expert_ff, z->experts)                                           \
+    X(GATE_UP_EXPS, "ffn_gate_up_exps.weight", LAYER, MATRIX, NONE,           \
+      z->expert_in, 2 * z->expert_ff, z->experts)                             \
     X(GATE_UP_EXPS_B, "ffn_gate_up_exps.bias", LAYER, VECTOR, NONE,           \
       2 * z->expert_ff, z->experts)                                           \
     X(DOWN_EXPS, "ffn_down_exps.weight", LAYER, MATRIX, NONE, z->expert_ff,   \
@@ -324,6 +324,10 @@ enum gg_model_role {
       z->n_head * z->kda)                                                     \
     X(KDA_G_A, "ssm_g_a.weight", LAYER, MATRIX, NONE, z->embd, z->kda)        \
     X(KDA_G_B, "ssm_g_b.weight", LAYER, MATRIX, NONE, z->kda,                 \
+      z->n_head * z->kda)                                                     \
+    X(KDA_F, "ssm_f_a.weight", LAYER, MATRIX, NONE, z->embd,                  \
+      z->n_head * z->kda)                                                     \
+    X(KDA_G, "ssm_g_a.weight", LAYER, MATRIX, NONE, z->embd,                  \
       z->n_head * z->kda)                                                     \
     X(KDA_BETA, "ssm_beta.weight", LAYER, MATRIX, NONE, z->embd, z->n_head)   \
     X(KDA_A, "ssm_a", LAYER, VECTOR, NONE, 1, z->n_head)                      \
@@ -426,6 +430,19 @@ enum gg_model_role {
     X(LAUREL_L, "laurel_l.weight", LAYER, MATRIX, NONE, z->embd, 64)          \
     X(LAUREL_R, "laurel_r.weight", LAYER, MATRIX, NONE, 64, z->embd)          \
     X(LAUREL_NORM, "laurel_post_norm.weight", LAYER, VECTOR, NONE, z->embd)   \
+    X(KDA_G_BARE, "ssm_g.weight", LAYER, MATRIX, NONE, z->embd,               \
+      z->n_head * z->kda)                                                     \
+    X(KDA_A_FLAT, "ssm_a", LAYER, VECTOR, NONE, z->n_head)                    \
+    X(ROUTED_DOWN, "ffn_routed_down.weight", LAYER, MATRIX, NONE, z->embd,    \
+      z->expert_in)                                                           \
+    X(ROUTED_NORM, "ffn_routed_norm.weight", LAYER, VECTOR, NONE,             \
+      z->expert_in)                                                           \
+    X(ROUTED_UP, "ffn_routed_up.weight", LAYER, MATRIX, NONE, z->expert_in,   \
+      z->embd)                                                                \
+    X(ATTN_RES_SCORE, "attn_res_score.weight", LAYER, VECTOR, NONE, z->embd)  \
+    X(FFN_RES_SCORE, "ffn_res_score.weight", LAYER, VECTOR, NONE, z->embd)    \
+    X(OUTPUT_RES_SCORE, "output_res_score.weight", MODEL, VECTOR, NONE,       \
+      z->embd)                                                                \
     X(IDX_K_NORM, "indexer.k_norm.weight", LAYER, VECTOR, NONE, z->idx)       \
     X(IDX_K_NORM_B, "indexer.k_norm.bias", LAYER, VECTOR, NONE, z->idx)       \
     X(IDX_PROJ, "indexer.proj.weight", LAYER, MATRIX, NONE, z->embd,          \
