@@ -20,7 +20,8 @@ bool gg_arch_has_mixed_layers(const struct gg_arch *a)
 static const struct gg_mixer *
 mixer_by_kv(const struct gg_arch *a, const struct gg_hparams *hp, uint32_t il)
 {
-    return hp->layer[il].n_head_kv ? gg_arch_mixer(a) : a->other;
+    const struct gg_model_layer *l = &hp->layer[il];
+    return l->n_head_kv || l->is_nextn ? gg_arch_mixer(a) : a->other;
 }
 
 const struct gg_arch_mix_rule gg_arch_mix_by_kv = {
