@@ -25,10 +25,25 @@ static const struct gg_arch_experts with_width = {
     .text = "layers with a feed-forward width", .of_layer = has_width
 };
 
+static enum gg_model_norm always_rms(const struct gg_hparams *hp)
+{
+    (void)hp;
+    return GG_NORM_RMS;
+}
+
+/* Files may have the epsilon of RMS norms, of layer norms, or both. */
+static void fill_epsilon(struct gg_hparams_reader *r)
+{
+    if (!r->hp->has[GG_HP_norm_rms_eps])
+        r->hp->norm_rms_eps = r->hp->norm_eps;
+}
+
 /* clang-format off */
 /* Two names for one. */
 #define NEMOTRON                                                              \
     ONE, NO_ROPE, .order = GG_ORDER_SINGLE,                                   \
+    .choose_norm = { always_rms, "RMS" },                                     \
+    .fill_hparams = { fill_epsilon, "" },                                     \
     .other = &gg_mixer_mamba2, .mix_rule = &single_parts,                     \
     .out_b = GG_MAY, .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,       \
     .ffn_b = GG_MAY,                                                          \
