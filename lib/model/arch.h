@@ -107,6 +107,11 @@ typedef struct gg_model_norms gg_arch_norms_fn(const struct gg_model_at *at,
 typedef struct gguf_tensor *
 gg_arch_norm_result_fn(const struct gg_model_at *at, unsigned id,
                        struct gguf_tensor *y);
+/* Returns the residual stream after a part of a layer. normed: the part's input
+ * after its norm. y: its result. */
+typedef struct gguf_tensor *gg_arch_join_fn(const struct gg_model_at *at,
+                                            struct gguf_tensor *normed,
+                                            struct gguf_tensor *y);
 /* Builds all layers of a model that keeps several residual streams. x:
  * embeddings [n_embd, N]. Returns the one stream that remains, [n_embd, n_out];
  * NULL for a pass without outputs. */
@@ -443,6 +448,7 @@ struct gg_arch {
     GG_HOOK(gg_arch_parallel_fn) is_parallel;
     GG_HOOK(gg_arch_norms_fn) place_norms;
     GG_HOOK(gg_arch_norm_result_fn) norm_result;
+    GG_HOOK(gg_arch_join_fn) join_part;
     GG_HOOK(gg_arch_layers_fn) build_layers;
     GG_HOOK(gg_arch_loops_fn) n_loops;
     uint8_t norm;   /* enum gg_model_norm */

@@ -152,11 +152,13 @@ static bool ffn_shifts(const struct gg_model_layer *l)
     return l->ffn && l->ffn->shifts;
 }
 
-/* The result y of a part joins the stream x. */
+/* The result y of a part joins the stream x. normed: the part's input. */
 static tensor *join_part(const struct gg_model_at *at,
                          const struct gg_model_norms *norms, tensor *x,
-                         tensor *y)
+                         tensor *normed, tensor *y)
 {
+    if (at->arch->join_part.fn)
+        return at->arch->join_part.fn(at, normed, y);
     const struct gg_model_norms n = norms_of(at, norms);
     const bool scaled = at->arch->residual_scale;
     y = at->arch->norm_result.fn ? at->arch->norm_result.fn(at, n.post, y)
@@ -194,7 +196,7 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
         y = mixer ? gg_model_take_output_rows(at, y)
                   : NULL; /* after this only tokens whose output is wanted */
         x = at->in = gg_model_take_output_rows(at, x);
-        if (parallel)
+        if (parallel || a->join_part.fn)
             *normed = gg_model_take_output_rows(at, *normed);
     }
     if (parallel && ffn_norm(at) != GG_W_NONE)
@@ -206,7 +208,7 @@ static tensor *build_mixer(struct gg_model_at *at, tensor *x, tensor **normed)
     if (mixer->out != GG_W_NONE)
         y = gg_model_linear(at, mixer->out, y);
     y = gg_model_apply_scale(at, y, at->m->hp.value_scale);
-    y = join_part(at, &a->mix_norm, x, y);
+    y = join_part(at, &a->mix_norm, x, *normed, y);
     return a->finish_mixer ? a->finish_mixer(at, x, y) : y;
 }
 
@@ -230,7 +232,7 @@ static tensor *build_layer(struct gg_model_at *at, tensor *x)
         normed = gg_model_apply_norm_if(at, ffn_norm(at), x);
     tensor *y = gg_model_name_activation(at, "ffn_output",
                                          gg_model_build_ffn(at, normed));
-    x = join_part(at, &a->ffn_norm, x, y);
+    x = join_part(at, &a->ffn_norm, x, normed, y);
     if (gg_model_is_last_layer(at) && ffn_shifts(at->layer))
         x = gg_model_take_output_rows(
             at, x); /* it needed the tokens before them */

@@ -108,6 +108,7 @@ static void add_layer(struct cell *c, const struct gg_arch *a)
     add_hook(c, a->is_parallel);
     add_hook(c, a->place_norms);
     add_hook(c, a->norm_result);
+    add_hook(c, a->join_part);
     add_hook(c, a->finish_layer);
     add_hook(c, a->n_loops);
     add_hook(c, a->build_layers);

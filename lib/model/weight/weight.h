@@ -143,6 +143,10 @@ enum gg_model_role {
       z->q + z->k + z->v)                                                     \
     X(ATTN_QKV_SQUARE, "attn_qkv.weight", LAYER, MATRIX, NONE, z->embd,       \
       3 * z->embd)                                                            \
+    X(LINEAR_QKV, "attn_qkv.weight", LAYER, MATRIX, NONE, z->embd,            \
+      3 * z->n_head * z->head)                                                \
+    X(LINEAR_NORM, "attn_norm_2.weight", LAYER, VECTOR, NONE,                 \
+      z->n_head * z->head)                                                    \
     X(ATTN_Q_GATED, "attn_q.weight", LAYER, MATRIX, NONE, z->embd, 2 * z->q)  \
     X(ATTN_Q_NORM, "attn_q_norm.weight", LAYER, VECTOR, NONE, z->qk_0,        \
       z->qk_q1)                                                               \
