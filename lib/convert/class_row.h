@@ -146,15 +146,16 @@ gg_hf_config_fn gg_convert_no_bos;
 
 /* Transforms of tensors (describe/tensor_layout.c, ternary.c): rows of each
  * query or key head from halves to pairs, if the class has .permuted; add 1;
- * remove dimensions of size 1; -exp(x); the first and the second half of the
- * rows; -1, 0 or 1 times the mean magnitude. */
+ * remove dimensions of size 1; exp(x); -exp(x); the first and the second half
+ * of the rows; -1, 0 or 1 times the mean magnitude. */
 extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
-    gg_convert_plus_1, gg_convert_squeeze, gg_convert_neg_exp,
+    gg_convert_plus_1, gg_convert_squeeze, gg_convert_exp, gg_convert_neg_exp,
     gg_convert_half_1, gg_convert_half_2, gg_convert_ternary;
 #define ROPE_Q  gg_convert_rope_q
 #define ROPE_K  gg_convert_rope_k
 #define PLUS_1  gg_convert_plus_1
 #define SQUEEZE gg_convert_squeeze
+#define EXP     gg_convert_exp
 #define NEG_EXP gg_convert_neg_exp
 #define HALF_1  gg_convert_half_1
 #define HALF_2  gg_convert_half_2
@@ -165,8 +166,9 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 
 /* Rows of names. N: a tensor as it is. N_HOW: HOW changes its numbers. N_AXES:
  * AXES gives the order of its elements. N_TIMES: NAME in config.json is a
- * factor. N_KEY: a tensor of one number becomes a key. N_NOT: the tensor is
- * ignored. */
+ * factor. N_IN: the row applies to some layers. N_IF: on the way back, some
+ * layers have this name. N_KEY: a tensor of one number becomes a key. N_NOT:
+ * the tensor is ignored. */
 #define END_NAMES                                                             \
     {                                                                         \
         .from = NULL                                                          \
@@ -190,6 +192,14 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 #define N_TIMES(FROM, TO, NAME)                                               \
     {                                                                         \
         .from = FROM, .to = TO, .scale = { NAME }                             \
+    }
+#define N_IN(FROM, TO, FN)                                                    \
+    {                                                                         \
+        .from = FROM, .to = TO, .in_layers = FN                               \
+    }
+#define N_IF(FROM, TO, FN)                                                    \
+    {                                                                         \
+        .from = FROM, .to = TO, .only_if = FN                                 \
     }
 #define N_KEY(FROM, KEY) N(FROM, "=" KEY)
 #define N_NOT(FROM)      N(FROM, NULL)

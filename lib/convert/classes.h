@@ -101,6 +101,9 @@ struct gg_convert_name {
     const char *scale[2];
     /* Computes a factor; NAN: none. NULL: no such factor. */
     gg_hf_config_layer_fn *scale_of;
+    /* The row applies to layers for which the function returns a number above
+     * 0. NULL: it applies to all layers. */
+    gg_hf_config_layer_fn *in_layers;
     /* Way back, if several names become one: a layer has this name if the
      * function returns a number above 0. NULL: the first name is taken. */
     gg_hf_config_layer_fn *only_if;

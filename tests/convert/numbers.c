@@ -159,7 +159,9 @@ static float apply_functions(const struct term *e,
     char word[160];
     while (next_word(&p, word)) {
         const char *each = strchr(word, ':');
-        if (!strcmp(word, "-exp")) {
+        if (!strcmp(word, "exp")) {
+            x = expf(x);
+        } else if (!strcmp(word, "-exp")) {
             x = -expf(x);
         } else if (!strcmp(word, "ternary")) {
             const float y = x * (1 / e->mean);

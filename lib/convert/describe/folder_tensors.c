@@ -70,7 +70,9 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
     struct gg_convert_item item = {
         .row = row, .list = list, .from = i, .half = half
     };
-    if (!gg_convert_row_matches(row, name, &item.layer, &item.expert, &end))
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    if (!gg_convert_row_matches(row, name, &item.layer, &item.expert, &end) ||
+        (row->in_layers && !(row->in_layers(&cfg, item.layer) > 0)))
         return GGUF_OK;
     *found = true;
     /* the head of a tied model carries nothing, but its pair does */

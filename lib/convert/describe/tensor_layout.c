@@ -148,6 +148,12 @@ static void plus_1(float *x, size_t n)
         x[n] += 1;
 }
 
+static void exp_each(float *x, size_t n)
+{
+    while (n--)
+        x[n] = expf(x[n]);
+}
+
 static void neg_exp(float *x, size_t n)
 {
     while (n--)
@@ -160,21 +166,32 @@ static void minus_1(float *x, size_t n)
         x[n] -= 1;
 }
 
-/* The logarithm whose exponential is x again, among those nearby. */
+/* The logarithm whose exponential is want again, among those nearby. */
+static float find_log(float want)
+{
+    const float guess = (float)log((double)want);
+    float low = guess, high = guess;
+    for (int k = 0; k < 5; k++) {
+        if (expf(low) == want)
+            return low;
+        if (expf(high) == want)
+            return high;
+        low = nextafterf(low, -INFINITY);
+        high = nextafterf(high, INFINITY);
+    }
+    return guess;
+}
+
+static void log_each(float *x, size_t n)
+{
+    while (n--)
+        x[n] = find_log(x[n]);
+}
+
 static void log_neg(float *x, size_t n)
 {
-    while (n--) {
-        const float want = x[n], guess = (float)log(-(double)want);
-        float low = guess, high = guess;
-        x[n] = guess;
-        for (int k = 0; k < 4 && -expf(x[n]) != want; k++) {
-            low = nextafterf(low, -INFINITY);
-            high = nextafterf(high, INFINITY);
-            x[n] = -expf(low) == want    ? low
-                   : -expf(high) == want ? high
-                                         : guess;
-        }
-    }
+    while (n--)
+        x[n] = find_log(-x[n]);
 }
 
 static const char from_halves[] = "rows of heads from halves to pairs";
@@ -211,6 +228,10 @@ const struct gg_convert_transform gg_convert_squeeze = {
     .shape = restore_one,
     .pair = GG_PAIR_AS_IS
 };
+const struct gg_convert_transform gg_convert_exp = { .text = "exp(x)",
+                                                     .view = squeeze_view,
+                                                     .change = exp_each,
+                                                     .back = log_each };
 const struct gg_convert_transform gg_convert_neg_exp = {
     .text = "-exp(x)", .view = squeeze_view, .change = neg_exp, .back = log_neg
 };
