@@ -29,6 +29,20 @@ static void find_row(struct gguf_convert *c, struct gguf_str name)
     }
 }
 
+/* Words in names of classes of draft models (speculative decoding). */
+static const char *const draft_words[] = {
+    "Assistant", "DFlash", "DSpark", "Draft", "Eagle", "Speculator"
+};
+
+static bool is_draft(struct gguf_str name)
+{
+    for (; name.size; name.data++, name.size--)
+        for (size_t i = 0; i < GG_LEN(draft_words); i++)
+            if (gg_str_starts(name, draft_words[i]))
+                return true;
+    return false;
+}
+
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
@@ -46,8 +60,11 @@ enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
         find_row(c, inner);
     gg_convert_limit_layers(c);
     if (!c->arch)
-        return gg_error_set(err, GGUF_E_ARCH, gg_json_offset_of(&t->json, v),
-                            "config.json: class '%s' is not supported",
-                            gg_str_esc(&e, name));
+        return gg_error_set(
+            err, GGUF_E_ARCH, gg_json_offset_of(&t->json, v),
+            "config.json: class '%s' is %s", gg_str_esc(&e, name),
+            is_draft(name) ? "a draft model for another model's states; "
+                             "such models are not converted"
+                           : "not supported");
     return GGUF_OK;
 }

@@ -37,6 +37,21 @@ const struct gg_arch *gg_arch_find(struct gguf_str name)
     return NULL;
 }
 
+static const char *const *const drafts[] = {
+#define X(FAMILY) gg_arch_drafts_##FAMILY,
+    GG_DRAFT_FAMILY_LIST(X)
+#undef X
+};
+
+bool gg_arch_is_draft(struct gguf_str name)
+{
+    for (size_t i = 0; i < GG_LEN(drafts); i++)
+        for (const char *const *p = drafts[i]; *p; p++)
+            if (gg_str_eqz(name, *p))
+                return true;
+    return false;
+}
+
 const char *gguf_model_arch_at(size_t n)
 {
     const struct gg_arch *a = gg_arch_next(NULL);

@@ -558,4 +558,8 @@ const struct gg_arch *gg_arch_next(const struct gg_arch *after);
 /* Row of an architecture by general.architecture; NULL: unknown. */
 const struct gg_arch *gg_arch_find(struct gguf_str name);
 
+/* Is this the architecture of draft models, which need another model's states?
+ */
+bool gg_arch_is_draft(struct gguf_str name);
+
 #endif

@@ -46,6 +46,12 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
         m->arch = gg_arch_find(m->arch_name);
     if (m->arch && m->arch->runs)
         return GGUF_OK;
+    if (!m->arch && gg_arch_is_draft(m->arch_name))
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, kv->off,
+            "architecture '%s' is a draft model: it guesses tokens from "
+            "another model's states and cannot be evaluated alone",
+            gg_str_esc(&e, m->arch_name));
     const struct gg_arch *known = NULL;
     struct gguf_suggestion near;
     char hint[GGUF_SUGGESTION_SIZE];

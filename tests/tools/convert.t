@@ -340,6 +340,11 @@ sed 's/Llama/Llamma/' "$tmp/hf/config.json" >"$tmp/odd/config.json"
 run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
 fails "config.json: class 'LlammaForCausalLM' is not supported"
 ok 'a class that is not known'
+sed 's/LlamaForCausalLM/LlamaForCausalLMEagle3/' "$tmp/hf/config.json" \
+    >"$tmp/odd/config.json"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails "class 'LlamaForCausalLMEagle3' is a draft model for another model's states"
+ok 'a class of draft models'
 # Sizes that would take hours or gigabytes are refused first.
 sed 's/"LlamaForCausalLM"/"Lfm2ForCausalLM"/
     s/"num_hidden_layers":[0-9]*/"num_hidden_layers":1000000,"full_attn_idxs":[0]/' \

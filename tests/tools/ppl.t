@@ -167,6 +167,16 @@ LC_ALL=C sed 's/llama/lamma/' "$m" >"$tmp/arch.gguf"
 run "$ppl" -m "$tmp/arch.gguf" -f "$t"
 fails_with 1 "architecture 'lamma' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
 ok 'an architecture that is not supported says what still works'
+for arch in eagle3 dflash gemma4-assistant; do
+    run "$bin/gguf-edit" -qf --set "general.architecture=$arch" \
+        -o "$tmp/arch.gguf" "$m"
+    run "$ppl" -m "$tmp/arch.gguf" -f "$t"
+    fails_with 1 "architecture '$arch' is a draft model"
+    ok "$arch: a draft model is refused as such"
+    run "$bin/gguf-info" --check "$tmp/arch.gguf"
+    test $rc -eq 0 && grep -q "architecture '$arch' is a draft model" "$tmp/out"
+    ok "$arch: so does gguf-info"
+done
 
 # A split model is evaluated directly.
 digits()

@@ -81,7 +81,9 @@ static const struct gg_arch rows[] = {
       MORE(N(OUTPUT_HC_FN), N(OUTPUT_HC_BASE), N(OUTPUT_HC_SCALE), K(rank_q),
            INDEXER, K(out_groups), K(out_rank), K(compress_base), K(compress),
            K(n_streams), K(n_sinkhorn), K(streams_eps), K(n_hash),
-           K(expert_norm), K(expert_scale), K(clamp_exp), KM(clamp_shexp)),
+           K(expert_norm), K(expert_scale), K(clamp_exp), KM(clamp_shexp),
+           M(ROUTER_SELECT_VL_B)),
+      UNUSED(W(ROUTER_SELECT_VL_B)), /* biases for images */
       .remark = "first layers choose experts by token id; "
                 "clamped SwiGLU" },
     { .name = "dots1", .runs = true, LLAMA, NEOX, OWN, HEAD_NORM,

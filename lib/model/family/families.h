@@ -50,4 +50,12 @@ struct gg_arch_family {
 GG_FAMILY_LIST(X)
 #undef X
 
+/* X(FAMILY): families with architectures of draft models, which guess the next
+ * tokens of another model from that model's states (speculative decoding).
+ * They have no rows; a list has their names, ended by NULL. */
+#define GG_DRAFT_FAMILY_LIST(X) X(gemma) X(llama) X(qwen)
+#define X(F)                    extern const char *const gg_arch_drafts_##F[];
+GG_DRAFT_FAMILY_LIST(X)
+#undef X
+
 #endif

@@ -194,4 +194,6 @@ static const struct gg_arch rows[] = {
 };
 /* clang-format on */
 
+const char *const gg_arch_drafts_gemma[] = { "gemma4-assistant", NULL };
+
 const struct gg_arch_family gg_arch_family_gemma = { rows, GG_LEN(rows) };

@@ -325,4 +325,6 @@ static const struct gg_arch rows[] = {
 };
 /* clang-format on */
 
+const char *const gg_arch_drafts_llama[] = { "eagle3", NULL };
+
 const struct gg_arch_family gg_arch_family_llama = { rows, GG_LEN(rows) };

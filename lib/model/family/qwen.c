@@ -201,4 +201,6 @@ static const struct gg_arch rows[] = {
 };
 /* clang-format on */
 
+const char *const gg_arch_drafts_qwen[] = { "dflash", NULL };
+
 const struct gg_arch_family gg_arch_family_qwen = { rows, GG_LEN(rows) };

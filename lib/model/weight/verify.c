@@ -70,7 +70,10 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
     if (!v->arch)
         return gg_file_report_finding(
             &v->c, GG_CHECK_ARCH_UNKNOWN, kv->key, kv->off, err,
-            "tensors of architecture '%s' are not known",
+            gg_arch_is_draft(name)
+                ? "architecture '%s' is a draft model; its tensors are not "
+                  "checked"
+                : "tensors of architecture '%s' are not known",
             gg_str_esc(&e, name));
     const struct gg_finding report = { &v->c, &v->src, err };
     v->hp.n_layer = count_layers(&v->src);

@@ -221,6 +221,8 @@ enum gg_model_role {
     X(ROUTER_B, "ffn_gate_inp.bias", LAYER, VECTOR, NONE, z->experts)         \
     X(ROUTER_SCALE, "ffn_gate_inp.scale", LAYER, VECTOR, NONE, z->embd)       \
     X(ROUTER_SELECT_B, "exp_probs_b.bias", LAYER, VECTOR, NONE, z->experts)   \
+    X(ROUTER_SELECT_VL_B, "exp_probs_b_vl.bias", LAYER, VECTOR, NONE,         \
+      z->experts)                                                             \
     X(ROUTER_SELECT_BARE, "exp_probs_b", LAYER, VECTOR, NONE, z->experts)     \
     X(ROUTER_HASH, "ffn_gate_tid2eid.weight", LAYER, NUMBERS, NONE, z->used,  \
       z->vocab)                                                               \
