@@ -285,7 +285,7 @@ struct gg_model_key_shift {
 /* Add the nodes that rotate the keys to a graph, at most GG_KEY_SHIFT_NODES.
  * Keys are decoded to f32, rotated by the angle of the difference without
  * scaling, and stored again. gguf/session.h says how precise that is. */
-enum { GG_KEY_SHIFT_NODES = 12 };
+enum { GG_KEY_SHIFT_NODES = 20 };
 void gg_build_key_shift(const struct gguf_model *m, struct gguf_ctx *c,
                         struct gguf_graph *g, uint32_t il,
                         const struct gg_model_key_shift *t);

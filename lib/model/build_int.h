@@ -256,8 +256,14 @@ struct gguf_tensor *gg_model_update_cache(const struct gg_model_at *at,
 
 /* ---- mix_indexer.c ---- */
 
-/* Parameters of the rotary embedding of the indexer's heads. */
+/* Parameters of the rotary embedding of the indexer's heads. It rotates the
+ * same number of elements as in other heads. */
 struct gguf_rope gg_model_indexer_rope(const struct gg_model_at *at);
+/* Apply a rotary embedding to heads x [dim_idx, h, N] of the indexer, at the
+ * positions of the pass. */
+struct gguf_tensor *gg_model_rotate_index(const struct gg_model_at *at,
+                                          struct gguf_tensor *x,
+                                          const struct gguf_rope *rope);
 
 /* ---- recurrence.c: functions of mixers with a state ---- */
 

@@ -77,7 +77,7 @@ static tensor *turn_index(const struct gg_model_at *at, tensor *x)
     struct gguf_rope rope = gg_model_indexer_rope(at);
     gg_model_clear_rope_scaling(&rope);
     x = gguf_op_reshape_3d(at->c, x, d, 1, n);
-    x = gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
+    x = gg_model_rotate_index(at, x, &rope);
     return gguf_op_reshape_2d(at->c, x, d, n);
 }
 

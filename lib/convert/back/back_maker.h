@@ -87,6 +87,9 @@ gg_back_fn gg_back_put_rotary_of_key;
 gg_back_fn gg_back_put_rope_base;
 /* Set is_causal if it is false. */
 gg_back_fn gg_back_put_not_causal;
+/* Set swiglu_limit from swiglu_clamp_exp: a number if it is the same in all
+ * layers, else a list. */
+gg_back_fn gg_back_put_swiglu_limit;
 /* Set norm_topk_prob if it is true. */
 gg_back_fn gg_back_put_norm_topk;
 /* Set mamba_expand: width of the state space / width of the model. */

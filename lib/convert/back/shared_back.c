@@ -145,6 +145,21 @@ void gg_back_put_nope_of_mla(struct gg_back_maker *m)
     put_nope(m, "attention.key_length_mla");
 }
 
+void gg_back_put_swiglu_limit(struct gg_back_maker *m)
+{
+    json_t *list =
+        json_deep_copy(gg_hf_config_get(&m->keys, "swiglu_clamp_exp"));
+    bool same = json_array_size(list) > 0;
+    for (size_t i = 1; i < json_array_size(list); i++)
+        same = same &&
+               json_equal(json_array_get(list, i), json_array_get(list, 0));
+    if (json_is_array(list))
+        gg_back_put(m->root, "swiglu_limit",
+                    same ? json_incref(json_array_get(list, 0))
+                         : json_incref(list));
+    json_decref(list);
+}
+
 void gg_back_put_norm_topk(struct gg_back_maker *m)
 {
     if (num_of(&m->keys, "expert_weights_norm") == 1)

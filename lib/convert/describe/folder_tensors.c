@@ -291,6 +291,7 @@ static bool is_f32(const struct gg_composed_tensor *t)
         "indexer.proj.",        "time_mix_first.",     "time_mix_w1.",
         "time_mix_w2.",         "time_mix_decay_w1.",  "time_mix_decay_w2.",
         "time_mix_lerp_fused.", "altup_correct_coef.", "altup_predict_coef.",
+        "output_hc_fn.",        "hc_attn_fn.",         "hc_ffn_fn.",
     };
     if (t->n_dims < 2 || !gg_str_ends(t->name, ".weight"))
         return true;

@@ -78,22 +78,6 @@ static double swiglu_limit(const struct gg_hf_config *cfg, int64_t layer)
     return num_at(cfg, "swiglu_limit", layer);
 }
 
-/* A number if it is the same in all layers, else a list. */
-static void put_swiglu_limit(struct gg_back_maker *m)
-{
-    json_t *list =
-        json_deep_copy(gg_hf_config_get(&m->keys, "swiglu_clamp_exp"));
-    bool same = json_array_size(list) > 0;
-    for (size_t i = 1; i < json_array_size(list); i++)
-        same = same &&
-               json_equal(json_array_get(list, i), json_array_get(list, 0));
-    if (json_is_array(list))
-        gg_back_put(m->root, "swiglu_limit",
-                    same ? json_incref(json_array_get(list, 0))
-                         : json_incref(list));
-    json_decref(list);
-}
-
 static bool is_without_mla(const struct gg_hf_config *cfg)
 {
     return num_or(cfg, "use_mla", 0) == 0;
@@ -174,7 +158,8 @@ const struct gg_convert_arch gg_convert_family_deepseek[] = {
           U32("hyper_connection.sinkhorn_iterations", "hc_sinkhorn_iters"),
           F32("hyper_connection.epsilon", "hc_eps"),
           ELSE("hash_layer_count", U32, "num_hash_layers", 0),
-          EACH("swiglu_clamp_exp", F32, swiglu_limit, put_swiglu_limit),
+          EACH("swiglu_clamp_exp", F32, swiglu_limit,
+               gg_back_put_swiglu_limit),
           U32("rope.dimension_count", "qk_rope_head_dim")) },
     /* attention as in Llama; all elements of heads are rotated, although
      * config.json says 0 */

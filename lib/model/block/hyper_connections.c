@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* hyper_connections.c - layers with hyper-connections (Xie et al., mHC, arXiv
- * 2512.24880, as in DeepSeek-V4)
+ * 2512.24880, as in DeepSeek-V4; Hunyuan 4 without a matrix)
  *
  * The state of a token is n streams of n_embd numbers. A part of a layer reads
  * a weighted sum of the streams. Its result is added to each stream with a
- * weight, and the streams are mixed with each other. All weights are computed
- * from all streams (gguf_op_hyper). No other residual stream exists.
+ * weight. Before that, the streams are mixed with each other by a matrix,
+ * which some models lack. All weights are computed from all streams
+ * (gguf_op_hyper). No other residual stream exists.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -23,8 +24,32 @@ static const struct meets at_mixer = { GG_W_HC_ATTN_FN, GG_W_HC_ATTN_BASE,
                           at_end = { GG_W_OUTPUT_HC_FN, GG_W_OUTPUT_HC_BASE,
                                      GG_W_OUTPUT_HC_SCALE };
 
+/* Weights of the streams of a part without a matrix, [2 n, N], from z [2 n, N]:
+ * n to read, sigmoid(..) + eps, and n to write, magnitude sigmoid(..) + eps. */
+static tensor *gate_streams(const struct gg_model_at *at,
+                            const struct meets *of, tensor *z)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const int64_t n = hp->n_streams;
+    tensor *base = gg_weight_at(at, of->base);
+    tensor *scale = gg_weight_at(at, of->scale), *half[2];
+    for (int i = 0; i < 2; i++) {
+        const float magnitude = i ? hp->streams_magnitude : 1;
+        half[i] = gguf_op_hyper(
+            c,
+            gguf_op_view_2d(c, z, n, z->ne[1], z->nb[1],
+                            (uint64_t)(i * n * z->nb[0])),
+            gguf_op_view_1d(c, base, n, (uint64_t)(i * n * base->nb[0])),
+            gguf_op_view_1d(c, scale, 1, (uint64_t)(i * scale->nb[0])),
+            (int32_t)n, 0, hp->streams_eps / magnitude);
+        half[i] = gg_model_apply_scale(at, half[i], magnitude);
+    }
+    return gguf_op_concat(c, half[0], half[1], 0);
+}
+
 /* Coefficients of streams h [n_embd, n, N]: (2 + n) n elements for each token,
- * or n at the end of the model. */
+ * 2 n without a matrix, or n at the end of the model. */
 static tensor *stream_coefficients(const struct gg_model_at *at,
                                    const struct meets *of, tensor *h)
 {
@@ -34,6 +59,8 @@ static tensor *stream_coefficients(const struct gg_model_at *at,
     tensor *z = gguf_op_reshape_2d(at->c, h, h->ne[0] * h->ne[1], h->ne[2]);
     z = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_NONE, z);
     z = gg_model_linear(at, of->fn, z);
+    if (z && z->ne[0] == 2 * h->ne[1])
+        return gate_streams(at, of, z);
     return gguf_op_hyper(at->c, z, gg_weight_at(at, of->base),
                          gg_weight_at(at, of->scale), (int32_t)hp->n_streams,
                          (int32_t)hp->n_sinkhorn, hp->streams_eps);
@@ -68,8 +95,9 @@ static tensor *spread_result(const struct gg_model_at *at, tensor *h,
         return NULL;
     y = gguf_op_reshape_3d(c, y, y->ne[0], 1, y->ne[1]);
     y = gguf_op_out_prod(c, y, coefficient_rows(at, all, n, n, 1));
-    return gguf_op_add(
-        c, gguf_op_out_prod(c, h, coefficient_rows(at, all, 2 * n, n, n)), y);
+    if (all && all->ne[0] > 2 * n)
+        h = gguf_op_out_prod(c, h, coefficient_rows(at, all, 2 * n, n, n));
+    return gguf_op_add(c, h, y);
 }
 
 /* Streams of the tokens whose output is wanted. */

@@ -152,6 +152,20 @@ tensor *gg_model_shift_rope(const struct gg_model_at *at, tensor *x)
     return rotate_heads(at, x, &rope);
 }
 
+tensor *gg_model_rotate_tail(const struct gg_model_at *at, tensor *x,
+                             tensor *pos, const struct gguf_rope *rope)
+{
+    struct gguf_ctx *c = at->c;
+    if (!x || x->ne[0] <= rope->n_dims)
+        return gguf_op_rope(c, x, pos, NULL, rope);
+    const int64_t rot = rope->n_dims, own = x->ne[0] - rot;
+    tensor *still =
+        gguf_op_view_3d(c, x, own, x->ne[1], x->ne[2], x->nb[1], x->nb[2], 0);
+    tensor *last = gguf_op_view_3d(c, x, rot, x->ne[1], x->ne[2], x->nb[1],
+                                   x->nb[2], (uint64_t)(own * x->nb[0]));
+    return gguf_op_concat(c, still, gguf_op_rope(c, last, pos, NULL, rope), 0);
+}
+
 /* Norms of heads and positions, in the architecture's order. */
 static tensor *norm_and_rope(const struct gg_model_at *at, enum gg_weight id,
                              tensor *x)

@@ -107,20 +107,9 @@ static enum gguf_status check_loaded(const struct gguf_model *m, uint32_t il,
 static tensor *rotate_tail(const struct gg_model_at *at, tensor *x,
                            tensor *pos)
 {
-    struct gguf_ctx *c = at->c;
-    struct gguf_rope rope =
-        at->layer->ratio ? at->m->hp.rope : at->m->hp.rope_window;
-    if (!x)
-        return NULL;
-    const int64_t rot = rope.n_dims, own = x->ne[0] - rot;
-    if (!own)
-        return gguf_op_rope(c, x, pos, NULL, &rope);
-    tensor *still =
-        gguf_op_view_3d(c, x, own, x->ne[1], x->ne[2], x->nb[1], x->nb[2], 0);
-    tensor *last = gguf_op_view_3d(c, x, rot, x->ne[1], x->ne[2], x->nb[1],
-                                   x->nb[2], (uint64_t)(own * x->nb[0]));
-    return gguf_op_concat(c, still, gguf_op_rope(c, last, pos, NULL, &rope),
-                          0);
+    const struct gg_hparams *hp = &at->m->hp;
+    return gg_model_rotate_tail(
+        at, x, pos, at->layer->ratio ? &hp->rope : &hp->rope_window);
 }
 
 /* A product as heads, [d, h, N]. */

@@ -12,8 +12,8 @@
 
 typedef struct gguf_tensor tensor;
 
-/* Epsilon of the indexer's layer norm, by the models' definition; files have no
- * key for it. */
+/* Epsilon of the indexer's layer norm, by most models' definition; files have
+ * no key for it. */
 #define INDEX_NORM_EPS 1e-6f
 
 /* A product as heads of the indexer, [d, h, N]. */
@@ -32,12 +32,18 @@ struct gguf_rope gg_model_indexer_rope(const struct gg_model_at *at)
     return rope;
 }
 
-/* Apply the rotary embedding to the same number of elements as in other
- * heads. */
+tensor *gg_model_rotate_index(const struct gg_model_at *at, tensor *x,
+                              const struct gguf_rope *rope)
+{
+    gg_mixer_rotate_fn *const rotate = at->layer->mixer->rotate_index;
+    return rotate ? rotate(at, x, at->p->pos, rope)
+                  : gguf_op_rope(at->c, x, at->p->pos, NULL, rope);
+}
+
 static tensor *rotate_heads(const struct gg_model_at *at, tensor *x)
 {
     const struct gguf_rope rope = gg_model_indexer_rope(at);
-    return gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
+    return gg_model_rotate_index(at, x, &rope);
 }
 
 /* Store the indexer's keys and return those of all tokens. They are stored even
@@ -57,8 +63,11 @@ static bool layer_has_indexer(const struct gg_model_at *at)
 static tensor *layer_norm(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
+    const struct gg_mixer *mixer = at->layer->mixer;
     tensor *b = gg_weight_at(at, GG_W_IDX_K_NORM_B);
-    x = gguf_op_norm(c, x, INDEX_NORM_EPS);
+    x = gguf_op_norm(c, x,
+                     mixer->index_eps ? mixer->index_eps(&at->m->hp)
+                                      : INDEX_NORM_EPS);
     x = gguf_op_mul(c, x, gg_weight_at(at, GG_W_IDX_K_NORM));
     return b ? gguf_op_add(c, x, b) : x;
 }
@@ -96,12 +105,18 @@ static tensor *choose_keys(const struct gg_model_at *at, tensor *x,
         w, mask, hp->idx_top);
 }
 
+/* Layers without an indexer attend to the keys that an earlier one chose.
+ * Layers with a window attend to the window. */
 tensor *gg_model_mix_sparse(const struct gg_model_at *at, tensor *x)
 {
+    const unsigned type = at->layer->attn_type;
     tensor *rank_q = gg_model_compress_query(at, x);
     if (at->layer->has_indexer)
         at->across->chosen = choose_keys(at, x, rank_q);
-    return gg_model_attend_latent(at, x, rank_q, at->across->chosen);
+    return gg_model_attend_latent(at, x, rank_q,
+                                  at->across->chosen && type == GG_ATTN_FULL
+                                      ? at->across->chosen
+                                      : at->p->keys.mask[type]);
 }
 
 /* Weights of the indexer: required in layers with one, optional in others. */

@@ -34,6 +34,11 @@ enum gg_model_memory_kind {
  * multiplies by the output matrix if the mixer names one. */
 typedef struct gguf_tensor *gg_mixer_mix_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x);
+/* Applies a rotary embedding to heads x [d, h, N], at positions pos. */
+typedef struct gguf_tensor *gg_mixer_rotate_fn(const struct gg_model_at *at,
+                                               struct gguf_tensor *x,
+                                               struct gguf_tensor *pos,
+                                               const struct gguf_rope *rope);
 /* Fills the number of elements of a sequence's states in a layer. */
 typedef void gg_mixer_size_states_fn(const struct gguf_model *m,
                                      const struct gg_model_layer *l,
@@ -69,6 +74,10 @@ struct gg_mixer {
     /* in models that are not causal it also sees later tokens */
     bool looks_ahead;
     int8_t idx_rope; /* enum gguf_rope_kind of the indexer's heads */
+    /* Rotates the indexer's heads. NULL: their first elements. */
+    gg_mixer_rotate_fn *rotate_index;
+    /* Epsilon of the norm of the indexer's keys. NULL: 1e-6. */
+    float (*index_eps)(const struct gg_hparams *hp);
     /* Check hyperparameters. check_states: those of recurrent heads, instead of
      * the usual check. check_hparams: all others, after everything else is
      * known. */
@@ -100,6 +109,8 @@ static inline const struct gg_mixer *gg_arch_mixer(const struct gg_arch *a)
 }
 
 gg_mixer_mix_fn gg_model_mix_attention;
+/* Rotates the last rope->n_dims elements of each head. */
+gg_mixer_rotate_fn gg_model_rotate_tail;
 gg_mixer_size_keys_fn gg_model_size_keys_heads;
 
 /* mix_latent.c, hparams_latent.c: members that all latent attention shares */

@@ -126,7 +126,7 @@
       0, NULL, "heads of the indexer", "index_n_heads")                       \
     X(dim_idx, UINT, MODEL, "attention.indexer.key_length", 1, 1 << 16, none, \
       0, NULL, "width of the indexer's heads", "index_head_dim")              \
-    X(idx_top, UINT, MODEL, "attention.indexer.top_k", 1, GG_SPAN_MAX, none,  \
+    X(idx_top, UINT, MODEL, "attention.indexer.top_k", 0, GG_SPAN_MAX, none,  \
       0, NULL, "top k of the indexer", "index_topk")                          \
     X(idx_block, UINT, MODEL, "attention.indexer.block_size", 1, GG_SPAN_MAX, \
       none, 0, NULL, "block of the indexer", NULL)                            \
@@ -295,6 +295,8 @@
       1 << 10, none, 0, NULL, "Sinkhorn iterations", "hc_sinkhorn_iters")     \
     X(streams_eps, FLOAT, MODEL, "hyper_connection.epsilon", 0, 1, none, 0,   \
       NULL, "epsilon of streams", "hc_eps")                                   \
+    X(streams_magnitude, FLOAT, MODEL, "hyper_connection.magnitude", 1e-6,    \
+      1e6, none, 0, NULL, "magnitude of streams", "hc_magnitude")             \
     X(n_deepstack, UINT, MODEL, "n_deepstack_layers", 0, GG_SPAN_MAX, none,   \
       0, NULL, "deepstack layers", NULL)                                      \
     X(n_loops, UINT, MODEL, "num_loops", 1, 64, none, 0, NULL, "loops",       \

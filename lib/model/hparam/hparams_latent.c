@@ -3,6 +3,8 @@
 #include "config.h"
 #include "model/hparam/hparams_int.h"
 
+#include "base/compiler.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -15,13 +17,38 @@ enum gguf_status gg_hparams_check_widths(struct gg_hparams_reader *r)
         r, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_v_mla : GG_HP_dim_k_mla);
 }
 
-/* Check the indexer. The first elements of its heads have rotary embedding, the
- * same number as in other heads. The first layer has an indexer. */
+/* Check the keys that an optional indexer needs. */
+static enum gguf_status check_optional_indexer(struct gg_hparams_reader *r)
+{
+    static const enum gg_model_hparam ids[] = { GG_HP_n_idx, GG_HP_dim_idx };
+    for (size_t i = 0; r->hp->idx_top && i < GG_LEN(ids); i++)
+        if (r->needs.key[ids[i]] == GG_MAY && !r->hp->has[ids[i]])
+            GG_TRY(gg_hparams_fail_missing(r, ids[i]));
+    return GGUF_OK;
+}
+
+/* First layer without a window; 0: none. */
+static uint32_t first_full(const struct gg_hparams *hp)
+{
+    for (uint32_t il = 0; il < hp->n_layer; il++)
+        if (hp->layer[il].attn_type == GG_ATTN_FULL)
+            return il;
+    return 0;
+}
+
+/* Check the indexer. Some elements of its heads have rotary embedding, the same
+ * number as in other heads. The first layer without a window has an indexer. */
 enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
     const bool opens = gg_finding_is_fatal(r->report);
-    if (opens && hp->has[GG_HP_idx_types] && !hp->layer[0].idx_types)
+    const uint32_t first = first_full(hp);
+    if (hp->has[GG_HP_idx_top] && !hp->idx_top &&
+        r->needs.key[GG_HP_idx_top] == GG_MUST)
+        return gg_hparams_fail_range(r, GG_HP_idx_top, 0, 1, GG_SPAN_MAX);
+    GG_TRY(check_optional_indexer(r));
+    if (opens && hp->has[GG_HP_idx_types] && hp->idx_top &&
+        !hp->layer[first].idx_types)
         return gg_hparams_fail(
             r, gg_hparams_find(r, GG_HP_idx_types), GG_CHECK_KEY_VALUE,
             GGUF_E_HPARAM, "%s: the first layer must have an indexer", r->key);

@@ -51,11 +51,12 @@ const struct gg_arch_rope_rule gg_arch_rope_in_windows = {
 /* ---- layers with an indexer ---- */
 
 /* Those that attention.indexer.types names; without the key all, or by the
- * architecture. */
+ * architecture. None has one without a top k, and no layer with a window. */
 static bool has_indexer_by_hook(const struct gg_arch *a,
                                 const struct gg_hparams *hp, uint32_t il)
 {
-    if (!gg_arch_mixer(a)->has_indexer)
+    if (!gg_arch_mixer(a)->has_indexer || !hp->idx_top ||
+        hp->layer[il].attn_type == GG_ATTN_WINDOW)
         return false;
     if (hp->has[GG_HP_idx_types])
         return hp->layer[il].idx_types != 0;
@@ -172,6 +173,8 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->per_layer = known_or_nan(hp->n_per_layer);
     z->n_layer = known_or_nan(hp->n_layer);
     z->streams = known_or_nan(hp->n_streams);
+    z->hc = (2 + z->streams) * z->streams;
+    z->hc_scales = 3;
     z->types = known_or_nan(hp->n_types);
     z->ratio = known_or_nan(l->ratio);
     z->wide = l->ratio == GG_RATIO_CSA ? 2 : 1;

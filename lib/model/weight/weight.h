@@ -43,6 +43,8 @@ struct gg_model_sizes {
     double types;   /* token types (segments) */
     double buckets; /* buckets of relative positions */
     double streams; /* residual streams of hyper-connections */
+    /* hyper-connections of a part: coefficients, and their scales */
+    double hc, hc_scales;
     /* compressed keys: tokens; 2 if blocks overlap, else 1 */
     double ratio, wide;
     double chunk_ff, chunks; /* chunk experts */
@@ -462,15 +464,14 @@ enum gg_model_role {
       z->idx)                                                                 \
     X(IDX_Q_NORM, "indexer.q_norm.weight", LAYER, VECTOR, NONE, z->idx)       \
     X(HC_ATTN_FN, "hc_attn_fn.weight", LAYER, MATRIX, NONE,                   \
-      z->streams * z->embd, (2 + z->streams) * z->streams)                    \
-    X(HC_ATTN_BASE, "hc_attn_base.weight", LAYER, VECTOR, NONE,               \
-      (2 + z->streams) * z->streams)                                          \
-    X(HC_ATTN_SCALE, "hc_attn_scale.weight", LAYER, VECTOR, NONE, 3)          \
+      z->streams * z->embd, z->hc)                                            \
+    X(HC_ATTN_BASE, "hc_attn_base.weight", LAYER, VECTOR, NONE, z->hc)        \
+    X(HC_ATTN_SCALE, "hc_attn_scale.weight", LAYER, VECTOR, NONE,             \
+      z->hc_scales)                                                           \
     X(HC_FFN_FN, "hc_ffn_fn.weight", LAYER, MATRIX, NONE,                     \
-      z->streams * z->embd, (2 + z->streams) * z->streams)                    \
-    X(HC_FFN_BASE, "hc_ffn_base.weight", LAYER, VECTOR, NONE,                 \
-      (2 + z->streams) * z->streams)                                          \
-    X(HC_FFN_SCALE, "hc_ffn_scale.weight", LAYER, VECTOR, NONE, 3)            \
+      z->streams * z->embd, z->hc)                                            \
+    X(HC_FFN_BASE, "hc_ffn_base.weight", LAYER, VECTOR, NONE, z->hc)          \
+    X(HC_FFN_SCALE, "hc_ffn_scale.weight", LAYER, VECTOR, NONE, z->hc_scales) \
     X(DS4_KV, "attn_kv.weight", LAYER, MATRIX, NONE, z->embd, z->head)        \
     X(DS4_KV_NORM, "attn_kv_a_norm.weight", LAYER, VECTOR, NONE, z->head)     \
     X(DS4_OUT_A, "attn_output_a.weight", LAYER, MATRIX, NONE,                 \
