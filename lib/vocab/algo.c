@@ -120,6 +120,13 @@ static const struct gg_vocab_algo algos[] = {
       .byte_text = gg_spm_byte_text,
       .check = gg_vocab_ugm_check },
 
+    { .model = "test",
+      .no_ends = true,
+      .one_text = true,
+      .special = { ALL_NONE },
+      .encode = gg_vocab_chunk_hash_encode,
+      .put = gg_vocab_chunk_hash_put },
+
     /* Two names for a file without a vocabulary; both are in use. */
     { .model = "no_vocab", .special = { ALL_NONE } },
     { .model = "none", .special = { ALL_NONE } },

@@ -353,8 +353,9 @@ gg_vocab_load_fn gg_vocab_wpm_load, gg_vocab_ugm_load, gg_vocab_rwkv_load,
     gg_vocab_plamo2_load, gg_vocab_whitespace_load;
 gg_vocab_encode_fn gg_vocab_wpm_encode, gg_vocab_ugm_encode,
     gg_vocab_rwkv_encode, gg_vocab_plamo2_encode, gg_vocab_whitespace_encode,
-    gg_vocab_dna_encode;
-gg_vocab_put_fn gg_vocab_rwkv_put, gg_vocab_plamo2_put, gg_vocab_dna_put;
+    gg_vocab_dna_encode, gg_vocab_chunk_hash_encode;
+gg_vocab_put_fn gg_vocab_rwkv_put, gg_vocab_plamo2_put, gg_vocab_dna_put,
+    gg_vocab_chunk_hash_put;
 gg_vocab_check_fn gg_vocab_ugm_check;
 
 /* rwkv.c: byte at *i in t, the text of an RWKV token; *i moves to the next. */

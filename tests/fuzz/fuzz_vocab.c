@@ -200,6 +200,7 @@ void fuzz_make_seeds(void)
     seed_vocab("t5", NULL);
     seed_vocab("rwkv", NULL);
     seed_vocab("plamo2", NULL);
+    seed_vocab("test", NULL);
     seed_vocab("no_vocab", NULL);
     seed_vocab("other", "other");
 }

@@ -393,6 +393,40 @@ static void check_variants(void)
     end_vocab(&o);
 }
 
+/* ---- test ---- */
+
+static void hash_keys(struct gguf_meta *m)
+{
+    set_u32(m, "tokenizer.ggml.bos_token_id", 1);
+    set_bool(m, "tokenizer.ggml.add_bos_token", 1);
+}
+
+/* Ids of llama.cpp v0.5.0 for 300 tokens: the second is a control token, the
+ * fourth is defined by the user. */
+static void check_chunk_hash(void)
+{
+    static struct own_token t[300];
+    static char text[300][8];
+    struct own o;
+    for (size_t i = 0; i < GG_LEN(t); i++) {
+        snprintf(text[i], sizeof text[i], "t%zu", i);
+        t[i] = (struct own_token){ text[i], 0, i == 1 ? 3 : i == 3 ? 4 : 1 };
+    }
+    begin_vocab(&o, t, GG_LEN(t), "test", hash_keys);
+    ok(gives_ids(o.v, "hello world", SPECIAL | PARSE, "22,214,100") &&
+           gives_ids(o.v, "a<", SPECIAL, "67") && gives_ids(o.v, "", 0, ""),
+       "test: hashes of chunks, no BOS");
+    ok(gives_ids(o.v, "at1b", PARSE, "97,1,98") &&
+           gives_ids(o.v, "xt3y", 0, "120,3,121"),
+       "special tokens are split off");
+    ok(gives_ids(o.v, "\xff\xff\xff\xff\xff", 0, "75"),
+       "bytes are not negative");
+    ok(detokenizes_to(o.v, "0,7,14,255", 0, "07eff"), "ids in hexadecimal");
+    ok(gguf_vocab_special_id(o.v, GGUF_SPECIAL_NEWLINE) == 10, "a line end");
+    check_nomem(&o, "test");
+    end_vocab(&o);
+}
+
 /* ---- roles ---- */
 
 static const struct own_token roles[] = {
@@ -529,6 +563,7 @@ int main(void)
     check_rwkv();
     check_gemma();
     check_variants();
+    check_chunk_hash();
     check_roles();
     check_newline();
     check_refused();
