@@ -106,10 +106,35 @@ static void read_changed(const struct gg_composed_tensor *t, size_t no,
             x[i] = -x[i];
 }
 
+/* First element of the tensor that part k gives. */
+static uint64_t part_begin(const struct gg_composed_tensor *t, size_t k)
+{
+    return k && !t->product ? t->end[k - 1] : 0;
+}
+
+static void read_product(const struct gg_composed_tensor *t, uint64_t first,
+                         uint64_t n, struct sink *to)
+{
+    float x[256], *const y = to->x;
+    read_changed(t, 0, first, n, to);
+    for (size_t k = 1; k < t->n_parts; k++)
+        for (uint64_t at = 0, m; at < n; at += m) {
+            struct sink factor = { .x = x };
+            m = GG_MIN(n - at, GG_LEN(x));
+            read_changed(t, k, first + at, m, &factor);
+            for (uint64_t i = 0; i < m; i++)
+                y[at + i] *= x[i];
+        }
+}
+
 static void read_parts(const struct gg_composed_tensor *t, uint64_t first,
                        uint64_t n, struct sink *to)
 {
     size_t low = 0, high = t->n_parts;
+    if (t->product) {
+        read_product(t, first, n, to);
+        return;
+    }
     while (low < high) { /* find the part with element first */
         const size_t mid = low + (high - low) / 2;
         if (t->end[mid] <= first)
@@ -118,7 +143,7 @@ static void read_parts(const struct gg_composed_tensor *t, uint64_t first,
             high = mid;
     }
     for (; n; low++) {
-        const uint64_t begin = low ? t->end[low - 1] : 0;
+        const uint64_t begin = part_begin(t, low);
         const uint64_t k = GG_MIN(n, t->end[low] - first);
         if (t->part[low].zero)
             put_zeros(k, to);
@@ -150,6 +175,8 @@ static bool has_blocks(const struct gg_data_composed *m,
                        const struct gg_composed_tensor *t)
 {
     const struct gguf_dtype_info *type = gguf_dtype_find(t->dtype);
+    if (t->product)
+        return false;
     for (size_t i = 0; i < t->n_parts; i++) {
         const struct gg_composed_part *p = &t->part[i];
         struct gg_data_info base;
@@ -275,7 +302,7 @@ static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
     const struct gg_data_composed *m = as_composed(d);
     const struct gg_composed_tensor *t = &m->tensor[i];
     for (size_t k = 0; m->base->ops->advise && k < t->n_parts; k++) {
-        const uint64_t begin = k ? t->end[k - 1] : 0;
+        const uint64_t begin = part_begin(t, k);
         const uint64_t from = GG_MAX(first, begin);
         const uint64_t to = GG_MIN(first + n, t->end[k]);
         uint64_t low, size;
@@ -299,7 +326,7 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
     const struct gg_data_composed *m = as_composed(d);
     const struct gg_composed_tensor *t = &m->tensor[i];
     for (size_t k = 0; m->base->ops->hold && k < t->n_parts; k++) {
-        const uint64_t start = k ? t->end[k - 1] : 0;
+        const uint64_t start = part_begin(t, k);
         const uint64_t from = GG_MAX(first, start);
         const uint64_t to = GG_MIN(first + n, t->end[k]);
         uint64_t low, size;
@@ -361,6 +388,8 @@ static enum gguf_status make_tensor(struct gg_data_composed *m,
     for (size_t i = 0; i < t->n_parts; i++) {
         struct gg_data_info base;
         gg_data_info(m->base, t->part[i].from, &base);
+        if (t->product)
+            at = 0;
         if (!count_part(&t->part[i], base.n_elements, &n) ||
             gg_ckd_add(&at, at, n) || gg_ckd_exceeds_cap(at))
             return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
@@ -370,12 +399,15 @@ static enum gguf_status make_tensor(struct gg_data_composed *m,
         t->end[i] = at;
         join_dims(&t->part[i]);
         GG_TRY(gg_data_rows(m->base, t->part[i].from, &t->rows[i], err));
+        if (t->product && at != n_elements(t))
+            break;
     }
     if (!t->n_parts || at != n_elements(t))
         return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
                             "tensor '%s': its parts have %" PRIu64
-                            " elements together, expected %" PRIu64,
-                            gg_str_esc(&e, t->name), at, n_elements(t));
+                            " elements %s, expected %" PRIu64,
+                            gg_str_esc(&e, t->name), at,
+                            t->product ? "each" : "together", n_elements(t));
     return GGUF_OK;
 }
 

@@ -18,6 +18,8 @@
  *                                     ne { rows, columns }, step { columns, 1 }
  *     three matrices of n elements, stacked
  *                                     three parts, each ne { n }, step { 1 }
+ *
+ * Instead, the elements can be products of those of all parts (product).
  */
 #ifndef GG_DATA_COMPOSED_H
 #define GG_DATA_COMPOSED_H
@@ -68,10 +70,13 @@ struct gg_composed_tensor {
      * to the caller. */
     struct gg_composed_part *part;
     size_t n_parts;
+    /* Each part is as long as the tensor, and none is zeros. An element is the
+     * product of the parts' elements at its place. */
+    bool product;
     /* Readers of the parts. Set by init and freed by fini. */
     struct gg_data_rows *rows;
     /* For each part, the number of this tensor's elements up to the end of the
-     * part. Set by init and freed by fini. */
+     * part; of a product, all. Set by init and freed by fini. */
     uint64_t *end;
 };
 

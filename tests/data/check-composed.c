@@ -163,6 +163,48 @@ static void check_random(void)
     ok(good == tried, "%d of %d tensors of random views", good, tried);
 }
 
+/* Products of a whole tensor and another in reverse order of its halves. */
+static void check_product(void)
+{
+    enum { HALF = N / 2 };
+    struct gg_composed_part parts[] = {
+        { .from = 1, .n_dims = 1, .ne = { N }, .step = { 1 } },
+        { .from = 2, .n_dims = 2, .ne = { 2, HALF }, .step = { HALF, 1 } },
+    };
+    struct gg_composed_tensor t = { .name = { "t", 1 },
+                                    .dtype = GGUF_DTYPE_F32,
+                                    .n_dims = 1,
+                                    .ne = { N, 1, 1, 1 },
+                                    .part = parts,
+                                    .n_parts = 2,
+                                    .product = true };
+    struct gg_data_composed m;
+    struct gg_data_rows r;
+    struct gguf_error e;
+    float got[N];
+    int n_good = 0;
+    bool good =
+        gg_data_composed_init(&m, &base, &t, 1, NULL, NULL) == GGUF_OK &&
+        gg_data_rows(&m.list, 0, &r, NULL) == GGUF_OK;
+    for (uint64_t at = 0, n = 7; good && at < N; at += n) {
+        n = at + n > N ? N - at : n;
+        gg_data_read(&r, at, n, got + at);
+    }
+    for (int i = 0; good && i < N; i++)
+        n_good +=
+            got[i] == (float)(1000 + i) * (float)(2000 + i / 2 + i % 2 * HALF);
+    ok(n_good == N && !r.blocks && !gg_data_bytes(&m.list, 0),
+       "%d of %d products", n_good, N);
+    gg_data_composed_fini(&m);
+    parts[1].ne[1]--;
+    ok(gg_data_composed_init(&m, &base, &t, 1, NULL, &e) == GGUF_E_SHAPE,
+       "a factor of fewer elements: %s", e.message);
+    parts[1].ne[1]++;
+    parts[0].ne[0] -= 2;
+    ok(gg_data_composed_init(&m, &base, &t, 1, NULL, &e) == GGUF_E_SHAPE,
+       "or the first: %s", e.message);
+}
+
 /* Only a whole tensor without changes has bytes. */
 static void check_bytes(void)
 {
@@ -253,6 +295,7 @@ int main(int argc, char **argv)
 {
     rnd_seed(argc, argv);
     check_random();
+    check_product();
     check_bytes();
     check_refused();
     return done_testing();
