@@ -147,10 +147,12 @@ gg_hf_config_fn gg_convert_no_bos;
 /* Transforms of tensors (describe/tensor_layout.c, ternary.c): rows of each
  * query or key head from halves to pairs, if the class has .permuted; add 1;
  * remove dimensions of size 1; exp(x); -exp(x); the first and the second half
- * of the rows; -1, 0 or 1 times the mean magnitude. */
+ * of the rows; -1, 0 or 1 times the mean magnitude; a factor of the row before,
+ * which becomes 1 on the way back. */
 extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
     gg_convert_plus_1, gg_convert_squeeze, gg_convert_exp, gg_convert_neg_exp,
-    gg_convert_half_1, gg_convert_half_2, gg_convert_ternary;
+    gg_convert_half_1, gg_convert_half_2, gg_convert_ternary,
+    gg_convert_factor;
 #define ROPE_Q  gg_convert_rope_q
 #define ROPE_K  gg_convert_rope_k
 #define PLUS_1  gg_convert_plus_1
@@ -160,6 +162,7 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 #define HALF_1  gg_convert_half_1
 #define HALF_2  gg_convert_half_2
 #define TERNARY gg_convert_ternary
+#define FACTOR  gg_convert_factor
 
 #define L "model.layers.%."
 #define B "blk.%."

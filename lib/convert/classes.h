@@ -80,6 +80,10 @@ struct gg_convert_transform {
     bool is_i32;      /* elements are 32-bit integers */
     /* change rounds by the mean magnitude of all elements (back_ternary.c) */
     bool has_mean;
+    /* The row before has the same name in the file; this row's tensor
+     * multiplies that one's, element by element. back makes it of the product,
+     * on the way back. */
+    bool is_factor;
 };
 
 /* Row of names: a tensor of the folder, and its tensor or key in the file.

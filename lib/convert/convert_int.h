@@ -234,6 +234,8 @@ bool gg_convert_normalize_name(const struct gguf_convert *c,
 bool gg_convert_row_matches(const struct gg_convert_name *row,
                             const char *name, int64_t *layer, int64_t *expert,
                             const char **end);
+/* tensor_names.c: does the tensor of the next row multiply this row's? */
+bool gg_convert_has_factor(const struct gg_convert_name *row);
 /* tensor_names.c: does any row of the class have the name? */
 bool gg_convert_has_name(const struct gguf_convert *c, const char *name);
 /* tensor_names.c: change a name that no row has into one that a row has, where

@@ -152,14 +152,18 @@ static bool read_right(struct term *e, const char *right)
 
 /* ---- a number ---- */
 
+/* at: number of the element in the source */
 static float apply_functions(const struct term *e,
-                             const uint64_t index[MOST_AXES], float x)
+                             const uint64_t index[MOST_AXES], uint64_t at,
+                             float x)
 {
     const char *p = e->functions;
     char word[160];
     while (next_word(&p, word)) {
         const char *each = strchr(word, ':');
-        if (!strcmp(word, "exp")) {
+        if (!strncmp(word, "*=", 2)) {
+            x *= folder_value(word + 2, at);
+        } else if (!strcmp(word, "exp")) {
             x = expf(x);
         } else if (!strcmp(word, "-exp")) {
             x = -expf(x);
@@ -197,7 +201,7 @@ static float number_at(const struct term *e, uint64_t i)
         at += index[c->axis] * e->axis[c->axis].stride;
         i /= c->n;
     }
-    return apply_functions(e, index, folder_value(e->t->name, at));
+    return apply_functions(e, index, at, folder_value(e->t->name, at));
 }
 
 /* ---- terms ---- */

@@ -15,6 +15,7 @@
  *
  *     +1 *0.5          add, multiply
  *     *p:1,-1          multiply by a number for each index of axis p
+ *     *=NAME           multiply by the same element of another tensor
  *     exp, -exp        e^x, -e^x
  *     ternary          -1, 0 or 1 times the mean magnitude of SOURCE
  *

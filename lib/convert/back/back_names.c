@@ -166,6 +166,12 @@ static enum gguf_status use_rows(struct gg_back *b, struct uses *u,
         if (n > 1 && u->n == first + 1)
             u->use[first].place += k;
     }
+    if (!gg_convert_has_factor(row + n - 1))
+        return GGUF_OK;
+    x->row = row + n;
+    x->n_others = x->row_no = 0;
+    GG_TRY(use_row(b, u, x, end, err));
+    u->use[u->n - 1].place++;
     return GGUF_OK;
 }
 

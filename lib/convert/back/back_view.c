@@ -248,8 +248,9 @@ static enum gguf_status collect_pieces(const struct gg_back *b, uint32_t i,
             u->expert != u[-1].expert)
             off = first_element(b, u);
         GG_TRY(add_use(b, p, i, u, &off, err));
-        if (u->row->transform && u->row->transform->change) {
-            *change = u->row->transform->back;
+        const struct gg_convert_transform *how = u->row->transform;
+        if (how && (how->change || how->is_factor)) {
+            *change = how->back;
             if (!*change)
                 return refuse_tensor(b, i, err);
         }

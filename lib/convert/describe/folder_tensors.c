@@ -370,9 +370,11 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
         return GGUF_OK;
     }
     for (unsigned d = 0; d < v->n_dims; d++)
-        if (v->ne[d] != t->ne[d] && (stacked || d != last))
+        if (v->ne[d] != t->ne[d] && (stacked || t->product || d != last))
             return fail_part(c, item, "has another shape than the others",
                              err);
+    if (t->product)
+        return GGUF_OK;
     t->ne[stacked ? v->n_dims : last] += stacked ? 1 : v->ne[last];
     return GGUF_OK;
 }
@@ -408,6 +410,22 @@ static enum gguf_status add_parts(struct gguf_convert *c,
     return GGUF_OK;
 }
 
+/* Do items first to end make a product, of a tensor and a factor? */
+static enum gguf_status find_product(const struct gguf_convert *c,
+                                     size_t first, size_t end, bool *product,
+                                     struct gguf_error *err)
+{
+    const struct gg_convert_name *row = c->parts.item[first].row;
+    const bool factor = row->transform && row->transform->is_factor;
+    *product = gg_convert_has_factor(row);
+    return factor || (*product && end - first < 2)
+               ? fail_part(c, first,
+                           factor ? "lacks the tensor that it multiplies"
+                                  : "lacks the tensor that multiplies it",
+                           err)
+               : GGUF_OK;
+}
+
 /* Tensor no of the output, of items first to end. */
 static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                                     size_t first, size_t end,
@@ -429,6 +447,7 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
                   : gg_mem_arena_alloc(&c->arena, bytes);
     if (!t->part)
         return gg_error_set_nomem(err, 2 * n * sizeof *t->part);
+    GG_TRY(find_product(c, first, end, &t->product, err));
     for (size_t i = first; i < end; i++) {
         struct gg_convert_view v = {
             .c = c,

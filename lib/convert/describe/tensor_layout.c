@@ -160,6 +160,12 @@ static void neg_exp(float *x, size_t n)
         x[n] = -expf(x[n]);
 }
 
+static void set_ones(float *x, size_t n)
+{
+    while (n--)
+        x[n] = 1;
+}
+
 static void minus_1(float *x, size_t n)
 {
     while (n--)
@@ -228,6 +234,9 @@ const struct gg_convert_transform gg_convert_squeeze = {
     .shape = restore_one,
     .pair = GG_PAIR_AS_IS
 };
+const struct gg_convert_transform gg_convert_factor = { .text = "a factor",
+                                                        .back = set_ones,
+                                                        .is_factor = true };
 const struct gg_convert_transform gg_convert_exp = { .text = "exp(x)",
                                                      .view = squeeze_view,
                                                      .change = exp_each,

@@ -166,6 +166,13 @@ bool gg_convert_row_matches(const struct gg_convert_name *row,
     return false;
 }
 
+bool gg_convert_has_factor(const struct gg_convert_name *row)
+{
+    const struct gg_convert_name *next = row + 1;
+    return row->to && next->to && next->transform &&
+           next->transform->is_factor && !strcmp(row->to, next->to);
+}
+
 bool gg_convert_has_name(const struct gguf_convert *c, const char *name)
 {
     int64_t layer, expert;
