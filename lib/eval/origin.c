@@ -4,6 +4,7 @@
 #include "eval/origin.h"
 
 #include "base/bytes.h"
+#include "base/str.h"
 #include "gguf/digest.h"
 #include "run/session_int.h"
 
@@ -73,6 +74,8 @@ static void digest_model(char out[33], XXH3_state_t *x,
 {
     (void)XXH3_128bits_reset(x);
     add_text(x, m->arch_name);
+    if (m->as)
+        add_text(x, gg_str_z(m->as));
     add_keys(x, m);
     for (size_t i = 0; i < gg_source_n_files(&m->src); i++) {
         const struct gguf_file *f = gg_source_file(&m->src, i);

@@ -6,6 +6,7 @@
  *
  *     file.h kv.h dtype.h reader.h      a file, its metadata and its tensors
  *     check.h verify.h stats.h          faults of a file, statistics of tensors
+ *     recognize.h                       parts of unknown architectures
  *     digest.h                          checksums, manifests
  *     writer.h edit.h split.h           write files, edit metadata, split files
  *     convert.h quant.h recipe.h        write another file from a folder or a
@@ -63,6 +64,7 @@
 #include <gguf/quant.h>
 #include <gguf/reader.h>
 #include <gguf/recipe.h>
+#include <gguf/recognize.h>
 #include <gguf/split.h>
 #include <gguf/stats.h>
 #include <gguf/status.h>

@@ -71,6 +71,19 @@ struct gguf_model_params {
      * checked as if the file had it. They must outlive the model. NULL:
      * none. */
     const struct gguf_meta *meta;
+
+    /* Architecture that evaluation uses for a file of an unknown one: a name of
+     * gguf_model_arch_at(). Keys of the unknown architecture are read as keys
+     * of this one. The string must outlive the call only. NULL: the file's own
+     * architecture is used.
+     * gguf_arch_find_nearest() (recognize.h) finds candidates.
+     *
+     * Each tensor must be one that models of the architecture have. A key that
+     * other architectures read and this one does not is an error, since it
+     * changes results there. A key that no architecture reads is left out, with
+     * a warning. A file whose architecture is known is refused, unless it is
+     * this one. */
+    const char *as;
 };
 #define GGUF_MODEL_PARAMS_INIT GGUF_INIT(struct gguf_model_params)
 
@@ -83,7 +96,9 @@ struct gguf_model_params {
  * Destroy *out with gguf_model_destroy(). The values of weights are not read;
  * gguf_model_check_finite() reads them.
  *
- * GGUF_E_ARCH          The architecture cannot be evaluated.
+ * GGUF_E_ARCH          The architecture cannot be evaluated. If it is not
+ *                      known, the message names the nearest architecture and
+ *                      the differences.
  * GGUF_E_MISMATCH      The file is not a model: an adapter, importance data, or
  *                      the part of a model that sees or hears.
  * GGUF_E_HPARAM        A hyperparameter has an impossible value. The message
@@ -97,9 +112,11 @@ struct gguf_model_params {
  *                      the expected one.
  * GGUF_E_UNSUPPORTED   The file is well formed, but the model needs something
  *                      that the library cannot compute; or one shard of several
- *                      was opened alone.
+ *                      was opened alone; or params->as is set and the file has
+ *                      a key that only other architectures read.
  * GGUF_E_INVALID       params->meta has a key about the layout of files:
- *                      general.alignment or split.*.
+ *                      general.alignment or split.*; or params->as is not the
+ *                      name of an architecture, or the file's is known.
  * GGUF_E_NOMEM         An allocation failed.
  *
  * err->offset is a byte of the file; in a set it is a byte of the shard whose
@@ -180,6 +197,10 @@ struct gguf_model_info {
     /* Bytes of weight_size that lie in the model's own memory and not in the
      * mapping of the file. Functions of load.h may raise it. */
     uint64_t copied_size;
+
+    /* Name of the architecture that evaluation uses for a model of an unknown
+     * one. Static storage. NULL: the model's own architecture is used. */
+    const char *as;
 };
 
 /* Facts about the model. Owned by the model. Any thread. Since: 0.1 */

@@ -16,7 +16,7 @@ static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
                                    const char *why, struct gguf_error *err)
 {
     char name[128];
-    snprintf(name, sizeof name, "%s.%s", m->arch->name, key);
+    gg_model_key(m, key, name, sizeof name);
     const struct gguf_kv *kv =
         gguf_file_kv_find(gg_source_meta(&m->src), name);
     return gg_error_set(err, GGUF_E_UNSUPPORTED, kv ? kv->off : GGUF_NO_OFFSET,

@@ -24,16 +24,13 @@ static bool is_read(const struct gguf_model *m, struct gguf_str key)
 {
     static const char vocab[] = "tokenizer.";
     const struct gguf_hparam *h;
-    char name[160];
+    char name[GG_MODEL_KEY];
     if (gg_str_eqz(key, "general.architecture") ||
         (key.size >= sizeof vocab - 1 &&
          memcmp(key.data, vocab, sizeof vocab - 1) == 0))
         return true;
     for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++) {
-        if (h->key[0] == '/')
-            snprintf(name, sizeof name, "%s", h->key + 1);
-        else
-            snprintf(name, sizeof name, "%s.%s", m->arch->name, h->key);
+        gg_model_key(m, h->key, name, sizeof name);
         if (gg_str_eqz(key, name))
             return true;
     }

@@ -2,6 +2,8 @@
 /* model.c - open a model: architecture, vocabulary, hyperparameters, weights */
 #include "config.h"
 #include "model/build.h"
+#include "model/arch_match.h"
+#include "model/unread_keys.h"
 
 #include "base/compiler.h"
 #include "base/mem.h"
@@ -35,34 +37,93 @@ enum gguf_status gg_model_check_type(const struct gguf_file *file,
     return GGUF_OK;
 }
 
-static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
+void gg_model_key(const struct gguf_model *m, const char *key, char *out,
+                  size_t size)
 {
-    const struct gguf_kv *kv;
+    if (key[0] == '/')
+        snprintf(out, size, "%s", key + 1);
+    else
+        snprintf(out, size, "%.*s.%s", (int)m->prefix.size, m->prefix.data,
+                 key);
+}
+
+/* "; did you mean 'NAME'?" for the known architecture that is spelled most
+ * like name; "": none. */
+static const char *suggest_arch(struct gguf_str name,
+                                char out[GGUF_SUGGESTION_SIZE])
+{
+    const struct gg_arch *known = NULL;
+    struct gguf_suggestion near;
+    gguf_suggestion_init(&near, name);
+    while ((known = gg_arch_next(known)))
+        if (known->runs)
+            gguf_suggestion_try(&near, gg_str_z(known->name));
+    return gguf_suggestion_text(&near, out);
+}
+
+static enum gguf_status fail_arch(const struct gguf_model *m,
+                                  const struct gguf_kv *kv,
+                                  struct gguf_error *err)
+{
     struct gg_str_esc e;
-    GG_TRY(gguf_file_kv_get(gg_source_meta(&m->src), "general.architecture",
-                            &kv, err));
-    GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
-    if (!m->arch)
-        m->arch = gg_arch_find(m->arch_name);
-    if (m->arch && m->arch->runs)
-        return GGUF_OK;
+    char hint[GGUF_SUGGESTION_SIZE], near[400] = "";
     if (!m->arch && gg_arch_is_draft(m->arch_name))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED, kv->off,
             "architecture '%s' is a draft model: it guesses tokens from "
             "another model's states and cannot be evaluated alone",
             gg_str_esc(&e, m->arch_name));
-    const struct gg_arch *known = NULL;
-    struct gguf_suggestion near;
-    char hint[GGUF_SUGGESTION_SIZE];
-    gguf_suggestion_init(&near, m->arch_name);
-    while (!m->arch && (known = gg_arch_next(known)))
-        if (known->runs)
-            gguf_suggestion_try(&near, gg_str_z(known->name));
+    if (!err)
+        return GGUF_E_ARCH;
+    if (!m->arch)
+        gg_arch_nearest_text(near, sizeof near, &m->src, m->arch_name,
+                             m->allocator);
     return gg_error_set(
         err, GGUF_E_ARCH, kv->off,
-        "architecture '%s' is not supported for evaluation yet%s",
-        gg_str_esc(&e, m->arch_name), gguf_suggestion_text(&near, hint));
+        "architecture '%s' is not supported for evaluation yet%s%s",
+        gg_str_esc(&e, m->arch_name),
+        m->arch ? "" : suggest_arch(m->arch_name, hint), near);
+}
+
+/* Use the row that the program names for a file of an unknown architecture. */
+static enum gguf_status load_other_arch(struct gguf_model *m,
+                                        const struct gguf_kv *kv,
+                                        struct gguf_error *err)
+{
+    const struct gg_arch *other = gg_arch_find(gg_str_z(m->as));
+    struct gg_str_esc e;
+    char hint[GGUF_SUGGESTION_SIZE];
+    if (!other || !other->runs)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "no architecture '%s' can be evaluated%s",
+                            gg_str_esc(&e, gg_str_z(m->as)),
+                            suggest_arch(gg_str_z(m->as), hint));
+    if (m->arch && m->arch->runs && m->arch != other)
+        return gg_error_set(err, GGUF_E_INVALID, kv->off,
+                            "architecture '%s' is known: its models are not "
+                            "evaluated as those of '%s'",
+                            m->arch->name, other->name);
+    GG_TRY(gg_unread_keys_check_prefix(m->arch_name, kv->off, err));
+    m->as = m->arch == other ? NULL : other->name;
+    m->arch = other;
+    m->prefix = m->arch_name;
+    return GGUF_OK;
+}
+
+static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    GG_TRY(gguf_file_kv_get(gg_source_meta(&m->src), "general.architecture",
+                            &kv, err));
+    GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
+    if (!m->arch)
+        m->arch = gg_arch_find(m->arch_name);
+    if (m->as)
+        return load_other_arch(m, kv, err);
+    if (!m->arch || !m->arch->runs)
+        return fail_arch(m, kv, err);
+    m->prefix = gg_str_z(m->arch->name);
+    return GGUF_OK;
 }
 
 static enum gguf_status load_metadata(struct gguf_model *m,
@@ -82,7 +143,9 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     if (st != GGUF_OK)
         return gg_source_fail(&m->src, 0, st, err);
     const struct gg_finding report = { NULL, &m->src, err };
-    return gg_hparams_load(&m->hp, &m->src, m->arch,
+    if (m->as)
+        GG_TRY(gg_unread_keys_check(m, err));
+    return gg_hparams_load(&m->hp, &m->src, m->arch, m->prefix,
                            gguf_vocab_n_tokens(m->vocab), m->allocator,
                            &report);
 }
@@ -90,8 +153,8 @@ static enum gguf_status load_metadata(struct gguf_model *m,
 /* Labels of a classifier; NULL: none. */
 static const struct gguf_kv *labels_of(const struct gguf_model *m)
 {
-    char key[128];
-    snprintf(key, sizeof key, "%s.classifier.output_labels", m->arch->name);
+    char key[GG_MODEL_KEY];
+    gg_model_key(m, "classifier.output_labels", key, sizeof key);
     const struct gguf_kv *kv = gguf_file_kv_find(gg_source_meta(&m->src), key);
     return kv && kv->type == GGUF_VAL_ARR && kv->elem_type == GGUF_VAL_STR &&
                    kv->n <= UINT32_MAX
@@ -103,6 +166,7 @@ static void fill_info(struct gguf_model *m)
 {
     m->info = (struct gguf_model_info){
         .arch = m->arch_name,
+        .as = m->as,
         .n_layer = m->hp.n_layer,
         .n_embd = m->hp.n_embd,
         .n_vocab = m->hp.n_vocab,
@@ -141,6 +205,7 @@ enum gguf_status gg_model_open(struct gguf_model **out,
     m->arch = arch;
     m->warn = p.warn;
     m->vocab_pre = p.pre;
+    m->as = p.as;
     enum gguf_status st = p.meta ? gg_model_override(m, p.meta, err) : GGUF_OK;
     if (st == GGUF_OK)
         st = load_metadata(m, err);

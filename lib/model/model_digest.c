@@ -68,8 +68,8 @@ uint64_t gg_model_digest(const struct gguf_model *m)
 {
     const struct gguf_file *meta = gg_source_meta(&m->src);
     uint64_t sum = add_u64(add_str(2, gg_str_z(m->arch->name)), m->hp.n_vocab);
-    char prefix[80];
-    snprintf(prefix, sizeof prefix, "%s.", m->arch->name);
+    char prefix[GG_MODEL_KEY];
+    gg_model_key(m, "", prefix, sizeof prefix);
     for (size_t i = 0; i < gguf_file_n_kv(meta); i++)
         if (gg_str_starts(gguf_file_kv(meta, i)->key, prefix))
             sum += add_pair(gguf_file_kv(meta, i));

@@ -24,7 +24,11 @@ struct gguf_model {
     struct gguf_warn_callback warn;
     const char *vocab_pre; /* replaces tokenizer.ggml.pre; NULL: the file's */
     const struct gg_arch *arch;
-    struct gguf_str arch_name;
+    struct gguf_str arch_name; /* general.architecture */
+    struct gguf_str prefix; /* begin of the architecture's keys, without dot */
+    /* name of arch if the program chose it for a file of an unknown
+     * architecture; NULL: arch is that of the file */
+    const char *as;
     struct gguf_vocab *vocab;
     struct gg_hparams hp;
 
@@ -51,6 +55,14 @@ struct gguf_model {
  * GGUF_E_UNSUPPORTED   A weight is valid but cannot be used.
  * GGUF_E_NOMEM */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
+
+/* Bytes of a key's name, enough for every key of gguf_hparam_at(). */
+enum { GG_MODEL_KEY = 160 };
+
+/* model.c: write the name of the architecture's key, such as "block_count", in
+ * this model. A key that begins with '/' has no prefix. */
+void gg_model_key(const struct gguf_model *m, const char *key, char *out,
+                  size_t size);
 
 /* model_load.c: undo gguf_model_lock_weights(), if it was called. */
 void gg_weights_unlock(struct gguf_model *m);

@@ -26,7 +26,7 @@ enum gguf_status gg_model_variant(struct gguf_model **out,
     m->src.meta = m->altered;
     const struct gg_finding report = { NULL, &m->src, err };
     if (st == GGUF_OK)
-        st = gg_hparams_load(&m->hp, &m->src, m->arch,
+        st = gg_hparams_load(&m->hp, &m->src, m->arch, m->prefix,
                              gguf_vocab_n_tokens(m->vocab), a, &report);
     if (st == GGUF_OK)
         st = gg_build_check(m, err);

@@ -43,8 +43,8 @@ static enum gguf_status check_part(const struct gguf_model *m, uint32_t il,
     if (part->n % info->block_len == 0)
         return GGUF_OK;
     char key[128];
-    snprintf(key, sizeof key, "%s.%s", m->arch->name,
-             gguf_hparam_at((size_t)part->key - 1)->key);
+    gg_model_key(m, gguf_hparam_at((size_t)part->key - 1)->key, key,
+                 sizeof key);
     const struct gguf_kv *kv = gguf_file_kv_find(m->src.file, key);
     return gg_error_set(err, GGUF_E_UNSUPPORTED, kv ? kv->off : GGUF_NO_OFFSET,
                         "%s: %s of layer %" PRIu32 " have %" PRId64

@@ -73,8 +73,7 @@ static bool is_given(const struct gguf_session_params *p, size_t i)
 static void key_of(char key[128], const struct gguf_model *m,
                    enum gg_model_hparam id)
 {
-    snprintf(key, 128, "%s.%s", m->arch->name,
-             gguf_hparam_at((size_t)id - 1)->key);
+    gg_model_key(m, gguf_hparam_at((size_t)id - 1)->key, key, 128);
 }
 
 /* ---- settings that a model can use ---- */

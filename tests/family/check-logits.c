@@ -164,7 +164,8 @@ static bool load_sized(uint32_t n_layer, size_t n_vocab, struct gg_hparams *hp)
         const struct gg_source src = { .file = file };
         const struct gg_finding report = { NULL, &src, &err };
         good = gg_hparams_load(hp, &src, gg_arch_find(gg_str_z("deepseek2")),
-                               n_vocab, NULL, &report) == GGUF_OK;
+                               gg_str_z("deepseek2"), n_vocab, NULL,
+                               &report) == GGUF_OK;
     }
     gg_mem_free(NULL, hp->layer);
     gguf_file_close(file);

@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "gguf/cpu.h"
+#include "gguf/recognize.h"
 #include "gguf/session.h"
 #include "gguf/verify.h"
 #include "gguf/writer.h"
@@ -121,6 +122,49 @@ static bool is_model(const struct gguf_file *s)
            !gguf_file_kv_find(f, "general.type");
 }
 
+static bool take_part(void *user, const struct gguf_inferred *p)
+{
+    (void)user;
+    MUST(p->name && p->label && (p->text ? !p->value : p->value > 0));
+    return false;
+}
+
+static bool take_difference(void *user, const struct gguf_arch_difference *d)
+{
+    unsigned *n_stops = user;
+    MUST(d->message[0]);
+    *n_stops += d->prevents;
+    return false;
+}
+
+/* A file of an unknown architecture: if a known one fits, evaluation as that
+ * one fails for rules of the architecture only. */
+static void read_unknown(const struct gguf_file *s)
+{
+    struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
+    struct gguf_model *model;
+    struct gguf_error err;
+    const char *arch[2];
+    size_t n, n_differences;
+    unsigned n_stops = 0;
+    MUST(gguf_file_infer_parts(
+             s, (struct gguf_inferred_callback){ take_part, NULL }, NULL) ==
+         GGUF_OK);
+    if (gguf_arch_find_nearest(s, arch, 2, &n, &n_differences, NULL) !=
+        GGUF_OK)
+        return;
+    MUST(n > 0);
+    MUST(gguf_arch_compare(s, arch[0],
+                           (struct gguf_arch_difference_callback){
+                               take_difference, &n_stops },
+                           NULL) == GGUF_OK);
+    MUST(n_differences || !n_stops);
+    p.as = arch[0];
+    const enum gguf_status st = gguf_model_create(&model, s, &p, &err);
+    MUST(st == GGUF_OK || err.message[0]);
+    gguf_model_destroy(model);
+}
+
 static void read_model(const struct gguf_file *s)
 {
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
@@ -147,6 +191,8 @@ static void read_model(const struct gguf_file *s)
     }
     gguf_model_destroy(model);
     gguf_file_close(f);
+    if (st == GGUF_E_ARCH)
+        read_unknown(s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,11 +2,9 @@
 /* check-null.c - NULL for parameters, results and callbacks
  *
  * Calls each public function that takes a structure with struct_size, or a
- * callback, with NULL in its place. (headers.t looks for the calls here.) NULL
- * for parameters must act like the defaults. NULL for a result or a required
- * callback must give GGUF_E_INVALID. Each call runs in a child process, so
- * that a crash is one failed test.
- */
+ * callback, with NULL in its place. (headers.t looks for the calls.) NULL for
+ * parameters must act like the defaults. NULL for a result or a required
+ * callback must give GGUF_E_INVALID. */
 #include "config.h"
 #include "gguf/backend_impl.h"
 #include "tests/convert/folder_text.h"
@@ -206,6 +204,7 @@ static bool on_finding(void *user, const struct gguf_finding *f)
 
 static const struct gguf_finding_callback listed = { on_finding, NULL };
 static const struct gguf_finding_callback unset = { NULL, NULL };
+#define NONE(T) ((struct T##_callback){ NULL, NULL })
 
 static void check_checks(void)
 {
@@ -226,6 +225,8 @@ static void check_checks(void)
     REFUSED(gguf_file_verify(r.file, NULL, unset, &err));
     REFUSED(gguf_file_verify_meta(set, meta, NULL, unset, &err));
     REFUSED(gguf_file_verify_meta(r.file, meta, NULL, unset, &err));
+    REFUSED(gguf_file_infer_parts(r.file, NONE(gguf_inferred), &err));
+    REFUSED(gguf_arch_compare(set, "llama", NONE(gguf_arch_difference), &err));
     REFUSED(gguf_path_verify(path, NULL, NULL, unset, &err));
 }
 

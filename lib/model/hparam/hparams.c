@@ -86,7 +86,8 @@ const struct gguf_kv *gg_hparams_find(struct gg_hparams_reader *r,
     if (key[0] == '/')
         snprintf(r->key, sizeof r->key, "%s", key + 1);
     else
-        snprintf(r->key, sizeof r->key, "%s.%s", r->arch->name, key);
+        snprintf(r->key, sizeof r->key, "%.*s.%s", (int)r->prefix.size,
+                 r->prefix.data, key);
     return gguf_file_kv_find(gg_source_meta(r->src), r->key);
 }
 
@@ -430,12 +431,14 @@ static enum gguf_status load_layers(struct gg_hparams_reader *r)
 
 enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gg_source *src,
-                                 const struct gg_arch *arch, size_t n_tokens,
+                                 const struct gg_arch *arch,
+                                 struct gguf_str prefix, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
                                  const struct gg_finding *report)
 {
     struct gg_hparams_reader r = { .src = src,
                                    .arch = arch,
+                                   .prefix = prefix,
                                    .hp = hp,
                                    .report = report,
                                    .allocator = allocator };

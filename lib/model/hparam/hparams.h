@@ -117,6 +117,7 @@ struct gg_hparams {
 
 /* Read and check the keys of an architecture.
  *
+ * prefix      word before the first dot of the architecture's keys
  * hp          zeroed by the caller. hp->layer is allocated and must be freed by
  *             the caller, also after a failure.
  * n_tokens    size of the vocabulary; 0: no vocabulary in the file
@@ -135,7 +136,8 @@ struct gg_hparams {
  * then fails only with GGUF_E_NOMEM or GGUF_E_CANCELLED. */
 enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gg_source *src,
-                                 const struct gg_arch *arch, size_t n_tokens,
+                                 const struct gg_arch *arch,
+                                 struct gguf_str prefix, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
                                  const struct gg_finding *report);
 

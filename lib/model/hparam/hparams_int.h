@@ -13,6 +13,7 @@
 struct gg_hparams_reader {
     const struct gg_source *src;
     const struct gg_arch *arch;
+    struct gguf_str prefix; /* begin of the architecture's keys, without dot */
     struct gg_hparams *hp;
     const struct gg_finding *report;
     const struct gguf_allocator *allocator;

@@ -190,7 +190,7 @@ static enum gguf_status check_extra(const struct check *c,
     struct gg_str_esc e;
     const enum gg_model_scope scope = gg_weight_scope(&name, &il);
     const uint32_t n = gg_model_lookup_layers(c->l, scope);
-    if (gg_finding_is_fatal(c->report))
+    if (gg_finding_is_fatal(c->report) && !c->l->strict)
         return GGUF_OK;
     if (il < n && is_scale(c->l->src, t->name))
         return GGUF_OK;

@@ -16,6 +16,8 @@ struct gg_model_lookup {
     uint64_t il;
     enum gg_model_scope scope;
     bool is_set;
+    /* opening a model also refuses tensors that the architecture lacks */
+    bool strict;
 };
 
 /* Find the weight that a tensor is, by name. Sets *il to its layer and l->needs
@@ -36,8 +38,9 @@ uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
                                 enum gg_model_scope scope);
 
 /* Check each tensor of all files, then report missing weights. A tensor that
- * the architecture does not have is a finding; gguf_model_create() finds it
- * with gg_model_lookup(). GGUF_E_TENSOR, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM,
+ * the architecture does not have is a finding. Opening a model refuses it if
+ * l->strict is set; otherwise gguf_model_create() finds it with
+ * gg_model_lookup() and warns. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM,
  * GGUF_E_CANCELLED. */
 enum gguf_status gg_tensors_check(struct gg_model_lookup *l,
                                   const struct gg_finding *report,

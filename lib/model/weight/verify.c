@@ -10,6 +10,7 @@
 #include "file/shard_set.h"
 #include "data/source.h"
 #include "model/weight/tensors.h"
+#include "model/weight/verify_row.h"
 #include "vocab/vocab_int.h"
 
 #include "base/mem.h"
@@ -21,8 +22,6 @@
 struct verify {
     struct gg_file_checker c; /* checker of the current file */
     struct gg_source src;
-    const struct gg_arch *arch;
-    struct gg_hparams hp;
 };
 
 /* Number of layers by the names of tensors, at most the number of tensors. */
@@ -37,13 +36,27 @@ static uint32_t count_layers(const struct gg_source *s)
     return (uint32_t)most;
 }
 
-static enum gguf_status check_tensors(struct verify *v,
-                                      const struct gg_finding *report)
+enum gguf_status gg_verify_row(struct gg_file_checker *c,
+                               const struct gg_source *src,
+                               const struct gg_arch *arch,
+                               struct gguf_str prefix, struct gguf_error *err)
 {
-    struct gg_model_lookup lookup = { .src = &v->src,
-                                      .arch = v->arch,
-                                      .hp = &v->hp };
-    return gg_tensors_check(&lookup, report, NULL, v->c.params.allocator);
+    const struct gg_finding report = { c, src, err };
+    const struct gguf_kv *tokens =
+        gguf_file_kv_find(gg_source_meta(src), "tokenizer.ggml.tokens");
+    const size_t n_tokens =
+        tokens && tokens->type == GGUF_VAL_ARR && tokens->n <= INT32_MAX
+            ? (size_t)tokens->n
+            : 0;
+    struct gg_hparams hp = { .n_layer = count_layers(src) };
+    struct gg_model_lookup lookup = { .src = src, .arch = arch, .hp = &hp };
+    enum gguf_status st = gg_hparams_load(&hp, src, arch, prefix, n_tokens,
+                                          c->params.allocator, &report);
+    if (st == GGUF_OK && hp.n_layer)
+        st = gg_tensors_check(&lookup, &report, NULL, c->params.allocator);
+    c->file = gg_source_file(src, 0);
+    gg_mem_free(c->params.allocator, hp.layer);
+    return st;
 }
 
 /* Is the file something else than a model: an adapter, importance data ...? */
@@ -59,15 +72,13 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
 {
     const struct gguf_file *file = v->c.file = gg_source_file(&v->src, 0);
     const struct gguf_kv *kv = gguf_file_kv_find(file, "general.architecture");
-    const struct gguf_kv *tokens =
-        gguf_file_kv_find(file, "tokenizer.ggml.tokens");
     struct gguf_str name;
     struct gg_str_esc e;
     if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || !name.size ||
         !gg_source_n_tensors(&v->src) || is_other_file(file))
         return GGUF_OK;
-    v->arch = gg_arch_find(name);
-    if (!v->arch)
+    const struct gg_arch *arch = gg_arch_find(name);
+    if (!arch)
         return gg_file_report_finding(
             &v->c, GG_CHECK_ARCH_UNKNOWN, kv->key, kv->off, err,
             gg_arch_is_draft(name)
@@ -75,19 +86,7 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
                   "checked"
                 : "tensors of architecture '%s' are not known",
             gg_str_esc(&e, name));
-    const struct gg_finding report = { &v->c, &v->src, err };
-    v->hp.n_layer = count_layers(&v->src);
-    size_t n_tokens =
-        tokens && tokens->type == GGUF_VAL_ARR && tokens->n <= INT32_MAX
-            ? (size_t)tokens->n
-            : 0;
-    enum gguf_status st = gg_hparams_load(&v->hp, &v->src, v->arch, n_tokens,
-                                          v->c.params.allocator, &report);
-    if (st == GGUF_OK && v->hp.n_layer)
-        st = check_tensors(v, &report);
-    v->c.file = gg_source_file(&v->src, 0);
-    gg_mem_free(v->c.params.allocator, v->hp.layer);
-    return st;
+    return gg_verify_row(&v->c, &v->src, arch, name, err);
 }
 
 /* A file that is one shard of several, looked at alone. */

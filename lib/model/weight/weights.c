@@ -205,9 +205,9 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err)
 {
     const struct gg_finding report = { NULL, &m->src, err };
-    struct gg_model_lookup lookup = { .src = &m->src,
-                                      .arch = m->arch,
-                                      .hp = &m->hp };
+    struct gg_model_lookup lookup = {
+        .src = &m->src, .arch = m->arch, .hp = &m->hp, .strict = m->as != NULL
+    };
     struct gg_kern kern;
     gg_kern_init(&kern, 0);
     GG_TRY(gg_tensors_check(&lookup, &report, &kern, m->allocator));
