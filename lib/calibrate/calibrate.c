@@ -150,6 +150,7 @@ static enum gguf_status start_job(struct gg_calibrate_job *j,
 {
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
     mp.allocator = j->allocator;
+    mp.as = gguf_model_info(j->stream[GG_CALIBRATE_ORIGINAL].model)->as;
     GG_TRY(gguf_model_create(&j->quantized, j->file, &mp, err));
     j->stream[GG_CALIBRATE_QUANTIZED].model = j->quantized;
     GG_TRY(gg_calibrate_text_init(&j->text, j->p,

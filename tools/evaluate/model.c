@@ -4,6 +4,7 @@
 #include "tools/evaluate/model.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
+#include "tools/common/nearest_arch.h"
 #include "tools/common/override.h"
 
 #include <inttypes.h>
@@ -52,11 +53,12 @@ static bool report_failure(const struct ev_model *m,
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
         return msg_fail(m->path, err);
     gguf_text_escape(esc, sizeof esc, name);
-    return msg_error(
-        m->path,
-        "architecture '%s' is not supported by %s yet; gguf-info, "
-        "gguf-split and gguf-quantize work on it",
-        esc, msg_tool());
+    msg_error(m->path,
+              "architecture '%s' is not supported by %s yet; gguf-info, "
+              "gguf-split and gguf-quantize work on it",
+              esc, msg_tool());
+    nearest_arch_print(m->file, m->path);
+    return false;
 }
 
 bool ev_parse_overrides(const struct ev_options *o, const char *path,
@@ -90,6 +92,7 @@ bool ev_model_open(struct ev_model *m, const char *path,
     mp.warn.fn = warn_model;
     mp.warn.user = &w;
     mp.pre = o->pre;
+    mp.as = o->as;
     load_raise_limits();
     if (gguf_file_open(&m->file, path, o->files, &err) != GGUF_OK)
         return msg_fail(path, &err);

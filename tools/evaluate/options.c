@@ -211,6 +211,15 @@ static const struct opt metadata[] = {
 };
 const struct opt_group ev_metadata = { metadata, NULL };
 
+static const struct opt arch[] = {
+    { "--as", "NAME",
+      "evaluate a model of an unknown architecture as one of architecture "
+      "NAME",
+      OPT_STR, AT(as), .rare = true },
+    { .names = NULL },
+};
+const struct opt_group ev_arch = { arch, NULL };
+
 static const struct opt adapters[] = {
     { .help = "Adapters:", .rare = true },
     { "--lora", "FILE[=SCALE]",
@@ -319,14 +328,10 @@ static const struct opt foreign[] = {
 const struct opt_group ev_llama_options = { foreign, NULL };
 
 static const struct opt rest[] = {
-    { .group = &ev_machine },
-    { .group = &ev_cache },
-    { .group = &ev_position },
-    { .group = &ev_metadata },
-    { .group = &ev_adapters },
-    { .group = &ev_checks },
-    { .group = &ev_other_tools },
-    { .group = &ev_llama_options },
-    { .names = NULL },
+    { .group = &ev_machine },       { .group = &ev_cache },
+    { .group = &ev_position },      { .group = &ev_metadata },
+    { .group = &ev_arch },          { .group = &ev_adapters },
+    { .group = &ev_checks },        { .group = &ev_other_tools },
+    { .group = &ev_llama_options }, { .names = NULL },
 };
 const struct opt_group ev_all_rare = { rest, NULL };

@@ -65,6 +65,7 @@ struct ev_options {
     bool unified, full_windows; /* see gguf_session_params */
     struct ev_positions pos;
     const char *pre;               /* --pre, or NULL */
+    const char *as;                /* --as, or NULL */
     struct opt_list kv_texts;      /* arguments of --override-kv */
     struct opt_list lora_texts;    /* arguments of --lora */
     struct opt_list control_texts; /* arguments of --control-vector */
@@ -114,6 +115,7 @@ extern const struct opt_group ev_machine;  /* --backend to --override-tensor */
 extern const struct opt_group ev_cache;    /* types of keys and values */
 extern const struct opt_group ev_position; /* --rope-..., --window */
 extern const struct opt_group ev_metadata; /* --pre, --override-kv */
+extern const struct opt_group ev_arch;     /* --as */
 extern const struct opt_group ev_adapters; /* LoRA, control vectors */
 extern const struct opt_group ev_checks;   /* activations, digests, texts */
 extern const struct opt_group ev_other_tools; /* options of our other tools */

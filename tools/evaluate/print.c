@@ -25,8 +25,9 @@ void ev_print_model(const char *label, const struct ev_options *o,
     const struct gguf_model_info *model = &m->info;
     char name[256], arch[64], size[24], count[24];
     gguf_text_escape(arch, sizeof arch, model->arch);
-    wrap_printf("%-7s %s: %s, %s parameters, %s\n", label,
-                ev_escape(name, m->path), arch,
+    wrap_printf("%-7s %s: %s%s%s, %s parameters, %s\n", label,
+                ev_escape(name, m->path), arch, model->as ? " as " : "",
+                model->as ? model->as : "",
                 table_count(count, model->n_params),
                 table_size(size, model->weight_size));
     ev_print_adapters(o, &m->adapters);
@@ -140,6 +141,8 @@ void ev_json_model(struct json *j, const char *key, const struct ev_options *o,
     json_str(j, "name", ev_model_name(m));
     ev_json_digest(j, "digest", m->has_digest ? &m->digest : NULL);
     json_str(j, "architecture", model->arch);
+    if (model->as)
+        json_strz(j, "evaluated_as", model->as);
     json_u64(j, "parameters", model->n_params);
     json_u64(j, "size", model->weight_size);
     ev_json_tokenizer(j, o, m);

@@ -97,6 +97,7 @@ static const struct opt table[] = {
       OPT_FLAG, AT(no_ppl) },
     { .group = &ev_speed, EV },
     { .group = &ev_layer_major, EV },
+    { .group = &ev_arch, EV },
     ROW_REFUSED("--in-file", "FILE",
                 "give input files as operands, without an option"),
     ROW_ACCEPTED("--ppl", NULL, ""),
@@ -123,7 +124,7 @@ static const struct opt table[] = {
     "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
     "--ubatch-size --batch-size --threads --threads-batch --precision "       \
     "--repack --no-fuse --max-text --no-check --no-ppl --save-every "         \
-    "--resume --layer-major --mpi"
+    "--resume --layer-major --mpi --as"
 
 static const struct opt_rule rules[] = {
     { "--include", OPT_EXCLUDES, "--exclude" },

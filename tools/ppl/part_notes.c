@@ -63,6 +63,7 @@ static enum gguf_status set_options(struct ppl_part *p, struct gguf_error *err)
         { "control_vectors", t[2].s },
         { "override_kv", t[3].s },
         { "pre", o->ev.pre },
+        { "as", o->ev.as },
         { "precision", gguf_precision_name((unsigned)o->ev.precision) },
         { "base_precision", gguf_precision_name(p->run->e.own->precision) },
         { "version", gguf_version_string() },

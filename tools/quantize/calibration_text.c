@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/quantize/calibration.h"
 #include "tools/common/msg.h"
+#include "tools/common/nearest_arch.h"
 #include "tools/common/remote.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
@@ -37,10 +38,12 @@ static bool report_model(const struct calibration *c,
         gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
         return msg_fail(c->o->in, err);
     gguf_text_escape(esc, sizeof esc, name);
-    return msg_error(c->o->in,
-                     "architecture '%s' cannot be evaluated, which "
-                     "--calibrate does; leave the option out",
-                     esc);
+    msg_error(c->o->in,
+              "architecture '%s' cannot be evaluated, which --calibrate does; "
+              "leave the option out",
+              esc);
+    nearest_arch_print(c->file, c->o->in);
+    return false;
 }
 
 static bool open_model(struct calibration *c)
@@ -53,6 +56,7 @@ static bool open_model(struct calibration *c)
                                    "times: download the file first");
     fp.limits = &c->o->limits;
     mp.warn = (struct gguf_warn_callback){ warn_model, c->o };
+    mp.as = c->o->calib_as;
     if (gguf_file_open(&c->file, c->o->in, &fp, &err) != GGUF_OK)
         return msg_fail(c->o->in, &err);
     if (gguf_model_create(&c->model, c->file, &mp, &err) != GGUF_OK)

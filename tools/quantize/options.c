@@ -41,6 +41,10 @@ static const struct opt table[] = {
       "then fit norms and scales of blocks to the original's predictions, by "
       "STEPS steps, such as 32",
       OPT_UINT, AT(tune_steps), .min = 1, .max = 100000 },
+    { "--as", "NAME",
+      "calibrate a model of an unknown architecture as one of architecture "
+      "NAME",
+      OPT_STR, AT(calib_as) },
     { .help = "What is written:" },
     { "-o --output", "OUT=[TYPE][@SIZE]",
       "write another output from the same reading; @SIZE limits its bytes, "
@@ -117,7 +121,7 @@ static const struct opt_rule rules[] = {
     { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
     { "--calibrate", OPT_EXCLUDES,
       "--compat --lora --lora-scaled --prune-layers" },
-    { "--calib-tokens --effort --tune --mpi", OPT_NEEDS, "--calibrate" },
+    { "--calib-tokens --effort --tune --mpi --as", OPT_NEEDS, "--calibrate" },
     { .a = NULL },
 };
 
