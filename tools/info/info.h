@@ -120,6 +120,12 @@ void info_json_value(struct json *j, const struct gguf_kv *kv,
 void info_memory(struct json *j, const struct info *info,
                  const struct info_options *o);
 
+/* Print the parts of a model of an unknown architecture that its tensors tell.
+ * For a known architecture nothing is printed. j: write members of the open
+ * summary; NULL: text. */
+void info_inferred(struct json *j, const struct info *info,
+                   const struct info_options *o);
+
 /* Parts that read tensor data. j: write members of the open object; NULL:
  * text. Return false if something failed or an error was found. */
 bool info_check(struct json *j, const struct info *info,

@@ -57,7 +57,8 @@ static void json_member(struct json *j, const char *key,
     info_json_value(j, kv, UINT64_MAX);
 }
 
-static void json_summary(struct json *j, const struct info *info)
+static void json_summary(struct json *j, const struct info *info,
+                         const struct info_options *o)
 {
     const struct gguf_file *f = info->load->file;
     char name[32];
@@ -81,6 +82,7 @@ static void json_summary(struct json *j, const struct info *info)
     if (info_n_vocab(info))
         json_u64(j, "vocabulary_size", info_n_vocab(info));
     json_member(j, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
+    info_inferred(j, info, o);
     json_close(j);
 }
 
@@ -178,7 +180,7 @@ bool info_json(struct json *j, const struct info *info,
     json_u64(j, "size", info->file_size);
     json_files(j, info);
     if (o->show & SHOW_SUMMARY)
-        json_summary(j, info);
+        json_summary(j, info, o);
     if (o->show & SHOW_METADATA)
         json_metadata(j, info, o);
     if (o->show & SHOW_TENSORS)

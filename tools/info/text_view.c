@@ -321,8 +321,10 @@ bool info_text(const struct info *info, const struct info_options *o)
     if (o->show == SHOW_HASH)
         return info_hash(NULL, info, o);
     info_title(info->load->path, o);
-    if (o->show & SHOW_SUMMARY)
+    if (o->show & SHOW_SUMMARY) {
         print_summary(info, o);
+        info_inferred(NULL, info, o);
+    }
     if (o->show & SHOW_METADATA)
         print_metadata(info, o);
     if (o->show & SHOW_TENSORS)
