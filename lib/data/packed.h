@@ -27,6 +27,8 @@
  *             GGUF's type of that name without decoding
  *     e2m1    the same as matrices of bytes, [rows, columns / 2], and of
  *             exponents, [rows, columns / 32] (DeepSeek V4)
+ *     mxfp4_pack  the same, all as unsigned bytes (compressed-tensors,
+ *             "mxfp4-pack-quantized")
  */
 #ifndef GG_DATA_PACKED_H
 #define GG_DATA_PACKED_H
@@ -40,7 +42,9 @@ enum gg_packed_form {
     GG_PACKED_INT,
     GG_PACKED_SCB,
     GG_PACKED_MXFP4,
-    GG_PACKED_E2M1
+    GG_PACKED_E2M1,
+    GG_PACKED_MXFP4_PACK,
+    GG_N_PACKED_FORMS
 };
 
 /* Settings of the folder for all its weights. */

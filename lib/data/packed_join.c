@@ -40,6 +40,10 @@ static const struct form {
     [GG_PACKED_E2M1] = { { ".weight", NULL, ".scale", NULL, NULL },
                          NULL,
                          false },
+    [GG_PACKED_MXFP4_PACK] = { { ".weight_packed", NULL, ".weight_scale", NULL,
+                                 NULL },
+                               ".weight",
+                               false },
 };
 
 static const struct gg_safetensors_type types[] = {
@@ -267,7 +271,9 @@ static bool are_blocks(const struct gg_safetensors_tensor *q,
 static bool are_rows(const struct gg_safetensors_tensor *q,
                      const struct gg_safetensors_tensor *e)
 {
-    return !strcmp(e->type->name, "F8_E8M0") && q->n_dims == 2 &&
+    const bool plain =
+        !strcmp(q->type->name, "U8") && !strcmp(e->type->name, "U8");
+    return (plain || !strcmp(e->type->name, "F8_E8M0")) && q->n_dims == 2 &&
            e->n_dims == 2 && q->ne[1] == e->ne[1] && q->ne[0] % 16 == 0 &&
            q->ne[0] / 16 == e->ne[0];
 }
@@ -294,7 +300,8 @@ static enum gguf_status use_mxfp4(struct join *j, struct gguf_error *err)
 static enum gguf_status use_parts(struct join *j, struct gguf_error *err)
 {
     const enum gg_packed_form form = j->config->form;
-    if (form == GG_PACKED_MXFP4 || form == GG_PACKED_E2M1)
+    if (form == GG_PACKED_MXFP4 || form == GG_PACKED_E2M1 ||
+        form == GG_PACKED_MXFP4_PACK)
         return use_mxfp4(j, err);
     GG_TRY(form == GG_PACKED_WORDS ? use_words(j, err)
            : form == GG_PACKED_INT || form == GG_PACKED_SCB

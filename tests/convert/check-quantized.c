@@ -12,6 +12,7 @@
 #include "tests/stfile.h"
 #include "tests/tap.h"
 
+#include <math.h>
 #include <unistd.h>
 
 enum { N = 32, GROUPS = 2 };
@@ -133,7 +134,21 @@ static void add_nf4(const char *base, size_t m)
            sizeof state - 1);
 }
 
-enum form { GPTQ, GPTQ_V2, I8, F8, NVFP4, NF4 };
+/* Add MXFP4: a block for each row, whose scale is 1/2, 1 or 2 in turn. */
+static void add_mxfp4(const char *base, size_t m)
+{
+    char name[120];
+    snprintf(name, sizeof name, "%s.weight_packed", base);
+    uint8_t *q = stfile_add(&file, name, "U8", "32,16", N * N / 2);
+    for (int i = 0; i < N * N; i++)
+        q[i / 2] |= (uint8_t)(code_of(m, i / N, i % N) << 4 * (i % 2));
+    snprintf(name, sizeof name, "%s.weight_scale", base);
+    uint8_t *s = stfile_add(&file, name, "U8", "32,1", N);
+    for (int r = 0; r < N; r++)
+        s[r] = (uint8_t)(126 + r % 3);
+}
+
+enum form { GPTQ, GPTQ_V2, I8, F8, NVFP4, MXFP4, NF4 };
 
 /* Expected number. bytes: half of (code - 3). */
 static float wanted_number(enum form form, size_t m, int r, int c)
@@ -144,6 +159,7 @@ static float wanted_number(enum form form, size_t m, int r, int c)
     const int code = code_of(m, r, c);
     switch (form) {
     case NVFP4: return levels[code] * (c < N / 2 ? 0.5f : 0.25f);
+    case MXFP4: return ldexpf(levels[code], r % 3 - 1);
     case NF4: return 3 * (float)(code * code);
     case I8:
     case F8: return 0.5f * (float)(code - 3);
@@ -186,6 +202,8 @@ static void make_folder(enum form form, const char *quantization)
             add_gptq(base, i, form == GPTQ ? 2 : 3);
         else if (form == NVFP4)
             add_nvfp4(base, i);
+        else if (form == MXFP4)
+            add_mxfp4(base, i);
         else if (form == NF4)
             add_nf4(base, i);
         else
@@ -275,6 +293,8 @@ int main(void)
     check_numbers(NVFP4,
                   "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"",
                   GGUF_DTYPE_BF16);
+    check_numbers(MXFP4, CT "\"format\":\"mxfp4-pack-quantized\"",
+                  GGUF_DTYPE_MXFP4);
     check_numbers(NF4,
                   "\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true",
                   GGUF_DTYPE_F16);

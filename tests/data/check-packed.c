@@ -377,20 +377,42 @@ static void check_scb(void)
 
 /* ---- MXFP4 ---- */
 
-static void check_mxfp4(void)
+static const struct mxfp4 {
+    enum gg_packed_form form;
+    const char *codes, *shape, *exponents, *shape_exponents;
+    uint32_t made; /* number of the weight in the list */
+    int64_t ne[3];
+} mxfp4_forms[] = {
+    { GG_PACKED_MXFP4,
+      "x_blocks",
+      "2,3,4,16",
+      "x_scales",
+      "2,3,4",
+      0,
+      { 128, 3, 2 } },
+    { GG_PACKED_MXFP4_PACK,
+      "x.weight_packed",
+      "6,64",
+      "x.weight_scale",
+      "6,4",
+      2,
+      { 128, 6, 1 } },
+};
+
+static void check_mxfp4(const struct mxfp4 *m)
 {
     enum { N = 2 * 3 * 4 * 32 };
     static const double levels[8] = { 0, 0.5, 1, 1.5, 2, 3, 4, 6 };
     static double want[N];
     static float x[N], y[N];
     static uint8_t blocks[N / 32 * 17];
-    struct gg_packed_config config = { .form = GG_PACKED_MXFP4 };
+    struct gg_packed_config config = { .form = m->form };
     struct gg_safetensors *s;
     struct gguf_error e;
     struct gg_data_rows r;
     begin_file();
-    uint8_t *q = add_tensor("x_blocks", "U8", "2,3,4,16", N / 2);
-    uint8_t *p = add_tensor("x_scales", "U8", "2,3,4", N / 32);
+    uint8_t *q = add_tensor(m->codes, "U8", m->shape, N / 2);
+    uint8_t *p = add_tensor(m->exponents, "U8", m->shape_exponents, N / 32);
     for (int b = 0; b < N / 32; b++) {
         p[b] = (uint8_t)(b < 3 ? b : 100 + (int)rnd_below(50));
         for (int i = 0; i < 32; i++) {
@@ -400,11 +422,11 @@ static void check_mxfp4(void)
                 code & 8 ? -levels[code & 7] : levels[code & 7], p[b] - 127);
         }
     }
-    bool good = open_it(&s, &config, &e) == GGUF_OK &&
-                s->tensor[0].n_dims == 3 && s->tensor[0].ne[0] == 128 &&
-                s->tensor[0].ne[1] == 3 && s->tensor[0].ne[2] == 2 &&
-                s->tensor[0].size == sizeof blocks &&
-                gg_data_rows(&s->list, 0, &r, &e) == GGUF_OK && r.blocks;
+    bool good = open_it(&s, &config, &e) == GGUF_OK && s->n_tensors > m->made;
+    const struct gg_safetensors_tensor *t = good ? &s->tensor[m->made] : NULL;
+    good = good && t->n_dims == (m->ne[2] > 1 ? 3 : 2) &&
+           !memcmp(t->ne, m->ne, sizeof m->ne) && t->size == sizeof blocks &&
+           gg_data_rows(&s->list, m->made, &r, &e) == GGUF_OK && r.blocks;
     ok(good, "blocks and exponents are one tensor %s", e.message);
     if (!good)
         return;
@@ -482,6 +504,13 @@ static void check_refused(void)
     add_tensor("x._blocks", "U8", "2,16", 32);
     add_tensor("x._scales", "U8", "3", 3);
     check_refusal(GG_PACKED_MXFP4, GGUF_E_TENSOR, "exponents");
+    begin_file();
+    add_tensor("x.weight_packed", "U8", "2,16", 32);
+    add_tensor("x.weight_scale", "U8", "1,2", 2);
+    check_refusal(GG_PACKED_MXFP4_PACK, GGUF_E_TENSOR, "exponents");
+    begin_file();
+    add_tensor("x.weight_packed", "U8", "2,16", 32);
+    check_refusal(GG_PACKED_MXFP4_PACK, GGUF_E_TENSOR, "missing");
 }
 
 int main(void)
@@ -490,7 +519,8 @@ int main(void)
     check_columns();
     check_compressed();
     check_scb();
-    check_mxfp4();
+    for (size_t i = 0; i < sizeof mxfp4_forms / sizeof *mxfp4_forms; i++)
+        check_mxfp4(&mxfp4_forms[i]);
     check_refused();
     return done_testing();
 }

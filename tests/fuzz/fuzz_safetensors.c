@@ -62,10 +62,7 @@ static void read_tensor(const struct gg_safetensors *s, size_t i)
 }
 
 /* Forms of packed.h, then those of nibbles.h. */
-enum {
-    N_PACKED = GG_PACKED_E2M1 + 1,
-    N_FORMS = N_PACKED + GG_NIBBLES_BNB + 1
-};
+enum { N_PACKED = GG_N_PACKED_FORMS, N_FORMS = N_PACKED + GG_NIBBLES_BNB + 1 };
 
 static enum gguf_status join_file(struct gg_safetensors *s,
                                   struct gg_packed_config *config,
@@ -190,6 +187,11 @@ static void seed_forms(void)
                 "\"t\":{\"dtype\":\"I64\",\"shape\":[2],"
                 "\"data_offsets\":[43,59]}}",
                 59);
+    seed_packed(GG_PACKED_MXFP4_PACK, 1,
+                "{\"a.weight_packed\":{\"dtype\":\"U8\",\"shape\":[2,16],"
+                "\"data_offsets\":[0,32]},\"a.weight_scale\":{\"dtype\":"
+                "\"U8\",\"shape\":[2,1],\"data_offsets\":[32,34]}}",
+                34);
 }
 
 static void seed_nibbles(void)

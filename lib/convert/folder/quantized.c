@@ -120,6 +120,7 @@ static enum gguf_status use_compressed(struct method *m,
     static const char *const words[] = { "pack-quantized", NULL };
     static const char *const bytes[] = { "int-quantized", NULL };
     static const char *const nvfp4[] = { "nvfp4-pack-quantized", NULL };
+    static const char *const mxfp4[] = { "mxfp4-pack-quantized", NULL };
     static const char *const either[] = { "float-quantized", "naive-quantized",
                                           NULL };
     const json_t *weights = NULL;
@@ -138,6 +139,10 @@ static enum gguf_status use_compressed(struct method *m,
         return refuse_method(m, "format", err);
     if (is_one(m, "format", nvfp4))
         return gg_nibbles_join(m->f->weights, GG_NIBBLES_NVFP4_PACK, err);
+    if (is_one(m, "format", mxfp4)) {
+        m->packed.form = GG_PACKED_MXFP4_PACK;
+        return gg_packed_join(m->f->weights, &m->packed, err);
+    }
     const json_t *block = json_object_get(weights, "block_structure");
     int64_t rows, cols;
     if (gg_json_int(json_array_get(block, 0), &rows) &&
