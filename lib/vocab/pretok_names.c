@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-/* Names that llama.cpp reads (src/llama-vocab.cpp, summer of 2026) and
+/* Names that llama.cpp reads (src/llama-vocab.cpp, autumn of 2026) and
  * pretok_row.c lacks. */
-static const char others[] = "k2-horizon";
+static const char others[] = "soprano";
 
 /* Position in all names: a row of pretok_row.c, or the list after them, and a
  * place in it. */

@@ -207,7 +207,7 @@ static const struct gg_pretok_row rows[] = {
       .ignore_merges = true,
       .add_bos = true },
     { .names = "smaug-bpe dbrx", .stage = { { .expr = TIKTOKEN("{1,3}") } } },
-    { .names = "chatglm-bpe glm4",
+    { .names = "chatglm-bpe glm4 glm5",
       .stage = { { .expr = TIKTOKEN("{1,3}") } },
       .no_bos = true },
     { .names = "minicpm5",
@@ -233,8 +233,15 @@ static const struct gg_pretok_row rows[] = {
                    "(?: \\p{L}[\\p{L}\\p{M}]*+)*+"
                    "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?"
                    "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" } } },
-    { .names = "tekken",
+    { .names = "tekken nemotron-3.5-embed",
       .stage = { { .expr = CASED(NO_MARKS, "", "") } },
+      .ignore_merges = true,
+      .add_bos = true },
+    { .names = "tekken-num3", /* groups of three digits from the right */
+      .stage = { { .expr = CASED(NO_MARKS,
+                                 "{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))"
+                                 "|\\p{N}{1,2}",
+                                 "") } },
       .ignore_merges = true,
       .add_bos = true },
     { .names = "gpt-4o llama4 kanana2 talkie minimax-m2",
@@ -280,6 +287,16 @@ static const struct gg_pretok_row rows[] = {
                  { .expr = CJK },
                  { .expr = MARKED_WORD "|[\\r\\n]|\\s+(?!\\S)|\\s+" },
                  { .expr = "\\p{N}" } } },
+    { .names = "flint",
+      .stage = { { .expr = "\\p{N}{1,3}" },
+                 { .expr = CJK },
+                 { .expr = "[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+" CONTRACTIONS
+                           "?| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS } } },
+    { .names = "k2-horizon", /* words with joiners (Indic) */
+      .stage = { { .expr = CONTRACTIONS
+                   "|[^\\r\\n\\p{L}\\p{N}]?"
+                   "[\\p{L}\\p{M}\\x{200c}\\x{200d}]+|\\p{N}{1,3}"
+                   "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS } } },
     { .names = "afmoe",
       .stage = { { .cut = cut_numbers },
                  { .expr =
@@ -310,7 +327,7 @@ static const struct gg_pretok_row rows[] = {
       .meta_space = true,
       .newlines = true,
       .force_bos = true },
-    { .names = "sarvam-moe",
+    { .names = "sarvam-moe domyn-small mmbert",
       .stage = { { .expr = "[^\\n]+|\\n+" } },
       .raw = true,
       .meta_space = true },

@@ -172,6 +172,18 @@ static void check_words(void)
         { "jais-2", "a     b", "a|    | b|" },
         { "gpt-4o", "HelloWORLDx it's", "Hello|WORLDx| it's|" },
         { "tekken", "12 it's", "1|2| it|'s|" },
+        { "tekken-num3", "1234567 it's", "1|234|567| it|'s|" },
+        { "tekken-num3", "x12345a123", "x|12|345|a|123|" },
+        { "nemotron-3.5-embed", "12 it's", "1|2| it|'s|" },
+        { "flint", "Abc'S 12345 !!\n\nb", "Abc'S| |123|45| !!\n\n|b|" },
+        { "k2-horizon",
+          "a\xe2\x80\x8d"
+          "b e\xcc\x81'S 12345",
+          "a\xe2\x80\x8d"
+          "b| e\xcc\x81|'S| |123|45|" },
+        { "glm5", "12345", "123|45|" },
+        { "mmbert", "a b\n\nc", "a b|\n\n|c|" },
+        { "domyn-small", "a b\n\nc", "a b|\n\n|c|" },
         { "granite-embed-multi-97m",
           "e\xcc\x81"
           "a",

@@ -67,6 +67,12 @@ static const struct gg_convert_pre rows[] = {
       "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" TAIL ") Bytes",
       "qwen35", -1 },
     { CASED("", ""), "tekken", -1 },
+    { CASED("{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))|\\p{N}{1,2}", ""),
+      "tekken-num3", -1 },
+    { "Split(" CONTRACTIONS
+      "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}|\\p{M}|\\u200C|\\u200D)+"
+      "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" TAIL ") Bytes",
+      "k2-horizon", -1 },
     { CASED("{1,3}", CONTRACTIONS "?"), "gpt-4o", -1 },
     { "Split(\\p{N}{1,3}) Split(" CJK ") Split(" MARKED_WORD "[\\r\\n]*" TAIL
       ") Bytes",
