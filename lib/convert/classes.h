@@ -91,7 +91,8 @@ struct gg_convert_transform {
  * from   its name without ".weight" or ".bias", which is kept; or the whole
  *        name. % stands for the number of the layer, @ for that of an expert.
  * to     the name in GGUF files. NULL: the tensor is ignored. "=KEY": it
- *        becomes a number of that key (number_keys.c).
+ *        becomes a number of that key (number_keys.c). With @, experts are not
+ *        stacked: the number is part of the name.
  *
  * Rows of one list with the same "from" cut a tensor. Rows with the same "to"
  * are concatenated in their order. Experts are stacked. */
@@ -111,6 +112,9 @@ struct gg_convert_name {
     /* Way back, if several names become one: a layer has this name if the
      * function returns a number above 0. NULL: the first name is taken. */
     gg_hf_config_layer_fn *only_if;
+    /* Computes the number that % in "to" stands for from the folder's; NAN: the
+     * name has no place. NULL: the folder's number. */
+    gg_hf_config_layer_fn *layer_of;
     /* Way back, if the file adds rows of zeros: name in config.json of the
      * number of rows. NULL: no added rows. */
     const char *n_rows;
@@ -216,7 +220,7 @@ struct gg_convert_arch {
      * NULL: they are named and counted like other layers. */
     const char *drafts;
     /* lists, each ended by NULLs; the first list with a name applies */
-    const struct gg_convert_name *names[5];
+    const struct gg_convert_name *names[6];
     /* Keys, ended by NULLs. They precede those of all architectures and replace
      * keys of the same name. */
     const struct gg_convert_key *keys;
@@ -238,6 +242,17 @@ struct gg_convert_arch {
     /* Way back: adds members to config.json that depend on several keys, or on
      * when. Called after all keys. NULL: none. */
     gg_back_fn *back;
+    /* Projectors (projector/projector.h): beginnings of the names of their
+     * tensors, separated by blanks; other tensors belong to the language model.
+     * NULL: a language model. */
+    const char *parts;
+    /* Projectors: beginnings, or with '*' in front ends, of names that are left
+     * out all the same, separated by blanks. NULL: none. */
+    const char *unused;
+    /* Projectors: parts of names in the file or, with '^' in front, beginnings,
+     * separated by blanks, of matrices that programs read as F32 only, and as
+     * F16 only. NULL: none. */
+    const char *always_f32, *always_f16;
     int n_dense; /* number of matrices after pooling (modules.c) */
     /* these matrices are converted only if the caller asks for them */
     bool dense_asked;

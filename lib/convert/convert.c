@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "convert/convert_int.h"
+#include "convert/projector/projector.h"
 #include "convert/vocab/vocab_folder.h"
 
 #include "base/compiler.h"
@@ -67,6 +68,8 @@ static enum gguf_status read_folder(struct gguf_convert *c,
      * video encoders) have more dimensions */
     limits.max_name_size = GG_MAX(limits.max_name_size, GG_CONVERT_NAME);
     limits.max_dims = GGUF_MAX_DIMS;
+    if (c->p.projector)
+        return gg_projector_read(c, &limits, err);
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
     if (c->is_adapter)
         return read_adapter(c, &limits, err);
@@ -113,7 +116,9 @@ static enum gguf_status describe_folder(struct gguf_convert *c,
                                         struct gguf_error *err)
 {
     GG_TRY(gguf_meta_create(&c->out.meta, c->p.allocator, err));
-    GG_TRY(c->is_adapter ? describe_adapter(c, err) : describe_model(c, err));
+    GG_TRY(c->p.projector  ? gg_projector_describe(c, err)
+           : c->is_adapter ? describe_adapter(c, err)
+                           : describe_model(c, err));
     c->out.description = (struct gg_description){ .origin = c,
                                                   .meta = c->out.meta,
                                                   .list = &c->out.data.list,
@@ -146,6 +151,7 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
         st = read_folder(c, err);
     if (st == GGUF_OK)
         st = describe_folder(c, err);
+    json_decref(c->settings);
     gg_folder_close_texts(&c->folder);
     c->p.pre = NULL; /* borrowed until here */
     c->p.ignore = NULL;

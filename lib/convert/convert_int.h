@@ -71,6 +71,8 @@ struct gguf_convert {
     struct gg_folder folder;
     bool is_adapter;
     const struct gg_convert_arch *arch;
+    const struct gg_projector *projector; /* NULL: a language model */
+    json_t *settings; /* joined settings of a projector (projector.h) */
     int64_t
         n_layers; /* limit of layer numbers in names; INT64_MAX: no limit */
     struct gg_convert_parts parts;
@@ -229,6 +231,20 @@ bool gg_convert_unwrap(const struct gguf_convert *c, struct gguf_str name,
 bool gg_convert_normalize_name(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                bool *nothing);
+/* part_names.c: copy the name that a tensor has in a projector alone, by the
+ * parts of the class. false: no such name; *nothing: it belongs to the language
+ * model, or is not used. */
+bool gg_convert_normalize_part(const struct gguf_convert *c,
+                               struct gguf_str name, char out[GG_CONVERT_NAME],
+                               bool *nothing);
+/* part_names.c: type of tensor t of a projector in the file, made of numbers of
+ * type own. *fixed: jobs must keep it. */
+uint32_t gg_convert_choose_part_type(const struct gguf_convert *c,
+                                     const struct gg_composed_tensor *t,
+                                     uint32_t own, bool *fixed);
+/* tensor_names.c: remove the first prefix of a list, separated by blanks, that
+ * the name has. false: no prefix matches. */
+bool gg_convert_strip_prefix(const char *list, struct gguf_str *name);
 /* tensor_names.c: does a row have the name? Sets *layer and *expert to its
  * numbers, or -1, and *end to the ending of the output's name. */
 bool gg_convert_row_matches(const struct gg_convert_name *row,

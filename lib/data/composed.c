@@ -211,6 +211,7 @@ static void tensor_info(const struct gg_data *d, size_t i,
     uint64_t row = 0;
     *out = (struct gg_data_info){ .name = t->name,
                                   .dtype = t->dtype,
+                                  .keeps_type = t->keeps_type,
                                   .n_dims = t->n_dims,
                                   .n_elements = n_elements(t),
                                   .info_off = GGUF_NO_OFFSET,

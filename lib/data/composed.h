@@ -61,6 +61,7 @@ struct gg_composed_tensor {
      * rounded to it. If the parts are unchanged blocks of tensors of this type,
      * the blocks can be read, too. */
     uint32_t dtype;
+    bool keeps_type; /* jobs write it as dtype, whatever the recipe says */
     unsigned n_dims;
     int64_t ne[4]; /* dimensions; the caller sets those from n_dims on to 1 */
     /* Function applied to the numbers of each part that is not zeros. NULL: no

@@ -33,6 +33,7 @@ struct gg_data_info {
                          * computed, or from several files */
     uint32_t file_no;   /* number of that file (gg_data_file) */
     bool big_endian;    /* byte order of gg_data_bytes */
+    bool keeps_type;    /* readers of the file require the type */
     bool size_inferred; /* size is a guess, because the type is unknown */
 };
 

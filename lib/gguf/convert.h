@@ -127,6 +127,11 @@ struct gguf_convert_params {
      * tokenizer. */
     bool ignore_normalizer;
     enum gguf_convert_reranker reranker; /* kind of an ambiguous Qwen3 */
+
+    /* Convert the projector: the part of a multimodal model that sees or hears,
+     * as the file that llama.cpp calls mmproj (general.architecture "clip").
+     * Without this option the language model is converted. */
+    bool projector;
 };
 #define GGUF_CONVERT_PARAMS_INIT GGUF_INIT(struct gguf_convert_params)
 

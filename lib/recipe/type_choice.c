@@ -66,6 +66,18 @@ static const struct {
     { BEGINS, "mm.a.code_embd", "kept: codebook" },
 };
 
+/* Tensors of projectors (architecture clip) that programs read as F32 only. */
+static const struct {
+    enum how how;
+    const char *part, *why;
+} kept_in_projectors[] = {
+    { HAS, ".conv_dw.", "kept: convolution" },
+    { HAS, ".dwconv.", "kept: convolution" },
+    { BEGINS, "v.conv_stem.", "kept: convolution" },
+    { HAS, ".pos_h.", "kept: position embedding" },
+    { HAS, ".pos_w.", "kept: position embedding" },
+};
+
 /* Lookup tables beside the token embeddings. They may be most of a file
  * although a token reads only a few rows, and the error of a row is not
  * averaged in a sum. The names are those in files of llama.cpp, its forks and
@@ -177,6 +189,45 @@ uint32_t gg_recipe_choose_fitting_type(uint32_t type, int64_t cols)
     return GGUF_DTYPE_F16;
 }
 
+/* Is the tensor a filter of a convolution of a projector? Programs read filters
+ * as F32 or F16. */
+static bool is_filter(const struct gg_recipe_chooser *c, const char *name,
+                      const int64_t *ne, const char *why)
+{
+    size_t d = 2;
+    if (c->compat || !gg_str_eqz(c->facts.arch, "clip"))
+        return false;
+    while (d < GGUF_MAX_DIMS && ne[d] == 1)
+        d++;
+    return name_matches(name, HAS, ".patch_embd.weight") ||
+           name_matches(name, HAS, ".patch_merger.weight") ||
+           (!why && d < GGUF_MAX_DIMS);
+}
+
+/* Filters get the base type if that is F32 or F16, otherwise they keep theirs
+ * or become F32. */
+static uint32_t choose_filter_type(const struct gg_recipe_chooser *c,
+                                   uint32_t type)
+{
+    if (c->recipe->base == GGUF_DTYPE_F32 || c->recipe->base == GGUF_DTYPE_F16)
+        return (uint32_t)c->recipe->base;
+    return type == GGUF_DTYPE_F16 ? type : GGUF_DTYPE_F32;
+}
+
+/* Reason for never quantizing a tensor of this model. NULL: none. */
+static const char *find_keep_reason(const struct gg_recipe_chooser *c,
+                                    const char *name, const int64_t *ne)
+{
+    const char *why = gg_recipe_choose_keep_reason(name, ne);
+    if (why || c->compat || !gg_str_eqz(c->facts.arch, "clip"))
+        return why;
+    for (size_t i = 0; i < GG_LEN(kept_in_projectors); i++)
+        if (name_matches(name, kept_in_projectors[i].how,
+                         kept_in_projectors[i].part))
+            return kept_in_projectors[i].why;
+    return NULL;
+}
+
 static bool is_float(int64_t type)
 {
     return type >= 0 &&
@@ -238,7 +289,7 @@ static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
                                       struct gguf_error *err)
 {
     const struct gguf_dtype_info *from = gguf_dtype_find(type);
-    const char *why = gg_recipe_choose_keep_reason(name, ne);
+    const char *why = find_keep_reason(c, name, ne);
     int64_t base = c->recipe->base;
     enum gg_recipe_class cls = gg_recipe_choose_class(name);
     bool embedding = cls == GG_CLASS_TOKEN_EMBD;
@@ -250,6 +301,11 @@ static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
                                       .cls = output ? GG_CLASS_OUTPUT : cls };
     if (!why && from && from->family == GGUF_FAMILY_INT)
         out->text = why = "kept: integers";
+    if (is_filter(c, name, ne, why)) {
+        out->text = "filter of a projector: F32 or F16";
+        out->wanted = choose_filter_type(c, type);
+        return GGUF_OK;
+    }
     if (why)
         return GGUF_OK;
     if (c->leave_output && cls == GG_CLASS_OUTPUT) {

@@ -7,6 +7,7 @@
  */
 #include "config.h"
 #include "convert/describe/axes.h"
+#include "convert/projector/projector.h"
 #include "tests/tap.h"
 
 #include <ctype.h>
@@ -62,7 +63,8 @@ static bool is_good(const struct gg_convert_arch *a, const char *text)
 static void check_axes(const struct gg_convert_arch *a)
 {
     const char *bad = NULL;
-    for (size_t l = 0; l < 5 && a->names[l]; l++)
+    const size_t n_lists = sizeof a->names / sizeof *a->names;
+    for (size_t l = 0; l < n_lists && a->names[l]; l++)
         for (const struct gg_convert_name *n = a->names[l]; n->from; n++)
             if (n->axes && !is_good(a, n->axes))
                 bad = n->axes;
@@ -132,6 +134,13 @@ int main(void)
         check_reach(i);
     }
     ok(i > 150, "%zu rows", i);
+    for (i = 0; gg_projector_row(i); i++) {
+        a = &gg_projector_row(i)->arch;
+        check_axes(a);
+        check_keys(a, a->keys);
+        ok(a->parts && a->only_keys, "%s: a projector", a->classes);
+    }
+    ok(i > 20, "%zu rows of projectors", i);
     check_refused();
     return done_testing();
 }

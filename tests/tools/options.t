@@ -139,7 +139,6 @@ edit|--general-name x M O|unsupported option '--general-name': --set general.nam
 edit|--special-token-by-id bos 1 M O|unsupported option '--special-token-by-id': --set
 edit|--chat-template-file x M O|unsupported option '--chat-template-file': --set-file
 convert|--vocab-only x|unsupported option '--vocab-only': a vocabulary
-convert|--mmproj x|unsupported option '--mmproj': only the language model
 convert|--base-model-id a/b x|unsupported option '--base-model-id': --base hf://ID
 info|--json-array M|unsupported option '--json-array': --json prints all
 info|--hash=xhx64 M|--hash: 'xhx64' is not 'xxh64', 'xxh3-128' or 'sha256'; did you mean 'xxh64'?

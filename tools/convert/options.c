@@ -55,6 +55,10 @@ static const struct opt table[] = {
       "convert the LoRA adapter in DIR for this base model, a folder or a "
       "GGUF file",
       OPT_STR, AT(params.base) },
+    { "--mmproj", NULL,
+      "convert the part that sees or hears, not the language model (a "
+      "projector)",
+      OPT_FLAG, AT(params.projector) },
     { "--reranker", "WORD",
       "convert a Qwen 3 model as a reranker: yes, no or auto (default: auto, "
       "by the files of DIR)",
@@ -114,7 +118,6 @@ static const struct opt table[] = {
                 "draft (MTP) layers are not written to a file of their own"),
     ROW_REFUSED("--no-mtp --no-nextn", NULL,
                 "draft (MTP) layers stay in the model; leave it out"),
-    ROW_REFUSED("--mmproj", NULL, "only the language model is converted"),
     ROW_REFUSED("--vocab-only", NULL,
                 "a vocabulary is only written with its model"),
     ROW_REFUSED("--mistral-format "

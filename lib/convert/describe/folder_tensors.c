@@ -19,26 +19,45 @@
 
 /* ---- names ---- */
 
-/* Set the name in the file from a row's, with the layer's number and an ending,
- * in the arena. "+" is the number of the first nextn layer. */
+/* Set the name in the file from a row's, with the numbers of layer and expert
+ * and an ending, in the arena. "+" is the number of the first nextn layer. */
 static enum gguf_status give_name(struct gguf_convert *c, const char *to,
-                                  int64_t layer, const char *end,
-                                  struct gguf_str *out, struct gguf_error *err)
+                                  int64_t layer, int64_t expert,
+                                  const char *end, struct gguf_str *out,
+                                  struct gguf_error *err)
 {
     char buf[256];
-    const char *at = strpbrk(to, "%+");
-    if (at && *at == '+')
-        layer = gg_convert_first_nextn_layer(c);
-    const int n =
-        at ? snprintf(buf, sizeof buf, "%.*s%" PRId64 "%s%s",
-                      (int)(strcspn(to, "%+")), to, layer, at + 1, end)
-           : snprintf(buf, sizeof buf, "%s%s", to, end);
-    if (n < 0 || (size_t)n >= sizeof buf)
+    size_t n = 0;
+    for (const char *p = to; *p && n < sizeof buf; p++) {
+        const int64_t number = *p == '@'   ? expert
+                               : *p == '+' ? gg_convert_first_nextn_layer(c)
+                                           : layer;
+        if (strchr("%@+", *p))
+            n += (size_t)snprintf(buf + n, sizeof buf - n, "%" PRId64, number);
+        else
+            buf[n++] = *p;
+    }
+    if (n < sizeof buf)
+        n += (size_t)snprintf(buf + n, sizeof buf - n, "%s", end);
+    if (n >= sizeof buf)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "the name '%s' is too long for the output", to);
-    out->data = gg_mem_arena_strndup(&c->arena, buf, (size_t)n);
-    out->size = (size_t)n;
-    return out->data ? GGUF_OK : gg_error_set_nomem(err, (size_t)n);
+    out->data = gg_mem_arena_strndup(&c->arena, buf, n);
+    out->size = n;
+    return out->data ? GGUF_OK : gg_error_set_nomem(err, n);
+}
+
+/* Number of the layer in the file. false: the row has no place for it. */
+static bool renumber_layer(const struct gguf_convert *c,
+                           const struct gg_convert_name *row, int64_t *layer)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const double n = row->layer_of ? row->layer_of(&cfg, *layer) : 0;
+    if (row->layer_of && !(n >= 0 && n < 1e6))
+        return false;
+    if (row->layer_of)
+        *layer = (int64_t)n;
+    return true;
 }
 
 static enum gguf_status add_item(struct gguf_convert *c,
@@ -72,7 +91,8 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
     };
     const struct gg_hf_config cfg = gg_convert_config(c);
     if (!gg_convert_row_matches(row, name, &item.layer, &item.expert, &end) ||
-        (row->in_layers && !(row->in_layers(&cfg, item.layer) > 0)))
+        (row->in_layers && !(row->in_layers(&cfg, item.layer) > 0)) ||
+        !renumber_layer(c, row, &item.layer))
         return GGUF_OK;
     *found = true;
     /* the head of a tied model carries nothing, but its pair does */
@@ -86,7 +106,9 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
     if (gg_convert_is_number(row) && half == GG_HALF_NONE)
         return gg_convert_note_number(c, row, i, item.layer, err);
     snprintf(end_of, sizeof end_of, "%s%s", end, halves[half]);
-    GG_TRY(give_name(c, to, item.layer, end_of, &item.to, err));
+    GG_TRY(give_name(c, to, item.layer, item.expert, end_of, &item.to, err));
+    if (strchr(to, '@'))
+        item.expert = -1;
     item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
     return add_item(c, &item, err);
 }
@@ -460,7 +482,9 @@ static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
         GG_TRY(add_parts(c, &v, t, err));
         GG_TRY(join_part(c, i, i - first, &v, t, err));
     }
-    t->dtype = choose_type(t, how, from->type);
+    t->dtype = c->arch->parts ? gg_convert_choose_part_type(
+                                    c, t, from->type->own, &t->keeps_type)
+                              : choose_type(t, how, from->type);
     c->out.first_item[no] = first;
     *pub = (struct gguf_convert_tensor){ .name = t->name.data,
                                          .n_dims = t->n_dims,
@@ -526,6 +550,8 @@ enum gguf_status gg_convert_assemble_tensors(struct gguf_convert *c,
         gg_pattern_destroy(ignored[--k].pattern);
     gg_mem_free(c->p.allocator, ignored);
     GG_TRY(st);
+    if (c->arch->parts)
+        return make_all(c, err);
     GG_TRY(gg_convert_choose_output_matrix(c, err));
     GG_TRY(gg_convert_set_number_keys(c, err));
     GG_TRY(make_all(c, err));

@@ -413,10 +413,13 @@ static enum gguf_status set_all(const struct general *g,
                               err));
     GG_TRY(copy_numbers(g, err));
     GG_TRY(gguf_meta_set_strz(g->meta, "general.type",
-                              c->is_adapter ? "adapter" : "model", err));
+                              c->is_adapter    ? "adapter"
+                              : c->arch->parts ? "mmproj"
+                                               : "model",
+                              err));
     if (c->is_adapter)
         GG_TRY(gguf_meta_set_strz(g->meta, "adapter.type", "lora", err));
-    else
+    else if (!c->arch->parts)
         GG_TRY(set_sampling(g, err));
     for (size_t f = 0; f < N_FIELDS; f++)
         if (g->field[f].size)

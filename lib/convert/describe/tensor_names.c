@@ -81,9 +81,7 @@ int64_t gg_convert_first_nextn_layer(const struct gguf_convert *c)
     return main >= 0 && main < 1e6 ? (int64_t)main : 0;
 }
 
-/* Remove the first prefix of a list that the name has. false: no prefix
- * matches. */
-static bool strip_prefix(const char *list, struct gguf_str *name)
+bool gg_convert_strip_prefix(const char *list, struct gguf_str *name)
 {
     for (const char *p = list; p && *p;) {
         const size_t n = strcspn(p, " ");
@@ -234,15 +232,17 @@ bool gg_convert_normalize_name(const struct gguf_convert *c,
     char of_draft[GG_CONVERT_NAME], plain[GG_CONVERT_NAME];
     const char *before = "";
     *nothing = false;
+    if (c->arch->parts)
+        return gg_convert_normalize_part(c, name, out, nothing);
     if (!gg_convert_unwrap(c, name, plain))
         return false;
     name = gg_str_z(plain);
     strip_part(c, &name, &before, nothing);
-    if (*nothing || strip_prefix(c->arch->skip, &name)) {
+    if (*nothing || gg_convert_strip_prefix(c->arch->skip, &name)) {
         *nothing = true;
         return false;
     }
-    (void)strip_prefix(c->arch->strip, &name);
+    (void)gg_convert_strip_prefix(c->arch->strip, &name);
     rename_draft(c, &name, of_draft);
     if (c->arch->before && !gg_str_starts(name, c->arch->before))
         before = c->arch->before;

@@ -159,6 +159,10 @@ enum gguf_status gg_folder_read_texts(struct gg_folder *f,
     }
     for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
         GG_TRY(read_text(f, &f->text[i], err));
+    if (f->p->projector && !f->text[GG_CONVERT_CONFIG].json.root) {
+        f->text[GG_CONVERT_CONFIG].name = "params.json"; /* Mistral's form */
+        GG_TRY(read_text(f, &f->text[GG_CONVERT_CONFIG], err));
+    }
     return GGUF_OK;
 }
 

@@ -371,6 +371,12 @@ static enum gguf_status choose_all(struct gguf_quant *q,
     for (size_t i = 0; i < q->n_t; i++) {
         struct gg_job_tensor *jt = &q->t[i];
         struct gg_recipe_choice choice;
+        if (jt->src->keeps_type) {
+            GG_TRY(gg_job_set_type(q, jt, jt->pub.from, jt->pub.from,
+                                   GGUF_REASON_NEVER_QUANTIZED,
+                                   "kept: programs read this type", err));
+            continue;
+        }
         GG_TRY(gg_recipe_choose_type(c, jt->pub.name, jt->pub.ne, jt->pub.from,
                                      &choice, err));
         jt->cls = choice.cls;

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* projector_row.h - words for rows of projectors
+ *
+ * Sources: names of tensors and settings are those of the models in Hugging
+ * Face's transformers or of repositories with their own code; names and keys of
+ * GGUF files are those that llama.cpp's converter writes (commit d32676d77) and
+ * its tools/mtmd reads. class_row.h has the words for names and keys.
+ */
+#ifndef GG_CONVERT_PROJECTOR_PROJECTOR_ROW_H
+#define GG_CONVERT_PROJECTOR_PROJECTOR_ROW_H
+
+#include "convert/projector/projector.h"
+
+/* Rows of each family, in FAMILY.c; a list ends with a row without a class. */
+extern const struct gg_projector gg_projector_family_siglip[],
+    gg_projector_family_qwen[], gg_projector_family_pixtral[],
+    gg_projector_family_vit[], gg_projector_family_whisper[],
+    gg_projector_family_granite[], gg_projector_family_conformer[],
+    gg_projector_family_gemma[], gg_projector_family_deepseek[],
+    gg_projector_family_mimo[], gg_projector_family_radio[],
+    gg_projector_family_speech[];
+
+/* names.c: lists of names that several families have: CLIP's and SigLIP's
+ * towers, and Whisper's encoder, as transformers names them, without the prefix
+ * of the tower. */
+extern const struct gg_convert_name gg_projector_names_clip[],
+    gg_projector_names_whisper[];
+
+/* ---- names ---- */
+
+#define V "v.blk.%."
+#define A "a.blk.%."
+/* A fused matrix, or its bias, in three parts. */
+#define SPLIT_QKV(FROM, TO)                                                   \
+    N_AXES(FROM, TO "q", "3[1@0] r, * > r, *"),                               \
+        N_AXES(FROM, TO "k", "3[1@1] r, * > r, *"),                           \
+        N_AXES(FROM, TO "v", "3[1@2] r, * > r, *")
+/* A filter over two images as two filters over one. */
+#define TWO_IMAGES(FROM)                                                      \
+    N_AXES(FROM ".weight", "v.patch_embd.weight",                             \
+           "o, c, 2[1@0], y, x > o, c, y, x"),                                \
+        N_AXES(FROM ".weight", "v.patch_embd.weight.1",                       \
+               "o, c, 2[1@1], y, x > o, c, y, x"),                            \
+        N(FROM ".bias", "v.patch_embd.bias")
+
+/* Members of every row: beginnings of names, and prefixes of towers to
+ * remove. */
+#define CLIP(PARTS, STRIP)                                                    \
+    .arch = "clip", .only_keys = true, .parts = PARTS, .strip = STRIP
+
+/* ---- keys ---- */
+
+/* A number by names of settings; of a list, its first element. */
+#define NUMBER(KEY, HF) ELSE(KEY, U32, HF, NAN)
+
+/* Width of the language model's vectors. */
+#define TEXT_WIDTH "text.hidden_size hidden_size text.n_embd n_embd text.dim"
+#define LAYERS(T)                                                             \
+    T ".n_layers " T ".num_hidden_layers " T ".n_layer " T ".num_layers " T   \
+      ".depth " T ".layers " T ".encoder_layers " T ".vt_num_hidden_layers"
+#define HEADS(T)                                                              \
+    T ".num_attention_heads " T ".num_heads " T ".heads " T                   \
+      ".vt_num_attention_heads"
+
+/* Keys of every tower for images. Keys of a row before them have priority. */
+#define VISION                                                                \
+    ALWAYS("has_vision_encoder", BOOL, 1),                                    \
+        NUMBER("vision.projection_dim", TEXT_WIDTH),                          \
+        NUMBER("vision.image_size", "vision.image_size"),                     \
+        NUMBER("vision.patch_size", "vision.patch_size"),                     \
+        NUMBER("vision.embedding_length",                                     \
+               "vision.hidden_size vision.width vision.vt_hidden_size"),      \
+        NUMBER("vision.feed_forward_length",                                  \
+               "vision.intermediate_size vision.vt_intermediate_size"),       \
+        NUMBER("vision.block_count", LAYERS("vision")),                       \
+        NUMBER("vision.attention.head_count", HEADS("vision")),               \
+        F32("vision.image_mean", "image.image_mean"),                         \
+        F32("vision.image_std", "image.image_std")
+/* Keys of every tower for sound. */
+#define AUDIO                                                                 \
+    ALWAYS("has_audio_encoder", BOOL, 1),                                     \
+        NUMBER("audio.projection_dim", TEXT_WIDTH),                           \
+        NUMBER("audio.embedding_length", "audio.hidden_size audio.d_model"),  \
+        NUMBER("audio.feed_forward_length",                                   \
+               "audio.intermediate_size audio.encoder_ffn_dim"),              \
+        NUMBER("audio.block_count", LAYERS("audio")),                         \
+        NUMBER("audio.attention.head_count",                                  \
+               "audio.num_attention_heads audio.encoder_attention_heads"),    \
+        NUMBER("audio.num_mel_bins", "audio.num_mel_bins")
+
+#define TYPE(NAME)        WORD("projector_type", NAME)
+#define VISION_TYPE(NAME) WORD("vision.projector_type", NAME)
+#define AUDIO_TYPE(NAME)  WORD("audio.projector_type", NAME)
+/* Epsilon of the tower's norms by names of settings, or NUMBER. */
+#define EPS(HF, NUMBER)                                                       \
+    OR("vision.attention.layer_norm_epsilon", HF, F32, NUMBER)
+#define AUDIO_EPS(HF, NUMBER)                                                 \
+    OR("audio.attention.layer_norm_epsilon", HF, F32, NUMBER)
+/* Activation of the feed-forward parts: always, or by hidden_act of the
+ * tower. */
+#define GELU ALWAYS("use_gelu", BOOL, 1)
+#define SILU ALWAYS("use_silu", BOOL, 1)
+#define GELU_OR_SILU                                                          \
+    OF("use_gelu", BOOL, gg_projector_has_gelu, NO_BACK),                     \
+        OF("use_silu", BOOL, gg_projector_has_silu, NO_BACK)
+#define MERGE_SIZE(HF)   NUMBER("vision.spatial_merge_size", HF)
+#define SCALE_FACTOR(HF) NUMBER("vision.projector.scale_factor", HF)
+#define IMAGE_PIXELS                                                          \
+    NUMBER("vision.image_min_pixels", "image.min_pixels"),                    \
+        NUMBER("vision.image_max_pixels", "image.max_pixels")
+
+/* shared.c: 1 if vision.hidden_act is the function, else NAN. */
+gg_hf_config_fn gg_projector_has_gelu, gg_projector_has_silu;
+/* shared.c: refuse a hidden_act of vision that is neither GELU nor SiLU. */
+gg_projector_fn gg_projector_check_activation;
+/* shared.c: 1 / x, rounded down, for a ratio of sizes. */
+double gg_projector_inverse(const struct gg_hf_config *cfg, const char *names);
+/* shared.c: use CLIP's mean and deviation of images if none are given; use 0
+ * and 1, whatever is given. */
+enum gguf_status gg_projector_default_image(struct gguf_convert *c,
+                                            const double mean[3],
+                                            const double std[3],
+                                            struct gguf_error *err);
+gg_projector_fn gg_projector_default_clip_image,
+    gg_projector_default_plain_image;
+/* conformer.c: compute factors and offsets of the batch norms
+ * "PREFIX.LAYER.conv.batch_norm", as tensors with ".folded" after that name. */
+enum gguf_status gg_projector_fold_norms(struct gguf_convert *c,
+                                         const char *prefix,
+                                         struct gguf_error *err);
+/* shared.c: find a tensor of the folder by its name in rows. */
+bool gg_projector_find_tensor(const struct gguf_convert *c, const char *name,
+                              const struct gg_safetensors_tensor **out);
+
+#endif

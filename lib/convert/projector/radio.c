@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* radio.c - projectors of Nemotron Nano VL, with RADIO's tower (Ranzinger et
+ * al., arXiv:2312.06709), and of Step3-VL */
+#include "config.h"
+#include "convert/projector/projector_row.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Nemotron Nano VL ---- */
+
+#define LAYER "blocks.%."
+static const struct gg_convert_name radio[] = {
+    N("patch_generator.cls_token.token", "v.class_embd"),
+    N_AXES("patch_generator.embedder.weight", "v.patch_embd.weight",
+           "o, c patch patch > o, c, patch, patch"),
+    N("patch_generator.pos_embed", "v.position_embd.weight"),
+    N_AXES("patch_generator.pos_embed.resized", "v.position_embd.weight",
+           "t width > 1, t, width"),
+    N(LAYER "norm1", V "ln1"),
+    N(LAYER "norm2", V "ln2"),
+    N(LAYER "attn.qkv", V "attn_qkv"),
+    N(LAYER "attn.proj", V "attn_out"),
+    N(LAYER "mlp.fc1", V "ffn_up"),
+    N(LAYER "mlp.fc2", V "ffn_down"),
+    N("mlp1.%", "mm.model.mlp.%"),
+    END_NAMES,
+};
+#undef LAYER
+#define PREFIX  "vision_model.radio_model.model."
+#define RESIZED "patch_generator.pos_embed.resized"
+static const struct gg_convert_size radio_sizes[] = {
+    { .name = "patch", .hf = "vision.patch_size" },
+    { .name = "width", .hf = "vision.positions_width" },
+    { .name = NULL }
+};
+
+static double radio_scale(const struct gg_hf_config *cfg)
+{
+    return floor(1 / num_or(cfg, "downsample_ratio", 0.5));
+}
+
+/* Interpolate a square of n x n vectors to m x m, corners on corners, in single
+ * precision. */
+static void resize_grid(const float *x, size_t n, float *y, size_t m,
+                        size_t width)
+{
+    const float step = m > 1 ? (float)(n - 1) / (float)(m - 1) : 0;
+    for (size_t r = 0; r < m; r++)
+        for (size_t q = 0; q < m; q++) {
+            const float fr = step * (float)r, fq = step * (float)q;
+            const size_t r0 = GG_MIN((size_t)fr, n - 1),
+                         q0 = GG_MIN((size_t)fq, n - 1);
+            const size_t r1 = GG_MIN(r0 + 1, n - 1),
+                         q1 = GG_MIN(q0 + 1, n - 1);
+            const float a = fr - (float)r0, b = fq - (float)q0;
+            for (size_t k = 0; k < width; k++)
+                y[(r * m + q) * width + k] =
+                    (1 - a) * ((1 - b) * x[(r0 * n + q0) * width + k] +
+                               b * x[(r0 * n + q1) * width + k]) +
+                    a * ((1 - b) * x[(r1 * n + q0) * width + k] +
+                         b * x[(r1 * n + q1) * width + k]);
+        }
+}
+
+/* Programs do not resize positions: those of the size of images are written. */
+static enum gguf_status resize_positions(struct gguf_convert *c,
+                                         struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const double side = floor(num_or(&cfg, "force_image_size", 512) /
+                              num_of(&cfg, "vision.patch_size"));
+    const struct gg_safetensors_tensor *t;
+    size_t size = 0;
+    float *x;
+    if (!gg_projector_find_tensor(c, "patch_generator.pos_embed", &t) ||
+        t->n_dims < 2)
+        return GGUF_OK;
+    const double from = floor(sqrt((double)t->ne[1]));
+    const size_t width = (size_t)t->ne[0];
+    if (!(side >= 1) || side > 4096 || from * from != (double)t->ne[1])
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "tensor '%s' has no square of positions, or "
+                            "images have another size",
+                            t->name.data);
+    if (side == from)
+        return GGUF_OK;
+    const char *name = t->name.data;
+    GG_TRY(gg_projector_read_floats(c, name, &size, &x, err));
+    const size_t n = (size_t)(side * side) * width;
+    float *y = gg_mem_alloc_zero(c->p.allocator, n, sizeof *y);
+    enum gguf_status st = y ? GGUF_OK : gg_error_set_nomem(err, 4 * n);
+    if (st == GGUF_OK) {
+        resize_grid(x, (size_t)from, y, (size_t)side, width);
+        st = gg_projector_add_floats(c, PREFIX RESIZED, y, n, err);
+    }
+    gg_mem_free(c->p.allocator, x);
+    gg_mem_free(c->p.allocator, y);
+    GG_TRY(st);
+    GG_TRY(gg_projector_set(c, "vision.positions_width", (double)width, err));
+    return gg_projector_leave_out(c, "patch_generator.pos_embed", err);
+}
+
+/* Mean and deviation of ImageNet (torchvision). */
+static enum gguf_status radio_image(struct gguf_convert *c,
+                                    struct gguf_error *err)
+{
+    static const double mean[3] = { 0.485, 0.456, 0.406 };
+    static const double std[3] = { 0.229, 0.224, 0.225 };
+    return gg_projector_default_image(c, mean, std, err);
+}
+
+/* ---- Step3-VL ---- */
+
+#define LAYER "transformer.resblocks.%."
+static double no_below(const struct gg_hf_config *cfg, int64_t no)
+{
+    (void)cfg;
+    return (double)no - 1;
+}
+
+static const struct gg_convert_name step3[] = {
+    N("conv1", "v.patch_embd"),
+    N("ln_pre", "v.pre_ln"),
+    N("positional_embedding", "v.position_embd.weight"),
+    N(LAYER "ln_1", V "ln1"),
+    N(LAYER "ln_2", V "ln2"),
+    N(LAYER "attn.in_proj_weight", V "attn_qkv.weight"),
+    N(LAYER "attn.in_proj_bias", V "attn_qkv.bias"),
+    N(LAYER "attn.out_proj", V "attn_out"),
+    N(LAYER "mlp.c_fc", V "ffn_up"),
+    N(LAYER "mlp.c_proj", V "ffn_down"),
+    N(LAYER "ls_1", V "ls1"),
+    N(LAYER "ls_2", V "ls2"),
+    { .from = "vit_downsampler%", .to = "mm.%", .layer_of = no_below },
+    N("vit_large_projector", "mm.model.fc"),
+    END_NAMES,
+};
+#undef LAYER
+
+static double step3_ff(const struct gg_hf_config *cfg)
+{
+    return rint(num_of(cfg, "vision.hidden_size vision.width") *
+                num_or(cfg, "vision.mlp_ratio", 8960.0 / 1536));
+}
+
+static double step3_scale(const struct gg_hf_config *cfg)
+{
+    const double stride = num_of(cfg, "understand_projector_stride");
+    return stride * stride;
+}
+
+/* Programs know the sizes of the published model only. */
+static enum gguf_status step3_check(struct gguf_convert *c,
+                                    struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    GG_TRY(gg_projector_default_clip_image(c, err));
+    return num_of(&cfg, "understand_projector_stride") == 2 &&
+                   num_of(&cfg, "vision.image_size") == 728
+               ? GGUF_OK
+               : gg_projector_refuse(
+                     "understand_projector_stride and image_size: expected 2 "
+                     "and 728, which programs assume",
+                     err);
+}
+
+const struct gg_projector gg_projector_family_radio[] = {
+    { .arch = { .classes = "NemotronH_Nano_VL_V2 RADIOModel",
+                .names = { radio },
+                .sizes = radio_sizes,
+                CLIP("vision_model.radio_model.model. mlp1.", PREFIX),
+                .unused = PREFIX "patch_generator.video_embedder",
+                .keys = ROWS(
+                    ELSE("vision.image_size", U32, "force_image_size", 512),
+                    ALWAYS("vision.embedding_length", U32, 1280),
+                    ALWAYS("vision.feed_forward_length", U32, 5120),
+                    ALWAYS("vision.block_count", U32, 32),
+                    ALWAYS("vision.attention.head_count", U32, 16), VISION,
+                    TYPE("nemotron_v2_vl"), EPS(NULL, 1e-6), GELU,
+                    OF("vision.projector.scale_factor", U32, radio_scale,
+                       NO_BACK)) },
+      .vision = "vision_config",
+      .check = radio_image,
+      .add_tensors = resize_positions },
+    { .arch = { .classes = "StepVLForConditionalGeneration "
+                           "Step3p7ForConditionalGeneration",
+                .names = { step3 },
+                CLIP("vision_model. vit_large_projector.", "vision_model."),
+                .keys = ROWS(
+                    NUMBER("vision.feed_forward_length",
+                           "vision.intermediate_size"),
+                    OF("vision.feed_forward_length", U32, step3_ff, NO_BACK),
+                    VISION, TYPE("step3vl"),
+                    EPS("vision.layer_norm_eps", 1e-5),
+                    OF("vision.projector.scale_factor", U32, step3_scale,
+                       NO_BACK),
+                    ALWAYS("vision.preproc_image_size", U32, 3024)) },
+      .vision = "vision_config",
+      .check = step3_check },
+    { .arch = { .classes = NULL } },
+};

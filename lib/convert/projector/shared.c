@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* shared.c - keys and checks of projectors that several families have */
+#include "config.h"
+#include "convert/projector/projector_row.h"
+
+#include "base/compiler.h"
+
+#include <string.h>
+
+/* ---- activation functions ---- */
+
+double gg_projector_has_gelu(const struct gg_hf_config *cfg)
+{
+    return gg_hf_config_is_word(cfg, "vision.hidden_act", -1, "gelu") == 1
+               ? 1
+               : NAN;
+}
+
+double gg_projector_has_silu(const struct gg_hf_config *cfg)
+{
+    return gg_hf_config_is_word(cfg, "vision.hidden_act", -1, "silu") == 1
+               ? 1
+               : NAN;
+}
+
+enum gguf_status gg_projector_check_activation(struct gguf_convert *c,
+                                               struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    return isnan(gg_projector_has_gelu(&cfg)) &&
+                   isnan(gg_projector_has_silu(&cfg))
+               ? gg_projector_refuse(
+                     "vision_config.hidden_act: expected gelu or silu", err)
+               : GGUF_OK;
+}
+
+/* ---- numbers ---- */
+
+double gg_projector_inverse(const struct gg_hf_config *cfg, const char *names)
+{
+    const double x = num_of(cfg, names);
+    return x > 0 ? floor(1 / x) : NAN;
+}
+
+/* ---- images ---- */
+
+static json_t *make_list(const double x[3])
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < 3; i++)
+        (void)json_array_append_new(list, json_real(x[i]));
+    return list;
+}
+
+static enum gguf_status set_missing(struct gguf_convert *c, const char *name,
+                                    const double x[3], struct gguf_error *err)
+{
+    json_t *image = json_object_get(c->settings, "image");
+    if (json_object_get(image, name))
+        return GGUF_OK;
+    return json_object_set_new(image, name, make_list(x))
+               ? gg_error_set_nomem(err, sizeof(json_t *))
+               : GGUF_OK;
+}
+
+enum gguf_status gg_projector_default_image(struct gguf_convert *c,
+                                            const double mean[3],
+                                            const double std[3],
+                                            struct gguf_error *err)
+{
+    GG_TRY(set_missing(c, "image_mean", mean, err));
+    return set_missing(c, "image_std", std, err);
+}
+
+/* Mean and deviation of CLIP's images (openai/CLIP, clip.py). */
+enum gguf_status gg_projector_default_clip_image(struct gguf_convert *c,
+                                                 struct gguf_error *err)
+{
+    static const double mean[3] = { 0.48145466, 0.4578275, 0.40821073 };
+    static const double std[3] = { 0.26862954, 0.26130258, 0.27577711 };
+    return gg_projector_default_image(c, mean, std, err);
+}
+
+enum gguf_status gg_projector_default_plain_image(struct gguf_convert *c,
+                                                  struct gguf_error *err)
+{
+    static const double mean[3] = { 0, 0, 0 }, std[3] = { 1, 1, 1 };
+    json_t *image = json_object_get(c->settings, "image");
+    (void)json_object_del(image, "image_mean");
+    (void)json_object_del(image, "image_std");
+    return gg_projector_default_image(c, mean, std, err);
+}
+
+/* ---- tensors ---- */
+
+bool gg_projector_find_tensor(const struct gguf_convert *c, const char *name,
+                              const struct gg_safetensors_tensor **out)
+{
+    const struct gg_safetensors *s = c->folder.weights;
+    char as[GG_CONVERT_NAME];
+    bool nothing;
+    for (size_t i = 0; i < s->n_tensors; i++)
+        if (gg_convert_normalize_part(c, s->tensor[i].name, as, &nothing) &&
+            !strcmp(as, name)) {
+            *out = &s->tensor[i];
+            return true;
+        }
+    return false;
+}
+
+enum gguf_status gg_projector_leave_out(struct gguf_convert *c,
+                                        const char *name,
+                                        struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t;
+    (void)err;
+    if (gg_projector_find_tensor(c, name, &t))
+        c->folder.weights->tensor[t - c->folder.weights->tensor].is_part =
+            true;
+    return GGUF_OK;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* check-projector.c - projectors of small folders: names, keys, and places of
+ * elements
+ *
+ * Places are computed here from the definitions of the towers. The names and
+ * keys are those that llama.cpp's converter writes (d32676d77).
+ */
+#include "config.h"
+#include "convert/projector/projector.h"
+#include "gguf/convert.h"
+#include "gguf/quant.h"
+#include "tests/convert/converted_file.h"
+#include "tests/convert/folder.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+#define IMAGE                                                                 \
+    "{\"image_mean\":[0.5,0.25,0.125],\"image_std\":[1,2,4],"                 \
+    "\"min_pixels\":64,\"max_pixels\":4096}"
+#define NORM(NAME) NAME ".weight 16\n" NAME ".bias 16\n"
+
+static char top[200];
+static struct folder folder;
+
+static void begin_folder(const char *config, const char *tensors)
+{
+    folder_begin(&folder, scratch_path(top, "hf"));
+    folder_text(&folder, "config.json", config);
+    folder_text(&folder, "preprocessor_config.json", IMAGE);
+    folder_tensors(&folder, tensors, 2, 2);
+    folder_weights(&folder, "F32", 1);
+}
+
+/* Convert the folder with a recipe. NULL: *e says why it is refused. */
+static struct gguf_file *convert_folder(const char *type, struct gguf_error *e)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    struct gguf_quant_params q = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_convert *c;
+    struct gguf_recipe *recipe = NULL;
+    struct gguf_quant *job = NULL;
+    struct gguf_file *f = NULL;
+    const char *out = scratch_path(top, "out.gguf");
+    p.projector = true;
+    gguf_error_clear(e);
+    enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, e);
+    if (st == GGUF_OK)
+        st = gguf_recipe_preset(&recipe, type, NULL, e);
+    q.recipe = recipe;
+    if (st == GGUF_OK)
+        st = gguf_convert_create_job(&job, c, &q, e);
+    if (st == GGUF_OK)
+        st = gguf_quant_run(job, out, NULL, e);
+    gguf_quant_destroy(job);
+    gguf_recipe_destroy(recipe);
+    gguf_convert_close(c);
+    if (st == GGUF_OK)
+        st = gguf_file_open(&f, out, NULL, e);
+    unlink(out);
+    return st == GGUF_OK ? f : NULL;
+}
+
+static struct gguf_file *convert_or_fail(const char *what)
+{
+    struct gguf_error e;
+    struct gguf_file *f = convert_folder("F32", &e);
+    ok(f, "%s is converted %s", what, e.message);
+    return f;
+}
+
+static void is_refused(const char *what, const char *why)
+{
+    struct gguf_error e;
+    struct gguf_file *f = convert_folder("F32", &e);
+    ok(!f && strstr(e.message, why), "%s: %s", what, e.message);
+    gguf_file_close(f);
+}
+
+/* Numbers of a tensor with n elements in F32. NULL: missing, or of another
+ * type. */
+static const float *find_numbers(const struct gguf_file *f, const char *name,
+                                 uint64_t n)
+{
+    for (size_t i = 0; f && i < gguf_file_n_tensors(f); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
+        if (t->name.size == strlen(name) &&
+            !memcmp(t->name.data, name, t->name.size) &&
+            t->dtype == GGUF_DTYPE_F32 && t->n_elements == n)
+            return gguf_file_tensor_data(f, i);
+    }
+    return NULL;
+}
+
+static uint32_t type_of(const struct gguf_file *f, const char *name)
+{
+    const struct gguf_tensor_info *t =
+        f ? gguf_file_tensor_find(f, name) : NULL;
+    return t ? t->dtype : UINT32_MAX;
+}
+
+static bool has_f32s(const struct gguf_file *f, const char *key,
+                     const float want[3])
+{
+    const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
+    float x[3];
+    return kv && kv->n == 3 &&
+           gguf_kv_get_elems_f32(kv, 0, 3, x, NULL) == GGUF_OK &&
+           !memcmp(x, want, sizeof x);
+}
+
+/* ---- Qwen2-VL ---- */
+
+#define VIT "model.visual.blocks.%."
+static const char qwen2_config[] =
+    "{\"architectures\":[\"Qwen2VLForConditionalGeneration\"],"
+    "\"model_type\":\"qwen2_vl\",\"hidden_size\":24,\"vision_config\":{"
+    "\"depth\":2,\"embed_dim\":16,\"hidden_size\":24,\"num_heads\":2,"
+    "\"patch_size\":4}}";
+static const char qwen2_tensors[] =
+    "model.visual.patch_embed.proj.weight 16 3 2 4 4\n" NORM(VIT "norm1")
+        NORM(VIT "norm2") VIT
+    "attn.qkv.weight 48 16\n" VIT "attn.qkv.bias 48\n" VIT
+    "attn.proj.weight 16 16\n" VIT "attn.proj.bias 16\n" VIT
+    "mlp.fc1.weight 24 16\n" VIT "mlp.fc2.weight 16 24\n"
+    "model.visual.merger.ln_q.weight 16\n"
+    "model.visual.merger.mlp.0.weight 64 64\n"
+    "model.visual.merger.mlp.2.weight 24 64\n"
+    "model.language_model.layers.0.x.weight 8\n"
+    "lm_head.weight 24 24\n";
+
+static bool has_filters(const struct gguf_file *f)
+{
+    const char *from = "model.visual.patch_embed.proj.weight";
+    const float *x[2] = { find_numbers(f, "v.patch_embd.weight", 768),
+                          find_numbers(f, "v.patch_embd.weight.1", 768) };
+    bool good = x[0] && x[1];
+    for (uint64_t o = 0; good && o < 16; o++)
+        for (uint64_t c = 0; c < 3; c++)
+            for (uint64_t i = 0; i < 2; i++)
+                for (uint64_t p = 0; p < 16; p++)
+                    good =
+                        good &&
+                        x[i][(3 * o + c) * 16 + p] ==
+                            folder_value(from, ((3 * o + c) * 2 + i) * 16 + p);
+    return good;
+}
+
+static bool has_third(const struct gguf_file *f, const char *name, int no)
+{
+    const float *x = find_numbers(f, name, 256);
+    for (uint64_t i = 0; x && i < 256; i++)
+        if (x[i] != folder_value("model.visual.blocks.1.attn.qkv.weight",
+                                 256 * (uint64_t)no + i))
+            return false;
+    return x;
+}
+
+static void check_qwen2(void)
+{
+    static const float mean[3] = { 0.5f, 0.25f, 0.125f };
+    struct gguf_error e;
+    begin_folder(qwen2_config, qwen2_tensors);
+    struct gguf_file *f = convert_or_fail("Qwen2-VL");
+    ok(f && converted_file_text(f, "general.architecture", "clip") &&
+           converted_file_text(f, "general.type", "mmproj") &&
+           converted_file_text(f, "clip.projector_type", "qwen2vl_merger"),
+       "it says what it is");
+    ok(converted_file_uint(f, "clip.vision.image_size", 560) &&
+           converted_file_uint(f, "clip.vision.projection_dim", 24) &&
+           converted_file_uint(f, "clip.vision.embedding_length", 16) &&
+           converted_file_uint(f, "clip.vision.feed_forward_length", 24) &&
+           converted_file_uint(f, "clip.vision.block_count", 2),
+       "sizes are those of the tower");
+    ok(has_f32s(f, "clip.vision.image_mean", mean),
+       "the mean of images is that of the processor");
+    ok(has_filters(f), "a filter over two images is two filters");
+    ok(has_third(f, "v.blk.1.attn_q.weight", 0) &&
+           has_third(f, "v.blk.1.attn_k.weight", 1) &&
+           has_third(f, "v.blk.1.attn_v.weight", 2),
+       "a fused matrix is three");
+    ok(f && !gguf_file_tensor_find(f, "output.weight") &&
+           gguf_file_n_tensors(f) == 33,
+       "tensors of the language model are left out");
+    gguf_file_close(f);
+    f = convert_folder("F16", &e);
+    ok(type_of(f, "v.patch_embd.weight.1") == GGUF_DTYPE_F16 &&
+           type_of(f, "v.blk.0.attn_q.weight") == GGUF_DTYPE_F16 &&
+           type_of(f, "v.blk.0.attn_q.bias") == GGUF_DTYPE_F32,
+       "with F16, filters and matrices have it");
+    gguf_file_close(f);
+    f = convert_folder("Q8_0", &e);
+    ok(type_of(f, "v.patch_embd.weight") == GGUF_DTYPE_F32 &&
+           type_of(f, "mm.0.weight") == GGUF_DTYPE_Q8_0 &&
+           type_of(f, "v.blk.0.attn_q.weight") == GGUF_DTYPE_F16,
+       "with Q8_0, filters are not quantized");
+    gguf_file_close(f);
+}
+
+static void check_qwen2_refused(void)
+{
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"LlamaForCausalLM\"],"
+                "\"hidden_size\":24}");
+    is_refused("a class without a projector", "no projector is known");
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"Qwen2VLForConditionalGeneration\"],"
+                "\"model_type\":\"qwen2_vl\",\"hidden_size\":24}");
+    is_refused("no settings of the tower", "vision_config");
+    folder_text(&folder, "config.json", qwen2_config);
+    folder_text(&folder, "preprocessor_config.json", "{}");
+    is_refused("no settings of images", "clip.vision.image_mean");
+    begin_folder(qwen2_config, "visual.patch_embed.proj.weight 16 3 3 4 4\n");
+    is_refused("a filter over three images", "another shape");
+    begin_folder(qwen2_config, "visual.other.weight 16\n");
+    is_refused("an unknown tensor", "has no place");
+    begin_folder(qwen2_config, "model.layers.0.x.weight 16\n");
+    is_refused("a folder without a tower", "no tensors of a projector");
+}
+
+/* ---- MiniMax M3: heads of 80 rows ---- */
+
+/* The row of the folder that row r of a head of the file is: three axes of two
+ * halves of 13, and 2 rows without rotation. The folder has the first halves of
+ * all axes before the second halves. */
+static uint64_t minimax_row(uint64_t r)
+{
+    const uint64_t axis = r / 26, half = r % 26 / 13;
+    return r < 78 ? half * 39 + axis * 13 + r % 13 : r;
+}
+
+static void check_minimax(void)
+{
+    const char *q = "vision_tower.vision_model.encoder.layers.0.self_attn."
+                    "q_proj.weight";
+    begin_folder(
+        "{\"architectures\":[\"MiniMaxM3SparseForConditionalGeneration\"],"
+        "\"text_config\":{\"hidden_size\":24},\"vision_config\":{"
+        "\"hidden_size\":160,\"image_size\":8,\"intermediate_size\":32,"
+        "\"num_attention_heads\":2,\"num_hidden_layers\":1,"
+        "\"patch_size\":4}}",
+        "vision_tower.vision_model.encoder.layers.0.self_attn.q_proj.weight "
+        "160 3\n"
+        "vision_tower.vision_model.encoder.layers.0.self_attn.k_proj.bias "
+        "160\n");
+    struct gguf_file *f = convert_or_fail("MiniMax M3");
+    const float *x = find_numbers(f, "v.blk.0.attn_q.weight", 480);
+    const float *b = find_numbers(f, "v.blk.0.attn_k.bias", 160);
+    bool good = x && b;
+    for (uint64_t r = 0; good && r < 160; r++) {
+        const uint64_t from = r / 80 * 80 + minimax_row(r % 80);
+        for (uint64_t k = 0; k < 3; k++)
+            good = good && x[3 * r + k] == folder_value(q, 3 * from + k);
+        good =
+            good && b[r] == folder_value("vision_tower.vision_model.encoder."
+                                         "layers.0.self_attn.k_proj.bias",
+                                         from);
+    }
+    ok(good, "rows of heads have the halves of an axis side by side");
+    gguf_file_close(f);
+}
+
+/* ---- Kimi K2.5: heads of pairs of two axes ---- */
+
+static void check_kimi(void)
+{
+    enum { HEADS = 2, HEAD = 8, ROWS = HEADS * HEAD };
+    const char *from = "vision_tower.encoder.blocks.0.wqkv.bias";
+    begin_folder("{\"architectures\":[\"KimiK25ForConditionalGeneration\"],"
+                 "\"text_config\":{\"hidden_size\":24},\"vision_config\":{"
+                 "\"vt_hidden_size\":16,\"vt_intermediate_size\":32,"
+                 "\"vt_num_attention_heads\":2,\"vt_num_hidden_layers\":1,"
+                 "\"patch_size\":4,\"init_pos_emb_height\":6}}",
+                 "vision_tower.encoder.blocks.0.wqkv.bias 48\n");
+    struct gguf_file *f = convert_or_fail("Kimi K2.5");
+    const float *x = find_numbers(f, "v.blk.0.attn_qkv.bias", 3 * ROWS);
+    bool good = x;
+    for (uint64_t r = 0; good && r < ROWS; r++) {
+        const uint64_t d = r % HEAD, axis = d / 4, pair = d % 4 / 2;
+        const uint64_t row = r / HEAD * HEAD + 4 * pair + 2 * axis + d % 2;
+        good = x[r] == folder_value(from, row) &&
+               x[ROWS + r] == folder_value(from, ROWS + row) &&
+               x[2 * ROWS + r] == folder_value(from, 2 * ROWS + r);
+    }
+    ok(good, "queries and keys have the pairs of an axis side by side");
+    ok(converted_file_uint(f, "clip.vision.image_size", 24) &&
+           converted_file_uint(f, "clip.vision.pos_emb_height", 6) &&
+           converted_file_uint(f, "clip.vision.image_max_pixels", 16384 * 16),
+       "sizes follow from patches");
+    gguf_file_close(f);
+}
+
+/* ---- Pixtral ---- */
+
+#define PIXTRAL_VISION                                                        \
+    "\"vision_config\":{\"hidden_size\":16,\"image_size\":8,"                 \
+    "\"intermediate_size\":32,\"model_type\":\"pixtral\","                    \
+    "\"num_attention_heads\":2,\"num_hidden_layers\":1,\"patch_size\":4,"     \
+    "\"hidden_act\":\"silu\"}}"
+
+static void check_pixtral(void)
+{
+    const char *q = "vision_tower.transformer.layers.0.attention.q_proj."
+                    "weight";
+    const char *embed = "language_model.model.embed_tokens.weight";
+    begin_folder("{\"architectures\":[\"LlavaForConditionalGeneration\"],"
+                 "\"text_config\":{\"hidden_size\":24}," PIXTRAL_VISION,
+                 "vision_tower.transformer.layers.0.attention.q_proj.weight "
+                 "16 3\n"
+                 "language_model.model.embed_tokens.weight 9 24\n"
+                 "multi_modal_projector.linear_1.weight 24 16\n");
+    is_refused("a tokenizer without [IMG_BREAK]", "[IMG_BREAK]");
+    folder_text(&folder, "tokenizer_config.json",
+                "{\"added_tokens_decoder\":{\"7\":{\"content\":"
+                "\"[IMG_BREAK]\"}}}");
+    struct gguf_file *f = convert_or_fail("Pixtral");
+    const float *x = find_numbers(f, "v.blk.0.attn_q.weight", 48);
+    const float *t = find_numbers(f, "v.token_embd.img_break", 24);
+    bool good = x;
+    for (uint64_t r = 0; good && r < 16; r++)
+        for (uint64_t k = 0; k < 3; k++)
+            good = good &&
+                   x[3 * r + k] ==
+                       folder_value(
+                           q, 3 * (r / 8 * 8 + r % 2 * 4 + r % 8 / 2) + k);
+    ok(good, "rows of heads have pairs of neighbours for rotation");
+    for (uint64_t k = 0; t && k < 24; k++)
+        good = good && t[k] == folder_value(embed, 7 * 24 + k);
+    ok(good && t, "the vector of [IMG_BREAK] is the embedding's row");
+    gguf_file_close(f);
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"LlavaForConditionalGeneration\"],"
+                "\"text_config\":{\"hidden_size\":24},\"vision_config\":{"
+                "\"model_type\":\"pixtral\",\"hidden_act\":\"relu\"}}");
+    is_refused("another activation", "hidden_act");
+}
+
+/* Mistral's own form: other names of files, settings and tensors. */
+static void check_params(void)
+{
+    begin_folder("{}", "vision_encoder.patch_conv.weight 16 3 4 4\n"
+                       "tok_embeddings.weight 9 24\n"
+                       "layers.0.attention.wq.weight 24 24\n");
+    unlink(scratch_path(folder.dir, "config.json"));
+    unlink(scratch_path(folder.dir, "preprocessor_config.json"));
+    rename(scratch_path(folder.dir, "model.safetensors"),
+           scratch_path(folder.dir, "consolidated.safetensors"));
+    folder_text(&folder, "params.json",
+                "{\"dim\":24,\"norm_eps\":0.5,\"vision_encoder\":{"
+                "\"hidden_size\":16,\"image_size\":8,\"patch_size\":4,"
+                "\"intermediate_size\":32,\"num_hidden_layers\":1,"
+                "\"num_attention_heads\":2,\"rope_theta\":100,"
+                "\"image_break_token_id\":5}}");
+    struct gguf_file *f = convert_or_fail("a folder in Mistral's form");
+    const float *t = find_numbers(f, "v.token_embd.img_break", 24);
+    ok(t && t[3] == folder_value("tok_embeddings.weight", 5 * 24 + 3) && f &&
+           gguf_file_n_tensors(f) == 2,
+       "the vector of [IMG_BREAK] is the row that params.json names");
+    gguf_file_close(f);
+    scratch_clean(folder.dir);
+}
+
+/* ---- Gemma 3 ---- */
+
+static void check_gemma3(void)
+{
+    const char *norm = "model.multi_modal_projector.mm_soft_emb_norm.weight";
+    begin_folder("{\"architectures\":[\"Gemma3ForConditionalGeneration\"],"
+                 "\"text_config\":{\"hidden_size\":24},\"vision_config\":{"
+                 "\"hidden_size\":16,\"image_size\":128,"
+                 "\"intermediate_size\":32,\"num_attention_heads\":2,"
+                 "\"num_hidden_layers\":1,\"patch_size\":4}}",
+                 "model.multi_modal_projector.mm_soft_emb_norm.weight 16\n"
+                 "model.multi_modal_projector.mm_input_projection_weight 16 "
+                 "24\n"
+                 "model.vision_tower.vision_model.embeddings.position_"
+                 "embedding.weight 64 16\n"
+                 "vision_tower.vision_model.head.probe 1 1 16\n");
+    struct gguf_file *f = convert_or_fail("Gemma 3");
+    const float *x = find_numbers(f, "mm.soft_emb_norm.weight", 16);
+    bool good = x;
+    for (uint64_t i = 0; good && i < 16; i++)
+        good = x[i] == folder_value(norm, i) + 1;
+    ok(good, "the norm of the projector gets 1 added");
+    ok(type_of(f, "mm.input_projection.weight") == GGUF_DTYPE_F16 &&
+           type_of(f, "v.position_embd.weight") == GGUF_DTYPE_F32,
+       "matrices that programs read as F16 only have it in every file");
+    ok(converted_file_uint(f, "clip.vision.projector.scale_factor", 2),
+       "a scale that is not the default is written");
+    ok(f && gguf_file_n_tensors(f) == 3, "tensors without use are left out");
+    gguf_file_close(f);
+}
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-projector.%d", (int)getpid());
+    folder_begin(&folder, top);
+    check_qwen2();
+    check_qwen2_refused();
+    check_minimax();
+    check_kimi();
+    check_pixtral();
+    check_params();
+    check_gemma3();
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
