@@ -51,6 +51,11 @@ ppl|-m M -f T --temp 0|unsupported option '--temp': no text is generated
 ppl|-m M -f T -C ff|unsupported option '-C': --cpus LIST
 ppl|-m M -f T -n 32|unsupported option '-n': no text is generated; --file TEXT
 ppl|-m M -f T -md x|unsupported option '-md': draft models
+ppl|-m M -f T --load-mode mlock|unsupported option '--load-mode': weights are mapped; --no-mmap copies them, --mlock
+ppl|-m M -f T -lzm on|unsupported option '-lzm': weights are read when
+ppl|-m M -f T --n-cpu-ffn 3|unsupported option '--n-cpu-ffn': the CPU computes
+ppl|-m M -f T --log-jsonl|unsupported option '--log-jsonl': messages go to
+imatrix|-m M -f T -o O --load-mode none|unsupported option '--load-mode': weights are used where
 ppl|-m M -f T -v|unsupported option '-v': messages go to standard error
 ppl|-m M -f T --log-disable|unsupported option '--log-disable': messages
 ppl|-m M -f T --chunk 3|unsupported option '--chunk': --chunks A..B

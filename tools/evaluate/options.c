@@ -303,7 +303,8 @@ static const struct opt foreign[] = {
                  "-no-kvu --check-tensors -fmoe",
                  NULL, ""),
     ROW_REFUSED("-dev --device -sm --split-mode -ts --tensor-split -mg "
-                "--main-gpu --list-devices -ncmoe --n-cpu-moe",
+                "--main-gpu --list-devices -ncmoe --n-cpu-moe -ncffn "
+                "--n-cpu-ffn",
                 "X", "the CPU computes; --backend NAME selects a backend"),
     ROW_REFUSED("-n --predict --n-predict -p --prompt --temp --top-k "
                 "--top-p --min-p --repeat-penalty --grammar",
@@ -311,10 +312,17 @@ static const struct opt foreign[] = {
                 "no text is generated; --file TEXT gives the text to read"),
     ROW_REFUSED("-hf --hf-repo -hff --hf-file -mu --model-url", "X",
                 "models are not downloaded; give a file with --model"),
-    ROW_REFUSED("-md --model-draft -mm --mmproj", "FILE",
-                "draft models and projectors are not used"),
-    ROW_REFUSED("-v --verbose --log-disable --log-file", NULL,
-                "messages go to standard error; --quiet prints fewer"),
+    ROW_REFUSED("-lm --load-mode", "MODE",
+                "weights are mapped; --no-mmap copies them, --mlock locks "
+                "them"),
+    ROW_REFUSED("-lzm --lazy-mode", "MODE",
+                "weights are read when they are used; leave it out"),
+    ROW_REFUSED("-md --model-draft -mm --mmproj -mmdev --mmproj-device "
+                "--spec-type --spec-synth-len --spec-synth-rates",
+                "FILE", "draft models and projectors are not used"),
+    ROW_REFUSED("-v --verbose --log-disable --log-file --log-jsonl "
+                "--no-log-jsonl",
+                NULL, "messages go to standard error; --quiet prints fewer"),
     ROW_REFUSED("-np --parallel", "N",
                 "--batch-size sets how many chunks are evaluated together"),
     ROW_REFUSED(

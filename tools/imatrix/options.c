@@ -114,8 +114,9 @@ static const struct opt table[] = {
                 "X", "the file decides that; change it with gguf-edit --set"),
     ROW_REFUSED("-ctk --cache-type-k -ctv --cache-type-v", "TYPE",
                 "keys and values are cached as computed, in f32"),
-    ROW_REFUSED("--mlock --no-mmap --numa -ot --override-tensor", NULL,
-                "weights are used where the file is mapped"),
+    ROW_REFUSED("--mlock --no-mmap --numa -ot --override-tensor -lm "
+                "--load-mode -lzm --lazy-mode",
+                NULL, "weights are used where the file is mapped"),
     { .group = &ev_llama_options, EV },
     { .names = NULL },
 };
