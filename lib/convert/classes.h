@@ -118,6 +118,9 @@ struct gg_convert_name {
     /* Way back, if the file adds rows of zeros: name in config.json of the
      * number of rows. NULL: no added rows. */
     const char *n_rows;
+    /* Names in config.json of the number that layer 0 of the folder has in the
+     * file; later layers follow it. NULL: 0. */
+    const char *first_layer;
 };
 
 enum gg_convert_kind {

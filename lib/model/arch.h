@@ -118,9 +118,19 @@ typedef struct gguf_tensor *gg_arch_join_fn(const struct gg_model_at *at,
 typedef struct gguf_tensor *
 gg_arch_layers_fn(const struct gg_model_pass *p,
                   struct gg_model_layer_links *across, struct gguf_tensor *x);
-/* Returns how often the stack of layers is computed, one loop after the
- * other. */
-typedef uint32_t gg_arch_loops_fn(const struct gg_hparams *hp);
+
+/* Order of computation if layers of the file are computed more than once. Each
+ * computation has memory of its own and a number, from 0, in the order of
+ * computation. */
+struct gg_arch_unroll {
+    const char *text;
+    /* number of computed layers; largest number of times that one is
+     * computed */
+    uint32_t (*n_layers)(const struct gg_hparams *hp);
+    uint32_t (*most)(const struct gg_hparams *hp);
+    /* number in the file of computed layer il */
+    uint32_t (*layer_of)(const struct gg_hparams *hp, uint32_t il);
+};
 
 /* ---- mixers ---- */
 
@@ -431,6 +441,9 @@ gg_arch_weights_fn gg_arch_without_norm_weights;
 /* Sets hyperparameters that the file lacks, or whose keys have another meaning
  * in this architecture than in others. Called after all keys are read. */
 typedef void gg_arch_fill_fn(struct gg_hparams_reader *r);
+/* Sets hp->n_layer to the number of layers in the file, where block_count has
+ * another meaning. Called before the keys of layers are read. */
+typedef enum gguf_status gg_arch_count_fn(struct gg_hparams_reader *r);
 /* Sets the rotary embedding of layers with full attention, hp->rope, in a model
  * with windows. Called after that of layers with windows is set. */
 typedef enum gguf_status gg_arch_rope_fn(struct gg_hparams_reader *r);
@@ -450,8 +463,8 @@ struct gg_arch {
     GG_HOOK(gg_arch_norm_result_fn) norm_result;
     GG_HOOK(gg_arch_join_fn) join_part;
     GG_HOOK(gg_arch_layers_fn) build_layers;
-    GG_HOOK(gg_arch_loops_fn) n_loops;
-    uint8_t norm;   /* enum gg_model_norm */
+    const struct gg_arch_unroll *unroll; /* NULL: each layer once, in order */
+    uint8_t norm;                        /* enum gg_model_norm */
     uint8_t norm_b; /* enum gg_model_use: biases of norms */
     GG_HOOK(gg_arch_choose_norm_fn) choose_norm;
     bool norm_eps_maybe; /* the key of the norms' epsilon may be missing */
@@ -531,6 +544,7 @@ struct gg_arch {
     gg_arch_finish_mixer_fn *finish_mixer;
     GG_HOOK(gg_arch_weights_fn) choose_weights;
     GG_HOOK(gg_arch_sizes_fn) layer_sizes;
+    GG_HOOK(gg_arch_count_fn) count_layers;
     GG_HOOK(gg_arch_fill_fn) fill_hparams;
     /* Further check of the tensors of layer il, after their names and shapes
      * are found right. Returns a failure if the model cannot use them. NULL: no

@@ -139,7 +139,7 @@ static unsigned count_departures(const struct gg_arch *a)
         a->place_norms.fn,
         a->norm_result.fn,
         a->build_layers.fn,
-        a->n_loops.fn,
+        a->unroll,
         a->finish_layer.fn,
         a->gate_attention.fn,
         a->fill_hparams.fn,

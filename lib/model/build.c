@@ -276,18 +276,25 @@ static tensor *build_embeddings(const struct gg_model_at *at)
     return a->embd_norm ? gg_model_apply_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
+tensor *gg_model_build_layer(const struct gg_model_pass *p,
+                             struct gg_model_layer_links *across, uint32_t il,
+                             tensor *x)
+{
+    struct gg_model_at at = gg_model_at_layer(p, across, il);
+    return gg_model_name_activation(
+        &at, "output", gg_model_add_control_vector(&at, build_layer(&at, x)));
+}
+
 /* All layers, of one stream. */
 static tensor *build_stream(const struct gg_model_pass *p,
                             struct gg_model_layer_links *across, tensor *x)
 {
     const struct gguf_model *m = p->model;
     for (uint32_t il = 0; il < gg_model_n_main_layers(m); il++) {
-        struct gg_model_at at = gg_model_at_layer(p, across, il);
+        const struct gg_model_at at = gg_model_at_layer(p, across, il);
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
             x = gg_model_apply_norm_if(&at, m->arch->final_norm, x);
-        x = gg_model_name_activation(
-            &at, "output",
-            gg_model_add_control_vector(&at, build_layer(&at, x)));
+        x = gg_model_build_layer(p, across, il, x);
     }
     return x;
 }

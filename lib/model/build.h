@@ -162,9 +162,13 @@ enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
 unsigned gg_model_layer_memory_kinds(const struct gguf_model *m, uint32_t il);
 unsigned gg_model_all_memory_kinds(const struct gguf_model *m);
 
-/* Number of layers in order of computation: those of a looped model count once
- * per loop. Memory is indexed by this number. */
+/* Number of layers in order of computation: a layer counts as often as it is
+ * computed. Memory is indexed by this number. */
 uint32_t gg_model_n_unrolled_layers(const struct gguf_model *m);
+/* Largest number of times that a layer is computed in a pass. */
+uint32_t gg_model_n_uses(const struct gguf_model *m);
+/* Layer of the file that computed layer il is. */
+uint32_t gg_model_stored_layer(const struct gguf_model *m, uint32_t il);
 
 /* Must a sequence be computed as a whole, without a cache? */
 bool gg_model_needs_whole_sequence(const struct gguf_model *m);

@@ -191,6 +191,12 @@ struct gguf_tensor *gg_model_project_layer_input(const struct gg_model_at *at,
 
 /* ---- models with several residual streams ---- */
 
+/* build.c: build computed layer il for the residual stream x, as other models
+ * have it. NULL: the last layer of a pass without outputs. */
+struct gguf_tensor *gg_model_build_layer(const struct gg_model_pass *p,
+                                         struct gg_model_layer_links *across,
+                                         uint32_t il, struct gguf_tensor *x);
+
 gg_arch_layers_fn gg_altup_layers, /* altup.c */
     gg_hyper_connections_layers;   /* hyper_connections.c */
 

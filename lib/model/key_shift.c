@@ -23,7 +23,7 @@ bool gg_model_rotates_cache(const struct gguf_model *m, uint32_t il)
     if (!keeps_keys(m, il))
         return false;
     gg_model_layer_key_sizes(m, il, &n);
-    return m->hp.layer[il % m->hp.n_layer_all].has_rope || n.index;
+    return m->hp.layer[gg_model_stored_layer(m, il)].has_rope || n.index;
 }
 
 enum gguf_status gg_model_check_key_shift(const struct gguf_model *m,
@@ -39,7 +39,7 @@ enum gguf_status gg_model_check_key_shift(const struct gguf_model *m,
                             "tokens cannot change positions: keys are "
                             "compressed in blocks of positions");
     for (uint32_t il = 0; il < gg_model_n_unrolled_layers(m); il++) {
-        const uint32_t of = il % m->hp.n_layer_all;
+        const uint32_t of = gg_model_stored_layer(m, il);
         if (gg_model_rotates_cache(m, il) && m->hp.layer[of].has_rope &&
             m->arch->qk_norm.after_rope && m->layer[of].w[GG_W_ATTN_K_NORM])
             return gg_error_set(

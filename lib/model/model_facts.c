@@ -11,8 +11,18 @@ typedef struct gguf_tensor tensor;
 
 uint32_t gg_model_n_unrolled_layers(const struct gguf_model *m)
 {
-    return m->hp.n_layer_all *
-           (m->arch->n_loops.fn ? m->arch->n_loops.fn(&m->hp) : 1);
+    return m->arch->unroll ? m->arch->unroll->n_layers(&m->hp)
+                           : m->hp.n_layer_all;
+}
+
+uint32_t gg_model_n_uses(const struct gguf_model *m)
+{
+    return m->arch->unroll ? m->arch->unroll->most(&m->hp) : 1;
+}
+
+uint32_t gg_model_stored_layer(const struct gguf_model *m, uint32_t il)
+{
+    return m->arch->unroll ? m->arch->unroll->layer_of(&m->hp, il) : il;
 }
 
 uint32_t gg_model_n_main_layers(const struct gguf_model *m)
@@ -39,7 +49,8 @@ enum gguf_status gg_model_fail_missing_weight(enum gg_weight id, uint32_t il,
 
 unsigned gg_model_layer_memory_kinds(const struct gguf_model *m, uint32_t il)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer_all];
+    const struct gg_model_layer *l =
+        &m->hp.layer[gg_model_stored_layer(m, il)];
     if (l->is_nextn || l->shares_kv ||
         (gg_model_encodes_first(m) && il >= m->hp.n_dec_layer))
         return 0;
@@ -89,14 +100,15 @@ float gg_model_query_temperature(const struct gguf_model *m, int32_t pos)
 void gg_model_layer_key_sizes(const struct gguf_model *m, uint32_t il,
                               struct gg_model_key_sizes *n)
 {
-    il %= m->hp.n_layer;
+    il = gg_model_stored_layer(m, il);
     m->hp.layer[il].mixer->keys(m, il, n);
 }
 
 void gg_model_layer_state_sizes(const struct gguf_model *m, uint32_t il,
                                 struct gg_model_state_sizes *n)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer_all];
+    const struct gg_model_layer *l =
+        &m->hp.layer[gg_model_stored_layer(m, il)];
     l->mixer->states(m, l, n);
 }
 
@@ -105,7 +117,7 @@ struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
                                      uint32_t il)
 {
     const struct gguf_model *m = p->model;
-    const uint32_t of = il % m->hp.n_layer_all;
+    const uint32_t of = gg_model_stored_layer(m, il);
     return (struct gg_model_at){ .p = p,
                                  .m = m,
                                  .c = p->ctx,

@@ -76,7 +76,8 @@ struct gg_cells *gg_memory_layer_table(const struct gg_memory *m, uint32_t il)
     const struct gg_hparams *hp = &m->model->hp;
     struct gg_cells *of_windows = m->table[GG_ATTN_WINDOW];
     return of_windows &&
-                   hp->layer[il % hp->n_layer_all].attn_type == GG_ATTN_WINDOW
+                   hp->layer[gg_model_stored_layer(m->model, il)].attn_type ==
+                       GG_ATTN_WINDOW
                ? of_windows
                : m->table[GG_ATTN_FULL];
 }

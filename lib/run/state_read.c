@@ -29,7 +29,8 @@ static bool is_window_memory(const struct gg_memory *m, size_t i)
 {
     const struct gg_hparams *hp = &m->model->hp;
     const size_t il = i % gg_model_n_unrolled_layers(m->model);
-    return hp->layer[il % hp->n_layer_all].attn_type == GG_ATTN_WINDOW;
+    const uint32_t of = gg_model_stored_layer(m->model, (uint32_t)il);
+    return hp->layer[of].attn_type == GG_ATTN_WINDOW;
 }
 
 /* Read the head of a tensor, which must be that of tensor i of a memory, and

@@ -110,7 +110,8 @@ static void add_layer(struct cell *c, const struct gg_arch *a)
     add_hook(c, a->norm_result);
     add_hook(c, a->join_part);
     add_hook(c, a->finish_layer);
-    add_hook(c, a->n_loops);
+    if (a->unroll)
+        add_text(c, "%s", a->unroll->text);
     add_hook(c, a->build_layers);
     add_text(c, "%s", norms[a->norm]);
     add_hook(c, a->choose_norm);

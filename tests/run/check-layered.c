@@ -173,7 +173,8 @@ static struct gguf_session_params make_params(struct order *o)
  * computed together. */
 static bool shares_layers(const struct skeleton *m)
 {
-    return !strcmp(m->name, "gemma3n") || !strcmp(m->name, "nanbeige");
+    return !strcmp(m->name, "gemma3n") || !strcmp(m->name, "nanbeige") ||
+           !strcmp(m->name, "hrm_text");
 }
 
 static void check_model(const struct skeleton *m)

@@ -161,7 +161,7 @@ static struct gg_stages_params stages_of(const struct run *r,
 /* Are all weights used in several layers? */
 static bool shares_weights(const struct skeleton *m)
 {
-    return !strcmp(m->name, "nanbeige");
+    return !strcmp(m->name, "nanbeige") || !strcmp(m->name, "hrm_text");
 }
 
 static void check_model(const struct skeleton *m)

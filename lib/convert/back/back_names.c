@@ -132,6 +132,18 @@ static bool is_taken(const struct gguf_convert *c,
     return !r->only_if || r->only_if(&cfg, layer) > 0;
 }
 
+/* Change a layer's number from the file's to the folder's. false: the row has
+ * later layers only. */
+static bool count_from_first(const struct gguf_convert *c,
+                             const struct gg_convert_name *r, int64_t *layer)
+{
+    int64_t n = 0;
+    if (r->first_layer && !gg_convert_get_count(c, r->first_layer, &n))
+        return false;
+    *layer -= n;
+    return !n || *layer >= 0;
+}
+
 /* Number of rows from r on that make one tensor of the file: of pieces of one
  * tensor of the folder, or of several tensors, along the slowest dimension. */
 static size_t n_joined(const struct gg_convert_name *r,
@@ -193,6 +205,7 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
                     .row = r, .list = l, .to = name, .tensor = i
                 };
                 if (fits_pattern(r->to, ends[k], name, n_main, &x.layer) &&
+                    count_from_first(b->c, r, &x.layer) &&
                     !is_hidden(arch, l, r->from) && is_taken(b->c, r, x.layer))
                     return use_rows(b, u, &x, ends[k], err);
             }

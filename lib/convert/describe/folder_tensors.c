@@ -76,6 +76,16 @@ static enum gguf_status add_item(struct gguf_convert *c,
     return GGUF_OK;
 }
 
+/* Number in the file of the folder's layer 0. */
+static int64_t first_layer(const struct gguf_convert *c,
+                           const struct gg_convert_name *row)
+{
+    int64_t n = 0;
+    if (row->first_layer)
+        (void)gg_convert_get_count(c, row->first_layer, &n);
+    return n;
+}
+
 /* Add the parts that row no of a list makes of tensor i, called name. */
 static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
                                 uint32_t i, uint8_t half, const char *name,
@@ -95,6 +105,7 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
         !renumber_layer(c, row, &item.layer))
         return GGUF_OK;
     *found = true;
+    item.layer += item.layer >= 0 ? first_layer(c, row) : 0;
     /* the head of a tied model carries nothing, but its pair does */
     const char *to = row->to ? row->to
                      : half != GG_HALF_NONE && !strcmp(row->from, "lm_head")

@@ -93,7 +93,7 @@ tensor *gg_model_add_lora_rows(const struct gg_model_at *at, tensor *weight,
 tensor *gg_model_add_control_vector(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_adapters *added = at->added;
-    const size_t il = at->il % at->m->hp.n_layer_all;
+    const size_t il = gg_model_stored_layer(at->m, at->il);
     size_t before = 0;
     for (size_t k = 0; x && added && k < added->n; k++) {
         const struct gguf_adapter *a = added->use[k].adapter;
@@ -142,12 +142,11 @@ size_t gg_model_n_adapter_nodes(const struct gguf_model *m,
                                 const struct gg_model_adapters *added)
 {
     /* a weight may be multiplied and looked up: with views, 4 and 6 */
-    const size_t per_pair = 10,
-                 loops = gg_model_n_unrolled_layers(m) / m->hp.n_layer_all;
+    const size_t per_pair = 10, uses = gg_model_n_uses(m);
     size_t n = 0;
     for (size_t i = 0; i < added->n; i++)
         n += (added->use[i].adapter->n_pairs * per_pair +
               added->use[i].adapter->n_directions * 2) *
-             loops;
+             uses;
     return n;
 }

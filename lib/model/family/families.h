@@ -24,6 +24,7 @@
     X(glm)                                                                    \
     X(gpt)                                                                    \
     X(granite)                                                                \
+    X(hrm)                                                                    \
     X(hunyuan)                                                                \
     X(kimi)                                                                   \
     X(kyutai)                                                                 \

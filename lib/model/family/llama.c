@@ -168,6 +168,23 @@ static uint32_t n_loops(const struct gg_hparams *hp)
     return hp->n_loops ? hp->n_loops : 1;
 }
 
+static uint32_t n_looped_layers(const struct gg_hparams *hp)
+{
+    return hp->n_layer * n_loops(hp);
+}
+
+static uint32_t layer_in_loop(const struct gg_hparams *hp, uint32_t il)
+{
+    return il % hp->n_layer;
+}
+
+static const struct gg_arch_unroll by_loops = {
+    .text = "all layers num_loops times",
+    .n_layers = n_looped_layers,
+    .most = n_loops,
+    .layer_of = layer_in_loop
+};
+
 static bool is_step(const struct gg_hparams_reader *r, uint32_t il)
 {
     return r->hp->moe_step && (il + 1) % r->hp->moe_step == 0;
@@ -309,7 +326,7 @@ static const struct gg_arch rows[] = {
       .logit_scale = &gg_arch_logits_times, DEFAULTS(D(logit_softcap, 30)),
       MORE(N(ATTN_GATE), K(logit_scale)) },
     { .name = "nanbeige", .runs = true, LLAMA, FREQS,
-      .n_loops = { n_loops, "all layers num_loops times" },
+      .unroll = &by_loops,
       MORE(KM(n_loops), KM(skip_loop_norm)),
       .remark = "the last norm between loops, too, unless "
                 "skip_loop_final_norm" },

@@ -299,6 +299,14 @@
       1e6, none, 0, NULL, "magnitude of streams", "hc_magnitude")             \
     X(n_deepstack, UINT, MODEL, "n_deepstack_layers", 0, GG_SPAN_MAX, none,   \
       0, NULL, "deepstack layers", NULL)                                      \
+    X(n_stack, UINT, MODEL, "hrm.layers_per_stack", 1, GG_SPAN_MAX, none, 0,  \
+      NULL, "layers of a stack", "num_layers_per_stack")                      \
+    X(n_high, UINT, MODEL, "hrm.h_cycles", 1, 1 << 16, none, 0, NULL,         \
+      "cycles of the high stack", "H_cycles")                                 \
+    X(n_low, UINT, MODEL, "hrm.l_cycles", 1, 1 << 16, none, 0, NULL,          \
+      "cycles of the low stack", "L_cycles")                                  \
+    X(prefix_lm, BOOL, MODEL, "hrm.prefix_lm", 0, 1, none, 0, NULL,           \
+      "prompts seen in both directions", "prefix_lm")                         \
     X(n_loops, UINT, MODEL, "num_loops", 1, 64, none, 0, NULL, "loops",       \
       "num_loops")                                                            \
     X(skip_loop_norm, BOOL, MODEL, "skip_loop_final_norm", 0, 1, none, 0,     \

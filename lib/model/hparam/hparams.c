@@ -448,8 +448,11 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     hp->causal = hp->rope_tuned = true;
     hp->rope = (struct gguf_rope)GGUF_ROPE_INIT;
     gg_op_rope_set_defaults(&hp->rope);
-    /* every layer has tensors, so their number bounds that of layers */
+    /* every layer has tensors, so their number bounds that of layers, unless
+     * block_count has another meaning */
     n_tensors = GG_MAX(GG_MAX(n_tensors, hp->n_layer), 1);
+    if (arch->count_layers.fn)
+        n_tensors = GG_MAX(n_tensors, 1 << 16);
     hp->n_tensors = (uint32_t)GG_MIN(n_tensors, (size_t)INT32_MAX);
     GG_TRY(load_vocab_size(&r, n_tokens));
     GG_TRY(read_all(&r, false, NULL));
@@ -458,6 +461,8 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(gg_hparams_check_states(&r));
     GG_TRY(gg_hparams_check_norm(&r));
     GG_TRY(gg_hparams_check_decoder(&r));
+    if (arch->count_layers.fn)
+        GG_TRY(arch->count_layers.fn(&r));
     if (!hp->n_layer)
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));

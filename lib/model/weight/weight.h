@@ -107,6 +107,7 @@ enum gg_model_role {
     X(OUTPUT_HC_BASE, "output_hc_base.weight", MODEL, VECTOR, NONE,           \
       z->streams)                                                             \
     X(OUTPUT_HC_SCALE, "output_hc_scale.weight", MODEL, VECTOR, NONE, 1)      \
+    X(HRM_LOW_INIT, "hrm.z_l_init", MODEL, VECTOR, NONE, z->embd)             \
     X(OUTPUT_NORM, "output_norm.weight", MODEL, VECTOR, NONE, z->embd)        \
     X(OUTPUT_NORM_B, "output_norm.bias", MODEL, VECTOR, NONE, z->embd)        \
     X(ENC_OUTPUT_NORM, "enc.output_norm.weight", MODEL, VECTOR, NONE,         \
