@@ -65,7 +65,8 @@ static tensor *score_rows(const struct gg_model_at *at, enum gg_weight id,
 }
 
 /* Weighted sum of all streams, [n_embd, N]. Its weights are the softmax of the
- * streams' scores. */
+ * streams' scores. The present stream comes first, so that graphs have the
+ * nodes of its layer before those of this one. */
 static tensor *merge_streams(const struct gg_model_at *at,
                              const struct streams *s, enum gg_weight id)
 {
@@ -74,18 +75,17 @@ static tensor *merge_streams(const struct gg_model_at *at,
         return s->x;
     const int64_t n = s->stored->ne[1], n_tok = s->x->ne[1];
     tensor *x = gguf_op_reshape_3d(c, s->x, s->x->ne[0], 1, n_tok);
-    tensor *p = gguf_op_concat(c, score_rows(at, id, s->stored),
-                               score_rows(at, id, x), 1);
+    tensor *p = gguf_op_concat(c, score_rows(at, id, x),
+                               score_rows(at, id, s->stored), 1);
     p = gguf_op_soft_max(c, gguf_op_reshape_2d(c, p, n + 1, n_tok), NULL, 1,
                          0);
     if (!p)
         return NULL;
-    tensor *of_stored =
-        gguf_op_view_3d(c, p, 1, n, n_tok, p->nb[0], p->nb[1], 0);
-    tensor *of_x = gguf_op_view_3d(c, p, 1, 1, n_tok, p->nb[0], p->nb[1],
-                                   (uint64_t)(n * p->nb[0]));
-    x = gguf_op_add(c, gguf_op_out_prod(c, s->stored, of_stored),
-                    gguf_op_mul(c, x, of_x));
+    tensor *of_x = gguf_op_view_3d(c, p, 1, 1, n_tok, p->nb[0], p->nb[1], 0);
+    tensor *of_stored = gguf_op_view_3d(c, p, 1, n, n_tok, p->nb[0], p->nb[1],
+                                        (uint64_t)p->nb[0]);
+    x = gguf_op_add(c, gguf_op_mul(c, x, of_x),
+                    gguf_op_out_prod(c, s->stored, of_stored));
     return x ? gguf_op_reshape_2d(c, x, x->ne[0], n_tok) : NULL;
 }
 
