@@ -3,7 +3,9 @@
  * best scores
  *
  * A thread has some tokens. It goes through the keys once for several of them
- * and leaves scores in the rows of the result, which become masks then.
+ * and leaves scores in the rows of the result, which become masks then. Keys
+ * of whole blocks are fewer or more than elements of such a row: their scores
+ * have their own memory.
  */
 #include "config.h"
 #include "cpu/compute_table.h"
@@ -291,5 +293,131 @@ static void index_blocks(struct gguf_tensor *t, const struct gg_cpu_task *task)
     each_token(t, task, score_heads, keep_blocks);
 }
 
+/* ---- the best blocks, by a key for each ---- */
+
+/* Blocks of a token. */
+struct blocks {
+    int64_t n_done; /* complete blocks that have a key */
+    int64_t n_kept; /* complete blocks to keep */
+};
+
+static struct blocks count_blocks(const struct gguf_tensor *t,
+                                  const struct row *r, const int32_t *pos)
+{
+    struct gguf_index_params p;
+    int64_t last = -1;
+    memcpy(&p, t->op_params, sizeof p);
+    for (int64_t j = 0; j < t->ne[0]; j++)
+        if (r->mask[j] != -INFINITY)
+            last = GG_MAX(last, pos[j]);
+    const int64_t n =
+        GG_MIN((last + 1) / p.block, (int64_t)t->src[SRC_K]->ne[1]);
+    /* there are not more positions */
+    const int64_t most = GG_MIN(p.n_top, INT32_MAX) + p.block - 1;
+    const int64_t left = (most - (last + 1 - n * p.block)) / p.block;
+    return (struct blocks){ n, GG_MAX(GG_MIN(n, left), 0) };
+}
+
+/* Scratch of a thread: a score of each block for each of several tokens, the
+ * blocks of one token, and a key. */
+static size_t pooled_size(const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *k = t->src[SRC_K];
+    const size_t size =
+        (size_t)k->ne[1] * (TOKENS * sizeof(float) + sizeof(struct scored)) +
+        (size_t)k->ne[0] * sizeof(float);
+    return (size + 63) / 64 * 64;
+}
+
+static size_t pooled_work(const struct gguf_tensor *t, unsigned nth,
+                          const struct gg_kern *kern)
+{
+    (void)kern;
+    return nth * pooled_size(t);
+}
+
+static float score_block(const struct gguf_tensor *t,
+                         const struct gg_vec_kern *vec, const struct row *r,
+                         const float *key)
+{
+    const struct gguf_tensor *q = t->src[SRC_Q];
+    float sum = 0;
+    for (int64_t h = 0; h < q->ne[2]; h++) {
+        const float s = vec->dot(query_row(t, r, h), key, (size_t)q->ne[0]);
+        sum += s > 0 ? s : 0;
+    }
+    return sum;
+}
+
+/* Keep the best of a token's blocks, and the keys of no complete block. best
+ * has room for all; score is overwritten. */
+static void keep_pooled(const struct gguf_tensor *t, const struct row *r,
+                        const struct blocks *b, const int32_t *pos,
+                        float *score, struct scored *best)
+{
+    struct gguf_index_params p;
+    memcpy(&p, t->op_params, sizeof p);
+    for (int64_t i = 0; i < b->n_done; i++) {
+        best[i] = (struct scored){ score[i], (int32_t)i };
+        score[i] = -INFINITY;
+    }
+    keep_best(best, (size_t)b->n_kept, (size_t)b->n_done);
+    for (int64_t i = 0; i < b->n_kept; i++)
+        score[best[i].i] = 0;
+    for (int64_t j = 0; j < t->ne[0]; j++) {
+        const float mask = r->mask[j];
+        const int64_t block = mask == -INFINITY ? b->n_done : pos[j] / p.block;
+        r->out[j] =
+            block < b->n_done && score[block] == -INFINITY ? -INFINITY : mask;
+    }
+}
+
+/* The tokens of rows, of one sequence. */
+static void pool_tokens(const struct gguf_tensor *t,
+                        const struct gg_cpu_task *task, const struct row *rows,
+                        int64_t n, float *score)
+{
+    const struct gguf_tensor *k = t->src[SRC_K], *ids = t->src[SRC_POS];
+    const int64_t n_block = k->ne[1], seq = rows[0].seq;
+    const int32_t *pos = gg_row_at(ids, 0, 0, ids->ne[3] == 1 ? 0 : seq);
+    struct scored *best = (struct scored *)(void *)(score + TOKENS * n_block);
+    float *tmp = (float *)(void *)(best + n_block);
+    struct blocks b[TOKENS];
+    int64_t most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        b[i] = count_blocks(t, &rows[i], pos);
+        most = GG_MAX(most, b[i].n_done);
+    }
+    for (int64_t j = 0; j < most; j++) {
+        const float *key =
+            gg_row_load(task->kern, k, gg_row_at(k, j, 0, seq), tmp, k->ne[0]);
+        for (int64_t i = 0; i < n; i++)
+            if (j < b[i].n_done)
+                score[i * n_block + j] =
+                    score_block(t, &task->kern->vec, &rows[i], key);
+    }
+    for (int64_t i = 0; i < n; i++)
+        keep_pooled(t, &rows[i], &b[i], pos, score + i * n_block, best);
+}
+
+static void index_pooled(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    const int64_t n_tok = t->src[SRC_Q]->ne[1];
+    float *score =
+        (float *)(void *)((char *)task->work + task->ith * pooled_size(t));
+    struct row rows[TOKENS];
+    int64_t begin, end;
+    if (gguf_tensor_is_empty(t))
+        return;
+    gg_cpu_share(task, n_tok * t->src[SRC_Q]->ne[3], &begin, &end);
+    for (int64_t n; begin < end; begin += n) {
+        n = GG_MIN(GG_MIN(end - begin, TOKENS), n_tok - begin % n_tok);
+        for (int64_t i = 0; i < n; i++)
+            rows[i] = row_of(t, begin + i);
+        pool_tokens(t, task, rows, n, score);
+    }
+}
+
 GG_CPU_OP(index_top, index_top, index_work, index_supports, false);
 GG_CPU_OP(index_blocks, index_blocks, index_work, index_supports, false);
+GG_CPU_OP(index_pooled, index_pooled, pooled_work, index_supports, false);

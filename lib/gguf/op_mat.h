@@ -229,6 +229,34 @@ gguf_op_index_blocks(struct gguf_ctx *ctx, struct gguf_tensor *q,
                      struct gguf_tensor *mask, int64_t n_top, int32_t block,
                      int32_t n_local);
 
+/* Mask that keeps the best blocks of keys of each token, by one key for each
+ * block, and the keys after the last complete block (Qwen3.8). A block is
+ * `block` adjacent positions, beginning at a multiple of `block`.
+ *
+ *     score = sum over heads h of max(q[h] k, 0)
+ *
+ *   q         f32 [d, n_tok, n_head, n_seq], contiguous rows
+ *   k         [d, n_block, 1, n_seq], any type that decodes: keys of blocks 0,
+ *             1, ...
+ *   pos       i32 [n_kv, 1, 1, n_seq or 1], contiguous rows: positions of
+ *             the keys, >= 0 where the mask is not -infinity
+ *   mask      f32 [n_kv, >= n_tok, 1, n_seq or 1], contiguous rows. Only
+ *             keys whose mask is not -infinity can be kept
+ *   n_top     number of keys, >= 1
+ *   block     positions of a block, >= 1
+ *   ->        f32 [n_kv, n_tok, 1, n_seq]: the mask, with -infinity for all
+ *             keys that are not kept
+ *
+ * The last position of a token is the highest whose mask is not -infinity.
+ * Blocks up to it are complete. Keys that belong to no complete block are
+ * kept. Of the complete blocks, the best are kept that fit, together with the
+ * positions after them, into n_top + block - 1 positions. If several blocks
+ * have the lowest score that is kept, some of them are. */
+GGUF_API struct gguf_tensor *
+gguf_op_index_pooled(struct gguf_ctx *ctx, struct gguf_tensor *q,
+                     struct gguf_tensor *k, struct gguf_tensor *pos,
+                     struct gguf_tensor *mask, int64_t n_top, int32_t block);
+
 /* --- parameters, for backends --------------------------------------------- */
 
 /* The builders store these structs as parameters of their results; a backend
@@ -242,13 +270,14 @@ struct gguf_attn_params {
     float softcap;  /* logit soft cap; 0: none */
 };
 
-/* GGUF_OP_INDEX_TOP and GGUF_OP_INDEX_BLOCKS, from the parameters of
- * gguf_op_index_top() and gguf_op_index_blocks(). Only the library makes it;
- * later versions may add members at its end. */
+/* GGUF_OP_INDEX_TOP, GGUF_OP_INDEX_BLOCKS and GGUF_OP_INDEX_POOLED, from the
+ * parameters of gguf_op_index_top(), gguf_op_index_blocks() and
+ * gguf_op_index_pooled(). Only the library makes it; later versions may add
+ * members at its end. */
 struct gguf_index_params {
     int64_t n_top;   /* keys or blocks to keep */
     int32_t block;   /* positions of a block; INDEX_TOP: 0 */
-    int32_t n_local; /* last blocks that rank first; INDEX_TOP: 0 */
+    int32_t n_local; /* last blocks that rank first; INDEX_BLOCKS only */
 };
 
 #ifdef __cplusplus

@@ -107,6 +107,8 @@ enum gguf_op {
     GGUF_OP_REPEAT_BACK,
     GGUF_OP_GET_ROWS_BACK,
     GGUF_OP_VIEW_BACK,
+    /* products */
+    GGUF_OP_INDEX_POOLED,
 
     GGUF_N_OPS
 };

@@ -127,6 +127,8 @@
     X(ROPE_BACK, rope_back, 2, 1, 1, WORK, own, rope, out)                    \
     X(REPEAT_BACK, repeat_back, 1, 0, 0, WORK, own, repeat_back, in)          \
     X(GET_ROWS_BACK, get_rows_back, 2, 0, 0, WORK, own, get_rows_back, in)    \
-    X(VIEW_BACK, view_back, 1, 0, 0, WORK, own, view_back, in)
+    X(VIEW_BACK, view_back, 1, 0, 0, WORK, own, view_back, in)                \
+    /* products */                                                            \
+    X(INDEX_POOLED, index_pooled, 4, 0, 0, WORK, own, index_pooled, index)
 
 #endif

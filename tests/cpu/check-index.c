@@ -93,6 +93,38 @@ static double f_blocks(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                      mask_at(t, i0, i1, i3), at(t, i0, i1, i2, i3), tol);
 }
 
+/* Keys of blocks: as few scores as a block must have more of them to be kept,
+ * by the number of positions that are left for complete blocks. */
+static double f_pooled(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const struct gguf_index_params p = params_of(t);
+    const int64_t block = (int64_t)src_at(t, POS, i0, 0, 0, i3) / p.block;
+    const double mask = mask_at(t, i0, i1, i3), got = at(t, i0, i1, i2, i3);
+    int64_t last = -1, n = 0;
+    bool close;
+    *tol = 0;
+    for (int64_t j = 0; j < t->ne[0]; j++)
+        if (mask_at(t, j, i1, i3) != -INFINITY)
+            last = (int64_t)fmax((double)last, src_at(t, POS, j, 0, 0, i3));
+    while (n < t->src[K]->ne[1] && (n + 1) * p.block <= last + 1)
+        n++;
+    if (mask == -INFINITY || block >= n)
+        return mask;
+    for (int64_t b = 0; b < n; b++) {
+        score[b] = 0;
+        for (int64_t h = 0; h < t->src[Q]->ne[2]; h++)
+            score[b] += fmax(dot_keys(t, b, i1, h, i3), 0);
+    }
+    int64_t kept = 0, room = p.n_top + p.block - 1 - (last + 1 - n * p.block);
+    for (; room >= p.block; room -= p.block)
+        kept++;
+    const bool in = n_better(n, block, &close) < kept;
+    return close && (got == mask || got == -INFINITY) ? got
+           : in                                       ? mask
+                                                      : -INFINITY;
+}
+
 /* A causal mask with holes. */
 static tensor *make_mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
 {
@@ -156,6 +188,12 @@ static void check_index(void)
             run_case(c, gguf_op_index_blocks(c, q, k, p, m, top, 3, 2),
                      f_blocks, "index_blocks of %d, %d keys, %d heads",
                      (int)top, (int)n_kv, (int)h);
+            const int32_t block = 1 + (int32_t)(top % 4);
+            tensor *pooled =
+                source(c, type, PADDED, d, (n_kv + top) / block + 1, 1, n_seq);
+            run_case(c, gguf_op_index_pooled(c, q, pooled, p, m, top, block),
+                     f_pooled, "index_pooled of %d, %d keys, blocks of %d",
+                     (int)top, (int)n_kv, (int)block);
             gguf_ctx_destroy(c);
         }
 }
@@ -168,6 +206,7 @@ static void check_refused(void)
     tensor *k2 = gguf_tensor_create_3d(c, GGUF_DTYPE_F32, 8, 5, 2);
     tensor *w = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 2, 3);
     tensor *m = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 5, 3);
+    tensor *m2 = gguf_tensor_create_2d(c, GGUF_DTYPE_F32, 5, 2);
     tensor *p = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 5);
     refused(c, gguf_op_index_top(c, q, k2, w, m, 1), GGUF_E_SHAPE, "keys");
     refused(c, gguf_op_index_top(c, q, k, m, m, 1), GGUF_E_SHAPE, "weights");
@@ -178,6 +217,12 @@ static void check_refused(void)
             "positions");
     refused(c, gguf_op_index_blocks(c, q, k, p, m, 1, 0, 1), GGUF_E_INVALID,
             "blocks of 0");
+    refused(c, gguf_op_index_pooled(c, q, k, p, m, 1, 0), GGUF_E_INVALID,
+            "blocks of 0");
+    refused(c, gguf_op_index_pooled(c, q, k, p, m2, 1, 2), GGUF_E_SHAPE,
+            "mask");
+    refused(c, gguf_op_index_pooled(c, q, k, w, m, 1, 2), GGUF_E_TYPE,
+            "positions");
     gguf_ctx_destroy(c);
 }
 

@@ -162,6 +162,8 @@ ROW(index_top, gguf_op_index_top(r->ctx, A(8, 3, 4, 1), B(8, 9, 1, 1),
                                  A(4, 3, 1, 1), B(9, 3, 1, 1), 4))
 ROW(index_blocks, gguf_op_index_blocks(r->ctx, A(8, 3, 2, 1), B(8, 9, 1, 1),
                                        IDS(9, 1), B(9, 3, 1, 1), 2, 3, 1))
+ROW(index_pooled, gguf_op_index_pooled(r->ctx, A(8, 3, 2, 1), B(8, 4, 1, 1),
+                                       IDS(9, 1), B(9, 3, 1, 1), 2, 3))
 
 ROW(hyper, gguf_op_hyper(r->ctx, SMALL(A(24, 3, 2, 1)), B(24, 1, 1, 1),
                          B(3, 1, 1, 1), 4, 3, 1e-3f))
