@@ -63,15 +63,18 @@ struct gg_model_pass_cross {
 
 /* Recurrent states, f32, with a tensor per layer; NULL: not in this layer.
  * conv: last inputs of a convolution or token shift, [channels, tokens,
- * streams]. scan: state of a scan, [d_state, head_dim, n_head, streams]. */
+ * streams]. scan: state of a scan, [d_state, head_dim, n_head, streams].
+ * ngrams: last inputs of the n-grams' convolution, as conv. recent: i32
+ * [tokens, 1, streams], 1 + id of the last tokens, or 0. */
 struct gg_model_pass_states {
-    struct gguf_tensor **conv, **scan;
+    struct gguf_tensor **conv, **scan, **ngrams, **recent;
     struct gguf_tensor *ids; /* i32 [n_seq]: 0, 1, ... */
 };
 
 /* Compressed keys of one ratio r. A pass completes at most n blocks of r tokens
  * per sequence, n_real / r rounded up; a block that is not completed goes to a
- * row that nobody reads. A block is computed from T tokens, r or 2 r. They are
+ * row that nobody reads. A block is computed from T tokens (takes of struct
+ * gg_hparams_blocks). They are
  * numbered within the n_ring tokens of the memory followed by the n_real tokens
  * of the pass. */
 struct gg_model_pass_blocks {
@@ -88,25 +91,23 @@ struct gg_model_pass_blocks {
     struct gguf_tensor *ring;
     struct gguf_tensor *mask; /* f32 [n_rows, n_tok, 1, 1 or n_seq] */
     int64_t n, n_rows;        /* per sequence: blocks; rows that are read */
+    int64_t n_from;           /* tokens that a block is computed from */
     int64_t n_all;            /* rows of a stream */
 };
 
-/* Number of compression ratios, and ratio i. 0: i is too large. */
-enum { GG_N_RATIOS = 2 };
-static inline uint32_t gg_model_compress_ratio(unsigned i)
+/* Number of a ratio in hp->blocks, which has it. */
+static inline unsigned gg_model_find_ratio(const struct gguf_model *m,
+                                           uint32_t ratio)
 {
-    return i == 0 ? GG_RATIO_CSA : i == 1 ? GG_RATIO_HCA : 0;
-}
-/* Number of tokens that a block is computed from. */
-static inline uint32_t gg_model_block_tokens(uint32_t ratio)
-{
-    return ratio == GG_RATIO_CSA ? 2 * ratio : ratio;
+    unsigned i = 0;
+    while (i < GG_N_RATIOS - 1 && m->hp.blocks[i].ratio != ratio)
+        i++;
+    return i;
 }
 
 /* Compressed keys, with a tensor per layer; NULL: not in this layer. rows and
  * index (keys of the indexer): [elements, rows of all streams]. ring: tokens
- * that do not yet belong to a completed block, f32 [.., gg_model_block_tokens,
- * streams]. */
+ * that do not yet belong to a completed block, f32 [.., T, streams]. */
 struct gg_model_pass_compressed {
     struct gguf_tensor **rows, **index, **ring;
     struct gguf_tensor *back; /* i32 [N]: negated positions */
@@ -227,7 +228,7 @@ float gg_model_query_temperature(const struct gguf_model *m, int32_t pos);
 /* Elements of a sequence's states (struct gg_model_pass_states) in a layer with
  * states. 0 elements: the layer lacks that state. */
 struct gg_model_state_sizes {
-    int64_t conv[2], scan[3];
+    int64_t conv[2], scan[3], ngrams[2], recent;
 };
 void gg_model_layer_state_sizes(const struct gguf_model *m, uint32_t il,
                                 struct gg_model_state_sizes *n);

@@ -64,6 +64,12 @@ struct gguf_tensor *gg_model_name_activation(const struct gg_model_at *at,
                                              const char *what,
                                              struct gguf_tensor *x);
 
+/* Name y after the weight that it is computed with, if it has no name yet.
+ * Returns y. */
+struct gguf_tensor *
+gg_model_name_after_weight(const struct gguf_tensor *weight,
+                           struct gguf_tensor *y);
+
 /* Multiply the products y of matrix id by the scale tensor of this matrix. If
  * the file has no such tensor, returns y. */
 struct gguf_tensor *gg_model_apply_weight_scale(const struct gg_model_at *at,
@@ -198,7 +204,18 @@ struct gguf_tensor *gg_model_build_layer(const struct gg_model_pass *p,
                                          uint32_t il, struct gguf_tensor *x);
 
 gg_arch_layers_fn gg_altup_layers, /* altup.c */
-    gg_hyper_connections_layers;   /* hyper_connections.c */
+    gg_hyper_connections_layers,   /* hyper_connections.c */
+    gg_gated_streams_layers;       /* gated_streams.c */
+
+/* Normalise each stream of h [n_embd, n, N], and multiply all by weight id.
+ * Returns [n_embd * n, N]. */
+struct gguf_tensor *gg_model_norm_streams(const struct gg_model_at *at,
+                                          enum gg_weight id,
+                                          struct gguf_tensor *h);
+/* ngram_embeddings.c: streams h with the terms of n-grams, in a layer that has
+ * them. */
+struct gguf_tensor *gg_model_add_ngrams(const struct gg_model_at *at,
+                                        struct gguf_tensor *h);
 
 /* ---- mixers ---- */
 
@@ -259,6 +276,21 @@ struct gguf_tensor *gg_model_update_cache(const struct gg_model_at *at,
                                           struct gguf_tensor **memory,
                                           struct gguf_tensor *x, int64_t d,
                                           int64_t h);
+
+/* ---- mix_compress.c: functions of mixers with compressed keys ---- */
+
+/* Blocks of the layer's ratio. */
+const struct gg_model_pass_blocks *
+gg_model_find_blocks(const struct gg_model_at *at);
+/* Gather the tokens of completed blocks, [.., T n, n_seq], from inputs x [..,
+ * N], and store the tokens that later blocks need. */
+struct gguf_tensor *gg_model_gather_blocks(const struct gg_model_at *at,
+                                           struct gguf_tensor *x);
+/* Store rows of blocks in a memory and view the rows that attention reads: [d,
+ * n_rows, 1, n_seq]. They are stored even if this pass does not read them. */
+struct gguf_tensor *gg_model_store_blocks(const struct gg_model_at *at,
+                                          struct gguf_tensor *memory,
+                                          struct gguf_tensor *rows);
 
 /* ---- mix_indexer.c ---- */
 

@@ -104,6 +104,13 @@ void gg_model_layer_key_sizes(const struct gguf_model *m, uint32_t il,
     m->hp.layer[il].mixer->keys(m, il, n);
 }
 
+void gg_model_layer_compressed_sizes(const struct gguf_model *m, uint32_t il,
+                                     struct gg_model_compressed_sizes *n)
+{
+    il %= m->hp.n_layer;
+    m->hp.layer[il].mixer->compressed(m, il, n);
+}
+
 void gg_model_layer_state_sizes(const struct gguf_model *m, uint32_t il,
                                 struct gg_model_state_sizes *n)
 {

@@ -41,18 +41,29 @@ static int64_t rows_of_stream(const struct gg_memory *m, uint32_t ratio)
     return n_rows_for_tokens(m->n_ctx, ratio) + 1;
 }
 
+static unsigned n_ratios(const struct gg_memory *m)
+{
+    unsigned n = 0;
+    while (n < GG_N_RATIOS && m->model->hp.blocks[n].ratio)
+        n++;
+    return n;
+}
+
 static struct gguf_tensor *describe_rows(const struct gg_memory *m,
                                          struct gguf_ctx *c, uint32_t il,
                                          unsigned which)
 {
     struct gg_model_compressed_sizes n;
-    const uint32_t ratio = m->model->hp.layer[il].ratio;
+    const struct gg_hparams *hp = &m->model->hp;
+    const uint32_t ratio = hp->layer[il].ratio;
+    const struct gg_hparams_blocks *b =
+        &hp->blocks[gg_model_find_ratio(m->model, ratio)];
     gg_model_layer_compressed_sizes(m->model, il, &n);
-    if (!ratio)
+    if (!ratio || which > 2)
         return NULL;
     if (which == 2)
-        return gguf_tensor_create_3d(c, GGUF_DTYPE_F32, n.token,
-                                     gg_model_block_tokens(ratio), m->n_seq);
+        return gguf_tensor_create_3d(c, GGUF_DTYPE_F32, n.token, b->takes,
+                                     m->n_seq);
     const int64_t d = which ? n.index : n.row;
     return d ? gguf_tensor_create_2d(c, m->types.k, d,
                                      rows_of_stream(m, ratio) * m->n_seq)
@@ -69,10 +80,11 @@ static struct gg_model_pass_blocks
 inputs_of_ratio(struct gg_memory *m, const struct gg_ubatch_shape *h,
                 struct gguf_ctx *c, unsigned which)
 {
-    const uint32_t ratio = gg_model_compress_ratio(which);
-    const int64_t takes = gg_model_block_tokens(ratio);
-    const int64_t n = n_blocks(h, ratio),
-                  n_rows = n_rows_for_tokens(h->n_past, ratio);
+    const uint32_t ratio = m->model->hp.blocks[which].ratio;
+    const int64_t takes = m->model->hp.blocks[which].takes;
+    const int64_t n = n_blocks(h, ratio);
+    const int64_t n_rows = GG_MIN(n_rows_for_tokens(h->n_past, ratio),
+                                  rows_of_stream(m, ratio) - 1);
     struct gguf_tensor **in = m->in + RATIOS + N_OF * which;
     const uint32_t i32 = GGUF_DTYPE_I32, f32 = GGUF_DTYPE_F32;
     in[PHASE] = gg_run_mark_input(
@@ -98,6 +110,7 @@ inputs_of_ratio(struct gg_memory *m, const struct gg_ubatch_shape *h,
                                           .ring = in[RING],
                                           .mask = in[MASK],
                                           .n = n,
+                                          .n_from = takes,
                                           .n_rows = n_rows,
                                           .n_all = rows_of_stream(m, ratio) };
 }
@@ -114,7 +127,7 @@ static void make_inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                                            .index = m->t + n,
                                            .ring = m->t + 2 * n,
                                            .back = m->in[BACK] };
-    for (unsigned i = 0; i < GG_N_RATIOS; i++)
+    for (unsigned i = 0; i < n_ratios(m); i++)
         pass->compressed.of[i] = inputs_of_ratio(m, h, pass->ctx, i);
 }
 
@@ -169,7 +182,9 @@ static enum gguf_status fill_block(const struct view *v, int64_t q, int64_t j,
         const float absent = pos < 0 ? -INFINITY : 0;
         GG_TRY(put_i32(v->in[FROM], at * v->takes + i,
                        done ? token_at(v, q, pos) : 0, err));
-        GG_TRY(put_element(v->in[ABSENT], at * v->takes + i, &absent, err));
+        if (v->in[ABSENT]->buffer)
+            GG_TRY(
+                put_element(v->in[ABSENT], at * v->takes + i, &absent, err));
     }
     GG_TRY(put_i32(v->in[POS], at, done ? b * v->ratio : 0, err));
     return put_i32(v->in[TO], at, (v->h->first_stream + q) * v->n_all + row,
@@ -212,9 +227,10 @@ static enum gguf_status fill_view(const struct view *v, float *row,
                                   struct gguf_error *err)
 {
     const int64_t n = n_blocks(v->h, (uint32_t)v->ratio);
-    if (!v->in[PHASE]->buffer) /* no layer has that ratio */
+    if (!v->in[FROM]->buffer) /* no layer has that ratio */
         return GGUF_OK;
-    for (int64_t i = 0; i < v->h->n_tok * v->h->n_seq; i++)
+    for (int64_t i = 0; v->in[PHASE]->buffer && i < v->h->n_tok * v->h->n_seq;
+         i++)
         GG_TRY(put_i32(v->in[PHASE], i, v->pos[i] % v->ratio, err));
     for (int64_t q = 0; q < v->h->n_seq; q++) {
         for (int64_t j = 0; j < n; j++)
@@ -233,13 +249,13 @@ static enum gguf_status fill_inputs(struct gg_memory *m,
     if (m->in[BACK]->buffer)
         for (int64_t i = 0; i < h->n_tok * h->n_seq; i++)
             GG_TRY(put_i32(m->in[BACK], i, -(int64_t)u->pos[i], err));
-    for (unsigned i = 0; i < GG_N_RATIOS; i++) {
-        const uint32_t ratio = gg_model_compress_ratio(i);
+    for (unsigned i = 0; i < n_ratios(m); i++) {
+        const uint32_t ratio = m->model->hp.blocks[i].ratio;
         const struct view v = { .h = h,
                                 .pos = u->pos,
                                 .in = m->in + RATIOS + N_OF * i,
                                 .ratio = (int32_t)ratio,
-                                .takes = (int32_t)gg_model_block_tokens(ratio),
+                                .takes = (int32_t)m->model->hp.blocks[i].takes,
                                 .n_all = rows_of_stream(m, ratio) };
         GG_TRY(fill_view(&v, m->row, err));
     }

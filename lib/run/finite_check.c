@@ -105,8 +105,7 @@ static bool makes_infinity(const struct gguf_tensor *t)
     float least;
     memcpy(&least, t->op_params, sizeof least);
     return t->op == GGUF_OP_DIAG_MASK_INF || t->op == GGUF_OP_INDEX_TOP ||
-           t->op == GGUF_OP_INDEX_BLOCKS ||
-           t->op == GGUF_OP_INDEX_POOLED ||
+           t->op == GGUF_OP_INDEX_BLOCKS || t->op == GGUF_OP_INDEX_POOLED ||
            (t->op == GGUF_OP_CLAMP && least < 0 && is_nonfinite(least));
 }
 

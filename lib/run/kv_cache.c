@@ -24,7 +24,10 @@ static struct gguf_tensor *describe_rows(const struct gg_memory *m,
 {
     struct gg_model_key_sizes n = { 0 };
     gg_model_layer_key_sizes(m->model, il, &n);
-    const int64_t d = which == 0 ? n.k : which == 1 ? n.v : n.index;
+    const int64_t d = which == 0   ? n.k
+                      : which == 1 ? n.v
+                      : which == 2 ? n.index
+                                   : 0;
     const uint32_t type = which == 1 ? m->types.v : m->types.k;
     const struct gg_cells *table = gg_memory_layer_table(m, il);
     const int64_t n_rows = (int64_t)table->n_cells * table->n_streams;

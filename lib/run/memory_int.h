@@ -21,8 +21,8 @@
 #include "run/ubatch.h"
 
 enum {
-    GG_MEMORY_TENSORS = 3, /* tensors of one kind in a layer, at most */
-    GG_MEMORY_INPUTS = 16  /* inputs of one kind in a graph, at most */
+    GG_MEMORY_TENSORS = 4, /* tensors of one kind in a layer, at most */
+    GG_MEMORY_INPUTS = 32  /* inputs of one kind in a graph, at most */
 };
 
 struct gg_memory {

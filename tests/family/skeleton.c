@@ -155,6 +155,7 @@ static bool read_array(struct gguf_meta *m, const char *key, const char *type,
     enum { MOST = 256 };
     int32_t i32[MOST];
     uint32_t u32[MOST];
+    uint64_t u64[MOST];
     float f32[MOST];
     uint8_t is[MOST];
     struct gguf_str str[MOST];
@@ -164,12 +165,14 @@ static bool read_array(struct gguf_meta *m, const char *key, const char *type,
         const void *v;
     } types[] = { { "i32", GGUF_VAL_I32, i32 },
                   { "u32", GGUF_VAL_U32, u32 },
+                  { "u64", GGUF_VAL_U64, u64 },
                   { "f32", GGUF_VAL_F32, f32 },
                   { "bool", GGUF_VAL_BOOL, is } };
     size_t n = 0;
     for (char *w; n < MOST && *(w = next_word(&p)); n++) {
         i32[n] = (int32_t)strtol(w, NULL, 10);
         u32[n] = (uint32_t)strtoul(w, NULL, 10);
+        u64[n] = strtoull(w, NULL, 10);
         f32[n] = strtof(w, NULL);
         is[n] = i32[n] != 0;
         str[n] = (struct gguf_str){ w, strlen(w) };

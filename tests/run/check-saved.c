@@ -104,6 +104,8 @@ static void check_kinds(void)
         { "lfm2", GGUF_DTYPE_F32, false, false, false },
         { "kimi-linear", GGUF_DTYPE_F32, false, false, false },
         { "qwen3next", GGUF_DTYPE_F32, true, false, false },
+        { "qwen4exp", GGUF_DTYPE_F32, false, false, false },
+        { "qwen4exp-ngrams", GGUF_DTYPE_F32, false, false, false },
         { "t5", GGUF_DTYPE_F32, false, false, false },
         { "deepseek4-moe", GGUF_DTYPE_F32, false, false, false },
     };

@@ -75,8 +75,7 @@ tensor *gg_model_name_activation(const struct gg_model_at *at,
     return gguf_tensor_set_namef(x, "blk.%" PRIu32 ".%s", at->il, what);
 }
 
-/* y by the name of the weight that it is made with, or as it is. */
-static tensor *name_after_weight(const tensor *weight, tensor *y)
+tensor *gg_model_name_after_weight(const tensor *weight, tensor *y)
 {
     static const char end[] = ".weight";
     const size_t n = weight ? strlen(weight->name) : 0;
@@ -101,7 +100,7 @@ tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
     y = b ? gguf_op_add(at->c, y, b) : y;
     /* with a third dimension tokens need not be the last one */
     return y && y->ne[2] * y->ne[3] == 1
-               ? name_after_weight(gg_weight_at(at, id), y)
+               ? gg_model_name_after_weight(gg_weight_at(at, id), y)
                : y;
 }
 
@@ -133,9 +132,9 @@ tensor *gg_model_linear_id(const struct gg_model_at *at, enum gg_weight id,
         y = gg_model_apply_weight_scale(at, id, y);
     }
     y = gg_model_add_lora(at, gg_weight_at(at, id), x, ids, y);
-    return name_after_weight(gg_weight_at(at, id),
-                             b ? gguf_op_add(c, y, chosen_rows(at, b, ids))
-                               : y);
+    return gg_model_name_after_weight(
+        gg_weight_at(at, id),
+        b ? gguf_op_add(c, y, chosen_rows(at, b, ids)) : y);
 }
 
 tensor *gg_model_look_up_rows(const struct gg_model_at *at, enum gg_weight id,
@@ -144,7 +143,8 @@ tensor *gg_model_look_up_rows(const struct gg_model_at *at, enum gg_weight id,
     tensor *w = gg_weight_at(at, id);
     tensor *y =
         gg_model_apply_weight_scale(at, id, gguf_op_get_rows(at->c, w, ids));
-    return name_after_weight(w, gg_model_add_lora_rows(at, w, ids, y));
+    return gg_model_name_after_weight(w,
+                                      gg_model_add_lora_rows(at, w, ids, y));
 }
 
 tensor *gg_model_apply_norm(const struct gg_model_at *at, unsigned kind,
@@ -163,7 +163,7 @@ tensor *gg_model_apply_norm_with_eps(const struct gg_model_at *at,
     x = rms ? gguf_op_rms_norm(at->c, x, eps) : gguf_op_norm(at->c, x, eps);
     if (w)
         x = gguf_op_mul(at->c, x, w);
-    return name_after_weight(w, b ? gguf_op_add(at->c, x, b) : x);
+    return gg_model_name_after_weight(w, b ? gguf_op_add(at->c, x, b) : x);
 }
 
 tensor *gg_model_apply_norm_if(const struct gg_model_at *at, unsigned id,

@@ -22,14 +22,10 @@
 
 typedef struct gguf_tensor tensor;
 
-/* Blocks of the layer. */
-static const struct gg_model_pass_blocks *
-find_blocks(const struct gg_model_at *at)
+const struct gg_model_pass_blocks *
+gg_model_find_blocks(const struct gg_model_at *at)
 {
-    unsigned i = 0;
-    while (gg_model_compress_ratio(i) != at->layer->ratio)
-        i++;
-    return &at->p->compressed.of[i];
+    return &at->p->compressed.of[gg_model_find_ratio(at->m, at->layer->ratio)];
 }
 
 static bool is_csa(const struct gg_model_layer *l)
@@ -50,8 +46,8 @@ static void sizes_of_keys(const struct gguf_model *m, uint32_t il,
             (struct gg_model_key_part){ m->hp.dim_idx, GG_HP_dim_idx };
 }
 
-void gg_model_layer_compressed_sizes(const struct gguf_model *m, uint32_t il,
-                                     struct gg_model_compressed_sizes *n)
+static void sizes_of_compressed(const struct gguf_model *m, uint32_t il,
+                                struct gg_model_compressed_sizes *n)
 {
     const struct gg_model_layer *l = &m->hp.layer[il];
     const int64_t wide = is_csa(l) ? 2 : 1;
@@ -138,7 +134,8 @@ static tensor *block_inputs(const struct gg_model_at *at,
                             const struct compressor *of, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    tensor *ape = gg_model_look_up_rows(at, of->ape, find_blocks(at)->phase);
+    tensor *ape =
+        gg_model_look_up_rows(at, of->ape, gg_model_find_blocks(at)->phase);
     tensor *gate = gguf_op_add(c, gg_model_linear(at, of->gate, x), ape);
     return gguf_op_concat(c, gg_model_linear(at, of->kv, x), gate, 0);
 }
@@ -150,8 +147,8 @@ static tensor *block_tokens(const struct gg_model_at *at, tensor *x,
                             int64_t first, int64_t d, tensor *add)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_pass_blocks *b = find_blocks(at);
-    const int64_t t = gg_model_block_tokens(at->layer->ratio);
+    const struct gg_model_pass_blocks *b = gg_model_find_blocks(at);
+    const int64_t t = b->n_from;
     const int64_t halves = is_csa(at->layer) ? 2 : 1;
     tensor *all = NULL;
     for (int64_t i = 0; x && i < halves; i++) {
@@ -172,7 +169,7 @@ static tensor *compress_blocks(const struct gg_model_at *at,
                                int64_t first, int64_t d)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_pass_blocks *b = find_blocks(at);
+    const struct gg_model_pass_blocks *b = gg_model_find_blocks(at);
     const int64_t width = (is_csa(at->layer) ? 2 : 1) * d;
     const int64_t n = b->n * at->p->n_seq;
     tensor *w = block_tokens(at, x, first + width, d, b->absent);
@@ -184,13 +181,11 @@ static tensor *compress_blocks(const struct gg_model_at *at,
     return gguf_op_reshape_2d(c, y, d, n);
 }
 
-/* Store rows of blocks in a memory and view the rows that attention reads: [d,
- * n_rows, 1, n_seq]. They are stored even if this pass does not read them. */
-static tensor *store_blocks(const struct gg_model_at *at, tensor *memory,
-                            tensor *rows)
+tensor *gg_model_store_blocks(const struct gg_model_at *at, tensor *memory,
+                              tensor *rows)
 {
     const struct gg_model_pass *p = at->p;
-    const struct gg_model_pass_blocks *b = find_blocks(at);
+    const struct gg_model_pass_blocks *b = gg_model_find_blocks(at);
     tensor *all = gguf_op_set_rows(at->c, memory, rows, b->to);
     gguf_graph_add(p->graph, all);
     if (!all)
@@ -201,12 +196,10 @@ static tensor *store_blocks(const struct gg_model_at *at, tensor *memory,
                            (uint64_t)(p->first_stream * b->n_all * row));
 }
 
-/* Gather the tokens of completed blocks, [.., T n, n_seq], from inputs x [..,
- * N], and store the tokens that later blocks need. */
-static tensor *gather_blocks(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_gather_blocks(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_pass_blocks *b = find_blocks(at);
+    const struct gg_model_pass_blocks *b = gg_model_find_blocks(at);
     if (!x)
         return NULL;
     tensor *ring = gg_model_view_states(at, at->p->compressed.ring[at->il], 3);
@@ -225,7 +218,7 @@ static tensor *choose_blocks(const struct gg_model_at *at, tensor *x,
 {
     const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_pass *p = at->p;
-    const struct gg_model_pass_blocks *b = find_blocks(at);
+    const struct gg_model_pass_blocks *b = gg_model_find_blocks(at);
     if (hp->idx_top >= b->n_rows)
         return b->mask;
     tensor *q =
@@ -250,15 +243,16 @@ static tensor *visible_blocks(const struct gg_model_at *at, tensor *x,
     tensor *in = block_inputs(at, &of_rows, x);
     if (near)
         in = gguf_op_concat(c, in, block_inputs(at, &of_index, x), 0);
-    in = gather_blocks(at, in);
-    *mask = find_blocks(at)->mask;
+    in = gg_model_gather_blocks(at, in);
+    *mask = gg_model_find_blocks(at)->mask;
     if (near)
         *mask = choose_blocks(
             at, x, rank_q,
-            store_blocks(at, of->index[at->il],
-                         compress_blocks(at, &of_index, in, 4 * d, d_idx)));
-    return store_blocks(at, of->rows[at->il],
-                        compress_blocks(at, &of_rows, in, 0, d));
+            gg_model_store_blocks(
+                at, of->index[at->il],
+                compress_blocks(at, &of_index, in, 4 * d, d_idx)));
+    return gg_model_store_blocks(at, of->rows[at->il],
+                                 compress_blocks(at, &of_rows, in, 0, d));
 }
 
 /* Repeat a mask for each sequence, if other masks are per sequence. */
@@ -373,5 +367,6 @@ const struct gg_mixer gg_mixer_compressed = {
     .out = GG_W_DS4_OUT_B,
     .memory = GG_MODEL_MEMORY_KV | GG_MODEL_MEMORY_COMPRESSED,
     .keys = sizes_of_keys,
+    .compressed = sizes_of_compressed,
     .loaded = check_loaded,
 };

@@ -143,8 +143,10 @@ static tensor *in_blocks(const struct gg_model_at *at, tensor *x, int64_t r)
     return gguf_op_reshape_4d(at->c, x, d, r * n, p->n_real, p->n_seq);
 }
 
-/* n: how often key heads are repeated before the rule; it tiles the rest. */
-static tensor *mix_delta(const struct gg_model_at *at, tensor *x, int64_t n)
+/* n: how often key heads are repeated before the rule; it tiles the rest. act:
+ * activation of the output's gate. */
+static tensor *mix_delta(const struct gg_model_at *at, tensor *x, int64_t n,
+                         tensor *(*act)(struct gguf_ctx *c, tensor *x))
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
@@ -166,19 +168,24 @@ static tensor *mix_delta(const struct gg_model_at *at, tensor *x, int64_t n)
         .g = head_numbers(at, g, n_v),
         .beta = head_numbers(at, beta, n_v),
     };
-    tensor *z =
-        gguf_op_silu(c, gg_model_view_real_tokens(at, y.z, 0, n_v * d));
+    tensor *z = act(c, gg_model_view_real_tokens(at, y.z, 0, n_v * d));
     return gate_heads(at, GG_W_DELTA_NORM, apply_rule(at, &r), z);
 }
 
 tensor *gg_model_mix_delta(const struct gg_model_at *at, tensor *x)
 {
-    return mix_delta(at, x, at->m->hp.ssm_dt / at->m->hp.ssm_groups);
+    return mix_delta(at, x, at->m->hp.ssm_dt / at->m->hp.ssm_groups,
+                     gguf_op_silu);
 }
 
 tensor *gg_model_mix_delta_tiled(const struct gg_model_at *at, tensor *x)
 {
-    return mix_delta(at, x, 1);
+    return mix_delta(at, x, 1, gguf_op_silu);
+}
+
+tensor *gg_model_mix_delta_sigmoid(const struct gg_model_at *at, tensor *x)
+{
+    return mix_delta(at, x, 1, gguf_op_sigmoid);
 }
 
 /* ---- a gate for each element of a key ---- */

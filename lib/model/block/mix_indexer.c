@@ -3,9 +3,9 @@
  *
  * A token has one more cached key of a few elements. Queries of a few heads
  * score these keys. Attention then reads the best keys (DeepSeek-AI,
- * DeepSeek-V3.2) or the best blocks of keys (MiniMax-M3); the others are
- * masked. The orthonormal Hadamard matrix on both sides is left out, since it
- * changes no product.
+ * DeepSeek-V3.2) or the best blocks of keys (MiniMax-M3; Qwen3.8, by the means
+ * of their keys); the others are masked. The orthonormal Hadamard matrix on
+ * both sides is left out, since it changes no product.
  */
 #include "config.h"
 #include "model/build_int.h"
@@ -160,6 +160,77 @@ tensor *gg_model_mix_blocks(const struct gg_model_at *at, tensor *x)
         mask = gguf_op_index_blocks(at->c, q, k, at->p->keys.pos, mask,
                                     hp->idx_top, (int32_t)hp->idx_block,
                                     (int32_t)hp->idx_local);
+    }
+    return gg_model_attend_heads(at, x, mask);
+}
+
+/* ---- blocks, by the means of their keys ---- */
+
+void gg_model_size_keys_pooled(const struct gguf_model *m, uint32_t il,
+                               struct gg_model_key_sizes *n)
+{
+    gg_model_size_keys_heads(m, il, n);
+    if (m->hp.layer[il].ratio) /* the memory of compressed keys has it */
+        n->part[GG_KEY_PART_INDEX] =
+            (struct gg_model_key_part){ m->hp.dim_idx, GG_HP_dim_idx };
+}
+
+void gg_model_size_compressed_pooled(const struct gguf_model *m, uint32_t il,
+                                     struct gg_model_compressed_sizes *n)
+{
+    const int64_t d = m->hp.layer[il].ratio ? m->hp.dim_idx : 0;
+    *n = (struct gg_model_compressed_sizes){ .index = d, .token = d };
+}
+
+/* Means of the keys of complete blocks: of x [d, r n, n_seq], d elements of
+ * tokens, [d, 1, n n_seq]. */
+static tensor *average_blocks(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass_blocks *b = gg_model_find_blocks(at);
+    const int64_t d = at->m->hp.dim_idx, r = b->n_from;
+    const int64_t n_seq = at->p->n_seq;
+    if (r > 1) {
+        x = gguf_op_reshape_4d(c, x, d, r, b->n, n_seq);
+        x = gguf_op_mean(c,
+                         gguf_op_cont(c, gguf_op_permute(c, x, 1, 0, 2, 3)));
+    }
+    return gguf_op_reshape_3d(c, x, d, 1, b->n * n_seq);
+}
+
+/* Store the keys of complete blocks and return those of all: [d, n_rows, 1,
+ * n_seq]. A block has the position of its first token. */
+static tensor *store_block_keys(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass_blocks *b = gg_model_find_blocks(at);
+    const int64_t d = at->m->hp.dim_idx;
+    const struct gguf_rope rope = gg_model_indexer_rope(at);
+    tensor *k = gg_model_linear(at, GG_W_IDX_K_PROJ, x);
+    k = average_blocks(at, gg_model_gather_blocks(at, k));
+    k = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_IDX_K_NORM, k);
+    k = gguf_op_rope(c, k, b->pos, NULL, &rope);
+    return gg_model_store_blocks(
+        at, at->p->compressed.index[at->il],
+        gguf_op_reshape_2d(c, k, d, b->n * at->p->n_seq));
+}
+
+tensor *gg_model_mix_pooled(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_model_layer *l = at->layer;
+    tensor *mask = at->p->keys.mask[l->attn_type];
+    if (!l->ratio)
+        return gg_model_attend_heads(at, x, mask);
+    tensor *k = store_block_keys(at, x);
+    const int64_t most = (int64_t)hp->idx_top + l->ratio - 1;
+    if (most < at->p->keys.n_kv[l->attn_type]) {
+        tensor *q = project_heads(at, GG_W_IDX_Q_PROJ, x, hp->n_idx);
+        q = gg_model_apply_norm(at, GG_NORM_RMS, GG_W_IDX_Q_NORM, q);
+        q = gg_model_order_for_attention(at, gg_model_apply_rope(at, q),
+                                         hp->dim_idx, hp->n_idx);
+        mask = gguf_op_index_pooled(at->c, q, k, at->p->keys.pos, mask,
+                                    hp->idx_top, (int32_t)l->ratio);
     }
     return gg_model_attend_heads(at, x, mask);
 }

@@ -16,6 +16,7 @@
 
 struct gg_hparams_reader;
 struct gg_model_at;
+struct gg_model_compressed_sizes;
 struct gg_model_key_sizes;
 struct gg_needs;
 struct gg_model_pass;
@@ -46,6 +47,10 @@ typedef void gg_mixer_size_states_fn(const struct gguf_model *m,
 /* Fills the number of elements of a token's key and value in a layer. */
 typedef void gg_mixer_size_keys_fn(const struct gguf_model *m, uint32_t il,
                                    struct gg_model_key_sizes *n);
+/* Fills the number of elements of a layer's compressed keys. */
+typedef void gg_mixer_size_compressed_fn(const struct gguf_model *m,
+                                         uint32_t il,
+                                         struct gg_model_compressed_sizes *n);
 /* Checks a layer of a file. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
 typedef enum gguf_status gg_mixer_check_fn(const struct gguf_model *m,
                                            uint32_t il,
@@ -94,7 +99,9 @@ struct gg_mixer {
     gg_mixer_size_states_fn
         *states; /* required if memory has GG_MODEL_MEMORY_STATES */
     gg_mixer_size_keys_fn
-        *keys;                 /* required if memory has GG_MODEL_MEMORY_KV */
+        *keys; /* required if memory has GG_MODEL_MEMORY_KV */
+    gg_mixer_size_compressed_fn
+        *compressed; /* required if memory has GG_MODEL_MEMORY_COMPRESSED */
     gg_mixer_check_fn *check;  /* checks names and shapes; NULL: no check */
     gg_mixer_check_fn *loaded; /* checks loaded weights; NULL: no check */
     gg_mixer_stack_fn
@@ -138,8 +145,12 @@ enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r);
 extern const uint16_t gg_mixer_indexer_weights[];
 void gg_mixer_needs_indexer(struct gg_needs *n,
                             const struct gg_model_layer *l);
-gg_mixer_mix_fn gg_model_mix_sparse, gg_model_mix_blocks;
-gg_mixer_size_keys_fn gg_model_size_keys_sparse, gg_model_size_keys_blocks;
+gg_mixer_mix_fn gg_model_mix_sparse, gg_model_mix_blocks, gg_model_mix_pooled;
+gg_mixer_size_keys_fn gg_model_size_keys_sparse, gg_model_size_keys_blocks,
+    gg_model_size_keys_pooled;
+gg_mixer_size_compressed_fn gg_model_size_compressed_pooled;
+/* hparams_pooled.c: ratios of pooled keys, and n-grams */
+enum gguf_status gg_hparams_check_pooled(struct gg_hparams_reader *r);
 
 /* mix_compress.c, hparams_compress.c */
 extern const struct gg_mixer gg_mixer_compressed;
@@ -164,10 +175,17 @@ gg_mixer_size_states_fn gg_model_size_states_mamba,
     .weights = gg_mixer_kda_weights, .out = GG_W_KDA_OUT,                     \
     .memory = GG_MODEL_MEMORY_STATES, .states = gg_model_size_states_kda
 extern const uint16_t gg_mixer_kda_weights[];
-gg_mixer_mix_fn gg_model_mix_delta, gg_model_mix_delta_tiled, gg_model_mix_kda,
-    gg_model_mix_kda_positive;
+gg_mixer_mix_fn gg_model_mix_delta, gg_model_mix_delta_tiled,
+    gg_model_mix_delta_sigmoid, gg_model_mix_kda, gg_model_mix_kda_positive;
 gg_mixer_size_states_fn gg_model_size_states_delta, gg_model_size_states_kda;
 enum gguf_status gg_hparams_check_delta(struct gg_hparams_reader *r);
+
+/* ngram_embeddings.c: members of a delta rule whose layers may have n-grams.
+ * gg_model_check_ngrams() checks loaded weights. gg_model_check_no_ngrams()
+ * refuses n-grams in layers with another mixer. */
+void gg_mixer_needs_ngrams(struct gg_needs *n, const struct gg_model_layer *l);
+gg_mixer_size_states_fn gg_model_size_states_ngrams;
+gg_mixer_check_fn gg_model_check_ngrams, gg_model_check_no_ngrams;
 
 /* mix_rwkv.c */
 gg_mixer_mix_fn gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear,

@@ -31,6 +31,54 @@ static const struct gg_mixer delta_tiled = {
     .states = gg_model_size_states_delta,
 };
 
+static const struct gg_mixer delta_sigmoid = {
+    .text = "gated delta rule, tiled heads, sigmoid gate",
+    .weights = w_delta_tiled,
+    .layer_weights = gg_mixer_needs_ngrams,
+    .check_states = gg_hparams_check_delta,
+    .mix = gg_model_mix_delta_sigmoid,
+    .out = GG_W_SSM_OUT,
+    .memory = GG_MODEL_MEMORY_STATES,
+    .states = gg_model_size_states_ngrams,
+    .loaded = gg_model_check_ngrams,
+};
+
+/* Nextn layers read all streams. */
+static void size_draft(const struct gg_hparams *hp,
+                       const struct gg_model_layer *l,
+                       struct gg_model_sizes *z)
+{
+    (void)hp;
+    (void)l;
+    z->draft = z->streams * z->embd;
+}
+
+static const uint16_t w_pooled[] = { N(IDX_Q_PROJ), N(IDX_K_PROJ),
+                                     N(IDX_Q_NORM), N(IDX_K_NORM), 0 };
+static const struct gg_mixer pooled = {
+    .text = "attention to blocks that an indexer chooses by their mean keys",
+    .weights = w_pooled,
+    .heads = true,
+    .positions = true,
+    .idx_rope = GGUF_ROPE_NEOX, /* all axes have the position of a block */
+    .check_hparams = gg_hparams_check_pooled,
+    .layer_sizes = size_draft,
+    .mix = gg_model_mix_pooled,
+    .out = GG_W_ATTN_OUT,
+    .memory = GG_MODEL_MEMORY_KV | GG_MODEL_MEMORY_COMPRESSED,
+    .keys = gg_model_size_keys_pooled,
+    .compressed = gg_model_size_compressed_pooled,
+    .check = gg_model_check_no_ngrams,
+};
+
+/* A table of n-grams, if a layer has them. */
+static void choose_table(struct gg_needs *n, const struct gg_hparams *hp,
+                         const struct gg_model_layer *l)
+{
+    if (!l && hp->has[GG_HP_ngram_layers])
+        gg_needs_set_weight(n, GG_W_NGRAM_EMBD, GG_MUST);
+}
+
 /* Qwen's feed_forward_length is the width of gate and up together. */
 static void halve_ffn(const struct gg_hparams *hp,
                       const struct gg_model_layer *l, struct gg_model_sizes *z)
@@ -186,6 +234,27 @@ static const struct gg_arch rows[] = {
       .remark = "pairs outside the sections are not rotated in "
                 "texts; the definition rotates them by time, "
                 "unlike llama.cpp" },
+    { .name = "qwen4exp", .runs = true, HEAD_NORM,
+      .build_layers = { gg_gated_streams_layers,
+                        "streams by gated hyper-connections of low rank" },
+      .rope = GGUF_ROPE_IMROPE, .mrope_sections = true, .qkv = &gated,
+      .mixer = &pooled, .other = &delta_sigmoid, .mix_rule = &in_intervals,
+      .moe = { .where = &gg_arch_experts_all, .norm = GG_MUST,
+               .ff = &gg_arch_expert_width_or_part,
+               .shared = &gg_arch_shared_or_model, .shared_gate = true },
+      .nextn = true,
+      .choose_weights = { choose_table, "embeddings of n-grams in a layer" },
+      MORE(N(OUTPUT_MIX_NORM), N(OUTPUT_MIX_DOWN), N(OUTPUT_MIX_UP),
+           N(ATTN_MIX_NORM), N(ATTN_MIX_DOWN), N(ATTN_MIX_UP),
+           N(ATTN_MIX_INJECT), N(FFN_MIX_NORM), N(FFN_MIX_DOWN),
+           N(FFN_MIX_UP), N(FFN_MIX_INJECT), SSM, K(ssm_groups),
+           KM(attn_interval), KM(recurrent), K(n_streams), K(mix_rank),
+           INDEXER, KM(compress), KM(ngram_layers), KM(ngram_size),
+           KM(ngram_heads), KM(ngram_taps), KM(ngram_eos), KM(ngram_image),
+           KM(ngram_width), KM(ngram_factors), KM(ngram_offsets),
+           KM(ngram_sizes)),
+      .remark = "whole blocks only, as in the definition; llama.cpp fills up "
+                "the budget with a part of another" },
     { .name = "smallthinker", .runs = true, LLAMA, NEOX,
       .rope_rule = &but_first_of_four,
       .window = { &gg_arch_window_first_full, GG_MAY, 4,

@@ -37,6 +37,9 @@
  * positions. */
 #define GG_WIDTH_MAX (1u << 26)
 #define GG_SPAN_MAX  INT32_MAX
+/* Most tokens of an n-gram, and heads of all sizes of n-grams together. */
+#define GG_NGRAM_MAX   8
+#define GG_NGRAM_HEADS 64
 
 #define GG_HPARAMS_MAIN(X)                                                    \
     X(n_ctx_train, COUNT, MODEL, "context_length", 1, 0, none,                \
@@ -297,6 +300,28 @@
       NULL, "epsilon of streams", "hc_eps")                                   \
     X(streams_magnitude, FLOAT, MODEL, "hyper_connection.magnitude", 1e-6,    \
       1e6, none, 0, NULL, "magnitude of streams", "hc_magnitude")             \
+    X(mix_rank, UINT, MODEL, "hyper_connection.low_rank", 1, GG_WIDTH_MAX,    \
+      none, 0, NULL, "rank of streams", "hc_lowrank")                         \
+    X(ngram_layers, SEEN, MODEL, "ple.layers", 0, 0, none, MEMORY, NULL,      \
+      "layers with n-grams", NULL)                                            \
+    X(ngram_size, UINT, MODEL, "ple.ngram_size", 2, GG_NGRAM_MAX, none,       \
+      MEMORY, NULL, "tokens of an n-gram", "ngram_size")                      \
+    X(ngram_heads, UINT, MODEL, "ple.heads_per_ngram", 1, GG_NGRAM_HEADS,     \
+      none, 0, NULL, "heads of an n-gram", "heads_per_ngram")                 \
+    X(ngram_taps, UINT, MODEL, "ple.conv_kernel", 1, 32, none, MEMORY, NULL,  \
+      "taps of the n-grams' convolution", "ple_conv_kernel_size")             \
+    X(ngram_eos, UINT, MODEL, "ple.eos_token_id", 0, INT32_MAX, none, 0,      \
+      NULL, "token that ends n-grams", NULL)                                  \
+    X(ngram_image, UINT, MODEL, "ple.image_token_id", 0, INT32_MAX, none, 0,  \
+      NULL, "token of images in n-grams", NULL)                               \
+    X(ngram_width, UINT, MODEL, "embedding_length_per_layer_input", 1,        \
+      GG_WIDTH_MAX, none, 0, NULL, "width of a row of n-grams", NULL)         \
+    X(ngram_factors, SEEN, MODEL, "ple.layer_multipliers", 0, 0, none, 0,     \
+      NULL, "factors of tokens", NULL)                                        \
+    X(ngram_offsets, SEEN, MODEL, "ple.head_offsets", 0, 0, none, 0, NULL,    \
+      "first rows of heads", NULL)                                            \
+    X(ngram_sizes, SEEN, MODEL, "ple.head_vocab_sizes", 0, 0, none, 0, NULL,  \
+      "rows of heads", NULL)                                                  \
     X(n_deepstack, UINT, MODEL, "n_deepstack_layers", 0, GG_SPAN_MAX, none,   \
       0, NULL, "deepstack layers", NULL)                                      \
     X(n_stack, UINT, MODEL, "hrm.layers_per_stack", 1, GG_SPAN_MAX, none, 0,  \

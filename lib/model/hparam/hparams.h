@@ -47,6 +47,23 @@ struct gg_hparams_attn_range {
  * also use the block before, and heavily compressed attention (HCA). */
 enum { GG_RATIO_CSA = 4, GG_RATIO_HCA = 128 };
 
+/* Compressed keys of one ratio. A model has at most GG_N_RATIOS ratios. */
+enum { GG_N_RATIOS = 4 };
+struct gg_hparams_blocks {
+    uint32_t ratio; /* tokens of a block; 0: no more ratios */
+    uint32_t takes; /* tokens that a block is computed from */
+};
+
+/* Rows of hashed n-grams: n_heads heads of n-grams of 2 tokens, then those of 3
+ * tokens, and so on. */
+struct gg_hparams_ngrams {
+    uint32_t n_heads; /* heads of all sizes together; 0: no n-grams */
+    uint64_t
+        factor[GG_NGRAM_MAX]; /* factors of a token and of those before it */
+    /* rows of each head, and the first of them */
+    uint32_t size[GG_NGRAM_HEADS], offset[GG_NGRAM_HEADS];
+};
+
 /* Router gating, numbered as expert_gating_func. */
 enum gg_model_expert_gating {
     GG_EXPERT_UNKNOWN,
@@ -76,9 +93,8 @@ struct gg_model_layer {
     /* it reads keys and values of the last layer that has its own and the same
      * type of attention */
     bool shares_kv;
-    /* tokens of a compressed key: GG_RATIO_CSA or GG_RATIO_HCA; 0: not
-     * compressed */
-    uint32_t ratio;
+    uint32_t ratio;        /* tokens of a compressed key; 0: not compressed */
+    bool has_ngrams;       /* embeddings of n-grams are added before it */
     bool hash_routing;     /* a table chooses experts by token id */
     uint32_t dim_k, dim_v; /* elements of a key and of a value of one head */
     float score_scale;     /* factor of attention scores */
@@ -106,6 +122,8 @@ struct gg_hparams {
     bool window_factors; /* frequency factors apply to rope_window, too */
     bool has_windows;    /* layers with a window exist */
     struct gg_hparams_attn_range reach[GG_N_ATTN_TYPES];
+    struct gg_hparams_blocks blocks[GG_N_RATIOS];
+    struct gg_hparams_ngrams ngrams;
     struct {
         float scale; /* 0: no temperature */
         uint32_t length, first;

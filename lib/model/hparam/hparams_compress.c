@@ -97,6 +97,9 @@ static enum gguf_status check_groups(struct gg_hparams_reader *r)
 enum gguf_status gg_hparams_check_compress(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
+    hp->blocks[0] =
+        (struct gg_hparams_blocks){ GG_RATIO_CSA, 2 * GG_RATIO_CSA };
+    hp->blocks[1] = (struct gg_hparams_blocks){ GG_RATIO_HCA, GG_RATIO_HCA };
     GG_TRY(read_ratios(r));
     GG_TRY(check_numbers(r));
     GG_TRY(check_groups(r));

@@ -175,6 +175,10 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->streams = known_or_nan(hp->n_streams);
     z->hc = (2 + z->streams) * z->streams;
     z->hc_scales = 3;
+    z->mix_rank = known_or_nan(hp->mix_rank);
+    z->ngram = known_or_nan(hp->ngram_width);
+    z->ngram_taps = known_or_nan(hp->ngram_taps);
+    z->draft = z->embd;
     z->types = known_or_nan(hp->n_types);
     z->ratio = known_or_nan(l->ratio);
     z->wide = l->ratio == GG_RATIO_CSA ? 2 : 1;

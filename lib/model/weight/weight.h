@@ -9,6 +9,7 @@
 #define GG_MODEL_WEIGHT_WEIGHT_H
 
 #include "gguf/file.h"
+#include "model/weight/weight_streams.h"
 
 #include <stdbool.h>
 
@@ -45,6 +46,10 @@ struct gg_model_sizes {
     double streams; /* residual streams of hyper-connections */
     /* hyper-connections of a part: coefficients, and their scales */
     double hc, hc_scales;
+    double mix_rank; /* rank of the mix of gated streams */
+    /* n-grams: width of a row of the table, taps of the convolution */
+    double ngram, ngram_taps;
+    double draft; /* width of a nextn layer's hidden state */
     /* compressed keys: tokens; 2 if blocks overlap, else 1 */
     double ratio, wide;
     double chunk_ff, chunks; /* chunk experts */
@@ -79,6 +84,7 @@ enum gg_model_role {
     GG_WEIGHTS_SSM(X)                                                         \
     GG_WEIGHTS_RWKV(X)                                                        \
     GG_WEIGHTS_ODD(X)                                                         \
+    GG_WEIGHTS_STREAMS(X)                                                     \
     GG_WEIGHTS_T5(X)
 
 #define GG_WEIGHTS_TOP(X)                                                     \
@@ -409,7 +415,7 @@ enum gg_model_role {
     X(NEXTN_PROJ, "nextn.eh_proj.weight", LAYER, MATRIX, NONE, 2 * z->embd,   \
       z->embd)                                                                \
     X(NEXTN_ENORM, "nextn.enorm.weight", LAYER, VECTOR, NONE, z->embd)        \
-    X(NEXTN_HNORM, "nextn.hnorm.weight", LAYER, VECTOR, NONE, z->embd)        \
+    X(NEXTN_HNORM, "nextn.hnorm.weight", LAYER, VECTOR, NONE, z->draft)       \
     X(NEXTN_EMBD, "nextn.embed_tokens.weight", LAYER, MATRIX, NONE, z->embd,  \
       z->vocab)                                                               \
     X(NEXTN_HEAD, "nextn.shared_head_head.weight", LAYER, MATRIX, NONE,       \
