@@ -288,10 +288,10 @@ static void *file_of(const char *name, size_t *size)
 int main(void)
 {
     static const char *const names[] = {
-        "granitehybrid", "mamba",     "jamba",       "falcon-h1",
-        "plamo2",        "rwkv6",     "rwkv7",       "arwkv7",
-        "mamba2",        "jamba-moe", "rwkv6qwen2",  "lfm2",
-        "qwen3next",     "qwen35",    "kimi-linear", "qwen4exp"
+        "granitehybrid", "mamba",   "jamba",      "falcon-h1", "plamo2",
+        "rwkv6",         "rwkv7",   "arwkv7",     "mamba2",    "jamba-moe",
+        "rwkv6qwen2",    "lfm2",    "qwen3next",  "qwen35",    "kimi-linear",
+        "qwen4exp",      "kimi-k3", "bailingmoe3"
     };
     static const char *const damaged[] = { "granitehybrid", "bert", "lfm2",
                                            "qwen3next", "kimi-linear" };

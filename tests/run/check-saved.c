@@ -103,6 +103,8 @@ static void check_kinds(void)
         { "falcon-h1", GGUF_DTYPE_F32, false, false, false },
         { "lfm2", GGUF_DTYPE_F32, false, false, false },
         { "kimi-linear", GGUF_DTYPE_F32, false, false, false },
+        { "kimi-k3", GGUF_DTYPE_F32, false, false, false },
+        { "bailingmoe3", GGUF_DTYPE_F32, true, false, false },
         { "qwen3next", GGUF_DTYPE_F32, true, false, false },
         { "qwen4exp", GGUF_DTYPE_F32, false, false, false },
         { "qwen4exp-ngrams", GGUF_DTYPE_F32, false, false, false },
