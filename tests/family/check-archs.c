@@ -145,7 +145,8 @@ static void check_ways(const struct skeleton *m, const void *file, size_t size,
 #ifdef HAVE_ZLIB
 static float *read_outputs(const char *name, size_t n)
 {
-    static const char *const folders[] = { "public", "autumn" };
+    static const char *const folders[] = { "public", "autumn",
+                                           "autumn/tiefree" };
     const char *path = NULL;
     char rel[300];
     for (size_t i = 0; i < GG_LEN(folders) && !path; i++) {

@@ -6,6 +6,8 @@
     generate.py --digest LOGITS WIDTH
 
 FOLDER has skeletons/NAME.json and logits/NAME.f32.gz; FAMILIES is tests/family.
+A model NAME without a text is left out if NAME-t has one, which replaces it: a
+model whose indexer has no equal scores, the order of which nothing defines.
 Writes the model's section of each text (skeleton.h), with a digest if the text
 has one or NAME is given; other sections stay. A model without a text is written
 to FAMILIES itself. --check writes nothing: it prints the number of texts that
@@ -126,6 +128,8 @@ def main(args):
             with open(text) as f:
                 old, mark, rest = f.read().partition("\n[")
             rest = mark + rest
+        elif glob.glob("%s/*/%s-t.txt" % (families, m["name"])):
+            continue
         lines = old.split("\n")
         wanted = m["name"] in names or any(x.startswith("digest ") for x in lines)
         new = "\n".join(section(m, lines, folder, wanted)) + "\n"

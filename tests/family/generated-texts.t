@@ -15,5 +15,6 @@ check() # folder that it is in, script and folder of the texts
     fi
 }
 check archs/public tests/family
+check archs/autumn/tiefree tests/family
 check golden/tokenizer tests/vocab
 done_testing

@@ -34,7 +34,7 @@ static const struct shape {
     { "falcon-h1", 24, GGUF_DTYPE_F32, false, false },
     { "rwkv7", 24, GGUF_DTYPE_F32, true, false },
     { "t5", 24, GGUF_DTYPE_F32, false, false },
-    { "deepseek32", 24, GGUF_DTYPE_F32, false, false },
+    { "deepseek32-t", 24, GGUF_DTYPE_F32, false, false },
 };
 
 static struct made {

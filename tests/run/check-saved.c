@@ -94,7 +94,7 @@ static void check_kinds(void)
         { "llama4", GGUF_DTYPE_F32, false, false, false },
         { "gemma3n", GGUF_DTYPE_F32, false, false, false },
         { "deepseek2", GGUF_DTYPE_F32, false, false, true },
-        { "deepseek32", GGUF_DTYPE_F32, false, false, true },
+        { "deepseek32-t", GGUF_DTYPE_F32, false, false, true },
         { "minimax-m3", GGUF_DTYPE_F32, false, false, true },
         { "mamba", GGUF_DTYPE_F32, false, false, false },
         { "mamba2", GGUF_DTYPE_F32, true, false, false },

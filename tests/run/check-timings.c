@@ -156,6 +156,6 @@ int main(void)
     check_encoders();
     check_warm_up("llama");
     check_warm_up("falcon-h1");
-    check_warm_up("deepseek32");
+    check_warm_up("deepseek32-t");
     return done_testing();
 }
