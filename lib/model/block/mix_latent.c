@@ -33,7 +33,7 @@ static struct widths find_widths(const struct gg_model_at *at)
     return (struct widths){ .nope = (int64_t)at->layer->dim_k - hp->n_rot,
                             .rot = hp->n_rot,
                             .v = at->layer->dim_v,
-                            .c = hp->rank_kv,
+                            .c = at->layer->latent_rank,
                             .n_head = at->layer->n_head,
                             .n = at->p->n_tok * at->p->n_seq };
 }
@@ -50,14 +50,16 @@ void gg_model_size_keys_latent(const struct gguf_model *m, uint32_t il,
     const struct gg_hparams *hp = &m->hp;
     const struct gg_model_layer *l = &hp->layer[il];
     const bool absorbed = gg_model_has_absorbed_mla(m, il);
-    n->k = absorbed ? (int64_t)hp->rank_kv + hp->n_rot
+    n->k = absorbed ? (int64_t)l->latent_rank + hp->n_rot
                     : (int64_t)l->dim_k * l->n_head;
     n->v = absorbed ? 0 : (int64_t)l->dim_v * l->n_head;
     n->head = absorbed ? n->k : (int64_t)l->dim_k;
     n->turned = n->head - hp->n_rot;
     if (absorbed) {
-        n->part[GG_KEY_PART_K] =
-            (struct gg_model_key_part){ hp->rank_kv, GG_HP_rank_kv };
+        n->part[GG_KEY_PART_K] = (struct gg_model_key_part){
+            l->latent_rank,
+            l->latent_rank == hp->rank_kv ? GG_HP_rank_kv : GG_HP_rank_kv_swa
+        };
         n->part[GG_KEY_PART_K_REST] =
             (struct gg_model_key_part){ hp->n_rot, GG_HP_n_rot };
         return;
@@ -95,6 +97,8 @@ static struct parts project_parts(const struct gg_model_at *at, tensor *x,
     tensor *c = gg_model_view_heads(at, kv, 0, n.c, 1, n.c);
     y.c = gg_model_apply_norm_if(at, GG_W_MLA_KV_NORM, c);
     y.c = gguf_op_reshape_2d(at->c, y.c, n.c, n.n);
+    if (gg_weight_at(at, GG_W_ATTN_K_NORM))
+        y.turned = gg_model_apply_norm_if(at, GG_W_ATTN_K_NORM, y.turned);
     y.q_turned = gg_model_apply_rope(at, y.q_turned);
     y.turned = gg_model_apply_rope(at, y.turned);
     return y;

@@ -36,6 +36,26 @@ static uint32_t gating_by_size(const struct gg_hparams *hp)
     return flash ? GG_EXPERT_SIGMOID : GG_EXPERT_SOFTMAX;
 }
 
+/* ---- dots3-note ---- */
+
+/* The norm of keys is one of their shared part. */
+static void size_key_norm(const struct gg_hparams *hp,
+                          const struct gg_model_layer *l,
+                          struct gg_model_sizes *z)
+{
+    (void)hp;
+    (void)l;
+    z->qk_0 = z->rot;
+}
+
+/* Nextn layers, which the list of windows leaves out, have windows. */
+static void set_nextn_windows(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    for (uint32_t i = 0; hp->has_windows && i < hp->n_nextn; i++)
+        hp->layer[hp->n_layer - 1 - i].attn_type = GG_ATTN_WINDOW;
+}
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "deepseek", .runs = true, LLAMA,
@@ -91,6 +111,22 @@ static const struct gg_arch rows[] = {
                .gating_key = GG_MAY, .expert_bias = GG_MAY, .norm = GG_MAY,
                .scale = true, .ff = &gg_arch_expert_width_given,
                .shared = &gg_arch_shared_counted } },
+    { .name = "dots3note", .runs = true, LLAMA, .mixer = &sparse,
+      .window = { &gg_arch_window_listed, GG_MUST,
+                  .rope = &gg_arch_window_rope_base },
+      .gate_attention = { gg_arch_gate_each_head, "sigmoid gate per head" },
+      .moe = { .where = &gg_arch_experts_leading, .gating = GG_GATING_KEY,
+               .gating_key = GG_MUST, .expert_bias = GG_MUST, .norm = GG_MAY,
+               .scale = true, .ff = &gg_arch_expert_width_given,
+               .shared = &gg_arch_shared_counted },
+      .nextn = true, .layer_sizes = { size_key_norm, "" },
+      .fill_hparams = { set_nextn_windows, "" },
+      MORE(N(ATTN_K_NORM), N(ATTN_GATE_HEAD), LATENT, K(rank_q), K(dim_k_mla),
+           K(dim_v_mla), K(rank_kv_swa), K(dim_k_mla_swa), K(dim_v_mla_swa),
+           INDEXER, K(idx_types), K(n_dense), K(n_shared), K(window_pattern),
+           K(rope_base_swa)),
+      .remark = "windows have their own rank and widths, and no indexer; a "
+                "norm of the keys' shared part before RoPE" },
     { .name = "plm", .runs = true, LLAMA, .mixer = &gg_mixer_latent_expanded,
       .ffn = &gg_ffn_plain, .act = &gg_ffn_act_relu_sqr,
       .output = GG_OUTPUT_EMBD, MORE(K(rank_kv)) },

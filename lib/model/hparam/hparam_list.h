@@ -121,6 +121,13 @@
       0, NULL, "key width of MLA", NULL)                                      \
     X(dim_v_mla, UINT, MODEL, "attention.value_length_mla", 1, 1 << 16, none, \
       0, NULL, "value width of MLA", NULL)                                    \
+    X(dim_k_mla_swa, UINT, MODEL, "attention.key_length_mla_swa", 1, 1 << 16, \
+      none, 0, NULL, "key width of MLA in windows", NULL)                     \
+    X(dim_v_mla_swa, UINT, MODEL, "attention.value_length_mla_swa", 1,        \
+      1 << 16, none, 0, NULL, "value width of MLA in windows", NULL)          \
+    X(rank_kv_swa, UINT, MODEL, "attention.kv_lora_rank_swa", 1,              \
+      GG_WIDTH_MAX, none, MEMORY, NULL, "rank of keys and values in windows", \
+      NULL)                                                                   \
     X(rank_kv, UINT, MODEL, "attention.kv_lora_rank", 1, GG_WIDTH_MAX, none,  \
       MEMORY, NULL, "rank of keys and values", "kv_lora_rank")                \
     X(rank_q, UINT, MODEL, "attention.q_lora_rank", 0, GG_WIDTH_MAX, none, 0, \

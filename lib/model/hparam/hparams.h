@@ -97,6 +97,7 @@ struct gg_model_layer {
     bool has_ngrams;       /* embeddings of n-grams are added before it */
     bool hash_routing;     /* a table chooses experts by token id */
     uint32_t dim_k, dim_v; /* elements of a key and of a value of one head */
+    uint32_t latent_rank;  /* rank of keys and values of latent attention */
     float score_scale;     /* factor of attention scores */
 };
 

@@ -63,10 +63,13 @@ enum gguf_status gg_hparams_check_indexer(struct gg_hparams_reader *r)
 enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
-    if (!hp->dim_k || hp->n_rot < hp->dim_k)
+    uint32_t d = hp->dim_k;
+    if (hp->has_windows && hp->dim_k_swa)
+        d = GG_MIN(d, hp->dim_k_swa);
+    if (!d || hp->n_rot < d)
         return GGUF_OK;
     return gg_hparams_fail_range(r, GG_HP_n_rot, hp->n_rot, 2,
-                                 hp->dim_k > 2 ? hp->dim_k - 1 : 2);
+                                 d > 2 ? d - 1 : 2);
 }
 
 /* ---- YaRN's magnitude ---- */

@@ -273,6 +273,10 @@ static void choose_widths(struct gg_hparams *hp, uint32_t head)
         hp->dim_k = hp->dim_k_mla;
     if (hp->has[GG_HP_dim_v_mla])
         hp->dim_v = hp->dim_v_mla;
+    if (hp->has[GG_HP_dim_k_mla_swa])
+        hp->dim_k_swa = hp->dim_k_mla_swa;
+    if (hp->has[GG_HP_dim_v_mla_swa])
+        hp->dim_v_swa = hp->dim_v_mla_swa;
 }
 
 static float scale_one(const struct gg_hparams *hp,
@@ -317,6 +321,8 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
         const bool window = l->attn_type == GG_ATTN_WINDOW;
         l->dim_k = window && hp->dim_k_swa ? hp->dim_k_swa : hp->dim_k;
         l->dim_v = window && hp->dim_v_swa ? hp->dim_v_swa : hp->dim_v;
+        l->latent_rank =
+            window && hp->rank_kv_swa ? hp->rank_kv_swa : hp->rank_kv;
         if (n * l->dim_k > GG_WIDTH_MAX || n * l->dim_v > GG_WIDTH_MAX)
             return gg_hparams_fail(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                    "%s: %" PRIu64 " heads of %" PRIu32

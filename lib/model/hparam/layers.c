@@ -127,7 +127,7 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->qk_q1 = a->qk_norm.form == GG_QK_EACH_HEAD ? z->n_head : 1;
     z->qk_k1 = a->qk_norm.form == GG_QK_EACH_HEAD ? z->n_head_kv : 1;
     z->rank_q = known_or_nan(hp->rank_q);
-    z->rank_kv = known_or_nan(hp->rank_kv);
+    z->rank_kv = known_or_nan(l->latent_rank);
     z->idx = known_or_nan(hp->dim_idx);
     z->n_idx = known_or_nan(hp->n_idx);
     z->out_rank = known_or_nan(hp->out_rank);
