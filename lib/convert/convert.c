@@ -109,6 +109,7 @@ static enum gguf_status describe_model(struct gguf_convert *c,
                                 c->out.meta, &c->out.summary.n_tokens_left,
                                 err));
     GG_TRY(gg_convert_add_last_keys(c, err));
+    c->out.summary.n_projector = gg_projector_count_left(c);
     return gg_convert_set_kind(c, err);
 }
 

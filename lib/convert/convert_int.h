@@ -237,6 +237,10 @@ bool gg_convert_normalize_name(const struct gguf_convert *c,
 bool gg_convert_normalize_part(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                bool *nothing);
+/* part_names.c: does a tensor with this name belong to the projector of a
+ * class? */
+bool gg_convert_is_part(const struct gg_convert_arch *arch,
+                        struct gguf_str name);
 /* part_names.c: type of tensor t of a projector in the file, made of numbers of
  * type own. *fixed: jobs must keep it. */
 uint32_t gg_convert_choose_part_type(const struct gguf_convert *c,

@@ -218,8 +218,8 @@ GGUF_API const char *gguf_convert_omitted(const struct gguf_convert *c,
  * it; later versions may add members at its end. */
 struct gguf_convert_summary {
     const char *kind;       /* "language model", "embedding model",
-                             * "classifier", "reranker", "adapter" or
-                             * "encoder" */
+                             * "classifier", "reranker", "adapter",
+                             * "encoder" or "projector" */
     const char *class_name; /* first of "architectures" in config.json, for an
                              * adapter in that of its model; text of the file,
                              * to be escaped before it is printed (text.h) */
@@ -227,6 +227,8 @@ struct gguf_convert_summary {
                              * "modules.json"; to be escaped, too */
     size_t n_tokens_left;   /* added tokens that are left out because the
                              * embedding has no row for them */
+    size_t n_projector; /* tensors of a projector that are left out and that
+                             * gguf_convert_params.projector converts */
 };
 
 /* Kind of model that the folder was recognised as. Belongs to the folder.

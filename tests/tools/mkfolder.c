@@ -3,9 +3,10 @@
  *
  *   mkfolder DIR [ARG]...
  *
- * ARG: bf16, files=N, extra (a tensor that no model has), wide (rows of 256,
- * which the blocks of all types divide), large=N: N layers with the sizes of
- * Llama 3 8B (36: 8e9 weights), all of them 0, in sparse files.
+ * ARG: bf16, files=N, extra (a tensor that no model has), vision (it also sees,
+ * as Janus), wide (rows of 256, which the blocks of all types divide), large=N:
+ * N layers with the sizes of Llama 3 8B (36: 8e9 weights), all of them 0, in
+ * sparse files.
  */
 #include "config.h"
 #include "tests/convert/folder.h"
@@ -20,17 +21,26 @@ struct sizes {
     int layers, width, ff, heads, kv, vocab;
 };
 
-static void put_config(const struct folder *f, const struct sizes *s)
+#define VISION                                                                \
+    ",\"vision_config\":{\"hidden_size\":16,\"image_size\":8,"                \
+    "\"patch_size\":4,\"num_attention_heads\":2,\"num_hidden_layers\":1,"     \
+    "\"mlp_ratio\":2}"
+#define TOWER "model.vision_model.encoder.layers.0."
+
+static void put_config(const struct folder *f, const struct sizes *s,
+                       bool vision)
 {
     char config[1000];
     snprintf(config, sizeof config,
-             "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":%d,"
+             "{\"architectures\":[\"%s\"],\"hidden_size\":%d,"
              "\"intermediate_size\":%d,\"num_hidden_layers\":%d,"
              "\"num_attention_heads\":%d,\"num_key_value_heads\":%d,"
              "\"vocab_size\":%d,\"max_position_embeddings\":64,"
              "\"rms_norm_eps\":1e-6,\"rope_theta\":10000.0,\"eos_token_id\":"
-             "258,\"bos_token_id\":258}",
-             s->width, s->ff, s->layers, s->heads, s->kv, s->vocab);
+             "258,\"bos_token_id\":258%s}",
+             vision ? "JanusForConditionalGeneration" : "LlamaForCausalLM",
+             s->width, s->ff, s->layers, s->heads, s->kv, s->vocab,
+             vision ? VISION : "");
     folder_text(f, "config.json", config);
 }
 
@@ -52,13 +62,26 @@ static void put_tensors(struct folder *f, const struct sizes *s, bool extra)
     folder_tensors(f, lines, s->layers, 1);
 }
 
+static void put_tower(struct folder *f)
+{
+    folder_tensors(f,
+                   "model.vision_model.embeddings.patch_embedding.weight "
+                   "16 3 4 4\n" TOWER "layer_norm1.weight 16\n" TOWER
+                   "self_attn.q_proj.weight 16 16\n" TOWER
+                   "mlp.fc1.weight 32 16\n"
+                   "model.aligner.fc1.weight 32 16\n",
+                   1, 1);
+    folder_text(f, "preprocessor_config.json",
+                "{\"image_mean\":[0,0,0],\"image_std\":[1,1,1]}");
+}
+
 int main(int argc, char **argv)
 {
     static struct folder f;
     struct sizes s = { 2, 32, 32, 4, 2, FOLDER_VOCAB };
     const char *dtype = "F32";
     int n_files = 1, large = 0;
-    bool extra = false;
+    bool extra = false, vision = false;
     if (argc < 2)
         return 2;
     for (int i = 2; i < argc; i++) {
@@ -68,6 +91,8 @@ int main(int argc, char **argv)
             n_files = atoi(argv[i] + 6);
         else if (!strcmp(argv[i], "extra"))
             extra = true;
+        else if (!strcmp(argv[i], "vision"))
+            vision = true;
         else if (!strcmp(argv[i], "wide"))
             s.width = s.ff = 256;
         else if (!strncmp(argv[i], "large=", 6))
@@ -79,8 +104,10 @@ int main(int argc, char **argv)
         s = (struct sizes){ large, 4096, 14336, 32, 8, 32000 };
     folder_begin(&f, argv[1]);
     f.sparse = large > 0;
-    put_config(&f, &s);
+    put_config(&f, &s, vision);
     put_tensors(&f, &s, extra);
+    if (vision)
+        put_tower(&f);
     folder_weights(&f, dtype, n_files);
     folder_bpe(&f, false);
     return 0;

@@ -1,14 +1,43 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gguf-convert --mmproj: the projectors of made folders of every class are those
-# that llama.cpp's converter writes, except for the departures that
-# doc/projectors.md names.
+# gguf-convert --mmproj and --mmproj-output. The projectors of made folders of
+# every class are those that llama.cpp's converter writes, except for the
+# departures that doc/projectors.md names.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
+convert=$bin/gguf-convert
+info=$bin/gguf-info
+quantize=$bin/gguf-quantize
+"$builddir/tests/tools/mkfolder" "$tmp/see" vision wide || exit 99
+
+run "$convert" "$tmp/see" -o "$tmp/a.gguf"
+test $rc -eq 0 && grep -q '5 tensors that see or hear.*--mmproj' "$tmp/err"
+ok 'a conversion without the projector says how to get it'
+run "$convert" --json -q "$tmp/see" --mmproj -o "$tmp/p.gguf"
+test $rc -eq 0 && grep -q '"kind": *"projector"' "$tmp/out"
+ok 'the projector is converted alone'
+run "$convert" "$tmp/see" -o "$tmp/b.gguf" --mmproj-output "$tmp/q.gguf=F16"
+test $rc -eq 0 && cmp "$tmp/a.gguf" "$tmp/b.gguf" &&
+    ! grep -q 'see or hear' "$tmp/err" &&
+    "$info" --tensors "$tmp/q.gguf" | grep -q 'v.patch_embd.weight.*F16'
+ok 'both files in one run, each in its type'
+rm -f "$tmp/b.gguf"
+echo '{' >"$tmp/see/preprocessor_config.json"
+run "$convert" "$tmp/see" -o "$tmp/b.gguf" --mmproj-output "$tmp/r.gguf"
+test $rc -eq 1 -a ! -e "$tmp/b.gguf" -a ! -e "$tmp/r.gguf" &&
+    grep -q 'preprocessor_config.json' "$tmp/err"
+ok 'a projector that is refused leaves no model either'
+run "$quantize" "$tmp/p.gguf" "$tmp/s.gguf" Q8_0
+test $rc -eq 0 && "$info" --tensors "$tmp/s.gguf" >"$tmp/out" 2>&1 &&
+    grep -q 'v.patch_embd.weight.*F32' "$tmp/out" &&
+    grep -q 'v.blk.0.ln1.weight.*F32' "$tmp/out" &&
+    grep -q 'mm.0.weight.*F16' "$tmp/out" &&
+    grep -q 'v.blk.0.attn_q.weight.*F16' "$tmp/out"
+ok 'gguf-quantize keeps filters; rows that blocks do not fit become F16'
 data=${GGUF_SHARED:-/nowhere}/golden/mmproj
 if ! test -d "$data" || ! python3 -c '' 2>/dev/null; then
-    echo '1..0 # SKIP no made folders, or no python3'
-    exit 0
+    skip 'made folders of every class' 'no folders, or no python3'
+    done_testing
 fi
 cat >"$tmp/convert" <<EOF
 #!/bin/sh
@@ -22,7 +51,8 @@ import dump_gguf, make_folder
 data, tmp = sys.argv[1:3]
 dump_gguf.PATHDEP += ("quantize.tool", "quantize.recipe.name",
                       "quantize.recipe.digest")
-departs = sys.argv[3:]
+n = int(sys.argv[3])
+departs = sys.argv[4:]
 def equal(name, kind):
     out = os.path.join(tmp, "out.gguf")
     path = make_folder.write(name, os.path.join(tmp, "hf"))
@@ -34,7 +64,6 @@ def equal(name, kind):
     if r.returncode == 0:
         os.unlink(out)
     return same
-n = 0
 for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
     for kind in ("f32", "f16"):
         n += 1
@@ -44,5 +73,6 @@ for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
             " departs" if name in departs else ""))
 print("1..%d" % n)
 EOF
-TMPDIR=$tmp python3 "$tmp/check.py" "$data" "$tmp" \
+TMPDIR=$tmp python3 "$tmp/check.py" "$data" "$tmp" "$n" \
     kimi-k2.5 kimi-k2.5-heads4 glm5v 2>/dev/null | sed 's/^[-+]/# &/'
+exit $status

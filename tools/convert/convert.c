@@ -71,6 +71,8 @@ static void print_results(const struct convert_options *o, double seconds)
         print_kind(o);
         for (size_t i = 0; i < q->n_targets; i++)
             print_summary(&q->targets[i], seconds);
+        if (o->projector.arg)
+            print_summary(&o->projector.target, seconds);
         for (size_t i = 0; i < q->n_targets && o->verify.text && seconds >= 0;
              i++) {
             char said[160];
@@ -117,6 +119,8 @@ static enum gguf_status convert_all(struct convert_options *o,
     if (st == GGUF_OK)
         st = make_jobs(o, bar, about, err);
     if (st == GGUF_OK)
+        st = projector_plan(o, about, err);
+    if (st == GGUF_OK)
         st = verify_begin(o, about, err);
     if (st == GGUF_OK)
         print_plans(o);
@@ -124,6 +128,8 @@ static enum gguf_status convert_all(struct convert_options *o,
         msg_flush();
         q->began = true;
         st = write_all(o, noted, bar, about, err);
+        if (st == GGUF_OK)
+            st = projector_write(o, noted, bar, about, err);
         seconds = progress_clock() - begin;
     }
     progress_clear(bar);

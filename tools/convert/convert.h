@@ -29,6 +29,13 @@ struct verify {
     bool failed, refused;
 };
 
+/* Output for the projector, beside the language model. */
+struct projector_output {
+    const char *arg; /* OUT=TYPE; NULL: none */
+    struct target target;
+    struct gguf_convert *from;
+};
+
 struct convert_options {
     struct options q; /* q.in is the folder to convert */
     struct gguf_convert_params params;
@@ -37,6 +44,7 @@ struct convert_options {
     const char *folder; /* folder to write from the file q.in, or NULL */
     struct gguf_folder_params back;
     struct verify verify;
+    struct projector_output projector;
 };
 #define CONVERT_OPTIONS_INIT                                                  \
     {                                                                         \
@@ -51,6 +59,16 @@ struct convert_options {
  * program after an error or after printing text that was asked for. */
 void parse_convert(struct convert_options *o, int argc, char **argv);
 void convert_options_fini(struct convert_options *o);
+
+/* projector.c: plan the output of --mmproj-output, and write it; both do
+ * nothing without that option. Call projector_fini() at the end. */
+enum gguf_status projector_plan(struct convert_options *o, const char **about,
+                                struct gguf_error *err);
+enum gguf_status projector_write(struct convert_options *o,
+                                 const struct gguf_paths *noted,
+                                 struct progress *bar, const char **about,
+                                 struct gguf_error *err);
+void projector_fini(struct projector_output *p);
 
 /* to_safetensors.c: write o->folder. */
 enum gguf_status write_folder(struct convert_options *o, struct progress *bar,

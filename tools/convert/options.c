@@ -22,6 +22,9 @@ static const struct opt table[] = {
       "write OUT as TYPE of gguf-quantize (default: types of DIR); @SIZE or "
       "@Xbpw limits its size",
       OPT_LIST, AT(q.outputs) },
+    { "--mmproj-output", "OUT[=TYPE]",
+      "also write the part that sees or hears (the projector) as OUT", OPT_OUT,
+      AT(projector.arg) },
     { "--to-safetensors", "DIR[=TYPE]",
       "write GGUF model FILE as folder DIR; TYPE is F32, F16 or BF16 "
       "(default: FILE's; quantized: F16)",
@@ -132,7 +135,7 @@ static const struct opt table[] = {
 
 static const struct opt_rule rules[] = {
     { "--to-safetensors", OPT_EXCLUDES,
-      "--output --base --dry-run --json --resume --pre --ignore --reranker "
+      "--output --mmproj --mmproj-output --base --dry-run --json --resume --pre --ignore --reranker "
       "--sentence-transformers-dense-modules "
       "--override-kv --pure "
       "--output-tensor-type --token-embedding-type --leave-output-tensor "
@@ -141,6 +144,11 @@ static const struct opt_rule rules[] = {
     { "--verify-chunks --verify-ctx --verify-max --verify-factor --max-text",
       OPT_NEEDS, "--verify" },
     { "--verify", OPT_EXCLUDES, "--base" },
+    { "--mmproj", OPT_EXCLUDES,
+      "--mmproj-output --base --pre --reranker --verify "
+      "--sentence-transformers-dense-modules" },
+    { "--mmproj-output", OPT_NEEDS, "--output" },
+    { "--mmproj-output", OPT_EXCLUDES, "--base" },
     { .a = NULL },
 };
 
@@ -174,20 +182,26 @@ static void refuse_gguf(const char *path)
                   path);
 }
 
-static void add_target(struct options *o, char *path)
+/* Read OUT=TYPE, cutting it. NULL: an output without a name. */
+static struct target read_target(char *path)
 {
-    if (o->n_targets == MAX_TARGETS)
-        opt_usage("more than %d outputs", MAX_TARGETS);
-    struct target *t = &o->targets[o->n_targets++];
-    *t = (struct target){ .type = TYPE_COPY };
+    struct target t = { .type = TYPE_COPY };
     if (path)
-        parse_output(t, path, TYPE_COPY);
+        parse_output(&t, path, TYPE_COPY);
     /* text after '=' is part of the name, unless it is almost a type */
     const char *eq = path ? strrchr(path, '=') : NULL;
     char hint[GGUF_SUGGESTION_SIZE];
     if (eq && eq != path && *suggest_preset(eq + 1, hint))
-        opt_usage("--output: '%s' is not OUT=TYPE%s", path, hint);
-    t->path = path ? opt_check_output(path) : NULL;
+        opt_usage("'%s' is not OUT=TYPE%s", path, hint);
+    t.path = path ? opt_check_output(path) : NULL;
+    return t;
+}
+
+static void add_target(struct options *o, char *path)
+{
+    if (o->n_targets == MAX_TARGETS)
+        opt_usage("more than %d outputs", MAX_TARGETS);
+    o->targets[o->n_targets++] = read_target(path);
 }
 
 /* Parse DIR=TYPE of --to-safetensors in the same way. */
@@ -238,6 +252,8 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
     if (!q->n_targets)
         add_target(q, NULL);
     apply_target_size(q, &q->targets[0]);
+    if (o->projector.arg)
+        o->projector.target = read_target((char *)(uintptr_t)o->projector.arg);
     o->params.ignore = o->ignore.arg;
     o->params.n_ignore = o->ignore.n;
     o->params.allow_incomplete = o->ignore.n > 0;
@@ -257,5 +273,6 @@ void convert_options_fini(struct convert_options *o)
     options_fini(&o->q);
     opt_list_fini(&o->ignore);
     verify_fini(&o->verify);
+    projector_fini(&o->projector);
     gguf_convert_close(o->from);
 }

@@ -83,6 +83,11 @@ void print_kind(const struct convert_options *o)
                  s->n_tokens_left > 1 ? "s" : "");
     msg_info(o->q.in, "taken for %s %s by %s (%s)%s", an, s->kind, reason,
              name, left);
+    if (s->n_projector && !o->projector.arg)
+        msg_info(o->q.in,
+                 "%zu tensors that see or hear are left out: --mmproj makes a "
+                 "file of them, --mmproj-output OUT both files",
+                 s->n_projector);
 }
 
 static void json_kind(struct json *j, const struct convert_options *o)
@@ -93,6 +98,7 @@ static void json_kind(struct json *j, const struct convert_options *o)
     json_strz(j, "class", s->class_name);
     json_strz(j, "reason", s->reason);
     json_u64(j, "tokens_left_out", s->n_tokens_left);
+    json_u64(j, "projector_tensors_left_out", s->n_projector);
     json_close(j);
 }
 
@@ -132,6 +138,8 @@ void print_convert_json(const struct convert_options *o, double seconds)
     for (size_t i = 0; i < o->q.n_targets; i++)
         json_output(&j, &o->q.targets[i],
                     o->verify.text && seconds >= 0 ? &o->verify : NULL, i);
+    if (o->projector.arg)
+        json_output(&j, &o->projector.target, NULL, 0);
     json_close(&j);
     json_end(&j);
 }

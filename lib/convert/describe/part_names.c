@@ -42,6 +42,13 @@ static bool is_listed(const char *list, struct gguf_str name)
     return false;
 }
 
+bool gg_convert_is_part(const struct gg_convert_arch *arch,
+                        struct gguf_str name)
+{
+    drop_leading(&name);
+    return is_listed(arch->parts, name) && !is_listed(arch->unused, name);
+}
+
 bool gg_convert_normalize_part(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                bool *nothing)
@@ -51,11 +58,11 @@ bool gg_convert_normalize_part(const struct gguf_convert *c,
     if (!gg_convert_unwrap(c, name, plain))
         return false;
     name = gg_str_z(plain);
-    drop_leading(&name);
-    if (!is_listed(c->arch->parts, name) || is_listed(c->arch->unused, name)) {
+    if (!gg_convert_is_part(c->arch, name)) {
         *nothing = true;
         return false;
     }
+    drop_leading(&name);
     (void)gg_convert_strip_prefix(c->arch->strip, &name);
     const int n = snprintf(out, GG_CONVERT_NAME, "%.*s",
                            (int)GG_MIN(name.size, 1000), name.data);

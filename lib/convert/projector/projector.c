@@ -44,23 +44,47 @@ static const struct gg_projector *find_row(const struct gguf_convert *c,
     return NULL;
 }
 
-/* The class stands in the whole of config.json or, for towers with a class of
- * their own, in their part of it. */
-static enum gguf_status find_class(struct gguf_convert *c,
-                                   struct gguf_error *err)
+/* Find the row of the folder's class. The class stands in the whole of
+ * config.json or, for towers with a class of their own, in their part of it.
+ * NULL: the class has no projector. */
+static const struct gg_projector *find_projector(const struct gguf_convert *c)
 {
     const struct gg_convert_text *t = &c->folder.text[GG_CONVERT_CONFIG];
     const json_t *of_tower = json_object_get(
         json_object_get(t->json.root, "vision_config"), "architectures");
     const json_t *of_whole = json_object_get(t->json.root, "architectures");
-    struct gguf_str name = GG_STR(""), tower;
-    struct gg_str_esc e;
+    const struct gg_projector *p = NULL;
+    struct gguf_str name;
     if (!strcmp(t->name, "params.json"))
-        name = GG_STR(GG_PROJECTOR_PARAMS);
-    if (name.size || gg_json_str(json_array_get(of_whole, 0), &name))
-        c->projector = find_row(c, name);
-    if (!c->projector && gg_json_str(json_array_get(of_tower, 0), &tower))
-        c->projector = find_row(c, tower);
+        return find_row(c, GG_STR(GG_PROJECTOR_PARAMS));
+    if (gg_json_str(json_array_get(of_whole, 0), &name))
+        p = find_row(c, name);
+    if (!p && gg_json_str(json_array_get(of_tower, 0), &name))
+        p = find_row(c, name);
+    return p;
+}
+
+size_t gg_projector_count_left(const struct gguf_convert *c)
+{
+    const struct gg_projector *p = find_projector(c);
+    size_t n = 0;
+    if (!p)
+        return 0;
+    for (size_t i = 0; i < c->parts.n_left; i++)
+        n += gg_convert_is_part(
+            &p->arch, c->folder.weights->tensor[c->parts.left[i]].name);
+    return n;
+}
+
+static enum gguf_status find_class(struct gguf_convert *c,
+                                   struct gguf_error *err)
+{
+    const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
+    struct gguf_str name = GG_STR("");
+    struct gg_str_esc e;
+    c->projector = find_projector(c);
+    (void)gg_json_str(
+        json_array_get(json_object_get(root, "architectures"), 0), &name);
     if (!c->projector && name.size)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
                             "config.json: no projector is known for class "

@@ -65,6 +65,9 @@ enum gguf_status gg_projector_read(struct gguf_convert *c,
 /* projector.c: describe the file. */
 enum gguf_status gg_projector_describe(struct gguf_convert *c,
                                        struct gguf_error *err);
+/* projector.c: count the tensors that are left out of a language model and
+ * belong to its projector, if its class has one. */
+size_t gg_projector_count_left(const struct gguf_convert *c);
 /* projector_config.c: join the settings of the folder to c->folder.config. */
 enum gguf_status gg_projector_read_config(struct gguf_convert *c,
                                           struct gguf_error *err);
