@@ -26,14 +26,15 @@ extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_deepseek[], gg_convert_family_bailing[],
     gg_convert_family_kimi[], gg_convert_family_kyutai[],
     gg_convert_family_minimax[], gg_convert_family_minicpm[],
-    gg_convert_family_hrm[], gg_convert_family_hunyuan[],
-    gg_convert_family_ernie[], gg_convert_family_granite[],
-    gg_convert_family_falcon[], gg_convert_family_cohere[],
-    gg_convert_family_olmo[], gg_convert_family_exaone[],
-    gg_convert_family_nemotron[], gg_convert_family_plamo[],
-    gg_convert_family_lfm[], gg_convert_family_gpt[], gg_convert_family_bert[],
-    gg_convert_family_t5[], gg_convert_family_mamba[],
-    gg_convert_family_rwkv[], gg_convert_family_expert[];
+    gg_convert_family_hrm[], gg_convert_family_muse[],
+    gg_convert_family_hunyuan[], gg_convert_family_ernie[],
+    gg_convert_family_granite[], gg_convert_family_falcon[],
+    gg_convert_family_cohere[], gg_convert_family_olmo[],
+    gg_convert_family_exaone[], gg_convert_family_nemotron[],
+    gg_convert_family_plamo[], gg_convert_family_lfm[],
+    gg_convert_family_gpt[], gg_convert_family_bert[], gg_convert_family_t5[],
+    gg_convert_family_mamba[], gg_convert_family_rwkv[],
+    gg_convert_family_expert[];
 
 /* Defaults of transformers 4.57 for language models that are part of another
  * model: configuration_llama.py, configuration_mistral.py,
@@ -171,7 +172,7 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
  * AXES gives the order of its elements. N_TIMES: NAME in config.json is a
  * factor. N_IN: the row applies to some layers. N_IF: on the way back, some
  * layers have this name. N_KEY: a tensor of one number becomes a key. N_NOT:
- * the tensor is ignored. */
+ * the tensor is ignored. N_COMPUTED: config.json determines its numbers. */
 #define END_NAMES                                                             \
     {                                                                         \
         .from = NULL                                                          \
@@ -206,6 +207,11 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
     }
 #define N_KEY(FROM, KEY) N(FROM, "=" KEY)
 #define N_NOT(FROM)      N(FROM, NULL)
+
+#define N_COMPUTED(FROM, TO)                                                  \
+    {                                                                         \
+        .from = FROM, .to = TO, .is_computed = true                           \
+    }
 
 /* Experts as one tensor each, and as one tensor for all, gates before the
  * others. FROM precedes the names of the three matrices. */

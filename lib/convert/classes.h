@@ -118,6 +118,9 @@ struct gg_convert_name {
     /* Way back, if the file adds rows of zeros: name in config.json of the
      * number of rows. NULL: no added rows. */
     const char *n_rows;
+    /* config.json determines the numbers (gg_convert_add_computed): no folder
+     * has the tensor, and the way back leaves it out */
+    bool is_computed;
     /* Names in config.json of the number that layer 0 of the folder has in the
      * file; later layers follow it. NULL: 0. */
     const char *first_layer;

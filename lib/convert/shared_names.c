@@ -20,9 +20,9 @@ const struct gg_convert_name gg_convert_names_llama[] = {
     N(L "mlp.down_proj", B "ffn_down"),
     N_NOT(L "self_attn.rotary_emb.inv_freq"),
     N_NOT("model.rotary_emb.inv_freq"),
-    N("rope_freqs", "rope_freqs"), /* these three are computed */
-    N("rope_factors_long", "rope_factors_long"),
-    N("rope_factors_short", "rope_factors_short"),
+    N_COMPUTED("rope_freqs", "rope_freqs"),
+    N_COMPUTED("rope_factors_long", "rope_factors_long"),
+    N_COMPUTED("rope_factors_short", "rope_factors_short"),
     END_NAMES
 };
 

@@ -186,6 +186,12 @@ test $rc -eq 1 -a ! -e "$tmp/back/x" &&
     grep -q 'a token has no text' "$tmp/err"
 ok 'one that is not of its kind'
 
+# norms of queries that no number of config.json gives
+"$builddir/tests/tools/mkskeleton" "$tmp/muse.gguf" muse-glimmer || exit 99
+run "$convert" "$tmp/muse.gguf" --to-safetensors "$tmp/back/x"
+test $rc -eq 1 -a ! -e "$tmp/back/x" && grep -q 'qk_scale_factor' "$tmp/err"
+ok "tensors that config.json does not determine: $(cat "$tmp/err")"
+
 # A killed run leaves no folder, or all of it. If files cannot be created
 # without a name, the folder comes first, and may stay empty.
 rm -rf "$tmp/killed" && mkdir "$tmp/killed" || exit 99

@@ -56,6 +56,10 @@ double gg_back_first_layer(const struct gg_back_maker *m,
                            gg_hf_config_layer_fn *fn);
 /* Number of layers without nextn layers. */
 int64_t gg_back_n_layers(const struct gg_back_maker *m);
+/* Read the numbers of a tensor of the file. *n receives their number. false:
+ * the file lacks it, it has more than 4096, or it cannot be read. */
+bool gg_back_read_tensor(const struct gg_back_maker *m, const char *name,
+                         float x[4096], size_t *n);
 /* Number of rows of a tensor of the file, without rows of zeros at its end.
  * NAN: the file lacks it, or it cannot be read. */
 double gg_back_count_rows(const struct gg_back_maker *m, const char *tensor);

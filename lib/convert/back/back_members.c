@@ -98,7 +98,26 @@ double gg_back_first_layer(const struct gg_back_maker *m,
     return x;
 }
 
-/* ---- rows of a tensor ---- */
+/* ---- numbers of a tensor ---- */
+
+bool gg_back_read_tensor(const struct gg_back_maker *m, const char *name,
+                         float x[4096], size_t *n)
+{
+    struct gg_data_rows rows;
+    struct gg_data_info info;
+    size_t i;
+    if (!gg_source_find(&m->b->source, name, &i))
+        return false;
+    gg_data_info(&m->b->numbers.list, i, &info);
+    if (info.n_elements > 4096 ||
+        gg_data_rows(&m->b->numbers.list, i, &rows, NULL) ||
+        gg_data_hold(&m->b->numbers.list, i, 0, info.n_elements, NULL))
+        return false;
+    gg_data_read(&rows, 0, info.n_elements, x);
+    gg_data_release(&m->b->numbers.list, i, 0, info.n_elements);
+    *n = (size_t)info.n_elements;
+    return true;
+}
 
 /* Are n numbers of a tensor, from element first on, all 0? */
 static bool is_zero(const struct gg_data_rows *from, uint64_t first,

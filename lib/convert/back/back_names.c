@@ -116,14 +116,6 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
     return GGUF_OK;
 }
 
-/* Is this a tensor of rotary factors, which config.json holds as numbers? */
-static bool is_computed(struct gguf_str name)
-{
-    return gg_str_eqz(name, "rope_freqs.weight") ||
-           gg_str_eqz(name, "rope_factors_long.weight") ||
-           gg_str_eqz(name, "rope_factors_short.weight");
-}
-
 /* Does the folder have this name, of several that become one name? */
 static bool is_taken(const struct gguf_convert *c,
                      const struct gg_convert_name *r, int64_t layer)
@@ -196,7 +188,7 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
     const struct gg_hf_config cfg = gg_convert_config(b->c);
     const double n_main = gg_hf_config_num(&cfg, "num_hidden_layers", -1);
     struct gg_str_esc e;
-    if (is_computed(name) || gg_data_gguf_is_scale(&b->numbers, i))
+    if (gg_data_gguf_is_scale(&b->numbers, i))
         return GGUF_OK;
     for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
@@ -207,7 +199,8 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
                 if (fits_pattern(r->to, ends[k], name, n_main, &x.layer) &&
                     count_from_first(b->c, r, &x.layer) &&
                     !is_hidden(arch, l, r->from) && is_taken(b->c, r, x.layer))
-                    return use_rows(b, u, &x, ends[k], err);
+                    return r->is_computed ? GGUF_OK
+                                          : use_rows(b, u, &x, ends[k], err);
             }
     return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                         "tensor '%s' has no name in a folder of class '%.60s'",

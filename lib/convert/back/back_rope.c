@@ -12,27 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Read the numbers of a tensor. false: the file lacks it, or it has more than
- * 4096. */
-static bool read_factors(const struct gg_back_maker *m, const char *name,
-                         float x[4096], size_t *n)
-{
-    struct gg_data_rows rows;
-    struct gg_data_info info;
-    size_t i;
-    if (!gg_source_find(&m->b->source, name, &i))
-        return false;
-    gg_data_info(&m->b->numbers.list, i, &info);
-    if (info.n_elements > 4096 ||
-        gg_data_rows(&m->b->numbers.list, i, &rows, NULL) ||
-        gg_data_hold(&m->b->numbers.list, i, 0, info.n_elements, NULL))
-        return false;
-    gg_data_read(&rows, 0, info.n_elements, x);
-    gg_data_release(&m->b->numbers.list, i, 0, info.n_elements);
-    *n = (size_t)info.n_elements;
-    return true;
-}
-
 static enum gguf_status put_llama3(struct gg_back_maker *m, const float *x,
                                    size_t n, struct gguf_error *err)
 {
@@ -137,11 +116,11 @@ enum gguf_status gg_back_put_rope(struct gg_back_maker *m,
     const struct gguf_kv *factor = gg_back_find_key(m, "rope.scaling.factor");
     struct gguf_str s;
     put_sections(m);
-    if (read_factors(m, "rope_freqs.weight", x, &n))
+    if (gg_back_read_tensor(m, "rope_freqs.weight", x, &n))
         return put_proportional(m, x, n) ? GGUF_OK : put_llama3(m, x, n, err);
-    if (read_factors(m, "rope_factors_long.weight", x, &n)) {
+    if (gg_back_read_tensor(m, "rope_factors_long.weight", x, &n)) {
         put_list(m, "rope_scaling.long_factor", x, n);
-        if (read_factors(m, "rope_factors_short.weight", x, &n))
+        if (gg_back_read_tensor(m, "rope_factors_short.weight", x, &n))
             put_list(m, "rope_scaling.short_factor", x, n);
         gg_back_put(m->root, "rope_scaling.rope_type",
                     json_string("longrope"));

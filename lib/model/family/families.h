@@ -34,6 +34,7 @@
     X(minicpm)                                                                \
     X(minimax)                                                                \
     X(mistral)                                                                \
+    X(muse)                                                                   \
     X(nemotron)                                                               \
     X(olmo)                                                                   \
     X(phi)                                                                    \

@@ -142,25 +142,6 @@ static const struct gg_arch_temperature where_still = {
     .of_layer = is_nope_layer
 };
 
-/* ---- Muse Glimmer ---- */
-
-/* With an epsilon of their own. */
-static tensor *norm_result(const struct gg_model_at *at, unsigned id,
-                           tensor *y)
-{
-    return gg_model_apply_norm_with_eps(at, GG_NORM_RMS, (enum gg_weight)id,
-                                        1e-8f, y);
-}
-
-static void choose_no_embd_norm(struct gg_needs *n,
-                                const struct gg_hparams *hp,
-                                const struct gg_model_layer *l)
-{
-    (void)hp;
-    (void)l;
-    gg_needs_set_weight(n, GG_W_EMBD_NORM, GG_NO);
-}
-
 /* ---- Nanbeige ---- */
 
 static uint32_t n_loops(const struct gg_hparams *hp)
@@ -313,18 +294,6 @@ static const struct gg_arch rows[] = {
       .window = { &gg_arch_window_last_full, GG_MAY,
                   .rope = &gg_arch_window_rope_plain },
       .moe = MOE_ALL(MUST, OR_PART) },
-    { .name = "muse-glimmer", .runs = true, SANDWICH_NORM, OWN, HEAD_NORM,
-      .rope_rule = &gg_arch_rope_in_windows,
-      .norm_result = { norm_result,
-                       "norms of results with an epsilon of 1e-8" },
-      .gate_attention = { gg_arch_gate_elements, "sigmoid gate" },
-      .window = { &gg_arch_window_last_full, GG_MUST, 4,
-                  .rope = &gg_arch_window_rope_base },
-      .embd_norm = true,
-      .choose_weights = { choose_no_embd_norm,
-                          "that of embeddings without weights" },
-      .logit_scale = &gg_arch_logits_times, DEFAULTS(D(logit_softcap, 30)),
-      MORE(N(ATTN_GATE), K(logit_scale)) },
     { .name = "nanbeige", .runs = true, LLAMA, FREQS,
       .unroll = &by_loops,
       MORE(KM(n_loops), KM(skip_loop_norm)),
