@@ -195,8 +195,8 @@ static enum gguf_status add_sections(struct gguf_convert *c,
                                      struct gguf_error *err)
 {
     char buf[128];
-    const json_t *v =
-        gg_convert_get_config(c, IN("mrope_section") " " IN("xdrope_section"));
+    const json_t *v = gg_convert_get_config(
+        c, IN("mrope_section") " " IN("xdrope_section") " mrope_section");
     int32_t list[4] = { 0 };
     int64_t x;
     for (size_t i = 0; i < 4 && i < json_array_size(v); i++)

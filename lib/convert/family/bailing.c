@@ -182,7 +182,9 @@ const struct gg_convert_arch gg_convert_family_bailing[] = {
       .names = OVER_3(bailing2_names, gg_convert_names_nextn,
                       gg_convert_names_experts),
       .keys = ROWS(BLOCKS_NEXTN, ALL_ROT, BAILING_2) },
-    { .classes = "BailingMoeV3ForCausalLM",
+    { .classes = "BailingMoeV3ForCausalLM "
+                 "BailingMoeV3VLForConditionalGeneration",
+      .skip = "linear_proj.",
       .model_type = "bailing_hybrid",
       .when = is_plain,
       .back = put_forms,
