@@ -244,15 +244,25 @@ static void check_full(void)
 
 /* ---- positions ---- */
 
+/* Tensors of a layer's cache. */
+enum cache { KEYS, INDEX_KEYS = 2 };
+
+static const struct gguf_tensor *first_keys(const struct run *r,
+                                            enum cache which)
+{
+    return r->session->memory[0]
+        .t[which * gg_model_n_unrolled_layers(r->session->model)];
+}
+
 /* Decode the same tokens with a gap and shift them together. Keys of the first
  * layer do not depend on other tokens. Returns the largest difference of a
  * key's pair, relative to its length. */
-static double keys_apart(const struct run *a, const struct run *b, int n,
-                         int d, bool neox)
+static double keys_apart(const struct run *a, const struct run *b,
+                         enum cache which, int n, int d, bool neox)
 {
-    const float *x = a->session->memory[0].t[0]->data,
-                *y = b->session->memory[0].t[0]->data;
-    const int64_t row = a->session->memory[0].t[0]->ne[0];
+    const float *x = first_keys(a, which)->data,
+                *y = first_keys(b, which)->data;
+    const int64_t row = first_keys(a, which)->ne[0];
     double most = 0;
     for (int64_t i = 0; i < n * row; i++) {
         const int64_t j = i % d,
@@ -264,8 +274,8 @@ static double keys_apart(const struct run *a, const struct run *b, int n,
     return most;
 }
 
-static void check_turned(const char *name, int d, bool neox, int32_t delta,
-                         int32_t divisor)
+static void check_turned(const char *name, enum cache which, int d, bool neox,
+                         int32_t delta, int32_t divisor)
 {
     enum { N = 50 };
     const struct model m = make_model(name);
@@ -290,12 +300,13 @@ static void check_turned(const char *name, int d, bool neox, int32_t delta,
                                               &r[0].err);
     b.pos = to;
     good = good && run_logits(&r[1], &b, some);
-    const double u = keys_apart(&r[0], &r[1], N, d, neox) * 0x1p24;
+    const double u = keys_apart(&r[0], &r[1], which, N, d, neox) * 0x1p24;
     const double most = 11 + (divisor > 1 && delta ? 3 * sqrt(2) : 0);
     ok(good && u > 0 && u < most &&
            gguf_session_next_pos(r[0].session, 0) == to[N - 1] + 1,
-       "%s: keys of positions / %d + %d differ by %.2g u of %.2g %s", name,
-       divisor, delta, u, most, good ? "" : r[0].err.message);
+       "%s: %skeys of positions / %d + %d differ by %.2g u of %.2g %s", name,
+       which == KEYS ? "" : "the indexer's ", divisor, delta, u, most,
+       good ? "" : r[0].err.message);
     run_close(&r[0]);
     run_close(&r[1]);
     free(m.file);
@@ -536,12 +547,17 @@ int main(void)
     check_several("jamba", false, 16);
     check_several("jamba", true, 16);
     check_refused();
-    check_turned("llama", 32, false, 77, 1);
-    check_turned("llama", 32, false, 0, 3);
-    check_turned("llama", 32, false, 77, 3);
-    check_turned("gpt-oss", 32, true, 1000, 1); /* YaRN */
+    check_turned("llama", KEYS, 32, false, 77, 1);
+    check_turned("llama", KEYS, 32, false, 0, 3);
+    check_turned("llama", KEYS, 32, false, 77, 3);
+    check_turned("gpt-oss", KEYS, 32, true, 1000, 1); /* YaRN */
     /* positions on several axes (M-RoPE) */
-    check_turned("qwen2vl", 32, true, 1000, 1);
+    check_turned("qwen2vl", KEYS, 32, true, 1000, 1);
+    /* latent keys, and keys of an indexer */
+    check_turned("hy_v4", KEYS, 80, false, 1000, 1);
+    check_turned("hy_v4", INDEX_KEYS, 64, false, 1000, 1);
+    check_turned("dots3note", KEYS, 80, false, 77, 3);
+    check_turned("dots3note", INDEX_KEYS, 16, true, 77, 3);
     check_moves_refused();
     check_split();
     for (int unified = 0; unified < 2; unified++) {
