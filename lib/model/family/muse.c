@@ -22,6 +22,10 @@ static void choose_no_embd_norm(struct gg_needs *n,
     gg_needs_set_weight(n, GG_W_EMBD_NORM, GG_NO);
 }
 
+static const struct gg_arch_window_rope not_scaled = {
+    .text = "own base if given, not scaled", .base = true, .gain = true
+};
+
 /* clang-format off */
 static const struct gg_arch rows[] = {
     { .name = "muse-glimmer", .runs = true, SANDWICH_NORM, OWN, HEAD_NORM,
@@ -30,7 +34,7 @@ static const struct gg_arch rows[] = {
                        "norms of results with an epsilon of 1e-8" },
       .gate_attention = { gg_arch_gate_elements, "sigmoid gate" },
       .window = { &gg_arch_window_last_full, GG_MUST, 4,
-                  .rope = &gg_arch_window_rope_base },
+                  .rope = &not_scaled },
       .embd_norm = true,
       .choose_weights = { choose_no_embd_norm,
                           "that of embeddings without weights" },
