@@ -21,20 +21,20 @@
  * class. All rows of a class are in one family. */
 extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_mistral[], gg_convert_family_qwen[],
-    gg_convert_family_diffusion[], gg_convert_family_gemma[],
-    gg_convert_family_phi[], gg_convert_family_glm[],
-    gg_convert_family_deepseek[], gg_convert_family_bailing[],
-    gg_convert_family_kimi[], gg_convert_family_kyutai[],
-    gg_convert_family_minimax[], gg_convert_family_minicpm[],
-    gg_convert_family_hrm[], gg_convert_family_muse[],
-    gg_convert_family_hunyuan[], gg_convert_family_ernie[],
-    gg_convert_family_granite[], gg_convert_family_falcon[],
-    gg_convert_family_cohere[], gg_convert_family_olmo[],
-    gg_convert_family_exaone[], gg_convert_family_nemotron[],
-    gg_convert_family_plamo[], gg_convert_family_lfm[],
-    gg_convert_family_gpt[], gg_convert_family_bert[], gg_convert_family_t5[],
-    gg_convert_family_mamba[], gg_convert_family_rwkv[],
-    gg_convert_family_expert[];
+    gg_convert_family_qwen_delta[], gg_convert_family_diffusion[],
+    gg_convert_family_gemma[], gg_convert_family_phi[],
+    gg_convert_family_glm[], gg_convert_family_deepseek[],
+    gg_convert_family_bailing[], gg_convert_family_kimi[],
+    gg_convert_family_kyutai[], gg_convert_family_minimax[],
+    gg_convert_family_minicpm[], gg_convert_family_hrm[],
+    gg_convert_family_muse[], gg_convert_family_hunyuan[],
+    gg_convert_family_ernie[], gg_convert_family_granite[],
+    gg_convert_family_falcon[], gg_convert_family_cohere[],
+    gg_convert_family_olmo[], gg_convert_family_exaone[],
+    gg_convert_family_nemotron[], gg_convert_family_plamo[],
+    gg_convert_family_lfm[], gg_convert_family_gpt[], gg_convert_family_bert[],
+    gg_convert_family_t5[], gg_convert_family_mamba[],
+    gg_convert_family_rwkv[], gg_convert_family_expert[];
 
 /* Defaults of transformers 4.57 for language models that are part of another
  * model: configuration_llama.py, configuration_mistral.py,
@@ -171,8 +171,10 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
 /* Rows of names. N: a tensor as it is. N_HOW: HOW changes its numbers. N_AXES:
  * AXES gives the order of its elements. N_TIMES: NAME in config.json is a
  * factor. N_IN: the row applies to some layers. N_IF: on the way back, some
- * layers have this name. N_KEY: a tensor of one number becomes a key. N_NOT:
- * the tensor is ignored. N_COMPUTED: config.json determines its numbers. */
+ * layers have this name. N_KEY: a tensor of one number becomes a key. N_LIST: a
+ * tensor of whole numbers in the layer of FN becomes a list of a key. N_JOIN:
+ * tensors numbered by @ in the layer of FN are joined by rows. N_NOT: the
+ * tensor is ignored. N_COMPUTED: config.json determines its numbers. */
 #define END_NAMES                                                             \
     {                                                                         \
         .from = NULL                                                          \
@@ -205,8 +207,13 @@ extern const struct gg_convert_transform gg_convert_rope_q, gg_convert_rope_k,
     {                                                                         \
         .from = FROM, .to = TO, .only_if = FN                                 \
     }
-#define N_KEY(FROM, KEY) N(FROM, "=" KEY)
-#define N_NOT(FROM)      N(FROM, NULL)
+#define N_JOIN(FROM, TO, FN)                                                  \
+    {                                                                         \
+        .from = FROM, .to = TO, .joins = true, .in_layers = FN                \
+    }
+#define N_LIST(FROM, KEY, FN) N_IN(FROM, "==" KEY, FN)
+#define N_KEY(FROM, KEY)      N(FROM, "=" KEY)
+#define N_NOT(FROM)           N(FROM, NULL)
 
 #define N_COMPUTED(FROM, TO)                                                  \
     {                                                                         \

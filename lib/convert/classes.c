@@ -26,7 +26,7 @@ static const struct gg_convert_arch *const lists[] = {
     gg_convert_family_t5,      gg_convert_family_mamba,
     gg_convert_family_rwkv,    gg_convert_family_expert,
     gg_convert_family_kyutai,  gg_convert_family_hrm,
-    gg_convert_family_muse,
+    gg_convert_family_muse,    gg_convert_family_qwen_delta,
 };
 
 const char *gg_convert_key_name(const struct gguf_convert *c, const char *key,

@@ -91,7 +91,8 @@ struct gg_convert_transform {
  * from   its name without ".weight" or ".bias", which is kept; or the whole
  *        name. % stands for the number of the layer, @ for that of an expert.
  * to     the name in GGUF files. NULL: the tensor is ignored. "=KEY": it
- *        becomes a number of that key (number_keys.c). With @, experts are not
+ *        becomes a number of that key (number_keys.c), "==KEY": a list of
+ *        whole numbers. With @, experts are not
  *        stacked: the number is part of the name.
  *
  * Rows of one list with the same "from" cut a tensor. Rows with the same "to"
@@ -107,8 +108,12 @@ struct gg_convert_name {
     /* Computes a factor; NAN: none. NULL: no such factor. */
     gg_hf_config_layer_fn *scale_of;
     /* The row applies to layers for which the function returns a number above
-     * 0. NULL: it applies to all layers. */
+     * 0. NULL: it applies to all layers. Way back, if "to" has no layer: the
+     * first of these layers. */
     gg_hf_config_layer_fn *in_layers;
+    /* Tensors numbered by @ are concatenated by rows, not stacked. Way back:
+     * they are one tensor, with number 0. */
+    bool joins;
     /* Way back, if several names become one: a layer has this name if the
      * function returns a number above 0. NULL: the first name is taken. */
     gg_hf_config_layer_fn *only_if;

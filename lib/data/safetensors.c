@@ -401,6 +401,18 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
     return GGUF_OK;
 }
 
+enum gguf_status gg_safetensors_add_integers(struct gg_safetensors *s,
+                                             struct gguf_str name,
+                                             const uint8_t *bytes, size_t n,
+                                             struct gguf_error *err)
+{
+    GG_TRY(gg_safetensors_add(s, name, bytes, n, err));
+    struct gg_safetensors_tensor *t = &s->tensor[s->n_tensors - 1];
+    t->type = gg_safetensors_type(gg_str_z("I64"));
+    t->size = 8 * (uint64_t)n;
+    return GGUF_OK;
+}
+
 enum gguf_status gg_safetensors_add_shape(struct gg_safetensors *s,
                                           struct gguf_str name,
                                           unsigned n_dims, const int64_t *ne,

@@ -156,6 +156,13 @@ enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
                                     struct gguf_str name, const uint8_t *bytes,
                                     size_t n, struct gguf_error *err);
 
+/* Add a tensor of n 64-bit integers that is in no file. bytes, little-endian,
+ * are kept. GGUF_E_DUPLICATE, GGUF_E_NOMEM. */
+enum gguf_status gg_safetensors_add_integers(struct gg_safetensors *s,
+                                             struct gguf_str name,
+                                             const uint8_t *bytes, size_t n,
+                                             struct gguf_error *err);
+
 /* Add a tensor of floats without numbers: it can be described but not read. ne:
  * n_dims sizes. GGUF_E_DUPLICATE, GGUF_E_NOMEM. */
 enum gguf_status gg_safetensors_add_shape(struct gg_safetensors *s,

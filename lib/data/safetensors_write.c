@@ -18,6 +18,7 @@ static const char *type_name(uint32_t dtype)
     return dtype == GGUF_DTYPE_F32   ? "F32"
            : dtype == GGUF_DTYPE_F16 ? "F16"
            : dtype == GGUF_DTYPE_I32 ? "I32"
+           : dtype == GGUF_DTYPE_I64 ? "I64"
                                      : "BF16";
 }
 
@@ -30,8 +31,10 @@ enum gguf_status gg_safetensors_writer_divide(
     *w = (struct gg_safetensors_writer){ allocator, tensor, n, n > 0, 0 };
     for (size_t i = 0; i < n; i++) {
         struct gg_safetensors_writer_tensor *t = &tensor[i];
-        t->size =
-            t->dtype == GGUF_DTYPE_F32 || t->dtype == GGUF_DTYPE_I32 ? 4 : 2;
+        t->size = t->dtype == GGUF_DTYPE_I64 ? 8
+                  : t->dtype == GGUF_DTYPE_F32 || t->dtype == GGUF_DTYPE_I32
+                      ? 4
+                      : 2;
         for (unsigned d = 0; d < t->n_dims; d++)
             if (gg_ckd_mul(&t->size, t->size, (uint64_t)t->ne[d]))
                 return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,

@@ -174,6 +174,9 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
  * it. */
 static uint32_t type_of(const struct gg_back *b, size_t i)
 {
+    const struct gg_safetensors_tensor *t = &b->c->folder.weights->tensor[i];
+    if (t->type->dtype == GGUF_DTYPE_I64)
+        return GGUF_DTYPE_I64;
     return i < b->n_used
                ? gg_back_dtype(b,
                                gg_source_tensor(&b->source,

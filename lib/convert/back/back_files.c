@@ -131,6 +131,12 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
         own ? &b->c->folder.weights->list : &m.list.list;
     const uint32_t no = own ? i : 0;
     struct gg_data_rows rows;
+    if (own && t->dtype == GGUF_DTYPE_I64) {
+        w->done += t->size;
+        return gg_outfile_write(&w->file[w->n - 1],
+                                b->c->folder.weights->tensor[i].data,
+                                (size_t)t->size, err);
+    }
     enum gguf_status st = own ? GGUF_OK : gg_back_make_tensor(b, i, &m, err);
     if (st == GGUF_OK)
         st = gg_data_rows(list, no, &rows, err);

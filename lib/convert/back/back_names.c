@@ -95,6 +95,19 @@ static enum gguf_status add_use(struct gg_back *b, struct uses *u,
     return GGUF_OK;
 }
 
+/* Layer of the folder's tensor: of the file's, or the first that the row
+ * applies to if the file's tensor has no layer. */
+static int64_t layer_of_folder(const struct gguf_convert *c,
+                               const struct gg_convert_name *row,
+                               int64_t layer)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    if (layer >= 0 || !row->in_layers)
+        return layer;
+    const double first = gg_hf_config_first_layer(&cfg, row->in_layers);
+    return first >= 0 ? (int64_t)first : layer;
+}
+
 /* The tensors of the folder that row makes the file's tensor of. */
 static enum gguf_status use_row(struct gg_back *b, struct uses *u,
                                 struct gg_back_use *x, const char *end,
@@ -102,13 +115,14 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
 {
     const struct gg_file_shard_tensor t =
         gg_source_tensor(&b->source, x->tensor);
-    const bool stacked = strchr(x->row->from, '@') != NULL;
+    const bool stacked = strchr(x->row->from, '@') && !x->row->joins;
+    const int64_t layer = layer_of_folder(b->c, x->row, x->layer);
     const int64_t n = stacked ? t.info->ne[t.info->n_dims - 1] : 1;
     for (int64_t e = 0; e < n; e++) {
         x->expert = stacked ? e : -1;
         x->place = ((uint64_t)x->tensor << 24) + (uint64_t)e;
         if (n > 1 << 24 || !expand_name(b->c, x->name, x->row->from, end,
-                                        x->layer, x->expert))
+                                        layer, stacked ? e : 0))
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                                 "a tensor's name in the folder is too long");
         GG_TRY(add_use(b, u, x, err));
@@ -321,6 +335,33 @@ static enum gguf_status add_number(struct gg_back *b,
                               err);
 }
 
+/* A list of whole numbers of a key as a tensor. */
+static enum gguf_status add_list(struct gg_back *b,
+                                 const struct gg_convert_name *row,
+                                 struct gguf_error *err)
+{
+    char buf[128], name[160];
+    const struct gguf_kv *kv = gguf_file_kv_find(
+        b->meta, gg_convert_key_name(b->c, row->to + 2, buf));
+    if (!kv || kv->type != GGUF_VAL_ARR)
+        return GGUF_OK;
+    const size_t n = (size_t)kv->n;
+    uint8_t *bytes = gg_mem_arena_alloc(&b->arena, 8 * n + 8);
+    if (!bytes)
+        return gg_error_set_nomem(err, 8 * n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x;
+        GG_TRY(gguf_kv_get_elems_uint(kv, i, 1, &x, err));
+        gg_bytes_store64le(bytes + 8 * i, x);
+    }
+    if (!expand_name(b->c, name, row->from, "", layer_of_folder(b->c, row, -1),
+                     0))
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a tensor's name in the folder is too long");
+    return gg_safetensors_add_integers(b->c->folder.weights, gg_str_z(name),
+                                       bytes, n, err);
+}
+
 static enum gguf_status add_numbers(struct gg_back *b,
                                     const struct gg_convert_name *row,
                                     struct gguf_error *err)
@@ -348,7 +389,8 @@ static enum gguf_status add_all_numbers(struct gg_back *b,
     for (size_t l = 0; l < GG_LEN(arch->names) && arch->names[l]; l++)
         for (const struct gg_convert_name *r = arch->names[l]; r->from; r++)
             if (gg_convert_is_number(r))
-                GG_TRY(add_numbers(b, r, err));
+                GG_TRY(r->to[1] == '=' ? add_list(b, r, err)
+                                       : add_numbers(b, r, err));
     return GGUF_OK;
 }
 

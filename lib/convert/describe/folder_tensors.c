@@ -118,9 +118,11 @@ static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
         return gg_convert_note_number(c, row, i, item.layer, err);
     snprintf(end_of, sizeof end_of, "%s%s", end, halves[half]);
     GG_TRY(give_name(c, to, item.layer, item.expert, end_of, &item.to, err));
-    if (strchr(to, '@'))
-        item.expert = -1;
     item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
+    if (strchr(to, '@'))
+        item.order = no;
+    if (strchr(to, '@') || row->joins)
+        item.expert = -1;
     return add_item(c, &item, err);
 }
 
@@ -396,6 +398,8 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
     if (k && !stacked &&
         (it->order == it[-1].order || it->list != it[-1].list))
         return fail_part(c, item, "is there twice", err);
+    if (it->row->joins && it->order != k)
+        return fail_part(c, item, "comes after a gap", err);
     if (!k) {
         t->n_dims = v->n_dims + stacked;
         for (unsigned d = 0; d < 4; d++)

@@ -387,7 +387,7 @@ static enum gguf_status set_list(const struct general *g, const char *key,
                  : GGUF_OK;
 }
 
-/* Copy keys that were tensors of the folder before all others. */
+/* Copy keys that were tensors of one number before all others. */
 static enum gguf_status copy_numbers(const struct general *g,
                                      struct gguf_error *err)
 {
@@ -395,6 +395,8 @@ static enum gguf_status copy_numbers(const struct general *g,
     for (size_t i = 0; i < g->c->parts.n_numbers; i++) {
         const char *key =
             gg_convert_key_name(g->c, g->c->parts.number[i].key, buf);
+        if (*g->c->parts.number[i].key == '=')
+            continue; /* a list keeps its place */
         GG_TRY(gguf_meta_set_kv(g->meta, NULL,
                                 gguf_meta_find(g->c->out.meta, key), err));
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* number_keys.c - tensors of one number that become keys
+/* number_keys.c - tensors of numbers that become keys
  *
- * A row of names whose "to" is "=KEY" describes such a tensor: a number for
- * each layer in a list, or without layers one number.
+ * A row of names whose "to" is "=KEY" describes a tensor of one number: for
+ * each layer in a list, or without layers one number. "==KEY" describes a
+ * tensor of whole numbers, which become a list of 64-bit numbers.
  */
 #include "config.h"
 #include "convert/convert_int.h"
 
+#include "base/bytes.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -67,6 +69,43 @@ static enum gguf_status read_number(const struct gguf_convert *c,
                               gg_str_esc(&e, t->name), (double)*out);
 }
 
+/* Most elements of a list. */
+enum { MOST_IN_LIST = 1 << 16 };
+
+/* Write the whole numbers of a tensor as a list. number->key begins with '='.
+ */
+static enum gguf_status set_list(struct gguf_convert *c,
+                                 const struct gg_convert_number *number,
+                                 size_t n, struct gguf_error *err)
+{
+    struct gg_safetensors *s = c->folder.weights;
+    const struct gg_safetensors_tensor *t = &s->tensor[number->from];
+    struct gg_str_esc e;
+    char buf[128];
+    const char *key = gg_convert_key_name(c, number->key + 1, buf);
+    if (n > 1 || t->type->dtype != GGUF_DTYPE_I64 ||
+        t->n_elements > MOST_IN_LIST)
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "tensor '%s' of the folder: %s of %" PRIu64
+                            " elements, expected at most %d of I64, once",
+                            gg_str_esc(&e, t->name), t->type->name,
+                            t->n_elements, MOST_IN_LIST);
+    uint64_t *x =
+        gg_mem_alloc_zero(c->p.allocator, (size_t)t->n_elements, sizeof *x);
+    if (!x)
+        return gg_error_set_nomem(err, (size_t)t->n_elements * sizeof *x);
+    enum gguf_status st = gg_safetensors_hold_all(s, number->from, true, err);
+    for (uint64_t i = 0; t->data && st == GGUF_OK && i < t->n_elements; i++)
+        x[i] = gg_bytes_load64le(t->data + 8 * i);
+    if (st == GGUF_OK) {
+        (void)gg_safetensors_hold_all(s, number->from, false, NULL);
+        st = gguf_meta_set_array(c->out.meta, key, GGUF_VAL_U64, x,
+                                 (size_t)t->n_elements, err);
+    }
+    gg_mem_free(c->p.allocator, x);
+    return st;
+}
+
 /* Write the numbers of one key: of layers 0 to n - 1, or one number for the
  * model. */
 static enum gguf_status set_numbers(struct gguf_convert *c,
@@ -109,7 +148,9 @@ enum gguf_status gg_convert_set_number_keys(struct gguf_convert *c,
              i + n < c->parts.n_numbers &&
              !strcmp(c->parts.number[i].key, c->parts.number[i + n].key);)
             n++;
-        st = set_numbers(c, &c->parts.number[i], n, x, err);
+        st = *c->parts.number[i].key == '='
+                 ? set_list(c, &c->parts.number[i], n, err)
+                 : set_numbers(c, &c->parts.number[i], n, x, err);
     }
     gg_mem_free(c->p.allocator, x);
     return st;

@@ -90,72 +90,6 @@ static const struct gg_convert_name grove_names[] = {
     END_NAMES
 };
 
-#define A  L "linear_attn."
-#define KH "linear_num_key_heads"
-#define VH "linear_num_value_heads"
-#define DK "linear_key_head_dim"
-#define DV "linear_value_head_dim"
-
-/* Norms, except that of the delta rule, multiply by 1 + weight. Query matrices
- * include gates. Nextn layers come after the others. */
-static const struct gg_convert_name norm_names[] = {
-    N_HOW("model.norm", "output_norm", PLUS_1),
-    N_HOW(L "input_layernorm", B "attn_norm", PLUS_1),
-    N_HOW(L "post_attention_layernorm", B "post_attention_norm", PLUS_1),
-    N_HOW(L "self_attn.q_norm", B "attn_q_norm", PLUS_1),
-    N_HOW(L "self_attn.k_norm", B "attn_k_norm", PLUS_1),
-    N_HOW_AXES(A "A_log", B "ssm_a", NEG_EXP, "k r > r k"),
-    N_AXES(A "dt_bias", B "ssm_dt.bias", "k r > r k"),
-    N(A "norm", B "ssm_norm"),
-    N_HOW("mtp.norm", "blk.+.nextn.shared_head_norm", PLUS_1),
-    N_HOW("mtp.pre_fc_norm_embedding", "blk.+.nextn.enorm", PLUS_1),
-    N_HOW("mtp.pre_fc_norm_hidden", "blk.+.nextn.hnorm", PLUS_1),
-    N("mtp.fc", "blk.+.nextn.eh_proj"),
-    END_NAMES
-};
-
-/* Heads of keys, each with its queries, its values and gates. */
-
-static const struct gg_convert_name next_names[] = {
-    N_AXES(A "in_proj_qkvz", B "attn_qkv", "k n[dk@0], * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_qkv", "k n[dk@dk], * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_qkv", "k n[v@vat], * > k n, *"),
-    N_AXES(A "in_proj_qkvz", B "attn_gate", "k n[v@zat], * > k n, *"),
-    N(A "in_proj_ba", B "ssm_ba"),
-    N_HOW(A "A_log", B "ssm_a", NEG_EXP),
-    N(A "dt_bias", B "ssm_dt.bias"),
-    N_HOW(A "conv1d", B "ssm_conv1d", SQUEEZE),
-    N(A "out_proj", B "ssm_out"),
-    END_NAMES
-};
-
-/* Value heads by their key's head become key heads by number: r for each of k
- * are k for each of r. */
-static const struct gg_convert_name tiled_names[] = {
-    N_AXES(A "in_proj_qkv", B "attn_qkv", "[qk@0] x, * > x, *"),
-    N_AXES(A "in_proj_qkv", B "attn_qkv", "[@qk] k r d, * > r k d, *"),
-    N_AXES(A "in_proj_z", B "attn_gate", "k r d, * > r k d, *"),
-    N_AXES(A "in_proj_b", B "ssm_beta", "k r, * > r k, *"),
-    N_AXES(A "in_proj_a", B "ssm_alpha", "k r, * > r k, *"),
-    N_AXES(A "conv1d", B "ssm_conv1d", "[qk@0] x, 1, c > x, c"),
-    N_AXES(A "conv1d", B "ssm_conv1d", "[@qk] k r d, 1, c > r k d, c"),
-    N_AXES(A "out_proj", B "ssm_out", "x, k r d > x, r k d"),
-    END_NAMES
-};
-
-#define N_MTP "mtp_num_hidden_layers"
-#define DELTA_SIZES                                                           \
-    U32("ssm.conv_kernel", "linear_conv_kernel_dim"),                         \
-        U32("ssm.state_size", DK), U32("ssm.group_count", KH),                \
-        U32("ssm.time_step_rank", VH),                                        \
-        OF("ssm.inner_size", U32, value_rows, IN_BACK),                       \
-        ELSE("full_attention_interval", U32, "full_attention_interval", 4),   \
-        OF("rope.dimension_count", U32, rotary_quarter, IN_BACK)
-#define DELTA_KEYS                                                            \
-    OF("block_count", U32, blocks_mtp, gg_back_put_main_layers), EXPERT_FF,   \
-        SHARED_FF, ABOVE_0("nextn_predict_layers", U32, N_MTP), DELTA_SIZES
-#define SECTIONS U32("rope.dimension_sections", "=11,11,10,0")
-
 /* The token that ends a turn in ChatML also begins and ends texts. */
 #define IM_END    "bos=<|im_end|> eos=<|im_end|>"
 #define DEEPSTACK OF("n_deepstack_layers", U32, deepstack_layers, IN_BACK)
@@ -216,70 +150,6 @@ static void put_smallthinker(struct gg_back_maker *m)
     gg_back_put_layers(m, "sliding_window_layout", has_window);
     gg_back_put_flag(m, "moe_primary_router_apply_softmax",
                      is_equal(num_of(&m->keys, "expert_gating_func"), 1));
-}
-
-/* ---- the delta rule: sizes of heads of keys and values ---- */
-
-static double value_rows(const struct gg_hf_config *cfg)
-{
-    return num_of(cfg, DV) * num_of(cfg, VH);
-}
-
-/* Rows of a key head's group in the fused matrix: of its values; all; where
- * values and gates begin. */
-static double value_rows_of_key(const struct gg_hf_config *cfg)
-{
-    return value_rows(cfg) / num_of(cfg, KH);
-}
-
-static double rows_of_key(const struct gg_hf_config *cfg)
-{
-    return 2 * num_of(cfg, DK) + 2 * value_rows(cfg) / num_of(cfg, KH);
-}
-
-static double values_at(const struct gg_hf_config *cfg)
-{
-    return 2 * num_of(cfg, DK);
-}
-
-static double gates_at(const struct gg_hf_config *cfg)
-{
-    return values_at(cfg) + value_rows_of_key(cfg);
-}
-
-static double query_key_rows(const struct gg_hf_config *cfg)
-{
-    return 2 * num_of(cfg, KH) * num_of(cfg, DK);
-}
-
-static const struct gg_convert_size delta_sizes[] = {
-    { .name = "k", .hf = KH },
-    { .name = "d", .hf = DV },
-    { .name = "dk", .hf = DK },
-    { .name = "n", .of = rows_of_key },
-    { .name = "v", .of = value_rows_of_key },
-    { .name = "vat", .of = values_at },
-    { .name = "zat", .of = gates_at },
-    { .name = "qk", .of = query_key_rows },
-    { .name = NULL }
-};
-
-static double rotary_quarter(const struct gg_hf_config *cfg)
-{
-    return gg_convert_rotary_dims(
-        cfg, "rope_parameters.partial_rotary_factor partial_rotary_factor",
-        0.25);
-}
-
-static double blocks_mtp(const struct gg_hf_config *cfg)
-{
-    return num_of(cfg, "num_hidden_layers") + num_or(cfg, N_MTP, 0);
-}
-
-static void put_delta(struct gg_back_maker *m)
-{
-    gg_back_put_num(m, DV, gg_back_state_head_dim(&m->keys));
-    gg_back_put_rotary_of_key(m);
 }
 
 /* ---- multimodal models ---- */
@@ -406,43 +276,6 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
                ELSE("expert_chunk_feed_forward_length", U32, "head_dim", 128),
                ALWAYS("experts_per_group", U32, 2),
                ALWAYS("expert_group_scale", F32, 0.05)) },
-    { .classes = "Qwen3NextForCausalLM",
-      .arch = "qwen3next",
-      .sizes = delta_sizes,
-      .back = put_delta,
-      .nextn = N_MTP,
-      .nextn_by_names = true,
-      .drafts = "mtp.layers.",
-      .names = { next_names, norm_names, gg_convert_names_experts,
-                 gg_convert_names_llama },
-      .keys = ROWS(DELTA_KEYS) },
-    { .classes = "Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM",
-      .arch = "qwen35",
-      .sizes = delta_sizes,
-      .back = put_delta,
-      .nextn = N_MTP,
-      .nextn_by_names = true,
-      .drafts = "mtp.layers.",
-      .names = { tiled_names, norm_names, gg_convert_names_llama },
-      .keys = ROWS(DELTA_KEYS, SECTIONS) },
-    /* without nextn layers */
-    { .classes = "MiniCPMV4_6ForConditionalGeneration",
-      .arch = "qwen35",
-      .sizes = delta_sizes,
-      .back = put_delta,
-      .skip = "mtp. model.mtp.",
-      .names = { tiled_names, norm_names, gg_convert_names_llama },
-      .keys = ROWS(DELTA_SIZES, SECTIONS) },
-    { .classes = "Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM",
-      .arch = "qwen35moe",
-      .sizes = delta_sizes,
-      .back = put_delta,
-      .nextn = N_MTP,
-      .nextn_by_names = true,
-      .drafts = "mtp.layers.",
-      .names = { tiled_names, norm_names, gg_convert_names_experts,
-                 gg_convert_names_llama },
-      .keys = ROWS(DELTA_KEYS, SECTIONS) },
     { .classes = "Qwen2VLForConditionalGeneration "
                  "Qwen2_5_VLForConditionalGeneration Qwen2_5OmniModel "
                  "Qwen2VLModel",
