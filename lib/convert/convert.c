@@ -34,6 +34,31 @@ static enum gguf_status read_adapter(struct gguf_convert *c,
     return gg_convert_find_prefix(c, err);
 }
 
+/* Find the row of the folder's class. The message of a failure also names the
+ * nearest classes, unless the class is known or that of draft models. */
+static enum gguf_status find_class(struct gguf_convert *c,
+                                   const struct gguf_limits *limits,
+                                   struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    const enum gguf_status st = gg_convert_find_arch(c, err);
+    const struct gguf_str name = gg_convert_class(c);
+    if (st == GGUF_E_ARCH && !gg_convert_is_draft(name) &&
+        !gg_convert_is_known_class(name))
+        gg_convert_name_nearest(c, limits, name, err);
+    if (st == GGUF_OK && c->is_other)
+        c->folder.read = json_object();
+    if (st == GGUF_OK && c->is_other)
+        gg_folder_warn(&c->folder,
+                       "class '%s' is not known: it is converted as %.*s of "
+                       "architecture %s, which may compute something else "
+                       "with the same tensors",
+                       gg_str_esc(&e, name),
+                       (int)strcspn(c->arch->classes, " "), c->arch->classes,
+                       c->arch->arch);
+    return st;
+}
+
 static enum gguf_status read_model(struct gguf_convert *c,
                                    const struct gguf_limits *limits,
                                    struct gguf_error *err)
@@ -43,7 +68,7 @@ static enum gguf_status read_model(struct gguf_convert *c,
     GG_TRY(gg_folder_find_config(&c->folder, err));
     GG_TRY(gg_folder_fix_rope(&c->folder, err));
     GG_TRY(gg_convert_add_defaults(c, err));
-    GG_TRY(gg_convert_find_arch(c, err));
+    GG_TRY(find_class(c, limits, err));
     if (c->arch->fix_config)
         GG_TRY(c->arch->fix_config(c, err));
     if (!c->folder.weights)
@@ -110,6 +135,7 @@ static enum gguf_status describe_model(struct gguf_convert *c,
                                 err));
     GG_TRY(gg_convert_add_last_keys(c, err));
     c->out.summary.n_projector = gg_projector_count_left(c);
+    gg_folder_warn_unread_config(&c->folder);
     return gg_convert_set_kind(c, err);
 }
 

@@ -73,6 +73,7 @@ struct gguf_convert {
     const struct gg_convert_arch *arch;
     const struct gg_projector *projector; /* NULL: a language model */
     json_t *settings; /* joined settings of a projector (projector.h) */
+    bool is_other;    /* arch is params.as, not the class of config.json */
     int64_t
         n_layers; /* limit of layer numbers in names; INT64_MAX: no limit */
     struct gg_convert_parts parts;
@@ -189,6 +190,16 @@ enum gguf_status gg_convert_check_model(struct gguf_convert *c,
  * the class of its language model. */
 enum gguf_status gg_convert_find_arch(struct gguf_convert *c,
                                       struct gguf_error *err);
+/* find_class.c: is it the name of a class of draft models? */
+bool gg_convert_is_draft(struct gguf_str name);
+/* find_class.c: does a row have the class, whatever else config.json says? */
+bool gg_convert_is_known_class(struct gguf_str name);
+/* nearest_class.c: add the known classes whose tensors are named most like the
+ * folder's to the message of err. Opens the weights. name: the class of the
+ * folder. */
+void gg_convert_name_nearest(struct gguf_convert *c,
+                             const struct gguf_limits *limits,
+                             struct gguf_str name, struct gguf_error *err);
 /* find_class.c: set n_layers by the current contents of config.json. */
 void gg_convert_limit_layers(struct gguf_convert *c);
 

@@ -32,6 +32,13 @@ static const json_t *get_path(const json_t *v, const char *name, size_t n)
 static const json_t *get_name(const struct gg_hf_config *cfg, const char *name,
                               size_t n)
 {
+    char first[64];
+    const size_t k = strcspn(name, ". ");
+    if (cfg->read && k < sizeof first) {
+        memcpy(first, name, k);
+        first[k] = '\0';
+        (void)json_object_set_new(cfg->read, first, json_true());
+    }
     const json_t *v = get_path(cfg->model, name, n);
     if (!v && cfg->model != cfg->whole)
         v = get_path(cfg->whole, name, n);

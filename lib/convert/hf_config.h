@@ -30,6 +30,8 @@
 
 struct gg_hf_config {
     const json_t *model, *whole;
+    json_t
+        *read; /* receives a member for each name that is read; NULL: none */
 };
 
 /* Functions of families: a number, a number of a layer, a condition. */

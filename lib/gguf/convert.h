@@ -132,6 +132,12 @@ struct gguf_convert_params {
      * as the file that llama.cpp calls mmproj (general.architecture "clip").
      * Without this option the language model is converted. */
     bool projector;
+
+    /* Class, or architecture, that conversion uses for a folder of an unknown
+     * class; borrowed. The file gets that architecture. Tensors without a place
+     * in it are an error, as usual. A note names the members of config.json
+     * that were not read. NULL: the class that config.json names. */
+    const char *as;
 };
 #define GGUF_CONVERT_PARAMS_INIT GGUF_INIT(struct gguf_convert_params)
 
@@ -146,7 +152,8 @@ struct gguf_convert_params {
  * with the name of the file that it is about.
  *
  * GGUF_E_NOTFOUND     A required file, or a key of config.json, is missing.
- * GGUF_E_ARCH         The architecture is not supported.
+ * GGUF_E_ARCH         The class is not supported. The message names the classes
+ *                     whose tensors have the most similar names.
  * GGUF_E_UNSUPPORTED  The tokenizer has an unknown kind, its pre-tokenizer is
  *                     not recognised, or no GGUF file can hold its normalizer.
  *                     The message describes the part that is not supported.
@@ -160,7 +167,9 @@ struct gguf_convert_params {
  * GGUF_E_IO           A file cannot be read.
  * GGUF_E_NOMEM        Memory for the plan cannot be allocated.
  * GGUF_E_INVALID      params has n_ignore without ignore, or base for a folder
- *                     that is not an adapter.
+ *                     that is not an adapter. Or params->as is not a known
+ *                     class or architecture, or the class of config.json is
+ *                     known and another one.
  *
  * Threads: any. Since: 0.1 */
 GGUF_API enum gguf_status

@@ -113,9 +113,7 @@ static size_t count_like(struct gguf_str name, const char *other)
     return n < 3 ? 0 : n;
 }
 
-/* Number of columns with which a row does what neither keys nor tensors of a
- * file show. */
-static unsigned count_departures(const struct gg_arch *a)
+unsigned gg_arch_count_departures(const struct gg_arch *a)
 {
     const bool does[] = {
         a->bidirectional,
@@ -159,16 +157,18 @@ static unsigned count_departures(const struct gg_arch *a)
 
 /* A row that fits, as far as fitting rows are ordered. */
 struct fit {
-    size_t like;         /* letters in which the names begin alike */
-    unsigned departures; /* count_departures(), and experts that it lacks */
-    unsigned chosen;     /* optional weights of the row that the file has */
-    unsigned optional;   /* optional weights and keys of the row */
+    size_t like; /* letters in which the names begin alike */
+    unsigned
+        departures; /* gg_arch_count_departures(), and experts that it lacks */
+    unsigned chosen;   /* optional weights of the row that the file has */
+    unsigned optional; /* optional weights and keys of the row */
 };
 
 static struct fit fit_of(const struct gg_source *src, const struct gg_arch *a,
                          struct gguf_str prefix)
 {
-    struct fit f = { count_like(prefix, a->name), count_departures(a), 0, 0 };
+    struct fit f = { count_like(prefix, a->name), gg_arch_count_departures(a),
+                     0, 0 };
     struct gg_hparams hp = { .n_layer = 1 };
     struct gg_model_layer layer = { .mixer = gg_arch_mixer(a),
                                     .ffn = gg_arch_ffn(a) };

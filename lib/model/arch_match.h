@@ -35,6 +35,10 @@ gg_arch_match_row(struct gg_arch_match *m, const struct gg_source *src,
                   const struct gg_arch *arch, struct gguf_str prefix,
                   const struct gguf_allocator *a, struct gguf_error *err);
 
+/* Number of columns with which a row does what neither keys nor tensors of a
+ * file show. */
+unsigned gg_arch_count_departures(const struct gg_arch *arch);
+
 /* Most architectures that a search keeps. */
 enum { GG_ARCH_NEAREST = 64 };
 

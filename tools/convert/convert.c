@@ -160,6 +160,9 @@ int main(int argc, char **argv)
                                    : convert_all(&o, &bar, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
+    if (st == GGUF_E_ARCH && !o.folder && strstr(err.message, "; nearest"))
+        msg_error(about, "--as CLASS converts the folder as one of a known "
+                         "class");
     if (st != GGUF_OK && !o.folder && !o.verify.failed)
         print_resume_hint(&o.q, st);
     convert_options_fini(&o);

@@ -46,6 +46,10 @@ static const struct opt table[] = {
       "use this pre-tokenizer, a value of tokenizer.ggml.pre, instead of "
       "recognising it",
       OPT_STR, AT(params.pre) },
+    { "--as", "CLASS",
+      "convert a folder of an unknown class as one of CLASS, a class or an "
+      "architecture",
+      OPT_STR, AT(params.as) },
     { "--ignore-normalizer", NULL,
       "leave out steps of the normalizer that GGUF cannot hold (default: "
       "refuse such tokenizers)",
@@ -135,7 +139,8 @@ static const struct opt table[] = {
 
 static const struct opt_rule rules[] = {
     { "--to-safetensors", OPT_EXCLUDES,
-      "--output --mmproj --mmproj-output --base --dry-run --json --resume --pre --ignore --reranker "
+      "--output --mmproj --mmproj-output --base --dry-run --json --resume "
+      "--pre --as --ignore --reranker "
       "--sentence-transformers-dense-modules "
       "--override-kv --pure "
       "--output-tensor-type --token-embedding-type --leave-output-tensor "

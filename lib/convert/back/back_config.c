@@ -269,7 +269,7 @@ enum gguf_status gg_back_make_config(struct gg_back *b,
     memcpy(m.class_name, arch->classes, n);
     m.class_name[n] = 0;
     keys = keys_json(&m);
-    m.keys = (struct gg_hf_config){ keys, keys };
+    m.keys = (struct gg_hf_config){ .model = keys, .whole = keys };
     gg_back_put(m.root, "architectures", json_pack("[s]", m.class_name));
     model_type(&m, type);
     gg_back_put(m.root, "model_type", json_string(type));

@@ -179,6 +179,8 @@ enum gguf_status gg_folder_find_config(struct gg_folder *f,
 
 void gg_folder_close_texts(struct gg_folder *f)
 {
+    json_decref(f->read);
+    f->read = NULL;
     gg_mapfile_close(&f->card);
     gg_json_fini(&f->adapter.json);
     if (f->adapter.name)

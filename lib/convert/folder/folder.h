@@ -48,7 +48,9 @@ struct gg_folder {
     struct gg_dir dir;
     struct gguf_paths *opened; /* all local files that were read */
     struct gg_convert_text text[GG_CONVERT_N_TEXTS];
-    json_t *config;                 /* config.json of the language model */
+    json_t *config; /* config.json of the language model */
+    json_t *read;   /* object with a member for each member of config that was
+                   * read; NULL: they are not noted */
     struct gg_mapfile card;         /* README.md; fd -1: none */
     struct gg_convert_text adapter; /* adapter_config.json */
     struct gg_safetensors *weights;
@@ -118,7 +120,8 @@ enum gguf_status gg_convert_prefix_error(const char *name, enum gguf_status st,
 static inline struct gg_hf_config gg_folder_config(const struct gg_folder *f)
 {
     return (struct gg_hf_config){ f->config,
-                                  f->text[GG_CONVERT_CONFIG].json.root };
+                                  f->text[GG_CONVERT_CONFIG].json.root,
+                                  f->read };
 }
 
 /* Find a value in config.json, first in the language model's part, then in the
@@ -143,6 +146,9 @@ enum gguf_status gg_folder_set_config(struct gg_folder *f, const char *name,
  * GGUF_CONVERT_WARNING. */
 void gg_folder_warn(const struct gg_folder *f, const char *format, ...)
     GG_PRINTF(2, 3);
+/* folder_note.c: warn of members of config.json that were not read, if f->read
+ * has those that were. */
+void gg_folder_warn_unread_config(const struct gg_folder *f);
 /* folder_note.c: pass a line to the caller's callback, as
  * GGUF_CONVERT_REMARK. */
 void gg_folder_note(const struct gg_folder *f, const char *format, ...)

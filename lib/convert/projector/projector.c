@@ -35,7 +35,7 @@ static const struct gg_projector *find_row(const struct gguf_convert *c,
                                            struct gguf_str name)
 {
     const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
-    const struct gg_hf_config cfg = { root, root };
+    const struct gg_hf_config cfg = { .model = root, .whole = root };
     const struct gg_projector *p;
     for (size_t i = 0; (p = gg_projector_row(i)); i++)
         if (gg_convert_arch_has_class(&p->arch, name) &&

@@ -55,7 +55,7 @@ static enum gguf_status add_tower(struct gguf_convert *c, const char *name,
                                   const char *names, struct gguf_error *err)
 {
     json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
-    const struct gg_hf_config cfg = { root, root };
+    const struct gg_hf_config cfg = { .model = root, .whole = root };
     if (!names)
         return GGUF_OK;
     const json_t *of =
