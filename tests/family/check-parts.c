@@ -20,7 +20,7 @@
 static const struct {
     const char *part, *key, *except;
 } same[] = {
-    { "block_count", "block_count", "" },
+    { "block_count", "block_count", " hrm_text " },
     { "decoder_block_count", "decoder_block_count", "" },
     { "embedding_length", "embedding_length", "" },
     { "vocabulary_size", "vocab_size", "" },
