@@ -82,12 +82,13 @@ void nearest_arch_print(const struct gguf_file *file, const char *path)
                   arch[0], arch[0]);
     else if (p.prevented)
         msg_error(path,
-                  "'--as %s' refuses the model for these differences; it "
-                  "evaluates models without them",
-                  arch[0]);
+                  "'--as %s' refuses the model for %s difference%s; it "
+                  "evaluates models without %s",
+                  arch[0], n_differences == 1 ? "this" : "these",
+                  text_s(n_differences), n_differences == 1 ? "it" : "them");
     else
-        msg_error(path, "'--as %s' evaluates the model without these keys",
-                  arch[0]);
+        msg_error(path, "'--as %s' evaluates the model without %s", arch[0],
+                  n_differences == 1 ? "this key" : "these keys");
     if (n > 1)
         print_others(path, arch, n);
 }
