@@ -29,14 +29,25 @@ enum gguf_status gg_unread_keys_check_prefix(struct gguf_str name,
                         gg_str_esc(&e, name), GG_ARCH_PREFIX_MAX);
 }
 
-/* Hyperparameter of a key without its prefix; 0: none. */
-static size_t find_hparam(struct gguf_str suffix)
+/* Hyperparameter of a key without its prefix, from number first on; 0: none.
+ * Several may have one key, in different architectures. */
+static size_t find_hparam(struct gguf_str suffix, size_t first)
 {
     const struct gguf_hparam *h;
-    for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
+    for (size_t i = first; (h = gguf_hparam_at(i - 1)) != NULL; i++)
         if (h->key[0] != '/' && gg_str_eqz(suffix, h->key))
-            return i + 1;
+            return i;
     return 0;
+}
+
+/* Does a row read the key of a hyperparameter? */
+static bool is_in_row(const struct gg_needs *needs, struct gguf_str suffix)
+{
+    for (size_t id = find_hparam(suffix, 1); id;
+         id = find_hparam(suffix, id + 1))
+        if (needs->key[id])
+            return true;
+    return false;
 }
 
 /* Does a key that the row does not list change no model? The size of the
@@ -70,8 +81,8 @@ const struct gguf_kv *gg_unread_keys_next(const struct gguf_file *meta,
             continue;
         suffix.data += prefix.size + 1;
         suffix.size -= prefix.size + 1;
-        const size_t id = find_hparam(suffix);
-        if (id && (needs.key[id] || is_inert(id, kv)))
+        const size_t id = find_hparam(suffix, 1);
+        if (id && (is_in_row(&needs, suffix) || is_inert(id, kv)))
             continue;
         *known = id != 0;
         return kv;
