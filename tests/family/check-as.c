@@ -64,8 +64,8 @@ static struct gguf_file *open_empty(const struct skeleton *m, void **data)
 /* Keys of models that llama.cpp ignores in their architecture, and reads in
  * others: they are refused, so they are removed from the models here. */
 static struct {
-    char key[8][192]; /* of one model */
-    size_t n;         /* their number */
+    char key[8][192]; /* keys of the last model */
+    size_t n;         /* number of its keys */
     size_t n_models;  /* models that have some */
 } unread;
 
