@@ -61,7 +61,7 @@ struct gg_convert_dims {
 /* Inverse of a view: change the dimensions of the file's tensor to those of the
  * folder's. *open is the dimension that follows from the number of elements,
  * initially the slowest: the file may have a part of it, or several tensors in
- * one. */
+ * one. UINT_MAX: all dimensions are known. */
 typedef void gg_convert_shape_fn(struct gg_convert_dims *d, unsigned *open);
 
 /* Change of a tensor's numbers and of the order of its elements. */

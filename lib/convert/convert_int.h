@@ -319,6 +319,7 @@ struct gg_convert_view {
      * once. */
     uint64_t times, every;
     uint64_t n_zeros; /* elements of 0 after them */
+    bool zeros_first; /* these come before them */
     unsigned n_dims;
     int64_t ne[GGUF_MAX_DIMS]; /* shape of both */
 };

@@ -428,6 +428,11 @@ gg_arch_finish_mixer_fn(const struct gg_model_at *at, struct gguf_tensor *x,
 /* Returns the logits y [n_vocab, N] with those of impossible tokens masked. */
 typedef struct gguf_tensor *gg_arch_logits_fn(const struct gg_model_at *at,
                                               struct gguf_tensor *y);
+/* Returns y, the product of weight id and x, with the terms that the
+ * architecture adds before the bias. */
+typedef struct gguf_tensor *
+gg_arch_finish_product_fn(const struct gg_model_at *at, enum gg_weight id,
+                          struct gguf_tensor *x, struct gguf_tensor *y);
 /* Returns the threshold of activation sparsity of a layer, in standard
  * deviations above the mean of its gates, if the file has no
  * activation_sparsity_scale. */
@@ -540,6 +545,7 @@ struct gg_arch {
     /* the last layers may be nextn layers, which predict further tokens */
     bool nextn;
 
+    GG_HOOK(gg_arch_finish_product_fn) finish_product;
     GG_HOOK(gg_arch_finish_fn) finish_layer;
     gg_arch_finish_mixer_fn *finish_mixer;
     GG_HOOK(gg_arch_weights_fn) choose_weights;

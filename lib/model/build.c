@@ -333,7 +333,8 @@ size_t gg_build_n_nodes(const struct gguf_model *m)
         gg_model_all_memory_kinds(m) & GG_MODEL_MEMORY_STATES ? 128 : 0;
     const size_t streams = m->arch->build_layers.fn ? 192 : 0;
     const size_t inputs = m->hp.n_per_layer ? 16 : 0;
+    const size_t terms = m->hp.switch_on ? 64 : 0;
     return 96 + (size_t)gg_model_n_unrolled_layers(m) *
-                    (64 + states + streams + inputs +
+                    (64 + states + streams + inputs + terms +
                      (m->hp.n_expert ? experts : 0));
 }

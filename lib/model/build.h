@@ -134,6 +134,9 @@ struct gg_model_pass {
     /* i32 [1, n_expert]: the chunk expert of each expert, if the model has
      * chunk experts */
     struct gguf_tensor *chunk;
+    /* i32 [1, N]: adapter of each token, 0 for none, if the model switches
+     * adapters */
+    struct gguf_tensor *adapter_ids;
     /* f32 [1, 1, N]: gg_model_query_temperature, if queries have a
      * temperature */
     struct gguf_tensor *temperature;
@@ -224,6 +227,23 @@ bool gg_model_reads_positions(const struct gguf_model *m);
  */
 bool gg_model_has_query_temperature(const struct gguf_model *m);
 float gg_model_query_temperature(const struct gguf_model *m, int32_t pos);
+
+/* Switched adapters (adapter_switch.c). Some tokens activate an adapter of the
+ * model for the tokens after them. gg_model_activated_adapter() returns the
+ * number of a token's adapter, 1 or more; 0: it activates none.
+ * gg_model_embedded_token() returns the token whose embedding stands for a
+ * token: a token that activates an adapter has a substitute. */
+int32_t gg_model_activated_adapter(const struct gguf_model *m, int32_t token);
+int32_t gg_model_embedded_token(const struct gguf_model *m, int32_t token);
+/* Adapter of a token that sees n_seen tokens, itself included. n_active of
+ * these activate an adapter, and sum is the sum of the adapters' numbers.
+ *
+ * The result is that of one attention head: tokens that activate an adapter
+ * have the score switch_gain and the adapter's number as value, all others have
+ * -switch_gain and 0. The result of attention is rounded half away from zero,
+ * so that several active adapters give the mean of their numbers. */
+int32_t gg_model_choose_adapter(const struct gguf_model *m, uint64_t n_seen,
+                                uint64_t n_active, uint64_t sum);
 
 /* Elements of a sequence's states (struct gg_model_pass_states) in a layer with
  * states. 0 elements: the layer lacks that state. */

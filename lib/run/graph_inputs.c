@@ -29,6 +29,24 @@ void gg_session_make_inputs(struct gguf_session *s, int64_t n_tok,
             gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_out), "out_rows");
 }
 
+/* Set the tokens whose embeddings the pass looks up. */
+static enum gguf_status set_tokens(const struct gguf_session *s,
+                                   struct gguf_error *err)
+{
+    const int32_t *tok = s->ubatch.tok;
+    struct gguf_tensor *t = s->pass.tokens;
+    GG_TRY(gg_run_set_input(t, tok, err));
+    if (!t->buffer || !s->model->hp.n_switch)
+        return GGUF_OK;
+    for (int64_t i = 0; i < t->ne[0]; i++) {
+        const int32_t x = gg_model_embedded_token(s->model, tok[i]);
+        if (x != tok[i])
+            GG_TRY(
+                gguf_tensor_set(t, &x, (uint64_t)i * sizeof x, sizeof x, err));
+    }
+    return GGUF_OK;
+}
+
 /* In a text, the position of a token is the same on three axes; the last axis
  * numbers images. */
 static enum gguf_status set_axes(struct gguf_tensor *t, const int32_t *pos,
@@ -73,7 +91,7 @@ enum gguf_status gg_session_set_inputs(struct gguf_session *s,
                                        struct gguf_error *err)
 {
     const struct gg_ubatch *u = &s->ubatch;
-    GG_TRY(gg_run_set_input(s->pass.tokens, u->tok, err));
+    GG_TRY(set_tokens(s, err));
     GG_TRY(gg_run_set_input(s->pass.pos, u->pos, err));
     GG_TRY(set_axes(s->pass.axes, u->pos, err));
     GG_TRY(set_temper(s, err));

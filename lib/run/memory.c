@@ -9,7 +9,8 @@
 #include <inttypes.h>
 
 static const struct gg_memory_kind *const kinds[GG_N_MEMORIES] = {
-    &gg_memory_keys, &gg_memory_states, &gg_memory_cross, &gg_memory_compressed
+    &gg_memory_keys, &gg_memory_states, &gg_memory_cross,
+    &gg_memory_compressed, &gg_memory_switch
 };
 
 static enum gguf_status init_memory(struct gg_memory *m, struct gguf_ctx *c,

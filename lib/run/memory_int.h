@@ -4,9 +4,9 @@
  * Each kind of mixer has its kind of memory: keys and values of every token
  * (kv_cache.c), states that every token changes (state_cache.c), keys of
  * blocks of tokens (compressed_cache.c), keys and values of an encoded text
- * (cross_cache.c). Layers map to kinds (model/build.h); one layer may have
- * several. A kind describes its tensors, makes the inputs
- * of a graph, and fills them for a micro-batch.
+ * (cross_cache.c), adapters that tokens activate (switch_cache.c). Layers map
+ * to kinds (model/build.h); one layer may have several. A kind describes its
+ * tensors, makes the inputs of a graph, and fills them for a micro-batch.
  *
  * Tensors consist of rows. If a tensor follows a table (cells.h), its rows are
  * the table's cells, one for each token. If it follows no table, it has one row
@@ -72,9 +72,9 @@ struct gg_memory_kind {
 };
 
 extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
-    gg_memory_cross, gg_memory_compressed;
+    gg_memory_cross, gg_memory_compressed, gg_memory_switch;
 
-enum { GG_N_MEMORIES = 4 };
+enum { GG_N_MEMORIES = 5 };
 
 /* compressed_cache.c: check that the positions of each sequence have no gaps:
  * the tokens in cells, then the tokens of a planned batch, are at positions 0,

@@ -212,7 +212,8 @@ create_session(struct gguf_session **out, const struct gguf_model *model,
     s->n_ubatch = GG_MAX(s->n_ubatch, s->n_wide);
     s->shared = p->unified && !gg_model_needs_whole_sequence(model);
     s->shares =
-        s->shared && gg_model_all_memory_kinds(model) == GG_MODEL_MEMORY_KV;
+        s->shared && (gg_model_all_memory_kinds(model) &
+                      ~(unsigned)GG_MODEL_MEMORY_SWITCH) == GG_MODEL_MEMORY_KV;
     const uint32_t n_all = s->shared ? s->n_ctx : s->n_ctx * s->n_seq;
     if (s->n_ubatch > n_all)
         s->n_ubatch = n_all;

@@ -25,8 +25,8 @@ static const struct gguf_session_params *small_session(void)
  * matrix? */
 static bool is_other(const char *name)
 {
-    static const char *const ends[] = { "_norm.weight", "ssm_a", "ssm_d",
-                                        ".bias" };
+    static const char *const ends[] = { "_norm.weight", "ssm_a",   "ssm_d",
+                                        ".bias",        ".lora_a", ".lora_b" };
     const size_t n = strlen(name);
     for (size_t i = 0; i < GG_LEN(ends); i++)
         if (n > strlen(ends[i]) &&

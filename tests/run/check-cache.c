@@ -347,8 +347,9 @@ static bool compare_kept(const struct run *r, const struct run *f,
     const char *first = NULL;
     for (; t; t = gguf_ctx_next_tensor(r->session->cache_ctx, t)) {
         const char *name = t->name;
-        /* a state, or the tokens of an unfinished block */
-        if (!strncmp(name, "state", 5) || strstr(name, "ring")) {
+        /* a state, the tokens of an unfinished block, or adapters of tokens */
+        if (!strncmp(name, "state", 5) || strstr(name, "ring") ||
+            !strncmp(name, "adapters", 8)) {
             n->n_states++;
             if (t->dtype != GGUF_DTYPE_F32)
                 return false;

@@ -75,6 +75,7 @@ static const struct {
     { 200, { "jamba", .states = true, PLAIN, .most = 96, .closed = true } },
     { 150, { "falcon-h1", .states = true, PLAIN, .most = 96 } },
     { 200, { "t5", PLAIN, .most = 64 } },
+    { 150, { "graniteswitch", PLAIN, .most = 96 } },
     { 150,
       { "deepseek4-moe", .states = true, .still = true, .close = true,
         .kind = { WINDOWS, STREAMS }, .n_kinds = 2, .most = 224 } },

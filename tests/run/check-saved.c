@@ -113,6 +113,8 @@ static void check_kinds(void)
         { "qwen4exp-ngrams", GGUF_DTYPE_F32, false, false, false },
         { "t5", GGUF_DTYPE_F32, false, false, false },
         { "deepseek4-moe", GGUF_DTYPE_F32, false, false, false },
+        { "graniteswitch", GGUF_DTYPE_F32, false, false, true },
+        { "graniteswitch", GGUF_DTYPE_Q8_0, true, false, false },
     };
     for (size_t i = 0; i < GG_LEN(kinds); i++)
         check_kind(&kinds[i]);

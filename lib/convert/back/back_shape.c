@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* Elements of one expert, or of all. */
@@ -152,7 +153,7 @@ static bool invert_how(const struct gg_back *b, const struct gg_back_use *u,
         return false;
     if (how && how->shape)
         how->shape(s, &open);
-    return set_open(s, open, all);
+    return open == UINT_MAX || set_open(s, open, all);
 }
 
 /* ---- texts on axes ---- */

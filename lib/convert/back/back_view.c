@@ -224,6 +224,7 @@ static enum gguf_status add_use(const struct gg_back *b, struct pieces *p,
                                  .item = &item,
                                  .from = &b->c->folder.weights->tensor[i] };
     GG_TRY(gg_convert_make_view(&v, err));
+    *off += v.zeros_first ? v.n_zeros : 0;
     for (uint64_t k = 0; k < (v.times ? v.times : 1); k++) {
         GG_TRY(add_part(b, p, i, u, &v.part, off, err));
         if (v.rest.n_dims)
@@ -231,7 +232,7 @@ static enum gguf_status add_use(const struct gg_back *b, struct pieces *p,
         v.part.first += v.every;
         v.rest.first += v.every;
     }
-    *off += v.n_zeros;
+    *off += v.zeros_first ? 0 : v.n_zeros;
     return GGUF_OK;
 }
 

@@ -416,6 +416,18 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
     return GGUF_OK;
 }
 
+/* Add the zeros of a view, if it has any. */
+static void add_zeros(const struct gg_convert_view *v,
+                      struct gg_composed_tensor *t)
+{
+    if (v->n_zeros)
+        t->part[t->n_parts++] =
+            (struct gg_composed_part){ .from = v->part.from,
+                                       .zero = true,
+                                       .n_dims = 1,
+                                       .ne = { v->n_zeros } };
+}
+
 /* Add the parts of a view, with all repetitions. */
 static enum gguf_status add_parts(struct gguf_convert *c,
                                   const struct gg_convert_view *v,
@@ -430,6 +442,8 @@ static enum gguf_status add_parts(struct gguf_convert *c,
         if (!t->part)
             return gg_error_set_nomem(err, 2 * v->times * sizeof *t->part);
     }
+    if (v->zeros_first)
+        add_zeros(v, t);
     for (uint64_t i = 0; i < (v->times ? v->times : 1); i++) {
         t->part[t->n_parts++] = v->part;
         t->part[t->n_parts - 1].first += i * v->every;
@@ -438,12 +452,8 @@ static enum gguf_status add_parts(struct gguf_convert *c,
         t->part[t->n_parts++] = v->rest;
         t->part[t->n_parts - 1].first += i * v->every;
     }
-    if (v->n_zeros)
-        t->part[t->n_parts++] =
-            (struct gg_composed_part){ .from = v->part.from,
-                                       .zero = true,
-                                       .n_dims = 1,
-                                       .ne = { v->n_zeros } };
+    if (!v->zeros_first)
+        add_zeros(v, t);
     return GGUF_OK;
 }
 

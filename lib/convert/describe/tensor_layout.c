@@ -324,6 +324,7 @@ enum gguf_status gg_convert_make_view(struct gg_convert_view *v,
     v->part = (struct gg_composed_part){ .from = v->item->from };
     v->rest = (struct gg_composed_part){ .n_dims = 0 };
     v->times = v->n_zeros = 0;
+    v->zeros_first = false;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
         v->ne[d] = 1;
     if (v->from->n_dims > GG_COMPOSED_DIMS || !v->from->n_elements)

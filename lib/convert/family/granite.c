@@ -2,6 +2,9 @@
 /* granite.c - classes of Granite */
 #include "config.h"
 #include "convert/class_row.h"
+#include "convert/convert_int.h"
+
+#include <limits.h>
 
 #define GRANITE                                                               \
     F32("attention.scale", "attention_multiplier"),                           \
@@ -37,6 +40,145 @@ static const struct gg_convert_name granite_swa_names[] = {
     N(L "shared_mlp.input_linear", B "ffn_up_shexp"),
     END_NAMES
 };
+
+/* ---- switched adapters ---- */
+
+/* View of the matrices of all adapters, [n, 1, rows, columns], as a stack with
+ * a matrix of zeros before them, for tokens without an adapter. heads: names in
+ * config.json of the number of heads whose rows are permuted; NULL: none. */
+static enum gguf_status stack_matrices(struct gg_convert_view *v,
+                                       const char *heads,
+                                       struct gguf_error *err)
+{
+    const int64_t *ne = v->from->ne;
+    int64_t n_heads = 1;
+    if (v->from->n_dims != 4 || ne[2] != 1)
+        return gg_convert_refuse_view(
+            v, "is not a stack of an adapter's matrices", err);
+    if (heads && (!gg_convert_get_count(v->c, heads, &n_heads) ||
+                  ne[1] % (2 * n_heads)))
+        return gg_convert_refuse_view(
+            v, "has rows that are not a multiple of the heads", err);
+    const uint64_t row = (uint64_t)ne[0], rows = (uint64_t)ne[1],
+                   half = rows / (uint64_t)n_heads / 2;
+    const uint64_t size[] = { 2, half, (uint64_t)n_heads },
+                   step[] = { half * row, row, 2 * half * row };
+    unsigned n = 0;
+    v->part.ne[n] = row;
+    v->part.step[n++] = 1;
+    for (size_t i = 0; heads && i < 3; i++) {
+        v->part.ne[n] = size[i];
+        v->part.step[n++] = step[i];
+    }
+    if (!heads) {
+        v->part.ne[n] = rows;
+        v->part.step[n++] = row;
+    }
+    v->part.ne[n] = (uint64_t)ne[3];
+    v->part.step[n++] = rows * row;
+    v->part.n_dims = n;
+    v->n_dims = 3;
+    v->ne[2] = ne[3] + 1;
+    v->ne[3] = 1;
+    v->n_zeros = rows * row;
+    v->zeros_first = true;
+    return GGUF_OK;
+}
+
+static enum gguf_status stack_all(struct gg_convert_view *v,
+                                  struct gguf_error *err)
+{
+    return stack_matrices(v, NULL, err);
+}
+
+static enum gguf_status stack_q(struct gg_convert_view *v,
+                                struct gguf_error *err)
+{
+    return stack_matrices(v, "num_attention_heads", err);
+}
+
+static enum gguf_status stack_k(struct gg_convert_view *v,
+                                struct gguf_error *err)
+{
+    return stack_matrices(v, "num_key_value_heads num_attention_heads", err);
+}
+
+static void restore_stack(struct gg_convert_dims *d, unsigned *open)
+{
+    if (d->n != 3)
+        return;
+    d->n = 4;
+    d->ne[3] = d->ne[2] - 1;
+    d->ne[2] = 1;
+    *open = UINT_MAX;
+}
+
+static const struct gg_convert_transform
+    stacked = { .text = "after a matrix of zeros",
+                .view = stack_all,
+                .shape = restore_stack },
+    stacked_q = { .text = "rows of heads from halves to pairs, after zeros",
+                  .view = stack_q,
+                  .shape = restore_stack },
+    stacked_k = { .text = "rows of heads from halves to pairs, after zeros",
+                  .view = stack_k,
+                  .shape = restore_stack };
+
+/* Matrices of the base model. PEFT's segment is part of the names in folders;
+ * it is removed from them before names are looked up. */
+#define BASE(SEGMENT)                                                         \
+    N_AXES(L "self_attn.qkv_proj" SEGMENT, B "attn_qkv",                      \
+           "[qrows@0] h 2 d, * > h d 2, *"),                                  \
+        N_AXES(L "self_attn.qkv_proj" SEGMENT, B "attn_qkv",                  \
+               "[krows@qrows] k 2 d, * > k d 2, *"),                          \
+        N_AXES(L "self_attn.qkv_proj" SEGMENT, B "attn_qkv",                  \
+               "[@qkrows] x, * > x, *"),                                      \
+        N(L "self_attn.o_proj" SEGMENT, B "attn_output"),                     \
+        N_HOW(L "shared_mlp.input_linear" SEGMENT, B "ffn_gate", HALF_1),     \
+        N_HOW(L "shared_mlp.input_linear" SEGMENT, B "ffn_up", HALF_2),       \
+        N(L "shared_mlp.output_linear" SEGMENT, B "ffn_down")
+#define PAIR(FROM, NO, TO, HOW_B)                                             \
+    N_HOW(L FROM ".lora_A" NO, B TO ".lora_a", stacked),                      \
+        N_HOW(L FROM ".lora_B" NO, B TO ".lora_b", HOW_B)
+
+static const struct gg_convert_name switch_names[] = {
+    BASE(".base_layer"),
+    BASE(""),
+    PAIR("self_attn.qkv_proj", "_slices.0", "attn_q", stacked_q),
+    PAIR("self_attn.qkv_proj", "_slices.1", "attn_k", stacked_k),
+    PAIR("self_attn.qkv_proj", "_slices.2", "attn_v", stacked),
+    PAIR("self_attn.o_proj", "", "attn_output", stacked),
+    PAIR("shared_mlp.input_linear", "_slices.0", "ffn_gate", stacked),
+    PAIR("shared_mlp.input_linear", "_slices.1", "ffn_up", stacked),
+    PAIR("shared_mlp.output_linear", "", "ffn_down", stacked),
+    N_NOT("model.adapter_token_ids"),
+    N_NOT("model.control_to_substitute_lut"),
+    END_NAMES
+};
+
+/* One of the layers keeps the chooser's memory and has no tensors. */
+static double blocks_without_chooser(const struct gg_hf_config *cfg)
+{
+    return num_of(cfg, "num_hidden_layers") - 1;
+}
+
+static void put_blocks_and_chooser(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "num_hidden_layers",
+                    num_of(&m->keys, "block_count") + 1);
+}
+
+/* The model is dense, whatever config.json has. */
+static double no_experts(const struct gg_hf_config *cfg)
+{
+    (void)cfg;
+    return 0;
+}
+
+static void put_no_experts(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "num_experts_per_tok", 0);
+}
 
 static const struct gg_convert_name bamba_names[] = {
     N("model.final_layernorm", "output_norm"), END_NAMES
@@ -203,6 +345,24 @@ const struct gg_convert_arch gg_convert_family_granite[] = {
           GRANITE,
           U32("expert_shared_feed_forward_length", "shared_intermediate_size"),
           GRANITE_SWA),
+      PERMUTED },
+    { .classes = "GraniteSwitchForCausalLM",
+      .model_type = "granite_switch",
+      .instead = { { "num_experts", "num_local_experts" } },
+      .arch = "graniteswitch",
+      .skip = "model.switch. switch.",
+      .names = OVER(switch_names),
+      .keys = ROWS(
+          OF("block_count", U32, blocks_without_chooser,
+             put_blocks_and_chooser),
+          GRANITE,
+          U32("expert_shared_feed_forward_length", "shared_intermediate_size"),
+          OF("expert_used_count", U32, no_experts, put_no_experts),
+          U32("adapters.count", "num_adapters"),
+          U32("adapters.lora_rank", "max_lora_rank"),
+          U32("adapters.token_ids_activate", "adapter_token_ids"),
+          U32("adapters.token_ids_substitute", "adapter_substitute_token_ids"),
+          OR("adapters.router_gain", "control_token_gain", F32, 15)),
       PERMUTED },
     { .classes = "GraniteMoeHybridForCausalLM",
       .model_type = "granitemoehybrid",

@@ -97,6 +97,8 @@ tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
     tensor *y = gguf_op_matmul(at->c, gg_weight_at(at, id), x);
     y = gg_model_apply_weight_scale(at, id, y);
     y = gg_model_add_lora(at, gg_weight_at(at, id), x, NULL, y);
+    if (at->arch->finish_product.fn)
+        y = at->arch->finish_product.fn(at, id, x, y);
     y = b ? gguf_op_add(at->c, y, b) : y;
     /* with a third dimension tokens need not be the last one */
     return y && y->ne[2] * y->ne[3] == 1

@@ -28,7 +28,8 @@ enum gg_model_memory_kind {
     GG_MODEL_MEMORY_KV = 1,
     GG_MODEL_MEMORY_STATES = 2,
     GG_MODEL_MEMORY_CROSS = 4, /* keys and values of an encoder's states */
-    GG_MODEL_MEMORY_COMPRESSED = 8
+    GG_MODEL_MEMORY_COMPRESSED = 8,
+    GG_MODEL_MEMORY_SWITCH = 16 /* adapters that tokens activate */
 };
 
 /* Builds a mixer for normed x [n_embd, N]. Returns [.., N], which the caller

@@ -339,6 +339,17 @@
       "cycles of the low stack", "L_cycles")                                  \
     X(prefix_lm, BOOL, MODEL, "hrm.prefix_lm", 0, 1, none, 0, NULL,           \
       "prompts seen in both directions", "prefix_lm")                         \
+    X(n_switch, UINT, MODEL, "adapters.count", 0, 4096, none, 0, NULL,        \
+      "adapters in the model", "num_adapters")                                \
+    X(switch_rank, UINT, MODEL, "adapters.lora_rank", 1, 4096, none, 0, NULL, \
+      "rank of the model's adapters", "max_lora_rank")                        \
+    X(switch_gain, FLOAT, MODEL, "adapters.router_gain", 0, 1e6, none, 0,     \
+      NULL, "gain of activation tokens", "control_token_gain")                \
+    X(switch_tokens, SEEN, MODEL, "adapters.token_ids_activate", 0, 0, none,  \
+      0, NULL, "activation tokens", "adapter_token_ids")                      \
+    X(switch_embedded, SEEN, MODEL, "adapters.token_ids_substitute", 0, 0,    \
+      none, 0, NULL, "substitutes of activation tokens",                      \
+      "adapter_substitute_token_ids")                                         \
     X(n_loops, UINT, MODEL, "num_loops", 1, 64, none, 0, NULL, "loops",       \
       "num_loops")                                                            \
     X(skip_loop_norm, BOOL, MODEL, "skip_loop_final_norm", 0, 1, none, 0,     \

@@ -129,6 +129,10 @@ struct gg_hparams {
         float scale; /* 0: no temperature */
         uint32_t length, first;
     } temperature; /* 1 + scale ln(floor((position + first) / length) + 1) */
+    /* Switched adapters: their activation tokens, and the tokens that are
+     * embedded instead of these. Arrays of n_switch integers in the file's
+     * metadata, which must outlive the object. NULL: no such adapters. */
+    const struct gguf_kv *switch_on, *switch_instead;
     /* n_layer, or more if a decoder has more layers: those are like the last */
     uint32_t n_layer_all;
     struct gg_model_layer *layer; /* [n_layer_all] */

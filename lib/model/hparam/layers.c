@@ -185,6 +185,8 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->dense_2 =
         known_or_nan(hp->dense_2_out ? hp->dense_2_out : hp->n_embd_out);
     z->dense_3 = known_or_nan(hp->dense_3_in);
+    z->lora = known_or_nan(hp->switch_rank);
+    z->n_lora = 1 + (double)hp->n_switch;
     if (l->mixer && l->mixer->layer_sizes)
         l->mixer->layer_sizes(hp, l, z);
     if (a->layer_sizes.fn)

@@ -54,7 +54,8 @@ struct gg_model_sizes {
     double ratio, wide;
     double chunk_ff, chunks; /* chunk experts */
     double dense_2, dense_3; /* matrices after pooling */
-    double any;              /* always unknown */
+    double lora, n_lora; /* switched adapters: rank; number, with the base */
+    double any;          /* always unknown */
 };
 
 /* Prefix of a weight's name. */
@@ -411,7 +412,22 @@ enum gg_model_role {
       z->embd, z->embd)
 
 /* Weights of one or two architectures. */
+/* Low-rank deltas of a matrix [in, out], a pair for each switched adapter. */
+#define GG_WEIGHT_PAIR(X, ID, NAME, IN, OUT)                                  \
+    X(ID##_LORA_A, NAME ".lora_a", LAYER, MATRIX, NONE, IN, z->lora,          \
+      z->n_lora)                                                              \
+    X(ID##_LORA_B, NAME ".lora_b", LAYER, MATRIX, NONE, z->lora, OUT,         \
+      z->n_lora)
+
 #define GG_WEIGHTS_ODD(X)                                                     \
+    GG_WEIGHT_PAIR(X, ATTN_Q, "attn_q", z->embd, z->q)                        \
+    GG_WEIGHT_PAIR(X, ATTN_K, "attn_k", z->embd, z->k)                        \
+    GG_WEIGHT_PAIR(X, ATTN_V, "attn_v", z->embd, z->v)                        \
+    GG_WEIGHT_PAIR(X, ATTN_OUT, "attn_output", z->n_head * z->head_v,         \
+                   z->embd)                                                   \
+    GG_WEIGHT_PAIR(X, FFN_GATE, "ffn_gate", z->embd, z->ff)                   \
+    GG_WEIGHT_PAIR(X, FFN_UP, "ffn_up", z->embd, z->ff)                       \
+    GG_WEIGHT_PAIR(X, FFN_DOWN, "ffn_down", z->ff, z->embd)                   \
     X(NEXTN_PROJ, "nextn.eh_proj.weight", LAYER, MATRIX, NONE, 2 * z->embd,   \
       z->embd)                                                                \
     X(NEXTN_ENORM, "nextn.enorm.weight", LAYER, VECTOR, NONE, z->embd)        \
