@@ -120,7 +120,9 @@ const struct gg_convert_arch gg_convert_family_kimi[] = {
           U32("expert_latent_length", "routed_expert_hidden_size"),
           F32("activation.situ_beta", "activation_situ_beta"),
           F32("activation.situ_linear_beta", "activation_situ_linear_beta"),
-          U32("attn_res.block_size", "attn_res_block_size")) },
+          U32("attn_res.block_size", "attn_res_block_size")),
+      .last =
+          ROWS(ABOVE_0("/tokenizer.ggml.eos_token_id", U32, "eos_token_id")) },
     { .classes = "KimiLinearForCausalLM KimiLinearModel",
       .arch = "kimi-linear",
       .names = { kimi_names, gg_convert_names_latent, gg_convert_names_mixtral,

@@ -160,10 +160,13 @@ enum gguf_status gg_convert_vocab_read_rwkv(struct gg_convert_vocab *v,
 enum gguf_status gg_convert_vocab_read_plamo(struct gg_convert_vocab *v,
                                              const struct gg_mapfile *m,
                                              struct gguf_error *err);
-/* vocab_tiktoken.c: read qwen.tiktoken. */
+/* vocab_tiktoken.c: read qwen.tiktoken; and tiktoken.model. */
 enum gguf_status gg_convert_vocab_read_tiktoken(struct gg_convert_vocab *v,
                                                 const struct gg_mapfile *m,
                                                 struct gguf_error *err);
+enum gguf_status gg_convert_vocab_read_kimi(struct gg_convert_vocab *v,
+                                            const struct gg_mapfile *m,
+                                            struct gguf_error *err);
 /* vocab_post.c: special tokens that post_processor of tokenizer.json adds to a
  * text. */
 struct gg_convert_special_ends {

@@ -92,6 +92,7 @@ static const struct {
     { "tokenizer.jsonl", gg_convert_vocab_read_plamo },
     { "tokenizer.json", NULL },
     { "qwen.tiktoken", gg_convert_vocab_read_tiktoken },
+    { "tiktoken.model", gg_convert_vocab_read_kimi },
     { "sentencepiece.bpe.model", gg_convert_vocab_read_fairseq },
     { "vocab.txt", gg_convert_vocab_read_wpm_txt },
 };

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* vocab_tiktoken.c - read qwen.tiktoken, the tokenizer of Qwen's first series
+/* vocab_tiktoken.c - read qwen.tiktoken, the tokenizer of Qwen's first series,
+ * and tiktoken.model, that of Kimi
  *
  * Each line is the bytes of a token in base64, a blank, and its rank, which is
  * its id. Two parts of a word are merged if the result is a token, lowest rank
  * first. So the merge that makes a token is the split of its bytes when only
  * lower ranks are applied. The tokens after these are those of
- * tokenization_qwen.py of Qwen/Qwen-7B.
+ * tokenization_qwen.py of Qwen/Qwen-7B, or of tokenization_kimi.py of
+ * moonshotai/Kimi-K2-Instruct: 256 control tokens. tokenizer_config.json gives
+ * some of them a text.
  */
 #include "config.h"
 #include "convert/vocab/vocab_folder.h"
@@ -18,7 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 256, N_EXTRA = 205 }; /* bytes of a token */
+enum { MOST = 256 }; /* bytes of a token */
+enum { N_EXTRA = 205, N_RESERVED = 256 };
 
 static enum gguf_status refuse_line(const struct gg_convert_line *l,
                                     const char *what, struct gguf_error *err)
@@ -170,27 +174,69 @@ static enum gguf_status make_merges(struct gg_convert_vocab *v,
 
 /* ---- tokens that are not of bytes ---- */
 
+static enum gguf_status add_control(struct gg_convert_vocab *v,
+                                    const char *text, struct gguf_error *err)
+{
+    const size_t id = v->n;
+    GG_TRY(gg_convert_vocab_grow(v, (int64_t)id + 1, 0, err));
+    v->token[id].size = strlen(text);
+    v->token[id].data =
+        gg_mem_arena_strndup(v->folder->arena, text, strlen(text));
+    v->type[id] = GG_CONVERT_CONTROL;
+    return v->token[id].data ? GGUF_OK : gg_error_set_nomem(err, strlen(text));
+}
+
 static enum gguf_status add_special(struct gg_convert_vocab *v,
                                     struct gguf_error *err)
 {
     static const char *const first[] = { "<|endoftext|>", "<|im_start|>",
                                          "<|im_end|>" };
     char text[32];
-    const size_t n = v->n, more = GG_LEN(first) + N_EXTRA;
-    GG_TRY(gg_convert_vocab_grow(v, (int64_t)(n + more), 0, err));
-    for (size_t i = 0; i < more; i++) {
-        if (i < GG_LEN(first))
-            snprintf(text, sizeof text, "%s", first[i]);
-        else
-            snprintf(text, sizeof text, "<|extra_%zu|>", i - GG_LEN(first));
-        v->token[n + i].size = strlen(text);
-        v->token[n + i].data =
-            gg_mem_arena_strndup(v->folder->arena, text, strlen(text));
-        if (!v->token[n + i].data)
-            return gg_error_set_nomem(err, strlen(text));
-        v->type[n + i] = GG_CONVERT_CONTROL;
+    for (size_t i = 0; i < GG_LEN(first); i++)
+        GG_TRY(add_control(v, first[i], err));
+    for (size_t i = 0; i < N_EXTRA; i++) {
+        snprintf(text, sizeof text, "<|extra_%zu|>", i);
+        GG_TRY(add_control(v, text, err));
     }
     return GGUF_OK;
+}
+
+/* The reserved tokens are control tokens whatever tokenizer_config.json says.
+ */
+static enum gguf_status set_control(struct gg_convert_vocab *v,
+                                    struct gguf_error *err)
+{
+    (void)err;
+    for (size_t i = 0; i < v->n; i++)
+        if (v->type[i] == GG_CONVERT_USER)
+            v->type[i] = GG_CONVERT_CONTROL;
+    return GGUF_OK;
+}
+
+static enum gguf_status add_reserved(struct gg_convert_vocab *v,
+                                     struct gguf_error *err)
+{
+    char text[40];
+    for (size_t i = 0; i < N_RESERVED; i++) {
+        snprintf(text, sizeof text, "<|reserved_token_%zu|>", v->n);
+        GG_TRY(add_control(v, text, err));
+    }
+    return GGUF_OK;
+}
+
+/* ---- files ---- */
+
+static enum gguf_status read_ranks(struct gg_convert_vocab *v,
+                                   const struct gg_mapfile *m,
+                                   struct gguf_error *err)
+{
+    struct gg_convert_line line = { .map = m };
+    while (gg_convert_vocab_next_line(&line))
+        GG_TRY(read_line(v, &line, err));
+    if (!v->n)
+        return gg_error_set(err, GGUF_E_VOCAB, 0, "no tokens");
+    v->model = "gpt2";
+    return make_merges(v, err);
 }
 
 enum gguf_status gg_convert_vocab_read_tiktoken(struct gg_convert_vocab *v,
@@ -200,14 +246,18 @@ enum gguf_status gg_convert_vocab_read_tiktoken(struct gg_convert_vocab *v,
     static const char *const roles[GG_CONVERT_ROLES] = {
         "<|endoftext|>", "<|endoftext|>", "<|endoftext|>"
     }; /* BOS, EOS, unknown */
-    struct gg_convert_line line = { .map = m };
-    while (gg_convert_vocab_next_line(&line))
-        GG_TRY(read_line(v, &line, err));
-    if (!v->n)
-        return gg_error_set(err, GGUF_E_VOCAB, 0, "no tokens");
-    GG_TRY(make_merges(v, err));
-    v->model = "gpt2";
+    GG_TRY(read_ranks(v, m, err));
     v->pre = v->pre ? v->pre : "qwen2";
     v->role_text = roles;
     return add_special(v, err);
+}
+
+enum gguf_status gg_convert_vocab_read_kimi(struct gg_convert_vocab *v,
+                                            const struct gg_mapfile *m,
+                                            struct gguf_error *err)
+{
+    GG_TRY(read_ranks(v, m, err));
+    v->pre = v->pre ? v->pre : "kimi-k2";
+    v->finish = set_control;
+    return add_reserved(v, err);
 }
