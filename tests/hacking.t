@@ -46,6 +46,31 @@ grep -q 'HACKING' "$srcdir/doc/architecture.md" &&
     grep -q 'doc/architecture.md' "$srcdir/HACKING"
 verdict "each refers to the other" $? "$tmp/none"
 
+# Code of the walk through an architecture: the indented lines after a line that
+# ends in "FILE:" stand in FILE, one after another.
+awk '/^An architecture from its description/ { on = 1 } /^To add a weight/ { on = 0 }
+    !on { next }
+    /^[^ ]/ { file = "" }
+    /(^| )(lib|tests)\/[^ ]*:$/ { file = $NF; sub(/:$/, "", file); n++ }
+    file && (/^    / || /^$/) { sub(/^    /, ""); print > (dir "/" n ".part")
+        print file > (dir "/" n ".file") }' dir="$tmp" "$srcdir/HACKING"
+differing() # parts whose lines are not in their file
+{
+    for part in "$tmp"/*.part; do
+        file=$(head -1 "${part%part}file")
+        awk 'NR == FNR { want = want $0 "\n"; next } { all = all $0 "\n" }
+            END { gsub(/^\n+|\n+$/, "", want); exit !(want != "" &&
+                index("\n" all, "\n" want "\n")) }' \
+            "$part" "$srcdir/$file" || echo "$file: $(sed -n 2p "$part")"
+    done
+}
+differing >"$tmp/log"
+test "$(ls "$tmp"/*.part | wc -l)" -eq 7 -a ! -s "$tmp/log"
+verdict "the walk has the code of its example" $? "$tmp/log"
+sed 's/= 7/= 8/' "$tmp/2.part" >"$tmp/changed" && mv "$tmp/changed" "$tmp/2.part"
+differing | grep -q '^lib/model/family/expert.c: '
+verdict "another number there is found" $? "$tmp/log"
+
 # ----------------------------------------------------------------- commands ---
 grep -oE -- '--(enable|disable|with)-[a-z]+' "$srcdir/HACKING" | sort -u |
     while read -r option; do

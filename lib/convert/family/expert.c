@@ -211,8 +211,8 @@ static double maple_limit(const struct gg_hf_config *cfg, int64_t layer)
     return (double)layer < num_of(cfg, "num_hidden_layers") ? 7 : NAN;
 }
 
-/* Layers with full attention have no positions; chosen experts' weights have
- * the sum 1. */
+/* Layers with full attention have no positions, and the weights of chosen
+ * experts have the sum 1. */
 static bool is_maple(const struct gg_hf_config *cfg)
 {
     return is_true(num_of(cfg, "nope_on_global_attention")) &&

@@ -117,7 +117,9 @@ static enum gguf_status check_gate(const struct gguf_model *m, uint32_t il,
 static void fill_clamp(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
-    for (uint32_t il = 0; !hp->has[GG_HP_clamp_exp] && il < hp->n_layer; il++)
+    if (hp->has[GG_HP_clamp_exp])
+        return;
+    for (uint32_t il = 0; il < hp->n_layer; il++)
         hp->layer[il].clamp_exp = 7;
 }
 
