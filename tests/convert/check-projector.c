@@ -241,17 +241,17 @@ static void check_minimax(void)
         "\"num_attention_heads\":2,\"num_hidden_layers\":1,"
         "\"patch_size\":4}}",
         "vision_tower.vision_model.encoder.layers.0.self_attn.q_proj.weight "
-        "160 3\n"
+        "160 160\n"
         "vision_tower.vision_model.encoder.layers.0.self_attn.k_proj.bias "
         "160\n");
     struct gguf_file *f = convert_or_fail("MiniMax M3");
-    const float *x = find_numbers(f, "v.blk.0.attn_q.weight", 480);
+    const float *x = find_numbers(f, "v.blk.0.attn_q.weight", 25600);
     const float *b = find_numbers(f, "v.blk.0.attn_k.bias", 160);
     bool good = x && b;
     for (uint64_t r = 0; good && r < 160; r++) {
         const uint64_t from = r / 80 * 80 + minimax_row(r % 80);
-        for (uint64_t k = 0; k < 3; k++)
-            good = good && x[3 * r + k] == folder_value(q, 3 * from + k);
+        for (uint64_t k = 0; k < 160; k++)
+            good = good && x[160 * r + k] == folder_value(q, 160 * from + k);
         good =
             good && b[r] == folder_value("vision_tower.vision_model.encoder."
                                          "layers.0.self_attn.k_proj.bias",
@@ -307,7 +307,7 @@ static void check_pixtral(void)
     begin_folder("{\"architectures\":[\"LlavaForConditionalGeneration\"],"
                  "\"text_config\":{\"hidden_size\":24}," PIXTRAL_VISION,
                  "vision_tower.transformer.layers.0.attention.q_proj.weight "
-                 "16 3\n"
+                 "16 16\n"
                  "language_model.model.embed_tokens.weight 9 24\n"
                  "multi_modal_projector.linear_1.weight 24 16\n");
     is_refused("a tokenizer without [IMG_BREAK]", "[IMG_BREAK]");
@@ -315,15 +315,15 @@ static void check_pixtral(void)
                 "{\"added_tokens_decoder\":{\"7\":{\"content\":"
                 "\"[IMG_BREAK]\"}}}");
     struct gguf_file *f = convert_or_fail("Pixtral");
-    const float *x = find_numbers(f, "v.blk.0.attn_q.weight", 48);
+    const float *x = find_numbers(f, "v.blk.0.attn_q.weight", 256);
     const float *t = find_numbers(f, "v.token_embd.img_break", 24);
     bool good = x;
     for (uint64_t r = 0; good && r < 16; r++)
-        for (uint64_t k = 0; k < 3; k++)
+        for (uint64_t k = 0; k < 16; k++)
             good = good &&
-                   x[3 * r + k] ==
+                   x[16 * r + k] ==
                        folder_value(
-                           q, 3 * (r / 8 * 8 + r % 2 * 4 + r % 8 / 2) + k);
+                           q, 16 * (r / 8 * 8 + r % 2 * 4 + r % 8 / 2) + k);
     ok(good, "rows of heads have pairs of neighbours for rotation");
     for (uint64_t k = 0; t && k < 24; k++)
         good = good && t[k] == folder_value(embed, 7 * 24 + k);
@@ -336,11 +336,81 @@ static void check_pixtral(void)
     is_refused("another activation", "hidden_act");
 }
 
+/* ---- LLaVA ---- */
+
+#define CLIP "vision_tower.vision_model."
+#define LLAVA_VISION                                                          \
+    "\"text_config\":{\"model_type\":\"mistral\"},\"vision_config\":{"        \
+    "\"hidden_size\":16,\"image_size\":8,\"intermediate_size\":32,"           \
+    "\"model_type\":\"clip_vision_model\",\"num_attention_heads\":2,"         \
+    "\"num_hidden_layers\":2,\"patch_size\":4"
+static const char llava_config[] =
+    "{\"architectures\":[\"LlavaNextForConditionalGeneration\"],"
+    "\"image_grid_pinpoints\":[[8,16],[24,8]],"
+    "\"vision_feature_layer\":-2," LLAVA_VISION "}}";
+static const char llava_tensors[] = CLIP
+    "embeddings.class_embedding 16\n" CLIP
+    "embeddings.patch_embedding.weight 16 3 4 4\n" CLIP
+    "embeddings.position_embedding.weight 5 16\n" NORM(CLIP "pre_layrnorm")
+        NORM(CLIP "post_layernorm") NORM(CLIP "encoder.layers.%.layer_norm1")
+            CLIP "encoder.layers.%.mlp.fc1.weight 32 16\nimage_newline 24\n"
+                 "multi_modal_projector.linear_1.weight 24 16\n"
+                 "multi_modal_projector.linear_2.weight 24 24\n"
+                 "language_model.lm_head.weight 9 24\n";
+
+static bool has_ints(const struct gguf_file *f, const char *key, size_t n,
+                     const int32_t *want)
+{
+    const struct gguf_kv *kv = f ? gguf_file_kv_find(f, key) : NULL;
+    int32_t x[4];
+    return kv && kv->n == n && n <= 4 &&
+           gguf_kv_get_elems_i32(kv, 0, n, x, NULL) == GGUF_OK &&
+           !memcmp(x, want, n * sizeof *x);
+}
+
+static void check_llava(void)
+{
+    static const int32_t layer[] = { 1 }, sizes[] = { 16, 8, 8, 24 };
+    begin_folder(llava_config, llava_tensors);
+    struct gguf_file *f = convert_or_fail("LLaVA 1.6");
+    ok(converted_file_text(f, "clip.projector_type", "mlp") &&
+           converted_file_uint(f, "clip.vision.projection_dim", 24) &&
+           has_ints(f, "clip.vision.image_grid_pinpoints", 4, sizes),
+       "the width is that of the projector; sizes are width, height");
+    ok(converted_file_uint(f, "clip.vision.block_count", 1) &&
+           has_ints(f, "clip.vision.feature_layer", 1, layer) &&
+           type_of(f, "v.blk.0.ffn_up.weight") == GGUF_DTYPE_F32 &&
+           type_of(f, "v.blk.1.ffn_up.weight") == UINT32_MAX &&
+           type_of(f, "v.post_ln.weight") == UINT32_MAX,
+       "layers after the last that is used are left out");
+    ok(f && !gguf_file_kv_find(f, "clip.use_gelu") &&
+           gguf_file_n_tensors(f) == 11,
+       "CLIP's activation is the one that readers compute without a key");
+    gguf_file_close(f);
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"LlavaForConditionalGeneration\"],"
+                "\"vision_feature_layer\":-3," LLAVA_VISION "}}");
+    is_refused("no layer of the tower", "vision_feature_layer");
+    folder_text(&folder, "config.json",
+                "{\"architectures\":[\"LlavaForConditionalGeneration\"],"
+                "\"vision_feature_select_strategy\":\"full\"," LLAVA_VISION
+                "}}");
+    is_refused("the vector of the class among the patches'",
+               "vision_feature_select_strategy");
+    folder_text(
+        &folder, "config.json",
+        "{\"architectures\":[\"LlavaForConditionalGeneration\"]," LLAVA_VISION
+        ",\"hidden_act\":\"silu\"}}");
+    is_refused("an activation that readers of LLaVA lack", "hidden_act");
+}
+
 /* Mistral's own form: other names of files, settings and tensors. */
 static void check_params(void)
 {
     begin_folder("{}", "vision_encoder.patch_conv.weight 16 3 4 4\n"
                        "tok_embeddings.weight 9 24\n"
+                       "vision_encoder.transformer.layers.0.attention.wq."
+                       "weight 16 16\n"
                        "layers.0.attention.wq.weight 24 24\n");
     unlink(scratch_path(folder.dir, "config.json"));
     unlink(scratch_path(folder.dir, "preprocessor_config.json"));
@@ -355,7 +425,7 @@ static void check_params(void)
     struct gguf_file *f = convert_or_fail("a folder in Mistral's form");
     const float *t = find_numbers(f, "v.token_embd.img_break", 24);
     ok(t && t[3] == folder_value("tok_embeddings.weight", 5 * 24 + 3) && f &&
-           gguf_file_n_tensors(f) == 2,
+           gguf_file_n_tensors(f) == 3,
        "the vector of [IMG_BREAK] is the row that params.json names");
     gguf_file_close(f);
     scratch_clean(folder.dir);
@@ -366,17 +436,20 @@ static void check_params(void)
 static void check_gemma3(void)
 {
     const char *norm = "model.multi_modal_projector.mm_soft_emb_norm.weight";
-    begin_folder("{\"architectures\":[\"Gemma3ForConditionalGeneration\"],"
-                 "\"text_config\":{\"hidden_size\":24},\"vision_config\":{"
-                 "\"hidden_size\":16,\"image_size\":128,"
-                 "\"intermediate_size\":32,\"num_attention_heads\":2,"
-                 "\"num_hidden_layers\":1,\"patch_size\":4}}",
-                 "model.multi_modal_projector.mm_soft_emb_norm.weight 16\n"
-                 "model.multi_modal_projector.mm_input_projection_weight 16 "
-                 "24\n"
-                 "model.vision_tower.vision_model.embeddings.position_"
-                 "embedding.weight 64 16\n"
-                 "vision_tower.vision_model.head.probe 1 1 16\n");
+    begin_folder(
+        "{\"architectures\":[\"Gemma3ForConditionalGeneration\"],"
+        "\"text_config\":{\"hidden_size\":24},\"vision_config\":{"
+        "\"hidden_size\":16,\"image_size\":128,"
+        "\"intermediate_size\":32,\"num_attention_heads\":2,"
+        "\"num_hidden_layers\":1,\"patch_size\":4}}",
+        "model.multi_modal_projector.mm_soft_emb_norm.weight 16\n"
+        "model.multi_modal_projector.mm_input_projection_weight 16 "
+        "24\n"
+        "model.vision_tower.vision_model.embeddings.position_"
+        "embedding.weight 64 16\n"
+        "vision_tower.vision_model.encoder.layers.0.mlp.fc1.weight 32 "
+        "16\n"
+        "vision_tower.vision_model.head.probe 1 1 16\n");
     struct gguf_file *f = convert_or_fail("Gemma 3");
     const float *x = find_numbers(f, "mm.soft_emb_norm.weight", 16);
     bool good = x;
@@ -388,7 +461,7 @@ static void check_gemma3(void)
        "matrices that programs read as F16 only have it in every file");
     ok(converted_file_uint(f, "clip.vision.projector.scale_factor", 2),
        "a scale that is not the default is written");
-    ok(f && gguf_file_n_tensors(f) == 3, "tensors without use are left out");
+    ok(f && gguf_file_n_tensors(f) == 4, "tensors without use are left out");
     gguf_file_close(f);
 }
 
@@ -401,6 +474,7 @@ int main(void)
     check_minimax();
     check_kimi();
     check_pixtral();
+    check_llava();
     check_params();
     check_gemma3();
     scratch_clean(top);

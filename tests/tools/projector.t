@@ -34,6 +34,47 @@ test $rc -eq 0 && "$info" --tensors "$tmp/s.gguf" >"$tmp/out" 2>&1 &&
     grep -q 'mm.0.weight.*F16' "$tmp/out" &&
     grep -q 'v.blk.0.attn_q.weight.*F16' "$tmp/out"
 ok 'gguf-quantize keeps filters; rows that blocks do not fit become F16'
+run "$info" --summary "$tmp/p.gguf"
+test $rc -eq 0 &&
+    grep -q 'sees  *janus_pro: images of 8 px, patches of 4 px' "$tmp/out" &&
+    grep -q 'for models of' "$tmp/out"
+ok 'gguf-info says what a projector sees'
+run "$info" --summary --json "$tmp/p.gguf"
+cp "$tmp/out" "$tmp/json"
+test $rc -eq 0 && grep -q '"type": *"janus_pro"' "$tmp/json"
+ok 'in JSON, too'
+if python3 -c '' 2>/dev/null; then
+    run python3 "$srcdir/tests/tools/schema.py" \
+        "$srcdir/share/gguf-info.schema.json" "$tmp/json"
+    test $rc -eq 0
+    ok 'which keeps to the schema'
+else
+    skip 'which keeps to the schema' 'no python3'
+fi
+run "$info" --check "$tmp/p.gguf"
+test $rc -eq 0 && grep -q '0 errors, 0 warnings' "$tmp/out"
+ok 'gguf-info --check finds nothing wrong'
+# edit WHAT OPTION... - change a copy of the projector, and check it
+edit() {
+    what=$1
+    shift
+    "$bin/gguf-edit" -q "$@" -f -o "$tmp/bad.gguf" "$tmp/p.gguf" || exit 99
+    run "$info" --check "$tmp/bad.gguf"
+    test $rc -eq 1 && grep -q -e "$what" "$tmp/out"
+    ok "gguf-info --check: $what"
+}
+edit missing-key --delete=clip.vision.image_size
+edit missing-key --delete=clip.projector_type
+edit missing-key --delete=clip.has_vision_encoder
+edit key-type --set=clip.vision.patch_size=str:x
+edit key-type --set=clip.vision.image_mean=f32:1
+edit key-value --set=clip.vision.embedding_length=u32:0
+edit tensor-shape --set=clip.vision.patch_size=u32:7
+edit tensor-shape --set=clip.vision.embedding_length=u32:7
+edit missing-block --set=clip.vision.block_count=u32:2
+edit missing-block --set=clip.vision.block_count=u32:2000000000
+edit missing-tensor --set=clip.has_audio_encoder=bool:true \
+    --set=clip.audio.block_count=u32:1
 data=${GGUF_SHARED:-/nowhere}/golden/mmproj
 if ! test -d "$data" || ! python3 -c '' 2>/dev/null; then
     skip 'made folders of every class' 'no folders, or no python3'
@@ -74,5 +115,6 @@ for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
 print("1..%d" % n)
 EOF
 TMPDIR=$tmp python3 "$tmp/check.py" "$data" "$tmp" "$n" \
-    kimi-k2.5 kimi-k2.5-heads4 glm5v 2>/dev/null | sed 's/^[-+]/# &/'
+    kimi-k2.5 kimi-k2.5-heads4 glm5v granite-speech granite-speech-plus \
+    2>/dev/null | sed 's/^[-+]/# &/'
 exit $status

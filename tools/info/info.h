@@ -126,6 +126,11 @@ void info_memory(struct json *j, const struct info *info,
 void info_inferred(struct json *j, const struct info *info,
                    const struct info_options *o);
 
+/* Add rows of the summary, or write a member of it, about the towers of a
+ * projector. Other files: nothing is done. */
+void info_projector_rows(struct table *t, const struct info *info);
+void info_projector_json(struct json *j, const struct info *info);
+
 /* Parts that read tensor data. j: write members of the open object; NULL:
  * text. Return false if something failed or an error was found. */
 bool info_check(struct json *j, const struct info *info,

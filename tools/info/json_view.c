@@ -82,6 +82,7 @@ static void json_summary(struct json *j, const struct info *info,
     if (info_n_vocab(info))
         json_u64(j, "vocabulary_size", info_n_vocab(info));
     json_member(j, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
+    info_projector_json(j, info);
     info_inferred(j, info, o);
     json_close(j);
 }

@@ -174,6 +174,7 @@ static void print_summary(const struct info *info,
     for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
         if (h->flags & GGUF_HPARAM_SUMMARY)
             add_kv(&t, h->label, info_hparam(info, h->key));
+    info_projector_rows(&t, info);
     if (info_n_vocab(info)) {
         table_add(&t, "vocabulary");
         table_addf(&t, "%" PRIu64 " tokens", info_n_vocab(info));

@@ -49,7 +49,7 @@ static const struct gg_convert_name speech[] = {
     N_AXES(LAYER "conv.down_conv.weight", A "conv_pw2.weight",
            "o, i, 1 > o, i"),
     N(LAYER "conv.down_conv.bias", A "conv_pw2.bias"),
-    N(LAYER "conv.batch_norm.folded", A "conv_norm_var"),
+    N(LAYER "conv.batch_norm.folded", A "conv_norm"),
     N(LAYER "post_norm", A "ln2"),
     N("encoder.out", "a.enc_ctc_out"),
     N("encoder.out_mid", "a.enc_ctc_out_mid"),
@@ -259,32 +259,6 @@ static double window_side(const struct gg_hf_config *cfg)
     return rate_part(cfg, 1);
 }
 
-/* Sizes of images, "height, width" in config.json, as width, height. */
-static enum gguf_status put_pinpoints(struct gguf_convert *c,
-                                      struct gguf_error *err)
-{
-    const struct gg_hf_config cfg = gg_convert_config(c);
-    const json_t *list = gg_hf_config_get(&cfg, "image_grid_pinpoints");
-    const size_t n = json_array_size(list);
-    int32_t out[2 * MOST_LINKS];
-    if (!n)
-        return GGUF_OK;
-    if (n > MOST_LINKS)
-        return gg_projector_refuse("image_grid_pinpoints is too long", err);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < 2; k++) {
-            int64_t x;
-            if (!gg_json_int(json_array_get(json_array_get(list, i), 1 - k),
-                             &x) ||
-                x < 0 || x > INT32_MAX)
-                return gg_projector_refuse(
-                    "image_grid_pinpoints: expected pairs of numbers", err);
-            out[2 * i + k] = (int32_t)x;
-        }
-    return gg_projector_put_ints(c, "vision.image_grid_pinpoints", out, 2 * n,
-                                 err);
-}
-
 static enum gguf_status image_keys(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
@@ -303,7 +277,7 @@ static enum gguf_status image_keys(struct gguf_convert *c,
     GG_TRY(gg_projector_put_ints(c, "vision.feature_layer", layer, n, err));
     GG_TRY(gg_projector_put_ints(c, "vision.projector.spatial_offsets", offset,
                                  n, err));
-    return put_pinpoints(c, err);
+    return gg_projector_put_pinpoints(c, err);
 }
 
 const struct gg_projector gg_projector_family_granite[] = {

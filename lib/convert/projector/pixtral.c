@@ -155,6 +155,7 @@ static double merge_of_params(const struct gg_hf_config *cfg)
 
 const struct gg_projector gg_projector_family_pixtral[] = {
     { .arch = { .classes = "LlavaForConditionalGeneration "
+                           "LlavaNextForConditionalGeneration "
                            "Mistral3ForConditionalGeneration",
                 .when = is_pixtral,
                 .names = { tower, projector, image_break },

@@ -18,6 +18,7 @@ static const struct gg_projector *const lists[] = {
     gg_projector_family_conformer, gg_projector_family_gemma,
     gg_projector_family_deepseek,  gg_projector_family_mimo,
     gg_projector_family_radio,     gg_projector_family_speech,
+    gg_projector_family_llava,
 };
 
 const struct gg_projector *gg_projector_row(size_t n)

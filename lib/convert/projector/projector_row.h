@@ -18,7 +18,7 @@ extern const struct gg_projector gg_projector_family_siglip[],
     gg_projector_family_granite[], gg_projector_family_conformer[],
     gg_projector_family_gemma[], gg_projector_family_deepseek[],
     gg_projector_family_mimo[], gg_projector_family_radio[],
-    gg_projector_family_speech[];
+    gg_projector_family_speech[], gg_projector_family_llava[];
 
 /* names.c: lists of names that several families have: CLIP's and SigLIP's
  * towers, and Whisper's encoder, as transformers names them, without the prefix
@@ -128,6 +128,10 @@ gg_projector_fn gg_projector_default_clip_image,
 enum gguf_status gg_projector_fold_norms(struct gguf_convert *c,
                                          const char *prefix,
                                          struct gguf_error *err);
+/* shared.c: write image_grid_pinpoints, pairs of height and width, as key
+ * "vision.image_grid_pinpoints", width first. Folders without them: nothing is
+ * done. */
+gg_projector_fn gg_projector_put_pinpoints;
 /* shared.c: find a tensor of the folder by its name in rows. */
 bool gg_projector_find_tensor(const struct gguf_convert *c, const char *name,
                               const struct gg_safetensors_tensor **out);

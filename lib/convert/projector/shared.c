@@ -119,3 +119,30 @@ enum gguf_status gg_projector_leave_out(struct gguf_convert *c,
             true;
     return GGUF_OK;
 }
+
+enum gguf_status gg_projector_put_pinpoints(struct gguf_convert *c,
+                                            struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const json_t *list = gg_hf_config_get(
+        &cfg, "image_grid_pinpoints image.image_grid_pinpoints");
+    const size_t n = json_array_size(list);
+    enum { MOST_SIZES = 256 };
+    int32_t out[2 * MOST_SIZES];
+    if (!n)
+        return GGUF_OK;
+    if (n > MOST_SIZES)
+        return gg_projector_refuse("image_grid_pinpoints is too long", err);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 2; k++) {
+            int64_t x;
+            if (!gg_json_int(json_array_get(json_array_get(list, i), 1 - k),
+                             &x) ||
+                x < 0 || x > INT32_MAX)
+                return gg_projector_refuse(
+                    "image_grid_pinpoints: expected pairs of numbers", err);
+            out[2 * i + k] = (int32_t)x;
+        }
+    return gg_projector_put_ints(c, "vision.image_grid_pinpoints", out, 2 * n,
+                                 err);
+}

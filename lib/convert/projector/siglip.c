@@ -405,7 +405,7 @@ const struct gg_projector gg_projector_family_siglip[] = {
                               "downsample_factor", 2),
                          GELU) },
       .vision = "vision_config" },
-    { .arch = { .classes = "Phi4ForCausalLMV",
+    { .arch = { .classes = "Phi4ForCausalLMV Phi4MMForCausalLM",
                 .names = OVER_CLIP(phi4),
                 .sizes = phi4_sizes,
                 CLIP("vision_tower. mm_projector.", TOWERS),

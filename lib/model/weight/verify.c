@@ -74,6 +74,8 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
     const struct gguf_kv *kv = gguf_file_kv_find(file, "general.architecture");
     struct gguf_str name;
     struct gg_str_esc e;
+    if (gg_verify_is_projector(file))
+        return gg_verify_projector(&v->c, &v->src, err);
     if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || !name.size ||
         !gg_source_n_tensors(&v->src) || is_other_file(file))
         return GGUF_OK;

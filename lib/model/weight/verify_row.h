@@ -20,4 +20,17 @@ enum gguf_status gg_verify_row(struct gg_file_checker *c,
                                const struct gg_arch *arch,
                                struct gguf_str prefix, struct gguf_error *err);
 
+/* verify_projector.c: does the file say that it is a projector, of architecture
+ * "clip"? */
+bool gg_verify_is_projector(const struct gguf_file *file);
+/* verify_projector.c: check a projector's keys and tensors.
+ *
+ * c        Receives the findings about c->file.
+ * src      File or set of shards.
+ *
+ * GGUF_E_NOMEM, GGUF_E_CANCELLED. Faults are findings. */
+enum gguf_status gg_verify_projector(struct gg_file_checker *c,
+                                     const struct gg_source *src,
+                                     struct gguf_error *err);
+
 #endif
