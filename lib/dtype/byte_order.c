@@ -38,6 +38,7 @@ static const struct order table[GG_N_DTYPES] = {
     PLAIN(F16, NUMBER(2)),
     PLAIN(BF16, NUMBER(2)),
     PLAIN(F64, NUMBER(8)),
+    PLAIN(F8_E4M3, NONE),
     PLAIN(I8, NONE),
     PLAIN(I16, NUMBER(2)),
     PLAIN(I32, NUMBER(4)),

@@ -10,7 +10,8 @@
  *   FAMILY       suffix of enum gguf_dtype_family
  *
  * Rows ascend by id. Source of ids and layouts: the GGUF specification and
- * ggml (ggml.h, ggml-common.h, commit d99724f); ids from 133 on:
+ * ggml (ggml.h, ggml-common.h, commit d99724f; 43: llama.cpp b12211); ids from
+ * 133 on:
  * ik_llama.cpp (commit 8337e4c, ggml.c). Types from 202 on interleave four,
  * eight or sixteen rows; their sizes are those of one row.
  */
@@ -55,6 +56,7 @@
     X(40, NVFP4, 64, struct gg_block_nvfp4, 0, QUANT)                         \
     X(41, Q1_0, 128, struct gg_block_q1_0, 0, QUANT)                          \
     X(42, Q2_0, 64, struct gg_block_q2_0, 0, QUANT)                           \
+    X(43, F8_E4M3, 1, uint8_t, 0, FLOAT)                                      \
     X(133, Q6_0, 32, struct gg_block_q6_0, 0, FORK)                           \
     X(134, IQ1_BN, 64, GG_BYTES(13), 2, FORK)                                 \
     X(135, IQ2_BN, 64, GG_BYTES(16), 4, FORK)                                 \

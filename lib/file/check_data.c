@@ -35,6 +35,7 @@ static const struct scales table[GG_N_DTYPES] = {
     [GG_DT_F16] = { F16, 1, 0 },
     [GG_DT_BF16] = { BF16, 1, 0 },
     [GG_DT_F64] = { F64, 1, 0 },
+    [GG_DT_F8_E4M3] = { UE4M3, 1, 0 },
     ROW(Q4_0, F16, 1, q4_0, d),
     ROW(Q4_1, F16, 2, q4_1, d),
     ROW(Q5_0, F16, 1, q5_0, d),

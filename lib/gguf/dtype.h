@@ -59,12 +59,13 @@ enum gguf_dtype {
     GGUF_DTYPE_MXFP4 = 39,
     GGUF_DTYPE_NVFP4 = 40,
     GGUF_DTYPE_Q1_0 = 41,
-    GGUF_DTYPE_Q2_0 = 42
+    GGUF_DTYPE_Q2_0 = 42,
+    GGUF_DTYPE_F8_E4M3 = 43
 };
 
 /* Kind of a data type. */
 enum gguf_dtype_family {
-    GGUF_FAMILY_FLOAT,   /* f64, f32, f16, bf16 */
+    GGUF_FAMILY_FLOAT,   /* f64, f32, f16, bf16, f8_e4m3 */
     GGUF_FAMILY_INT,     /* plain integers */
     GGUF_FAMILY_QUANT,   /* blocks of quantized values */
     GGUF_FAMILY_REMOVED, /* removed from the format; its sizes are 0 */

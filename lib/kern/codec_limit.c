@@ -47,6 +47,9 @@ float gg_codec_max_magnitude(int dtype)
      * next that it would have. */
     if (dtype == GG_DT_NVFP4)
         return 6 * 464;
+    /* The middle between 448 and the next number that it would have. */
+    if (dtype == GG_DT_F8_E4M3)
+        return 464;
     if (dtype == GG_DT_BF16) /* the least number that becomes infinity */
         return 0x1.ffp127f;
     return factor[dtype] > 0 ? f16_end * factor[dtype] : INFINITY;

@@ -34,7 +34,8 @@ static const struct {
     { 30, 1, 2, "BF16", 0 },     { 34, 256, 54, "TQ1_0", 0 },
     { 35, 256, 66, "TQ2_0", 0 }, { 39, 32, 17, "MXFP4", 0 },
     { 40, 64, 36, "NVFP4", 0 },  { 41, 128, 18, "Q1_0", 0 },
-    { 42, 64, 18, "Q2_0", 0 },   { 133, 32, 26, "Q6_0", 0 },
+    { 42, 64, 18, "Q2_0", 0 },   { 43, 1, 1, "F8_E4M3", 0 },
+    { 133, 32, 26, "Q6_0", 0 },
     { 134, 64, 13, "IQ1_BN", 2 }, { 135, 64, 16, "IQ2_BN", 4 },
     { 137, 256, 76, "IQ2_K", 0 }, { 138, 256, 110, "IQ3_K", 0 },
     { 139, 256, 144, "IQ4_K", 0 }, { 140, 256, 176, "IQ5_K", 0 },
@@ -86,7 +87,7 @@ static void check_table(void)
     ok(gguf_dtype_find(4)->family == GGUF_FAMILY_REMOVED &&
            gg_dtype_index(4) == -1,
        "removed ids are known as such");
-    ok(!gguf_dtype_find(43) && !gguf_dtype_find(UINT32_MAX), "unknown ids");
+    ok(!gguf_dtype_find(44) && !gguf_dtype_find(UINT32_MAX), "unknown ids");
     ok(gguf_dtype_find_name("q4_k") == gguf_dtype_find(12), "case of names");
 }
 

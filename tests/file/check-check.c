@@ -162,6 +162,7 @@ static const struct {
     { GGUF_DTYPE_NVFP4, 3, 1, { 0x7f } },
     { GGUF_DTYPE_Q1_0, 0, 2, { 0, 0x7c } },
     { GGUF_DTYPE_Q2_0, 0, 2, { 0, 0x7c } },
+    { GGUF_DTYPE_F8_E4M3, 0, 1, { 0xff } },
     { 133, 0, 2, { 0, 0x7c } }, /* Q6_0, and IQ2_K to IQ6_K */
     { 137, 0, 2, { 0, 0x7c } },
     { 138, 0, 2, { 0, 0x7c } },

@@ -67,6 +67,7 @@ static const struct other {
     { "F32", FLT_MAX, 0, 0 },
     { "F64", FLT_MAX, 0, 0 },
     { "BF16", 0x1.fep127f, 0x1.ffp127f, 0.004f },
+    { "F8_E4M3", 463, 465, 0.04f },
     { "Q8_K", 0x1.fp127f, 0, 0.01f },
     { "MXFP4", FLT_MAX, 0, 0.26f }, /* 8 * 2^e becomes 6 * 2^e */
     { "NVFP4", 2783, 2785, 0.15f }, /* 6 * (448 + 480) / 2; 7 becomes 6 or 8 */

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "kern/codec.h"
 #include "kern/c/block_io.h"
+#include "dtype/f8.h"
 
 void gg_kern_decode_f32_c(const void *src, float *dst, size_t n)
 {
@@ -39,6 +40,13 @@ void gg_kern_decode_f64_c(const void *src, float *dst, size_t n)
     const uint8_t *p = src;
     for (size_t i = 0; i < n; i++)
         dst[i] = (float)gg_bytes_f64_from_bits(gg_bytes_load64le(p + 8 * i));
+}
+
+void gg_kern_decode_f8_e4m3_c(const void *src, float *dst, size_t n)
+{
+    const uint8_t *p = src;
+    for (size_t i = 0; i < n; i++)
+        dst[i] = gg_dtype_f8_to_f32(p[i]);
 }
 
 void gg_kern_decode_i8_c(const void *src, float *dst, size_t n)

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "kern/codec.h"
 #include "kern/c/block_io.h"
+#include "dtype/f8.h"
 
 void gg_kern_encode_f32_c(const float *src, void *dst, size_t n_rows,
                           size_t row_len, const float *weight)
@@ -44,4 +45,13 @@ void gg_kern_encode_f64_c(const float *src, void *dst, size_t n_rows,
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len; i++)
         gg_bytes_store64le(p + 8 * i, gg_bytes_f64_bits((double)src[i]));
+}
+
+void gg_kern_encode_f8_e4m3_c(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
+{
+    (void)weight;
+    uint8_t *p = dst;
+    for (size_t i = 0; i < n_rows * row_len; i++)
+        p[i] = gg_dtype_f32_to_f8(src[i]);
 }

@@ -35,5 +35,5 @@ bool gg_quant_is_finite(const float *x, size_t n)
 
 bool gg_quant_is_small(const float *x, size_t n)
 {
-    return all_below(x, n, gg_bytes_f32_bits(0x1p11f));
+    return all_below(x, n, gg_bytes_f32_bits(0x1p8f));
 }

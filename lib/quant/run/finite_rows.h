@@ -9,9 +9,10 @@
 /* Are all of x[0..n) finite? */
 bool gg_quant_is_finite(const float *x, size_t n);
 
-/* Are all of x[0..n) finite and below 2^11? Every type can hold such numbers:
- * NVFP4, whose limit is the lowest, ends at 2688; types with F16 scales end at
- * 65504, and their scales are smaller than the block's elements. */
+/* Are all of x[0..n) finite and below 2^8? Every type can hold such numbers:
+ * F8_E4M3, whose limit is the lowest, ends at 448, NVFP4 at 2688; types with
+ * F16 scales end at 65504, and their scales are smaller than the block's
+ * elements. */
 bool gg_quant_is_small(const float *x, size_t n);
 
 #endif
