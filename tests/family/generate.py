@@ -128,7 +128,7 @@ def main(args):
             with open(text) as f:
                 old, mark, rest = f.read().partition("\n[")
             rest = mark + rest
-        elif glob.glob("%s/*/%s-t.txt" % (families, m["name"])):
+        elif glob.glob("%s/*/%s-t*.txt" % (families, m["name"])):
             continue
         lines = old.split("\n")
         wanted = m["name"] in names or any(x.startswith("digest ") for x in lines)

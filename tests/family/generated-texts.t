@@ -9,12 +9,14 @@ check() # folder that it is in, script and folder of the texts
     if test -d "${GGUF_SHARED:-/nowhere}/$1" && python3 -c '' 2>/dev/null; then
         python3 "$srcdir/$2/generate.py" --check "$GGUF_SHARED/$1" \
             "$srcdir/$2" >"$tmp/log" 2>&1
-        verdict "$2 says what it was made of" $? "$tmp/log"
+        verdict "$2 says what it was made of: $1" $? "$tmp/log"
     else
-        skip "$2 says what it was made of" "that is not here"
+        skip "$2 says what it was made of: $1" "that is not here"
     fi
 }
-check archs/public tests/family
+for folder in public autumn; do
+    check "archs/$folder" tests/family
+done
 check archs/autumn/tiefree tests/family
 check golden/tokenizer tests/vocab
 done_testing
