@@ -165,7 +165,7 @@ static void check_kills(const char *in, int n)
     int before = n_entries();
     p.names[0] = "two";
     p.resume = true;
-    while (n_done < n) {
+    while (n_done < n || n_kills < n / 2) {
         p.threads = (unsigned)rnd_below(4);
         p.max_memory = rnd_below(2) ? 700000 : 0;
         if (run_killed(in, &p, 1 + rnd_below(n_calls))) {
@@ -178,8 +178,8 @@ static void check_kills(const char *in, int n)
         remove_all("two");
         n_done++;
     }
-    ok(!bad && n_kills >= n / 2,
-       "%d outputs, killed %d times on the way, are the same", n, n_kills);
+    ok(!bad, "%d outputs, killed %d times on the way, are the same", n_done,
+       n_kills);
     remove(in_dir("one"));
 }
 
@@ -200,7 +200,7 @@ static void check_many_kills(const char *in, int n)
     p.names[0] = "c";
     p.names[1] = "d";
     p.resume = true;
-    while (n_done < n) {
+    while (n_done < n || n_kills < n / 2) {
         p.threads = (unsigned)rnd_below(4);
         if (run_killed(in, &p, 1 + rnd_below(n_calls))) {
             n_kills++;
@@ -212,9 +212,9 @@ static void check_many_kills(const char *in, int n)
         }
         n_done++;
     }
-    ok(!bad && n_kills >= n / 2,
+    ok(!bad,
        "%d times two outputs, one of two files, killed %d times, are the same",
-       n, n_kills);
+       n_done, n_kills);
     for (size_t i = 0; i < GG_LEN(want); i++)
         remove(in_dir(want[i]));
     ok(n_entries() == 1, "and nothing else is there");
@@ -322,9 +322,9 @@ static void check_damage(const char *in)
         int fd = open(path, O_RDWR);
         uint8_t b = 0;
         bad += fstat(fd, &st) != 0;
-        /* in the journal: after its head and the facts about the input; in the
-         * data: the header */
-        off_t from = journal ? 32 + 104 : 4096;
+        /* in the journal: after the record of the temporary, without which
+         * that is a foreign file; in the data: after the header */
+        off_t from = journal ? GG_JOURNAL_HEAD + GG_QUANT_RESUME_RECORD : 4096;
         off_t at = from + (off_t)rnd_below((uint64_t)(st.st_size - from));
         bad += pread(fd, &b, 1, at) != 1;
         b ^= 0x10;

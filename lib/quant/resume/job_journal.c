@@ -13,7 +13,7 @@
 enum {
     TENSOR = GG_JOURNAL_OWN,
     NOTE = 96, /* offset of the note */
-    RECORD = GG_JOURNAL_FRAME + 88 + GGUF_QUANT_NOTE_SIZE,
+    RECORD = GG_QUANT_RESUME_RECORD,
     /* flags */
     MEASURED = 1,
     REPLACED = 2

@@ -13,6 +13,9 @@
 #include "gguf/improve.h"
 #include "quant/job/job.h"
 
+/* bytes of a record: 88 of numbers, and the note */
+enum { GG_QUANT_RESUME_RECORD = GG_JOURNAL_FRAME + 88 + GGUF_QUANT_NOTE_SIZE };
+
 struct gg_quant_resume_tensor {
     bool have; /* the output has all bytes of the tensor */
     XXH128_canonical_t digest;
