@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_folder.c - a Hugging Face folder: its texts, and the weights of a small
- * llama
+ * llama; as a language model and as a projector
  *
  * The input is a sequence of files, each a line with its name and then its
  * content, with a byte 0x1e between them. model.safetensors is one of zeros,
@@ -106,28 +106,36 @@ static void take_files(struct far_folder *d, const uint8_t *data, size_t size,
                                          sizeof name - 1, n_weights };
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Describe the folder, as a projector or not. */
+static void describe_folder(const struct gguf_opener *opener, bool projector)
 {
-    static uint8_t weights[8 + sizeof header + NUMBERS];
-    struct far_folder folder = { .n = 0 };
-    const struct gguf_opener opener = { sizeof opener, far_takes, far_open,
-                                        &folder };
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c;
     struct gguf_error err;
     struct failalloc fa;
-    weights[0] = (uint8_t)(sizeof header - 1);
-    weights[1] = (uint8_t)((sizeof header - 1) >> 8);
-    memcpy(weights + 8, header, sizeof header - 1);
-    take_files(&folder, data, size, weights, sizeof weights - 1);
     gguf_error_clear(&err);
-    p.opener = &opener;
+    p.opener = opener;
+    p.projector = projector;
     p.allocator = failalloc_init(&fa, UINT_MAX);
     const enum gguf_status st = gguf_convert_open(&c, "far:f", &p, &err);
     MUST(st == GGUF_OK ? c != NULL : !c && err.message[0]);
     MUST(fa.most < MOST_MEMORY);
     gguf_convert_close(c);
     MUST(!fa.live);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t weights[8 + sizeof header + NUMBERS];
+    struct far_folder folder = { .n = 0 };
+    const struct gguf_opener opener = { sizeof opener, far_takes, far_open,
+                                        &folder };
+    weights[0] = (uint8_t)(sizeof header - 1);
+    weights[1] = (uint8_t)((sizeof header - 1) >> 8);
+    memcpy(weights + 8, header, sizeof header - 1);
+    take_files(&folder, data, size, weights, sizeof weights - 1);
+    describe_folder(&opener, false);
+    describe_folder(&opener, true);
     return 0;
 }
 
@@ -146,6 +154,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     "\x1etokenizer_config.json\n{\"bos_token\":\"<s>\",\"add_bos_token\":"    \
     "true,\"chat_template\":\"{{x}}\"}"
 
+#define PROJECTOR(CLASS, SETTINGS)                                            \
+    "config.json\n{\"architectures\":[\"" CLASS                               \
+    "ForConditionalGeneration\"],\"hidden_size\":8," SETTINGS                 \
+    "\"vision_config\":{\"hidden_size\":8,\"num_hidden_layers\":2,"           \
+    "\"num_attention_heads\":2,\"image_size\":8,\"patch_size\":4,"            \
+    "\"intermediate_size\":8,\"model_type\":\"clip_vision_model\"}}"          \
+    "\x1epreprocessor_config.json\n{\"image_mean\":[0,0,0],"                  \
+    "\"image_std\":[1,1,1],\"min_pixels\":4,\"max_pixels\":64}"
+
 void fuzz_make_seeds(void)
 {
     seed_text(CONFIG "8}" TOKENIZER);
@@ -163,6 +180,13 @@ void fuzz_make_seeds(void)
     seed_text("adapter_config.json\n{\"peft_type\":\"LORA\",\"r\":2,"
               "\"lora_alpha\":4,\"base_model_name_or_path\":\"x/y\"}"
               "\x1e" CONFIG "8}");
+    seed_text(PROJECTOR("Granite4Vision", "\"deepstack_layer_map\":[[0,1]],"
+                                          "\"image_grid_pinpoints\":[[8,8]],"
+                                          "\"downsample_rate\":\"4/8\","));
+    seed_text(PROJECTOR("LlavaNext", "\"vision_feature_layer\":[-2,1],"));
+    seed_text(PROJECTOR("KimiK25", "\"vt_num_attention_heads\":2,"));
+    seed_text(PROJECTOR("Gemma3n", "\"audio_config\":{\"hidden_size\":8,"
+                                   "\"conf_num_hidden_layers\":1},"));
     seed_text("config.json\n{\"architectures\":[\"Lfm2ForCausalLM\"],"
               "\"num_hidden_layers\":1000000,\"full_attn_idxs\":[0]}");
 }

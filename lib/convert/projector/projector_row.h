@@ -11,7 +11,8 @@
 
 #include "convert/projector/projector.h"
 
-/* Rows of each family, in FAMILY.c; a list ends with a row without a class. */
+/* Rows of each family, in family/FAMILY.c. A list ends with a row without a
+ * class. */
 extern const struct gg_projector gg_projector_family_siglip[],
     gg_projector_family_qwen[], gg_projector_family_pixtral[],
     gg_projector_family_vit[], gg_projector_family_whisper[],
