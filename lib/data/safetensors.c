@@ -144,6 +144,10 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
 {
     const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     struct gg_str_esc e;
+    if (t->made) {
+        *out = t->made->rows;
+        return GGUF_OK;
+    }
     if (t->packed)
         return gg_packed_rows(as_safetensors(d), i, out, err);
     if (t->nibbles) {
@@ -166,7 +170,8 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
 static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
     const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
-    const bool as_it_is = !t->packed && !t->nibbles && !t->is_index;
+    const bool as_it_is =
+        !t->made && !t->packed && !t->nibbles && !t->is_index;
     return t->type->dtype != GG_SAFETENSORS_NO_DTYPE && as_it_is ? t->data
                                                                  : NULL;
 }
@@ -197,10 +202,24 @@ void gg_safetensors_advise(const struct gg_safetensors *s, uint32_t file_no,
     gg_mapfile_advise(&f->map, off, size, how);
 }
 
+/* Elements first to first + n of the tensor that a computed one is made of. */
+static void find_made(const struct gg_safetensors_made *m, uint64_t *first,
+                      uint64_t *n)
+{
+    const uint64_t begin = *first / m->width;
+    const uint64_t end = (*first + *n + m->width - 1) / m->width;
+    *first = begin * m->width_from;
+    *n = (end - begin) * m->width_from;
+}
+
 static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
                          uint64_t n, enum gg_mapfile_advice how)
 {
     const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
+    if (t->made) {
+        find_made(t->made, &first, &n);
+        t = &as_safetensors(d)->tensor[i = t->made->from];
+    }
     const uint64_t bits = t->type->bits;
     if (t->nibbles)
         gg_nibbles_advise(as_safetensors(d), i, first, n, how);
@@ -240,6 +259,10 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
                                       struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
+    if (t->made) {
+        find_made(t->made, &first, &n);
+        t = &as_safetensors(d)->tensor[i = t->made->from];
+    }
     const uint64_t bits = t->type->bits;
     if (t->packed)
         return gg_packed_hold(as_safetensors(d), i, first, n, begin, err);

@@ -58,6 +58,13 @@ struct gg_safetensors_scale {
     float value[];               /* fastest dimension first */
 };
 
+/* Numbers that are computed from the rows of another tensor (projected.h). */
+struct gg_safetensors_made {
+    struct gg_data_rows rows;   /* reader of the numbers */
+    uint32_t from;              /* number of the other tensor */
+    uint64_t width_from, width; /* elements of a row there, and here */
+};
+
 /* A million of these take about 200 MB: members of few tensors lie
  * elsewhere. */
 struct gg_safetensors_tensor {
@@ -75,6 +82,7 @@ struct gg_safetensors_tensor {
                                        * numbers (packed.h); NULL: none */
     const struct gg_nibbles *nibbles; /* layout of 4-bit indexes (nibbles.h);
                                        * NULL: none */
+    const struct gg_safetensors_made *made; /* NULL: the numbers are stored */
     const struct gg_safetensors_scale *scale; /* NULL: no scales */
     const uint8_t *data;                      /* the numbers, for readers */
 };

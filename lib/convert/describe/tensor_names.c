@@ -125,6 +125,8 @@ static void strip_part(const struct gguf_convert *c, struct gguf_str *name,
     for (size_t k = 0; k < GG_LEN(prefixes); k++) {
         const char *prefix = prefixes[k].prefix;
         const size_t n = strlen(c->folder.added);
+        if (c->arch->strip && !strcmp(c->arch->strip, prefix))
+            continue; /* the part is the language model of the class */
         if (!gg_str_starts(*name, prefix) &&
             !(n && !strncmp(prefix, c->folder.added, n) &&
               gg_str_starts(*name, prefix += n)))

@@ -3,6 +3,14 @@
 #include "config.h"
 #include "convert/class_row.h"
 #include "convert/convert_int.h"
+#include "convert/vocab/vocab_folder.h"
+#include "data/projected.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* softmax(x, 0) is the sigmoid of x. */
 static enum gguf_status pair_row(struct gg_convert_view *v,
@@ -170,6 +178,160 @@ static void put_deepstack(struct gg_back_maker *m)
         gg_back_put(m->root, "vision_config.deepstack_visual_indexes", list);
 }
 
+/* ---- the talker of Qwen3-TTS ----
+ *
+ * llama.cpp's converter (conversion/qwen3tts.py, September 2026) computes the
+ * two layers between texts and the talker for each token of the tokenizer, and
+ * appends the embedding of the codes, which become tokens. */
+
+#define TALKER    "talker."
+#define TEXTS     TALKER "model.text_embedding.weight"
+#define PROJECTED TALKER "projected_texts" /* a name of this converter */
+#define LAYER     TALKER "text_projection.linear_fc"
+
+static enum gguf_status count_tokens(struct gguf_convert *c,
+                                     struct gguf_error *err)
+{
+    int64_t n_texts, n_codes;
+    if (!gg_convert_get_count(c, "text_vocab_size", &n_texts) ||
+        !gg_convert_get_count(c, "vocab_size", &n_codes) ||
+        n_texts > GG_CONVERT_MOST_TOKENS || n_codes > GG_CONVERT_MOST_TOKENS)
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "config.json: talker_config has no numbers of "
+                            "tokens, text_vocab_size and vocab_size");
+    GG_TRY(gg_convert_set_config(c, "vocab_size",
+                                 json_integer(n_texts + n_codes), err));
+    return gg_convert_set_config(c, "n_codes", json_integer(n_codes), err);
+}
+
+/* Name of a code's token; out of range: an error. */
+static enum gguf_status name_code(struct gg_convert_vocab *v, int64_t n_codes,
+                                  int64_t code, const char *name,
+                                  struct gguf_error *err)
+{
+    if (code < 0 || code >= n_codes || n_codes > (int64_t)v->n)
+        return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+                            "config.json: code %" PRId64
+                            " of token '%.80s', the embedding has %" PRId64,
+                            code, name, n_codes);
+    const size_t id = v->n - (size_t)n_codes + (size_t)code;
+    char *text = gg_mem_arena_strndup(v->folder->arena, name, strlen(name));
+    if (!text)
+        return gg_error_set_nomem(err, strlen(name));
+    v->token[id] = gg_str_z(text);
+    v->type[id] = GG_CONVERT_CONTROL;
+    v->score[id] = 0;
+    return GGUF_OK;
+}
+
+/* The member NAME_id is the code of <|NAME|>, its member WORD that of
+ * <|NAME_WORD|>. */
+static enum gguf_status name_member(struct gg_convert_vocab *v, int64_t n,
+                                    const char *member, json_t *value,
+                                    struct gguf_error *err)
+{
+    char name[200];
+    const char *word;
+    const int len = (int)GG_MIN(strlen(member) - 3, (size_t)80);
+    json_t *code;
+    snprintf(name, sizeof name, "<|%.*s|>", len, member);
+    if (json_is_integer(value))
+        return name_code(v, n, json_integer_value(value), name, err);
+    json_object_foreach(value, word, code)
+    {
+        snprintf(name, sizeof name, "<|%.*s_%.80s|>", len, member, word);
+        if (json_is_integer(code))
+            GG_TRY(name_code(v, n, json_integer_value(code), name, err));
+    }
+    return GGUF_OK;
+}
+
+/* The talker never speaks one of the last 1024 tokens but the end of codes. */
+static enum gguf_status suppress_codes(struct gg_convert_vocab *v, int64_t n,
+                                       struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_folder_config(v->folder);
+    const double end =
+        (double)v->n - (double)n + num_of(&cfg, "codec_eos_token_id");
+    int32_t id[1024];
+    size_t n_ids = 0;
+    for (size_t i = v->n > GG_LEN(id) ? v->n - GG_LEN(id) : 0; i < v->n; i++)
+        if ((double)i != end)
+            id[n_ids++] = (int32_t)i;
+    return gguf_meta_set_array(v->meta, "tokenizer.ggml.suppress_tokens",
+                               GGUF_VAL_I32, id, n_ids, err);
+}
+
+static enum gguf_status name_codes(struct gg_convert_vocab *v,
+                                   struct gguf_error *err)
+{
+    char name[40];
+    const char *member;
+    json_t *value;
+    int64_t n;
+    if (!gg_folder_get_count(v->folder, "n_codes", &n))
+        return GGUF_OK;
+    for (int64_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "<|codec_%" PRId64 "|>", i);
+        GG_TRY(name_code(v, n, i, name, err));
+    }
+    json_object_foreach(v->folder->config, member, value)
+    {
+        if (gg_str_ends(gg_str_z(member), "_id"))
+            GG_TRY(name_member(v, n, member, value, err));
+    }
+    return suppress_codes(v, n, err);
+}
+
+static double end_of_codes(const struct gg_hf_config *cfg)
+{
+    return num_of(cfg, "vocab_size") - num_of(cfg, "n_codes") +
+           num_of(cfg, "codec_eos_token_id");
+}
+
+static enum gguf_status project_texts(struct gguf_convert *c,
+                                      struct gguf_error *err)
+{
+    static const char *const names[] = { TEXTS, LAYER "1.weight",
+                                         LAYER "1.bias", LAYER "2.weight",
+                                         LAYER "2.bias" };
+    struct gg_safetensors *s = c->folder.weights;
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    uint32_t at[GG_LEN(names)];
+    if (gg_safetensors_find(s, gg_str_z(TALKER "model.codec_embedding."
+                                               "weight")) == GG_INDEX_NONE ||
+        !gg_hf_config_get(&cfg, "n_codes"))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "a file of qwen3tts has the results of two layers "
+                            "in place of its embedding of texts: the folder "
+                            "cannot be computed from it");
+    for (size_t i = 0; i < GG_LEN(names); i++) {
+        at[i] = gg_safetensors_find(s, gg_str_z(names[i]));
+        if (at[i] == GG_INDEX_NONE)
+            return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                                "tensor '%s' is missing", names[i]);
+    }
+    if (gg_hf_config_is_word(&cfg, "hidden_act", -1, "silu") == 0)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "config.json: the projection of texts has another "
+                            "hidden_act than silu");
+    c->out.summary.kind = "text part of a speech model";
+    c->out.summary.reason = "its class";
+    return gg_projected_add(
+        s, gg_str_z(PROJECTED),
+        &(struct gg_projected_from){ at[0], at[1], at[2], at[3], at[4] }, err);
+}
+
+static const struct gg_convert_name talker_names[] = {
+    N("projected_texts", "token_embd.weight"),
+    N("model.codec_embedding.weight", "token_embd.weight"),
+    N("codec_head", "output"),
+    N_NOT("model.text_embedding"),
+    N_NOT("text_projection.linear_fc1"),
+    N_NOT("text_projection.linear_fc2"),
+    END_NAMES
+};
+
 /* ---- rows ---- */
 
 const struct gg_convert_defaults gg_convert_defaults_qwen2 = {
@@ -316,5 +478,16 @@ const struct gg_convert_arch gg_convert_family_qwen[] = {
                     "'<|im_end|>' + '\\n'}}{% endfor %}{% if "
                     "add_generation_prompt %}{{ '<|im_start|>assistant\\n' "
                     "}}{% endif %}")) },
+    { .classes = "Qwen3TTSForConditionalGeneration",
+      .arch = "qwen3tts",
+      .fix_config = count_tokens,
+      .add_tensors = project_texts,
+      .fix_vocab = name_codes,
+      .strip = TALKER,
+      .skip = TALKER "code_predictor. speaker_encoder. decoder. encoder.",
+      .names = OVER(talker_names),
+      .last =
+          ROWS(OF("/tokenizer.ggml.eos_token_id", U32, end_of_codes, NO_BACK),
+               ALWAYS("/tokenizer.ggml.add_eos_token", BOOL, 0)) },
     { .classes = NULL }
 };

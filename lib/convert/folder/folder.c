@@ -124,7 +124,8 @@ static enum gguf_status read_text(struct gg_folder *f,
 static json_t *language_of(json_t *root)
 {
     static const char *const names[] = { "text_config", "language_config",
-                                         "llm_config", "lm_config", "lfm" };
+                                         "llm_config",  "lm_config",
+                                         "lfm",         "talker_config" };
     json_t *text = json_object_get(json_object_get(root, "thinker_config"),
                                    "text_config");
     for (size_t i = 0; i < GG_LEN(names) && !json_is_object(text); i++)
