@@ -347,11 +347,13 @@ static bool compare_kept(const struct run *r, const struct run *f,
     const char *first = NULL;
     for (; t; t = gguf_ctx_next_tensor(r->session->cache_ctx, t)) {
         const char *name = t->name;
-        /* a state, the tokens of an unfinished block, or adapters of tokens */
+        /* a state, the tokens of an unfinished block, or adapters of tokens;
+         * recent token ids are integers */
         if (!strncmp(name, "state", 5) || strstr(name, "ring") ||
             !strncmp(name, "adapters", 8)) {
             n->n_states++;
-            if (t->dtype != GGUF_DTYPE_F32)
+            if (t->dtype != (strstr(name, "recent") ? (uint32_t)GGUF_DTYPE_I32
+                                                    : GGUF_DTYPE_F32))
                 return false;
             continue;
         }
