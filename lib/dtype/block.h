@@ -321,4 +321,64 @@ struct gg_block_iq3_ks {
 };
 _Static_assert(sizeof(struct gg_block_iq3_ks) == 102, "block_iq3_ks");
 
+/* 64 columns of ternary digits, five a byte; extra: digits 15, 31, 47, 63 */
+struct gg_block_iq1_bn {
+    uint8_t ql[12];
+    uint8_t extra;
+};
+_Static_assert(sizeof(struct gg_block_iq1_bn) == 13, "block_iq1_bn");
+
+/* four 2-bit digits per byte; w = d * (q - 1) */
+struct gg_block_iq2_bn {
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_iq2_bn) == 16, "block_iq2_bn");
+
+/* w = d * q; the header of a row is d, f32, and the sum of its q, i32 */
+struct gg_block_q8_kv {
+    int8_t qs[32];
+};
+_Static_assert(sizeof(struct gg_block_q8_kv) == 32, "block_q8_kv");
+
+/* codes of five bits for pairs of elements; qh: the fifth */
+struct gg_block_iq2_kl {
+    uint16_t scales_h;
+    uint8_t scales_l[4];
+    uint8_t qs[64];
+    uint8_t qh[16];
+};
+_Static_assert(sizeof(struct gg_block_iq2_kl) == 86, "block_iq2_kl");
+
+/* IQ1_KT to IQ4_KT: states of a trellis, of 13, 16, 16 and 15 bits, for groups
+ * of 8 elements, 4 in IQ4_KT */
+struct gg_block_iq1_kt {
+    uint8_t sh[8]; /* scales and the highest bits of four states */
+    uint8_t ql[32];
+    uint8_t qh[16];
+};
+_Static_assert(sizeof(struct gg_block_iq1_kt) == 56, "block_iq1_kt");
+
+struct gg_block_iq2_kt {
+    uint8_t scales[4];
+    uint16_t ql[32];
+};
+_Static_assert(sizeof(struct gg_block_iq2_kt) == 68, "block_iq2_kt");
+
+/* qh: signs */
+struct gg_block_iq3_kt {
+    uint8_t scales[4];
+    uint16_t ql[32];
+    uint8_t qh[32];
+};
+_Static_assert(sizeof(struct gg_block_iq3_kt) == 100, "block_iq3_kt");
+
+/* sh: a scale, its lowest bit the choice of a trellis, and the three highest
+ * bits of eight states */
+struct gg_block_iq4_kt {
+    uint32_t sh[8];
+    uint8_t ql[64];
+    uint8_t qh[32];
+};
+_Static_assert(sizeof(struct gg_block_iq4_kt) == 128, "block_iq4_kt");
+
 #endif

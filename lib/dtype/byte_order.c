@@ -86,12 +86,11 @@ static const struct order table[GG_N_DTYPES] = {
     ROWS(IQ4_KSS, 4, ALL(iq4_kss, qs, 2)),
     [GG_DT_Q8_KV] = { { 0, 4, 2, 4 }, { NONE } },
     ROWS(IQ5_KS, 4, NONE),
-    /* types without a layout in block.h */
-    ROWS(IQ2_KT, 4, { 4, 2, 32, 2 }),
-    ROWS(IQ3_KT, 4, { 4, 2, 32, 2 }),
-    ROWS(IQ4_KT, 4, { 0, 4, 8, 4 }),
+    ROWS(IQ2_KT, 4, ALL(iq2_kt, ql, 2)),
+    ROWS(IQ3_KT, 4, ALL(iq3_kt, ql, 2)),
+    ROWS(IQ4_KT, 4, ALL(iq4_kt, sh, 4)),
     ROWS(IQ3_KS, 2, ALL(iq3_ks, extra, 2)),
-    ROWS(IQ2_KL, 2, NUMBER(2)),
+    ROWS(IQ2_KL, 2, ALL(iq2_kl, scales_h, 2)),
     ROWS(IQ1_KT, 4, NONE),
 };
 

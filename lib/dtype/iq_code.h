@@ -46,6 +46,16 @@ extern const uint16_t gg_dtype_iq3_s_code[512];
       -12, -6, -1, 5, 11, 17, 23, 29, 36, 43, 51, 59, 68, 77, 87, 97, 109, 121 }
 #define GG_IQ6K_CUBIC(q)                                                      \
     (-127.0f + (q) * (6.2568f + (q) * (-0.11218f + (q) * 0.0011972f)))
+
+/* Pairs of levels of IQ2_KL's codes, from GG_IQ3K_LEVELS. */
+#define GG_IQ2KL_PAIRS                                                        \
+    { { -63, -23 }, { -63, 13 }, { -40, -63 }, { -40, -10 }, { -40, 13 },     \
+      { -40, 47 }, { -23, -40 }, { -23, -23 }, { -23, 1 }, { -23, 13 },       \
+      { -23, 28 }, { -10, -63 }, { -10, 1 }, { -10, 13 }, { -10, 47 },        \
+      { 1, -23 }, { 1, -10 }, { 1, 1 }, { 1, 13 }, { 1, 28 }, { 13, -40 },    \
+      { 13, -23 }, { 13, -10 }, { 13, 1 }, { 13, 13 }, { 28, -63 },           \
+      { 28, -23 }, { 28, 1 }, { 28, 28 }, { 28, 47 }, { 47, -23 },            \
+      { 47, 13 } }
 /* clang-format on */
 enum {
     GG_IQ2K_SHIFT = 5,
@@ -54,6 +64,28 @@ enum {
     GG_IQ5K_SHIFT = 2,
     GG_IQ6K_SHIFT = 1
 };
+
+/* Elements of a trellis (IQ1_KT to IQ4_KT) are sums of the bytes of successive
+ * states, each masked to six bits, minus the middle of their range. A state is
+ * the last one times the factor, modulo 2^32; the first is the code plus an
+ * offset. Groups of IQ4_KT choose between two offsets. Source: the decoders of
+ * ik_llama.cpp (commit 8337e4c); method: QTIP (Tseng and others 2024, arXiv
+ * 2406.11235). */
+#define GG_TRELLIS_FACTOR UINT32_C(0xcbac1fed)
+enum {
+    GG_TRELLIS_OFFSET = 4096,
+    GG_TRELLIS_OTHER_OFFSET = 4096 + 32768, /* IQ4_KT only */
+    GG_TRELLIS_MIDDLE = 126
+};
+
+/* Advance the state and return its element, -126 .. 126. */
+static inline int gg_dtype_trellis_next(uint32_t *state)
+{
+    *state *= GG_TRELLIS_FACTOR;
+    uint32_t v = *state & UINT32_C(0x3f3f3f3f);
+    return (int)((v & 255) + (v >> 8 & 255) + (v >> 16 & 255) + (v >> 24)) -
+           GG_TRELLIS_MIDDLE;
+}
 
 /* Offset of IQ1: an element is its level plus or minus this. */
 #define GG_IQ1_DELTA 0.125f

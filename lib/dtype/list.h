@@ -58,8 +58,8 @@
     X(42, Q2_0, 64, struct gg_block_q2_0, 0, QUANT)                           \
     X(43, F8_E4M3, 1, uint8_t, 0, FLOAT)                                      \
     X(133, Q6_0, 32, struct gg_block_q6_0, 0, FORK)                           \
-    X(134, IQ1_BN, 64, GG_BYTES(13), 2, FORK)                                 \
-    X(135, IQ2_BN, 64, GG_BYTES(16), 4, FORK)                                 \
+    X(134, IQ1_BN, 64, struct gg_block_iq1_bn, 2, FORK)                       \
+    X(135, IQ2_BN, 64, struct gg_block_iq2_bn, 4, FORK)                       \
     X(137, IQ2_K, 256, struct gg_block_iq2_k, 0, FORK)                        \
     X(138, IQ3_K, 256, struct gg_block_iq3_k, 0, FORK)                        \
     X(139, IQ4_K, 256, struct gg_block_iq4_k, 0, FORK)                        \
@@ -68,14 +68,14 @@
     X(144, IQ4_KS, 256, struct gg_block_iq4_ks, 4, FORK)                      \
     X(145, IQ2_KS, 256, struct gg_block_iq2_ks, 2, FORK)                      \
     X(146, IQ4_KSS, 256, struct gg_block_iq4_kss, 4, FORK)                    \
-    X(151, Q8_KV, 32, GG_BYTES(32), 8, FORK)                                  \
+    X(151, Q8_KV, 32, struct gg_block_q8_kv, 8, FORK)                         \
     X(152, IQ5_KS, 256, struct gg_block_iq5_ks, 4, FORK)                      \
-    X(153, IQ2_KT, 256, GG_BYTES(68), 4, FORK)                                \
-    X(154, IQ3_KT, 256, GG_BYTES(100), 4, FORK)                               \
-    X(155, IQ4_KT, 256, GG_BYTES(128), 4, FORK)                               \
+    X(153, IQ2_KT, 256, struct gg_block_iq2_kt, 4, FORK)                      \
+    X(154, IQ3_KT, 256, struct gg_block_iq3_kt, 4, FORK)                      \
+    X(155, IQ4_KT, 256, struct gg_block_iq4_kt, 4, FORK)                      \
     X(156, IQ3_KS, 256, struct gg_block_iq3_ks, 2, FORK)                      \
-    X(157, IQ2_KL, 256, GG_BYTES(86), 2, FORK)                                \
-    X(158, IQ1_KT, 256, GG_BYTES(56), 4, FORK)                                \
+    X(157, IQ2_KL, 256, struct gg_block_iq2_kl, 2, FORK)                      \
+    X(158, IQ1_KT, 256, struct gg_block_iq1_kt, 4, FORK)                      \
     X(202, Q4_0_R8, 32, GG_BYTES(18), 0, FORK)                                \
     X(206, Q5_0_R4, 32, GG_BYTES(22), 0, FORK)                                \
     X(208, Q8_0_R8, 32, GG_BYTES(34), 0, FORK)                                \

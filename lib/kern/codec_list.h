@@ -67,7 +67,15 @@
     X(IQ2_KS, iq2_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)                              \
     X(IQ4_KSS, iq4_kss, 1, 1, 0, 0, 0, 0, 0, 0, 0)                            \
     X(IQ5_KS, iq5_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ3_KS, iq3_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)
+    X(IQ3_KS, iq3_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ1_BN, iq1_bn, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ2_BN, iq2_bn, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(Q8_KV, q8_kv, 1, 0, 0, 0, 0, 0, 0, 0, 0)                                \
+    X(IQ2_KL, iq2_kl, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ1_KT, iq1_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ2_KT, iq2_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ3_KT, iq3_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ4_KT, iq4_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)
 
 /* GG_CODEC_##COLUMN(text): the text if there is the column's kernel. */
 #define GG_CODEC_0(...)

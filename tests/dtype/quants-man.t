@@ -12,8 +12,9 @@ sed 's/\\-/-/g; s/ *$//' "$srcdir/man/gguf-quants.7" >"$tmp/page"
 # line and two lines of the diagram; for the others the row of their table.
 "$AWK" '
 BEGIN {
-    split("uint8_t int8_t uint16_t int16_t int32_t int64_t float double", t)
-    split("1 1 2 2 4 8 4 8", s)
+    split("uint8_t int8_t uint16_t int16_t uint32_t int32_t int64_t float " \
+        "double", t)
+    split("1 1 2 2 4 4 8 4 8", s)
     for (i in t)
         width[t[i]] = s[i]
 }

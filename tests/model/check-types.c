@@ -148,7 +148,7 @@ static void make_up(const struct gguf_dtype_info *dt, uint8_t *row,
         *state = *state * 1664525u + 1013904223u;
         row[i] = (uint8_t)(*state >> 24);
     }
-    if (dt->row_header == 4)
+    if (dt->row_header >= 4)
         gg_bytes_store32le(row, 0x3a000000u | (*state >> 12)); /* 2^-11 */
     if (dt->row_header == 2)
         gg_bytes_store16le(row, (uint16_t)(0x1000 | *state >> 24));

@@ -159,3 +159,35 @@ GG_DECODER_256(iq3_ks, 32, sizeof(uint16_t), gg_kern_get_half(src),
                    16,
                level3[gg_kern_pair_of(b.qs, e) | bit_of(b.qh, e) << 2] +
                    shift_of(&b.extra, 8 + s, GG_IQ3K_SHIFT))
+
+/* Each code is a pair of levels. */
+void gg_kern_decode_iq2_kl_c(const void *src, float *dst, size_t n)
+{
+    static const int8_t pair[32][2] = GG_IQ2KL_PAIRS;
+    const uint8_t *blocks = (const uint8_t *)src + sizeof(uint16_t);
+    const float d = gg_kern_get_half(src);
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_iq2_kl b;
+        GG_GET_BLOCK(b, blocks, i);
+        for (unsigned s = 0; s < 8; s++) {
+            int sc = b.scales_l[s % 4] >> 4 * (s / 4) & 15;
+            sc |= (gg_bytes_load16le(&b.scales_h) >> 2 * s & 3) << 4;
+            const float scale = d * (float)(sc - 32);
+            for (unsigned j = 0; j < 16; j++) {
+                unsigned q = b.qs[s / 2 * 16 + j] >> 4 * (s & 1) & 15u;
+                q |= (b.qh[j] >> s & 1u) << 4;
+                dst[32 * s + 2 * j] = scale * (float)pair[q][0];
+                dst[32 * s + 2 * j + 1] = scale * (float)pair[q][1];
+            }
+        }
+    }
+}
+
+/* The header's second number, the sum of the row's codes, serves products. */
+void gg_kern_decode_q8_kv_c(const void *src, float *dst, size_t n)
+{
+    const uint8_t *q = (const uint8_t *)src + 2 * sizeof(float);
+    const float d = row_scale(src);
+    for (size_t i = 0; i < n; i++)
+        dst[i] = d * (float)(int8_t)q[i];
+}

@@ -64,3 +64,43 @@ void gg_kern_decode_q2_0_c(const void *src, float *dst, size_t n)
             dst[e] = (float)((b.qs[e / 4] >> 2 * (e % 4) & 3) - 1) * d;
     }
 }
+
+/* Digit k of a byte that holds five ternary digits, the first the lowest power
+ * of three to multiply by: 81. (u + u / 2) / 128 is the digit of the fraction
+ * u / 256. */
+static float bitnet_digit(uint8_t v, unsigned k, float d)
+{
+    static const uint8_t pow3[5] = { 81, 27, 9, 3, 1 };
+    unsigned u = (uint8_t)(v * pow3[k]);
+    return d * (float)((int)((u + (u >> 1)) >> 7) - 1);
+}
+
+/* Each group of 16 elements: five digits in each of three bytes, and one in
+ * extra. ik_llama.cpp's decoder takes the row's header for codes and multiplies
+ * by no scale; its products do, as here. */
+void gg_kern_decode_iq1_bn_c(const void *src, float *dst, size_t n)
+{
+    const uint8_t *blocks = (const uint8_t *)src + sizeof(uint16_t);
+    const float d = gg_kern_get_half(src);
+    for (size_t i = 0; i < n / 64; i++) {
+        struct gg_block_iq1_bn b;
+        GG_GET_BLOCK(b, blocks, i);
+        for (unsigned g = 0; g < 4; g++) {
+            for (unsigned e = 0; e < 15; e++)
+                *dst++ = bitnet_digit(b.ql[3 * g + e / 5], e % 5, d);
+            *dst++ = bitnet_digit(b.extra, g, d);
+        }
+    }
+}
+
+void gg_kern_decode_iq2_bn_c(const void *src, float *dst, size_t n)
+{
+    const uint8_t *blocks = (const uint8_t *)src + sizeof(float);
+    const float d = gg_bytes_f32_from_bits(gg_bytes_load32le(src));
+    for (size_t i = 0; i < n / 64; i++, dst += 64) {
+        struct gg_block_iq2_bn b;
+        GG_GET_BLOCK(b, blocks, i);
+        for (unsigned e = 0; e < 64; e++)
+            dst[e] = d * (float)((b.qs[e % 16] >> 2 * (e / 16) & 3) - 1);
+    }
+}
