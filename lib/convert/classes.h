@@ -136,6 +136,7 @@ enum gg_convert_kind {
     GG_KIND_F32,
     GG_KIND_BOOL,
     GG_KIND_STR,
+    GG_KIND_TEXTS,  /* list of texts */
     GG_KIND_LABELS, /* texts of an object with members "0", "1" ... */
     /* Computed numbers, once or for each layer. Without a result the key is
      * left out; so is a list whose first layer has no result. */

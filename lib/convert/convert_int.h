@@ -173,6 +173,15 @@ enum gguf_status gg_convert_detect_reranker(struct gguf_convert *c,
  * matrix. */
 enum gguf_status gg_convert_read_modules(struct gguf_convert *c,
                                          struct gguf_error *err);
+/* prompts.c: add to config.json the prompts of
+ * config_sentence_transformers.json and the limit of sentence_bert_config.json.
+ * GGUF_E_FORMAT; GGUF_E_HPARAM: a member has another type. */
+enum gguf_status gg_convert_read_prompts(struct gguf_convert *c,
+                                         struct gguf_error *err);
+/* labels.c: write a list of texts. GGUF_E_HPARAM. */
+enum gguf_status gg_convert_set_texts(struct gguf_convert *c, const char *key,
+                                      const json_t *texts,
+                                      struct gguf_error *err);
 /* labels.c: write the texts of an object with the members "0", "1", ... as a
  * list, unless they are placeholders (LABEL_0). GGUF_E_HPARAM. */
 enum gguf_status gg_convert_set_labels(struct gguf_convert *c, const char *key,

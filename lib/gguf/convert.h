@@ -3,8 +3,9 @@
  *
  * A folder has config.json, the weights as safetensors, and a tokenizer
  * (tokenizer.model, tokenizer.json or vocab.txt). If present,
- * tokenizer_config.json, generation_config.json, modules.json, a chat template
- * and the model card README.md are read too. The calls, in order:
+ * tokenizer_config.json, generation_config.json, modules.json and the texts
+ * beside it (sentence-transformers), a chat template and the model card
+ * README.md are read too. The calls, in order:
  *
  *  1. gguf_convert_open() reads the folder, without the weights, and plans the
  *     GGUF file: its metadata, and its tensors with their types.

@@ -161,11 +161,17 @@ static void check_refused(void)
           "Tanh\"}",
           "2_Dense/config.json: unsupported function 'torch.nn"
           ".modules.activation.Tanh'" },
+        { "{" WIDTHS "\"bias\":false}",
+          "2_Dense/config.json: unsupported function 'Tanh, the default'" },
+        { "{" WIDTHS "\"activation_function\":null,\"use_residual\":true}",
+          "2_Dense/config.json: use_residual is true" },
         { "{\"in_features\":32}",
           "2_Dense/config.json: missing width 'out_features'" },
         { "{\"in_features\":0,\"out_features\":24}",
           "2_Dense/config.json: missing width 'in_features'" },
-        { "{\"in_features\":32,\"out_features\":25}", "dense_2.weight" },
+        { "{\"in_features\":32,\"out_features\":25,"
+          "\"activation_function\":\"" IDENTITY "\"}",
+          "dense_2.weight" },
         { "[", "2_Dense/config.json: JSON" },
     };
     static const char class_name[] = "Lfm2Model";

@@ -131,6 +131,11 @@ static void check_pooling(void)
           "3" },
         { "{\"pooling_mode\":\"lasttoken\"}", "3" },
         { "{\"pooling_mode\":\"mean\"}", "1" },
+        { "{\"pooling_mode\":[\"lasttoken\"]}", "3" },
+        { "{\"pooling_mode\":null,\"pooling_mode_cls_token\":true}", "2" },
+        { "{\"pooling_mode\":\"cls\",\"pooling_mode_mean_tokens\":true}",
+          "2" },
+        { "{}", "1" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_folder("BertModel", "", "");
@@ -283,6 +288,18 @@ static void check_classifier(void)
         "classifier.out_proj.weight 3 32\nclassifier.out_proj.bias 3\n");
     made_of("classifier.out_proj.weight", "cls.output.weight",
             "lacks classifier.dense");
+    make_folder("BertForSequenceClassification",
+                ",\"sentence_transformers\":{\"activation_fn\":"
+                "\"torch.nn.modules.activation.Sigmoid\"}",
+                pooler);
+    made_of("pooler.dense.weight", "cls.weight",
+            "sentence_transformers.activation_fn is "
+            "'torch.nn.modules.activation.Sigmoid'");
+    make_folder("BertForSequenceClassification",
+                ",\"sbert_ce_default_activation_function\":"
+                "\"torch.nn.modules.linear.Identity\"",
+                pooler);
+    made_of("pooler.dense.weight", "cls.weight", NULL);
     make_folder("BertForSequenceClassification", "", "");
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&

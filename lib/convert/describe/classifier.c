@@ -32,6 +32,28 @@ static const char *layer_before(struct gguf_str name)
     return NULL;
 }
 
+/* Say which function a cross-encoder applies to its scores
+ * (sentence_transformers/cross_encoder/model.py). */
+static void note_activation(const struct gguf_convert *c)
+{
+    static const char *const names[] = {
+        "sentence_transformers.activation_fn",
+        "sbert_ce_default_activation_function"
+    };
+    struct gguf_str fn;
+    struct gg_str_esc e;
+    for (size_t i = 0; i < GG_LEN(names); i++)
+        if (gg_json_str(gg_convert_get_config(c, names[i]), &fn)) {
+            if (!gg_str_ends(fn, "Identity"))
+                gg_folder_warn(&c->folder,
+                               "config.json: %s is '%.80s', which readers of "
+                               "GGUF files do not compute: scores are those "
+                               "before it",
+                               names[i], gg_str_esc(&e, fn));
+            return;
+        }
+}
+
 /* How the class itself pools and activates: modeling_NAME.py of transformers.
  */
 static void note_differences(const struct gguf_convert *c,
@@ -95,5 +117,6 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
             "%" PRId64 " numbers",
             n, head->ne[1]);
     note_differences(c, name);
+    note_activation(c);
     return GGUF_OK;
 }

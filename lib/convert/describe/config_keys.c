@@ -90,9 +90,17 @@ static const struct gg_convert_key then[] = {
     KEY("attention.value_length", U32, "head_dim"),
 };
 
-/* After those of the architecture. */
+/* After those of the architecture. Readers of GGUF files in general know no
+ * keys for the last five, which sentence-transformers folders say (modules.c,
+ * prompts.c). */
+#define SENTENCE "/sentence_transformers."
 static const struct gg_convert_key late[] = {
     KEY("pooling_type", U32, "modules_pooling"),
+    KEY(SENTENCE "normalize", BOOL, "modules_normalize"),
+    KEY(SENTENCE "max_seq_length", U32, "modules_max_tokens"),
+    KEY(SENTENCE "prompt_names", TEXTS, "modules_prompt_names"),
+    KEY(SENTENCE "prompts", TEXTS, "modules_prompts"),
+    KEY(SENTENCE "default_prompt_name", STR, "modules_default_prompt"),
 };
 
 double gg_convert_count_layers(const struct gguf_convert *c,
@@ -166,6 +174,8 @@ static enum gguf_status write_json(struct gguf_convert *c, const char *key,
     double x;
     if (k->kind == GG_KIND_LABELS)
         return gg_convert_set_labels(c, key, v, err);
+    if (k->kind == GG_KIND_TEXTS)
+        return gg_convert_set_texts(c, key, v, err);
     if (json_is_array(v) && k->kind <= GG_KIND_F32)
         return write_array(c, key, k, v, err);
     switch (k->kind) {
