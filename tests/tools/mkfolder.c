@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* mkfolder.c - writes a small Hugging Face folder of a llama
+/* mkfolder.c - writes a small Hugging Face folder of a llama, or of a BERT
  *
  *   mkfolder DIR [ARG]...
  *
  * ARG: bf16, files=N, extra (a tensor that no model has), vision (it also sees,
- * as Janus), wide (rows of 256, which the blocks of all types divide), large=N:
- * N layers with the sizes of Llama 3 8B (36: 8e9 weights), all of them 0, in
- * sparse files.
+ * as Janus), bert (BertModel with WordPiece), wide (rows of 256, which the
+ * blocks of all types divide), large=N: N layers with the sizes of Llama 3 8B
+ * (36: 8e9 weights), all of them 0, in sparse files.
  */
 #include "config.h"
 #include "tests/convert/folder.h"
@@ -62,6 +62,35 @@ static void put_tensors(struct folder *f, const struct sizes *s, bool extra)
     folder_tensors(f, lines, s->layers, 1);
 }
 
+#define E        "encoder.layer.%."
+#define LN(NAME) NAME ".weight 32\n" NAME ".bias 32\n"
+#define LIN(NAME, ROWS, COLS)                                                 \
+    NAME ".weight " #ROWS " " #COLS "\n" NAME ".bias " #ROWS "\n"
+
+static void put_bert(struct folder *f)
+{
+    folder_text(f, "config.json",
+                "{\"architectures\":[\"BertModel\"],\"hidden_size\":32,"
+                "\"intermediate_size\":48,\"num_hidden_layers\":2,"
+                "\"num_attention_heads\":4,\"vocab_size\":260,"
+                "\"max_position_embeddings\":64,\"layer_norm_eps\":1e-12,"
+                "\"type_vocab_size\":2}");
+    folder_tensors(f,
+                   "embeddings.word_embeddings.weight 260 32\n"
+                   "embeddings.token_type_embeddings.weight 2 32\n"
+                   "embeddings.position_embeddings.weight 64 32\n" LN(
+                       "embeddings.LayerNorm")
+                       LIN(E "attention.self.query", 32, 32)
+                           LIN(E "attention.self.key", 32, 32)
+                               LIN(E "attention.self.value", 32, 32)
+                                   LIN(E "attention.output.dense", 32, 32)
+                                       LN(E "attention.output.LayerNorm")
+                                           LIN(E "intermediate.dense", 48, 32)
+                                               LIN(E "output.dense", 32, 48)
+                                                   LN(E "output.LayerNorm"),
+                   2, 1);
+}
+
 static void put_tower(struct folder *f)
 {
     folder_tensors(f,
@@ -81,7 +110,7 @@ int main(int argc, char **argv)
     struct sizes s = { 2, 32, 32, 4, 2, FOLDER_VOCAB };
     const char *dtype = "F32";
     int n_files = 1, large = 0;
-    bool extra = false, vision = false;
+    bool extra = false, vision = false, bert = false;
     if (argc < 2)
         return 2;
     for (int i = 2; i < argc; i++) {
@@ -93,6 +122,8 @@ int main(int argc, char **argv)
             extra = true;
         else if (!strcmp(argv[i], "vision"))
             vision = true;
+        else if (!strcmp(argv[i], "bert"))
+            bert = true;
         else if (!strcmp(argv[i], "wide"))
             s.width = s.ff = 256;
         else if (!strncmp(argv[i], "large=", 6))
@@ -104,6 +135,12 @@ int main(int argc, char **argv)
         s = (struct sizes){ large, 4096, 14336, 32, 8, 32000 };
     folder_begin(&f, argv[1]);
     f.sparse = large > 0;
+    if (bert) {
+        put_bert(&f);
+        folder_weights(&f, dtype, n_files);
+        folder_wordpiece(&f, true);
+        return 0;
+    }
     put_config(&f, &s, vision);
     put_tensors(&f, &s, extra);
     if (vision)

@@ -12,7 +12,6 @@
 struct embedding {
     struct eval *eval;
     struct gguf_session *session;
-    const struct gguf_vocab *vocab;
     struct gguf_tokens tokens;
     bool row_per_token; /* save a row for each token instead of each line */
     size_t line;        /* number of the current line, from 1 */
@@ -64,7 +63,8 @@ static double compute_length(const float *row, size_t n)
 
 static bool save_row(struct embedding *e, const float *row, size_t n)
 {
-    const double length = e->eval->o->normalize ? compute_length(row, n) : 1;
+    const double length =
+        e->eval->sentence.normalizes ? compute_length(row, n) : 1;
     e->unit = msg_grow(e->unit, &e->n_unit, n, sizeof *e->unit);
     for (size_t i = 0; i < n; i++)
         e->unit[i] = (float)((double)row[i] / (length > 0 ? length : 1));
@@ -77,9 +77,8 @@ static bool embed_line(struct embedding *e, const char *text, size_t size)
     size_t n, n_rows;
     bool good = true;
     e->line++;
-    e->tokens.n = 0;
-    if (gguf_vocab_tokenize(e->vocab, text, size, GGUF_TOKENIZE_ADD_SPECIAL,
-                            &e->tokens, &e->eval->err) != GGUF_OK)
+    if (eval_sentence_tokenize(e->eval, &e->eval->sentence, text, size,
+                               &e->tokens) != GGUF_OK)
         return eval_fail(e->eval, e->eval->o->text);
     if (!e->tokens.n)
         return report_line(e, "has no tokens", 0);
@@ -118,14 +117,15 @@ bool eval_embeddings(struct eval *eval)
     if (!eval_begin_session(eval, &sp))
         return false;
     e.session = eval->model.session;
-    e.vocab = gguf_model_vocab(eval->model.model);
     e.row_per_token = o->pooling == GGUF_POOLING_NONE;
     eval->pooling = gguf_session_pooling(e.session);
     if (!e.row_per_token && eval->pooling == GGUF_POOLING_NONE)
         return msg_error(o->model, "has no pooling_type: give --pooling");
-    if (!eval_begin_rows(eval, "embedding", "bytes"))
+    if (!eval_sentence_begin(eval, &eval->sentence) ||
+        !eval_begin_rows(eval, "embedding", "bytes"))
         return false;
     const bool good = embed_lines(&e, eval->lines, eval->run.text_size);
+    eval_sentence_end(&eval->sentence);
     gguf_tokens_fini(&e.tokens);
     free(e.unit);
     return eval_end_rows(eval, good);

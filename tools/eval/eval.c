@@ -4,6 +4,7 @@
 #include "config.h"
 #include "tools/eval/eval.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 #include "tools/common/textfile.h"
 #include "tools/common/wrap.h"
 
@@ -107,6 +108,31 @@ bool eval_write_row(struct eval *e, const float *row, size_t n,
            eval_fail(e, e->out);
 }
 
+static void json_sentence(struct json *j, const struct eval *e)
+{
+    const struct eval_sentence *s = &e->sentence;
+    json_strz(j, "pooling", gguf_pooling_name(e->pooling));
+    json_bool(j, "normalized", s->normalizes);
+    json_str(j, "prompt", s->prompt);
+    json_u64(j, "cut", s->n_cut);
+}
+
+static void print_sentence(const struct eval *e)
+{
+    const struct eval_sentence *s = &e->sentence;
+    struct text prompt = { NULL, 0, 0 };
+    wrap_printf("pooling %s%s\n", gguf_pooling_name(e->pooling),
+                s->normalizes ? ", normalised" : "");
+    if (s->prompt.size) {
+        text_add_esc(&prompt, s->prompt, 200);
+        wrap_printf("prompt  '%s'\n", prompt.s);
+        text_fini(&prompt);
+    }
+    if (s->n_cut)
+        wrap_printf("cut     %zu of %zu lines, to %zu tokens\n", s->n_cut,
+                    e->n_rows, s->most);
+}
+
 static void print_json(const struct eval *e, const char *in, const char *what)
 {
     struct json j;
@@ -124,7 +150,7 @@ static void print_json(const struct eval *e, const char *in, const char *what)
     json_u64(&j, "rows", e->n_rows);
     json_u64(&j, "width", e->width);
     if (e->pooling)
-        json_strz(&j, "pooling", gguf_pooling_name(e->pooling));
+        json_sentence(&j, e);
     json_close(&j);
     json_f64(&j, "seconds", e->run.seconds);
     ev_json_timings(&j, &e->run.timings);
@@ -148,7 +174,7 @@ static void print_rows(const struct eval *e)
                 ev_escape(name, in), e->run.n_tokens, o->ev.n_ctx);
     ev_print_mode(&e->run);
     if (e->pooling)
-        wrap_printf("pooling %s\n", gguf_pooling_name(e->pooling));
+        print_sentence(e);
     wrap_printf("rows    %s: %zu of %zu %s, f32, little-endian\n",
                 ev_escape(name, e->out), e->n_rows, e->width, what);
     wrap_printf("time    %.1f s\n", e->run.seconds);

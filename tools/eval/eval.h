@@ -18,21 +18,35 @@
 struct eval_options {
     struct ev_options ev;
     const char *model;
-    struct ev_files texts;  /* files of -f */
-    const char *text;       /* the first of texts, or NULL */
-    const char *tokens;     /* file of token ids, or NULL */
-    const char *logits;     /* output file of --save-logits, or NULL */
-    const char *embeddings; /* output file of --save-embeddings, or NULL */
-    int pooling;            /* enum gguf_pooling, for embeddings */
-    bool normalize;         /* divide embeddings by their length */
-    bool profile;           /* print the time of each operation on texts */
-    int print_graph;        /* EVAL_GRAPH_...; 0: do not print */
+    struct ev_files texts;   /* files of -f */
+    const char *text;        /* the first of texts, or NULL */
+    const char *tokens;      /* file of token ids, or NULL */
+    const char *logits;      /* output file of --save-logits, or NULL */
+    const char *embeddings;  /* output file of --save-embeddings, or NULL */
+    int pooling;             /* enum gguf_pooling, for embeddings */
+    int normalize;           /* EVAL_NORMALIZE_...; 0: as the file says */
+    const char *prompt_name; /* prompt of embeddings; "": none; NULL: the
+                              * file's default */
+    bool profile;            /* print the time of each operation on texts */
+    int print_graph;         /* EVAL_GRAPH_...; 0: do not print */
     bool print_assignments, print_plan;
 };
 enum { EVAL_GRAPH_TEXT = 1, EVAL_GRAPH_DOT };
+enum { EVAL_NORMALIZE_YES = 1, EVAL_NORMALIZE_NO };
 
 /* Parse the command line. A usage error ends the program. */
 void eval_parse_options(struct eval_options *o, int argc, char **argv);
+
+/* sentence.c: how lines become tokens, and vectors rows. */
+struct eval_sentence {
+    struct gguf_str prompt; /* text in front of each line; may be empty */
+    size_t most;            /* texts are cut to this many tokens; 0: never */
+    bool normalizes;        /* divide vectors by their length */
+    size_t n_cut;           /* lines that were cut */
+    char *text;             /* [room], a line after its prompt */
+    size_t room;
+    struct gguf_tokens plain; /* tokens without special ones */
+};
 
 struct eval {
     const struct eval_options *o;
@@ -48,7 +62,8 @@ struct eval {
     uint8_t *bytes;            /* [4 * width], one row, encoded */
     size_t n_rows, width;      /* saved rows; numbers in a row */
     enum gguf_pooling pooling; /* how states became a row */
-    struct gguf_error err;     /* cause of the last failure */
+    struct eval_sentence sentence;
+    struct gguf_error err; /* cause of the last failure */
 };
 
 /* Open the backends, begin a session with the parameters sp, and catch signals
@@ -69,6 +84,14 @@ bool eval_end_rows(struct eval *e, bool good);
 
 /* Save logits or states of token ids. */
 bool eval_rows(struct eval *e);
+/* Read the file's keys and the options. The pooling must be known. */
+bool eval_sentence_begin(struct eval *e, struct eval_sentence *s);
+void eval_sentence_end(struct eval_sentence *s);
+/* Set t to the tokens of a line after its prompt. A failure is in e->err. */
+enum gguf_status eval_sentence_tokenize(struct eval *e,
+                                        struct eval_sentence *s,
+                                        const char *text, size_t size,
+                                        struct gguf_tokens *t);
 /* Save a vector of each line. */
 bool eval_embeddings(struct eval *e);
 /* Print graphs, assignments and plans. */

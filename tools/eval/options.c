@@ -14,6 +14,11 @@ static const struct opt_word poolings[] = {
     { "cls", GGUF_POOLING_CLS },   { "last", GGUF_POOLING_LAST },
     { "rank", GGUF_POOLING_RANK }, { NULL, 0 },
 };
+static const struct opt_word yes_no[] = {
+    { "yes", EVAL_NORMALIZE_YES },
+    { "no", EVAL_NORMALIZE_NO },
+    { NULL, 0 },
+};
 static const struct opt_word graph_forms[] = {
     { "text", EVAL_GRAPH_TEXT },
     { "dot", EVAL_GRAPH_DOT },
@@ -50,8 +55,14 @@ static const struct opt table[] = {
       "mean, cls (first token), last, rank (classifier) or none: a row "
       "per token (default: the file's)",
       OPT_WORD, AT(pooling), .words = poolings },
-    { "--normalize", NULL, "divide each vector by its Euclidean length",
-      OPT_FLAG, AT(normalize) },
+    { "--normalize", "[no]",
+      "divide each vector by its Euclidean length, or with =no do not "
+      "(default: as the file says; else no)",
+      OPT_WORD, AT(normalize), .words = yes_no, .value = EVAL_NORMALIZE_YES },
+    { "--prompt-name", "NAME",
+      "put the file's prompt NAME in front of each line; empty: none "
+      "(default: the file's default_prompt_name)",
+      OPT_STR, AT(prompt_name) },
     { .help = "What is printed:" },
     { "--print-graph", "[dot]",
       "print the graphs as text, or with =dot for Graphviz", OPT_WORD,
@@ -87,7 +98,7 @@ static const struct opt_rule rules[] = {
     { "--save-embeddings --profile", OPT_NEEDS, "--file" },
     { PRINTS, OPT_EXCLUDES,
       "--save-logits --save-embeddings --profile --json" },
-    { "--pooling --normalize", OPT_NEEDS, "--save-embeddings" },
+    { "--pooling --normalize --prompt-name", OPT_NEEDS, "--save-embeddings" },
     { "--chunks", OPT_NEEDS, "--profile" },
     { .a = NULL },
 };

@@ -277,8 +277,8 @@ static const struct opt elsewhere[] = {
     ROW_REFUSED("--base --base-precision --base-backend", "X",
                 "gguf-ppl and gguf-compare do that"),
     ROW_REFUSED("--tokens --save-logits --save-embeddings --pooling "
-                "--normalize --print-graph --print-plan --print-assignments "
-                "--profile",
+                "--normalize --prompt-name --print-graph --print-plan "
+                "--print-assignments --profile",
                 "X", "gguf-eval does that"),
     ROW_REFUSED("--hellaswag --winogrande --multiple-choice --tasks "
                 "--hellaswag-tasks --winogrande-tasks "

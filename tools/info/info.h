@@ -109,6 +109,10 @@ void info_heading(const char *text, const struct info_options *o);
 /* Print the table and free it. */
 void info_table(struct table *t, const struct info_options *o);
 
+/* Add rows about vectors and scores of texts, if the file says anything of
+ * them. */
+void info_add_embedding(struct table *t, const struct info *info);
+
 /* The views. Return false if something failed or an error was found. */
 bool info_text(const struct info *info, const struct info_options *o);
 bool info_json(struct json *j, const struct info *info,

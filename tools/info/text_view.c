@@ -181,6 +181,7 @@ static void print_summary(const struct info *info,
     }
     add_kv(&t, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
     add_parts(&t, info);
+    info_add_embedding(&t, info);
     info_table(&t, o);
 }
 
