@@ -21,6 +21,7 @@
 static char top[200];
 static char *root; /* path of the folder */
 static struct folder folder;
+static bool with_bias; /* matrices with 24 rows have a bias */
 
 /* A folder of the class with n matrices of these widths after mean pooling. */
 static void make_folder(const char *class_name, int n, const int *widths,
@@ -51,8 +52,8 @@ static void make_folder(const char *class_name, int n, const int *widths,
                  "\"activation_function\":\"%s\"}",
                  widths[i], widths[i + 1], act);
         folder_text(&step, "config.json", text);
-        snprintf(text, sizeof text, "linear.weight %d %d\n", widths[i + 1],
-                 widths[i]);
+        snprintf(text, sizeof text, "linear.weight %d %d\n%s", widths[i + 1],
+                 widths[i], with_bias ? "linear.bias 24\n" : "");
         folder_tensors(&step, text, 1, 1);
         folder_weights(&step, "F32", 1);
     }
@@ -116,6 +117,17 @@ static void check_lfm2(void)
     ok(f && has_matrix(f, "dense_2.weight", 32, 24) &&
            converted_file_uint(f, "lfm2.embedding_length_out", 24),
        "has its matrix without being asked");
+    gguf_file_close(f);
+    scratch_clean(top);
+    with_bias = true;
+    make_folder("Lfm2BidirectionalModel", 1, widths, IDENTITY);
+    with_bias = false;
+    f = convert_both_ways("LFM2 with a bias");
+    const float *b = converted_file_matrix(f, "dense_2.bias", 24, 1);
+    bool same = b && has_matrix(f, "dense_2.weight", 32, 24);
+    for (uint64_t i = 0; same && i < 24; i++)
+        same = b[i] == folder_value("linear.bias", i);
+    ok(same, "the matrix and its bias are there");
     gguf_file_close(f);
     scratch_clean(top);
 }
