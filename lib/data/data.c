@@ -3,7 +3,7 @@
 #include "config.h"
 #include "data/data.h"
 #include "base/compiler.h"
-#include "gguf/dtype.h"
+#include "dtype/interleave.h"
 
 #include <float.h>
 #include <math.h>
@@ -27,10 +27,15 @@ float gg_data_find_largest(const struct gg_data_rows *r, uint64_t first,
 uint64_t gg_data_block_size(uint32_t dtype, uint64_t ne0, uint64_t *elements)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find(dtype);
-    *elements = !t ? 0 : t->row_header ? ne0 : t->block_len;
+    const int type = gg_dtype_index(dtype);
+    const unsigned rows = type < 0 ? 1 : gg_interleave_rows(type);
+    *elements = !t ? 0 : t->row_header || rows > 1 ? ne0 : t->block_len;
     if (!*elements)
         return 0;
-    return t->row_header + *elements / t->block_len * t->block_size;
+    const uint64_t row =
+        t->row_header + *elements / t->block_len * t->block_size;
+    *elements *= rows;
+    return row * rows;
 }
 
 static const struct gg_data *base_of(const struct gg_data *d)

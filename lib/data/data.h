@@ -158,7 +158,8 @@ void gg_data_overlay_info(const struct gg_data *d, size_t i,
                           struct gg_data_info *out);
 
 /* Bytes of a block of the type; *elements receives its length. For types with
- * row headers: those of a whole row of ne0 elements. 0: the type is unknown. */
+ * row headers: those of a whole row of ne0 elements; for interleaved types: a
+ * group of rows. 0: the type is unknown. */
 uint64_t gg_data_block_size(uint32_t dtype, uint64_t ne0, uint64_t *elements);
 
 /* Get file i that numbers are read from; false after the last. */

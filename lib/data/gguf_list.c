@@ -4,6 +4,7 @@
 #include "data/gguf_list.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "dtype/interleave.h"
 #include "file/file_int.h"
 #include "file/shard_set.h"
 
@@ -167,7 +168,10 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
     *out = (struct gg_data_rows){ .read = read_stored };
     if (!g->held)
         GG_TRY(gg_file_require_memory(from.file, err));
-    if (t->size_inferred ||
+    const int type = gg_dtype_index(t->dtype);
+    const bool whole =
+        type < 0 || t->ne[1] % (int64_t)gg_interleave_rows(type) == 0;
+    if (t->size_inferred || !whole ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
                         gg_file_tensor_at(from.file, t->index), ne0,
                         t->size / (t->n_elements / ne0),

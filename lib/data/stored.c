@@ -5,23 +5,30 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "dtype/byte_order.h"
+#include "dtype/interleave.h"
 
 #include <string.h>
 
 /* Bytes of a buffer for swapped data: at least a block and a row header. */
 enum { BUFFER = 4096 };
 
+bool gg_stored_can_decode(const struct gg_codec_kern *codec, int type)
+{
+    return type >= 0 && codec[gg_interleave_plain(type)].decode;
+}
+
 bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
                     uint32_t dtype, const void *data, uint64_t ne0,
                     uint64_t row_size, bool big_endian)
 {
     int type = gg_dtype_index(dtype);
-    if (type < 0 || !codec[type].decode ||
+    if (!gg_stored_can_decode(codec, type) ||
         (big_endian && !gg_byte_order_is_known(type)))
         return false;
-    *s = (struct gg_stored){ .decode = codec[type].decode,
+    *s = (struct gg_stored){ .decode = codec[gg_interleave_plain(type)].decode,
                              .data = data,
                              .type = type,
+                             .rows = gg_interleave_rows(type),
                              .swap = big_endian,
                              .ne0 = ne0,
                              .row_size = row_size };
@@ -31,6 +38,8 @@ bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
 uint64_t gg_stored_offset(const struct gg_stored *s, uint64_t element)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(s->type);
+    if (s->rows > 1) /* first byte of the group */
+        return element / s->ne0 / s->rows * s->rows * s->row_size;
     return element / s->ne0 * s->row_size + t->row_header +
            element % s->ne0 / t->block_len * t->block_size;
 }
@@ -66,6 +75,25 @@ static void read_apart(const struct gg_stored *s, const uint8_t *src,
     }
 }
 
+/* Read n elements of one row of a group from element at on. */
+static void read_interleaved(const struct gg_stored *s, uint64_t row,
+                             uint64_t at, uint64_t n, float *dst)
+{
+    const struct gguf_dtype_info *p =
+        gg_dtype_by_index(gg_interleave_plain(s->type));
+    const uint64_t unit = gg_interleave_unit(s->type);
+    const uint64_t size = unit / p->block_len * p->block_size;
+    const uint64_t most = (BUFFER - p->row_header) / size * unit;
+    const uint8_t *group = s->data + (row - row % s->rows) * s->row_size;
+    uint8_t buf[BUFFER];
+    for (uint64_t k; n; n -= k, at += k, dst += k) {
+        k = GG_MIN(n, most);
+        gg_interleave_take(s->type, group, (unsigned)(row % s->rows), at, k,
+                           buf);
+        s->decode(buf, dst, (size_t)k);
+    }
+}
+
 /* Multiply elements by their scales, in the order of the model's operations. */
 static void apply_scale(const struct gg_stored *s, uint64_t first, uint64_t n,
                         float *x)
@@ -82,7 +110,7 @@ void gg_stored_read(const struct gg_stored *s, uint64_t first, uint64_t n,
                     float *dst)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(s->type);
-    if (!t->row_header) { /* rows are contiguous blocks */
+    if (!t->row_header && s->rows == 1) { /* rows are contiguous blocks */
         const uint8_t *src = s->data + first / t->block_len * t->block_size;
         if (s->swap)
             read_apart(s, src, 0, n, dst);
@@ -96,7 +124,9 @@ void gg_stored_read(const struct gg_stored *s, uint64_t first, uint64_t n,
         const uint8_t *src = s->data + first / s->ne0 * s->row_size;
         uint64_t at = first % s->ne0;
         k = GG_MIN(n, s->ne0 - at);
-        if (s->swap || at)
+        if (s->rows > 1)
+            read_interleaved(s, first / s->ne0, at, k, dst);
+        else if (s->swap || at)
             read_apart(s, src, at, k, dst);
         else
             s->decode(src, dst, (size_t)k);

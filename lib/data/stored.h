@@ -15,6 +15,7 @@ struct gg_stored {
     gg_kern_decode_fn *decode;
     const uint8_t *data;  /* first byte of the tensor; kept */
     int type;             /* GG_DT_... */
+    unsigned rows;        /* rows of a group; 1: rows are not interleaved */
     bool swap;            /* data is big-endian */
     uint64_t ne0;         /* elements of a row */
     uint64_t row_size;    /* bytes of a row */
@@ -23,9 +24,12 @@ struct gg_stored {
     uint64_t per_scale;   /* elements that share a scale */
 };
 
+/* Can codec[GG_N_DTYPES] decode rows of type GG_DT_..., interleaved or not? */
+bool gg_stored_can_decode(const struct gg_codec_kern *codec, int type);
+
 /* Initialise s for rows of ne0 elements and row_size bytes of a type, decoded
  * by codec[GG_N_DTYPES], without scales. Returns false if the type cannot be
- * decoded. */
+ * decoded. Of an interleaved type there must be whole groups of rows. */
 bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
                     uint32_t dtype, const void *data, uint64_t ne0,
                     uint64_t row_size, bool big_endian);
@@ -33,7 +37,8 @@ bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
 /* Scale i. */
 float gg_stored_scale(const struct gg_stored *s, uint64_t i);
 
-/* Offset of an element, or of its block, from the first byte of the tensor. */
+/* Offset of an element, of its block, or of its group of interleaved rows, from
+ * the first byte of the tensor. */
 uint64_t gg_stored_offset(const struct gg_stored *s, uint64_t element);
 
 /* Read n elements from element first on to dst[n]. first and n must be

@@ -33,7 +33,7 @@ void gguf_rows_destroy(struct gguf_rows *rows)
 bool gguf_rows_can_decode(const struct gguf_rows *rows, uint32_t dtype)
 {
     int k = gg_dtype_index(dtype);
-    return k >= 0 && rows->codec[k].decode != NULL;
+    return gg_stored_can_decode(rows->codec, k);
 }
 
 enum gguf_status gg_data_rows_of(const struct gguf_rows *rows,

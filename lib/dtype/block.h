@@ -340,6 +340,21 @@ struct gg_block_q8_kv {
 };
 _Static_assert(sizeof(struct gg_block_q8_kv) == 32, "block_q8_kv");
 
+/* a row of IQ1_S_R4 or IQ1_M_R4 that was taken out of its group: d is in the
+ * header of the row, f16; codes as in IQ1_S and IQ1_M */
+struct gg_block_iq1_s_r4 {
+    uint8_t qs[4];
+    uint16_t qh;
+};
+_Static_assert(sizeof(struct gg_block_iq1_s_r4) == 6, "block_iq1_s_r4");
+
+struct gg_block_iq1_m_r4 {
+    uint8_t qs[4];
+    uint8_t qh[2];
+    uint8_t scales;
+};
+_Static_assert(sizeof(struct gg_block_iq1_m_r4) == 7, "block_iq1_m_r4");
+
 /* codes of five bits for pairs of elements; qh: the fifth */
 struct gg_block_iq2_kl {
     uint16_t scales_h;

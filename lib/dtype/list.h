@@ -13,7 +13,7 @@
  * ggml (ggml.h, ggml-common.h, commit d99724f; 43: llama.cpp b12211); ids from
  * 133 on:
  * ik_llama.cpp (commit 8337e4c, ggml.c). Types from 202 on interleave four,
- * eight or sixteen rows; their sizes are those of one row.
+ * eight or sixteen rows; their sizes are those of one row (interleave.h).
  */
 #ifndef GG_DTYPE_LIST_H
 #define GG_DTYPE_LIST_H
@@ -93,7 +93,7 @@
     X(222, IQ2_S_R4, 256, GG_BYTES(82), 0, FORK)                              \
     X(223, IQ4_XS_R8, 256, GG_BYTES(136), 0, FORK)                            \
     X(229, IQ1_M_R4, 32, GG_BYTES(7), 2, FORK)                                \
-    X(230, BF16_R16, 1, GG_BYTES(2), 0, FORK)                                 \
+    X(230, BF16_R16, 2, GG_BYTES(4), 0, FORK)                                 \
     X(233, Q6_0_R4, 32, GG_BYTES(26), 0, FORK)                                \
     X(335, IQ2_BN_R4, 64, GG_BYTES(16), 4, FORK)                              \
     X(337, IQ2_K_R4, 256, GG_BYTES(76), 0, FORK)                              \

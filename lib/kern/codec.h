@@ -27,7 +27,8 @@
 #include <stdint.h>
 
 /* Decode a row or a part of it. The part starts at the row's first element. For
- * types without a row header, it may start at any block.
+ * types without a row header, it may start at any block. Rows of interleaved
+ * types are first taken out of their groups (dtype/interleave.h).
  *
  * src      the row's bytes (header, then blocks), of any alignment
  * dst      n floats, must not overlap src

@@ -75,7 +75,9 @@
     X(IQ1_KT, iq1_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
     X(IQ2_KT, iq2_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
     X(IQ3_KT, iq3_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ4_KT, iq4_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+    X(IQ4_KT, iq4_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ1_S_R4, iq1_s_r4, 1, 0, 0, 0, 0, 0, 0, 0, 0)                          \
+    X(IQ1_M_R4, iq1_m_r4, 1, 0, 0, 0, 0, 0, 0, 0, 0)
 
 /* GG_CODEC_##COLUMN(text): the text if there is the column's kernel. */
 #define GG_CODEC_0(...)

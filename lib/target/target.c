@@ -100,7 +100,7 @@ static enum gguf_status list_options(const struct target *t,
     const struct gguf_dtype_info *from = gguf_dtype_find(pub->from);
     bool readable =
         from && gg_dtype_index(pub->from) >= 0 &&
-        t->q->kern.codec[gg_dtype_index(pub->from)].decode &&
+        gg_stored_can_decode(t->q->kern.codec, gg_dtype_index(pub->from)) &&
         (from->family == GGUF_FAMILY_FLOAT || t->q->p.allow_requantize);
     uint64_t ne0 = (uint64_t)pub->ne[0], row;
     tt->options[0] =

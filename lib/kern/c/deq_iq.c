@@ -162,3 +162,37 @@ void gg_kern_decode_iq1_m_c(const void *src, float *dst, size_t n)
         }
     }
 }
+
+/* Rows of IQ1_S_R4 and IQ1_M_R4 outside of their groups: the scale is in the
+ * row's header. */
+void gg_kern_decode_iq1_s_r4_c(const void *src, float *dst, size_t n)
+{
+    const uint8_t *blocks = (const uint8_t *)src + sizeof(uint16_t);
+    const float d = gg_kern_get_half(src);
+    for (size_t i = 0; i < n / 32; i++) {
+        struct gg_block_iq1_s_r4 b;
+        GG_GET_BLOCK(b, blocks, i);
+        const unsigned h = gg_bytes_load16le(&b.qh);
+        const float delta = h & 0x8000 ? -GG_IQ1_DELTA : GG_IQ1_DELTA;
+        for (unsigned g = 0; g < 4; g++, dst += 8)
+            put8_shifted(dst,
+                         gg_dtype_iq1_code[b.qs[g] | (h >> 3 * g & 7) << 8],
+                         delta, d * (float)(2 * (h >> 12 & 7) + 1));
+    }
+}
+
+void gg_kern_decode_iq1_m_r4_c(const void *src, float *dst, size_t n)
+{
+    const uint8_t *blocks = (const uint8_t *)src + sizeof(uint16_t);
+    const float d = gg_kern_get_half(src);
+    for (size_t i = 0; i < n / 32; i++) {
+        struct gg_block_iq1_m_r4 b;
+        GG_GET_BLOCK(b, blocks, i);
+        for (unsigned g = 0; g < 4; g++, dst += 8) {
+            const unsigned h = b.qh[g / 2] >> 4 * (g & 1);
+            const float delta = h & 8 ? -GG_IQ1_DELTA : GG_IQ1_DELTA;
+            put8_shifted(dst, gg_dtype_iq1_code[b.qs[g] | (h & 7) << 8], delta,
+                         d * (float)(b.scales >> 4 * (g / 2) & 15));
+        }
+    }
+}

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "data/gguf_list.h"
+#include "dtype/interleave.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -146,7 +147,7 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
     bool good = role != GG_MATRIX ? t->dtype == exact[role]
                                   : d && d->family != GGUF_FAMILY_INT;
     if (opens)
-        good = good && index >= 0 &&
+        good = good && index >= 0 && gg_interleave_rows(index) == 1 &&
                (role == GG_NUMBERS || c->kern->codec[index].decode);
     if (good || (!opens && (!d || t->size_inferred)))
         return GGUF_OK;

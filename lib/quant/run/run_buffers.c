@@ -43,8 +43,8 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                 gg_str_esc(&esc, gg_str_z(t->name)), t->from);
         if (t->copied)
             continue;
-        const struct gg_codec_kern *from =
-            &q->kern.codec[gg_dtype_index(t->from)];
+        const bool readable =
+            gg_stored_can_decode(q->kern.codec, gg_dtype_index(t->from));
         const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
         if (t->needs_imatrix ||
             (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
@@ -56,13 +56,13 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                                 : t->bad_imatrix
                                     ? "; those given have another shape"
                                     : "; those given have no entry for it");
-        if (!from->decode || (!to->encode && !has_blocks(q, &q->t[i])))
+        if (!readable || (!to->encode && !has_blocks(q, &q->t[i])))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                 "tensor '%s': %s %s is not supported yet",
                 gg_str_esc(&esc, gg_str_z(t->name)),
-                from->decode ? "encoding to" : "decoding",
-                gguf_dtype_find(from->decode ? t->to : t->from)->name);
+                readable ? "encoding to" : "decoding",
+                gguf_dtype_find(readable ? t->to : t->from)->name);
     }
     return GGUF_OK;
 }
