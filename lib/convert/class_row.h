@@ -27,14 +27,15 @@ extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_bailing[], gg_convert_family_kimi[],
     gg_convert_family_kyutai[], gg_convert_family_minimax[],
     gg_convert_family_minicpm[], gg_convert_family_hrm[],
-    gg_convert_family_muse[], gg_convert_family_hunyuan[],
-    gg_convert_family_ernie[], gg_convert_family_granite[],
-    gg_convert_family_falcon[], gg_convert_family_cohere[],
-    gg_convert_family_olmo[], gg_convert_family_exaone[],
-    gg_convert_family_nemotron[], gg_convert_family_plamo[],
-    gg_convert_family_lfm[], gg_convert_family_gpt[], gg_convert_family_bert[],
-    gg_convert_family_t5[], gg_convert_family_mamba[],
-    gg_convert_family_rwkv[], gg_convert_family_expert[];
+    gg_convert_family_muse[], gg_convert_family_horizon[],
+    gg_convert_family_hunyuan[], gg_convert_family_ernie[],
+    gg_convert_family_granite[], gg_convert_family_falcon[],
+    gg_convert_family_cohere[], gg_convert_family_olmo[],
+    gg_convert_family_exaone[], gg_convert_family_nemotron[],
+    gg_convert_family_plamo[], gg_convert_family_lfm[],
+    gg_convert_family_gpt[], gg_convert_family_bert[], gg_convert_family_t5[],
+    gg_convert_family_mamba[], gg_convert_family_rwkv[],
+    gg_convert_family_expert[];
 
 /* Defaults of transformers 4.57 for language models that are part of another
  * model: configuration_llama.py, configuration_mistral.py,

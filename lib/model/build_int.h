@@ -395,5 +395,10 @@ bool gg_ffn_is_supported(const struct gguf_model *m,
 /* Build the experts of a layer for normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_build_moe(const struct gg_model_at *at,
                                        struct gguf_tensor *x);
+/* Build the values of all heads, [d * h, N], in a layer with experts that
+ * compute them from normed x [n_embd, N]: the sum of the SiLU of the chosen
+ * experts' products, each times its weight. */
+struct gguf_tensor *gg_model_build_value_experts(const struct gg_model_at *at,
+                                                 struct gguf_tensor *x);
 
 #endif

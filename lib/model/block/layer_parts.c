@@ -168,6 +168,22 @@ tensor *gg_model_apply_norm_with_eps(const struct gg_model_at *at,
     return gg_model_name_after_weight(w, b ? gguf_op_add(at->c, x, b) : x);
 }
 
+/* Normalise each of equal slices of x [n_embd, N], then multiply all by weight
+ * id. */
+static tensor *norm_groups(const struct gg_model_at *at, enum gg_weight id,
+                           tensor *x)
+{
+    if (!x)
+        return NULL;
+    const int64_t n = x->ne[0], n_tok = x->ne[1],
+                  groups = at->m->hp.n_norm_groups;
+    x = gguf_op_reshape_3d(at->c, x, n / groups, groups, n_tok);
+    x = gg_model_apply_norm(at, at->m->hp.norm, GG_W_NONE, x);
+    x = gguf_op_mul(at->c, gguf_op_reshape_2d(at->c, x, n, n_tok),
+                    gg_weight_at(at, id));
+    return gg_model_name_after_weight(gg_weight_at(at, id), x);
+}
+
 tensor *gg_model_apply_norm_if(const struct gg_model_at *at, unsigned id,
                                tensor *x)
 {
@@ -176,7 +192,10 @@ tensor *gg_model_apply_norm_if(const struct gg_model_at *at, unsigned id,
         return x;
     if (!gg_weight_at(at, (enum gg_weight)id) && instead != GG_W_NONE)
         id = instead; /* the file has the weight under this name */
-    return gg_model_apply_norm(at, at->m->hp.norm, (enum gg_weight)id, x);
+    return at->m->hp.n_norm_groups > 1
+               ? norm_groups(at, (enum gg_weight)id, x)
+               : gg_model_apply_norm(at, at->m->hp.norm, (enum gg_weight)id,
+                                     x);
 }
 
 tensor *gg_model_apply_scale(const struct gg_model_at *at, tensor *x,

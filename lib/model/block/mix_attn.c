@@ -71,6 +71,17 @@ static tensor *project_all_heads(const struct gg_model_at *at,
                        h);
 }
 
+/* Values from their own matrix or from experts, else the keys k. */
+static tensor *project_values(const struct gg_model_at *at, tensor *x,
+                              tensor *k)
+{
+    if (gg_weight_at(at, GG_W_ATTN_V_EXPS))
+        return gg_model_build_value_experts(at, x);
+    return gg_weight_at(at, GG_W_ATTN_V)
+               ? clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_V, x))
+               : k;
+}
+
 static struct qkv project_qkv(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_layer *l = at->layer;
@@ -93,10 +104,7 @@ static struct qkv project_qkv(const struct gg_model_at *at, tensor *x)
     if (l->shares_kv)
         return y;
     y.k = clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_K, x));
-    y.v = gg_weight_at(at, GG_W_ATTN_V)
-              ? clamp_qkv(at, gg_model_linear(at, GG_W_ATTN_V, x))
-              : y.k;
-    y.v = split_heads(at, y.v, l->dim_v, l->n_head_kv);
+    y.v = split_heads(at, project_values(at, x, y.k), l->dim_v, l->n_head_kv);
     y.k = split_heads(at, norm_all_heads(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
                       l->n_head_kv);
     return y;

@@ -95,26 +95,18 @@ static tensor *hash_experts(const struct gg_model_at *at)
     return gguf_op_get_rows(c, gg_weight_at(at, GG_W_ROUTER_HASH), tokens);
 }
 
-static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
+/* Choice of experts ids [n_used, N], with scores p [n, N] of all. */
+static struct choice weigh_chosen(const struct gg_model_at *at, tensor *p,
+                                  tensor *ids)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_hparams *hp = &at->m->hp;
     const unsigned gating = at->m->hp.expert_gating;
-    const int64_t n = hp->n_expert, used = at->layer->n_expert_used;
-    const int64_t n_tok = x ? x->ne[1] : 0;
-    tensor *p =
-        gate_probabilities(at, gating, gg_model_linear(at, GG_W_ROUTER, x));
-    tensor *b = gg_weight_at(at, GG_W_ROUTER_SELECT_B);
-    struct choice y;
-    if (!b)
-        b = gg_weight_at(at, GG_W_ROUTER_SELECT_BARE);
-    y.ids = at->layer->hash_routing
-                ? hash_experts(at)
-                : gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p),
-                                used);
-    p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
-    tensor *w =
-        gguf_op_get_rows(c, p, y.ids); /* the expert bias is left out */
+    struct choice y = { .ids = ids };
+    if (!p || !ids)
+        return y;
+    const int64_t used = ids->ne[0], n_tok = p->ne[1];
+    p = gguf_op_reshape_3d(c, p, 1, p->ne[0], n_tok);
+    tensor *w = gguf_op_get_rows(c, p, ids); /* the expert bias is left out */
     w = gguf_op_reshape_2d(c, w, used, n_tok);
     if (gating == GG_EXPERT_SOFTMAX_OF_CHOSEN)
         w = gguf_op_soft_max(c, w, NULL, 1, 0);
@@ -123,10 +115,26 @@ static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
     if (norms_weights(at))
         w = norm_weights(at, w);
     w = gg_model_apply_scale(at, w,
-                             at->arch->moe.scale ? hp->expert_scale : 1);
+                             at->arch->moe.scale ? at->m->hp.expert_scale : 1);
     y.weight = gguf_op_reshape_3d(c, w, 1, used, n_tok);
     y.likely = p;
     return y;
+}
+
+static struct choice choose_experts(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *p = gate_probabilities(at, at->m->hp.expert_gating,
+                                   gg_model_linear(at, GG_W_ROUTER, x));
+    tensor *b = gg_weight_at(at, GG_W_ROUTER_SELECT_B);
+    if (!b)
+        b = gg_weight_at(at, GG_W_ROUTER_SELECT_BARE);
+    tensor *ids =
+        at->layer->hash_routing
+            ? hash_experts(at)
+            : gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p),
+                            at->layer->n_expert_used);
+    return weigh_chosen(at, p, ids);
 }
 
 /* Results of the chosen experts for x [n_embd, 1 or n_used, N]: [n_embd,
@@ -266,6 +274,22 @@ tensor *gg_model_build_moe(const struct gg_model_at *at, tensor *x)
     return at->arch->moe.add_shared.fn
                ? at->arch->moe.add_shared.fn(at, sum, shared)
                : gguf_op_add(c, sum, shared);
+}
+
+tensor *gg_model_build_value_experts(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *p = gate_probabilities(at, at->m->hp.expert_gating,
+                                   gg_model_linear(at, GG_W_ATTN_V_ROUTER, x));
+    tensor *b = gg_weight_at(at, GG_W_ATTN_V_SELECT_B);
+    tensor *ids =
+        gguf_op_top_k(c, b ? gguf_op_add(c, p, b) : p, at->m->hp.n_value_used);
+    const struct choice chosen = weigh_chosen(at, p, ids);
+    if (!chosen.weight)
+        return NULL;
+    x = gguf_op_reshape_3d(c, x, x->ne[0], 1, x->ne[1]);
+    x = gguf_op_silu(c, gg_model_linear_id(at, GG_W_ATTN_V_EXPS, x, ids));
+    return sum_experts(at, gguf_op_mul(c, x, chosen.weight));
 }
 
 tensor *gg_model_build_ffn(const struct gg_model_at *at, tensor *x)

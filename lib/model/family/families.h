@@ -24,6 +24,7 @@
     X(glm)                                                                    \
     X(gpt)                                                                    \
     X(granite)                                                                \
+    X(horizon)                                                                \
     X(hrm)                                                                    \
     X(hunyuan)                                                                \
     X(kimi)                                                                   \

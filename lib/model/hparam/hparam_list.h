@@ -101,6 +101,13 @@
       NULL, "maximum ALiBi bias", "alibi_bias_max")                           \
     X(value_scale, FLOAT, MODEL, "attention.value_scale", 0, 1e6, none, 0,    \
       NULL, "scale of attention's result", NULL)                              \
+    X(n_norm_groups, UINT, MODEL, "attention.group_norm_groups", 0,           \
+      GG_WIDTH_MAX, none, 0, NULL, "groups of norms", "layernorm_num_groups") \
+    X(n_value_expert, UINT, MODEL, "attention.value_expert_count", 0,         \
+      1 << 16, none, 0, NULL, "experts of values", "mova_num_experts")        \
+    X(n_value_used, UINT, MODEL, "attention.value_expert_used_count", 0,      \
+      1 << 16, none, 0, NULL, "experts of values in use",                     \
+      "mova_num_experts_per_tok")                                             \
     X(temp_scale, FLOAT, MODEL, "attention.temperature_scale", 0, 1e6, none,  \
       0, NULL, "temperature scale", NULL)                                     \
     X(temp_length, UINT, MODEL, "attention.temperature_length", 0,            \

@@ -179,6 +179,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->ngram = known_or_nan(hp->ngram_width);
     z->ngram_taps = known_or_nan(hp->ngram_taps);
     z->draft = z->embd;
+    z->v_experts = known_or_nan(hp->n_value_expert);
     z->types = known_or_nan(hp->n_types);
     z->ratio = known_or_nan(l->ratio);
     z->wide = l->ratio == GG_RATIO_CSA ? 2 : 1;

@@ -29,7 +29,7 @@ struct gg_model_sizes {
     /* ff: width of the feed-forward part; up: rows of ffn_up, which may include
      * the gate */
     double ff, up;
-    double experts, used, expert_ff, shared_ff, expert_in;
+    double experts, used, expert_ff, shared_ff, expert_in, v_experts;
     double rank_q, rank_kv;      /* latent attention */
     double out_rank, out_groups; /* low-rank output matrix */
     double idx, n_idx;           /* indexer: elements of a head, heads */
@@ -147,6 +147,11 @@ enum gg_model_role {
     X(ATTN_K_B, "attn_k.bias", LAYER, VECTOR, ATTN_QKV_B, z->k)               \
     X(ATTN_V, "attn_v.weight", LAYER, MATRIX, ATTN_QKV, z->embd, z->v)        \
     X(ATTN_V_B, "attn_v.bias", LAYER, VECTOR, ATTN_QKV_B, z->v)               \
+    X(ATTN_V_ROUTER, "attn_v_gate.weight", LAYER, MATRIX, NONE, z->embd,      \
+      z->v_experts)                                                           \
+    X(ATTN_V_EXPS, "attn_v_exps.weight", LAYER, MATRIX, NONE, z->embd, z->v,  \
+      z->v_experts)                                                           \
+    X(ATTN_V_SELECT_B, "attn_v_gate.bias", LAYER, VECTOR, NONE, z->v_experts) \
     X(ATTN_QKV, "attn_qkv.weight", LAYER, MATRIX, ATTN_Q, z->embd,            \
       z->q + z->k + z->v)                                                     \
     X(ATTN_QKV_B, "attn_qkv.bias", LAYER, VECTOR, ATTN_Q_B,                   \
