@@ -91,15 +91,25 @@ static void put_bert(struct folder *f)
                    2, 1);
 }
 
-static void put_tower(struct folder *f)
+/* text: width of the language model */
+static void put_tower(struct folder *f, int text)
 {
+    char lines[300];
     folder_tensors(f,
                    "model.vision_model.embeddings.patch_embedding.weight "
                    "16 3 4 4\n" TOWER "layer_norm1.weight 16\n" TOWER
                    "self_attn.q_proj.weight 16 16\n" TOWER
-                   "mlp.fc1.weight 32 16\n"
-                   "model.aligner.fc1.weight 32 16\n",
+                   "self_attn.k_proj.weight 16 16\n" TOWER
+                   "self_attn.v_proj.weight 16 16\n" TOWER
+                   "self_attn.projection_layer.weight 16 16\n" TOWER
+                   "mlp.fc1.weight 32 16\n" TOWER "mlp.fc2.weight 16 32\n",
                    1, 1);
+    snprintf(lines, sizeof lines,
+             "model.aligner.fc1.weight %d 16\nmodel.aligner.fc1.bias %d\n"
+             "model.aligner.hidden_layers.0.weight %d %d\n"
+             "model.aligner.hidden_layers.0.bias %d\n",
+             text, text, text, text, text);
+    folder_tensors(f, lines, 1, 1);
     folder_text(f, "preprocessor_config.json",
                 "{\"image_mean\":[0,0,0],\"image_std\":[1,1,1]}");
 }
@@ -144,7 +154,7 @@ int main(int argc, char **argv)
     put_config(&f, &s, vision);
     put_tensors(&f, &s, extra);
     if (vision)
-        put_tower(&f);
+        put_tower(&f, s.width);
     folder_weights(&f, dtype, n_files);
     folder_bpe(&f, false);
     return 0;

@@ -11,7 +11,7 @@ quantize=$bin/gguf-quantize
 "$builddir/tests/tools/mkfolder" "$tmp/see" vision wide || exit 99
 
 run "$convert" "$tmp/see" -o "$tmp/a.gguf"
-test $rc -eq 0 && grep -q '5 tensors that see or hear.*--mmproj' "$tmp/err"
+test $rc -eq 0 && grep -q '12 tensors that see or hear.*--mmproj' "$tmp/err"
 ok 'a conversion without the projector says how to get it'
 run "$convert" --json -q "$tmp/see" --mmproj -o "$tmp/p.gguf"
 test $rc -eq 0 && grep -q '"kind": *"projector"' "$tmp/out"
@@ -73,6 +73,7 @@ edit tensor-shape --set=clip.vision.patch_size=u32:7
 edit tensor-shape --set=clip.vision.embedding_length=u32:7
 edit missing-block --set=clip.vision.block_count=u32:2
 edit missing-block --set=clip.vision.block_count=u32:2000000000
+edit missing-tensor --set=clip.projector_type=str:phi4
 edit missing-tensor --set=clip.has_audio_encoder=bool:true \
     --set=clip.audio.block_count=u32:1
 data=${GGUF_SHARED:-/nowhere}/golden/mmproj
@@ -96,15 +97,28 @@ n = int(sys.argv[3])
 departs = sys.argv[4:]
 def equal(name, kind):
     out = os.path.join(tmp, "out.gguf")
+    if os.path.exists(out):
+        os.unlink(out)
     path = make_folder.write(name, os.path.join(tmp, "hf"))
     r = subprocess.run([tmp + "/convert", path, out, kind.upper()])
     want = "%s/want/%s%s.%s.tsv" % (data, name, "%s", kind)
     fixed = want % ".fixed"
     same = r.returncode == 0 and not dump_gguf.compare(
         out, fixed if os.path.exists(fixed) else want % "", False)
-    if r.returncode == 0:
-        os.unlink(out)
     return same
+def run(tool, *args):
+    r = subprocess.run([os.environ["BIN"] + "/gguf-" + tool] + list(args),
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return r.returncode, r.stdout.decode("utf-8", "replace")
+def is_sound(path):
+    rc, text = run("info", "--check", path)
+    return rc == 0 and " 0 errors, 0 warnings" in text
+# A converted file, and what gguf-quantize makes of it, have no findings, and
+# keep all but matrices: --diff says so of the names and shapes.
+def works(recipe):
+    out, to = os.path.join(tmp, "out.gguf"), os.path.join(tmp, "to.gguf")
+    return (is_sound(out) and run("quantize", "-qf", out, to, recipe)[0] == 0
+            and is_sound(to) and run("info", "--diff", out, to)[0] == 1)
 for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
     for kind in ("f32", "f16"):
         n += 1
@@ -112,9 +126,14 @@ for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
         print("%sok %d - %s in %s%s" % (
             "" if same != (name in departs) else "not ", n, name, kind,
             " departs" if name in departs else ""))
+        if kind == "f16":
+            for recipe in ("Q8_0", "Q4_K_M"):
+                n += 1
+                print("%sok %d - %s in %s has no findings" % (
+                    "" if works(recipe) else "not ", n, name, recipe))
 print("1..%d" % n)
 EOF
-TMPDIR=$tmp python3 "$tmp/check.py" "$data" "$tmp" "$n" \
+BIN=$bin TMPDIR=$tmp python3 "$tmp/check.py" "$data" "$tmp" "$n" \
     kimi-k2.5 kimi-k2.5-heads4 glm5v granite-speech granite-speech-plus \
     2>/dev/null | sed 's/^[-+]/# &/'
 exit $status

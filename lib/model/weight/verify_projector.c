@@ -7,6 +7,7 @@
  */
 #include "config.h"
 #include "model/weight/verify_row.h"
+#include "model/weight/verify_projector.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -79,8 +80,9 @@ struct projector {
     const struct gg_source *src;
     struct gguf_error *err;
     const struct tower *w;
-    uint64_t width, n_layer, patch; /* 0: not known */
-    bool *seen;                     /* layers that have tensors */
+    uint64_t width, n_layer, patch;          /* 0: not known */
+    struct gg_verify_projector_facts *facts; /* input of the check by types */
+    bool *seen;                              /* layers that have tensors */
 };
 
 static enum gguf_status report_key(const struct projector *p,
@@ -158,6 +160,10 @@ static enum gguf_status check_key(struct projector *p, const struct key *row)
     GG_TRY(check_size(p, kv, key, row->kind == SIZE, &v));
     if (!strcmp(row->name, "embedding_length"))
         p->width = v;
+    else if (!strcmp(row->name, "projection_dim"))
+        p->facts->text_width = v;
+    else if (!strcmp(row->name, "num_mel_bins"))
+        p->facts->n_mel = v;
     else if (!strcmp(row->name, "block_count"))
         p->n_layer = v;
     else if (!strcmp(row->name, "patch_size"))
@@ -179,8 +185,10 @@ static enum gguf_status find_type(const struct projector *p,
     if (!gguf_file_kv_find(f, key) &&
         gguf_kv_get_bool(gguf_file_kv_find(f, "clip.has_llava_projector"),
                          &old, NULL) == GGUF_OK &&
-        old)
-        return GGUF_OK; /* files of 2023 have "mlp" without saying so */
+        old) { /* files of 2023 have "mlp" without saying so */
+        *type = gg_str_z("mlp");
+        return GGUF_OK;
+    }
     if (!gguf_file_kv_find(f, key))
         return report_key(p, GG_CHECK_KEY_MISSING, key,
                           "key 'clip.projector_type' is missing");
@@ -291,9 +299,11 @@ static enum gguf_status check_layers(struct projector *p)
 static enum gguf_status check_sizes(struct projector *p, struct gguf_str type)
 {
     char key[80];
+    p->facts->n_layer = p->n_layer;
     for (size_t i = 0; i < GG_LEN(free_types); i++)
         if (gg_str_eqz(type, free_types[i]))
             return GGUF_OK;
+    p->facts->width = p->width;
     if (!strcmp(p->w->prefix, "a.gen."))
         return GGUF_OK; /* its layers have names of their own */
     if (p->n_layer > gg_source_n_tensors(p->src)) {
@@ -332,6 +342,8 @@ static enum gguf_status check_tower(struct projector *p)
         if (keys[i].of >> (p->w - towers) & 1)
             GG_TRY(check_key(p, &keys[i]));
     GG_TRY(find_type(p, &type));
+    p->facts->has = true;
+    p->facts->type = type;
     if (has_tensors(p) || !p->n_layer) /* 0: vectors come without a tower */
         return check_sizes(p, type);
     snprintf(name, sizeof name, "%s*", p->w->prefix);
@@ -358,6 +370,29 @@ static enum gguf_status check_names(const struct projector *p)
     return GGUF_OK;
 }
 
+/* Check tensors against the rows of their types, or their names alone if a type
+ * is not known. */
+static enum gguf_status
+check_types(const struct projector *p,
+            const struct gg_verify_projector_facts *facts)
+{
+    struct gg_str_esc e;
+    bool known = true;
+    for (int i = 0; i < GG_N_TOWERS; i++) {
+        if (!facts[i].has ||
+            gg_verify_projector_row(facts[i].type, (enum gg_model_tower)i))
+            continue;
+        known = false;
+        GG_TRY(gg_file_report_finding(
+            p->c, GG_CHECK_ARCH_UNKNOWN, gg_str_z("clip.projector_type"),
+            GGUF_NO_OFFSET, p->err,
+            "tensors of projectors of type '%s' are not known",
+            gg_str_esc(&e, facts[i].type)));
+    }
+    return known ? gg_verify_projector_tensors(p->c, p->src, facts, p->err)
+                 : check_names(p);
+}
+
 bool gg_verify_is_projector(const struct gguf_file *file)
 {
     struct gguf_str arch;
@@ -371,10 +406,12 @@ enum gguf_status gg_verify_projector(struct gg_file_checker *c,
                                      struct gguf_error *err)
 {
     struct projector p = { .c = c, .src = src, .err = err };
+    struct gg_verify_projector_facts facts[GG_N_TOWERS] = { { .has = false } };
     size_t n = 0;
     for (size_t i = 0; i < GG_LEN(towers); i++) {
         bool is = false;
         p.w = &towers[i];
+        p.facts = &facts[i];
         if (gguf_kv_get_bool(gguf_file_kv_find(gg_source_meta(src), p.w->flag),
                              &is, NULL) != GGUF_OK ||
             !is)
@@ -385,5 +422,5 @@ enum gguf_status gg_verify_projector(struct gg_file_checker *c,
     if (!n)
         GG_TRY(report_key(&p, GG_CHECK_KEY_MISSING, towers[0].flag,
                           "the file does not say whether it sees or hears"));
-    return check_names(&p);
+    return n ? check_types(&p, facts) : check_names(&p);
 }
