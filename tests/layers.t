@@ -51,7 +51,7 @@ inner() # layer folder...
     done
 }
 inner quant job resume run
-inner convert card folder vocab describe back family projector
+inner convert card folder vocab describe back family projector image
 # A folder that is in no list is an unknown layer.
 n=$((n + 1))
 extra=

@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "convert/convert_int.h"
+#include "convert/image/image.h"
 #include "convert/projector/projector.h"
 #include "convert/vocab/vocab_folder.h"
 
@@ -93,6 +94,8 @@ static enum gguf_status read_folder(struct gguf_convert *c,
      * video encoders) have more dimensions */
     limits.max_name_size = GG_MAX(limits.max_name_size, GG_CONVERT_NAME);
     limits.max_dims = GGUF_MAX_DIMS;
+    if (c->image_file)
+        return gg_image_read(c, &limits, err);
     if (c->p.projector)
         return gg_projector_read(c, &limits, err);
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
@@ -143,9 +146,10 @@ static enum gguf_status describe_folder(struct gguf_convert *c,
                                         struct gguf_error *err)
 {
     GG_TRY(gguf_meta_create(&c->out.meta, c->p.allocator, err));
-    GG_TRY(c->p.projector  ? gg_projector_describe(c, err)
-           : c->is_adapter ? describe_adapter(c, err)
-                           : describe_model(c, err));
+    GG_TRY(c->image         ? gg_image_describe(c, err)
+           : c->p.projector ? gg_projector_describe(c, err)
+           : c->is_adapter  ? describe_adapter(c, err)
+                            : describe_model(c, err));
     c->out.description = (struct gg_description){ .origin = c,
                                                   .meta = c->out.meta,
                                                   .list = &c->out.data.list,
@@ -173,7 +177,9 @@ enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
     gg_mem_arena_init(&c->arena, p.allocator);
     gg_codec_kern_init(c->codec, gg_kern_cpu_detect());
     enum gguf_status st =
-        gg_folder_open(&c->folder, path, &c->p, &c->arena, err);
+        gg_image_is_file(path)
+            ? gg_image_open(c, path, err)
+            : gg_folder_open(&c->folder, path, &c->p, &c->arena, err);
     if (st == GGUF_OK)
         st = read_folder(c, err);
     if (st == GGUF_OK)

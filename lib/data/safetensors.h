@@ -17,10 +17,11 @@
  * on opening. An index cannot name files outside of the folder, but links in it
  * are followed: the folders of Hugging Face's cache consist of them.
  *
- * A tensor NAME of 8-bit floats may have a scale, NAME_scale_inv or NAME_scale,
- * or BASE.scale for BASE.weight, by which its numbers are multiplied. There is
- * one scale for all or, in each dimension, one for all, one for each element,
- * or one for each 128. Weights with fewer bits: packed.h, nibbles.h.
+ * A tensor NAME of 8-bit floats may have a scale, NAME_scale_inv or
+ * NAME_scale, or BASE.scale or BASE.scale_weight for BASE.weight, with which
+ * its numbers are multiplied. There is one scale for all or, in each
+ * dimension, one for all, one for each element, or one for each 128. Weights
+ * with fewer bits: packed.h, nibbles.h.
  */
 #ifndef GG_DATA_SAFETENSORS_H
 #define GG_DATA_SAFETENSORS_H
@@ -108,6 +109,9 @@ struct gg_safetensors {
     size_t n_tensors, room_tensors;
     struct gg_index index;
     char single_name[64], index_name[64]; /* names of files */
+    /* text of "config" in "__metadata__" of the last file that has it; data
+     * NULL: none */
+    struct gguf_str config;
     /* Columns and rows that share a scale, where it is neither one for all nor
      * one for each element: 128. */
     uint64_t block[2];

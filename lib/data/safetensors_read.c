@@ -281,10 +281,12 @@ static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
     return st;
 }
 
-/* Check that the metadata are texts. */
-static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
-                                       struct gguf_error *err)
+/* Check that the metadata are texts, and keep the one that is used. */
+static enum gguf_status read_metadata(struct gg_safetensors *s,
+                                      const struct gg_json *j, json_t *meta,
+                                      struct gguf_error *err)
 {
+    struct gguf_str config;
     const char *key;
     json_t *v;
     if (!json_is_object(meta))
@@ -297,6 +299,12 @@ static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
                 err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
                 "\"__metadata__\" has a value that is not a text");
     }
+    if (!gg_json_str(json_object_get(meta, "config"), &config))
+        return GGUF_OK;
+    s->config.size = config.size;
+    s->config.data = gg_mem_arena_strndup(&s->arena, config.data, config.size);
+    if (!s->config.data)
+        return gg_error_set_nomem(err, config.size);
     return GGUF_OK;
 }
 
@@ -343,7 +351,7 @@ static enum gguf_status read_member(struct gg_safetensors *s, size_t no,
     h->place[i] = (uint32_t)(h->j.off + begin);
     GG_TRY(gg_json_read_part(&one, &h->j, begin, end, 0, err));
     const enum gguf_status st = is_metadata
-                                    ? check_metadata(&one, one.root, err)
+                                    ? read_metadata(s, &one, one.root, err)
                                     : read_entry(s, &one, name, no, err);
     gg_json_fini(&one);
     return st;

@@ -83,6 +83,7 @@ static const struct {
     { "", "_scale_inv" },
     { "", "_scale" },
     { ".weight", ".scale" },
+    { ".weight", ".scale_weight" },
 };
 
 enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,

@@ -32,6 +32,10 @@
  * becomes a file for gguf_adapter_create(). params.base is the model that it
  * changes: config.json of a folder, or the metadata of a GGUF file, is read.
  *
+ * Image and video models: a path that ends in .safetensors is a file with all
+ * tensors of such a model. Names of tensors tell its architecture. The file has
+ * the keys that ComfyUI-GGUF reads, and no vocabulary.
+ *
  * Remote folders: a path that params.opener accepts is a folder elsewhere. Each
  * of its files is opened as the path, "/" and its name; GGUF_E_NOTFOUND from
  * the opener means that the file does not exist. Weights are read while a job

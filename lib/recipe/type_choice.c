@@ -3,6 +3,7 @@
  * order */
 #include "config.h"
 #include "recipe/type_choice.h"
+#include "recipe/image_kept.h"
 #include "base/compiler.h"
 #include "base/str.h"
 
@@ -219,8 +220,10 @@ static const char *find_keep_reason(const struct gg_recipe_chooser *c,
                                     const char *name, const int64_t *ne)
 {
     const char *why = gg_recipe_choose_keep_reason(name, ne);
-    if (why || c->compat || !gg_str_eqz(c->facts.arch, "clip"))
+    if (why || c->compat)
         return why;
+    if (!gg_str_eqz(c->facts.arch, "clip"))
+        return gg_image_kept_reason(c->facts.arch, gg_str_z(name), ne);
     for (size_t i = 0; i < GG_LEN(kept_in_projectors); i++)
         if (name_matches(name, kept_in_projectors[i].how,
                          kept_in_projectors[i].part))

@@ -8,7 +8,9 @@
  *  1. Tensors that are never quantized (one-dimensional tensors, norms,
  *     routers, position embeddings, integers and others) keep their type. So
  *     does the output matrix if leave_output is set. Filters of projectors
- *     (architecture clip) become F32 or F16 if that is the base type.
+ *     (architecture clip) become F32 or F16 if that is the base type. Of image
+ *     and video models, only matrices that image_kept.h does not name are
+ *     quantized.
  *  2. The token embedding gets embedding_type, and the output matrix gets
  *     output_type, if the caller requests these. If the model has no output
  *     matrix, the token embedding takes its place: it gets output_type, unless

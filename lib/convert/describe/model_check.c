@@ -110,7 +110,7 @@ enum gguf_status gg_convert_check_model(struct gguf_convert *c,
 {
     struct faults s = { 0, "", c->p.projector };
     char more_of[60] = "";
-    if (c->is_adapter || c->p.allow_incomplete || c->is_checked)
+    if (c->is_adapter || c->image || c->p.allow_incomplete || c->is_checked)
         return GGUF_OK;
     if (!c->out.n_tensors)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* image_kept.c - tensors of image and video models that are not quantized
+ *
+ * Source: lcpp.patch of ComfyUI-GGUF (city96, commit 795e451, December 2025)
+ * and its branch auto_convert (4dfc025). Tensors with names that this patch
+ * does not know, such as those of newer models, are parts of the same kind.
+ */
+#include "config.h"
+#include "recipe/image_kept.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "gguf/file.h"
+
+#include <string.h>
+
+#define UNET_KEPT                                                             \
+    "class_embedding. time_embedding. add_embedding. time_embed. label_emb. " \
+    "conv_in. conv_out. =input_blocks.0.0.weight =out.2.weight"
+#define FLUX_KEPT                                                             \
+    "txt_in. img_in. time_in. vector_in. guidance_in. final_layer. "
+#define DIT_KEPT "t_embedder. x_embedder. final_layer. "
+
+static const struct {
+    const char *arch, *parts;
+} rows[] = {
+    { "flux", FLUX_KEPT "distilled_guidance_layer. single_stream_modulation. "
+                        "double_stream_modulation_ nerf_" },
+    { "sd3", "final_layer. time_text_embed. context_embedder. t_embedder. "
+             "y_embedder. x_embedder. =proj_out.weight =pos_embed" },
+    { "aura", "t_embedder. init_x_linear. =modF.1.weight "
+              "=cond_seq_linear.weight =final_linear.weight "
+              "=positional_encoding =register_tokens" },
+    { "hidream", "p_embedder. t_embedder. x_embedder. final_layer. "
+                 ".ff_i.gate.weight caption_projection." },
+    { "cosmos", "p_embedder. t_embedder. t_embedding_norm. x_embedder. "
+                "pos_embedder. final_layer. llm_adapter." },
+    { "qwen_image", "img_in. txt_in. time_text_embed. proj_out. norm_out." },
+    { "qwen_image_2", "img_in. txt_in. time_text_embed. proj_out. norm_out. "
+                      "=modulation.1.weight" },
+    { "ltxv", "adaln_single. caption_projection. patchify_proj. proj_out. "
+              "scale_shift_table" },
+    { "hyvid", FLUX_KEPT "byt5_in. vision_in. =cond_type_embedding.weight" },
+    { "wan", "modulation. patch_embedding. text_embedding. time_projection. "
+             "time_embedding. img_emb. head. cond_encoder. frame_packer. "
+             "audio_injector. casual_audio_encoder. trainable_cond_mask" },
+    { "sdxl", UNET_KEPT },
+    { "sd1", UNET_KEPT },
+    { "lumina2", DIT_KEPT "cap_embedder. context_refiner. noise_refiner." },
+    { "krea2", "txtfusion. first. last. tmlp. txtmlp." },
+    { "ideogram4", "embed_image_indicator. input_proj. t_embedding. "
+                   "final_layer. llm_cond_" },
+    { "ernie_image", DIT_KEPT "text_proj. time_embedding. final_linear. "
+                              "final_norm. adaLN_modulation." },
+    { "omnigen2", "time_caption_embed. x_embedder. ref_image_patch_embedder. "
+                  "norm_out. context_refiner. noise_refiner." },
+    { "hidream_o1", "t_embedder1. x_embedder. final_layer" },
+    { "minimax_h3", "video_patch_proj. audio_patch_proj. adaln_" },
+};
+
+bool gg_image_kept_has_part(const char *list, struct gguf_str name)
+{
+    while (list && *list) {
+        const size_t n = strcspn(list, " ");
+        if (*list == '=' && name.size == n - 1 &&
+            !memcmp(name.data, list + 1, n - 1))
+            return true;
+        for (size_t i = 0; *list != '=' && i + n <= name.size; i++)
+            if (!memcmp(name.data + i, list, n))
+                return true;
+        list += n + (list[n] == ' ');
+    }
+    return false;
+}
+
+static const char *find_parts(struct gguf_str arch)
+{
+    for (size_t i = 0; i < GG_LEN(rows); i++)
+        if (gg_str_eqz(arch, rows[i].arch))
+            return rows[i].parts;
+    return NULL;
+}
+
+const char *gg_image_kept_reason(struct gguf_str arch, struct gguf_str name,
+                                 const int64_t *ne)
+{
+    const char *parts = find_parts(arch);
+    if (!parts)
+        return NULL;
+    for (size_t d = 2; d < GGUF_MAX_DIMS; d++)
+        if (ne[d] != 1)
+            return "kept: no matrix of an image model";
+    return gg_str_ends(name, "_norm.weight") ||
+                   gg_image_kept_has_part(parts, name)
+               ? "kept: input, output or condition of an image model"
+               : NULL;
+}

@@ -1,0 +1,113 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gguf-convert: image and video models in one .safetensors file. Made models
+# become the files that the converter of ComfyUI-GGUF writes, except for the
+# departures that are listed below.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+data=${GGUF_SHARED:-/nowhere}/golden/image
+if ! test -d "$data" || ! python3 -c '' 2>/dev/null; then
+    skip 'made image and video models' 'no models, or no python3'
+    done_testing
+fi
+cat >"$tmp/check.py" <<'EOF'
+import os, subprocess, sys
+data, tmp, convert = sys.argv[1:4]
+
+# Tensors that differ, by model. "-NAME": a tensor that is left out here.
+DEPARTS = {
+    # a prefix inside of a name does not count
+    "aura_vae": ["-first_stage_decoder.conv_in.weight", "positional_encoding",
+                 "-text_encoders.pile_t5xl.transformer.norm.weight"],
+    "flux_prefix_inside": ["-model_ema.img_in.weight"],
+    "model_only_prefix": ["-aux_lin.weight", "aux_model.lin.weight"],
+    # parameters of no layer are read in F32 or F16 only
+    "sd3_bf16": ["pos_embed"],
+    "sdxl_bf16": ["border.last256", "border.last512", "border.n1280",
+                  "border.odd1152", "border.three"],
+    "wan_flf2v": ["img_emb.emb_pos"],
+}
+MADE = ["cosmos_mixed", "ernie_image", "five_d_flux", "krea2", "ltx23"]
+REFUSED = ["aura_diffusers", "flux_diffusers", "sd3_diffusers", "unknown",
+           "name_128", "edge"]
+# Scales are applied and left out. Whole numbers keep their types.
+OTHER = ["flux_fp8_scaled", "dtypes"]
+
+def load(lines):
+    t, kv = {}, {}
+    for f in (l.rstrip("\n").split("\t") for l in lines):
+        if f[0] == "tensor":
+            t[f[1]] = f[2:]
+        elif f[0] == "kv":
+            kv[f[1]] = f[2:]
+    return t, kv
+
+def fold(t, kv):
+    """Tensors of five dimensions as four, with a key."""
+    for name, v in t.items():
+        ne = v[1].split(",")
+        if len(ne) == 5:
+            kv["comfy.gguf.orig_shape." + name] = [
+                "arr:i32", "[" + ",".join(reversed(ne)) + "]"]
+            v[1] = ",".join(ne[:3] + [str(int(ne[3]) * int(ne[4]))])
+
+def compare(name, out):
+    for kind in (".fixed", ".auto.fixed", ".auto", ""):
+        path = "%s/want/%s%s.tsv" % (data, name, kind)
+        if os.path.exists(path):
+            break
+    want, want_kv = load(open(path))
+    fold(want, want_kv)
+    got, got_kv = load(subprocess.run(
+        [sys.executable, data + "/dump_gguf.py", out], text=True,
+        stdout=subprocess.PIPE).stdout.splitlines())
+    bad = {k for k in set(got) | set(want) if got.get(k) != want.get(k)}
+    bad -= {k.lstrip("-") for k in DEPARTS.get(name, [])}
+    bad |= {k for k in set(got_kv) | set(want_kv)
+            if got_kv.get(k) != want_kv.get(k)}
+    bad |= {k for k in DEPARTS.get(name, [])
+            if k[0] == "-" and k[1:] in got}
+    return sorted(bad)
+
+def scales(out):
+    """Numbers of 8-bit floats with scales."""
+    got, _ = load(subprocess.run(
+        [sys.executable, data + "/dump_gguf.py", out], text=True,
+        stdout=subprocess.PIPE).stdout.splitlines())
+    bad = []
+    for l in open(data + "/want/flux_fp8_scaled.right.tsv"):
+        f = l.rstrip("\n").split("\t")
+        if f[0] == "drop" and f[1] in got:
+            bad.append(f[1])
+        if f[0] == "tensor" and got[f[1]][3] != f[
+                {"F32": 4, "F16": 5, "BF16": 6}[got[f[1]][0]]]:
+            bad.append(f[1])
+    return bad
+
+n = 0
+for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
+    n += 1
+    made, out = tmp + "/m.safetensors", tmp + "/m.gguf"
+    for path in (made, out):
+        if os.path.exists(path):
+            os.unlink(path)
+    subprocess.run([sys.executable, data + "/make_model.py",
+                    "%s/specs/%s.json" % (data, name), made],
+                   stdout=subprocess.DEVNULL)
+    r = subprocess.run([convert, "-q", made, "-o", out],
+                       stderr=subprocess.DEVNULL)
+    bad = []
+    if name in REFUSED:
+        good = r.returncode == 1 and not os.path.exists(out)
+    elif r.returncode or name in MADE:
+        good = r.returncode == 0
+    else:
+        bad = (scales(out) if name == "flux_fp8_scaled" else
+               [] if name in OTHER else compare(name, out))
+        good = not bad
+    print("%sok %d - %s%s" % ("" if good else "not ", n, name,
+                              ": " + " ".join(bad[:5]) if bad else ""))
+print("1..%d" % n)
+EOF
+python3 "$tmp/check.py" "$data" "$tmp" "$bin/gguf-convert"
+exit $status
