@@ -76,6 +76,14 @@ edit missing-block --set=clip.vision.block_count=u32:2000000000
 edit missing-tensor --set=clip.projector_type=str:phi4
 edit missing-tensor --set=clip.has_audio_encoder=bool:true \
     --set=clip.audio.block_count=u32:1
+
+# Old files of LLaVA have CLIP's own projection_dim.
+"$bin/gguf-edit" -q -f --set=clip.projector_type=str:mlp \
+    --set=clip.vision.projection_dim=u32:768 -o "$tmp/mlp.gguf" "$tmp/p.gguf" ||
+    exit 99
+run "$info" --summary "$tmp/mlp.gguf"
+grep -q 'embedding length 256$' "$tmp/out"
+ok 'the width for which a perceptron is made is that of its last matrix'
 data=${GGUF_SHARED:-/nowhere}/golden/mmproj
 if ! test -d "$data" || ! python3 -c '' 2>/dev/null; then
     skip 'made folders of every class' 'no folders, or no python3'

@@ -99,6 +99,27 @@ static void add_row(struct table *t, const struct gguf_file *f,
     text_fini(&s);
 }
 
+/* Embedding length of the language model: rows of the last matrix of a
+ * perceptron, whose files may have another number of CLIP's as projection_dim,
+ * else projection_dim. 0: the file does not say. */
+static uint64_t width_for(const struct gguf_file *f, const struct tower *w)
+{
+    static const char *const last[] = { "mm.4.weight", "mm.2.weight",
+                                        "mm.0.weight" };
+    const struct gguf_str type = type_of(f, w);
+    uint64_t n = 0;
+    if (type.size == 3 && !memcmp(type.data, "mlp", 3))
+        for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
+            const struct gguf_tensor_info *t =
+                gguf_file_tensor_find(f, last[i]);
+            if (t && t->n_dims == 2)
+                return (uint64_t)t->ne[1];
+        }
+    (void)(gguf_kv_get_uint(find_key(f, w->prefix, "projection_dim"), &n,
+                            NULL) == GGUF_OK);
+    return n;
+}
+
 void info_projector_rows(struct table *t, const struct info *info)
 {
     const struct gguf_file *f = info->load->file;
@@ -110,9 +131,7 @@ void info_projector_rows(struct table *t, const struct info *info)
             continue;
         add_row(t, f, &towers[i]);
         if (!width)
-            (void)(gguf_kv_get_uint(
-                       find_key(f, towers[i].prefix, "projection_dim"), &width,
-                       NULL) == GGUF_OK);
+            width = width_for(f, &towers[i]);
     }
     if (width) {
         table_add(t, "for models of");
