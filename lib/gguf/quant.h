@@ -160,8 +160,20 @@ struct gguf_quant_params {
     /* Opens inputs that are not files of this machine (reader.h); kept; NULL:
      * none. */
     const struct gguf_opener *opener;
+
+    /* Type id, or GGUF_REPACK_...: move rows of ik_llama.cpp's types into
+     * groups of rows, or out of them, without a change of value. A type with
+     * groups, such as IQ4_K_R4: tensors of IQ4_K get it. A plain type: its
+     * groups become rows. Needs a recipe that keeps all types (COPY). 0:
+     * none. */
+    uint32_t repack_to;
 };
-#define GGUF_QUANT_PARAMS_INIT GGUF_INIT(struct gguf_quant_params)
+/* Values of repack_to. Vectors, the token embeddings and tensors with
+ * incomplete groups stay plain, as ik_llama.cpp requires. Q8_K_R8 and Q8_K_R16
+ * have no plain type: they become Q8_0 with the same values. */
+#define GGUF_REPACK_PLAIN       0xfffffffeu /* all groups become rows */
+#define GGUF_REPACK_INTERLEAVED 0xffffffffu /* all rows become groups */
+#define GGUF_QUANT_PARAMS_INIT  GGUF_INIT(struct gguf_quant_params)
 
 /* ------------------------------------------------------------ the plan --- */
 

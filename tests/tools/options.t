@@ -155,7 +155,7 @@ quantize|--print-recipe IQ4SX|--print-recipe: unknown recipe 'IQ4SX'; did you me
 quantize|--attn-v-type Q6_K M O Q4_0|unsupported option '--attn-v-type': --tensor-type PATTERN=TYPE
 quantize|--ffn-down-type Q6_K M O Q4_0|unsupported option '--ffn-down-type': --tensor-type
 quantize|--ffn-gate-inp-type Q6_K M O Q4_0|unsupported option '--ffn-gate-inp-type': --tensor-type
-quantize|--repack M O Q4_0|unsupported option '--repack': files are not repacked
+quantize|--repack M O Q4_0|unsupported option '--repack': --repack-to interleaved repacks a file
 quantize|--custom-q a=Q6_K M O Q4_0|unsupported option '--custom-q': --tensor-type
 quantize|--nthread 4 M O Q4_0|unsupported option '--nthread': --threads
 quantize|--max-buffer-size 1 M O Q4_0|unsupported option '--max-buffer-size': --max-memory

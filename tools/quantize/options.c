@@ -50,6 +50,10 @@ static const struct opt table[] = {
       "write another output from the same reading; @SIZE limits its bytes, "
       "@Xbpw its bits per weight",
       OPT_LIST, AT(outputs) },
+    { "--repack-to", "NAME",
+      "move rows into ik_llama.cpp's groups of rows or out of them: plain, "
+      "interleaved, or a type such as IQ4_K_R4; TYPE is COPY",
+      OPT_STR, AT(repack_to) },
     { "--allow-requantize", NULL,
       "also quantize tensors that are quantized already, which costs "
       "quality",
@@ -101,8 +105,7 @@ static const struct opt table[] = {
     ROW_REFUSED("--partial-requant", NULL,
                 "--resume continues an interrupted run"),
     ROW_REFUSED("--repack --repack-pattern", NULL,
-                "files are not repacked; gguf-ppl --repack repacks weights in "
-                "memory"),
+                "--repack-to interleaved repacks a file"),
     ROW_REFUSED("--slow-iq2ks --symmetric-q40", NULL,
                 "each type has one encoder; leave it out"),
     ROW_REFUSED("--nthread --nthreads", "N",
@@ -119,6 +122,8 @@ static const struct opt table[] = {
 static const struct opt_rule rules[] = {
     { "--keep-split", OPT_EXCLUDES, "--split-max-size" },
     { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
+    { "--repack-to", OPT_EXCLUDES,
+      "--calibrate --lora --lora-scaled --compat --target-size" },
     { "--calibrate", OPT_EXCLUDES,
       "--compat --lora --lora-scaled --prune-layers" },
     { "--calib-tokens --effort --tune --mpi --as", OPT_NEEDS, "--calibrate" },
@@ -130,7 +135,8 @@ static const struct opt_tool tool = {
     "[OPTION]... IN OUT TYPE [THREADS]\n[OPTION]... IN TYPE [THREADS]\n"
     "[OPTION]... --recipe FILE IN OUT [THREADS]\n"
     "[OPTION]... --target-size SIZE IN OUT [TYPE [THREADS]]\n"
-    "[OPTION]... IN -o OUT=[TYPE][@SIZE]...",
+    "[OPTION]... IN -o OUT=[TYPE][@SIZE]...\n"
+    "[OPTION]... --repack-to NAME IN OUT",
     "Write the model IN, of any architecture, as OUT with tensors of smaller "
     "types. TYPE is a recipe that chooses a type for each tensor, such as "
     "Q4_K_M, or its number in general.file_type. IN may be any shard of a "
@@ -235,6 +241,10 @@ static void parse_operands(struct options *o, char **arg, int n)
         add_target(o, default_out(o, arg[0]), arg[0]);
         arg++;
         n--;
+    } else if (o->repack_to && n == 1) { /* OUT without TYPE */
+        add_target(o, arg[0], TYPE_COPY);
+        arg++;
+        n--;
     } else if (sized &&
                (n == 1 || (!n && o->dry_run))) { /* OUT without TYPE */
         add_target(o, n ? arg[0] : NULL, TYPE_AUTO);
@@ -266,6 +276,23 @@ static void parse_operands(struct options *o, char **arg, int n)
         opt_usage("'%s' is one argument too many", arg[0]);
 }
 
+/* The argument of --repack-to. */
+static void parse_packing(struct options *o)
+{
+    const char *name = o->repack_to;
+    if (!name)
+        return;
+    const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
+    if (!strcmp(name, "plain"))
+        o->params.repack_to = GGUF_REPACK_PLAIN;
+    else if (!strcmp(name, "interleaved"))
+        o->params.repack_to = GGUF_REPACK_INTERLEAVED;
+    else if (t && t->id)
+        o->params.repack_to = t->id;
+    else
+        opt_usage("--repack-to %s: not a type, plain or interleaved", name);
+}
+
 void parse_command_line(struct options *o, int argc, char **argv)
 {
     o->calib_tokens = CALIBRATION_TOKENS;
@@ -283,6 +310,7 @@ void parse_command_line(struct options *o, int argc, char **argv)
         add_output(o, (char *)(uintptr_t)o->outputs.arg[i]);
     scaled_parse(&o->loras, "--lora", &o->lora_texts);
     parse_types(o);
+    parse_packing(o);
     parse_operands(o, argv + 1, n);
     for (size_t i = 0; i < o->calib_texts.n && o->mpi; i++)
         if (!strcmp(o->calib_texts.arg[i], "-"))

@@ -110,6 +110,7 @@ struct options {
     uint8_t improve_digest[16];  /* see gguf_quant_output */
     struct opt_list calib_texts; /* arguments of --calibrate */
     const char *calib_as;        /* --as, or NULL */
+    const char *repack_to;       /* --repack-to, or NULL */
     uint64_t calib_tokens;       /* tokens of --calib-tokens */
     unsigned effort;             /* 0 to 2 */
     unsigned tune_steps;         /* steps of --tune; 0: none */

@@ -4,6 +4,8 @@
 #include "quant/job/job.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "dtype/interleave.h"
+#include "recipe/recipe_int.h"
 
 #include <string.h>
 
@@ -31,6 +33,28 @@ static enum gguf_status check_keys(const struct gguf_meta *meta,
     return GGUF_OK;
 }
 
+static enum gguf_status check_repack(const struct gguf_quant_params *p,
+                                     struct gguf_error *err)
+{
+    const int to = gg_dtype_index(p->repack_to);
+    const bool known =
+        p->repack_to == GGUF_REPACK_PLAIN ||
+        p->repack_to == GGUF_REPACK_INTERLEAVED ||
+        (to >= 0 && (gg_interleave_has_put(to) || gg_interleave_of(to) >= 0));
+    if (!p->repack_to)
+        return GGUF_OK;
+    if (!known)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "type %" PRIu32 " has no interleaved form",
+                            p->repack_to);
+    if (p->recipe->base != GG_RECIPE_KEEP)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "only a recipe that keeps all types, such as "
+                            "COPY, can be combined with a change of "
+                            "interleaving");
+    return GGUF_OK;
+}
+
 static enum gguf_status check_params(const struct gguf_quant_params *p,
                                      struct gguf_error *err)
 {
@@ -50,6 +74,7 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_quant_params: keep_split and "
                             "max_file_size exclude each other");
+    GG_TRY(check_repack(p, err));
     return check_keys(p->meta, err);
 }
 

@@ -49,6 +49,9 @@ struct gg_job_tensor {
      * after this one. The plan allocates the array, and the run computes the
      * scales. NULL: no scales. */
     float *outer;
+    /* true: rows move into groups of rows or out of them (dtype/interleave.h),
+     * and nothing is encoded */
+    bool moves;
     uint32_t shard; /* number of its output file */
     size_t index;   /* index of the tensor in that file, from 0 */
 };

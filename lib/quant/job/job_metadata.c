@@ -2,6 +2,7 @@
 /* job_metadata.c - metadata of the output */
 #include "config.h"
 #include "quant/job/job.h"
+#include "dtype/interleave.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "file/shard_set.h"
@@ -196,6 +197,26 @@ static bool keeps_places(const struct gguf_quant *q)
                             base == GGUF_DTYPE_F16 || base == GGUF_DTYPE_BF16);
 }
 
+/* ik_llama.cpp's numbers of file types with interleaved rows are 200 more than
+ * those without, 399 (Q8_K_R8) excepted. false: the number stays, because most
+ * bytes have types that it fits. */
+static bool find_repacked_ftype(const struct gguf_quant *q,
+                                const struct gguf_kv *old, uint32_t *ftype)
+{
+    uint64_t v, bytes[2] = { 0 };
+    if (!q->p.repack_to || gguf_kv_get_uint(old, &v, NULL) != GGUF_OK)
+        return false;
+    for (size_t i = 0; i < q->n_t; i++) {
+        const int to = gg_dtype_index(q->t[i].pub.to);
+        bytes[to >= 0 && gg_interleave_rows(to) > 1] += q->t[i].pub.to_size;
+    }
+    const bool groups = bytes[1] > bytes[0];
+    if (groups == (v > 200) || v == 399 || v > 600)
+        return false;
+    *ftype = (uint32_t)(groups ? v + 200 : v - 200);
+    return true;
+}
+
 /* Write the keys with the version and the number of the types. */
 static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
 {
@@ -204,6 +225,7 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
     const struct gguf_kv *old = gguf_meta_find(q->in.meta, type);
     const int ftype = q->p.recipe->ftype;
     const bool same = q->p.recipe->base == GG_RECIPE_KEEP && old;
+    uint32_t repacked;
     /* the order of llama-quantize */
     if (!keeps_places(q)) {
         gguf_meta_remove(q->meta, version);
@@ -212,6 +234,8 @@ static enum gguf_status type_keys(struct gguf_quant *q, struct gguf_error *err)
     GG_TRY(gguf_meta_set_u32(q->meta, version, GG_JOB_VERSION, err));
     if (ftype >= 0)
         return gguf_meta_set_u32(q->meta, type, (uint32_t)ftype, err);
+    if (same && find_repacked_ftype(q, old, &repacked))
+        return gguf_meta_set_u32(q->meta, type, repacked, err);
     if (same)
         return gguf_meta_set_kv(q->meta, NULL, old, err);
     /* this recipe has no number */

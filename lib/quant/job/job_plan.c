@@ -4,6 +4,7 @@
 #include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "dtype/interleave.h"
 #include "quant/job/outer_scale.h"
 
 #include <stdio.h>
@@ -362,6 +363,30 @@ static enum gguf_status check_rules(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
+/* Type of a tensor after params.repack_to. */
+static uint32_t choose_packing(const struct gguf_quant *q,
+                               const struct gguf_quant_tensor *t)
+{
+    const uint32_t wanted = q->p.repack_to;
+    const int from = gg_dtype_index(t->from);
+    if (!wanted || from < 0)
+        return t->from;
+    const int plain = gg_interleave_plain(from);
+    const int group = gg_interleave_of(from);
+    if (gg_interleave_rows(from) > 1) {
+        const uint32_t id = gg_dtype_by_index(plain)->id;
+        return wanted == GGUF_REPACK_PLAIN || wanted == id ? id : t->from;
+    }
+    if (group < 0 || t->n_dims < 2 ||
+        t->ne[1] % (int64_t)gg_interleave_rows(group) ||
+        t->ne[0] % (int64_t)gg_interleave_unit(group) ||
+        !strcmp(t->name, "token_embd.weight") ||
+        !strcmp(t->name, "per_layer_token_embd.weight"))
+        return t->from;
+    const uint32_t id = gg_dtype_by_index(group)->id;
+    return wanted == GGUF_REPACK_INTERLEAVED || wanted == id ? id : t->from;
+}
+
 static enum gguf_status choose_all(struct gguf_quant *q,
                                    struct gg_recipe_chooser *c,
                                    struct gguf_error *err)
@@ -380,6 +405,10 @@ static enum gguf_status choose_all(struct gguf_quant *q,
         GG_TRY(gg_recipe_choose_type(c, jt->pub.name, jt->pub.ne, jt->pub.from,
                                      &choice, err));
         jt->cls = choice.cls;
+        if (q->p.repack_to) {
+            choice.wanted = choice.type = choose_packing(q, &jt->pub);
+            choice.text = "repacked";
+        }
         GG_TRY(gg_job_set_type(q, jt, choice.wanted, choice.type,
                                choice.reason, choice.text, err));
     }

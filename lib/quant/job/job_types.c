@@ -4,6 +4,7 @@
 #include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "dtype/interleave.h"
 #include "quant/job/outer_scale.h"
 
 #include <string.h>
@@ -24,6 +25,21 @@ static enum gguf_status check_source(const struct gguf_quant *q,
                             "quantizes it again",
                             gg_str_esc(&esc, gg_str_z(t->name)), from->name);
     return GGUF_OK;
+}
+
+/* Is the change of type a move of rows into groups, or out of them? */
+static bool is_move(const struct gguf_quant *q, const struct gg_job_tensor *jt)
+{
+    const struct gguf_quant_tensor *t = &jt->pub;
+    const int from = gg_dtype_index(t->from), to = gg_dtype_index(t->to);
+    if (from < 0 || to < 0 || from == to || t->merged || jt->src->big_endian ||
+        !gg_job_bytes(q, jt))
+        return false;
+    const int group = gg_interleave_rows(from) > 1 ? from : to;
+    return t->ne[1] % (int64_t)gg_interleave_rows(group) == 0 &&
+           t->ne[0] % (int64_t)gg_interleave_unit(group) == 0 &&
+           (group == from ? gg_interleave_plain(from) == to
+                          : gg_interleave_of(from) == to);
 }
 
 const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
@@ -50,7 +66,8 @@ static enum gguf_status load_importance(struct gguf_quant *q,
     const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
     const struct gg_imatrix_entry *e = gg_job_imatrix(q, jt);
     size_t ne0 = (size_t)t->ne[0];
-    if (!q->p.imatrix || (to->encode && !(to->flags & GG_CODEC_WEIGHT)))
+    if (!q->p.imatrix || jt->moves ||
+        (to->encode && !(to->flags & GG_CODEC_WEIGHT)))
         return GGUF_OK; /* no data, or its encoder ignores them */
     if (!e) {
         t->bad_imatrix =
@@ -96,6 +113,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     t->reason = why;
     t->merged = q->merge && gg_data_is_merged(&q->merged, jt->no);
     t->copied = t->to == t->from && !t->merged && gg_job_bytes(q, jt);
+    jt->moves = is_move(q, jt);
     t->has_imatrix = t->needs_imatrix = t->bad_imatrix = false;
     t->lacks_imatrix = false;
     t->n_mended = 0;
@@ -108,15 +126,17 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     t->to_size = t->from_size;
     if (t->copied)
         return GGUF_OK;
-    GG_TRY(check_source(q, t, err));
+    if (!jt->moves)
+        GG_TRY(check_source(q, t, err));
     GG_TRY(gguf_dtype_row_size(t->to, (uint64_t)t->ne[0], &row, err));
     if (gg_ckd_mul(&t->to_size, row, t->n_elements / (uint64_t)t->ne[0]))
         return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                             "the output is too large");
     GG_TRY(make_outer(q, jt, err));
     GG_TRY(load_importance(q, jt, err));
-    t->needs_imatrix = !jt->imatrix && gg_recipe_choose_needs_imatrix(
-                                           q->p.recipe, jt->cls, t->to);
+    t->needs_imatrix =
+        !jt->imatrix && !jt->moves &&
+        gg_recipe_choose_needs_imatrix(q->p.recipe, jt->cls, t->to);
     return GGUF_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/byte_order.h"
+#include "dtype/interleave.h"
 #include "file/writer_int.h"
 #include "quant/run/finite_rows.h"
 
@@ -126,6 +127,26 @@ static const float *unscale_rows(struct gg_quant_run *r, const float *x,
     return y;
 }
 
+/* Move the rows of a chunk into groups, or out of them. dst is NULL if that was
+ * done. Returns their size in bytes. */
+static uint64_t move_rows(const struct gg_quant_run *r, const struct chunk *c,
+                          const struct gguf_quant_tensor *t, uint8_t *dst)
+{
+    const int from = gg_dtype_index(t->from), to = gg_dtype_index(t->to);
+    const uint64_t ne0 = (uint64_t)t->ne[0];
+    const uint64_t row_from = r->cuts[c->i].row_from;
+    const uint64_t row_to = t->to_size / (t->n_elements / ne0);
+    const unsigned in = gg_interleave_rows(to), out = gg_interleave_rows(from);
+    for (uint64_t k = 0; dst && k < c->n; k += in)
+        if (in > 1)
+            gg_interleave_put(to, dst + k * row_to, ne0,
+                              c->src + k * row_from);
+        else
+            gg_interleave_take(from, c->src + (k - k % out) * row_from,
+                               (unsigned)(k % out), 0, ne0, dst + k * row_to);
+    return c->n * row_to;
+}
+
 /* Decode the rows of a chunk, and encode them into the jobs' buffers. */
 static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
@@ -156,6 +177,10 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             const struct gg_job_tensor *jt = find_output(r, k, c->i);
             if (!jt || jt->pub.copied)
                 continue;
+            if (jt->moves) {
+                dst += move_rows(r, c, &jt->pub, at ? NULL : dst);
+                continue;
+            }
             if (dst != out && gg_quant_run_poll_progress(r, ith))
                 return false; /* encoding for one job may take long */
             const struct gg_codec_kern *to =

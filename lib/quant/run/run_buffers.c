@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/byte_order.h"
+#include "dtype/interleave.h"
 
 #include <string.h>
 
@@ -41,7 +42,7 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                 " cannot be copied from a big-endian file: its "
                 "layout is unknown",
                 gg_str_esc(&esc, gg_str_z(t->name)), t->from);
-        if (t->copied)
+        if (t->copied || q->t[i].moves)
             continue;
         const bool readable =
             gg_stored_can_decode(q->kern.codec, gg_dtype_index(t->from));
@@ -108,6 +109,21 @@ static bool set_rows(struct gg_quant_run *r, size_t i,
            GGUF_OK;
 }
 
+/* Rows that must stay in one chunk: those of a group, in the input or in an
+ * output. All such numbers divide the largest. */
+static uint64_t rows_of_group(const struct gg_quant_run *r, size_t i)
+{
+    unsigned most = 1;
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, i);
+        if (!jt || !jt->moves)
+            continue;
+        most = GG_MAX(most, gg_interleave_rows(gg_dtype_index(jt->pub.from)));
+        most = GG_MAX(most, gg_interleave_rows(gg_dtype_index(jt->pub.to)));
+    }
+    return most;
+}
+
 /* Cut all tensors into chunks of at most n elements. *most receives the bytes
  * that the encoded rows of a chunk need. */
 static void cut_tensors(struct gg_quant_run *r, uint64_t n, uint64_t *most)
@@ -129,7 +145,9 @@ static void cut_tensors(struct gg_quant_run *r, uint64_t n, uint64_t *most)
         }
         uint64_t ne0 = (uint64_t)t->ne[0], rows = rows_of(t), out = 0;
         cut->n_rows = (uint64_t)t->ne[1];
-        cut->per_chunk = GG_MIN(GG_MAX(1, n / ne0), cut->n_rows);
+        const uint64_t group = rows_of_group(r, i);
+        cut->per_chunk = GG_MAX(1, n / ne0 / group) * group;
+        cut->per_chunk = GG_MIN(cut->per_chunk, cut->n_rows);
         cut->per_mat = (cut->n_rows + cut->per_chunk - 1) / cut->per_chunk;
         first += cut->per_mat * (rows / cut->n_rows);
         for (size_t k = 0; k < r->n_jobs; k++) {
