@@ -69,8 +69,8 @@ enum gguf_dtype_family {
     GGUF_FAMILY_INT,     /* plain integers */
     GGUF_FAMILY_QUANT,   /* blocks of quantized values */
     GGUF_FAMILY_REMOVED, /* removed from the format; its sizes are 0 */
-    GGUF_FAMILY_FORK     /* written by forks only; some can be decoded, none
-                          * can be encoded */
+    GGUF_FAMILY_FORK     /* written by forks only; some can be decoded, some
+                          * of these encoded */
 };
 
 /* Description of a data type. Only the library makes it; later versions may add

@@ -9,9 +9,9 @@
  *
  * For finite input, decoded floats and encoded bytes equal those of ggml
  * (commit d99724f, ggml_quantize_chunk of an x86-64 build without contraction),
- * even if a block's scale overflows. Rows of a fork's types decode to the
- * floats of ik_llama.cpp (commit 8337e4c) built without contraction. ggml does
- * not encode F64; here the float is widened, which is exact.
+ * even if a block's scale overflows. Rows of a fork's types have the bytes and
+ * floats of ik_llama.cpp (August 2026) built for AVX2 without contraction. ggml
+ * does not encode F64; here the float is widened, which is exact.
  *
  * A quantized block whose scale is NaN or infinite, or that was encoded from
  * such numbers, decodes to meaningless numbers, but without undefined

@@ -37,6 +37,19 @@ static const float factor[GG_N_DTYPES] = {
     [GG_DT_TQ2_0] = 1,
     [GG_DT_Q1_0] = 128, /* the scale is the mean of 128 magnitudes */
     [GG_DT_Q2_0] = 2,
+    [GG_DT_IQ1_BN] = 1,
+};
+
+/* Limits of types whose encoders square sums of third powers: below 2^17,
+ * (2^51 * 127 * 32)^2 is a float. */
+#define CUBES 0x1p17f
+static const float limit[GG_N_DTYPES] = {
+    [GG_DT_Q6_0] = CUBES,   [GG_DT_IQ2_K] = CUBES,   [GG_DT_IQ3_K] = CUBES,
+    [GG_DT_IQ4_K] = CUBES,  [GG_DT_IQ5_K] = CUBES,   [GG_DT_IQ6_K] = CUBES,
+    [GG_DT_IQ2_KS] = CUBES, [GG_DT_IQ3_KS] = CUBES,  [GG_DT_IQ4_KS] = CUBES,
+    [GG_DT_IQ5_KS] = CUBES, [GG_DT_IQ4_KSS] = CUBES, [GG_DT_IQ2_KL] = CUBES,
+    [GG_DT_IQ1_KT] = CUBES, [GG_DT_IQ2_KT] = CUBES,  [GG_DT_IQ3_KT] = CUBES,
+    [GG_DT_IQ4_KT] = CUBES,
 };
 
 float gg_codec_max_magnitude(int dtype)
@@ -52,5 +65,7 @@ float gg_codec_max_magnitude(int dtype)
         return 464;
     if (dtype == GG_DT_BF16) /* the least number that becomes infinity */
         return 0x1.ffp127f;
+    if (limit[dtype] > 0)
+        return limit[dtype];
     return factor[dtype] > 0 ? f16_end * factor[dtype] : INFINITY;
 }

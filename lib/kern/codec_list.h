@@ -57,25 +57,25 @@
     X(NVFP4, nvfp4, 1, 1, 1, 1, 0, 0, 1, 1, 0)                                \
     X(Q1_0, q1_0, 1, 1, 1, 1, 0, 0, 1, 1, 0)                                  \
     X(Q2_0, q2_0, 1, 1, 1, 1, 0, 0, 1, 1, 0)                                  \
-    X(Q6_0, q6_0, 1, 1, 0, 0, 0, 0, 1, 1, 0)                                  \
-    X(IQ2_K, iq2_k, 1, 1, 0, 0, 0, 0, 1, 1, 0)                                \
-    X(IQ3_K, iq3_k, 1, 1, 0, 0, 0, 0, 1, 1, 0)                                \
-    X(IQ4_K, iq4_k, 1, 1, 0, 0, 0, 0, 1, 1, 0)                                \
-    X(IQ5_K, iq5_k, 1, 1, 0, 0, 0, 0, 1, 1, 0)                                \
-    X(IQ6_K, iq6_k, 1, 1, 0, 0, 0, 0, 1, 1, 0)                                \
-    X(IQ4_KS, iq4_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ2_KS, iq2_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ4_KSS, iq4_kss, 1, 1, 0, 0, 0, 0, 0, 0, 0)                            \
-    X(IQ5_KS, iq5_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ3_KS, iq3_ks, 1, 1, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ1_BN, iq1_bn, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ2_BN, iq2_bn, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(Q8_KV, q8_kv, 1, 0, 0, 0, 0, 0, 0, 0, 0)                                \
-    X(IQ2_KL, iq2_kl, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ1_KT, iq1_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ2_KT, iq2_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ3_KT, iq3_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
-    X(IQ4_KT, iq4_kt, 1, 0, 0, 0, 0, 0, 0, 0, 0)                              \
+    X(Q6_0, q6_0, 1, 1, 1, 0, 0, 0, 1, 1, GG_CODEC_WEIGHT)                    \
+    X(IQ2_K, iq2_k, 1, 1, 1, 0, 0, 0, 1, 1, GG_CODEC_WEIGHT)                  \
+    X(IQ3_K, iq3_k, 1, 1, 1, 0, 0, 0, 1, 1, GG_CODEC_WEIGHT)                  \
+    X(IQ4_K, iq4_k, 1, 1, 1, 0, 0, 0, 1, 1, GG_CODEC_WEIGHT)                  \
+    X(IQ5_K, iq5_k, 1, 1, 1, 0, 0, 0, 1, 1, GG_CODEC_WEIGHT)                  \
+    X(IQ6_K, iq6_k, 1, 1, 1, 0, 0, 0, 1, 1, GG_CODEC_WEIGHT)                  \
+    X(IQ4_KS, iq4_ks, 1, 1, 1, 0, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ2_KS, iq2_ks, 1, 1, 1, 0, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ4_KSS, iq4_kss, 1, 1, 1, 0, 0, 0, 0, 0, GG_CODEC_WEIGHT)              \
+    X(IQ5_KS, iq5_ks, 1, 1, 1, 0, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ3_KS, iq3_ks, 1, 1, 1, 0, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ1_BN, iq1_bn, 1, 0, 1, 0, 0, 0, 0, 0, 0)                              \
+    X(IQ2_BN, iq2_bn, 1, 0, 1, 0, 0, 0, 0, 0, 0)                              \
+    X(Q8_KV, q8_kv, 1, 0, 1, 0, 0, 0, 0, 0, 0)                                \
+    X(IQ2_KL, iq2_kl, 1, 0, 1, 0, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ1_KT, iq1_kt, 1, 0, 1, 1, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ2_KT, iq2_kt, 1, 0, 1, 1, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ3_KT, iq3_kt, 1, 0, 1, 1, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
+    X(IQ4_KT, iq4_kt, 1, 0, 1, 1, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
     X(IQ1_S_R4, iq1_s_r4, 1, 0, 0, 0, 0, 0, 0, 0, 0)                          \
     X(IQ1_M_R4, iq1_m_r4, 1, 0, 0, 0, 0, 0, 0, 0, 0)
 

@@ -99,8 +99,8 @@ static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
     const struct gguf_dtype_info *t = NULL;
     if (gg_str_join(word, sizeof word, s, ""))
         t = gguf_dtype_find_name(word);
-    if (!t ||
-        (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT)) {
+    if (!t || t->family == GGUF_FAMILY_INT ||
+        t->family == GGUF_FAMILY_REMOVED) {
         struct gg_str_esc esc;
         struct gguf_suggestion near;
         char hint[GGUF_SUGGESTION_SIZE];

@@ -108,6 +108,26 @@ static const struct {
     { HAS, "ffn_up", GG_CLASS_FFN_UP },
 };
 
+/* Ids of ik_llama.cpp's types. */
+enum {
+    Q6_0 = 133,
+    IQ2_K = 137,
+    IQ3_K = 138,
+    IQ4_K = 139,
+    IQ5_K = 140,
+    IQ6_K = 141,
+    IQ4_KS = 144,
+    IQ2_KS = 145,
+    IQ4_KSS = 146,
+    IQ5_KS = 152,
+    IQ2_KT = 153,
+    IQ3_KT = 154,
+    IQ4_KT = 155,
+    IQ3_KS = 156,
+    IQ2_KL = 157,
+    IQ1_KT = 158
+};
+
 /* Next type to try where the blocks of a type do not fit the rows, from 256 to
  * 32 elements. Types that are not listed become F16. */
 static const struct {
@@ -129,6 +149,21 @@ static const struct {
     { GGUF_DTYPE_Q4_K, GGUF_DTYPE_Q5_0 },
     { GGUF_DTYPE_Q5_K, GGUF_DTYPE_Q5_1 },
     { GGUF_DTYPE_Q6_K, GGUF_DTYPE_Q8_0 },
+    { IQ1_KT, GGUF_DTYPE_IQ4_NL },
+    { IQ2_K, GGUF_DTYPE_IQ4_NL },
+    { IQ2_KS, GGUF_DTYPE_IQ4_NL },
+    { IQ2_KL, GGUF_DTYPE_IQ4_NL },
+    { IQ2_KT, GGUF_DTYPE_IQ4_NL },
+    { IQ3_K, GGUF_DTYPE_IQ4_NL },
+    { IQ3_KS, GGUF_DTYPE_IQ4_NL },
+    { IQ3_KT, GGUF_DTYPE_IQ4_NL },
+    { IQ4_KS, GGUF_DTYPE_IQ4_NL },
+    { IQ4_KSS, GGUF_DTYPE_IQ4_NL },
+    { IQ4_KT, GGUF_DTYPE_IQ4_NL },
+    { IQ4_K, GGUF_DTYPE_Q5_0 },
+    { IQ5_KS, GGUF_DTYPE_Q5_0 },
+    { IQ5_K, Q6_0 },
+    { IQ6_K, GGUF_DTYPE_Q8_0 },
 };
 
 /* Types that llama-quantize refuses for a layer's matrix without importance

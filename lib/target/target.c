@@ -57,8 +57,8 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
                             "more");
     for (size_t i = 0; i < p->n_types; i++) {
         const struct gguf_dtype_info *t = gguf_dtype_find(p->types[i]);
-        if (!t ||
-            (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT))
+        if (!t || t->family == GGUF_FAMILY_INT ||
+            t->family == GGUF_FAMILY_REMOVED)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "gguf_target_params: nothing is quantized to "
                                 "type %" PRIu32,

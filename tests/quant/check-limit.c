@@ -70,6 +70,17 @@ static const struct other {
     { "F8_E4M3", 463, 465, 0.04f },
     { "Q8_K", 0x1.fp127f, 0, 0.01f },
     { "MXFP4", FLT_MAX, 0, 0.26f }, /* 8 * 2^e becomes 6 * 2^e */
+    { "Q6_0", 0x1.fp16f, 0x1p17f, 0.02f },
+    { "IQ2_K", 0x1.fp16f, 0x1p17f, 0.3f },
+    { "IQ3_K", 0x1.fp16f, 0x1p17f, 0.2f },
+    { "IQ4_K", 0x1.fp16f, 0x1p17f, 0.08f },
+    { "IQ5_K", 0x1.fp16f, 0x1p17f, 0.05f },
+    { "IQ6_K", 0x1.fp16f, 0x1p17f, 0.03f },
+    { "IQ2_KS", 0x1.fp16f, 0x1p17f, 0.3f },
+    { "IQ3_KS", 0x1.fp16f, 0x1p17f, 0.2f },
+    { "IQ5_KS", 0x1.fp16f, 0x1p17f, 0.05f },
+    { "IQ4_KSS", 0x1.fp16f, 0x1p17f, 0.1f },
+    { "IQ2_KL", 0x1.fp16f, 0x1p17f, 0.3f },
     { "NVFP4", 2783, 2785, 0.15f }, /* 6 * (448 + 480) / 2; 7 becomes 6 or 8 */
 };
 
@@ -142,7 +153,8 @@ static bool read_large(float *large, size_t n)
 
 static bool needs_weights(const char *type)
 {
-    return !strncmp(type, "IQ1_", 4) || !strncmp(type, "IQ2_", 4) ||
+    return !strncmp(type, "IQ1_", 4) ||
+           (!strncmp(type, "IQ2_", 4) && type[4] != 'K') ||
            !strcmp(type, "IQ3_XXS");
 }
 
@@ -236,14 +248,16 @@ static void check_each(float sign)
     }
 }
 
-/* Each type with an encoder stands in one of the tables. */
+/* Each type with an encoder stands in one of the tables. ik_llama.cpp's types
+ * need not: the searches for some are slow, others have no limit. */
 static void check_tables(void)
 {
     static struct gg_codec_kern codec[GG_N_DTYPES];
     gg_codec_kern_init(codec, 0);
     for (int i = 0; i < GG_N_DTYPES; i++) {
         const char *name = gg_dtype_by_index(i)->name;
-        bool found = !codec[i].encode;
+        bool found = !codec[i].encode ||
+                     gg_dtype_by_index(i)->family == GGUF_FAMILY_FORK;
         for (size_t k = 0; k < GG_LEN(types); k++)
             found |= !strcmp(types[k].name, name);
         for (size_t k = 0; k < GG_LEN(others); k++)

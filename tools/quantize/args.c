@@ -14,18 +14,22 @@
 
 /* ---- types and layers ---- */
 
+static bool is_target(const struct gguf_dtype_info *t)
+{
+    return t->family != GGUF_FAMILY_INT && t->family != GGUF_FAMILY_REMOVED;
+}
+
 static const struct gguf_dtype_info *parse_type(const char *option,
                                                 const char *name)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find_name(name);
-    if (t &&
-        (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT))
+    if (t && is_target(t))
         return t;
     struct gguf_suggestion near;
     char hint[GGUF_SUGGESTION_SIZE];
     gguf_suggestion_init(&near, (struct gguf_str){ name, strlen(name) });
     for (size_t i = 0; (t = gguf_dtype_at(i)); i++)
-        if (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT)
+        if (is_target(t))
             gguf_suggestion_try(&near,
                                 (struct gguf_str){ t->name, strlen(t->name) });
     opt_usage("%s: '%s' is not a type to quantize to%s", option, name,

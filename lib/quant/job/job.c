@@ -11,8 +11,8 @@
 
 static bool is_target(const struct gguf_dtype_info *t)
 {
-    return t &&
-           (t->family == GGUF_FAMILY_FLOAT || t->family == GGUF_FAMILY_QUANT);
+    return t && t->family != GGUF_FAMILY_INT &&
+           t->family != GGUF_FAMILY_REMOVED;
 }
 
 /* Refuse keys split.*: they follow from the output files. */
