@@ -6,9 +6,11 @@
 #include "base/str.h"
 #include "quant/run/finite_rows.h"
 
+#include <assert.h>
 #include <math.h>
+#include <string.h>
 
-enum { MAX_BLOCK = 256 }; /* elements of a block, at most */
+enum { MAX_BLOCK = 256 }; /* elements of a block, and bytes, at most */
 
 /* Byte of the input file with element e of tensor i, or with its block. */
 static uint64_t file_offset(const struct gg_quant_run *r, size_t i, uint64_t e)
@@ -93,6 +95,51 @@ static void refuse_block(struct gg_quant_run *r,
     gg_quant_run_fail(r, b->chunk, &err);
 }
 
+/* Decode a block of a row that begins at row. */
+static void decode_block(const struct gg_codec_kern *to,
+                         const struct gguf_dtype_info *type,
+                         const uint8_t *row, const uint8_t *block, float *back)
+{
+    uint8_t one[MAX_BLOCK];
+    if (!type->row_header) {
+        to->decode(block, back, type->block_len);
+        return;
+    }
+    assert(type->row_header + type->block_size <= sizeof one);
+    memcpy(one, row, type->row_header);
+    memcpy(one + type->row_header, block, type->block_size);
+    to->decode(one, back, type->block_len);
+}
+
+/* Count the elements x of a unit that do not fit: a block, or a row if the type
+ * has row headers, whose scale all blocks of the row share. */
+static size_t count_in_unit(const struct gg_codec_kern *to,
+                            const struct gguf_dtype_info *type, const float *x,
+                            const uint8_t *unit, size_t n, float limit)
+{
+    const uint8_t *block = unit + type->row_header;
+    const size_t len = type->block_len;
+    float back[MAX_BLOCK];
+    size_t count = 0;
+    for (size_t at = 0; at < n; at += len, block += type->block_size) {
+        decode_block(to, type, unit, block, back);
+        count += count_unfit(x + at, back, len, limit);
+    }
+    return count;
+}
+
+/* Make all elements of a unit zero. */
+static void clear_unit(const struct gg_codec_kern *to,
+                       const struct gguf_dtype_info *type, uint8_t *unit,
+                       size_t size, const float *weights)
+{
+    static const float zeros[MAX_BLOCK];
+    if (type->row_header) /* the scale is 0 */
+        memset(unit, 0, size);
+    else
+        to->encode(zeros, unit, 1, type->block_len, weights);
+}
+
 bool gg_quant_run_check_blocks(struct gg_quant_run *r,
                                const struct gg_quant_run_blocks *b)
 {
@@ -103,28 +150,29 @@ bool gg_quant_run_check_blocks(struct gg_quant_run *r,
     const struct gg_codec_kern *to = &r->jobs[b->job]->kern.codec[dtype];
     const enum gguf_nonfinite what = r->jobs[0]->p.nonfinite;
     const float limit = gg_codec_max_magnitude(dtype);
-    const size_t len = type->block_len, ne0 = (size_t)t->ne[0];
-    uint8_t *block = b->blocks;
-    float back[MAX_BLOCK];
+    const size_t ne0 = (size_t)t->ne[0];
+    const size_t n_unit = type->row_header ? ne0 : type->block_len;
+    const size_t size =
+        type->row_header + n_unit / type->block_len * type->block_size;
+    uint8_t *unit = b->blocks;
     uint64_t count = 0, first = 0;
-    for (size_t at = 0; to->decode && len <= MAX_BLOCK && at < b->n;
-         at += len, block += type->block_size) {
-        to->decode(block, back, len);
-        const size_t n = count_unfit(b->x + at, back, len, limit);
+    if (!to->decode || type->block_len > MAX_BLOCK)
+        return true;
+    for (size_t at = 0; at < b->n; at += n_unit, unit += size) {
+        const size_t n =
+            count_in_unit(to, type, b->x + at, unit, n_unit, limit);
         if (!n)
             continue;
-        const size_t big = at + find_largest(b->x + at, len);
+        const size_t big = at + find_largest(b->x + at, n_unit);
         if (what == GGUF_NONFINITE_ERROR) {
             refuse_block(r, b, big, t);
             return false;
         }
         first = count ? first : b->element + big;
         count += n;
-        if (what == GGUF_NONFINITE_ZERO) {
-            static const float zeros[MAX_BLOCK];
-            to->encode(zeros, block, 1, len,
+        if (what == GGUF_NONFINITE_ZERO)
+            clear_unit(to, type, unit, size,
                        b->weights ? b->weights + at % ne0 : NULL);
-        }
     }
     if (count)
         gg_quant_run_count_nonfinite(r, b->tensor, count, first);
