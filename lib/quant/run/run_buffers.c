@@ -25,6 +25,23 @@ static bool has_blocks(const struct gguf_quant *q,
            gg_job_rows(q, t, &rows, NULL) == GGUF_OK && rows.blocks;
 }
 
+/* Check that the rows of a tensor are whole groups, if its type has groups. */
+static enum gguf_status check_groups(const struct gguf_quant_tensor *t,
+                                     struct gguf_error *err)
+{
+    const int from = gg_dtype_index(t->from);
+    const unsigned n = from < 0 ? 1 : gg_interleave_rows(from);
+    struct gg_str_esc esc;
+    if (t->ne[1] % (int64_t)n == 0)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "tensor '%s': %" PRId64
+                        " rows are no multiple of the %u rows of a group of "
+                        "%s",
+                        gg_str_esc(&esc, gg_str_z(t->name)), t->ne[1], n,
+                        gguf_dtype_find(t->from)->name);
+}
+
 /* Check that every tensor can be decoded and encoded. */
 static enum gguf_status check_codecs(const struct gguf_quant *q,
                                      struct gguf_error *err)
@@ -57,6 +74,7 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                                 : t->bad_imatrix
                                     ? "; those given have another shape"
                                     : "; those given have no entry for it");
+        GG_TRY(check_groups(t, err));
         if (!readable || (!to->encode && !has_blocks(q, &q->t[i])))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
