@@ -40,7 +40,7 @@ test $rc -eq 1 &&
         "$tmp/err" &&
     grep -q "comes nearest, with [12] difference" "$tmp/err"
 ok 'the error lists what differs'
-run "$bin/gguf-quantize" -q --calibrate "$t" "$new" "$tmp/q.gguf" Q4_0
+run "$bin/gguf-quantize" --calibrate "$t" "$new" "$tmp/q.gguf" Q4_0
 test $rc -eq 1 -a ! -e "$tmp/q.gguf" && grep -q "'--as llama'" "$tmp/err"
 ok 'gguf-quantize --calibrate names it, too'
 

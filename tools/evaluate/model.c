@@ -39,8 +39,8 @@ bool ev_explain_adapter(const struct gguf_file *set, const char *path)
 }
 
 /* Print why a model could not be opened. For an unsupported architecture, name
- * the tools that work on the file. */
-static bool report_failure(const struct ev_model *m,
+ * the tools that work on the file and, unless quiet, the nearest ones. */
+static bool report_failure(const struct ev_model *m, bool quiet,
                            const struct gguf_error *err)
 {
     const struct gguf_kv *kv =
@@ -57,7 +57,8 @@ static bool report_failure(const struct ev_model *m,
               "architecture '%s' is not supported by %s yet; gguf-info, "
               "gguf-split and gguf-quantize work on it",
               esc, msg_tool());
-    nearest_arch_print(m->file, m->path);
+    if (!quiet)
+        nearest_arch_print(m->file, m->path);
     return false;
 }
 
@@ -100,7 +101,7 @@ bool ev_model_open(struct ev_model *m, const char *path,
         return false;
     mp.meta = m->meta;
     if (gguf_model_create(&m->model, m->file, &mp, &err) != GGUF_OK)
-        return report_failure(m, &err);
+        return report_failure(m, o->quiet, &err);
     m->info = *gguf_model_info(m->model);
     if (o->n_ctx > m->info.n_ctx_train && !o->quiet)
         msg_warn(path,

@@ -42,7 +42,8 @@ static bool report_model(const struct calibration *c,
               "architecture '%s' cannot be evaluated, which --calibrate does; "
               "leave the option out",
               esc);
-    nearest_arch_print(c->file, c->o->in);
+    if (!c->o->quiet)
+        nearest_arch_print(c->file, c->o->in);
     return false;
 }
 
