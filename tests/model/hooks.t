@@ -32,11 +32,12 @@ sizes='n_(layer|vocab|expert|embd|head|ctx_train)'
 verdict 'no size of a published model is outside its family' "$(
     xargs grep -nE "${sizes}\)? *([<>=!]=|[<>]) *[0-9]{2,}" <"$tmp/files")"
 
-# Kinds of tokenizers share some of the names, and so does the way back to
-# them. general.architecture is never such a literal.
+# Kinds of tokenizers share some of the names, and so do the way back to them
+# and the types of projectors. general.architecture is never such a literal.
 verdict 'no architecture is named outside its family' "$(
     sed 's/.*/"&"/' "$tmp/names" >"$tmp/quoted"
-    grep -vE '^convert/(vocab/|back/back_vocab[.])' "$tmp/files" |
+    grep -vE '^convert/(vocab/|back/back_vocab[.])|/projector_rows[.]c' \
+        "$tmp/files" |
         xargs grep -nFf "$tmp/quoted")"
 
 # GG_HOOK(type) name; or type (*name)(...): called as name.fn( or name(

@@ -263,7 +263,8 @@ static double is_full_by_keys(const struct gg_hf_config *keys, int64_t layer)
 {
     const double recurrent = num_at(keys, "attention.recurrent_layers", layer);
     const double step = num_or(keys, "full_attention_interval", 4);
-    return isnan(recurrent) ? fmod((double)layer + 1, step) == 0 : !recurrent;
+    return isnan(recurrent) ? fmod((double)layer + 1, step) == 0
+                            : recurrent == 0;
 }
 
 static double ratio_if_any(const struct gg_hf_config *keys, int64_t layer)

@@ -170,7 +170,7 @@ static const struct gg_arch rows[] = {
       MORE(KM(attn_scale), KM(rope_tuned), K(logit_scale)) },
     { .name = "granite_swa", .runs = true, GRANITE, LONGROPE,
       .rope_rule = &by_pattern, .sinks = GG_MUST,
-      .window = { &gg_arch_window_listed, GG_MUST },
+      .window = { .rule = &gg_arch_window_listed, .key = GG_MUST },
       .choose_weights = { fuse_shared_gate, "shared gate and up fused" },
       MORE(KM(attn_scale), K(logit_scale), K(window_pattern),
            KM(rope_pattern)) },
