@@ -119,8 +119,11 @@ static int weight_of(const struct slot *s, unsigned r)
 
 static void test_encode(const struct check_options *o, const struct slot *s)
 {
+    /* the reference looks through a trellis for some seconds a round */
+    const unsigned rounds =
+        strstr(s->type->name, "_KT") ? 1 + o->rounds / 16 : o->rounds;
     int bad = 0;
-    for (unsigned r = 0; r < o->rounds && !bad; r++)
+    for (unsigned r = 0; r < rounds && !bad; r++)
         for (unsigned d = 0; d <= TEST_TOP && !bad; d++) {
             size_t blocks = 1 + test_below(s->type->block_len > 32 ? 4 : 40);
             int weight = weight_of(s, r + d);
@@ -210,7 +213,7 @@ void check_codec(const struct check_options *o, const char *level,
             continue;
         if (s.k.decode != s.ref.decode)
             test_decode(o, &s);
-        if (s.k.encode != s.ref.encode)
+        if (s.k.encode != s.ref.encode && s.k.encode != done[i])
             test_encode(o, &s);
         if (o->rows && s.k.encode != s.ref.encode && s.k.encode != done[i])
             test_rows(o, &s);
