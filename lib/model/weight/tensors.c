@@ -131,7 +131,8 @@ static enum gguf_status report_fault(const struct check *c,
                              t->name, t->info_off, "%s", message);
 }
 
-/* Unknown types are reported elsewhere, and such files do not open. */
+/* Unknown types, and rows that do not fit a fork's blocks, are reported
+ * elsewhere, and such files do not open. */
 static enum gguf_status check_type(const struct check *c, enum gg_weight id,
                                    const struct gguf_tensor_info *t)
 {
@@ -147,7 +148,8 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
     bool good = role != GG_MATRIX ? t->dtype == exact[role]
                                   : d && d->family != GGUF_FAMILY_INT;
     if (opens)
-        good = good && index >= 0 && gg_interleave_rows(index) == 1 &&
+        good = good && index >= 0 && !t->size_inferred &&
+               gg_interleave_rows(index) == 1 &&
                (role == GG_NUMBERS || c->kern->codec[index].decode);
     if (good || (!opens && (!d || t->size_inferred)))
         return GGUF_OK;
