@@ -36,8 +36,8 @@ static enum gguf_status check_groups(const struct gguf_quant_tensor *t,
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "tensor '%s': %" PRId64
-                        " rows are no multiple of the %u rows of a group of "
-                        "%s",
+                        " rows, must be a multiple of %u, which %s stores "
+                        "together",
                         gg_str_esc(&esc, gg_str_z(t->name)), t->ne[1], n,
                         gguf_dtype_find(t->from)->name);
 }
