@@ -359,8 +359,10 @@ static void check_type(const char *type, const struct gguf_imatrix *im)
     const enum gguf_status st = quantize_model(&plain, &s, &err);
     const double before = s.result.divergence_before,
                  after = s.result.divergence_after;
+    /* Recipes of ik_llama.cpp's types may have one tensor of a type that is
+     * described for calibration, the output. */
     ok(st == GGUF_OK && !s.n_worse && !(after > before) &&
-           (s.n_new || !s.n_tensors),
+           (s.n_new || s.n_tensors < 2),
        "%s: %zu of %zu new, divergence %.3g, then %.3g%s%s", type, s.n_new,
        s.n_tensors, before, after, st ? ": " : "", st ? err.message : "");
 }

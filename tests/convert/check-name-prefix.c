@@ -145,6 +145,9 @@ static void check_arch(const struct folder_text *a, void *user)
     struct gguf_error e;
     int n_notes;
     (void)user;
+    /* a folder without config.json is recognized by its names */
+    if (!strcmp(a->class_name, "PocketTTSModel"))
+        return;
     make_folder(&plain, a, NULL);
     if (open_folder(&as, &n_notes, &e) != GGUF_OK) {
         ok(false, "%s: %s", a->class_name, e.message);

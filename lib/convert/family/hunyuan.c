@@ -334,7 +334,7 @@ const struct gg_convert_arch gg_convert_family_hunyuan[] = {
       .instead = { { "num_experts", "n_routed_experts" } },
       .when = is_sparse_hy4,
       .back = put_hy4,
-      .skip = "model.mtp_layers.",
+      .skip = "model.mtp_layers. mtp_layers.",
       .names = { hy4_names, gg_convert_names_latent, gg_convert_names_indexer,
                  gg_convert_names_experts, gg_convert_names_llama },
       .keys = ROWS(HY4_KEYS, INDEXER_KEYS,
@@ -346,7 +346,7 @@ const struct gg_convert_arch gg_convert_family_hunyuan[] = {
       .instead = { { "num_experts", "n_routed_experts" } },
       .when = is_full_hy4,
       .back = put_hy4,
-      .skip = "model.mtp_layers.",
+      .skip = "model.mtp_layers. mtp_layers.",
       .names =
           OVER_3(hy4_names, gg_convert_names_latent, gg_convert_names_experts),
       .keys = ROWS(HY4_KEYS) },
