@@ -181,6 +181,9 @@ bool gg_model_is_last_layer(const struct gg_model_at *at);
  * these are needed after the mixer of the last layer. */
 struct gguf_tensor *gg_model_take_output_rows(const struct gg_model_at *at,
                                               struct gguf_tensor *x);
+/* Select the same tokens of n residual streams h [n_embd, n, N]. NULL: NULL. */
+struct gguf_tensor *gg_model_take_output_streams(const struct gg_model_at *at,
+                                                 struct gguf_tensor *h);
 
 /* ---- per_layer.c: additional inputs of each layer ---- */
 

@@ -149,6 +149,16 @@ tensor *gg_model_take_output_rows(const struct gg_model_at *at, tensor *x)
                : x;
 }
 
+tensor *gg_model_take_output_streams(const struct gg_model_at *at, tensor *h)
+{
+    if (!h)
+        return NULL;
+    const int64_t d = h->ne[0], n = h->ne[1];
+    h = gg_model_take_output_rows(
+        at, gguf_op_reshape_2d(at->c, h, d * n, h->ne[2]));
+    return h ? gguf_op_reshape_3d(at->c, h, d, n, h->ne[1]) : NULL;
+}
+
 bool gg_model_has_logits(const struct gguf_model *m)
 {
     return m->arch->output != GG_OUTPUT_NONE;

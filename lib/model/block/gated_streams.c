@@ -80,17 +80,6 @@ static tensor *add_result(const struct gg_model_at *at, tensor *h,
     return gguf_op_add(c, h, gguf_op_out_prod(c, y, w));
 }
 
-/* Streams of the tokens whose output is wanted. */
-static tensor *take_streams(const struct gg_model_at *at, tensor *h)
-{
-    if (!h)
-        return NULL;
-    const int64_t d = h->ne[0], n = h->ne[1];
-    h = gg_model_take_output_rows(
-        at, gguf_op_reshape_2d(at->c, h, d * n, h->ne[2]));
-    return h ? gguf_op_reshape_3d(at->c, h, d, n, h->ne[1]) : NULL;
-}
-
 /* A layer; NULL: the last one of a pass without outputs. */
 static tensor *build_layer(const struct gg_model_at *at, tensor *h)
 {
@@ -104,7 +93,7 @@ static tensor *build_layer(const struct gg_model_at *at, tensor *h)
             return NULL;
         y = gg_model_take_output_rows(at, y);
         inject = gg_model_take_output_rows(at, inject);
-        h = take_streams(at, h);
+        h = gg_model_take_output_streams(at, h);
     }
     h = add_result(at, h, inject, gg_model_linear(at, mixer->out, y));
     y = gg_model_build_ffn(at, mix_streams(at, &at_ffn, h, &inject));

@@ -100,17 +100,6 @@ static tensor *spread_result(const struct gg_model_at *at, tensor *h,
     return gguf_op_add(c, h, y);
 }
 
-/* Streams of the tokens whose output is wanted. */
-static tensor *wanted_streams(const struct gg_model_at *at, tensor *h)
-{
-    if (!h)
-        return NULL;
-    const int64_t d = h->ne[0], n = h->ne[1];
-    h = gg_model_take_output_rows(
-        at, gguf_op_reshape_2d(at->c, h, d * n, h->ne[2]));
-    return h ? gguf_op_reshape_3d(at->c, h, d, n, h->ne[1]) : NULL;
-}
-
 /* A layer; NULL: the last one of a pass without outputs. */
 static tensor *build_layer(const struct gg_model_at *at, tensor *h)
 {
@@ -125,7 +114,7 @@ static tensor *build_layer(const struct gg_model_at *at, tensor *h)
             return NULL;
         x = gg_model_take_output_rows(at, x);
         all = gg_model_take_output_rows(at, all);
-        h = wanted_streams(at, h);
+        h = gg_model_take_output_streams(at, h);
     }
     h = spread_result(at, h, all, gg_model_linear(at, mixer->out, x));
     all = stream_coefficients(at, &at_ffn, h);

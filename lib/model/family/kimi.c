@@ -97,19 +97,6 @@ static void store_stream(const struct gg_model_at *at, struct streams *s)
     s->stored = s->stored ? gguf_op_concat(at->c, s->stored, x, 1) : x;
 }
 
-/* Keep the tokens whose output is wanted. */
-static void take_output_rows(const struct gg_model_at *at, struct streams *s)
-{
-    tensor *y = s->stored;
-    s->x = gg_model_take_output_rows(at, s->x);
-    if (!y)
-        return;
-    const int64_t d = y->ne[0], n = y->ne[1];
-    y = gg_model_take_output_rows(
-        at, gguf_op_reshape_2d(at->c, y, d * n, y->ne[2]));
-    s->stored = y ? gguf_op_reshape_3d(at->c, y, d, n, y->ne[1]) : NULL;
-}
-
 /* A layer. false: the last one of a pass without outputs. */
 static bool build_layer(struct gg_model_at *at, struct streams *s)
 {
@@ -125,7 +112,8 @@ static bool build_layer(struct gg_model_at *at, struct streams *s)
         if (!at->p->n_out)
             return false;
         y = gg_model_take_output_rows(at, y);
-        take_output_rows(at, s);
+        s->x = gg_model_take_output_rows(at, s->x);
+        s->stored = gg_model_take_output_streams(at, s->stored);
     }
     y = gg_model_linear(at, at->layer->mixer->out, y);
     s->x = stores ? y : gguf_op_add(at->c, s->x, y);
