@@ -50,6 +50,7 @@ inner() # layer folder...
         fi
     done
 }
+inner base os
 inner quant job resume run
 inner convert card folder vocab describe back family projector image
 # A folder that is in no list is an unknown layer.

@@ -2,9 +2,10 @@
 /* stream.c - a ring of calls, a thread that takes them, and events */
 #include "config.h"
 #include "backend/stream.h"
+#include "base/os/os.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdalign.h>
 #include <string.h>
 
@@ -53,16 +54,14 @@ static void *run_queue(void *arg)
     return NULL;
 }
 
-/* The thread blocks all signals: handlers run on the program's own. */
+/* Start the thread, with signals blocked. Returns 0 or an errno. */
 static int start_thread(struct gg_stream *s)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    int e = pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (e)
-        return e;
-    e = pthread_create(&s->thread, NULL, run_queue, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    struct gg_os_signals old;
+    if (gg_os_signals_block(&old) != 0)
+        return errno;
+    const int e = pthread_create(&s->thread, NULL, run_queue, s);
+    gg_os_signals_restore(&old);
     return e;
 }
 

@@ -2,22 +2,17 @@
 /* affinity.c - sets of processors, memory nodes, binding of threads and memory
  *
  * Formats: Documentation/admin-guide/cputopology.rst and
- * Documentation/ABI/stable/sysfs-devices-node of Linux 6.1; set_mempolicy(2).
+ * Documentation/ABI/stable/sysfs-devices-node of Linux 6.1.
  */
 #include "config.h"
 #include "base/affinity.h"
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/os/os.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#if defined(__linux__)
-#include <sys/syscall.h>
-#endif
 
 /* --- sets ----------------------------------------------------------------- */
 
@@ -78,16 +73,8 @@ bool gg_affinity_cpu_set_parse(struct gg_affinity_cpu_set *set,
 
 static void find_usable(struct gg_affinity_cpu_set *set)
 {
-    memset(set, 0, sizeof *set);
-#if defined(HAVE_SCHED_GETAFFINITY) && defined(CPU_ISSET)
-    cpu_set_t have;
-    if (!sched_getaffinity(0, sizeof have, &have)) {
-        for (unsigned i = 0; i < GG_MAX_CPUS && i < CPU_SETSIZE; i++)
-            if (CPU_ISSET(i, &have))
-                add_cpu(set, i);
+    if (gg_os_cpu_set(set->bits, GG_MAX_CPUS) == 0)
         return;
-    }
-#endif
     for (unsigned i = 0; i < GG_MAX_CPUS && i < gguf_cpu_count(); i++)
         add_cpu(set, i);
 }
@@ -170,27 +157,16 @@ enum gguf_status gg_affinity_bind(pthread_t thread,
                                   const struct gg_affinity_cpu_set *cpus,
                                   struct gguf_error *err)
 {
-#if defined(HAVE_PTHREAD_SETAFFINITY_NP) && defined(CPU_SET)
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (unsigned i = 0; i < GG_MAX_CPUS && i < CPU_SETSIZE; i++)
-        if (has_cpu(cpus, i))
-            CPU_SET(i, &set);
-    int e = pthread_setaffinity_np(thread, sizeof set, &set);
-    if (e) {
-        unsigned first = 0;
-        while (first + 1 < GG_MAX_CPUS && !has_cpu(cpus, first))
-            first++;
-        return gg_error_set_errno(
-            err, e, "cannot bind a thread to processor %u", first);
-    }
-    return GGUF_OK;
-#else
-    (void)thread;
-    (void)cpus;
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "this system cannot bind threads to processors");
-#endif
+    unsigned first = 0;
+    if (gg_os_thread_bind(thread, cpus->bits, GG_MAX_CPUS) == 0)
+        return GGUF_OK;
+    if (errno == ENOSYS)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "this system cannot bind threads to processors");
+    while (first + 1 < GG_MAX_CPUS && !has_cpu(cpus, first))
+        first++;
+    return gg_error_set_errno(err, errno,
+                              "cannot bind a thread to processor %u", first);
 }
 
 /* --- memory --------------------------------------------------------------- */
@@ -202,22 +178,15 @@ enum gguf_status gguf_numa_set_policy(enum gguf_numa_policy policy,
     gg_affinity_nodes_read(&nodes, GG_NODES_ROOT);
     if (nodes.n < 2)
         return GGUF_OK;
-#if defined(SYS_set_mempolicy)
-    /* numbers of set_mempolicy(2) */
-    enum { DEFAULT = 0, INTERLEAVE = 3, BITS = 8 * sizeof(unsigned long) };
-    unsigned long mask[GG_MAX_NODES / BITS] = { 0 };
+    uint64_t bits[GG_MAX_NODES / 64] = { 0 };
     for (unsigned i = 0; i < nodes.n; i++)
-        mask[nodes.number[i] / BITS] |= 1ul << nodes.number[i] % BITS;
+        bits[nodes.number[i] / 64] |= UINT64_C(1) << nodes.number[i] % 64;
     const bool spread = policy == GGUF_NUMA_INTERLEAVE;
-    /* the kernel reads one bit less than its argument says */
-    if (syscall(SYS_set_mempolicy, spread ? INTERLEAVE : DEFAULT,
-                spread ? mask : NULL, spread ? GG_MAX_NODES + 1ul : 0ul))
-        return gg_error_set_errno(
-            err, errno, "cannot spread memory over %u nodes", nodes.n);
-    return GGUF_OK;
-#else
-    (void)policy;
-    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                        "this system cannot spread memory over nodes");
-#endif
+    if (gg_os_memory_nodes(spread ? bits : NULL, GG_MAX_NODES) == 0)
+        return GGUF_OK;
+    if (errno == ENOSYS)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "this system cannot spread memory over nodes");
+    return gg_error_set_errno(err, errno, "cannot spread memory over %u nodes",
+                              nodes.n);
 }

@@ -6,87 +6,24 @@
 #include "base/error.h"
 #include "gguf/pool.h"
 
-#if defined(__linux__)
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#ifndef SYS_futex
-#define SYS_futex SYS_futex_time64 /* newer 32-bit systems have only this */
-#endif
-#endif
+#include <errno.h>
 
 enum { SPIN_ROUNDS = 2000 };
 
-#if defined(__linux__)
-
-enum gguf_status gg_barrier_gate_init(struct gg_barrier_gate *g,
-                                      struct gguf_error *err)
-{
-    (void)err;
-    atomic_init(&g->value, 0);
-    atomic_init(&g->n_sleepers, 0);
-    return GGUF_OK;
-}
-
-void gg_barrier_gate_fini(struct gg_barrier_gate *g)
-{
-    (void)g;
-}
-
-/* Sleep until a signal, but not if the value differs from old. May return
- * early. */
-static void gate_sleep(struct gg_barrier_gate *g, uint32_t old)
-{
-    while (atomic_load_explicit(&g->value, memory_order_seq_cst) == old)
-        syscall(SYS_futex, &g->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
-}
-
-static void gate_wake(struct gg_barrier_gate *g)
-{
-    syscall(SYS_futex, &g->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL,
-            0);
-}
-
-#else
-
 enum gguf_status gg_barrier_gate_init(struct gg_barrier_gate *g,
                                       struct gguf_error *err)
 {
     atomic_init(&g->value, 0);
     atomic_init(&g->n_sleepers, 0);
-    int e = pthread_mutex_init(&g->mutex, NULL);
-    if (e)
-        return gg_error_set_errno(err, e, "cannot make a lock");
-    e = pthread_cond_init(&g->cond, NULL);
-    if (e) {
-        pthread_mutex_destroy(&g->mutex);
-        return gg_error_set_errno(err, e, "cannot make a condition");
-    }
+    if (gg_os_sleepers_init(&g->sleepers) != 0)
+        return gg_error_set_errno(err, errno, "cannot make a lock");
     return GGUF_OK;
 }
 
 void gg_barrier_gate_fini(struct gg_barrier_gate *g)
 {
-    pthread_cond_destroy(&g->cond);
-    pthread_mutex_destroy(&g->mutex);
+    gg_os_sleepers_fini(&g->sleepers);
 }
-
-static void gate_sleep(struct gg_barrier_gate *g, uint32_t old)
-{
-    pthread_mutex_lock(&g->mutex);
-    while (atomic_load_explicit(&g->value, memory_order_seq_cst) == old)
-        pthread_cond_wait(&g->cond, &g->mutex);
-    pthread_mutex_unlock(&g->mutex);
-}
-
-static void gate_wake(struct gg_barrier_gate *g)
-{
-    pthread_mutex_lock(&g->mutex);
-    pthread_cond_broadcast(&g->cond);
-    pthread_mutex_unlock(&g->mutex);
-}
-
-#endif
 
 /* The sleeper counts itself, then looks at the value; the signaller changes
  * the value, then looks at the count. Both in the one order of sequentially
@@ -103,7 +40,7 @@ uint32_t gg_barrier_gate_wait(struct gg_barrier_gate *g, uint32_t old,
         GG_CPU_RELAX();
     }
     atomic_fetch_add_explicit(&g->n_sleepers, 1, memory_order_seq_cst);
-    gate_sleep(g, old);
+    gg_os_sleepers_wait(&g->sleepers, &g->value, old);
     atomic_fetch_sub_explicit(&g->n_sleepers, 1, memory_order_relaxed);
     return atomic_load_explicit(&g->value, memory_order_acquire);
 }
@@ -112,7 +49,7 @@ void gg_barrier_gate_signal(struct gg_barrier_gate *g)
 {
     atomic_fetch_add_explicit(&g->value, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&g->n_sleepers, memory_order_seq_cst))
-        gate_wake(g);
+        gg_os_sleepers_wake(&g->sleepers, &g->value);
 }
 
 enum gguf_status gg_barrier_init(struct gg_barrier *b, unsigned n_threads,

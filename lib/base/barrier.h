@@ -9,24 +9,15 @@
 #ifndef GG_BASE_BARRIER_H
 #define GG_BASE_BARRIER_H
 
+#include "base/os/os.h"
 #include "gguf/status.h"
-
-#include <stdatomic.h>
-#include <stdint.h>
-
-#if !defined(__linux__)
-#include <pthread.h>
-#endif
 
 /* A word that threads wait on until it changes. It must not be freed before
  * every thread has returned from its last call. */
 struct gg_barrier_gate {
     _Atomic uint32_t value;
     _Atomic uint32_t n_sleepers;
-#if !defined(__linux__)
-    pthread_mutex_t mutex;
-    pthread_cond_t cond;
-#endif
+    struct gg_os_sleepers sleepers;
 };
 
 /* Initialize a gate with value 0. GGUF_E_IO: the system has no lock left. */

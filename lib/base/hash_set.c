@@ -3,21 +3,16 @@
 #include "config.h"
 #include "base/hash_set.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 
-#include <time.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 uint64_t gg_hash_set_seed(const void *salt)
 {
     uint64_t seed = 0;
-#if HAVE_GETENTROPY
-    if (getentropy(&seed, sizeof seed) == 0)
+    if (gg_os_random(&seed, sizeof seed) == 0)
         return seed;
-#endif
-    struct timespec ts = { 0, 0 };
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_nsec * UINT64_C(0x9E3779B97F4A7C15) ^
+    return gg_os_clock_ns() * UINT64_C(0x9E3779B97F4A7C15) ^
            (uint64_t)(uintptr_t)salt;
 }
 

@@ -17,9 +17,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <unistd.h>
 
 struct worker {
     struct gguf_pool *pool;
@@ -42,15 +39,7 @@ struct gguf_pool {
 
 unsigned gguf_cpu_count(void)
 {
-    long n = 0;
-#if defined(HAVE_SCHED_GETAFFINITY) && defined(CPU_COUNT)
-    cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof set, &set))
-        n = CPU_COUNT(&set);
-#endif
-    if (n < 1)
-        n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : (unsigned)n;
+    return gg_os_cpu_count();
 }
 
 static void *run_worker(void *arg)
@@ -85,20 +74,13 @@ static void stop_workers(struct gguf_pool *p, unsigned n)
     gg_mem_free_aligned(p->allocator, p);
 }
 
-/* Start the workers. They block signals, so that the program's handlers run on
- * its own threads. Signals that a thread causes itself are not blocked, such as
- * SIGBUS when a mapped file was truncated: they would kill the process without
- * calling the handler. */
+/* Start the workers, with signals blocked. Returns 0 or an errno. */
 static int start_workers(struct gguf_pool *p, unsigned *n_started)
 {
-    static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV };
-    sigset_t all, old;
-    sigfillset(&all);
-    for (size_t i = 0; i < GG_LEN(own); i++)
-        sigdelset(&all, own[i]);
-    int e = pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (e)
-        return e;
+    struct gg_os_signals old;
+    int e = 0;
+    if (gg_os_signals_block(&old) != 0)
+        return errno;
     for (*n_started = 0; *n_started + 1 < p->n_threads; ++*n_started) {
         struct worker *w = &p->workers[*n_started];
         *w = (struct worker){ .pool = p, .ith = *n_started + 1 };
@@ -106,7 +88,7 @@ static int start_workers(struct gguf_pool *p, unsigned *n_started)
         if (e)
             break;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    gg_os_signals_restore(&old);
     return e;
 }
 

@@ -2,6 +2,7 @@
 /* status.c - names of statuses, and the error object */
 #include "config.h"
 #include "base/error.h"
+#include "base/os/os.h"
 #include "gguf/version.h"
 
 #include <errno.h>
@@ -100,11 +101,10 @@ enum gguf_status gguf_error_set(struct gguf_error *err,
 enum gguf_status gg_error_set_errno(struct gguf_error *err, int sys_errno,
                                     const char *fmt, ...)
 {
-    enum gguf_status status = sys_errno == ENOMEM   ? GGUF_E_NOMEM
-                              : sys_errno == ENOSPC ? GGUF_E_NOSPACE
-                              : sys_errno == EDQUOT ? GGUF_E_NOSPACE
-                              : sys_errno == EEXIST ? GGUF_E_EXIST
-                                                    : GGUF_E_IO;
+    enum gguf_status status = sys_errno == ENOMEM              ? GGUF_E_NOMEM
+                              : gg_os_error_is_full(sys_errno) ? GGUF_E_NOSPACE
+                              : sys_errno == EEXIST            ? GGUF_E_EXIST
+                                                               : GGUF_E_IO;
     if (err) {
         va_list ap;
         va_start(ap, fmt);
@@ -112,16 +112,9 @@ enum gguf_status gg_error_set_errno(struct gguf_error *err, int sys_errno,
         va_end(ap);
         err->sys_errno = sys_errno;
         size_t n = strlen(err->message);
-        char reason[128] = "";
-        /* The GNU form returns the text, the XSI form fills the buffer. */
-#if defined(__GLIBC__) && defined(_GNU_SOURCE)
-        const char *text = strerror_r(sys_errno, reason, sizeof reason);
-#else
-        const char *text = reason;
-        if (strerror_r(sys_errno, reason, sizeof reason) != 0)
-            text = "unknown error";
-#endif
-        snprintf(err->message + n, sizeof err->message - n, ": %s", text);
+        char reason[128];
+        snprintf(err->message + n, sizeof err->message - n, ": %s",
+                 gg_os_error_text(sys_errno, reason, sizeof reason));
     }
     return status;
 }

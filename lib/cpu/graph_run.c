@@ -10,7 +10,7 @@
  */
 #include "config.h"
 #include "cpu/graph_run.h"
-#include "base/clock.h"
+#include "base/os/os.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cpu/fuse.h"
@@ -186,9 +186,9 @@ static void run_rows(struct gg_cpu_step *s, const struct gg_cpu_task *some,
         return;
     }
     for (size_t k = 0; k < s->n; k++) {
-        const uint64_t begin = gg_clock_ns();
+        const uint64_t begin = gg_os_clock_ns();
         s[k].run(s[k].node, some);
-        s[k].ns += gg_clock_ns() - begin;
+        s[k].ns += gg_os_clock_ns() - begin;
     }
 }
 
@@ -256,7 +256,7 @@ static void walk_graph(void *user, unsigned ith, unsigned nth)
         if (synced)
             gg_barrier_wait(r->barrier);
         if (timed)
-            s->end = gg_clock_ns();
+            s->end = gg_os_clock_ns();
     }
 }
 
@@ -332,14 +332,14 @@ gg_cpu_plan_run(const struct gg_cpu_plan *p, struct gguf_pool *pool,
     uint64_t begin = 0;
     if (r.timed) {
         forget_times(p);
-        begin = gg_clock_ns();
+        begin = gg_os_clock_ns();
     }
     /* a plan of small steps does not wake the others */
     if (p->shared)
         gguf_pool_run(pool, (struct gguf_pool_callback){ walk_graph, &r });
     else
         walk_graph(&r, 0, 1);
-    const uint64_t end = r.timed ? gg_clock_ns() : 0;
+    const uint64_t end = r.timed ? gg_os_clock_ns() : 0;
     gg_barrier_fini(&r.alone);
     if (atomic_load_explicit(&r.failed, memory_order_relaxed) == SIZE_MAX) {
         if (r.timed)

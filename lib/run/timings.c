@@ -3,14 +3,14 @@
 #include "config.h"
 #include "run/session_int.h"
 
-#include "base/clock.h"
+#include "base/os/os.h"
 #include "gguf/profile.h"
 
 #include <string.h>
 
 double gg_session_clock(void)
 {
-    return (double)gg_clock_ns() * 1e-9;
+    return (double)gg_os_clock_ns() * 1e-9;
 }
 
 void gg_session_count_stage(struct gguf_session_stage *stage, uint64_t n,

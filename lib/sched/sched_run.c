@@ -17,7 +17,7 @@
  *   - Any other copy waits for all backends.
  */
 #include "config.h"
-#include "base/clock.h"
+#include "base/os/os.h"
 #include "graph/op_table.h"
 #include "sched/sched_int.h"
 
@@ -213,13 +213,13 @@ static enum gguf_status compute_timed(struct gguf_sched *s, int b,
         one.nodes = part->nodes + i;
         if (gg_op_row(t->op)->flags & GG_OP_VIEW)
             continue;
-        const uint64_t begin = gg_clock_ns();
+        const uint64_t begin = gg_os_clock_ns();
         GG_TRY(gguf_backend_compute(s->backends[b], &one, err));
         const struct gguf_profile_node n = {
             .node = t,
             .backend = s->backends[b],
             .begin = begin,
-            .end = gg_clock_ns(),
+            .end = gg_os_clock_ns(),
             .flops = gg_graph_flops(t),
             .bytes = gg_graph_bytes(t),
             .n_threads = 1,

@@ -2,9 +2,9 @@
 /* loss.c - encoding errors, summed chunk by chunk */
 #include "config.h"
 #include "quant/run/loss.h"
+#include "base/os/os.h"
 
 #include <math.h>
-#include <time.h>
 
 void gg_loss_add(struct gg_loss *l, const float *a, const float *b,
                  size_t n_rows, size_t n, const float *weight)
@@ -68,8 +68,5 @@ void gg_loss_finish(const struct gg_loss *chunks, size_t n,
 
 double gg_loss_clock(void)
 {
-    struct timespec t;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
-        return 0;
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return (double)gg_os_thread_ns() * 1e-9;
 }

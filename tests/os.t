@@ -1,0 +1,215 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The system has one room, lib/base/os: no other file of lib/ and tools/
+# includes a header that is neither C11's, <pthread.h> nor that of a library
+# that configure looks for, calls a function that C11 does not have, or asks
+# which system it is compiled for.
+set -u
+: "${srcdir:=.}"
+# Files that are still to be moved: the list only becomes shorter.
+later='lib/backend/buffer.c
+    lib/base/affinity.c
+    lib/base/file_id.c
+    lib/base/file_id.h
+    lib/base/journal.c
+    lib/base/journal_part.c
+    lib/base/mapfile.c
+    lib/base/mapfile.h
+    lib/base/mem.c
+    lib/base/outfile.c
+    lib/base/outfile_data.c
+    lib/base/pages.c
+    lib/base/paths.c
+    lib/base/resident.c
+    lib/convert/back/back_files.c
+    lib/convert/folder/folder.c
+    lib/convert/folder/weight_files.c
+    lib/convert/peft.c
+    lib/convert/vocab/vocab_template.c
+    lib/data/dir.c
+    lib/data/dir_missing.c
+    lib/eval/baseline.c
+    lib/file/edit.c
+    lib/file/edit_journal.c
+    lib/file/fingerprint.c
+    lib/file/shard_set.c
+    lib/file/split_find.c
+    lib/file/split_write.c
+    lib/recipe/recipe.c
+    tools/common/address.c
+    tools/common/deferred_close.c
+    tools/common/digest.c
+    tools/common/load.c
+    tools/common/markdown.c
+    tools/common/msg.c
+    tools/common/opt_help.c
+    tools/common/opt_value.c
+    tools/common/option_hint.c
+    tools/common/outtext.c
+    tools/common/paths.c
+    tools/common/progress.c
+    tools/common/ranks_mpi.c
+    tools/common/remote.c
+    tools/common/remote.h
+    tools/common/remote_curl.c
+    tools/common/remote_http.c
+    tools/common/remote_read.c
+    tools/common/remote_response.c
+    tools/common/remote_url.c
+    tools/common/style.c
+    tools/common/table.c
+    tools/common/text.c
+    tools/common/textfile.c
+    tools/common/wrap.c
+    tools/compare/layers.c
+    tools/convert/options.c
+    tools/convert/verify.c
+    tools/edit/edit.c
+    tools/edit/files.c
+    tools/edit/options.c
+    tools/evaluate/text_files.c
+    tools/evaluate/texts.c
+    tools/evaluate/weights.c
+    tools/imatrix/collect.c
+    tools/imatrix/share.c
+    tools/info/text_view.c
+    tools/ppl/html.c
+    tools/ppl/part.c
+    tools/ppl/part_notes.c
+    tools/ppl/per_token.c
+    tools/ppl/side_by_side_print.c
+    tools/quantize/calibration.c
+    tools/quantize/calibration_share.c
+    tools/split/split.c'
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+cd "$srcdir" || exit 99
+n=0
+status=0
+verdict() # name, offenders
+{
+    n=$((n + 1))
+    if test -z "$2"; then echo "ok $n - $1"
+    else echo "not ok $n - $1"; echo "$2" | sed 's/^/# /'; status=1; fi
+}
+
+# Headers: C11's, threads, libraries, and vectors of processors in lib/kern.
+headers='assert complex ctype errno fenv float inttypes iso646 limits locale math
+    setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
+    stdnoreturn string tgmath threads time uchar wchar wctype pthread
+    xxhash zlib zstd lzma pcre2 jansson mpi cblas blis curl/curl'
+kern_headers='immintrin cpuid'
+
+# Functions that C11 does not have, or that mean something else on another
+# system: opening a stream, renaming and removing need names in UTF-8.
+functions='open openat creat close read write pread pwrite preadv pwritev readv
+    writev lseek fopen freopen fdopen fileno fseeko ftello tmpfile tmpnam remove
+    rename renameat renameat2 link linkat symlink symlinkat readlink readlinkat
+    unlink unlinkat mkdir mkdirat rmdir realpath access faccessat stat lstat
+    fstat fstatat statvfs fstatvfs chmod fchmod fchmodat chown fchown umask
+    utimensat futimens truncate ftruncate fallocate posix_fallocate fsync
+    fdatasync sync_file_range copy_file_range sendfile posix_fadvise fcntl flock
+    lockf ioctl dup dup2 pipe poll select isatty ttyname tcgetattr tcsetattr
+    opendir fdopendir readdir rewinddir closedir dirfd glob globfree fnmatch
+    getcwd chdir mkstemp mkdtemp mkfifo
+    mmap munmap mprotect madvise posix_madvise msync mlock munlock
+    posix_memalign memfd_create sysconf pathconf getrlimit setrlimit getrusage
+    uname gethostname sched_getaffinity sched_setaffinity sched_yield
+    pthread_sigmask pthread_setaffinity_np pthread_setname_np
+    sigaction sigemptyset sigfillset sigaddset sigdelset sigprocmask
+    sigsuspend kill raise signal alarm
+    fork execv execve execvp execl execlp posix_spawn posix_spawnp waitpid
+    popen pclose _exit getpid getppid getuid geteuid getgid getegid
+    clock_gettime clock_nanosleep nanosleep sleep usleep gettimeofday
+    localtime_r gmtime_r localtime gmtime strptime timegm
+    getentropy getrandom random srandom drand48
+    strerror_r strdup strndup strcasecmp strncasecmp strtok_r strsep stpcpy
+    stpncpy strnlen strchrnul strcasestr memmem memrchr mempcpy wcwidth
+    getline getdelim asprintf vasprintf dprintf open_memstream fmemopen
+    flockfile funlockfile getc_unlocked putc_unlocked
+    setenv unsetenv putenv newlocale uselocale freelocale nl_langinfo
+    dlopen dlsym dlclose dlerror getopt getopt_long basename dirname
+    regcomp regexec regfree socket connect syscall'
+
+# Words of systems, in conditions of the preprocessor.
+systems='__linux|__gnu_linux|__APPLE__|__MACH__|_WIN32|_WIN64|__MINGW|__CYGWIN__|__FreeBSD__|__NetBSD__|__OpenBSD__|__DragonFly__|__unix|__GLIBC|_GNU_SOURCE|_POSIX|_SC_|_DARWIN|__ANDROID__|HAVE_[A-Z_]*(FCNTL|LINUX|SYS_|UNISTD)|HAVE_(COPY_FILE_RANGE|FALLOCATE|FLOCK|GETENTROPY|MADVISE|POSIX_|RENAMEAT|SCHED_|PTHREAD_)|MADV_|MAP_|O_[A-Z]+|RLIMIT|RENAME_|FICLONE|SYNC_FILE'
+
+# "FILE:LINE: TEXT" of code without comments and strings.
+find lib tools -name '*.[ch]' ! -path 'lib/base/os/*' | LC_ALL=C sort >"$tmp/files"
+xargs awk '
+    FNR == 1 { comment = 0; more = 0 }
+    {
+        line = $0; out = ""
+        while (line != "") {
+            if (comment) {
+                at = index(line, "*/")
+                if (!at) break
+                line = substr(line, at + 2); comment = 0
+            } else if (match(line, /\/\*|\/\/|"|'"'"'/)) {
+                out = out substr(line, 1, RSTART - 1)
+                mark = substr(line, RSTART, RLENGTH)
+                line = substr(line, RSTART + RLENGTH)
+                if (mark == "//") break
+                if (mark == "/*") { comment = 1; continue }
+                # an include of a header keeps its name
+                while (line != "" && substr(line, 1, 1) != mark)
+                    line = substr(line, substr(line, 1, 1) == "\\" ? 3 : 2)
+                line = substr(line, 2)
+                out = out mark mark
+            } else { out = out line; break }
+        }
+        if (out ~ /[^ ]/) print FILENAME ":" FNR ": " out
+    }' <"$tmp/files" >"$tmp/code"
+
+awk -v list="$headers" -v kern="$kern_headers" '
+    BEGIN {
+        k = split(list, a); for (i = 1; i <= k; i++) good[a[i] ".h"] = 1
+        k = split(kern, a); for (i = 1; i <= k; i++) vector[a[i] ".h"] = 1
+    }
+    / # *include *<|: #include *</ {
+        name = $0; sub(/^[^<]*</, "", name); sub(/>.*/, "", name)
+        if (name in good || name ~ /^gguf\//) next
+        if (name in vector && $0 ~ /^lib\/(kern|fit|base\/compiler)/) next
+        print
+    }' "$tmp/code" >"$tmp/includes"
+awk -v list="$functions" '
+    BEGIN { k = split(list, a); for (i = 1; i <= k; i++) bad[a[i]] = 1 }
+    {
+        line = $0; sub(/^[^:]*:[0-9]*: /, "", line)
+        if (line ~ /^ *#/) next
+        while (match(line, /[A-Za-z_][A-Za-z_0-9]* *\(/)) {
+            name = substr(line, RSTART, RLENGTH - 1); sub(/ *$/, "", name)
+            before = substr(line, 1, RSTART - 1)
+            line = substr(line, RSTART + RLENGTH)
+            # a member is none, nor is a parameter of its own type
+            if (name in bad && before !~ /(\.|->)$/) { print; break }
+        }
+    }' "$tmp/code" >"$tmp/calls"
+grep -E ': *# *(if|ifdef|ifndef|elif)' "$tmp/code" |
+    grep -E "[^A-Za-z_0-9]($systems)" >"$tmp/asks"
+
+offenders() # file: those in files that have been moved
+{
+    awk -v later="$later" '
+        BEGIN { k = split(later, a); for (i = 1; i <= k; i++) wait[a[i]] = 1 }
+        { f = $0; sub(/:.*/, "", f); if (!(f in wait)) print }' "$1"
+}
+verdict 'only lib/base/os includes headers of the system' \
+    "$(offenders "$tmp/includes")"
+verdict 'only lib/base/os calls functions of the system' \
+    "$(offenders "$tmp/calls")"
+verdict 'only lib/base/os asks for the system' "$(offenders "$tmp/asks")"
+verdict 'the list of files to be moved is no longer than needed' "$(
+    for f in $later; do
+        grep -q "^$f:" "$tmp/includes" "$tmp/calls" "$tmp/asks" || echo "$f"
+    done)"
+verdict 'lib/base/os includes no header of another room' "$(
+    grep -Hn '^ *# *include *"' lib/base/os/*.[ch] |
+        grep -vE '"(config\.h|base/os/[a-z_]*\.h)"')"
+verdict 'some code was looked at' \
+    "$(awk 'END { if (NR < 10000) print NR }' "$tmp/code")"
+if test "${1-}" = --list; then
+    cat "$tmp/includes" "$tmp/calls" "$tmp/asks" | sed 's/:.*//' | LC_ALL=C sort -u
+fi
+echo "1..$n"
+exit $status
