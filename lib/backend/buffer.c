@@ -3,10 +3,10 @@
 #include "config.h"
 #include "backend/buffer_version.h"
 #include "backend/backend_int.h"
+#include "base/os/os.h"
 #include "base/params.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* --- host memory ---------------------------------------------------------- */
 
@@ -69,19 +69,7 @@ void gg_backend_host_memory(const struct gguf_device *d, uint64_t *n_free,
                             uint64_t *n_total)
 {
     (void)d;
-    const long page = sysconf(_SC_PAGESIZE);
-    long all = 0, avail = 0;
-    *n_free = *n_total = 0;
-#ifdef _SC_PHYS_PAGES
-    all = sysconf(_SC_PHYS_PAGES);
-#endif
-#ifdef _SC_AVPHYS_PAGES
-    avail = sysconf(_SC_AVPHYS_PAGES);
-#endif
-    if (page > 0 && all > 0)
-        *n_total = (uint64_t)all * (uint64_t)page;
-    if (page > 0 && avail > 0)
-        *n_free = (uint64_t)avail * (uint64_t)page;
+    gg_os_memory_size(n_free, n_total);
 }
 
 /* --- buffer types --------------------------------------------------------- */

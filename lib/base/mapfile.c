@@ -3,11 +3,11 @@
 #include "config.h"
 #include "base/mapfile.h"
 #include "base/ckd.h"
+#include "base/os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,8 +79,7 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
     if (size == 0)
         return GGUF_OK;
 
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t skip = off % page;
+    uint64_t skip = off % gg_os_map_step();
     if (size > PTRDIFF_MAX - skip) {
         st = gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                           "%" PRIu64 " bytes do not fit the address space",
@@ -88,9 +87,8 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
         goto fail;
     }
     m->map_size = (size_t)(size + skip);
-    void *p = mmap(NULL, m->map_size, PROT_READ, MAP_SHARED, fd,
-                   (off_t)(off - skip));
-    if (p == MAP_FAILED) {
+    void *p = gg_os_map(fd, off - skip, m->map_size, GG_OS_MAP_SHARED);
+    if (!p) {
         st = gg_error_set_errno(err, errno, "mmap of %" PRIu64 " bytes", size);
         goto fail;
     }
@@ -147,11 +145,8 @@ enum gguf_status gg_mapfile_open_reader(struct gg_mapfile *m,
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "%" PRIu64 " bytes do not fit the address space",
                             size);
-    void *p = NULL;
-    if (size)
-        p = mmap(NULL, (size_t)size, PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
+    void *p = size ? gg_os_memory_reserve((size_t)size) : NULL;
+    if (size && !p)
         return gg_error_set_errno(err, errno, "mmap of %" PRIu64 " bytes",
                                   size);
     *m = (struct gg_mapfile){ .data = p ? p : (const uint8_t *)"",
@@ -172,15 +167,15 @@ enum gguf_status gg_mapfile_open_reader(struct gg_mapfile *m,
 static int make_room(const struct gg_mapfile *m, uint64_t from, uint64_t to)
 {
     enum { PARTS = 4096 };
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t page = gg_os_page_size();
     const uint64_t part = (m->map_size / PARTS / page + 1) * page;
     const uint64_t first = from - from % part;
     const uint64_t end = GG_MIN((to + part - 1) / part * part, m->map_size);
     uint8_t *at = m->map; /* begin of a page */
-    if (!mprotect(at + first, (size_t)(end - first), PROT_READ | PROT_WRITE))
+    if (!gg_os_memory_commit(at + first, (size_t)(end - first)))
         return 0;
     from -= from % page; /* fewer pages, where memory is strictly accounted */
-    return mprotect(at + from, (size_t)(to - from), PROT_READ | PROT_WRITE);
+    return gg_os_memory_commit(at + from, (size_t)(to - from));
 }
 
 enum gguf_status gg_mapfile_fetch(const struct gg_mapfile *m, uint64_t from,
@@ -198,30 +193,24 @@ enum gguf_status gg_mapfile_fetch(const struct gg_mapfile *m, uint64_t from,
 
 void gg_mapfile_drop(const struct gg_mapfile *m, uint64_t from, uint64_t to)
 {
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t page = gg_os_page_size();
     const uint64_t first = (from + page - 1) / page * page;
     const uint64_t end = to / page * page;
-#if HAVE_MADVISE
     if (first < end)
-        (void)madvise((uint8_t *)m->map + first, (size_t)(end - first),
-                      MADV_DONTNEED);
-#else
-    (void)m, (void)first, (void)end;
-#endif
+        gg_os_memory_drop((uint8_t *)m->map + first, (size_t)(end - first));
 }
 
 enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
                                     uint64_t size, struct gguf_error *err)
 {
     size_t skip = (size_t)(m->data - (const uint8_t *)m->map);
-    void *p = mmap(NULL, m->map_size, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_NORESERVE, m->fd, (off_t)(m->off - skip));
-    if (p == MAP_FAILED)
+    void *p = gg_os_map(m->fd, m->off - skip, m->map_size, GG_OS_MAP_COPY);
+    if (!p)
         return gg_error_set_errno(err, errno, "mmap of %" PRIu64 " bytes",
                                   m->size);
     memcpy((uint8_t *)p + skip, data, (size_t)size);
-    (void)mprotect(p, m->map_size, PROT_READ); /* only to find mistakes */
-    munmap(m->map, m->map_size);
+    gg_os_map_protect(p, m->map_size);
+    gg_os_unmap(m->map, m->map_size);
     m->map = p;
     m->data = (const uint8_t *)p + skip;
     return GGUF_OK;
@@ -230,25 +219,12 @@ enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
 enum gguf_status gg_mapfile_copy_head(struct gg_mapfile *m, uint64_t size,
                                       struct gguf_error *err)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t skip = (size_t)(m->data - (const uint8_t *)m->map);
     size_t n = skip + (size_t)GG_MIN(size, m->size);
     if (!m->map || !n)
         return GGUF_OK;
-    int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
-#ifdef MAP_POPULATE
-    flags |= MAP_POPULATE; /* make all copies at once, if possible */
-#endif
-    void *p = mmap(m->map, n, PROT_READ | PROT_WRITE, flags, m->fd,
-                   (off_t)(m->off - skip));
-    if (p == MAP_FAILED)
+    if (gg_os_map_own(m->map, n, m->fd, m->off - skip) != 0)
         return gg_error_set_errno(err, errno, "mmap of %zu bytes", n);
-    /* Pages that are written to are copies. */
-    for (size_t i = 0; i < n; i += page) {
-        volatile uint8_t *first = (uint8_t *)p + i;
-        *first = *first;
-    }
-    (void)mprotect(p, n, PROT_READ); /* only to find mistakes */
     return GGUF_OK;
 }
 
@@ -257,7 +233,7 @@ void gg_mapfile_close(struct gg_mapfile *m)
     if (!m->data && !m->map && m->fd == 0)
         return; /* never opened */
     if (m->map)
-        munmap(m->map, m->map_size);
+        gg_os_unmap(m->map, m->map_size);
     if (m->fd >= 0)
         close(m->fd);
     if (m->close)
@@ -268,28 +244,11 @@ void gg_mapfile_close(struct gg_mapfile *m)
 void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
                        enum gg_mapfile_advice advice)
 {
-#if HAVE_MADVISE
-    static const int how[] = { MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED };
-    if (!m->map || m->read || off > m->size)
-        return;
-    size = GG_MIN(size, m->size - off);
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t from = (uintptr_t)m->data + (uintptr_t)off;
-    uintptr_t to = from + (uintptr_t)size;
-    if (advice == GG_ADVISE_DONTNEED) {
-        from = (from + page - 1) / page * page;
-        to = to / page * page;
-    } else {
-        from = from / page * page;
-    }
-    if (from < to) {
-        int saved = errno;
-        (void)madvise((void *)from, to - from, how[advice]);
-        errno = saved;
-    }
-#else
-    (void)m, (void)off, (void)size, (void)advice;
-#endif
+    static const enum gg_os_advice how[] = { GG_OS_SEQUENTIAL, GG_OS_WILLNEED,
+                                             GG_OS_DONTNEED };
+    if (m->map && !m->read && off <= m->size)
+        gg_os_map_advise(m->data + off, (size_t)GG_MIN(size, m->size - off),
+                         how[advice]);
 }
 
 enum gguf_status gg_mapfile_read(const struct gg_mapfile *m, uint64_t off,

@@ -3,14 +3,12 @@
 #include "config.h"
 #include "base/mem.h"
 #include "base/compiler.h"
+#include "base/os/os.h"
 
 #include <stdalign.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#if HAVE_MADVISE
-#include <sys/mman.h>
-#endif
 
 /* Does the program's structure have all members that are used here? */
 static bool is_complete(const struct gguf_allocator *a)
@@ -130,17 +128,15 @@ void *gg_mem_alloc_aligned(const struct gguf_allocator *a, size_t size,
 void *gg_mem_alloc_huge(const struct gguf_allocator *a, size_t size,
                         size_t align)
 {
-#if HAVE_MADVISE && defined MADV_HUGEPAGE
-    const size_t huge = (size_t)1 << 21;
-    if (!a && size >= huge / 2 && size <= PTRDIFF_MAX - huge) {
+    const size_t huge = gg_os_huge_page_size();
+    if (huge && !a && size >= huge / 2 && size <= PTRDIFF_MAX - huge) {
         if (size % huge && (size >= 2 * huge || size % huge >= huge / 2))
             size += huge - size % huge;
         void *p = gg_mem_alloc_aligned(a, size, GG_MAX(huge, align));
         if (p)
-            (void)madvise(p, size & ~(huge - 1), MADV_HUGEPAGE);
+            gg_os_memory_use_huge(p, size & ~(huge - 1));
         return p;
     }
-#endif
     return gg_mem_alloc_aligned(a, size, align);
 }
 

@@ -4,8 +4,7 @@
 #include "base/resident.h"
 #include "base/ckd.h"
 #include "base/compiler.h"
-
-#include <unistd.h>
+#include "base/os/os.h"
 
 /* Block size: a number of pages, one page in small files. */
 enum { BLOCK = 256 << 10, SMALL_FILE = 64 << 20, MOST_IDLE = 16 << 20 };
@@ -22,7 +21,7 @@ enum gguf_status gg_resident_init(struct gg_resident *w,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err)
 {
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t page = gg_os_page_size();
     const uint64_t size = map->size < SMALL_FILE ? page : GG_MAX(page, BLOCK);
     const uint64_t n = map->size / size + 1;
     *w = (struct gg_resident){
