@@ -44,6 +44,11 @@ static enum gguf_status find_class(struct gguf_convert *c,
     struct gg_str_esc e;
     const enum gguf_status st = gg_convert_find_arch(c, err);
     const struct gguf_str name = gg_convert_class(c);
+    if (st == GGUF_E_ARCH && !c->p.as &&
+        gg_projector_refuse_text(c, name, NULL) != GGUF_OK) {
+        gguf_error_clear(err);
+        return gg_projector_refuse_text(c, name, err);
+    }
     if (st == GGUF_E_ARCH && !gg_convert_is_draft(name) &&
         !gg_convert_is_known_class(name))
         gg_convert_name_nearest(c, limits, name, err);

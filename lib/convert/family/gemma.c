@@ -225,7 +225,7 @@ const struct gg_convert_arch gg_convert_family_gemma[] = {
                    ALWAYS("/tokenizer.ggml.fsep_token_id", U32, 70)),
       .roles = "eot=<end_of_turn>",
       .only_keys = true },
-    { .classes = "Gemma2ForCausalLM",
+    { .classes = "Gemma2ForCausalLM MERaLiON2ForConditionalGeneration",
       .arch = "gemma2",
       .ties = true,
       .drops_copy = true,

@@ -4,6 +4,8 @@
 #include "convert/class_row.h"
 #include "convert/convert_int.h"
 
+#include "base/str.h"
+
 #include <limits.h>
 
 #define GRANITE                                                               \
@@ -308,12 +310,29 @@ static void put_layer_bases(struct gg_back_maker *m)
     gg_back_put_layers(m, "layer_rope_theta", base_of_layer);
 }
 
+static bool is_granite_inside(const struct gg_hf_config *cfg)
+{
+    struct gguf_str type;
+    return gg_json_str(gg_hf_config_get(cfg, "model_type"), &type) &&
+           gg_str_eqz(type, "granite");
+}
+
 /* ---- rows ---- */
 
 const struct gg_convert_arch gg_convert_family_granite[] = {
     { .classes = "GraniteForCausalLM",
       .arch = "granite",
       .back = put_attention_only,
+      .names = LLAMA,
+      .keys = ROWS(GRANITE),
+      .last = OF_SIZE,
+      PERMUTED },
+    /* the language model of a speech model, beside encoder and projector */
+    { .classes = "GraniteSpeechForConditionalGeneration "
+                 "GraniteSpeechPlusForConditionalGeneration",
+      .arch = "granite",
+      .when = is_granite_inside,
+      .skip = "encoder. projector.",
       .names = LLAMA,
       .keys = ROWS(GRANITE),
       .last = OF_SIZE,

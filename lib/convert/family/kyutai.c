@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define FLOW         "flow_lm."
 #define EMBED        FLOW "conditioner.embed.weight"
@@ -33,18 +34,43 @@ find_tensor(const struct gguf_convert *c, const char *name)
 
 /* ---- config.json ---- */
 
+#define MIMI "mimi.encoder_transformer.transformer.layers."
+
+/* Number of layers that have the vector PREFIX N.norm1.weight. */
+static int count_layers(const struct gguf_convert *c, const char *prefix)
+{
+    char name[80];
+    int n = 0;
+    do
+        snprintf(name, sizeof name, "%s%d.norm1.weight", prefix, n);
+    while (find_tensor(c, name) && ++n);
+    return n;
+}
+
+/* Add the sizes of the transformers of the codec, if the folder has one. */
+static void add_audio_config(const struct gguf_convert *c, char *text,
+                             size_t size)
+{
+    const struct gg_safetensors_tensor *norm =
+        find_tensor(c, MIMI "0.norm1.weight");
+    const struct gg_safetensors_tensor *up =
+        find_tensor(c, MIMI "0.linear1.weight");
+    const size_t n = strlen(text);
+    if (norm && up && n)
+        snprintf(text + n - 1, size - (n - 1),
+                 ",\"audio_config\":{\"num_hidden_layers\":%d,"
+                 "\"hidden_size\":%" PRId64 ",\"intermediate_size\":%" PRId64
+                 ",\"num_attention_heads\":%" PRId64 "}}",
+                 count_layers(c, MIMI), norm->ne[0], up->ne[1],
+                 norm->ne[0] / 64);
+}
+
 /* Heads have 64 elements in all published models. */
 static void make_config(const struct gguf_convert *c, char *text, size_t size)
 {
     const struct gg_safetensors_tensor *embed = find_tensor(c, EMBED), *up;
-    char name[80];
-    int n = 0;
     if (!find_tensor(c, FIRST_LATENT) || !embed)
         return;
-    do
-        snprintf(name, sizeof name, FLOW "transformer.layers.%d.norm1.weight",
-                 n);
-    while (find_tensor(c, name) && ++n);
     up = find_tensor(c, FLOW "transformer.layers.0.linear1.weight");
     snprintf(text, size,
              "{\"architectures\":[\"PocketTTSModel\"],"
@@ -53,7 +79,9 @@ static void make_config(const struct gguf_convert *c, char *text, size_t size)
              ",\"max_position_embeddings\":4096,"
              "\"num_attention_heads\":%" PRId64
              ",\"rope_theta\":10000.0,\"layer_norm_eps\":1e-05}",
-             n, embed->ne[0], up ? up->ne[1] : 0, embed->ne[0] / 64);
+             count_layers(c, FLOW "transformer.layers."), embed->ne[0],
+             up ? up->ne[1] : 0, embed->ne[0] / 64);
+    add_audio_config(c, text, size);
 }
 
 /* ---- tensors ---- */

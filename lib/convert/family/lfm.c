@@ -74,7 +74,8 @@ static void put_lfm2(struct gg_back_maker *m)
 }
 
 const struct gg_convert_arch gg_convert_family_lfm[] = {
-    { .classes = "Lfm2ForCausalLM LFM2ForCausalLM",
+    { .classes = "Lfm2ForCausalLM LFM2ForCausalLM "
+                 "Lfm2AudioForConditionalGeneration",
       .arch = "lfm2",
       .back = put_lfm2,
       .ties = true,

@@ -409,7 +409,7 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
     { .classes = "LlamaForCausalLM LLaMAForCausalLM MistralForCausalLM "
                  "IQuestCoderForCausalLM InternLM3ForCausalLM "
                  "VLlama3ForCausalLM VoxtralForConditionalGeneration "
-                 "JanusForConditionalGeneration",
+                 "JanusForConditionalGeneration GlmasrModel GlmAsrModel",
       .arch = "llama",
       .names = LLAMA,
       .last = OF_SIZE,

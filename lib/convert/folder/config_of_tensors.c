@@ -19,6 +19,7 @@ static enum gguf_status read_made(struct gguf_convert *c, const char *text,
     const char *copy = gg_mem_arena_strndup(&c->arena, text, strlen(text));
     if (!copy)
         return gg_error_set_nomem(err, strlen(text));
+    c->folder.text[GG_CONVERT_CONFIG].name = "config.json";
     return gg_json_read(&c->folder.text[GG_CONVERT_CONFIG].json, copy,
                         strlen(copy), 0, 0, err);
 }

@@ -18,7 +18,7 @@ static const struct gg_projector *const lists[] = {
     gg_projector_family_conformer, gg_projector_family_gemma,
     gg_projector_family_deepseek,  gg_projector_family_mimo,
     gg_projector_family_radio,     gg_projector_family_speech,
-    gg_projector_family_llava,
+    gg_projector_family_llava,     gg_projector_family_kyutai,
 };
 
 const struct gg_projector *gg_projector_row(size_t n)
@@ -77,6 +77,28 @@ size_t gg_projector_count_left(const struct gguf_convert *c)
     return n;
 }
 
+enum gguf_status gg_projector_refuse_text(const struct gguf_convert *c,
+                                          struct gguf_str name,
+                                          struct gguf_error *err)
+{
+    const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
+    struct gguf_str other;
+    struct gg_str_esc e, f;
+    if (!find_projector(c))
+        return GGUF_OK;
+    if (gg_json_str(json_object_get(root, "text_model_id"), &other))
+        return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
+                            "config.json: of class '%s' only the projector is "
+                            "converted (--mmproj); its language model is "
+                            "another folder, '%s'",
+                            gg_str_esc(&e, name), gg_str_esc(&f, other));
+    return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
+                        "config.json: of class '%s' only the projector is "
+                        "converted (--mmproj), since no known class is named "
+                        "for its language model",
+                        gg_str_esc(&e, name));
+}
+
 static enum gguf_status find_class(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
@@ -105,6 +127,7 @@ enum gguf_status gg_projector_read(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
     GG_TRY(gg_folder_read_texts(&c->folder, err));
+    GG_TRY(gg_convert_make_config(c, limits, err));
     GG_TRY(gg_folder_find_config(&c->folder, err));
     GG_TRY(find_class(c, err));
     GG_TRY(gg_projector_read_config(c, err));
@@ -112,9 +135,10 @@ enum gguf_status gg_projector_read(struct gguf_convert *c,
         GG_TRY(c->projector->check(c, err));
     const bool own =
         !strcmp(c->folder.text[GG_CONVERT_CONFIG].name, "params.json");
-    GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir,
-                               own ? "consolidated" : "model", limits,
-                               c->codec, err));
+    if (!c->folder.weights)
+        GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir,
+                                   own ? "consolidated" : "model", limits,
+                                   c->codec, err));
     GG_TRY(gg_folder_note_unread(&c->folder, err));
     c->n_layers = INT64_MAX;
     if (c->projector->add_tensors)

@@ -68,6 +68,11 @@ enum gguf_status gg_projector_describe(struct gguf_convert *c,
 /* projector.c: count the tensors that are left out of a language model and
  * belong to its projector, if its class has one. */
 size_t gg_projector_count_left(const struct gguf_convert *c);
+/* projector.c: fail with GGUF_E_ARCH for a class that has a projector, but no
+ * row of a language model. GGUF_OK: it has no projector either. */
+enum gguf_status gg_projector_refuse_text(const struct gguf_convert *c,
+                                          struct gguf_str class_name,
+                                          struct gguf_error *err);
 /* projector_config.c: join the settings of the folder to c->folder.config. */
 enum gguf_status gg_projector_read_config(struct gguf_convert *c,
                                           struct gguf_error *err);

@@ -19,7 +19,8 @@ extern const struct gg_projector gg_projector_family_siglip[],
     gg_projector_family_granite[], gg_projector_family_conformer[],
     gg_projector_family_gemma[], gg_projector_family_deepseek[],
     gg_projector_family_mimo[], gg_projector_family_radio[],
-    gg_projector_family_speech[], gg_projector_family_llava[];
+    gg_projector_family_speech[], gg_projector_family_llava[],
+    gg_projector_family_kyutai[];
 
 /* names.c: lists of names that several families have: CLIP's and SigLIP's
  * towers, and Whisper's encoder, as transformers names them, without the prefix

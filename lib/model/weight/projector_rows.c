@@ -44,6 +44,12 @@
     "mm.post_norm.weight:O mm.image_begin:O mm.image_end:O v.image_newline:b " \
     "?v.view_seperator"
 
+/* Filters of Mimi in three stages. */
+#define STAGE(TO) TO "res_conv1.* " TO "res_conv2.* " TO "scale_conv.* "
+#define SEANET(TO)                                                            \
+    TO "conv_in.* " TO "conv_out.* " STAGE(TO "blk.0.") STAGE(TO "blk.1.")    \
+        STAGE(TO "blk.2.")
+
 static const struct gg_model_projector rows[] = {
     { "mlp", V, true,
       SWAPPED "mm.0.*:E,* ?mm.1.* ?mm.2.* ?mm.3.* ?mm.4.* ?v.image_newline "
@@ -182,7 +188,7 @@ static const struct gg_model_projector rows[] = {
     { "parakeet", A, true,
       SUBSAMPLING "a.mel_filters a.window ?mm.a.norm_pre.weight "
                   "?mm.a.mlp.1.weight ?mm.a.mlp.2.weight",
-      NULL },
+      "audio.subsampling_factor audio.conv_kernel_size" },
     { "gemma4a", A, true,
       "a.conv1d.0.weight a.conv1d.1.weight ?a.conv1d.%.bias "
       "?a.conv1d.%.norm.weight a.input_projection.weight:*,E "
@@ -225,6 +231,28 @@ static const struct gg_model_projector rows[] = {
       "a.gen.code.output_norm.weight a.gen.wav.pre_conv.* "
       "a.gen.wav.quant.first.codebook.weight "
       "a.gen.wav.quant.rest.codebook.weight ?a.gen.+",
+      NULL },
+    { "pockettts_spkenc", A, true,
+      SEANET("a.seanet.") "a.downsample.conv.weight a.speaker_proj.weight:*,O "
+                          "?a.blk.%.ls1.weight:E ?a.blk.%.ls2.weight:E",
+      NULL },
+    { "pockettts_gen", GG_TOWER_SPEECH, false,
+      "a.gen.flow.input_proj.*:l,f a.gen.flow.cond_embd.*:O,f "
+      "?a.gen.flow.time.%.freqs ?a.gen.flow.time.%.up.*:*,f "
+      "?a.gen.flow.time.%.down.*:f,f ?a.gen.flow.time.%.norm:f "
+      "?a.gen.flow.blk.%.norm.*:f ?a.gen.flow.blk.%.up.*:f,* "
+      "?a.gen.flow.blk.%.down.*:*,f ?a.gen.flow.blk.%.ada.*:f,* "
+      "a.gen.flow.final.ada.*:f,* a.gen.flow.final.proj.*:f,l "
+      "a.gen.out_eos.*:O a.gen.input_linear.weight:l,O a.gen.emb_mean:l "
+      "a.gen.emb_std:l a.gen.wav.quant_out.weight:l,* a.gen.wav.upsample.weight "
+      "?a.gen.wav.tfm.blk.%.ln1.*:E ?a.gen.wav.tfm.blk.%.ln2.*:E "
+      "?a.gen.wav.tfm.blk.%.attn_q.weight:E,E "
+      "?a.gen.wav.tfm.blk.%.attn_k.weight:E,E "
+      "?a.gen.wav.tfm.blk.%.attn_v.weight:E,E "
+      "?a.gen.wav.tfm.blk.%.attn_out.weight:E,E "
+      "?a.gen.wav.tfm.blk.%.ls1.weight:E ?a.gen.wav.tfm.blk.%.ls2.weight:E "
+      "?a.gen.wav.tfm.blk.%.ffn_up.weight:E,t "
+      "?a.gen.wav.tfm.blk.%.ffn_down.weight:t,E " SEANET("a.gen.wav.seanet."),
       NULL },
 };
 

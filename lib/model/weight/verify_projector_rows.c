@@ -291,7 +291,9 @@ static enum gguf_status check_bias(const struct check *c,
     const struct gguf_tensor_info *w = gg_source_tensor(c->src, i).info;
     const uint64_t rows =
         w->n_dims ? (uint64_t)w->ne[count_dims(w) - 1] : w->n_elements;
-    if (t->n_elements == rows)
+    /* a weight of one row ends with a dimension of 1 */
+    if (t->n_elements == rows ||
+        (w->n_dims && t->n_elements == (uint64_t)w->ne[w->n_dims - 1]))
         return GGUF_OK;
     return gg_file_report_finding(
         c->c, GG_CHECK_TENSOR_SHAPE, t->name, t->info_off, c->err,

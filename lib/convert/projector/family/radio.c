@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* radio.c - projectors of Nemotron Nano VL, with RADIO's tower (Ranzinger et
- * al., arXiv:2312.06709), and of Step3-VL */
+/* radio.c - projectors of Nemotron Nano VL and Omni, with RADIO's tower
+ * (Ranzinger et al., arXiv:2312.06709) and Parakeet's (FastConformer,
+ * arXiv:2305.05084), and of Step3-VL */
 #include "config.h"
 #include "convert/projector/projector_row.h"
 
@@ -104,6 +105,15 @@ static enum gguf_status resize_positions(struct gguf_convert *c,
     return gg_projector_leave_out(c, "patch_generator.pos_embed", err);
 }
 
+#define RADIO_KEYS                                                            \
+    ELSE("vision.image_size", U32, "force_image_size", 512),                  \
+        ALWAYS("vision.embedding_length", U32, 1280),                         \
+        ALWAYS("vision.feed_forward_length", U32, 5120),                      \
+        ALWAYS("vision.block_count", U32, 32),                                \
+        ALWAYS("vision.attention.head_count", U32, 16), VISION,               \
+        EPS(NULL, 1e-6), GELU,                                                \
+        OF("vision.projector.scale_factor", U32, radio_scale, NO_BACK)
+
 /* Mean and deviation of ImageNet (torchvision). */
 static enum gguf_status radio_image(struct gguf_convert *c,
                                     struct gguf_error *err)
@@ -111,6 +121,75 @@ static enum gguf_status radio_image(struct gguf_convert *c,
     static const double mean[3] = { 0.485, 0.456, 0.406 };
     static const double std[3] = { 0.229, 0.224, 0.225 };
     return gg_projector_default_image(c, mean, std, err);
+}
+
+/* ---- Parakeet ---- */
+
+#define SOUND "sound_encoder.encoder."
+#define LAYER SOUND "layers.%."
+static const struct gg_convert_name parakeet[] = {
+    N(SOUND "feature_extractor.featurizer.fb", "a.mel_filters"),
+    N(SOUND "feature_extractor.featurizer.window", "a.window"),
+    N(SOUND "subsampling.layers.%.weight", "a.conv1d.%.weight"),
+    N_AXES(SOUND "subsampling.layers.%.bias", "a.conv1d.%.bias",
+           "x > 1, x, 1, 1"),
+    N(SOUND "subsampling.linear", "a.pre_encode.out"),
+    N(LAYER "norm_feed_forward1", A "ffn_norm"),
+    N(LAYER "feed_forward1.linear1", A "ffn_up"),
+    N(LAYER "feed_forward1.linear2", A "ffn_down"),
+    N(LAYER "norm_feed_forward2", A "ffn_norm_1"),
+    N(LAYER "feed_forward2.linear1", A "ffn_up_1"),
+    N(LAYER "feed_forward2.linear2", A "ffn_down_1"),
+    N(LAYER "norm_self_att", A "ln1"),
+    N(LAYER "norm_out", A "ln2"),
+    N(LAYER "norm_conv", A "norm_conv"),
+    N(LAYER "self_attn.q_proj", A "attn_q"),
+    N(LAYER "self_attn.k_proj", A "attn_k"),
+    N(LAYER "self_attn.v_proj", A "attn_v"),
+    N(LAYER "self_attn.o_proj", A "attn_out"),
+    N(LAYER "self_attn.relative_k_proj", A "linear_pos"),
+    N(LAYER "self_attn.bias_u", A "pos_bias_u"),
+    N(LAYER "self_attn.bias_v", A "pos_bias_v"),
+    N_AXES(LAYER "conv.pointwise_conv1.weight", A "conv_pw1.weight",
+           "o, i, 1 > o, i"),
+    N_AXES(LAYER "conv.pointwise_conv1.bias", A "conv_pw1.bias",
+           "x > 1, x, 1, 1"),
+    N_AXES(LAYER "conv.pointwise_conv2.weight", A "conv_pw2.weight",
+           "o, i, 1 > o, i"),
+    N_AXES(LAYER "conv.pointwise_conv2.bias", A "conv_pw2.bias",
+           "x > 1, x, 1, 1"),
+    N_AXES(LAYER "conv.depthwise_conv.weight", A "conv_dw.weight",
+           "o, 1, k > 1, 1, o, k"),
+    N(LAYER "conv.depthwise_conv.bias", A "conv_dw.bias"),
+    N(LAYER "conv.norm.weight", A "conv_norm.weight"),
+    N(LAYER "conv.norm.bias", A "conv_norm.bias"),
+    N(LAYER "conv.norm.running_mean", A "conv_norm_mean"),
+    N(LAYER "conv.norm.running_var", A "conv_norm_var"),
+    N("sound_projection.norm", "mm.a.norm_pre"),
+    N("sound_projection.linear1", "mm.a.mlp.1"),
+    N("sound_projection.linear2", "mm.a.mlp.2"),
+    END_NAMES,
+};
+#undef LAYER
+
+static bool has_sound(const struct gg_hf_config *cfg)
+{
+    return json_is_object(gg_hf_config_get(cfg, "sound_config"));
+}
+
+/* The filters before the layers halve the length three times. */
+static enum gguf_status parakeet_check(struct gguf_convert *c,
+                                       struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    GG_TRY(radio_image(c, err));
+    return num_of(&cfg, "audio.subsampling_factor") == 8 &&
+                   fmod(num_of(&cfg, "audio.conv_kernel_size"), 2) == 1
+               ? GGUF_OK
+               : gg_projector_refuse(
+                     "sound_config: expected a subsampling_factor of 8 and an "
+                     "odd conv_kernel_size, which programs assume",
+                     err);
 }
 
 /* ---- Step3-VL ---- */
@@ -169,20 +248,34 @@ static enum gguf_status step3_check(struct gguf_convert *c,
 }
 
 const struct gg_projector gg_projector_family_radio[] = {
+    /* a tower for sound beside that for images */
+    { .arch = { .classes = "NemotronH_Nano_VL_V2 RADIOModel",
+                .when = has_sound,
+                .names = { radio, parakeet },
+                .sizes = radio_sizes,
+                CLIP("vision_model.radio_model.model. mlp1. sound_encoder. "
+                     "sound_projection.",
+                     PREFIX),
+                .unused = PREFIX "patch_generator.video_embedder "
+                                 "*num_batches_tracked",
+                .always_f32 = "a.conv1d. .conv_",
+                .keys = ROWS(RADIO_KEYS, AUDIO, VISION_TYPE("nemotron_v2_vl"),
+                             AUDIO_TYPE("parakeet"), AUDIO_EPS(NULL, 1e-5),
+                             NUMBER("audio.subsampling_factor",
+                                    "audio.subsampling_factor"),
+                             NUMBER("audio.conv_kernel_size",
+                                    "audio.conv_kernel_size")) },
+      .vision = "vision_config",
+      .audio = "sound_config",
+      .needs = "audio.subsampling_factor audio.conv_kernel_size",
+      .check = parakeet_check,
+      .add_tensors = resize_positions },
     { .arch = { .classes = "NemotronH_Nano_VL_V2 RADIOModel",
                 .names = { radio },
                 .sizes = radio_sizes,
                 CLIP("vision_model.radio_model.model. mlp1.", PREFIX),
                 .unused = PREFIX "patch_generator.video_embedder",
-                .keys = ROWS(
-                    ELSE("vision.image_size", U32, "force_image_size", 512),
-                    ALWAYS("vision.embedding_length", U32, 1280),
-                    ALWAYS("vision.feed_forward_length", U32, 5120),
-                    ALWAYS("vision.block_count", U32, 32),
-                    ALWAYS("vision.attention.head_count", U32, 16), VISION,
-                    TYPE("nemotron_v2_vl"), EPS(NULL, 1e-6), GELU,
-                    OF("vision.projector.scale_factor", U32, radio_scale,
-                       NO_BACK)) },
+                .keys = ROWS(RADIO_KEYS, TYPE("nemotron_v2_vl")) },
       .vision = "vision_config",
       .check = radio_image,
       .add_tensors = resize_positions },
