@@ -227,13 +227,15 @@ static inline void copy_bits(bool put, uint8_t *group, unsigned at,
         *plain |= (uint8_t)((*group >> at & mask) << plain_at);
 }
 
-/* Byte and first bit of number i in the plain block. */
+/* Byte and first bit of number i in the plain block. Widths and groups are
+ * powers of two. */
 static inline uint8_t *find_plain(const struct copy *c, const struct field *f,
                                   unsigned i, unsigned *bit)
 {
-    const unsigned in_group = f->group * (8u / f->width);
-    *bit = f->plain_shift + i % in_group / f->group * f->width;
-    return c->plain + f->plain + i / in_group * f->group + i % f->group;
+    const unsigned width = GG_CTZ32(f->width), group = GG_CTZ32(f->group);
+    *bit = f->plain_shift + (((i >> group) & ((8u >> width) - 1)) << width);
+    return c->plain + f->plain + (i >> (group + 3 - width) << group) +
+           (i & (f->group - 1u));
 }
 
 static void copy_spread(const struct copy *c, const struct field *f)
@@ -261,12 +263,12 @@ static void copy_quad(bool put, uint8_t *group, unsigned at, uint8_t *plain,
 
 static void copy_codes(const struct copy *c, const struct field *f)
 {
-    const unsigned a_byte = 8u / f->width, mask = (1u << f->width) - 1;
+    const unsigned width = GG_CTZ32(f->width), mask = (1u << f->width) - 1;
     for (unsigned q = 0; q < f->n / 4u; q++) {
         const unsigned j = q % 8, column = q / 8 * 32 + orders[f->order][j];
-        const unsigned at = j % a_byte * f->width;
-        uint8_t *group = c->group + f->at + q / 8 * 4 * c->rows * f->width +
-                         j / a_byte * 4 * c->rows + 4 * c->k;
+        const unsigned at = j << width & 7;
+        uint8_t *group = c->group + f->at + 4 * c->k +
+                         4 * c->rows * ((q / 8 << width) + (j >> (3 - width)));
         unsigned bit;
         if (f->group >= 4) {
             uint8_t *plain = find_plain(c, f, column, &bit);

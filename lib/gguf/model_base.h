@@ -194,8 +194,9 @@ struct gguf_model_info {
      * labels. */
     uint32_t n_label;
 
-    /* Bytes of weight_size that lie in the model's own memory and not in the
-     * mapping of the file. Functions of load.h may raise it. */
+    /* Bytes of weights that lie in the model's own memory and not in the
+     * mapping of the file. Weights of interleaved types lie there as plain
+     * rows. Functions of load.h may raise it. */
     uint64_t copied_size;
 
     /* Name of the architecture that evaluation uses for a model of an unknown

@@ -64,6 +64,15 @@ test $rc -eq 0 && "$bin/gguf-info" --hash "$tmp/a.gguf" | sed 's/  [^ ]*$//' \
     cmp - "$tmp/a"
 ok 'groups are quantized again as their rows are'
 
+echo 5 7 9 11 >"$tmp/tokens"
+for f in plain rows; do
+    run "$bin/gguf-eval" -q -m "$tmp/$f.gguf" --tokens "$tmp/tokens" \
+        --save-logits "$tmp/$f.logits"
+done
+test $rc -eq 0 &&
+    test -s "$tmp/plain.logits" && cmp "$tmp/plain.logits" "$tmp/rows.logits"
+ok 'and have the same logits'
+
 run "$q" --repack-to F32 "$tmp/plain.gguf" "$tmp/no.gguf"
 test $rc -ne 0 -a ! -e "$tmp/no.gguf"
 ok 'a type without groups is refused'

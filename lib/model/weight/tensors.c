@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "data/gguf_list.h"
 #include "dtype/interleave.h"
+#include "model/weight/rows_apart.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,6 +132,23 @@ static enum gguf_status report_fault(const struct check *c,
                              t->name, t->info_off, "%s", message);
 }
 
+/* Reason why a matrix cannot be multiplied, to follow the name of its type.
+ * NULL: it can. */
+static const char *find_hindrance(const struct check *c,
+                                  const struct gguf_tensor_info *t)
+{
+    const int index = gg_dtype_index(t->dtype);
+    if (index < 0 || t->size_inferred ||
+        !c->kern->codec[gg_interleave_plain(index)].decode)
+        return "which cannot be multiplied";
+    if (!gg_rows_apart_is_needed(t) ||
+        gg_rows_apart_is_possible(gg_source_file(c->l->src, c->file_no), t))
+        return NULL;
+    return gguf_file_is_big_endian(gg_source_file(c->l->src, c->file_no))
+               ? "whose groups of rows are read in little-endian files only"
+               : "and its rows are no whole groups";
+}
+
 /* Unknown types, and rows that do not fit a fork's blocks, are reported
  * elsewhere, and such files do not open. */
 static enum gguf_status check_type(const struct check *c, enum gg_weight id,
@@ -138,19 +156,19 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
 {
     const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
     const bool opens = gg_finding_is_fatal(c->report);
-    const int index = gg_dtype_index(t->dtype);
     static const uint32_t exact[] = {
         [GG_VECTOR] = GGUF_DTYPE_F32, [GG_NUMBERS] = GGUF_DTYPE_I32
     };
     const enum gg_model_role role = (enum gg_model_role)gg_weights[id].role;
+    const char *hindrance = "which cannot be multiplied";
     char number[32] = "", message[320];
     struct gg_str_esc e;
     bool good = role != GG_MATRIX ? t->dtype == exact[role]
                                   : d && d->family != GGUF_FAMILY_INT;
-    if (opens)
-        good = good && index >= 0 && !t->size_inferred &&
-               gg_interleave_rows(index) == 1 &&
-               (role == GG_NUMBERS || c->kern->codec[index].decode);
+    if (opens && good && role != GG_NUMBERS) {
+        hindrance = find_hindrance(c, t);
+        good = !hindrance;
+    }
     if (good || (!opens && (!d || t->size_inferred)))
         return GGUF_OK;
     if (opens)
@@ -159,7 +177,7 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
              gg_str_esc(&e, t->name), d ? d->name : "unknown", number,
              role == GG_VECTOR    ? "must be F32"
              : role == GG_NUMBERS ? "must be I32"
-                                  : "which cannot be multiplied");
+                                  : hindrance);
     return report_fault(c, GG_CHECK_TENSOR_TYPE, t, message);
 }
 

@@ -236,10 +236,7 @@ static enum gguf_status copy_all(struct mover *v,
         return gg_error_set_nomem(err, (v->n + 1) * sizeof *item);
     for (size_t k = 0; k < v->n; k++) {
         item[k] = (struct gg_parallel_pass_item){
-            v->move[k].mapped
-                ? 0
-                : gg_source_tensor(&v->m->src, v->move[k].i).info->size,
-            1
+            v->move[k].mapped ? 0 : gguf_tensor_size(v->m->of[v->move[k].i]), 1
         };
         if (!gguf_buft_is_host(v->move[k].to) ||
             !gguf_buft_is_host(gguf_buffer_buft(v->move[k].buffer)))

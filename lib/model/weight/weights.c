@@ -12,6 +12,7 @@
 #include "dtype/dtype_int.h"
 #include "dtype/byte_order.h"
 #include "file/file_int.h"
+#include "model/weight/rows_apart.h"
 #include "model/weight/tensors.h"
 
 #include <stdio.h>
@@ -20,9 +21,36 @@
 /* ---- placing ---- */
 
 /* Bytes that a weight's copy takes. */
-static size_t copy_room(size_t size)
+static size_t copy_room(const struct gguf_tensor_info *t)
 {
+    const size_t size = (size_t)gg_rows_apart_size(t);
     return (size + GGUF_TENSOR_ALIGN - 1) & ~(size_t)(GGUF_TENSOR_ALIGN - 1);
+}
+
+/* Is a weight used where it lies in the file? */
+static bool is_in_place(const struct gg_file_shard_tensor *t)
+{
+    return !gg_rows_apart_is_needed(t->info) &&
+           gg_file_tensor_in_place(t->file, t->info->index);
+}
+
+/* Copy a weight's bytes as kernels read them. */
+static enum gguf_status copy_weight(const struct gguf_model *m,
+                                    const struct gg_file_shard_tensor *from,
+                                    uint8_t *copy, struct gguf_error *err)
+{
+    const struct gguf_tensor_info *info = from->info;
+    const size_t size = (size_t)info->size;
+    if (gg_rows_apart_is_needed(info))
+        return gg_rows_apart_read(from->file, info, copy, m->allocator, err);
+    GG_TRY(gg_file_require_memory(from->file, err));
+    memcpy(copy, gguf_file_tensor_data(from->file, info->index), size);
+    if (gg_file_tensor_is_swapped(from->file, info->index))
+        gg_byte_order_swap(gg_dtype_index(info->dtype),
+                           info->size /
+                               (info->n_elements / (uint64_t)info->ne[0]),
+                           0, copy, size);
+    return GGUF_OK;
 }
 
 static enum gguf_status place_weight(struct gguf_model *m,
@@ -30,20 +58,13 @@ static enum gguf_status place_weight(struct gguf_model *m,
                                      const struct gg_file_shard_tensor *from,
                                      struct gguf_error *err)
 {
-    const uint8_t *data = gguf_file_tensor_data(from->file, from->info->index);
-    size_t size = (size_t)from->info->size;
-    if (gg_file_tensor_in_place(from->file, from->info->index))
+    if (is_in_place(from))
         return gguf_buffer_place_tensor(
             m->buffer[from->file_no], t,
             gguf_file_data_off(from->file) + from->info->off, err);
-    GG_TRY(gg_file_require_memory(from->file, err));
-    uint8_t *copy = (uint8_t *)m->copy + m->copy_used;
-    memcpy(copy, data, size);
-    if (gg_file_tensor_is_swapped(from->file, from->info->index))
-        gg_byte_order_swap(gg_dtype_index(t->dtype), (uint64_t)t->nb[1], 0,
-                           copy, size);
+    GG_TRY(copy_weight(m, from, (uint8_t *)m->copy + m->copy_used, err));
     GG_TRY(gguf_buffer_place_tensor(m->copy_buffer, t, m->copy_used, err));
-    m->copy_used += copy_room(size);
+    m->copy_used += copy_room(from->info);
     return GGUF_OK;
 }
 
@@ -65,8 +86,8 @@ static enum gguf_status take_weight(struct gguf_model *m, size_t i,
     const struct gguf_tensor_info *info = from.info;
     char name[GGUF_TENSOR_NAME];
     struct gguf_tensor *t =
-        gguf_tensor_create_4d(m->ctx, info->dtype, info->ne[0], info->ne[1],
-                              info->ne[2], info->ne[3]);
+        gguf_tensor_create_4d(m->ctx, gg_rows_apart_dtype(info), info->ne[0],
+                              info->ne[1], info->ne[2], info->ne[3]);
     GG_TRY(gguf_ctx_status(m->ctx, err));
     GG_TRY(place_weight(m, t, &from, err));
     /* it is the name of a row, which fits */
@@ -168,8 +189,8 @@ static enum gguf_status make_copy(struct gguf_model *m, struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
         const struct gg_file_shard_tensor t = gg_source_tensor(&m->src, i);
-        if (!gg_file_tensor_in_place(t.file, t.info->index))
-            m->copy_size += copy_room((size_t)t.info->size);
+        if (!is_in_place(&t))
+            m->copy_size += copy_room(t.info);
     }
     if (!m->copy_size)
         return GGUF_OK;
