@@ -16,31 +16,30 @@ enum { WEIGHT, BIAS, MEAN, VARIANCE, N_PARTS };
 static const char *const parts[N_PARTS] = { "weight", "bias", "running_mean",
                                             "running_var" };
 
-/* Name of a part of a layer's norm as the folder has it. */
-static bool find_part(const struct gguf_convert *c, const char *prefix,
-                      size_t layer, const char *part,
-                      const struct gg_safetensors_tensor **out)
+/* Has the folder a norm of the layer, whose names begin with START PREFIX? */
+static bool has_norm(const struct gguf_convert *c, const char *start,
+                     const char *prefix, size_t layer)
 {
     char name[GG_CONVERT_NAME];
-    snprintf(name, sizeof name, "%s.%zu.conv.batch_norm.%s", prefix, layer,
-             part);
-    const uint32_t i = gg_safetensors_find(c->folder.weights, gg_str_z(name));
-    *out = i == GG_INDEX_NONE ? NULL : &c->folder.weights->tensor[i];
-    return *out;
+    snprintf(name, sizeof name, "%s%s.%zu.conv.batch_norm.running_var", start,
+             prefix, layer);
+    return gg_safetensors_find(c->folder.weights, gg_str_z(name)) !=
+           GG_INDEX_NONE;
 }
 
 /* Compute factors and offsets of one norm: weight / sqrt(variance + 1e-5), and
  * bias - mean * factor, in single precision. */
-static enum gguf_status fold_norm(struct gguf_convert *c, const char *prefix,
-                                  size_t layer, struct gguf_error *err)
+static enum gguf_status fold_norm(struct gguf_convert *c, const char *start,
+                                  const char *prefix, size_t layer,
+                                  struct gguf_error *err)
 {
     char name[GG_CONVERT_NAME];
     float *x[N_PARTS] = { NULL };
     size_t n = 0;
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; i < N_PARTS && st == GGUF_OK; i++) {
-        snprintf(name, sizeof name, "%s.%zu.conv.batch_norm.%s", prefix, layer,
-                 parts[i]);
+        snprintf(name, sizeof name, "%s%s.%zu.conv.batch_norm.%s", start,
+                 prefix, layer, parts[i]);
         st = gg_projector_read_floats(c, name, &n, &x[i], err);
     }
     for (size_t i = 0; i < n && st == GGUF_OK; i++) {
@@ -61,12 +60,13 @@ enum gguf_status gg_projector_fold_norms(struct gguf_convert *c,
                                          const char *prefix,
                                          struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *t;
+    static const char *const starts[] = { "", "model." };
     const struct gg_hf_config cfg = gg_convert_config(c);
     const double layers = num_of(&cfg, LAYERS("audio"));
-    for (size_t i = 0; (double)i < layers && i < GG_HF_CONFIG_LAYERS; i++)
-        if (find_part(c, prefix, i, "running_var", &t))
-            GG_TRY(fold_norm(c, prefix, i, err));
+    for (size_t k = 0; k < GG_LEN(starts); k++)
+        for (size_t i = 0; (double)i < layers && i < GG_HF_CONFIG_LAYERS; i++)
+            if (has_norm(c, starts[k], prefix, i))
+                GG_TRY(fold_norm(c, starts[k], prefix, i, err));
     return GGUF_OK;
 }
 
