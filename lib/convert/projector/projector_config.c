@@ -18,8 +18,8 @@ static enum gguf_status merge_members(json_t *to, json_t *from,
                : gg_error_set_nomem(err, sizeof(json_t *));
 }
 
-/* Take the members of a file of the folder, and above them those of the object
- * that it contains under this name. */
+/* Take the members of a file of the folder, above them those of the object that
+ * it contains under this name, and above those its "media_proc_cfg". */
 static enum gguf_status read_settings(struct gguf_convert *c, json_t *to,
                                       const char *file, const char *inner,
                                       struct gguf_error *err)
@@ -30,9 +30,12 @@ static enum gguf_status read_settings(struct gguf_convert *c, json_t *to,
     enum gguf_status st = GGUF_OK;
     if (json_is_object(j.root)) {
         json_t *of = json_object_get(j.root, inner);
+        json_t *media = json_object_get(of ? of : j.root, "media_proc_cfg");
         st = merge_members(to, j.root, err);
         if (st == GGUF_OK && json_is_object(of))
             st = merge_members(to, of, err);
+        if (st == GGUF_OK && json_is_object(media))
+            st = merge_members(to, media, err);
     }
     gg_json_fini(&j);
     gg_mapfile_close(&m);
@@ -76,8 +79,7 @@ enum gguf_status gg_projector_read_config(struct gguf_convert *c,
     if (!image || !c->settings ||
         json_object_set_new(c->settings, "image", image))
         return gg_error_set_nomem(err, sizeof(json_t *));
-    GG_TRY(read_settings(c, image, "preprocessor_config.json",
-                         "media_proc_cfg", err));
+    GG_TRY(read_settings(c, image, "preprocessor_config.json", "", err));
     GG_TRY(read_settings(c, image, "processor_config.json", "image_processor",
                          err));
     GG_TRY(add_object(c, "text", c->folder.config, err));

@@ -107,9 +107,13 @@ extern const struct gg_convert_name gg_projector_names_clip[],
         OF("use_silu", BOOL, gg_projector_has_silu, NO_BACK)
 #define MERGE_SIZE(HF)   NUMBER("vision.spatial_merge_size", HF)
 #define SCALE_FACTOR(HF) NUMBER("vision.projector.scale_factor", HF)
+/* Limits of the number of pixels. transformers 5 has them in "size", as its
+ * Qwen2VLImageProcessor reads them. */
+#define LEAST_PIXELS "image.min_pixels image.size.shortest_edge"
+#define MOST_PIXELS  "image.max_pixels image.size.longest_edge"
 #define IMAGE_PIXELS                                                          \
-    NUMBER("vision.image_min_pixels", "image.min_pixels"),                    \
-        NUMBER("vision.image_max_pixels", "image.max_pixels")
+    NUMBER("vision.image_min_pixels", LEAST_PIXELS),                          \
+        NUMBER("vision.image_max_pixels", MOST_PIXELS)
 
 /* shared.c: 1 if vision.hidden_act is the function, else NAN. */
 gg_hf_config_fn gg_projector_has_gelu, gg_projector_has_silu;
@@ -134,6 +138,15 @@ enum gguf_status gg_projector_fold_norms(struct gguf_convert *c,
  * "vision.image_grid_pinpoints", width first. Folders without them: nothing is
  * done. */
 gg_projector_fn gg_projector_put_pinpoints;
+/* shared.c: set a member that is missing. */
+enum gguf_status gg_projector_set_missing(struct gguf_convert *c,
+                                          const char *name, double value,
+                                          struct gguf_error *err);
+/* shared.c: take the width of the language model, if config.json does not say
+ * it, from the rows of a matrix, by its name in rows. */
+enum gguf_status gg_projector_take_width(struct gguf_convert *c,
+                                         const char *name,
+                                         struct gguf_error *err);
 /* shared.c: find a tensor of the folder by its name in rows. */
 bool gg_projector_find_tensor(const struct gguf_convert *c, const char *name,
                               const struct gg_safetensors_tensor **out);

@@ -42,6 +42,16 @@ double gg_projector_inverse(const struct gg_hf_config *cfg, const char *names)
     return x > 0 ? floor(1 / x) : NAN;
 }
 
+enum gguf_status gg_projector_set_missing(struct gguf_convert *c,
+                                          const char *name, double value,
+                                          struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    return gg_hf_config_get(&cfg, name)
+               ? GGUF_OK
+               : gg_projector_set(c, name, value, err);
+}
+
 /* ---- images ---- */
 
 static json_t *make_list(const double x[3])
@@ -106,6 +116,18 @@ bool gg_projector_find_tensor(const struct gguf_convert *c, const char *name,
             return true;
         }
     return false;
+}
+
+enum gguf_status gg_projector_take_width(struct gguf_convert *c,
+                                         const char *name,
+                                         struct gguf_error *err)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    const struct gg_safetensors_tensor *t;
+    return isnan(num_of(&cfg, TEXT_WIDTH)) &&
+                   gg_projector_find_tensor(c, name, &t) && t->n_dims == 2
+               ? gg_projector_set(c, "text.hidden_size", (double)t->ne[1], err)
+               : GGUF_OK;
 }
 
 enum gguf_status gg_projector_leave_out(struct gguf_convert *c,

@@ -67,7 +67,7 @@ static const struct gg_convert_name qwen[] = {
  * programs read the matrices' sizes. */
 static double clip_ff(const struct gg_hf_config *cfg)
 {
-    return 4 * num_of(cfg, CLIP_SIZE("heads"));
+    return 4 * num_of(cfg, CLIP_SIZE("heads") " vision.heads");
 }
 
 /* Patches of a side that become one; NAN if it is 4. */
@@ -133,7 +133,7 @@ const struct gg_projector gg_projector_family_deepseek[] = {
                          "vision.intermediate_size", 4864),
                     ELSE("vision.attention.head_count", U32,
                          "vision.num_attention_heads", 14),
-                    ELSE("vision.block_count", U32, "vision.layers", 24),
+                    ELSE("vision.block_count", U32, LAYERS("vision"), 24),
                     VISION, TYPE("deepseekocr2"), SAM_KEYS,
                     ALWAYS("vision.preproc_min_tiles", U32, 2),
                     ALWAYS("vision.preproc_max_tiles", U32, 6),

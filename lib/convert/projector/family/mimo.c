@@ -211,6 +211,7 @@ const struct gg_projector gg_projector_family_mimo[] = {
                               "mm.a.code_embd",
                 .keys = ROWS(
                     ELSE("vision.image_size", U32, "vision.image_size", 560),
+                    ELSE("vision.block_count", U32, "vision.depth", 28),
                     VISION, VISION_TYPE("mimovl"), SILU,
                     ELSE("vision.attention.head_count_kv", U32,
                          "vision.num_key_value_heads", 8),

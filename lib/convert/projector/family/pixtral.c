@@ -103,11 +103,30 @@ static int64_t find_token(const struct gguf_convert *c, const char *text)
     return -1;
 }
 
+/* Settings that published files lack have the values of transformers,
+ * PixtralVisionConfig. */
+static enum gguf_status set_defaults(struct gguf_convert *c,
+                                     struct gguf_error *err)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } of[] = {
+        { "vision.hidden_size", 1024 },
+        { "vision.intermediate_size", 4096 },
+        { "vision.num_hidden_layers", 24 },
+        { "vision.num_attention_heads", 16 },
+    };
+    for (size_t i = 0; i < GG_LEN(of); i++)
+        GG_TRY(gg_projector_set_missing(c, of[i].name, of[i].value, err));
+    return gg_projector_check_activation(c, err);
+}
+
 static enum gguf_status find_break(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
     const int64_t id = find_token(c, "[IMG_BREAK]");
-    GG_TRY(gg_projector_check_activation(c, err));
+    GG_TRY(set_defaults(c, err));
     if (id < 0)
         return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
                             "the tokenizer has no token [IMG_BREAK], whose "
@@ -170,7 +189,7 @@ const struct gg_projector gg_projector_family_pixtral[] = {
                 CLIP(PARTS, STRIP),
                 .keys = ROWS(PIXTRAL_KEYS("lightonocr")) },
       .vision = "vision_config",
-      .check = gg_projector_check_activation },
+      .check = set_defaults },
     { .arch = { .classes = GG_PROJECTOR_PARAMS,
                 .names = { tower, projector, image_break },
                 .sizes = sizes,

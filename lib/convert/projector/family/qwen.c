@@ -145,6 +145,15 @@ static enum gguf_status add_positions(struct gguf_convert *c,
     return st;
 }
 
+/* The published config.json of Qwen2-Audio has no width of the language
+ * model. */
+static enum gguf_status take_width(struct gguf_convert *c,
+                                   struct gguf_error *err)
+{
+    return gg_projector_take_width(c, "multi_modal_projector.linear.weight",
+                                   err);
+}
+
 /* ---- Qwen3-VL, Qwen3.5 ---- */
 
 static double deepstack_layer(const struct gg_hf_config *cfg, int64_t no)
@@ -263,7 +272,8 @@ const struct gg_projector gg_projector_family_qwen[] = {
                 CLIP("audio_tower. multi_modal_projector.", "audio_tower."),
                 .always_f16 = "a.conv",
                 .keys = ROWS(SOUND_KEYS, TYPE("qwen2a")) },
-      .audio = "audio_config" },
+      .audio = "audio_config",
+      .add_tensors = take_width },
     { .arch = { .classes = "Qwen3VLForConditionalGeneration "
                            "Qwen3VLMoeForConditionalGeneration "
                            "Qwen3_5ForConditionalGeneration "
@@ -282,9 +292,9 @@ const struct gg_projector gg_projector_family_qwen[] = {
                 CLIP("visual. audio_tower.", "audio_tower."),
                 .unused = UNUSED_SOUND,
                 .always_f16 = "a.conv",
-                .keys =
-                    ROWS(QWEN3_KEYS, SOUND_KEYS, VISION_TYPE("qwen3vl_merger"),
-                         AUDIO_TYPE("qwen3a"), EPS(NULL, 1e-6)) },
+                .keys = ROWS(
+                    QWEN3_KEYS, SOUND_KEYS, VISION_TYPE("qwen3vl_merger"),
+                    AUDIO_TYPE("qwen3a"), EPS("text.rms_norm_eps", 1e-6)) },
       .vision = "thinker_config.vision_config",
       .audio = "thinker_config.audio_config",
       .check = gg_projector_default_clip_image,

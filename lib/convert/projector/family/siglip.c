@@ -19,6 +19,10 @@
     N_AXES("embeddings.patch_embedding.weight", "v.patch_embd.weight",        \
            "o, " P " " P " c > o, c, " P ", " P)
 
+static const struct gg_convert_size patch_sizes[] = {
+    { .name = "patch", .hf = "vision.patch_size" }, { .name = NULL }
+};
+
 /* ---- Gemma 3 ---- */
 
 static const struct gg_convert_name gemma3[] = {
@@ -70,10 +74,15 @@ static double smolvlm_ff(const struct gg_hf_config *cfg)
     return if_smolvlm(cfg, 3072);
 }
 
+static double smolvlm_layers(const struct gg_hf_config *cfg)
+{
+    return if_smolvlm(cfg, 12);
+}
+
 /* ---- LFM2-VL ---- */
 
 static const struct gg_convert_name lfm2[] = {
-    PIXELS_FIRST("16"),
+    PIXELS_FIRST("patch"),
     N("multi_modal_projector.layer_norm", "mm.input_norm"),
     N("multi_modal_projector.linear_1", "mm.1"),
     N("multi_modal_projector.linear_2", "mm.2"),
@@ -95,10 +104,6 @@ static const struct gg_convert_name phi4[] = {
     N("mm_projector.2", "mm.2"),
     END_NAMES,
 };
-static const struct gg_convert_size phi4_sizes[] = {
-    { .name = "patch", .hf = "vision.patch_size" }, { .name = NULL }
-};
-
 static double patch_pixels(const struct gg_hf_config *cfg, const char *names)
 {
     const double patch = num_of(cfg, "vision.patch_size");
@@ -322,7 +327,7 @@ static const struct gg_convert_name paddle[] = {
 
 static double paddle_image(const struct gg_hf_config *cfg)
 {
-    return floor(sqrt(num_of(cfg, "image.max_pixels")));
+    return floor(sqrt(num_of(cfg, MOST_PIXELS)));
 }
 
 /* ---- Youtu-VL ---- */
@@ -365,7 +370,8 @@ const struct gg_projector gg_projector_family_siglip[] = {
     { .arch = { .classes = "Gemma3ForConditionalGeneration",
                 .names = OVER_CLIP(gemma3),
                 CLIP("vision_tower. multi_modal_projector.", TOWERS),
-                .unused = "vision_tower.vision_model.head.",
+                .unused = "vision_tower.vision_model.head. "
+                          "vision_tower.head.",
                 .always_f16 = "mm.input_projection",
                 .always_f32 = "v.patch_embd",
                 .keys = ROWS(VISION, TYPE("gemma3"),
@@ -384,6 +390,7 @@ const struct gg_projector gg_projector_family_siglip[] = {
                     OF("vision.attention.head_count", U32, smolvlm_heads,
                        NO_BACK),
                     OF("vision.feed_forward_length", U32, smolvlm_ff, NO_BACK),
+                    OF("vision.block_count", U32, smolvlm_layers, NO_BACK),
                     EPS("vision.layer_norm_eps", 1e-5),
                     ELSE("vision.projector.scale_factor", U32, "scale_factor",
                          2),
@@ -394,6 +401,7 @@ const struct gg_projector gg_projector_family_siglip[] = {
       .vision = "vision_config" },
     { .arch = { .classes = "Lfm2VlForConditionalGeneration",
                 .names = OVER_CLIP(lfm2),
+                .sizes = patch_sizes,
                 CLIP("vision_tower. multi_modal_projector.", TOWERS),
                 .keys =
                     ROWS(ALWAYS("vision.image_size", U32, 256),
@@ -407,7 +415,7 @@ const struct gg_projector gg_projector_family_siglip[] = {
       .vision = "vision_config" },
     { .arch = { .classes = "Phi4ForCausalLMV Phi4MMForCausalLM",
                 .names = OVER_CLIP(phi4),
-                .sizes = phi4_sizes,
+                .sizes = patch_sizes,
                 CLIP("vision_tower. mm_projector.", TOWERS),
                 .unused = "vision_tower.vision_tower.vision_model.head. "
                           "vision_tower.vision_model.head. "
