@@ -3,12 +3,10 @@
 #include "config.h"
 #include "base/file_id.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 size_t gg_file_id_folder_size(const char *path)
 {
@@ -29,25 +27,26 @@ char *gg_file_id_folder(const struct gguf_allocator *a, const char *path)
     return dir;
 }
 
-static bool take_ident(struct gg_file_id *id, int rc, const struct stat *s)
+static bool take_ident(struct gg_file_id *id, int rc,
+                       const struct gg_os_stat *s)
 {
-    if (rc != 0 || !S_ISREG(s->st_mode))
+    if (rc != 0 || s->kind != GG_OS_FILE)
         return false;
-    *id = (struct gg_file_id){ s->st_dev, s->st_ino };
+    *id = (struct gg_file_id){ s->dev, s->ino };
     return true;
 }
 
 bool gg_file_id_fd(struct gg_file_id *id, int fd)
 {
-    struct stat s;
-    return take_ident(id, fstat(fd, &s), &s);
+    struct gg_os_stat s;
+    return take_ident(id, gg_os_stat_fd(fd, &s), &s);
 }
 
 bool gg_file_id_is(const struct gg_file_id *id, const char *path)
 {
-    struct stat s;
+    struct gg_os_stat s;
     struct gg_file_id other;
-    int rc = lstat(path, &s);
+    int rc = gg_os_stat_link(path, &s);
     if (take_ident(&other, rc, &s) && other.dev == id->dev &&
         other.ino == id->ino)
         return true;
@@ -58,33 +57,33 @@ bool gg_file_id_is(const struct gg_file_id *id, const char *path)
 
 bool gg_file_id_unlink(const struct gg_file_id *id, const char *path)
 {
-    return gg_file_id_is(id, path) && unlink(path) == 0;
+    return gg_file_id_is(id, path) && gg_os_remove(path) == 0;
 }
 
-static bool is_own(uid_t uid, uid_t owner)
+static bool is_own(uint64_t user, uint64_t owner)
 {
-    return uid == owner || uid == geteuid() || uid == 0;
+    return user == owner || user == gg_os_user() || user == 0;
 }
 
-enum gguf_status gg_file_id_trusted(int fd, const char *path, uid_t owner,
+enum gguf_status gg_file_id_trusted(int fd, const char *path, uint64_t owner,
                                     bool *trusted, struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     *trusted = false;
-    if (fstat(fd, &s) != 0)
+    if (gg_os_stat_fd(fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
-    if (is_own(s.st_uid, owner)) {
+    if (is_own(s.owner, owner)) {
         *trusted = true;
         return GGUF_OK;
     }
     char *dir = gg_file_id_folder(NULL, path);
     if (!dir)
         return gg_error_set_nomem(err, strlen(path));
-    int rc = stat(dir, &s), e = errno;
+    int rc = gg_os_stat(dir, &s), e = errno;
     gg_mem_free(NULL, dir);
     if (rc != 0)
         return gg_error_set_errno(err, e, "the folder cannot be looked at");
-    *trusted = !(s.st_mode & S_ISVTX);
+    *trusted = !s.sticky;
     return GGUF_OK;
 }
 
@@ -98,23 +97,22 @@ static enum gguf_status refuse_file(const char *why, struct gguf_error *err)
 static enum gguf_status check_left(const char *path, int fd,
                                    struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     bool trusted;
-    if (fstat(fd, &s) != 0)
+    if (gg_os_stat_fd(fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
-    if (!S_ISREG(s.st_mode))
+    if (s.kind != GG_OS_FILE)
         return refuse_file("is not a regular file", err);
-    if (s.st_nlink != 1)
+    if (s.n_links != 1)
         return refuse_file("has a second name (a hard link)", err);
-    GG_TRY(gg_file_id_trusted(fd, path, geteuid(), &trusted, err));
+    GG_TRY(gg_file_id_trusted(fd, path, gg_os_user(), &trusted, err));
     return trusted ? GGUF_OK : refuse_file("belongs to another user", err);
 }
 
 enum gguf_status gg_file_id_open(const char *path, int *fd,
                                  struct gguf_error *err)
 {
-    /* O_NONBLOCK: opening a pipe must not block. */
-    *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    *fd = gg_os_open(path, GG_OS_UPDATE);
     int e = errno;
     if (*fd < 0 && e == ENOENT)
         return GGUF_OK;
@@ -124,7 +122,7 @@ enum gguf_status gg_file_id_open(const char *path, int *fd,
         return gg_error_set_errno(err, e, "cannot be opened");
     enum gguf_status st = check_left(path, *fd, err);
     if (st != GGUF_OK) {
-        close(*fd);
+        gg_os_close(*fd);
         *fd = -1;
     }
     return st;

@@ -12,11 +12,9 @@
 #include "gguf/memory.h"
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct gg_file_id {
-    dev_t dev;
-    ino_t ino;
+    uint64_t dev, ino;
 };
 
 /* Get the identity of the regular file open as fd. Returns false if it is not a
@@ -40,7 +38,7 @@ bool gg_file_id_unlink(const struct gg_file_id *id, const char *path);
  * replace that one, too, so the file is trusted.
  *
  * GGUF_E_IO, GGUF_E_NOMEM: undecided; *trusted is false. */
-enum gguf_status gg_file_id_trusted(int fd, const char *path, uid_t owner,
+enum gguf_status gg_file_id_trusted(int fd, const char *path, uint64_t owner,
                                     bool *trusted, struct gguf_error *err);
 
 /* Open a file that an earlier run of this user left, for reading and writing.

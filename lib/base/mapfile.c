@@ -6,28 +6,25 @@
 #include "base/os/os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static enum gguf_status fail_kind(mode_t mode, struct gguf_error *err)
+static enum gguf_status fail_kind(enum gg_os_kind kind, struct gguf_error *err)
 {
-    if (S_ISDIR(mode)) {
+    if (kind == GG_OS_FOLDER) {
         (void)gg_error_set(err, GGUF_E_IO, GGUF_NO_OFFSET,
                            "is a folder, not a file");
         if (err)
             err->sys_errno = EISDIR;
         return GGUF_E_IO;
     }
-    const char *kind = S_ISFIFO(mode)   ? "a pipe"
-                       : S_ISCHR(mode)  ? "a character device"
-                       : S_ISBLK(mode)  ? "a block device"
-                       : S_ISSOCK(mode) ? "a socket"
-                                        : "something else";
+    const char *name = kind == GG_OS_PIPE         ? "a pipe"
+                       : kind == GG_OS_CHARACTERS ? "a character device"
+                       : kind == GG_OS_BLOCKS     ? "a block device"
+                       : kind == GG_OS_SOCKET     ? "a socket"
+                                                  : "something else";
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                         "is not a regular file but %s: it cannot be mapped",
-                        kind);
+                        name);
 }
 
 /* Check the part of size bytes from off of total bytes. Size 0 becomes the
@@ -57,23 +54,23 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
                                uint64_t size, struct gguf_error *err)
 {
     enum gguf_status st;
-    struct stat s;
+    struct gg_os_stat s;
     *m = (struct gg_mapfile){ .data = (const uint8_t *)"", .fd = fd };
-    if (fstat(fd, &s) != 0) {
+    if (gg_os_stat_fd(fd, &s) != 0) {
         st = gg_error_set_errno(err, errno, "fstat");
         goto fail;
     }
-    if (!S_ISREG(s.st_mode)) {
-        st = fail_kind(s.st_mode, err);
+    if (s.kind != GG_OS_FILE) {
+        st = fail_kind(s.kind, err);
         goto fail;
     }
-    st = choose_range((uint64_t)s.st_size, off, &size, err);
+    st = choose_range(s.size, off, &size, err);
     if (st != GGUF_OK)
         goto fail;
-    m->dev = s.st_dev;
-    m->ino = s.st_ino;
-    m->file_size = (uint64_t)s.st_size;
-    m->mtime = s.st_mtim;
+    m->dev = s.dev;
+    m->ino = s.ino;
+    m->file_size = s.size;
+    m->mtime = s.mtime;
     m->off = off;
     m->size = size;
     if (size == 0)
@@ -105,8 +102,7 @@ enum gguf_status gg_mapfile_open(struct gg_mapfile *m, const char *path,
                                  struct gguf_error *err)
 {
     *m = (struct gg_mapfile){ .fd = -1 };
-    /* O_NONBLOCK: opening a pipe without a writer must not block. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = gg_os_open(path, GG_OS_READ);
     if (fd < 0)
         return gg_error_set_errno(err, errno, "cannot be opened");
     return map_fd(m, fd, off, size, err);
@@ -116,7 +112,7 @@ enum gguf_status gg_mapfile_open_fd(struct gg_mapfile *m, int fd, uint64_t off,
                                     uint64_t size, struct gguf_error *err)
 {
     *m = (struct gg_mapfile){ .fd = -1 };
-    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int own = gg_os_duplicate(fd);
     if (own < 0)
         return gg_error_set_errno(err, errno, "descriptor %d", fd);
     return map_fd(m, own, off, size, err);
@@ -235,7 +231,7 @@ void gg_mapfile_close(struct gg_mapfile *m)
     if (m->map)
         gg_os_unmap(m->map, m->map_size);
     if (m->fd >= 0)
-        close(m->fd);
+        gg_os_close(m->fd);
     if (m->close)
         m->close(m->user);
     *m = (struct gg_mapfile){ .fd = -1 };
@@ -261,41 +257,35 @@ enum gguf_status gg_mapfile_read(const struct gg_mapfile *m, uint64_t off,
         memcpy(dst, m->data + off, size);
         return GGUF_OK;
     }
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pread(m->fd, (char *)dst + done, size - done,
-                          (off_t)(m->off + off + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return gg_error_set_errno(err, errno, "cannot be read");
-        if (n == 0)
-            return gg_error_set(err, GGUF_E_TRUNCATED, off + done,
-                                "has changed since it was opened: it ends at "
-                                "byte %" PRIu64,
-                                off + done);
-        done += (size_t)n;
-    }
+    uint64_t done;
+    if (gg_os_read_at(m->fd, dst, size, m->off + off, &done) != 0)
+        return gg_error_set_errno(err, errno, "cannot be read");
+    if (done < size)
+        return gg_error_set(err, GGUF_E_TRUNCATED, off + done,
+                            "has changed since it was opened: it ends at "
+                            "byte %" PRIu64,
+                            off + done);
     return GGUF_OK;
 }
 
 enum gguf_status gg_mapfile_check_unchanged(const struct gg_mapfile *m, int fd,
                                             struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     if (m->fd < 0)
         return GGUF_OK;
-    if (fstat(fd, &s) != 0)
+    if (gg_os_stat_fd(fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
-    if (s.st_dev != m->dev || s.st_ino != m->ino)
+    if (s.dev != m->dev || s.ino != m->ino)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "is another file than the one that was opened");
-    if ((uint64_t)s.st_size != m->file_size)
+    if (s.size != m->file_size)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "has changed since it was opened: it had %" PRIu64
                             " bytes, and has %" PRIu64,
-                            m->file_size, (uint64_t)s.st_size);
-    if (s.st_mtim.tv_sec != m->mtime.tv_sec ||
-        s.st_mtim.tv_nsec != m->mtime.tv_nsec)
+                            m->file_size, s.size);
+    if (s.mtime.tv_sec != m->mtime.tv_sec ||
+        s.mtime.tv_nsec != m->mtime.tv_nsec)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "has changed since it was opened");
     return GGUF_OK;
@@ -303,7 +293,7 @@ enum gguf_status gg_mapfile_check_unchanged(const struct gg_mapfile *m, int fd,
 
 bool gg_mapfile_is_path(const struct gg_mapfile *m, const char *path)
 {
-    struct stat s;
-    return m->fd >= 0 && stat(path, &s) == 0 && s.st_dev == m->dev &&
-           s.st_ino == m->ino;
+    struct gg_os_stat s;
+    return m->fd >= 0 && gg_os_stat(path, &s) == 0 && s.dev == m->dev &&
+           s.ino == m->ino;
 }

@@ -13,7 +13,6 @@
 #include "base/error.h"
 
 #include <stdbool.h>
-#include <sys/types.h>
 #include <time.h>
 
 /* Copy size bytes, at least one, from byte off of the file to dst. The file has
@@ -29,8 +28,8 @@ struct gg_mapfile {
     uint64_t off;              /* byte of the file that is at data */
     void *map;                 /* result of mmap(); NULL: nothing to unmap */
     size_t map_size;           /* bytes at map */
-    dev_t dev;                 /* device of the file */
-    ino_t ino;                 /* inode of the file */
+    uint64_t dev;              /* device of the file */
+    uint64_t ino;              /* inode of the file */
     uint64_t file_size;        /* bytes of the whole file when it was opened */
     struct timespec mtime;     /* its modification time when it was opened */
     gg_mapfile_read_fn *read;  /* reads the bytes; NULL: a file or memory */

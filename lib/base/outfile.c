@@ -3,14 +3,12 @@
 #include "config.h"
 #include "base/outfile_int.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char *base_of(const char *path)
 {
@@ -32,28 +30,8 @@ static char *temp_name(const struct gg_outfile *o, unsigned n)
     char *t = gg_mem_alloc(o->allocator, size);
     if (t)
         snprintf(t, size, "%.*s.%.200s.%ld-%u.tmp", (int)dir, o->path, base,
-                 (long)getpid(), n);
+                 gg_os_process_id(), n);
     return t;
-}
-
-/* Create a file without a name that can get one later. Returns its descriptor,
- * or -1. */
-static int open_nameless(const char *dir)
-{
-#if defined(O_TMPFILE)
-    int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return -1;
-    char proc[64];
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-    struct stat s;
-    if (lstat(proc, &s) == 0) /* linking by this name will work */
-        return fd;
-    close(fd);
-#else
-    (void)dir;
-#endif
-    return -1;
 }
 
 /* Create a file without a name for a folder that does not exist, on the file
@@ -67,7 +45,7 @@ static enum gguf_status open_above(struct gg_outfile *o, char *dir,
     if (!above)
         return gg_error_set_nomem(err, strlen(dir));
     if (!(o->flags & GG_OUTFILE_NAMED))
-        o->fd = open_nameless(above);
+        o->fd = gg_os_open_nameless(above);
     gg_mem_free(o->allocator, above);
     return o->fd >= 0 ? GGUF_OK
                       : gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
@@ -81,7 +59,7 @@ static enum gguf_status open_named(struct gg_outfile *o,
         char *t = temp_name(o, n);
         if (!t)
             return gg_error_set_nomem(err, strlen(o->path) + 48);
-        int fd = open(t, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = gg_os_open(t, GG_OS_NEW);
         if (fd >= 0) {
             o->fd = fd;
             o->temp = t;
@@ -112,7 +90,7 @@ static enum gguf_status open_partial(struct gg_outfile *o,
     if (o->flags & GG_OUTFILE_RESUME)
         GG_TRY(gg_file_id_open(o->temp, &o->fd, err));
     if (o->fd < 0)
-        o->fd = open(o->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        o->fd = gg_os_open(o->temp, GG_OS_NEW);
     if (o->fd >= 0)
         return GGUF_OK;
     if (errno == EEXIST)
@@ -125,17 +103,13 @@ static enum gguf_status open_partial(struct gg_outfile *o,
 /* Copy mode, owner and group of a file, the latter as far as this user may give
  * files away. */
 static enum gguf_status take_after(const struct gg_outfile *o,
-                                   const struct stat *like,
+                                   const struct gg_os_stat *like,
                                    struct gguf_error *err)
 {
-    struct stat s;
-    if (fstat(o->fd, &s) != 0)
+    struct gg_os_stat s;
+    if (gg_os_stat_fd(o->fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
-    if ((s.st_uid != like->st_uid || s.st_gid != like->st_gid) &&
-        fchown(o->fd, like->st_uid, like->st_gid) != 0 &&
-        s.st_gid != like->st_gid)
-        (void)!fchown(o->fd, (uid_t)-1, like->st_gid);
-    if (fchmod(o->fd, like->st_mode & 0777) != 0)
+    if (gg_os_copy_access(o->fd, &s, like) != 0)
         return gg_error_set_errno(err, errno,
                                   "cannot set the mode of the output");
     return GGUF_OK;
@@ -144,8 +118,8 @@ static enum gguf_status take_after(const struct gg_outfile *o,
 enum gguf_status gg_outfile_copy_mode(const struct gg_outfile *o, int fd,
                                       struct gguf_error *err)
 {
-    struct stat s;
-    if (fstat(fd, &s) != 0)
+    struct gg_os_stat s;
+    if (gg_os_stat_fd(fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
     return take_after(o, &s, err);
 }
@@ -156,15 +130,16 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  struct gguf_error *err)
 {
     *o = (struct gg_outfile){ .allocator = a, .fd = -1, .flags = flags };
-    struct stat s;
-    bool exists = stat(path, &s) == 0;
+    struct gg_os_stat s;
+    bool exists = gg_os_stat(path, &s) == 0;
     if (!exists && errno != ENOENT && errno != ENOTDIR)
         return gg_error_set_errno(err, errno, "cannot be looked at");
-    if (!exists && !(flags & GG_OUTFILE_FORCE) && lstat(path, &s) == 0)
+    if (!exists && !(flags & GG_OUTFILE_FORCE) &&
+        gg_os_stat_link(path, &s) == 0)
         return gg_error_set(
             err, GGUF_E_EXIST, GGUF_NO_OFFSET,
             "is a symbolic link to a missing file: not written");
-    if (exists && !S_ISREG(s.st_mode))
+    if (exists && s.kind != GG_OS_FILE)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "is not a regular file: it cannot be an output");
     if (exists && !(flags & GG_OUTFILE_FORCE))
@@ -181,7 +156,7 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
         goto out;
     }
     if (!(flags & (GG_OUTFILE_NAMED | GG_OUTFILE_PARTIAL)))
-        o->fd = open_nameless(dir);
+        o->fd = gg_os_open_nameless(dir);
     if (flags & GG_OUTFILE_PARTIAL)
         st = open_partial(o, err);
     else if (o->fd < 0 && flags & GG_OUTFILE_NEW_FOLDER)
@@ -210,32 +185,18 @@ enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
     char *dir = gg_file_id_folder(o->allocator, o->path);
     if (!dir)
         return gg_error_set_nomem(err, strlen(o->path));
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int bad = gg_os_sync_folder(dir), e = errno;
     gg_mem_free(o->allocator, dir);
-    if (fd < 0)
-        return GGUF_OK; /* writable and not readable: cannot be synced */
-    int bad = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
-    int e = errno;
-    close(fd);
     return bad ? gg_error_set_errno(err, e,
                                     "is complete, but its name may not be "
                                     "on the disk yet: fsync of the folder")
                : GGUF_OK;
 }
 
-/* Link the file without a name as `to'. */
-static int link_nameless(const struct gg_outfile *o, const char *to)
-{
-    char proc[64];
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
-    return linkat(AT_FDCWD, proc, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
-}
-
 /* Link the file itself, or the file at its path, under a temporary name. */
 static int link_temp(const struct gg_outfile *o, bool old, const char *to)
 {
-    return old ? linkat(AT_FDCWD, o->path, AT_FDCWD, to, 0)
-               : link_nameless(o, to);
+    return old ? gg_os_link(o->path, to) : gg_os_link_fd(o->fd, to);
 }
 
 /* Find a free temporary name and link one of them under it: *temp. */
@@ -265,9 +226,9 @@ static enum gguf_status give_temp_name(struct gg_outfile *o, bool old,
 static enum gguf_status keep_old_one(struct gg_outfile *o,
                                      struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     struct gguf_error why;
-    if (lstat(o->path, &s) != 0)
+    if (gg_os_stat_link(o->path, &s) != 0)
         return errno == ENOENT
                    ? GGUF_OK
                    : gg_error_set_errno(err, errno, "cannot be looked at");
@@ -291,7 +252,7 @@ static enum gguf_status replace_target(struct gg_outfile *o, bool keep_old,
         GG_TRY(give_temp_name(o, false, &o->temp, err));
     if (keep_old)
         GG_TRY(keep_old_one(o, err));
-    if (rename(o->temp, o->path) != 0)
+    if (gg_os_rename(o->temp, o->path) != 0)
         return gg_error_set_errno(err, errno, "cannot rename the output");
     gg_mem_free(o->allocator, o->temp);
     o->temp = NULL;
@@ -301,22 +262,19 @@ static enum gguf_status replace_target(struct gg_outfile *o, bool keep_old,
 static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
 {
     if (!o->temp) {
-        if (link_nameless(o, o->path) != 0)
+        if (gg_os_link_fd(o->fd, o->path) != 0)
             return gg_error_set_errno(err, errno, "cannot name the output");
         return GGUF_OK;
     }
-#if HAVE_RENAMEAT2 && defined(RENAME_NOREPLACE)
-    if (renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE) ==
-        0) {
+    if (gg_os_rename_new(o->temp, o->path) == 0) {
         gg_mem_free(o->allocator, o->temp);
         o->temp = NULL;
         return GGUF_OK;
     }
     if (errno == EEXIST)
         return gg_error_set_errno(err, errno, "cannot name the output");
-#endif
     /* Link the new name, if it is free, then remove the old one. */
-    if (link(o->temp, o->path) != 0)
+    if (gg_os_link(o->temp, o->path) != 0)
         return gg_error_set_errno(err, errno, "cannot name the output");
     (void)gg_file_id_unlink(&o->id, o->temp);
     gg_mem_free(o->allocator, o->temp);
@@ -339,15 +297,16 @@ enum gguf_status gg_outfile_publish(struct gg_outfile *o, bool keep_old,
 static bool take_temp_name(struct gg_outfile *o)
 {
     size_t n = strlen(o->path), size = n + sizeof GG_OUTFILE_PART;
-    struct stat s;
+    struct gg_os_stat s;
     o->temp = gg_mem_alloc(o->allocator, size);
     if (!o->temp)
         return false;
     memcpy(o->temp, o->path, n);
     memcpy(o->temp + n, GG_OUTFILE_PART, sizeof GG_OUTFILE_PART);
     if (o->old)
-        return link(o->path, o->temp) == 0;
-    return lstat(o->temp, &s) != 0 && rename(o->path, o->temp) == 0;
+        return gg_os_link(o->path, o->temp) == 0;
+    return gg_os_stat_link(o->temp, &s) != 0 &&
+           gg_os_rename(o->path, o->temp) == 0;
 }
 
 void gg_outfile_unpublish(struct gg_outfile *o)
@@ -357,11 +316,11 @@ void gg_outfile_unpublish(struct gg_outfile *o)
         (partial && !take_temp_name(o)))
         return;
     o->named = false;
-    if (o->old && rename(o->old, o->path) == 0) {
+    if (o->old && gg_os_rename(o->old, o->path) == 0) {
         gg_mem_free(o->allocator, o->old);
         o->old = NULL;
     } else if (!o->old && !partial) {
-        unlink(o->path);
+        (void)gg_os_remove(o->path);
     }
 }
 
@@ -385,10 +344,10 @@ enum gguf_status gg_outfile_finish(struct gg_outfile *o,
                                    struct gguf_error *err)
 {
     GG_TRY(gg_outfile_flush(o, err));
-    if (ftruncate(o->fd, (off_t)o->pos) != 0)
+    if (gg_os_set_size(o->fd, o->pos) != 0)
         return gg_error_set_errno(err, errno,
                                   "cannot set the size to %" PRIu64, o->pos);
-    if (!(o->flags & GG_OUTFILE_NO_SYNC) && fsync(o->fd) != 0)
+    if (!(o->flags & GG_OUTFILE_NO_SYNC) && gg_os_sync(o->fd) != 0)
         return gg_error_set_errno(err, errno, "fsync");
     gg_mem_free(o->allocator, o->buf);
     o->buf = NULL;
@@ -399,7 +358,7 @@ enum gguf_status gg_outfile_park(struct gg_outfile *o, struct gguf_error *err)
 {
     if (!o->temp)
         GG_TRY(give_temp_name(o, false, &o->temp, err));
-    close(o->fd);
+    gg_os_close(o->fd);
     o->fd = -1;
     return GGUF_OK;
 }
@@ -423,9 +382,9 @@ void gg_outfile_abort(struct gg_outfile *o)
     if (o->temp && !(o->flags & GG_OUTFILE_PARTIAL))
         (void)gg_file_id_unlink(&o->id, o->temp);
     if (o->old)
-        unlink(o->old);
+        (void)gg_os_remove(o->old);
     if (o->fd >= 0)
-        close(o->fd);
+        gg_os_close(o->fd);
     gg_mem_free(o->allocator, o->temp);
     gg_mem_free(o->allocator, o->old);
     gg_mem_free(o->allocator, o->path);

@@ -10,12 +10,12 @@
 #include "base/file_id.h"
 #include "base/index.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/str.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct entry {
     struct gguf_str key;
@@ -75,10 +75,10 @@ void gguf_paths_destroy(struct gguf_paths *p)
 }
 
 static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
-                                char kind, const struct stat *s,
+                                char kind, const struct gg_os_stat *s,
                                 const char *name, struct gguf_error *err)
 {
-    struct gg_file_id id = { s->st_dev, s->st_ino };
+    struct gg_file_id id = { s->dev, s->ino };
     size_t n = strlen(name), size = 1 + sizeof id.dev + sizeof id.ino + n;
     char *key = gg_mem_arena_alloc(&p->arena, size);
     if (!key)
@@ -93,18 +93,19 @@ static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
 
 /* Is it a pipe, socket or character device? These are not overwritten: standard
  * output may be a pipe that /dev/stdout also leads to. */
-static bool is_stream(const struct stat *s)
+static bool is_stream(const struct gg_os_stat *s)
 {
-    return S_ISCHR(s->st_mode) || S_ISFIFO(s->st_mode) || S_ISSOCK(s->st_mode);
+    return s->kind == GG_OS_CHARACTERS || s->kind == GG_OS_PIPE ||
+           s->kind == GG_OS_SOCKET;
 }
 
 static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
                                 struct keys *k, struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     *k = (struct keys){ .n = 0 };
-    if (stat(path, &s) == 0) {
-        if (S_ISCHR(s.st_mode))
+    if (gg_os_stat(path, &s) == 0) {
+        if (s.kind == GG_OS_CHARACTERS)
             return GGUF_OK;
         if (!is_stream(&s))
             GG_TRY(add_key(p, k, 'f', &s, "", err));
@@ -112,7 +113,7 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
     char *dir = gg_file_id_folder(p->allocator, path);
     if (!dir)
         return gg_error_set_nomem(err, strlen(path));
-    int rc = stat(dir, &s);
+    int rc = gg_os_stat(dir, &s);
     gg_mem_free(p->allocator, dir);
     return rc == 0 ? add_key(p, k, 'p', &s,
                              path + gg_file_id_folder_size(path), err)
@@ -205,8 +206,8 @@ enum gguf_status gguf_paths_add_input_fd(struct gguf_paths *p, int fd,
                                          struct gguf_error *err)
 {
     struct keys k = { .n = 0 };
-    struct stat s;
-    if (fstat(fd, &s) != 0 || is_stream(&s))
+    struct gg_os_stat s;
+    if (gg_os_stat_fd(fd, &s) != 0 || is_stream(&s))
         return GGUF_OK;
     GG_TRY(add_key(p, &k, 'f', &s, "", err));
     return add_keys(p, &k, (struct entry){ .what = what }, err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* os.h - the system: time, random numbers, processes, memory,
- * threads
+/* os.h - the system: time, random numbers, processes, files,
+ * memory, threads
  *
  * Every call of the system stands in base/os. Other files use C11 and threads
- * (<pthread.h>) only. The library and the tools each link this room, so it
+ * (<pthread.h>) only. Files are descriptors. Paths are UTF-8, with '/' between
+ * names; Windows takes both slashes and gets wide characters. The library and the tools each link this room, so it
  * includes no header of another room.
  *
  * A function that returns int returns 0, or -1 with the reason in errno. ENOSYS
@@ -20,6 +21,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <time.h>
 
 /* ---- errors ---- */
 
@@ -57,6 +60,172 @@ long gg_os_process_id(void);
 /* User with whose rights the process works; 0 is the superuser. Windows: 0. No
  * owners are compared there, since lists of rights decide. */
 uint64_t gg_os_user(void);
+
+/* ---- files ---- */
+
+/* Kind of a file. Windows: files, folders, links (reparse points), pipes and
+ * character devices. */
+enum gg_os_kind {
+    GG_OS_FILE, /* a regular file */
+    GG_OS_FOLDER,
+    GG_OS_LINK, /* a symbolic link */
+    GG_OS_PIPE,
+    GG_OS_CHARACTERS, /* a character device, such as a terminal */
+    GG_OS_BLOCKS,     /* a block device */
+    GG_OS_SOCKET,
+    GG_OS_OTHER
+};
+
+struct gg_os_stat {
+    enum gg_os_kind kind;
+    uint64_t dev, ino;     /* identity: device and number of the file there.
+                            * Windows: GetFileInformationByHandle() */
+    uint64_t size;         /* bytes of the file */
+    uint64_t disk_size;    /* bytes that it takes on the disk */
+    uint64_t n_links;      /* number of names */
+    uint64_t owner, group; /* Windows: 0 */
+    unsigned mode;         /* the nine permission bits of POSIX. Windows: 0 */
+    bool sticky; /* a folder where only owners can remove their files.
+                            * Windows: false */
+    struct timespec mtime; /* time of the last change of the bytes */
+};
+
+/* Get the facts about a file. Symbolic links are followed. */
+int gg_os_stat(const char *path, struct gg_os_stat *s);
+/* Get the facts about a file, or about the symbolic link at path. */
+int gg_os_stat_link(const char *path, struct gg_os_stat *s);
+/* Get the facts about an open file. */
+int gg_os_stat_fd(int fd, struct gg_os_stat *s);
+/* Does path lead to anything? 0: yes. */
+int gg_os_find(const char *path);
+
+/* Ways to open a file. */
+enum gg_os_open {
+    GG_OS_READ,   /* read an existing file */
+    GG_OS_WRITE,  /* write an existing file */
+    GG_OS_UPDATE, /* read and write an existing file; a symbolic link fails with
+                   * ELOOP */
+    GG_OS_NEW /* create, read and write a file; EEXIST: the name is taken */
+};
+/* Open a file. Returns its descriptor, or -1.
+ *
+ * Programs that the process starts do not get the descriptor. Opening a pipe
+ * does not wait for its other end. Windows: binary mode; the file can be renamed
+ * and removed while it is open (FILE_SHARE_DELETE). */
+int gg_os_open(const char *path, enum gg_os_open how);
+/* Create a file without a name in a folder, for reading and writing, which
+ * gg_os_link_fd() can name. Returns its descriptor, or -1: the folder's file
+ * system or the system has no such files. Windows: -1. */
+int gg_os_open_nameless(const char *folder);
+/* Get another descriptor of an open file, or -1. */
+int gg_os_duplicate(int fd);
+void gg_os_close(int fd);
+/* Open a stream as fopen() does. The modes are "r", "w" and "a", and a "b" after
+ * them. Windows: _wfopen() in binary mode. */
+FILE *gg_os_stream_open(const char *path, const char *mode);
+
+/* Read size bytes at off. *done receives the bytes read: fewer than size if the
+ * file ends, or after a failure. The position does not move. Windows: ReadFile()
+ * with an OVERLAPPED. */
+int gg_os_read_at(int fd, void *data, uint64_t size, uint64_t off,
+                  uint64_t *done);
+/* Write size bytes at off. *done receives the bytes written: fewer than size
+ * after a failure. The position does not move. */
+int gg_os_write_at(int fd, const void *data, uint64_t size, uint64_t off,
+                   uint64_t *done);
+/* Set the size of an open file. New bytes are zeros. */
+int gg_os_set_size(int fd, uint64_t size);
+/* Set the modification time of an open file to now. */
+int gg_os_touch(int fd);
+/* Give an open file the permissions of another, like, and its owner and group
+ * as far as this user may give files away. own has the facts about fd. Windows:
+ * does nothing. */
+int gg_os_copy_access(int fd, const struct gg_os_stat *own,
+                      const struct gg_os_stat *like);
+
+/* ---- disks ---- */
+
+/* Bytes that are free for this user on the file system of an open file or of a
+ * path. ENOSYS: unknown. Windows: GetDiskFreeSpaceEx(). */
+int gg_os_free_space_fd(int fd, uint64_t *n);
+int gg_os_free_space(const char *path, uint64_t *n);
+/* Allocate space for the first size bytes of an open file. ENOSPC, EDQUOT,
+ * EFBIG: it does not fit. Other failures say that the file system cannot allocate
+ * in advance. Windows: SetFileInformationByHandle() with FileAllocationInfo. */
+int gg_os_reserve_space(int fd, uint64_t size);
+/* Let the file system copy size bytes from in_off of one file to off of another.
+ * *done receives the bytes copied: fewer than size after a failure, or if the
+ * system cannot copy the others. Windows: copies none. */
+int gg_os_copy_range(int in_fd, uint64_t in_off, int fd, uint64_t off,
+                     uint64_t size, uint64_t *done);
+/* Can the file fd share extents with the file in_fd? Finds out by trying: the
+ * file must be empty, and is empty afterwards. Windows: false. */
+bool gg_os_can_share(int fd, int in_fd);
+/* Make the empty file fd a clone of in_fd that shares its extents. Windows:
+ * ENOSYS. */
+int gg_os_clone(int fd, int in_fd);
+/* Wait until an open file is on the disk. Windows: FlushFileBuffers(). */
+int gg_os_sync(int fd);
+/* Begin to write ahead bytes from off to the disk, and wait for the first size
+ * of them. EIO, ENOSPC, EDQUOT: writing failed, and gg_os_sync() does not report
+ * it again. Other failures: the system cannot wait for a part of a file.
+ * Windows: ENOSYS. */
+int gg_os_sync_range(int fd, uint64_t off, uint64_t size, uint64_t ahead);
+/* Wait until the names in a folder are on the disk. Succeeds without waiting if
+ * the folder cannot be read or synced. Windows: does nothing. */
+int gg_os_sync_folder(const char *folder);
+
+/* ---- locks ---- */
+
+/* Lock an open file for the process, until it closes any descriptor of it. EACCES
+ * or EAGAIN: another process has it. Other failures: the file system has no
+ * locks. Windows: LockFileEx(). */
+int gg_os_lock_process(int fd);
+/* Lock an open file for its descriptor and the duplicates of it. EWOULDBLOCK:
+ * another one has it. Other failures: the file system has no locks. */
+int gg_os_lock_fd(int fd);
+/* Release gg_os_lock_fd(), also for duplicates in forked processes. */
+void gg_os_unlock_fd(int fd);
+
+/* ---- names ---- */
+
+/* Give a file another name, which replaces any file of that name. Windows:
+ * MoveFileEx() with MOVEFILE_REPLACE_EXISTING. */
+int gg_os_rename(const char *from, const char *to);
+/* Give a file another name. EEXIST: the name is taken. Other failures may say
+ * that the file system cannot check that: gg_os_link() can. */
+int gg_os_rename_new(const char *from, const char *to);
+/* Give a file a second name. EEXIST: it is taken. EPERM, ENOSYS, EOPNOTSUPP: the
+ * file system has no second names. */
+int gg_os_link(const char *from, const char *to);
+/* Name a file of gg_os_open_nameless(). EEXIST: the name is taken. */
+int gg_os_link_fd(int fd, const char *to);
+/* Remove a name of a file. Windows: the name is free at once, even while the
+ * file is open (FILE_DISPOSITION_FLAG_POSIX_SEMANTICS). */
+int gg_os_remove(const char *path);
+/* Follow all symbolic links of path. Returns a path without them, for free(), or
+ * NULL. Windows: GetFinalPathNameByHandle(). */
+char *gg_os_real_path(const char *path);
+
+/* ---- folders ---- */
+
+int gg_os_make_folder(const char *path);
+/* Remove an empty folder. */
+int gg_os_remove_folder(const char *path);
+
+struct gg_os_folder;
+/* Open a folder to read its names, or return NULL. */
+struct gg_os_folder *gg_os_folder_open(const char *path);
+/* Read the next name, "." and ".." included. The order is the system's. The text
+ * is valid until the next call. NULL: the end. */
+const char *gg_os_folder_next(struct gg_os_folder *d);
+/* Get the facts about the file `name' of the folder. Symbolic links are not
+ * followed. */
+int gg_os_folder_stat(struct gg_os_folder *d, const char *name,
+                      struct gg_os_stat *s);
+/* Remove the file `name' of the folder. */
+int gg_os_folder_remove(struct gg_os_folder *d, const char *name);
+void gg_os_folder_close(struct gg_os_folder *d);
 
 /* ---- memory ---- */
 
