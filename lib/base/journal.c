@@ -4,15 +4,13 @@
 #include "base/journal.h"
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/outfile_int.h"
 #include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- the bytes ---- */
 
@@ -68,17 +66,16 @@ static enum gguf_status fail_busy(struct gguf_error *err)
 static enum gguf_status lock_journal(const struct gg_journal *j, bool *locked,
                                      struct gguf_error *err)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    struct stat a, b;
-    *locked = fcntl(j->fd, F_SETLK, &lock) == 0;
+    struct gg_os_stat a, b;
+    *locked = gg_os_lock_process(j->fd) == 0;
     if (!*locked && (errno == EACCES || errno == EAGAIN))
         return fail_busy(err);
-    bool there = fstat(j->fd, &a) == 0 && lstat(j->path, &b) == 0;
+    bool there =
+        gg_os_stat_fd(j->fd, &a) == 0 && gg_os_stat_link(j->path, &b) == 0;
     if (!there && errno != ENOENT)
         return gg_error_set_errno(err, errno, "cannot be looked at");
-    return there && a.st_dev == b.st_dev && a.st_ino == b.st_ino
-               ? GGUF_OK
-               : fail_busy(err);
+    return there && a.dev == b.dev && a.ino == b.ino ? GGUF_OK
+                                                     : fail_busy(err);
 }
 
 static enum gguf_status open_locked(struct gg_journal *j,
@@ -116,22 +113,6 @@ static enum gguf_status refuse_journal(const struct gg_journal *j,
                         gg_str_esc(&esc, gg_str_z(j->path)), what);
 }
 
-/* Read up to size bytes at off. Returns the number read, or -1. */
-static ssize_t read_at(int fd, uint8_t *b, size_t size, off_t off)
-{
-    size_t at = 0;
-    while (at < size) {
-        ssize_t n = pread(fd, b + at, size - at, off + (off_t)at);
-        if (n == 0)
-            break;
-        if (n < 0 && errno != EINTR)
-            return -1;
-        if (n > 0)
-            at += (size_t)n;
-    }
-    return (ssize_t)at;
-}
-
 /* Apply a record about a file of the output, or pass it to the kind. */
 static bool take_record(struct gg_journal *j, const uint8_t *b,
                         gg_journal_record_fn *take, void *user)
@@ -162,21 +143,23 @@ static enum gguf_status read_records(struct gg_journal *j,
     uint8_t b[GG_JOURNAL_MAX_RECORD];
     const size_t size = j->kind->record_size;
     gg_journal_put_head(want, j->kind->magic, j->kind->record_size, plan);
-    ssize_t n = read_at(j->fd, head, sizeof head, 0);
-    if (n < 0)
+    uint64_t n, at = GG_JOURNAL_HEAD;
+    if (gg_os_read_at(j->fd, head, sizeof head, 0, &n) != 0)
         return gg_error_set_errno(err, errno, "the journal cannot be read");
     if (n < GG_JOURNAL_HEAD || memcmp(head, want, 16) != 0)
         return refuse_journal(j, j->kind->is_none, err);
     if (memcmp(head, want, sizeof head) != 0)
         return refuse_journal(j, j->kind->is_other, err);
-    off_t at = GG_JOURNAL_HEAD;
-    while ((n = read_at(j->fd, b, size, at)) == (ssize_t)size &&
-           take_record(j, b, take, user))
-        at += (off_t)size;
-    if (n < 0) /* unreadable bytes are not cut off */
-        return gg_error_set_errno(err, errno, "the journal cannot be read");
-    j->end = (uint64_t)at;
-    if (ftruncate(j->fd, at))
+    for (;; at += size) {
+        if (gg_os_read_at(j->fd, b, size, at, &n) != 0)
+            /* unreadable bytes are not cut off */
+            return gg_error_set_errno(err, errno,
+                                      "the journal cannot be read");
+        if (n < size || !take_record(j, b, take, user))
+            break;
+    }
+    j->end = at;
+    if (gg_os_set_size(j->fd, at) != 0)
         return gg_error_set_errno(err, errno, "the journal cannot be written");
     return GGUF_OK;
 }
@@ -223,16 +206,13 @@ enum gguf_status gg_journal_append(struct gg_journal *j, uint8_t *b,
 {
     const size_t size = j->kind->record_size;
     enum gguf_status st = GGUF_OK;
+    uint64_t done;
     gg_journal_seal(b, size, type, number);
     pthread_mutex_lock(&j->lock);
-    for (size_t at = 0; at < size && st == GGUF_OK;) {
-        ssize_t n = pwrite(j->fd, b + at, size - at, (off_t)(j->end + at));
-        if (n < 0 && errno != EINTR)
-            st = gg_error_set_errno(err, errno,
-                                    "the journal cannot be written");
-        at += n > 0 ? (size_t)n : 0;
-    }
-    j->end += st == GGUF_OK ? size : 0;
+    if (gg_os_write_at(j->fd, b, size, j->end, &done) == 0)
+        j->end += size;
+    else
+        st = gg_error_set_errno(err, errno, "the journal cannot be written");
     pthread_mutex_unlock(&j->lock);
     return st;
 }
@@ -240,7 +220,7 @@ enum gguf_status gg_journal_append(struct gg_journal *j, uint8_t *b,
 enum gguf_status gg_journal_sync(const struct gg_journal *j,
                                  struct gguf_error *err)
 {
-    return fsync(j->fd)
+    return gg_os_sync(j->fd) != 0
                ? gg_error_set_errno(err, errno, "fsync of the journal")
                : GGUF_OK;
 }
@@ -253,7 +233,7 @@ int gg_journal_close(struct gg_journal *j, bool discard)
         !(gg_file_id_fd(&id, j->fd) && gg_file_id_unlink(&id, j->path)))
         reason = errno == ENOENT ? 0 : errno; /* removed already */
     if (j->fd >= 0)
-        close(j->fd);
+        gg_os_close(j->fd);
     if (j->has_lock)
         pthread_mutex_destroy(&j->lock);
     gg_mem_free(j->allocator, j->path);

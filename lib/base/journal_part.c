@@ -4,16 +4,13 @@
 #include "base/bytes.h"
 #include "base/journal.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/outfile_int.h"
 #include "base/str.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static char *make_part_path(const struct gg_journal *j, const char *path)
 {
@@ -42,12 +39,12 @@ static enum gguf_status check_part(const struct gg_journal *j, size_t no,
 {
     const struct gg_journal_file *f = &j->files[no];
     struct gg_str_esc esc;
-    struct stat s;
-    if (fstat(fd, &s) != 0)
+    struct gg_os_stat s;
+    if (gg_os_stat_fd(fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
-    if (f->part == s.st_ino)
+    if (f->part == s.ino)
         return GGUF_OK;
-    if (!j->found || f->part || s.st_size || s.st_uid != geteuid())
+    if (!j->found || f->part || s.size || s.owner != gg_os_user())
         return gg_error_set(
             err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
             "'%s' is not a file of a run in the journal: it is left "
@@ -62,13 +59,13 @@ static enum gguf_status make_part(const char *part, int *fd,
                                   struct gg_file_id *id,
                                   struct gguf_error *err)
 {
-    *fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *fd = gg_os_open(part, GG_OS_NEW);
     if (*fd < 0)
         return gg_error_set_errno(err, errno, "cannot open a file beside it");
     if (gg_file_id_fd(id, *fd))
         return GGUF_OK;
     const int reason = errno;
-    unlink(part);
+    (void)gg_os_remove(part);
     return gg_error_set_errno(err, reason, "a new file cannot be looked at");
 }
 
@@ -93,7 +90,7 @@ enum gguf_status gg_journal_open_part(struct gg_journal *j, size_t no,
              !gg_file_id_fd(&f->id, fd))
         st = gg_error_set_errno(err, errno, "fstat");
     if (fd >= 0)
-        close(fd);
+        gg_os_close(fd);
     if (st != GGUF_OK) {
         gg_mem_free(j->allocator, part);
         return st;
@@ -119,15 +116,15 @@ enum gguf_status gg_journal_unpublish(const struct gg_journal *j, size_t no,
                                       const char *path, uint64_t size,
                                       struct gguf_error *err)
 {
-    struct stat st;
+    struct gg_os_stat s;
     uint64_t named = j->files[no].named;
     char *part = make_part_path(j, path);
     if (!part)
         return gg_error_set_nomem(err, strlen(path));
-    bool ours = named && lstat(part, &st) != 0 && lstat(path, &st) == 0 &&
-                S_ISREG(st.st_mode) && st.st_ino == named &&
-                (uint64_t)st.st_size == size;
-    int bad = ours && rename(path, part), reason = errno;
+    bool ours = named && gg_os_stat_link(part, &s) != 0 &&
+                gg_os_stat_link(path, &s) == 0 && s.kind == GG_OS_FILE &&
+                s.ino == named && s.size == size;
+    int bad = ours && gg_os_rename(path, part) != 0, reason = errno;
     gg_mem_free(j->allocator, part);
     return bad ? gg_error_set_errno(err, reason, "cannot be renamed")
                : GGUF_OK;
@@ -147,11 +144,12 @@ void gg_journal_discard_parts(const struct gg_journal *j)
 static bool is_left(int fd, const struct gg_journal_kind *kind)
 {
     uint8_t head[GG_JOURNAL_HEAD];
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    struct stat s;
-    return fstat(fd, &s) == 0 && s.st_uid == geteuid() &&
-           pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
-           !memcmp(head, kind->magic, 8) && fcntl(fd, F_SETLK, &lock) == 0;
+    struct gg_os_stat s;
+    uint64_t n;
+    return gg_os_stat_fd(fd, &s) == 0 && s.owner == gg_os_user() &&
+           gg_os_read_at(fd, head, sizeof head, 0, &n) == 0 &&
+           n == sizeof head && !memcmp(head, kind->magic, 8) &&
+           gg_os_lock_process(fd) == 0;
 }
 
 /* Does the journal fd list a temporary with this inode? */
@@ -160,8 +158,8 @@ static bool notes_inode(int fd, const struct gg_journal_kind *kind,
 {
     uint8_t b[GG_JOURNAL_MAX_RECORD];
     const size_t size = kind->record_size;
-    off_t at = GG_JOURNAL_HEAD;
-    for (; pread(fd, b, size, at) == (ssize_t)size; at += (off_t)size) {
+    uint64_t at = GG_JOURNAL_HEAD, n;
+    for (; gg_os_read_at(fd, b, size, at, &n) == 0 && n == size; at += size) {
         if (!gg_journal_is_whole(b, size))
             return false;
         if (gg_bytes_load32le(b) == GG_JOURNAL_PART &&
@@ -183,23 +181,22 @@ static enum gguf_status discard_noted(int fd,
                                       const char *folder, size_t *n,
                                       struct gguf_error *err)
 {
-    DIR *d = opendir(folder);
+    struct gg_os_folder *d = gg_os_folder_open(folder);
     if (!d)
         return gg_error_set_errno(err, errno, "a folder cannot be read");
     enum gguf_status st = GGUF_OK;
-    for (const struct dirent *e; st == GGUF_OK && (e = readdir(d)) != NULL;) {
-        struct stat s;
-        if (!is_part_name(e->d_name) ||
-            fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISREG(s.st_mode) || s.st_nlink != 1 || s.st_uid != geteuid() ||
-            !notes_inode(fd, kind, s.st_ino))
+    for (const char *e; st == GGUF_OK && (e = gg_os_folder_next(d)) != NULL;) {
+        struct gg_os_stat s;
+        if (!is_part_name(e) || gg_os_folder_stat(d, e, &s) != 0 ||
+            s.kind != GG_OS_FILE || s.n_links != 1 ||
+            s.owner != gg_os_user() || !notes_inode(fd, kind, s.ino))
             continue;
-        if (unlinkat(dirfd(d), e->d_name, 0) == 0)
+        if (gg_os_folder_remove(d, e) == 0)
             ++*n;
         else
             st = gg_error_set_errno(err, errno, "a file cannot be removed");
     }
-    closedir(d);
+    gg_os_folder_close(d);
     return st;
 }
 
@@ -227,7 +224,7 @@ enum gguf_status gg_journal_discard(const struct gg_journal_kind *kind,
             ++*n;
     }
     if (fd >= 0)
-        close(fd);
+        gg_os_close(fd);
     gg_mem_free(NULL, name);
     gg_mem_free(NULL, folder);
     return st;

@@ -7,20 +7,15 @@
 #include "base/file_id.h"
 #include "base/journal.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/outfile_int.h"
 #include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #include <xxhash.h>
-#if HAVE_FLOCK
-#include <sys/file.h>
-#endif
 
 static const char MAGIC[] = "GGUFEDIT";
 enum {
@@ -31,10 +26,10 @@ enum {
 /* Path of the journal, beside the target if path is a symbolic link. */
 static char *journal_path(const struct gguf_allocator *a, const char *path)
 {
-    struct stat s;
+    struct gg_os_stat s;
     char *real = NULL;
-    if (lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
-        real = realpath(path, NULL);
+    if (gg_os_stat_link(path, &s) == 0 && s.kind == GG_OS_LINK)
+        real = gg_os_real_path(path);
     path = real ? real : path;
     size_t size = strlen(path) + sizeof GG_EDIT_JOURNAL;
     char *p = gg_mem_alloc(a, size);
@@ -51,7 +46,7 @@ static void digest_file(const struct gg_mapfile *m, uint64_t size,
 {
     const uint64_t after = GG_MIN(m->size - size, (uint64_t)AFTER);
     uint8_t b[32];
-    gg_bytes_store64le(b, (uint64_t)m->ino);
+    gg_bytes_store64le(b, m->ino);
     gg_bytes_store64le(b + 8, m->size);
     gg_bytes_store64le(b + 16, size);
     gg_bytes_store64le(b + 24, XXH3_64bits(m->data + size, (size_t)after));
@@ -69,10 +64,10 @@ static void put_head(uint8_t b[GG_JOURNAL_HEAD], const struct gg_mapfile *m,
 
 /* Does the failure to open `name' prove that no journal exists? A file that
  * cannot be read may be one, if its owner may write the edited file. */
-static bool is_none(const char *name, const struct stat *file,
+static bool is_none(const char *name, const struct gg_os_stat *file,
                     const struct gguf_error *why)
 {
-    struct stat s;
+    struct gg_os_stat s;
     switch (why->sys_errno) {
     case 0: /* not a regular file */
     case EISDIR:
@@ -81,10 +76,11 @@ static bool is_none(const char *name, const struct stat *file,
     case ELOOP:
     case ENAMETOOLONG: return true;
     case EACCES:
-        return lstat(name, &s) == 0 && s.st_uid != file->st_uid &&
-               s.st_uid != geteuid() && s.st_uid != 0;
+        return gg_os_stat_link(name, &s) == 0 && s.owner != file->owner &&
+               s.owner != gg_os_user() && s.owner != 0;
     default: /* possibly too many open files */
-        return lstat(name, &s) != 0 && (errno == ENOENT || errno == ENOTDIR);
+        return gg_os_stat_link(name, &s) != 0 &&
+               (errno == ENOENT || errno == ENOTDIR);
     }
 }
 
@@ -95,14 +91,14 @@ static enum gguf_status open_journal(struct gg_edit_journal *j,
 {
     struct gguf_error why;
     struct gg_str_esc e;
-    struct stat file;
+    struct gg_os_stat file;
     gguf_error_clear(&why);
-    if (fstat(m->fd, &file) != 0)
+    if (gg_os_stat_fd(m->fd, &file) != 0)
         return gg_error_set_errno(err, errno, "fstat");
     if (gg_mapfile_open(&j->map, name, 0, 0, &why) == GGUF_OK) {
         bool good = false; /* its owner may write the file */
         enum gguf_status st =
-            gg_file_id_trusted(j->map.fd, name, file.st_uid, &good, err);
+            gg_file_id_trusted(j->map.fd, name, file.owner, &good, err);
         if (!good)
             gg_edit_journal_close(j);
         return st;
@@ -265,7 +261,7 @@ enum gguf_status gg_edit_journal_remove(const struct gguf_allocator *a,
     if (!name)
         return gg_error_set_nomem(err, strlen(path));
     enum gguf_status st = GGUF_OK;
-    if (unlink(name) != 0 && errno != ENOENT)
+    if (gg_os_remove(name) != 0 && errno != ENOENT)
         st = gg_error_set_errno(err, errno,
                                 "the edit is complete, but its journal "
                                 "cannot be removed");
@@ -273,37 +269,20 @@ enum gguf_status gg_edit_journal_remove(const struct gguf_allocator *a,
     return st;
 }
 
-static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
-                                  bool *begun, struct gguf_error *err)
-{
-    for (uint64_t off = 0; off < size;) {
-        ssize_t n = pwrite(fd, p + off, (size_t)(size - off), (off_t)off);
-        if (n < 0 && errno != EINTR)
-            return gg_error_set_errno(
-                err, errno, "writing the header at byte %" PRIu64, off);
-        off += n > 0 ? (uint64_t)n : 0;
-        *begun |= n > 0;
-    }
-    return GGUF_OK;
-}
-
 enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
                                 int *fd, struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
-    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    *fd = gg_os_open(path, GG_OS_WRITE);
     if (*fd < 0)
         return gg_error_set_errno(err, errno, "cannot be opened for writing");
-#if HAVE_FLOCK
-    /* other failures: the file system has no locks */
-    if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if (gg_os_lock_fd(*fd) != 0 && errno == EWOULDBLOCK)
         st = gg_error_set_errno(err, errno,
                                 "is being edited by another program");
-#endif
     if (st == GGUF_OK)
         st = gg_mapfile_check_unchanged(m, *fd, err);
     if (st != GGUF_OK) {
-        close(*fd);
+        gg_os_close(*fd);
         *fd = -1;
     }
     return st;
@@ -313,23 +292,21 @@ void gg_header_unlock(int fd)
 {
     if (fd < 0)
         return;
-#if HAVE_FLOCK
-    flock(fd, LOCK_UN); /* a forked child may hold the lock, too */
-#endif
-    close(fd);
+    gg_os_unlock_fd(fd);
+    gg_os_close(fd);
 }
 
 /* Make sure that the file's modification time differs from old, even if the
  * clock ticks slowly: readers detect by it that the file was written. */
 static void change_time(int fd, const struct timespec *old)
 {
-    struct stat s;
+    struct gg_os_stat s;
     for (int i = 0; i < 50; i++) {
-        if (fstat(fd, &s) != 0 || s.st_mtim.tv_sec != old->tv_sec ||
-            s.st_mtim.tv_nsec != old->tv_nsec)
+        if (gg_os_stat_fd(fd, &s) != 0 || s.mtime.tv_sec != old->tv_sec ||
+            s.mtime.tv_nsec != old->tv_nsec)
             return;
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        (void)futimens(fd, NULL);
+        gg_os_sleep(1000000);
+        (void)gg_os_touch(fd);
     }
 }
 
@@ -351,12 +328,16 @@ enum gguf_status gg_header_overwrite(int fd, const struct gg_mapfile *m,
                                      const void *header, uint64_t size,
                                      bool *begun, struct gguf_error *err)
 {
-    *begun = false;
-    enum gguf_status st = write_all(fd, header, size, begun, err);
-    if (st != GGUF_OK)
+    uint64_t done;
+    const int bad = gg_os_write_at(fd, header, size, 0, &done);
+    *begun = done > 0;
+    if (bad) {
+        const enum gguf_status st = gg_error_set_errno(
+            err, errno, "writing the header at byte %" PRIu64, done);
         return *begun ? left_over(st, err) : st;
+    }
     change_time(fd, &m->mtime);
-    if (fsync(fd) != 0)
+    if (gg_os_sync(fd) != 0)
         return left_over(gg_error_set_errno(err, errno, "fsync"), err);
     return GGUF_OK;
 }

@@ -4,10 +4,10 @@
 #include "file/fingerprint.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "base/os/os.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SAMPLE = 4096, N_SAMPLES = 64 }; /* bytes of a sample; samples */
 
@@ -30,18 +30,13 @@ static enum gguf_status read_piece(const struct gg_mapfile *m, uint64_t at,
         memcpy(piece, m->data + at, size);
         return GGUF_OK;
     }
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pread(m->fd, piece + done, size - done,
-                          (off_t)(m->off + at + done));
-        if (n == 0)
-            return gg_error_set(err, GGUF_E_TRUNCATED, at,
-                                "the input ends at byte %" PRIu64, at);
-        if (n < 0 && errno != EINTR)
-            return gg_error_set_errno(
-                err, errno, "reading the input at byte %" PRIu64, at);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return GGUF_OK;
+    uint64_t done;
+    if (gg_os_read_at(m->fd, piece, size, m->off + at, &done) != 0)
+        return gg_error_set_errno(err, errno,
+                                  "reading the input at byte %" PRIu64, at);
+    return done == size ? GGUF_OK
+                        : gg_error_set(err, GGUF_E_TRUNCATED, at,
+                                       "the input ends at byte %" PRIu64, at);
 }
 
 /* Add samples of the bytes after the header, spread evenly over all of them.
@@ -70,7 +65,7 @@ enum gguf_status gg_fingerprint_add_file(XXH3_state_t *s,
     gg_fingerprint_add_number(s, m->file_size);
     gg_fingerprint_add_number(s, (uint64_t)m->mtime.tv_sec);
     gg_fingerprint_add_number(s, (uint64_t)m->mtime.tv_nsec);
-    gg_fingerprint_add_number(s, (uint64_t)m->ino);
+    gg_fingerprint_add_number(s, m->ino);
     (void)XXH3_128bits_update(s, m->data, (size_t)header);
     if (!m->version)
         return add_samples(s, m, header, err);
