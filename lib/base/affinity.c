@@ -86,7 +86,9 @@ static void read_list(struct gg_affinity_cpu_set *set, const char *root,
     char path[512], text[4096];
     memset(set, 0, sizeof *set);
     int len = snprintf(path, sizeof path, "%s/%s", root, name);
-    FILE *f = len > 0 && (size_t)len < sizeof path ? fopen(path, "re") : NULL;
+    FILE *f = len > 0 && (size_t)len < sizeof path
+                  ? gg_os_stream_open(path, "r")
+                  : NULL;
     if (!f)
         return;
     size_t n = fread(text, 1, sizeof text - 1, f);

@@ -14,6 +14,7 @@
 #include "convert/convert_int.h"
 
 #include "base/compiler.h"
+#include "base/os/os.h"
 #include "base/str.h"
 #include "quant/job/job.h"
 
@@ -21,7 +22,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct gg_json *adapter_json(const struct gguf_convert *c)
 {
@@ -156,7 +156,7 @@ enum gguf_status gg_convert_adapter_open(struct gguf_convert *c, bool *yes,
 enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                                          struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     struct gg_str_esc e;
     struct gg_dir own = c->folder.dir, base = own;
     struct gguf_str name = GG_STR("");
@@ -170,7 +170,7 @@ enum gguf_status gg_convert_adapter_base(struct gguf_convert *c,
                             name.size ? "'" : "none", gg_str_esc(&e, name),
                             name.size ? "'" : "");
     base.path = c->p.base;
-    if ((stat(base.path, &s) == 0 && S_ISDIR(s.st_mode)) ||
+    if ((gg_os_stat(base.path, &s) == 0 && s.kind == GG_OS_FOLDER) ||
         gg_dir_is_remote(&base)) {
         c->folder.dir = base;
         enum gguf_status st = gg_folder_read_texts(&c->folder, err);

@@ -2,6 +2,7 @@
 /* dir.c - files of a folder, local or remote */
 #include "config.h"
 #include "data/dir.h"
+#include "base/os/os.h"
 #include "base/str.h"
 #include "base/foreign_format.h"
 #include "file/file_int.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 bool gg_dir_is_remote(const struct gg_dir *f)
 {
@@ -60,10 +60,9 @@ static enum gguf_status open_local(const struct gg_dir *f, const char *path,
                                    bool *there, struct gguf_error *err)
 {
     struct gguf_error why;
-    struct stat s;
-    if (stat(path, &s) == 0 && S_ISREG(s.st_mode) &&
-        (uint64_t)s.st_size > most)
-        return fail_size((uint64_t)s.st_size, most, err);
+    struct gg_os_stat s;
+    if (gg_os_stat(path, &s) == 0 && s.kind == GG_OS_FILE && s.size > most)
+        return fail_size(s.size, most, err);
     enum gguf_status st = gg_mapfile_open(m, path, 0, 0, &why);
     if (st == GGUF_OK && f->opened) {
         st = gguf_paths_add_input(f->opened, path, "input", &why);
@@ -71,7 +70,7 @@ static enum gguf_status open_local(const struct gg_dir *f, const char *path,
             gg_mapfile_close(m);
     }
     *there = st == GGUF_OK;
-    if (!*there && why.sys_errno == ENOENT && lstat(path, &s) == 0)
+    if (!*there && why.sys_errno == ENOENT && gg_os_stat_link(path, &s) == 0)
         return gg_error_set(err, GGUF_E_IO, GGUF_NO_OFFSET,
                             "is a link to a file that is not there");
     if (*there || why.sys_errno == ENOENT)

@@ -2,9 +2,9 @@
 /* dir_missing.c - report a missing file, and a file found in its place */
 #include "config.h"
 #include "data/dir.h"
+#include "base/os/os.h"
 #include "base/str.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,15 +19,15 @@ static bool matches_row(struct gguf_str name,
 static bool find_local(const char *path, const struct gg_dir_alternative *row,
                        char name[256])
 {
-    const struct dirent *x;
-    DIR *d = opendir(path);
+    const char *x;
+    struct gg_os_folder *d = gg_os_folder_open(path);
     *name = 0;
-    while (d && (x = readdir(d)))
-        if (strlen(x->d_name) < 256 && matches_row(gg_str_z(x->d_name), row) &&
-            (!*name || strcmp(x->d_name, name) < 0))
-            snprintf(name, 256, "%s", x->d_name);
+    while (d && (x = gg_os_folder_next(d)) != NULL)
+        if (strlen(x) < 256 && matches_row(gg_str_z(x), row) &&
+            (!*name || strcmp(x, name) < 0))
+            snprintf(name, 256, "%s", x);
     if (d)
-        closedir(d);
+        gg_os_folder_close(d);
     return *name;
 }
 

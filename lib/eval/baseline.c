@@ -6,14 +6,13 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/foreign_format.h"
 #include "eval/compact.h"
 #include "eval/origin.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Largest n_ctx and n_vocab that are accepted. */
 enum { MOST = 1 << 28 };
@@ -33,12 +32,13 @@ static const struct gg_baseline_form *find_form(const void *magic)
 bool gguf_path_is_baseline(const char *path)
 {
     char magic[8];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    uint64_t n = 0;
+    const int fd = gg_os_open(path, GG_OS_READ);
     if (fd < 0)
         return false;
-    const ssize_t n = pread(fd, magic, sizeof magic, 0);
-    close(fd);
-    return n == (ssize_t)sizeof magic && find_form(magic) != NULL;
+    (void)gg_os_read_at(fd, magic, sizeof magic, 0, &n);
+    gg_os_close(fd);
+    return n == sizeof magic && find_form(magic) != NULL;
 }
 
 /* ---- opening ---- */

@@ -2,6 +2,7 @@
 /* edit.c - change the metadata of a file */
 #include "config.h"
 #include "file/edit_int.h"
+#include "base/os/os.h"
 #include "base/params.h"
 #include "base/paths_int.h"
 #include "file/header.h"
@@ -242,6 +243,14 @@ static enum gguf_status check_paths(const struct gg_edit *e,
     return st;
 }
 
+/* Copy a text for free(). NULL: out of memory. */
+static char *copy_text(const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = malloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
 static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
@@ -252,7 +261,8 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
             "edited");
     e->replaces = !e->p.output;
     /* The target of a symbolic link is edited, not the link. */
-    e->target = e->replaces ? realpath(f->path, NULL) : strdup(e->p.output);
+    e->target =
+        e->replaces ? gg_os_real_path(f->path) : copy_text(e->p.output);
     if (!e->target)
         return gg_error_set_errno(err, errno,
                                   "the file cannot be found again");

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "file/shard_set.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/params.h"
 #include "base/str.h"
 #include "file/file_int.h"
@@ -12,7 +13,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 const char *const gg_file_split_keys[GG_N_SPLIT_KEYS] = {
     "split.no", "split.count", "split.tensors.count"
@@ -386,13 +386,13 @@ enum gguf_status gg_file_open_set(struct gguf_file **out, const char *path,
                                   const struct gguf_file_params *params,
                                   struct gguf_error *err)
 {
-    struct stat sb;
+    struct gg_os_stat s;
     char *prefix;
     unsigned count = 0;
     *out = NULL;
     if (gg_file_opener_takes(params->opener, path) ||
-        (stat(path, &sb) == 0 ? !S_ISDIR(sb.st_mode)
-                              : errno != ENOENT && errno != ENOTDIR))
+        (gg_os_stat(path, &s) == 0 ? s.kind != GG_OS_FOLDER
+                                   : errno != ENOENT && errno != ENOTDIR))
         return open_file(out, path, params, err);
     enum gguf_status st =
         gg_file_split_find_path(path, params->allocator, &prefix, &count, err);

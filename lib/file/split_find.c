@@ -3,16 +3,14 @@
 #include "config.h"
 #include "file/split_find.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/str.h"
 #include "file/shard_set.h"
 #include "gguf/split.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { NAME_SIZE = 256 }; /* bytes of a file name with its NUL */
 
@@ -95,35 +93,33 @@ static void look_at(struct others *o, const char *name)
 }
 
 /* Read all entries of d. *prefix receives the prefix of the set. */
-static enum gguf_status scan_folder(DIR *d, const char *dir, const char *base,
-                                    const struct gguf_allocator *a,
-                                    char **prefix, unsigned *count,
-                                    struct others *others,
-                                    struct gguf_error *err)
+static enum gguf_status
+scan_folder(struct gg_os_folder *d, const char *dir, const char *base,
+            const struct gguf_allocator *a, char **prefix, unsigned *count,
+            struct others *others, struct gguf_error *err)
 {
-    struct dirent *entry;
-    while ((entry = readdir(d)) != NULL) {
+    const char *name;
+    while ((name = gg_os_folder_next(d)) != NULL) {
         size_t n;
         unsigned k;
-        if (!is_shard_of(entry->d_name, base, &n, &k)) {
-            look_at(others, entry->d_name);
+        if (!is_shard_of(name, base, &n, &k)) {
+            look_at(others, name);
             continue;
         }
         if (!*prefix) {
-            GG_TRY(join_path(dir, entry->d_name, n, a, prefix, err));
+            GG_TRY(join_path(dir, name, n, a, prefix, err));
             *count = k;
             continue;
         }
         const char *first = gg_file_split_base(*prefix);
         struct gg_str_esc e, f;
-        if (k != *count || strlen(first) != n ||
-            memcmp(first, entry->d_name, n) != 0)
+        if (k != *count || strlen(first) != n || memcmp(first, name, n) != 0)
             return gg_error_set(
                 err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
                 "more than one split model: '%s-*-of-%05u.gguf' "
                 "and '%s'",
                 gg_str_esc(&e, gg_str_z(first)), *count,
-                gg_str_esc(&f, gg_str_z(entry->d_name)));
+                gg_str_esc(&f, gg_str_z(name)));
     }
     return GGUF_OK;
 }
@@ -162,13 +158,13 @@ enum gguf_status gg_file_split_find(const char *dir, const char *base,
     struct gg_str_esc e;
     struct others others = { 0 };
     *prefix = NULL;
-    DIR *d = opendir(*dir ? dir : ".");
+    struct gg_os_folder *d = gg_os_folder_open(*dir ? dir : ".");
     if (!d)
         return gg_error_set_errno(err, errno, "folder '%s'",
                                   gg_str_esc(&e, gg_str_z(dir)));
     enum gguf_status st =
         scan_folder(d, dir, base, a, prefix, count, &others, err);
-    closedir(d);
+    gg_os_folder_close(d);
     if (st != GGUF_OK) {
         gg_mem_free(a, *prefix);
         *prefix = NULL;
@@ -188,12 +184,12 @@ enum gguf_status gg_file_split_find_path(const char *path,
                                          char **prefix, unsigned *count,
                                          struct gguf_error *err)
 {
-    struct stat sb;
+    struct gg_os_stat s;
     *prefix = NULL;
-    bool there = stat(path, &sb) == 0;
+    bool there = gg_os_stat(path, &s) == 0;
     if (!there && errno != ENOENT && errno != ENOTDIR)
         return gg_error_set_errno(err, errno, "cannot be looked at");
-    if (there && S_ISDIR(sb.st_mode))
+    if (there && s.kind == GG_OS_FOLDER)
         return gg_file_split_find(path, NULL, a, prefix, count, err);
     const char *base = gg_file_split_base(path);
     size_t n = (size_t)(base - path);
@@ -235,7 +231,7 @@ enum gguf_status gg_file_split_all_there(const char *prefix, unsigned count,
         char *name;
         enum gguf_status st =
             gg_file_split_name(prefix, no, count, a, &name, err);
-        bool there = st == GGUF_OK && access(name, F_OK) == 0;
+        bool there = st == GGUF_OK && gg_os_find(name) == 0;
         if (st == GGUF_OK && !there && errno != ENOENT && errno != ENOTDIR)
             st = gg_file_split_in_shard(
                 gg_error_set_errno(err, errno, "cannot be looked at"), name,

@@ -7,14 +7,13 @@
 #include "file/split_plan.h"
 #include "file/merge_journal.h"
 #include "base/mem.h"
+#include "base/os/os.h"
 #include "base/params.h"
 #include "base/paths_int.h"
 #include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
 /* Bytes between two calls of the progress callback. Calls then cost nothing,
  * jobs stop promptly, and little unwritten data is in memory. */
@@ -221,10 +220,10 @@ static enum gguf_status check_output(struct gguf_paths *paths,
                                      const char *path, bool force,
                                      struct gguf_error *err)
 {
-    struct stat sb;
+    struct gg_os_stat s;
     struct gg_str_esc e;
     GG_TRY(gguf_paths_add_output(paths, path, "output", err));
-    if (!force && lstat(path, &sb) == 0)
+    if (!force && gg_os_stat_link(path, &s) == 0)
         return gg_error_set(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
                             "output '%s' exists already",
                             gg_str_esc(&e, gg_str_z(path)));
@@ -300,15 +299,14 @@ static enum gguf_status check_room(const struct run *r,
         return gg_error_set_nomem(err, n + 2);
     memcpy(dir, prefix, n);
     memcpy(dir + n, n ? "" : ".", n ? 1 : 2);
-    struct statvfs v;
-    int there = statvfs(dir, &v);
+    uint64_t n_free;
+    const bool known = gg_os_free_space(dir, &n_free) == 0;
     gg_mem_free(plan->allocator, dir);
-    if (there == 0 && v.f_frsize > 0 && v.f_blocks > 0 &&
-        size / v.f_frsize >= v.f_bavail)
+    if (known && size >= n_free)
         return gg_error_set(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
                             "the shards need %" PRIu64
                             " bytes, the file system has %" PRIu64 " free",
-                            size, (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
+                            size, n_free);
     return GGUF_OK;
 }
 
@@ -501,9 +499,9 @@ static enum gguf_status merge_on(struct run *r, const struct merged *m,
                                  const char *path, struct gguf_error *err)
 {
     struct gg_merge_journal resume;
-    struct stat sb;
+    struct gg_os_stat s;
     struct gg_str_esc e;
-    if (!r->job->force && lstat(path, &sb) == 0)
+    if (!r->job->force && gg_os_stat_link(path, &s) == 0)
         return gg_error_set(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
                             "output '%s' exists already",
                             gg_str_esc(&e, gg_str_z(path)));

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "recipe/recipe_int.h"
 #include "base/compiler.h"
+#include "base/os/os.h"
 #include "base/str.h"
 #include "gguf/text.h"
 
@@ -29,7 +30,7 @@ enum gguf_status gguf_recipe_load(struct gguf_recipe **out, const char *path,
 {
     enum gguf_status st;
     *out = NULL;
-    FILE *f = fopen(path, "rb");
+    FILE *f = gg_os_stream_open(path, "rb");
     if (!f)
         return gg_error_set_errno(err, errno, "cannot be opened");
     char *text = gg_mem_alloc(allocator, GGUF_RECIPE_MAX_SIZE + 1);

@@ -132,7 +132,9 @@ void gg_os_close(int fd)
 
 FILE *gg_os_stream_open(const char *path, const char *mode)
 {
-    return fopen(path, mode);
+    char own[8];
+    snprintf(own, sizeof own, "%.4se", mode); /* e: O_CLOEXEC */
+    return fopen(path, own);
 }
 
 /* ---- bytes ---- */

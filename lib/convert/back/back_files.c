@@ -10,16 +10,14 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "base/os/os.h"
 #include "base/outfile_int.h"
 #include "base/str.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { CHUNK = 1 << 16 }; /* elements */
 
@@ -37,16 +35,16 @@ struct writer {
 
 static enum gguf_status make_dir(struct writer *w, struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     struct gg_str_esc e;
     w->later = false;
-    w->made_dir = mkdir(w->dir, 0777) == 0;
+    w->made_dir = gg_os_make_folder(w->dir) == 0;
     if (w->made_dir)
         return GGUF_OK;
     if (errno != EEXIST)
         return gg_error_set_errno(err, errno, "the folder '%s'",
                                   gg_str_esc(&e, gg_str_z(w->dir)));
-    return stat(w->dir, &s) == 0 && S_ISDIR(s.st_mode)
+    return gg_os_stat(w->dir, &s) == 0 && s.kind == GG_OS_FOLDER
                ? GGUF_OK
                : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                               "'%s' exists and is not a folder",
@@ -223,26 +221,26 @@ static enum gguf_status check_dir(const struct writer *w,
 {
     enum gguf_status st = GGUF_OK;
     struct gg_str_esc e;
-    const struct dirent *x;
-    DIR *d = opendir(w->dir);
-    while (d && st == GGUF_OK && (x = readdir(d))) {
+    const char *x;
+    struct gg_os_folder *d = gg_os_folder_open(w->dir);
+    while (d && st == GGUF_OK && (x = gg_os_folder_next(d)) != NULL) {
         char name[64];
         bool ours = w->b->out.n_files > 1 &&
-                    !strcmp(x->d_name, "model.safetensors.index.json");
+                    !strcmp(x, "model.safetensors.index.json");
         for (size_t i = 0; i < w->b->out.n_files && !ours; i++) {
             gg_safetensors_writer_file_name(&w->b->out, i, name);
-            ours = !strcmp(x->d_name, name);
+            ours = !strcmp(x, name);
         }
         for (size_t i = 0; i < GG_BACK_TEXTS && !ours; i++)
-            ours = text[i].name && !strcmp(x->d_name, text[i].name);
-        if (!ours && is_model_file(gg_str_z(x->d_name)))
+            ours = text[i].name && !strcmp(x, text[i].name);
+        if (!ours && is_model_file(gg_str_z(x)))
             st = gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                               "the folder has '%s', a file of another model; "
                               "name an empty folder",
-                              gg_str_esc(&e, gg_str_z(x->d_name)));
+                              gg_str_esc(&e, gg_str_z(x)));
     }
     if (d)
-        closedir(d);
+        gg_os_folder_close(d);
     return st;
 }
 
@@ -300,14 +298,14 @@ enum gguf_status gg_back_write_folder(struct gg_back *b, const char *dir,
                                       struct gguf_error *err)
 {
     struct writer w = { .b = b, .dir = dir };
-    struct stat s;
-    w.later = lstat(dir, &s) != 0 && errno == ENOENT;
+    struct gg_os_stat s;
+    w.later = gg_os_stat_link(dir, &s) != 0 && errno == ENOENT;
     enum gguf_status st = w.later ? GGUF_OK : make_dir(&w, err);
     if (st == GGUF_OK)
         st = check_dir(&w, text, err);
     if (st == GGUF_OK)
         st = write_files(&w, text, err);
     if (st != GGUF_OK && w.made_dir)
-        (void)rmdir(dir);
+        (void)gg_os_remove_folder(dir);
     return st;
 }

@@ -4,27 +4,27 @@
 #include "convert/folder/folder.h"
 
 #include "base/compiler.h"
+#include "base/os/os.h"
 #include "base/str.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Check the folder first: a message about its first file would not mention
  * it. */
 static enum gguf_status check_folder(const struct gg_dir *folder,
                                      struct gguf_error *err)
 {
-    struct stat s;
+    struct gg_os_stat s;
     if (gg_dir_is_remote(folder))
         return GGUF_OK;
-    if (stat(folder->path, &s) != 0)
+    if (gg_os_stat(folder->path, &s) != 0)
         return errno == ENOENT ? gg_error_set(err, GGUF_E_NOTFOUND,
                                               GGUF_NO_OFFSET, "no such folder")
                                : GGUF_OK;
-    if (S_ISDIR(s.st_mode))
+    if (s.kind == GG_OS_FOLDER)
         return GGUF_OK;
     struct gg_str_esc e;
     const char *slash = strrchr(folder->path, '/');
@@ -283,7 +283,7 @@ enum gguf_status gg_folder_read_name(struct gg_folder *f, struct gguf_str *out,
         return read_cache_name(f, out, err);
     }
     *out = take_last(&rest);
-    char *real = realpath(f->dir.path, NULL);
+    char *real = gg_os_real_path(f->dir.path);
     if (!real)
         return gg_error_set_errno(err, errno, "the folder's own name");
     rest = gg_str_z(real);

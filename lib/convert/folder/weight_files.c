@@ -7,10 +7,10 @@
  */
 #include "config.h"
 #include "convert/folder/folder.h"
+#include "base/os/os.h"
 
 #include "base/str.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,19 +80,20 @@ static bool is_read(const struct gg_safetensors *s, struct gguf_str name)
  * name. */
 static size_t count_strays(const struct gg_folder *f, char first[256])
 {
-    const struct dirent *x;
+    const char *x;
     size_t n = 0;
-    DIR *d = gg_dir_is_remote(&f->dir) ? NULL : opendir(f->dir.path);
+    struct gg_os_folder *d =
+        gg_dir_is_remote(&f->dir) ? NULL : gg_os_folder_open(f->dir.path);
     *first = 0;
-    while (d && (x = readdir(d))) {
-        const struct gguf_str name = gg_str_z(x->d_name);
+    while (d && (x = gg_os_folder_next(d)) != NULL) {
+        const struct gguf_str name = gg_str_z(x);
         if (!is_shard(f->weights, name) || is_read(f->weights, name))
             continue;
-        if (!n++ || strcmp(x->d_name, first) < 0)
-            snprintf(first, 256, "%s", x->d_name);
+        if (!n++ || strcmp(x, first) < 0)
+            snprintf(first, 256, "%s", x);
     }
     if (d)
-        closedir(d);
+        gg_os_folder_close(d);
     return n;
 }
 

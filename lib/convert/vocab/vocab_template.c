@@ -18,10 +18,10 @@
 #include "convert/vocab/vocab_folder.h"
 
 #include "base/compiler.h"
+#include "base/os/os.h"
 #include "base/str.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,18 +169,18 @@ static enum gguf_status list_files(struct templates *t,
                                    struct gguf_error *err)
 {
     char path[4096];
-    const struct dirent *x;
+    const char *x;
     enum gguf_status st = GGUF_OK;
     *n = 0;
     if (snprintf(path, sizeof path, "%s/" FOLDER, t->folder->dir.path) >=
         (int)sizeof path)
         return GGUF_OK;
-    DIR *d = opendir(path);
+    struct gg_os_folder *d = gg_os_folder_open(path);
     if (!d && errno != ENOENT && errno != ENOTDIR)
         return gg_error_set_errno(err, errno, "%s", FOLDER);
-    while (d && st == GGUF_OK && (x = readdir(d))) {
-        const struct gguf_str s = gg_str_z(x->d_name);
-        if (*x->d_name == '.' || !gg_str_ends(s, ".jinja"))
+    while (d && st == GGUF_OK && (x = gg_os_folder_next(d)) != NULL) {
+        const struct gguf_str s = gg_str_z(x);
+        if (*x == '.' || !gg_str_ends(s, ".jinja"))
             continue;
         if (*n == MOST_TEMPLATES)
             st =
@@ -191,7 +191,7 @@ static enum gguf_status list_files(struct templates *t,
             st = gg_error_set_nomem(err, s.size + 1);
     }
     if (d)
-        closedir(d);
+        gg_os_folder_close(d);
     if (*n)
         qsort(name, *n, sizeof *name, compare_names);
     return st;
