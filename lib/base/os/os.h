@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* os.h - the system: time, random numbers, processes, files,
- * memory, threads
+/* os.h - the system: time, random numbers, processes, files, memory, threads
  *
  * Every call of the system stands in base/os. Other files use C11 and threads
  * (<pthread.h>) only. Files are descriptors. Paths are UTF-8, with '/' between
- * names; Windows takes both slashes and gets wide characters. The library and the tools each link this room, so it
- * includes no header of another room.
+ * names; Windows takes both slashes and gets wide characters. The library and
+ * the tools each link this room, so it includes no header of another room.
  *
- * A function that returns int returns 0, or -1 with the reason in errno. ENOSYS
- * means that the system cannot do it. On Windows, errno is translated from
- * GetLastError(), and threads are those of winpthreads.
+ * A function that returns int returns 0, or -1 with the reason in errno.
+ * ENOSYS means that the system cannot do it. On Windows, errno is translated
+ * from GetLastError(), and threads are those of winpthreads.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #ifndef GG_BASE_OS_OS_H
 #define GG_BASE_OS_OS_H
 
@@ -110,8 +108,8 @@ enum gg_os_open {
 /* Open a file. Returns its descriptor, or -1.
  *
  * Programs that the process starts do not get the descriptor. Opening a pipe
- * does not wait for its other end. Windows: binary mode; the file can be renamed
- * and removed while it is open (FILE_SHARE_DELETE). */
+ * does not wait for its other end. Windows: binary mode; the file can be
+ * renamed and removed while it is open (FILE_SHARE_DELETE). */
 int gg_os_open(const char *path, enum gg_os_open how);
 /* Create a file without a name in a folder, for reading and writing, which
  * gg_os_link_fd() can name. Returns its descriptor, or -1: the folder's file
@@ -120,13 +118,13 @@ int gg_os_open_nameless(const char *folder);
 /* Get another descriptor of an open file, or -1. */
 int gg_os_duplicate(int fd);
 void gg_os_close(int fd);
-/* Open a stream as fopen() does. The modes are "r", "w" and "a", and a "b" after
- * them. Windows: _wfopen() in binary mode. */
+/* Open a stream as fopen() does. The modes are "r", "w" and "a", and a "b"
+ * after them. Windows: _wfopen() in binary mode. */
 FILE *gg_os_stream_open(const char *path, const char *mode);
 
-/* Read size bytes at off. *done receives the bytes read: fewer than size if the
- * file ends, or after a failure. The position does not move. Windows: ReadFile()
- * with an OVERLAPPED. */
+/* Read size bytes at off. *done receives the bytes read: fewer than size if
+ * the file ends, or after a failure. The position does not move. Windows:
+ * ReadFile() with an OVERLAPPED. */
 int gg_os_read_at(int fd, void *data, uint64_t size, uint64_t off,
                   uint64_t *done);
 /* Write size bytes at off. *done receives the bytes written: fewer than size
@@ -138,8 +136,8 @@ int gg_os_set_size(int fd, uint64_t size);
 /* Set the modification time of an open file to now. */
 int gg_os_touch(int fd);
 /* Give an open file the permissions of another, like, and its owner and group
- * as far as this user may give files away. own has the facts about fd. Windows:
- * does nothing. */
+ * as far as this user may give files away. own has the facts about fd.
+ * Windows: does nothing. */
 int gg_os_copy_access(int fd, const struct gg_os_stat *own,
                       const struct gg_os_stat *like);
 
@@ -150,12 +148,13 @@ int gg_os_copy_access(int fd, const struct gg_os_stat *own,
 int gg_os_free_space_fd(int fd, uint64_t *n);
 int gg_os_free_space(const char *path, uint64_t *n);
 /* Allocate space for the first size bytes of an open file. ENOSPC, EDQUOT,
- * EFBIG: it does not fit. Other failures say that the file system cannot allocate
- * in advance. Windows: SetFileInformationByHandle() with FileAllocationInfo. */
+ * EFBIG: it does not fit. Other failures say that the file system cannot
+ * allocate in advance. Windows: SetFileInformationByHandle() with
+ * FileAllocationInfo. */
 int gg_os_reserve_space(int fd, uint64_t size);
-/* Let the file system copy size bytes from in_off of one file to off of another.
- * *done receives the bytes copied: fewer than size after a failure, or if the
- * system cannot copy the others. Windows: copies none. */
+/* Let the file system copy size bytes from in_off of one file to off of
+ * another. *done receives the bytes copied: fewer than size after a failure,
+ * or if the system cannot copy the others. Windows: copies none. */
 int gg_os_copy_range(int in_fd, uint64_t in_off, int fd, uint64_t off,
                      uint64_t size, uint64_t *done);
 /* Can the file fd share extents with the file in_fd? Finds out by trying: the
@@ -167,19 +166,19 @@ int gg_os_clone(int fd, int in_fd);
 /* Wait until an open file is on the disk. Windows: FlushFileBuffers(). */
 int gg_os_sync(int fd);
 /* Begin to write ahead bytes from off to the disk, and wait for the first size
- * of them. EIO, ENOSPC, EDQUOT: writing failed, and gg_os_sync() does not report
- * it again. Other failures: the system cannot wait for a part of a file.
- * Windows: ENOSYS. */
+ * of them. EIO, ENOSPC, EDQUOT: writing failed, and gg_os_sync() does not
+ * report it again. Other failures: the system cannot wait for a part of a
+ * file. Windows: ENOSYS. */
 int gg_os_sync_range(int fd, uint64_t off, uint64_t size, uint64_t ahead);
-/* Wait until the names in a folder are on the disk. Succeeds without waiting if
- * the folder cannot be read or synced. Windows: does nothing. */
+/* Wait until the names in a folder are on the disk. Succeeds without waiting
+ * if the folder cannot be read or synced. Windows: does nothing. */
 int gg_os_sync_folder(const char *folder);
 
 /* ---- locks ---- */
 
-/* Lock an open file for the process, until it closes any descriptor of it. EACCES
- * or EAGAIN: another process has it. Other failures: the file system has no
- * locks. Windows: LockFileEx(). */
+/* Lock an open file for the process, until it closes any descriptor of it.
+ * EACCES or EAGAIN: another process has it. Other failures: the file system
+ * has no locks. Windows: LockFileEx(). */
 int gg_os_lock_process(int fd);
 /* Lock an open file for its descriptor and the duplicates of it. EWOULDBLOCK:
  * another one has it. Other failures: the file system has no locks. */
@@ -195,16 +194,16 @@ int gg_os_rename(const char *from, const char *to);
 /* Give a file another name. EEXIST: the name is taken. Other failures may say
  * that the file system cannot check that: gg_os_link() can. */
 int gg_os_rename_new(const char *from, const char *to);
-/* Give a file a second name. EEXIST: it is taken. EPERM, ENOSYS, EOPNOTSUPP: the
- * file system has no second names. */
+/* Give a file a second name. EEXIST: it is taken. EPERM, ENOSYS, EOPNOTSUPP:
+ * the file system has no second names. */
 int gg_os_link(const char *from, const char *to);
 /* Name a file of gg_os_open_nameless(). EEXIST: the name is taken. */
 int gg_os_link_fd(int fd, const char *to);
 /* Remove a name of a file. Windows: the name is free at once, even while the
  * file is open (FILE_DISPOSITION_FLAG_POSIX_SEMANTICS). */
 int gg_os_remove(const char *path);
-/* Follow all symbolic links of path. Returns a path without them, for free(), or
- * NULL. Windows: GetFinalPathNameByHandle(). */
+/* Follow all symbolic links of path. Returns a path without them, for free(),
+ * or NULL. Windows: GetFinalPathNameByHandle(). */
 char *gg_os_real_path(const char *path);
 
 /* ---- folders ---- */
@@ -216,8 +215,8 @@ int gg_os_remove_folder(const char *path);
 struct gg_os_folder;
 /* Open a folder to read its names, or return NULL. */
 struct gg_os_folder *gg_os_folder_open(const char *path);
-/* Read the next name, "." and ".." included. The order is the system's. The text
- * is valid until the next call. NULL: the end. */
+/* Read the next name, "." and ".." included. The order is the system's. The
+ * text is valid until the next call. NULL: the end. */
 const char *gg_os_folder_next(struct gg_os_folder *d);
 /* Get the facts about the file `name' of the folder. Symbolic links are not
  * followed. */
@@ -254,8 +253,8 @@ void *gg_os_map(int fd, uint64_t off, size_t size, enum gg_os_map how);
 int gg_os_map_own(void *map, size_t size, int fd, uint64_t off);
 /* Make size bytes of a mapping read only. Finds mistakes; never fails. */
 void gg_os_map_protect(void *map, size_t size);
-/* Release a mapping or a range of gg_os_memory_reserve(), with the size that it
- * was made with. */
+/* Release a mapping or a range of gg_os_memory_reserve(), with the size that
+ * it was made with. */
 void gg_os_unmap(void *map, size_t size);
 
 /* Use of mapped bytes in the near future. */
@@ -275,8 +274,8 @@ void *gg_os_memory_reserve(size_t size);
 /* Make whole pages of a reserved range readable and writable. New ones are
  * zero. Windows: MEM_COMMIT. */
 int gg_os_memory_commit(void *p, size_t size);
-/* Return the memory of whole pages of a reserved range to the system. They must
- * be committed again before they are used. Windows: MEM_DECOMMIT. */
+/* Return the memory of whole pages of a reserved range to the system. They
+ * must be committed again before they are used. Windows: MEM_DECOMMIT. */
 void gg_os_memory_drop(void *p, size_t size);
 
 /* Bytes of a large page that gg_os_memory_use_huge() asks for; 0: ordinary
@@ -285,12 +284,12 @@ size_t gg_os_huge_page_size(void);
 /* Ask for large pages in size bytes at p. A hint: never fails. */
 void gg_os_memory_use_huge(void *p, size_t size);
 
-/* Lock the pages of size bytes at p in memory. Locks do not nest: one unlock is
- * enough. Windows: VirtualLock(). */
+/* Lock the pages of size bytes at p in memory. Locks do not nest: one unlock
+ * is enough. Windows: VirtualLock(). */
 int gg_os_memory_lock(const void *p, size_t size);
 void gg_os_memory_unlock(const void *p, size_t size);
-/* Bytes that the process may lock; UINT64_MAX: any number, or unknown. Windows:
- * the minimum of GetProcessWorkingSetSize(). */
+/* Bytes that the process may lock; UINT64_MAX: any number, or unknown.
+ * Windows: the minimum of GetProcessWorkingSetSize(). */
 uint64_t gg_os_memory_lock_limit(void);
 
 /* ---- processors ---- */
@@ -300,8 +299,8 @@ uint64_t gg_os_memory_lock_limit(void);
 unsigned gg_os_cpu_count(void);
 
 /* Get the set of processors that the process may use: bit i of the n_bits bits
- * stands for processor i. n_bits is a multiple of 64. ENOSYS: unknown. Windows:
- * processors of the first group. */
+ * stands for processor i. n_bits is a multiple of 64. ENOSYS: unknown.
+ * Windows: processors of the first group. */
 int gg_os_cpu_set(uint64_t *bits, unsigned n_bits);
 
 /* Bind a thread to the processors of a set. Windows: SetThreadAffinityMask(),
@@ -320,11 +319,12 @@ struct gg_os_signals {
     uint64_t bits[16];
 };
 
-/* Block signals in the calling thread and in those that it creates, so that the
- * program's handlers run on its own threads. Signals that a thread causes
- * itself are not blocked, such as SIGBUS when a mapped file was truncated: they
- * would kill the process without calling the handler. old receives the set to
- * restore. Windows: does nothing, as handlers run on a thread of their own. */
+/* Block signals in the calling thread and in those that it creates, so that
+ * the program's handlers run on its own threads. Signals that a thread causes
+ * itself are not blocked, such as SIGBUS when a mapped file was truncated:
+ * they would kill the process without calling the handler. old receives the
+ * set to restore. Windows: does nothing, as handlers run on a thread of their
+ * own. */
 int gg_os_signals_block(struct gg_os_signals *old);
 void gg_os_signals_restore(const struct gg_os_signals *old);
 
