@@ -70,6 +70,9 @@ static enum gguf_status read_model(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
     GG_TRY(gg_folder_read_texts(&c->folder, err));
+    GG_TRY(gg_image_find_folder(c, err));
+    if (c->image_stem)
+        return gg_image_read(c, limits, err);
     GG_TRY(gg_convert_make_config(c, limits, err));
     GG_TRY(gg_folder_find_config(&c->folder, err));
     GG_TRY(gg_folder_fix_rope(&c->folder, err));

@@ -72,10 +72,11 @@ struct gguf_convert {
     bool is_adapter;
     const struct gg_convert_arch *arch;
     const struct gg_projector *projector; /* NULL: a language model */
-    /* image/image.h: name of the file, and its architecture; NULL: no image or
-     * video model */
-    const char *image_file;
+    /* image/image.h: name of the file, or stem of the names of the folder's
+     * files; architecture; NULL: no image or video model */
+    const char *image_file, *image_stem;
     const struct gg_image_arch *image;
+    const struct gg_image_layout *image_layout; /* NULL: as loaders know it */
     json_t *settings; /* joined settings of a projector (projector.h) */
     bool is_other;    /* arch is params.as, not the class of config.json */
     int64_t

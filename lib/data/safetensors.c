@@ -313,9 +313,9 @@ create_list(struct gg_safetensors **out, const struct gg_dir *folder,
     s->codec = codec;
     s->limits = resolved;
     s->block[0] = s->block[1] = 128;
-    snprintf(s->single_name, sizeof s->single_name, "%.20s.safetensors", name);
+    snprintf(s->single_name, sizeof s->single_name, "%.40s.safetensors", name);
     snprintf(s->index_name, sizeof s->index_name,
-             "%.20s.safetensors.index.json", name);
+             "%.40s.safetensors.index.json", name);
     gg_mem_arena_init(&s->arena, allocator);
     enum gguf_status st =
         gg_index_init(&s->index, allocator, 256, name_of, s, err);

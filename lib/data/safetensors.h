@@ -108,7 +108,7 @@ struct gg_safetensors {
     struct gg_safetensors_tensor *tensor;
     size_t n_tensors, room_tensors;
     struct gg_index index;
-    char single_name[64], index_name[64]; /* names of files */
+    char single_name[80], index_name[80]; /* names of files */
     /* text of "config" in "__metadata__" of the last file that has it; data
      * NULL: none */
     struct gguf_str config;

@@ -258,7 +258,7 @@ enum gguf_status gg_safetensors_read_files(struct gg_safetensors *s,
         gg_mapfile_close(&m);
         return st;
     }
-    char what[160];
+    char what[200];
     snprintf(what, sizeof what, "there is neither %s nor %s", s->single_name,
              s->index_name);
     return gg_dir_fail_missing(folder, what, instead, GG_LEN(instead), err);

@@ -33,7 +33,8 @@
  * changes: config.json of a folder, or the metadata of a GGUF file, is read.
  *
  * Image and video models: a path that ends in .safetensors is a file with all
- * tensors of such a model. Names of tensors tell its architecture. The file has
+ * tensors of such a model. A folder of diffusers, or of one of its pipelines,
+ * is such a model, too. Names of tensors tell its architecture. The output has
  * the keys that ComfyUI-GGUF reads, and no vocabulary.
  *
  * Remote folders: a path that params.opener accepts is a folder elsewhere. Each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check-image.c - image and video models in one .safetensors file
+/* check-image.c - image and video models in one .safetensors file or a folder
  *
  * A file has the tensors that tell its architecture, and others. Expected
  * names, types, shapes and keys follow from the rules of image.h.
@@ -29,8 +29,22 @@ static struct stfile st, ended;
 static struct gguf_file *made;
 static struct gguf_error err;
 
-/* Write the tensors as a file, and convert it to recipe's types. */
-static enum gguf_status convert_file(const char *recipe)
+static bool write_file(const char *path, const void *data, size_t size)
+{
+    FILE *o = fopen(path, "wb");
+    return o && fwrite(data, 1, size, o) == size && fclose(o) == 0;
+}
+
+/* Write the tensors as a file. */
+static bool write_weights(const char *path)
+{
+    ended = st;
+    const size_t size = stfile_end(&ended);
+    return write_file(path, ended.bytes, size);
+}
+
+/* Convert a file or folder to recipe's types. */
+static enum gguf_status convert_path(const char *in, const char *recipe)
 {
     struct gguf_convert *c = NULL;
     struct gguf_quant *job = NULL;
@@ -38,17 +52,10 @@ static enum gguf_status convert_file(const char *recipe)
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gguf_file_params file = GGUF_FILE_PARAMS_INIT;
-    char in[300], out[300];
+    char out[300];
     limits.max_name_size = 128;
     file.limits = &limits;
-    snprintf(in, sizeof in, "%s", scratch_path(top, "in.safetensors"));
     snprintf(out, sizeof out, "%s", scratch_path(top, "out.gguf"));
-    struct stfile *const whole = &ended;
-    *whole = st;
-    const size_t size = stfile_end(whole);
-    FILE *o = fopen(in, "wb");
-    if (!o || fwrite(whole->bytes, 1, size, o) != size || fclose(o))
-        return GGUF_E_IO;
     unlink(out);
     gguf_file_close(made);
     made = NULL;
@@ -67,6 +74,14 @@ static enum gguf_status convert_file(const char *recipe)
     gguf_convert_close(c);
     gguf_recipe_destroy(r);
     return s;
+}
+
+/* Write the tensors as a file, and convert it. */
+static enum gguf_status convert_file(const char *recipe)
+{
+    char in[300];
+    snprintf(in, sizeof in, "%s", scratch_path(top, "in.safetensors"));
+    return write_weights(in) ? convert_path(in, recipe) : GGUF_E_IO;
 }
 
 /* Is the tensor in the file, with this type and these dimensions? */
@@ -174,6 +189,18 @@ static float read_number(const char *name, uint64_t i)
     return x;
 }
 
+static float read_number_of_row(const char *name, uint64_t row)
+{
+    struct gguf_rows *rows = NULL;
+    float x[4] = { -1 };
+    const struct gguf_tensor_info *t = gguf_file_tensor_find(made, name);
+    if (gguf_rows_create(&rows, NULL, NULL) != GGUF_OK ||
+        gguf_rows_decode(rows, made, t->index, 4 * row, 4, x, NULL) != GGUF_OK)
+        x[0] = -1;
+    gguf_rows_destroy(rows);
+    return x[0];
+}
+
 static void put_float(uint8_t *p, float x)
 {
     uint32_t bits;
@@ -213,6 +240,162 @@ static void check_config(void)
        "the text config of the metadata is a key: %s", err.message);
 }
 
+/* ---- the layout of diffusers ---- */
+
+#define BLOCK  "transformer_blocks.0."
+#define SINGLE "single_transformer_blocks.11."
+
+/* Add a tensor of rows of four F32 numbers: first, first + 1, ... */
+static void add_rows(const char *name, unsigned n_rows, unsigned first)
+{
+    char shape[32];
+    snprintf(shape, sizeof shape, "%u,4", n_rows);
+    uint8_t *p = stfile_add(&st, name, "F32", shape, 16 * n_rows);
+    for (unsigned i = 0; i < 4 * n_rows; i++)
+        put_float(p + 4 * i, (float)(first + i));
+}
+
+/* FLUX in diffusers, from its second tensor on. lacks: it is left out. */
+static void add_flux(const char *lacks)
+{
+    static const struct {
+        const char *name;
+        unsigned n_rows, first;
+    } t[] = { { "context_embedder.weight", 1, 0 },
+              { BLOCK "attn.add_q_proj.weight", 1, 4 },
+              { BLOCK "attn.add_k_proj.weight", 1, 8 },
+              { BLOCK "attn.add_v_proj.weight", 1, 12 },
+              { BLOCK "attn.to_k.weight", 2, 24 },
+              { BLOCK "attn.to_q.weight", 2, 16 },
+              { BLOCK "attn.to_v.weight", 2, 32 },
+              { "single_transformer_blocks.0.attn.to_q.weight", 1, 0 },
+              { "single_transformer_blocks.0.attn.to_k.weight", 1, 0 },
+              { "single_transformer_blocks.0.attn.to_v.weight", 1, 0 },
+              { "single_transformer_blocks.0.proj_mlp.weight", 3, 0 },
+              { SINGLE "attn.norm_k.weight", 1, 0 },
+              { "norm_out.linear.weight", 4, 100 } };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++)
+        if (!lacks || strcmp(lacks, t[i].name) != 0)
+            add_rows(t[i].name, t[i].n_rows, t[i].first);
+}
+
+/* Has the tensor these numbers at the beginning of its rows? */
+static bool has_rows(const char *name, const float *want, unsigned n)
+{
+    const struct gguf_tensor_info *t =
+        made ? gguf_file_tensor_find(made, name) : NULL;
+    for (unsigned i = 0; t && i < n; i++)
+        if (read_number_of_row(name, i) != want[i])
+            return false;
+    return t && t->ne[0] == 4 && t->ne[1] == n;
+}
+
+static void check_names(void)
+{
+    static const float qkv[] = { 16, 20, 24, 28, 32, 36 };
+    static const float swapped[] = { 108, 112, 100, 104 };
+    stfile_begin(&st);
+    add_rows("x_embedder.weight", 1, 0);
+    add_flux(NULL);
+    ok(convert_file("COPY") == GGUF_OK &&
+           has_text("general.architecture", "flux") &&
+           gguf_file_n_tensors(made) == 7,
+       "FLUX of diffusers is converted: %s", err.message);
+    ok(has_rows("double_blocks.0.img_attn.qkv.weight", qkv, 6),
+       "rows of query, key and value follow each other");
+    ok(has_rows("final_layer.adaLN_modulation.1.weight", swapped, 4),
+       "shift comes before scale");
+    ok(made &&
+           gguf_file_tensor_find(made, "single_blocks.11.norm.key_norm.scale"),
+       "numbers of blocks are kept");
+    stfile_begin(&st);
+    add_rows("x_embedder.weight", 1, 0);
+    add_flux(BLOCK "attn.to_k.weight");
+    ok(convert_file("COPY") == GGUF_E_TENSOR &&
+           strstr(err.message, "'" BLOCK "attn.to_k.weight' is missing"),
+       "a missing part: %s", err.message);
+    stfile_begin(&st);
+    add_rows("x_embedder.weight", 1, 0);
+    add_rows("unheard_of.weight", 1, 0);
+    add_flux(NULL);
+    ok(convert_file("COPY") == GGUF_E_TENSOR &&
+           strstr(err.message, "'unheard_of.weight' of diffusers"),
+       "a name of no row: %s", err.message);
+    stfile_begin(&st);
+    add_rows("x_embedder.weight", 1, 0);
+    stfile_add(&st, BLOCK "attn.to_k.weight", "F32", "2,3", 24);
+    add_flux(BLOCK "attn.to_k.weight");
+    ok(convert_file("COPY") == GGUF_E_SHAPE, "rows of two sizes: %s",
+       err.message);
+}
+
+/* ---- folders ---- */
+
+static char dir[300];
+
+static bool write_text(const char *path, const char *text)
+{
+    return write_file(path, text, strlen(text));
+}
+
+static bool put_text(const char *name, const char *text)
+{
+    return write_text(scratch_path(dir, name), text);
+}
+
+static void check_folders(void)
+{
+#define SHARD "diffusion_pytorch_model-0000%d-of-00002.safetensors"
+    char path[400], name[100], pipe[280];
+    snprintf(pipe, sizeof pipe, "%s", scratch_path(top, "pipe"));
+    snprintf(dir, sizeof dir, "%s/transformer", pipe);
+    mkdir(pipe, 0777);
+    mkdir(dir, 0777);
+    stfile_begin(&st);
+    stfile_add(&st, FLUX, "BF16", "40,64", 5120);
+    snprintf(name, sizeof name, SHARD, 1);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    bool good = write_weights(path);
+    stfile_begin(&st);
+    stfile_add(&st, "img_in.weight", "BF16", "40,64", 5120);
+    snprintf(name, sizeof name, SHARD, 2);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    good = write_weights(path) && good;
+    good = put_text("diffusion_pytorch_model.safetensors.index.json",
+                    "{\"weight_map\":{\"" FLUX
+                    "\":\"diffusion_pytorch_model-00001-of-00002."
+                    "safetensors\",\"img_in.weight\":\"diffusion_pytorch_"
+                    "model-00002-of-00002.safetensors\"}}") &&
+           good;
+    ok(good && convert_path(dir, "COPY") == GGUF_OK &&
+           gguf_file_n_tensors(made) == 2,
+       "the shards of a folder of diffusers: %s", err.message);
+    ok(put_text("config.json", "{\"_class_name\":\"FluxTransformer2D\"}") &&
+           convert_path(dir, "COPY") == GGUF_OK,
+       "with its config.json: %s", err.message);
+    snprintf(path, sizeof path, "%s/model_index.json", pipe);
+    static const char index[] =
+        "{\"transformer\":[\"diffusers\",\"F\"],\"unet\":[null,null],"
+        "\"text_encoder\":[\"transformers\",\"T5EncoderModel\"]}";
+    ok(write_text(path, index) && convert_path(pipe, "COPY") == GGUF_OK &&
+           has_text("general.architecture", "flux"),
+       "the pipeline's folder: %s", err.message);
+    ok(write_text(path, "{\"vae\":[\"diffusers\",\"A\"]}") &&
+           convert_path(pipe, "COPY") == GGUF_E_NOTFOUND &&
+           strstr(err.message, "neither a transformer nor a unet"),
+       "a pipeline without either: %s", err.message);
+    ok(write_text(path, "{\"unet\":[\"diffusers\",\"A\"]}") &&
+           convert_path(pipe, "COPY") == GGUF_E_NOTFOUND &&
+           strstr(err.message,
+                  "neither diffusion_pytorch_model.safetensors nor "
+                  "diffusion_pytorch_model.safetensors.index.json"),
+       "a part without weights: %s", err.message);
+    scratch_clean(dir);
+    rmdir(dir);
+    scratch_clean(pipe);
+    rmdir(pipe);
+}
+
 static void refuse_file(const char *why, const char *what)
 {
     ok(convert_file("COPY") == GGUF_E_ARCH && strstr(err.message, why),
@@ -229,11 +412,14 @@ static void check_refused(void)
     refuse_file("flux and hyvid", "names of two architectures");
     stfile_begin(&st);
     stfile_add(&st, HYVID, "BF16", "4,4", 32);
-    refuse_file("a folder is wanted", "one name of two");
+    refuse_file("nearest is hyvid, whose 'txt_in.individual_token_refiner.",
+                "one name of two");
+    refuse_file("converted as its folder", "a file of another model");
     stfile_begin(&st);
     stfile_add(&st, "transformer_blocks.0.attn.add_q_proj.weight", "BF16",
                "4,4", 32);
-    refuse_file("diffusers", "the layout of diffusers");
+    refuse_file("layout of diffusers; nearest is that of",
+                "an incomplete layout of diffusers");
     for (size_t n = 127; n <= 128; n++) {
         memset(name, 'x', n);
         name[n] = 0;
@@ -260,6 +446,8 @@ int main(void)
     check_dimensions();
     check_scales();
     check_config();
+    check_names();
+    check_folders();
     check_refused();
     gguf_file_close(made);
     scratch_clean(top);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # gguf-convert: image and video models in one .safetensors file. Made models
 # become the files that the converter of ComfyUI-GGUF writes, except for the
-# departures that are listed below.
+# departures that are listed below. Some are also divided into shards, as a
+# pipeline of diffusers.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 data=${GGUF_SHARED:-/nowhere}/golden/image
@@ -11,7 +12,7 @@ if ! test -d "$data" || ! python3 -c '' 2>/dev/null; then
     done_testing
 fi
 cat >"$tmp/check.py" <<'EOF'
-import os, subprocess, sys
+import json, os, shutil, struct, subprocess, sys
 data, tmp, convert = sys.argv[1:4]
 
 # Tensors that differ, by model. "-NAME": a tensor that is left out here.
@@ -84,6 +85,45 @@ def scales(out):
             bad.append(f[1])
     return bad
 
+def dump(out):
+    return sorted(subprocess.run(
+        [sys.executable, data + "/dump_gguf.py", out], text=True,
+        stdout=subprocess.PIPE).stdout.splitlines())
+
+def divide(made, folder, part):
+    """Write the tensors of a file as three shards of a pipeline's part."""
+    os.makedirs(folder + "/" + part)
+    whole = open(made, "rb").read()
+    n = struct.unpack("<Q", whole[:8])[0]
+    head = json.loads(whole[8:8 + n])
+    head.pop("__metadata__", None)
+    where = {}
+    for i in range(3):
+        name = "diffusion_pytorch_model-%05d-of-00003.safetensors" % (i + 1)
+        own, at, body = {}, 0, b""
+        for key in list(head)[i::3]:
+            begin, end = head[key]["data_offsets"]
+            own[key] = dict(head[key],
+                            data_offsets=[len(body), len(body) + end - begin])
+            body += whole[8 + n + begin:8 + n + end]
+            where[key] = name
+        text = json.dumps(own).encode()
+        with open("%s/%s/%s" % (folder, part, name), "wb") as f:
+            f.write(struct.pack("<Q", len(text)) + text + body)
+    with open("%s/%s/diffusion_pytorch_model.safetensors.index.json" %
+              (folder, part), "w") as f:
+        json.dump({"weight_map": where}, f)
+    with open(folder + "/model_index.json", "w") as f:
+        json.dump({"transformer": [None, None],
+                   part: ["diffusers", "Model"]}, f)
+
+def is_same_folder(made, out, part):
+    folder, other = tmp + "/pipe", tmp + "/folder.gguf"
+    shutil.rmtree(folder, ignore_errors=True)
+    divide(made, folder, part)
+    r = subprocess.run([convert, "-qf", folder, "-o", other])
+    return r.returncode == 0 and dump(out) == dump(other)
+
 n = 0
 for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
     n += 1
@@ -107,6 +147,12 @@ for name in sorted(x[:-5] for x in os.listdir(data + "/specs")):
         good = not bad
     print("%sok %d - %s%s" % ("" if good else "not ", n, name,
                               ": " + " ".join(bad[:5]) if bad else ""))
+    part = {"hidream": "transformer", "wan_vace": "transformer",
+            "order_sdxl_sd1": "unet"}.get(name)
+    if part:
+        n += 1
+        print("%sok %d - %s as a pipeline" % (
+            "" if is_same_folder(made, out, part) else "not ", n, name))
 print("1..%d" % n)
 EOF
 python3 "$tmp/check.py" "$data" "$tmp" "$bin/gguf-convert"

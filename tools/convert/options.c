@@ -162,8 +162,9 @@ static const struct opt_tool tool = {
     "[OPTION]... DIR -o OUT[=[TYPE][@SIZE]]...\n[OPTION]... --dry-run DIR\n"
     "[OPTION]... FILE --to-safetensors DIR[=TYPE]",
     "Make a GGUF file of the model in DIR, a folder in the layout of Hugging "
-    "Face's transformers: config.json, safetensors, a tokenizer. OUT appears "
-    "under its name when it is complete.",
+    "Face's transformers: config.json, safetensors, a tokenizer. DIR may also "
+    "be an image or video model: FILE.safetensors or a folder of diffusers. "
+    "OUT appears under its name when it is complete.",
     table,
     rules,
     "DIR [MORE]...",

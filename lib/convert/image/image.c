@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* image.c - convert an image or video model in one .safetensors file */
+/* image.c - describe the GGUF file of an image or video model */
 #include "config.h"
 #include "convert/image/image.h"
 
@@ -16,129 +16,13 @@ enum {
     FOLD = 256       /* elements of a row of a folded tensor */
 };
 
-/* Prefixes of the model's names in files that hold other parts, too. */
-static const char *const prefixes[] = { "model.diffusion_model.",
-                                        "model.model.", "net.", "model.", "" };
-
-/* ---- reading ---- */
-
-bool gg_image_is_file(const char *path)
-{
-    return gg_str_ends(gg_str_z(path), ".safetensors");
-}
-
-enum gguf_status gg_image_open(struct gguf_convert *c, const char *path,
-                               struct gguf_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    const size_t n = slash ? (size_t)(slash - path) : 1;
-    const char *folder =
-        gg_mem_arena_strndup(&c->arena, slash ? path : ".", n ? n : 1);
-    const char *name = slash ? slash + 1 : path;
-    c->image_file = gg_mem_arena_strndup(&c->arena, name, strlen(name));
-    if (!folder || !c->image_file)
-        return gg_error_set_nomem(err, n + strlen(name));
-    return gg_folder_open(&c->folder, folder, &c->p, &c->arena, err);
-}
-
-static bool has_tensor(const struct gg_safetensors *s, const char *prefix,
-                       const char *name, size_t n)
-{
-    char buf[256];
-    const int len = snprintf(buf, sizeof buf, "%s%.*s", prefix, (int)n, name);
-    return len > 0 && (size_t)len < sizeof buf &&
-           gg_safetensors_find(s, (struct gguf_str){ buf, (size_t)len }) !=
-               GG_INDEX_NONE;
-}
-
-static bool has_any(const struct gg_safetensors *s, const char *prefix,
-                    const char *list)
-{
-    while (list && *list) {
-        const size_t n = strcspn(list, " ");
-        if (has_tensor(s, prefix, list, n))
-            return true;
-        list += n + (list[n] == ' ');
-    }
-    return false;
-}
-
-/* Has the file all names of one of the sets? */
-static bool has_set(const struct gg_safetensors *s, const char *prefix,
-                    const char *sets)
-{
-    bool all = true;
-    for (const char *p = sets; *p;) {
-        const size_t n = strcspn(p, " |");
-        all = all && has_tensor(s, prefix, p, n);
-        p += n;
-        if (all && *p != ' ')
-            return true;
-        all = all || *p == '|';
-        p += *p != 0;
-    }
-    return false;
-}
-
-/* Find the architecture whose names the file has behind a prefix. */
-static enum gguf_status try_prefix(struct gguf_convert *c, const char *prefix,
-                                   struct gguf_error *err)
-{
-    const struct gg_safetensors *s = c->folder.weights;
-    const struct gg_image_arch *a;
-    for (size_t i = 0; (a = gg_image_row(i)); i++) {
-        if (!has_set(s, prefix, a->sets) || has_any(s, prefix, a->without))
-            continue;
-        if (c->image)
-            return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
-                                "the names of its tensors are those of two "
-                                "architectures, %s and %s",
-                                c->image->name, a->name);
-        c->image = a;
-        c->folder.prefix = gg_str_z(prefix);
-    }
-    return GGUF_OK;
-}
-
-static enum gguf_status refuse_unknown(const struct gguf_convert *c,
-                                       struct gguf_error *err)
-{
-    const struct gg_image_arch *a;
-    for (size_t i = 0; (a = gg_image_row(i)); i++)
-        for (size_t k = 0; k < GG_LEN(prefixes); k++)
-            if (has_any(c->folder.weights, prefixes[k], a->foreign))
-                return gg_error_set(
-                    err, GGUF_E_ARCH, GGUF_NO_OFFSET,
-                    "has the layout of diffusers, which loaders of GGUF files "
-                    "do not take: convert the checkpoint in its authors' "
-                    "layout (architecture %s)",
-                    a->name);
-    struct gg_str_esc e;
-    return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
-                        "is a file: a folder is wanted, as '%s', which it is "
-                        "in; the names of its tensors are those of no known "
-                        "image or video model",
-                        gg_str_esc(&e, gg_str_z(c->folder.dir.path)));
-}
-
 enum gguf_status gg_image_read(struct gguf_convert *c,
                                const struct gguf_limits *limits,
                                struct gguf_error *err)
 {
-    bool there;
-    GG_TRY(gg_safetensors_create(&c->folder.weights, c->codec, c->p.allocator,
-                                 err));
-    struct gg_safetensors *s = c->folder.weights;
-    s->limits = *limits;
-    GG_TRY(gg_safetensors_add_file(s, &c->folder.dir, c->image_file, "",
-                                   &there, err));
-    if (!there)
-        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                            "no such file");
-    GG_TRY(gg_safetensors_scale(s, err));
-    for (size_t k = 0; k < GG_LEN(prefixes) && !c->image; k++)
-        GG_TRY(try_prefix(c, prefixes[k], err));
-    return c->image ? GGUF_OK : refuse_unknown(c, err);
+    GG_TRY(gg_image_open_weights(c, limits, err));
+    GG_TRY(gg_safetensors_scale(c->folder.weights, err));
+    return gg_image_recognize(c, err);
 }
 
 /* ---- the output's tensors ---- */
@@ -163,9 +47,10 @@ static bool is_bare(struct gguf_str name)
 /* Type of the output. to_bf16: 8-bit floats with scales become BF16. */
 static uint32_t choose_type(const struct gg_image_arch *a,
                             const struct gg_safetensors_tensor *t,
-                            struct gguf_str name, bool to_bf16)
+                            struct gguf_str name, uint64_t n_elements,
+                            bool to_bf16)
 {
-    const bool small = t->n_dims <= 1 || t->n_elements <= SMALL;
+    const bool small = t->n_dims <= 1 || n_elements <= SMALL;
     const bool f32 =
         small || t->n_dims > 4 || gg_image_kept_has_part(a->f32, name);
     switch (t->type->dtype) {
@@ -196,83 +81,117 @@ static bool is_mostly_bf16(const struct gg_safetensors *s)
     return n_bf16 > n_f16;
 }
 
-static bool is_folded(const struct gg_image_arch *a,
-                      const struct gg_safetensors_tensor *t)
+static bool is_folded(const struct gg_image_arch *a, const int64_t *ne,
+                      unsigned n_dims, uint64_t n_elements)
 {
-    return a->folds && t->n_dims > 1 && t->n_elements >= 2 * FOLD &&
-           !(t->n_elements % FOLD) && t->ne[0] % FOLD;
+    return a->folds && n_dims > 1 && n_elements >= 2 * FOLD &&
+           !(n_elements % FOLD) && ne[0] % FOLD;
 }
 
 static enum gguf_status set_shape_key(struct gguf_convert *c,
-                                      const struct gg_safetensors_tensor *t,
+                                      const int64_t *ne, unsigned n_dims,
                                       struct gguf_str name,
                                       struct gguf_error *err)
 {
     char key[200];
     int32_t shape[GGUF_MAX_DIMS];
-    for (unsigned d = 0; d < t->n_dims; d++) {
-        const int64_t ne = t->ne[t->n_dims - 1 - d];
-        if (ne > INT32_MAX)
+    for (unsigned d = 0; d < n_dims; d++) {
+        const int64_t n = ne[n_dims - 1 - d];
+        if (n > INT32_MAX)
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                                 "a dimension of %" PRId64
                                 " elements, limit is %d",
-                                ne, INT32_MAX);
-        shape[d] = (int32_t)ne;
+                                n, INT32_MAX);
+        shape[d] = (int32_t)n;
     }
     snprintf(key, sizeof key, "comfy.gguf.orig_shape.%.*s", (int)name.size,
              name.data);
-    return gguf_meta_set_array(c->out.meta, key, GGUF_VAL_I32, shape,
-                               t->n_dims, err);
+    return gguf_meta_set_array(c->out.meta, key, GGUF_VAL_I32, shape, n_dims,
+                               err);
 }
 
-/* Tensor of the output that tensor i of the file becomes. */
-static enum gguf_status add_tensor(struct gguf_convert *c, uint32_t i,
-                                   struct gguf_str name, bool to_bf16,
+/* Make the parts of a tensor: one for each source, or the halves of one,
+ * exchanged. */
+static enum gguf_status make_parts(struct gguf_convert *c,
+                                   const struct gg_image_source *s,
+                                   struct gg_composed_tensor *t,
                                    struct gguf_error *err)
 {
-    const struct gg_safetensors_tensor *from = &c->folder.weights->tensor[i];
+    const struct gg_safetensors_tensor *from = c->folder.weights->tensor;
+    const size_t n = s->swap ? 2 : s->n_from;
+    t->part = gg_mem_arena_alloc(&c->arena, n * sizeof *t->part);
+    t->n_parts = n;
+    if (!t->part)
+        return gg_error_set_nomem(err, n * sizeof *t->part);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t no = s->from[s->swap ? 0 : i];
+        const uint64_t ne = from[no].n_elements / (s->swap ? 2 : 1);
+        t->part[i] =
+            (struct gg_composed_part){ .from = no,
+                                       .first = s->swap && !i ? ne : 0,
+                                       .n_dims = 1,
+                                       .ne = { ne },
+                                       .step = { 1 } };
+    }
+    return GGUF_OK;
+}
+
+static void list_sources(struct gguf_convert *c, size_t no,
+                         const struct gg_image_source *s)
+{
+    c->out.first_item[no] = c->parts.n_items;
+    for (unsigned i = 0; i < s->n_from; i++)
+        c->parts.item[c->parts.n_items++] =
+            (struct gg_convert_item){ .to = s->name, .from = s->from[i] };
+}
+
+/* Add a tensor of the output. */
+static enum gguf_status add_tensor(struct gguf_convert *c,
+                                   const struct gg_image_source *s,
+                                   bool to_bf16, struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *from =
+        &c->folder.weights->tensor[s->from[0]];
     const size_t no = c->out.n_tensors++;
     struct gg_composed_tensor *t = &c->out.made[no];
-    const bool folded = is_folded(c->image, from);
-    struct gg_composed_part *part =
-        gg_mem_arena_alloc(&c->arena, sizeof *part);
-    if (!part)
-        return gg_error_set_nomem(err, sizeof *part);
-    *part = (struct gg_composed_part){
-        .from = i, .n_dims = 1, .ne = { from->n_elements }, .step = { 1 }
-    };
+    int64_t ne[GGUF_MAX_DIMS];
+    uint64_t n_elements = 0;
+    GG_TRY(gg_image_join(c, s, ne, err));
+    for (unsigned i = 0; i < s->n_from; i++)
+        n_elements += c->folder.weights->tensor[s->from[i]].n_elements;
+    const bool folded = is_folded(c->image, ne, from->n_dims, n_elements);
     *t = (struct gg_composed_tensor){
-        .name = name,
-        .dtype = choose_type(c->image, from, name, to_bf16),
+        .name = s->name,
+        .dtype = choose_type(c->image, from, s->name, n_elements, to_bf16),
         .n_dims = GG_MIN(GG_MAX(from->n_dims, 1u), 4u),
-        .part = part,
-        .n_parts = 1,
     };
-    for (unsigned d = 0; d < 4; d++)
-        t->ne[d] = from->ne[d];
+    GG_TRY(make_parts(c, s, t, err));
+    memcpy(t->ne, ne, sizeof t->ne);
     for (unsigned d = 4; d < GGUF_MAX_DIMS; d++)
-        t->ne[3] *= from->ne[d];
+        t->ne[3] *= ne[d];
     if (folded) {
         t->n_dims = 2;
         t->ne[0] = FOLD;
-        t->ne[1] = (int64_t)(from->n_elements / FOLD);
+        t->ne[1] = (int64_t)(n_elements / FOLD);
         t->ne[2] = t->ne[3] = 1;
     }
-    c->parts.item[no] = (struct gg_convert_item){ .to = name, .from = i };
-    c->out.first_item[no] = no;
+    list_sources(c, no, s);
     c->out.tensor[no] = (struct gguf_convert_tensor){
-        .name = name.data,
+        .name = s->name.data,
         .n_dims = t->n_dims,
         .dtype = t->dtype,
         .from = from->name.data,
-        .n_from = 1,
+        .n_from = s->n_from,
         .how = folded             ? "as rows of 256"
                : from->n_dims > 4 ? "slowest dimensions joined"
+               : s->n_from > 1    ? "rows of all"
+               : s->swap          ? "halves exchanged"
                                   : "as it is",
     };
     memcpy(c->out.tensor[no].ne, t->ne, sizeof t->ne);
-    return folded || from->n_dims > 4 ? set_shape_key(c, from, name, err)
-                                      : GGUF_OK;
+    return folded || from->n_dims > 4
+               ? set_shape_key(c, ne, from->n_dims, s->name, err)
+               : GGUF_OK;
 }
 
 /* Does the tensor say how others are stored, or what activations were? */
@@ -306,10 +225,7 @@ static enum gguf_status place_tensor(struct gguf_convert *c, uint32_t i,
         c->parts.left[c->parts.n_left++] = i;
         return GGUF_OK;
     }
-    if (name.size > MOST_NAME)
-        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                            "tensor '%s': a name of %zu bytes, limit is %d",
-                            gg_str_esc(&e, name), name.size, MOST_NAME);
+    struct gg_image_source from = { .name = name, .from = { i }, .n_from = 1 };
     if (!t->n_elements) {
         gg_folder_warn(&c->folder,
                        "tensor '%s' has no elements and is left out",
@@ -317,9 +233,16 @@ static enum gguf_status place_tensor(struct gguf_convert *c, uint32_t i,
         c->parts.left[c->parts.n_left++] = i;
         return GGUF_OK;
     }
+    if (c->image_layout)
+        GG_TRY(gg_image_rename(c, name, &from, err));
+    if (from.name.size > MOST_NAME)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "tensor '%s': a name of %zu bytes, limit is %d",
+                            gg_str_esc(&e, from.name), from.name.size,
+                            MOST_NAME);
     if (!strcmp(t->type->name, "U8") || !strcmp(t->type->name, "BOOL"))
         t->type = &bytes;
-    return add_tensor(c, i, name, to_bf16, err);
+    return from.n_from ? add_tensor(c, &from, to_bf16, err) : GGUF_OK;
 }
 
 /* ---- all of it ---- */
@@ -368,7 +291,6 @@ enum gguf_status gg_image_describe(struct gguf_convert *c,
     for (size_t i = 0; i < s->n_tensors; i++)
         GG_TRY(place_tensor(c, (uint32_t)i, to_bf16, err));
     GG_TRY(gguf_meta_set_u32(meta, "general.file_type", file_type(c), err));
-    c->parts.n_items = c->out.n_tensors;
     c->out.summary.kind = "image or video model";
     c->out.summary.class_name = c->image->name;
     c->out.summary.reason = "its tensors";
