@@ -143,5 +143,6 @@ print("1..%d" % n)
 EOF
 BIN=$bin TMPDIR=$tmp python3 "$tmp/check.py" "$data" "$tmp" "$n" \
     kimi-k2.5 kimi-k2.5-heads4 glm5v granite-speech granite-speech-plus \
+    gemma3n \
     2>/dev/null | sed 's/^[-+]/# &/'
 exit $status

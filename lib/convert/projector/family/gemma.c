@@ -24,7 +24,9 @@ static const struct gg_convert_name gemma3n[] = {
     SAME("pw_exp.bn"),
     SAME("pw_proj.conv"),
     SAME("pw_proj.bn"),
-    SAME("layer_scale.gamma"),
+    /* a factor of each channel: programs multiply [width, height, channel] */
+    N_AXES(BLOCK "layer_scale.gamma", TO "layer_scale.gamma",
+           "x > 1, x, 1, 1"),
     SAME("attn.query.proj"),
     SAME("attn.key.proj"),
     SAME("attn.key.down_conv"),
