@@ -7,25 +7,18 @@
 set -u
 : "${srcdir:=.}"
 # Files that are still to be moved: the list only becomes shorter.
-later='tools/common/address.c
-    tools/common/deferred_close.c
+later='tools/common/deferred_close.c
     tools/common/digest.c
     tools/common/load.c
-    tools/common/markdown.c
     tools/common/msg.c
     tools/common/opt_help.c
-    tools/common/opt_value.c
     tools/common/option_hint.c
     tools/common/outtext.c
     tools/common/paths.c
     tools/common/progress.c
     tools/common/ranks_mpi.c
-    tools/common/remote.c
-    tools/common/remote.h
     tools/common/remote_curl.c
     tools/common/remote_http.c
-    tools/common/remote_read.c
-    tools/common/remote_response.c
     tools/common/remote_url.c
     tools/common/style.c
     tools/common/table.c
@@ -37,10 +30,7 @@ later='tools/common/address.c
     tools/convert/verify.c
     tools/edit/edit.c
     tools/edit/files.c
-    tools/edit/options.c
     tools/evaluate/text_files.c
-    tools/evaluate/texts.c
-    tools/evaluate/weights.c
     tools/imatrix/collect.c
     tools/imatrix/share.c
     tools/info/text_view.c
@@ -49,7 +39,6 @@ later='tools/common/address.c
     tools/ppl/part_notes.c
     tools/ppl/per_token.c
     tools/ppl/side_by_side_print.c
-    tools/quantize/calibration.c
     tools/quantize/calibration_share.c
     tools/split/split.c'
 tmp=$(mktemp -d) || exit 99

@@ -2,10 +2,10 @@
 /* address.c - removing secrets from addresses */
 #include "config.h"
 #include "tools/common/address.h"
+#include "tools/common/nocase.h"
 
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 static const char blank[] = " \t\r\n";
 
@@ -36,7 +36,7 @@ static size_t authority_user_size(const char *p, size_t n)
 static size_t user_size(const char *begin, const char *p, size_t n)
 {
     size_t skip = 0;
-    if (p - begin >= 5 && !strncasecmp(p - 5, "hf://", 5))
+    if (p - begin >= 5 && nocase_begins(p - 5, "hf://"))
         return 0; /* '@' begins a revision */
     while (skip < n && p[skip] == '/')
         skip++;

@@ -2,9 +2,9 @@
 /* markdown.c - escaping foreign text in Markdown */
 #include "config.h"
 #include "tools/common/markdown.h"
+#include "tools/common/nocase.h"
 
 #include <string.h>
-#include <strings.h>
 
 static bool is_word(char c)
 {
@@ -18,10 +18,10 @@ static bool has_links(const char *s)
     static const char *const begins[] = { "www.", "mailto:", "xmpp:", "://" };
     for (; *s; s++) {
         if (*s == '@' || (*s == '#' && is_word(s[1])) ||
-            (!strncasecmp(s, "gh-", 3) && s[3] >= '0' && s[3] <= '9'))
+            (nocase_begins(s, "gh-") && s[3] >= '0' && s[3] <= '9'))
             return true;
         for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-            if (!strncasecmp(s, begins[i], strlen(begins[i])))
+            if (nocase_begins(s, begins[i]))
                 return true;
     }
     return false;

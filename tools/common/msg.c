@@ -181,6 +181,20 @@ void *msg_must(void *p)
     return p;
 }
 
+char *msg_copy_n(const char *bytes, size_t n)
+{
+    char *copy = msg_must(malloc(n + 1));
+    if (n)
+        memcpy(copy, bytes, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+char *msg_copy(const char *text)
+{
+    return msg_copy_n(text, strlen(text));
+}
+
 void *msg_grow(void *p, size_t *room, size_t n, size_t item_size)
 {
     if (n <= *room)

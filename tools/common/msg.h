@@ -57,6 +57,9 @@ bool msg_fail(const char *file, const struct gguf_error *err);
 void msg_close_memory(FILE *f);
 /* Returns p. If p is NULL the program ends: out of memory. */
 void *msg_must(void *p);
+/* Copy a text, or n bytes and a NUL, for free(). */
+char *msg_copy(const char *text);
+char *msg_copy_n(const char *bytes, size_t n);
 
 /* Grow the array p of *room items of item_size bytes to at least n items, and
  * set *room. p may be NULL if *room is 0. The memory comes from realloc(). If

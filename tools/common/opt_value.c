@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/common/opt_internal.h"
 #include "tools/common/text.h"
+#include "tools/common/nocase.h"
 
 #include <gguf/split.h>
 #include <gguf/text.h>
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Report the argument of u, which is not one that the row allows. */
 static _Noreturn void fail_value(const struct opt_use *u, const char *fmt, ...)
@@ -49,7 +49,7 @@ static void put_uint(const struct opt_use *u, void *member, uint64_t v)
 static const struct opt_word *find_word(const struct opt *o, const char *text)
 {
     for (const struct opt_word *w = o->words; w && w->word; w++)
-        if (!strcasecmp(w->word, text))
+        if (nocase_equals(w->word, text))
             return w;
     return NULL;
 }

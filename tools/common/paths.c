@@ -46,7 +46,7 @@ void paths_require_local(const char *path)
     struct gguf_error err;
     gguf_error_clear(&err);
     struct text word = { NULL, 0, 0 };
-    char *shown = msg_must(strdup(path)); /* '?' in hf:// would become %3F */
+    char *shown = msg_copy(path); /* '?' in hf:// would become %3F */
     address_remove_secrets(shown);
     char *url = remote_url(shown, &err);
     free(shown);

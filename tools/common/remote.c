@@ -58,9 +58,9 @@ static void hide_secrets(char **arg, bool folder)
         return;
     secrets = msg_grow(secrets, &room_secrets, n_secrets + 1, sizeof *secrets);
     struct secret *x = &secrets[n_secrets++];
-    x->user = msg_must(strndup(s.user, s.n_user));
-    x->query = msg_must(strndup(s.query, s.n_query));
-    char *shown = msg_must(strdup(*arg));
+    x->user = msg_copy_n(s.user, s.n_user);
+    x->query = msg_copy_n(s.query, s.n_query);
+    char *shown = msg_copy(*arg);
     shown[s.query - *arg] = '\0';
     char *user = shown + (s.user - *arg);
     memmove(user, user + s.n_user, strlen(user + s.n_user) + 1);
@@ -69,7 +69,7 @@ static void hide_secrets(char **arg, bool folder)
     text_addf(&t, "%s%s", shown, folder ? "/" : "");
     t.s[strrchr(t.s, '/') + 1 - t.s] = '\0';
     x->folder = t.s;
-    x->shown = msg_must(strdup(shown));
+    x->shown = msg_copy(shown);
 }
 
 void remote_args(char **arg, int n)

@@ -10,16 +10,17 @@
 #ifndef TOOLS_REMOTE_H
 #define TOOLS_REMOTE_H
 
+#include "tools/common/nocase.h"
+
 #include <gguf/reader.h>
 
 #include <stdbool.h>
-#include <strings.h>
 
 /* Does path begin with https://, http:// or hf://? */
 static inline bool remote_is_url(const char *path)
 {
-    return !strncasecmp(path, "https://", 8) ||
-           !strncasecmp(path, "http://", 7) || !strncasecmp(path, "hf://", 5);
+    return nocase_begins(path, "https://") || nocase_begins(path, "http://") ||
+           nocase_begins(path, "hf://");
 }
 
 /* Rewrite operands that are addresses so that they end with the name of the

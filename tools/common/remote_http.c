@@ -19,12 +19,12 @@
 #include "tools/common/remote_curl.h"
 #include "tools/common/remote_url.h"
 #include "tools/common/text.h"
+#include "tools/common/nocase.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 enum {
@@ -203,7 +203,7 @@ static char *origin_of(const char *url)
         !net.f.url_get(u, CURLUPART_SCHEME, &scheme, 0) &&
         !net.f.url_get(u, CURLUPART_HOST, &host, 0) &&
         !net.f.url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
-        (!strcasecmp(scheme, "https") || !strcasecmp(scheme, "http"))) {
+        (nocase_equals(scheme, "https") || nocase_equals(scheme, "http"))) {
         text_addf(&t, "%s://%s:%s", scheme, host, port);
         for (char *p = t.s; *p; p++)
             if (*p >= 'A' && *p <= 'Z')
@@ -380,13 +380,13 @@ static char *follow_redirect(struct request *q, const char *from)
         fail_request(
             q, GGUF_E_FORMAT,
             "the server redirects to an address that is not https or http");
-    else if (!strncasecmp(from, "https:", 6) &&
+    else if (nocase_begins(from, "https:") &&
              strncmp(origin, "https:", 6) != 0)
         fail_request(
             q, GGUF_E_UNSUPPORTED,
             "the server redirects from https to http, which is not followed");
     else
-        next = msg_must(strdup(to));
+        next = msg_copy(to);
     free(origin);
     return next;
 }
@@ -441,7 +441,7 @@ static enum gguf_status finish_request(struct request *q, CURLcode c,
 static enum gguf_status send_request(struct request *q)
 {
     struct remote *r = q->r;
-    char *url = msg_must(strdup(r->target ? r->target : r->url));
+    char *url = msg_copy(r->target ? r->target : r->url);
     for (int i = 0; q->st == GGUF_OK; i++) {
         long status;
         char *origin = origin_of(url);
@@ -464,7 +464,7 @@ static enum gguf_status send_request(struct request *q)
             free(r->target);
             free(url);
             r->target = NULL;
-            url = msg_must(strdup(r->url));
+            url = msg_copy(r->url);
             continue;
         }
         (void)finish_request(q, c, status, with_token);

@@ -109,7 +109,7 @@ enum gguf_status remote_http_open(const char *url, struct gguf_reader *out,
                                   struct gguf_error *err)
 {
     struct remote *r = msg_must(calloc(1, sizeof *r));
-    r->url = msg_must(strdup(url));
+    r->url = msg_copy(url);
     r->buf = msg_must(malloc(FIRST));
     r->size = UINT64_MAX;
     r->ahead = AHEAD;

@@ -2,9 +2,9 @@
 /* remote_response.c - reading the headers of an HTTP response (RFC 9110) */
 #include "config.h"
 #include "tools/common/remote_response.h"
+#include "tools/common/nocase.h"
 
 #include <string.h>
-#include <strings.h>
 
 static bool parse_number(const char **p, uint64_t *v)
 {
@@ -25,7 +25,7 @@ static void content_range(struct remote_response *a, const char *s)
 {
     uint64_t from = 0, to = 0, total;
     a->ranged = a->has_total = false;
-    if (strncasecmp(s, "bytes ", 6) != 0)
+    if (!nocase_begins(s, "bytes "))
         return;
     s += 6;
     const bool none = *s == '*';
@@ -54,10 +54,10 @@ void remote_response_read_line(struct remote_response *a, const char *line,
     const char *v = colon ? colon + 1 + strspn(colon + 1, " \t") : "";
     if (!strncmp(s, "HTTP/", 5))
         *a = (struct remote_response){ .ranged = false };
-    else if (!strncasecmp(s, "content-range:", 14))
+    else if (nocase_begins(s, "content-range:"))
         content_range(a, v);
-    else if (!strncasecmp(s, "content-encoding:", 17))
-        a->packed = *v && strcasecmp(v, "identity") != 0;
-    else if (!strncasecmp(s, "etag:", 5) && strlen(v) < sizeof a->etag)
+    else if (nocase_begins(s, "content-encoding:"))
+        a->packed = *v && !nocase_equals(v, "identity");
+    else if (nocase_begins(s, "etag:") && strlen(v) < sizeof a->etag)
         memcpy(a->etag, v, strlen(v) + 1);
 }

@@ -10,12 +10,12 @@
 #include "tools/common/remote_url.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
+#include "tools/common/nocase.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const char *find_setting(const char *name)
 {
@@ -95,8 +95,8 @@ char *remote_url(const char *path, struct gguf_error *err)
 {
     struct text t = { NULL, 0, 0 };
     struct hf h;
-    if (strncasecmp(path, "hf://", 5) != 0)
-        return msg_must(strdup(path));
+    if (!nocase_begins(path, "hf://"))
+        return msg_copy(path);
     if (!split_hub_url(path, &h)) {
         gguf_error_set(
             err, GGUF_E_INVALID,
@@ -120,7 +120,7 @@ char *remote_normalise(const char *path)
     struct text t = { NULL, 0, 0 };
     struct hf h;
     const char *hub = remote_hub();
-    if (!strncasecmp(path, "hf://", 5)) {
+    if (nocase_begins(path, "hf://")) {
         if (!split_hub_url(path, &h) || h.file[h.n_file] != '@')
             return NULL;
         text_addf(&t, "hf://%.*s@", (int)h.n_repo, h.repo);
@@ -148,7 +148,7 @@ char *remote_normalise_folder(const char *path)
     static const char *const kinds[] = { "tree/", "resolve/", "blob/" };
     struct text t = { NULL, 0, 0 };
     const char *hub = remote_hub(), *p = path + strlen(hub) + 1;
-    if (!strncasecmp(path, "hf://", 5))
+    if (nocase_begins(path, "hf://"))
         return remote_normalise(path);
     if (strncmp(path, hub, strlen(hub)) != 0 || p[-1] != '/')
         return NULL;
@@ -187,7 +187,7 @@ static bool trim_slashes(const char *s, char **out)
     for (size_t i = 0; i < n; i++)
         if (s[i] <= ' ' || s[i] > '~')
             return false;
-    *out = n ? msg_must(strndup(s, n)) : NULL;
+    *out = n ? msg_copy_n(s, n) : NULL;
     return true;
 }
 
@@ -232,8 +232,8 @@ enum gguf_status remote_token(char **out, struct gguf_error *err)
     const char *off = find_setting("HF_HUB_DISABLE_IMPLICIT_TOKEN");
     char *path = NULL, *text = NULL;
     *out = NULL;
-    if (off && (!strcmp(off, "1") || !strcasecmp(off, "true") ||
-                !strcasecmp(off, "yes") || !strcasecmp(off, "on")))
+    if (off && (!strcmp(off, "1") || nocase_equals(off, "true") ||
+                nocase_equals(off, "yes") || nocase_equals(off, "on")))
         return GGUF_OK;
     if (!given)
         given = find_setting(from = "HUGGING_FACE_HUB_TOKEN");

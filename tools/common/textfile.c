@@ -4,6 +4,7 @@
 #include "tools/common/textfile.h"
 #include "tools/common/msg.h"
 #include "tools/common/decompress.h"
+#include "tools/common/nocase.h"
 
 #include <gguf/text.h>
 
@@ -12,7 +13,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -204,7 +204,7 @@ void textfile_warn(const char *name, const char *s, size_t size)
     }
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
         const size_t n = strlen(begins[i]);
-        if (size >= n && !strncasecmp(s, begins[i], n))
+        if (size >= n && nocase_begins(s, begins[i]))
             msg_warn(name, "is a web page: its markup is taken as text");
     }
 }

@@ -39,8 +39,8 @@ static bool add_file(struct finding *f, const char *path, const char *output,
             return false;
     l->file = msg_must(realloc(l->file, (l->n + 1) * sizeof *l->file));
     l->file[l->n++] = (struct edit_file){
-        .path = msg_must(strdup(path)),
-        .output = output ? msg_must(strdup(output)) : NULL,
+        .path = msg_copy(path),
+        .output = output ? msg_copy(output) : NULL,
         .keys = keys,
     };
     return true;
@@ -55,7 +55,7 @@ static char *output_shard(const char *output, unsigned no)
     unsigned count;
     gguf_split_name_parse(output, &n, NULL, &count);
     const size_t size = strlen(output) + 1;
-    char *prefix = msg_must(strdup(output));
+    char *prefix = msg_copy(output);
     char *name = msg_must(malloc(size));
     prefix[n] = '\0';
     if (gguf_split_name_format(name, size, prefix, no, count, &err) != GGUF_OK)
@@ -129,7 +129,7 @@ static bool add_names(struct finding *f, const char *arg)
     struct names n = { .size = strlen(arg) + 1 };
     size_t at;
     gguf_split_name_parse(arg, &at, NULL, &n.count);
-    n.prefix = msg_must(strdup(arg));
+    n.prefix = msg_copy(arg);
     n.prefix[at] = '\0';
     n.name = msg_must(malloc(n.size));
     const bool added = add_set(f, arg, names_path, &n, n.count);

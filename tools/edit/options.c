@@ -148,8 +148,8 @@ static struct op make_op(const struct opt_list *changes, size_t i)
         [SPECIAL] = { "--special-token", "NAME=TEXT, or two words" },
     };
     struct op op = { (enum op_kind)changes->value[i], NULL, NULL };
-    op.key = msg_must(strdup(op.kind == TEMPLATE ? "tokenizer.chat_template"
-                                                 : changes->arg[i]));
+    op.key = msg_copy(op.kind == TEMPLATE ? "tokenizer.chat_template"
+                                          : changes->arg[i]);
     if (op.kind == TEMPLATE)
         op.arg = changes->arg[i];
     if (op.kind == DELETE || op.kind == TEMPLATE)
@@ -204,8 +204,7 @@ int edit_parse(struct edit_options *o, int argc, char **argv)
                       o->output || o->mode == GGUF_EDIT_COPY || o->recover;
     if (!o->n_ops && !o->recover && n == 3 &&
         o->order == GGUF_EDIT_KEEP_ORDER) {
-        o->op[o->n_ops++] =
-            (struct op){ SET, msg_must(strdup(argv[2])), argv[3] };
+        o->op[o->n_ops++] = (struct op){ SET, msg_copy(argv[2]), argv[3] };
         return 1;
     }
     if (!some)

@@ -12,7 +12,7 @@
 static void add_file(struct ev_files *f, const char *path)
 {
     f->path = msg_grow(f->path, &f->room, f->n + 1, sizeof *f->path);
-    f->path[f->n++] = msg_must(strdup(path));
+    f->path[f->n++] = msg_copy(path);
 }
 
 /* Add all files that match a pattern, in the order of a shell. */

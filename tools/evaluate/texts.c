@@ -69,9 +69,9 @@ static bool add_path(struct ev_run *r, const struct gguf_vocab *v,
         return false;
     if (!r->o->quiet)
         textfile_warn(path, data, size);
-    const bool good =
-        r->field ? add_records(r, v, path, data, size, tokens)
-                 : add_text(r, v, msg_must(strdup(path)), data, size, tokens);
+    const bool good = r->field
+                          ? add_records(r, v, path, data, size, tokens)
+                          : add_text(r, v, msg_copy(path), data, size, tokens);
     free(data);
     return good;
 }

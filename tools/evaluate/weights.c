@@ -6,10 +6,10 @@
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
+#include "tools/common/nocase.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* A job on all weights of a model. */
 typedef enum gguf_status job_fn(struct gguf_model *model,
@@ -83,8 +83,8 @@ static const struct gguf_buft *find_buft(const struct ev_backends *b,
 {
     for (unsigned i = 0; i < b->n; i++) {
         const struct gguf_buft *t = gguf_backend_buft(b->list[i]);
-        if (!strcasecmp(name, gguf_buft_name(t)) ||
-            !strcasecmp(name, gguf_backend_name(b->list[i])))
+        if (nocase_equals(name, gguf_buft_name(t)) ||
+            nocase_equals(name, gguf_backend_name(b->list[i])))
             return t;
     }
     return NULL;

@@ -54,7 +54,7 @@ static bool take_tensor(void *user, const struct gguf_calibrate_tensor *t)
         .error_after = t->error_after,
         .n_matrices = t->n_matrices,
         .n_new = t->n_new,
-        .note = t->note ? msg_must(strdup(t->note)) : NULL
+        .note = t->note ? msg_copy(t->note) : NULL
     };
     show_tensor(w->c->bar, t->name);
     return false;
