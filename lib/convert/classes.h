@@ -55,7 +55,7 @@ enum gg_convert_pair {
 /* Dimensions of a tensor, fastest first; 1 from n on. */
 struct gg_convert_dims {
     unsigned n;
-    int64_t ne[4];
+    int64_t ne[5];
 };
 
 /* Inverse of a view: change the dimensions of the file's tensor to those of the
@@ -214,7 +214,7 @@ struct gg_convert_arch {
     const char *model_type;
     /* Way back: usual names in config.json, each with the name that the class
      * has instead. */
-    const char *instead[5][2];
+    const char *instead[8][2];
     /* Prefixes of names, separated by blanks: the first that a name has is
      * removed. NULL: none. */
     const char *strip;

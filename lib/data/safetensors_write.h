@@ -17,7 +17,7 @@ struct gg_safetensors_writer_tensor {
     struct gguf_str name; /* kept; followed by a NUL */
     uint32_t dtype;       /* F32, F16 or BF16 */
     unsigned n_dims;
-    int64_t ne[4];
+    int64_t ne[5];
     uint64_t size;  /* bytes; filled in */
     size_t file_no; /* filled in */
 };

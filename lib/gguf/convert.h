@@ -327,6 +327,10 @@ struct gguf_folder_params {
  * weights. That plan must have the tensors of the file, with their names and
  * shapes.
  *
+ * A projector (general.architecture "clip") becomes a folder with its tensors,
+ * config.json with the settings of its towers, and preprocessor_config.json.
+ * Such a folder has no language model.
+ *
  * Files are written under temporary names, and all are renamed when the last
  * one is complete. A failure before that leaves no new file, and existing files
  * as they were. Memory is bounded.
@@ -334,7 +338,8 @@ struct gguf_folder_params {
  * GGUF_E_ARCH         The architecture is not supported.
  * GGUF_E_TENSOR       No folder of this architecture has such a tensor.
  * GGUF_E_UNSUPPORTED  A type cannot be decoded, or the vocabulary cannot be
- *                     written.
+ *                     written; the class of a projector has no way back, and
+ *                     the message says why.
  * GGUF_E_NONFINITE    A weight is too large for F16.
  * GGUF_E_MISMATCH     dir has other weights or tokenizer files, which this call
  *                     does not replace, even with force: they would remain

@@ -2,6 +2,7 @@
 /* back.c - a GGUF file that becomes a Hugging Face folder */
 #include "config.h"
 #include "convert/back/back_shape.h"
+#include "convert/projectors.h"
 
 #include "base/compiler.h"
 #include "base/params.h"
@@ -18,6 +19,8 @@ static void discard_folder(struct gg_back *b)
 {
     if (b->c)
         gg_folder_close_texts(&b->c->folder);
+    if (b->c)
+        json_decref(b->c->settings);
     gguf_convert_close(b->c);
     b->c = NULL;
     gg_mem_free(b->p.allocator, b->use);
@@ -80,11 +83,30 @@ static enum gguf_status check_made(struct gg_back *b, struct gguf_error *err)
     return GGUF_OK;
 }
 
+/* Make the folder of a projector of the row p. */
+static enum gguf_status try_projector(struct gg_back *b,
+                                      const struct gg_projector *p,
+                                      struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    if (p->no_back)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "class '%s' has no way back: %s",
+                            gg_str_esc(&e, gg_str_z(p->arch.classes)),
+                            p->no_back);
+    GG_TRY(gg_back_make_projector_config(b, p, err));
+    GG_TRY(begin_folder(b, err));
+    GG_TRY(gg_back_describe_projector(b, p, err));
+    return check_made(b, err);
+}
+
 static enum gguf_status try_arch(struct gg_back *b,
                                  const struct gg_convert_arch *arch,
                                  struct gguf_error *err)
 {
     struct gg_str_esc e;
+    if (arch->parts)
+        return try_projector(b, gg_projector_of(arch), err);
     GG_TRY(gg_back_make_config(b, arch, err));
     GG_TRY(begin_folder(b, err));
     GG_TRY(gg_convert_find_arch(b->c, err));
@@ -126,6 +148,19 @@ static size_t lost_keys(const struct gg_back *b, gguf_folder_note_fn *note)
     return lost;
 }
 
+/* Row n that may make files of an architecture; NULL after the last. */
+static const struct gg_convert_arch *row_at(const struct gg_back *b,
+                                            struct gguf_str arch, size_t n)
+{
+    const struct gg_projector *p;
+    if (!gg_str_eqz(arch, "clip"))
+        return gg_convert_arch_row(n);
+    for (size_t i = 0; (p = gg_projector_row(i)); i++)
+        if (gg_back_fits_projector(b, p) && !n--)
+            return &p->arch;
+    return NULL;
+}
+
 /* Find the row of the architecture whose folders keep most of the file's keys;
  * the first of several. If none fits, err is the first row's failure. */
 static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
@@ -133,7 +168,7 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
     const struct gguf_kv *kv =
         gguf_file_kv_find(b->meta, "general.architecture");
     const struct gg_convert_arch *a, *best = NULL;
-    struct gguf_str name = GG_STR("");
+    struct gguf_str name = GG_STR(""), type = GG_STR("");
     struct gg_str_esc e;
     size_t least = SIZE_MAX;
     enum gguf_status first = GGUF_OK;
@@ -141,7 +176,7 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
     if (kv && gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
         name.size = 0;
     for (size_t i = 0;
-         least && first != GGUF_E_NOMEM && (a = gg_convert_arch_row(i)); i++) {
+         least && first != GGUF_E_NOMEM && (a = row_at(b, name, i)); i++) {
         struct gguf_error why;
         if (!gg_str_eqz(name, a->arch))
             continue;
@@ -164,6 +199,12 @@ static enum gguf_status find_class(struct gg_back *b, struct gguf_error *err)
         *err = first_why;
     if (first != GGUF_OK)
         return first;
+    kv = gguf_file_kv_find(b->meta, "clip.projector_type");
+    if (gg_str_eqz(name, "clip") && kv && !gguf_kv_get_str(kv, &type, NULL))
+        return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
+                            "projector of type '%s': conversion to a folder "
+                            "is not supported",
+                            gg_str_esc(&e, type));
     return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
                         "architecture '%s': conversion to a folder is "
                         "not supported",
@@ -198,12 +239,20 @@ static enum gguf_status plan_files(struct gg_back *b, struct gguf_error *err)
         *to = (struct gg_safetensors_writer_tensor){ .name = t->name,
                                                      .dtype = type_of(b, n),
                                                      .n_dims = t->n_dims };
-        for (int d = 0; d < 4; d++)
+        for (size_t d = 0; d < GG_LEN(to->ne); d++)
             to->ne[d] = t->ne[d];
         n++;
     }
     return gg_safetensors_writer_divide(&b->out, b->to, n, b->p.max_file_size,
                                         b->p.allocator, err);
+}
+
+static bool is_projector(const struct gguf_file *f)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(f, "general.architecture");
+    struct gguf_str s;
+    return kv && gguf_kv_get_str(kv, &s, NULL) == GGUF_OK &&
+           gg_str_eqz(s, "clip");
 }
 
 /* The file, and the folder on paper. */
@@ -217,7 +266,8 @@ static enum gguf_status plan_folder(struct gg_back *b, const char *path,
     GG_TRY(gguf_file_open(&b->in, path, &fp, err));
     b->source = (struct gg_source){ .file = b->in };
     b->meta = b->source.file;
-    GG_TRY(gg_model_check_type(b->meta, err));
+    if (!is_projector(b->meta))
+        GG_TRY(gg_model_check_type(b->meta, err));
     gg_data_gguf_init(&b->numbers, &b->source, b->codec, true);
     GG_TRY(gg_data_gguf_allow_readers(&b->numbers, b->p.allocator, err));
     return find_class(b, err);
@@ -232,7 +282,8 @@ static enum gguf_status convert_file(struct gg_back *b, const char *path,
                                  err));
     (void)lost_keys(b, b->p.note.fn);
     GG_TRY(plan_files(b, err));
-    enum gguf_status st = gg_back_make_vocab(b, text, err);
+    enum gguf_status st = b->c->projector ? gg_back_add_image(b, text, err)
+                                          : gg_back_make_vocab(b, text, err);
     if (st == GGUF_OK)
         st = gg_back_make_card(b, text + GG_BACK_CARD, err);
     if (st == GGUF_OK)
@@ -259,6 +310,7 @@ static void fini_back(struct gg_back *b)
     gg_data_gguf_fini(&b->numbers, b->p.allocator);
     gguf_file_close(b->in);
     free(b->config);
+    free(b->image);
     gg_mem_arena_fini(&b->arena);
 }
 
@@ -294,6 +346,8 @@ enum gguf_status gg_back_read_config(const char *path,
     p.limits = limits;
     init_back(&b, &p);
     enum gguf_status st = plan_folder(&b, path, err);
+    if (st == GGUF_OK && b.c->projector)
+        st = gg_model_check_type(b.meta, err);
     if (st == GGUF_OK)
         st = gg_back_note_input(&b, opened, err);
     *out = st == GGUF_OK ? gg_mem_arena_strndup(arena, b.config, b.n_config)

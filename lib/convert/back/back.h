@@ -4,6 +4,7 @@
  * The way back inverts each step of a conversion:
  * 1. back.c reads the file and finds the row of its class.
  * 2. back_config.c makes config.json by the inverse of each row of keys.
+ *    back_projector.c makes it and preprocessor_config.json for a projector.
  * 3. back_names.c and back_shape.c compute names and shapes of the folder's
  *    tensors by the inverse of each row of names.
  * 4. back_view.c describes their numbers as parts of the file's tensors
@@ -22,6 +23,8 @@
 #include "data/safetensors_write.h"
 #include "gguf/split.h"
 
+struct gg_projector;
+
 struct gg_back {
     struct gguf_folder_params p;
     struct gg_mem_arena arena;
@@ -34,6 +37,8 @@ struct gg_back {
     struct gg_data_elements loose; /* reads numbers from any element on */
     char *config; /* config.json, n_config bytes, from malloc */
     size_t n_config;
+    /* preprocessor_config.json of a projector, from malloc; NULL: none */
+    char *image;
     /* uses, sorted by tensor of the folder (back_shape.h) */
     struct gg_back_use *use;
     size_t *first_use; /* [n_used + 1]: first use of each tensor */
@@ -63,6 +68,25 @@ static inline uint32_t gg_back_dtype(const struct gg_back *b, uint32_t dtype)
 enum gguf_status gg_back_make_config(struct gg_back *b,
                                      const struct gg_convert_arch *arch,
                                      struct gguf_error *err);
+
+/* back_projector.c: make b->config and b->image for a class of the row p. */
+enum gguf_status gg_back_make_projector_config(struct gg_back *b,
+                                               const struct gg_projector *p,
+                                               struct gguf_error *err);
+/* back_projector.c: is the projector of the file of the types that the row
+ * makes? */
+bool gg_back_fits_projector(const struct gg_back *b,
+                            const struct gg_projector *p);
+/* back_projector.c: read the described folder, whose config.json is open, as a
+ * projector of the row p, and describe the file that it becomes. */
+enum gguf_status gg_back_describe_projector(struct gg_back *b,
+                                            const struct gg_projector *p,
+                                            struct gguf_error *err);
+/* back_projector.c: put the prefixes of a projector's row before the name that
+ * a tensor has in rows. to: its name in the file. false: the result is too
+ * long, or rows would not find it. */
+bool gg_back_prefix_part(const struct gguf_convert *c, struct gguf_str to,
+                         char name[160]);
 
 /* back.c: make config.json of the folder that the file at path would become.
  *
@@ -126,6 +150,10 @@ enum { GG_BACK_CARD = 2, GG_BACK_TEXTS = 4 };
 enum gguf_status gg_back_make_vocab(struct gg_back *b,
                                     struct gg_back_text text[GG_BACK_CARD],
                                     struct gguf_error *err);
+/* back_projector.c: add b->image to the texts. GGUF_E_NOMEM. */
+enum gguf_status gg_back_add_image(struct gg_back *b,
+                                   struct gg_back_text text[GG_BACK_CARD],
+                                   struct gguf_error *err);
 /* back_card.c: make the model card and generation_config.json, if the file has
  * keys for them. GGUF_E_NOMEM. */
 enum gguf_status gg_back_make_card(struct gg_back *b,

@@ -28,8 +28,16 @@ static const char *const usual[] = {
 
 /* ---- names ---- */
 
+/* A name may be a setting of a projector's tower, "vision.hidden_size". */
 static bool is_usual(const char *name, size_t n)
 {
+    static const char *const towers[] = { "vision.", "audio.", "text." };
+    for (size_t i = 0; i < GG_LEN(towers); i++)
+        if (n > strlen(towers[i]) &&
+            !memcmp(name, towers[i], strlen(towers[i]))) {
+            n -= strlen(towers[i]);
+            name += strlen(towers[i]);
+        }
     for (size_t i = 0; i < GG_LEN(usual); i++)
         if (strlen(usual[i]) == n && !memcmp(name, usual[i], n))
             return true;
@@ -59,9 +67,7 @@ static void choose_name(const struct gg_back_maker *m, const char *names,
         }
 }
 
-/* Small letters, with '_' before a large one that follows a small one or a
- * digit. */
-static void model_type(const struct gg_back_maker *m, char out[96])
+void gg_back_choose_model_type(const struct gg_back_maker *m, char out[96])
 {
     static const char *const ends[] = { "ForCausalLM", "LMHeadModel",
                                         "ForConditionalGeneration", "Model" };
@@ -137,10 +143,10 @@ static json_t *number_members(json_t *list)
 /* Does the row name a member that its key's value is written to? */
 static bool has_names(const struct gg_convert_key *k)
 {
-    return k->hf && *k->hf != '=' && k->kind < GG_KIND_EACH_U32;
+    return k->hf && *k->hf && *k->hf != '=' && k->kind < GG_KIND_EACH_U32;
 }
 
-static void put_keys(struct gg_back_maker *m)
+void gg_back_put_keys(struct gg_back_maker *m)
 {
     char name[64];
     for (size_t i = 0; gg_convert_key_row(m->arch, i); i++) {
@@ -160,9 +166,7 @@ static void put_keys(struct gg_back_maker *m)
     }
 }
 
-/* The keys of the architecture as members of members, for functions that read
- * them as config.json is read. */
-static json_t *keys_json(const struct gg_back_maker *m)
+json_t *gg_back_keys_to_json(const struct gg_back_maker *m)
 {
     json_t *root = json_object();
     const size_t n = strlen(m->arch->arch);
@@ -256,6 +260,14 @@ static void join_rope(struct gg_back_maker *m)
     json_object_update(parameters, scaling);
 }
 
+void gg_back_set_class(struct gg_back_maker *m)
+{
+    const size_t n =
+        GG_MIN(strcspn(m->arch->classes, " "), sizeof m->class_name - 1);
+    memcpy(m->class_name, m->arch->classes, n);
+    m->class_name[n] = 0;
+}
+
 enum gguf_status gg_back_make_config(struct gg_back *b,
                                      const struct gg_convert_arch *arch,
                                      struct gguf_error *err)
@@ -264,16 +276,13 @@ enum gguf_status gg_back_make_config(struct gg_back *b,
     struct gg_back_maker m = { .b = b, .arch = arch, .root = json_object() };
     json_t *keys = NULL;
     char type[96];
-    const size_t n =
-        GG_MIN(strcspn(arch->classes, " "), sizeof m.class_name - 1);
-    memcpy(m.class_name, arch->classes, n);
-    m.class_name[n] = 0;
-    keys = keys_json(&m);
+    gg_back_set_class(&m);
+    keys = gg_back_keys_to_json(&m);
     m.keys = (struct gg_hf_config){ .model = keys, .whole = keys };
     gg_back_put(m.root, "architectures", json_pack("[s]", m.class_name));
-    model_type(&m, type);
+    gg_back_choose_model_type(&m, type);
     gg_back_put(m.root, "model_type", json_string(type));
-    put_keys(&m);
+    gg_back_put_keys(&m);
     put_gating(&m);
     gg_back_put_partial(&m);
     put_ids(&m);

@@ -31,6 +31,19 @@ json_t *gg_back_shortest_real(float x);
 /* Set a member of o. name may have points for members of members. Takes v. */
 void gg_back_put(json_t *o, const char *name, json_t *v);
 
+/* ---- back_config.c ---- */
+
+/* Set m->class_name to the first class of the row. */
+void gg_back_set_class(struct gg_back_maker *m);
+/* Choose model_type of config.json: the row's, or the class's name in small
+ * letters, with '_' before a large one that follows a small one or a digit. */
+void gg_back_choose_model_type(const struct gg_back_maker *m, char out[96]);
+/* Set a member for each key of the file whose row names one. */
+void gg_back_put_keys(struct gg_back_maker *m);
+/* The keys of the architecture as members of members, for functions that read
+ * them as config.json is read. */
+json_t *gg_back_keys_to_json(const struct gg_back_maker *m);
+
 /* ---- back_members.c: members of config.json ---- */
 
 /* x as JSON: a whole number without a point, another number with the digits of

@@ -23,10 +23,11 @@ struct uses {
 /* Does name match the pattern, a row's name and an ending? "+" is the number of
  * the first nextn layer, first. */
 static bool fits_pattern(const char *pattern, const char *end,
-                         struct gguf_str name, double first, int64_t *layer)
+                         struct gguf_str name, double first, int64_t *layer,
+                         int64_t *expert)
 {
     char buf[160];
-    int64_t expert = *layer = -1;
+    *expert = *layer = -1;
     const char *plus = strchr(pattern, '+');
     if (plus) {
         const int n =
@@ -36,8 +37,8 @@ static bool fits_pattern(const char *pattern, const char *end,
             return false;
     }
     return gg_convert_match_pattern(plus ? buf : pattern, &name, layer,
-                                    &expert) &&
-           gg_convert_match_pattern(end, &name, layer, &expert) && !name.size;
+                                    expert) &&
+           gg_convert_match_pattern(end, &name, layer, expert) && !name.size;
 }
 
 static bool expand_name(const struct gguf_convert *c, char out[160],
@@ -115,14 +116,20 @@ static enum gguf_status use_row(struct gg_back *b, struct uses *u,
 {
     const struct gg_file_shard_tensor t =
         gg_source_tensor(&b->source, x->tensor);
-    const bool stacked = strchr(x->row->from, '@') && !x->row->joins;
+    const int64_t number = x->expert; /* -1: the file's name has no number */
+    const bool stacked =
+        strchr(x->row->from, '@') && number < 0 && !x->row->joins;
     const int64_t layer = layer_of_folder(b->c, x->row, x->layer);
     const int64_t n = stacked ? t.info->ne[t.info->n_dims - 1] : 1;
     for (int64_t e = 0; e < n; e++) {
         x->expert = stacked ? e : -1;
         x->place = ((uint64_t)x->tensor << 24) + (uint64_t)e;
-        if (n > 1 << 24 || !expand_name(b->c, x->name, x->row->from, end,
-                                        layer, stacked ? e : 0))
+        if (n > 1 << 24 ||
+            !expand_name(b->c, x->name, x->row->from, end, layer,
+                         stacked         ? e
+                         : x->row->joins ? 0
+                                         : number) ||
+            (b->c->projector && !gg_back_prefix_part(b->c, x->to, x->name)))
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                                 "a tensor's name in the folder is too long");
         GG_TRY(add_use(b, u, x, err));
@@ -138,12 +145,27 @@ static bool is_taken(const struct gguf_convert *c,
     return !r->only_if || r->only_if(&cfg, layer) > 0;
 }
 
+/* Find the layer of the folder that has this number in the file. */
+static bool invert_layer(const struct gguf_convert *c,
+                         const struct gg_convert_name *r, int64_t *layer)
+{
+    const struct gg_hf_config cfg = gg_convert_config(c);
+    for (int64_t i = 0; i <= GG_HF_CONFIG_LAYERS; i++)
+        if (r->layer_of(&cfg, i) == (double)*layer) {
+            *layer = i;
+            return true;
+        }
+    return false;
+}
+
 /* Change a layer's number from the file's to the folder's. false: the row has
- * later layers only. */
+ * other layers only. */
 static bool count_from_first(const struct gguf_convert *c,
                              const struct gg_convert_name *r, int64_t *layer)
 {
     int64_t n = 0;
+    if (r->layer_of && !invert_layer(c, r, layer))
+        return false;
     if (r->first_layer && !gg_convert_get_count(c, r->first_layer, &n))
         return false;
     *layer -= n;
@@ -210,7 +232,8 @@ static enum gguf_status find_row(struct gg_back *b, struct uses *u, uint32_t i,
                 struct gg_back_use x = {
                     .row = r, .list = l, .to = name, .tensor = i
                 };
-                if (fits_pattern(r->to, ends[k], name, n_main, &x.layer) &&
+                if (fits_pattern(r->to, ends[k], name, n_main, &x.layer,
+                                 &x.expert) &&
                     count_from_first(b->c, r, &x.layer) &&
                     !is_hidden(arch, l, r->from) && is_taken(b->c, r, x.layer))
                     return r->is_computed ? GGUF_OK

@@ -122,7 +122,7 @@ static struct gg_convert_dims dims_of(const struct gg_back *b,
     const struct gguf_tensor_info *t =
         gg_source_tensor(&b->source, u->tensor).info;
     struct gg_convert_dims d = { t->n_dims - (u->expert >= 0),
-                                 { 1, 1, 1, 1 } };
+                                 { 1, 1, 1, 1, 1 } };
     for (unsigned i = 0; i < d.n && i < 4; i++)
         d.ne[i] = t->ne[i];
     return d;
@@ -207,10 +207,16 @@ static int64_t size_by_group(const struct axes *x,
     return group ? f->ne[f->n - 1 - group] : 0;
 }
 
-static unsigned group_of(const struct axes *x, const char *name)
+/* Dimension of factor k of an axis. Factors of one name come in order. */
+static unsigned group_of(const struct axes *x, const struct gg_axes_axis *axis,
+                         size_t k)
 {
+    const char *name = axis->factor[k].name;
+    size_t before = 0;
+    for (size_t i = 0; i < k; i++)
+        before += !strcmp(axis->factor[i].name, name);
     for (size_t i = 0; i < x->a.n_out; i++)
-        if (!strcmp(x->a.out[i].name, name))
+        if (!strcmp(x->a.out[i].name, name) && !before--)
             return x->group[i];
     return UINT32_MAX;
 }
@@ -227,7 +233,7 @@ static int64_t size_of_axis(const struct gg_back *b,
         return 0;
     for (size_t k = 0; k < axis->n; k++) {
         const struct gg_axes_factor *t = &axis->factor[k];
-        const unsigned group = group_of(x, t->name);
+        const unsigned group = group_of(x, axis, k);
         const bool whole = group < x->n_groups && !*t->part.first;
         const int64_t all = whole ? size_by_group(x, f, axis, group) : 0;
         if (all) {
@@ -252,14 +258,14 @@ static bool invert_axes(const struct gg_back *b, const struct gg_back_use *u,
     struct axes x;
     unsigned open = UINT32_MAX;
     int64_t known = 1;
-    *s = (struct gg_convert_dims){ 0, { 1, 1, 1, 1 } };
+    *s = (struct gg_convert_dims){ 0, { 1, 1, 1, 1, 1 } };
     if (!read_axes(u->row->axes, f->n, &x))
         return false;
     for (size_t i = x.a.n; i--;) { /* the fastest first */
         const struct gg_axes_axis *axis = &x.a.axis[i];
         if (axis->rest && !x.has_rest)
             continue;
-        if (s->n == 4)
+        if (s->n == GG_LEN(s->ne))
             return false;
         const int64_t n = size_of_axis(b, u, &x, f, axis);
         if (!n && open == UINT32_MAX)

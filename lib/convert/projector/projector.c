@@ -45,10 +45,9 @@ static const struct gg_projector *find_row(const struct gguf_convert *c,
     return NULL;
 }
 
-/* Find the row of the folder's class. The class stands in the whole of
- * config.json or, for towers with a class of their own, in their part of it.
- * NULL: the class has no projector. */
-static const struct gg_projector *find_projector(const struct gguf_convert *c)
+/* The class stands in the whole of config.json or, for towers with a class of
+ * their own, in their part of it. */
+const struct gg_projector *gg_projector_find(const struct gguf_convert *c)
 {
     const struct gg_convert_text *t = &c->folder.text[GG_CONVERT_CONFIG];
     const json_t *of_tower = json_object_get(
@@ -67,7 +66,7 @@ static const struct gg_projector *find_projector(const struct gguf_convert *c)
 
 size_t gg_projector_count_left(const struct gguf_convert *c)
 {
-    const struct gg_projector *p = find_projector(c);
+    const struct gg_projector *p = gg_projector_find(c);
     size_t n = 0;
     if (!p)
         return 0;
@@ -84,7 +83,7 @@ enum gguf_status gg_projector_refuse_text(const struct gguf_convert *c,
     const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str other;
     struct gg_str_esc e, f;
-    if (!find_projector(c))
+    if (!gg_projector_find(c))
         return GGUF_OK;
     if (gg_json_str(json_object_get(root, "text_model_id"), &other))
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
@@ -105,7 +104,7 @@ static enum gguf_status find_class(struct gguf_convert *c,
     const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str name = GG_STR("");
     struct gg_str_esc e;
-    c->projector = find_projector(c);
+    c->projector = gg_projector_find(c);
     (void)gg_json_str(
         json_array_get(json_object_get(root, "architectures"), 0), &name);
     if (!c->projector && name.size)

@@ -27,36 +27,11 @@
 
 #include "convert/class_row.h"
 #include "convert/convert_int.h"
+#include "convert/projectors.h"
 
 /* Stands for the class of folders in Mistral's own form, whose params.json
  * names none. */
 #define GG_PROJECTOR_PARAMS "params.json"
-
-/* A step of the conversion of one class. */
-typedef enum gguf_status gg_projector_fn(struct gguf_convert *c,
-                                         struct gguf_error *err);
-
-struct gg_projector {
-    /* Classes, names, keys, sizes. .parts is compared with names first; then
-     * .strip has prefixes to remove. */
-    struct gg_convert_arch arch;
-    /* Members of config.json with the settings of a tower, separated by blanks;
-     * the first that exists is used. ".": the whole. NULL: no such tower. */
-    const char *vision, *audio;
-    /* Keys without "clip." that must have a value, separated by blanks, beside
-     * those of every tower. NULL: none. */
-    const char *needs;
-    /* Checks config.json and adds members to it. NULL: nothing to do. */
-    gg_projector_fn *check;
-    /* Adds tensors that are computed, or in other files. Called when the
-     * weights are open. NULL: none. */
-    gg_projector_fn *add_tensors;
-    /* Writes keys that rows cannot describe, such as lists. NULL: none. */
-    gg_projector_fn *add_keys;
-};
-
-/* Row n; NULL after the last. */
-const struct gg_projector *gg_projector_row(size_t n);
 
 /* projector.c: read the folder as a projector, up to the weights. */
 enum gguf_status gg_projector_read(struct gguf_convert *c,

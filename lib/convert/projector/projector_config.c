@@ -75,13 +75,27 @@ enum gguf_status gg_projector_read_config(struct gguf_convert *c,
                                           struct gguf_error *err)
 {
     json_t *image = json_object();
+    enum gguf_status st =
+        image ? GGUF_OK : gg_error_set_nomem(err, sizeof(json_t *));
+    if (st == GGUF_OK)
+        st = read_settings(c, image, "preprocessor_config.json", "", err);
+    if (st == GGUF_OK)
+        st = read_settings(c, image, "processor_config.json",
+                           "image_processor", err);
+    if (st != GGUF_OK) {
+        json_decref(image);
+        return st;
+    }
+    return gg_projector_join_config(c, image, err);
+}
+
+enum gguf_status gg_projector_join_config(struct gguf_convert *c,
+                                          json_t *image,
+                                          struct gguf_error *err)
+{
     c->settings = json_object();
-    if (!image || !c->settings ||
-        json_object_set_new(c->settings, "image", image))
+    if (json_object_set_new(c->settings, "image", image))
         return gg_error_set_nomem(err, sizeof(json_t *));
-    GG_TRY(read_settings(c, image, "preprocessor_config.json", "", err));
-    GG_TRY(read_settings(c, image, "processor_config.json", "image_processor",
-                         err));
     GG_TRY(add_object(c, "text", c->folder.config, err));
     GG_TRY(add_tower(c, "vision", c->projector->vision, err));
     GG_TRY(add_tower(c, "audio", c->projector->audio, err));

@@ -103,8 +103,8 @@ extern const struct gg_convert_name gg_projector_names_clip[],
 #define GELU ALWAYS("use_gelu", BOOL, 1)
 #define SILU ALWAYS("use_silu", BOOL, 1)
 #define GELU_OR_SILU                                                          \
-    OF("use_gelu", BOOL, gg_projector_has_gelu, NO_BACK),                     \
-        OF("use_silu", BOOL, gg_projector_has_silu, NO_BACK)
+    OF("use_gelu", BOOL, gg_projector_has_gelu, gg_projector_put_gelu),       \
+        OF("use_silu", BOOL, gg_projector_has_silu, gg_projector_put_silu)
 #define MERGE_SIZE(HF)   NUMBER("vision.spatial_merge_size", HF)
 #define SCALE_FACTOR(HF) NUMBER("vision.projector.scale_factor", HF)
 /* Limits of the number of pixels. transformers 5 has them in "size", as its
@@ -115,6 +115,35 @@ extern const struct gg_convert_name gg_projector_names_clip[],
     NUMBER("vision.image_min_pixels", LEAST_PIXELS),                          \
         NUMBER("vision.image_max_pixels", MOST_PIXELS)
 
+/* Names of settings on the way back, where a class does not have those that
+ * most classes have: Qwen's towers, and Whisper's. */
+#define QWEN_MEMBERS                                                          \
+    { "vision.num_hidden_layers", "vision.depth" },                           \
+    {                                                                         \
+        "vision.num_attention_heads", "vision.num_heads"                      \
+    }
+#define WHISPER_MEMBERS                                                       \
+    { "audio.hidden_size", "audio.d_model" },                                 \
+        { "audio.intermediate_size", "audio.encoder_ffn_dim" },               \
+        { "audio.num_hidden_layers", "audio.encoder_layers" },                \
+    {                                                                         \
+        "audio.num_attention_heads", "audio.encoder_attention_heads"          \
+    }
+#define TEXT_CONFIG "text_config"
+
+/* ---- functions of rows ---- */
+
+/* projector_back.c: set vision.hidden_act; vision.num_hidden_layers; the number
+ * of vectors of an image, image.image_seq_length; vision.mlp_ratio. */
+gg_back_fn gg_projector_put_gelu, gg_projector_put_silu,
+    gg_projector_put_layers, gg_projector_put_image_tokens,
+    gg_projector_put_mlp_ratio;
+/* projector_back.c: set a member to the inverse of projector.scale_factor. */
+void gg_projector_put_inverse(struct gg_back_maker *m, const char *name);
+/* projector_back.c: size of a dimension of a tensor of the file; NAN: the file
+ * lacks it. */
+double gg_projector_count_tensor(const struct gg_back_maker *m,
+                                 const char *name, unsigned dim);
 /* shared.c: 1 if vision.hidden_act is the function, else NAN. */
 gg_hf_config_fn gg_projector_has_gelu, gg_projector_has_silu;
 /* shared.c: refuse a hidden_act of vision that is neither GELU nor SiLU. */
@@ -138,6 +167,8 @@ enum gguf_status gg_projector_fold_norms(struct gguf_convert *c,
  * "vision.image_grid_pinpoints", width first. Folders without them: nothing is
  * done. */
 gg_projector_fn gg_projector_put_pinpoints;
+/* projector_back.c: the inverse. */
+gg_back_fn gg_projector_put_pinpoints_back;
 /* shared.c: set a member that is missing. */
 enum gguf_status gg_projector_set_missing(struct gguf_convert *c,
                                           const char *name, double value,

@@ -132,6 +132,7 @@ const struct gg_projector gg_projector_family_conformer[] = {
                          NUMBER("audio.num_mel_bins", "audio.feat_in"), AUDIO,
                          TYPE("lfm2a"), AUDIO_EPS(NULL, 1e-5)) },
       .audio = "encoder",
-      .add_tensors = lfm2_norms },
+      .add_tensors = lfm2_norms,
+      .no_back = "batch norms are factors and offsets in files" },
     { .arch = { .classes = NULL } },
 };

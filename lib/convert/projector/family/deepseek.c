@@ -90,9 +90,17 @@ static double most_tiles(const struct gg_hf_config *cfg)
                : 9;
 }
 
+static void put_tokens_and_class(struct gg_back_maker *m)
+{
+    gg_projector_put_image_tokens(m);
+    if (num_of(&m->keys, "vision.preproc_max_tiles") == 32)
+        gg_back_put(m->root, "architectures",
+                    json_pack("[s]", "UnlimitedOCRForCausalLM"));
+}
+
 #define SAM_KEYS                                                              \
     EPS("vision.layer_norm_eps", 1e-6), GELU,                                 \
-        OF("vision.projector.scale_factor", U32, image_scale, NO_BACK),       \
+        OF("vision.projector.scale_factor", U32, image_scale, IN_BACK),       \
         ELSE("vision.window_size", U32, "vision.window_size", 14),            \
         NUMBER("vision.sam.block_count", SAM_SIZE("layers")),                 \
         NUMBER("vision.sam.embedding_length", SAM_SIZE("width")),             \
@@ -105,6 +113,7 @@ const struct gg_projector gg_projector_family_deepseek[] = {
     { .arch = { .classes = "DeepseekOCRForCausalLM UnlimitedOCRForCausalLM",
                 .names = { sam, clip, gg_projector_names_clip },
                 CLIP("sam_model. vision_model." PARTS, "vision_model."),
+                .back = put_tokens_and_class,
                 .always_f32 = "v.patch_embd. v.sam.pos_embd .pos_h. .pos_w. "
                               "v.sam.neck. v.sam.net_",
                 .keys = ROWS(
@@ -117,12 +126,14 @@ const struct gg_projector gg_projector_family_deepseek[] = {
                     VISION, TYPE("deepseekocr"), SAM_KEYS,
                     ALWAYS("vision.preproc_min_tiles", U32, 2),
                     OF("vision.preproc_max_tiles", U32, most_tiles,
-                       NO_BACK)) },
+                       IN_BACK)) },
       .vision = "vision_config",
+      .leading = "model.",
       .needs = SAM_NEEDS },
     { .arch = { .classes = "DeepseekOCR2ForCausalLM",
                 .names = { sam, qwen },
                 CLIP("sam_model. qwen2_model." PARTS, NULL),
+                .back = put_tokens_and_class,
                 .always_f32 = "v.sam.pos_embd .pos_h. .pos_w. v.sam.neck. "
                               "v.sam.net_",
                 .keys = ROWS(
@@ -139,6 +150,7 @@ const struct gg_projector gg_projector_family_deepseek[] = {
                     ALWAYS("vision.preproc_max_tiles", U32, 6),
                     ALWAYS("vision.attention.head_count_kv", U32, 2)) },
       .vision = "vision_config",
+      .leading = "model.",
       .needs = SAM_NEEDS },
     { .arch = { .classes = NULL } },
 };

@@ -5,6 +5,8 @@
 
 #include "base/compiler.h"
 
+#include <limits.h>
+
 /* ---- Gemma 3n: MobileNetV5 and a conformer ---- */
 
 #define BLOCK      "timm_model.blocks.%.@."
@@ -104,15 +106,36 @@ static double gemma3n_patch(const struct gg_hf_config *cfg)
                  num_or(cfg, "image.image_seq_length", 256));
 }
 
+static void gemma3n_back(struct gg_back_maker *m)
+{
+    const double image = num_of(&m->keys, "vision.image_size");
+    const double patch = num_of(&m->keys, "vision.patch_size");
+    gg_back_put_num(m, "image.size.height", image);
+    gg_back_put_num(m, "image.size.width", image);
+    gg_back_put_num(m, "image.image_seq_length", floor(image / patch));
+    gg_back_put_num(m, "vision.intermediate_size",
+                    num_of(&m->keys, "vision.feed_forward_length") / 4);
+}
+
 /* ---- Gemma 4 ---- */
+
+static void drop_dimension(struct gg_convert_dims *d, unsigned *open)
+{
+    d->n = 0;
+    *open = UINT_MAX;
+}
+
+/* Folders have a number without dimensions. */
+static const struct gg_convert_transform number = { .text = "a number",
+                                                    .shape = drop_dimension };
 
 /* A matrix whose inputs and results are limited to ranges. */
 #define LIMITED(FROM, TO)                                                     \
     N(FROM ".linear", TO), N(FROM, TO),                                       \
-        N(FROM ".input_max", TO ".input_max"),                                \
-        N(FROM ".input_min", TO ".input_min"),                                \
-        N(FROM ".output_max", TO ".output_max"),                              \
-        N(FROM ".output_min", TO ".output_min")
+        N_HOW(FROM ".input_max", TO ".input_max", number),                    \
+        N_HOW(FROM ".input_min", TO ".input_min", number),                    \
+        N_HOW(FROM ".output_max", TO ".output_max", number),                  \
+        N_HOW(FROM ".output_min", TO ".output_min", number)
 
 /* ln(1 + exp(x)), without overflow. */
 static void softplus(float *x, size_t n)
@@ -218,6 +241,16 @@ static const struct gg_convert_name unified[] = {
     END_NAMES,
 };
 
+/* Set the patches of a side that become one vector, by the pixels of a row of
+ * the matrix. */
+static void put_pooling(struct gg_back_maker *m)
+{
+    const double row = gg_projector_count_tensor(m, "v.patch_embd.weight", 0);
+    const double side = sqrt(row / 3);
+    gg_back_put_num(m, "vision.pooling_kernel_size",
+                    side / num_of(&m->keys, "vision.patch_size"));
+}
+
 /* Side of the square of pixels that becomes one vector. */
 static double unified_side(const struct gg_hf_config *cfg)
 {
@@ -238,12 +271,14 @@ const struct gg_projector gg_projector_family_gemma[] = {
                 .names = { gemma3n, embeddings },
                 CLIP("vision_tower. audio_tower. embed_vision. embed_audio.",
                      "vision_tower. audio_tower."),
+                .before = "vision_tower.",
+                .back = gemma3n_back,
                 .always_f16 = "a.pre_encode.out.",
                 .always_f32 = "a.conv1d. .conv_dw. v.conv_stem.",
                 .keys = ROWS(
-                    OF("vision.image_size", U32, gemma3n_image, NO_BACK),
-                    OF("vision.patch_size", U32, gemma3n_patch, NO_BACK),
-                    OF("vision.feed_forward_length", U32, gemma3n_ff, NO_BACK),
+                    OF("vision.image_size", U32, gemma3n_image, IN_BACK),
+                    OF("vision.patch_size", U32, gemma3n_patch, IN_BACK),
+                    OF("vision.feed_forward_length", U32, gemma3n_ff, IN_BACK),
                     ELSE("vision.attention.head_count", U32,
                          "vision.num_attention_heads", 8),
                     ALWAYS("vision.block_count", U32, 128), VISION,
@@ -259,6 +294,9 @@ const struct gg_projector gg_projector_family_gemma[] = {
                     AUDIO_EPS(NULL, 1e-5)) },
       .vision = "vision_config",
       .audio = "audio_config",
+      .text = TEXT_CONFIG,
+      .leading = "model.",
+      .before_audio = "audio_tower.",
       .check = gg_projector_default_plain_image },
     { .arch = { .classes = "Gemma4ForConditionalGeneration",
                 .when = has_sound,
@@ -274,16 +312,22 @@ const struct gg_projector gg_projector_family_gemma[] = {
                              AUDIO, AUDIO_TYPE("gemma4a"),
                              AUDIO_EPS("audio.layer_norm_eps", 1e-6)) },
       .vision = "vision_config",
-      .audio = "audio_config" },
+      .audio = "audio_config",
+      .text = TEXT_CONFIG,
+      .leading = "model.",
+      .before_audio = "audio_tower." },
     { .arch = { .classes = "Gemma4ForConditionalGeneration",
                 .names = { embeddings, gemma4_image },
                 .sizes = gemma4_sizes,
                 CLIP("vision_tower. embed_vision.", "vision_tower."),
                 .keys = ROWS(GEMMA4_IMAGE) },
-      .vision = "vision_config" },
+      .vision = "vision_config",
+      .text = TEXT_CONFIG,
+      .leading = "model." },
     { .arch = { .classes = "Gemma4UnifiedForConditionalGeneration",
                 .names = { embeddings, unified },
                 .sizes = unified_sizes,
+                .back = put_pooling,
                 CLIP("vision_embedder. embed_vision. embed_audio.", NULL),
                 .keys = ROWS(
                     ALWAYS("vision.image_size", U32, 224),
@@ -302,6 +346,9 @@ const struct gg_projector gg_projector_family_gemma[] = {
                     AUDIO, AUDIO_TYPE("gemma4ua"),
                     AUDIO_EPS("audio.layer_norm_eps", 1e-6)) },
       .vision = "vision_config",
-      .audio = "audio_config" },
+      .audio = "audio_config",
+      .text = TEXT_CONFIG,
+      .leading = "model.",
+      .before_audio = "audio_tower." },
     { .arch = { .classes = NULL } },
 };

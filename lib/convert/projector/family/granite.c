@@ -295,7 +295,8 @@ const struct gg_projector gg_projector_family_granite[] = {
                "audio.projector.window_size audio.projector.downsample_rate "
                "audio.projector.head_count",
       .add_tensors = speech_norms,
-      .add_keys = speech_layers },
+      .add_keys = speech_layers,
+      .no_back = "batch norms are factors and offsets in files" },
     { .arch = { .classes = "Granite4VisionForConditionalGeneration",
                 .names = { image, gg_projector_names_clip },
                 CLIP("vision_tower. image_newline layerwise_projectors. "
@@ -312,6 +313,7 @@ const struct gg_projector gg_projector_family_granite[] = {
                                 window_side, NO_BACK)) },
       .vision = "vision_config",
       .needs = "vision.projector.query_side vision.projector.window_side",
-      .add_keys = image_keys },
+      .add_keys = image_keys,
+      .no_back = "files have no numbers of the language model's layers" },
     { .arch = { .classes = NULL } },
 };

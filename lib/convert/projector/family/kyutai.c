@@ -127,6 +127,8 @@ const struct gg_projector gg_projector_family_kyutai[] = {
                          ALWAYS("gen.audio.attention.layer_norm_epsilon", F32,
                                 1e-5)) },
       .audio = "audio_config",
-      .add_keys = put_variant },
+      .add_keys = put_variant,
+      .no_back = "a folder has no config.json: its sizes follow from tensors "
+                 "of the language model" },
     { .arch = { .classes = NULL } },
 };

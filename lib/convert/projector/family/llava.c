@@ -130,6 +130,36 @@ static enum gguf_status add_keys(struct gguf_convert *c,
     return gg_projector_put_pinpoints(c, err);
 }
 
+/* The layers that are used, counted from 1, as in the file. The tower ends
+ * after the last of them. */
+static void put_llava_members(struct gg_back_maker *m)
+{
+    const char *name = "vision.feature_layer";
+    const size_t n = gg_hf_config_list_len(&m->keys, name);
+    json_t *list = json_array();
+    const bool clip = !isnan(gg_projector_count_tensor(m, "v.class_embd", 0));
+    for (size_t i = 0; i < n && i < GG_HF_CONFIG_LAYERS; i++)
+        json_array_append_new(
+            list, gg_back_number_to_json(num_at(&m->keys, name, (int64_t)i)));
+    if (n == 1) {
+        gg_back_put(m->root, "vision_feature_layer",
+                    json_incref(json_array_get(list, 0)));
+        json_decref(list);
+    } else {
+        gg_back_put(m->root, "vision_feature_layer", list);
+    }
+    gg_back_put_word(m, "vision.model_type",
+                     clip ? "clip_vision_model" : "siglip_vision_model");
+    if (is_true(num_of(&m->keys, "use_gelu")))
+        gg_back_put_word(m, "vision.hidden_act",
+                         clip ? "gelu" : "gelu_pytorch_tanh");
+    else
+        gg_back_put_word(m, "vision.hidden_act", "quick_gelu");
+    gg_back_put_word(m, "vision_feature_select_strategy",
+                     clip ? "default" : "full");
+    gg_projector_put_pinpoints_back(m);
+}
+
 /* Members of both rows. */
 #define LLAVA                                                                 \
     .when = is_clip, .names = { names, gg_projector_names_clip },             \
@@ -140,21 +170,27 @@ static enum gguf_status add_keys(struct gguf_convert *c,
               "vision_tower.post_layernorm"
 #define KEYS                                                                  \
     VISION, TYPE("mlp"), EPS("vision.layer_norm_eps", 1e-5),                  \
-        OF("use_gelu", BOOL, has_gelu, NO_BACK)
+        OF("use_gelu", BOOL, has_gelu, IN_BACK)
 
 const struct gg_projector gg_projector_family_llava[] = {
     { .arch = { .classes = "LlavaForConditionalGeneration",
                 LLAVA,
+                .before = "vision_tower.vision_model.",
+                .back = put_llava_members,
                 .keys = ROWS(KEYS) },
       .vision = "vision_config",
+      .text = TEXT_CONFIG,
       .check = check_config,
       .add_tensors = count_layers,
       .add_keys = add_keys },
     { .arch = { .classes = "LlavaNextForConditionalGeneration",
                 LLAVA,
+                .before = "vision_tower.vision_model.",
+                .back = put_llava_members,
                 .keys = ROWS(KEYS, WORD("vision.mm_patch_merge_type",
                                         "spatial_unpad")) },
       .vision = "vision_config",
+      .text = TEXT_CONFIG,
       .check = check_config,
       .add_tensors = count_layers,
       .add_keys = add_keys },

@@ -237,6 +237,7 @@ const struct gg_projector gg_projector_family_mimo[] = {
                "audio.local_group_size",
       .check = read_settings,
       .add_tensors = read_sound,
-      .add_keys = put_keys },
+      .add_keys = put_keys,
+      .no_back = "its codebooks are one tensor in files" },
     { .arch = { .classes = NULL } },
 };

@@ -36,16 +36,20 @@ static const struct gg_convert_name tower[] = {
     END_NAMES,
 };
 
+/* Names of LightOnOCR's projector, which its way back takes. */
+static const struct gg_convert_name lighton[] = {
+    N("vision_projection.linear_1", "mm.1"),
+    N("vision_projection.linear_2", "mm.2"),
+    N("vision_projection.norm", "mm.input_norm"),
+    N("vision_projection.patch_merger.merging_layer", "mm.patch_merger"),
+    END_NAMES,
+};
 #define PROJECTOR "multi_modal_projector."
 static const struct gg_convert_name projector[] = {
     N(PROJECTOR "linear_1", "mm.1"),
     N(PROJECTOR "linear_2", "mm.2"),
     N(PROJECTOR "norm", "mm.input_norm"),
     N(PROJECTOR "patch_merger.merging_layer", "mm.patch_merger"),
-    N("vision_projection.linear_1", "mm.1"),
-    N("vision_projection.linear_2", "mm.2"),
-    N("vision_projection.norm", "mm.input_norm"),
-    N("vision_projection.patch_merger.merging_layer", "mm.patch_merger"),
     N("vision_language_adapter.w_in", "mm.1"),
     N("vision_language_adapter.w_out", "mm.2"),
     N("pre_mm_projector_norm", "mm.input_norm"),
@@ -159,6 +163,8 @@ static double merge_of_params(const struct gg_hf_config *cfg)
                : NAN;
 }
 
+#define NO_BREAK                                                              \
+    "the vector of [IMG_BREAK] is a row of the language model's embedding"
 #define PARTS                                                                 \
     "vision_tower. vision_encoder. multi_modal_projector. "                   \
     "vision_projection. vision_language_adapter. pre_mm_projector_norm "      \
@@ -177,21 +183,25 @@ const struct gg_projector gg_projector_family_pixtral[] = {
                            "LlavaNextForConditionalGeneration "
                            "Mistral3ForConditionalGeneration",
                 .when = is_pixtral,
-                .names = { tower, projector, image_break },
+                .names = { tower, projector, lighton, image_break },
                 .sizes = sizes,
                 CLIP(PARTS TABLES, STRIP),
                 .keys = ROWS(PIXTRAL_KEYS("pixtral")) },
       .vision = "vision_config",
-      .check = find_break },
+      .check = find_break,
+      .no_back = NO_BREAK },
     { .arch = { .classes = "LightOnOCRForConditionalGeneration",
-                .names = { tower, projector },
+                .names = { tower, lighton, projector },
                 .sizes = sizes,
                 CLIP(PARTS, STRIP),
+                .before = "vision_encoder.",
                 .keys = ROWS(PIXTRAL_KEYS("lightonocr")) },
       .vision = "vision_config",
+      .text = TEXT_CONFIG,
+      .leading = "model.",
       .check = set_defaults },
     { .arch = { .classes = GG_PROJECTOR_PARAMS,
-                .names = { tower, projector, image_break },
+                .names = { tower, projector, lighton, image_break },
                 .sizes = sizes,
                 CLIP(PARTS TABLES, STRIP),
                 .keys = ROWS(
@@ -201,6 +211,7 @@ const struct gg_projector gg_projector_family_pixtral[] = {
                     OF("vision.spatial_merge_size", U32, merge_of_params,
                        NO_BACK)) },
       .vision = "vision_encoder",
-      .check = check_params },
+      .check = check_params,
+      .no_back = NO_BREAK },
     { .arch = { .classes = NULL } },
 };

@@ -17,18 +17,30 @@ static const struct gg_convert_name qwen2[] = {
     N(LAYER "norm1", V "ln1"),
     N(LAYER "norm2", V "ln2"),
     SPLIT_QKV(LAYER "attn.qkv", V "attn_"),
-    N(LAYER "attn.q", V "attn_q"),
-    N(LAYER "attn.k", V "attn_k"),
-    N(LAYER "attn.v", V "attn_v"),
     N(LAYER "attn.proj", V "attn_out"),
     N(LAYER "mlp.fc1", V "ffn_up"),
     N(LAYER "mlp.fc2", V "ffn_down"),
-    N(LAYER "mlp.gate_proj", V "ffn_gate"),
-    N(LAYER "mlp.up_proj", V "ffn_up"),
-    N(LAYER "mlp.down_proj", V "ffn_down"),
     N("visual.merger.ln_q", "v.post_ln"),
     N("visual.merger.mlp.0", "mm.0"),
     N("visual.merger.mlp.2", "mm.2"),
+    END_NAMES,
+};
+
+/* Names of Qwen2.5-VL's layers, and of Qwen2.5-Omni's. Lists with them come
+ * first: the way back takes the first name. */
+static const struct gg_convert_name gated[] = {
+    N(LAYER "mlp.gate_proj", V "ffn_gate"),
+    N(LAYER "mlp.up_proj", V "ffn_up"),
+    N(LAYER "mlp.down_proj", V "ffn_down"),
+    END_NAMES,
+};
+static const struct gg_convert_name qwen2_omni[] = {
+    N(LAYER "attn.q", V "attn_q"),
+    N(LAYER "attn.k", V "attn_k"),
+    N(LAYER "attn.v", V "attn_v"),
+    N(LAYER "mlp.gate_proj", V "ffn_gate"),
+    N(LAYER "mlp.up_proj", V "ffn_up"),
+    N(LAYER "mlp.down_proj", V "ffn_down"),
     END_NAMES,
 };
 
@@ -39,6 +51,35 @@ static double qwen2_ff(const struct gg_hf_config *cfg)
     return isnan(num_of(cfg, "vision.embed_dim"))
                ? num_of(cfg, "vision.intermediate_size")
                : num_of(cfg, "vision.hidden_size");
+}
+
+/* Width of the output; the feed-forward part's by the matrix. */
+static void put_qwen2_sizes(struct gg_back_maker *m)
+{
+    const double width = num_of(&m->keys, "vision.embedding_length");
+    gg_back_put_num(m, "vision.hidden_size",
+                    num_of(&m->keys, "vision.feed_forward_length"));
+    gg_back_put_num(m, "vision.mlp_ratio",
+                    gg_projector_count_tensor(m, "v.blk.0.ffn_up.weight", 1) /
+                        width);
+}
+
+static void put_ff(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "vision.intermediate_size",
+                    num_of(&m->keys, "vision.feed_forward_length"));
+}
+
+/* Set the layers with full attention: every N-th. */
+static void put_windows(struct gg_back_maker *m)
+{
+    const double period = num_of(&m->keys, "vision.n_wa_pattern");
+    const double layers = num_of(&m->keys, "vision.block_count");
+    json_t *list = json_array();
+    for (double i = period - 1;
+         period >= 1 && i < layers && i < GG_HF_CONFIG_LAYERS; i += period)
+        json_array_append_new(list, gg_back_number_to_json(i));
+    gg_back_put(m->root, "vision.fullatt_block_indexes", list);
 }
 
 /* Layers from one with full attention to the next. */
@@ -81,12 +122,15 @@ static bool is_qwen25(const struct gg_hf_config *cfg)
     return is_type(cfg, "qwen2_5_vl");
 }
 
-#define QWEN2_KEYS                                                            \
+#define QWEN2_KEYS(PUT_SIZES)                                                 \
     NUMBER("vision.embedding_length", "vision.embed_dim vision.hidden_size"), \
-        OF("vision.feed_forward_length", U32, qwen2_ff, NO_BACK),             \
+        OF("vision.feed_forward_length", U32, qwen2_ff, PUT_SIZES),           \
         ELSE("vision.image_size", U32, "vision.image_size", 560), VISION,     \
         EPS("rms_norm_eps", 1e-6)
-#define WINDOWS SILU, OF("vision.n_wa_pattern", U32, window_period, NO_BACK)
+#define WINDOWS                                                               \
+    SILU, OF("vision.n_wa_pattern", U32, window_period, put_windows)
+#define QWEN2_MEMBERS                                                         \
+    .instead = { QWEN_MEMBERS, { "vision.hidden_size", "vision.embed_dim" } }
 
 /* ---- Qwen's models that hear ---- */
 
@@ -94,10 +138,17 @@ static bool is_qwen25(const struct gg_hf_config *cfg)
 #define UNUSED_SOUND "audio_tower.audio_bos_eos_token"
 #define SOUND_KEYS   AUDIO, AUDIO_EPS("audio.layer_norm_eps", 1e-5)
 
-static const struct gg_convert_name omni_sound[] = {
-    N_AXES("embed_positions.computed", "a.position_embd.weight",
-           "x width > x, width"),
+/* Positions are computed: see add_positions(). */
+static const struct gg_convert_name omni_positions[] = {
+    { .from = "embed_positions.computed",
+      .to = "a.position_embd.weight",
+      .axes = "x width > x, width",
+      .is_computed = true },
+    N("ln_post", "a.post_ln"),
     N("proj", "mm.a.fc"),
+    END_NAMES,
+};
+static const struct gg_convert_name omni_sound[] = {
     N("multi_modal_projector.linear", "mm.a.fc"),
     N("proj1", "mm.a.mlp.1"),
     N("proj2", "mm.a.mlp.2"),
@@ -178,11 +229,48 @@ static const struct gg_convert_name qwen3[] = {
     DEEP("visual.deepstack_merger_list.%.norm", "v.deepstack.%.norm"),
     DEEP("visual.deepstack_merger_list.%.linear_fc1", "v.deepstack.%.fc1"),
     DEEP("visual.deepstack_merger_list.%.linear_fc2", "v.deepstack.%.fc2"),
+    END_NAMES,
+};
+
+/* Qwen3-Omni has names of its own for some tensors. */
+static const struct gg_convert_name qwen3_omni[] = {
+    N("visual.merger.ln_q", "v.post_ln"),
+    N("visual.merger.mlp.0", "mm.0"),
+    N("visual.merger.mlp.2", "mm.2"),
     DEEP("visual.merger_list.%.ln_q", "v.deepstack.%.norm"),
     DEEP("visual.merger_list.%.mlp.0", "v.deepstack.%.fc1"),
     DEEP("visual.merger_list.%.mlp.2", "v.deepstack.%.fc2"),
     END_NAMES,
 };
+
+/* Set the layers that give vectors to a layer of the language model. */
+static void put_deepstack_layers(struct gg_back_maker *m)
+{
+    const char *name = "vision.is_deepstack_layers";
+    const size_t n = gg_hf_config_list_len(&m->keys, name);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n && i < GG_HF_CONFIG_LAYERS; i++)
+        if (is_true(num_at(&m->keys, name, (int64_t)i)))
+            json_array_append_new(list, json_integer((json_int_t)i));
+    gg_back_put(m->root, "vision.deepstack_visual_indexes", list);
+}
+
+/* Set the number of positions, in place of the size of images if that follows
+ * from it. */
+static void put_positions(struct gg_back_maker *m)
+{
+    const double n = gg_projector_count_tensor(m, "v.position_embd.weight", 1);
+    const double side = floor(sqrt(n) * num_of(&m->keys, "vision.patch_size"));
+    gg_back_put_num(m, "vision.num_position_embeddings", n);
+    if (side == num_of(&m->keys, "vision.image_size"))
+        json_object_del(json_object_get(m->root, "vision"), "image_size");
+}
+
+static void qwen3_back(struct gg_back_maker *m)
+{
+    put_deepstack_layers(m);
+    put_positions(m);
+}
 
 /* A square of positions. */
 static double positions_size(const struct gg_hf_config *cfg)
@@ -233,37 +321,48 @@ static const struct gg_convert_name glm4v[] = {
 };
 
 const struct gg_projector gg_projector_family_qwen[] = {
-    { .arch = { .classes = "Qwen2VLModel Qwen2VLForConditionalGeneration "
+    { .arch = { .classes = "Qwen2VLForConditionalGeneration Qwen2VLModel "
                            "Qwen2_5_VLForConditionalGeneration",
                 .when = is_qwen2,
-                .names = { qwen2 },
+                .names = { qwen2, gated, qwen2_omni },
                 CLIP("visual.", NULL),
-                .keys = ROWS(QWEN2_KEYS, TYPE("qwen2vl_merger")) },
+                QWEN2_MEMBERS,
+                .keys = ROWS(QWEN2_KEYS(put_qwen2_sizes),
+                             TYPE("qwen2vl_merger")) },
       .vision = "vision_config" },
     { .arch = { .classes = "Sarashina2VisionForCausalLM",
-                .names = { qwen2 },
+                .names = { qwen2, gated, qwen2_omni },
                 CLIP("visual.", NULL),
-                .keys = ROWS(QWEN2_KEYS, TYPE("qwen2vl_merger")) },
+                QWEN2_MEMBERS,
+                .keys = ROWS(QWEN2_KEYS(put_qwen2_sizes),
+                             TYPE("qwen2vl_merger")) },
       .vision = "vision_config" },
-    { .arch = { .classes = "Qwen2VLModel Qwen2VLForConditionalGeneration "
-                           "Qwen2_5_VLForConditionalGeneration",
+    { .arch = { .classes = "Qwen2_5_VLForConditionalGeneration Qwen2VLModel "
+                           "Qwen2VLForConditionalGeneration",
                 .when = is_qwen25,
-                .names = { qwen2 },
+                .model_type = "qwen2_5_vl",
+                .names = { gated, qwen2, qwen2_omni },
                 CLIP("visual.", NULL),
-                .keys = ROWS(QWEN2_KEYS, TYPE("qwen2.5vl_merger"), WINDOWS) },
+                .instead = { QWEN_MEMBERS },
+                .keys = ROWS(QWEN2_KEYS(put_ff), TYPE("qwen2.5vl_merger"),
+                             WINDOWS) },
       .vision = "vision_config",
       .check = check_windows },
     { .arch = { .classes = "Qwen2_5OmniModel "
                            "Qwen2_5OmniForConditionalGeneration",
-                .names = { qwen2, omni_sound, gg_projector_names_whisper },
+                .names = { qwen2_omni, qwen2, omni_positions, omni_sound,
+                           gg_projector_names_whisper },
                 .sizes = sound_sizes,
                 CLIP("visual. audio_tower.", "audio_tower."),
                 .unused = UNUSED_SOUND,
                 .always_f16 = "a.conv",
-                .keys =
-                    ROWS(QWEN2_KEYS, SOUND_KEYS, TYPE("qwen2.5o"), WINDOWS) },
+                .instead = { QWEN_MEMBERS, WHISPER_MEMBERS },
+                .keys = ROWS(QWEN2_KEYS(put_ff), SOUND_KEYS, TYPE("qwen2.5o"),
+                             WINDOWS) },
       .vision = "thinker_config.vision_config",
       .audio = "thinker_config.audio_config",
+      .text = "thinker_config.text_config",
+      .leading = "thinker.",
       .check = check_windows,
       .add_tensors = add_positions },
     { .arch = { .classes = "Qwen2AudioForConditionalGeneration",
@@ -271,55 +370,72 @@ const struct gg_projector gg_projector_family_qwen[] = {
                 .sizes = sound_sizes,
                 CLIP("audio_tower. multi_modal_projector.", "audio_tower."),
                 .always_f16 = "a.conv",
+                .instead = { WHISPER_MEMBERS },
                 .keys = ROWS(SOUND_KEYS, TYPE("qwen2a")) },
       .audio = "audio_config",
+      .text = TEXT_CONFIG,
       .add_tensors = take_width },
     { .arch = { .classes = "Qwen3VLForConditionalGeneration "
                            "Qwen3VLMoeForConditionalGeneration "
                            "Qwen3_5ForConditionalGeneration "
                            "Qwen3_5MoeForConditionalGeneration",
-                .names = { qwen3, qwen2 },
+                .names = { qwen3, qwen3_omni, qwen2 },
                 CLIP("visual.", NULL),
+                .instead = { QWEN_MEMBERS },
+                .back = qwen3_back,
                 .keys = ROWS(QWEN3_KEYS, TYPE("qwen3vl_merger"),
                              EPS("text.rms_norm_eps", 1e-6)) },
       .vision = "vision_config",
+      .text = TEXT_CONFIG,
+      .leading = "model.",
       .check = gg_projector_default_clip_image,
       .add_keys = put_deepstack },
     { .arch = { .classes = "Qwen3OmniMoeForConditionalGeneration",
-                .names = { qwen3, omni_sound, qwen2,
-                           gg_projector_names_whisper },
+                .names = { qwen3_omni, qwen3, omni_positions, omni_sound,
+                           qwen2, gg_projector_names_whisper },
                 .sizes = sound_sizes,
                 CLIP("visual. audio_tower.", "audio_tower."),
                 .unused = UNUSED_SOUND,
                 .always_f16 = "a.conv",
+                .instead = { QWEN_MEMBERS, WHISPER_MEMBERS },
+                .back = qwen3_back,
                 .keys = ROWS(
                     QWEN3_KEYS, SOUND_KEYS, VISION_TYPE("qwen3vl_merger"),
                     AUDIO_TYPE("qwen3a"), EPS("text.rms_norm_eps", 1e-6)) },
       .vision = "thinker_config.vision_config",
       .audio = "thinker_config.audio_config",
+      .text = "thinker_config.text_config",
+      .leading = "thinker.",
       .check = gg_projector_default_clip_image,
       .add_tensors = add_positions,
       .add_keys = put_deepstack },
     { .arch = { .classes = "Qwen3ASRForConditionalGeneration",
-                .names = { omni_sound, gg_projector_names_whisper },
+                .names = { omni_positions, omni_sound,
+                           gg_projector_names_whisper },
                 .sizes = sound_sizes,
                 CLIP("audio_tower.", "audio_tower."),
                 .unused = UNUSED_SOUND,
                 .always_f16 = "a.conv",
+                .instead = { WHISPER_MEMBERS },
                 .keys = ROWS(SOUND_KEYS, AUDIO_TYPE("qwen3a")) },
       .audio = "thinker_config.audio_config",
+      .text = "thinker_config.text_config",
+      .leading = "thinker.",
       .add_tensors = add_positions },
     { .arch = { .classes = "Glm4vForConditionalGeneration "
                            "Glm4vMoeForConditionalGeneration "
                            "GlmOcrForConditionalGeneration",
-                .names = { glm4v, qwen2 },
+                .names = { glm4v, gated, qwen2 },
                 CLIP("visual.", NULL),
+                .instead = { QWEN_MEMBERS },
                 .keys =
                     ROWS(NUMBER("vision.image_size", "vision.image_size"),
                          OF("vision.image_size", U32, positions_size, NO_BACK),
                          VISION, TYPE("glm4v"), GELU_OR_SILU,
                          EPS("vision.rms_norm_eps", 1e-5)) },
       .vision = "vision_config",
+      .text = TEXT_CONFIG,
+      .leading = "model.",
       .check = gg_projector_default_clip_image },
     { .arch = { .classes = NULL } },
 };

@@ -105,6 +105,7 @@ static enum gguf_status resize_positions(struct gguf_convert *c,
     return gg_projector_leave_out(c, "patch_generator.pos_embed", err);
 }
 
+#define RESIZED_BACK "positions are resized in files"
 #define RADIO_KEYS                                                            \
     ELSE("vision.image_size", U32, "force_image_size", 512),                  \
         ALWAYS("vision.embedding_length", U32, 1280),                         \
@@ -212,8 +213,10 @@ static const struct gg_convert_name step3[] = {
     N(LAYER "attn.out_proj", V "attn_out"),
     N(LAYER "mlp.c_fc", V "ffn_up"),
     N(LAYER "mlp.c_proj", V "ffn_down"),
-    N(LAYER "ls_1", V "ls1"),
-    N(LAYER "ls_2", V "ls2"),
+    N(LAYER "ls_1.gamma", V "ls1.weight"),
+    N(LAYER "ls_2.gamma", V "ls2.weight"),
+    N(LAYER "ls_1.weight", V "ls1.weight"),
+    N(LAYER "ls_2.weight", V "ls2.weight"),
     { .from = "vit_downsampler%", .to = "mm.%", .layer_of = no_below },
     N("vit_large_projector", "mm.model.fc"),
     END_NAMES,
@@ -230,6 +233,13 @@ static double step3_scale(const struct gg_hf_config *cfg)
 {
     const double stride = num_of(cfg, "understand_projector_stride");
     return stride * stride;
+}
+
+static void step3_back(struct gg_back_maker *m)
+{
+    gg_back_put_num(m, "understand_projector_stride",
+                    sqrt(num_of(&m->keys, "vision.projector.scale_factor")));
+    gg_projector_put_mlp_ratio(m);
 }
 
 /* Programs know the sizes of the published model only. */
@@ -269,7 +279,8 @@ const struct gg_projector gg_projector_family_radio[] = {
       .audio = "sound_config",
       .needs = "audio.subsampling_factor audio.conv_kernel_size",
       .check = parakeet_check,
-      .add_tensors = resize_positions },
+      .add_tensors = resize_positions,
+      .no_back = RESIZED_BACK },
     { .arch = { .classes = "NemotronH_Nano_VL_V2 RADIOModel",
                 .names = { radio },
                 .sizes = radio_sizes,
@@ -278,21 +289,28 @@ const struct gg_projector gg_projector_family_radio[] = {
                 .keys = ROWS(RADIO_KEYS, TYPE("nemotron_v2_vl")) },
       .vision = "vision_config",
       .check = radio_image,
-      .add_tensors = resize_positions },
+      .add_tensors = resize_positions,
+      .no_back = RESIZED_BACK },
     { .arch = { .classes = "StepVLForConditionalGeneration "
                            "Step3p7ForConditionalGeneration",
                 .names = { step3 },
                 CLIP("vision_model. vit_large_projector.", "vision_model."),
+                .instead = { { "vision.hidden_size", "vision.width" },
+                             { "vision.num_hidden_layers", "vision.layers" },
+                             { "vision.num_attention_heads",
+                               "vision.heads" } },
+                .back = step3_back,
                 .keys = ROWS(
                     NUMBER("vision.feed_forward_length",
                            "vision.intermediate_size"),
-                    OF("vision.feed_forward_length", U32, step3_ff, NO_BACK),
+                    OF("vision.feed_forward_length", U32, step3_ff, IN_BACK),
                     VISION, TYPE("step3vl"),
                     EPS("vision.layer_norm_eps", 1e-5),
                     OF("vision.projector.scale_factor", U32, step3_scale,
-                       NO_BACK),
+                       IN_BACK),
                     ALWAYS("vision.preproc_image_size", U32, 3024)) },
       .vision = "vision_config",
+      .text = TEXT_CONFIG,
       .check = step3_check },
     { .arch = { .classes = NULL } },
 };

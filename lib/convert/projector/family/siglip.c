@@ -14,6 +14,7 @@
 #define TOWERS                                                                \
     "vision_tower.vision_tower.vision_model. vision_tower.vision_model. "     \
     "vision_tower. visual.vision_model. siglip2.vision_model. vision_model."
+#define SIGLIP_TOWER "vision_tower.vision_model."
 /* Rows of a patch as pixels of three colours become colours of pixels. */
 #define PIXELS_FIRST(P)                                                       \
     N_AXES("embeddings.patch_embedding.weight", "v.patch_embd.weight",        \
@@ -160,6 +161,7 @@ static double next_layer(const struct gg_hf_config *cfg, int64_t layer)
 }
 
 static const struct gg_convert_name janus[] = {
+    N("encoder.layers.%.self_attn.projection_layer", V "attn_out"),
     N("aligner.fc1", "mm.0"),
     { .from = "aligner.hidden_layers.%",
       .to = "mm.%",
@@ -171,6 +173,13 @@ static double janus_ff(const struct gg_hf_config *cfg)
 {
     return rint(num_of(cfg, "vision.hidden_size") *
                 num_of(cfg, "vision.mlp_ratio"));
+}
+
+/* The ratio stands in place of the width of the feed-forward part. */
+static void put_ratio(struct gg_back_maker *m)
+{
+    gg_projector_put_mlp_ratio(m);
+    json_object_del(json_object_get(m->root, "vision"), "intermediate_size");
 }
 
 /* ---- Llama 4 ---- */
@@ -200,6 +209,12 @@ static const struct gg_convert_name llama4[] = {
 static double llama4_scale(const struct gg_hf_config *cfg)
 {
     return gg_projector_inverse(cfg, "vision.pixel_shuffle_ratio");
+}
+
+static void put_shuffle_ratio(struct gg_back_maker *m)
+{
+    gg_projector_put_inverse(m, "vision.pixel_shuffle_ratio");
+    gg_projector_put_gelu(m);
 }
 
 static enum gguf_status llama4_check(struct gguf_convert *c,
@@ -298,6 +313,14 @@ static double minicpm_scale(const struct gg_hf_config *cfg)
     return is_mode(cfg, "4x") ? 2 : 4;
 }
 
+static void minicpm_back(struct gg_back_maker *m)
+{
+    const double scale = num_of(&m->keys, "vision.projector.scale_factor");
+    gg_back_put_word(m, "image.downsample_mode", scale == 2 ? "4x" : "16x");
+    gg_back_put_num(m, "vision.insert_layer_id",
+                    num_of(&m->keys, "vision.wa_layer_indexes"));
+}
+
 static enum gguf_status minicpm_check(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
@@ -374,11 +397,14 @@ const struct gg_projector gg_projector_family_siglip[] = {
                           "vision_tower.head.",
                 .always_f16 = "mm.input_projection",
                 .always_f32 = "v.patch_embd",
+                .before = SIGLIP_TOWER,
+                .back = gg_projector_put_image_tokens,
                 .keys = ROWS(VISION, TYPE("gemma3"),
                              EPS("vision.layer_norm_eps", 1e-6), GELU,
                              OF("vision.projector.scale_factor", U32,
-                                gemma3_scale, NO_BACK)) },
-      .vision = "vision_config" },
+                                gemma3_scale, IN_BACK)) },
+      .vision = "vision_config",
+      .text = TEXT_CONFIG },
     { .arch = { .classes = "Idefics3ForConditionalGeneration "
                            "SmolVLMForConditionalGeneration",
                 .names = OVER_CLIP(idefics),
@@ -398,21 +424,26 @@ const struct gg_projector gg_projector_family_siglip[] = {
                     NUMBER("vision.preproc_image_size",
                            "image.size.longest_edge "
                            "vision.image_size")) },
-      .vision = "vision_config" },
+      .vision = "vision_config",
+      .leading = "model.",
+      .text = TEXT_CONFIG },
     { .arch = { .classes = "Lfm2VlForConditionalGeneration",
                 .names = OVER_CLIP(lfm2),
                 .sizes = patch_sizes,
                 CLIP("vision_tower. multi_modal_projector.", TOWERS),
-                .keys =
-                    ROWS(ALWAYS("vision.image_size", U32, 256),
-                         OF("vision.block_count", U32, lfm2_layers, NO_BACK),
-                         VISION, TYPE("lfm2"),
-                         F32("vision.attention.layer_norm_epsilon",
-                             "vision.layer_norm_eps"),
-                         ELSE("vision.projector.scale_factor", U32,
-                              "downsample_factor", 2),
-                         GELU) },
-      .vision = "vision_config" },
+                .before = SIGLIP_TOWER,
+                .keys = ROWS(ALWAYS("vision.image_size", U32, 256),
+                             OF("vision.block_count", U32, lfm2_layers,
+                                gg_projector_put_layers),
+                             VISION, TYPE("lfm2"),
+                             F32("vision.attention.layer_norm_epsilon",
+                                 "vision.layer_norm_eps"),
+                             ELSE("vision.projector.scale_factor", U32,
+                                  "downsample_factor", 2),
+                             GELU) },
+      .vision = "vision_config",
+      .leading = "model.",
+      .text = TEXT_CONFIG },
     { .arch = { .classes = "Phi4ForCausalLMV Phi4MMForCausalLM",
                 .names = OVER_CLIP(phi4),
                 .sizes = patch_sizes,
@@ -429,15 +460,19 @@ const struct gg_projector gg_projector_family_siglip[] = {
                              GELU, EPS("vision.layer_norm_eps", 1e-6)) },
       .vision = "vision_config",
       .needs = "vision.image_min_pixels vision.image_max_pixels",
-      .add_tensors = phi4_count },
+      .add_tensors = phi4_count,
+      .no_back = "the last layer of its tower is not in files" },
     { .arch = { .classes = "JanusForConditionalGeneration",
                 .names = OVER_CLIP(janus),
                 CLIP("vision_model. aligner.", TOWERS),
+                .back = put_ratio,
                 .keys = ROWS(
                     VISION, TYPE("janus_pro"),
-                    OF("vision.feed_forward_length", U32, janus_ff, NO_BACK),
+                    OF("vision.feed_forward_length", U32, janus_ff, IN_BACK),
                     EPS("vision.layer_norm_eps", 1e-6), GELU_OR_SILU) },
-      .vision = "vision_config" },
+      .vision = "vision_config",
+      .leading = "model.",
+      .text = TEXT_CONFIG },
     { .arch = { .classes = "Llama4ForConditionalGeneration",
                 .names = { llama4 },
                 CLIP("vision_model. multi_modal_projector.", TOWERS),
@@ -445,14 +480,16 @@ const struct gg_projector gg_projector_family_siglip[] = {
                              F32("vision.attention.layer_norm_epsilon",
                                  "vision.norm_eps"),
                              OF("vision.projector.scale_factor", U32,
-                                llama4_scale, NO_BACK),
+                                llama4_scale, put_shuffle_ratio),
                              GELU) },
       .vision = "vision_config",
+      .text = TEXT_CONFIG,
       .check = llama4_check },
     { .arch = { .classes = "MiniMaxM3SparseForConditionalGeneration",
                 .names = OVER_CLIP(minimax),
                 CLIP("vision_tower. multi_modal_projector. patch_merge_mlp.",
                      TOWERS),
+                .before = SIGLIP_TOWER,
                 .keys = ROWS(
                     VISION, TYPE("minimax_m3"), GELU,
                     EPS("vision.layer_norm_eps", 1e-5),
@@ -460,17 +497,22 @@ const struct gg_projector gg_projector_family_siglip[] = {
                          "vision.img_token_compression_config.spatial_merge_"
                          "size",
                          2)) },
-      .vision = "vision_config" },
+      .vision = "vision_config",
+      .text = TEXT_CONFIG },
     { .arch = { .classes = "MiniCPMV4_6ForConditionalGeneration",
                 .names = OVER_CLIP(minicpm),
                 CLIP("vision_tower. merger.", TOWERS),
+                .before = "vision_tower.",
+                .back = minicpm_back,
                 .keys =
                     ROWS(NUMBER("vision.image_size", "image.scale_resolution"),
                          VISION, TYPE("minicpmv4_6"),
                          OF("vision.projector.scale_factor", U32,
-                            minicpm_scale, NO_BACK),
+                            minicpm_scale, IN_BACK),
                          GELU, EPS("vision.layer_norm_eps", 1e-6)) },
       .vision = "vision_config",
+      .leading = "model.",
+      .text = TEXT_CONFIG,
       .check = minicpm_check,
       .add_keys = minicpm_keys },
     { .arch = { .classes = "PaddleOCRVisionModel "
@@ -493,8 +535,9 @@ const struct gg_projector gg_projector_family_siglip[] = {
                     ELSE("vision.image_size", U32, "vision.image_size", 560),
                     VISION, TYPE("youtuvl"),
                     EPS("vision.layer_norm_eps", 1e-6),
-                    OF("use_gelu", BOOL, youtu_gelu, NO_BACK),
-                    OF("use_silu", BOOL, gg_projector_has_silu, NO_BACK),
+                    OF("use_gelu", BOOL, youtu_gelu, gg_projector_put_gelu),
+                    OF("use_silu", BOOL, gg_projector_has_silu,
+                       gg_projector_put_silu),
                     ELSE("vision.spatial_merge_size", U32,
                          "vision.spatial_merge_size", 2),
                     NUMBER("vision.window_size", "vision.window_size"),

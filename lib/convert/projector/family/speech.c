@@ -272,6 +272,7 @@ const struct gg_projector gg_projector_family_speech[] = {
                "gen.audio.attention.head_count "
                "gen.audio.attention.head_count_kv "
                "gen.audio.attention.layer_norm_epsilon",
-      .add_tensors = read_sound },
+      .add_tensors = read_sound,
+      .no_back = "its codebooks are quotients of two tensors" },
     { .arch = { .classes = NULL } },
 };

@@ -57,6 +57,11 @@ static double intern_scale(const struct gg_hf_config *cfg)
     return gg_projector_inverse(cfg, "downsample_ratio");
 }
 
+static void put_downsample_ratio(struct gg_back_maker *m)
+{
+    gg_projector_put_inverse(m, "downsample_ratio");
+}
+
 /* ---- Kimi-VL, Kimi-K2.5 ---- */
 
 #define LAYER "encoder.blocks.%."
@@ -71,13 +76,6 @@ static const struct gg_convert_name kimi[] = {
     N("multi_modal_projector.pre_norm", "mm.input_norm"),
     N("multi_modal_projector.linear_1", "mm.1"),
     N("multi_modal_projector.linear_2", "mm.2"),
-    N("mm_projector.pre_norm", "mm.input_norm"),
-    N("mm_projector.linear_1", "mm.1"),
-    N("mm_projector.linear_2", "mm.2"),
-    N("mm_projector.proj.linear_1", "mm.1"),
-    N("mm_projector.proj.linear_2", "mm.2"),
-    N("mm_projector.proj.0", "mm.1"),
-    N("mm_projector.proj.2", "mm.2"),
     END_NAMES,
 };
 static const struct gg_convert_name kimi_vl[] = {
@@ -91,6 +89,13 @@ static const struct gg_convert_name kimi_vl[] = {
 #define AXES_APART "heads d 2 2, * > heads 2 d 2, *"
 static const struct gg_convert_name kimi_k25[] = {
     N("patch_embed.pos_emb", "v.position_embd"),
+    N("mm_projector.pre_norm", "mm.input_norm"),
+    N("mm_projector.proj.0", "mm.1"),
+    N("mm_projector.proj.2", "mm.2"),
+    N("mm_projector.proj.linear_1", "mm.1"),
+    N("mm_projector.proj.linear_2", "mm.2"),
+    N("mm_projector.linear_1", "mm.1"),
+    N("mm_projector.linear_2", "mm.2"),
     N_AXES(LAYER "wqkv", V "attn_qkv", "3[1@0] " AXES_APART),
     N_AXES(LAYER "wqkv", V "attn_qkv", "3[1@1] " AXES_APART),
     N_AXES(LAYER "wqkv", V "attn_qkv", "3[1@2] r, * > r, *"),
@@ -102,6 +107,29 @@ static const struct gg_convert_size kimi_sizes[] = {
       .hf = "vision.vt_num_attention_heads vision.num_attention_heads" },
     { .name = NULL }
 };
+
+/* Sides of the grid of positions, which files have as a list. */
+static const struct gg_convert_size kimi_vl_sizes[] = {
+    { .name = "y", .hf = "vision.init_pos_emb_height" },
+    { .name = "x", .hf = "vision.init_pos_emb_width" },
+    { .name = NULL }
+};
+
+/* Set the sides of a square of positions. */
+static void kimi_vl_back(struct gg_back_maker *m)
+{
+    const double n = gg_projector_count_tensor(m, "v.position_embd.weight", 1);
+    gg_back_put_num(m, "vision.init_pos_emb_height", floor(sqrt(n)));
+    gg_back_put_num(m, "vision.init_pos_emb_width", floor(sqrt(n)));
+}
+
+static void put_patch_limit(struct gg_back_maker *m)
+{
+    const double patch = num_of(&m->keys, "vision.patch_size");
+    gg_back_put_num(m, "image.in_patch_limit",
+                    num_of(&m->keys, "vision.image_max_pixels") /
+                        (patch * patch));
+}
 
 static double kimi_image(const struct gg_hf_config *cfg)
 {
@@ -217,7 +245,7 @@ static const struct gg_convert_name dots[] = {
         ELSE("vision.projector.scale_factor", U32,                            \
              "vision.merge_kernel_size", 2),                                  \
         OF("vision.image_min_pixels", U32, kimi_min_pixels, NO_BACK),         \
-        OF("vision.image_max_pixels", U32, kimi_max_pixels, NO_BACK)
+        OF("vision.image_max_pixels", U32, kimi_max_pixels, put_patch_limit)
 
 const struct gg_projector gg_projector_family_vit[] = {
     { .arch = { .classes = "InternVisionModel",
@@ -230,36 +258,49 @@ const struct gg_projector gg_projector_family_vit[] = {
                                  "vision.layer_norm_eps"),
                              GELU_OR_SILU,
                              OF("vision.projector.scale_factor", U32,
-                                intern_scale, NO_BACK),
+                                intern_scale, put_downsample_ratio),
                              ABOVE_0("vision.preproc_min_tiles", U32,
                                      "min_dynamic_patch"),
                              ABOVE_0("vision.preproc_max_tiles", U32,
                                      "max_dynamic_patch")) },
       .vision = "vision_config",
       .needs = "vision.projector.scale_factor",
+      .text = "llm_config",
       .check = gg_projector_check_activation },
     { .arch = { .classes = "KimiVLForConditionalGeneration",
                 .names = { kimi_vl, kimi },
+                .sizes = kimi_vl_sizes,
+                .back = kimi_vl_back,
                 CLIP("vision_tower. multi_modal_projector.", "vision_tower."),
                 .keys = ROWS(ALWAYS("vision.image_size", U32, 896), VISION,
                              TYPE("kimivl"), GELU,
                              ALWAYS("vision.projector.scale_factor", U32, 2),
                              EPS("vision.layer_norm_eps", 1e-5)) },
-      .vision = "vision_config" },
+      .vision = "vision_config",
+      .text = TEXT_CONFIG },
     { .arch = { .classes = "KimiK25ForConditionalGeneration "
                            "Glm5vForConditionalGeneration",
                 .names = { kimi_k25, kimi },
                 .sizes = kimi_sizes,
                 CLIP("vision_tower. mm_projector.", "vision_tower."),
                 .unused = "*pos_emb.time_weight",
+                .instead = { { "vision.hidden_size", "vision.vt_hidden_size" },
+                             { "vision.intermediate_size",
+                               "vision.vt_intermediate_size" },
+                             { "vision.num_hidden_layers",
+                               "vision.vt_num_hidden_layers" },
+                             { "vision.num_attention_heads",
+                               "vision.vt_num_attention_heads" } },
                 .keys = ROWS(KIMI_K25_KEYS) },
-      .vision = "vision_config" },
+      .vision = "vision_config",
+      .text = TEXT_CONFIG },
     { .arch = { .classes = "CogVLMForCausalLM",
                 .names = { cogvlm },
                 CLIP("vision.", "vision."),
                 .keys = ROWS(VISION, EPS("vision.layer_norm_eps", 1e-6),
                              TYPE("cogvlm")) },
-      .vision = "vision_config" },
+      .vision = "vision_config",
+      .leading = "model." },
     { .arch = { .classes = "HunYuanVLForConditionalGeneration",
                 .names = { hunyuan },
                 CLIP("vit.", "vit."),
@@ -272,7 +313,8 @@ const struct gg_projector gg_projector_family_vit[] = {
                               "vision.spatial_merge_size", 2),
                          IMAGE_PIXELS) },
       .vision = "vision_config",
-      .needs = "vision.image_min_pixels vision.image_max_pixels" },
+      .needs = "vision.image_min_pixels vision.image_max_pixels",
+      .no_back = "the first row of its positions is not in files" },
     { .arch = { .classes = "DotsOCRForCausalLM",
                 .names = { dots },
                 CLIP("vision_tower.", "vision_tower."),
