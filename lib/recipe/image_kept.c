@@ -81,6 +81,11 @@ static const char *find_parts(struct gguf_str arch)
     return NULL;
 }
 
+bool gg_image_kept_is_arch(struct gguf_str arch)
+{
+    return find_parts(arch) != NULL;
+}
+
 const char *gg_image_kept_reason(struct gguf_str arch, struct gguf_str name,
                                  const int64_t *ne)
 {

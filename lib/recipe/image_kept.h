@@ -13,6 +13,8 @@
 
 /* Is a part of the list in the name? list NULL: an empty list. */
 bool gg_image_kept_has_part(const char *list, struct gguf_str name);
+/* Is the architecture one of an image or video model? */
+bool gg_image_kept_is_arch(struct gguf_str arch);
 /* Why is a tensor of an architecture never quantized? ne: eight dimensions.
  * NULL: it may be, or the architecture is none of an image model. */
 const char *gg_image_kept_reason(struct gguf_str arch, struct gguf_str name,

@@ -17,7 +17,10 @@
     X(ATTN_OUTPUT, attn_output)                                               \
     X(FFN_DOWN, ffn_down)                                                     \
     X(FFN_GATE, ffn_gate)                                                     \
-    X(FFN_UP, ffn_up)
+    X(FFN_UP, ffn_up)                                                         \
+    X(IMAGE_V, image_v)                                                       \
+    X(IMAGE_QKV, image_qkv)                                                   \
+    X(IMAGE_DOWN, image_down)
 
 enum gg_recipe_class {
     GG_CLASS_OTHER,
@@ -41,7 +44,10 @@ enum gg_recipe_class {
                    * experts: as llama.cpp counts */ \
     X(COLS, cols) /* elements of a row */                                     \
     X(ROWS, rows)                                                             \
-    X(MATS, mats) /* matrices of a tensor: experts, mostly */
+    X(MATS, mats) /* matrices of a tensor: experts, mostly */                 \
+    X(EDGE,                                                                   \
+      edge) /* 1: first or last block of an image model that has rules  \
+                   * for them */
 
 enum gg_recipe_var {
 #define X(ID, NAME) GG_VAR_##ID,

@@ -3,6 +3,7 @@
  * order */
 #include "config.h"
 #include "recipe/type_choice.h"
+#include "recipe/image_class.h"
 #include "recipe/image_kept.h"
 #include "base/compiler.h"
 #include "base/str.h"
@@ -255,10 +256,10 @@ static const char *find_keep_reason(const struct gg_recipe_chooser *c,
                                     const char *name, const int64_t *ne)
 {
     const char *why = gg_recipe_choose_keep_reason(name, ne);
-    if (why || c->compat)
+    if (!why)
+        why = gg_image_kept_reason(c->facts.arch, gg_str_z(name), ne);
+    if (why || c->compat || !gg_str_eqz(c->facts.arch, "clip"))
         return why;
-    if (!gg_str_eqz(c->facts.arch, "clip"))
-        return gg_image_kept_reason(c->facts.arch, gg_str_z(name), ne);
     for (size_t i = 0; i < GG_LEN(kept_in_projectors); i++)
         if (name_matches(name, kept_in_projectors[i].how,
                          kept_in_projectors[i].part))
@@ -300,6 +301,9 @@ static enum gguf_status apply_recipe(struct gg_recipe_chooser *c,
                out->cls == GG_CLASS_FFN_GATE || out->cls == GG_CLASS_FFN_UP;
 
     layer = layer < 0 ? seq : layer;
+    const int64_t block = gg_image_class_block(c->facts.arch, name);
+    c->facts.var[GG_VAR_EDGE] =
+        !block || (block > 0 && block == c->facts.var[GG_VAR_LAYERS] - 1);
     c->facts.var[GG_VAR_SEQ] = seq;
     c->facts.var[GG_VAR_LAYER] = layer;
     c->facts.var[GG_VAR_I] =
@@ -329,7 +333,9 @@ static enum gguf_status choose_wanted(struct gg_recipe_chooser *c,
     const struct gguf_dtype_info *from = gguf_dtype_find(type);
     const char *why = find_keep_reason(c, name, ne);
     int64_t base = c->recipe->base;
-    enum gg_recipe_class cls = gg_recipe_choose_class(name);
+    enum gg_recipe_class cls = gg_image_kept_is_arch(c->facts.arch)
+                                   ? gg_image_class_find(c->facts.arch, name)
+                                   : gg_recipe_choose_class(name);
     bool embedding = cls == GG_CLASS_TOKEN_EMBD;
     bool output = cls == GG_CLASS_OUTPUT || (embedding && c->tied);
 
@@ -423,6 +429,8 @@ enum gguf_status gg_recipe_choose_type(struct gg_recipe_chooser *c,
     lift_table(c, name, type, out);
     out->type = out->wanted;
     if (out->wanted != type)
-        out->type = gg_recipe_choose_fitting_type(out->wanted, ne[0]);
+        out->type = gg_image_kept_is_arch(c->facts.arch)
+                        ? gg_image_class_fitting_type(out->wanted, ne[0])
+                        : gg_recipe_choose_fitting_type(out->wanted, ne[0]);
     return GGUF_OK;
 }

@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "dtype/interleave.h"
 #include "quant/job/outer_scale.h"
+#include "recipe/image_class.h"
+#include "recipe/image_kept.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,15 +45,22 @@ static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
     return (int64_t)v;
 }
 
+static struct gguf_str find_arch(const struct gguf_quant *q)
+{
+    struct gguf_str arch = { NULL, 0 };
+    const struct gguf_kv *kv = find_kv(q, "general.architecture");
+    return gguf_kv_get_str(kv, &arch, NULL) == GGUF_OK
+               ? arch
+               : (struct gguf_str){ NULL, 0 };
+}
+
 /* Collect facts about the model for conditions: from its metadata or, where
  * these are silent, from names and shapes. */
 static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
 {
-    const struct gguf_kv *kv = find_kv(q, "general.architecture");
     int64_t layers = q->n_layers_left, experts = 0;
 
-    if (gguf_kv_get_str(kv, &c->facts.arch, NULL) != GGUF_OK)
-        c->facts.arch = (struct gguf_str){ NULL, 0 };
+    c->facts.arch = find_arch(q);
     c->tied = true;
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
@@ -61,6 +70,9 @@ static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
             c->tied = false;
     }
     struct gguf_str arch = c->facts.arch;
+    for (size_t i = 0; i < q->n_t; i++)
+        layers =
+            GG_MAX(layers, gg_image_class_block(arch, q->t[i].pub.name) + 1);
     int64_t heads = model_int(q, arch, ".attention.head_count", 0);
     if (!q->p.n_prune)
         layers = model_int(q, arch, ".block_count", layers);
@@ -76,7 +88,8 @@ static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
 /* --------------------------------------------------------------- order --- */
 
 /* Order of llama-quantize: tensors outside of layers first, then layer by
- * layer, by name within a layer. */
+ * layer, by name within a layer. Image models keep the order of their file, in
+ * which the quantizer of ComfyUI-GGUF counts tensors. */
 static int compare_tensors(const void *a, const void *b)
 {
     const struct gg_job_tensor *x = a, *y = b;
@@ -216,7 +229,8 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         q->n_layers = GG_MAX(q->n_layers,
                              gguf_layer_from_name(q->all[i].name, NULL) + 1);
     GG_TRY(renumber_layers(q, err));
-    if (q->n_t && !(q->p.keep_split && q->in.n_files > 1))
+    if (q->n_t && !(q->p.keep_split && q->in.n_files > 1) &&
+        !gg_image_kept_is_arch(find_arch(q)))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
     q->n_all = q->n_t;
     for (size_t i = 0; i < q->n_t; i++)
