@@ -73,6 +73,12 @@ enum gguf_status gg_packed_join(struct gg_safetensors *s,
                                 const struct gg_packed_config *config,
                                 struct gguf_error *err);
 
+/* Join the tensors that hold the weight with codes in tensor i, if it has a
+ * name of such codes. Statuses: those of gg_packed_join(). */
+enum gguf_status gg_packed_join_one(struct gg_safetensors *s, uint32_t i,
+                                    const struct gg_packed_config *config,
+                                    struct gguf_error *err);
+
 /* For the list: reader and page hints of tensor i, which is packed. */
 enum gguf_status gg_packed_rows(const struct gg_safetensors *s, size_t i,
                                 struct gg_data_rows *out,

@@ -390,27 +390,33 @@ static enum gguf_status add_join(struct join *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
+enum gguf_status gg_packed_join_one(struct gg_safetensors *s, uint32_t i,
+                                    const struct gg_packed_config *config,
+                                    struct gguf_error *err)
+{
+    struct join j = { .s = s, .config = config };
+    bool found;
+    GG_TRY(find_parts(&j, i, &found, err));
+    if (!found)
+        return GGUF_OK;
+    for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
+        j.made.ne[d] = 1;
+    j.p = gg_mem_arena_alloc(&s->arena, sizeof *j.p);
+    if (!j.p)
+        return gg_error_set_nomem(err, sizeof *j.p);
+    *j.p =
+        (struct gg_packed){ .times = config->form == GG_PACKED_SCB ? 1.0f / 127
+                                                                   : 1 };
+    GG_TRY(use_parts(&j, err));
+    return add_join(&j, err);
+}
+
 enum gguf_status gg_packed_join(struct gg_safetensors *s,
                                 const struct gg_packed_config *config,
                                 struct gguf_error *err)
 {
     const size_t n = s->n_tensors;
-    for (uint32_t i = 0; i < n; i++) {
-        struct join j = { .s = s, .config = config };
-        bool found;
-        GG_TRY(find_parts(&j, i, &found, err));
-        if (!found)
-            continue;
-        for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
-            j.made.ne[d] = 1;
-        j.p = gg_mem_arena_alloc(&s->arena, sizeof *j.p);
-        if (!j.p)
-            return gg_error_set_nomem(err, sizeof *j.p);
-        *j.p = (struct gg_packed){ .times = config->form == GG_PACKED_SCB
-                                                ? 1.0f / 127
-                                                : 1 };
-        GG_TRY(use_parts(&j, err));
-        GG_TRY(add_join(&j, err));
-    }
+    for (uint32_t i = 0; i < n; i++)
+        GG_TRY(gg_packed_join_one(s, i, config, err));
     return GGUF_OK;
 }

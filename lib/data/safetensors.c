@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "data/nibbles.h"
 #include "data/packed.h"
+#include "data/tiled.h"
 #include "file/limits.h"
 
 #include <stdio.h>
@@ -15,6 +16,9 @@
 
 /* Bytes that Linux maps around a page fault. */
 #define AROUND (UINT64_C(1) << 16)
+
+/* Elements from which a table of all 256 values of a byte pays. */
+enum { MANY = 512 };
 
 static const struct gg_safetensors *as_safetensors(const struct gg_data *d)
 {
@@ -56,8 +60,16 @@ static void read_f8(const struct gg_data_rows *r, uint64_t first, uint64_t n,
                     float *dst)
 {
     const struct gg_safetensors_tensor *t = r->source;
+    const uint8_t *p = t->data + first;
+    float value[256];
+    for (uint64_t k = 0; n < MANY && k < n; k++)
+        dst[k] = t->type->f8(p[k]);
+    if (n < MANY)
+        return;
+    for (unsigned b = 0; b < GG_LEN(value); b++)
+        value[b] = t->type->f8((uint8_t)b);
     for (uint64_t k = 0; k < n; k++)
-        dst[k] = t->type->f8(t->data[first + k]);
+        dst[k] = value[p[k]];
 }
 
 /* Multiply runs of elements that share a scale; a run ends with its row. */
@@ -154,6 +166,10 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
         gg_nibbles_rows(as_safetensors(d), i, out);
         return GGUF_OK;
     }
+    if (t->tiled) {
+        gg_tiled_rows(as_safetensors(d), i, out);
+        return GGUF_OK;
+    }
     if (!gg_safetensors_unscaled_rows(as_safetensors(d), i, out))
         return gg_error_set(err, GGUF_E_UNSUPPORTED, t->off,
                             "tensor '%s': %s of %" PRIu64
@@ -171,7 +187,7 @@ static const uint8_t *stored_bytes(const struct gg_data *d, size_t i)
 {
     const struct gg_safetensors_tensor *t = &as_safetensors(d)->tensor[i];
     const bool as_it_is =
-        !t->made && !t->packed && !t->nibbles && !t->is_index;
+        !t->made && !t->packed && !t->nibbles && !t->tiled && !t->is_index;
     return t->type->dtype != GG_SAFETENSORS_NO_DTYPE && as_it_is ? t->data
                                                                  : NULL;
 }
@@ -223,6 +239,8 @@ static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
     const uint64_t bits = t->type->bits;
     if (t->nibbles)
         gg_nibbles_advise(as_safetensors(d), i, first, n, how);
+    else if (t->tiled)
+        gg_tiled_advise(as_safetensors(d), i, first, n, how);
     else if (t->packed)
         gg_packed_advise(as_safetensors(d), i, first, n, how);
     else
@@ -268,6 +286,8 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
         return gg_packed_hold(as_safetensors(d), i, first, n, begin, err);
     if (t->nibbles)
         return gg_nibbles_hold(as_safetensors(d), i, first, n, begin, err);
+    if (t->tiled)
+        return gg_tiled_hold(as_safetensors(d), i, first, n, begin, err);
     return gg_safetensors_hold(as_safetensors(d), t->file_no,
                                t->off + first * bits / 8, n * bits / 8, begin,
                                err);

@@ -21,7 +21,7 @@
  * NAME_scale, or BASE.scale or BASE.scale_weight for BASE.weight, with which
  * its numbers are multiplied. There is one scale for all or, in each
  * dimension, one for all, one for each element, or one for each 128. Weights
- * with fewer bits: packed.h, nibbles.h.
+ * with fewer bits: packed.h, nibbles.h, tiled.h.
  */
 #ifndef GG_DATA_SAFETENSORS_H
 #define GG_DATA_SAFETENSORS_H
@@ -83,6 +83,8 @@ struct gg_safetensors_tensor {
                                        * numbers (packed.h); NULL: none */
     const struct gg_nibbles *nibbles; /* layout of 4-bit indexes (nibbles.h);
                                        * NULL: none */
+    const struct gg_tiled *tiled;     /* layout with scales in tiles (tiled.h);
+                                       * NULL: none */
     const struct gg_safetensors_made *made; /* NULL: the numbers are stored */
     const struct gg_safetensors_scale *scale; /* NULL: no scales */
     const uint8_t *data;                      /* the numbers, for readers */
@@ -112,6 +114,10 @@ struct gg_safetensors {
     /* text of "config" in "__metadata__" of the last file that has it; data
      * NULL: none */
     struct gguf_str config;
+    /* Text of "_quantization_metadata", which lists the forms of layers, and
+     * its first byte in the file. data NULL: none. */
+    struct gguf_str quantization;
+    uint64_t quantization_off;
     /* Columns and rows that share a scale, where it is neither one for all nor
      * one for each element: 128. */
     uint64_t block[2];

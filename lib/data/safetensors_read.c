@@ -281,12 +281,25 @@ static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
     return st;
 }
 
-/* Check that the metadata are texts, and keep the one that is used. */
+/* Keep a text of the metadata; *out is unchanged if it is missing. */
+static enum gguf_status keep_text(struct gg_safetensors *s, json_t *meta,
+                                  const char *key, struct gguf_str *out,
+                                  struct gguf_error *err)
+{
+    struct gguf_str text;
+    if (!gg_json_str(json_object_get(meta, key), &text))
+        return GGUF_OK;
+    out->size = text.size;
+    out->data = gg_mem_arena_strndup(&s->arena, text.data, text.size);
+    return out->data ? GGUF_OK : gg_error_set_nomem(err, text.size);
+}
+
+/* Check that the metadata are texts, and keep those that are used. */
 static enum gguf_status read_metadata(struct gg_safetensors *s,
                                       const struct gg_json *j, json_t *meta,
                                       struct gguf_error *err)
 {
-    struct gguf_str config;
+    static const char forms[] = "_quantization_metadata";
     const char *key;
     json_t *v;
     if (!json_is_object(meta))
@@ -299,13 +312,11 @@ static enum gguf_status read_metadata(struct gg_safetensors *s,
                 err, GGUF_E_FORMAT, gg_json_offset_of(j, v),
                 "\"__metadata__\" has a value that is not a text");
     }
-    if (!gg_json_str(json_object_get(meta, "config"), &config))
-        return GGUF_OK;
-    s->config.size = config.size;
-    s->config.data = gg_mem_arena_strndup(&s->arena, config.data, config.size);
-    if (!s->config.data)
-        return gg_error_set_nomem(err, config.size);
-    return GGUF_OK;
+    if (json_object_get(meta, forms))
+        s->quantization_off =
+            gg_json_offset_of(j, json_object_get(meta, forms));
+    GG_TRY(keep_text(s, meta, "config", &s->config, err));
+    return keep_text(s, meta, forms, &s->quantization, err);
 }
 
 /* Entries of a header, read one after another. */

@@ -5,15 +5,7 @@
  * names, types, shapes and keys follow from the rules of image.h.
  */
 #include "config.h"
-#include "gguf/convert.h"
-#include "gguf/dtype.h"
-#include "gguf/file.h"
-#include "gguf/recipe.h"
-#include "gguf/stats.h"
-#include "tests/scratch.h"
-#define STFILE_MOST (1 << 20)
-#include "tests/stfile.h"
-#include "tests/tap.h"
+#include "tests/convert/image_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,76 +15,6 @@
 #define REFINE "txt_in.individual_token_refiner.blocks.1.self_attn_qkv.weight"
 #define COMFY  "model.diffusion_model."
 #define SHAPE  "comfy.gguf.orig_shape."
-
-static char top[200];
-static struct stfile st, ended;
-static struct gguf_file *made;
-static struct gguf_error err;
-
-static bool write_file(const char *path, const void *data, size_t size)
-{
-    FILE *o = fopen(path, "wb");
-    return o && fwrite(data, 1, size, o) == size && fclose(o) == 0;
-}
-
-/* Write the tensors as a file. */
-static bool write_weights(const char *path)
-{
-    ended = st;
-    const size_t size = stfile_end(&ended);
-    return write_file(path, ended.bytes, size);
-}
-
-/* Convert a file or folder to recipe's types. */
-static enum gguf_status convert_path(const char *in, const char *recipe)
-{
-    struct gguf_convert *c = NULL;
-    struct gguf_quant *job = NULL;
-    struct gguf_recipe *r = NULL;
-    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
-    struct gguf_file_params file = GGUF_FILE_PARAMS_INIT;
-    char out[300];
-    limits.max_name_size = 128;
-    file.limits = &limits;
-    snprintf(out, sizeof out, "%s", scratch_path(top, "out.gguf"));
-    unlink(out);
-    gguf_file_close(made);
-    made = NULL;
-    gguf_error_clear(&err);
-    enum gguf_status s = gguf_convert_open(&c, in, NULL, &err);
-    if (s == GGUF_OK)
-        s = gguf_recipe_preset(&r, recipe, NULL, &err);
-    p.recipe = r;
-    if (s == GGUF_OK)
-        s = gguf_convert_create_job(&job, c, &p, &err);
-    if (s == GGUF_OK)
-        s = gguf_quant_run(job, out, NULL, &err);
-    if (s == GGUF_OK)
-        s = gguf_file_open(&made, out, &file, &err);
-    gguf_quant_destroy(job);
-    gguf_convert_close(c);
-    gguf_recipe_destroy(r);
-    return s;
-}
-
-/* Write the tensors as a file, and convert it. */
-static enum gguf_status convert_file(const char *recipe)
-{
-    char in[300];
-    snprintf(in, sizeof in, "%s", scratch_path(top, "in.safetensors"));
-    return write_weights(in) ? convert_path(in, recipe) : GGUF_E_IO;
-}
-
-/* Is the tensor in the file, with this type and these dimensions? */
-static bool has_tensor(const char *name, uint32_t dtype, unsigned n_dims,
-                       int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3)
-{
-    const struct gguf_tensor_info *t =
-        made ? gguf_file_tensor_find(made, name) : NULL;
-    return t && t->dtype == dtype && t->n_dims == n_dims && t->ne[0] == ne0 &&
-           t->ne[1] == ne1 && t->ne[2] == ne2 && t->ne[3] == ne3;
-}
 
 static bool has_text(const char *key, const char *want)
 {
@@ -176,38 +98,6 @@ static void check_dimensions(void)
        "filters get rows of 256, if they have so many: %s", err.message);
 }
 
-static float read_number(const char *name, uint64_t i)
-{
-    struct gguf_rows *rows = NULL;
-    float x = -1;
-    const struct gguf_tensor_info *t =
-        made ? gguf_file_tensor_find(made, name) : NULL;
-    if (!t || gguf_rows_create(&rows, NULL, NULL) != GGUF_OK ||
-        gguf_rows_decode(rows, made, t->index, i, 1, &x, NULL) != GGUF_OK)
-        x = -1;
-    gguf_rows_destroy(rows);
-    return x;
-}
-
-static float read_number_of_row(const char *name, uint64_t row)
-{
-    struct gguf_rows *rows = NULL;
-    float x[4] = { -1 };
-    const struct gguf_tensor_info *t = gguf_file_tensor_find(made, name);
-    if (gguf_rows_create(&rows, NULL, NULL) != GGUF_OK ||
-        gguf_rows_decode(rows, made, t->index, 4 * row, 4, x, NULL) != GGUF_OK)
-        x[0] = -1;
-    gguf_rows_destroy(rows);
-    return x[0];
-}
-
-static void put_float(uint8_t *p, float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    gg_bytes_store32le(p, bits);
-}
-
 static void check_scales(void)
 {
     stfile_begin(&st);
@@ -220,7 +110,8 @@ static void check_scales(void)
               0.75f);
     stfile_add(&st, "double_blocks.0.img_attn.proj.scale_input", "F32", "", 4);
     stfile_add(&st, "scaled_fp8", "F8_E4M3", "2", 2);
-    stfile_add(&st, "a.comfy_quant", "U8", "4", 4);
+    static const char form[] = "{\"format\":\"float8_e4m3fn\"}";
+    memcpy(stfile_add(&st, "a.comfy_quant", "U8", "26", 26), form, 26);
     ok(convert_file("COPY") == GGUF_OK && gguf_file_n_tensors(made) == 2,
        "scales and notes are not in the file: %s", err.message);
     ok(read_number(FLUX, 1) == 0.75f && read_number("a.weight", 2) == 6,
@@ -280,6 +171,18 @@ static void add_flux(const char *lacks)
 }
 
 /* Has the tensor these numbers at the beginning of its rows? */
+static float read_number_of_row(const char *name, uint64_t row)
+{
+    struct gguf_rows *rows = NULL;
+    float x[4] = { -1 };
+    const struct gguf_tensor_info *t = gguf_file_tensor_find(made, name);
+    if (gguf_rows_create(&rows, NULL, NULL) != GGUF_OK ||
+        gguf_rows_decode(rows, made, t->index, 4 * row, 4, x, NULL) != GGUF_OK)
+        x[0] = -1;
+    gguf_rows_destroy(rows);
+    return x[0];
+}
+
 static bool has_rows(const char *name, const float *want, unsigned n)
 {
     const struct gguf_tensor_info *t =

@@ -2,6 +2,7 @@
 /* image.c - describe the GGUF file of an image or video model */
 #include "config.h"
 #include "convert/image/image.h"
+#include "convert/image/image_quant.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -21,7 +22,7 @@ enum gguf_status gg_image_read(struct gguf_convert *c,
                                struct gguf_error *err)
 {
     GG_TRY(gg_image_open_weights(c, limits, err));
-    GG_TRY(gg_safetensors_scale(c->folder.weights, err));
+    GG_TRY(gg_image_quant_join(c->folder.weights, err));
     return gg_image_recognize(c, err);
 }
 
@@ -63,8 +64,9 @@ static uint32_t choose_type(const struct gg_image_arch *a,
     case GGUF_DTYPE_I32:
     case GGUF_DTYPE_I64: return t->type->dtype;
     default:
-        return to_bf16 && t->scale && !small ? GGUF_DTYPE_BF16
-                                             : GGUF_DTYPE_F16;
+        return to_bf16 && (t->scale || t->tiled || t->packed) && !small
+                   ? GGUF_DTYPE_BF16
+                   : GGUF_DTYPE_F16;
     }
 }
 

@@ -59,6 +59,9 @@ struct gg_image_source {
     bool swap;            /* the halves of the rows are exchanged */
 };
 
+/* Prefix n that names of a model's tensors may have, up to "", the last; NULL
+ * after it. */
+const char *gg_image_prefix(size_t n);
 /* Row n; NULL after the last. */
 const struct gg_image_arch *gg_image_row(size_t n);
 const struct gg_image_layout *gg_image_layout_row(size_t n);

@@ -13,6 +13,11 @@
 static const char *const prefixes[] = { "model.diffusion_model.",
                                         "model.model.", "net.", "model.", "" };
 
+const char *gg_image_prefix(size_t n)
+{
+    return n < GG_LEN(prefixes) ? prefixes[n] : NULL;
+}
+
 static bool has_tensor(const struct gg_safetensors *s, const char *prefix,
                        const char *name, size_t n)
 {
