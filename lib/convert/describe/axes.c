@@ -169,11 +169,13 @@ static size_t add_size(char text[SIZES_TEXT], size_t n, const char *name,
     return n + (size_t)k;
 }
 
-const char *gg_axes_describe(struct gguf_convert *c, const char *axes,
-                             int64_t layer)
+/* Write the sizes that axes name. Returns the number of bytes, as add_size()
+ * does. */
+static size_t list_sizes(const struct gguf_convert *c, const char *axes,
+                         int64_t layer, char sizes[SIZES_TEXT])
 {
-    char sizes[SIZES_TEXT] = "";
     size_t n = 0;
+    *sizes = '\0';
     for (const char *p = axes; *p && n < SIZES_TEXT;) {
         char name[GG_AXES_NAME];
         if (!read_word(&p, name) || !*name) {
@@ -184,6 +186,28 @@ const char *gg_axes_describe(struct gguf_convert *c, const char *axes,
         if (isalpha((unsigned char)*name) && is_whole(size, 1e9))
             n = add_size(sizes, n, name, size);
     }
+    return n;
+}
+
+void gg_axes_print_from(const struct gguf_convert *c, const char *axes,
+                        int64_t layer, char out[GG_AXES_TEXT])
+{
+    char sizes[SIZES_TEXT];
+    char from[GG_AXES_TEXT / 2];
+    snprintf(from, sizeof from, "%.*s", (int)strcspn(axes, ">"), axes);
+    size_t n = strlen(from);
+    while (n && from[n - 1] == ' ')
+        from[--n] = '\0';
+    if (list_sizes(c, from, layer, sizes) >= GG_AXES_TEXT / 2)
+        *sizes = '\0';
+    snprintf(out, GG_AXES_TEXT, "%s%.*s", from, GG_AXES_TEXT / 2 - 1, sizes);
+}
+
+const char *gg_axes_describe(struct gguf_convert *c, const char *axes,
+                             int64_t layer)
+{
+    char sizes[SIZES_TEXT];
+    const size_t n = list_sizes(c, axes, layer, sizes);
     if (!n || n >= SIZES_TEXT)
         return axes;
     const size_t n_axes = strlen(axes);

@@ -51,6 +51,12 @@ bool gg_axes_read(struct gg_axes *a, const char *text);
 const struct gg_convert_size *
 gg_axes_find_size(const struct gg_convert_arch *arch, const char *name);
 
+/* Text for messages: the axes of the folder's tensor and the sizes that they
+ * name, "h 2 d, c; h 32". Sizes that do not fit are left out. */
+enum { GG_AXES_TEXT = 120 };
+void gg_axes_print_from(const struct gguf_convert *c, const char *axes,
+                        int64_t layer, char out[GG_AXES_TEXT]);
+
 /* Text for people: a text on axes and the sizes that it names, "h 2 d, c > h d
  * 2, c; h 32". Memory: the conversion's arena. If that is exhausted, returns
  * axes. */

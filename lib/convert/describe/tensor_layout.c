@@ -317,6 +317,22 @@ const char *gg_convert_transform_text(struct gguf_convert *c,
                             : "as it is";
 }
 
+/* Refuse a shape that the row's axes do not fit. */
+static enum gguf_status refuse_shape(const struct gg_convert_view *v,
+                                     struct gguf_error *err)
+{
+    char shape[200] = "", axes[GG_AXES_TEXT], why[420];
+    size_t n = 0;
+    for (unsigned d = v->from->n_dims; d-- > 0;)
+        n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRId64,
+                              n ? " x " : "", v->from->ne[d]);
+    gg_axes_print_from(v->c, v->item->row->axes, v->item->layer, axes);
+    snprintf(why, sizeof why,
+             "has another shape than config.json says: %s, expected %s", shape,
+             axes);
+    return gg_convert_refuse_view(v, why, err);
+}
+
 enum gguf_status gg_convert_make_view(struct gg_convert_view *v,
                                       struct gguf_error *err)
 {
@@ -339,8 +355,6 @@ enum gguf_status gg_convert_make_view(struct gg_convert_view *v,
     GG_TRY(apply_scale(v, err));
     if (!v->item->row->axes)
         return how && how->view ? how->view(v, err) : GGUF_OK;
-    return gg_convert_apply_axes(v, v->item->row->axes)
-               ? GGUF_OK
-               : gg_convert_refuse_view(
-                     v, "has another shape than config.json says", err);
+    return gg_convert_apply_axes(v, v->item->row->axes) ? GGUF_OK
+                                                        : refuse_shape(v, err);
 }

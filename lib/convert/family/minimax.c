@@ -21,7 +21,8 @@ static double is_linear(const struct gg_hf_config *cfg, int64_t layer)
  * readers take them without a key. */
 static double is_recurrent(const struct gg_hf_config *cfg, int64_t layer)
 {
-    const double n = num_of(cfg, "num_hidden_layers");
+    const double n =
+        fmin(num_of(cfg, "num_hidden_layers"), GG_HF_CONFIG_LAYERS);
     bool usual = true;
     for (int64_t i = 0; (double)i < n && usual; i++)
         usual = is_linear(cfg, i) == ((i + 1) % USUAL_STEP != 0);

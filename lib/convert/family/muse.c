@@ -21,7 +21,8 @@
  * layers with windows and in no others? */
 static bool turns_in_windows(const struct gg_hf_config *cfg)
 {
-    const double n = num_of(cfg, "num_hidden_layers");
+    const double n =
+        fmin(num_of(cfg, "num_hidden_layers"), GG_HF_CONFIG_LAYERS);
     for (int64_t i = 0; (double)i < n; i++) {
         const double base = num_at(cfg, "layer_rope_theta", i);
         const double sliding = gg_convert_is_sliding(cfg, i);
@@ -64,11 +65,15 @@ static enum gguf_status add_head_norms(struct gguf_convert *c,
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
                             "config.json has no qk_scale_factor, which is the "
                             "constant in attn_q_norm of all layers");
-    if (!(n >= 1) || n > MOST || !(layers < 1e6))
+    if (!(n >= 1) || n > MOST)
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
-                            "config.json: head_dim is %g, must be 1 to %d; or "
-                            "num_hidden_layers is missing",
-                            n, (int)MOST);
+                            "config.json: head_dim is %g, must be 1 to %d", n,
+                            (int)MOST);
+    if (!(layers <= GG_HF_CONFIG_LAYERS))
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "config.json: num_hidden_layers is %g, limit is "
+                            "%d",
+                            layers, (int)GG_HF_CONFIG_LAYERS);
     for (int64_t i = 0; (double)i < layers; i++) {
         GG_TRY(add_constant(c, i, "attn_q_norm", scale, (size_t)n, err));
         GG_TRY(add_constant(c, i, "attn_k_norm", 1, (size_t)n, err));

@@ -68,8 +68,9 @@ static const char *find_number(const char *name)
 {
     while (!is_number(name)) {
         name = strchr(name, '.');
-        if (!name++)
+        if (!name)
             return NULL;
+        name++;
     }
     return name;
 }
@@ -191,7 +192,7 @@ static enum gguf_status try_segments(struct search *s, struct gguf_error *err)
             try_prefix(s, prefix, GG_STR(""));
         try_heads(s, prefix);
         p = *s->bare.known ? NULL : strchr(p, '.');
-        p += p != NULL;
+        p = p ? p + 1 : NULL;
     }
     c->folder.prefix = s->prefix;
     memcpy(c->folder.added, s->added, sizeof c->folder.added);

@@ -98,6 +98,33 @@ enum gguf_status gg_projector_refuse_text(const struct gguf_convert *c,
                         gg_str_esc(&e, name));
 }
 
+static bool is_known_class(struct gguf_str name)
+{
+    const struct gg_projector *p;
+    for (size_t i = 0; (p = gg_projector_row(i)); i++)
+        if (gg_convert_arch_has_class(&p->arch, name))
+            return true;
+    return false;
+}
+
+/* Refuse a class whose rows are for other kinds of models. */
+static enum gguf_status refuse_settings(const json_t *root,
+                                        struct gguf_str name,
+                                        struct gguf_error *err)
+{
+    struct gg_str_esc e[3];
+    struct gguf_str model = GG_STR("none"), tower = GG_STR("none");
+    (void)gg_json_str(json_object_get(root, "model_type"), &model);
+    (void)gg_json_str(
+        json_object_get(json_object_get(root, "vision_config"), "model_type"),
+        &tower);
+    return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
+                        "config.json: no projector of class '%s' is known for "
+                        "model_type '%s' with vision_config.model_type '%s'",
+                        gg_str_esc(&e[0], name), gg_str_esc(&e[1], model),
+                        gg_str_esc(&e[2], tower));
+}
+
 static enum gguf_status find_class(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
@@ -107,6 +134,8 @@ static enum gguf_status find_class(struct gguf_convert *c,
     c->projector = gg_projector_find(c);
     (void)gg_json_str(
         json_array_get(json_object_get(root, "architectures"), 0), &name);
+    if (!c->projector && name.size && is_known_class(name))
+        return refuse_settings(root, name, err);
     if (!c->projector && name.size)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
                             "config.json: no projector is known for class "

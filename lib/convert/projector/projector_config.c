@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,9 +125,8 @@ enum gguf_status gg_projector_set(struct gguf_convert *c, const char *name,
     const size_t n = strcspn(name, ".");
     snprintf(object, sizeof object, "%.*s", (int)n, name);
     json_t *of = json_object_get(c->settings, object);
-    json_t *v = value == (double)(json_int_t)value
-                    ? json_integer((json_int_t)value)
-                    : json_real(value);
+    const bool whole = fabs(value) < 1e15 && value == floor(value);
+    json_t *v = whole ? json_integer((json_int_t)value) : json_real(value);
     return json_object_set_new(of, name + n + 1, v)
                ? gg_error_set_nomem(err, sizeof(json_t *))
                : GGUF_OK;

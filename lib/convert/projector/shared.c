@@ -54,11 +54,15 @@ enum gguf_status gg_projector_set_missing(struct gguf_convert *c,
 
 /* ---- images ---- */
 
+/* NULL: memory ran out. */
 static json_t *make_list(const double x[3])
 {
     json_t *list = json_array();
     for (size_t i = 0; i < 3; i++)
-        (void)json_array_append_new(list, json_real(x[i]));
+        if (json_array_append_new(list, json_real(x[i]))) {
+            json_decref(list);
+            return NULL;
+        }
     return list;
 }
 

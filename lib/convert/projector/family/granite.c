@@ -131,9 +131,15 @@ static int compare_pairs(const void *a, const void *b)
     return (x->text > y->text) - (x->text < y->text);
 }
 
-static int64_t count_from(double x, double n)
+/* Number of a layer, which is counted from the end if it is below 0. false:
+ * none of n layers, nor the number n. */
+static bool count_from(double x, double n, int64_t *out)
 {
-    return (int64_t)(x < 0 ? x + n : x);
+    x += x < 0 ? n : 0;
+    if (!(x >= 0) || x > n)
+        return false;
+    *out = (int64_t)x;
+    return true;
 }
 
 /* List the projectors in the order of the language model's layers; those of one
@@ -149,7 +155,8 @@ static size_t list_links(const struct gg_hf_config *cfg,
     const double n_text = num_of(cfg, "text.num_hidden_layers");
     const double n_vision = num_of(cfg, LAYERS("vision"));
     if (n_deep > MOST_LINKS || n_spatial > MOST_LINKS ||
-        n_deep + n_spatial > MOST_LINKS || isnan(n_text) || isnan(n_vision))
+        n_deep + n_spatial > MOST_LINKS || !(n_text <= GG_HF_CONFIG_LAYERS) ||
+        !(n_vision <= GG_HF_CONFIG_LAYERS))
         return 0;
     for (size_t i = 0; i < n_deep; i++) {
         const json_t *pair = json_array_get(map, i);
@@ -159,18 +166,20 @@ static size_t list_links(const struct gg_hf_config *cfg,
     }
     qsort(out, n_deep, sizeof *out, compare_pairs);
     for (size_t i = 0; i < n_deep; i++) {
-        out[i].vision = count_from((double)out[i].vision, n_vision);
-        out[i].text = count_from((double)out[i].text, n_text);
+        if (!count_from((double)out[i].vision, n_vision, &out[i].vision) ||
+            !count_from((double)out[i].text, n_text, &out[i].text))
+            return 0;
         out[i].is_spatial = false;
         out[i].no = (int64_t)i;
     }
     for (size_t i = 0; i < n_spatial; i++) {
         const double text = num_at(cfg, "spatial_target_layers", (int64_t)i);
         const double vision = num_or(cfg, "spatial_vision_layer", -1);
-        if (isnan(text))
+        struct link *x = &out[n_deep + i];
+        *x = (struct link){ .is_spatial = true, .no = (int64_t)i };
+        if (!count_from(vision, n_vision, &x->vision) || !(text >= 0) ||
+            !count_from(text, n_text, &x->text))
             return 0;
-        out[n_deep + i] = (struct link){ count_from(vision, n_vision),
-                                         (int64_t)text, true, (int64_t)i };
     }
     for (size_t i = 1; i < n_deep + n_spatial; i++) { /* stable */
         const struct link x = out[i];
@@ -268,7 +277,8 @@ static enum gguf_status image_keys(struct gguf_convert *c,
     const size_t n = list_links(&cfg, list);
     if (!n)
         return gg_projector_refuse(
-            "deepstack_layer_map and spatial_target_layers name no projector",
+            "deepstack_layer_map and spatial_target_layers name no projector, "
+            "or layers that the models do not have",
             err);
     for (size_t i = 0; i < n; i++) {
         layer[i] = (int32_t)list[i].vision;

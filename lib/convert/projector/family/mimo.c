@@ -191,10 +191,16 @@ static enum gguf_status put_keys(struct gguf_convert *c,
     const char *name = "vision.vit_window_attn_types";
     const size_t n = gg_hf_config_list_len(&cfg, name);
     int32_t list[GG_HF_CONFIG_LAYERS];
-    for (size_t i = 0; i < n && i < GG_HF_CONFIG_LAYERS; i++)
-        list[i] = (int32_t)fmax(-1, fmin(1e6, num_at(&cfg, name, (int64_t)i)));
     if (n > GG_HF_CONFIG_LAYERS)
         return gg_projector_refuse("vit_window_attn_types is too long", err);
+    for (size_t i = 0; i < n; i++) {
+        const double x = num_at(&cfg, name, (int64_t)i);
+        if (!(x >= -1) || x > INT32_MAX || x != floor(x))
+            return gg_projector_refuse("vit_window_attn_types: expected "
+                                       "whole numbers from -1 on",
+                                       err);
+        list[i] = (int32_t)x;
+    }
     GG_TRY(gg_projector_put_ints(c, "vision.wa_pattern_mode", list, n, err));
     return put_windows(c, err);
 }

@@ -170,13 +170,14 @@ static const struct gg_convert_size sound_sizes[] = {
 static enum gguf_status add_positions(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
-    enum { LENGTH = 1500, LONGEST = 10000 };
+    enum { LENGTH = 1500, LONGEST = 10000, WIDEST = 4096 };
     const struct gg_hf_config cfg = gg_convert_config(c);
     const double width = num_of(&cfg, "audio.d_model");
-    if (!(width >= 4) || width > 65536 || fmod(width, 2) != 0)
-        return gg_projector_refuse("audio_config.d_model: expected an even "
-                                   "number of at least 4",
-                                   err);
+    if (!(width >= 4) || width > WIDEST || fmod(width, 2) != 0)
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "config.json: audio_config.d_model is %g, "
+                            "expected an even number from 4 to %d",
+                            width, (int)WIDEST);
     const size_t n = (size_t)width, half = n / 2;
     const float step = (float)(-log(LONGEST) / (double)(half - 1));
     float *x = gg_mem_alloc(c->p.allocator, LENGTH * n * sizeof *x);

@@ -67,6 +67,8 @@ static void resize_grid(const float *x, size_t n, float *y, size_t m,
         }
 }
 
+enum { MOST_TIMES = 4 }; /* largest growth of the side of positions */
+
 /* Programs do not resize positions: those of the size of images are written. */
 static enum gguf_status resize_positions(struct gguf_convert *c,
                                          struct gguf_error *err)
@@ -75,6 +77,7 @@ static enum gguf_status resize_positions(struct gguf_convert *c,
     const double side = floor(num_or(&cfg, "force_image_size", 512) /
                               num_of(&cfg, "vision.patch_size"));
     const struct gg_safetensors_tensor *t;
+    struct gg_str_esc e;
     size_t size = 0;
     float *x;
     if (!gg_projector_find_tensor(c, "patch_generator.pos_embed", &t) ||
@@ -82,11 +85,17 @@ static enum gguf_status resize_positions(struct gguf_convert *c,
         return GGUF_OK;
     const double from = floor(sqrt((double)t->ne[1]));
     const size_t width = (size_t)t->ne[0];
-    if (!(side >= 1) || side > 4096 || from * from != (double)t->ne[1])
+    if (!(from >= 1) || from * from != (double)t->ne[1])
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                            "tensor '%s' has no square of positions, or "
-                            "images have another size",
-                            t->name.data);
+                            "tensor '%s': %" PRId64
+                            " positions, expected a square",
+                            gg_str_esc(&e, t->name), t->ne[1]);
+    if (!(side >= 1) || side > MOST_TIMES * from)
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "config.json: force_image_size is %g patches, "
+                            "must be 1 to %d times the side of '%s', %.0f",
+                            side, (int)MOST_TIMES, gg_str_esc(&e, t->name),
+                            from);
     if (side == from)
         return GGUF_OK;
     const char *name = t->name.data;

@@ -6,6 +6,7 @@
 #include "convert/projector/projector_row.h"
 
 #include "base/compiler.h"
+#include "base/str.h"
 
 #define OVER_CLIP(LIST)                                                       \
     {                                                                         \
@@ -130,8 +131,12 @@ static enum gguf_status phi4_count(struct gguf_convert *c,
     const double layers = num_of(&cfg, LAYERS("vision"));
     const double patch = num_of(&cfg, "image.patch_size");
     const struct gg_safetensors_tensor *t;
-    if (!(layers >= 2))
-        return gg_projector_refuse("the tower has fewer than 2 layers", err);
+    struct gg_str_esc e;
+    if (!(layers >= 2) || layers > GG_HF_CONFIG_LAYERS)
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "config.json: the tower has %g layers, expected 2 "
+                            "to %d",
+                            layers, (int)GG_HF_CONFIG_LAYERS);
     if (!(patch >= 1))
         return gg_projector_refuse("preprocessor_config.json lacks patch_size",
                                    err);
@@ -145,7 +150,7 @@ static enum gguf_status phi4_count(struct gguf_convert *c,
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "tensor '%s': %" PRId64
                             " positions, expected a square",
-                            t->name.data, t->ne[1]);
+                            gg_str_esc(&e, t->name), t->ne[1]);
     c->n_layers = (int64_t)layers - 1;
     GG_TRY(gg_projector_set(c, "vision.n_layers", layers - 1, err));
     GG_TRY(gg_projector_set(c, "vision.patch_size", patch, err));
@@ -335,7 +340,10 @@ static enum gguf_status minicpm_keys(struct gguf_convert *c,
                                      struct gguf_error *err)
 {
     const struct gg_hf_config cfg = gg_convert_config(c);
-    const int32_t layer = (int32_t)fmin(insert_layer(&cfg), 1e6);
+    const double no = insert_layer(&cfg);
+    const int32_t layer = no >= 0 && no <= INT32_MAX ? (int32_t)no : -1;
+    if ((double)layer != no)
+        return gg_projector_refuse("insert_layer_id: expected a layer", err);
     return gg_projector_put_ints(c, "vision.wa_layer_indexes", &layer, 1, err);
 }
 
