@@ -25,6 +25,7 @@ max_len() {
     encode | meta) echo 1024 ;;
     arch | text) echo 256 ;;
     adapter | split) echo 8192 ;;
+    check | folder | quant) echo 16384 ;;
     model) echo 32768 ;;
     *) echo 4096 ;;
     esac

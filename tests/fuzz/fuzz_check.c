@@ -4,6 +4,8 @@
 #include "config.h"
 #include "gguf/verify.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/groups.h"
+#include "tests/fuzz/projectors.h"
 
 #include <string.h>
 
@@ -41,4 +43,8 @@ void fuzz_make_seeds(void)
     seed_files("", 0, "", 0);
     for (const struct fix_model *x = fix_models; x->name; x++)
         x->make(new_seed());
+    for (size_t i = 0; put_projector(new_seed(), i); i++) {
+    }
+    for (int type = 0; put_groups(new_seed(), type); type++) {
+    }
 }

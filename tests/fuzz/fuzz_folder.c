@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_folder.c - a Hugging Face folder: its texts, and the weights of a small
- * llama; as a language model and as a projector
+ * llama; as a language model and as a projector; or one file of an image model
  *
  * The input is a sequence of files, each a line with its name and then its
- * content, with a byte 0x1e between them. model.safetensors is one of zeros,
- * unless the input has it. Files outside of the folder must not be opened, and
- * a folder of some KB must not take more than 64 MB.
+ * content, with a byte 0x1e between them. A file NAME.tensors is a list of
+ * tensors (tensors.c) and becomes NAME.safetensors. model.safetensors is one of
+ * zeros, unless the input has it. The content of a file "as" is a class, for
+ * folders of an unknown one. Without config.json, model.safetensors is an image
+ * or video model.
+ *
+ * Files outside of the folder must not be opened, and a folder of some KB must
+ * not take more than 64 MB. A small plan is written.
  */
 #include "config.h"
 #include "gguf/convert.h"
 #include "tests/failalloc.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/projectors.h"
+#include "tests/fuzz/tensors.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FAR "far:f/"
 
-enum { MOST_MEMORY = 64 << 20, MOST_FILES = 32 };
+enum {
+    MOST_MEMORY = 64 << 20, /* bytes that a plan may take */
+    MOST_FILES = 32,
+    MOST_WRITTEN = 1 << 20, /* bytes of tensors of plans that are written */
+    MOST_NAME = 64
+};
 
 /* Rows of 8 numbers: 8 x 8 matrices, and vectors. */
 #define M(NAME, FROM, TO)                                                     \
@@ -45,6 +58,8 @@ enum { NUMBERS = 2400 };
 struct far_file {
     const uint8_t *name, *data;
     size_t n_name, size;
+    char made_name[MOST_NAME];
+    uint8_t *made; /* data, if it was made from a list of tensors */
 };
 
 struct far_folder {
@@ -87,6 +102,22 @@ static enum gguf_status far_open(void *user, const char *path,
     return gguf_error_set(err, GGUF_E_NOTFOUND, "is not there");
 }
 
+/* Make NAME.safetensors of a file NAME.tensors. */
+static void make_tensors(struct far_file *f)
+{
+    static const char end[] = ".tensors";
+    const size_t n = f->n_name - (f->n_name < sizeof end ? 0 : sizeof end - 1);
+    if (f->n_name < sizeof end || f->n_name > MOST_NAME / 2 ||
+        memcmp(f->name + n, end, sizeof end - 1))
+        return;
+    const int k = snprintf(f->made_name, MOST_NAME, "%.*s.safetensors", (int)n,
+                           (const char *)f->name);
+    f->n_name = k < 0 ? 0 : (size_t)k;
+    f->name = (const uint8_t *)f->made_name;
+    f->made = tensors_make(f->data, f->size, &f->size);
+    f->data = f->made;
+}
+
 /* Split the input into files; the last is that of the weights. */
 static void take_files(struct far_folder *d, const uint8_t *data, size_t size,
                        const uint8_t *weights, size_t n_weights)
@@ -97,29 +128,85 @@ static void take_files(struct far_folder *d, const uint8_t *data, size_t size,
         const size_t n = end ? (size_t)(end - data) : size;
         const uint8_t *line = memchr(data, '\n', n);
         const size_t k = line ? (size_t)(line - data) : n;
-        d->file[d->n++] =
-            (struct far_file){ data, data + k + (k < n), k, n - k - (k < n) };
+        struct far_file *f = &d->file[d->n++];
+        *f = (struct far_file){ .name = data,
+                                .data = data + k + (k < n),
+                                .n_name = k,
+                                .size = n - k - (k < n) };
+        make_tensors(f);
         data += n + (n < size);
         size -= n + (n < size);
     }
-    d->file[d->n++] = (struct far_file){ (const uint8_t *)name, weights,
-                                         sizeof name - 1, n_weights };
+    d->file[d->n++] = (struct far_file){ .name = (const uint8_t *)name,
+                                         .data = weights,
+                                         .n_name = sizeof name - 1,
+                                         .size = n_weights };
 }
 
-/* Describe the folder, as a projector or not. */
-static void describe_folder(const struct gguf_opener *opener, bool projector)
+static const struct far_file *find_file(const struct far_folder *d,
+                                        const char *name)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->file[i].n_name == strlen(name) &&
+            !memcmp(d->file[i].name, name, strlen(name)))
+            return &d->file[i];
+    return NULL;
+}
+
+/* Write a small plan. A folder may have tensors that cannot be read. */
+static void write_plan(struct gguf_convert *c)
+{
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_recipe *r;
+    struct gguf_quant *q;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    MUST(gguf_recipe_preset(&r, "COPY", NULL, NULL) == GGUF_OK);
+    p.recipe = r;
+    o.no_sync = true;
+    if (gguf_convert_create_job(&q, c, &p, &err) == GGUF_OK) {
+        uint64_t size = 0;
+        for (size_t i = 0; i < gguf_quant_n_tensors(q); i++)
+            size += gguf_quant_tensor(q, i)->to_size;
+        if (size <= MOST_WRITTEN)
+            MUST(gguf_quant_run(q, scratch_path("out.gguf"), &o, &err) ==
+                     GGUF_OK ||
+                 err.message[0]);
+        gguf_quant_destroy(q);
+        scratch_clean();
+    } else {
+        MUST(err.message[0]);
+    }
+    gguf_recipe_destroy(r);
+}
+
+enum kind { LANGUAGE, PROJECTOR, IMAGE };
+
+static void describe_folder(const struct gguf_opener *opener, enum kind kind,
+                            const struct far_file *as)
 {
     struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
     struct gguf_convert *c;
     struct gguf_error err;
     struct failalloc fa;
+    char class_name[MOST_NAME];
     gguf_error_clear(&err);
     p.opener = opener;
-    p.projector = projector;
+    p.projector = kind == PROJECTOR;
+    if (as) {
+        snprintf(class_name, sizeof class_name, "%.*s",
+                 (int)(as->size < MOST_NAME ? as->size : MOST_NAME),
+                 (const char *)as->data);
+        p.as = class_name;
+    }
     p.allocator = failalloc_init(&fa, UINT_MAX);
-    const enum gguf_status st = gguf_convert_open(&c, "far:f", &p, &err);
+    const enum gguf_status st = gguf_convert_open(
+        &c, kind == IMAGE ? FAR "model.safetensors" : "far:f", &p, &err);
     MUST(st == GGUF_OK ? c != NULL : !c && err.message[0]);
     MUST(fa.most < MOST_MEMORY);
+    if (st == GGUF_OK)
+        write_plan(c);
     gguf_convert_close(c);
     MUST(!fa.live);
 }
@@ -134,8 +221,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     weights[1] = (uint8_t)((sizeof header - 1) >> 8);
     memcpy(weights + 8, header, sizeof header - 1);
     take_files(&folder, data, size, weights, sizeof weights - 1);
-    describe_folder(&opener, false);
-    describe_folder(&opener, true);
+    const struct far_file *as = find_file(&folder, "as");
+    if (find_file(&folder, "config.json") ||
+        find_file(&folder, "params.json")) {
+        describe_folder(&opener, LANGUAGE, as);
+        describe_folder(&opener, PROJECTOR, NULL);
+    } else {
+        describe_folder(&opener, IMAGE, NULL);
+    }
+    for (size_t i = 0; i < folder.n; i++)
+        free(folder.file[i].made);
     return 0;
 }
 
@@ -163,6 +258,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     "\x1epreprocessor_config.json\n{\"image_mean\":[0,0,0],"                  \
     "\"image_std\":[1,1,1],\"min_pixels\":4,\"max_pixels\":64}"
 
+/* Folders that once took minutes: by numbers of layers, or of positions. */
+static void seed_hostile(void)
+{
+    seed_text("config.json\n{\"architectures\":[\"XForCausalLM\"],"
+              "\"num_hidden_layers\":1e30}\x1emodel.tensors\na F32 8\n");
+    seed_text(
+        "config.json\n{\"architectures\":[\"MuseGlimmerForConditionalGeneration\"],"
+        "\"num_hidden_layers\":1000000}");
+    seed_text("config.json\n{\"architectures\":[\"NemotronH_Nano_VL_V2\"],"
+              "\"force_image_size\":65536,\"vision_config\":{"
+              "\"patch_size\":16}}\x1epreprocessor_config.json\n{}"
+              "\x1emodel.tensors\n"
+              "vision_model.radio_model.model.patch_generator.pos_embed "
+              "F32 1 4 1280\n");
+    seed_text("config.json\n{\"architectures\":["
+              "\"Qwen2AudioForConditionalGeneration\"],\"audio_config\":{"
+              "\"d_model\":65536}}\x1emodel.tensors\naudio_tower.x F32 8\n");
+}
+
 void fuzz_make_seeds(void)
 {
     seed_text(CONFIG "8}" TOKENIZER);
@@ -187,6 +301,11 @@ void fuzz_make_seeds(void)
     seed_text(PROJECTOR("KimiK25", "\"vt_num_attention_heads\":2,"));
     seed_text(PROJECTOR("Gemma3n", "\"audio_config\":{\"hidden_size\":8,"
                                    "\"conf_num_hidden_layers\":1},"));
+    for (size_t i = 0; put_projector_folder(new_seed(), i); i++) {
+    }
+    for (size_t i = 0; put_image_tensors(new_seed(), i); i++) {
+    }
+    seed_hostile();
     seed_text("config.json\n{\"architectures\":[\"Lfm2ForCausalLM\"],"
               "\"num_hidden_layers\":1000000,\"full_attn_idxs\":[0]}");
 }

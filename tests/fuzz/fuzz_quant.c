@@ -8,6 +8,8 @@
 #include "gguf/quant.h"
 #include "gguf/split.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/groups.h"
+#include "tests/fuzz/projectors.h"
 #include "tests/ignore_status.h"
 
 #include <stdio.h>
@@ -20,6 +22,9 @@ static const char *const recipes[] = {
     "Q4_K_M", "Q3_K_M", "Q2_K", "TQ2_0", "IQ4_XS", "F32",
 };
 enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
+static const uint32_t repack_to[] = { 0, GGUF_REPACK_PLAIN,
+                                      GGUF_REPACK_INTERLEAVED,
+                                      GGUF_DTYPE_Q4_0 };
 
 static void compare_plan(const struct gguf_quant *q)
 {
@@ -73,8 +78,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p.n_prune = layer < 100;
     p.max_file_size = 64 * (uint64_t)take(&b);
     p.max_memory = 1 + 256 * (uint64_t)take(&b);
-    if (take(&b) & 1)
+    const unsigned last = take(&b);
+    if (last & 1)
         p.embedding_type = gguf_dtype_find(GGUF_DTYPE_Q6_K);
+    p.repack_to = repack_to[last >> 1 & 3];
     o.no_sync = 1;
     const char *path = scratch_path("in.gguf");
     scratch_write(path, b.p, b.n);
@@ -129,6 +136,26 @@ static void put_model(struct fix *f, const void *options)
     fix_fini(&m);
 }
 
+/* An image model with a tensor whose slowest dimensions were joined. */
+static void put_image(struct fix *f)
+{
+    fix_bytes(f, "\3\4d\0\1\0", N_OPTIONS);
+    struct fix m;
+    fix_init(&m);
+    fix_head(&m, 3, 2, 2);
+    fix_kv_str(&m, "general.architecture", "wan");
+    fix_array(&m, "comfy.gguf.orig_shape.patch_embedding.weight", GGUF_VAL_I32,
+              5);
+    for (int i = 0; i < 5; i++)
+        fix_u32(&m, 2);
+    fix_info(&m, "patch_embedding.weight", FIX_NE(2, 2, 2, 4), 0, 0);
+    fix_info(&m, "blocks.0.ffn.0.weight", FIX_NE(32, 2), GGUF_DTYPE_BF16, 128);
+    fix_pad(&m, 32);
+    fix_fill(&m, 0x3c, 256);
+    fix_bytes(f, m.data, m.size);
+    fix_fini(&m);
+}
+
 void fuzz_make_seeds(void)
 {
     for (uint8_t i = 0; i < N_RECIPES; i++) {
@@ -139,5 +166,25 @@ void fuzz_make_seeds(void)
         put_model(new_seed(), plain);
         put_model(new_seed(), odd);
     }
+    for (uint8_t i = 0; i < 3; i++) /* out of groups, decoded, into groups */
+        for (int type = 0;; type++) {
+            const uint8_t options[N_OPTIONS] = {
+                i == 1 ? 3 : 0, 4, 100, 0, 1, (uint8_t)(i == 1 ? 0 : i ? 4 : 2)
+            };
+            struct fix *f = new_seed();
+            fix_bytes(f, options, N_OPTIONS);
+            if (i < 2 ? !put_groups(f, type) : !put_rows(f, type))
+                break;
+        }
+    for (size_t i = 0;; i++) {
+        const uint8_t options[N_OPTIONS] = {
+            (uint8_t)(3 + i % 4), 4, 100, 0, 1, 0
+        };
+        struct fix *f = new_seed();
+        fix_bytes(f, options, N_OPTIONS);
+        if (!put_projector(f, i))
+            break;
+    }
+    put_image(new_seed());
     seed_files("\3\4d\0\1\0", N_OPTIONS, "", 0);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* groups.h - files with tensors of interleaved types, and of their plain types,
+ * as seeds */
+#ifndef TESTS_FUZZ_GROUPS_H
+#define TESTS_FUZZ_GROUPS_H
+
+#include "tests/fix.h"
+
+/* Append a file with a tensor of the interleaved type number no: two groups of
+ * rows. Returns false after the last type. */
+bool put_groups(struct fix *f, int no);
+/* Append a file with as many rows of a plain type whose rows groups can hold.
+ */
+bool put_rows(struct fix *f, int no);
+
+#endif
