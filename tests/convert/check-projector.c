@@ -6,6 +6,7 @@
  * keys are those that llama.cpp's converter writes (d32676d77).
  */
 #include "config.h"
+#include "convert/describe/axes.h"
 #include "convert/projector/projector.h"
 #include "gguf/convert.h"
 #include "gguf/quant.h"
@@ -465,6 +466,38 @@ static void check_gemma3(void)
     gguf_file_close(f);
 }
 
+/* ---- names of axes ---- */
+
+/* Do the factors of the axes differ from the sizes of language models, which
+ * config.json may have, too? */
+static bool has_own_axes(const struct gg_convert_arch *arch, const char *text)
+{
+    struct gg_axes a;
+    bool good = gg_axes_read(&a, text);
+    for (size_t i = 0; good && i < a.n; i++)
+        for (size_t k = 0; good && k < a.axis[i].n; k++) {
+            const struct gg_convert_size *s =
+                gg_axes_find_size(arch, a.axis[i].factor[k].name);
+            for (size_t n = 0; s && gg_convert_sizes[n].name; n++)
+                good = good && s != &gg_convert_sizes[n];
+        }
+    return good;
+}
+
+static void check_axes(void)
+{
+    const struct gg_projector *p;
+    const char *bad = NULL;
+    for (size_t i = 0; (p = gg_projector_row(i)); i++)
+        for (size_t k = 0; k < GG_LEN(p->arch.names) && p->arch.names[k]; k++)
+            for (const struct gg_convert_name *n = p->arch.names[k]; n->from;
+                 n++)
+                if (n->axes && !has_own_axes(&p->arch, n->axes))
+                    bad = n->from;
+    ok(!bad, "no axis has the name of a language model's size: %s",
+       bad ? bad : "");
+}
+
 int main(void)
 {
     snprintf(top, sizeof top, "check-projector.%d", (int)getpid());
@@ -477,6 +510,7 @@ int main(void)
     check_llava();
     check_params();
     check_gemma3();
+    check_axes();
     scratch_clean(top);
     rmdir(top);
     return done_testing();

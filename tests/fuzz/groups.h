@@ -9,8 +9,8 @@
 /* Append a file with a tensor of the interleaved type number no: two groups of
  * rows. Returns false after the last type. */
 bool put_groups(struct fix *f, int no);
-/* Append a file with as many rows of a plain type whose rows groups can hold.
- */
+/* Append a file with two groups' number of rows of a plain type, number no of
+ * those that can be put into groups. */
 bool put_rows(struct fix *f, int no);
 
 #endif

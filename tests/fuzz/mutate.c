@@ -35,10 +35,10 @@ static bool is_of_number(uint8_t c)
     return (c >= '0' && c <= '9') || c == '.';
 }
 
-/* Replace the bytes from begin to end by n others. Returns the new size; the
- * old one if there is no room. */
-static size_t replace(uint8_t *data, size_t size, size_t max_size,
-                      size_t begin, size_t end, const void *by, size_t n)
+/* Replace the bytes from begin to end by n others, unless the result is longer
+ * than max_size. Returns the size. */
+static size_t replace_bytes(uint8_t *data, size_t size, size_t max_size,
+                            size_t begin, size_t end, const void *by, size_t n)
 {
     if (size - (end - begin) + n > max_size)
         return size;
@@ -64,7 +64,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
             end++;
         const char *by =
             numbers[(r >> 40) % (sizeof numbers / sizeof *numbers)];
-        return replace(data, size, max_size, begin, end, by, strlen(by));
+        return replace_bytes(data, size, max_size, begin, end, by, strlen(by));
     }
     /* the line or, in JSON, the member */
     const uint8_t stop = r & 8 ? '\n' : ',';
@@ -74,6 +74,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
         end++;
     end += end < size;
     if (r & 16)
-        return replace(data, size, max_size, begin, end, "", 0);
-    return replace(data, size, max_size, end, end, data + begin, end - begin);
+        return replace_bytes(data, size, max_size, begin, end, "", 0);
+    return replace_bytes(data, size, max_size, end, end, data + begin,
+                         end - begin);
 }

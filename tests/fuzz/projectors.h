@@ -13,9 +13,9 @@ bool put_projector(struct fix *f, size_t no);
  * (convert/projector/projector.h): settings with small numbers, and a tensor
  * for each name of the row. Returns false after the last row. */
 bool put_projector_folder(struct fix *f, size_t no);
-/* Append a list of tensors (tensors.h) with those by which architecture no of
- * image models is told (convert/image/image.h). Returns false after the last.
- */
+/* Append a list of tensors (tensors.h): the names that tell architecture no of
+ * image models (convert/image/image.h), and some others. Returns false after
+ * the last architecture. */
 bool put_image_tensors(struct fix *f, size_t no);
 
 #endif

@@ -18,7 +18,7 @@ struct header {
 };
 
 GG_PRINTF(2, 3)
-static void append(struct header *h, const char *form, ...)
+static void append_text(struct header *h, const char *form, ...)
 {
     va_list args;
     va_start(args, form);
@@ -61,7 +61,7 @@ static uint64_t append_shape(struct header *h, const char *p, const char *end,
     size_t n;
     for (bool first = true; (n = take_word(&p, end, &word)); first = false) {
         uint64_t ne = 0;
-        append(h, "%s%.*s", first ? "" : ",", (int)n, word);
+        append_text(h, "%s%.*s", first ? "" : ",", (int)n, word);
         for (size_t i = 0; i < n && word[i] >= '0' && word[i] <= '9'; i++)
             ne = ne >> 58 ? ne : 10 * ne + (uint64_t)(word[i] - '0');
         size = ne && size > (UINT64_C(1) << 62) / ne ? UINT64_C(1) << 62
@@ -76,16 +76,17 @@ static uint64_t append_line(struct header *h, const char *p, const char *end,
     const char *name, *type;
     const size_t n = take_word(&p, end, &name);
     const size_t k = take_word(&p, end, &type);
-    append(h, "%s\"%.*s\":{", h->n > 9 ? "," : "", (int)n, name);
+    append_text(h, "%s\"%.*s\":{", h->n > 9 ? "," : "", (int)n, name);
     if (n == 12 && !memcmp(name, "__metadata__", n)) {
         const char *text = p + (p < end);
-        append(h, "\"%.*s\":\"%.*s\"}", (int)k, type, (int)(end - text), text);
+        append_text(h, "\"%.*s\":\"%.*s\"}", (int)k, type, (int)(end - text),
+                    text);
         return 0;
     }
-    append(h, "\"dtype\":\"%.*s\",\"shape\":[", (int)k, type);
+    append_text(h, "\"dtype\":\"%.*s\",\"shape\":[", (int)k, type);
     const uint64_t size = append_shape(h, p, end, size_of(type, k));
-    append(h, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at,
-           (unsigned long long)(at + size));
+    append_text(h, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at,
+                (unsigned long long)(at + size));
     return size;
 }
 
@@ -97,7 +98,7 @@ uint8_t *tensors_make(const uint8_t *text, size_t n, size_t *size)
     h.p = malloc(h.cap + MOST_DATA);
     MUST(h.p);
     h.n = 8;
-    append(&h, "{");
+    append_text(&h, "{");
     while (p < end && at <= MOST_DATA) {
         const char *line = memchr(p, '\n', (size_t)(end - p));
         line = line ? line : end;
@@ -105,7 +106,7 @@ uint8_t *tensors_make(const uint8_t *text, size_t n, size_t *size)
             at += append_line(&h, p, line, at);
         p = line + (line < end);
     }
-    append(&h, "}");
+    append_text(&h, "}");
     for (size_t i = 0; i < 8; i++)
         h.p[i] = (char)((uint64_t)(h.n - 8) >> 8 * i);
     const size_t n_data = (size_t)GG_MIN(at, MOST_DATA);

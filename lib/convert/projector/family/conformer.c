@@ -101,7 +101,7 @@ static const struct gg_convert_name lfm2[] = {
            "o, i, 1 > o, i"),
     N(LAYER "conv.pointwise_conv2.bias", A "conv_pw2.bias"),
     N_AXES(LAYER "conv.depthwise_conv.weight", A "conv_dw.weight",
-           "o, 1, k > o, k"),
+           "o, 1, taps > o, taps"),
     N(LAYER "conv.depthwise_conv.bias", A "conv_dw.bias"),
     N(LAYER "conv.batch_norm.folded", A "conv_norm"),
     N("audio_adapter.model.%", "mm.a.mlp.%"),

@@ -207,7 +207,7 @@ static const struct gg_convert_name gemma4_sound[] = {
     LIMITED(LAYER "lconv1d.linear_start", A "conv_pw1"),
     LIMITED(LAYER "lconv1d.linear_end", A "conv_pw2"),
     N_AXES(LAYER "lconv1d.depthwise_conv1d.weight", A "conv_dw.weight",
-           "o, 1, k > o, k"),
+           "o, 1, taps > o, taps"),
     N(LAYER "lconv1d.pre_layer_norm", A "conv_norm"),
     N(LAYER "lconv1d.conv_norm", A "norm_conv"),
     END_NAMES,

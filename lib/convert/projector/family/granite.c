@@ -45,7 +45,7 @@ static const struct gg_convert_name speech[] = {
     N_AXES(LAYER "conv.up_conv.weight", A "conv_pw1.weight", "o, i, 1 > o, i"),
     N(LAYER "conv.up_conv.bias", A "conv_pw1.bias"),
     N_AXES(LAYER "conv.depth_conv.conv.weight", A "conv_dw.weight",
-           "o, 1, k > o, k"),
+           "o, 1, taps > o, taps"),
     N_AXES(LAYER "conv.down_conv.weight", A "conv_pw2.weight",
            "o, i, 1 > o, i"),
     N(LAYER "conv.down_conv.bias", A "conv_pw2.bias"),

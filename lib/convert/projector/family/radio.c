@@ -169,7 +169,7 @@ static const struct gg_convert_name parakeet[] = {
     N_AXES(LAYER "conv.pointwise_conv2.bias", A "conv_pw2.bias",
            "x > 1, x, 1, 1"),
     N_AXES(LAYER "conv.depthwise_conv.weight", A "conv_dw.weight",
-           "o, 1, k > 1, 1, o, k"),
+           "o, 1, taps > 1, 1, o, taps"),
     N(LAYER "conv.depthwise_conv.bias", A "conv_dw.bias"),
     N(LAYER "conv.norm.weight", A "conv_norm.weight"),
     N(LAYER "conv.norm.bias", A "conv_norm.bias"),
