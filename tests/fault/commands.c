@@ -26,7 +26,17 @@
 #define WHOLE "gguf-ppl --merge-parts --chunks 2 "
 #define FOLDER                                                                \
     "config.json model.safetensors tokenizer.json tokenizer_config.json"
+#define SIGHT                                                                 \
+    "see-config.json=config.json "                                            \
+    "see-model.safetensors=model.safetensors "                                \
+    "see-preprocessor_config.json=preprocessor_config.json "                  \
+    "see-tokenizer.json=tokenizer.json "                                      \
+    "see-tokenizer_config.json=tokenizer_config.json"
 #define Q "gguf-quantize -q --allow-requantize -t 1 "
+/* the header of an image model with a matrix of 64 x 64 numbers */
+#define IMAGE                                                                 \
+    "{\"double_blocks.0.img_attn.proj.weight\":{\"dtype\":\"F32\","           \
+    "\"shape\":[64,64],\"data_offsets\":[0,16384]}}"
 
 const char *const seed_commands[] = {
     "mkmodel in.gguf n=8 rows=4 kv=20 weights=1",
@@ -51,6 +61,13 @@ const char *const seed_commands[] = {
     PPL "--chunks 2 --save-part first >log",
     PPL "--chunks 2.. --save-part rest >log",
     "mkfolder hf && cp hf/*.* .",
+    "mkfolder see vision wide && for f in see/*; do cp $f see-${f#see/}; "
+    "done",
+    "h='" IMAGE "'; { printf \"\\\\$(printf %o ${#h})\\0\\0\\0\\0\\0\\0\\0\"; "
+    "printf %s \"$h\"; head -c 16384 /dev/zero; } >image.safetensors",
+    "gguf-quantize -q \"${srcdir-.}/share/tiny-llama/tiny-llama-f16.gguf\" "
+    "--prune-layers 1,2,3,4,5 plain.gguf Q4_K_M",
+    "gguf-quantize -q --repack-to=interleaved plain.gguf groups.gguf",
     NULL
 };
 
@@ -327,6 +344,26 @@ const struct command commands[] = {
       .args = "gguf-convert -q -t 1 -f . -o out.gguf=F16 -o b.gguf=Q8_0",
       .files = FOLDER,
       .old = "old=out.gguf text=b.gguf" },
+
+    { .name = "a projector converted",
+      .args = "gguf-convert -q -t 1 . --mmproj -o out.gguf",
+      .files = SIGHT },
+    { .name = "a model and its projector converted over files",
+      .args = "gguf-convert -q -t 1 -f . -o out.gguf --mmproj-output "
+              "b.gguf=F16",
+      .files = SIGHT,
+      .old = "old=out.gguf text=b.gguf" },
+    { .name = "an image model converted",
+      .args = "gguf-convert -q -t 1 image.safetensors -o out.gguf",
+      .files = "image.safetensors" },
+    { .name = "rows moved into groups",
+      .args = Q "--repack-to=interleaved plain.gguf out.gguf",
+      .files = "plain.gguf" },
+    { .name = "rows moved out of groups with a journal over a file",
+      .args = Q "-f --resume --repack-to=plain groups.gguf out.gguf",
+      .files = "groups.gguf",
+      .old = "old=out.gguf",
+      .keeps = RESUME },
 
     { .name = "a half written file shown",
       .args = "gguf-info --metadata x.gguf",

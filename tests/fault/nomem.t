@@ -91,6 +91,14 @@ out=$tmp/back
 sweep 'the way back' "$bin/gguf-convert" -q "$tmp/m.gguf" \
     --to-safetensors="$out"
 
+"$builddir/tests/tools/mkfolder" "$tmp/see" vision wide || exit 99
+out=$tmp/out.gguf
+sweep 'a projector' "$bin/gguf-convert" -q -t 1 "$tmp/see" --mmproj -o "$out"
+"$bin/gguf-quantize" -q "$srcdir/share/tiny-llama/tiny-llama-f16.gguf" \
+    --prune-layers 1,2,3,4,5 "$tmp/plain.gguf" Q4_K_M || exit 99
+sweep 'rows moved into groups' "$bin/gguf-quantize" -q -t 1 \
+    --repack-to=interleaved "$tmp/plain.gguf" "$out"
+
 # 200,000 values of config.json take some 40 MB as a tree.
 {
     printf '{"id2label":{"x":"y"'

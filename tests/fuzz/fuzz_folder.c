@@ -258,6 +258,89 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     "\x1epreprocessor_config.json\n{\"image_mean\":[0,0,0],"                  \
     "\"image_std\":[1,1,1],\"min_pixels\":4,\"max_pixels\":64}"
 
+#define BERT_LINEAR(NAME) NAME ".weight F32 8 8\n" NAME ".bias F32 8\n"
+#define BERT_NORM(NAME)   NAME ".weight F32 8\n" NAME ".bias F32 8\n"
+#define BERT              "encoder.layer.0."
+#define MODULE(NAME)      ",{\"path\":\"" NAME "\",\"type\":\"a."
+
+/* A folder of sentence-transformers, with all its texts. */
+static void seed_sentence(void)
+{
+    seed_text(
+        "config.json\n{\"architectures\":[\"BertModel\"],\"hidden_size\":8,"
+        "\"intermediate_size\":8,\"num_hidden_layers\":1,"
+        "\"num_attention_heads\":2,\"vocab_size\":8,"
+        "\"max_position_embeddings\":8,\"layer_norm_eps\":1e-12,"
+        "\"type_vocab_size\":2}"
+        "\x1emodel.tensors\nembeddings.word_embeddings.weight F32 8 8\n"
+        "embeddings.token_type_embeddings.weight F32 2 8\n"
+        "embeddings.position_embeddings.weight F32 8 8\n" BERT_NORM(
+            "embeddings.LayerNorm") BERT_LINEAR(BERT "attention.self.query")
+            BERT_LINEAR(BERT "attention.self.key") BERT_LINEAR(
+                BERT
+                "attention.self.value") BERT_LINEAR(BERT
+                                                    "attention.output.dense")
+                BERT_NORM(BERT "attention.output.LayerNorm") BERT_LINEAR(
+                    BERT "intermediate.dense") BERT_LINEAR(BERT "output.dense")
+                    BERT_NORM(
+                        BERT
+                        "output.LayerNorm") "\x1evocab.txt\n[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc"
+                                            "\x1emodules.json\n[{\"path\":\"\",\"type\":\"a.Transformer\"}" MODULE("1_Pooling") "Pooling\"}" MODULE("2_Dense") "Dense\"}" MODULE(
+                                                "3_Normalize") "Normalize\"}]"
+                                                               "\x1e"
+                                                               "1_Pooling/config.json\n{\"word_embedding_dimension\":8,"
+                                                               "\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":false,"
+                                                               "\"include_prompt\":true}"
+                                                               "\x1e"
+                                                               "2_Dense/config.json\n{\"in_features\":8,"
+                                                               "\"out_features\":8,\"bias\":true,\"activation_function\":"
+                                                               "\"torch.nn.modules.linear.Identity\"}"
+                                                               "\x1e"
+                                                               "2_Dense/model.tensors\n" BERT_LINEAR(
+                                                                   "linear") "\x1esentence_bert_config.json\n{\"max_seq_length\":8,"
+                                                                             "\"do_lower_case\":false}"
+                                                                             "\x1e"
+                                                                             "config_sentence_transformers.json\n{\"prompts\":{\"query\":"
+                                                                             "\"q: \",\"document\":\"\"},\"default_prompt_name\":\"query\"}");
+}
+
+#define TALKER  "talker.model."
+#define SPEAKER TALKER "layers.0."
+
+/* A talker (text to speech), as a language model. */
+static void seed_talker(void)
+{
+    seed_text(
+        "config.json\n{\"architectures\":["
+        "\"Qwen3TTSForConditionalGeneration\"],\"model_type\":\"qwen3_tts\","
+        "\"talker_config\":{\"hidden_size\":8,\"intermediate_size\":8,"
+        "\"num_hidden_layers\":1,\"num_attention_heads\":2,"
+        "\"num_key_value_heads\":2,\"head_dim\":4,\"rms_norm_eps\":1e-6,"
+        "\"rope_theta\":1e6,\"max_position_embeddings\":64,"
+        "\"rope_scaling\":{\"rope_type\":\"default\",\"interleaved\":true,"
+        "\"mrope_section\":[1,1,0]},\"text_vocab_size\":8,"
+        "\"vocab_size\":16,\"hidden_act\":\"silu\",\"codec_bos_id\":9,"
+        "\"codec_eos_token_id\":10,\"codec_language_id\":{\"chinese\":5},"
+        "\"spk_id\":{\"ryan\":6}}}" TOKENIZER "\x1emodel.tensors\n" TALKER
+        "norm.weight F32 8\n" TALKER "text_embedding.weight F32 8 4\n"
+        "talker.text_projection.linear_fc1.weight F32 4 4\n"
+        "talker.text_projection.linear_fc1.bias F32 4\n"
+        "talker.text_projection.linear_fc2.weight F32 8 4\n"
+        "talker.text_projection.linear_fc2.bias F32 8\n" TALKER
+        "codec_embedding.weight F32 16 8\n"
+        "talker.codec_head.weight F32 16 8\n" SPEAKER
+        "self_attn.q_proj.weight F32 8 8\n" SPEAKER
+        "self_attn.k_proj.weight F32 8 8\n" SPEAKER
+        "self_attn.v_proj.weight F32 8 8\n" SPEAKER
+        "self_attn.o_proj.weight F32 8 8\n" SPEAKER
+        "self_attn.q_norm.weight F32 4\n" SPEAKER
+        "self_attn.k_norm.weight F32 4\n" SPEAKER
+        "input_layernorm.weight F32 8\n" SPEAKER
+        "post_attention_layernorm.weight F32 8\n" SPEAKER
+        "mlp.gate_proj.weight F32 8 8\n" SPEAKER
+        "mlp.up_proj.weight F32 8 8\n" SPEAKER "mlp.down_proj.weight F32 8 8");
+}
+
 /* Folders that once took minutes: by numbers of layers, or of positions. */
 static void seed_hostile(void)
 {
@@ -291,6 +374,12 @@ void fuzz_make_seeds(void)
                      "\"sliding_window\":4,\"tie_word_embeddings\":true,"
                      "\"rope_scaling\":{\"rope_type\":\"linear\","
                      "\"factor\":2.0}}" TOKENIZER);
+    seed_text("as\nLlamaForCausalLM\x1e"
+              "config.json\n{\"architectures\":[\"XForCausalLM\"],"
+              "\"hidden_size\":8,\"intermediate_size\":8,"
+              "\"num_hidden_layers\":1,\"num_attention_heads\":2,"
+              "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-6,"
+              "\"vocab_size\":8,\"other\":1}" TOKENIZER);
     seed_text("adapter_config.json\n{\"peft_type\":\"LORA\",\"r\":2,"
               "\"lora_alpha\":4,\"base_model_name_or_path\":\"x/y\"}"
               "\x1e" CONFIG "8}");
@@ -305,6 +394,8 @@ void fuzz_make_seeds(void)
     }
     for (size_t i = 0; put_image_tensors(new_seed(), i); i++) {
     }
+    seed_sentence();
+    seed_talker();
     seed_hostile();
     seed_text("config.json\n{\"architectures\":[\"Lfm2ForCausalLM\"],"
               "\"num_hidden_layers\":1000000,\"full_attn_idxs\":[0]}");
