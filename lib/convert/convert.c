@@ -102,6 +102,10 @@ static enum gguf_status read_folder(struct gguf_convert *c,
      * video encoders) have more dimensions */
     limits.max_name_size = GG_MAX(limits.max_name_size, GG_CONVERT_NAME);
     limits.max_dims = GGUF_MAX_DIMS;
+    if (c->image_file && c->p.projector)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "is a file: a projector is converted from the "
+                            "folder of a model that sees, hears or speaks");
     if (c->image_file)
         return gg_image_read(c, &limits, err);
     if (c->p.projector)

@@ -27,6 +27,23 @@ run "$convert" "$tmp/see" -o "$tmp/b.gguf" --mmproj-output "$tmp/r.gguf"
 test $rc -eq 1 -a ! -e "$tmp/b.gguf" -a ! -e "$tmp/r.gguf" &&
     grep -q 'preprocessor_config.json' "$tmp/err"
 ok 'a projector that is refused leaves no model either'
+# refuses RC TEXT WHAT ARG... - is a projector of it refused with the text?
+refuses() {
+    want=$1
+    text=$2
+    what=$3
+    shift 3
+    run "$convert" "$@" --mmproj -o "$tmp/r.gguf"
+    test $rc -eq "$want" -a ! -e "$tmp/r.gguf" && grep -q "$text" "$tmp/err"
+    ok "no projector of $what"
+}
+refuses 1 'is a file: .*folder of a model that sees' 'one file of weights' \
+    "$tmp/see/model.safetensors"
+refuses 2 "sees, hears or speaks, found the GGUF file '" 'a GGUF file' \
+    "$tmp/p.gguf"
+"$builddir/tests/tools/mkfolder" "$tmp/reads" || exit 99
+refuses 1 'LlamaForCausalLM.*only models that see' 'a model that reads' \
+    "$tmp/reads"
 run "$quantize" "$tmp/p.gguf" "$tmp/s.gguf" Q8_0
 test $rc -eq 0 && "$info" --tensors "$tmp/s.gguf" >"$tmp/out" 2>&1 &&
     grep -q 'v.patch_embd.weight.*F32' "$tmp/out" &&

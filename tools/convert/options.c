@@ -171,8 +171,8 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* Refuse a GGUF file as the folder to convert. */
-static void refuse_gguf(const char *path)
+/* Refuse a GGUF file as the folder to convert, or to take a projector from. */
+static void refuse_gguf(const char *path, bool projector)
 {
     char magic[4] = "";
     struct stat sb;
@@ -182,6 +182,10 @@ static void refuse_gguf(const char *path)
         f && fread(magic, 1, 4, f) == 4 && !memcmp(magic, "GGUF", 4);
     if (f)
         fclose(f);
+    if (is && projector)
+        opt_usage("a projector is converted from the folder of a model that "
+                  "sees, hears or speaks, found the GGUF file '%s'",
+                  path);
     if (is)
         opt_usage("expected a folder, found the GGUF file '%s'; "
                   "--to-safetensors makes a folder of it",
@@ -250,7 +254,7 @@ void parse_convert(struct convert_options *o, int argc, char **argv)
         use_folder(o);
         return;
     }
-    refuse_gguf(q->in);
+    refuse_gguf(q->in, o->params.projector || o->projector.arg);
     for (size_t i = 0; i < q->outputs.n; i++)
         add_target(q, (char *)(uintptr_t)q->outputs.arg[i]);
     if (!q->n_targets && !q->dry_run)

@@ -139,7 +139,8 @@ static enum gguf_status find_class(struct gguf_convert *c,
     if (!c->projector && name.size)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
                             "config.json: no projector is known for class "
-                            "'%s'",
+                            "'%s': only models that see, hear or speak have "
+                            "one",
                             gg_str_esc(&e, name));
     if (!c->projector)
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
