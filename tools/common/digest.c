@@ -4,14 +4,11 @@
 #include "tools/common/digest.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
+#include "base/os/os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static void begin_digest(struct gguf_digest_params *p, struct progress *bar,
                          enum gguf_digest_algo algo, struct gguf_pool *pool,
@@ -67,20 +64,18 @@ static enum gguf_status fail_read(struct gguf_error *err)
 enum gguf_status digest_path(const char *path, enum gguf_digest_algo algo,
                              struct gguf_digest *out, struct gguf_error *err)
 {
-    struct stat s;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct gg_os_stat s = { .size = 0 };
+    const int fd = gg_os_open(path, GG_OS_READ);
     if (fd < 0)
         return fail_read(err);
-    void *p = MAP_FAILED;
-    if (fstat(fd, &s) == 0)
-        p = mmap(NULL, (size_t)s.st_size + !s.st_size, PROT_READ, MAP_PRIVATE,
-                 fd, 0);
+    void *p = NULL;
+    if (gg_os_stat_fd(fd, &s) == 0)
+        p = gg_os_map(fd, 0, (size_t)s.size + !s.size, GG_OS_MAP_SHARED);
     enum gguf_status st =
-        p == MAP_FAILED
-            ? fail_read(err)
-            : gguf_digest_bytes(out, algo, p, (size_t)s.st_size, err);
-    if (p != MAP_FAILED)
-        munmap(p, (size_t)s.st_size + !s.st_size);
-    close(fd);
+        p ? gguf_digest_bytes(out, algo, p, (size_t)s.size, err)
+          : fail_read(err);
+    if (p)
+        gg_os_unmap(p, (size_t)s.size + !s.size);
+    gg_os_close(fd);
     return st;
 }

@@ -3,21 +3,17 @@
 #include "config.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <gguf/reader.h>
 #include <gguf/split.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 void load_raise_limits(void)
 {
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
-        r.rlim_cur = r.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &r);
-    }
+    gg_os_program_raise_limits();
 }
 
 bool load_try(struct load *l, const char *path, bool with_set,
@@ -25,7 +21,7 @@ bool load_try(struct load *l, const char *path, bool with_set,
 {
     struct gguf_file_params own = GGUF_INIT(struct gguf_file_params);
     struct gguf_error why;
-    struct stat sb;
+    struct gg_os_stat s;
     gguf_error_clear(err);
     *l = (struct load){ .path = path };
     if (params)
@@ -40,7 +36,7 @@ bool load_try(struct load *l, const char *path, bool with_set,
     /* a server that does not answer says nothing about the file itself */
     bool is_file =
         far ? err->status >= GGUF_E_FORMAT && err->status < GGUF_E_UNSUPPORTED
-            : stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
+            : gg_os_stat(path, &s) == 0 && s.kind != GG_OS_FOLDER;
     if (!is_file || err->sys_errno != 0)
         return false;
     why = *err;

@@ -6,16 +6,14 @@
 #include "tools/common/option_hint.h"
 #include "tools/common/text.h"
 #include "gguf/text.h"
+#include "base/os/os_program.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *tool_name = "gguf";
 static msg_gate_fn *msg_gate;
@@ -25,52 +23,18 @@ static int out_errno; /* errno of a failed msg_flush() */
  * Linux for 4096. */
 static char err_line[4096];
 
-/* Handler of SIGBUS, which is raised by reading a mapped file that was
- * truncated or cannot be read. It calls only functions that are safe in a
- * signal handler. */
+/* Line that the program ends with if a mapped file cannot be read. */
 static char bus_error[160];
-
-static void on_bus_error(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    if (info->si_code == BUS_ADRALN) { /* not a file: a bug of the program */
-        signal(number, SIG_DFL);
-        return;
-    }
-    ssize_t n;
-    for (const char *p = bus_error; *p; p += n)
-        if ((n = write(STDERR_FILENO, p, strlen(p))) < 0)
-            break;
-    _exit(MSG_FAILED);
-}
-
-/* Open closed standard streams. Otherwise the next file that is opened would
- * take the place of one, and messages would be written into a model. The
- * descriptor can be neither read nor written. */
-static void occupy_standard(void)
-{
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
-            return;
-}
 
 void msg_init(const char *tool)
 {
-    struct sigaction a = { .sa_sigaction = on_bus_error,
-                           .sa_flags = SA_SIGINFO };
-    sigemptyset(&a.sa_mask);
     tool_name = tool;
     (void)setvbuf(stderr, err_line, _IOLBF, sizeof err_line);
     snprintf(bus_error, sizeof bus_error,
              "%.60s: a file became shorter, or its disk failed, while it was "
              "read\n",
              tool);
-    (void)sigaction(SIGBUS, &a, NULL);
-    (void)signal(SIGXFSZ,
-                 /* writing fails instead, and the output is cleaned up */
-                 SIG_IGN);
-    occupy_standard();
+    gg_os_program_begin(bus_error, MSG_FAILED);
 }
 
 const char *msg_tool(void)
@@ -165,10 +129,15 @@ bool msg_fail(const char *file, const struct gguf_error *err)
                      at[0] ? ")" : "", help);
 }
 
-void msg_close_memory(FILE *f)
+FILE *msg_open_memory(char **text, size_t *size)
+{
+    return msg_must(gg_os_stream_memory(text, size));
+}
+
+void msg_close_memory(FILE *f, char **text, size_t *size)
 {
     const bool failed = ferror(f) != 0;
-    if (fclose(f) != 0 || failed)
+    if (gg_os_stream_memory_end(f, text, size) != 0 || failed)
         (void)msg_must(NULL);
 }
 

@@ -52,9 +52,11 @@ void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
  * exists, this is --force. Returns false. */
 bool msg_fail(const char *file, const struct gguf_error *err);
 
-/* Close a stream of open_memstream(). If memory ran out, which only ferror()
- * shows, the program ends with a message. */
-void msg_close_memory(FILE *f);
+/* Open a stream that writes to memory. Close it with msg_close_memory(), which
+ * sets *text, for free(), and *size. If memory runs out, the program ends with
+ * a message. */
+FILE *msg_open_memory(char **text, size_t *size);
+void msg_close_memory(FILE *f, char **text, size_t *size);
 /* Returns p. If p is NULL the program ends: out of memory. */
 void *msg_must(void *p);
 /* Copy a text, or n bytes and a NUL, for free(). */

@@ -3,11 +3,11 @@
 #include "config.h"
 #include "tools/common/opt_internal.h"
 #include "tools/common/style.h"
+#include "base/os/os_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Column where help begins, and width of a line. The last column stays free,
  * since some terminals begin a new line after it. */
@@ -108,7 +108,7 @@ static void print_more(const struct opt_tool *t, struct layout l)
 
 void opt_print_help(const struct opt_tool *t, bool all)
 {
-    const struct layout l = layout_of(STDOUT_FILENO);
+    const struct layout l = layout_of(GG_OS_STDOUT);
     const char *lead = "Usage:";
     for (const char *s = t->usage; *s; lead = "      ") {
         size_t n = strcspn(s, "\n");

@@ -5,6 +5,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/remote.h"
 #include "tools/common/text.h"
+#include "base/os/os.h"
 
 #include <gguf/file.h>
 
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Words beside the number in messages about limits. */
 static const struct {
@@ -63,7 +63,7 @@ const char *hint_repository(const char *path, char *out, size_t size)
         owner && path[owner] == '/' ? strspn(path + owner + 1, letters) : 0;
     *out = '\0';
     if (name && !path[owner + 1 + name] && *path != '.' &&
-        !strstr(path, ".gguf") && access(path, F_OK) != 0)
+        !strstr(path, ".gguf") && gg_os_find(path) != 0)
         snprintf(out, size, "; the repository on Hugging Face is hf://%.150s",
                  path);
     return out;
@@ -73,7 +73,7 @@ const char *hint_adapter(const char *path)
 {
     struct text name = { NULL, 0, 0 };
     text_addf(&name, "%s/adapter_config.json", path);
-    const bool is = access(name.s, F_OK) == 0;
+    const bool is = gg_os_find(name.s) == 0;
     text_fini(&name);
     return is ? "; gguf-convert --base MODEL makes a GGUF file of the adapter "
                 "in it"
@@ -88,7 +88,7 @@ void hint_resume(const char *in, const char *out, enum gguf_status st,
     if (!out)
         return;
     text_addf(&journal, "%s.resume", out);
-    if (with && access(journal.s, F_OK) == 0 &&
+    if (with && gg_os_find(journal.s) == 0 &&
         (broke || st == GGUF_E_CANCELLED || st == GGUF_E_NOSPACE))
         msg_info(out,
                  "the complete part is kept: the same command continues from "

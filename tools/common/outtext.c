@@ -2,15 +2,13 @@
 /* outtext.c - a text output file of a tool */
 #include "config.h"
 #include "tools/common/outtext.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static enum gguf_status fail_output(enum gguf_status st, int reason,
                                     struct gguf_error *err)
@@ -27,10 +25,10 @@ static enum gguf_status fail_output(enum gguf_status st, int reason,
  * 0, or the errno if this cannot be found out. */
 static bool is_stream(const char *path, int *reason)
 {
-    struct stat s;
-    bool there = stat(path, &s) == 0;
+    struct gg_os_stat s;
+    bool there = gg_os_stat(path, &s) == 0;
     *reason = there || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
-    return there && (S_ISCHR(s.st_mode) || S_ISFIFO(s.st_mode));
+    return there && (s.kind == GG_OS_CHARACTERS || s.kind == GG_OS_PIPE);
 }
 
 enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
@@ -40,7 +38,7 @@ enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
     *o = (struct outtext)OUTTEXT_INIT;
     int reason;
     if (is_stream(path, &reason)) {
-        o->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        o->fd = gg_os_stream_fd(path, true);
         if (o->fd < 0)
             st = fail_output(GGUF_E_IO, errno, err);
     } else if (reason) {
@@ -49,7 +47,7 @@ enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
         st = gguf_outfile_open(&o->file, path, force, NULL, err);
     }
     if (st == GGUF_OK) {
-        o->f = open_memstream(&o->buf, &o->n);
+        o->f = gg_os_stream_memory(&o->buf, &o->n);
         if (!o->f)
             st = fail_output(GGUF_E_NOMEM, errno, err);
     }
@@ -58,37 +56,18 @@ enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
     return st;
 }
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-    while (n) {
-        ssize_t k = write(fd, p, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return false;
-        p += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
-/* A closed pipe must be an error, not a signal that ends the tool silently. */
 static enum gguf_status write_stream(const struct outtext *o,
                                      struct gguf_error *err)
 {
-    struct sigaction ignore = { .sa_handler = SIG_IGN }, old;
-    sigemptyset(&ignore.sa_mask);
-    sigaction(SIGPIPE, &ignore, &old);
-    bool good = write_all(o->fd, o->buf, o->n);
-    int reason = errno;
-    sigaction(SIGPIPE, &old, NULL);
-    return good ? GGUF_OK : fail_output(GGUF_E_IO, reason, err);
+    return gg_os_stream_write(o->fd, o->buf, o->n) == 0
+               ? GGUF_OK
+               : fail_output(GGUF_E_IO, errno, err);
 }
 
 enum gguf_status outtext_commit(struct outtext *o, struct gguf_error *err)
 {
     bool bad = ferror(o->f) != 0;
-    bad |= fclose(o->f) != 0;
+    bad |= gg_os_stream_memory_end(o->f, &o->buf, &o->n) != 0;
     o->f = NULL;
     enum gguf_status st =
         bad ? fail_output(GGUF_E_NOMEM, ENOMEM, err) : GGUF_OK;
@@ -106,10 +85,10 @@ enum gguf_status outtext_commit(struct outtext *o, struct gguf_error *err)
 void outtext_abort(struct outtext *o)
 {
     if (o->f)
-        fclose(o->f);
+        (void)gg_os_stream_memory_end(o->f, &o->buf, &o->n);
     free(o->buf);
     gguf_outfile_close(o->file);
     if (o->fd >= 0)
-        close(o->fd);
+        gg_os_close(o->fd);
     *o = (struct outtext)OUTTEXT_INIT;
 }

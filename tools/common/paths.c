@@ -7,12 +7,12 @@
 #include "tools/common/remote.h"
 #include "tools/common/remote_url.h"
 #include "tools/common/text.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <gguf/split.h>
 
@@ -31,17 +31,17 @@ struct gguf_paths *paths_new(void)
     gguf_error_clear(&err);
     exit_on_error(gguf_paths_create(&p, NULL, &err), &err);
     exit_on_error(
-        gguf_paths_add_input_fd(p, STDOUT_FILENO, "standard output", &err),
+        gguf_paths_add_input_fd(p, GG_OS_STDOUT, "standard output", &err),
         &err);
     exit_on_error(
-        gguf_paths_add_input_fd(p, STDERR_FILENO, "standard error", &err),
+        gguf_paths_add_input_fd(p, GG_OS_STDERR, "standard error", &err),
         &err);
     return p;
 }
 
 void paths_require_local(const char *path)
 {
-    if (!path || !remote_is_url(path) || access(path, F_OK) == 0)
+    if (!path || !remote_is_url(path) || gg_os_find(path) == 0)
         return;
     struct gguf_error err;
     gguf_error_clear(&err);
@@ -70,7 +70,7 @@ void paths_read(struct gguf_paths *p, const char *path, const char *what)
     struct gguf_error err;
     gguf_error_clear(&err);
     if (path && !strcmp(path, "-"))
-        exit_on_error(gguf_paths_add_input_fd(p, STDIN_FILENO, what, &err),
+        exit_on_error(gguf_paths_add_input_fd(p, GG_OS_STDIN, what, &err),
                       &err);
     else if (path) {
         paths_require_local(path);
@@ -101,15 +101,15 @@ bool paths_can_write(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     struct text folder = { NULL, 0, 0 };
-    struct stat is;
+    struct gg_os_stat is;
     if (!path)
         return true;
-    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
+    if (gg_os_stat(path, &is) == 0 && is.kind != GG_OS_FILE)
         return msg_error(path,
                          "is not a regular file: it cannot be an output");
     text_addf(&folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
               slash ? path : ".");
-    const bool good = access(folder.s, W_OK) == 0;
+    const bool good = gg_os_can_write(folder.s) == 0;
     if (!good)
         msg_error(path, "its folder cannot be written to: %s",
                   strerror(errno));

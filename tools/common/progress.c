@@ -2,30 +2,27 @@
 /* progress.c - a progress bar, and stopping on a signal */
 #include "config.h"
 #include "tools/common/progress.h"
-#include "tools/common/deferred_close.h"
 #include "tools/common/msg.h"
 #include "tools/common/style.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 static volatile sig_atomic_t caught;
 
 double progress_clock(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return (double)gg_os_clock_ns() * 1e-9;
 }
 
 void progress_init(struct progress *p, const char *label, const char *unit,
                    bool quiet)
 {
     *p = (struct progress){ .label = label, .unit = unit };
-    p->on = !quiet && isatty(STDERR_FILENO);
+    p->on = !quiet && gg_os_terminal_is(GG_OS_STDERR);
 }
 
 /* Write the remaining time, " 3:07 left" or " 1:02:45 left"; "" if unknown. */
@@ -105,7 +102,7 @@ static void draw_bar(struct progress *p, uint64_t done, uint64_t total,
                      double t)
 {
     char line[PROGRESS_LINE];
-    progress_format(p, line, style_columns(STDERR_FILENO), done, total,
+    progress_format(p, line, style_columns(GG_OS_STDERR), done, total,
                     t - p->begin);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
@@ -127,7 +124,7 @@ bool progress_report(void *user, uint64_t done, uint64_t total)
     }
     if (caught && p->defer_close) {
         p->defer_close = false;
-        deferred_close_begin();
+        gg_os_program_defer_close();
     }
     return caught;
 }
@@ -147,16 +144,7 @@ static void on_signal(int number)
 
 void progress_catch_signals(void)
 {
-    static const int list[] = { SIGINT, SIGTERM, SIGHUP };
-    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
-        struct sigaction a, old;
-        memset(&a, 0, sizeof a);
-        a.sa_handler = on_signal;
-        a.sa_flags = (int)SA_RESETHAND | SA_RESTART;
-        sigemptyset(&a.sa_mask);
-        if (sigaction(list[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(list[i], &a, NULL);
-    }
+    gg_os_program_catch_end(on_signal);
 }
 
 bool progress_stopped(void)
@@ -166,10 +154,8 @@ bool progress_stopped(void)
 
 void progress_raise(void)
 {
-    if (!caught)
-        return;
-    signal(caught, SIG_DFL);
-    raise(caught);
+    if (caught)
+        gg_os_program_raise(caught);
 }
 
 bool progress_fail(struct progress *p, const char *file,

@@ -18,7 +18,7 @@ struct progress {
                         * "": no rate is printed */
     bool on, drawn;
     bool
-        /* a stopped job leaves an unnamed file open: deferred_close.h */
+        /* a stopped job leaves an unnamed file open: os_program.h */
         defer_close;
     double begin, last; /* times of progress_clock() */
     uint64_t done0;     /* count of the first report */

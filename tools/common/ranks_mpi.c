@@ -16,6 +16,8 @@
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
 #include "tools/common/style.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -23,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { COUNTER, SPEAKERS, WORDS }; /* words of the window */
 /* tags of messages; TAG_RECORD and TAG_EXTRA_BYTES carry the bytes of the head
@@ -61,8 +62,7 @@ static struct {
 
 static void sleep_briefly(void)
 {
-    const struct timespec t = { 0, nap_nanoseconds };
-    nanosleep(&t, NULL);
+    gg_os_sleep(nap_nanoseconds);
 }
 
 /* Add n to a word of the window. Returns its value before. */
@@ -96,9 +96,8 @@ static const char *gate_message(bool is_error)
 static void end_job(void)
 {
     if (m.failed && m.n_ranks > 1) {
-        const struct timespec grace = { GRACE_SECONDS, 0 };
         if (!m.speaks)
-            nanosleep(&grace, NULL);
+            gg_os_sleep(GRACE_SECONDS * UINT64_C(1000000000));
         MPI_Abort(MPI_COMM_WORLD, m.parsed ? MSG_FAILED : MSG_USAGE);
     }
     MPI_Win_unlock_all(m.window);
@@ -125,7 +124,7 @@ static void begin_job(int *argc, char ***argv)
     m.about = m.rank;
     msg_set_gate(gate_message);
     style_no_terminal();
-    if (atexit(end_job) != 0 || (m.rank && !freopen("/dev/null", "w", stdout)))
+    if (atexit(end_job) != 0 || (m.rank && gg_os_stream_silence(stdout) != 0))
         MPI_Abort(MPI_COMM_WORLD, MSG_FAILED);
 }
 

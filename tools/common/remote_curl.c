@@ -6,8 +6,8 @@
  */
 #include "config.h"
 #include "tools/common/remote_curl.h"
+#include "base/os/os_program.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +28,14 @@ enum gguf_status remote_curl_load(struct remote_curl *f,
     };
     void *lib = NULL;
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !lib; i++)
-        lib = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+        lib = gg_os_library_load(libraries[i]);
     if (!lib)
         return gguf_error_set(err, GGUF_E_UNSUPPORTED,
                               "libcurl is not installed, which reads files on "
                               "servers (%s)",
                               libraries[0]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        void *call = dlsym(lib, rows[i].name);
+        void *call = gg_os_library_find(lib, rows[i].name);
         if (!call)
             return gguf_error_set(err, GGUF_E_UNSUPPORTED,
                                   "libcurl has no %s: it is older than 7.62",

@@ -20,12 +20,12 @@
 #include "tools/common/remote_url.h"
 #include "tools/common/text.h"
 #include "tools/common/nocase.h"
+#include "base/os/os.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     MAX_SKIP = 256 << 20, /* most bytes to skip if the server ignores ranges */
@@ -358,10 +358,8 @@ static CURLcode send_some(struct request *q, const char *url, bool with_token,
 {
     CURLcode c = CURLE_OK;
     for (int i = 0; i < MAX_TRIES; i++) {
-        const struct timespec pause = { i == 1 ? 0 : 1,
-                                        i == 1 ? 300000000 : 0 };
         if (i)
-            nanosleep(&pause, NULL);
+            gg_os_sleep(i == 1 ? 300000000 : 1000000000);
         c = send_once(q, url, with_token, status);
         if (q->st != GGUF_OK || !is_transient(c, *status) ||
             progress_stopped())

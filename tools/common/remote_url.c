@@ -11,6 +11,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 #include "tools/common/nocase.h"
+#include "base/os/os.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -194,7 +195,7 @@ static bool trim_slashes(const char *s, char **out)
 /* Return the content of the file, to be freed, or NULL. */
 static char *read_token(const char *path)
 {
-    FILE *f = fopen(path, "rb");
+    FILE *f = gg_os_stream_open(path, "rb");
     char *s = f ? msg_must(calloc(MAX_TOKEN_FILE + 1, 1)) : NULL;
     const size_t n = s ? fread(s, 1, MAX_TOKEN_FILE, f) : 0;
     for (size_t i = 0; i < n; i++)

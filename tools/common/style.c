@@ -2,17 +2,16 @@
 /* style.c - bold and coloured text on a terminal, and its width */
 #include "config.h"
 #include "tools/common/style.h"
+#include "base/os/os_program.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 static bool styled, no_terminal;
 
 bool style_on_terminal(void)
 {
-    return !no_terminal && isatty(STDOUT_FILENO);
+    return !no_terminal && gg_os_terminal_is(GG_OS_STDOUT);
 }
 
 void style_no_terminal(void)
@@ -35,13 +34,8 @@ void style_init(enum style_when when)
 
 int style_columns(int fd)
 {
-#ifdef TIOCGWINSZ
-    struct winsize w;
-    if (ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
-        return w.ws_col;
-#endif
-    (void)fd;
-    return 80;
+    const int columns = gg_os_terminal_columns(fd);
+    return columns > 0 ? columns : 80;
 }
 
 const char *style(enum style s)

@@ -5,10 +5,10 @@
 #include "tools/common/markdown.h"
 #include "tools/common/style.h"
 #include "gguf/text.h"
+#include "base/os/os_program.h"
 
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 void table_init(struct table *t, const char *align, int indent)
 {
@@ -218,7 +218,7 @@ void table_show(struct table *t, const char *drop)
 {
     t->drop = drop;
     if (style_on_terminal())
-        t->columns = style_columns(STDOUT_FILENO);
+        t->columns = style_columns(GG_OS_STDOUT);
     table_print(t, stdout);
     table_fini(t);
 }

@@ -3,11 +3,12 @@
 #include "config.h"
 #include "tools/common/text.h"
 #include "tools/common/json.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <gguf/text.h>
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -135,7 +136,7 @@ bool text_read(struct text *t, const char *path)
     char buf[1 << 14];
     size_t n = 0;
     bool std = !strcmp(path, "-");
-    FILE *f = std ? stdin : fopen(path, "rb");
+    FILE *f = std ? stdin : gg_os_stream_open(path, "rb");
     if (!f)
         return msg_error(path, "cannot be opened: %s", strerror(errno));
     errno = 0;
@@ -259,7 +260,7 @@ bool text_glob(const char *pattern, struct gguf_str s)
 {
     char name[1024]; /* longer than any name the default limits allow */
     return text_copy(name, sizeof name, s.data, s.size) &&
-           fnmatch(pattern, name, 0) == 0;
+           gg_os_name_matches(pattern, name);
 }
 
 bool text_is(struct gguf_str s, const char *z)

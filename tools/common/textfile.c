@@ -5,31 +5,30 @@
 #include "tools/common/msg.h"
 #include "tools/common/decompress.h"
 #include "tools/common/nocase.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <gguf/text.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 /* Open path. Returns a descriptor, or -1 after a message. */
 static int open_text(const char *path)
 {
-    struct stat st;
+    struct gg_os_stat st;
     bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = is_stdin ? gg_os_stream_stdin() : gg_os_stream_fd(path, false);
     if (fd < 0) {
         msg_error(path, "cannot open: %s", strerror(errno));
         return -1;
     }
-    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (gg_os_stat_fd(fd, &st) == 0 && st.kind == GG_OS_FOLDER) {
         msg_error(path, "is a directory");
-        close(fd);
+        gg_os_close(fd);
         return -1;
     }
     return fd;
@@ -109,7 +108,7 @@ bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
         return false;
     gzFile f = gzdopen(fd, "rb"); /* plain text is passed through */
     if (!f) {
-        close(fd);
+        gg_os_close(fd);
         return msg_error(path, "out of memory");
     }
     gzbuffer(f, 1u << 18);

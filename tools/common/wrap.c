@@ -4,12 +4,12 @@
 #include "tools/common/wrap.h"
 #include "tools/common/style.h"
 #include "tools/common/table.h"
+#include "base/os/os_program.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LABEL = 8 }; /* columns of a label with the blanks after it */
 
@@ -66,7 +66,7 @@ static char *rest_of(char *line, int columns)
 
 static void put_line(char *line)
 {
-    const int columns = style_columns(STDOUT_FILENO);
+    const int columns = style_columns(GG_OS_STDOUT);
     int room = columns, indent = 2;
     if (table_width(line) > columns) {
         if (has_label(line) && columns >= 3 * LABEL) {

@@ -6,12 +6,12 @@
 #include "tools/common/style.h"
 #include "tools/common/table.h"
 #include "tools/common/wrap.h"
+#include "base/os/os_program.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BLOCK = 8, WORST = 10, MOST_KINDS = 256 };
 
@@ -82,7 +82,7 @@ static size_t find_block_end(const struct layers *x, size_t begin)
 {
     enum { CELL = 10 }; /* terminal columns of an error */
     const int columns =
-        style_on_terminal() ? style_columns(STDOUT_FILENO) : INT_MAX;
+        style_on_terminal() ? style_columns(GG_OS_STDOUT) : INT_MAX;
     int at = (int)strlen("layer");
     size_t k = begin;
     for (; k < x->n_kinds && k < begin + BLOCK; k++) {

@@ -3,11 +3,11 @@
 #include "config.h"
 #include "tools/convert/convert.h"
 #include "tools/common/remote.h"
+#include "base/os/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define AT(member) OPT_AT(struct convert_options, member)
 #define Q          .at = offsetof(struct convert_options, q)
@@ -175,9 +175,10 @@ static const struct opt_tool tool = {
 static void refuse_gguf(const char *path, bool projector)
 {
     char magic[4] = "";
-    struct stat sb;
-    FILE *f =
-        stat(path, &sb) == 0 && S_ISREG(sb.st_mode) ? fopen(path, "rb") : NULL;
+    struct gg_os_stat s;
+    FILE *f = gg_os_stat(path, &s) == 0 && s.kind == GG_OS_FILE
+                  ? gg_os_stream_open(path, "rb")
+                  : NULL;
     const bool is =
         f && fread(magic, 1, 4, f) == 4 && !memcmp(magic, "GGUF", 4);
     if (f)

@@ -12,6 +12,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
+#include "base/os/os.h"
 
 #include <gguf/cpu.h>
 #include <gguf/eval.h>
@@ -21,7 +22,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { USUAL_CTX = 512 };
 
@@ -96,9 +96,11 @@ static enum gguf_status open_header(struct convert_options *o,
     enum gguf_status st = gguf_writer_header(w, &header, &n, err);
     if (st != GGUF_OK || size > SIZE_MAX)
         return st;
-    void *mem = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mem == MAP_FAILED)
+    void *mem = gg_os_memory_reserve((size_t)size);
+    const bool good = mem && gg_os_memory_commit(mem, (size_t)size) == 0;
+    if (mem && !good)
+        gg_os_unmap(mem, (size_t)size);
+    if (!good)
         return gguf_error_set(
             err, GGUF_E_NOMEM,
             "--verify: the process cannot map %" PRIu64 " bytes", size);
@@ -118,7 +120,7 @@ static enum gguf_status open_header(struct convert_options *o,
         st = tokenize_text(&o->verify, model, about, err);
     gguf_model_destroy(model);
     gguf_file_close(file);
-    munmap(mem, (size_t)size);
+    gg_os_unmap(mem, (size_t)size);
     return st;
 }
 

@@ -7,6 +7,7 @@
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 #include "tools/edit/edit.h"
+#include "base/os/os.h"
 
 #include <gguf/edit.h>
 #include <gguf/text.h>
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The edit of one file. */
 struct job {
@@ -403,7 +403,7 @@ static bool recover_file(const struct edit_options *o, const char *path)
  * must be changed. */
 static bool may_mean_output(const struct edit_options *o, char **arg, int n)
 {
-    return n == 2 && !o->output && !o->recover && access(arg[1], F_OK) != 0 &&
+    return n == 2 && !o->output && !o->recover && gg_os_find(arg[1]) != 0 &&
            !strpbrk(arg[1], "*?[");
 }
 

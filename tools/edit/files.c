@@ -5,13 +5,13 @@
 #include "tools/common/paths.h"
 #include "tools/common/remote.h"
 #include "tools/edit/edit.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <gguf/split.h>
 
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* State of edit_files_find(). */
 struct finding {
@@ -24,9 +24,9 @@ struct finding {
 /* Are both paths the same existing file? */
 static bool is_same_path(const char *a, const char *b)
 {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
+    struct gg_os_stat x, y;
+    return gg_os_stat(a, &x) == 0 && gg_os_stat(b, &y) == 0 &&
+           x.dev == y.dev && x.ino == y.ino;
 }
 
 /* Add a file; output may be NULL. false: it is in the list already. */
@@ -91,8 +91,8 @@ static bool add_set(struct finding *f, const char *arg,
             added |= add_file(f, p, out, i == 0);
         free(out);
     }
-    struct stat sb;
-    const bool shard = stat(arg, &sb) == 0 && !S_ISDIR(sb.st_mode);
+    struct gg_os_stat s;
+    const bool shard = gg_os_stat(arg, &s) == 0 && s.kind != GG_OS_FOLDER;
     if (added && shard && o->n_ops && !o->quiet && path(set, 0) &&
         !is_same_path(arg, path(set, 0)))
         msg_info(arg, "the metadata of the model is in '%s'", path(set, 0));
@@ -115,11 +115,11 @@ struct names {
 static const char *names_path(const void *user, size_t i)
 {
     const struct names *n = user;
-    struct stat sb;
+    struct gg_os_stat s;
     struct gguf_error err;
     return gguf_split_name_format(n->name, n->size, n->prefix, (unsigned)i + 1,
                                   n->count, &err) == GGUF_OK &&
-                   stat(n->name, &sb) == 0
+                   gg_os_stat(n->name, &s) == 0
                ? n->name
                : NULL;
 }
@@ -147,10 +147,10 @@ static bool add_unopened(struct finding *f, const char *arg, bool shard,
     const struct edit_options *o = f->o;
     const bool one_by_one = why->status == GGUF_E_MISMATCH && !o->output;
     const bool turned = o->order != GGUF_EDIT_KEEP_ORDER;
-    struct stat sb;
+    struct gg_os_stat s;
     if (shard && one_by_one && turned)
         return add_names(f, arg);
-    if (stat(arg, &sb) != 0 || S_ISDIR(sb.st_mode) ||
+    if (gg_os_stat(arg, &s) != 0 || s.kind == GG_OS_FOLDER ||
         (why->status != GGUF_E_NOTFOUND && !one_by_one)) {
         msg_fail(arg, why);
         f->good = false;
@@ -168,11 +168,11 @@ static void add_argument(struct finding *f, const char *arg)
     struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
     struct gguf_file *set = NULL;
     struct gguf_error err;
-    struct stat sb;
+    struct gg_os_stat s;
     unsigned count = 0;
     const bool shard =
         gguf_split_name_parse(arg, NULL, NULL, &count) && count > 1;
-    const bool there = stat(arg, &sb) == 0 && !S_ISDIR(sb.st_mode);
+    const bool there = gg_os_stat(arg, &s) == 0 && s.kind != GG_OS_FOLDER;
     const char *output = f->o->output;
     bool added;
     paths_require_local(arg);
@@ -207,17 +207,17 @@ bool edit_files_find(struct edit_files *files, const struct edit_options *o,
     struct finding f = { .files = files, .o = o, .good = true };
     *files = (struct edit_files){ NULL, 0 };
     for (int i = 0; i < n; i++) {
-        struct stat sb;
-        glob_t g;
-        if (stat(arg[i], &sb) == 0 || remote_is_url(arg[i]) ||
+        struct gg_os_stat s;
+        struct gg_os_paths g;
+        if (gg_os_stat(arg[i], &s) == 0 || remote_is_url(arg[i]) ||
             !strpbrk(arg[i], "*?[")) {
             add_argument(&f, arg[i]);
             continue;
         }
-        if (glob(arg[i], 0, NULL, &g) == 0) {
-            for (size_t k = 0; k < g.gl_pathc; k++)
-                add_argument(&f, g.gl_pathv[k]);
-            globfree(&g);
+        if (gg_os_paths_find(&g, arg[i], false) == 0) {
+            for (size_t k = 0; k < g.n; k++)
+                add_argument(&f, g.path[k]);
+            gg_os_paths_free(&g);
         } else {
             msg_error(arg[i], "no file matches this pattern");
             f.good = false;

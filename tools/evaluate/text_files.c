@@ -3,11 +3,12 @@
 #include "config.h"
 #include "tools/evaluate/text_files.h"
 #include "tools/common/msg.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
-#include <glob.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static void add_file(struct ev_files *f, const char *path)
 {
@@ -18,17 +19,17 @@ static void add_file(struct ev_files *f, const char *path)
 /* Add all files that match a pattern, in the order of a shell. */
 static bool add_pattern(struct ev_files *f, const char *pattern)
 {
-    glob_t g;
-    const int st = glob(pattern, GLOB_ERR, NULL, &g);
-    if (st == GLOB_NOMATCH)
+    struct gg_os_paths g;
+    const int st = gg_os_paths_find(&g, pattern, true);
+    if (st && errno == ENOENT)
         msg_error(pattern,
                   "no such file, and no file matches it as a pattern");
     else if (st)
         msg_error(pattern, "a folder of the pattern cannot be read");
-    for (size_t i = 0; !st && i < g.gl_pathc; i++)
-        add_file(f, g.gl_pathv[i]);
+    for (size_t i = 0; !st && i < g.n; i++)
+        add_file(f, g.path[i]);
     if (!st)
-        globfree(&g);
+        gg_os_paths_free(&g);
     return !st;
 }
 
@@ -37,9 +38,9 @@ bool ev_find_files(struct ev_files *f)
     size_t n_stdin = 0;
     for (size_t i = 0; i < f->args.n; i++) {
         const char *arg = f->args.arg[i];
-        struct stat st;
+        struct gg_os_stat s;
         n_stdin += strcmp(arg, "-") == 0;
-        if (strpbrk(arg, "*?[") && stat(arg, &st) != 0) {
+        if (strpbrk(arg, "*?[") && gg_os_stat(arg, &s) != 0) {
             if (!add_pattern(f, arg))
                 return false;
         } else {

@@ -9,13 +9,13 @@
 #include "tools/common/ranks.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
+#include "base/os/os.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <gguf/sensitivity.h>
 
@@ -49,7 +49,7 @@ static void name_part(struct text *path, const struct im_options *o)
 /* Check before hours of work that an output does not exist. */
 static bool check_absent(const char *path, bool may_exist)
 {
-    if (!path || may_exist || access(path, F_OK) != 0)
+    if (!path || may_exist || gg_os_find(path) != 0)
         return true;
     return msg_error(path, "exists (--force replaces it)");
 }
@@ -61,7 +61,7 @@ static bool check_outputs(const struct job *j)
     if (!paths_can_write(o->out) || !paths_can_write(o->part) ||
         !check_absent(o->out, o->ev.force))
         return false;
-    if (!keeps || o->resume || o->ev.force || access(j->part.s, F_OK) != 0)
+    if (!keeps || o->resume || o->ev.force || gg_os_find(j->part.s) != 0)
         return true;
     return msg_error(j->part.s,
                      "exists (--resume continues it, --force replaces it)");
@@ -154,7 +154,7 @@ static bool begin_collection(struct job *j)
     p.precision = gguf_precision_name((unsigned)o->ev.precision);
     if (gguf_collect_create(&j->c, &p, &err) != GGUF_OK)
         return msg_fail(NULL, &err);
-    if (!o->resume || access(j->part.s, F_OK) != 0)
+    if (!o->resume || gg_os_find(j->part.s) != 0)
         return true;
     enum gguf_status st =
         gguf_collect_load(&before, j->part.s, &o->files, &err);
@@ -366,7 +366,7 @@ void im_remove_checkpoint(const struct im_options *o)
     if (o->part || !(o->save_every || o->resume))
         return;
     name_part(&path, o);
-    (void)unlink(path.s);
+    (void)gg_os_remove(path.s);
     text_fini(&path);
 }
 

@@ -11,12 +11,13 @@
 #include "tools/common/msg.h"
 #include "tools/common/ranks.h"
 #include "tools/common/text.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <gguf/version.h>
 
@@ -63,10 +64,9 @@ static bool set_settings(struct im_share *s)
  * remove_file(). Returns NULL after it printed a message. */
 static char *create_file(void)
 {
-    const char *tmp = getenv("TMPDIR");
     struct text t = { .s = NULL };
-    text_addf(&t, "%s/gguf-imatrix-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(t.s)) {
+    text_addf(&t, "%s/gguf-imatrix-XXXXXX", gg_os_temporary_folder());
+    if (gg_os_make_private_folder(t.s) != 0) {
         msg_error(t.s, "cannot be created: %s", strerror(errno));
         text_fini(&t);
         return NULL;
@@ -77,15 +77,15 @@ static char *create_file(void)
 
 static void remove_file(char *path)
 {
-    (void)unlink(path);
+    (void)gg_os_remove(path);
     *strrchr(path, '/') = '\0';
-    (void)rmdir(path);
+    (void)gg_os_remove_folder(path);
     free(path);
 }
 
 static bool read_file(const char *path, void **data, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
+    FILE *f = gg_os_stream_open(path, "rb");
     char *p = NULL;
     long n = -1;
     if (f && fseek(f, 0, SEEK_END) == 0)
@@ -105,7 +105,7 @@ static bool read_file(const char *path, void **data, size_t *size)
 
 static bool write_file(const char *path, const void *data, size_t size)
 {
-    FILE *f = fopen(path, "wb");
+    FILE *f = gg_os_stream_open(path, "wb");
     bool good = f && fwrite(data, 1, size, f) == size;
     good = f && fclose(f) == 0 && good;
     if (!good)

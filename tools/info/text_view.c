@@ -4,12 +4,12 @@
 #include "tools/info/info.h"
 #include "tools/common/markdown.h"
 #include "tools/common/style.h"
+#include "base/os/os_program.h"
 
 #include <gguf/text.h>
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 void info_table(struct table *t, const struct info_options *o)
 {
@@ -17,7 +17,7 @@ void info_table(struct table *t, const struct info_options *o)
         table_markdown(t, stdout);
     else {
         if (style_on_terminal() && !o->limits_given)
-            t->columns = style_columns(STDOUT_FILENO);
+            t->columns = style_columns(GG_OS_STDOUT);
         table_print(t, stdout);
     }
     table_fini(t);
@@ -192,7 +192,7 @@ static void print_summary(const struct info *info,
 static bool is_narrow(const struct info_options *o)
 {
     return !o->markdown && !o->limits_given && style_on_terminal() &&
-           style_columns(STDOUT_FILENO) < 60;
+           style_columns(GG_OS_STDOUT) < 60;
 }
 
 static void print_metadata(const struct info *info,

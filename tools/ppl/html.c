@@ -204,12 +204,12 @@ static void put_document(const struct ppl_report *r, FILE *f)
 {
     char *text = NULL;
     size_t n = 0;
-    FILE *to = msg_must(open_memstream(&text, &n));
+    FILE *to = msg_open_memory(&text, &n);
     if (r->side)
         ppl_print_side_json(r->side, r->stats, to);
     else
         ppl_print_json(r->run, to);
-    msg_close_memory(to);
+    msg_close_memory(to, &text, &n);
     fputs("<details>\n<summary>All settings and figures, as --json has them"
           "</summary>\n<pre>",
           f);

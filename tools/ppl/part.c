@@ -9,10 +9,10 @@
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
 #include "tools/common/ranks.h"
+#include "base/os/os.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- measures ---- */
 
@@ -105,7 +105,7 @@ bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
         return true;
     if (!paths_can_write(r->o->part))
         return false;
-    if (r->o->part && !r->o->ev.force && access(r->o->part, F_OK) == 0)
+    if (r->o->part && !r->o->ev.force && gg_os_find(r->o->part) == 0)
         return msg_error(r->o->part, "exists (--force replaces it)");
     struct ppl_part *p = *out = msg_must(calloc(1, sizeof *p));
     p->run = r;

@@ -138,27 +138,27 @@ static enum gguf_status set_texts(struct ppl_part *p,
 
 /* ---- notes ---- */
 
-/* Return the members that write() adds to an object that it opens, as text for
+/* Return the members that put() adds to an object that it opens, as text for
  * json_members(). list: name of an array to write into, for the indentation, or
  * NULL. Free the result with free(). */
 static char *write_members(const struct ppl_part *p, const char *list,
-                           void (*write)(struct json *j,
-                                         const struct ppl_part *p, size_t i),
+                           void (*put)(struct json *j,
+                                       const struct ppl_part *p, size_t i),
                            size_t i)
 {
     char *all = NULL;
     size_t size = 0;
     struct json j;
-    FILE *f = msg_must(open_memstream(&all, &size));
+    FILE *f = msg_open_memory(&all, &size);
     json_begin_object(&j, f);
     if (list)
         json_open(&j, list, '[');
     fflush(f);
-    const size_t from = size;
+    const size_t from = (size_t)ftell(f);
     const unsigned depth = j.depth;
-    write(&j, p, i);
+    put(&j, p, i);
     const bool closed = j.depth == depth;
-    msg_close_memory(f);
+    msg_close_memory(f, &all, &size);
     char *brace = strchr(all + from, '{');
     memmove(all, brace + 1, strlen(brace + 1) + 1);
     size_t n = strlen(all);

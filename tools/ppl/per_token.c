@@ -56,10 +56,10 @@ static void add_json_text(struct text *t, struct gguf_str s)
     char *out = NULL;
     size_t n = 0;
     struct json j;
-    FILE *f = msg_must(open_memstream(&out, &n));
+    FILE *f = msg_open_memory(&out, &n);
     json_begin(&j, f);
     json_str(&j, NULL, s);
-    msg_close_memory(f);
+    msg_close_memory(f, &out, &n);
     text_add(t, out, n);
     free(out);
 }

@@ -13,13 +13,13 @@
 #include "tools/common/style.h"
 #include "tools/common/table.h"
 #include "tools/common/wrap.h"
+#include "base/os/os_program.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PM    "\302\261" /* plus or minus */
 #define DELTA "\316\224" /* Greek capital delta */
@@ -63,7 +63,7 @@ static int column_width(const struct chunk_column *c)
 static unsigned choose_columns(void)
 {
     unsigned shown = 0;
-    int room = style_on_terminal() ? style_columns(STDOUT_FILENO) : INT_MAX;
+    int room = style_on_terminal() ? style_columns(GG_OS_STDOUT) : INT_MAX;
     room -= CHUNK;
     for (int rank = 0; rank < N_CHUNK_COLUMNS; rank++)
         for (int i = 0; i < N_CHUNK_COLUMNS; i++) {

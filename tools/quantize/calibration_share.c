@@ -12,6 +12,8 @@
 #include "tools/common/msg.h"
 #include "tools/common/ranks.h"
 #include "tools/common/text.h"
+#include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <gguf/digest.h>
 #include <gguf/improve.h>
@@ -19,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Let all ranks have the size bytes of rank 0. */
 static void copy_from_first(void *data, size_t size)
@@ -128,13 +129,12 @@ static enum gguf_status give_up_output(void *user, size_t job,
 
 void calibration_begin_rank(struct options *o)
 {
-    const char *tmp = getenv("TMPDIR");
     if (!o->mpi || !ranks_is_worker() || o->dry_run)
         return;
     for (size_t i = 0; i < o->n_targets; i++) {
         struct text path = { NULL, 0, 0 };
         text_addf(&path, "%s/gguf-quantize-%ld-%zu.gguf",
-                  tmp && *tmp ? tmp : "/tmp", (long)getpid(), i);
+                  gg_os_temporary_folder(), gg_os_process_id(), i);
         o->targets[i].path = o->targets[i].rank_path = path.s;
     }
     o->quiet = true;

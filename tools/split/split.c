@@ -9,13 +9,13 @@
 #include "tools/common/remote.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
+#include "base/os/os.h"
 
 #include <errno.h>
 #include <gguf/split.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct options {
     bool split, merge, dry_run, force, resume, quiet, verify, delete_inputs;
@@ -258,7 +258,7 @@ static bool delete_inputs(const struct gguf_file *s)
 {
     bool good = true;
     for (size_t i = 0; i < gguf_file_n_shards(s); i++)
-        if (unlink(gguf_file_path(gguf_file_shard(s, i))) != 0) {
+        if (gg_os_remove(gguf_file_path(gguf_file_shard(s, i))) != 0) {
             msg_error(gguf_file_path(gguf_file_shard(s, i)), "%s",
                       strerror(errno));
             good = false;
