@@ -339,6 +339,11 @@ struct gguf_batch {
 
     /* Number of sequences of each token, 1 or more. NULL: 1 for all. */
     const uint32_t *n_seq;
+
+    /* Type of each token: the segment of a text that it belongs to (BERT: 1 for
+     * the second text of a pair), below token_type_count of the model. NULL: 0
+     * for all. */
+    const uint32_t *type;
 };
 #define GGUF_BATCH_INIT GGUF_INIT(struct gguf_batch)
 
@@ -497,6 +502,30 @@ gguf_session_states(const struct gguf_session *s, size_t first, size_t n,
 GGUF_API enum gguf_status
 gguf_session_embedding(struct gguf_session *s, uint32_t seq, const float **row,
                        size_t *n, struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Compute the vector of one token in the last batch: its state, which passes
+ * the layers dense_2 and dense_3, if the model has them. Models for late
+ * interaction compare such vectors (ColBERT, arXiv:2004.12832).
+ *
+ * output   Number of the output of the last decode or encode.
+ * row      Receives *n floats; NULL after a failure. Owned by the session;
+ *          valid until a function is called that takes the session without
+ *          const.
+ * n        Receives the length of the vector.
+ *
+ * The vector is not normalised.
+ *
+ * GGUF_E_UNSUPPORTED   The pooling is not NONE.
+ * GGUF_E_INVALID       The output is out of range.
+ * GGUF_E_CANCELLED     on_graph returned true.
+ * GGUF_E_NONFINITE     A result is not finite (session_check.h).
+ * GGUF_E_NOMEM         An allocation failed.
+ *
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_token_embedding(struct gguf_session *s, size_t output,
+                             const float **row, size_t *n,
+                             struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Pooling of the session: that of the parameters, or of the file if that was
  * GGUF_POOLING_MODEL. Since: 0.1 */

@@ -268,7 +268,10 @@ static tensor *build_embeddings(const struct gg_model_at *at)
     tensor *x = gg_model_look_up_rows(at, GG_W_TOKEN_EMBD, at->p->tokens);
     if (a->embd_scale)
         x = gg_model_apply_scale(at, x, a->embd_scale->of_model(&at->m->hp));
-    if (types) /* all tokens have type 0 */
+    if (types && at->p->types)
+        x = gguf_op_add(
+            c, x, gg_model_look_up_rows(at, GG_W_TOKEN_TYPES, at->p->types));
+    else if (types) /* all tokens have type 0 */
         x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
     if (position)
         x = gguf_op_add(c, x,

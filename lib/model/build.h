@@ -129,6 +129,8 @@ struct gg_model_pass {
     int64_t first_stream; /* first of the n_seq streams; the others follow */
     struct gguf_tensor *tokens; /* i32 [N]: token ids */
     struct gguf_tensor *pos;    /* i32 [N]: positions */
+    /* i32 [N]: types of tokens, if the model has more than one; else NULL */
+    struct gguf_tensor *types;
     /* i32 [4 N], axis after axis: positions of M-RoPE (gg_model_has_mrope) */
     struct gguf_tensor *axes;
     /* i32 [1, n_expert]: the chunk expert of each expert, if the model has
@@ -202,6 +204,12 @@ int32_t gg_model_position_bucket(uint32_t n_buckets, bool both_ways,
  * a negative number. */
 float gg_model_alibi_max_bias(const struct gguf_model *m);
 
+/* Number of types of tokens; 1: tokens have no types. */
+static inline uint32_t gg_model_n_token_types(const struct gguf_model *m)
+{
+    const struct gguf_tensor *t = m->top.w[GG_W_TOKEN_TYPES];
+    return t ? (uint32_t)t->ne[1] : 1;
+}
 /* Do positions have four axes (M-RoPE)? For text, the first three are a token's
  * position, the last is 0. */
 static inline bool gg_model_has_mrope(const struct gguf_model *m)

@@ -94,6 +94,18 @@ enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
     return GGUF_OK;
 }
 
+enum gguf_status gg_batch_check_types(const struct gguf_batch *b,
+                                      uint32_t n_types, struct gguf_error *err)
+{
+    for (size_t i = 0; b->type && i < b->n; i++)
+        if (b->type[i] >= n_types)
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "token %zu: type %" PRIu32
+                                ", the model has %" PRIu32,
+                                i, b->type[i], n_types);
+    return GGUF_OK;
+}
+
 /* ---- sequences with the same cells ---- */
 
 /* Separate sequences that were the same: those in the set from the others. */

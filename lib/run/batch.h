@@ -67,6 +67,12 @@ enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
                                 uint32_t n_seq, size_t *n,
                                 struct gguf_error *err);
 
+/* Check that types of tokens are below n_types. GGUF_E_INVALID: the message has
+ * the index. */
+enum gguf_status gg_batch_check_types(const struct gguf_batch *b,
+                                      uint32_t n_types,
+                                      struct gguf_error *err);
+
 /* Plan a checked batch for which there is room; n is that of gg_batch_check().
  * GGUF_E_FULL: too many tokens. GGUF_E_INVALID: a position would be too large,
  * or a token names a sequence twice. */

@@ -117,6 +117,7 @@ static enum gguf_status plan_batch(struct gguf_session *s, struct way way,
     };
     size_t n;
     GG_TRY(gg_batch_check(batch, s->model->hp.n_vocab, s->n_seq, &n, err));
+    GG_TRY(gg_batch_check_types(batch, gg_model_n_token_types(s->model), err));
     const enum gguf_status room = gg_batch_reserve(&s->plan, n, err);
     if (room != GGUF_OK) {
         s->n_out = 0;

@@ -23,18 +23,20 @@ enum gguf_status gg_embed_init(struct gg_embed *e,
                             .kind = gg_model_resolve_pooling(model, kind),
                             .n_seq = n_seq,
                             .n_embd = n_embd };
-    if (e->kind == GGUF_POOLING_NONE)
+    e->has_head = gg_model_has_pooled_head(model, e->kind);
+    if (e->kind == GGUF_POOLING_NONE && !e->has_head)
         return GGUF_OK;
     GG_TRY(gg_model_check_pooled(model, e->kind, err));
+    e->row = gg_mem_alloc_zero(a, n_embd, sizeof *e->row);
+    if (!e->row)
+        return gg_error_set_nomem(err, n_embd * sizeof *e->row);
+    if (e->kind == GGUF_POOLING_NONE)
+        return GGUF_OK;
     if (gg_ckd_array(&size, n_seq, n_embd * sizeof *e->sum))
         return gg_error_set_nomem(err, SIZE_MAX);
     e->sum = gg_mem_alloc(a, size);
     e->n_tok = gg_mem_alloc_zero(a, n_seq, sizeof *e->n_tok);
-    e->row = gg_mem_alloc_zero(a, n_embd, sizeof *e->row);
-    if (!e->sum || !e->n_tok || !e->row)
-        return gg_error_set_nomem(err, size);
-    e->has_head = gg_model_has_pooled_head(model, e->kind);
-    return GGUF_OK;
+    return e->sum && e->n_tok ? GGUF_OK : gg_error_set_nomem(err, size);
 }
 
 /* The graph is as wide as a wide batch, so that digits are always the same. */
@@ -157,6 +159,30 @@ enum gguf_status gguf_session_embedding(struct gguf_session *s, uint32_t seq,
     if (e->has_head)
         GG_TRY(compute_embed(s, err));
     *row = e->has_head ? e->result : e->row;
+    *n = e->has_head ? (size_t)e->out->ne[0] : e->n_embd;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_session_token_embedding(struct gguf_session *s,
+                                              size_t output, const float **row,
+                                              size_t *n,
+                                              struct gguf_error *err)
+{
+    struct gg_embed *e = &s->embed;
+    const float *state;
+    *row = NULL;
+    *n = 0;
+    if (e->kind != GGUF_POOLING_NONE)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "the session's pooling is '%s': tokens have "
+                            "vectors if it is NONE",
+                            gguf_pooling_name(e->kind));
+    GG_TRY(gguf_session_states(s, output, 1, &state, err));
+    if (e->has_head) {
+        memcpy(e->row, state, e->n_embd * sizeof *e->row);
+        GG_TRY(compute_embed(s, err));
+    }
+    *row = e->has_head ? e->result : state;
     *n = e->has_head ? (size_t)e->out->ne[0] : e->n_embd;
     return GGUF_OK;
 }

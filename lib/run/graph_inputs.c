@@ -13,6 +13,9 @@ void gg_session_make_inputs(struct gguf_session *s, int64_t n_tok,
         gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_tok), "tokens");
     p->pos = gg_run_mark_input(gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_tok),
                                "positions");
+    if (gg_model_n_token_types(s->model) > 1)
+        p->types = gg_run_mark_input(
+            gguf_tensor_create_1d(c, GGUF_DTYPE_I32, n_tok), "types");
     if (gg_model_has_mrope(s->model))
         p->axes = gg_run_mark_input(
             gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 4 * n_tok), "axes");
@@ -93,6 +96,7 @@ enum gguf_status gg_session_set_inputs(struct gguf_session *s,
     const struct gg_ubatch *u = &s->ubatch;
     GG_TRY(set_tokens(s, err));
     GG_TRY(gg_run_set_input(s->pass.pos, u->pos, err));
+    GG_TRY(gg_run_set_input(s->pass.types, u->type, err));
     GG_TRY(set_axes(s->pass.axes, u->pos, err));
     GG_TRY(set_temper(s, err));
     GG_TRY(set_chunks(s, err));

@@ -17,14 +17,15 @@ enum gguf_status gg_ubatch_init(struct gg_ubatch *u, uint32_t most,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err)
 {
-    enum { LISTS = 4 + GG_N_ATTN_TYPES };
+    enum { LISTS = 5 + GG_N_ATTN_TYPES };
     *u = (struct gg_ubatch){ .allocator = a, .most = most, .least = 1 };
     u->tok = gg_mem_alloc_zero(a, most, LISTS * sizeof *u->tok);
     if (!u->tok)
         return gg_error_set_nomem(err, most * LISTS * sizeof *u->tok);
     u->pos = u->tok + most;
     u->seq = u->pos + most;
-    u->out_row = u->seq + most;
+    u->type = u->seq + most;
+    u->out_row = u->type + most;
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         u->row[b] = u->out_row + (size_t)(b + 1) * most;
     return GGUF_OK;
@@ -94,6 +95,7 @@ static void repeat_last(struct gg_ubatch *u, size_t k)
     u->tok[k] = u->tok[k - 1];
     u->pos[k] = u->pos[k - 1];
     u->seq[k] = u->seq[k - 1];
+    u->type[k] = u->type[k - 1];
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         u->row[b][k] = u->row[b][k - 1];
 }
@@ -118,6 +120,7 @@ static void take_entry(struct gg_ubatch *u, const struct gg_batch_plan *p,
     u->pos[k] = p->batch->pos ? p->batch->pos[e->tok]
                               : u->table[0]->seq[seq[0]].next_pos;
     u->seq[k] = (int32_t)seq[0];
+    u->type[k] = p->batch->type ? (int32_t)p->batch->type[e->tok] : 0;
     for (unsigned b = 0; b < GG_N_ATTN_TYPES; b++)
         if (u->table[b])
             u->row[b][k] = take_cell(u->table[b], u->pos[k], seq, e->n_set);

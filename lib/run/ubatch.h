@@ -54,6 +54,7 @@ struct gg_ubatch {
     uint32_t n_out; /* outputs, without repetitions */
     /* [n_tok * n_seq]: token, position and first sequence */
     int32_t *tok, *pos, *seq;
+    int32_t *type; /* [n_tok * n_seq]: type of each token */
     /* cell of each token, counted through all streams */
     int32_t *row[GG_N_ATTN_TYPES];
     int32_t *out_row; /* [n_out], tokens that are outputs */
