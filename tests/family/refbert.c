@@ -331,7 +331,7 @@ static void moe_ffn(const struct pass *p, const double *x, double *y)
 /* ---- all of it ---- */
 
 static void embed_tokens(const struct pass *p, const gguf_token *tok,
-                         double *x)
+                         const uint32_t *types, double *x)
 {
     const int e = p->s->n_embd;
     float *w = ref_weights(p->g, "token_embd.weight");
@@ -339,9 +339,11 @@ static void embed_tokens(const struct pass *p, const gguf_token *tok,
     float *pos = ref_weights(p->g, "position_embd.weight");
     for (int t = 0; t < p->n; t++)
         for (int i = 0; i < e; i++)
-            x[t * e + i] = (double)w[tok[t] * e + i] +
-                           (type ? (double)type[i] : 0) +
-                           (pos ? (double)pos[t * e + i] : 0);
+            x[t * e + i] =
+                (double)w[tok[t] * e + i] +
+                (type ? (double)type[(types ? (int)types[t] : 0) * e + i]
+                      : 0) +
+                (pos ? (double)pos[t * e + i] : 0);
     free(w);
     free(type);
     free(pos);
@@ -379,9 +381,15 @@ static void add_part(const struct pass *p, const char *what, double *x,
 void refbert_run(const struct skeleton *m, const gguf_token *tok, int n,
                  double *x)
 {
+    refbert_run_types(m, tok, NULL, n, x);
+}
+
+void refbert_run_types(const struct skeleton *m, const gguf_token *tok,
+                       const uint32_t *types, int n, double *x)
+{
     const struct model s = read_model(m);
     struct pass p = { &m->g, &s, n, 0 };
-    embed_tokens(&p, tok, x);
+    embed_tokens(&p, tok, types, x);
     if (!s.pre)
         apply_norm(&p, "token_embd_norm", x);
     for (p.il = 0; p.il < s.n_layer; p.il++) {

@@ -297,6 +297,142 @@ static void check_model(const struct model *m)
     skeleton_close(&s);
 }
 
+/* ---- vectors of tokens ---- */
+
+/* Each token's state passes the matrices after pooling. */
+static void check_tokens(const struct model *m)
+{
+    static double states[N * MOST];
+    struct gguf_session_params p = init;
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    gguf_token tok[SKELETON_TOKENS];
+    bool all[N];
+    struct skeleton s;
+    struct run r;
+    size_t size, n = 0;
+    double d = 0;
+    const float *row;
+    if (!skeleton_open(&s, m->name))
+        abort();
+    const size_t e = (size_t)s.g.t[0].ne[0];
+    m->add(&s.g, (int)e);
+    void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
+    skeleton_tokens(tok);
+    memset(all, 1, sizeof all);
+    b.n = N;
+    b.token = tok;
+    b.want = all;
+    p.n_ctx = 2 * N;
+    p.pooling = GGUF_POOLING_NONE;
+    /* states before any matrix: those of the last layer's norm */
+    bool good = states_of(file, size, &b, 1, states) &&
+                run_open(&r, file, size, 2, &p) &&
+                gguf_session_decode(r.session, &b, &r.err) == GGUF_OK;
+    for (size_t i = 0; good && i < N; i++) {
+        double want[MOST];
+        memcpy(want, states + i * e, e * sizeof *want);
+        const size_t width =
+            apply_head(&s.g, &m->head, GGUF_POOLING_NONE, want, e);
+        good = gguf_session_token_embedding(r.session, i, &row, &n, &r.err) ==
+                   GGUF_OK &&
+               n == width;
+        d = fmax(d, good ? run_nmse_double(row, want, width) : 1);
+    }
+    ok(good && d < 1e-11, "%s: vectors of tokens, %zu numbers, %.2g", m->name,
+       n, d);
+    ok(gguf_session_token_embedding(r.session, N, &row, &n, &r.err) ==
+               GGUF_E_INVALID &&
+           !row && !n,
+       "%s: no further token: %s", m->name, r.err.message);
+    run_close(&r);
+    p.pooling = GGUF_POOLING_MEAN;
+    ok(run_open(&r, file, size, 1, &p) &&
+           !gguf_session_decode(r.session, &b, &r.err) &&
+           gguf_session_token_embedding(r.session, 0, &row, &n, &r.err) ==
+               GGUF_E_UNSUPPORTED &&
+           strstr(r.err.message, "pooling is 'mean'"),
+       "%s: pooled: %s", m->name, r.err.message);
+    run_close(&r);
+    free(file);
+    skeleton_close(&s);
+}
+
+/* ---- types of tokens ---- */
+
+/* The last tokens belong to the second text, in batches that are computed in
+ * one piece and side by side with others. */
+static void check_types(void)
+{
+    enum { E = 128, SECOND = 17 };
+    static struct skeleton m;
+    static double states[N * E];
+    struct gguf_session_params p = init;
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    gguf_token tok[2 * N];
+    int32_t seq[2 * N];
+    uint32_t type[2 * N];
+    bool all[2 * N];
+    const float *rows;
+    double d[2] = { 1, 1 };
+    struct run r;
+    size_t size;
+    if (!skeleton_open(&m, "bert"))
+        abort();
+    void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
+    for (size_t i = 0; i < 2 * N; i++) {
+        tok[i] = (gguf_token)((i % N * 37 + 11) % 128);
+        seq[i] = i < N ? 0 : 1;
+        type[i] = i % N >= SECOND;
+    }
+    memset(all, 1, sizeof all);
+    refbert_run_types(&m, tok, type, N, states);
+    b.n = 2 * N;
+    b.token = tok;
+    b.seq = seq;
+    b.type = type;
+    b.want = all;
+    p.n_seq = 2;
+    bool good = run_open(&r, file, size, 2, &p) &&
+                gguf_session_decode(r.session, &b, &r.err) == GGUF_OK;
+    for (size_t q = 0; good && q < 2; q++) {
+        good = !gguf_session_states(r.session, q * N, N, &rows, &r.err);
+        d[q] = good ? run_nmse_double(rows, states, (size_t)N * E) : 1;
+    }
+    ok(good && d[0] < 1e-11 && d[1] < 1e-11, "types of tokens: %.2g, %.2g",
+       d[0], d[1]);
+    b.type = NULL;
+    good = !gguf_session_clear(r.session, &r.err) &&
+           !gguf_session_decode(r.session, &b, &r.err) &&
+           !gguf_session_states(r.session, 0, N, &rows, &r.err);
+    refbert_run(&m, tok, N, states);
+    d[0] = good ? run_nmse_double(rows, states, (size_t)N * E) : 1;
+    ok(good && d[0] < 1e-11, "no types are type 0: %.2g", d[0]);
+    type[2 * N - 1] = 2;
+    b.type = type;
+    ok(!gguf_session_clear(r.session, &r.err) &&
+           gguf_session_decode(r.session, &b, &r.err) == GGUF_E_INVALID &&
+           strstr(r.err.message, "token 81: type 2, the model has 2"),
+       "%s", r.err.message);
+    run_close(&r);
+    free(file);
+    skeleton_close(&m);
+    /* a model whose tokens have no types */
+    file = embed_llama(&size);
+    b = (struct gguf_batch)GGUF_BATCH_INIT;
+    b.n = 2;
+    b.token = tok;
+    b.type = type;
+    type[1] = 1;
+    tok[0] = tok[1] = 3;
+    good = run_open(&r, file, size, 1, &init) &&
+           gguf_session_decode(r.session, &b, &r.err) == GGUF_E_INVALID;
+    ok(good, "a llama: %s", r.err.message);
+    type[1] = 0;
+    ok(!gguf_session_decode(r.session, &b, &r.err), "but type 0 is allowed");
+    run_close(&r);
+    free(file);
+}
+
 /* ---- labels, and allocations ---- */
 
 static void check_labels(void)
@@ -371,6 +507,12 @@ int main(void)
     check_encoder();
     for (size_t i = 0; i < GG_LEN(models); i++)
         check_model(&models[i]);
+    for (size_t i = 0; i < GG_LEN(models); i++)
+        if (!strcmp(models[i].name, "lfm2") ||
+            !strcmp(models[i].name, "gemma-embedding") ||
+            models[i].add == bert_out)
+            check_tokens(&models[i]);
+    check_types();
     check_labels();
     check_allocations();
     return done_testing();
