@@ -270,6 +270,9 @@ static void check_classifier(void)
     static const char pooler[] =
         LIN("pooler.dense", 32, 32) "classifier.weight 3 32\n"
                                     "classifier.bias 3\n";
+    static const char one[] =
+        LIN("pooler.dense", 32, 32) "classifier.weight 1 32\n"
+                                    "classifier.bias 1\n";
     struct gguf_convert *c = NULL;
     struct gguf_error e;
     make_folder("BertForSequenceClassification", "", pooler);
@@ -300,6 +303,17 @@ static void check_classifier(void)
                 "\"torch.nn.modules.linear.Identity\"",
                 pooler);
     made_of("pooler.dense.weight", "cls.weight", NULL);
+    make_folder("BertForSequenceClassification", ",\"id2label\":{\"0\":\"a\"}",
+                one);
+    made_of("classifier.weight", "cls.output.weight",
+            "names no function of the score: a CrossEncoder of "
+            "sentence-transformers applies Sigmoid");
+    make_folder("BertForSequenceClassification",
+                ",\"id2label\":{\"0\":\"a\"},"
+                "\"sbert_ce_default_activation_function\":"
+                "\"torch.nn.modules.linear.Identity\"",
+                one);
+    made_of("classifier.weight", "cls.output.weight", NULL);
     make_folder("BertForSequenceClassification", "", "");
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&

@@ -134,6 +134,63 @@ static void check_all(void)
     check_keys("vectors of tokens", tokens);
 }
 
+/* How vectors are compared and cut; and PyLate's models of one vector per
+ * token. */
+static void check_vectors(void)
+{
+    static const char *const cut[] = {
+        PREFIX "similarity_fn_name",
+        "cosine",
+        PREFIX "truncate_dim",
+        "16",
+        PREFIX "multi_vector",
+        "-",
+        PREFIX "normalize",
+        "false",
+        NULL,
+    };
+    static const char *const none[] = {
+        PREFIX "similarity_fn_name", "-", PREFIX "truncate_dim", "-", NULL,
+    };
+    static const char *const each[] = {
+        PREFIX "similarity_fn_name",
+        "MaxSim",
+        PREFIX "multi_vector",
+        "true",
+        PREFIX "normalize",
+        "true",
+        PREFIX "prompt_names",
+        "query|document|",
+        PREFIX "prompts",
+        "[Q] |[D] |",
+        "bert.pooling_type",
+        "-",
+        NULL,
+    };
+    static const char *const own[] = { PREFIX "prompt_names", "a|",
+                                       PREFIX "prompts", "b|", NULL };
+    static const char file[] = "config_sentence_transformers.json";
+    make_folder(TRANSFORMER POOLING, MEAN);
+    folder_text(&folder, file,
+                "{\"similarity_fn_name\":\"cosine\",\"truncate_dim\":16}");
+    check_keys("vectors", cut);
+    make_folder(TRANSFORMER POOLING, MEAN);
+    folder_text(&folder, file,
+                "{\"similarity_fn_name\":null,\"truncate_dim\":null}");
+    check_keys("null", none);
+    make_folder(TRANSFORMER, MEAN);
+    folder_text(&folder, file,
+                "{\"model_type\":\"ColBERT\",\"prompts\":{},"
+                "\"similarity_fn_name\":\"MaxSim\",\"query_prefix\":\"[Q] \","
+                "\"document_prefix\":\"[D] \"}");
+    check_keys("ColBERT", each);
+    make_folder(TRANSFORMER, MEAN);
+    folder_text(&folder, file,
+                "{\"model_type\":\"ColBERT\",\"prompts\":{\"a\":\"b\"},"
+                "\"query_prefix\":\"[Q] \"}");
+    check_keys("ColBERT with prompts", own);
+}
+
 /* A file beside the model that is not in modules.json says nothing. */
 static void check_alone(void)
 {
@@ -179,6 +236,20 @@ static void check_notes(void)
     folder_text(&folder, "sentence_bert_config.json",
                 "{\"do_lower_case\":true}");
     check_note("letters", "sentence_bert_config.json: do_lower_case is true");
+    make_folder(TRANSFORMER, MEAN);
+    folder_text(&folder, "config_sentence_transformers.json",
+                "{\"model_type\":\"ColBERT\",\"do_query_expansion\":false,"
+                "\"skiplist_words\":[]}");
+    check_note("ColBERT without expansion", NULL);
+    make_folder(TRANSFORMER, MEAN);
+    folder_text(&folder, "config_sentence_transformers.json",
+                "{\"model_type\":\"ColBERT\"}");
+    check_note("ColBERT", "do not fill queries with masks (query_length 32)");
+    make_folder(TRANSFORMER, MEAN);
+    folder_text(&folder, "config_sentence_transformers.json",
+                "{\"model_type\":\"ColBERT\",\"do_query_expansion\":false,"
+                "\"skiplist_words\":[\"!\"]}");
+    check_note("words", "to the 1 tokens of skiplist_words");
     make_folder(TRANSFORMER
                 ",{\"path\":\"1_W\",\"type\":\"s.WeightedLayerPooling\"}",
                 MEAN);
@@ -225,6 +296,12 @@ static void check_refused(void)
     check_refusal(sent,
                   "{\"prompts\":{\"a\":\"\"},\"default_prompt_name\":\"b\"}",
                   "no prompt has the name 'b'");
+    check_refusal(sent, "{\"similarity_fn_name\":1}",
+                  "similarity_fn_name is not a text");
+    check_refusal(sent, "{\"truncate_dim\":0}",
+                  "truncate_dim is not a number of dimensions");
+    check_refusal(sent, "{\"model_type\":\"ColBERT\",\"query_prefix\":1}",
+                  "query_prefix is not a text");
     check_refusal(sent, "{\"prompts\":{",
                   "config_sentence_transformers.json: JSON");
     check_refusal(bert, "{\"max_seq_length\":0}",
@@ -267,6 +344,7 @@ int main(void)
     folder_begin(&folder, top);
     root = strdup(scratch_path(top, "hf"));
     check_all();
+    check_vectors();
     check_alone();
     check_notes();
     check_refused();

@@ -17,7 +17,7 @@
  * biases. */
 void refbert_run(const struct skeleton *m, const gguf_token *tok, int n,
                  double *states);
-/* The same for tokens of these types; NULL: 0 for all. */
+/* States of tokens that have types. NULL: 0 for all. */
 void refbert_run_types(const struct skeleton *m, const gguf_token *tok,
                        const uint32_t *types, int n, double *states);
 

@@ -115,6 +115,28 @@ static void json_sentence(struct json *j, const struct eval *e)
     json_bool(j, "normalized", s->normalizes);
     json_str(j, "prompt", s->prompt);
     json_u64(j, "cut", s->n_cut);
+    if (s->most_dims)
+        json_u64(j, "truncate_dim", s->most_dims);
+    if (s->count) {
+        json_open(j, "rows_of_lines", '(');
+        for (size_t i = 0; i < s->n_lines; i++)
+            json_u64(j, NULL, s->count[i]);
+        json_close(j);
+    }
+}
+
+/* Rows of the first lines, if a line has several. */
+static void print_counts(const struct eval_sentence *s)
+{
+    enum { SHOWN = 16 };
+    struct text t = { NULL, 0, 0 };
+    for (size_t i = 0; i < s->n_lines && i < SHOWN; i++)
+        text_addf(&t, "%s%zu", i ? ", " : "", s->count[i]);
+    if (s->n_lines > SHOWN)
+        text_addf(&t, " and those of %zu more lines", s->n_lines - SHOWN);
+    if (t.n)
+        wrap_printf("lines   %s rows\n", t.s);
+    text_fini(&t);
 }
 
 static void print_sentence(const struct eval *e)
@@ -128,6 +150,10 @@ static void print_sentence(const struct eval *e)
         wrap_printf("prompt  '%s'\n", prompt.s);
         text_fini(&prompt);
     }
+    if (s->most_dims)
+        wrap_printf("kept    the first %zu numbers of a vector\n",
+                    s->most_dims);
+    print_counts(s);
     if (s->n_cut)
         wrap_printf("cut     %zu of %zu lines, to %zu tokens\n", s->n_cut,
                     e->n_rows, s->most);

@@ -27,6 +27,7 @@ struct eval_options {
     int normalize;           /* EVAL_NORMALIZE_...; 0: as the file says */
     const char *prompt_name; /* prompt of embeddings; "": none; NULL: the
                               * file's default */
+    bool pairs;              /* lines are pairs of texts with a tab between */
     bool profile;            /* print the time of each operation on texts */
     int print_graph;         /* EVAL_GRAPH_...; 0: do not print */
     bool print_assignments, print_plan;
@@ -43,9 +44,25 @@ struct eval_sentence {
     size_t most;            /* texts are cut to this many tokens; 0: never */
     bool normalizes;        /* divide vectors by their length */
     size_t n_cut;           /* lines that were cut */
-    char *text;             /* [room], a line after its prompt */
+    size_t most_dims;       /* numbers of a vector that are kept; 0: all */
+    bool per_token;         /* the file's vectors are those of tokens */
+    struct eval_pair *pair; /* how two texts are joined; NULL: one text */
+    /* [n_lines, room n_counts]: tokens of each line, for rows per token */
+    size_t *count, n_lines, n_counts;
+    char *text; /* [room], a line after its prompt */
     size_t room;
     struct gguf_tokens plain; /* tokens without special ones */
+};
+
+/* pair.c: how two texts become tokens. */
+struct eval_pair {
+    struct gguf_str template;   /* empty: special tokens between the texts */
+    bool has_types;             /* the second text has type 1 */
+    struct gguf_tokens text[2]; /* tokens of each text */
+    uint32_t *type;             /* [n_type], types of the joined tokens */
+    size_t n_type;
+    char *filled; /* [room], the template with the texts */
+    size_t room;
 };
 
 struct eval {
@@ -92,6 +109,17 @@ enum gguf_status eval_sentence_tokenize(struct eval *e,
                                         struct eval_sentence *s,
                                         const char *text, size_t size,
                                         struct gguf_tokens *t);
+/* Read the template or the special tokens that join two texts. Returns false
+ * after a message: the model lacks a classifier. */
+bool eval_pair_begin(struct eval *e, struct eval_pair *p);
+void eval_pair_end(struct eval_pair *p);
+/* Set t to the tokens of a pair of texts, and p->type to their types. most:
+ * limit of the number of tokens, 0: none; *cut: tokens were left out. A failure
+ * is in e->err. */
+enum gguf_status eval_pair_tokenize(struct eval *e, struct eval_pair *p,
+                                    struct gguf_str query,
+                                    struct gguf_str document, size_t most,
+                                    bool *cut, struct gguf_tokens *t);
 /* Save a vector of each line. */
 bool eval_embeddings(struct eval *e);
 /* Print graphs, assignments and plans. */

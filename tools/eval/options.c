@@ -63,6 +63,10 @@ static const struct opt table[] = {
       "put the file's prompt NAME in front of each line; empty: none "
       "(default: the file's default_prompt_name)",
       OPT_STR, AT(prompt_name) },
+    { "--pairs", NULL,
+      "lines are pairs, a query and a document with a tab between: save "
+      "the scores of a reranker",
+      OPT_FLAG, AT(pairs) },
     { .help = "What is printed:" },
     { "--print-graph", "[dot]",
       "print the graphs as text, or with =dot for Graphviz", OPT_WORD,
@@ -98,7 +102,9 @@ static const struct opt_rule rules[] = {
     { "--save-embeddings --profile", OPT_NEEDS, "--file" },
     { PRINTS, OPT_EXCLUDES,
       "--save-logits --save-embeddings --profile --json" },
-    { "--pooling --normalize --prompt-name", OPT_NEEDS, "--save-embeddings" },
+    { "--pooling --normalize --prompt-name --pairs", OPT_NEEDS,
+      "--save-embeddings" },
+    { "--pairs", OPT_EXCLUDES, "--pooling --normalize --prompt-name" },
     { "--chunks", OPT_NEEDS, "--profile" },
     { .a = NULL },
 };
@@ -150,6 +156,8 @@ void eval_parse_options(struct eval_options *o, int argc, char **argv)
                   o->texts.n);
     if (!o->ev.n_ctx)
         o->ev.n_ctx = 512;
+    if (o->pairs)
+        o->pooling = GGUF_POOLING_RANK;
     if (o->embeddings)
         o->ev.pooling = (enum gguf_pooling)o->pooling;
     ev_finish_options(&o->ev);

@@ -3,7 +3,8 @@
  *
  * gguf-convert writes what such a folder says into keys whose names begin with
  * "sentence_transformers.": prompts, the number of tokens at which a text is
- * cut, and whether vectors are normalised. The command line may choose another
+ * cut, whether vectors are normalised, the number of dimensions to keep, and
+ * whether there is a vector for each token. The command line may choose another
  * prompt, and other lengths.
  */
 #include "config.h"
@@ -85,13 +86,21 @@ bool eval_sentence_begin(struct eval *e, struct eval_sentence *s)
                         yes;
     if (gguf_kv_get_uint(find_key(m, "max_seq_length"), &n, NULL) == GGUF_OK)
         s->most = (size_t)n;
-    return choose_prompt(e, s);
+    if (e->pooling != GGUF_POOLING_RANK &&
+        gguf_kv_get_uint(find_key(m, "truncate_dim"), &n, NULL) == GGUF_OK)
+        s->most_dims = (size_t)n;
+    yes = false;
+    s->per_token =
+        gguf_kv_get_bool(find_key(m, "multi_vector"), &yes, NULL) == GGUF_OK &&
+        yes;
+    return e->o->pairs || choose_prompt(e, s);
 }
 
 void eval_sentence_end(struct eval_sentence *s)
 {
     gguf_tokens_fini(&s->plain);
     free(s->text);
+    free(s->count);
 }
 
 /* Drop the last tokens of the text, but not the special tokens after it. */

@@ -40,6 +40,24 @@ static void add_row(struct table *t, const char *label, struct text *s)
     text_clear(s);
 }
 
+/* Append the length at which vectors are cut, and their comparison. */
+static void add_comparison(struct text *s, const struct gguf_file *f)
+{
+    struct gguf_str fn;
+    uint64_t n;
+    if (gguf_kv_get_uint(gguf_file_kv_find(f, SENTENCE "truncate_dim"), &n,
+                         NULL) == GGUF_OK) {
+        add_sep(s);
+        text_addf(s, "the first %" PRIu64 " numbers", n);
+    }
+    if (gguf_kv_get_str(gguf_file_kv_find(f, SENTENCE "similarity_fn_name"),
+                        &fn, NULL) == GGUF_OK) {
+        add_sep(s);
+        text_addz(s, "compared by ");
+        text_add_esc(s, fn, 40);
+    }
+}
+
 static void add_vectors(struct table *t, const struct info *info,
                         struct text *s)
 {
@@ -52,6 +70,12 @@ static void add_vectors(struct table *t, const struct info *info,
         text_addf(s, "pooling %s",
                   gguf_pooling_name(
                       (enum gguf_pooling)(GGUF_POOLING_NONE + (int)n)));
+    if (gguf_kv_get_bool(gguf_file_kv_find(f, SENTENCE "multi_vector"), &yes,
+                         NULL) == GGUF_OK &&
+        yes) {
+        add_sep(s);
+        text_addz(s, "a vector for each token");
+    }
     add_matrix(s, f, "dense_2.weight");
     add_matrix(s, f, "dense_3.weight");
     if (gguf_kv_get_bool(gguf_file_kv_find(f, SENTENCE "normalize"), &yes,
@@ -59,6 +83,7 @@ static void add_vectors(struct table *t, const struct info *info,
         add_sep(s);
         text_addz(s, yes ? "normalised" : "not normalised");
     }
+    add_comparison(s, f);
     add_row(t, "vectors", s);
     if (gguf_kv_get_uint(gguf_file_kv_find(f, SENTENCE "max_seq_length"), &n,
                          NULL) == GGUF_OK)

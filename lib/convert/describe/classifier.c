@@ -33,8 +33,10 @@ static const char *layer_before(struct gguf_str name)
 }
 
 /* Say which function a cross-encoder applies to its scores
- * (sentence_transformers/cross_encoder/model.py). */
-static void note_activation(const struct gguf_convert *c)
+ * (sentence_transformers/cross_encoder/model.py). Without a name it is the
+ * sigmoid for one score, and none for several. */
+static void note_activation(const struct gguf_convert *c,
+                            const struct gguf_convert_tensor *head)
 {
     static const char *const names[] = {
         "sentence_transformers.activation_fn",
@@ -52,6 +54,11 @@ static void note_activation(const struct gguf_convert *c)
                                names[i], gg_str_esc(&e, fn));
             return;
         }
+    if (head->n_dims < 2 || head->ne[1] == 1)
+        gg_folder_warn(&c->folder,
+                       "config.json names no function of the score: a "
+                       "CrossEncoder of sentence-transformers applies Sigmoid "
+                       "to it, readers of GGUF files do not");
 }
 
 /* How the class itself pools and activates: modeling_NAME.py of transformers.
@@ -117,6 +124,6 @@ enum gguf_status gg_convert_check_classifier(struct gguf_convert *c,
             "%" PRId64 " numbers",
             n, head->ne[1]);
     note_differences(c, name);
-    note_activation(c);
+    note_activation(c, head);
     return GGUF_OK;
 }

@@ -90,9 +90,9 @@ static const struct gg_convert_key then[] = {
     KEY("attention.value_length", U32, "head_dim"),
 };
 
-/* After those of the architecture. Readers of GGUF files in general know no
- * keys for the last five, which sentence-transformers folders say (modules.c,
- * prompts.c). */
+/* After those of the architecture. Keys of sentence-transformers folders
+ * (modules.c, prompts.c) are those of this library: readers of GGUF files in
+ * general know pooling_type alone. */
 #define SENTENCE "/sentence_transformers."
 static const struct gg_convert_key late[] = {
     KEY("pooling_type", U32, "modules_pooling"),
@@ -101,6 +101,9 @@ static const struct gg_convert_key late[] = {
     KEY(SENTENCE "prompt_names", TEXTS, "modules_prompt_names"),
     KEY(SENTENCE "prompts", TEXTS, "modules_prompts"),
     KEY(SENTENCE "default_prompt_name", STR, "modules_default_prompt"),
+    KEY(SENTENCE "similarity_fn_name", STR, "modules_similarity"),
+    KEY(SENTENCE "truncate_dim", U32, "modules_truncate"),
+    KEY(SENTENCE "multi_vector", BOOL, "modules_multi_vector"),
 };
 
 double gg_convert_count_layers(const struct gguf_convert *c,

@@ -5,6 +5,7 @@
  * of texts, and the name of the one that is used by default
  * (sentence_transformers/base/model.py). sentence_bert_config.json has the
  * number of tokens at which texts are cut (base/modules/transformer.py). They
+ * also say how vectors are compared, and at which length they are cut. They
  * become members of config.json whose names begin with "modules_", which the
  * rows of config_keys.c make keys of.
  */
@@ -13,6 +14,8 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+
+#include <inttypes.h>
 
 enum { MOST_PROMPTS = 10000 };
 
@@ -83,6 +86,99 @@ static enum gguf_status set_default(struct gguf_convert *c, const char *file,
                                  err);
 }
 
+/* The comparison of vectors ("cosine"), and the length at which they are cut.
+ */
+static enum gguf_status set_vectors(struct gguf_convert *c, const char *file,
+                                    const struct gg_json *j,
+                                    struct gguf_error *err)
+{
+    json_t *fn = json_object_get(j->root, "similarity_fn_name");
+    json_t *dim = json_object_get(j->root, "truncate_dim");
+    int64_t n;
+    if (fn && !json_is_null(fn) && !json_is_string(fn))
+        return refuse_member(j, file, fn, "similarity_fn_name", "a text", err);
+    if (json_is_string(fn))
+        GG_TRY(gg_convert_set_config(c, "modules_similarity", json_copy(fn),
+                                     err));
+    if (!dim || json_is_null(dim))
+        return GGUF_OK;
+    if (!gg_json_int(dim, &n) || n < 1 || n > INT32_MAX)
+        return refuse_member(j, file, dim, "truncate_dim",
+                             "a number of dimensions", err);
+    return gg_convert_set_config(c, "modules_truncate", json_integer(n), err);
+}
+
+/* ---- a vector for each token (ColBERT, arXiv:2004.12832) ---- */
+
+/* PyLate's prefixes of queries and documents, which become prompts. */
+static enum gguf_status set_prefixes(struct gguf_convert *c, const char *file,
+                                     const struct gg_json *j,
+                                     struct gguf_error *err)
+{
+    static const char *const from[] = { "query_prefix", "document_prefix" },
+                             *const name[] = { "query", "document" };
+    const json_t *given = json_object_get(j->root, "prompts");
+    json_t *names = json_array(), *texts = json_array();
+    enum gguf_status st =
+        names && texts ? GGUF_OK : gg_error_set_nomem(err, sizeof(json_t *));
+    for (size_t i = 0; i < GG_LEN(from) && st == GGUF_OK; i++) {
+        const json_t *v = json_object_get(j->root, from[i]);
+        if (v && !json_is_null(v) && !json_is_string(v))
+            st = refuse_member(j, file, v, from[i], "a text", err);
+        else if (json_is_string(v) &&
+                 (json_array_append_new(names, json_string(name[i])) ||
+                  json_array_append_new(texts,
+                                        json_copy((json_t *)(uintptr_t)v))))
+            st = gg_error_set_nomem(err, sizeof(json_t *));
+    }
+    if (st == GGUF_OK && json_array_size(names) && !json_object_size(given)) {
+        st = gg_convert_set_config(c, "modules_prompt_names", names, err);
+        return st == GGUF_OK
+                   ? gg_convert_set_config(c, "modules_prompts", texts, err)
+                   : st;
+    }
+    json_decref(names);
+    json_decref(texts);
+    return st;
+}
+
+/* Say what PyLate does to tokens that readers of GGUF files do not. */
+static void note_tokens(const struct gguf_convert *c, const char *file,
+                        const struct gg_json *j)
+{
+    int64_t n = 32; /* PyLate's default */
+    const json_t *fills = json_object_get(j->root, "do_query_expansion");
+    (void)gg_json_int(json_object_get(j->root, "query_length"), &n);
+    if (!json_is_false(fills))
+        gg_folder_warn(&c->folder,
+                       "%s: a model of one vector per token: readers of GGUF "
+                       "files do not fill queries with masks (query_length "
+                       "%" PRId64 ")",
+                       file, n);
+    if (json_array_size(json_object_get(j->root, "skiplist_words")))
+        gg_folder_warn(
+            &c->folder,
+            "%s: readers of GGUF files give vectors to the %zu "
+            "tokens of skiplist_words, too, which documents lack",
+            file, json_array_size(json_object_get(j->root, "skiplist_words")));
+}
+
+/* By default PyLate normalises the vectors of tokens. */
+static enum gguf_status set_multi_vector(struct gguf_convert *c,
+                                         const char *file,
+                                         const struct gg_json *j,
+                                         struct gguf_error *err)
+{
+    struct gguf_str type;
+    if (!gg_json_str(json_object_get(j->root, "model_type"), &type) ||
+        !gg_str_eqz(type, "ColBERT"))
+        return GGUF_OK;
+    GG_TRY(gg_convert_set_config(c, "modules_multi_vector", json_true(), err));
+    GG_TRY(gg_convert_set_config(c, "modules_normalize", json_true(), err));
+    note_tokens(c, file, j);
+    return set_prefixes(c, file, j, err);
+}
+
 static enum gguf_status read_sentences(struct gguf_convert *c,
                                        struct gguf_error *err)
 {
@@ -94,6 +190,10 @@ static enum gguf_status read_sentences(struct gguf_convert *c,
         st = set_prompts(c, file, &j, err);
     if (st == GGUF_OK && j.root)
         st = set_default(c, file, &j, err);
+    if (st == GGUF_OK && j.root)
+        st = set_vectors(c, file, &j, err);
+    if (st == GGUF_OK && j.root)
+        st = set_multi_vector(c, file, &j, err);
     gg_json_fini(&j);
     gg_mapfile_close(&m);
     return st;
