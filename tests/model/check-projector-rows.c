@@ -207,6 +207,23 @@ static void check_some(void)
        "a file of another type: %s", s.codes);
 }
 
+/* The keys of Step3-VL are constants of converters: layers are compared with
+ * each other. */
+static void check_constants(void)
+{
+    struct findings s =
+        verify_change((struct change){ .i = N, .type = "step3vl" });
+    ok(!strstr(s.codes, "tensor-shape"), "layers of one width: %s", s.last);
+    const size_t i = find_tensor("v.blk.1.attn_q.weight");
+    s = verify_change(
+        (struct change){ i, tensors[i].name, FIX_NE(9, 8), "step3vl" });
+    ok(strstr(s.codes, "tensor-shape") != NULL,
+       "a matrix for layers of another width: %s", s.codes);
+    s = verify_change((struct change){ .i = N, .type = "gemma3nv" });
+    ok(strstr(s.codes, "extra-tensor") != NULL,
+       "a layer that MobileNet does not have: %s", s.codes);
+}
+
 /* Dimensions in the lists are known letters. */
 static void check_lists(void)
 {
@@ -228,6 +245,7 @@ int main(void)
 {
     check_some();
     check_each();
+    check_constants();
     check_lists();
     return done_testing();
 }

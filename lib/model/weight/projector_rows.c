@@ -32,8 +32,10 @@
     "self_attn_k.* ?" PREFIX "self_attn_v.* ?" PREFIX                         \
     "self_attn_out.* ?" PREFIX "self_attn_norm.* ?" PREFIX                    \
     "ffn_up.* ?" PREFIX "ffn_down.* ?" PREFIX "ffn_norm.* "
-#define PIXELS "vision.image_min_pixels vision.image_max_pixels"
-#define STACK  "audio.projector.stack_factor"
+/* A part of a block of MobileNetV5, whose blocks differ in width. */
+#define MOBILE(NAME) "?v.blk.%.%." NAME ".* "
+#define PIXELS       "vision.image_min_pixels vision.image_max_pixels"
+#define STACK        "audio.projector.stack_factor"
 /* Two matrices, with or without biases. */
 #define PATCHES                                                               \
     "mm.1.weight:E,a ?mm.1.bias mm.2.weight:a,O ?mm.2.bias "                  \
@@ -108,8 +110,18 @@ static const struct gg_model_projector rows[] = {
       NULL },
     { "gemma3nv", V, false,
       "mm.input_projection.weight:*,O mm.soft_emb_norm.weight "
-      "?mm.hard_emb_norm.weight ?mm.embedding.weight ?v.conv_stem.+ "
-      "?v.msfa.+ ?v.blk.+",
+      "?mm.hard_emb_norm.weight ?mm.embedding.weight ?v.conv_stem.conv.* "
+      "?v.conv_stem.bn.* ?v.msfa.ffn.pw_exp.conv.* ?v.msfa.ffn.pw_exp.bn.* "
+      "?v.msfa.ffn.pw_proj.conv.* ?v.msfa.ffn.pw_proj.bn.* ?v.msfa.norm.* " MOBILE(
+          "conv_exp") MOBILE("bn1") MOBILE("conv_pwl") MOBILE("bn2")
+          MOBILE("dw_start.conv") MOBILE("dw_start.bn") MOBILE("dw_mid.conv")
+              MOBILE("dw_mid.bn") MOBILE("pw_exp.conv") MOBILE(
+                  "pw_exp.bn") MOBILE("pw_proj.conv") MOBILE("pw_proj.bn")
+                  MOBILE("attn.query.proj") MOBILE("attn.key.proj") MOBILE(
+                      "attn.key.down_conv") MOBILE("attn.key.norm")
+                      MOBILE("attn.value.proj") MOBILE("attn.value.down_conv")
+                          MOBILE("attn.value.norm") MOBILE("attn.output.proj")
+                              MOBILE("norm") "?v.blk.%.%.layer_scale.gamma",
       NULL },
     { "idefics3", V, true, SWAPPED "mm.model.fc.weight:*,O", NULL },
     { "lfm2", V, true, "?mm.input_norm.* mm.1.*:a,b mm.2.*:b,O", NULL },
@@ -222,9 +234,10 @@ static const struct gg_model_projector rows[] = {
       "audio.rvq.num_quantizers audio.rvq.codebook_size audio.window_size "
       "audio.local_block_count audio.local_group_size" },
     { "qwen3tts_spkenc", A, false,
-      "a.conv1d.0.* a.asp_tdnn.* a.asp_attn.* a.conv_out.* mm.a.fc.*:*,*,O "
-      "?a.blk.%.conv_pw1.* ?a.blk.%.conv_pw2.* ?a.blk.%.res2.%.* "
-      "?a.blk.%.se_conv1.* ?a.blk.%.se_conv2.*",
+      "a.conv1d.0.*:*,*,w a.asp_tdnn.*:*,*,t a.asp_attn.*:*,t,m "
+      "a.conv_out.*:*,*,m mm.a.fc.*:*,*,O ?a.blk.%.conv_pw1.*:*,w,w "
+      "?a.blk.%.conv_pw2.*:*,w,w ?a.blk.%.res2.%.*:*,r,r "
+      "?a.blk.%.se_conv1.*:*,w,s ?a.blk.%.se_conv2.*:*,s,w",
       NULL },
     { "qwen3tts_gen", GG_TOWER_SPEECH, false,
       "a.gen.code.embd.weight a.gen.code.head.weight "

@@ -60,9 +60,13 @@ static const char *const beginnings[] = {
 
 /* Projectors whose keys are constants of llama.cpp's converter, and those with
  * layers that do not begin at 0. */
-static const char *const free_types[] = { "step3vl", "nemotron_v2_vl",
-                                          "gemma3nv", "gemma3na",
-                                          "qwen3tts_spkenc" };
+static const struct {
+    const char *type;
+    bool learns_width; /* layers are compared with each other */
+} free_types[] = { { "step3vl", true },
+                   { "nemotron_v2_vl", false },
+                   { "gemma3nv", false },
+                   { "qwen3tts_spkenc", false } };
 
 /* Tensors of a layer, after its number, whose first or last dimension is the
  * width of the tower. */
@@ -301,8 +305,10 @@ static enum gguf_status check_sizes(struct projector *p, struct gguf_str type)
     char key[80];
     p->facts->n_layer = p->n_layer;
     for (size_t i = 0; i < GG_LEN(free_types); i++)
-        if (gg_str_eqz(type, free_types[i]))
+        if (gg_str_eqz(type, free_types[i].type)) {
+            p->facts->learns_width = free_types[i].learns_width;
             return GGUF_OK;
+        }
     p->facts->width = p->width;
     if (!strcmp(p->w->prefix, "a.gen."))
         return GGUF_OK; /* its layers have names of their own */

@@ -14,6 +14,8 @@ struct gg_verify_projector_facts {
     /* embedding_length, projection_dim, num_mel_bins and block_count; 0: not
      * known, or not to be compared */
     uint64_t width, text_width, n_mel, n_layer;
+    /* width is 0, and that of layers is taken from the first tensor */
+    bool learns_width;
 };
 
 /* Find the row of a type. NULL: the type is not known. */

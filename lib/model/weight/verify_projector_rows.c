@@ -14,9 +14,11 @@
 /* Layers that are looked at, and bytes of a tensor's name. */
 enum { MAX_LAYERS = 4096, NAME_SIZE = 128 };
 
-/* Value of a dimension that the tensors of the tower share; 0: not known. */
+/* Value of a dimension that the tensors of the tower share; 0: not known. The
+ * last is the width of the layers, where keys do not say it. */
+enum { WIDTH = 26 };
 struct letters {
-    uint64_t value[26];
+    uint64_t value[WIDTH + 1];
 };
 
 struct check {
@@ -27,6 +29,7 @@ struct check {
     const struct gg_model_projector
         *row[GG_N_TOWERS]; /* NULL: no such tower */
     struct letters letters[GG_N_TOWERS];
+    bool in_layer; /* the list of a layer is compared */
     struct gguf_error *err;
 };
 
@@ -120,7 +123,13 @@ static bool next_dim(struct gguf_str *dims, const struct check *c,
     dims->size -= used;
     switch (*word.data) {
     case '*': break;
-    case 'E': *value = f->width; break;
+    case 'E':
+        *value = f->width;
+        if (c->in_layer && f->learns_width) {
+            *value = c->letters[tower].value[WIDTH];
+            *letter = *value ? 0 : 'a' + WIDTH;
+        }
+        break;
     case 'O': *value = f->text_width; break;
     case 'M': *value = f->n_mel; break;
     default:
@@ -195,6 +204,7 @@ struct match {
     enum gg_model_tower tower;
     struct gguf_str dims; /* dimensions by the first word of its name */
     bool names_only;      /* shapes are not compared */
+    bool in_layer;        /* ... which is in the list of a layer */
 };
 
 /* Look for a tensor in a list. name is that part of its name that words
@@ -265,9 +275,13 @@ static struct match find_tensor(struct check *c,
         if (!c->row[i])
             continue;
         const enum gg_model_tower tower = c->row[i]->tower;
-        if (c->row[i]->layers && find_layer(layer_prefixes[i], &part, &il))
+        c->in_layer =
+            c->row[i]->layers && find_layer(layer_prefixes[i], &part, &il);
+        if (c->in_layer)
             search_list(c, tower, gg_model_tower_layer_tensors[i], t, part,
                         &m);
+        m.in_layer = m.in_layer || (c->in_layer && m.found);
+        c->in_layer = false;
         search_list(c, tower, c->row[i]->tensors, t, name, &m);
         search_list(c, tower, gg_model_tower_tensors[i], t, name, &m);
     }
@@ -312,6 +326,7 @@ static enum gguf_status check_tensor(struct check *c,
             c->c, GG_CHECK_TENSOR_EXTRA, t->name, t->info_off, c->err,
             "tensor '%s' is not used by projectors of this type",
             gg_str_esc(&e, t->name));
+    c->in_layer = m.in_layer;
     if (!m.fits)
         return report_shape(c, m.tower, t, m.dims);
     return check_bias(c, t);
