@@ -218,8 +218,8 @@ static void tensor_info(const struct gg_data *d, size_t i,
                                   .off = GGUF_NO_OFFSET };
     for (size_t k = 0; k < GGUF_MAX_DIMS; k++)
         out->ne[k] = k < 4 ? t->ne[k] : 1;
-    if (gguf_dtype_row_size(t->dtype, (uint64_t)t->ne[0], &row, NULL) ==
-        GGUF_OK)
+    if (out->n_elements && gguf_dtype_row_size(t->dtype, (uint64_t)t->ne[0],
+                                               &row, NULL) == GGUF_OK)
         out->size = row * (out->n_elements / (uint64_t)t->ne[0]);
 }
 
@@ -254,6 +254,8 @@ static bool is_whole(const struct gg_composed_tensor *t,
 static bool is_stored(const struct gg_data_composed *m, size_t i)
 {
     struct gg_data_info base;
+    if (!m->tensor[i].n_parts)
+        return false;
     gg_data_info(m->base, m->tensor[i].part[0].from, &base);
     return is_whole(&m->tensor[i], &base);
 }
@@ -382,6 +384,8 @@ static enum gguf_status make_tensor(struct gg_data_composed *m,
 {
     uint64_t at = 0, n = 0;
     struct gg_str_esc e;
+    if (!t->n_parts && !n_elements(t))
+        return GGUF_OK;
     t->rows = gg_mem_alloc_zero(m->allocator, t->n_parts, sizeof *t->rows);
     t->end = gg_mem_alloc_zero(m->allocator, t->n_parts, sizeof *t->end);
     if (!t->rows || !t->end)

@@ -68,7 +68,7 @@ struct gg_composed_tensor {
      * function. */
     gg_composed_fn *change;
     /* Array of n_parts parts. Not copied: it must outlive the list, and belongs
-     * to the caller. */
+     * to the caller. n_parts may be 0 if the tensor has no elements. */
     struct gg_composed_part *part;
     size_t n_parts;
     /* Each part is as long as the tensor, and none is zeros. An element is the

@@ -166,6 +166,8 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
     struct gg_str_esc e;
     uint64_t ne0 = (uint64_t)t->ne[0];
     *out = (struct gg_data_rows){ .read = read_stored };
+    if (!t->n_elements)
+        return GGUF_OK;
     if (!g->held)
         GG_TRY(gg_file_require_memory(from.file, err));
     const int type = gg_dtype_index(t->dtype);

@@ -96,7 +96,8 @@ static enum gguf_status begin_work(struct work *w,
     w->n_threads = gguf_pool_n_threads(w->pool);
     if (w->n_threads > w->n_pieces)
         w->n_threads = (unsigned)GG_MAX(w->n_pieces, 1);
-    w->records = gg_mem_alloc_zero(p->allocator, w->n_pieces, record_size);
+    w->records =
+        gg_mem_alloc_zero(p->allocator, GG_MAX(w->n_pieces, 1), record_size);
     w->buffers = gg_mem_alloc_aligned(
         p->allocator, (size_t)w->n_threads * 2 * SLICE * sizeof(float), 64);
     if (w->records && w->buffers)

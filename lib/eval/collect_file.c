@@ -262,6 +262,10 @@ static enum gguf_status get_entry(struct gguf_collect *c,
     struct gg_collect_entry *e;
     struct gg_str_esc esc;
     char full[NAME_SIZE];
+    if (!t->n_elements)
+        return gg_error_set(err, GGUF_E_SHAPE, t->info_off,
+                            "tensor '%s' has no elements",
+                            gg_str_esc(&esc, t->name));
     GG_TRY(gg_collect_add_entry(c, name, (uint64_t)t->ne[0],
                                 t->n_elements / (uint64_t)t->ne[0], &e, err));
     for (unsigned k = 0; k < N_KINDS; k++) {

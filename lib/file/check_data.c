@@ -261,8 +261,9 @@ struct job {
 static const struct scales *scales_of(const struct gguf_tensor_info *t)
 {
     int i = gg_dtype_index(t->dtype);
-    return i < 0 || t->size_inferred || table[i].form == NONE ? NULL
-                                                              : &table[i];
+    return i < 0 || !t->n_elements || t->size_inferred || table[i].form == NONE
+               ? NULL
+               : &table[i];
 }
 
 /* Number of units of a tensor whose scales_of() is not NULL. */

@@ -50,7 +50,8 @@ static enum gguf_status swap_tensor(struct sink *s, size_t i,
 {
     const struct gguf_file *f = s->e->file;
     const struct gguf_tensor_info *t = &f->tensor[i];
-    uint64_t row = t->size / (t->n_elements / (uint64_t)t->ne[0]);
+    uint64_t row =
+        t->size ? t->size / (t->n_elements / (uint64_t)t->ne[0]) : 0;
     uint64_t from = f->data_off + t->off, n;
     int type = gg_dtype_index(t->dtype);
     for (uint64_t off = 0; off < t->size; off += n) {

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "file/file_int.h"
 #include "file/header.h"
+#include "file/image_names.h"
 #include "file/edit_journal.h"
 #include "file/limits.h"
 #include "file/shard_set.h"
@@ -80,7 +81,7 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
             f->tensor = grown;
         }
         struct gguf_tensor_info *t = &f->tensor[f->n_tensors];
-        GG_TRY(gg_tensor_info_read(c, limits, t, err));
+        GG_TRY(gg_tensor_info_read(c, limits, f->may_be_empty, t, err));
         t->index = (uint32_t)i;
         t->shard = 0;
         uint32_t other;
@@ -124,11 +125,27 @@ static enum gguf_status place_data(struct gguf_file *f, struct gguf_error *err)
     return GGUF_OK;
 }
 
+/* Take what programs for image and video models take. Limits other than the
+ * defaults stay. A later shard does not say its architecture. */
+static void raise_limits(struct gguf_file *f, struct gguf_limits *limits)
+{
+    const struct gguf_kv *arch = gguf_file_kv_find(f, "general.architecture");
+    f->may_be_empty = arch ? gg_image_names_have(arch)
+                           : gguf_file_kv_find(f, "split.no") != NULL;
+    if (!f->may_be_empty)
+        return;
+    if (limits->max_name_size == gg_limits_default.max_name_size)
+        limits->max_name_size = GG_IMAGE_NAME_SIZE;
+    if (limits->max_dims == gg_limits_default.max_dims)
+        limits->max_dims = GG_IMAGE_DIMS;
+}
+
 static enum gguf_status read_all(struct gguf_file *f,
                                  const struct gguf_limits *limits,
                                  struct gguf_error *err)
 {
     struct gg_cursor c = { .base = f->map.data, .size = f->map.size };
+    struct gguf_limits own = *limits;
     struct gg_file_head h;
     gg_file_reader_cursor(f, limits->max_header, &c);
     GG_TRY(gg_file_head_read(&c, limits, &h, err));
@@ -137,7 +154,8 @@ static enum gguf_status read_all(struct gguf_file *f,
     GG_TRY(read_kvs(f, &c, limits, h.n_kv, err));
     GG_TRY(gg_file_align_from_kv(gguf_file_kv_find(f, "general.alignment"),
                                  &f->align, err));
-    GG_TRY(read_tensors(f, &c, limits, h.n_tensors, err));
+    raise_limits(f, &own);
+    GG_TRY(read_tensors(f, &c, &own, h.n_tensors, err));
     f->header_end = c.off;
     GG_TRY(place_data(f, err));
     return gg_cursor_need(&c, GG_MIN(f->data_off, f->map.size), err);

@@ -20,6 +20,7 @@ struct gguf_file {
     char *path;          /* path; NULL: opened from a descriptor or memory */
     uint32_t version;    /* version of GGUF */
     bool big_endian;     /* numbers are big-endian */
+    bool may_be_empty;   /* tensors may have no elements */
     uint32_t align;      /* alignment of tensor data in bytes */
     uint64_t header_end; /* byte after the header */
     uint64_t data_off;   /* byte where tensor data begins */

@@ -37,9 +37,11 @@ void gg_file_head_encode(const struct gg_file_head *h, bool big_endian,
                          uint8_t *out);
 
 /* Read the entry at the cursor, check each of its fields, and compute its size
- * (layout.h). t->index and t->shard are not set. */
+ * (layout.h). may_be_empty: dimensions may be 0. t->index and t->shard are not
+ * set. */
 enum gguf_status gg_tensor_info_read(struct gg_cursor *c,
                                      const struct gguf_limits *limits,
+                                     bool may_be_empty,
                                      struct gguf_tensor_info *t,
                                      struct gguf_error *err);
 

@@ -131,6 +131,23 @@ enum gguf_status gg_file_tensor_measure(struct gguf_tensor_info *t,
     return GGUF_OK;
 }
 
+bool gg_file_tensor_is_empty(struct gguf_tensor_info *t)
+{
+    bool empty = false;
+    for (unsigned d = 0; d < t->n_dims; d++) {
+        if (t->ne[d] < 0)
+            return false;
+        empty = empty || !t->ne[d];
+    }
+    if (!empty)
+        return false;
+    for (unsigned d = t->n_dims; d < GGUF_MAX_DIMS; d++)
+        t->ne[d] = 1;
+    t->n_elements = t->size = 0;
+    t->size_inferred = 0;
+    return true;
+}
+
 static int by_offset(const void *a, const void *b)
 {
     const struct gg_file_place *x = a, *y = b;

@@ -28,6 +28,10 @@ bool gg_file_align_up(uint64_t *out, uint64_t off, uint32_t align);
 enum gguf_status gg_file_tensor_measure(struct gguf_tensor_info *t,
                                         uint64_t at, struct gguf_error *err);
 
+/* Has the tensor a dimension of 0 and none below? Its sizes are 0 then, and its
+ * dimensions from n_dims on 1. */
+bool gg_file_tensor_is_empty(struct gguf_tensor_info *t);
+
 /* Place of a tensor in the data. */
 struct gg_file_place {
     uint64_t off;   /* byte from the start of the data */

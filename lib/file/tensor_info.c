@@ -31,6 +31,7 @@ static enum gguf_status read_dims(struct gg_cursor *c,
 
 enum gguf_status gg_tensor_info_read(struct gg_cursor *c,
                                      const struct gguf_limits *limits,
+                                     bool may_be_empty,
                                      struct gguf_tensor_info *t,
                                      struct gguf_error *err)
 {
@@ -48,7 +49,9 @@ enum gguf_status gg_tensor_info_read(struct gg_cursor *c,
                             " is not a type id",
                             gg_str_esc(&e, t->name), t->dtype, type_at);
     GG_TRY(gg_cursor_u64(c, &t->off, "offset of a tensor", err));
-    return gg_file_tensor_measure(t, at, err);
+    return may_be_empty && gg_file_tensor_is_empty(t)
+               ? GGUF_OK
+               : gg_file_tensor_measure(t, at, err);
 }
 
 size_t gg_tensor_info_encoded_size(const struct gguf_tensor_info *t)

@@ -65,13 +65,15 @@ struct gguf_limits {
     uint64_t max_kv;          /* metadata pairs; 0: 1048576 */
     uint64_t max_tensors;     /* tensors of one file; 0: 1048576 */
     uint64_t max_key_size;    /* bytes of a key; 0: 65535 */
-    uint64_t max_name_size;   /* bytes of a tensor's name; 0: 64 */
+    uint64_t max_name_size;   /* bytes of a tensor's name; 0: 64, or 127 in
+                               * files of image and video models */
     uint64_t max_str_size;    /* bytes of a string; 0: 1 GiB */
     uint64_t max_array_items; /* elements of an array; 0: 1073741824 */
     uint32_t max_depth;       /* depth of nested arrays, up to
                                * GGUF_MAX_DEPTH; 0: 8 */
     uint32_t max_dims;        /* dimensions of a tensor, up to GGUF_MAX_DIMS;
-                               * 0: 4 */
+                               * 0: 4, or 5 in files of image and video
+                               * models */
     uint64_t max_header;      /* bytes of the header of a file that a program
                                * reads with its own functions (reader.h);
                                * other files ignore it; 0: 256 MiB */

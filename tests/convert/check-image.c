@@ -45,11 +45,12 @@ static void check_types(void)
     stfile_add(&st, COMFY "f16.bias", "F16", "40", 80);
     stfile_add(&st, COMFY "number", "F32", "", 4);
     stfile_add(&st, COMFY "ids", "I64", "3", 24);
+    stfile_add(&st, COMFY "__mark__", "F32", "0", 0);
     stfile_add(&st, "vae.decoder.weight", "BF16", "4,4", 32);
     stfile_add(&st, "ema." COMFY "img_in.weight", "BF16", "4,4", 32);
     ok(convert_file("COPY") == GGUF_OK, "a checkpoint is converted: %s",
        err.message);
-    ok(made && gguf_file_n_tensors(made) == 9 &&
+    ok(made && gguf_file_n_tensors(made) == 10 &&
            has_text("general.architecture", "flux"),
        "only tensors that begin with the prefix are kept, without it");
     ok(has_tensor(FLUX, GGUF_DTYPE_BF16, 2, 64, 40, 1, 1), "BF16 stays");
@@ -64,10 +65,13 @@ static void check_types(void)
     ok(has_tensor("number", GGUF_DTYPE_F32, 1, 1, 1, 1, 1) &&
            has_tensor("ids", GGUF_DTYPE_I64, 1, 3, 1, 1, 1),
        "a number has one dimension; whole numbers stay");
+    ok(has_tensor("__mark__", GGUF_DTYPE_F32, 1, 0, 1, 1, 1),
+       "a tensor without elements stays");
     ok(convert_file("Q8_0") == GGUF_OK &&
            has_tensor(FLUX, GGUF_DTYPE_Q8_0, 2, 64, 40, 1, 1) &&
            has_tensor("img_in.weight", GGUF_DTYPE_BF16, 2, 64, 40, 1, 1) &&
-           has_tensor("pad_token", GGUF_DTYPE_F32, 2, 1280, 1, 1, 1),
+           has_tensor("pad_token", GGUF_DTYPE_F32, 2, 1280, 1, 1, 1) &&
+           has_tensor("__mark__", GGUF_DTYPE_F32, 1, 0, 1, 1, 1),
        "quantization keeps what the architecture names: %s", err.message);
 }
 

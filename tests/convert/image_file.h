@@ -41,11 +41,7 @@ static enum gguf_status convert_path(const char *in, const char *recipe)
     struct gguf_quant *job = NULL;
     struct gguf_recipe *r = NULL;
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
-    struct gguf_file_params file = GGUF_FILE_PARAMS_INIT;
     char out[300];
-    limits.max_name_size = 128;
-    file.limits = &limits;
     snprintf(out, sizeof out, "%s", scratch_path(top, "out.gguf"));
     unlink(out);
     gguf_file_close(made);
@@ -60,7 +56,7 @@ static enum gguf_status convert_path(const char *in, const char *recipe)
     if (s == GGUF_OK)
         s = gguf_quant_run(job, out, NULL, &err);
     if (s == GGUF_OK)
-        s = gguf_file_open(&made, out, &file, &err);
+        s = gguf_file_open(&made, out, NULL, &err);
     gguf_quant_destroy(job);
     gguf_convert_close(c);
     gguf_recipe_destroy(r);

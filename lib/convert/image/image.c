@@ -120,9 +120,8 @@ static enum gguf_status make_parts(struct gguf_convert *c,
                                    struct gguf_error *err)
 {
     const struct gg_safetensors_tensor *from = c->folder.weights->tensor;
-    const size_t n = s->swap ? 2 : s->n_from;
+    const size_t n = t->n_parts;
     t->part = gg_mem_arena_alloc(&c->arena, n * sizeof *t->part);
-    t->n_parts = n;
     if (!t->part)
         return gg_error_set_nomem(err, n * sizeof *t->part);
     for (size_t i = 0; i < n; i++) {
@@ -167,7 +166,9 @@ static enum gguf_status add_tensor(struct gguf_convert *c,
         .dtype = choose_type(c->image, from, s->name, n_elements, to_bf16),
         .n_dims = GG_MIN(GG_MAX(from->n_dims, 1u), 4u),
     };
-    GG_TRY(make_parts(c, s, t, err));
+    t->n_parts = !n_elements ? 0 : s->swap ? 2 : s->n_from;
+    if (t->n_parts)
+        GG_TRY(make_parts(c, s, t, err));
     memcpy(t->ne, ne, sizeof t->ne);
     for (unsigned d = 4; d < GGUF_MAX_DIMS; d++)
         t->ne[3] *= ne[d];
@@ -228,13 +229,6 @@ static enum gguf_status place_tensor(struct gguf_convert *c, uint32_t i,
         return GGUF_OK;
     }
     struct gg_image_source from = { .name = name, .from = { i }, .n_from = 1 };
-    if (!t->n_elements) {
-        gg_folder_warn(&c->folder,
-                       "tensor '%s' has no elements and is left out",
-                       gg_str_esc(&e, name));
-        c->parts.left[c->parts.n_left++] = i;
-        return GGUF_OK;
-    }
     if (c->image_layout)
         GG_TRY(gg_image_rename(c, name, &from, err));
     if (from.name.size > MOST_NAME)

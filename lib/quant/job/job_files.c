@@ -17,7 +17,8 @@ static enum gguf_status add_tensor(struct gguf_writer *w,
                                      .dtype = t->pub.to,
                                      .n_dims = t->src->n_dims };
     memcpy(like.ne, t->src->ne, sizeof like.ne);
-    GG_TRY(gg_file_tensor_measure(&like, GGUF_NO_OFFSET, err));
+    if (!gg_file_tensor_is_empty(&like))
+        GG_TRY(gg_file_tensor_measure(&like, GGUF_NO_OFFSET, err));
     GG_TRY(gguf_writer_add_like(w, &like, err));
     if (!t->outer)
         return GGUF_OK;

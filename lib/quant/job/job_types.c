@@ -108,7 +108,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
 {
     struct gguf_quant_tensor *t = &jt->pub;
     uint64_t row;
-    t->to = to;
+    t->to = t->n_elements ? to : t->from;
     t->wanted = wanted;
     t->reason = why;
     t->merged = q->merge && gg_data_is_merged(&q->merged, jt->no);
@@ -124,6 +124,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     if (!t->rule)
         return gg_error_set_nomem(err, n + 1);
     t->to_size = t->from_size;
+    t->copied = t->copied || !t->n_elements;
     if (t->copied)
         return GGUF_OK;
     if (!jt->moves)

@@ -107,7 +107,7 @@ static bool wants_rows(const struct gg_quant_run *r, size_t i)
 
 static uint64_t rows_of(const struct gguf_quant_tensor *t)
 {
-    return t->n_elements / (uint64_t)t->ne[0];
+    return t->n_elements ? t->n_elements / (uint64_t)t->ne[0] : 1;
 }
 
 /* Prepare to read tensor i as jobs encode it: with scale tensors or without,
