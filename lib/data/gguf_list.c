@@ -171,9 +171,15 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
     if (!g->held)
         GG_TRY(gg_file_require_memory(from.file, err));
     const int type = gg_dtype_index(t->dtype);
-    const bool whole =
-        type < 0 || t->ne[1] % (int64_t)gg_interleave_rows(type) == 0;
-    if (t->size_inferred || !whole ||
+    const unsigned rows = type < 0 ? 1 : gg_interleave_rows(type);
+    if (t->ne[1] % (int64_t)rows)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
+                            "tensor '%s': %" PRId64
+                            " rows, must be a multiple of %u, which %s stores "
+                            "together",
+                            gg_str_esc(&e, t->name), t->ne[1], rows,
+                            gg_dtype_by_index(type)->name);
+    if (t->size_inferred ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
                         gg_file_tensor_at(from.file, t->index), ne0,
                         t->size / (t->n_elements / ne0),

@@ -318,6 +318,13 @@ static void check_refused(void)
     stfile_add(&st, REFINE, "BF16", "4,4", 32);
     refuse_file("flux and hyvid", "names of two architectures");
     stfile_begin(&st);
+    stfile_add(&st, COMFY FLUX, "BF16", "4,4", 32);
+    stfile_add(&st, "net.joint_blocks.0.x_block.attn.qkv.weight", "BF16",
+               "4,4", 32);
+    refuse_file("two models: flux with names that begin with "
+                "'model.diffusion_model.', and sd3 with 'net.'",
+                "two models behind two prefixes");
+    stfile_begin(&st);
     stfile_add(&st, HYVID, "BF16", "4,4", 32);
     refuse_file("nearest is hyvid, whose 'txt_in.individual_token_refiner.",
                 "one name of two");

@@ -214,10 +214,50 @@ static void check_qwen2_refused(void)
     is_refused("no settings of images", "clip.vision.image_mean");
     begin_folder(qwen2_config, "visual.patch_embed.proj.weight 16 3 3 4 4\n");
     is_refused("a filter over three images", "another shape");
+    is_refused("and its shape", "16 x 3 x 3 x 4 x 4, expected o, c, 2");
+    begin_folder(qwen2_config, "visual.merger.ln_q.weight 1 1 1 1 1 1\n");
+    is_refused("six dimensions", "has 6 dimensions, at most 4 are possible");
     begin_folder(qwen2_config, "visual.other.weight 16\n");
     is_refused("an unknown tensor", "has no place");
     begin_folder(qwen2_config, "model.layers.0.x.weight 16\n");
     is_refused("a folder without a tower", "no tensors of a projector");
+}
+
+/* Sizes that are impossible, or not those of the tensors: the message has the
+ * key, the value and the limit. */
+static void check_sizes_refused(void)
+{
+    static const struct {
+        const char *embed_dim, *patch, *layers, *why;
+    } rows[] = {
+        { "16", "4", "4294967296",
+          "'clip.vision.block_count' is 4294967296, expected a whole number of "
+          "32 bits" },
+        { "16", "4", "2147483648",
+          "clip.vision.block_count is 2147483648, must be 0 to 2147483647" },
+        { "16", "4", "2147483647", "there are more layers than tensors" },
+        { "16", "0", "2", "clip.vision.patch_size is 0, must be 1" },
+        { "16", "4.5", "2", "'clip.vision.patch_size' is 4.5, expected" },
+        { "32", "4", "2",
+          "is for width 16, clip.vision.embedding_length is "
+          "32" },
+        { "16", "5", "2",
+          "is for patches of 4 x 4, clip.vision.patch_size is "
+          "5" },
+        { "16", "NaN", "2", "config.json" },
+    };
+    char config[400];
+    begin_folder(qwen2_config, qwen2_tensors);
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        snprintf(config, sizeof config,
+                 "{\"architectures\":[\"Qwen2VLForConditionalGeneration\"],"
+                 "\"model_type\":\"qwen2_vl\",\"hidden_size\":24,"
+                 "\"vision_config\":{\"depth\":%s,\"embed_dim\":%s,"
+                 "\"hidden_size\":24,\"num_heads\":2,\"patch_size\":%s}}",
+                 rows[i].layers, rows[i].embed_dim, rows[i].patch);
+        folder_text(&folder, "config.json", config);
+        is_refused("sizes", rows[i].why);
+    }
 }
 
 /* ---- MiniMax M3: heads of 80 rows ---- */
@@ -504,6 +544,7 @@ int main(void)
     folder_begin(&folder, top);
     check_qwen2();
     check_qwen2_refused();
+    check_sizes_refused();
     check_minimax();
     check_kimi();
     check_pixtral();

@@ -86,8 +86,8 @@ edit missing-key --delete=clip.has_vision_encoder
 edit key-type --set=clip.vision.patch_size=str:x
 edit key-type --set=clip.vision.image_mean=f32:1
 edit key-value --set=clip.vision.embedding_length=u32:0
-edit tensor-shape --set=clip.vision.patch_size=u32:7
-edit tensor-shape --set=clip.vision.embedding_length=u32:7
+edit key-value --set=clip.vision.patch_size=u32:7
+edit key-value --set=clip.vision.embedding_length=u32:7
 edit missing-block --set=clip.vision.block_count=u32:2
 edit missing-block --set=clip.vision.block_count=u32:2000000000
 edit missing-tensor --set=clip.projector_type=str:phi4

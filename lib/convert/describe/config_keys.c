@@ -125,14 +125,49 @@ static uint32_t count_blocks(const struct gguf_convert *c, char buf[128])
     return kv && gguf_kv_get_u32(kv, &n, NULL) == GGUF_OK ? n : 0;
 }
 
+enum { VALUE = 48 }; /* bytes of a value in a message */
+
+/* Text of a value of config.json. */
+static const char *describe_value(const json_t *v, char text[VALUE])
+{
+    struct gguf_str s;
+    struct gg_str_esc e;
+    double x;
+    if (json_is_boolean(v))
+        return json_is_true(v) ? "true" : "false";
+    if (gg_json_num(v, &x))
+        snprintf(text, VALUE, "%.17g", x);
+    else if (gg_json_str(v, &s))
+        snprintf(text, VALUE, "'%.40s'", gg_str_esc(&e, s));
+    else
+        snprintf(text, VALUE, "%s",
+                 json_is_array(v)    ? "a list"
+                 : json_is_object(v) ? "an object"
+                                     : "null");
+    return text;
+}
+
 static enum gguf_status refuse_value(const struct gguf_convert *c,
                                      const json_t *v, const char *key,
                                      const char *what, struct gguf_error *err)
 {
+    char text[VALUE];
     return gg_error_set(
         err, GGUF_E_HPARAM,
         gg_json_offset_of(&c->folder.text[GG_CONVERT_CONFIG].json, v),
-        "config.json: the value for '%s' is not %s", key, what);
+        "config.json: the value for '%s' is %s, expected %s", key,
+        describe_value(v, text), what);
+}
+
+/* Refuse a number that config.json gives, or that was computed from it. */
+static enum gguf_status refuse_number(const char *key, double x,
+                                      const char *what, struct gguf_error *err)
+{
+    char text[VALUE];
+    snprintf(text, sizeof text, "%.17g", x);
+    return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                        "config.json: the value for '%s' is %s, expected %s",
+                        key, isnan(x) ? "missing" : text, what);
 }
 
 /* One for each layer. */
@@ -214,8 +249,7 @@ static enum gguf_status write_number(struct gguf_convert *c, const char *key,
         return gguf_meta_set_bool(c->out.meta, key, x != 0, err);
     default:
         if (!(x >= 0) || x > UINT32_MAX || x != floor(x))
-            return refuse_value(c, NULL, key, "a whole number of 32 bits",
-                                err);
+            return refuse_number(key, x, "a whole number of 32 bits", err);
         return gguf_meta_set_u32(c->out.meta, key, (uint32_t)x, err);
     }
 }
@@ -265,7 +299,7 @@ static enum gguf_status write_each(struct gguf_convert *c, const char *key,
             break;
         }
         if (isnan(v) || (k->kind != GG_KIND_EACH_F32 && fabs(v) > INT32_MAX))
-            st = refuse_value(c, NULL, key, "a number for each layer", err);
+            st = refuse_number(key, v, "a number for each layer", err);
         else if (k->kind == GG_KIND_EACH_U32)
             memcpy(x, &(int32_t){ (int32_t)v }, size);
         else if (k->kind == GG_KIND_EACH_F32)

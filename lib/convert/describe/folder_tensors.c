@@ -383,8 +383,13 @@ static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
     const struct gg_convert_item *it = &c->parts.item[item];
     const bool stacked = it->expert >= 0;
     const unsigned last = v->n_dims - 1;
-    if (v->n_dims > 4u - stacked)
-        return fail_part(c, item, "has too many dimensions", err);
+    if (v->n_dims > 4u - stacked) {
+        char what[64];
+        snprintf(what, sizeof what,
+                 "has %u dimensions, at most %u are possible", v->n_dims,
+                 4u - stacked);
+        return fail_part(c, item, what, err);
+    }
     if (stacked && it->expert != (int64_t)k)
         return fail_part(c, item,
                          it->expert < (int64_t)k ? "is there twice"

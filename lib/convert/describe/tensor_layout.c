@@ -328,8 +328,8 @@ static enum gguf_status refuse_shape(const struct gg_convert_view *v,
                               n ? " x " : "", v->from->ne[d]);
     gg_axes_print_from(v->c, v->item->row->axes, v->item->layer, axes);
     snprintf(why, sizeof why,
-             "has another shape than config.json says: %s, expected %s", shape,
-             axes);
+             "has another shape than config.json says: %s, expected %s",
+             n ? shape : "a number", axes);
     return gg_convert_refuse_view(v, why, err);
 }
 
@@ -337,18 +337,20 @@ enum gguf_status gg_convert_make_view(struct gg_convert_view *v,
                                       struct gguf_error *err)
 {
     const struct gg_convert_transform *how = v->item->row->transform;
+    char why[64];
     v->part = (struct gg_composed_part){ .from = v->item->from };
     v->rest = (struct gg_composed_part){ .n_dims = 0 };
     v->times = v->n_zeros = 0;
     v->zeros_first = false;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
         v->ne[d] = 1;
-    if (v->from->n_dims > GG_COMPOSED_DIMS || !v->from->n_elements)
-        return gg_convert_refuse_view(v,
-                                      v->from->n_elements
-                                          ? "has too many dimensions"
-                                          : "has no elements",
-                                      err);
+    if (!v->from->n_elements)
+        return gg_convert_refuse_view(v, "has no elements", err);
+    if (v->from->n_dims > GG_COMPOSED_DIMS) {
+        snprintf(why, sizeof why, "has %u dimensions, limit is %d",
+                 v->from->n_dims, (int)GG_COMPOSED_DIMS);
+        return gg_convert_refuse_view(v, why, err);
+    }
     view_all(v);
     if (v->item->half != GG_HALF_NONE)
         return view_adapter_half(v, err);

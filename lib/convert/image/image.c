@@ -96,14 +96,15 @@ static enum gguf_status set_shape_key(struct gguf_convert *c,
                                       struct gguf_error *err)
 {
     char key[200];
+    struct gg_str_esc e;
     int32_t shape[GGUF_MAX_DIMS];
     for (unsigned d = 0; d < n_dims; d++) {
         const int64_t n = ne[n_dims - 1 - d];
         if (n > INT32_MAX)
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                                "a dimension of %" PRId64
-                                " elements, limit is %d",
-                                n, INT32_MAX);
+                                "tensor '%s': a dimension of %" PRId64
+                                ", limit of comfy.gguf.orig_shape is %d",
+                                gg_str_esc(&e, name), n, INT32_MAX);
         shape[d] = (int32_t)n;
     }
     snprintf(key, sizeof key, "comfy.gguf.orig_shape.%.*s", (int)name.size,

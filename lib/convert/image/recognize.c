@@ -199,11 +199,30 @@ static enum gguf_status refuse_foreign(const struct gg_safetensors *s,
 enum gguf_status gg_image_recognize(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
-    const struct gg_image_arch *a;
-    for (size_t k = 0; k < GG_LEN(prefixes) && !c->image; k++)
+    const struct gg_image_arch *a, *first = NULL;
+    const struct gg_image_layout *layout = NULL;
+    struct gguf_str prefix = GG_STR("");
+    for (size_t k = 0; k < GG_LEN(prefixes); k++) {
         GG_TRY(try_prefix(c, prefixes[k], err));
-    if (c->image)
+        if (c->image && first)
+            return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
+                                "has two models: %s with names that begin "
+                                "with '%s', and %s with '%s'",
+                                first->name, prefix.data, c->image->name,
+                                prefixes[k]);
+        if (!c->image)
+            continue;
+        first = c->image;
+        layout = c->image_layout;
+        prefix = c->folder.prefix;
+        c->image = NULL;
+    }
+    if (first) {
+        c->image = first;
+        c->image_layout = layout;
+        c->folder.prefix = prefix;
         return GGUF_OK;
+    }
     for (size_t i = 0; (a = gg_image_row(i)); i++)
         for (size_t k = 0; k < GG_LEN(prefixes); k++)
             if (has_any(c->folder.weights, prefixes[k], a->foreign))

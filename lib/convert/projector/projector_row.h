@@ -150,6 +150,9 @@ gg_hf_config_fn gg_projector_has_gelu, gg_projector_has_silu;
 gg_projector_fn gg_projector_check_activation;
 /* shared.c: 1 / x, rounded down, for a ratio of sizes. */
 double gg_projector_inverse(const struct gg_hf_config *cfg, const char *names);
+/* shared.c: text of a number for messages; "missing" for NAN. */
+enum { GG_PROJECTOR_NUMBER = 32 };
+const char *gg_projector_number(double x, char text[GG_PROJECTOR_NUMBER]);
 /* shared.c: use CLIP's mean and deviation of images if none are given; use 0
  * and 1, whatever is given. */
 enum gguf_status gg_projector_default_image(struct gguf_convert *c,

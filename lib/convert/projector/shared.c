@@ -52,6 +52,12 @@ enum gguf_status gg_projector_set_missing(struct gguf_convert *c,
                : gg_projector_set(c, name, value, err);
 }
 
+const char *gg_projector_number(double x, char text[GG_PROJECTOR_NUMBER])
+{
+    snprintf(text, GG_PROJECTOR_NUMBER, "%.17g", x);
+    return isnan(x) ? "missing" : text;
+}
+
 /* ---- images ---- */
 
 /* NULL: memory ran out. */

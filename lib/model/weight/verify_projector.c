@@ -228,10 +228,12 @@ static enum gguf_status check_width(const struct projector *p,
                                     uint64_t is)
 {
     struct gg_str_esc e;
+    char key[80];
+    snprintf(key, sizeof key, "%sembedding_length", p->w->keys);
     if (is == p->width)
         return GGUF_OK;
     return gg_file_report_finding(
-        p->c, GG_CHECK_TENSOR_SHAPE, t->name, t->info_off, p->err,
+        p->c, GG_CHECK_KEY_VALUE, gg_str_z(key), t->info_off, p->err,
         "tensor '%s' is for width %" PRIu64 ", %sembedding_length is %" PRIu64,
         gg_str_esc(&e, t->name), is, p->w->keys, p->width);
 }
@@ -258,12 +260,14 @@ static enum gguf_status check_filters(const struct projector *p,
                                       const struct gguf_tensor_info *t)
 {
     struct gg_str_esc e;
+    char key[80];
     if (t->n_dims != 4)
         return GGUF_OK;
+    snprintf(key, sizeof key, "%spatch_size", p->w->keys);
     if (p->patch &&
         ((uint64_t)t->ne[0] != p->patch || (uint64_t)t->ne[1] != p->patch))
         GG_TRY(gg_file_report_finding(
-            p->c, GG_CHECK_TENSOR_SHAPE, t->name, t->info_off, p->err,
+            p->c, GG_CHECK_KEY_VALUE, gg_str_z(key), t->info_off, p->err,
             "tensor '%s' is for patches of %" PRId64 " x %" PRId64
             ", %spatch_size is %" PRIu64,
             gg_str_esc(&e, t->name), t->ne[0], t->ne[1], p->w->keys,

@@ -93,7 +93,8 @@ static enum gguf_status speech_layers(struct gguf_convert *c,
     for (size_t i = 0; i < n; i++) {
         const double x = num_at(&cfg, name, (int64_t)i);
         if (!(x >= 0) || x > INT32_MAX)
-            return gg_projector_refuse("cat_hidden_layers", err);
+            return gg_projector_refuse(
+                "cat_hidden_layers: expected numbers of layers", err);
         list[i] = (int32_t)x;
     }
     return gg_projector_put_ints(c, "audio.feature_layer", list, n, err);

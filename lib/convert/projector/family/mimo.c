@@ -173,8 +173,9 @@ static enum gguf_status put_windows(struct gguf_convert *c,
     const bool hybrid = is_true(num_of(&cfg, "audio.hybrid_attention"));
     int32_t list[GG_HF_CONFIG_LAYERS];
     if (!(layers >= 1) || layers > GG_HF_CONFIG_LAYERS || !(period >= 1))
-        return gg_projector_refuse("encoder_layers or swa_per_block of the "
-                                   "tower for sound",
+        return gg_projector_refuse("encoder_layers of the tower for sound: "
+                                   "expected 1 to 4096; swa_per_block: "
+                                   "expected at least 1",
                                    err);
     for (size_t i = 0; i < (size_t)layers; i++)
         list[i] = hybrid && period > 1 && fmod((double)i, period) < period - 1

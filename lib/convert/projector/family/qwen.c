@@ -173,11 +173,12 @@ static enum gguf_status add_positions(struct gguf_convert *c,
     enum { LENGTH = 1500, LONGEST = 10000, WIDEST = 4096 };
     const struct gg_hf_config cfg = gg_convert_config(c);
     const double width = num_of(&cfg, "audio.d_model");
+    char text[GG_PROJECTOR_NUMBER];
     if (!(width >= 4) || width > WIDEST || fmod(width, 2) != 0)
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
-                            "config.json: audio_config.d_model is %g, "
+                            "config.json: audio_config.d_model is %s, "
                             "expected an even number from 4 to %d",
-                            width, (int)WIDEST);
+                            gg_projector_number(width, text), (int)WIDEST);
     const size_t n = (size_t)width, half = n / 2;
     const float step = (float)(-log(LONGEST) / (double)(half - 1));
     float *x = gg_mem_alloc(c->p.allocator, LENGTH * n * sizeof *x);
@@ -290,8 +291,8 @@ static enum gguf_status put_deepstack(struct gguf_convert *c,
     const char *name = "vision.deepstack_visual_indexes";
     bool list[GG_HF_CONFIG_LAYERS] = { false };
     if (!(layers >= 1) || layers > GG_HF_CONFIG_LAYERS)
-        return gg_projector_refuse("vision_config: number of layers (depth)",
-                                   err);
+        return gg_projector_refuse(
+            "vision_config.depth: expected 1 to 4096 layers", err);
     for (size_t i = 0; i < (size_t)layers; i++)
         list[i] = gg_hf_config_list_has(&cfg, name, (int64_t)i) == 1;
     return gg_projector_put_bools(c, "vision.is_deepstack_layers", list,

@@ -132,13 +132,16 @@ static enum gguf_status phi4_count(struct gguf_convert *c,
     const double patch = num_of(&cfg, "image.patch_size");
     const struct gg_safetensors_tensor *t;
     struct gg_str_esc e;
+    char text[GG_PROJECTOR_NUMBER];
     if (!(layers >= 2) || layers > GG_HF_CONFIG_LAYERS)
         return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
-                            "config.json: the tower has %g layers, expected 2 "
-                            "to %d",
-                            layers, (int)GG_HF_CONFIG_LAYERS);
+                            "config.json: num_hidden_layers of the tower is "
+                            "%s, expected 2 to %d",
+                            gg_projector_number(layers, text),
+                            (int)GG_HF_CONFIG_LAYERS);
     if (!(patch >= 1))
-        return gg_projector_refuse("preprocessor_config.json lacks patch_size",
+        return gg_projector_refuse("patch_size is missing; it is in "
+                                   "preprocessor_config.json",
                                    err);
     if (!gg_projector_find_tensor(c, "embeddings.position_embedding.weight",
                                   &t) ||
