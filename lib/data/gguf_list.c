@@ -179,6 +179,11 @@ static enum gguf_status prepare_rows(const struct gg_data *d, size_t i,
                             "together",
                             gg_str_esc(&e, t->name), t->ne[1], rows,
                             gg_dtype_by_index(type)->name);
+    if (t->size_inferred && type >= 0)
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, t->info_off,
+            "tensor '%s' has type %" PRIu32 ", but not the size of %s",
+            gg_str_esc(&e, t->name), t->dtype, gg_dtype_by_index(type)->name);
     if (t->size_inferred ||
         !gg_stored_init(&out->stored, g->codec, t->dtype,
                         gg_file_tensor_at(from.file, t->index), ne0,

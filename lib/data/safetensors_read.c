@@ -11,6 +11,7 @@
 #include "gguf/dtype.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,9 +108,12 @@ static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
     if (!json_is_array(shape))
         return refuse_entry(e, shape, GGUF_E_FORMAT,
                             "\"shape\" is missing or not a list", err);
-    if (n > GG_MIN(max_dims, GGUF_MAX_DIMS))
-        return refuse_entry(e, shape, GGUF_E_LIMIT, "too many dimensions",
-                            err);
+    if (n > GG_MIN(max_dims, GGUF_MAX_DIMS)) {
+        char what[64];
+        snprintf(what, sizeof what, "%zu dimensions, limit is %u", n,
+                 (unsigned)GG_MIN(max_dims, GGUF_MAX_DIMS));
+        return refuse_entry(e, shape, GGUF_E_LIMIT, what, err);
+    }
     t->n_dims = (unsigned)n;
     t->n_elements = 1;
     for (size_t d = 0; d < GGUF_MAX_DIMS; d++)

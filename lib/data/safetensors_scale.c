@@ -51,8 +51,11 @@ static enum gguf_status use_scale(struct gg_safetensors *s, size_t i, size_t k,
         !gg_safetensors_unscaled_rows(s, k, &rows))
         return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                             "tensor '%s': its shape or type does not fit "
-                            "the weight that it scales",
-                            gg_str_esc(&e, scale->name));
+                            "the weight that it scales: %" PRIu64
+                            " numbers of %s, for %" PRIu64
+                            " elements in rows of %" PRId64,
+                            gg_str_esc(&e, scale->name), scale->n_elements,
+                            scale->type->name, t->n_elements, t->ne[0]);
     struct gg_safetensors_scale *of =
         gg_ckd_array(&bytes, scale->n_elements, sizeof *of->value) ||
                 gg_ckd_add(&bytes, bytes, sizeof own)

@@ -7,6 +7,7 @@
 #include "file/value.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "dtype/interleave.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -257,6 +258,13 @@ static enum gguf_status check_type(const struct gg_file_checker *c,
             "tensor '%s' has type %" PRIu32
             " (%s), which was removed from the format",
             name, t->dtype, dt->name);
+    const unsigned rows = gg_interleave_rows(gg_dtype_index(t->dtype));
+    if (!t->size_inferred && t->ne[1] % (int64_t)rows)
+        GG_TRY(gg_file_report_finding(
+            c, GG_CHECK_TENSOR_SHAPE, t->name, t->info_off, err,
+            "tensor '%s' has %" PRId64
+            " rows, must be a multiple of %u, which %s stores together",
+            name, t->ne[1], rows, dt->name));
     if (dt->family == GGUF_FAMILY_FORK)
         return gg_file_report_finding(
             c, t->size_inferred ? GG_CHECK_UNKNOWN : GG_CHECK_FORK, t->name,

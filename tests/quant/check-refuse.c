@@ -5,11 +5,14 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "gguf/stats.h"
+#include "tests/fix.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
 
 #include <math.h>
 #include <unistd.h>
+
+enum { Q4_K_R4 = 212 }; /* type of ik_llama.cpp */
 
 static void check_nonfinite(void)
 {
@@ -356,6 +359,56 @@ static void check_imatrix(const char *in)
     remove(out);
 }
 
+/* Write a file with a tensor of Q4_K_R4, which stores 4 rows of 256 elements
+ * together, of n_rows rows; of the last one, n_cut bytes are left out. */
+static void write_groups(const char *path, unsigned n_rows, size_t n_cut)
+{
+    struct fix f;
+    fix_init(&f);
+    fix_head(&f, 3, 1, 0);
+    fix_info(&f, "blk.0.attn_v.weight", FIX_NE(256, n_rows), Q4_K_R4, 0);
+    fix_pad(&f, 32);
+    fix_fill(&f, 0, 144 * n_rows - n_cut);
+    fix_pad(&f, 32);
+    FILE *o = fopen(path, "wb");
+    if (!o || fwrite(f.data, 1, f.size, o) != f.size || fclose(o))
+        abort();
+    fix_fini(&f);
+}
+
+/* An incomplete group of rows is refused by name. */
+static void check_groups(void)
+{
+    const char *in = in_dir("rows.gguf"), *out = in_dir("o.gguf");
+    struct gguf_error err;
+    struct gguf_file *file = NULL;
+    struct gguf_rows *rows = NULL;
+    struct setup s = SETUP("COPY");
+    float x[256];
+    s.p.repack_to = GGUF_REPACK_PLAIN;
+    write_groups(in, 8, 0);
+    ok(quantize(in, out, s, &err) == GGUF_OK, "two groups become rows");
+    remove(out);
+    write_groups(in, 6, 0);
+    ok(quantize(in, out, s, &err) == GGUF_E_UNSUPPORTED &&
+           strstr(err.message, "6 rows, must be a multiple of 4, which "
+                               "Q4_K_R4 stores together"),
+       "a group and a half: %s", err.message);
+    ok(gguf_file_open(&file, in, NULL, NULL) == GGUF_OK &&
+           gguf_rows_create(&rows, NULL, NULL) == GGUF_OK &&
+           gguf_rows_decode(rows, file, 0, 0, 256, x, &err) ==
+               GGUF_E_UNSUPPORTED &&
+           strstr(err.message, "6 rows, must be a multiple of 4"),
+       "its rows are not read: %s", err.message);
+    gguf_rows_destroy(rows);
+    gguf_file_close(file);
+    write_groups(in, 8, 256);
+    ok(quantize(in, out, s, &err) == GGUF_E_UNSUPPORTED &&
+           strstr(err.message, "has type 212, but not the size of Q4_K_R4"),
+       "groups that are cut: %s", err.message);
+    remove(in);
+}
+
 int main(void)
 {
     const char *in = enter_model();
@@ -366,5 +419,6 @@ int main(void)
     check_choices(in);
     check_types(in);
     check_imatrix(in);
+    check_groups();
     return leave_model();
 }

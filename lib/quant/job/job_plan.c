@@ -206,6 +206,12 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         const struct gg_data_info *info = &q->all[i];
         struct gguf_quant_tensor *t = &q->t[q->n_t].pub;
         struct gg_str_esc esc;
+        const struct gguf_dtype_info *known = gguf_dtype_find(info->dtype);
+        if (info->size_inferred && known)
+            return gg_error_set(
+                err, GGUF_E_UNSUPPORTED, info->info_off,
+                "tensor '%s' has type %" PRIu32 ", but not the size of %s",
+                gg_str_esc(&esc, info->name), info->dtype, known->name);
         if (info->size_inferred)
             return gg_error_set(err, GGUF_E_UNSUPPORTED, info->info_off,
                                 "tensor '%s': unknown type %" PRIu32

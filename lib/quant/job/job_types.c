@@ -19,6 +19,14 @@ static enum gguf_status check_source(const struct gguf_quant *q,
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "tensor '%s': unknown type %u",
                             gg_str_esc(&esc, gg_str_z(t->name)), t->from);
+    const unsigned rows = gg_interleave_rows(gg_dtype_index(t->from));
+    if (t->ne[1] % (int64_t)rows)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tensor '%s': %" PRId64
+                            " rows, must be a multiple of %u, which %s stores "
+                            "together",
+                            gg_str_esc(&esc, gg_str_z(t->name)), t->ne[1],
+                            rows, from->name);
     if (from->family != GGUF_FAMILY_FLOAT && !q->p.allow_requantize)
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "tensor '%s' is %s already: --allow-requantize "
