@@ -57,10 +57,9 @@ static enum gguf_status use_scale(struct gg_safetensors *s, size_t i, size_t k,
                             gg_str_esc(&e, scale->name), scale->n_elements,
                             scale->type->name, t->n_elements, t->ne[0]);
     struct gg_safetensors_scale *of =
-        gg_ckd_array(&bytes, scale->n_elements, sizeof *of->value) ||
-                gg_ckd_add(&bytes, bytes, sizeof own)
-            ? NULL
-            : gg_mem_arena_alloc(&s->arena, bytes);
+        gg_ckd_array(&bytes, scale->n_elements, sizeof *of->value)
+            ? NULL /* bytes is at most PTRDIFF_MAX: the sum fits */
+            : gg_mem_arena_alloc(&s->arena, bytes + sizeof own);
     if (!of)
         return gg_error_set_nomem(err, SIZE_MAX);
     *of = own;
