@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MAX_SEEDS = 32 };
+enum { MAX_SEEDS = 64 };
 
 #define LIBRARY "tests/fault/.libs/fault.so"
 

@@ -115,8 +115,11 @@ enum gguf_status gg_back_add_image(struct gg_back *b,
 {
     if (!b->image)
         return GGUF_OK;
+    const size_t size = strlen(b->image);
     text[0] = (struct gg_back_text){ "preprocessor_config.json",
-                                     strdup(b->image), strlen(b->image) };
+                                     malloc(size + 1), size };
+    if (text[0].text)
+        memcpy(text[0].text, b->image, size + 1);
     return text[0].text ? GGUF_OK : gg_error_set_nomem(err, text[0].size);
 }
 
