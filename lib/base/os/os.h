@@ -24,7 +24,8 @@
 
 /* ---- errors ---- */
 
-/* Format the system's text for the errno e in text. Returns text. */
+/* Format the system's text for the errno e in text. Returns text. Windows:
+ * strerror_s(). */
 const char *gg_os_error_text(int e, char *text, size_t size);
 
 /* Does the errno e mean that the disk or the user's part of it is full?
@@ -88,13 +89,15 @@ struct gg_os_stat {
     struct timespec mtime; /* time of the last change of the bytes */
 };
 
-/* Get the facts about a file. Symbolic links are followed. */
+/* Get the facts about a file. Symbolic links are followed. Windows:
+ * CreateFileW() without rights, then as for an open file. */
 int gg_os_stat(const char *path, struct gg_os_stat *s);
-/* Get the facts about a file, or about the symbolic link at path. */
+/* Get the facts about a file, or about the symbolic link at path. Windows:
+ * with FILE_FLAG_OPEN_REPARSE_POINT. */
 int gg_os_stat_link(const char *path, struct gg_os_stat *s);
-/* Get the facts about an open file. */
+/* Get the facts about an open file. Windows: GetFileInformationByHandle(). */
 int gg_os_stat_fd(int fd, struct gg_os_stat *s);
-/* Does path lead to anything? 0: yes. */
+/* Does path lead to anything? 0: yes. Windows: GetFileAttributesW(). */
 int gg_os_find(const char *path);
 
 /* Ways to open a file. */
@@ -115,8 +118,9 @@ int gg_os_open(const char *path, enum gg_os_open how);
  * gg_os_link_fd() can name. Returns its descriptor, or -1: the folder's file
  * system or the system has no such files. Windows: -1. */
 int gg_os_open_nameless(const char *folder);
-/* Get another descriptor of an open file, or -1. */
+/* Get another descriptor of an open file, or -1. Windows: _dup(). */
 int gg_os_duplicate(int fd);
+/* Close a descriptor. Windows: _close(). */
 void gg_os_close(int fd);
 /* Open a stream as fopen() does. The modes are "r", "w" and "a", and a "b"
  * after them. Windows: _wfopen() in binary mode. */
@@ -128,12 +132,13 @@ FILE *gg_os_stream_open(const char *path, const char *mode);
 int gg_os_read_at(int fd, void *data, uint64_t size, uint64_t off,
                   uint64_t *done);
 /* Write size bytes at off. *done receives the bytes written: fewer than size
- * after a failure. The position does not move. */
+ * after a failure. The position does not move. Windows: WriteFile() with an
+ * OVERLAPPED. */
 int gg_os_write_at(int fd, const void *data, uint64_t size, uint64_t off,
                    uint64_t *done);
-/* Set the size of an open file. New bytes are zeros. */
+/* Set the size of an open file. New bytes are zeros. Windows: _chsize_s(). */
 int gg_os_set_size(int fd, uint64_t size);
-/* Set the modification time of an open file to now. */
+/* Set the modification time of an open file to now. Windows: SetFileTime(). */
 int gg_os_touch(int fd);
 /* Give an open file the permissions of another, like, and its owner and group
  * as far as this user may give files away. own has the facts about fd.
@@ -181,9 +186,11 @@ int gg_os_sync_folder(const char *folder);
  * has no locks. Windows: LockFileEx(). */
 int gg_os_lock_process(int fd);
 /* Lock an open file for its descriptor and the duplicates of it. EWOULDBLOCK:
- * another one has it. Other failures: the file system has no locks. */
+ * another one has it. Other failures: the file system has no locks. Windows:
+ * LockFileEx(). */
 int gg_os_lock_fd(int fd);
-/* Release gg_os_lock_fd(), also for duplicates in forked processes. */
+/* Release gg_os_lock_fd(), also for duplicates in forked processes. Windows:
+ * UnlockFileEx(). */
 void gg_os_unlock_fd(int fd);
 
 /* ---- names ---- */
@@ -192,12 +199,14 @@ void gg_os_unlock_fd(int fd);
  * MoveFileEx() with MOVEFILE_REPLACE_EXISTING. */
 int gg_os_rename(const char *from, const char *to);
 /* Give a file another name. EEXIST: the name is taken. Other failures may say
- * that the file system cannot check that: gg_os_link() can. */
+ * that the file system cannot check that: gg_os_link() can. Windows:
+ * MoveFileEx() without flags. */
 int gg_os_rename_new(const char *from, const char *to);
 /* Give a file a second name. EEXIST: it is taken. EPERM, ENOSYS, EOPNOTSUPP:
- * the file system has no second names. */
+ * the file system has no second names. Windows: CreateHardLinkW(). */
 int gg_os_link(const char *from, const char *to);
-/* Name a file of gg_os_open_nameless(). EEXIST: the name is taken. */
+/* Name a file of gg_os_open_nameless(). EEXIST: the name is taken. Windows:
+ * ENOSYS. */
 int gg_os_link_fd(int fd, const char *to);
 /* Remove a name of a file. Windows: the name is free at once, even while the
  * file is open (FILE_DISPOSITION_FLAG_POSIX_SEMANTICS). */
@@ -208,27 +217,31 @@ char *gg_os_real_path(const char *path);
 
 /* ---- folders ---- */
 
+/* Create a folder. EEXIST: the name is taken. Windows: CreateDirectoryW(). */
 int gg_os_make_folder(const char *path);
-/* Remove an empty folder. */
+/* Remove an empty folder. Windows: RemoveDirectoryW(). */
 int gg_os_remove_folder(const char *path);
 
 struct gg_os_folder;
-/* Open a folder to read its names, or return NULL. */
+/* Open a folder to read its names, or return NULL. Windows:
+ * FindFirstFileW(). */
 struct gg_os_folder *gg_os_folder_open(const char *path);
 /* Read the next name, "." and ".." included. The order is the system's. The
- * text is valid until the next call. NULL: the end. */
+ * text is valid until the next call. NULL: the end. Windows: FindNextFileW(),
+ * as UTF-8. */
 const char *gg_os_folder_next(struct gg_os_folder *d);
 /* Get the facts about the file `name' of the folder. Symbolic links are not
- * followed. */
+ * followed. Windows: by its path. */
 int gg_os_folder_stat(struct gg_os_folder *d, const char *name,
                       struct gg_os_stat *s);
-/* Remove the file `name' of the folder. */
+/* Remove the file `name' of the folder. Windows: by its path. */
 int gg_os_folder_remove(struct gg_os_folder *d, const char *name);
+/* Close a folder. Windows: FindClose(). */
 void gg_os_folder_close(struct gg_os_folder *d);
 
 /* ---- memory ---- */
 
-/* Bytes of a page. */
+/* Bytes of a page. Windows: GetSystemInfo(). */
 size_t gg_os_page_size(void);
 /* Offsets of mappings are multiples of this: a page; Windows: 64 KiB. */
 size_t gg_os_map_step(void);
@@ -251,7 +264,8 @@ void *gg_os_map(int fd, uint64_t off, size_t size, enum gg_os_map how);
  * mapping, which stays at its address. Windows: VirtualProtect() with
  * PAGE_WRITECOPY, then each page is written to. */
 int gg_os_map_own(void *map, size_t size, int fd, uint64_t off);
-/* Make size bytes of a mapping read only. Finds mistakes; never fails. */
+/* Make size bytes of a mapping read only. Finds mistakes; never fails.
+ * Windows: VirtualProtect(). */
 void gg_os_map_protect(void *map, size_t size);
 /* Release a mapping or a range of gg_os_memory_reserve(), with the size that
  * it was made with. */
@@ -281,7 +295,8 @@ void gg_os_memory_drop(void *p, size_t size);
 /* Bytes of a large page that gg_os_memory_use_huge() asks for; 0: ordinary
  * memory cannot have them. Windows: 0, since large pages need a right. */
 size_t gg_os_huge_page_size(void);
-/* Ask for large pages in size bytes at p. A hint: never fails. */
+/* Ask for large pages in size bytes at p. A hint: never fails. Windows: does
+ * nothing. */
 void gg_os_memory_use_huge(void *p, size_t size);
 
 /* Lock the pages of size bytes at p in memory. Locks do not nest: one unlock

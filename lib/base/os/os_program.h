@@ -52,7 +52,7 @@ void gg_os_program_defer_close(void);
  * Ctrl-Break and the closing of the console, on a thread of their own. */
 void gg_os_program_catch_end(void (*fn)(int number));
 /* End as by that signal, without catching it. Returns if the process blocks
- * it. */
+ * it. Windows: ExitProcess() with 128 + number. */
 void gg_os_program_raise(int number);
 
 /* ---- streams ---- */
@@ -64,9 +64,9 @@ int gg_os_stream_fd(const char *path, bool writes);
 /* Write size bytes at the position of a descriptor. EPIPE: the reader of a
  * pipe has closed it; no signal is raised. */
 int gg_os_stream_write(int fd, const void *data, size_t size);
-/* Get another descriptor of standard input, or -1. */
+/* Get another descriptor of standard input, or -1. Windows: _dup(). */
 int gg_os_stream_stdin(void);
-/* Discard later output of a stream. */
+/* Discard later output of a stream. Windows: it goes to NUL. */
 int gg_os_stream_silence(FILE *f);
 
 /* Open a stream that writes to memory. End it with gg_os_stream_memory_end()
@@ -79,7 +79,7 @@ int gg_os_stream_memory_end(FILE *f, char **text, size_t *size);
 
 /* ---- terminals ---- */
 
-/* Does the descriptor lead to a terminal? */
+/* Does the descriptor lead to a terminal? Windows: GetConsoleMode(). */
 bool gg_os_terminal_is(int fd);
 /* Columns of the terminal of a descriptor; 0: unknown, or not a terminal.
  * Windows: GetConsoleScreenBufferInfo(). */
@@ -110,7 +110,7 @@ int gg_os_can_write(const char *folder);
 /* Folder for temporary files: TMPDIR or "/tmp". Windows: GetTempPath(). */
 const char *gg_os_temporary_folder(void);
 /* Create a folder that only this user can enter. path ends in "XXXXXX", which
- * becomes a free name. */
+ * becomes a free name. Windows: the folder has the rights of its parent. */
 int gg_os_make_private_folder(char *path);
 
 /* ---- libraries ---- */
