@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dtype/byte_order.h"
+#include "dtype/interleave.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -19,7 +20,8 @@
 enum form { NONE, F16, BF16, F32, F64, E8M0, UE4M3, IQ1M };
 
 /* Numbers that must be finite in a unit: n numbers from byte off, one after
- * another. A unit is a block; for types with row headers, a row. */
+ * another. A unit is a block; for types with row headers, a row; for
+ * interleaved types, a group of these. */
 struct scales {
     enum form form;
     uint8_t n;
@@ -84,6 +86,37 @@ static const struct scales table[GG_N_DTYPES] = {
     [GG_DT_IQ3_KS] = { F16, 1, 0 },
     [GG_DT_IQ2_KL] = { F16, 1, 0 },
     [GG_DT_IQ1_KT] = { F32, 1, 0 },
+    /* interleaved types: first in a group of rows or of blocks */
+    [GG_DT_Q4_0_R8] = { F16, 8, 0 },
+    [GG_DT_Q5_0_R4] = { F16, 4, 0 },
+    [GG_DT_Q8_0_R8] = { F16, 8, 0 },
+    [GG_DT_Q6_0_R4] = { F16, 4, 0 },
+    [GG_DT_MXFP4_R8] = { E8M0, 8, 0 },
+    [GG_DT_IQ4_NL_R4] = { F16, 4, 0 },
+    [GG_DT_IQ4_XS_R8] = { F16, 8, 0 },
+    [GG_DT_Q2_K_R4] = { F16, 8, 0 }, /* scales and minima */
+    [GG_DT_Q3_K_R4] = { F16, 4, 0 },
+    [GG_DT_Q4_K_R4] = { F16, 8, 0 },
+    [GG_DT_Q5_K_R4] = { F16, 8, 0 },
+    [GG_DT_Q6_K_R4] = { F16, 4, 0 },
+    [GG_DT_IQ2_K_R4] = { F16, 4, 0 },
+    [GG_DT_IQ3_K_R4] = { F16, 4, 0 },
+    [GG_DT_IQ4_K_R4] = { F16, 4, 0 },
+    [GG_DT_IQ5_K_R4] = { F16, 4, 0 },
+    [GG_DT_IQ4_KS_R4] = { F32, 4, 0 },
+    [GG_DT_IQ5_KS_R4] = { F32, 4, 0 },
+    [GG_DT_IQ2_BN_R4] = { F32, 4, 0 },
+    [GG_DT_IQ2_XXS_R4] = { F16, 4, 0 },
+    [GG_DT_IQ3_XXS_R4] = { F16, 4, 0 },
+    [GG_DT_IQ2_XS_R4] = { F16, 4, 0 },
+    [GG_DT_IQ2_S_R4] = { F16, 4, 0 },
+    [GG_DT_IQ3_S_R4] = { F16, 4, 0 },
+    [GG_DT_Q8_KV_R8] = { F32, 8, 0 },
+    [GG_DT_BF16_R16] = { BF16, 32, 0 },
+    [GG_DT_IQ1_S_R4] = { F16, 4, 0 },
+    [GG_DT_IQ1_M_R4] = { F16, 4, 0 },
+    [GG_DT_Q8_K_R8] = { F16, 8, 0 },
+    [GG_DT_Q8_K_R16] = { F16, 16, 0 },
 };
 
 static const uint8_t form_size[] = {
@@ -174,7 +207,7 @@ static uint64_t count_form(const struct scales *s, const uint8_t *p,
 {
     if (s->form == F16 && stride == 2)
         return count_16(p, n, 0x7c00);
-    if (s->form == BF16)
+    if (s->form == BF16 && stride == 2)
         return count_16(p, n, 0x7f80);
     if (s->form == F32 && stride == 4)
         return count_32(p, n, 0x7f800000u);
@@ -258,20 +291,25 @@ struct job {
     uint64_t total; /* bytes to do */
 };
 
-static const struct scales *scales_of(const struct gguf_tensor_info *t)
+/* Numbers of a tensor that are checked; NULL: none. */
+static const struct scales *scales_of(const struct gguf_file *f,
+                                      const struct gguf_tensor_info *t)
 {
-    int i = gg_dtype_index(t->dtype);
-    return i < 0 || !t->n_elements || t->size_inferred || table[i].form == NONE
-               ? NULL
-               : &table[i];
+    const int i = gg_dtype_index(t->dtype);
+    if (i < 0 || !t->n_elements || t->size_inferred || table[i].form == NONE)
+        return NULL;
+    const unsigned rows = gg_interleave_rows(i);
+    return rows > 1 && (f->big_endian || t->ne[1] % (int64_t)rows) ? NULL
+                                                                   : &table[i];
 }
 
-/* Number of units of a tensor whose scales_of() is not NULL. */
+/* Number of units of a tensor that scales_of() does not leave out. */
 static uint64_t units_of(const struct gguf_tensor_info *t)
 {
     const struct gguf_dtype_info *dt = gguf_dtype_find(t->dtype);
     return t->n_elements /
-           (dt->row_header ? (uint64_t)t->ne[0] : dt->block_len);
+           (dt->row_header ? (uint64_t)t->ne[0] : dt->block_len) /
+           gg_interleave_rows(gg_dtype_index(t->dtype));
 }
 
 static size_t unit_size(const struct gguf_tensor_info *t)
@@ -347,7 +385,7 @@ static void plan_chunks(struct job *j)
         atomic_init(&j->result[i].bad, 0);
         atomic_init(&j->result[i].first, UINT64_MAX);
         j->first_piece[i] = pieces;
-        if (!scales_of(t))
+        if (!scales_of(f, t))
             continue;
         pieces += (units_of(t) + piece_units(t) - 1) / piece_units(t);
         j->total += t->size;
@@ -369,20 +407,23 @@ static enum gguf_status report_faults(const struct job *j,
         uint64_t unit =
             atomic_load_explicit(&j->result[i].first, memory_order_relaxed);
         uint64_t at = f->data_off + t->off + unit * unit_size(t);
-        bool is_float = dt->family == GGUF_FAMILY_FLOAT;
+        const bool group = gg_interleave_rows(gg_dtype_index(t->dtype)) > 1;
+        const bool is_float = table[gg_dtype_index(t->dtype)].form == BF16 ||
+                              dt->family == GGUF_FAMILY_FLOAT;
         struct gg_str_esc e;
         GG_TRY(gg_file_report_finding(
             j->c, is_float ? GG_CHECK_VALUES : GG_CHECK_SCALES, t->name, at,
             err,
-            "tensor '%s': %" PRIu64 " %s %s not finite, first in %s %" PRIu64
+            "tensor '%s': %" PRIu64 " %s %s not finite, first in %s%s %" PRIu64
             " at byte %" PRIu64,
             gg_str_esc(&e, t->name), bad,
             is_float         ? "values"
             : dt->row_header ? "row scales"
                              : "block scales",
-            bad == 1 ? "is" : "are",
-            is_float         ? "element"
-            : dt->row_header ? "row"
+            bad == 1 ? "is" : "are", group ? "group of " : "",
+            is_float         ? group ? "elements" : "element"
+            : dt->row_header ? group ? "rows" : "row"
+            : group          ? "blocks"
                              : "block",
             unit, at));
     }

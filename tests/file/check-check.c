@@ -2,6 +2,7 @@
 /* check-check.c - findings about files that open */
 #include "config.h"
 #include "base/bytes.h"
+#include "dtype/interleave.h"
 #include "gguf/check.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
@@ -107,18 +108,19 @@ static void check_fixtures(void)
 
 enum { N_BLOCKS = 5 };
 
-/* Make a file with one tensor of N_BLOCKS rows with a block of zeros each.
- * *data: offset of its data. */
+/* Make a file with one tensor of N_BLOCKS rows, or groups of rows, with a block
+ * of zeros for each row. *data: offset of its data. */
 static void one_tensor(struct fix *fx, uint32_t type, size_t *data)
 {
     const struct gguf_dtype_info *dt = gguf_dtype_find(type);
+    const unsigned rows = gg_interleave_rows(gg_dtype_index(type));
     fix_init(fx);
     fix_head(fx, 3, 1, 1);
     fix_kv_str(fx, "general.architecture", "x");
-    fix_info(fx, "t", FIX_NE(dt->block_len, N_BLOCKS), type, 0);
+    fix_info(fx, "t", FIX_NE(dt->block_len, rows * N_BLOCKS), type, 0);
     fix_pad(fx, 32);
     *data = fx->size;
-    fix_fill(fx, 0, N_BLOCKS * (dt->row_header + dt->block_size));
+    fix_fill(fx, 0, rows * N_BLOCKS * (dt->row_header + dt->block_size));
     fix_pad(fx, 32);
 }
 
@@ -182,6 +184,36 @@ static const struct {
     { 156, 0, 2, { 0, 0x7c } },
     { 157, 0, 2, { 0, 0x7c } },
     { 158, 0, 4, { 0, 0, 0x80, 0x7f } },
+    { 202, 14, 2, { 0, 0x7c } }, /* Q4_0_R8: the scale of the last row */
+    { 206, 6, 2, { 0, 0x7c } },
+    { 208, 14, 2, { 0, 0x7c } },
+    { 210, 8, 2, { 0, 0x7c } }, /* Q2_K_R4: four scales, four minima */
+    { 211, 6, 2, { 0, 0x7c } },
+    { 212, 14, 2, { 0, 0x7c } },
+    { 213, 14, 2, { 0, 0x7c } },
+    { 214, 6, 2, { 0, 0x7c } },
+    { 216, 6, 2, { 0, 0x7c } },
+    { 217, 6, 2, { 0, 0x7c } },
+    { 218, 6, 2, { 0, 0x7c } },
+    { 219, 6, 2, { 0, 0x7c } }, /* IQ1_S_R4: in the headers of rows */
+    { 220, 6, 2, { 0, 0x7c } },
+    { 221, 6, 2, { 0, 0x7c } },
+    { 222, 6, 2, { 0, 0x7c } },
+    { 223, 14, 2, { 0, 0x7c } },
+    { 229, 6, 2, { 0, 0x7c } },
+    { 230, 62, 2, { 0x80, 0x7f } }, /* BF16_R16: two numbers of a row */
+    { 233, 6, 2, { 0, 0x7c } },
+    { 335, 12, 4, { 0, 0, 0x80, 0x7f } },
+    { 337, 6, 2, { 0, 0x7c } },
+    { 338, 6, 2, { 0, 0x7c } },
+    { 339, 6, 2, { 0, 0x7c } },
+    { 340, 6, 2, { 0, 0x7c } },
+    { 344, 12, 4, { 0, 0, 0x80, 0x7f } },
+    { 352, 12, 4, { 0, 0, 0x80, 0x7f } },
+    { 353, 7, 1, { 0xff } },
+    { 397, 30, 2, { 0, 0x7c } },
+    { 398, 28, 4, { 0, 0, 0x80, 0x7f } },
+    { 399, 14, 2, { 0, 0x7c } },
 };
 
 static void check_poison(void)
@@ -195,7 +227,9 @@ static void check_poison(void)
         const struct gguf_dtype_info *dt = gguf_dtype_find(poison[i].type);
         one_tensor(&fx, poison[i].type, &data);
         enum gguf_status st = check_bytes(fx.data, fx.size, &p, &clean);
-        size_t at = data + 3 * (size_t)(dt->row_header + dt->block_size);
+        const unsigned rows = gg_interleave_rows(gg_dtype_index(dt->id));
+        size_t at =
+            data + 3 * rows * (size_t)(dt->row_header + dt->block_size);
         unsigned fork = dt->family == GGUF_FAMILY_FORK;
         memcpy(fx.data + at + poison[i].off, poison[i].bytes, poison[i].n);
         ok(st == GGUF_OK && clean.n == fork &&
