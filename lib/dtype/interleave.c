@@ -274,7 +274,7 @@ static void copy_codes(const struct copy *c, const struct field *f)
             uint8_t *plain = find_plain(c, f, column, &bit);
             copy_quad(c->put, group, at, plain, bit, mask * 0x01010101u);
             for (unsigned i = 0; f->flip && i < 4; i++)
-                plain[i] ^= f->flip;
+                (c->put ? group : plain)[i] ^= f->flip;
             continue;
         }
         for (unsigned i = 0; i < 4; i++) {

@@ -34,7 +34,8 @@ int gg_interleave_plain(int type);
  * bit; -1: none. */
 int gg_interleave_of(int plain);
 
-/* Can rows of the interleaved type be put into groups? */
+/* Can any rows of the plain type be put into groups of the interleaved type,
+ * without a change of value? */
 bool gg_interleave_has_put(int type);
 
 /* Elements of a block of a type apart: a multiple of both types' blocks. */
@@ -57,7 +58,8 @@ void gg_interleave_take(int type, const void *group, unsigned k,
  * rows    gg_interleave_rows() rows of ne0 elements, one after another
  * group   receives the bytes of the group
  *
- * gg_interleave_has_put() must be true. Any thread. */
+ * gg_interleave_has_put() must be true, or the type's own encoder made the rows
+ * (Q8_K_R8 and Q8_K_R16: eight blocks of Q8_0 have one scale). Any thread. */
 void gg_interleave_put(int type, void *group, uint64_t ne0, const void *rows);
 
 #endif

@@ -11,6 +11,9 @@
  * 1.5 times as fast with AVX-512 (Q3_K's 1.1 to 1.2, and only with importance
  * data). Decoders would gain nothing: with AVX2 most write 60 to 76 GB/s of
  * floats, the rate of F16's decoder, which only widens. (One core of a Zen 5.)
+ *
+ * Encoders of interleaved types write rows of the plain type
+ * (dtype/interleave.h).
  */
 #ifndef GG_KERN_CODEC_LIST_H
 #define GG_KERN_CODEC_LIST_H
@@ -77,7 +80,9 @@
     X(IQ3_KT, iq3_kt, 1, 0, 1, 1, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
     X(IQ4_KT, iq4_kt, 1, 0, 1, 1, 0, 0, 0, 0, GG_CODEC_WEIGHT)                \
     X(IQ1_S_R4, iq1_s_r4, 1, 0, 0, 0, 0, 0, 0, 0, 0)                          \
-    X(IQ1_M_R4, iq1_m_r4, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+    X(IQ1_M_R4, iq1_m_r4, 1, 0, 0, 0, 0, 0, 0, 0, 0)                          \
+    X(Q8_K_R8, q8_k_r8, 0, 0, 1, 0, 0, 0, 0, 0, 0)                            \
+    X(Q8_K_R16, q8_k_r16, 0, 0, 1, 0, 0, 0, 0, 0, 0)
 
 /* GG_CODEC_##COLUMN(text): the text if there is the column's kernel. */
 #define GG_CODEC_0(...)

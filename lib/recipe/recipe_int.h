@@ -37,6 +37,8 @@ enum gg_recipe_class {
     X(HEADS, heads)       /* attention heads of layer 0 */                    \
     X(KV_HEADS, kv_heads) /* key/value heads of layer 0 */                    \
     X(EXPERTS, experts)   /* experts per layer; 0: none */                    \
+    X(VOCAB, vocab)       /* tokens of the vocabulary; 0: unknown */          \
+    X(TIED, tied)         /* 1: the token embedding is the output matrix */   \
     X(IMATRIX, imatrix)   /* 1: importance data are given */                  \
     X(SEQ, seq)           /* tensors of this class that came before */        \
     X(LAYER, layer)       /* N of "blk.N."; seq in other names */             \

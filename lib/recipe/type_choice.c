@@ -7,6 +7,7 @@
 #include "recipe/image_kept.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "dtype/interleave.h"
 
 #include <string.h>
 
@@ -126,7 +127,9 @@ enum {
     IQ4_KT = 155,
     IQ3_KS = 156,
     IQ2_KL = 157,
-    IQ1_KT = 158
+    IQ1_KT = 158,
+    IQ1_S_R4 = 219,
+    IQ1_M_R4 = 229
 };
 
 /* Next type to try where the blocks of a type do not fit the rows, from 256 to
@@ -174,6 +177,7 @@ static const struct {
 static const uint32_t weighted[] = {
     GGUF_DTYPE_IQ1_S,  GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ2_XXS,
     GGUF_DTYPE_IQ2_XS, GGUF_DTYPE_IQ2_S, GGUF_DTYPE_IQ3_XXS,
+    IQ1_S_R4,          IQ1_M_R4,
 };
 
 const char *gg_recipe_choose_keep_reason(const char *name, const int64_t *ne)
@@ -199,11 +203,20 @@ enum gg_recipe_class gg_recipe_choose_class(const char *name)
     return GG_CLASS_OTHER;
 }
 
+/* Type of the rows apart. */
+static uint32_t plain_type(uint32_t type)
+{
+    const int index = gg_dtype_index(type);
+    return index < 0 ? type
+                     : gg_dtype_by_index(gg_interleave_plain(index))->id;
+}
+
 bool gg_recipe_choose_needs_imatrix(const struct gguf_recipe *r,
                                     enum gg_recipe_class cls, uint32_t type)
 {
     if (cls == GG_CLASS_OUTPUT || cls == GG_CLASS_TOKEN_EMBD)
         return false;
+    type = plain_type(type);
     for (size_t i = 0; i < GG_LEN(weighted); i++)
         if (weighted[i] == type)
             return true;
@@ -218,6 +231,7 @@ uint32_t gg_recipe_choose_fitting_type(uint32_t type, int64_t cols)
     const struct gguf_dtype_info *t = gguf_dtype_find(type);
     if (cols % t->block_len == 0)
         return type;
+    type = plain_type(type);
     for (size_t i = 0; i < GG_LEN(shorter); i++)
         if (shorter[i].from == type) {
             t = gguf_dtype_find(shorter[i].to);
@@ -427,10 +441,17 @@ enum gguf_status gg_recipe_choose_type(struct gg_recipe_chooser *c,
 {
     GG_TRY(choose_wanted(c, name, ne, type, out, err));
     lift_table(c, name, type, out);
+    /* single rows of embeddings are read */
+    if (out->wanted != type &&
+        gg_recipe_choose_class(name) == GG_CLASS_TOKEN_EMBD)
+        out->wanted = plain_type(out->wanted);
     out->type = out->wanted;
-    if (out->wanted != type)
-        out->type = gg_image_kept_is_arch(c->facts.arch)
-                        ? gg_image_class_fitting_type(out->wanted, ne[0])
-                        : gg_recipe_choose_fitting_type(out->wanted, ne[0]);
+    if (out->wanted == type)
+        return GGUF_OK;
+    out->type = gg_image_kept_is_arch(c->facts.arch)
+                    ? gg_image_class_fitting_type(out->wanted, ne[0])
+                    : gg_recipe_choose_fitting_type(out->wanted, ne[0]);
+    if (ne[1] % gg_interleave_rows(gg_dtype_index(out->type)))
+        out->type = plain_type(out->type);
     return GGUF_OK;
 }

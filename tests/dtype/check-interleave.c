@@ -9,9 +9,12 @@
  * prints the table of digests.
  */
 #include "config.h"
+#include "base/compiler.h"
 #include "dtype/interleave.h"
+#include "kern/codec.h"
 #include "tests/tap.h"
 
+#include <math.h>
 #include <xxhash.h>
 
 enum { BLOCKS = 3, MOST = 16 * (8 + BLOCKS * 300) };
@@ -231,6 +234,44 @@ static void check_q8_k(int type, unsigned flip)
        "%s is read as Q8_0", gg_dtype_by_index(type)->name);
 }
 
+/* Rows of Q8_K_R8 and Q8_K_R16 from floats: of 256 weights w, the codes are
+ * w * 127 / max to the nearest whole number, and the scale is max / 127. */
+static void check_encode_q8_k(int type)
+{
+    enum { ROWS = 16, NE0 = 512, LEN = 272 };
+    static float x[ROWS * NE0];
+    static uint8_t apart[ROWS * NE0 / 256 * LEN], group[sizeof apart];
+    static uint8_t back[NE0 / 256 * LEN];
+    struct gg_codec_kern codec[GG_N_DTYPES];
+    const unsigned rows = gg_interleave_rows(type);
+    unsigned n_near = 0, n_scales = 0;
+    gg_codec_kern_init(codec, 0);
+    for (size_t i = 0; i < GG_LEN(x); i++)
+        x[i] = (float)(int32_t)(uint32_t)draw_bits() * 0x1p-31f;
+    codec[type].encode(x, apart, rows, NE0, NULL);
+    gg_interleave_put(type, group, NE0, apart);
+    for (unsigned k = 0; k < rows; k++) {
+        gg_interleave_take(type, group, k, 0, NE0, back);
+        n_scales += !memcmp(back, apart + k * sizeof back, sizeof back);
+        for (unsigned i = 0; i < NE0; i++) {
+            const float *w = x + k * NE0 + i / 256 * 256;
+            double max = 0;
+            for (unsigned j = 0; j < 256; j++)
+                max = fmax(max, fabs((double)w[j]));
+            const uint8_t *b = back + i / 32 * 34;
+            const double q = (int8_t)b[2 + i % 32], d = max / 127;
+            /* 2^-11: the scale is an F16 */
+            const double scale =
+                ldexp(1 + (b[0] + b[1] % 4 * 256) / 1024.0, b[1] / 4 - 15);
+            n_near += fabs(q - (double)w[i % 256] / d) <= 0.5001 &&
+                      fabs(scale - d) <= d / 2048;
+        }
+    }
+    ok(n_near == rows * NE0 && n_scales == rows,
+       "%s: %u weights become the nearest codes",
+       gg_dtype_by_index(type)->name, n_near);
+}
+
 int main(int argc, char **argv)
 {
     const bool print = argc > 1 && !strcmp(argv[1], "--print");
@@ -246,6 +287,8 @@ int main(int argc, char **argv)
     check_iq2_xxs();
     check_q8_k(GG_DT_Q8_K_R8, 0);
     check_q8_k(GG_DT_Q8_K_R16, 128);
+    check_encode_q8_k(GG_DT_Q8_K_R8);
+    check_encode_q8_k(GG_DT_Q8_K_R16);
     ok(n == 30 && gg_interleave_rows(GG_DT_Q4_0) == 1 &&
            gg_interleave_plain(GG_DT_Q4_0) == GG_DT_Q4_0 &&
            gg_interleave_of(GG_DT_IQ4_KT) == -1,

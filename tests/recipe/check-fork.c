@@ -21,6 +21,8 @@ struct model {
     const char *arch;
     int64_t layers, heads, kv, experts;
     bool imatrix;
+    int64_t vocab;
+    bool tied;
 };
 
 static void set_facts(struct gg_recipe_chooser *c, const struct model *m)
@@ -31,6 +33,8 @@ static void set_facts(struct gg_recipe_chooser *c, const struct model *m)
     c->facts.var[GG_VAR_KV_HEADS] = m->kv;
     c->facts.var[GG_VAR_EXPERTS] = m->experts;
     c->facts.var[GG_VAR_IMATRIX] = m->imatrix;
+    c->facts.var[GG_VAR_VOCAB] = m->vocab;
+    c->facts.var[GG_VAR_TIED] = c->tied = m->tied;
 }
 
 /* Name of the type of one tensor; "": an error. */
@@ -53,6 +57,11 @@ static const struct model four = { "llama", 32, 32, 8, 0, true };
 static const struct model bare = { "llama", 32, 32, 32, 0, false };
 static const struct model moe = { "llama", 32, 32, 8, 8, true };
 static const struct model deep = { "llama", 80, 64, 8, 0, true };
+static const struct model eight = { "llama", 32, 32, 8, 0, true, 128256 };
+static const struct model seventy = { "qwen2", 80, 64, 8, 0, true, 152064 };
+static const struct model small = { "llama", 16, 32, 8, 0, true, 128256 };
+static const struct model tied = { "llama", 16, 32, 8, 0, true, 128256, true };
+static const struct model deepseek = { "deepseek2", 27, 16, 16, 64, true };
 static const struct model falcon = { "falcon", 32, 32, 32, 4, true };
 
 static const struct {
@@ -90,6 +99,35 @@ static const struct {
     { "IQ4_KT", &four, "blk.3.attn_v.weight", 4096, "IQ5_K" },
     { "IQ1_BN", &one, "token_embd.weight", 4096, "IQ4_NL" },
     { "IQ6_K", &one, "output.weight", 4096, "IQ6_K" },
+    /* large vocabularies of models with 8 and 70 billion weights */
+    { "IQ5_K", &eight, "blk.3.attn_v.weight", 4096, "IQ6_K" },
+    { "IQ5_K", &eight, "blk.3.attn_q.weight", 4096, "IQ4_K" },
+    { "IQ5_KS", &eight, "blk.3.attn_q.weight", 4096, "IQ4_KS" },
+    { "IQ5_K", &seventy, "blk.3.attn_v.weight", 8192, "IQ5_K" },
+    { "IQ5_K", &seventy, "blk.3.attn_q.weight", 8192, "IQ4_K" },
+    { "IQ5_K", &small, "blk.3.attn_q.weight", 2048, "IQ5_K" },
+    { "IQ5_K", &four, "blk.3.attn_q.weight", 4096, "IQ5_K" },
+    { "IQ3_K", &seventy, "blk.3.attn_v.weight", 8192, "IQ5_K" },
+    { "IQ3_K", &small, "output.weight", 2048, "Q5_K" },
+    { "IQ3_K", &tied, "token_embd.weight", 2048, "IQ4_K" },
+    { "IQ4_KS", &tied, "token_embd.weight", 2048, "IQ5_K" },
+    { "IQ2_KT", &deepseek, "blk.0.ffn_up.weight", 2048, "IQ3_K" },
+    { "IQ2_KT", &deepseek, "blk.5.ffn_up_exps.weight", 2048, "IQ2_KT" },
+    { "IQ2_KT", &deepseek, "blk.5.ffn_up_shexp.weight", 2048, "IQ4_K" },
+    { "IQ2_KT", &deepseek, "blk.5.attn_kv_b.weight", 512, "Q4_K" },
+    { "IQ2_KT", &deepseek, "blk.5.attn_q.weight", 2048, "Q4_K" },
+    { "IQ2_KT", &one, "blk.5.attn_qkv.weight", 2048, "IQ3_K" },
+    /* groups of rows; 4096 + 32 columns: as the rows apart */
+    { "IQ4_K_R4", &one, "blk.3.ffn_up.weight", 4096, "IQ4_K_R4" },
+    { "IQ4_K_R4", &two, "blk.3.attn_v.weight", 4096, "IQ5_K" },
+    { "IQ4_K_R4", &one, "token_embd.weight", 4096, "IQ4_K" },
+    { "IQ4_K_R4", &one, "blk.3.ffn_up.weight", 4096 + 32, "Q5_0" },
+    { "IQ4_XS_R8", &one, "blk.3.ffn_up.weight", 4096 + 32, "IQ4_NL" },
+    { "IQ4_KS_R4", &bare, "blk.0.ffn_down.weight", 4096, "Q5_K_R4" },
+    { "Q4_0_R8", &one, "blk.0.ffn_down.weight", 4096, "IQ4_NL_R4" },
+    { "Q8_0_R8", &one, "output.weight", 4096, "Q8_0_R8" },
+    { "IQ2_XXS_R4", &tied, "token_embd.weight", 2048, "IQ4_K" },
+    { "BF16_R16", &one, "blk.3.attn_v.weight", 4096, "BF16_R16" },
     { "Q8_KV", &one, "output.weight", 4096, "Q8_KV" },
     /* rows with a rest after blocks of 256, 64 or 32 */
     { "IQ4_K", &one, "blk.3.ffn_up.weight", 4096 + 32, "Q5_0" },

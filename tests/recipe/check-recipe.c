@@ -248,7 +248,7 @@ static void check_presets(void)
                !*gguf_recipe_about(r);
         gguf_recipe_destroy(r);
     }
-    ok(n == 59 && !bad, "%zu presets are recipes", n);
+    ok(n == 86 && !bad, "%zu presets are recipes", n);
     static const char *const same[][2] = {
         { "q4_k", "Q4_K_M" }, { "15", "Q4_K_M" }, { "iq4_nl", "IQ4_NL" },
         { "32", "BF16" },     { "copy", "COPY" }, { "f64", "F64" },

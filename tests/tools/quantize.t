@@ -72,7 +72,7 @@ if python3 -c '' 2>/dev/null; then
     ok 'it is JSON'
 fi
 run "$q" --list-types
-test $rc -eq 0 -a "$(wc -l <"$tmp/out")" -eq 59
+test $rc -eq 0 -a "$(wc -l <"$tmp/out")" -eq 86
 ok '--list-types'
 run "$q" --print-recipe=q4_k
 test $rc -eq 0 && cmp -s "$tmp/out" "$srcdir/share/recipes/Q4_K_M.recipe"

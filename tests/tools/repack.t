@@ -73,6 +73,40 @@ test $rc -eq 0 &&
     test -s "$tmp/plain.logits" && cmp "$tmp/plain.logits" "$tmp/rows.logits"
 ok 'and have the same logits'
 
+run "$q" -q "$m" "$tmp/made.gguf" Q4_K_R4
+"$q" -q --pure "$m" "$tmp/p.gguf" Q4_K_S
+"$q" -q --pure "$m" "$tmp/r.gguf" Q4_K_R4
+run "$q" -q -f --repack-to plain "$tmp/r.gguf" "$tmp/back.gguf"
+test $rc -eq 0 && "$bin/gguf-info" --hash "$tmp/p.gguf" |
+    sed -n 's/  .*:/ /p' >"$tmp/p" && test -s "$tmp/p" &&
+    "$bin/gguf-info" --hash "$tmp/back.gguf" | sed -n 's/  .*:/ /p' |
+    cmp - "$tmp/p"
+ok 'quantized to groups and apart again: the bytes of the plain type'
+"$bin/gguf-info" --metadata "$tmp/made.gguf" | grep 'file_type' >"$tmp/out"
+grep -q 214 "$tmp/out" && types "$tmp/made.gguf" >"$tmp/types" &&
+    grep -q Q4_K_R4 "$tmp/types" && grep -q Q6_K "$tmp/types"
+ok 'a recipe of interleaved types'
+"$bin/gguf-info" --tensors=token_embd.weight "$tmp/r.gguf" >"$tmp/out"
+grep -q 'token_embd.weight.* Q4_K ' "$tmp/out"
+ok 'token embeddings are quantized to the plain type'
+run "$q" -q -f -t 1 --max-memory=8M --pure "$m" "$tmp/one.gguf" Q4_K_R4
+test $rc -eq 0 && cmp "$tmp/r.gguf" "$tmp/one.gguf"
+ok 'the same file with one thread and little memory'
+run "$q" -q --tensor-type=attn_q=IQ1_M_R4 "$m" "$tmp/no.gguf" Q4_K_R4
+test $rc -eq 1 -a ! -e "$tmp/no.gguf" &&
+    grep -q 'IQ1_M_R4.*imp\|IQ1_M_R4 is not supported' "$tmp/err"
+ok 'a type without encoder is refused'
+
+# the mix of the manual page
+sed -n '/^name  smol/,/^\.EE/ { /^\./d; s/\\//g; p; }' \
+    "$srcdir/man/gguf-quantize.1" >"$tmp/smol.recipe"
+run "$q" -q --recipe "$tmp/smol.recipe" "$m" "$tmp/smol.gguf"
+types "$tmp/smol.gguf" >"$tmp/types"
+test $rc -eq 0 && grep -q IQ3_KS "$tmp/types" && grep -q IQ6_K "$tmp/types" &&
+    "$bin/gguf-info" --tensors=token_embd.weight "$tmp/smol.gguf" |
+    grep -q 'token_embd.weight.* IQ4_K '
+ok 'the mix of IQ3_KS in the manual page'
+
 run "$q" --repack-to F32 "$tmp/plain.gguf" "$tmp/no.gguf"
 test $rc -ne 0 -a ! -e "$tmp/no.gguf"
 ok 'a type without groups is refused'

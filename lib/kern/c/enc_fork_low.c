@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* enc_fork_low.c - reference encoders of IQ1_BN, IQ2_BN and Q8_KV
+/* enc_fork_low.c - reference encoders of IQ1_BN, IQ2_BN, Q8_KV and Q8_K_R8
  *
- * No search and no importances: the row's scale is its largest magnitude.
+ * No search and no importances: the scale of a row, or of a block of Q8_K_R8,
+ * follows from its largest magnitude.
  */
 #include "config.h"
 #include "kern/codec.h"
@@ -84,4 +85,31 @@ void gg_kern_encode_q8_kv_c(const float *src, void *dst, size_t n_rows,
         gg_bytes_store32le(p, gg_bytes_f32_bits(d));
         gg_bytes_store32le(p + 4, sum);
     }
+}
+
+/* Rows of Q8_K_R8 before they are interleaved: blocks of Q8_0. Each eight
+ * blocks share a scale. */
+void gg_kern_encode_q8_k_r8_c(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
+{
+    enum { LEN = 256, SHORT = 32 };
+    uint8_t *p = dst;
+    (void)weight;
+    for (size_t i = 0; i < n_rows * row_len / LEN; i++, src += LEN) {
+        const float max = gg_kern_max_abs(src, LEN);
+        const float d = max / 127, id = d != 0 ? 127 / max : 0;
+        for (int k = 0; k < LEN; k++) {
+            if (k % SHORT == 0) {
+                gg_kern_put_half(p, d);
+                p += 2;
+            }
+            *p++ = (uint8_t)gg_kern_nearest(id * src[k]);
+        }
+    }
+}
+
+void gg_kern_encode_q8_k_r16_c(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight)
+{
+    gg_kern_encode_q8_k_r8_c(src, dst, n_rows, row_len, weight);
 }

@@ -20,6 +20,7 @@
 #include "gguf/quant.h"
 #include "gguf/split.h"
 #include "gguf/writer.h"
+#include "dtype/interleave.h"
 #include "kern/kern.h"
 #include "recipe/type_choice.h"
 #include "imatrix/imatrix_int.h"
@@ -99,6 +100,22 @@ static inline size_t gg_job_n_mats(const struct gg_job_tensor *t)
 {
     return (size_t)(t->pub.n_elements /
                     ((uint64_t)t->pub.ne[0] * (uint64_t)t->pub.ne[1]));
+}
+
+/* Type GG_DT_... of a tensor's rows when they are encoded: the plain type of an
+ * interleaved one, whose groups are made of the encoded rows. */
+static inline int gg_job_row_type(const struct gg_job_tensor *t)
+{
+    return gg_interleave_plain(gg_dtype_index(t->pub.to));
+}
+
+/* Encoder of a tensor's rows: the type's own, or that of its rows apart. */
+static inline const struct gg_codec_kern *
+gg_job_encoder(const struct gguf_quant *q, const struct gg_job_tensor *t)
+{
+    const struct gg_codec_kern *own =
+        &q->kern.codec[gg_dtype_index(t->pub.to)];
+    return own->encode ? own : &q->kern.codec[gg_job_row_type(t)];
 }
 
 /* Number of tensors that are written for t: t itself, and the tensor of its

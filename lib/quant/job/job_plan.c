@@ -54,6 +54,18 @@ static struct gguf_str find_arch(const struct gguf_quant *q)
                : (struct gguf_str){ NULL, 0 };
 }
 
+/* Tokens of the vocabulary: those listed, or rows of the embedding. */
+static int64_t count_tokens(const struct gguf_quant *q)
+{
+    const struct gguf_kv *kv = find_kv(q, "tokenizer.ggml.tokens");
+    if (kv && kv->type == GGUF_VAL_ARR && kv->n <= INT32_MAX)
+        return (int64_t)kv->n;
+    for (size_t i = 0; i < q->n_t; i++)
+        if (!strcmp(q->t[i].pub.name, "token_embd.weight"))
+            return q->t[i].pub.ne[1];
+    return 0;
+}
+
 /* Collect facts about the model for conditions: from its metadata or, where
  * these are silent, from names and shapes. */
 static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
@@ -82,6 +94,8 @@ static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
         model_int(q, arch, ".attention.head_count_kv", heads);
     c->facts.var[GG_VAR_EXPERTS] =
         model_int(q, arch, ".expert_count", experts);
+    c->facts.var[GG_VAR_VOCAB] = count_tokens(q);
+    c->facts.var[GG_VAR_TIED] = c->tied;
     c->facts.var[GG_VAR_IMATRIX] = q->p.imatrix != NULL;
 }
 

@@ -109,6 +109,24 @@ gg_quant_run_first_tensor(const struct gg_quant_run *r, size_t i)
     return gg_quant_run_tensor(r, k, i);
 }
 
+/* Rows of a group that are encoded apart and then interleaved; 0: none. */
+static inline unsigned gg_quant_run_group(const struct gg_job_tensor *t)
+{
+    const unsigned rows = gg_interleave_rows(gg_dtype_index(t->pub.to));
+    return rows > 1 && !t->moves && !t->pub.copied ? rows : 0;
+}
+
+/* Bytes of a row in a thread's buffer: of the plain type if rows are
+ * interleaved later. Plain rows are at least as long. */
+static inline uint64_t gg_quant_run_row_size(const struct gg_job_tensor *t)
+{
+    const uint64_t ne0 = (uint64_t)t->pub.ne[0];
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(gg_job_row_type(t));
+    return gg_quant_run_group(t)
+               ? dt->row_header + ne0 / dt->block_len * dt->block_size
+               : t->pub.to_size / (t->pub.n_elements / ne0);
+}
+
 /* common_tensors.c: set n_t, n_in and tensors. The first job's tensors keep
  * their order unless a later job has others. GGUF_E_INVALID: the jobs have
  * different inputs. */

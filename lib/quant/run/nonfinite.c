@@ -143,10 +143,10 @@ static void clear_unit(const struct gg_codec_kern *to,
 bool gg_quant_run_check_blocks(struct gg_quant_run *r,
                                const struct gg_quant_run_blocks *b)
 {
-    const struct gguf_quant_tensor *t =
-        &gg_quant_run_tensor(r, b->job, b->tensor)->pub;
-    const struct gguf_dtype_info *type = gguf_dtype_find(t->to);
-    const int dtype = gg_dtype_index(t->to);
+    const struct gg_job_tensor *jt = gg_quant_run_tensor(r, b->job, b->tensor);
+    const struct gguf_quant_tensor *t = &jt->pub;
+    const int dtype = gg_job_row_type(jt);
+    const struct gguf_dtype_info *type = gg_dtype_by_index(dtype);
     const struct gg_codec_kern *to = &r->jobs[b->job]->kern.codec[dtype];
     const enum gguf_nonfinite what = r->jobs[0]->p.nonfinite;
     const float limit = gg_codec_max_magnitude(dtype);

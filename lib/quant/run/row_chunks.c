@@ -103,7 +103,7 @@ static void measure_loss(struct gg_quant_run *r, const struct chunk *c,
 {
     const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, c->i);
     const struct gg_codec_kern *codec =
-        &r->jobs[k]->kern.codec[gg_dtype_index(t->pub.to)];
+        &r->jobs[k]->kern.codec[gg_job_row_type(t)];
     float *back = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
                                     r->check_size);
     size_t ne0 = (size_t)t->pub.ne[0];
@@ -147,6 +147,37 @@ static uint64_t move_rows(const struct gg_quant_run *r, const struct chunk *c,
     return c->n * row_to;
 }
 
+/* Put the encoded rows of a chunk into groups, in place. The bytes of a group
+ * of rows follow the chunk in the buffer. */
+static void interleave_rows(const struct chunk *c,
+                            const struct gg_job_tensor *t, uint8_t *dst)
+{
+    const int to = gg_dtype_index(t->pub.to);
+    const uint64_t ne0 = (uint64_t)t->pub.ne[0];
+    const unsigned rows = gg_quant_run_group(t);
+    const size_t size = (size_t)(rows * gg_quant_run_row_size(t));
+    const size_t size_to =
+        (size_t)(rows * (t->pub.to_size / (t->pub.n_elements / ne0)));
+    uint8_t *apart = dst + c->n * gg_quant_run_row_size(t);
+    for (uint64_t g = 0; rows && g < c->n / rows; g++) {
+        memcpy(apart, dst + g * size, size);
+        gg_interleave_put(to, dst + g * size_to, ne0, apart);
+    }
+}
+
+/* Make groups of the encoded rows of all jobs whose types have groups. */
+static void interleave_chunk(const struct gg_quant_run *r,
+                             const struct chunk *c, uint8_t *out)
+{
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *t = find_output(r, k, c->i);
+        if (!t || t->pub.copied)
+            continue;
+        interleave_rows(c, t, out);
+        out += gg_quant_run_row_size(t) * (c->n + gg_quant_run_group(t));
+    }
+}
+
 /* Decode the rows of a chunk, and encode them into the jobs' buffers. */
 static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
@@ -183,9 +214,8 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             }
             if (dst != out && gg_quant_run_poll_progress(r, ith))
                 return false; /* encoding for one job may take long */
-            const struct gg_codec_kern *to =
-                &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
-            uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);
+            const struct gg_codec_kern *to = gg_job_encoder(r->jobs[k], jt);
+            const uint64_t row_to = gg_quant_run_row_size(jt);
             const float *w =
                 jt->imatrix ? weights + k * r->weight_size / 4 : NULL;
             const float *from = slice;
@@ -204,12 +234,13 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                 return false;
             if (r->losses)
                 measure_loss(r, c, k, slice, w, dst + at * row_to, n, ith);
-            dst += c->n * row_to;
+            dst += row_to * (c->n + gg_quant_run_group(jt));
         }
         atomic_fetch_add(&r->done, n * cut->row_from);
         if (gg_quant_run_poll_progress(r, ith))
             return false;
     }
+    interleave_chunk(r, c, out);
     return true;
 }
 
@@ -234,7 +265,9 @@ static bool write_chunk(struct gg_quant_run *r, const struct chunk *c,
             gg_quant_run_fail(r, c->no, &err);
             return false;
         }
-        out += t->copied ? 0 : c->n * row;
+        out += t->copied ? 0
+                         : gg_quant_run_row_size(jt) *
+                               (c->n + gg_quant_run_group(jt));
         if (gg_quant_run_poll_progress(r, ith))
             return false; /* writing may take long too */
     }

@@ -42,6 +42,18 @@ static enum gguf_status check_groups(const struct gguf_quant_tensor *t,
                         gguf_dtype_find(t->from)->name);
 }
 
+/* Can the rows of a tensor be encoded, and put into groups if its type has
+ * groups? */
+static bool can_encode(const struct gguf_quant *q,
+                       const struct gg_job_tensor *t)
+{
+    const int to = gg_dtype_index(t->pub.to);
+    return has_blocks(q, t) ||
+           (gg_job_encoder(q, t)->encode &&
+            (gg_interleave_rows(to) == 1 || gg_interleave_has_put(to) ||
+             q->kern.codec[to].encode));
+}
+
 /* Check that every tensor can be decoded and encoded. */
 static enum gguf_status check_codecs(const struct gguf_quant *q,
                                      struct gguf_error *err)
@@ -63,7 +75,7 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
             continue;
         const bool readable =
             gg_stored_can_decode(q->kern.codec, gg_dtype_index(t->from));
-        const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
+        const struct gg_codec_kern *to = gg_job_encoder(q, &q->t[i]);
         if (t->needs_imatrix ||
             (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -75,7 +87,7 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                                     ? "; those given have another shape"
                                     : "; those given have no entry for it");
         GG_TRY(check_groups(t, err));
-        if (!readable || (!to->encode && !has_blocks(q, &q->t[i])))
+        if (!readable || !can_encode(q, &q->t[i]))
             return gg_error_set(
                 err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                 "tensor '%s': %s %s is not supported yet",
@@ -134,9 +146,11 @@ static uint64_t rows_of_group(const struct gg_quant_run *r, size_t i)
     unsigned most = 1;
     for (size_t k = 0; k < r->n_jobs; k++) {
         const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, i);
-        if (!jt || !jt->moves)
+        if (!jt || jt->pub.copied)
             continue;
-        most = GG_MAX(most, gg_interleave_rows(gg_dtype_index(jt->pub.from)));
+        if (jt->moves)
+            most =
+                GG_MAX(most, gg_interleave_rows(gg_dtype_index(jt->pub.from)));
         most = GG_MAX(most, gg_interleave_rows(gg_dtype_index(jt->pub.to)));
     }
     return most;
@@ -171,7 +185,8 @@ static void cut_tensors(struct gg_quant_run *r, uint64_t n, uint64_t *most)
         for (size_t k = 0; k < r->n_jobs; k++) {
             const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, i);
             if (jt && !jt->pub.copied)
-                out += jt->pub.to_size / rows * cut->per_chunk;
+                out += gg_quant_run_row_size(jt) *
+                       (cut->per_chunk + gg_quant_run_group(jt));
         }
         *most = GG_MAX(*most, out);
     }
