@@ -16,7 +16,7 @@ static uint64_t row_size(int type, uint64_t ne0)
 bool gg_rows_apart_is_needed(const struct gguf_tensor_info *t)
 {
     const int type = gg_dtype_index(t->dtype);
-    return type >= 0 && gg_interleave_rows(type) > 1;
+    return t->n_elements && type >= 0 && gg_interleave_rows(type) > 1;
 }
 
 bool gg_rows_apart_is_possible(const struct gguf_file *f,
