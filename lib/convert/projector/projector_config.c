@@ -49,6 +49,11 @@ static enum gguf_status add_object(struct gguf_convert *c, const char *name,
                                    json_t *from, struct gguf_error *err)
 {
     json_t *copy = json_copy(from);
+    /* members for which memory runs out are left out of a copy */
+    if (copy && json_object_size(copy) != json_object_size(from)) {
+        json_decref(copy);
+        copy = NULL;
+    }
     return copy && !json_object_set_new(c->settings, name, copy)
                ? GGUF_OK
                : gg_error_set_nomem(err, sizeof(json_t *));
