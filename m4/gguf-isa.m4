@@ -55,7 +55,7 @@ AC_ARG_ENABLE([simd],
   [enable_simd=yes])
 gguf_isa_list=
 GGUF_UNTRACKED
-GGUF_CHECK_ISA([X86_AVX2], [avx2], [-mavx2 -mfma -mf16c],
+GGUF_CHECK_ISA([KERN_256], [avx2], [-mavx2 -mfma -mf16c],
   [[#include <immintrin.h>
 ]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
       return (int)_mm256_cvtss_f32(a);]], [avx2])

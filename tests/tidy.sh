@@ -15,7 +15,7 @@ set --
 avx2="-mavx2 -mfma -mf16c"
 avx512="$avx2 -mavx512f -mavx512bw -mavx512dq -mavx512vl"
 case $f in
-*_avx2.c) set -- $avx2 ;;
+*_256.c) set -- $avx2 ;;
 *_avxvnni.c) set -- $avx2 -mavxvnni ;;
 *_avx512.c) set -- $avx512 ;;
 *_vnni512.c) set -- $avx512 -mavx512vnni ;;

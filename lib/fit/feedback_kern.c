@@ -21,9 +21,9 @@
 void gg_feedback_kern_init(struct gg_feedback_kern *k, uint32_t cpu)
 {
     FILL(c);
-#if HAVE_X86_AVX2
-    if (cpu & GG_CPU_AVX2)
-        FILL(avx2);
+#if HAVE_KERN_256
+    if (cpu & GG_CPU_256)
+        FILL(256);
 #endif
 #if HAVE_X86_AVX512
     if (cpu & GG_CPU_AVX512)

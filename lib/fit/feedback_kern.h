@@ -185,7 +185,7 @@ void gg_feedback_kern_init(struct gg_feedback_kern *k, uint32_t cpu);
     gg_feedback_cost_fn gg_feedback_cost_##LEVEL;                             \
     gg_feedback_solve_fn gg_feedback_solve_##LEVEL
 GG_FEEDBACK_KERNELS(c);
-GG_FEEDBACK_KERNELS(avx2);
+GG_FEEDBACK_KERNELS(256);
 GG_FEEDBACK_KERNELS(avx512);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pair_c.h - 16 floats in C: the functions of kern/x86/pair_avx2.h that the
+/* pair_c.h - 16 floats in C: the functions of kern/simd/pair_256.h that the
  * kernels of feedback use, with the same results. Included once by a file. */
 #ifndef GG_FIT_PAIR_C_H
 #define GG_FIT_PAIR_C_H

@@ -16,11 +16,11 @@
 /* No tile: the level below has it. */
 static const struct gg_kern_attn_i16 kernels[GG_N_LEVELS] = {
     [GG_LEVEL_C] = ROW(c, C, c),
-#if HAVE_X86_AVX2
-    [GG_LEVEL_AVX2] = ROW(avx2, AVX2, avx2),
+#if HAVE_KERN_256
+    [GG_LEVEL_256] = ROW(256, 256, 256),
 #endif
 #if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = ROW(avx2, AVX2, avxvnni),
+    [GG_LEVEL_AVXVNNI] = ROW(256, 256, avxvnni),
 #endif
 #if HAVE_X86_AVX512
     [GG_LEVEL_AVX512] = ROW(avx512, AVX512, avx512),

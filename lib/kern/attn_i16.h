@@ -162,17 +162,17 @@ gg_kern_attn_i16_scale_of(float max, float size, float limit)
     return s;
 }
 
-/* Functions of the levels: gg_kern_attn_i16_round_avx2 and so on. Levels with
+/* Functions of the levels: gg_kern_attn_i16_round_256 and so on. Levels with
  * VNNI have tiles of their own and share the rest with the level without. */
-gg_kern_attn_i16_round_fn gg_kern_attn_i16_round_c,
-    gg_kern_attn_i16_round_avx2, gg_kern_attn_i16_round_avx512;
-gg_kern_attn_i16_rows_fn gg_kern_attn_i16_rows_c, gg_kern_attn_i16_rows_avx2,
+gg_kern_attn_i16_round_fn gg_kern_attn_i16_round_c, gg_kern_attn_i16_round_256,
+    gg_kern_attn_i16_round_avx512;
+gg_kern_attn_i16_rows_fn gg_kern_attn_i16_rows_c, gg_kern_attn_i16_rows_256,
     gg_kern_attn_i16_rows_avx512;
 gg_kern_attn_i16_values_fn gg_kern_attn_i16_values_c,
-    gg_kern_attn_i16_values_avx2, gg_kern_attn_i16_values_avx512;
+    gg_kern_attn_i16_values_256, gg_kern_attn_i16_values_avx512;
 gg_kern_attn_i16_weights_fn gg_kern_attn_i16_weights_c,
-    gg_kern_attn_i16_weights_avx2, gg_kern_attn_i16_weights_avx512;
-gg_kern_attn_i16_tile_fn gg_kern_attn_i16_tile_c, gg_kern_attn_i16_tile_avx2,
+    gg_kern_attn_i16_weights_256, gg_kern_attn_i16_weights_avx512;
+gg_kern_attn_i16_tile_fn gg_kern_attn_i16_tile_c, gg_kern_attn_i16_tile_256,
     gg_kern_attn_i16_tile_avxvnni, gg_kern_attn_i16_tile_avx512,
     gg_kern_attn_i16_tile_vnni512;
 
@@ -180,8 +180,8 @@ gg_kern_attn_i16_tile_fn gg_kern_attn_i16_tile_c, gg_kern_attn_i16_tile_avx2,
 enum {
     GG_ATTN_I16_MR_C = 8,
     GG_ATTN_I16_NR_C = 4,
-    GG_ATTN_I16_MR_AVX2 = 16,
-    GG_ATTN_I16_NR_AVX2 = 6,
+    GG_ATTN_I16_MR_256 = 16,
+    GG_ATTN_I16_NR_256 = 6,
     GG_ATTN_I16_MR_AVX512 = 32,
     GG_ATTN_I16_NR_AVX512 = 12
 };

@@ -19,22 +19,22 @@ struct row {
 #define KERN_1(kernel) kernel
 
 static const struct row rows[GG_N_DTYPES] = {
-#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2,           \
-          ENCODE_AVX512, DOTS_C, DOTS_AVX2, DOTS_AVX512, FLAGS)               \
+#define X(TYPE, NAME, DECODE_C, DECODE_256, ENCODE_C, ENCODE_256,             \
+          ENCODE_AVX512, DOTS_C, DOTS_256, DOTS_AVX512, FLAGS)                \
     [GG_DT_##TYPE] = {                                                        \
         .decode = { [GG_LEVEL_C] =                                            \
                         KERN_##DECODE_C(gg_kern_decode_##NAME##_c),           \
-                    [GG_LEVEL_AVX2] = KERN_##DECODE_AVX2(                     \
-                        GG_AVX2(gg_kern_decode_##NAME##_avx2)) },             \
+                    [GG_LEVEL_256] = KERN_##DECODE_256(                       \
+                        GG_256(gg_kern_decode_##NAME##_256)) },               \
         .encode = { [GG_LEVEL_C] =                                            \
                         KERN_##ENCODE_C(gg_kern_encode_##NAME##_c),           \
-                    [GG_LEVEL_AVX2] = KERN_##ENCODE_AVX2(                     \
-                        GG_AVX2(gg_kern_encode_##NAME##_avx2)),               \
+                    [GG_LEVEL_256] = KERN_##ENCODE_256(                       \
+                        GG_256(gg_kern_encode_##NAME##_256)),                 \
                     [GG_LEVEL_AVX512] = KERN_##ENCODE_AVX512(                 \
                         GG_AVX512(gg_kern_encode_##NAME##_avx512)) },         \
         .dots = { [GG_LEVEL_C] = KERN_##DOTS_C(gg_kern_dots_##NAME##_c),      \
-                  [GG_LEVEL_AVX2] =                                           \
-                      KERN_##DOTS_AVX2(GG_AVX2(gg_kern_dots_##NAME##_avx2)),  \
+                  [GG_LEVEL_256] =                                            \
+                      KERN_##DOTS_256(GG_256(gg_kern_dots_##NAME##_256)),     \
                   [GG_LEVEL_AVX512] = KERN_##DOTS_AVX512(                     \
                       GG_AVX512(gg_kern_dots_##NAME##_avx512)) },             \
         .flags = FLAGS,                                                       \

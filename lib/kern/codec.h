@@ -103,20 +103,19 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
 void gg_codec_kern_set_native_order(struct gg_codec_kern *table);
 
 /* Functions of the levels: gg_kern_decode_q4_k_c and so on. */
-#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2,           \
-          ENCODE_AVX512, DOTS_C, DOTS_AVX2, DOTS_AVX512, FLAGS)               \
+#define X(TYPE, NAME, DECODE_C, DECODE_256, ENCODE_C, ENCODE_256,             \
+          ENCODE_AVX512, DOTS_C, DOTS_256, DOTS_AVX512, FLAGS)                \
     GG_CODEC_##DECODE_C(gg_kern_decode_fn gg_kern_decode_##NAME##_c;)         \
-        GG_CODEC_##DECODE_AVX2(                                               \
-            gg_kern_decode_fn gg_kern_decode_##NAME##_avx2;)                  \
+        GG_CODEC_##DECODE_256(gg_kern_decode_fn gg_kern_decode_##NAME##_256;) \
             GG_CODEC_##ENCODE_C(gg_kern_encode_fn gg_kern_encode_##NAME##_c;) \
-                GG_CODEC_##ENCODE_AVX2(                                       \
-                    gg_kern_encode_fn gg_kern_encode_##NAME##_avx2;)          \
+                GG_CODEC_##ENCODE_256(                                        \
+                    gg_kern_encode_fn gg_kern_encode_##NAME##_256;)           \
                     GG_CODEC_##ENCODE_AVX512(                                 \
                         gg_kern_encode_fn gg_kern_encode_##NAME##_avx512;)    \
                         GG_CODEC_##DOTS_C(                                    \
                             gg_kern_dots_fn gg_kern_dots_##NAME##_c;)         \
-                            GG_CODEC_##DOTS_AVX2(                             \
-                                gg_kern_dots_fn gg_kern_dots_##NAME##_avx2;)  \
+                            GG_CODEC_##DOTS_256(                              \
+                                gg_kern_dots_fn gg_kern_dots_##NAME##_256;)   \
                                 GG_CODEC_##DOTS_AVX512(                       \
                                     gg_kern_dots_fn                           \
                                         gg_kern_dots_##NAME##_avx512;)

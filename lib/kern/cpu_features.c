@@ -9,7 +9,7 @@
 #endif
 
 const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
-    [GG_LEVEL_AVX2 - 1] = { "avx2", GG_CPU_AVX2 },
+    [GG_LEVEL_256 - 1] = { "avx2", GG_CPU_256 },
     [GG_LEVEL_AVXVNNI - 1] = { "avxvnni", GG_CPU_AVXVNNI },
     [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
     [GG_LEVEL_VNNI512 - 1] = { "vnni512", GG_CPU_VNNI512 },
@@ -43,7 +43,7 @@ uint32_t gg_kern_cpu_detect(void)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         has_f16c())
-        mask |= GG_CPU_AVX2;
+        mask |= GG_CPU_256;
     if (mask && has_leaf_7_1(BIT_AVXVNNI))
         mask |= GG_CPU_AVXVNNI;
     if (mask && __builtin_cpu_supports("avx512f") &&

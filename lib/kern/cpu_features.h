@@ -14,7 +14,7 @@
 /* In the order in which they overwrite a table of kernels. */
 enum {
     GG_LEVEL_C,
-    GG_LEVEL_AVX2,       /* AVX2, FMA, F16C */
+    GG_LEVEL_256,        /* AVX2, FMA, F16C */
     GG_LEVEL_AVXVNNI,    /* VNNI of vectors of 256 bits, and AVX2's */
     GG_LEVEL_AVX512,     /* AVX-512 F, BW, DQ, VL */
     GG_LEVEL_VNNI512,    /* VNNI of vectors of 512 bits, and AVX-512's */
@@ -24,7 +24,7 @@ enum {
 
 /* Bit of a level in a mask. C has no bit: every machine has it. */
 #define GG_CPU_BIT(level) (UINT32_C(1) << ((level)-1))
-#define GG_CPU_AVX2       GG_CPU_BIT(GG_LEVEL_AVX2)
+#define GG_CPU_256        GG_CPU_BIT(GG_LEVEL_256)
 #define GG_CPU_AVXVNNI    GG_CPU_BIT(GG_LEVEL_AVXVNNI)
 #define GG_CPU_AVX512     GG_CPU_BIT(GG_LEVEL_AVX512)
 #define GG_CPU_VNNI512    GG_CPU_BIT(GG_LEVEL_VNNI512)
@@ -36,10 +36,10 @@ static inline bool gg_kern_cpu_has_level(uint32_t cpu, unsigned level)
 }
 
 /* A kernel of a level; NULL in a build without that level. */
-#if HAVE_X86_AVX2
-#define GG_AVX2(kernel) kernel
+#if HAVE_KERN_256
+#define GG_256(kernel) kernel
 #else
-#define GG_AVX2(kernel) NULL
+#define GG_256(kernel) NULL
 #endif
 #if HAVE_X86_AVX512
 #define GG_AVX512(kernel) kernel

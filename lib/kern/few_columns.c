@@ -12,11 +12,11 @@
 
 /* Most columns of a kernel: with more, panels are faster, as measured with AVX2
  * on a Zen 3, else on a Zen 5. */
-#define MOST_16_avx2(A16, V16, A8, V8, Z)    A16
+#define MOST_16_256(A16, V16, A8, V8, Z)     A16
 #define MOST_16_avxvnni(A16, V16, A8, V8, Z) V16
 #define MOST_16_avx512(A16, V16, A8, V8, Z)  Z
 #define MOST_16_vnni512(A16, V16, A8, V8, Z) Z
-#define MOST_8_avx2(A16, V16, A8, V8, Z)     A8
+#define MOST_8_256(A16, V16, A8, V8, Z)      A8
 #define MOST_8_avxvnni(A16, V16, A8, V8, Z)  V8
 #define MOST_8_avx512(A16, V16, A8, V8, Z)   Z
 #define MOST_8_vnni512(A16, V16, A8, V8, Z)  Z
@@ -35,8 +35,8 @@
     static const struct gg_kern_few_row few16_##LEVEL[GG_N_DTYPES] = { \
         GG_KERN_FEW_ALL(Y, LEVEL) \
     };
-#if HAVE_X86_AVX2
-ROWS(avx2, GG_KERN_FEW_LOW)
+#if HAVE_KERN_256
+ROWS(256, GG_KERN_FEW_LOW)
 #endif
 #if HAVE_X86_AVXVNNI
 ROWS(avxvnni, GG_KERN_FEW_ALL)
@@ -52,8 +52,8 @@ ROWS(vnni512, GG_KERN_FEW_ALL)
 /* clang-format on */
 
 static const struct gg_kern_few_row *const few[GG_N_LEVELS][2] = {
-#if HAVE_X86_AVX2
-    [GG_LEVEL_AVX2] = { few8_avx2, few16_avx2 },
+#if HAVE_KERN_256
+    [GG_LEVEL_256] = { few8_256, few16_256 },
 #endif
 #if HAVE_X86_AVXVNNI
     [GG_LEVEL_AVXVNNI] = { few8_avxvnni, few16_avxvnni },

@@ -83,18 +83,18 @@ struct gg_kern_few {
     X(level, Q3_K, q3_k, fold, 1, 1, 0, 4, 3, 8, 6, 8, 7, 8)                  \
     X(level, IQ4_XS, iq4_xs, sub, 1, 8, 0, 128, 8, 8, 8, 8, 8, 8)
 
-/* Kernels of the levels. gg_kern_few8_q4_0_avx2 and so on have 8-bit
+/* Kernels of the levels. gg_kern_few8_q4_0_256 and so on have 8-bit
  * activations; without VNNI only types of up to 7 bits have one.
  * gg_kern_few16_... have 16-bit activations. */
 #define X(level, type, name, ...) gg_kern_few_fn gg_kern_few8_##name##_##level;
-GG_KERN_FEW_LOW(X, avx2)
+GG_KERN_FEW_LOW(X, 256)
 GG_KERN_FEW_LOW(X, avx512)
 GG_KERN_FEW_ALL(X, avxvnni)
 GG_KERN_FEW_ALL(X, vnni512)
 #undef X
 #define X(level, type, name, ...)                                             \
     gg_kern_few_fn gg_kern_few16_##name##_##level;
-GG_KERN_FEW_ALL(X, avx2)
+GG_KERN_FEW_ALL(X, 256)
 GG_KERN_FEW_ALL(X, avxvnni)
 GG_KERN_FEW_ALL(X, avx512)
 GG_KERN_FEW_ALL(X, vnni512)

@@ -39,8 +39,8 @@
     .pack_x = gg_kern_bf16_pack_x_##NAME, .tile = gg_kern_bf16_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
-#define PACK_GROUPS_c    NULL
-#define PACK_GROUPS_avx2 gg_kern_int_pack_groups_avx2
+#define PACK_GROUPS_c   NULL
+#define PACK_GROUPS_256 gg_kern_int_pack_groups_256
 /* Integer forms have 256 steps a block. kc makes their panels as large as the
  * exact ones. */
 #define I16(SCALES, MINS, MOST, LEVEL, PACK, TILE)                            \
@@ -90,7 +90,7 @@
 #define TILE_VNNI512(BITS, SCALES, MINS)                                      \
     gg_kern_i8_tile_##SCALES##_##MINS##_vnni512
 /* Without VNNI, of less than 8 bits. */
-#define TILE_AVX2(BITS, SCALES, MINS)   TILE_U##BITS(SCALES, MINS, avx2)
+#define TILE_256(BITS, SCALES, MINS)    TILE_U##BITS(SCALES, MINS, 256)
 #define TILE_AVX512(BITS, SCALES, MINS) TILE_U##BITS(SCALES, MINS, avx512)
 #define TILE_U4(S, M, LEVEL)            gg_kern_u4_tile_##S##_##M##_##LEVEL
 #define TILE_U5(S, M, LEVEL)            gg_kern_u5_tile_##S##_##M##_##LEVEL
@@ -98,8 +98,8 @@
 #define TILE_U7(S, M, LEVEL)            gg_kern_u7_tile_##S##_##M##_##LEVEL
 #define TILE_U8(S, M, LEVEL)            NULL
 #define I16_C(S, M, Q, TILE)            I16(S, M, Q, C, c, TILE),
-#define I16_AVX2(S, M, Q, TILE)         I16(S, M, Q, AVX2, avx2, TILE),
-#define I16_AVX512(S, M, Q, TILE)       I16(S, M, Q, INT512, avx2, TILE),
+#define I16_256(S, M, Q, TILE)          I16(S, M, Q, 256, 256, TILE),
+#define I16_AVX512(S, M, Q, TILE)       I16(S, M, Q, INT512, 256, TILE),
 
 /* In the order of their enumerators. */
 enum {
@@ -117,8 +117,8 @@ static gg_kern_panel_fn *const panel_avx512[GG_N_DTYPES] = {
 /* No tile: the level below does it. */
 static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
     [GG_LEVEL_C] = { EXACT(c, C) },
-#if HAVE_X86_AVX2
-    [GG_LEVEL_AVX2] = { EXACT(avx2, AVX2) },
+#if HAVE_KERN_256
+    [GG_LEVEL_256] = { EXACT(256, 256) },
 #endif
 #if HAVE_X86_AVX512
     [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512), .panel = panel_avx512 },
@@ -134,11 +134,11 @@ static const struct gg_kern_gemm bf16[GG_N_LEVELS] = {
 /* clang-format off */
 static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
     [GG_LEVEL_C] = { GG_GEMM_I16_FORMS(I16_C, c) },
-#if HAVE_X86_AVX2
-    [GG_LEVEL_AVX2] = { GG_GEMM_I16_FORMS(I16_AVX2, avx2) },
+#if HAVE_KERN_256
+    [GG_LEVEL_256] = { GG_GEMM_I16_FORMS(I16_256, 256) },
 #endif
 #if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { GG_GEMM_I16_FORMS(I16_AVX2, avxvnni) },
+    [GG_LEVEL_AVXVNNI] = { GG_GEMM_I16_FORMS(I16_256, avxvnni) },
 #endif
 #if HAVE_X86_AVX512
     [GG_LEVEL_AVX512] = { GG_GEMM_I16_FORMS(I16_AVX512, avx512) },
@@ -150,17 +150,17 @@ static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
 /* A form without a tile at a level uses that of the level below, except C's. */
 static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
     [GG_LEVEL_C] = { I8_FORMS(C, c, TILE_C) },
-#if HAVE_X86_AVX2
-    [GG_LEVEL_AVX2] = { I8_FORMS(AVX2, avx2, TILE_AVX2) },
+#if HAVE_KERN_256
+    [GG_LEVEL_256] = { I8_FORMS(256, 256, TILE_256) },
 #endif
 #if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, TILE_AVXVNNI) },
+    [GG_LEVEL_AVXVNNI] = { I8_FORMS(256, 256, TILE_AVXVNNI) },
 #endif
 #if HAVE_X86_AVX512
-    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, avx2, TILE_AVX512) },
+    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, 256, TILE_AVX512) },
 #endif
 #if HAVE_X86_VNNI512
-    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, avx2, TILE_VNNI512) },
+    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, 256, TILE_VNNI512) },
 #endif
 };
 /* clang-format on */
@@ -179,7 +179,7 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
         if (!gg_kern_cpu_has_level(cpu, l))
             continue;
         /* Where it is built, AVX2 takes nothing from C. */
-        const bool own = l == GG_LEVEL_AVX2 && exact[l].tile;
+        const bool own = l == GG_LEVEL_256 && exact[l].tile;
         if (exact[l].tile)
             k[GG_GEMM_EXACT] = exact[l];
         if (bf16[l].tile || own)

@@ -281,13 +281,13 @@ void gg_kern_gemm_pack_panels(const struct gg_kern *kern,
 void gg_kern_gemm_prefetch(const void *p, size_t n);
 gg_kern_gemm_dot_fn gg_kern_gemm_dot_decoded; /* n < GG_GEMM_NARROW */
 
-gg_kern_gemm_tile_fn gg_kern_gemm_tile_c, gg_kern_gemm_tile_avx2,
+gg_kern_gemm_tile_fn gg_kern_gemm_tile_c, gg_kern_gemm_tile_256,
     gg_kern_gemm_tile_avx512;
-gg_kern_gemm_pack_fn gg_kern_gemm_pack_w_c, gg_kern_gemm_pack_w_avx2,
+gg_kern_gemm_pack_fn gg_kern_gemm_pack_w_c, gg_kern_gemm_pack_w_256,
     gg_kern_gemm_pack_w_avx512;
-gg_kern_gemm_pack_fn gg_kern_gemm_pack_wt_c, gg_kern_gemm_pack_wt_avx2,
+gg_kern_gemm_pack_fn gg_kern_gemm_pack_wt_c, gg_kern_gemm_pack_wt_256,
     gg_kern_gemm_pack_wt_avx512;
-gg_kern_gemm_pack_fn gg_kern_gemm_pack_x_c, gg_kern_gemm_pack_x_avx2,
+gg_kern_gemm_pack_fn gg_kern_gemm_pack_x_c, gg_kern_gemm_pack_x_256,
     gg_kern_gemm_pack_x_avx512;
 
 /* Shapes of tiles and blocks. KC belongs to the exact panels. */
@@ -297,11 +297,11 @@ enum {
     GG_GEMM_KC_C = 512,
     GG_GEMM_MC_C = 64,
     GG_GEMM_ROUND_C = GG_GEMM_NR_C,
-    GG_GEMM_MR_AVX2 = 16,
-    GG_GEMM_NR_AVX2 = 6,
-    GG_GEMM_KC_AVX2 = 256,
-    GG_GEMM_MC_AVX2 = 128,
-    GG_GEMM_ROUND_AVX2 = 16 * GG_GEMM_NR_AVX2,
+    GG_GEMM_MR_256 = 16,
+    GG_GEMM_NR_256 = 6,
+    GG_GEMM_KC_256 = 256,
+    GG_GEMM_MC_256 = 128,
+    GG_GEMM_ROUND_256 = 16 * GG_GEMM_NR_256,
     GG_GEMM_MR_AVX512 = 32,
     GG_GEMM_NR_AVX512 = 12,
     GG_GEMM_KC_AVX512 = 512,

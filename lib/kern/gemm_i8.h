@@ -81,7 +81,7 @@ static inline struct gg_gemm_i8_x gg_gemm_i8_x_at(const struct gg_kern_gemm *g,
 
 /* As those of 16 bits. */
 gg_kern_gemm_pack_fn gg_kern_i8_pack_w_c;
-gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_avx2;
+gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_256;
 
 /* gg_kern_i8_tile_8_8_avxvnni and so on: of scales, of minima, level. */
 #define GG_GEMM_I8_TILES(X, level)                                            \
@@ -94,7 +94,7 @@ GG_GEMM_I8_TILES(X, avxvnni)
 GG_GEMM_I8_TILES(X, vnni512)
 #undef X
 
-/* gg_kern_u4_tile_8_0_avx2 and so on: of bits, of scales, of minima, level
+/* gg_kern_u4_tile_8_0_256 and so on: of bits, of scales, of minima, level
  * without VNNI. */
 #define GG_GEMM_U_TILES(X, level)                                             \
     X(4, 8, 0, level)                                                         \
@@ -106,7 +106,7 @@ GG_GEMM_I8_TILES(X, vnni512)
     X(7, 16, 0, level) X(4, 1, 0, level) X(6, 1, 16, level)
 #define X(bits, scales, mins, level)                                          \
     gg_kern_gemm_tile_fn gg_kern_u##bits##_tile_##scales##_##mins##_##level;
-GG_GEMM_U_TILES(X, avx2)
+GG_GEMM_U_TILES(X, 256)
 GG_GEMM_U_TILES(X, avx512)
 #undef X
 

@@ -348,10 +348,10 @@ static void clear_last(const struct gg_kern_gemm *g, void *panel, size_t k)
 }
 
 /* The kernels that need no floats, by the bytes of an integer. */
-static gg_kern_ints_fn *const ints_avx2[GG_N_DTYPES][3] = {
+static gg_kern_ints_fn *const ints_256[GG_N_DTYPES][3] = {
 #define X(ID, NAME, HALVES, FOLDED_8, FOLDED_16)                              \
-    [GG_DT_##ID] = { [1] = GG_AVX2(gg_kern_ints8_##NAME##_avx2),              \
-                     [2] = GG_AVX2(gg_kern_ints16_##NAME##_avx2) },
+    [GG_DT_##ID] = { [1] = GG_256(gg_kern_ints8_##NAME##_256),                \
+                     [2] = GG_256(gg_kern_ints16_##NAME##_256) },
     GG_KERN_INTS(X)
 #undef X
 };
@@ -373,8 +373,8 @@ static struct source source_of(const struct gg_kern *kern,
                         .type = &types[dtype],
                         .decode = kern->codec[dtype].decode,
                         .buf = buf };
-    if (kern->cpu & GG_CPU_AVX2 && g->pack_groups)
-        s.ints = ints_avx2[dtype][g->ints.width];
+    if (kern->cpu & GG_CPU_256 && g->pack_groups)
+        s.ints = ints_256[dtype][g->ints.width];
     return s;
 }
 

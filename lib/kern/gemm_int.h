@@ -155,19 +155,19 @@ typedef void gg_kern_ints_fn(const void *src, size_t n, int bias, void *q,
     X(TQ1_0, tq1_0, 0, 0, 0)                                                  \
     X(TQ2_0, tq2_0, 0, 0, 0)
 #define X(type, name, halves, folded_8, folded_16)                            \
-    gg_kern_ints_fn gg_kern_ints8_##name##_avx2, gg_kern_ints16_##name##_avx2;
+    gg_kern_ints_fn gg_kern_ints8_##name##_256, gg_kern_ints16_##name##_256;
 GG_KERN_INTS(X)
 #undef X
 
 /* Function that all x86 levels use. */
-gg_kern_gemm_pack_groups_fn gg_kern_int_pack_groups_avx2;
+gg_kern_gemm_pack_groups_fn gg_kern_int_pack_groups_256;
 
 /* pack_w takes floats that are integers and leaves scales and minima alone. A
  * block of less than 256 steps is padded with 0. */
 gg_kern_gemm_pack_fn gg_kern_i16_pack_w_c;
 /* Round to nearest, ties to even. A block with an infinity or a NaN becomes 0
  * times NaN. Contract: EXACT. */
-gg_kern_gemm_pack_fn gg_kern_i16_pack_x_c, gg_kern_i16_pack_x_avx2;
+gg_kern_gemm_pack_fn gg_kern_i16_pack_x_c, gg_kern_i16_pack_x_256;
 
 /* Tiles: gg_kern_i16_tile_SCALES_MINS_LEVEL. They have the shapes of the exact
  * tiles. Integer sums are exact; in f32 each element is a chain over the runs
@@ -182,7 +182,7 @@ gg_kern_gemm_pack_fn gg_kern_i16_pack_x_c, gg_kern_i16_pack_x_avx2;
 #define X(scales, mins, most, level)                                          \
     gg_kern_gemm_tile_fn gg_kern_i16_tile_##scales##_##mins##_##level;
 GG_GEMM_I16_FORMS(X, c)
-GG_GEMM_I16_FORMS(X, avx2)
+GG_GEMM_I16_FORMS(X, 256)
 GG_GEMM_I16_FORMS(X, avxvnni)
 GG_GEMM_I16_FORMS(X, avx512)
 GG_GEMM_I16_FORMS(X, vnni512)

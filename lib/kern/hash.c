@@ -34,9 +34,9 @@ void gg_hash_kern_init(struct gg_hash_kern *k, uint32_t cpu, bool sha)
                                 .sha256 = gg_sha256_blocks };
     (void)cpu;
     (void)sha;
-#if HAVE_X86_AVX2
-    if (cpu & GG_CPU_AVX2)
-        k->xxh3 = gg_hash_xxh3_avx2;
+#if HAVE_KERN_256
+    if (cpu & GG_CPU_256)
+        k->xxh3 = gg_hash_xxh3_256;
 #endif
 #if HAVE_X86_AVX512
     if (cpu & GG_CPU_AVX512)

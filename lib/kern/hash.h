@@ -36,7 +36,7 @@ void gg_hash_kern_init(struct gg_hash_kern *k, uint32_t cpu, bool sha);
  * of eight for each sum. */
 gg_xxh64_two_fn gg_hash_xxh64_two_avx512;
 
-extern const struct gg_hash_xxh3 gg_hash_xxh3_avx2;
+extern const struct gg_hash_xxh3 gg_hash_xxh3_256;
 
 gg_sha256_blocks_fn gg_hash_sha256_shani;
 

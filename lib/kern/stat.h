@@ -61,10 +61,10 @@ struct gg_stat_kern {
 
 void gg_stat_kern_init(struct gg_stat_kern *k, uint32_t cpu);
 
-gg_stat_sums_fn gg_stat_sums_c, gg_stat_sums_avx2;
-gg_stat_central_fn gg_stat_central_c, gg_stat_central_avx2;
-gg_stat_bins_fn gg_stat_bins_c, gg_stat_bins_avx2;
-gg_stat_diff_fn gg_stat_diff_c, gg_stat_diff_avx2;
-gg_stat_squares_fn gg_stat_squares_c, gg_stat_squares_avx2;
+gg_stat_sums_fn gg_stat_sums_c, gg_stat_sums_256;
+gg_stat_central_fn gg_stat_central_c, gg_stat_central_256;
+gg_stat_bins_fn gg_stat_bins_c, gg_stat_bins_256;
+gg_stat_diff_fn gg_stat_diff_c, gg_stat_diff_256;
+gg_stat_squares_fn gg_stat_squares_c, gg_stat_squares_256;
 
 #endif

@@ -211,7 +211,7 @@ struct gg_vec_kern {
 };
 
 #define X(TYPE, NAME)                                                         \
-    gg_vec_##TYPE##_fn gg_vec_##NAME##_c, gg_vec_##NAME##_avx2,               \
+    gg_vec_##TYPE##_fn gg_vec_##NAME##_c, gg_vec_##NAME##_256,                \
         gg_vec_##NAME##_avx512;
 GG_VEC_LIST(X)
 #undef X

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
         mask |= gg_kern_cpu_levels[l - 1].bit;
         if (l == GG_LEVEL_AVX512BF16)
             continue; /* the level has no kernels of its own for this */
-        const bool exact = l == GG_LEVEL_AVX2 || l == GG_LEVEL_AVX512;
+        const bool exact = l == GG_LEVEL_256 || l == GG_LEVEL_AVX512;
         gg_kern_init(&kern, mask);
         for (size_t i = 0; i < GG_LEN(shapes); i++)
             for (int ints = !exact; ints < 2; ints++)

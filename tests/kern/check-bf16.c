@@ -199,7 +199,7 @@ static bool has_pairs(uint32_t mask)
 {
     bool has = true;
     (void)mask; /* unused in that build */
-#if HAVE_X86_AVX2
+#if HAVE_KERN_256
     has = !mask;
 #endif
 #if HAVE_X86_AVX512BF16

@@ -14,4 +14,4 @@
 
 enum { MR = GG_ATTN_I16_MR_AVX512, NR = GG_ATTN_I16_NR_AVX512, LANES = 16 };
 
-#include "kern/x86/attn_i16_tile_impl.h"
+#include "kern/simd/attn_i16_tile_impl.h"

@@ -3,10 +3,10 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/x86/dp.h"
-#include "kern/x86/gemm_int_avx2.h"
+#include "kern/simd/gemm_int_cols.h"
 
 #define TILE           gg_kern_attn_i16_tile_avx512
-#define VI_DP(c, a, b) GG_X86_MADDWD_512(c, a, b)
+#define VI_DP(c, a, b) GG_DP_MADDWD_512(c, a, b)
 #include "kern/x86/attn_i16_512.h"
 
 #define U      __m512
@@ -38,8 +38,8 @@ static GG_ALWAYS_INLINE uint32_t ui_largest(UI v)
 
 static GG_ALWAYS_INLINE float u_sum(U x)
 {
-    return gg_x86_hsum_ps(_mm256_add_ps(_mm512_castps512_ps256(x),
-                                        _mm512_extractf32x8_ps(x, 1)));
+    return gg_v256_hsum_ps(_mm256_add_ps(_mm512_castps512_ps256(x),
+                                         _mm512_extractf32x8_ps(x, 1)));
 }
 
 /* 16 integers of 16 bits, rounded. */
@@ -58,4 +58,4 @@ static GG_ALWAYS_INLINE void u_pairs(int16_t *to, U a, U b)
 }
 
 #define FN(name) name##_avx512
-#include "kern/x86/attn_i16_impl.h"
+#include "kern/simd/attn_i16_impl.h"

@@ -5,5 +5,5 @@
 #include "kern/x86/dp.h"
 
 #define TILE           gg_kern_attn_i16_tile_avxvnni
-#define VI_DP(c, a, b) GG_X86_DPWSSD_256(c, a, b)
-#include "kern/x86/attn_i16_256.h"
+#define VI_DP(c, a, b) GG_DP_DPWSSD_256(c, a, b)
+#include "kern/simd/attn_i16_256.h"

@@ -19,8 +19,8 @@ static inline VF codes_0_to_15(void)
 static GG_ALWAYS_INLINE void add_nibbles(TO *to, const uint8_t *qs, VF low,
                                          VF high)
 {
-    const __m512i a = _mm512_cvtepu8_epi32(gg_x86_load128(qs));
-    const __m512i b = _mm512_cvtepu8_epi32(gg_x86_load128(qs + 16));
+    const __m512i a = _mm512_cvtepu8_epi32(gg_v256_load128(qs));
+    const __m512i b = _mm512_cvtepu8_epi32(gg_v256_load128(qs + 16));
     add_vector(to, _mm512_permutexvar_ps(a, low), 0);
     add_vector(to, _mm512_permutexvar_ps(b, low), 1);
     end_run(to);

@@ -47,4 +47,4 @@ static inline VF vf_four(const float *p)
 }
 
 #define EACH_OF_LEVEL "kern/x86/dots_512.h"
-#include "kern/x86/dots_impl.h"
+#include "kern/simd/dots_impl.h"

@@ -4,13 +4,13 @@
 #include "kern/codec.h"
 #include "dtype/iq_code.h"
 #include "kern/c/enc_iq4.h"
-#include "kern/x86/enc_search.h"
+#include "kern/simd/enc_search.h"
 #include "kern/x86/pair_avx512.h"
 
 #include <string.h>
 
 #define FN(name) name##_avx512
-#include "kern/x86/enc_iq4_impl.h"
+#include "kern/simd/enc_iq4_impl.h"
 
 /* The midpoints as a tree: below entry k are 2 k and 2 k + 1, and the sixteen
  * below the last eight are the levels. */

@@ -3,9 +3,9 @@
 #include "config.h"
 #include "kern/codec.h"
 #include "kern/c/enc_k.h"
-#include "kern/x86/enc_search.h"
-#include "kern/x86/x86.h"
+#include "kern/simd/enc_search.h"
+#include "kern/simd/v256.h"
 
 #define FN(name) name##_avx512
-#include "kern/x86/enc_k_impl.h"
-#include "kern/x86/enc_ksym_impl.h"
+#include "kern/simd/enc_k_impl.h"
+#include "kern/simd/enc_ksym_impl.h"

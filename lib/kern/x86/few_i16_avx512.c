@@ -8,5 +8,5 @@
 #include "kern/x86/rows_512.h"
 
 #define LEVEL          avx512
-#define VI_DP(c, a, b) GG_X86_MADDWD_512(c, a, b)
-#include "kern/x86/few_i16_impl.h"
+#define VI_DP(c, a, b) GG_DP_MADDWD_512(c, a, b)
+#include "kern/simd/few_i16_impl.h"

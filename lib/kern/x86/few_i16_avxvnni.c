@@ -4,9 +4,9 @@
 #include "base/compiler.h"
 #include "kern/few_columns.h"
 #include "kern/x86/dp.h"
-#include "kern/x86/gemm_int_256.h"
-#include "kern/x86/rows_256.h"
+#include "kern/simd/gemm_int_256.h"
+#include "kern/simd/rows_256.h"
 
 #define LEVEL          avxvnni
-#define VI_DP(c, a, b) GG_X86_DPWSSD_256(c, a, b)
-#include "kern/x86/few_i16_impl.h"
+#define VI_DP(c, a, b) GG_DP_DPWSSD_256(c, a, b)
+#include "kern/simd/few_i16_impl.h"

@@ -8,6 +8,6 @@
 #include "kern/x86/rows_512.h"
 
 #define LEVEL             vnni512
-#define VI_DP(c, a, b)    GG_X86_DPBUSD_512(c, a, b)
-#define VI_SCALE(c, a, b) GG_X86_DPWSSD_512(c, a, b)
-#include "kern/x86/few_i8_impl.h"
+#define VI_DP(c, a, b)    GG_DP_DPBUSD_512(c, a, b)
+#define VI_SCALE(c, a, b) GG_DP_DPWSSD_512(c, a, b)
+#include "kern/simd/few_i8_impl.h"

@@ -80,4 +80,4 @@ static void pack_few(float *dst, size_t width, const float *src, size_t stride,
             dst[p * width + r] = src[r * stride + p];
 }
 
-#include "kern/x86/gemm_impl.h"
+#include "kern/simd/gemm_impl.h"

@@ -13,7 +13,7 @@
 
 static GG_ALWAYS_INLINE __m512 add_pairs(__m512 a, __m512 b, __m512 c)
 {
-    GG_X86_DPBF16_512(c, a, b);
+    GG_DP_DPBF16_512(c, a, b);
     return c;
 }
 

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 
 #define LEVEL          avx512
-#define VI_DP(c, a, b) GG_X86_MADDWD_512(c, a, b)
+#define VI_DP(c, a, b) GG_DP_MADDWD_512(c, a, b)
 #include "kern/x86/gemm_int_512.h"
 
-#include "kern/x86/gemm_i16_impl.h"
+#include "kern/simd/gemm_i16_impl.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #define LEVEL          avxvnni
-#define VI_DP(c, a, b) GG_X86_DPWSSD_256(c, a, b)
-#include "kern/x86/gemm_int_256.h"
+#define VI_DP(c, a, b) GG_DP_DPWSSD_256(c, a, b)
+#include "kern/simd/gemm_int_256.h"
 
-#include "kern/x86/gemm_i16_impl.h"
+#include "kern/simd/gemm_i16_impl.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #define LEVEL          vnni512
-#define VI_DP(c, a, b) GG_X86_DPWSSD_512(c, a, b)
+#define VI_DP(c, a, b) GG_DP_DPWSSD_512(c, a, b)
 #include "kern/x86/gemm_int_512.h"
 
-#include "kern/x86/gemm_i16_impl.h"
+#include "kern/simd/gemm_i16_impl.h"

@@ -6,8 +6,8 @@
 #include "kern/x86/dp.h"
 
 #define LEVEL          avxvnni
-#define VI_DP(c, a, b) GG_X86_DPBUSD_256(c, a, b)
+#define VI_DP(c, a, b) GG_DP_DPBUSD_256(c, a, b)
 #define AT_ONCE        3
-#include "kern/x86/gemm_int_256.h"
+#include "kern/simd/gemm_int_256.h"
 
-#include "kern/x86/gemm_i8_impl.h"
+#include "kern/simd/gemm_i8_impl.h"

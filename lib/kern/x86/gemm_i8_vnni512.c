@@ -6,7 +6,7 @@
 #include "kern/x86/dp.h"
 
 #define LEVEL          vnni512
-#define VI_DP(c, a, b) GG_X86_DPBUSD_512(c, a, b)
+#define VI_DP(c, a, b) GG_DP_DPBUSD_512(c, a, b)
 #include "kern/x86/gemm_int_512.h"
 
-#include "kern/x86/gemm_i8_impl.h"
+#include "kern/simd/gemm_i8_impl.h"

@@ -4,4 +4,4 @@
 #include "base/compiler.h"
 #include "kern/x86/rows_512.h"
 
-#include "kern/x86/lanes_impl.h"
+#include "kern/simd/lanes_impl.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pair_avx512.h - 16 floats: the groups of a search, one lane each. What each
- * function means is said in pair_avx2.h. */
+ * function means is said in pair_256.h. */
 #ifndef GG_KERN_X86_PAIR_AVX512_H
 #define GG_KERN_X86_PAIR_AVX512_H
 
-#include "kern/x86/x86.h"
+#include "kern/simd/v256.h"
 
 struct pair {
     __m512 v;

@@ -181,7 +181,7 @@ static GG_ALWAYS_INLINE void put_half(struct to *to, const VI q[PARTS / 2],
     put_steps(to, q, PARTS / 2, vf_mul(to->d, vf_of(sub)));
 }
 
-#include "kern/x86/lanes_blocks.h"
+#include "kern/simd/lanes_blocks.h"
 
 /* BIAS: what makes codes positive. */
 #define PANEL(NAME, N, BIAS, MIN_FIRST)                                       \

@@ -3,7 +3,7 @@
 #ifndef GG_KERN_X86_ROWS_512_H
 #define GG_KERN_X86_ROWS_512_H
 
-#include "kern/x86/block_rows.h"
+#include "kern/simd/block_rows.h"
 #include "kern/x86/vi_512.h"
 
 #define ROWS_LEVEL avx512 /* suffix of functions that are compiled once */
@@ -47,6 +47,6 @@ static GG_ALWAYS_INLINE __m512 halves_to_floats(__m512i v)
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
 }
 
-#include "kern/x86/rows_impl.h"
+#include "kern/simd/rows_impl.h"
 
 #endif

@@ -8,9 +8,9 @@
 
 #define FN(name) name##_avx512
 
-#include "kern/x86/vec_impl.h"
+#include "kern/simd/vec_impl.h"
 
 /* Vectors of a row that a scan keeps in registers. */
 enum { SCAN_VECS = 4 };
 
-#include "kern/x86/recur_impl.h"
+#include "kern/simd/recur_impl.h"

@@ -3,7 +3,7 @@
 #ifndef GG_KERN_X86_VF_AVX512_H
 #define GG_KERN_X86_VF_AVX512_H
 
-#include "kern/x86/x86.h"
+#include "kern/simd/v256.h"
 
 #include <float.h>
 #include <immintrin.h>
@@ -62,8 +62,8 @@ static inline VF vf_round(VF x)
 
 static inline float vf_hsum(VF x)
 {
-    return gg_x86_hsum_ps(_mm256_add_ps(_mm512_castps512_ps256(x),
-                                        _mm512_extractf32x8_ps(x, 1)));
+    return gg_v256_hsum_ps(_mm256_add_ps(_mm512_castps512_ps256(x),
+                                         _mm512_extractf32x8_ps(x, 1)));
 }
 
 /* Lanes 4 i + r of one vector: a part of x[r]'s sum. */
@@ -93,7 +93,7 @@ static inline float vf_hmax(VF x)
 #define d_sum   _mm512_reduce_add_pd
 #define d_lo(x) _mm512_cvtps_pd(_mm512_castps512_ps256(x))
 #define d_hi(x) _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))
-#include "kern/x86/vd_impl.h"
+#include "kern/simd/vd_impl.h"
 
 static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
 {

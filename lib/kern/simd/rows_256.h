@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* rows_256.h - 8 rows of blocks at a time, each a lane of 256 bits */
+#ifndef GG_KERN_SIMD_ROWS_256_H
+#define GG_KERN_SIMD_ROWS_256_H
+
+#include "kern/simd/block_rows.h"
+#include "kern/simd/vi_256.h"
+
+#define ROWS_LEVEL 256 /* suffix of functions that are compiled once */
+enum { ROWS = 8 };
+
+/* 16 bytes of each row, from off on: v[i] is 32 bits of each. */
+static GG_ALWAYS_INLINE void load_lanes(const struct rows *r, size_t off,
+                                        VI v[4])
+{
+    __m256i q[4], t[4];
+    GG_UNROLL
+    for (size_t i = 0; i < 4; i++) { /* halves: rows i and i + 4 */
+        q[i] = _mm256_castsi128_si256(load_16(r, off, i));
+        q[i] = _mm256_inserti128_si256(q[i], load_16(r, off, i + 4), 1);
+    }
+    GG_UNROLL
+    for (int i = 0; i < 4; i += 2) {
+        t[i] = _mm256_unpacklo_epi32(q[i], q[i + 1]);
+        t[i + 1] = _mm256_unpackhi_epi32(q[i], q[i + 1]);
+    }
+    v[0] = _mm256_unpacklo_epi64(t[0], t[2]);
+    v[1] = _mm256_unpackhi_epi64(t[0], t[2]);
+    v[2] = _mm256_unpacklo_epi64(t[1], t[3]);
+    v[3] = _mm256_unpackhi_epi64(t[1], t[3]);
+}
+
+/* Two vectors of four rows each. */
+static GG_ALWAYS_INLINE VI join_rows(const __m128i v[2])
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(v[0]), v[1], 1);
+}
+
+/* The low half of each lane, an f16, as a float. */
+static GG_ALWAYS_INLINE VF halves_to_floats(VI v)
+{
+    v = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
+    v = _mm256_permute4x64_epi64(_mm256_packus_epi32(v, v), 0xd8);
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
+}
+
+#include "kern/simd/rows_impl.h"
+
+#endif
