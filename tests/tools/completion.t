@@ -45,8 +45,8 @@ if command -v bash >/dev/null 2>&1 && test -e "$made/bash/gguf-info"; then
         ok "$tool $words: ${3:-files}"
     }
     offers gguf-quantize --allow --allow-requantize
-    offers gguf-quantize 'in.gguf|out.gguf|q4_k' 'Q4_K_M Q4_K_S'
-    offers gguf-quantize '--print-recipe|Q8' 'Q8_0 Q8_KV'
+    offers gguf-quantize 'in.gguf|out.gguf|q4_k' 'Q4_K_M Q4_K_S Q4_K_R4'
+    offers gguf-quantize '--print-recipe|Q8' 'Q8_0 Q8_KV Q8_K_R8 Q8_KV_R8 Q8_0_R8'
     offers gguf-quantize 'in.gguf|-o|Q' ''
     offers gguf-info '--sort|s' size
     offers gguf-info '--sort|=|s' size
