@@ -19,6 +19,7 @@
 #include "quant/job/job.h"
 #include "file/limits.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- read ---- */
@@ -65,15 +66,11 @@ static enum gguf_status find_class(struct gguf_convert *c,
     return st;
 }
 
-static enum gguf_status read_model(struct gguf_convert *c,
-                                   const struct gguf_limits *limits,
-                                   struct gguf_error *err)
+/* Read the model that config.json describes. */
+static enum gguf_status read_described(struct gguf_convert *c,
+                                       const struct gguf_limits *limits,
+                                       struct gguf_error *err)
 {
-    GG_TRY(gg_folder_read_texts(&c->folder, err));
-    GG_TRY(gg_image_find_folder(c, err));
-    if (c->image_stem)
-        return gg_image_read(c, limits, err);
-    GG_TRY(gg_convert_make_config(c, limits, err));
     GG_TRY(gg_folder_find_config(&c->folder, err));
     GG_TRY(gg_folder_fix_rope(&c->folder, err));
     GG_TRY(gg_convert_add_defaults(c, err));
@@ -93,6 +90,36 @@ static enum gguf_status read_model(struct gguf_convert *c,
     return gg_folder_join_quantized(&c->folder, err);
 }
 
+static enum gguf_status read_model(struct gguf_convert *c,
+                                   const struct gguf_limits *limits,
+                                   struct gguf_error *err)
+{
+    GG_TRY(gg_folder_read_texts(&c->folder, err));
+    GG_TRY(gg_image_find_folder(c, err));
+    if (c->image_stem)
+        return gg_image_read(c, limits, err);
+    GG_TRY(gg_convert_make_config(c, limits, err));
+    return read_described(c, limits, err);
+}
+
+/* Read one file: an image or video model, or its text encoder, whose class
+ * makes config.json. */
+static enum gguf_status read_file(struct gguf_convert *c,
+                                  const struct gguf_limits *limits,
+                                  struct gguf_error *err)
+{
+    const enum gguf_status st = gg_image_read(c, limits, err);
+    if (st != GGUF_E_ARCH || c->image)
+        return st;
+    if (gg_folder_read_texts(&c->folder, NULL) != GGUF_OK ||
+        c->folder.text[GG_CONVERT_CONFIG].json.root ||
+        gg_convert_make_config(c, limits, NULL) != GGUF_OK ||
+        !c->folder.text[GG_CONVERT_CONFIG].json.root)
+        return st;
+    gguf_error_clear(err);
+    return read_described(c, limits, err);
+}
+
 static enum gguf_status read_folder(struct gguf_convert *c,
                                     struct gguf_error *err)
 {
@@ -107,7 +134,7 @@ static enum gguf_status read_folder(struct gguf_convert *c,
                             "is a file: a projector is converted from the "
                             "folder of a model that sees, hears or speaks");
     if (c->image_file)
-        return gg_image_read(c, &limits, err);
+        return read_file(c, &limits, err);
     if (c->p.projector)
         return gg_projector_read(c, &limits, err);
     GG_TRY(gg_convert_adapter_open(c, &c->is_adapter, err));
@@ -132,6 +159,26 @@ static enum gguf_status describe_adapter(struct gguf_convert *c,
     return gg_convert_set_kind(c, err);
 }
 
+/* Add the tokenizer. A single file may lack it. */
+static enum gguf_status add_vocab(struct gguf_convert *c, int64_t rows,
+                                  struct gguf_error *err)
+{
+    const enum gguf_status st =
+        gg_convert_add_vocab(&c->folder, c->arch, rows, c->out.meta,
+                             &c->out.summary.n_tokens_left, err);
+    if (st != GGUF_E_NOTFOUND || !c->image_file)
+        return st;
+    gguf_error_clear(err);
+    gg_folder_warn(&c->folder,
+                   "no tokenizer is beside the file: only programs with a "
+                   "tokenizer of their own can use the output");
+    char key[80];
+    snprintf(key, sizeof key, "%s.vocab_size", c->arch->arch);
+    GG_TRY(gguf_meta_set_strz(c->out.meta, "tokenizer.ggml.model", "no_vocab",
+                              err));
+    return gguf_meta_set_u32(c->out.meta, key, (uint32_t)rows, err);
+}
+
 /* Keys may add tensors, and the model's name depends on their number. The order
  * of keys is that of llama.cpp's converter. */
 static enum gguf_status describe_model(struct gguf_convert *c,
@@ -145,9 +192,7 @@ static enum gguf_status describe_model(struct gguf_convert *c,
     GG_TRY(gg_convert_add_general(c, err));
     const struct gguf_convert_tensor *t =
         gg_convert_find_tensor(c, "token_embd.weight");
-    GG_TRY(gg_convert_add_vocab(&c->folder, c->arch, t ? t->ne[1] : 0,
-                                c->out.meta, &c->out.summary.n_tokens_left,
-                                err));
+    GG_TRY(add_vocab(c, t ? t->ne[1] : 0, err));
     GG_TRY(gg_convert_add_last_keys(c, err));
     c->out.summary.n_projector = gg_projector_count_left(c);
     gg_folder_warn_unread_config(&c->folder);

@@ -81,7 +81,7 @@ static bool has_tensor(const char *name, uint32_t dtype, unsigned n_dims,
            t->ne[1] == ne1 && t->ne[2] == ne2 && t->ne[3] == ne3;
 }
 
-static float read_number(const char *name, uint64_t i)
+static inline float read_number(const char *name, uint64_t i)
 {
     struct gguf_rows *rows = NULL;
     float x = -1;
@@ -94,7 +94,7 @@ static float read_number(const char *name, uint64_t i)
     return x;
 }
 
-static void put_float(uint8_t *p, float x)
+static inline void put_float(uint8_t *p, float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);

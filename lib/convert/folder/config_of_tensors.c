@@ -33,8 +33,11 @@ enum gguf_status gg_convert_make_config(struct gguf_convert *c,
     if (c->folder.text[GG_CONVERT_CONFIG].json.root)
         return GGUF_OK;
     /* without weights the missing config.json is the first fault */
-    const enum gguf_status st = gg_safetensors_open(
-        &c->folder.weights, &c->folder.dir, "model", limits, c->codec, NULL);
+    const enum gguf_status st =
+        c->folder.weights
+            ? GGUF_OK
+            : gg_safetensors_open(&c->folder.weights, &c->folder.dir, "model",
+                                  limits, c->codec, NULL);
     if (st != GGUF_OK)
         return st == GGUF_E_NOMEM ? gg_error_set_nomem(err, sizeof text)
                                   : GGUF_OK;

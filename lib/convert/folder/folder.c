@@ -69,12 +69,41 @@ enum gguf_status gg_convert_prefix_error(const char *name, enum gguf_status st,
     return st;
 }
 
+/* The folder of the tokenizer for text_encoder, text_encoder_2 and so on of a
+ * pipeline is tokenizer, tokenizer_2 and so on beside it. Returns false if the
+ * folder or the file is another one. */
+static bool find_tokenizer(const struct gg_folder *f, const char *name,
+                           char path[], size_t size)
+{
+    static const char part[] = "text_encoder";
+    struct gguf_str front = gg_str_z(f->dir.path);
+    const char *last = strrchr(f->dir.path, '/');
+    last = last ? last + 1 : f->dir.path;
+    front.size = (size_t)(last - f->dir.path);
+    if (strncmp(last, part, sizeof part - 1) != 0 ||
+        (strncmp(name, "tokenizer", 9) != 0 &&
+         strcmp(name, "spiece.model") != 0 &&
+         strcmp(name, "special_tokens_map.json") != 0 &&
+         strcmp(name, "added_tokens.json") != 0))
+        return false;
+    const int n = snprintf(path, size, "%.*stokenizer%s", (int)front.size,
+                           front.data, last + sizeof part - 1);
+    return n > 0 && (size_t)n < size;
+}
+
 enum gguf_status gg_folder_map(struct gg_folder *f, const char *name,
                                struct gg_mapfile *m, bool *there,
                                struct gguf_error *err)
 {
-    return gg_convert_prefix_error(
-        name, gg_dir_map(&f->dir, name, MOST_TEXT, m, there, err), err);
+    char path[1024];
+    struct gg_dir beside = f->dir;
+    enum gguf_status st = gg_dir_map(&f->dir, name, MOST_TEXT, m, there, err);
+    if (st == GGUF_OK && !*there &&
+        find_tokenizer(f, name, path, sizeof path)) {
+        beside.path = path;
+        st = gg_dir_map(&beside, name, MOST_TEXT, m, there, err);
+    }
+    return gg_convert_prefix_error(name, st, err);
 }
 
 enum gguf_status gg_folder_read_json(struct gg_folder *f, const char *name,
