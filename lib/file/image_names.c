@@ -6,13 +6,14 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
-static const char *const names[] = { "aura",         "cosmos",   "ernie_image",
-                                     "flux",         "hidream",  "hidream_o1",
-                                     "hyvid",        "krea2",    "ideogram4",
-                                     "ltxv",         "lumina2",  "minimax_h3",
-                                     "sd1",          "omnigen2", "qwen_image",
-                                     "qwen_image_2", "sd3",      "sdxl",
-                                     "wan",          "pig",      "cow" };
+static const char *const names[] = {
+    "aura",         "cosmos",     "ernie_image", "flux",      "hidream",
+    "hidream_o1",   "hyvid",      "krea2",       "ideogram4", "ltxv",
+    "lumina2",      "minimax_h3", "sd1",         "omnigen2",  "qwen_image",
+    "qwen_image_2", "sd3",        "sdxl",        "wan",       "pig",
+    "cow",          "mage_flow",  "lens",        "boogu",     "kandinsky5",
+    "hunyuan3d",    "mochi",      "pixart",      "cogvideox", "seedvr2"
+};
 
 bool gg_image_names_have(const struct gguf_kv *kv)
 {

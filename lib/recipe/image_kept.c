@@ -19,6 +19,10 @@
     "conv_in. conv_out. =input_blocks.0.0.weight =out.2.weight"
 #define FLUX_KEPT                                                             \
     "txt_in. img_in. time_in. vector_in. guidance_in. final_layer. "
+#define QWEN_KEPT "img_in. txt_in. time_text_embed. proj_out. norm_out."
+#define OMNI_KEPT                                                             \
+    "time_caption_embed. x_embedder. ref_image_patch_embedder. norm_out. "    \
+    "context_refiner. noise_refiner."
 #define DIT_KEPT "t_embedder. x_embedder. final_layer. "
 
 static const struct {
@@ -35,9 +39,10 @@ static const struct {
                  ".ff_i.gate.weight caption_projection." },
     { "cosmos", "p_embedder. t_embedder. t_embedding_norm. x_embedder. "
                 "pos_embedder. final_layer. llm_adapter." },
-    { "qwen_image", "img_in. txt_in. time_text_embed. proj_out. norm_out." },
-    { "qwen_image_2", "img_in. txt_in. time_text_embed. proj_out. norm_out. "
-                      "=modulation.1.weight" },
+    { "qwen_image", QWEN_KEPT },
+    { "mage_flow", QWEN_KEPT },
+    { "lens", QWEN_KEPT " txt_norm." },
+    { "qwen_image_2", QWEN_KEPT " =modulation.1.weight" },
     { "ltxv", "adaln_single. caption_projection. patchify_proj. proj_out. "
               "scale_shift_table" },
     { "hyvid", FLUX_KEPT "byt5_in. vision_in. =cond_type_embedding.weight" },
@@ -52,10 +57,20 @@ static const struct {
                    "final_layer. llm_cond_" },
     { "ernie_image", DIT_KEPT "text_proj. time_embedding. final_linear. "
                               "final_norm. adaLN_modulation." },
-    { "omnigen2", "time_caption_embed. x_embedder. ref_image_patch_embedder. "
-                  "norm_out. context_refiner. noise_refiner." },
+    { "omnigen2", OMNI_KEPT },
+    { "boogu", OMNI_KEPT },
     { "hidream_o1", "t_embedder1. x_embedder. final_layer" },
     { "minimax_h3", "video_patch_proj. audio_patch_proj. adaln_" },
+    { "kandinsky5", "text_embeddings. time_embeddings. visual_embeddings. "
+                    "pooled_text_embeddings. out_layer.modulation. "
+                    "out_layer.out_layer." },
+    { "hunyuan3d", DIT_KEPT "latent_in. cond_in. time_in. guidance_in." },
+    { "mochi", DIT_KEPT "t5_y_embedder. t5_yproj." },
+    { "pixart", DIT_KEPT "t_block. y_embedder. csize_embedder. ar_embedder." },
+    { "cogvideox", "patch_embed. time_embedding ofs_embedding norm_out. "
+                   "proj_out." },
+    { "seedvr2", "=vid_in.proj.weight =txt_in.weight emb_in. "
+                 "=vid_out.proj.weight" },
 };
 
 bool gg_image_kept_has_part(const char *list, struct gguf_str name)

@@ -14,7 +14,14 @@
 #define HYVID  "double_blocks.0.img_attn_proj.weight"
 #define REFINE "txt_in.individual_token_refiner.blocks.1.self_attn_qkv.weight"
 #define COMFY  "model.diffusion_model."
-#define SHAPE  "comfy.gguf.orig_shape."
+#define QWEN                                                                  \
+    "time_text_embed.timestep_embedder.linear_2.weight 4,4 "                  \
+    "transformer_blocks.0.attn.norm_added_q.weight 4 "                        \
+    "transformer_blocks.0.img_mlp.net.0.proj.weight 4,4"
+#define PIXART                                                                \
+    "t_block.1.weight 4,4 blocks.0.scale_shift_table 6,4 "                    \
+    "x_embedder.proj.weight 4,4,1,1 y_embedder.y_proj.fc1.weight 4,4"
+#define SHAPE "comfy.gguf.orig_shape."
 
 static bool has_text(const char *key, const char *want)
 {
@@ -309,6 +316,75 @@ static void refuse_file(const char *why, const char *what)
        "%s: %s", what, err.message);
 }
 
+/* Tensors that tell an architecture: its name, and "NAME SHAPE ..." of them. */
+static const struct {
+    const char *arch, *tensors;
+} known[] = {
+    { "qwen_image", "txt_norm.weight 3584 proj_out.weight 64,4 " QWEN },
+    { "mage_flow", "txt_norm.weight 2560 proj_out.weight 128,4 " QWEN },
+    { "qwen_image", "txt_norm.weight 2560 proj_out.weight 64,4 " QWEN },
+    { "lens", "transformer_blocks.0.attn.norm_added_q.weight 4,4 "
+              "transformer_blocks.0.img_mlp.w1.weight 4,4" },
+    { "qwen_image_2", "txt_in.text_norm.weight 4 modulation.1.weight 4,4 "
+                      "transformer_blocks.0.img_mlp.gate_up.weight 4,4" },
+    { "krea2", "txtfusion.projector.weight 4,4 last.linear.weight 4,4 "
+               "blocks.0.attn.wq.weight 4,4" },
+    { "ideogram4", "embed_image_indicator.weight 4,4 input_proj.weight 4,4 "
+                   "layers.0.attention.qkv.weight 4,4" },
+    { "ernie_image", "layers.0.adaLN_sa_ln.weight 4 text_proj.weight 4,4 "
+                     "layers.0.mlp.linear_fc2.weight 4,4" },
+    { "omnigen2", "time_caption_embed.timestep_embedder.linear_1.bias 4" },
+    { "boogu", "time_caption_embed.timestep_embedder.linear_1.bias 4 "
+               "x_embedder.weight 4,4 double_stream_layers.0."
+               "img_instruct_attn.processor.img_to_q.weight 4,4" },
+    { "hidream_o1", "t_embedder1.mlp.0.weight 4,4 "
+                    "x_embedder.proj1.weight 4,4" },
+    { "minimax_h3", "video_patch_proj.weight 4,4 "
+                    "audio_patch_proj.weight 4,4" },
+    { "kandinsky5",
+      "visual_transformer_blocks.0.cross_attention.key_norm.weight 4 "
+      "visual_embeddings.in_layer.weight 4,4" },
+    { "hunyuan3d", "latent_in.weight 4,4 cond_in.weight 4,4 " FLUX " 4,4" },
+    { "hunyuan3d", "t_embedder.mlp.2.weight 4,4 x_embedder.weight 4,4 "
+                   "blocks.0.attn1.k_norm.weight 4" },
+    { "mochi", "t5_yproj.weight 4,4 x_embedder.proj.weight 4,4" },
+    { "pixart", PIXART },
+    { "cogvideox", "blocks.0.norm1.linear.weight 4,4 "
+                   "patch_embed.proj.weight 4,4 "
+                   "patch_embed.text_proj.weight 4,4" },
+    { "seedvr2", "blocks.31.mlp.all.proj_in_gate.weight 4,4" },
+    { NULL, PIXART " attention_y_norm.weight 4" },
+    { NULL, "t5_yproj.weight 4,4" },
+    { NULL, "double_blocks.0.img_attn.qkv.weight 4,4" },
+};
+
+static void add_tensors(const char *list)
+{
+    while (*list) {
+        char name[100], shape[20];
+        int n = 0, rows = 1, cols = 1;
+        if (sscanf(list, "%99s %19s%n", name, shape, &n) != 2)
+            return;
+        (void)sscanf(shape, "%d,%d", &rows, &cols);
+        stfile_add(&st, name, "BF16", shape, 2 * (size_t)(rows * cols));
+        list += n + (list[n] == ' ');
+    }
+}
+
+static void check_known(void)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        stfile_begin(&st);
+        add_tensors(known[i].tensors);
+        const enum gguf_status s = convert_file("COPY");
+        ok(known[i].arch ? s == GGUF_OK &&
+                               has_text("general.architecture", known[i].arch)
+                         : s == GGUF_E_ARCH,
+           "tensors of %s: %s", known[i].arch ? known[i].arch : "none",
+           err.message);
+    }
+}
+
 static void check_refused(void)
 {
     char name[140];
@@ -362,6 +438,7 @@ int main(void)
     check_config();
     check_names();
     check_folders();
+    check_known();
     check_refused();
     gguf_file_close(made);
     scratch_clean(top);

@@ -24,6 +24,9 @@ struct gg_image_arch {
     const char *sets;
     /* names of tensors that a model does not have */
     const char *without;
+    /* Names with a number: "NAME=ROWS". The slowest dimension of tensor NAME is
+     * ROWS. rows: a model has all of these sizes; not_rows: it has not all. */
+    const char *rows, *not_rows;
     /* Names of the model in diffusers' layout, which no loader takes: refused,
      * unless struct gg_image_layout has them all. */
     const char *foreign;

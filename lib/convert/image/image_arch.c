@@ -12,11 +12,18 @@
 
 #include "base/compiler.h"
 
+#define BOOGU                                                                 \
+    "double_stream_layers.0.img_instruct_attn.processor.img_to_q.weight"
+
+/* Sizes of Mage-Flow; those of Qwen-Image are 3584 and 64. */
+#define MAGE_FLOW "txt_norm.weight=2560 proj_out.weight=128"
+
 #define SDXL_LABEL "label_emb.0.0.weight add_embedding.linear_1.weight"
 
 static const struct gg_image_arch rows[] = {
     { .name = "flux",
       .sets = "double_blocks.0.img_attn.proj.weight",
+      .without = "latent_in.weight",
       .foreign = "transformer_blocks.0.attn.norm_added_k.weight "
                  "single_transformer_blocks.0.attn.norm_k.weight" },
     { .name = "sd3",
@@ -40,7 +47,16 @@ static const struct gg_image_arch rows[] = {
     { .name = "qwen_image",
       .sets = "time_text_embed.timestep_embedder.linear_2.weight "
               "transformer_blocks.0.attn.norm_added_q.weight "
-              "transformer_blocks.0.img_mlp.net.0.proj.weight" },
+              "transformer_blocks.0.img_mlp.net.0.proj.weight",
+      .not_rows = MAGE_FLOW },
+    { .name = "mage_flow",
+      .sets = "txt_norm.weight proj_out.weight "
+              "transformer_blocks.0.attn.norm_added_q.weight "
+              "transformer_blocks.0.img_mlp.net.0.proj.weight",
+      .rows = MAGE_FLOW },
+    { .name = "lens",
+      .sets = "transformer_blocks.0.attn.norm_added_q.weight "
+              "transformer_blocks.0.img_mlp.w1.weight" },
     { .name = "qwen_image_2",
       .sets = "txt_in.text_norm.weight modulation.1.weight "
               "transformer_blocks.0.img_mlp.proj.weight|"
@@ -92,12 +108,39 @@ static const struct gg_image_arch rows[] = {
       .sets = "layers.0.adaLN_sa_ln.weight text_proj.weight "
               "layers.0.mlp.linear_fc2.weight" },
     { .name = "omnigen2",
-      .sets = "time_caption_embed.timestep_embedder.linear_1.bias" },
+      .sets = "time_caption_embed.timestep_embedder.linear_1.bias",
+      .without = BOOGU },
+    { .name = "boogu", .sets = BOOGU " x_embedder.weight" },
     { .name = "hidream_o1",
       .sets = "t_embedder1.mlp.0.weight x_embedder.proj1.weight" },
     { .name = "minimax_h3",
       .sets = "video_patch_proj.weight audio_patch_proj.weight",
       .f32 = "adaln_t_table" },
+    { .name = "kandinsky5",
+      .sets = "visual_transformer_blocks.0.cross_attention.key_norm.weight "
+              "visual_embeddings.in_layer.weight",
+      .without = "audio_embeddings.in_layer.weight" },
+    { .name = "hunyuan3d",
+      .sets = "latent_in.weight cond_in.weight "
+              "double_blocks.0.img_attn.proj.weight|"
+              "t_embedder.mlp.2.weight blocks.0.attn1.k_norm.weight "
+              "x_embedder.weight" },
+    { .name = "mochi",
+      .sets = "t5_yproj.weight x_embedder.proj.weight",
+      .f32 = "pos_frequencies" },
+    { .name = "pixart",
+      .sets = "t_block.1.weight blocks.0.scale_shift_table "
+              "x_embedder.proj.weight y_embedder.y_proj.fc1.weight",
+      .without = "attention_y_norm.weight genre_embedder.weight",
+      .f32 = "scale_shift_table" },
+    { .name = "cogvideox",
+      .sets = "blocks.0.norm1.linear.weight patch_embed.proj.weight "
+              "patch_embed.text_proj.weight" },
+    { .name = "seedvr2",
+      .sets = "blocks.31.mlp.all.proj_in_gate.weight|"
+              "blocks.35.mlp.all.proj_in_gate.weight|"
+              "blocks.35.mlp.vid.proj_out.weight blocks.0.mlp.txt.proj_out"
+              ".weight" },
 };
 
 const struct gg_image_arch *gg_image_row(size_t n)

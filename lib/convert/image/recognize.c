@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Prefixes of the model's names in files that hold other parts, too. */
@@ -38,6 +39,28 @@ static bool has_any(const struct gg_safetensors *s, const char *prefix,
         list += n + (list[n] == ' ');
     }
     return false;
+}
+
+/* Have the tensors of a list NAME=ROWS all these numbers of rows? Returns
+ * no_list if list is NULL. */
+static bool has_rows(const struct gg_safetensors *s, const char *prefix,
+                     const char *list, bool no_list)
+{
+    char buf[256];
+    if (!list)
+        return no_list;
+    while (*list) {
+        const size_t n = strcspn(list, "=");
+        char *end;
+        const long rows = strtol(list + n + 1, &end, 10);
+        snprintf(buf, sizeof buf, "%s%.*s", prefix, (int)n, list);
+        const uint32_t i = gg_safetensors_find(s, gg_str_z(buf));
+        if (i == GG_INDEX_NONE || !s->tensor[i].n_dims ||
+            s->tensor[i].ne[s->tensor[i].n_dims - 1] != rows)
+            return false;
+        list = end + (*end == ' ');
+    }
+    return true;
 }
 
 /* Number of names of a set that a file has. */
@@ -111,7 +134,9 @@ static enum gguf_status try_prefix(struct gguf_convert *c, const char *prefix,
     const struct gg_image_layout *l;
     const struct gg_image_arch *a;
     for (size_t i = 0; (a = gg_image_row(i)); i++)
-        if (has_set(s, prefix, a->sets) && !has_any(s, prefix, a->without))
+        if (has_set(s, prefix, a->sets) && !has_any(s, prefix, a->without) &&
+            has_rows(s, prefix, a->rows, true) &&
+            !has_rows(s, prefix, a->not_rows, false))
             GG_TRY(take_arch(c, prefix, a, NULL, err));
     for (size_t i = 0; (l = gg_image_layout_row(i)); i++)
         if (has_set(s, prefix, l->sets) && (a = find_arch(l->arch)))
