@@ -18,7 +18,7 @@
 #include <math.h>
 
 /* Rows of each family, in family/FAMILY.c; a list ends with a row without a
- * class. All rows of a class are in one family. */
+ * class. Rows of a class in several families exclude each other (.when). */
 extern const struct gg_convert_arch gg_convert_family_llama[],
     gg_convert_family_mistral[], gg_convert_family_qwen[],
     gg_convert_family_qwen_delta[], gg_convert_family_diffusion[],

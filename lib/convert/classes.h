@@ -207,7 +207,7 @@ struct gg_convert_arch {
     const char *classes; /* names of classes, separated by blanks */
     const char *arch;
     /* Does this row apply to config.json? NULL: yes. The first row of a class
-     * that applies is used; all are in one family. */
+     * that applies is used. */
     gg_hf_config_test_fn *when;
     /* Way back: model_type in config.json. NULL: the class's name in lower
      * case. */

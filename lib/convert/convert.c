@@ -81,6 +81,7 @@ static enum gguf_status read_described(struct gguf_convert *c,
         GG_TRY(gg_safetensors_open(&c->folder.weights, &c->folder.dir, "model",
                                    limits, c->codec, err));
     GG_TRY(gg_folder_note_unread(&c->folder, err));
+    c->tower = gg_projector_find(c);
     GG_TRY(gg_convert_detect_reranker(c, err));
     GG_TRY(gg_convert_find_arch(c, err)); /* rerankers have another row */
     GG_TRY(gg_convert_find_prefix(c, err));

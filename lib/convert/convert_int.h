@@ -72,6 +72,9 @@ struct gguf_convert {
     bool is_adapter;
     const struct gg_convert_arch *arch;
     const struct gg_projector *projector; /* NULL: a language model */
+    /* a language model: row of its class's projector, whose tensors are left
+     * out; NULL: none */
+    const struct gg_projector *tower;
     /* image/image.h: name of the file, or stem of the names of the folder's
      * files; architecture; NULL: no image or video model */
     const char *image_file, *image_stem;
@@ -262,6 +265,10 @@ bool gg_convert_normalize_name(const struct gguf_convert *c,
 bool gg_convert_normalize_part(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                bool *nothing);
+/* part_names.c: does the beginning of a name belong to the towers of a
+ * projector's class? Tensors that the projector leaves out are included. */
+bool gg_convert_is_of_tower(const struct gg_convert_arch *arch,
+                            struct gguf_str name);
 /* part_names.c: does a tensor with this name belong to the projector of a
  * class? */
 bool gg_convert_is_part(const struct gg_convert_arch *arch,

@@ -6,7 +6,9 @@
  * ARG: bf16, files=N, extra (a tensor that no model has), vision (it also sees,
  * as Janus), bert (BertModel with WordPiece), wide (rows of 256, which the
  * blocks of all types divide), large=N: N layers with the sizes of Llama 3 8B
- * (36: 8e9 weights), all of them 0, in sparse files.
+ * (36: 8e9 weights), all of them 0, in sparse files. class=NAME: a class other
+ * than LlamaForCausalLM. members=TEXT: more members of config.json, each after
+ * a comma. tensor=LINE: a further tensor, its name and sizes.
  */
 #include "config.h"
 #include "tests/convert/folder.h"
@@ -28,7 +30,7 @@ struct sizes {
 #define TOWER "model.vision_model.encoder.layers.0."
 
 static void put_config(const struct folder *f, const struct sizes *s,
-                       bool vision)
+                       const char *name, const char *members)
 {
     char config[1000];
     snprintf(config, sizeof config,
@@ -38,9 +40,8 @@ static void put_config(const struct folder *f, const struct sizes *s,
              "\"vocab_size\":%d,\"max_position_embeddings\":64,"
              "\"rms_norm_eps\":1e-6,\"rope_theta\":10000.0,\"eos_token_id\":"
              "258,\"bos_token_id\":258%s}",
-             vision ? "JanusForConditionalGeneration" : "LlamaForCausalLM",
-             s->width, s->ff, s->layers, s->heads, s->kv, s->vocab,
-             vision ? VISION : "");
+             name, s->width, s->ff, s->layers, s->heads, s->kv, s->vocab,
+             members);
     folder_text(f, "config.json", config);
 }
 
@@ -118,7 +119,9 @@ int main(int argc, char **argv)
 {
     static struct folder f;
     struct sizes s = { 2, 32, 32, 4, 2, FOLDER_VOCAB };
-    const char *dtype = "F32";
+    const char *dtype = "F32", *name = "LlamaForCausalLM", *members = "";
+    const char *tensors[64];
+    size_t n_tensors = 0;
     int n_files = 1, large = 0;
     bool extra = false, vision = false, bert = false;
     if (argc < 2)
@@ -136,6 +139,12 @@ int main(int argc, char **argv)
             bert = true;
         else if (!strcmp(argv[i], "wide"))
             s.width = s.ff = 256;
+        else if (!strncmp(argv[i], "class=", 6))
+            name = argv[i] + 6;
+        else if (!strncmp(argv[i], "members=", 8))
+            members = argv[i] + 8;
+        else if (!strncmp(argv[i], "tensor=", 7) && n_tensors < 64)
+            tensors[n_tensors++] = argv[i] + 7;
         else if (!strncmp(argv[i], "large=", 6))
             large = atoi(argv[i] + 6);
         else
@@ -151,8 +160,11 @@ int main(int argc, char **argv)
         folder_wordpiece(&f, true);
         return 0;
     }
-    put_config(&f, &s, vision);
+    put_config(&f, &s, vision ? "JanusForConditionalGeneration" : name,
+               vision ? VISION : members);
     put_tensors(&f, &s, extra);
+    for (size_t i = 0; i < n_tensors; i++)
+        folder_tensors(&f, tensors[i], 1, 1);
     if (vision)
         put_tower(&f, s.width);
     folder_weights(&f, dtype, n_files);

@@ -13,6 +13,40 @@ quantize=$bin/gguf-quantize
 run "$convert" "$tmp/see" -o "$tmp/a.gguf"
 test $rc -eq 0 && grep -q '12 tensors that see or hear.*--mmproj' "$tmp/err"
 ok 'a conversion without the projector says how to get it'
+# leaves WHAT N ARG... - N tensors of the towers of a folder (mkfolder ARG...)
+# are left out of its language model
+leaves() {
+    what=$1
+    n_left=$2
+    shift 2
+    rm -rf "$tmp/other"
+    "$builddir/tests/tools/mkfolder" "$tmp/other" "$@" || exit 99
+    run "$convert" "$tmp/other" -o "$tmp/other.gguf"
+    test $rc -eq 0 && rm "$tmp/other.gguf" &&
+        grep -q "$n_left tensors that see or hear.*--mmproj" "$tmp/err"
+    ok "$what"
+}
+leaves "Qwen2-VL's tower is left out" 3 class=Qwen2VLForConditionalGeneration \
+    members=',"model_type":"qwen2_vl",
+        "rope_scaling":{"type":"mrope","mrope_section":[2,1,1]},
+        "vision_config":{"hidden_size":32,"depth":1}' \
+    'tensor=visual.patch_embed.proj.weight 16 3 2 4 4' \
+    'tensor=visual.blocks.0.norm1.weight 16' \
+    'tensor=visual.merger.mlp.0.weight 64 64'
+leaves "LLaVA 1.6's tower and the vector between its lines are left out" 3 \
+    class=LlavaNextForConditionalGeneration \
+    members=',"text_config":{"hidden_size":32,"intermediate_size":32,
+        "num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,
+        "vocab_size":260,"max_position_embeddings":64},
+        "vision_config":{"model_type":"clip_vision_model"}' \
+    'tensor=image_newline 32' \
+    'tensor=vision_tower.vision_model.embeddings.class_embedding 16' \
+    'tensor=vision_tower.vision_model.post_layernorm.weight 16' \
+    'tensor=multi_modal_projector.linear_1.weight 32 16'
+leaves "Voxtral's encoder is left out" 2 \
+    class=VoxtralForConditionalGeneration members=',"audio_config":{}' \
+    'tensor=audio_tower.layers.0.fc1.weight 32 16' \
+    'tensor=multi_modal_projector.linear_1.weight 32 64'
 run "$convert" --json -q "$tmp/see" --mmproj -o "$tmp/p.gguf"
 test $rc -eq 0 && grep -q '"kind": *"projector"' "$tmp/out"
 ok 'the projector is converted alone'

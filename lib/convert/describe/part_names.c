@@ -42,6 +42,13 @@ static bool is_listed(const char *list, struct gguf_str name)
     return false;
 }
 
+bool gg_convert_is_of_tower(const struct gg_convert_arch *arch,
+                            struct gguf_str name)
+{
+    drop_leading(&name);
+    return is_listed(arch->parts, name);
+}
+
 bool gg_convert_is_part(const struct gg_convert_arch *arch,
                         struct gguf_str name)
 {

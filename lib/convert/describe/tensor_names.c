@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "convert/convert_int.h"
+#include "convert/projectors.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -56,6 +57,7 @@ static const struct {
     { "model.sam_model.", NULL },
     { "model.vision_model.", NULL },
     { "model.qwen2_model.", NULL },
+    { "image_newline", NULL },
     { "model.image_newline", NULL },
     { "model.view_seperator", NULL },
     { "model.vision_encoder.", NULL },
@@ -231,6 +233,21 @@ bool gg_convert_respell(const struct gguf_convert *c,
     return false;
 }
 
+/* Does a tensor, plain without wrappers, name as in rows, belong to the
+ * projector of the class? The lists of a projector's parts may contain tensors
+ * of the language model, which have rows. */
+static bool is_left_to_tower(const struct gguf_convert *c, const char *plain,
+                             const char *name)
+{
+    char other[GG_CONVERT_NAME];
+    if (!c->tower ||
+        !gg_convert_is_of_tower(&c->tower->arch, gg_str_z(plain)) ||
+        gg_convert_has_name(c, name))
+        return false;
+    memcpy(other, name, strlen(name) + 1);
+    return !gg_convert_respell(c, other);
+}
+
 bool gg_convert_normalize_name(const struct gguf_convert *c,
                                struct gguf_str name, char out[GG_CONVERT_NAME],
                                bool *nothing)
@@ -254,5 +271,8 @@ bool gg_convert_normalize_name(const struct gguf_convert *c,
         before = c->arch->before;
     const int n = snprintf(out, GG_CONVERT_NAME, "%s%.*s", before,
                            (int)GG_MIN(name.size, 1000), name.data);
-    return n >= 0 && n < GG_CONVERT_NAME;
+    if (n < 0 || n >= GG_CONVERT_NAME)
+        return false;
+    *nothing = is_left_to_tower(c, plain, out);
+    return !*nothing;
 }

@@ -145,9 +145,15 @@ static double llama4_no_window(const struct gg_hf_config *cfg)
     return is_true(gg_hf_config_all_layers(cfg, gg_convert_is_full)) ? 0 : NAN;
 }
 
-static bool is_inner_unnamed(const struct gg_hf_config *cfg)
+/* LLaVA's language model may have any class. If text_config names none, its
+ * model_type says it; those without one are Llama's. */
+static bool is_inner_llama(const struct gg_hf_config *cfg)
 {
-    return !gg_hf_config_get(cfg, "text_config.architectures");
+    const char *name = "text_config.model_type";
+    return !gg_hf_config_get(cfg, "text_config.architectures") &&
+           (!gg_hf_config_get(cfg, name) ||
+            gg_hf_config_is_word(cfg, name, -1, "llama") == 1 ||
+            gg_hf_config_is_word(cfg, name, -1, "mistral") == 1);
 }
 
 /* ---- InternLM 2 ---- */
@@ -414,10 +420,10 @@ const struct gg_convert_arch gg_convert_family_llama[] = {
       .names = LLAMA,
       .last = OF_SIZE,
       PERMUTED },
-    /* the language model may have any class; Llama's if it names none */
-    { .classes = "LlavaForConditionalGeneration",
+    { .classes =
+          "LlavaForConditionalGeneration LlavaNextForConditionalGeneration",
       .arch = "llama",
-      .when = is_inner_unnamed,
+      .when = is_inner_llama,
       .names = LLAMA,
       .last = OF_SIZE,
       PERMUTED },

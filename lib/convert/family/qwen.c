@@ -347,11 +347,25 @@ const struct gg_convert_defaults gg_convert_defaults_qwen2 = {
       { "rope_theta", 10000 } }
 };
 
+/* Is the language model of LLaVA, whose class text_config does not name,
+ * Qwen 2's? */
+static bool is_inner_qwen2(const struct gg_hf_config *cfg)
+{
+    return !gg_hf_config_get(cfg, "text_config.architectures") &&
+           gg_hf_config_is_word(cfg, "text_config.model_type", -1, "qwen2") ==
+               1;
+}
+
 const struct gg_convert_arch gg_convert_family_qwen[] = {
     /* alone, and of vision or audio models */
     { .classes = "Qwen2ForCausalLM Qwen2AudioForConditionalGeneration "
                  "AudioFlamingo3ForConditionalGeneration DotsOCRForCausalLM",
       .arch = "qwen2",
+      .names = LLAMA },
+    { .classes =
+          "LlavaForConditionalGeneration LlavaNextForConditionalGeneration",
+      .arch = "qwen2",
+      .when = is_inner_qwen2,
       .names = LLAMA },
     { .classes = "KORMoForCausalLM",
       .arch = "qwen2",

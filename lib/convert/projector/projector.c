@@ -66,7 +66,7 @@ const struct gg_projector *gg_projector_find(const struct gguf_convert *c)
 
 size_t gg_projector_count_left(const struct gguf_convert *c)
 {
-    const struct gg_projector *p = gg_projector_find(c);
+    const struct gg_projector *p = c->tower;
     size_t n = 0;
     if (!p)
         return 0;
