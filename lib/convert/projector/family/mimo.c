@@ -122,7 +122,9 @@ static enum gguf_status add_books(struct gguf_convert *c,
                               name);
         width = t->ne[0];
         most = GG_MAX(most, t->ne[1]);
-        (void)json_array_append_new(sizes_of, json_integer(t->ne[1]));
+        if (st == GGUF_OK &&
+            json_array_append_new(sizes_of, json_integer(t->ne[1])))
+            st = gg_error_set_nomem(err, sizeof(json_t *));
     }
     if (st == GGUF_OK && (!n || (uint64_t)n * (uint64_t)most > 1 << 24))
         st = gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
