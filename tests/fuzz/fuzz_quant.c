@@ -15,7 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_OPTIONS = 6, MAX_FILES = 20 };
+enum {
+    N_OPTIONS = 6,
+    MAX_FILES = 20,
+    /* bytes: room for a slice of decoded elements (quant/run/job_run.h), but
+     * not for two, which measuring takes */
+    LEAST_MEMORY = 96 << 10
+};
 
 static const char *const recipes[] = {
     "COPY",   "F16",    "BF16", "Q8_0",  "Q4_0",   "Q5_1",
@@ -77,7 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p.prune = &layer;
     p.n_prune = layer < 100;
     p.max_file_size = 64 * (uint64_t)take(&b);
-    p.max_memory = 1 + 256 * (uint64_t)take(&b);
+    const unsigned memory = take(&b);
+    p.max_memory = memory ? LEAST_MEMORY + 256 * (uint64_t)memory : 0;
     const unsigned last = take(&b);
     if (last & 1)
         p.embedding_type = gguf_dtype_find(GGUF_DTYPE_Q6_K);
