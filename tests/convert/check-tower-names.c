@@ -473,6 +473,50 @@ static void check_unknown(void)
     gguf_convert_close(c);
 }
 
+/* ---- classes that are not converted ---- */
+
+static const struct refusal {
+    const char *name, *members, *reason;
+} refusals[] = {
+    { "Phi4MMForCausalLM", "\"img_processor\":null",
+      "no program has a projector type for its towers (embed_tokens_extend)" },
+    { "Phi4MultimodalForCausalLM", CLIP,
+      "no program has a projector type for its towers (embed_tokens_extend)" },
+    { "MiniCPMV4_7ForConditionalGeneration", CLIP,
+      "no program has a projector type for it" },
+    { "MiniMaxM3VLForConditionalGeneration", CLIP,
+      "whose class is MiniMaxM3SparseForConditionalGeneration" },
+};
+enum { N_REFUSALS = sizeof refusals / sizeof *refusals };
+
+/* Neither the language model nor the projector is converted, for the same
+ * reason; --as still names a class. */
+static void check_refused(const struct refusal *r)
+{
+    static struct folder f;
+    const struct model m = { r->name, "LlamaForCausalLM", false, "" };
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    make_folder(&f, &m, r->members);
+    folder_weights(&f, "F32", 1);
+    for (int projector = 0; projector < 2; projector++) {
+        gguf_error_clear(&e);
+        p.projector = projector;
+        ok(gguf_convert_open(&c, scratch_path(top, "hf"), &p, &e) ==
+                   GGUF_E_ARCH &&
+               strstr(e.message, r->name) && strstr(e.message, r->reason),
+           "%s, %s: %s", r->name, projector ? "projector" : "language model",
+           e.message);
+    }
+    gguf_error_clear(&e);
+    p.projector = false;
+    p.as = "LlamaForCausalLM";
+    ok(gguf_convert_open(&c, scratch_path(top, "hf"), &p, &e) == GGUF_OK,
+       "%s as another class %s", r->name, e.message);
+    gguf_convert_close(c);
+}
+
 int main(void)
 {
     static struct folder f;
@@ -495,6 +539,8 @@ int main(void)
     for (size_t i = 0; i < sizeof llava / sizeof *llava; i++)
         check_model(&llava[i], CLIP);
     check_unknown();
+    for (size_t i = 0; i < N_REFUSALS; i++)
+        check_refused(&refusals[i]);
     scratch_clean(top);
     rmdir(top);
     return done_testing();

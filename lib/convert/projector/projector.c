@@ -76,6 +76,44 @@ size_t gg_projector_count_left(const struct gguf_convert *c)
     return n;
 }
 
+/* Classes that are not converted. unless: member of config.json; a folder that
+ * has it is converted by a row of the class. NULL: none. */
+static const struct refusal {
+    const char *name, *unless, *reason;
+} refusals[] = {
+#define PHI4_TOWERS                                                           \
+    "no program has a projector type for its towers (embed_tokens_extend), "  \
+    "and its language model needs an adapter for images and one for sound"
+    { "Phi4MMForCausalLM", "vision_config", PHI4_TOWERS },
+    { "Phi4MultimodalForCausalLM", NULL, PHI4_TOWERS },
+#undef PHI4_TOWERS
+    { "MiniCPMV4_7ForConditionalGeneration", NULL,
+      "no program has a projector type for it: MiniCPM-V 4.7 gives the slices "
+      "of an image positions on a canvas" },
+    { "MiniMaxM3VLForConditionalGeneration", NULL,
+      "it is transformers' own form of MiniMax M3, with other settings: "
+      "convert the published folder, whose class is "
+      "MiniMaxM3SparseForConditionalGeneration" },
+};
+
+/* Fail with GGUF_E_ARCH if the class is in the list. */
+static enum gguf_status refuse_class(const struct gguf_convert *c,
+                                     struct gguf_str name,
+                                     struct gguf_error *err)
+{
+    const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
+    struct gg_str_esc e;
+    for (size_t i = 0; i < GG_LEN(refusals); i++) {
+        const struct refusal *r = &refusals[i];
+        if (gg_str_eqz(name, r->name) &&
+            !(r->unless && json_is_object(json_object_get(root, r->unless))))
+            return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
+                                "config.json: class '%s' is not converted: %s",
+                                gg_str_esc(&e, name), r->reason);
+    }
+    return GGUF_OK;
+}
+
 enum gguf_status gg_projector_refuse_text(const struct gguf_convert *c,
                                           struct gguf_str name,
                                           struct gguf_error *err)
@@ -83,6 +121,7 @@ enum gguf_status gg_projector_refuse_text(const struct gguf_convert *c,
     const json_t *root = c->folder.text[GG_CONVERT_CONFIG].json.root;
     struct gguf_str other;
     struct gg_str_esc e, f;
+    GG_TRY(refuse_class(c, name, err));
     if (!gg_projector_find(c))
         return GGUF_OK;
     if (gg_json_str(json_object_get(root, "text_model_id"), &other))
@@ -134,6 +173,7 @@ static enum gguf_status find_class(struct gguf_convert *c,
     c->projector = gg_projector_find(c);
     (void)gg_json_str(
         json_array_get(json_object_get(root, "architectures"), 0), &name);
+    GG_TRY(refuse_class(c, name, err));
     if (!c->projector && name.size && is_known_class(name))
         return refuse_settings(root, name, err);
     if (!c->projector && name.size)

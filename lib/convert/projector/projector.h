@@ -44,7 +44,8 @@ enum gguf_status gg_projector_describe(struct gguf_convert *c,
  * belong to its projector, if its class has one. */
 size_t gg_projector_count_left(const struct gguf_convert *c);
 /* projector.c: fail with GGUF_E_ARCH for a class that has a projector, but no
- * row of a language model. GGUF_OK: it has no projector either. */
+ * row of a language model, or that is not converted for a known reason.
+ * GGUF_OK: it has no projector either. */
 enum gguf_status gg_projector_refuse_text(const struct gguf_convert *c,
                                           struct gguf_str class_name,
                                           struct gguf_error *err);
