@@ -83,6 +83,12 @@ static enum gguf_status hold_elements(const struct gg_data *d, size_t i,
     return GGUF_OK;
 }
 
+static void advise_pages(const struct gg_data *d, size_t i, uint64_t first,
+                         uint64_t n, enum gg_mapfile_advice how)
+{
+    gg_data_advise(as_elements(d)->over.base, i, first, n, how);
+}
+
 enum gguf_status gg_data_elements_init(struct gg_data_elements *l,
                                        const struct gg_data *base,
                                        const struct gguf_allocator *allocator,
@@ -93,6 +99,7 @@ enum gguf_status gg_data_elements_init(struct gg_data_elements *l,
         .info = gg_data_overlay_info,
         .rows = prepare_rows,
         .bytes = stored_bytes,
+        .advise = advise_pages,
         .hold = hold_elements,
     };
     const size_t n = gg_data_n_tensors(base);

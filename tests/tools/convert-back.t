@@ -241,4 +241,19 @@ for type in BF16 F16; do
         grep -q "value 3.40282e+38, out of range of $type" "$tmp/err"
     ok "a number that $type does not hold is refused"
 done
+
+# Pages that were read are released: the file has 85 MB.
+case ${TEST_CFLAGS-} in
+*sanitize=*)
+    skip 'memory of a run' 'sanitizers need more'
+    ;;
+*)
+    "$builddir/tests/bench/mksynth" words Q8_0 "$tmp/words.gguf" || exit 99
+    run "$builddir/tests/bench/timed" "$tmp/times" "$convert" -q \
+        "$tmp/words.gguf" --to-safetensors "$tmp/back/words"
+    kib=$(cut -d ' ' -f 3 "$tmp/times")
+    test $rc -eq 0 -a "$kib" -gt 1024 -a "$kib" -lt 49152
+    ok "memory does not grow with the file: $kib KiB"
+    ;;
+esac
 done_testing

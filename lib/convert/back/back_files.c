@@ -19,7 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16 }; /* elements */
+/* Elements that are converted at a time, and after which the pages that they
+ * came from are released. */
+enum { CHUNK = 1 << 16, RELEASED = 1 << 22 };
 
 struct writer {
     struct gg_back *b;
@@ -135,6 +137,7 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
                                 b->c->folder.weights->tensor[i].data,
                                 (size_t)t->size, err);
     }
+    uint64_t kept = 0; /* first element whose pages may be resident */
     enum gguf_status st = own ? GGUF_OK : gg_back_make_tensor(b, i, &m, err);
     if (st == GGUF_OK)
         st = gg_data_rows(list, no, &rows, err);
@@ -144,6 +147,10 @@ static enum gguf_status put_tensor(struct writer *w, uint32_t i,
             break;
         gg_data_read(&rows, at, k, w->x);
         gg_data_release(list, no, at, k);
+        if (at + k - kept >= RELEASED || at + k == n) {
+            gg_data_advise(list, no, kept, at + k - kept, GG_ADVISE_DONTNEED);
+            kept = at + k;
+        }
         st = put_floats(w, t, k, err);
         w->done += k * (t->size / n);
         if (st == GGUF_OK && b->p.progress.fn &&
