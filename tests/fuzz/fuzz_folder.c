@@ -7,7 +7,7 @@
  * tensors (tensors.c) and becomes NAME.safetensors. model.safetensors is one of
  * zeros, unless the input has it. The content of a file "as" is a class, for
  * folders of an unknown one. Without config.json, model.safetensors is an image
- * or video model.
+ * or video model, or the folder has one of diffusers.
  *
  * Files outside of the folder must not be opened, and a folder of some KB must
  * not take more than 64 MB. A small plan is written.
@@ -28,7 +28,7 @@ enum {
     MOST_MEMORY = 64 << 20, /* bytes that a plan may take */
     MOST_FILES = 32,
     MOST_WRITTEN = 1 << 20, /* bytes of tensors of plans that are written */
-    MOST_NAME = 64
+    MOST_NAME = 128
 };
 
 /* Rows of 8 numbers: 8 x 8 matrices, and vectors. */
@@ -228,6 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         describe_folder(&opener, PROJECTOR, NULL);
     } else {
         describe_folder(&opener, IMAGE, NULL);
+        describe_folder(&opener, LANGUAGE, NULL); /* a folder of diffusers */
     }
     for (size_t i = 0; i < folder.n; i++)
         free(folder.file[i].made);
@@ -394,6 +395,12 @@ void fuzz_make_seeds(void)
     }
     for (size_t i = 0; put_image_tensors(new_seed(), i); i++) {
     }
+    for (size_t i = 0; put_diffusers_folder(new_seed(), i); i++) {
+    }
+    seed_text("model_index.json\n{\"transformer\":[\"diffusers\",\"X\"],"
+              "\"text_encoder\":[\"transformers\",\"Y\"]}\x1e"
+              "transformer/diffusion_pytorch_model.tensors\n"
+              "double_blocks.0.img_attn.proj.weight BF16 8 8\n");
     seed_sentence();
     seed_talker();
     seed_hostile();

@@ -88,6 +88,46 @@ bool put_projector_folder(struct fix *f, size_t no)
     return true;
 }
 
+/* Append a line unless it is there already, from byte begin on. */
+static void put_new_line(struct fix *f, size_t begin, const char *line)
+{
+    const size_t n = strlen(line);
+    for (size_t i = begin; i + n <= f->size; i++)
+        if (!memcmp(f->data + i, line, n) && f->data[i - 1] == '\n')
+            return;
+    put_text(f, line);
+}
+
+/* Append lines for the names of a list that ends at '|' or 0: layer 0. */
+static void put_layout_names(struct fix *f, size_t begin, const char *list)
+{
+    char line[300];
+    for (const char *p = list; *p && *p != '|'; p += *p == ' ') {
+        const size_t n = strcspn(p, " |");
+        const bool open = n && p[n - 1] == '*';
+        snprintf(line, sizeof line, "%.*s%s BF16 8 8\n", (int)(n - open), p,
+                 open ? "weight" : "");
+        for (char *c = line; *c; c++)
+            *c = *c == '%' ? '0' : *c;
+        put_new_line(f, begin, line);
+        p += n;
+    }
+}
+
+bool put_diffusers_folder(struct fix *f, size_t no)
+{
+    const struct gg_image_layout *l = gg_image_layout_row(no);
+    if (!l)
+        return false;
+    put_text(f, "config.json\n{\"_class_name\":\"X\"}\x1e"
+                "diffusion_pytorch_model.tensors\n");
+    const size_t begin = f->size;
+    put_layout_names(f, begin, l->sets);
+    for (const struct gg_image_rename *r = l->rename; r->from; r++)
+        put_layout_names(f, begin, r->from);
+    return true;
+}
+
 bool put_image_tensors(struct fix *f, size_t no)
 {
     const struct gg_image_arch *row = gg_image_row(no);

@@ -17,5 +17,8 @@ bool put_projector_folder(struct fix *f, size_t no);
  * image models (convert/image/image.h), and some others. Returns false after
  * the last architecture. */
 bool put_image_tensors(struct fix *f, size_t no);
+/* Append a folder with the tensors of image layout no of diffusers. Returns
+ * false after the last layout. */
+bool put_diffusers_folder(struct fix *f, size_t no);
 
 #endif
