@@ -259,50 +259,77 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     "\x1epreprocessor_config.json\n{\"image_mean\":[0,0,0],"                  \
     "\"image_std\":[1,1,1],\"min_pixels\":4,\"max_pixels\":64}"
 
-#define BERT_LINEAR(NAME) NAME ".weight F32 8 8\n" NAME ".bias F32 8\n"
-#define BERT_NORM(NAME)   NAME ".weight F32 8\n" NAME ".bias F32 8\n"
-#define BERT              "encoder.layer.0."
-#define MODULE(NAME)      ",{\"path\":\"" NAME "\",\"type\":\"a."
+#define FLUX "double_blocks.0.img_attn.proj.weight BF16 8 8\n"
+
+/* Image models whose layers are quantized, each as it says. */
+static void seed_quantized(void)
+{
+    seed_text("model.tensors\n" FLUX "a.weight F8_E4M3 16 32\n"
+              "a.weight_scale F32\n"
+              "a.comfy_quant TEXT {\"format\":\"float8_e4m3fn\"}\n"
+              "b.weight I8 16 32\nb.weight_scale F32 16 1\n"
+              "b.comfy_quant TEXT {\"format\":\"int8_tensorwise\"}");
+    seed_text("model.tensors\n" FLUX "a.weight U8 128 32\n"
+              "a.weight_scale F8_E4M3 128 4\na.weight_scale_2 F32\n"
+              "a.comfy_quant TEXT {\"format\":\"nvfp4\"}");
+    seed_text("model.tensors\n" FLUX "a.weight F8_E4M3 128 128\n"
+              "a.weight_scale U8 128 4\n"
+              "a.comfy_quant TEXT {\"format\":\"mxfp8\"}");
+    seed_text("model.tensors\n" FLUX "a.weight F8_E4M3 16 32\n"
+              "a.weight_scale F32\n__metadata__ _quantization_metadata "
+              "{\\\"layers\\\":{\\\"a\\\":{\\\"format\\\":"
+              "\\\"float8_e4m3fn\\\"}}}");
+}
+
+static const char sentence[] =
+    "config.json\n{\"architectures\":[\"BertModel\"],\"hidden_size\":8,"
+    "\"intermediate_size\":8,\"num_hidden_layers\":1,"
+    "\"num_attention_heads\":2,\"vocab_size\":8,"
+    "\"max_position_embeddings\":8,\"layer_norm_eps\":1e-12,"
+    "\"type_vocab_size\":2}\x1e"
+    "vocab.txt\n[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\x1e"
+    "modules.json\n[{\"path\":\"\",\"type\":\"a.Transformer\"},"
+    "{\"path\":\"1_Pooling\",\"type\":\"a.Pooling\"},"
+    "{\"path\":\"2_Dense\",\"type\":\"a.Dense\"},"
+    "{\"path\":\"3_Normalize\",\"type\":\"a.Normalize\"}]\x1e"
+    "1_Pooling/config.json\n{\"word_embedding_dimension\":8,"
+    "\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":false,"
+    "\"include_prompt\":true}\x1e"
+    "2_Dense/config.json\n{\"in_features\":8,\"out_features\":8,"
+    "\"bias\":true,\"activation_function\":"
+    "\"torch.nn.modules.linear.Identity\"}\x1e"
+    "2_Dense/model.tensors\nlinear.weight F32 8 8\nlinear.bias F32 8\x1e"
+    "sentence_bert_config.json\n{\"max_seq_length\":8,"
+    "\"do_lower_case\":false}\x1e"
+    "config_sentence_transformers.json\n{\"prompts\":{\"query\":\"q: \","
+    "\"document\":\"\"},\"default_prompt_name\":\"query\"}\x1e"
+    "model.tensors\nembeddings.word_embeddings.weight F32 8 8\n"
+    "embeddings.token_type_embeddings.weight F32 2 8\n"
+    "embeddings.position_embeddings.weight F32 8 8\n";
 
 /* A folder of sentence-transformers, with all its texts. */
 static void seed_sentence(void)
 {
-    seed_text(
-        "config.json\n{\"architectures\":[\"BertModel\"],\"hidden_size\":8,"
-        "\"intermediate_size\":8,\"num_hidden_layers\":1,"
-        "\"num_attention_heads\":2,\"vocab_size\":8,"
-        "\"max_position_embeddings\":8,\"layer_norm_eps\":1e-12,"
-        "\"type_vocab_size\":2}"
-        "\x1emodel.tensors\nembeddings.word_embeddings.weight F32 8 8\n"
-        "embeddings.token_type_embeddings.weight F32 2 8\n"
-        "embeddings.position_embeddings.weight F32 8 8\n" BERT_NORM(
-            "embeddings.LayerNorm") BERT_LINEAR(BERT "attention.self.query")
-            BERT_LINEAR(BERT "attention.self.key") BERT_LINEAR(
-                BERT
-                "attention.self.value") BERT_LINEAR(BERT
-                                                    "attention.output.dense")
-                BERT_NORM(BERT "attention.output.LayerNorm") BERT_LINEAR(
-                    BERT "intermediate.dense") BERT_LINEAR(BERT "output.dense")
-                    BERT_NORM(
-                        BERT
-                        "output.LayerNorm") "\x1evocab.txt\n[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc"
-                                            "\x1emodules.json\n[{\"path\":\"\",\"type\":\"a.Transformer\"}" MODULE("1_Pooling") "Pooling\"}" MODULE("2_Dense") "Dense\"}" MODULE(
-                                                "3_Normalize") "Normalize\"}]"
-                                                               "\x1e"
-                                                               "1_Pooling/config.json\n{\"word_embedding_dimension\":8,"
-                                                               "\"pooling_mode_mean_tokens\":true,\"pooling_mode_cls_token\":false,"
-                                                               "\"include_prompt\":true}"
-                                                               "\x1e"
-                                                               "2_Dense/config.json\n{\"in_features\":8,"
-                                                               "\"out_features\":8,\"bias\":true,\"activation_function\":"
-                                                               "\"torch.nn.modules.linear.Identity\"}"
-                                                               "\x1e"
-                                                               "2_Dense/model.tensors\n" BERT_LINEAR(
-                                                                   "linear") "\x1esentence_bert_config.json\n{\"max_seq_length\":8,"
-                                                                             "\"do_lower_case\":false}"
-                                                                             "\x1e"
-                                                                             "config_sentence_transformers.json\n{\"prompts\":{\"query\":"
-                                                                             "\"q: \",\"document\":\"\"},\"default_prompt_name\":\"query\"}");
+    static const char *const names[] = {
+        "attention.self.query",       "attention.self.key",
+        "attention.self.value",       "attention.output.dense",
+        "intermediate.dense",         "output.dense",
+        "attention.output.LayerNorm", "output.LayerNorm",
+    };
+    struct fix *f = new_seed();
+    char line[200];
+    fix_bytes(f, sentence, sizeof sentence - 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(line, sizeof line,
+                 "encoder.layer.0.%s.weight F32 8%s\n"
+                 "encoder.layer.0.%s.bias F32 8\n",
+                 names[i], strstr(names[i], "Norm") ? "" : " 8", names[i]);
+        fix_bytes(f, line, strlen(line));
+    }
+    snprintf(line, sizeof line,
+             "embeddings.LayerNorm.weight F32 8\n"
+             "embeddings.LayerNorm.bias F32 8\n");
+    fix_bytes(f, line, strlen(line));
 }
 
 #define TALKER  "talker.model."
@@ -401,6 +428,7 @@ void fuzz_make_seeds(void)
               "\"text_encoder\":[\"transformers\",\"Y\"]}\x1e"
               "transformer/diffusion_pytorch_model.tensors\n"
               "double_blocks.0.img_attn.proj.weight BF16 8 8\n");
+    seed_quantized();
     seed_sentence();
     seed_talker();
     seed_hostile();

@@ -10,11 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_DATA = 1 << 20, FILLER = 0x3c };
+enum { MOST_DATA = 1 << 20, FILLER = 0x3c, MOST_TEXTS = 16 };
+
+/* Bytes of a tensor. */
+struct text {
+    const char *p;
+    size_t n;
+    uint64_t at; /* first byte in the data */
+};
 
 struct header {
     char *p;
-    size_t n, cap;
+    size_t n, cap, n_texts;
+    struct text text[MOST_TEXTS];
 };
 
 GG_PRINTF(2, 3)
@@ -83,6 +91,17 @@ static uint64_t append_line(struct header *h, const char *p, const char *end,
                     text);
         return 0;
     }
+    if (k == 4 && !memcmp(type, "TEXT", k) && h->n_texts < MOST_TEXTS) {
+        const char *text = p + (p < end);
+        const size_t n_text = (size_t)(end - text);
+        h->text[h->n_texts++] = (struct text){ text, n_text, at };
+        append_text(h,
+                    "\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":["
+                    "%llu,%llu]}",
+                    n_text, (unsigned long long)at,
+                    (unsigned long long)(at + n_text));
+        return n_text;
+    }
     append_text(h, "\"dtype\":\"%.*s\",\"shape\":[", (int)k, type);
     const uint64_t size = append_shape(h, p, end, size_of(type, k));
     append_text(h, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at,
@@ -111,6 +130,9 @@ uint8_t *tensors_make(const uint8_t *text, size_t n, size_t *size)
         h.p[i] = (char)((uint64_t)(h.n - 8) >> 8 * i);
     const size_t n_data = (size_t)GG_MIN(at, MOST_DATA);
     memset(h.p + h.n, FILLER, n_data);
+    for (size_t i = 0; i < h.n_texts; i++)
+        if (h.text[i].at + h.text[i].n <= n_data)
+            memcpy(h.p + h.n + h.text[i].at, h.text[i].p, h.text[i].n);
     *size = h.n + n_data;
     return (uint8_t *)h.p;
 }
