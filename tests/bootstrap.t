@@ -9,7 +9,7 @@ top=$tmp/top stub=$tmp/stub
 mkdir "$top" "$stub" "$tmp/there" || exit 99
 cp "$srcdir/bootstrap" "$top/bootstrap" && chmod +x "$top/bootstrap" || exit 99
 : >"$top/configure.ac"
-for p in sh cat cut tr sed grep dirname mkdir tail sort rm touch env; do
+for p in sh cat cut tr sed grep dirname mkdir tail sort rm touch env mv; do
     ln -s "$(command -v $p)" "$stub/$p" || exit 99
 done
 
@@ -26,7 +26,14 @@ for p in gcc cc autoreconf automake libtoolize; do
 done
 echo 'test "$1" != -u || echo "$FAKE_UID"' | program id
 echo 'echo 2' | program getconf
-echo 'echo made >>"$LOG"' | program make
+gnu_make() # name
+{
+    program "$1" <<'END'
+if test "$1" = --version; then echo 'GNU Make 4.3'
+else echo made >>"$LOG"; fi
+END
+}
+gnu_make make
 echo 'test -e "$THERE/$2"' | program pkg-config
 # Installing a package makes its pkg-config module, except those of $REFUSED.
 program apt-get <<'END'
@@ -55,7 +62,8 @@ run() # uid, packages that are refused
 {
     (
         FAKE_UID=$1 REFUSED=$2 PATH=$stub THERE=$tmp/there LOG=$tmp/log
-        export FAKE_UID REFUSED PATH THERE LOG
+        STUB=$stub
+        export FAKE_UID REFUSED PATH THERE LOG STUB
         unset CONFIG_SHELL CC CFLAGS BUILDDIR CONFIGURE_FLAGS
         test -z "${flags-}" || export CONFIGURE_FLAGS="$flags"
         "$top/bootstrap"
@@ -117,4 +125,59 @@ rm "$stub/apt-get"
 boot 0 '' $needs
 built && test "$(grep -c 'left out: .*no package manager' "$tmp/out")" -eq 3
 verdict 'without a package manager it builds' $? "$tmp/out"
+
+# FreeBSD: make is another, GNU's is gmake; zlib and liblzma are parts of the
+# system.
+program make <<'END'
+echo "other $*" >>"$LOG"
+exit 2
+END
+boot 0 '' $needs
+test $rc -eq 1 && ! grep -q '^other -C' "$tmp/log" &&
+    grep -q 'missing: GNU-make - install .*no package manager' "$tmp/out"
+verdict "another make than GNU's is not used" $? "$tmp/out"
+program pkg <<'END'
+echo "pkg $ASSUME_ALWAYS_YES $*" >>"$LOG"
+for p; do
+    case $p in
+    gmake) mv "$STUB/gmake.off" "$STUB/gmake" ;;
+    xxhash) touch "$THERE/libxxhash" ;;
+    pcre2) touch "$THERE/libpcre2-8" ;;
+    jansson) touch "$THERE/jansson" ;;
+    curl) touch "$THERE/libcurl" ;;
+    zstd) touch "$THERE/libzstd" ;;
+    esac
+done
+END
+gnu_make gmake && mv "$stub/gmake" "$stub/gmake.off" || exit 99
+boot 0 '' zlib liblzma
+built && grep -q '^pkg yes install gmake xxhash pcre2 jansson$' "$tmp/log"
+verdict 'FreeBSD: gmake and what its system lacks are installed' $? "$tmp/out"
+boot 0 '' zlib liblzma
+built && ! grep -q '^other -C' "$tmp/log"
+verdict 'gmake that is there is used' $? "$tmp/out"
+rm "$stub/pkg" "$stub/gmake"
+
+# Alpine: lists of packages are fetched first, as the system's images lack them.
+gnu_make make
+program apk <<'END'
+echo "apk $*" >>"$LOG"
+test "$1" = add || exit 0
+for p; do
+    case $p in
+    zlib-dev) touch "$THERE/zlib" ;;
+    xxhash-dev) touch "$THERE/libxxhash" ;;
+    pcre2-dev) touch "$THERE/libpcre2-8" ;;
+    jansson-dev) touch "$THERE/jansson" ;;
+    curl-dev) touch "$THERE/libcurl" ;;
+    xz-dev) touch "$THERE/liblzma" ;;
+    zstd-dev) touch "$THERE/libzstd" ;;
+    esac
+done
+END
+boot 0 ''
+built && ! grep -q 'left out' "$tmp/out" &&
+    test "$(sed -n '/^apk/{p;q;}' "$tmp/log")" = 'apk update' &&
+    test "$(grep -c '^apk update' "$tmp/log")" -eq 1
+verdict 'Alpine: with the list of packages, all is installed' $? "$tmp/out"
 done_testing
