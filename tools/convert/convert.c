@@ -160,7 +160,8 @@ int main(int argc, char **argv)
                                    : convert_all(&o, &bar, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
-    if (st == GGUF_E_ARCH && !o.folder && strstr(err.message, "; nearest"))
+    if (st == GGUF_E_ARCH && !o.folder &&
+        strstr(err.message, "; nearest by names"))
         msg_error(about, "--as CLASS converts the folder as one of a known "
                          "class");
     if (st != GGUF_OK && !o.folder && !o.verify.failed)

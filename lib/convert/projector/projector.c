@@ -178,9 +178,8 @@ static enum gguf_status find_class(struct gguf_convert *c,
         return refuse_settings(root, name, err);
     if (!c->projector && name.size)
         return gg_error_set(err, GGUF_E_ARCH, GGUF_NO_OFFSET,
-                            "config.json: no projector is known for class "
-                            "'%s': only models that see, hear or speak have "
-                            "one",
+                            "config.json: no projector of class '%s' is "
+                            "known; models that only read have none",
                             gg_str_esc(&e, name));
     if (!c->projector)
         return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
