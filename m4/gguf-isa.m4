@@ -55,10 +55,18 @@ AC_ARG_ENABLE([simd],
   [enable_simd=yes])
 gguf_isa_list=
 GGUF_UNTRACKED
-GGUF_CHECK_ISA([KERN_256], [avx2], [-mavx2 -mfma -mf16c],
-  [[#include <immintrin.h>
+dnl Kernels for 256 bits: AVX2, or on AArch64 two registers of NEON, which all
+dnl processors have there. Those need shuffles by constants (gcc 12, clang).
+AS_CASE([$host_cpu], [aarch64|arm64*],
+  [GGUF_CHECK_ISA([KERN_256], [neon], [],
+    [[#include <arm_neon.h>
+]], [[uint32x4_t a = vdupq_n_u32(0);
+      a = __builtin_shufflevector(a, a, 1, 0, 3, 2);
+      return (int)vgetq_lane_u32(a, 0);]], [])],
+  [GGUF_CHECK_ISA([KERN_256], [avx2], [-mavx2 -mfma -mf16c],
+    [[#include <immintrin.h>
 ]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
-      return (int)_mm256_cvtss_f32(a);]], [avx2])
+      return (int)_mm256_cvtss_f32(a);]], [avx2])])
 GGUF_CHECK_ISA([X86_AVX512], [avx512],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
   [[#include <immintrin.h>

@@ -9,11 +9,15 @@
 #endif
 
 const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
+#ifdef __aarch64__
+    [GG_LEVEL_256 - 1] = { "neon", GG_CPU_256 },
+#else
     [GG_LEVEL_256 - 1] = { "avx2", GG_CPU_256 },
     [GG_LEVEL_AVXVNNI - 1] = { "avxvnni", GG_CPU_AVXVNNI },
     [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
     [GG_LEVEL_VNNI512 - 1] = { "vnni512", GG_CPU_VNNI512 },
     [GG_LEVEL_AVX512BF16 - 1] = { "avx512bf16", GG_CPU_AVX512BF16 },
+#endif
 };
 const unsigned gg_kern_cpu_n_levels = GG_LEN(gg_kern_cpu_levels);
 
@@ -55,6 +59,8 @@ uint32_t gg_kern_cpu_detect(void)
         mask |= GG_CPU_VNNI512;
     if (mask & GG_CPU_AVX512 && has_leaf_7_1(BIT_AVX512BF16))
         mask |= GG_CPU_AVX512BF16;
+#elif defined(__aarch64__) && HAVE_KERN_256
+    mask |= GG_CPU_256; /* all processors of AArch64 have NEON */
 #endif
     return mask;
 }

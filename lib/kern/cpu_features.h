@@ -14,7 +14,7 @@
 /* In the order in which they overwrite a table of kernels. */
 enum {
     GG_LEVEL_C,
-    GG_LEVEL_256,        /* AVX2, FMA, F16C */
+    GG_LEVEL_256,        /* AVX2, FMA, F16C; or NEON */
     GG_LEVEL_AVXVNNI,    /* VNNI of vectors of 256 bits, and AVX2's */
     GG_LEVEL_AVX512,     /* AVX-512 F, BW, DQ, VL */
     GG_LEVEL_VNNI512,    /* VNNI of vectors of 512 bits, and AVX-512's */

@@ -2,7 +2,7 @@
 /* attn_i16_256.c - attention in integers for 256 bits */
 #include "config.h"
 #include "base/compiler.h"
-#include "kern/x86/dp.h"
+#include "kern/simd/dp_256.h"
 #include "kern/simd/gemm_int_cols.h"
 
 #define TILE           gg_kern_attn_i16_tile_256

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "dtype/block.h"
 
-#include <immintrin.h>
+#include "kern/simd/m256.h"
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "kern/codec.h"
 
-#include <immintrin.h>
+#include "kern/simd/m256.h"
 
 void gg_kern_decode_f16_256(const void *src, float *dst, size_t n)
 {

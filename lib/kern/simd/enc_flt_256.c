@@ -3,7 +3,7 @@
 #include "config.h"
 #include "kern/codec.h"
 
-#include <immintrin.h>
+#include "kern/simd/m256.h"
 
 void gg_kern_encode_f16_256(const float *src, void *dst, size_t n_rows,
                             size_t row_len, const float *weight)

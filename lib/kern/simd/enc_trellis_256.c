@@ -4,7 +4,7 @@
 #include "kern/codec.h"
 #include "kern/c/enc_trellis_impl.h"
 
-#include <immintrin.h>
+#include "kern/simd/m256.h"
 
 /* Element of eight codes whose states are x. */
 static inline __m256 elements_of(__m256i x, int absolute)

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/few_columns.h"
-#include "kern/x86/dp.h"
+#include "kern/simd/dp_256.h"
 #include "kern/simd/gemm_int_256.h"
 #include "kern/simd/rows_256.h"
 

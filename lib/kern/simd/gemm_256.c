@@ -36,10 +36,10 @@ static void pack_few(float *dst, size_t width, const float *src, size_t stride,
         const __m128 a = _mm_loadu_ps(src + p);
         const __m128 b = _mm_loadu_ps(src + stride + p);
         const __m128 lo = _mm_unpacklo_ps(a, b), hi = _mm_unpackhi_ps(a, b);
-        _mm_storel_pi((__m64 *)(void *)(dst + p * width), lo);
-        _mm_storeh_pi((__m64 *)(void *)(dst + (p + 1) * width), lo);
-        _mm_storel_pi((__m64 *)(void *)(dst + (p + 2) * width), hi);
-        _mm_storeh_pi((__m64 *)(void *)(dst + (p + 3) * width), hi);
+        _mm_storel_pi((void *)(dst + p * width), lo);
+        _mm_storeh_pi((void *)(dst + (p + 1) * width), lo);
+        _mm_storel_pi((void *)(dst + (p + 2) * width), hi);
+        _mm_storeh_pi((void *)(dst + (p + 3) * width), hi);
     }
     for (; p < k; p++) {
         dst[p * width] = src[p];

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "kern/gemm_int.h"
-#include "kern/x86/dp.h"
+#include "kern/simd/dp_256.h"
 #include "kern/simd/gemm_int_cols.h"
 #include "kern/simd/v256.h"
 

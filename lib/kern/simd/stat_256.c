@@ -9,7 +9,7 @@
 #include "config.h"
 #include "kern/stat_join.h"
 
-#include <immintrin.h>
+#include "kern/simd/m256.h"
 
 static inline __m256 is_finite(__m256 x)
 {

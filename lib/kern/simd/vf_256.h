@@ -6,7 +6,7 @@
 #include "kern/simd/v256.h"
 
 #include <float.h>
-#include <immintrin.h>
+#include "kern/simd/m256.h"
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef GG_KERN_SIMD_VI_256_H
 #define GG_KERN_SIMD_VI_256_H
 
-#include <immintrin.h>
+#include "kern/simd/m256.h"
 
 #define VI             __m256i
 #define vi_zero        _mm256_setzero_si256

@@ -52,6 +52,7 @@
  * register. */
 #define GG_DP_WIDEN_256(c, a, ones)                                           \
     GG_DP_TWO(__m256i, "x", "xm", "vpmaddwd", "vpaddd", c, a, ones)
+#define GG_DP_PAIRS_256(c, a) GG_DP_WIDEN_256(c, a, _mm256_set1_epi16(1))
 #define GG_DP_WIDEN_512(c, a, ones)                                           \
     GG_DP_TWO(__m512i, "v", "vm", "vpmaddwd", "vpaddd", c, a, ones)
 
