@@ -23,7 +23,7 @@ headers='assert complex ctype errno fenv float inttypes iso646 limits locale mat
     setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib
     stdnoreturn string tgmath threads time uchar wchar wctype pthread
     xxhash zlib zstd lzma pcre2 jansson mpi cblas blis curl/curl'
-kern_headers='immintrin cpuid'
+kern_headers='immintrin arm_neon cpuid'
 
 # Functions that C11 does not have, or that mean something else on another
 # system: opening a stream, renaming and removing need names in UTF-8.

@@ -179,8 +179,8 @@ ok 'gguf-quantize does not merge it'
 
 # -------------------------------------------------------- folders and files ---
 run "$convert" "$tmp/hf/model.safetensors" -o "$tmp/o.gguf"
-says "is a file: a folder is wanted, as '$tmp/hf'"
-ok 'a file where a folder is wanted'
+says "of no known image or video model; a language model is converted as its folder, '$tmp/hf'"
+ok 'a file of a language model where its folder is wanted'
 (cd "$tmp/hf" && "$convert" config.json -o ../o.gguf 2>&1) |
     grep -q "config.json: is a file: a folder is wanted, as '.'"
 ok 'in the folder itself'
