@@ -2,6 +2,7 @@
 /* codec.c - filling the table of codecs: C first, then each level */
 #include "config.h"
 #include "kern/codec.h"
+#include "dtype/interleave.h"
 #include "kern/cpu_features.h"
 
 #include <string.h>
@@ -53,7 +54,9 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu)
                 continue;
             if (rows[i].decode[l])
                 table[i].decode = rows[i].decode[l];
-            if (rows[i].encode[l])
+            if (rows[i].encode[l] && gg_interleave_rows(i) > 1)
+                table[i].encode_apart = rows[i].encode[l];
+            else if (rows[i].encode[l])
                 table[i].encode = rows[i].encode[l];
             if (rows[i].dots[l])
                 table[i].dots = rows[i].dots[l];

@@ -78,7 +78,10 @@ typedef void gg_kern_dots_fn(float *sum, const void *w, const float *x,
 /* Kernels of one type. NULL: this build lacks the kernel. */
 struct gg_codec_kern {
     gg_kern_decode_fn *decode;
-    gg_kern_encode_fn *encode;
+    gg_kern_encode_fn *encode; /* NULL for interleaved types */
+    /* Interleaved types: writes rows of the plain type, which are put into
+     * groups afterwards (dtype/interleave.h). NULL: that type's encode. */
+    gg_kern_encode_fn *encode_apart;
     gg_kern_dots_fn *dots;
     uint32_t flags; /* GG_CODEC_... */
 };

@@ -248,7 +248,7 @@ static void check_encode_q8_k(int type)
     gg_codec_kern_init(codec, 0);
     for (size_t i = 0; i < GG_LEN(x); i++)
         x[i] = (float)(int32_t)(uint32_t)draw_bits() * 0x1p-31f;
-    codec[type].encode(x, apart, rows, NE0, NULL);
+    codec[type].encode_apart(x, apart, rows, NE0, NULL);
     gg_interleave_put(type, group, NE0, apart);
     for (unsigned k = 0; k < rows; k++) {
         gg_interleave_take(type, group, k, 0, NE0, back);

@@ -8,7 +8,6 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "dtype/interleave.h"
 #include "gguf/stats.h"
 #include "kern/cpu_features.h"
 #include "quant/job/job.h"
@@ -259,15 +258,14 @@ static void check_each(float sign)
     }
 }
 
-/* Each type with an encoder stands in one of the tables, interleaved types as
- * the types of their rows. */
+/* Each type with an encoder stands in one of the tables. */
 static void check_tables(void)
 {
     static struct gg_codec_kern codec[GG_N_DTYPES];
     gg_codec_kern_init(codec, 0);
     for (int i = 0; i < GG_N_DTYPES; i++) {
         const char *name = gg_dtype_by_index(i)->name;
-        bool found = !codec[i].encode || gg_interleave_plain(i) != i;
+        bool found = !codec[i].encode;
         for (size_t k = 0; k < GG_LEN(types); k++)
             found |= !strcmp(types[k].name, name);
         for (size_t k = 0; k < GG_LEN(others); k++)

@@ -109,13 +109,14 @@ static inline int gg_job_row_type(const struct gg_job_tensor *t)
     return gg_interleave_plain(gg_dtype_index(t->pub.to));
 }
 
-/* Encoder of a tensor's rows: the type's own, or that of its rows apart. */
-static inline const struct gg_codec_kern *
-gg_job_encoder(const struct gguf_quant *q, const struct gg_job_tensor *t)
+/* Encoder of rows of the type gg_job_row_type(t), or NULL. */
+static inline gg_kern_encode_fn *gg_job_encoder(const struct gguf_quant *q,
+                                                const struct gg_job_tensor *t)
 {
     const struct gg_codec_kern *own =
         &q->kern.codec[gg_dtype_index(t->pub.to)];
-    return own->encode ? own : &q->kern.codec[gg_job_row_type(t)];
+    return own->encode_apart ? own->encode_apart
+                             : q->kern.codec[gg_job_row_type(t)].encode;
 }
 
 /* Number of tensors that are written for t: t itself, and the tensor of its

@@ -71,7 +71,7 @@ static enum gguf_status load_importance(struct gguf_quant *q,
                                         struct gguf_error *err)
 {
     struct gguf_quant_tensor *t = &jt->pub;
-    const struct gg_codec_kern *to = gg_job_encoder(q, jt);
+    const struct gg_codec_kern *to = &q->kern.codec[gg_job_row_type(jt)];
     const struct gg_imatrix_entry *e = gg_job_imatrix(q, jt);
     size_t ne0 = (size_t)t->ne[0];
     if (!q->p.imatrix || jt->moves ||

@@ -214,7 +214,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
             }
             if (dst != out && gg_quant_run_poll_progress(r, ith))
                 return false; /* encoding for one job may take long */
-            const struct gg_codec_kern *to = gg_job_encoder(r->jobs[k], jt);
+            gg_kern_encode_fn *encode = gg_job_encoder(r->jobs[k], jt);
             const uint64_t row_to = gg_quant_run_row_size(jt);
             const float *w =
                 jt->imatrix ? weights + k * r->weight_size / 4 : NULL;
@@ -225,7 +225,7 @@ static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                 cut->src.blocks(&cut->src, row * ne0, n * ne0,
                                 dst + at * row_to);
             else
-                to->encode(from, dst + at * row_to, n, ne0, w);
+                encode(from, dst + at * row_to, n, ne0, w);
             const struct gg_quant_run_blocks made = {
                 k,    c->i,  c->no, row * ne0,        n * ne0,
                 from, slice, w,     dst + at * row_to

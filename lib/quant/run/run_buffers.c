@@ -49,9 +49,9 @@ static bool can_encode(const struct gguf_quant *q,
 {
     const int to = gg_dtype_index(t->pub.to);
     return has_blocks(q, t) ||
-           (gg_job_encoder(q, t)->encode &&
+           (gg_job_encoder(q, t) &&
             (gg_interleave_rows(to) == 1 || gg_interleave_has_put(to) ||
-             q->kern.codec[to].encode));
+             q->kern.codec[to].encode_apart));
 }
 
 /* Check that every tensor can be decoded and encoded. */
@@ -75,7 +75,8 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
             continue;
         const bool readable =
             gg_stored_can_decode(q->kern.codec, gg_dtype_index(t->from));
-        const struct gg_codec_kern *to = gg_job_encoder(q, &q->t[i]);
+        const struct gg_codec_kern *to =
+            &q->kern.codec[gg_job_row_type(&q->t[i])];
         if (t->needs_imatrix ||
             (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
