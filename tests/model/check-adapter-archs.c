@@ -40,9 +40,8 @@ static bool is_other(const char *name)
 static bool is_refused(const char *name)
 {
     static const char *const parts[] = {
-        "token_types.", "altup_proj.",    "altup_unembd_proj.",
-        "conv1d",       ".conv.",         "attn_rel_b.",
-        "_lerp_",       "time_mix_first",
+        "altup_proj.", "altup_unembd_proj.", "conv1d", ".conv.", "attn_rel_b.",
+        "_lerp_",      "time_mix_first",
     };
     for (size_t i = 0; i < GG_LEN(parts); i++)
         if (strstr(name, parts[i]))
