@@ -3,7 +3,7 @@
 #include "config.h"
 #include "file/file_int.h"
 #include "file/header.h"
-#include "file/image_names.h"
+#include "file/image_models.h"
 #include "file/edit_journal.h"
 #include "file/limits.h"
 #include "file/shard_set.h"
@@ -130,7 +130,7 @@ static enum gguf_status place_data(struct gguf_file *f, struct gguf_error *err)
 static void raise_limits(struct gguf_file *f, struct gguf_limits *limits)
 {
     const struct gguf_kv *arch = gguf_file_kv_find(f, "general.architecture");
-    f->may_be_empty = arch ? gg_image_names_have(arch)
+    f->may_be_empty = arch ? gg_image_models_have(arch)
                            : gguf_file_kv_find(f, "split.no") != NULL;
     if (!f->may_be_empty)
         return;

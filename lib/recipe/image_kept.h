@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* image_kept.h - tensors of image and video models that are not quantized
  *
- * A list has parts of names, separated by blanks; "=NAME" is a whole name.
+ * file/image_models.h has the list of each architecture and its form.
  */
 #ifndef GG_RECIPE_IMAGE_KEPT_H
 #define GG_RECIPE_IMAGE_KEPT_H

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "convert/image/image.h"
-#include "file/image_names.h"
+#include "file/image_models.h"
 #include "gguf/file.h"
 #include "gguf/meta.h"
 #include "tests/tap.h"
