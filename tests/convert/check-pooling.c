@@ -9,6 +9,7 @@
 #include "config.h"
 #include "gguf/convert.h"
 #include "gguf/file.h"
+#include "tests/convert/bert.h"
 #include "tests/convert/folder.h"
 #include "tests/convert/notes.h"
 #include "tests/convert/roundtrip.h"
@@ -19,23 +20,6 @@
 
 static char top[200];
 static struct folder folder;
-
-#define E        "encoder.layer.%."
-#define LN(NAME) NAME ".weight 32\n" NAME ".bias 32\n"
-#define LIN(NAME, ROWS, COLS)                                                 \
-    NAME ".weight " #ROWS " " #COLS "\n" NAME ".bias " #ROWS "\n"
-static const char tensors[] =
-    "embeddings.word_embeddings.weight 260 32\n"
-    "embeddings.token_type_embeddings.weight 2 32\n"
-    "embeddings.position_embeddings.weight 64 32\n" LN("embeddings.LayerNorm")
-        LIN(E "attention.self.query", 32, 32)
-            LIN(E "attention.self.key", 32, 32)
-                LIN(E "attention.self.value", 32, 32)
-                    LIN(E "attention.output.dense", 32, 32)
-                        LN(E "attention.output.LayerNorm")
-                            LIN(E "intermediate.dense", 48, 32)
-                                LIN(E "output.dense", 32, 48)
-                                    LN(E "output.LayerNorm");
 
 static void make_folder(const char *class_name, const char *more,
                         const char *head)
@@ -50,7 +34,7 @@ static void make_folder(const char *class_name, const char *more,
              "\"type_vocab_size\":2%s}",
              class_name, more);
     folder_text(&folder, "config.json", config);
-    folder_tensors(&folder, tensors, 2, 1);
+    folder_tensors(&folder, BERT_TENSORS, 2, 1);
     folder_tensors(&folder, head, 2, 1);
     folder_weights(&folder, "F32", 1);
     folder_wordpiece(&folder, true);
@@ -268,11 +252,11 @@ static void made_of(const char *from, const char *want, const char *said)
 static void check_classifier(void)
 {
     static const char pooler[] =
-        LIN("pooler.dense", 32, 32) "classifier.weight 3 32\n"
-                                    "classifier.bias 3\n";
+        BERT_DENSE("pooler.dense", 32, 32) "classifier.weight 3 32\n"
+                                           "classifier.bias 3\n";
     static const char one[] =
-        LIN("pooler.dense", 32, 32) "classifier.weight 1 32\n"
-                                    "classifier.bias 1\n";
+        BERT_DENSE("pooler.dense", 32, 32) "classifier.weight 1 32\n"
+                                           "classifier.bias 1\n";
     struct gguf_convert *c = NULL;
     struct gguf_error e;
     make_folder("BertForSequenceClassification", "", pooler);
@@ -281,7 +265,7 @@ static void check_classifier(void)
     made_of("classifier.weight", "cls.output.weight", NULL);
     make_folder("BertModel", "", pooler);
     made_of("pooler.dense.weight", "cls.weight", NULL);
-    make_folder("BertModel", "", LIN("pooler.dense", 32, 32));
+    make_folder("BertModel", "", BERT_DENSE("pooler.dense", 32, 32));
     made_of("pooler.dense.weight", "-", NULL);
     make_folder("BertForSequenceClassification", "",
                 "classifier.weight 3 32\nclassifier.bias 3\n");
@@ -322,7 +306,7 @@ static void check_classifier(void)
     gguf_convert_close(c);
     scratch_clean(top);
     make_folder("BertForSequenceClassification", "",
-                LIN("pooler.dense", 32, 32));
+                BERT_DENSE("pooler.dense", 32, 32));
     gguf_error_clear(&e);
     ok(gguf_convert_open(&c, folder.dir, NULL, &e) == GGUF_E_TENSOR &&
            strstr(e.message, "has only the layer before it"),

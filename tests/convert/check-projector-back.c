@@ -8,9 +8,8 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "convert/projector/projector.h"
-#include "gguf/convert.h"
-#include "gguf/quant.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/projector_file.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -26,32 +25,6 @@
 
 static char top[200], first[256], again[256], back[256];
 static struct folder folder;
-
-/* Convert the projector of a folder. */
-static enum gguf_status convert_folder(const char *dir, const char *out,
-                                       const char *type, struct gguf_error *e)
-{
-    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
-    struct gguf_quant_params q = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_convert *c;
-    struct gguf_recipe *recipe = NULL;
-    struct gguf_quant *job = NULL;
-    p.projector = true;
-    o.force = o.no_sync = 1;
-    enum gguf_status st = gguf_convert_open(&c, dir, &p, e);
-    if (st == GGUF_OK)
-        st = gguf_recipe_preset(&recipe, type, NULL, e);
-    q.recipe = recipe;
-    if (st == GGUF_OK)
-        st = gguf_convert_create_job(&job, c, &q, e);
-    if (st == GGUF_OK)
-        st = gguf_quant_run(job, out, &o, e);
-    gguf_quant_destroy(job);
-    gguf_recipe_destroy(recipe);
-    gguf_convert_close(c);
-    return st;
-}
 
 /* Count the keys without a place. */
 static void count_key(void *user, const char *key)
@@ -163,7 +136,7 @@ static void check_model(const char *what, const char *config,
     gguf_error_clear(&e);
     begin_folder(config, tensors);
     scratch_clean(back);
-    enum gguf_status st = convert_folder(folder.dir, first, "F32", &e);
+    enum gguf_status st = projector_write(folder.dir, first, "F32", &e);
     if (st == GGUF_OK)
         st = make_folder(first, &n_lost, &e);
     ok(st == GGUF_OK && !n_lost, "%s: a folder of the file %s", what,
@@ -171,7 +144,7 @@ static void check_model(const char *what, const char *config,
     const int is = count_tensors();
     ok(is == n, "%s: %d tensors with the names, shapes and numbers of %d",
        what, is, n);
-    st = convert_folder(back, again, "F32", &e);
+    st = projector_write(back, again, "F32", &e);
     ok(st == GGUF_OK && same_files(), "%s: it becomes the same file %s", what,
        e.message);
 }
@@ -275,7 +248,7 @@ static void check_refused(void)
                  "vit.embeddings.position_embedding.weight 10 16\n"
                  "vit.layers.0.mlp.dense_h_to_4h.bias 32\n");
     gguf_error_clear(&e);
-    enum gguf_status st = convert_folder(folder.dir, first, "F32", &e);
+    enum gguf_status st = projector_write(folder.dir, first, "F32", &e);
     if (st == GGUF_OK)
         st = make_folder(first, &n_lost, &e);
     ok(st == GGUF_E_UNSUPPORTED && strstr(e.message, "no way back") &&
@@ -285,7 +258,7 @@ static void check_refused(void)
     begin_folder(qwen2_config,
                  "visual.patch_embed.proj.weight 16 3 2 4 4\n" VIT
                  "mlp.fc1.weight 16 64\n" VIT "mlp.fc2.weight 64 16\n");
-    st = convert_folder(folder.dir, first, "F32", &e);
+    st = projector_write(folder.dir, first, "F32", &e);
     if (st == GGUF_OK)
         st = make_folder(first, &n_lost, &e);
     ok(st == GGUF_E_UNSUPPORTED && strstr(e.message, "other way round"),

@@ -8,10 +8,9 @@
 #include "config.h"
 #include "convert/describe/axes.h"
 #include "convert/projector/projector.h"
-#include "gguf/convert.h"
-#include "gguf/quant.h"
 #include "tests/convert/converted_file.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/projector_file.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -34,33 +33,13 @@ static void begin_folder(const char *config, const char *tensors)
     folder_weights(&folder, "F32", 1);
 }
 
-/* Convert the folder with a recipe. NULL: *e says why it is refused. */
+/* Convert the folder's projector. NULL: *e says why it is refused. */
 static struct gguf_file *convert_folder(const char *type, struct gguf_error *e)
 {
-    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
-    struct gguf_quant_params q = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_convert *c;
-    struct gguf_recipe *recipe = NULL;
-    struct gguf_quant *job = NULL;
-    struct gguf_file *f = NULL;
     const char *out = scratch_path(top, "out.gguf");
-    p.projector = true;
-    gguf_error_clear(e);
-    enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, e);
-    if (st == GGUF_OK)
-        st = gguf_recipe_preset(&recipe, type, NULL, e);
-    q.recipe = recipe;
-    if (st == GGUF_OK)
-        st = gguf_convert_create_job(&job, c, &q, e);
-    if (st == GGUF_OK)
-        st = gguf_quant_run(job, out, NULL, e);
-    gguf_quant_destroy(job);
-    gguf_recipe_destroy(recipe);
-    gguf_convert_close(c);
-    if (st == GGUF_OK)
-        st = gguf_file_open(&f, out, NULL, e);
+    struct gguf_file *f = projector_open(folder.dir, out, type, e);
     unlink(out);
-    return st == GGUF_OK ? f : NULL;
+    return f;
 }
 
 static struct gguf_file *convert_or_fail(const char *what)

@@ -7,10 +7,10 @@
  */
 #include "config.h"
 #include "gguf/convert.h"
-#include "gguf/quant.h"
 #include "gguf/stats.h"
 #include "tests/convert/converted_file.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/projector_file.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -22,30 +22,10 @@ static struct folder folder;
 /* Convert the folder's projector. NULL: *e says why it is refused. */
 static struct gguf_file *convert_folder(const char *type, struct gguf_error *e)
 {
-    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
-    struct gguf_quant_params q = GGUF_QUANT_PARAMS_INIT;
-    struct gguf_convert *c;
-    struct gguf_recipe *recipe = NULL;
-    struct gguf_quant *job = NULL;
-    struct gguf_file *f = NULL;
     const char *out = scratch_path(top, "out.gguf");
-    p.projector = true;
-    gguf_error_clear(e);
-    enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, e);
-    if (st == GGUF_OK)
-        st = gguf_recipe_preset(&recipe, type, NULL, e);
-    q.recipe = recipe;
-    if (st == GGUF_OK)
-        st = gguf_convert_create_job(&job, c, &q, e);
-    if (st == GGUF_OK)
-        st = gguf_quant_run(job, out, NULL, e);
-    gguf_quant_destroy(job);
-    gguf_recipe_destroy(recipe);
-    gguf_convert_close(c);
-    if (st == GGUF_OK)
-        st = gguf_file_open(&f, out, NULL, e);
+    struct gguf_file *f = projector_open(folder.dir, out, type, e);
     unlink(out);
-    return st == GGUF_OK ? f : NULL;
+    return f;
 }
 
 /* Convert with each of three recipes; the files must pass the check. Returns

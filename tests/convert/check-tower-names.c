@@ -17,6 +17,17 @@
 
 static char top[200];
 
+/* Towers of DeepSeek-OCR and its kin. */
+#define OCR_SAM                                                               \
+    "model.sam_model.pos_embed model.sam_model.patch_embed.proj.weight "      \
+    "model.sam_model.blocks.0.norm1.weight model.sam_model.neck.0.weight "    \
+    "model.sam_model.net_2.weight model.sam_model.net_3.weight "
+#define OCR_CLIP                                                              \
+    "model.vision_model.embeddings.class_embedding "                          \
+    "model.vision_model.pre_layrnorm.weight "                                 \
+    "model.vision_model.transformer.layers.0.layer_norm1.weight "             \
+    "model.projector.layers.weight model.image_newline model.view_seperator"
+
 /* name: class. like: class whose folder has the language model; NULL: name.
  * inner: like is the class in text_config, and name has no row of its own.
  * towers: names of tensors, separated by blanks. */
@@ -31,28 +42,13 @@ static const struct model models[] = {
       "model.vision.patch_embedding.cls_embedding "
       "model.vision.transformer.layers.0.input_layernorm.weight "
       "model.vision.linear_proj.linear_proj.weight" },
-    { "DeepseekOCRForCausalLM", NULL, false,
-      "model.sam_model.pos_embed "
-      "model.sam_model.patch_embed.proj.weight "
-      "model.sam_model.blocks.0.norm1.weight "
-      "model.sam_model.neck.0.weight model.sam_model.net_2.weight "
-      "model.sam_model.net_3.weight "
-      "model.vision_model.embeddings.class_embedding "
-      "model.vision_model.pre_layrnorm.weight "
-      "model.vision_model.transformer.layers.0.layer_norm1.weight "
-      "model.projector.layers.weight model.image_newline "
-      "model.view_seperator" },
+    { "DeepseekOCRForCausalLM", NULL, false, OCR_SAM OCR_CLIP },
     { "DeepseekOCR2ForCausalLM", "DeepseekOCRForCausalLM", false,
-      "model.sam_model.pos_embed "
-      "model.sam_model.patch_embed.proj.weight "
-      "model.sam_model.blocks.0.norm1.weight "
-      "model.sam_model.neck.0.weight model.sam_model.net_2.weight "
-      "model.sam_model.net_3.weight "
-      "model.qwen2_model.model.model.layers.0.input_layernorm.weight "
-      "model.qwen2_model.model.model.norm.weight "
-      "model.qwen2_model.query_768.weight "
-      "model.qwen2_model.query_1024.weight "
-      "model.projector.layers.weight model.view_seperator" },
+      OCR_SAM "model.qwen2_model.model.model.layers.0.input_layernorm.weight "
+              "model.qwen2_model.model.model.norm.weight "
+              "model.qwen2_model.query_768.weight "
+              "model.qwen2_model.query_1024.weight "
+              "model.projector.layers.weight model.view_seperator" },
     { "DotsOCRForCausalLM", "Qwen2ForCausalLM", false,
       "vision_tower.patch_embed.patchifier.proj.weight "
       "vision_tower.blocks.0.norm1.weight "
@@ -324,16 +320,7 @@ static const struct model models[] = {
       "vision_model.vit_downsampler2.weight "
       "vit_large_projector.weight" },
     { "UnlimitedOCRForCausalLM", "DeepseekOCRForCausalLM", false,
-      "model.sam_model.pos_embed "
-      "model.sam_model.patch_embed.proj.weight "
-      "model.sam_model.blocks.0.norm1.weight "
-      "model.sam_model.neck.0.weight model.sam_model.net_2.weight "
-      "model.sam_model.net_3.weight "
-      "model.vision_model.embeddings.class_embedding "
-      "model.vision_model.pre_layrnorm.weight "
-      "model.vision_model.transformer.layers.0.layer_norm1.weight "
-      "model.projector.layers.weight model.image_newline "
-      "model.view_seperator" },
+      OCR_SAM OCR_CLIP },
     { "VoxtralForConditionalGeneration", "LlamaForCausalLM", false,
       "audio_tower.conv1.weight audio_tower.conv2.weight "
       "audio_tower.embed_positions.weight "

@@ -6,10 +6,9 @@
  * where settings are absent, those of transformers' classes of settings.
  */
 #include "config.h"
-#include "gguf/convert.h"
-#include "gguf/quant.h"
 #include "tests/convert/converted_file.h"
 #include "tests/convert/folder.h"
+#include "tests/convert/projector_file.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -37,30 +36,10 @@ static void begin_folder(const char *config, const char *tensors)
 /* Convert the folder's projector to F32: one test. NULL: it is refused. */
 static struct gguf_file *convert_folder(const char *what)
 {
-    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
-    struct gguf_quant_params q = GGUF_QUANT_PARAMS_INIT;
     struct gguf_error e;
-    struct gguf_convert *c = NULL;
-    struct gguf_recipe *recipe = NULL;
-    struct gguf_quant *job = NULL;
-    struct gguf_file *f = NULL;
     const char *out = scratch_path(top, "out.gguf");
-    p.projector = true;
-    gguf_error_clear(&e);
-    enum gguf_status st = gguf_convert_open(&c, folder.dir, &p, &e);
-    if (st == GGUF_OK)
-        st = gguf_recipe_preset(&recipe, "F32", NULL, &e);
-    q.recipe = recipe;
-    if (st == GGUF_OK)
-        st = gguf_convert_create_job(&job, c, &q, &e);
-    if (st == GGUF_OK)
-        st = gguf_quant_run(job, out, NULL, &e);
-    if (st == GGUF_OK)
-        st = gguf_file_open(&f, out, NULL, &e);
-    ok(st == GGUF_OK, "%s is converted %s", what, e.message);
-    gguf_quant_destroy(job);
-    gguf_recipe_destroy(recipe);
-    gguf_convert_close(c);
+    struct gguf_file *f = projector_open(folder.dir, out, "F32", &e);
+    ok(f, "%s is converted %s", what, e.message);
     unlink(out);
     return f;
 }

@@ -11,6 +11,7 @@
  * a comma. tensor=LINE: a further tensor, its name and sizes.
  */
 #include "config.h"
+#include "tests/convert/bert.h"
 #include "tests/convert/folder.h"
 
 #include <stdio.h>
@@ -63,11 +64,6 @@ static void put_tensors(struct folder *f, const struct sizes *s, bool extra)
     folder_tensors(f, lines, s->layers, 1);
 }
 
-#define E        "encoder.layer.%."
-#define LN(NAME) NAME ".weight 32\n" NAME ".bias 32\n"
-#define LIN(NAME, ROWS, COLS)                                                 \
-    NAME ".weight " #ROWS " " #COLS "\n" NAME ".bias " #ROWS "\n"
-
 static void put_bert(struct folder *f)
 {
     folder_text(f, "config.json",
@@ -76,20 +72,7 @@ static void put_bert(struct folder *f)
                 "\"num_attention_heads\":4,\"vocab_size\":260,"
                 "\"max_position_embeddings\":64,\"layer_norm_eps\":1e-12,"
                 "\"type_vocab_size\":2}");
-    folder_tensors(f,
-                   "embeddings.word_embeddings.weight 260 32\n"
-                   "embeddings.token_type_embeddings.weight 2 32\n"
-                   "embeddings.position_embeddings.weight 64 32\n" LN(
-                       "embeddings.LayerNorm")
-                       LIN(E "attention.self.query", 32, 32)
-                           LIN(E "attention.self.key", 32, 32)
-                               LIN(E "attention.self.value", 32, 32)
-                                   LIN(E "attention.output.dense", 32, 32)
-                                       LN(E "attention.output.LayerNorm")
-                                           LIN(E "intermediate.dense", 48, 32)
-                                               LIN(E "output.dense", 32, 48)
-                                                   LN(E "output.LayerNorm"),
-                   2, 1);
+    folder_tensors(f, BERT_TENSORS, 2, 1);
 }
 
 /* text: width of the language model */

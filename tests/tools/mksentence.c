@@ -15,6 +15,7 @@
  * are a function of their names.
  */
 #include "config.h"
+#include "tests/convert/bert.h"
 #include "tests/convert/folder_text.h"
 
 #include <math.h>
@@ -25,11 +26,6 @@ enum { E = 32, FF = 48, LAYERS = 2, HEADS = 4, MOST = 64 };
 
 /* ---- folders ---- */
 
-#define L        "encoder.layer.%."
-#define LN(NAME) NAME ".weight 32\n" NAME ".bias 32\n"
-#define LIN(NAME, ROWS, COLS)                                                 \
-    NAME ".weight " #ROWS " " #COLS "\n" NAME ".bias " #ROWS "\n"
-
 static const char config[] =
     "{\"architectures\":[\"BertForSequenceClassification\"],"
     "\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"
@@ -37,20 +33,8 @@ static const char config[] =
     "\"max_position_embeddings\":64,\"layer_norm_eps\":1e-12,"
     "\"type_vocab_size\":2,\"hidden_act\":\"gelu_new\","
     "\"id2label\":{\"0\":\"LABEL_0\"}}";
-static const char tensors[] =
-    "embeddings.word_embeddings.weight 260 32\n"
-    "embeddings.token_type_embeddings.weight 2 32\n"
-    "embeddings.position_embeddings.weight 64 32\n" LN("embeddings.LayerNorm")
-        LIN(L "attention.self.query", 32, 32)
-            LIN(L "attention.self.key", 32, 32)
-                LIN(L "attention.self.value", 32, 32)
-                    LIN(L "attention.output.dense", 32, 32)
-                        LN(L "attention.output.LayerNorm")
-                            LIN(L "intermediate.dense", 48, 32)
-                                LIN(L "output.dense", 32, 48)
-                                    LN(L "output.LayerNorm")
-                                        LIN("pooler.dense", 32, 32)
-                                            LIN("classifier", 1, 32);
+static const char tensors[] = BERT_TENSORS BERT_DENSE("pooler.dense", 32, 32)
+    BERT_DENSE("classifier", 1, 32);
 
 static struct folder folder;
 
