@@ -391,8 +391,8 @@ struct gguf_tensor *gg_model_take_row_half(const struct gg_model_at *at,
 /* Build the feed-forward part of a layer for normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_build_ffn(const struct gg_model_at *at,
                                        struct gguf_tensor *x);
-/* Can the layer's feed-forward part be built? It cannot if its kind or its
- * activation is not implemented. */
+/* Can the layer's feed-forward part be built? Its kind and its activation must
+ * each have a function here. */
 bool gg_ffn_is_supported(const struct gguf_model *m,
                          const struct gg_model_layer *layer);
 /* Build the experts of a layer for normed x [n_embd, N]. */
