@@ -4,14 +4,14 @@
 #include "base/file_id.h"
 #include "base/mem.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 
 #include <errno.h>
 #include <string.h>
 
 size_t gg_file_id_folder_size(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash + 1 - path) : 0;
+    return gg_os_path_folder_size(path, strlen(path));
 }
 
 char *gg_file_id_folder(const struct gguf_allocator *a, const char *path)

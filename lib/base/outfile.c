@@ -4,6 +4,7 @@
 #include "base/outfile_int.h"
 #include "base/mem.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -39,8 +40,7 @@ static char *temp_name(const struct gg_outfile *o, unsigned n)
 static enum gguf_status open_above(struct gg_outfile *o, char *dir,
                                    struct gguf_error *err)
 {
-    for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--)
-        dir[n - 1] = 0;
+    dir[gg_os_path_trim(dir, strlen(dir))] = 0;
     char *above = gg_file_id_folder(o->allocator, dir);
     if (!above)
         return gg_error_set_nomem(err, strlen(dir));

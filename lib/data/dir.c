@@ -3,6 +3,7 @@
 #include "config.h"
 #include "data/dir.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 #include "base/str.h"
 #include "base/foreign_format.h"
 #include "file/file_int.h"
@@ -90,7 +91,7 @@ static enum gguf_status open_any(const struct gg_dir *f, const char *name,
     *there = false;
     if (!path)
         return gg_error_set_nomem(err, size);
-    const bool slash = n && f->path[n - 1] == '/';
+    const bool slash = n && gg_os_path_separates(f->path[n - 1]);
     snprintf(path, size, "%s%s%s", f->path, slash ? "" : "/", name);
     const enum gguf_status st = gg_dir_is_remote(f)
                                     ? open_remote(f, path, most, m, there, err)

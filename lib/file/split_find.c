@@ -4,6 +4,7 @@
 #include "file/split_find.h"
 #include "base/mem.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 #include "base/str.h"
 #include "file/shard_set.h"
 #include "gguf/split.h"
@@ -16,8 +17,7 @@ enum { NAME_SIZE = 256 }; /* bytes of a file name with its NUL */
 
 const char *gg_file_split_base(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    return gg_os_path_name(path);
 }
 
 enum gguf_status gg_file_split_in_shard(enum gguf_status status,
@@ -61,7 +61,7 @@ static enum gguf_status join_path(const char *dir, const char *base, size_t n,
                                   struct gguf_error *err)
 {
     size_t k = strlen(dir);
-    bool slash = k && dir[k - 1] != '/';
+    bool slash = k && !gg_os_path_separates(dir[k - 1]);
     *out = gg_mem_alloc(a, k + slash + n + 1);
     if (!*out)
         return gg_error_set_nomem(err, k + n + 2);

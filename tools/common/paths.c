@@ -8,6 +8,7 @@
 #include "tools/common/remote_url.h"
 #include "tools/common/text.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 #include "base/os/os_program.h"
 
 #include <errno.h>
@@ -99,7 +100,7 @@ void paths_read_model(struct gguf_paths *p, const char *path,
 
 bool paths_can_write(const char *path)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
+    const size_t n = path ? gg_os_path_folder_size(path, strlen(path)) : 0;
     struct text folder = { NULL, 0, 0 };
     struct gg_os_stat is;
     if (!path)
@@ -107,8 +108,7 @@ bool paths_can_write(const char *path)
     if (gg_os_stat(path, &is) == 0 && is.kind != GG_OS_FILE)
         return msg_error(path,
                          "is not a regular file: it cannot be an output");
-    text_addf(&folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
-              slash ? path : ".");
+    text_addf(&folder, "%.*s", n ? (int)n : 1, n ? path : ".");
     const bool good = gg_os_can_write(folder.s) == 0;
     if (!good)
         msg_error(path, "its folder cannot be written to: %s",

@@ -5,6 +5,7 @@
 #include "tools/common/markdown.h"
 #include "tools/common/style.h"
 #include "gguf/text.h"
+#include "base/os/os_path.h"
 #include "base/os/os_program.h"
 
 #include <stdarg.h>
@@ -121,7 +122,8 @@ static void print_cut(const char *s, int columns, FILE *f)
  * with the layer and end with the role, and paths end with the name. */
 static void print_ends(const char *s, int columns, FILE *f)
 {
-    const int first = strchr(s, '/') ? 0 : columns * 2 / 5;
+    const int first =
+        gg_os_path_folder_size(s, strlen(s)) ? 0 : columns * 2 / 5;
     const int begin = bytes_within(s, first);
     const char *end = s + begin;
     while (*end && table_width(end) > columns - first - 2)

@@ -4,6 +4,7 @@
 #include "tools/common/text.h"
 #include "tools/common/json.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 #include "base/os/os_program.h"
 
 #include <gguf/text.h>
@@ -270,6 +271,6 @@ bool text_is(struct gguf_str s, const char *z)
 
 const char *text_base_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
+    const char *name = gg_os_path_name(path);
+    return *name ? name : path;
 }

@@ -10,6 +10,7 @@
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -203,8 +204,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
 /* The name of the text that the data record. */
 static const char *dataset_name(const struct im_options *o)
 {
-    const char *slash = strrchr(o->text, '/');
-    return slash && !o->keep_paths ? slash + 1 : o->text;
+    return o->keep_paths ? o->text : gg_os_path_name(o->text);
 }
 
 /* Evaluate n chunks from first on; n 0: all chunks from first on. */

@@ -4,6 +4,7 @@
 #include "tools/info/info.h"
 #include "tools/common/digest.h"
 #include "tools/common/msg.h"
+#include "base/os/os_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -179,10 +180,8 @@ compare_manifest(const struct load *l, const struct gguf_manifest *m,
 
 static struct gguf_str base_name(struct gguf_str path)
 {
-    for (size_t i = path.size; i > 0; i--)
-        if (path.data[i - 1] == '/')
-            return (struct gguf_str){ path.data + i, path.size - i };
-    return path;
+    const size_t n = gg_os_path_folder_size(path.data, path.size);
+    return (struct gguf_str){ path.data + n, path.size - n };
 }
 
 /* Find the digest of a file in m, by its name without folders. only: model and

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/quantize/calibration.h"
 #include "tools/common/remote.h"
+#include "base/os/os_path.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -201,8 +202,9 @@ static void add_output(struct options *o, char *arg)
  * IN. */
 static const char *default_out(struct options *o, const char *type)
 {
-    const char *slash = remote_is_url(o->in) ? NULL : strrchr(o->in, '/');
-    size_t dir = slash ? (size_t)(slash - o->in) + 1 : 0;
+    const size_t dir = remote_is_url(o->in)
+                           ? 0
+                           : gg_os_path_folder_size(o->in, strlen(o->in));
     struct gguf_recipe *r;
     if (gguf_recipe_preset(&r, type, NULL, NULL) != GGUF_OK)
         return NULL;

@@ -10,6 +10,7 @@
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 
 #include <errno.h>
 #include <gguf/split.h>
@@ -279,7 +280,7 @@ int main(int argc, char **argv)
     parse_options(&o, argc, argv);
     remote_args(argv + 1, 1);
     const char *in = argv[1], *out = opt_check_output(argv[2]);
-    if (!o.merge && (!*out || out[strlen(out) - 1] == '/'))
+    if (!o.merge && !*gg_os_path_name(out))
         opt_usage("OUT-PREFIX '%s' ends without a file name", out);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);

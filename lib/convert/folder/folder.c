@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/os/os.h"
+#include "base/os/os_path.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -27,9 +28,10 @@ static enum gguf_status check_folder(const struct gg_dir *folder,
     if (s.kind == GG_OS_FOLDER)
         return GGUF_OK;
     struct gg_str_esc e;
-    const char *slash = strrchr(folder->path, '/');
-    const struct gguf_str own = { slash ? folder->path : ".",
-                                  slash ? (size_t)(slash - folder->path) : 1 };
+    const size_t n = gg_os_path_trim(
+        folder->path,
+        gg_os_path_folder_size(folder->path, strlen(folder->path)));
+    const struct gguf_str own = { n ? folder->path : ".", n ? n : 1 };
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                         "is a file: a folder is wanted, as '%s', which it is "
                         "in",
@@ -77,8 +79,7 @@ static bool find_tokenizer(const struct gg_folder *f, const char *name,
 {
     static const char part[] = "text_encoder";
     struct gguf_str front = gg_str_z(f->dir.path);
-    const char *last = strrchr(f->dir.path, '/');
-    last = last ? last + 1 : f->dir.path;
+    const char *last = gg_os_path_name(f->dir.path);
     front.size = (size_t)(last - f->dir.path);
     if (strncmp(last, part, sizeof part - 1) != 0 ||
         (strncmp(name, "tokenizer", 9) != 0 &&
@@ -227,12 +228,11 @@ void gg_folder_close_texts(struct gg_folder *f)
 /* The last segment of a path, which becomes the path without it. */
 static struct gguf_str take_last(struct gguf_str *path)
 {
-    size_t end = path->size, begin;
-    while (end && path->data[end - 1] == '/')
+    size_t end = path->size;
+    while (end && gg_os_path_separates(path->data[end - 1]))
         end--;
-    for (begin = end; begin && path->data[begin - 1] != '/'; begin--)
-        ;
-    path->size = begin;
+    const size_t begin = gg_os_path_folder_size(path->data, end);
+    path->size = begin < end ? begin : 0;
     return (struct gguf_str){ path->data + begin, end - begin };
 }
 

@@ -33,6 +33,7 @@
 
 #include "base/compiler.h"
 #include "base/json_scan.h"
+#include "base/os/os_path.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -98,7 +99,7 @@ static enum gguf_status read_step(struct gguf_convert *c, const char *path,
     char name[200];
     struct gg_mapfile m;
     struct gg_json j;
-    if (strchr(path, '/') || *path == '.')
+    if (gg_os_path_folder_size(path, strlen(path)) || *path == '.')
         return GGUF_OK;
     snprintf(name, sizeof name, "%s/config.json", path);
     GG_TRY(gg_folder_read_json(&c->folder, name, &m, &j, err));

@@ -9,6 +9,7 @@
 #include "config.h"
 #include "convert/image/image.h"
 
+#include "base/os/os_path.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -22,11 +23,10 @@ bool gg_image_is_file(const char *path)
 enum gguf_status gg_image_open(struct gguf_convert *c, const char *path,
                                struct gguf_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    const size_t n = slash ? (size_t)(slash - path) : 1;
+    const char *name = gg_os_path_name(path);
+    const size_t n = gg_os_path_trim(path, (size_t)(name - path));
     const char *folder =
-        gg_mem_arena_strndup(&c->arena, slash ? path : ".", n ? n : 1);
-    const char *name = slash ? slash + 1 : path;
+        gg_mem_arena_strndup(&c->arena, n ? path : ".", n ? n : 1);
     c->image_file = gg_mem_arena_strndup(&c->arena, name, strlen(name));
     if (!folder || !c->image_file)
         return gg_error_set_nomem(err, n + strlen(name));
