@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tools/compare/compare.h"
 #include "tools/common/msg.h"
+#include "base/os/os_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ void compare_json_head(struct json *j, const struct compare *c)
 int main(int argc, char **argv)
 {
     struct compare_options o;
+    gg_os_program_arguments(&argc, &argv);
     compare_parse_options(&o, argc, argv);
     bool good = ev_find_files(&o.texts);
     struct compare c = { .o = &o, .tokens = GGUF_TOKENS_INIT };

@@ -7,6 +7,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
+#include "base/os/os_program.h"
 
 #include <string.h>
 
@@ -146,6 +147,7 @@ int main(int argc, char **argv)
     struct convert_options o = CONVERT_OPTIONS_INIT;
     struct progress bar;
     struct gguf_error err;
+    gg_os_program_arguments(&argc, &argv);
     parse_convert(&o, argc, argv);
     if (!verify_read(&o)) {
         convert_options_fini(&o);

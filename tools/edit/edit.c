@@ -8,6 +8,7 @@
 #include "tools/common/table.h"
 #include "tools/edit/edit.h"
 #include "base/os/os.h"
+#include "base/os/os_program.h"
 
 #include <gguf/edit.h>
 #include <gguf/text.h>
@@ -426,6 +427,7 @@ int main(int argc, char **argv)
 {
     struct edit_options o = { .limits = GGUF_INIT(struct gguf_limits) };
     struct edit_files files;
+    gg_os_program_arguments(&argc, &argv);
     const int n = edit_parse(&o, argc, argv);
     const bool found = edit_files_find(&files, &o, argv + 1, n);
     bool good = found;

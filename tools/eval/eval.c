@@ -7,6 +7,7 @@
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
 #include "tools/common/wrap.h"
+#include "base/os/os_program.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -222,6 +223,7 @@ bool eval_end_rows(struct eval *e, bool good)
 int main(int argc, char **argv)
 {
     struct eval_options o;
+    gg_os_program_arguments(&argc, &argv);
     eval_parse_options(&o, argc, argv);
     struct eval e = { .o = &o,
                       .out = o.logits ? o.logits : o.embeddings,

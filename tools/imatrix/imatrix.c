@@ -11,6 +11,7 @@
 #include "tools/common/ranks.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
+#include "base/os/os_program.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -498,6 +499,7 @@ static bool is_stopped(void *user)
 int main(int argc, char **argv)
 {
     struct im_options o;
+    gg_os_program_arguments(&argc, &argv);
     ranks_begin(&argc, &argv);
     const int n = im_parse_options(&o, argc, argv);
     ranks_require(o.mpi);

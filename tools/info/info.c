@@ -5,6 +5,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
 #include "tools/common/remote.h"
+#include "base/os/os_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
 {
     struct info_options o;
     struct gguf_file_params params = GGUF_INIT(struct gguf_file_params);
+    gg_os_program_arguments(&argc, &argv);
     int n = info_parse_options(&o, argc, argv);
     params.limits = &o.file_limits;
     params.opener = remote_opener();

@@ -6,6 +6,7 @@
 #include "tools/common/msg.h"
 #include "tools/common/ranks.h"
 #include "tools/common/text.h"
+#include "base/os/os_program.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -279,6 +280,7 @@ int main(int argc, char **argv)
     struct ppl_options o;
     struct job j = { .tokens = GGUF_TOKENS_INIT };
     bool good;
+    gg_os_program_arguments(&argc, &argv);
     ranks_begin(&argc, &argv);
     const int n = ppl_parse_options(&o, argc, argv);
     ranks_require(o.mpi);

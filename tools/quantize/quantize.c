@@ -8,6 +8,7 @@
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
 #include "tools/common/ranks.h"
+#include "base/os/os_program.h"
 
 #include <string.h>
 
@@ -170,6 +171,7 @@ int main(int argc, char **argv)
     struct options o = OPTIONS_INIT;
     struct progress bar;
     struct gguf_error err;
+    gg_os_program_arguments(&argc, &argv);
     ranks_begin(&argc, &argv);
     parse_command_line(&o, argc, argv);
     ranks_require(o.mpi);

@@ -11,6 +11,7 @@
 #include "tools/common/text.h"
 #include "base/os/os.h"
 #include "base/os/os_path.h"
+#include "base/os/os_program.h"
 
 #include <errno.h>
 #include <gguf/split.h>
@@ -277,6 +278,7 @@ int main(int argc, char **argv)
     struct gguf_file *s = NULL;
     struct progress bar;
     struct gguf_error err;
+    gg_os_program_arguments(&argc, &argv);
     parse_options(&o, argc, argv);
     remote_args(argv + 1, 1);
     const char *in = argv[1], *out = opt_check_output(argv[2]);

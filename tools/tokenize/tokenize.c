@@ -9,6 +9,7 @@
 #include "tools/common/textfile.h"
 #include "tools/evaluate/text_files.h"
 #include "tools/evaluate/model.h"
+#include "base/os/os_program.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -279,6 +280,7 @@ static bool detokenize_ids(const struct options *o)
 int main(int argc, char **argv)
 {
     struct options o = { .ev = EV_OPTIONS_INIT };
+    gg_os_program_arguments(&argc, &argv);
     (void)opt_parse(&tool, argc, argv, &o);
     paths_require_local(o.model);
     for (size_t i = 0; i < o.texts.args.n; i++)

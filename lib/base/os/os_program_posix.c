@@ -58,6 +58,11 @@ void gg_os_program_begin(const char *bus_error, int status)
     occupy_standard();
 }
 
+void gg_os_program_arguments(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+}
+
 void gg_os_program_raise_limits(void)
 {
     struct rlimit r;
