@@ -3,7 +3,8 @@
 # The system has one room, lib/base/os: no other file of lib/ and tools/
 # includes a header that is neither C11's, <pthread.h> nor that of a library
 # that configure looks for, calls a function that C11 does not have, or asks
-# which system it is compiled for.
+# which system it is compiled for. Only lib/base/os and lib/kern ask for the
+# processor.
 set -u
 : "${srcdir:=.}"
 tmp=$(mktemp -d) || exit 99
@@ -59,6 +60,9 @@ functions='open openat creat close read write pread pwrite preadv pwritev readv
 # Words of systems, in conditions of the preprocessor.
 systems='__linux|__gnu_linux|__APPLE__|__MACH__|_WIN32|_WIN64|__MINGW|__CYGWIN__|__FreeBSD__|__NetBSD__|__OpenBSD__|__DragonFly__|__unix|__GLIBC|_GNU_SOURCE|_POSIX|_SC_|_DARWIN|__ANDROID__|HAVE_[A-Z_]*(FCNTL|LINUX|SYS_|UNISTD)|HAVE_(COPY_FILE_RANGE|FALLOCATE|FLOCK|GETENTROPY|MADVISE|POSIX_|RENAMEAT|SCHED_|PTHREAD_)|MADV_|MAP_|O_[A-Z]+|RLIMIT|RENAME_|FICLONE|SYNC_FILE'
 
+# Words of processors there.
+processors='__x86_64|__amd64|__i[3-6]86|_M_X64|_M_IX86|_M_ARM|__aarch64|__arm|__ARM_|__SSE|__AVX|__FMA__|__F16C__|__AMX|__riscv|__powerpc|__s390|__loongarch|__mips|HAVE_X86|HAVE_KERN|HAVE_ARM|KERN_256|X86_'
+
 # "FILE:LINE: TEXT" of code without comments and strings.
 find lib tools -name '*.[ch]' ! -path 'lib/base/os/*' | LC_ALL=C sort >"$tmp/files"
 xargs awk '
@@ -93,7 +97,7 @@ awk -v list="$headers" -v kern="$kern_headers" '
     / # *include *<|: #include *</ {
         name = $0; sub(/^[^<]*</, "", name); sub(/>.*/, "", name)
         if (name in good || name ~ /^gguf\//) next
-        if (name in vector && $0 ~ /^lib\/(kern|fit|base\/compiler)/) next
+        if (name in vector && $0 ~ /^lib\/kern\//) next
         print
     }' "$tmp/code" >"$tmp/includes"
 awk -v list="$functions" '
@@ -110,12 +114,17 @@ awk -v list="$functions" '
         }
     }' "$tmp/code" >"$tmp/calls"
 grep -E ': *# *(if|ifdef|ifndef|elif)' "$tmp/code" |
+    tee "$tmp/conditions" |
     grep -E "[^A-Za-z_0-9]($systems)" >"$tmp/asks"
+grep -v '^lib/kern/' "$tmp/conditions" |
+    grep -E "[^A-Za-z_0-9]($processors)" >"$tmp/asks-processor"
 
 verdict 'only lib/base/os includes headers of the system' \
     "$(cat "$tmp/includes")"
 verdict 'only lib/base/os calls functions of the system' "$(cat "$tmp/calls")"
 verdict 'only lib/base/os asks for the system' "$(cat "$tmp/asks")"
+verdict 'only lib/base/os and lib/kern ask for the processor' \
+    "$(cat "$tmp/asks-processor")"
 verdict 'lib/base/os includes no header of another room' "$(
     grep -Hn '^ *# *include *"' lib/base/os/*.[ch] |
         grep -vE '"(config\.h|base/os/[a-z_]*\.h)"')"

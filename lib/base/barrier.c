@@ -2,7 +2,6 @@
 /* barrier.c - gates, at which threads spin and then sleep, and the barrier */
 #include "config.h"
 #include "base/barrier.h"
-#include "base/compiler.h"
 #include "base/error.h"
 #include "gguf/pool.h"
 
@@ -37,7 +36,7 @@ uint32_t gg_barrier_gate_wait(struct gg_barrier_gate *g, uint32_t old,
         v = atomic_load_explicit(&g->value, memory_order_acquire);
         if (v != old)
             return v;
-        GG_CPU_RELAX();
+        gg_os_cpu_relax();
     }
     atomic_fetch_add_explicit(&g->n_sleepers, 1, memory_order_seq_cst);
     gg_os_sleepers_wait(&g->sleepers, &g->value, old);

@@ -43,15 +43,6 @@ static inline int gg_base_ctz32(unsigned x)
 #define GG_UNROLL
 #endif
 
-/* Pause in a spin loop. */
-#if defined(__x86_64__) || defined(__i386__)
-#define GG_CPU_RELAX() __builtin_ia32_pause()
-#elif defined(__aarch64__) && defined(__GNUC__)
-#define GG_CPU_RELAX() __asm__ volatile("yield")
-#else
-#define GG_CPU_RELAX() ((void)0)
-#endif
-
 #define GG_LEN(a)    (sizeof(a) / sizeof((a)[0]))
 #define GG_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define GG_MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -318,6 +318,16 @@ unsigned gg_os_cpu_count(void);
  * Windows: processors of the first group. */
 int gg_os_cpu_set(uint64_t *bits, unsigned n_bits);
 
+/* Tell the processor that a loop waits for another thread. */
+static inline void gg_os_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) && defined(__GNUC__)
+    __asm__ volatile("yield");
+#endif
+}
+
 /* Bind a thread to the processors of a set. Windows: SetThreadAffinityMask(),
  * processors of the first group. */
 int gg_os_thread_bind(pthread_t thread, const uint64_t *bits, unsigned n_bits);
