@@ -14,7 +14,7 @@ AS_IF([test "x$with_curl" != xno && test "x$enable_tools" = xyes],
   [PKG_CHECK_MODULES([CURL], [libcurl >= 7.62],
     [gguf_cppflags=$CPPFLAGS
      CPPFLAGS="$CPPFLAGS $CURL_CFLAGS"
-     AC_CHECK_HEADER([curl/curl.h], [curl_module=libcurl])
+     AC_CHECK_HEADER([curl/curl.h], [curl_module=libcurl], [CURL_CFLAGS=])
      CPPFLAGS=$gguf_cppflags], [:])
    AS_IF([test "x$with_curl" != xauto && test "x$curl_module" = xnone],
      [AC_MSG_ERROR([no libcurl for this host (--with-curl=$with_curl)])])])
