@@ -4,26 +4,32 @@
 # conditional HAVE_NAME, HAVE_NAME in config.h, and adds LABEL to the summary.
 # Programs ask at run time whether the processor has the level. With
 # --enable-simd=native configure asks, too: FEATURE is the last of the level's
-# features that processors got, by its name in gcc and clang. Without an answer
-# (a compiler that does not know the name, a cross build) the level is built.
+# features that processors got, by its name in gcc and clang. An empty FEATURE:
+# the program of PROLOGUE and BODY, which returns 0, runs and must not be killed.
+# Without an answer (a compiler that does not know the name, a cross build) the
+# level is built.
 AC_DEFUN([GGUF_CHECK_ISA], [
 gguf_isa_$1=no
 AS_IF([test "x$enable_simd" != xno], [
   AC_CACHE_CHECK([whether $CC can build $2 kernels], [gguf_cv_isa_$1], [
     gguf_save_CFLAGS=$CFLAGS
-    CFLAGS="$CFLAGS $3"
+    CFLAGS="$3 $CFLAGS"
     AC_COMPILE_IFELSE([AC_LANG_PROGRAM([$4], [$5])],
       [gguf_cv_isa_$1=yes], [gguf_cv_isa_$1=no])
     CFLAGS=$gguf_save_CFLAGS])
   gguf_isa_$1=$gguf_cv_isa_$1])
 AS_IF([test "x$enable_simd$gguf_isa_$1" = xnativeyes], [
-  AC_CACHE_CHECK([whether this processor has $6], [gguf_cv_here_$1], [
+  AC_CACHE_CHECK([whether this processor has $2], [gguf_cv_here_$1], [
     gguf_cv_here_$1=unknown
-    m4_pushdef([gguf_ask], [AC_LANG_PROGRAM([],
-      [[return !__builtin_cpu_supports("$6");]])])
+    gguf_save_CFLAGS=$CFLAGS
+    m4_ifval([$6], [], [CFLAGS="$3 $CFLAGS"])
+    m4_pushdef([gguf_ask], m4_ifval([$6], [[AC_LANG_PROGRAM([],
+      [[return !__builtin_cpu_supports("$6");]])]],
+      [[AC_LANG_PROGRAM([$4], [$5])]]))
     AC_LINK_IFELSE([gguf_ask], [AC_RUN_IFELSE([gguf_ask],
       [gguf_cv_here_$1=yes], [gguf_cv_here_$1=no], [:])])
-    m4_popdef([gguf_ask])])
+    m4_popdef([gguf_ask])
+    CFLAGS=$gguf_save_CFLAGS])
   AS_IF([test $gguf_cv_here_$1 = no], [gguf_isa_$1=no])])
 AM_CONDITIONAL([HAVE_$1], [test "x$gguf_isa_$1" = xyes])
 AS_IF([test "x$gguf_isa_$1" = xyes],
@@ -67,6 +73,28 @@ AS_CASE([$host_cpu], [aarch64|arm64*],
     [[#include <immintrin.h>
 ]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
       return (int)_mm256_cvtss_f32(a);]], [avx2])])
+dnl AArch64 beyond NEON. The operands are volatile: a compiler would compute the
+dnl result of constants.
+m4_pushdef([gguf_zero], [volatile int zero = 0;
+      int32x4_t a = vdupq_n_s32(zero);
+      const uint8x16_t b = vreinterpretq_u8_s32(a);])
+GGUF_CHECK_ISA([ARM_DOTPROD], [dotprod], [-march=armv8.2-a+dotprod],
+  [[#include <arm_neon.h>
+]], gguf_zero [[
+      a = vdotq_s32(a, vreinterpretq_s8_u8(b), vreinterpretq_s8_u8(b));
+      return (int)vgetq_lane_s32(a, 0);]], [])
+GGUF_CHECK_ISA([ARM_I8MM], [i8mm], [-march=armv8.2-a+dotprod+i8mm],
+  [[#include <arm_neon.h>
+]], gguf_zero [[
+      a = vusmmlaq_s32(a, b, vreinterpretq_s8_u8(b));
+      return (int)vgetq_lane_s32(a, 0);]], [])
+GGUF_CHECK_ISA([ARM_BF16], [bf16], [-march=armv8.2-a+bf16],
+  [[#include <arm_neon.h>
+]], gguf_zero [[
+      const bfloat16x8_t c = vreinterpretq_bf16_u8(b);
+      const float32x4_t d = vbfmmlaq_f32(vcvtq_f32_s32(a), c, c);
+      return (int)vgetq_lane_f32(d, 0);]], [])
+m4_popdef([gguf_zero])
 GGUF_CHECK_ISA([X86_AVX512], [avx512],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
   [[#include <immintrin.h>

@@ -48,7 +48,7 @@ functions='open openat creat close read write pread pwrite preadv pwritev readv
     popen pclose _exit getpid getppid getuid geteuid getgid getegid
     clock_gettime clock_nanosleep nanosleep sleep usleep gettimeofday
     localtime_r gmtime_r localtime gmtime strptime timegm
-    getentropy getrandom random srandom drand48
+    getauxval elf_aux_info sysctlbyname getentropy getrandom random srandom drand48
     strerror_r strdup strndup strcasecmp strncasecmp strtok_r strsep stpcpy
     stpncpy strnlen strchrnul strcasestr memmem memrchr mempcpy wcwidth
     getline getdelim asprintf vasprintf dprintf open_memstream fmemopen

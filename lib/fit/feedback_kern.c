@@ -5,8 +5,8 @@
 #include "base/compiler.h"
 #include "kern/cpu_features.h"
 
-/* The kernels of a level. BUILT is GG_256() or its kin, which gives NULL in a
- * build without the level. */
+/* The kernels of a level. BUILT is GG_256(), which gives NULL in a build
+ * without the level, or ALWAYS(). */
 #define KERN(BUILT, LEVEL)                                                    \
     {                                                                         \
         BUILT(gg_feedback_product_##LEVEL),                                   \
@@ -26,11 +26,9 @@
 static const struct {
     unsigned level;
     struct gg_feedback_kern kern;
-} levels[] = {
-    { GG_LEVEL_C, KERN(ALWAYS, c) },
-    { GG_LEVEL_256, KERN(GG_256, 256) },
-    { GG_LEVEL_AVX512, KERN(GG_AVX512, avx512) },
-};
+} levels[] = { { GG_LEVEL_C, KERN(ALWAYS, c) },
+               { GG_LEVEL_256, KERN(GG_256, 256) },
+               GG_IF_AVX512({ GG_LEVEL_AVX512, KERN(ALWAYS, avx512) }, ) };
 
 void gg_feedback_kern_init(struct gg_feedback_kern *k, uint32_t cpu)
 {

@@ -31,13 +31,13 @@ static const struct row rows[GG_N_DTYPES] = {
                         KERN_##ENCODE_C(gg_kern_encode_##NAME##_c),           \
                     [GG_LEVEL_256] = KERN_##ENCODE_256(                       \
                         GG_256(gg_kern_encode_##NAME##_256)),                 \
-                    [GG_LEVEL_AVX512] = KERN_##ENCODE_AVX512(                 \
-                        GG_AVX512(gg_kern_encode_##NAME##_avx512)) },         \
+                    GG_IF_AVX512([GG_LEVEL_AVX512] = KERN_##ENCODE_AVX512(    \
+                                     gg_kern_encode_##NAME##_avx512)) },      \
         .dots = { [GG_LEVEL_C] = KERN_##DOTS_C(gg_kern_dots_##NAME##_c),      \
                   [GG_LEVEL_256] =                                            \
                       KERN_##DOTS_256(GG_256(gg_kern_dots_##NAME##_256)),     \
-                  [GG_LEVEL_AVX512] = KERN_##DOTS_AVX512(                     \
-                      GG_AVX512(gg_kern_dots_##NAME##_avx512)) },             \
+                  GG_IF_AVX512([GG_LEVEL_AVX512] = KERN_##DOTS_AVX512(        \
+                                   gg_kern_dots_##NAME##_avx512)) },          \
         .flags = FLAGS,                                                       \
     },
     GG_CODEC_LIST(X)

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "kern/cpu_features.h"
 #include "base/compiler.h"
+#include "base/os/os.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -11,6 +12,9 @@
 const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
 #ifdef __aarch64__
     [GG_LEVEL_256 - 1] = { "neon", GG_CPU_256 },
+    [GG_LEVEL_DOTPROD - 1] = { "dotprod", GG_CPU_DOTPROD },
+    [GG_LEVEL_I8MM - 1] = { "i8mm", GG_CPU_I8MM },
+    [GG_LEVEL_BF16 - 1] = { "bf16", GG_CPU_BF16 },
 #else
     [GG_LEVEL_256 - 1] = { "avx2", GG_CPU_256 },
     [GG_LEVEL_AVXVNNI - 1] = { "avxvnni", GG_CPU_AVXVNNI },
@@ -60,7 +64,14 @@ uint32_t gg_kern_cpu_detect(void)
     if (mask & GG_CPU_AVX512 && has_leaf_7_1(BIT_AVX512BF16))
         mask |= GG_CPU_AVX512BF16;
 #elif defined(__aarch64__) && HAVE_KERN_256
+    const unsigned has = gg_os_arm_features();
     mask |= GG_CPU_256; /* all processors of AArch64 have NEON */
+    if (has & GG_OS_ARM_DOTPROD)
+        mask |= GG_CPU_DOTPROD;
+    if (mask & GG_CPU_DOTPROD && has & GG_OS_ARM_I8MM)
+        mask |= GG_CPU_I8MM;
+    if (has & GG_OS_ARM_BF16)
+        mask |= GG_CPU_BF16;
 #endif
     return mask;
 }
@@ -73,6 +84,8 @@ bool gg_kern_cpu_has_sha(void)
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSSE3) &&
            (c & bit_SSE4_1) && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
            (b >> BIT_SHA & 1);
+#elif defined(__aarch64__)
+    return gg_os_arm_features() & GG_OS_ARM_SHA2;
 #else
     return false;
 #endif

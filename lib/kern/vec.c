@@ -10,7 +10,7 @@ static const struct gg_vec_kern rows[GG_N_LEVELS] = {
 #define X(TYPE, NAME)                                                         \
     [GG_LEVEL_C].NAME = gg_vec_##NAME##_c,                                    \
     [GG_LEVEL_256].NAME = GG_256(gg_vec_##NAME##_256),                        \
-    [GG_LEVEL_AVX512].NAME = GG_AVX512(gg_vec_##NAME##_avx512),
+    GG_IF_AVX512([GG_LEVEL_AVX512].NAME = gg_vec_##NAME##_avx512, )
     GG_VEC_LIST(X)
 #undef X
 };

@@ -166,10 +166,11 @@ int main(int argc, char **argv)
         if (!(cpu & gg_kern_cpu_levels[l - 1].bit))
             continue;
         mask |= gg_kern_cpu_levels[l - 1].bit;
-        if (l == GG_LEVEL_AVX512BF16)
-            continue; /* the level has no kernels of its own for this */
-        const bool exact = l == GG_LEVEL_256 || l == GG_LEVEL_AVX512;
+        const gg_kern_attn_i16_tile_fn *below = kern.attn_i16.tile;
+        const bool exact = gg_kern_cpu_level_has_floats(l);
         gg_kern_init(&kern, mask);
+        if (!exact && kern.attn_i16.tile == below)
+            continue; /* the level has no kernels of its own for this */
         for (size_t i = 0; i < GG_LEN(shapes); i++)
             for (int ints = !exact; ints < 2; ints++)
                 if (strstr(shapes[i].name, part))

@@ -161,7 +161,7 @@ int main(int argc, char **argv)
         if (l && !(cpu & gg_kern_cpu_levels[l - 1].bit))
             continue;
         mask |= l ? gg_kern_cpu_levels[l - 1].bit : 0;
-        if (l && l != GG_LEVEL_256 && l != GG_LEVEL_AVX512)
+        if (!gg_kern_cpu_level_has_floats(l))
             continue; /* the kernels of the level below */
         level = l;
         show_product(l, mask, l ? gg_kern_cpu_levels[l - 1].name : "c",

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
         if (l && !(cpu & gg_kern_cpu_levels[l - 1].bit))
             continue;
         mask |= l ? gg_kern_cpu_levels[l - 1].bit : 0;
-        if (l && l != GG_LEVEL_256 && l != GG_LEVEL_AVX512)
+        if (!gg_kern_cpu_level_has_floats(l))
             continue; /* the tiles of the level below */
         for (size_t i = 0; i < (l ? GG_LEN(sizes) : 1); i++) {
             struct bench b = { .level = l, .n = sizes[i] };

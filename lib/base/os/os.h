@@ -313,6 +313,18 @@ uint64_t gg_os_memory_lock_limit(void);
  * GetProcessAffinityMask(). */
 unsigned gg_os_cpu_count(void);
 
+/* Instructions that processors of AArch64 may lack and that the system lets
+ * programs use: a sum of bits. To be called on AArch64 only. 0: none, or the
+ * system does not say. Windows: IsProcessorFeaturePresent(), numbers 43
+ * (DOTPROD), 66 (I8MM), 68 (BF16) and 30 (SHA2). */
+enum {
+    GG_OS_ARM_DOTPROD = 1, /* SDOT, UDOT */
+    GG_OS_ARM_I8MM = 2,    /* SMMLA, UMMLA, USMMLA, USDOT */
+    GG_OS_ARM_BF16 = 4,    /* BFDOT, BFMMLA, BFCVTN */
+    GG_OS_ARM_SHA2 = 8     /* SHA256H and kin */
+};
+unsigned gg_os_arm_features(void);
+
 /* Get the set of processors that the process may use: bit i of the n_bits bits
  * stands for processor i. n_bits is a multiple of 64. ENOSYS: unknown.
  * Windows: processors of the first group. */
