@@ -32,9 +32,9 @@ enum { GG_OS_STDIN = 0, GG_OS_STDOUT = 1, GG_OS_STDERR = 2 };
 void gg_os_program_begin(const char *bus_error, int status);
 
 /* Make the arguments of main() UTF-8. Call this before they are used. Windows:
- * those of GetCommandLineW(); names that match an argument with '*' or '?'
- * outside quotes take its place, as shells do elsewhere. POSIX: does
- * nothing. */
+ * those of GetCommandLineW(). An argument with '*' or '?' outside quotes
+ * becomes the paths that match it, if there are any, as shells do elsewhere.
+ * POSIX: does nothing. */
 void gg_os_program_arguments(int *argc, char ***argv);
 
 /* Raise the limit on open files as far as the user may. Windows:
