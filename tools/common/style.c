@@ -5,7 +5,6 @@
 #include "base/os/os_program.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool styled, no_terminal;
 
@@ -22,8 +21,8 @@ void style_no_terminal(void)
 /* The convention of no-color.org: NO_COLOR counts if it is not empty. */
 static bool is_wanted(void)
 {
-    const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
-    return style_on_terminal() && term && strcmp(term, "dumb") != 0 &&
+    const char *no = getenv("NO_COLOR");
+    return !no_terminal && gg_os_terminal_has_colours(GG_OS_STDOUT) &&
            !(no && *no);
 }
 

@@ -87,6 +87,10 @@ int gg_os_stream_memory_end(FILE *f, char **text, size_t *size);
 
 /* Does the descriptor lead to a terminal? Windows: GetConsoleMode(). */
 bool gg_os_terminal_is(int fd);
+/* Does the terminal of a descriptor take escape sequences for colours? POSIX:
+ * yes if TERM names a terminal other than "dumb". Windows: if the console has
+ * them on, as it does after gg_os_program_begin() from Windows 10 on. */
+bool gg_os_terminal_has_colours(int fd);
 /* Columns of the terminal of a descriptor; 0: unknown, or not a terminal.
  * Windows: GetConsoleScreenBufferInfo(). */
 int gg_os_terminal_columns(int fd);

@@ -176,6 +176,12 @@ bool gg_os_terminal_is(int fd)
     return isatty(fd);
 }
 
+bool gg_os_terminal_has_colours(int fd)
+{
+    const char *term = getenv("TERM");
+    return gg_os_terminal_is(fd) && term && strcmp(term, "dumb") != 0;
+}
+
 int gg_os_terminal_columns(int fd)
 {
 #ifdef TIOCGWINSZ
