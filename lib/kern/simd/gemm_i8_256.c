@@ -1,102 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i8_256.c - packer of activations as bytes, for all x86 levels */
 #include "config.h"
-#include "base/bytes.h"
-#include "base/compiler.h"
-#include "kern/gemm_i8.h"
-#include "kern/simd/gemm_int_cols.h"
-#include "kern/simd/v256.h"
+#include "kern/simd/gemm_i8_column.h"
 
-#include <math.h>
-#include <string.h>
-
-enum { STEPS = GG_GEMM_INT_STEPS, RUN = 32, QUADS = GG_GEMM_I8_QUADS };
-
-/* 32 floats to 8 quads; returns their scale. */
-static float round_run(const float *x, int32_t *quad)
-{
-    __m256i m = _mm256_setzero_si256(), v[4];
-    for (int i = 0; i < RUN; i += 8)
-        m = _mm256_max_epi32(m, gg_v256_abs_bits(_mm256_loadu_ps(x + i)));
-    const uint32_t bits = (uint32_t)gg_v256_hmax_epi32(m);
-    const float max = gg_bytes_f32_from_bits(bits);
-    if (bits >= 0x7f800000 || max < GG_GEMM_INT_LEAST) {
-        memset(quad, 0, RUN);
-        return bits >= 0x7f800000 ? NAN : 0;
-    }
-    const __m256 inverse = _mm256_set1_ps(GG_GEMM_I8_MOST / max);
-    GG_UNROLL
-    for (int i = 0; i < 4; i++)
-        v[i] = _mm256_cvtps_epi32(
-            _mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), inverse));
-    _mm256_storeu_si256((__m256i *)(void *)quad,
-                        gg_v256_pack_bytes(v[0], v[1], v[2], v[3], 1));
-    return max / GG_GEMM_I8_MOST;
-}
-
-/* Sums of 16 steps: the even ones, and the odd ones. */
-static void sums_16(const int32_t *quad, __m256i *even, __m256i *odd)
-{
-    const __m256i one = _mm256_set1_epi8(1), ones = _mm256_set1_epi16(1);
-    __m256i s[2];
-    GG_UNROLL
-    for (int i = 0; i < 2; i++) {
-        __m256i v[4];
-        GG_UNROLL
-        for (int k = 0; k < 4; k++, quad += 8)
-            v[k] = _mm256_madd_epi16(
-                _mm256_maddubs_epi16(one, gg_v256_load256(quad)), ones);
-        s[i] = gg_v256_sums_4(v);
-    }
-    *even = _mm256_permute2x128_si256(s[0], s[1], 0x20);
-    *odd = _mm256_permute2x128_si256(s[0], s[1], 0x31);
-}
-
-/* Sums of n groups, 8 or 16, to to[n]. */
-static GG_ALWAYS_INLINE void put_groups(__m256i even, __m256i odd, unsigned n,
-                                        __m256i to[2])
-{
-    const __m256i lo = _mm256_unpacklo_epi32(even, odd);
-    const __m256i hi = _mm256_unpackhi_epi32(even, odd);
-    to[0] = n == 16 ? _mm256_permute2x128_si256(lo, hi, 0x20)
-                    : _mm256_add_epi32(even, odd);
-    to[1] = _mm256_permute2x128_si256(lo, hi, 0x31);
-}
-
-static void store_8(int32_t *to, __m256i v)
-{
-    _mm256_storeu_si256((__m256i *)(void *)to, v);
-}
-
-/* A block of a column: quads, what runs begin with, scales, sums. */
-static void put_column(const struct gg_kern_gemm_ints *ints, const float *x,
-                       int32_t *to)
-{
-    const unsigned n_runs = GG_GEMM_I8_RUNS(ints->n_scales);
-    const __m256i bias = _mm256_set1_epi32(-(int32_t)ints->bias);
-    __m256i even, odd, sum[2];
-    float s[GG_GEMM_I8_SCALES];
-    for (size_t r = 0; r < STEPS / RUN; r++)
-        s[r] = round_run(x + r * RUN, to + r * (RUN / 4));
-    sums_16(to, &even, &odd);
-    to += QUADS;
-    put_groups(even, odd, n_runs, sum);
-    for (unsigned i = 0; i < n_runs / 8; i++, to += 8)
-        store_8(to, _mm256_mullo_epi32(sum[i], bias));
-    memcpy(to, s, sizeof s);
-    to += GG_GEMM_I8_SCALES;
-    put_groups(even, odd, ints->n_mins, sum);
-    for (unsigned i = 0; i < ints->n_mins / 8; i++, to += 8) {
-        const __m256i half = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
-        const __m256 scale =
-            ints->n_mins == 8
-                ? _mm256_loadu_ps(s)
-                : _mm256_permutevar8x32_ps(
-                      _mm256_castps128_ps256(_mm_loadu_ps(s + 4 * i)), half);
-        store_8(to, _mm256_castps_si256(
-                        _mm256_mul_ps(_mm256_cvtepi32_ps(sum[i]), scale)));
-    }
-}
+enum { STEPS = GG_GEMM_INT_STEPS };
 
 void gg_kern_i8_pack_x_256(const struct gg_kern_gemm *g, void *panel,
                            size_t first, const float *src, size_t stride,
@@ -106,9 +13,10 @@ void gg_kern_i8_pack_x_256(const struct gg_kern_gemm *g, void *panel,
         int32_t col[GG_V256_COLS][GG_V256_COL_GROUPS];
         for (size_t c = 0; c < n; c++) {
             float part[STEPS];
-            put_column(&g->ints,
-                       gg_v256_block_256(src + c * stride, b * STEPS, k, part),
-                       col[c]);
+            gg_gemm_i8_put_column(
+                &g->ints,
+                gg_v256_block_256(src + c * stride, b * STEPS, k, part),
+                col[c]);
         }
         gg_v256_put_cols((int32_t *)(void *)gg_gemm_i8_x_at(g, panel, b).i +
                              first,
