@@ -123,4 +123,14 @@ GGUF_CHECK_ISA([X86_AVX512BF16], [avx512bf16],
 ]], [[__m512 a = _mm512_setzero_ps();
       __asm__("vdpbf16ps %1, %1, %0" : "+v"(a) : "v"(a));
       return (int)_mm512_cvtss_f32(a);]], [avx512bf16])
+dnl Tiles need the kernels of VNNI512 and AVX512BF16, which every such processor
+dnl has.
+AS_IF([test "$gguf_isa_X86_VNNI512$gguf_isa_X86_AVX512BF16" = yesyes], [],
+  [gguf_cv_isa_X86_AMX=no])
+GGUF_CHECK_ISA([X86_AMX], [amx],
+  [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
+  [], [[__asm__("tilezero %tmm0");
+      __asm__("tileloadd (%0,%0,1), %%tmm1" : : "r"((char *)0));
+      __asm__("tdpbsud %tmm0, %tmm1, %tmm2");
+      __asm__("tdpbf16ps %tmm0, %tmm1, %tmm2");]], [amx-int8])
 ])

@@ -17,7 +17,7 @@ avx512="$avx2 -mavx512f -mavx512bw -mavx512dq -mavx512vl"
 case $f in
 *_256.c) set -- $avx2 ;;
 *_avxvnni.c) set -- $avx2 -mavxvnni ;;
-*_avx512.c) set -- $avx512 ;;
+*_avx512.c | *_amx.c) set -- $avx512 ;;
 *_vnni512.c) set -- $avx512 -mavx512vnni ;;
 *bf16*.c) set -- $avx512 -mavx512vnni -mavx512bf16 ;;
 esac

@@ -396,8 +396,11 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     c->params = *params;
-    gg_kern_init(&c->kern,
-                 gg_kern_cpu_detect() & gg_backend_cpu_levels(params->levels));
+    uint32_t cpu =
+        gg_kern_cpu_detect() & gg_backend_cpu_levels(params->levels);
+    if (params->precision == GGUF_PRECISION_INT8)
+        cpu = gg_kern_cpu_request(cpu);
+    gg_kern_init(&c->kern, cpu);
     gg_codec_kern_set_native_order(c->kern.codec);
     c->kern.precision = (enum gg_kern_precision)params->precision;
     describe_device(c);

@@ -57,27 +57,34 @@ static size_t round_up_to_line(size_t size)
     return ceil_div(size, ALIGN) * ALIGN;
 }
 
+/* Most columns that are multiplied with rows as they lie, but as tiles do
+ * it. */
+static unsigned most_few(const struct gg_cpu_gemm_args *a)
+{
+    const struct gg_kern_few_row *few = a->kern->gemm[a->form].few;
+    return few ? few[a->dtype_index].most : 0;
+}
+
+/* Kernel of such columns, or NULL. */
+static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
+{
+    if (a->n > (int64_t)most_few(a))
+        return NULL;
+    const struct gg_kern_few_row *few = a->kern->gemm[a->form].few;
+    return few ? few[a->dtype_index].run : NULL;
+}
+
+/* Kernels of the panels of this number of columns. */
 static const struct gg_kern_gemm *
 form_kernels(const struct gg_cpu_gemm_args *a)
 {
-    return &a->kern->gemm[a->form];
-}
-
-/* Few columns that are multiplied with rows as they lie, but as tiles do it;
- * or NULL. */
-static gg_kern_few_fn *few_columns(const struct gg_cpu_gemm_args *a)
-{
-    const struct gg_kern_few_row *few = form_kernels(a)->few;
-    if (!few || a->n > (int64_t)few[a->dtype_index].most)
-        return NULL;
-    return few[a->dtype_index].run;
+    const struct gg_kern_gemm *g = &a->kern->gemm[a->form];
+    return g->few_form && few_columns(a) ? g->few_form : g;
 }
 
 int64_t gg_cpu_gemm_max_strided_cols(const struct gg_cpu_gemm_args *a)
 {
-    const struct gg_kern_gemm *g = form_kernels(a);
-    const unsigned most = g->few ? g->few[a->dtype_index].most : 0;
-    return GG_MAX(g->narrow, most);
+    return GG_MAX(a->kern->gemm[a->form].narrow, most_few(a));
 }
 
 static bool is_narrow(const struct gg_cpu_gemm_args *a)
@@ -155,9 +162,9 @@ size_t gg_cpu_gemm_max_work_size(const struct gg_cpu_gemm_args *a,
     struct gg_cpu_gemm_args b = *a;
     b.n = GG_MIN(a->n, (int64_t)most_cols(a));
     const size_t most = gg_cpu_gemm_work_size(&b, nth);
-    if (!form_kernels(a)->few) /* few columns need more than panels */
+    if (!most_few(a)) /* few columns need more than panels */
         return most;
-    b.n = GG_MIN(a->n, (int64_t)form_kernels(a)->few[a->dtype_index].most);
+    b.n = GG_MIN(a->n, (int64_t)most_few(a));
     return GG_MAX(most, gg_cpu_gemm_work_size(&b, nth));
 }
 
@@ -461,8 +468,12 @@ static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
         pack_x(a, &p, j0, nc, xp, ith, nth, wp);
         wait_all(barrier);
         struct block b;
+        if (p.g->enter)
+            p.g->enter(p.g);
         while (claim_block(s, &p, nth, a, j0, nc, &b))
             run_block(a, &p, &b, xp, wp);
+        if (p.g->leave)
+            p.g->leave();
     }
 }
 
@@ -489,7 +500,7 @@ static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
             f.x = few_panel(p, xp, q, f.k, j / g->nr);
             f.n_cols = (unsigned)GG_MIN((size_t)g->nr, n - j);
             f.y = a->y + j * f.y_stride + i0;
-            g->few[a->dtype_index].run(&f);
+            few_columns(a)(&f);
         }
     }
 }

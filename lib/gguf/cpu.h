@@ -53,8 +53,13 @@ enum gguf_precision {
      * do. Types that use all 8 bits (Q8_0, Q8_1, Q8_K, Q3_K, IQ4_NL, IQ4_XS)
      * need VNNI for this (levels avxvnni and vnni512) and are computed as INT16
      * without it. F16 and BF16 weights, and the activations that they meet, are
-     * rounded to BF16 on processors with products of BF16 (level avx512bf16).
-     * Attention is computed as INT16 does. */
+     * rounded to BF16 on processors with products of BF16 (levels avx512bf16
+     * and amx). Attention is computed as INT16 does.
+     *
+     * If the level amx is used, the system is asked to let the process use tile
+     * registers. Linux then refuses signal stacks of less than
+     * sysconf(_SC_MINSIGSTKSZ) bytes (sigaltstack(2)); if a thread has such a
+     * stack already, it refuses the registers, and other levels are used. */
     GGUF_PRECISION_INT8,
 };
 

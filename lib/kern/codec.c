@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* The kernels of a type, by level. */
+/* The kernels of a type, by level with floats. */
 struct row {
-    gg_kern_decode_fn *decode[GG_N_LEVELS];
-    gg_kern_encode_fn *encode[GG_N_LEVELS];
-    gg_kern_dots_fn *dots[GG_N_LEVELS];
+    gg_kern_decode_fn *decode[GG_N_FLOAT_LEVELS];
+    gg_kern_encode_fn *encode[GG_N_FLOAT_LEVELS];
+    gg_kern_dots_fn *dots[GG_N_FLOAT_LEVELS];
     uint32_t flags;
 };
 
@@ -49,7 +49,7 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu)
     memset(table, 0, GG_N_DTYPES * sizeof *table);
     for (int i = 0; i < GG_N_DTYPES; i++) {
         table[i].flags = rows[i].flags;
-        for (unsigned l = 0; l < GG_N_LEVELS; l++) {
+        for (unsigned l = 0; l < GG_N_FLOAT_LEVELS; l++) {
             if (!gg_kern_cpu_has_level(cpu, l))
                 continue;
             if (rows[i].decode[l])

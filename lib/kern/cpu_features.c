@@ -21,6 +21,7 @@ const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
     [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
     [GG_LEVEL_VNNI512 - 1] = { "vnni512", GG_CPU_VNNI512 },
     [GG_LEVEL_AVX512BF16 - 1] = { "avx512bf16", GG_CPU_AVX512BF16 },
+    [GG_LEVEL_AMX - 1] = { "amx", GG_CPU_AMX },
 #endif
 };
 const unsigned gg_kern_cpu_n_levels = GG_LEN(gg_kern_cpu_levels);
@@ -40,6 +41,21 @@ static int has_leaf_7_1(int bit)
 {
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> bit & 1);
+}
+
+/* Tile registers with products of bytes and of bf16, and a system that saves
+ * them: bits 17 and 18 of XCR0. Of use with AVX state only. */
+static int has_amx(void)
+{
+    enum {
+        BITS = 1 << 22 | 1 << 24 | 1 << 25, /* BF16, TILE, INT8 */
+        SAVED = 3 << 17
+    };
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & BITS) != BITS)
+        return 0;
+    __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return (a & SAVED) == SAVED;
 }
 #endif
 
@@ -63,6 +79,8 @@ uint32_t gg_kern_cpu_detect(void)
         mask |= GG_CPU_VNNI512;
     if (mask & GG_CPU_AVX512 && has_leaf_7_1(BIT_AVX512BF16))
         mask |= GG_CPU_AVX512BF16;
+    if (mask & GG_CPU_VNNI512 && mask & GG_CPU_AVX512BF16 && has_amx())
+        mask |= GG_CPU_AMX;
 #elif defined(__aarch64__) && HAVE_KERN_256
     const unsigned has = gg_os_arm_features();
     mask |= GG_CPU_256; /* all processors of AArch64 have NEON */
@@ -74,6 +92,15 @@ uint32_t gg_kern_cpu_detect(void)
         mask |= GG_CPU_BF16;
 #endif
     return mask;
+}
+
+uint32_t gg_kern_cpu_request(uint32_t cpu)
+{
+#if HAVE_X86_AMX
+    if (cpu & GG_CPU_AMX && gg_os_tiles_request() != 0)
+        cpu &= ~GG_CPU_AMX;
+#endif
+    return cpu;
 }
 
 bool gg_kern_cpu_has_sha(void)

@@ -24,8 +24,15 @@ enum {
     GG_LEVEL_AVX512,     /* AVX-512 F, BW, DQ, VL */
     GG_LEVEL_VNNI512,    /* VNNI of vectors of 512 bits, and AVX-512's */
     GG_LEVEL_AVX512BF16, /* pairs of bf16, and AVX-512's */
+    GG_LEVEL_AMX, /* tiles of bytes and bf16, VNNI512's and AVX512BF16's */
 #endif
-    GG_N_LEVELS
+    GG_N_LEVELS,
+/* levels up to the last one with kernels for floats */
+#ifdef __aarch64__
+    GG_N_FLOAT_LEVELS = GG_LEVEL_256 + 1
+#else
+    GG_N_FLOAT_LEVELS = GG_LEVEL_AVX512 + 1
+#endif
 };
 
 /* Bit of a level in a mask. C has no bit: every machine has it. */
@@ -38,6 +45,7 @@ enum {
 #define GG_CPU_AVX512     GG_CPU_BIT(GG_LEVEL_AVX512)
 #define GG_CPU_VNNI512    GG_CPU_BIT(GG_LEVEL_VNNI512)
 #define GG_CPU_AVX512BF16 GG_CPU_BIT(GG_LEVEL_AVX512BF16)
+#define GG_CPU_AMX        GG_CPU_BIT(GG_LEVEL_AMX)
 
 static inline bool gg_kern_cpu_has_level(uint32_t cpu, unsigned level)
 {
@@ -78,6 +86,11 @@ extern const unsigned gg_kern_cpu_n_levels;
 
 /* Mask of the levels that this machine has and this build may use. */
 uint32_t gg_kern_cpu_detect(void);
+
+/* Ask the system for the registers of levels that need its permission (AMX), to
+ * be called before products in 8 bits. Returns the mask without the levels that
+ * the system refuses. */
+uint32_t gg_kern_cpu_request(uint32_t cpu);
 
 /* Does the processor have SHA-256 instructions? This is not a level, since only
  * one kernel uses them (hash.h). */

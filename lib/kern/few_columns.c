@@ -64,6 +64,9 @@ static const struct gg_kern_few_row *const few[GG_N_LEVELS][2] = {
 #if HAVE_X86_VNNI512
     [GG_LEVEL_VNNI512] = { few8_vnni512, few16_vnni512 },
 #endif
+#if HAVE_X86_AMX
+    [GG_LEVEL_AMX] = { few8_vnni512, NULL },
+#endif
 };
 
 const struct gg_kern_few_row *gg_kern_few_table(unsigned level, unsigned width)

@@ -8,6 +8,7 @@
 #include "kern/gemm_bf16.h"
 #include "kern/gemm_i8.h"
 #include "kern/gemm_int.h"
+#include "kern/gemm_tiles.h"
 #include "kern/kern.h"
 
 #include <assert.h>
@@ -107,63 +108,90 @@ enum {
     N_I8 = GG_GEMM_U6_1_16 - GG_GEMM_U4_8 + 1
 };
 
+/* Rows of the levels. No row: the level below does it. */
+static const struct gg_kern_gemm exact_c = { EXACT(c, C) };
+static const struct gg_kern_gemm bf16_c = { BF16(c, C) };
+/* clang-format off */
+static const struct gg_kern_gemm i16_c[] = { GG_GEMM_I16_FORMS(I16_C, c) };
+static const struct gg_kern_gemm i8_c[] = { I8_FORMS(C, c, TILE_C) };
+#if HAVE_KERN_256
+static const struct gg_kern_gemm exact_256 = { EXACT(256, 256) };
+static const struct gg_kern_gemm i16_256[] = {
+    GG_GEMM_I16_FORMS(I16_256, 256)
+};
+static const struct gg_kern_gemm i8_256[] = { I8_FORMS(256, 256, TILE_256) };
+#endif
+#if HAVE_X86_AVXVNNI
+static const struct gg_kern_gemm i16_avxvnni[] = {
+    GG_GEMM_I16_FORMS(I16_256, avxvnni)
+};
+static const struct gg_kern_gemm i8_avxvnni[] = {
+    I8_FORMS(256, 256, TILE_AVXVNNI)
+};
+#endif
 #if HAVE_X86_AVX512
 static gg_kern_panel_fn *const panel_avx512[GG_N_DTYPES] = {
 #define X(TYPE, NAME) [GG_DT_##TYPE] = gg_kern_panel_##NAME##_avx512,
     GG_KERN_PANELS(X)
 #undef X
 };
-#endif
-/* No tile: the level below does it. */
-static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
-    [GG_LEVEL_C] = { EXACT(c, C) },
-#if HAVE_KERN_256
-    [GG_LEVEL_256] = { EXACT(256, 256) },
-#endif
-#if HAVE_X86_AVX512
-    [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512), .panel = panel_avx512 },
-#endif
+static const struct gg_kern_gemm exact_avx512 = {
+    EXACT(avx512, AVX512), .panel = panel_avx512
 };
-/* No tile: exact is faster. */
-static const struct gg_kern_gemm bf16[GG_N_LEVELS] = {
-    [GG_LEVEL_C] = { BF16(c, C) },
+static const struct gg_kern_gemm i16_avx512[] = {
+    GG_GEMM_I16_FORMS(I16_AVX512, avx512)
+};
+static const struct gg_kern_gemm i8_avx512[] = {
+    I8_FORMS(INT512, 256, TILE_AVX512)
+};
+#endif
+#if HAVE_X86_VNNI512
+static const struct gg_kern_gemm i16_vnni512[] = {
+    GG_GEMM_I16_FORMS(I16_AVX512, vnni512)
+};
+static const struct gg_kern_gemm i8_vnni512[] = {
+    I8_FORMS(INT512, 256, TILE_VNNI512)
+};
+#endif
 #if HAVE_X86_AVX512BF16
-    [GG_LEVEL_AVX512BF16] = { BF16(avx512bf16, AVX512) },
-#endif
+static const struct gg_kern_gemm bf16_avx512bf16 = {
+    BF16(avx512bf16, AVX512)
 };
-/* clang-format off */
-static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
-    [GG_LEVEL_C] = { GG_GEMM_I16_FORMS(I16_C, c) },
-#if HAVE_KERN_256
-    [GG_LEVEL_256] = { GG_GEMM_I16_FORMS(I16_256, 256) },
 #endif
-#if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { GG_GEMM_I16_FORMS(I16_256, avxvnni) },
+#if HAVE_X86_AMX
+static const struct gg_kern_gemm i8_amx[] = { GG_GEMM_I8_ROWS_AMX(amx) };
+static const struct gg_kern_gemm bf16_amx = GG_GEMM_BF16_ROW_AMX(amx);
 #endif
-#if HAVE_X86_AVX512
-    [GG_LEVEL_AVX512] = { GG_GEMM_I16_FORMS(I16_AVX512, avx512) },
-#endif
-#if HAVE_X86_VNNI512
-    [GG_LEVEL_VNNI512] = { GG_GEMM_I16_FORMS(I16_AVX512, vnni512) },
-#endif
-};
-/* A form without a tile at a level uses that of the level below, except C's. */
-static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
-    [GG_LEVEL_C] = { I8_FORMS(C, c, TILE_C) },
-#if HAVE_KERN_256
-    [GG_LEVEL_256] = { I8_FORMS(256, 256, TILE_256) },
-#endif
-#if HAVE_X86_AVXVNNI
-    [GG_LEVEL_AVXVNNI] = { I8_FORMS(256, 256, TILE_AVXVNNI) },
-#endif
-#if HAVE_X86_AVX512
-    [GG_LEVEL_AVX512] = { I8_FORMS(INT512, 256, TILE_AVX512) },
-#endif
-#if HAVE_X86_VNNI512
-    [GG_LEVEL_VNNI512] = { I8_FORMS(INT512, 256, TILE_VNNI512) },
-#endif
-};
 /* clang-format on */
+
+static const struct {
+    const struct gg_kern_gemm *exact;
+    const struct gg_kern_gemm *bf16; /* NULL: exact is faster */
+    const struct gg_kern_gemm *i16;  /* [N_I16] */
+    /* [N_I8]. A form without a tile uses that of the level below, except
+     * C's. */
+    const struct gg_kern_gemm *i8;
+} levels[GG_N_LEVELS] = {
+    [GG_LEVEL_C] = { &exact_c, &bf16_c, i16_c, i8_c },
+#if HAVE_KERN_256
+    [GG_LEVEL_256] = { &exact_256, NULL, i16_256, i8_256 },
+#endif
+#if HAVE_X86_AVXVNNI
+    [GG_LEVEL_AVXVNNI] = { NULL, NULL, i16_avxvnni, i8_avxvnni },
+#endif
+#if HAVE_X86_AVX512
+    [GG_LEVEL_AVX512] = { &exact_avx512, NULL, i16_avx512, i8_avx512 },
+#endif
+#if HAVE_X86_VNNI512
+    [GG_LEVEL_VNNI512] = { NULL, NULL, i16_vnni512, i8_vnni512 },
+#endif
+#if HAVE_X86_AVX512BF16
+    [GG_LEVEL_AVX512BF16] = { NULL, &bf16_avx512bf16, NULL, NULL },
+#endif
+#if HAVE_X86_AMX
+    [GG_LEVEL_AMX] = { NULL, &bf16_amx, NULL, i8_amx },
+#endif
+};
 
 /* A form of integers of a level. */
 static void take_form(struct gg_kern_gemm *to, const struct gg_kern_gemm *form,
@@ -179,17 +207,22 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
         if (!gg_kern_cpu_has_level(cpu, l))
             continue;
         /* Where it is built, AVX2 takes nothing from C. */
-        const bool own = l == GG_LEVEL_256 && exact[l].tile;
-        if (exact[l].tile)
-            k[GG_GEMM_EXACT] = exact[l];
-        if (bf16[l].tile || own)
-            k[GG_GEMM_BF16] = bf16[l];
-        for (unsigned i = 0; i < N_I16; i++)
-            if (i16[l][i].tile)
-                take_form(&k[GG_GEMM_I16_8 + i], &i16[l][i], l);
-        for (unsigned i = 0; i < N_I8; i++)
-            if (i8[l][i].tile || own)
-                take_form(&k[GG_GEMM_U4_8 + i], &i8[l][i], l);
+        const bool own = l == GG_LEVEL_256 && levels[l].exact;
+        if (levels[l].exact)
+            k[GG_GEMM_EXACT] = *levels[l].exact;
+        if (levels[l].bf16)
+            k[GG_GEMM_BF16] = *levels[l].bf16;
+        else if (own)
+            k[GG_GEMM_BF16] = (struct gg_kern_gemm){ 0 };
+        for (unsigned i = 0; levels[l].i16 && i < N_I16; i++)
+            take_form(&k[GG_GEMM_I16_8 + i], &levels[l].i16[i], l);
+        for (unsigned i = 0; levels[l].i8 && i < N_I8; i++)
+            if (levels[l].i8[i].tile || own)
+                take_form(&k[GG_GEMM_U4_8 + i], &levels[l].i8[i], l);
+#if HAVE_X86_AMX
+        for (unsigned i = 0; l == GG_LEVEL_AMX && i < N_I8; i++)
+            k[GG_GEMM_U4_8 + i].few_form = &i8_vnni512[i];
+#endif
     }
 }
 

@@ -18,11 +18,15 @@
  *     i8...   8-bit integers with scales: gemm_i8.h
  *     bf16    pairs of bf16: gemm_bf16.h
  *
+ * gemm_tiles.h has the panels of 8-bit integers and of bf16 for processors that
+ * multiply matrices.
+ *
  * gg_kern_gemm_form_of() gives the form for a type of weights and a precision.
  */
 #ifndef GG_KERN_GEMM_H
 #define GG_KERN_GEMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -137,6 +141,10 @@ struct gg_kern_few_row {
     unsigned most;
 };
 
+/* Prepare the calling thread for the tile() of g, and undo that. */
+typedef void gg_kern_gemm_enter_fn(const struct gg_kern_gemm *g);
+typedef void gg_kern_gemm_leave_fn(void);
+
 /* Contents of integer panels (gemm_int.h, gemm_i8.h). All 0 for other forms. */
 struct gg_kern_gemm_ints {
     unsigned width; /* bytes of an integer */
@@ -148,6 +156,7 @@ struct gg_kern_gemm_ints {
     unsigned top;    /* 8-bit forms: largest weight with the bias */
     /* 16-bit forms: limit of the sum of magnitudes of a column in a run */
     uint32_t most;
+    bool tiles; /* 8-bit forms: panels are those of gemm_tiles.h */
 };
 
 /* A form at a level. */
@@ -178,6 +187,13 @@ struct gg_kern_gemm {
     /* [GG_N_DTYPES], kernels for few columns, which give the bits of the tiles;
      * an entry may be NULL. NULL: no such kernels. */
     const struct gg_kern_few_row *few;
+    /* Form with the same bits whose panels `few' reads. NULL: this form. */
+    const struct gg_kern_gemm *few_form;
+    /* Called before the first tile() of a thread and after its last one. The
+     * thread computes nothing but tiles and panels in between. NULL: tiles need
+     * no preparation. */
+    gg_kern_gemm_enter_fn *enter;
+    gg_kern_gemm_leave_fn *leave;
     struct gg_kern_gemm_ints ints;
 };
 
@@ -224,7 +240,8 @@ enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
 
 /* Fill k[GG_GEMM_N_FORMS] for the levels in cpu. 8-bit forms have no tile where
  * it would not be faster than the 16-bit form: forms that use all 8 bits,
- * without VNNI. The bf16 form needs AVX-512 BF16, or C (the reference). */
+ * without VNNI. The bf16 form needs AVX-512 BF16, or C (the reference). With
+ * amx, gg_kern_cpu_request() has returned cpu before a tile runs. */
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
 /* Number of blocks in k steps, and size in bytes of a panel of k steps. */

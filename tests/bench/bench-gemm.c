@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     }
     job.from = bench_must(calloc(COPY_SIZE, 1));
     job.to = bench_must(calloc(COPY_SIZE, 1));
-    const uint32_t cpu = gg_kern_cpu_detect();
+    const uint32_t cpu = gg_kern_cpu_request(gg_kern_cpu_detect());
     uint32_t mask = 0;
     for (unsigned l = 0; l <= gg_kern_cpu_n_levels; l++) {
         if (l && !(cpu & gg_kern_cpu_levels[l - 1].bit))

@@ -139,7 +139,7 @@ static inline void peak_c(size_t rounds)
 
 static inline double peak_flops(unsigned level)
 {
-    static const double lanes[] = { 4, 8, 8, 16, 16, 16 };
+    static const double lanes[] = { 4, 8, 8, 16, 16, 16, 16 };
     return 2 * PEAK_CHAINS * lanes[level];
 }
 
@@ -159,8 +159,9 @@ static inline void peak_run(unsigned level, size_t rounds)
 /* Operations of a round. */
 static inline double peak_ints(unsigned level, unsigned width)
 {
-    /* at each level twice the number of 16-bit integers in a vector */
-    static const double ints[] = { 4, 32, 32, 64, 64, 64 };
+    /* at each level twice the number of 16-bit integers in a vector; amx is
+     * compared with vectors, too */
+    static const double ints[] = { 4, 32, 32, 64, 64, 64, 64 };
     return PEAK_CHAINS * ints[level] * (width == 1 ? 2 : 1);
 }
 
@@ -168,8 +169,9 @@ static inline void peak_run_ints(unsigned level, unsigned width, size_t rounds)
 {
 #if PEAK_X86
     static void (*const run[][2])(size_t) = {
-        { peak_c, peak_c },   { peak_ym, peak_yb },  { peak_y16, peak_y8 },
-        { peak_zm, peak_zb }, { peak_z16, peak_z8 }, { peak_z16, peak_z8 }
+        { peak_c, peak_c },    { peak_ym, peak_yb },  { peak_y16, peak_y8 },
+        { peak_zm, peak_zb },  { peak_z16, peak_z8 }, { peak_z16, peak_z8 },
+        { peak_z16, peak_z8 },
     };
     run[level][width == 1](rounds);
 #else

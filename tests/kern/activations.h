@@ -10,6 +10,7 @@
 
 #include "kern/gemm_i8.h"
 #include "tests/kern/kern.h"
+#include "tests/kern/tile_model.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -65,15 +66,55 @@ struct acts_form {
     int dtype, form;
 };
 
+/* Levels of products: those of this machine, and the model of tiles. */
+enum { ACTS_LEVELS = 9 };
+static inline unsigned acts_levels(struct test_level level[ACTS_LEVELS])
+{
+    unsigned n = test_levels(level);
+    if (tile_model_name() && level[n - 1].mask & tile_model_mask())
+        level[n++] =
+            (struct test_level){ tile_model_name(), tile_model_mask() };
+    return n;
+}
+
+static inline void acts_kern_init(struct gg_kern *kern,
+                                  const struct test_level *level)
+{
+    gg_kern_init(kern, level->mask);
+    if (level->name == tile_model_name())
+        tile_model_init(kern);
+}
+
+/* Call g->tile() as a product does. */
+static inline void acts_tile(const struct gg_kern_gemm *g, const void *w,
+                             const void *x, size_t n_blocks, unsigned n_cols,
+                             float *y, size_t y_stride, int add)
+{
+    if (g->enter)
+        g->enter(g);
+    g->tile(w, x, n_blocks, n_cols, y, y_stride, add);
+    if (g->leave)
+        g->leave();
+}
+
+/* Number of columns to test after n: all, or of large tiles those at the ends
+ * of tile registers. */
+static inline unsigned acts_next_cols(const struct gg_kern_gemm *g, unsigned n)
+{
+    if (g->nr <= 12)
+        return n + 1;
+    return n == 5 ? 15 : n == 17 ? 31 : n + 1;
+}
+
 /* Call fn once for each form, at every level. */
 static inline void
 acts_each_form(void (*fn)(const struct acts_form *f, void *user), void *user)
 {
     static struct gg_kern kern;
-    struct test_level level[8];
-    const unsigned n = test_levels(level);
+    struct test_level level[ACTS_LEVELS];
+    const unsigned n = acts_levels(level);
     for (unsigned i = 0; i < n; i++) {
-        gg_kern_init(&kern, level[i].mask);
+        acts_kern_init(&kern, &level[i]);
         for (int t = 0; t < GG_N_DTYPES; t++)
             for (int p = GG_PRECISION_INT16, last = GG_GEMM_EXACT;
                  p < GG_N_PRECISIONS; p++) {

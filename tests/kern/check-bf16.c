@@ -3,7 +3,8 @@
  * have them
  *
  * Packed numbers have the same bits at every level. A tile is within the bound
- * of F32 sums in any order. It has equal bits if every partial sum is exact,
+ * of F32 sums in any order; tiles of AMX have the bits of the order that
+ * gemm_tiles.h states. It has equal bits if every partial sum is exact,
  * which shows that no pair is missing. check-int-products.c tests whole
  * products.
  */
@@ -11,8 +12,8 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "dtype/f16.h"
-#include "kern/gemm_bf16.h"
-#include "tests/kern/kern.h"
+#include "kern/gemm_tiles.h"
+#include "tests/kern/activations.h"
 #include "tests/tap.h"
 
 #include <float.h>
@@ -20,7 +21,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAX_K = 600, MAX_ROWS = 32, STRIDE = MAX_K + 3, FILL = 0x5a };
+enum {
+    MAX_K = 600,
+    MAX_STEPS = MAX_K + GG_GEMM_STEPS_TILES, /* whole blocks */
+    MAX_ROWS = 32,
+    STRIDE = MAX_K + 3,
+    FILL = 0x5a
+};
 
 /* ---- packers ---- */
 
@@ -48,7 +55,13 @@ static size_t of_w(const struct gg_kern_gemm *g, size_t p, size_t r)
 
 static size_t of_x(const struct gg_kern_gemm *g, size_t p, size_t r)
 {
-    return (p / 2 * g->nr + r) * 2 + p % 2;
+    const size_t together = g->enter ? GG_GEMM_STEPS_TILES : 2;
+    return (p / together * g->nr + r) * together + p % together;
+}
+
+static size_t whole_blocks(const struct gg_kern_gemm *g, size_t k)
+{
+    return gg_kern_gemm_n_blocks(g, k) * g->k_block;
 }
 
 /* Does the packer round rows from `first' like the reference, and write
@@ -60,7 +73,7 @@ static bool packs_rows(const struct gg_kern_gemm *g,
                        size_t width, size_t k)
 {
     static float src[MAX_ROWS * STRIDE];
-    static uint16_t panel[(MAX_K + 2) * MAX_ROWS], one[(MAX_K + 2) * MAX_ROWS];
+    static uint16_t panel[MAX_STEPS * MAX_ROWS], one[MAX_STEPS * MAX_ROWS];
     const size_t first = rnd_below((unsigned)width),
                  n = 1 + rnd_below((unsigned)(width - first));
     for (size_t i = 0; i < GG_LEN(src); i++)
@@ -71,8 +84,10 @@ static bool packs_rows(const struct gg_kern_gemm *g,
         const bool in = r >= first && r < first + n;
         if (in)
             ref_pack(ref, one, 0, src + (r - first) * STRIDE, STRIDE, 1, k);
-        for (size_t p = 0; p < k + k % 2; p++) {
-            const uint16_t want = in ? one[place(ref, p, 0)] : FILL * 0x101;
+        for (size_t p = 0; p < whole_blocks(g, k); p++) {
+            const uint16_t want = !in             ? FILL * 0x101
+                                  : p < k + k % 2 ? one[place(ref, p, 0)]
+                                                  : 0;
             if (panel[place(g, p, r)] != want) {
                 printf("# k %zu, row %zu, step %zu: %x, not %x\n", k, r, p,
                        (unsigned)panel[place(g, p, r)], (unsigned)want);
@@ -80,7 +95,7 @@ static bool packs_rows(const struct gg_kern_gemm *g,
             }
         }
     }
-    return panel[place(g, k + k % 2, 0)] == FILL * 0x101;
+    return panel[whole_blocks(g, k) * width] == FILL * 0x101;
 }
 
 static void check_packers(const char *level, const struct gg_kern_gemm *g,
@@ -128,7 +143,7 @@ static double expected_element(const struct gg_kern_gemm *g, const uint16_t *w,
 {
     double sum = 0;
     *size = 0;
-    for (size_t p = 0; p < 2 * n; p++) {
+    for (size_t p = 0; p < n; p++) {
         const double v = (double)gg_dtype_bf16_to_f32(w[of_w(g, p, i)]) *
                          (double)gg_dtype_bf16_to_f32(x[of_x(g, p, j)]);
         sum += v;
@@ -137,12 +152,31 @@ static double expected_element(const struct gg_kern_gemm *g, const uint16_t *w,
     return sum;
 }
 
-/* exact: small integers, whose sums are exact in any order. */
+/* Element (i, j) of a tile of AMX, in the order of gemm_tiles.h. */
+static float tiles_element(const struct gg_kern_gemm *g, const uint16_t *w,
+                           const uint16_t *x, size_t n, size_t i, size_t j)
+{
+    float sum = 0, part[2];
+    for (size_t p = 0; p < n; p++) {
+        if (p % GG_GEMM_STEPS_TILES == 0)
+            part[0] = part[1] = 0;
+        part[p % 2] =
+            fmaf(gg_dtype_bf16_to_f32(x[of_x(g, p, j)]),
+                 gg_dtype_bf16_to_f32(w[of_w(g, p, i)]), part[p % 2]);
+        if ((p + 1) % GG_GEMM_STEPS_TILES == 0)
+            sum += part[0] + part[1];
+    }
+    return sum;
+}
+
+/* exact: small integers, whose sums are exact in any order. n: blocks */
 static bool tile_good(const struct gg_kern_gemm *g, size_t n, unsigned n_cols,
                       int add, bool exact)
 {
-    enum { Y_STRIDE = 37, MAX_NR = 12 };
-    static _Alignas(64) uint16_t w[MAX_K * MAX_ROWS], x[MAX_K * MAX_NR];
+    enum { Y_STRIDE = 37, MAX_NR = 32 };
+    static _Alignas(64) uint16_t w[MAX_STEPS * MAX_ROWS],
+        x[MAX_STEPS * MAX_NR];
+    const size_t steps = n * g->k_block;
     static float y[MAX_NR * Y_STRIDE];
     const float guard = -12345.675f;
     for (size_t i = 0; i < GG_LEN(w); i++)
@@ -156,7 +190,7 @@ static bool tile_good(const struct gg_kern_gemm *g, size_t n, unsigned n_cols,
     for (size_t j = 0; j < n_cols; j++)
         for (size_t i = 0; i < g->mr; i++)
             y[j * Y_STRIDE + i] = add ? 3 : NAN;
-    g->tile(w, x, n, n_cols, y, Y_STRIDE, add);
+    acts_tile(g, w, x, n, n_cols, y, Y_STRIDE, add);
     for (size_t j = 0; j < MAX_NR; j++)
         for (size_t i = 0; i < Y_STRIDE; i++) {
             const float got = y[j * Y_STRIDE + i];
@@ -167,10 +201,12 @@ static bool tile_good(const struct gg_kern_gemm *g, size_t n, unsigned n_cols,
                 continue;
             }
             const double want =
-                (add ? 3 : 0) + expected_element(g, w, x, n, i, j, &size);
+                (add ? 3 : 0) + expected_element(g, w, x, steps, i, j, &size);
             const double most =
-                exact ? 0 : (double)(2 * n + 1) * FLT_EPSILON * (size + 3);
-            if (!(fabs((double)got - want) <= most)) {
+                exact ? 0 : (double)(steps + 1) * FLT_EPSILON * (size + 3);
+            const float tiles = tiles_element(g, w, x, steps, i, j);
+            if (!(fabs((double)got - want) <= most) ||
+                (g->enter && got != (add ? 3 + tiles : tiles))) {
                 printf("# [%zu][%zu] = %a, not %a\n", j, i, (double)got, want);
                 return false;
             }
@@ -181,13 +217,14 @@ static bool tile_good(const struct gg_kern_gemm *g, size_t n, unsigned n_cols,
 static void check_tile(const char *level, const struct gg_kern_gemm *g)
 {
     bool near = true, same = true;
-    for (unsigned cols = 1; cols <= g->nr; cols++)
-        for (size_t n = 0; n < MAX_K / 2; n = 2 * n + 1)
+    for (unsigned cols = 1; cols <= g->nr; cols = acts_next_cols(g, cols))
+        for (size_t n = 0; n * g->k_block < MAX_K; n = 2 * n + 1)
             for (int add = 0; add < 2; add++) {
                 near = near && tile_good(g, n, cols, add, false);
                 same = same && tile_good(g, n, cols, add, true);
             }
-    ok(near, "%s: tiles are within the bound of any order", level);
+    ok(near, "%s: tiles are within the bound of any order%s", level,
+       g->enter ? ", and in the order of AMX" : "");
     ok(same, "%s: sums of small integers are exact", level);
 }
 
@@ -195,12 +232,13 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g)
 
 /* Must a level multiply pairs? C does, and so does a build for C alone. AVX2
  * takes no function from C. */
-static bool has_pairs(uint32_t mask)
+static bool has_pairs(const struct test_level *level)
 {
+    const uint32_t mask = level->mask;
     bool has = true;
     (void)mask; /* unused in that build */
 #if HAVE_KERN_256
-    has = !mask;
+    has = !mask || level->name == tile_model_name();
 #endif
 #if HAVE_X86_AVX512BF16
     has = has || mask & GG_CPU_AVX512BF16;
@@ -227,15 +265,15 @@ static void check_forms(const char *level, struct gg_kern *kern, bool has)
 int main(int argc, char **argv)
 {
     static struct gg_kern kern, ref;
-    struct test_level level[8];
+    struct test_level level[ACTS_LEVELS];
     rnd_seed(argc, argv);
-    const unsigned n = test_levels(level);
+    const unsigned n = acts_levels(level);
     gg_kern_init(&ref, 0);
     check_rounding(&ref.gemm[GG_GEMM_BF16]);
     for (unsigned i = 0; i < n; i++) {
-        gg_kern_init(&kern, level[i].mask);
+        acts_kern_init(&kern, &level[i]);
         const struct gg_kern_gemm *g = &kern.gemm[GG_GEMM_BF16];
-        check_forms(level[i].name, &kern, has_pairs(level[i].mask));
+        check_forms(level[i].name, &kern, has_pairs(&level[i]));
         if (!g->tile)
             continue;
         check_packers(level[i].name, g, &ref.gemm[GG_GEMM_BF16]);

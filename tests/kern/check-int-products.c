@@ -308,6 +308,12 @@ static void check_extremes(const struct acts_form *f,
 static void check_type(const struct acts_form *f, void *user)
 {
     const struct gg_kern_gemm *g = &f->kern->gemm[f->form];
+    static uint32_t modelled; /* forms; check-amx.c has all types */
+    if (f->level == tile_model_name()) {
+        if (modelled >> f->form & 1)
+            return;
+        modelled |= UINT32_C(1) << f->form;
+    }
     check_products(f->level, f->kern, f->dtype, f->form, user);
     if (g->few && g->few[f->dtype].run) {
         check_few(f->level, f->kern, f->dtype, f->form, user);

@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum { STEPS = ACTS_STEPS, MAX_K = 3 * STEPS };
+enum { STEPS = ACTS_STEPS, MAX_K = 3 * STEPS, MAX_NR = 32 };
 
 static void *panel_of(size_t size)
 {
@@ -35,10 +35,12 @@ static int step_at(const struct gg_kern_gemm *g, const void *q, size_t p,
                 q)[((p / 32 * 16 + p % 16) * width + r) * 2 + p % 32 / 16];
 }
 
+/* Bytes of tiles are signed if they have no bias. */
 static int w_at(const struct gg_kern_gemm *g, const struct gg_gemm_int_w *w,
                 size_t p, size_t r)
 {
-    return step_at(g, w->q, p, r, g->mr) - (int)g->ints.bias;
+    const int q = step_at(g, w->q, p, r, g->mr);
+    return g->ints.tiles && !g->ints.bias ? (int8_t)q : q - (int)g->ints.bias;
 }
 
 /* A block of activations, of one or two bytes each. */
@@ -63,6 +65,8 @@ static struct x_block x_block(const struct gg_kern_gemm *g, void *panel,
 static int x_at(const struct gg_kern_gemm *g, const struct x_block *x,
                 size_t p, size_t c)
 {
+    if (g->ints.tiles)
+        return ((const int8_t *)x->i)[(p / 32 * g->nr + c) * 32 + p % 32];
     const int i = step_at(g, x->i, p, c, g->nr);
     return g->ints.width == 1 ? (int8_t)i : i;
 }
@@ -154,7 +158,7 @@ static bool same_columns(const struct gg_kern_gemm *g,
 static void check_pack_x(const char *level, const struct gg_kern_gemm *g,
                          const struct gg_kern_gemm *ref, unsigned form)
 {
-    static float x[12 * (MAX_K + 3)];
+    static float x[MAX_NR * (MAX_K + 3)];
     static const size_t lengths[] = { MAX_K, STEPS, 300, 64, 32, 7 };
     bool good = true;
     for (int kind = 0; kind < N_ACTS; kind++)
@@ -313,7 +317,7 @@ static bool expected_element(const struct tile_case *t, size_t r, size_t c,
 
 static bool tile_good(const struct tile_case *t)
 {
-    enum { STRIDE = 37, MAX_NR = 12 };
+    enum { STRIDE = 37 };
     static float y[MAX_NR * STRIDE];
     const struct gg_kern_gemm *g = t->g;
     const float guard = -12345.675f;
@@ -322,7 +326,7 @@ static bool tile_good(const struct tile_case *t)
     for (size_t j = 0; j < t->n_cols; j++)
         for (size_t i = 0; i < g->mr; i++)
             y[1 + j * STRIDE + i] = t->add ? 3 : NAN;
-    g->tile(t->w, t->x, t->n_blocks, t->n_cols, y + 1, STRIDE, t->add);
+    acts_tile(g, t->w, t->x, t->n_blocks, t->n_cols, y + 1, STRIDE, t->add);
     for (size_t j = 0; j < MAX_NR; j++)
         for (size_t i = 0; i < STRIDE - 1; i++) {
             const float got = y[1 + j * STRIDE + i];
@@ -347,9 +351,11 @@ static bool tile_good(const struct tile_case *t)
 static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
                    size_t n_blocks, bool extreme, const struct tile_case *t)
 {
-    const int least = g->ints.width == 1 ? -(int)g->ints.bias
-                                         : -(int)(INT32_MAX / g->ints.most),
-              most = g->ints.width == 1 ? (int)g->ints.top + least : -least;
+    const int bias = (int)g->ints.bias, top = (int)g->ints.top;
+    const int least = g->ints.width != 1 ? -(int)(INT32_MAX / g->ints.most)
+                      : g->ints.tiles && !bias ? -128
+                                               : -bias;
+    const int most = g->ints.width == 1 ? top - bias : -least;
     for (size_t b = 0; b < n_blocks; b++) {
         const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, panel, b);
         const struct x_block x = x_block(g, t->x, b);
@@ -361,7 +367,7 @@ static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
                                                                    : least;
                 if (g->ints.width == 1)
                     ((uint8_t *)w.q)[(p / 4 * g->mr + r) * 4 + p % 4] =
-                        (uint8_t)(q - least);
+                        (uint8_t)(q + bias);
                 else
                     w.q[((p / 32 * 16 + p % 16) * g->mr + r) * 2 +
                         p % 32 / 16] = (int16_t)q;
@@ -376,13 +382,13 @@ static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
 static void check_tile(const char *level, const struct gg_kern_gemm *g,
                        unsigned form)
 {
-    static float x[12 * (MAX_K + 3)];
+    static float x[MAX_NR * (MAX_K + 3)];
     struct tile_case t = { .g = g };
     bool good = true;
     t.w = panel_of(gg_kern_gemm_w_size(g, MAX_K));
     t.x = panel_of(gg_kern_gemm_x_size(g, MAX_K));
     for (int kind = 0; kind <= ACTS_OUTLIER; kind++)
-        for (unsigned cols = 1; cols <= g->nr; cols++)
+        for (unsigned cols = 1; cols <= g->nr; cols = acts_next_cols(g, cols))
             for (size_t n = 0; n <= 3; n++) {
                 activations_fill(x, sizeof x / sizeof *x, (enum acts)kind);
                 g->pack_x(g, t.x, 0, x, MAX_K + 3, g->nr, MAX_K);
@@ -404,7 +410,7 @@ static void check_exact(const char *level, const struct gg_kern_gemm *g,
                         unsigned form)
 {
     enum { STRIDE = 37 };
-    static float x[12 * STEPS], y[12 * STRIDE];
+    static float x[MAX_NR * STEPS], y[MAX_NR * STRIDE];
     struct tile_case t = { .g = g, .n_blocks = 1 };
     bool good = true;
     t.w = panel_of(gg_kern_gemm_w_size(g, STEPS));
@@ -421,7 +427,7 @@ static void check_exact(const char *level, const struct gg_kern_gemm *g,
             w.d[i] = 1;
         for (size_t i = 0; i < g->ints.n_mins * g->mr; i++)
             w.m[i] = 0;
-        g->tile(t.w, t.x, 1, g->nr, y, STRIDE, 0);
+        acts_tile(g, t.w, t.x, 1, g->nr, y, STRIDE, 0);
         for (size_t c = 0; c < g->nr; c++)
             for (size_t r = 0; r < g->mr; r++) {
                 double want, size;
@@ -443,12 +449,12 @@ static void check_type(const struct acts_form *f, void *user)
 int main(int argc, char **argv)
 {
     static struct gg_kern kern, ref;
-    struct test_level level[8];
+    struct test_level level[ACTS_LEVELS];
     rnd_seed(argc, argv);
-    const unsigned n = test_levels(level);
+    const unsigned n = acts_levels(level);
     gg_kern_init(&ref, 0);
     for (unsigned i = 0; i < n; i++) {
-        gg_kern_init(&kern, level[i].mask);
+        acts_kern_init(&kern, &level[i]);
         for (unsigned f = GG_GEMM_I16_8; f < GG_GEMM_N_FORMS; f++) {
             if (!kern.gemm[f].tile)
                 continue;

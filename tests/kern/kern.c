@@ -11,7 +11,8 @@
 
 unsigned test_levels(struct test_level out[8])
 {
-    uint32_t have = gg_kern_cpu_detect(), mask = 0;
+    const uint32_t have = gg_kern_cpu_request(gg_kern_cpu_detect());
+    uint32_t mask = 0;
     unsigned n = 0;
     out[n++] = (struct test_level){ "c", 0 };
     for (unsigned i = 0; i < gg_kern_cpu_n_levels; i++)

@@ -349,6 +349,14 @@ int gg_os_thread_bind(pthread_t thread, const uint64_t *bits, unsigned n_bits);
  * ENOSYS. */
 int gg_os_memory_nodes(const uint64_t *bits, unsigned n_bits);
 
+/* Ask the system to let the process use the tile registers of x86-64 (AMX),
+ * 8 KB that it saves for each thread. Later calls cost little and say the same.
+ * From then on Linux writes larger signal frames for threads that use them, and
+ * refuses alternate signal stacks of less than sysconf(_SC_MINSIGSTKSZ) bytes;
+ * it refuses the request if a thread has a smaller one. ENOSYS: the system has
+ * no such call. Windows: EnableProcessOptionalXStateFeatures(). */
+int gg_os_tiles_request(void);
+
 /* ---- threads ---- */
 
 /* Set of signals of a thread. */

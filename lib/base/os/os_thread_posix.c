@@ -2,8 +2,9 @@
 /* os_thread_posix.c - processors and threads, by POSIX
  *
  * Numbers of set_mempolicy() are those of set_mempolicy(2), of futex() those of
- * futex(2), in Linux 6.1. Both are called by their numbers, since not every C
- * library comes with the kernel's headers.
+ * futex(2), in Linux 6.1, of arch_prctl() those of Linux's documentation of
+ * x86/xstate. They are called by their numbers, since not every C library comes
+ * with the kernel's headers.
  */
 #include "config.h"
 #include "base/os/os.h"
@@ -93,6 +94,19 @@ int gg_os_memory_nodes(const uint64_t *bits, unsigned n_bits)
     return rc ? -1 : 0;
 #else
     (void)bits, (void)n_bits;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int gg_os_tiles_request(void)
+{
+#if defined(SYS_arch_prctl)
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
+               ? -1
+               : 0;
+#else
     errno = ENOSYS;
     return -1;
 #endif

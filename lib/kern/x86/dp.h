@@ -59,4 +59,8 @@
 /* c += the products of the two bf16 in each lane of a and b. */
 #define GG_DP_DPBF16_512(c, a, b) GG_DP_512("vdpbf16ps", c, a, b)
 
+/* to = 16 floats as bf16, to nearest, subnormal ones as 0. */
+#define GG_DP_TO_BF16(to, x)                                                  \
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(to) : "v"(x))
+
 #endif

@@ -17,11 +17,10 @@ static GG_ALWAYS_INLINE __m512 add_pairs(__m512 a, __m512 b, __m512 c)
     return c;
 }
 
-/* To nearest, subnormal ones to 0. By assembly as in dp.h. */
 static GG_ALWAYS_INLINE __m256i to_bf16(__m512 x)
 {
     __m256i to;
-    __asm__("vcvtneps2bf16 %1, %0" : "=v"(to) : "v"(x));
+    GG_DP_TO_BF16(to, x);
     return to;
 }
 
