@@ -7,7 +7,6 @@
 #define GG_BASE_COMPILER_H
 
 #if defined(__GNUC__)
-#define GG_PRINTF(f, a)  __attribute__((format(printf, f, a)))
 #define GG_LIKELY(x)     __builtin_expect(!!(x), 1)
 #define GG_UNLIKELY(x)   __builtin_expect(!!(x), 0)
 #define GG_NOINLINE      __attribute__((noinline))
@@ -16,7 +15,6 @@
 #define GG_PREFETCH_W(p) __builtin_prefetch(p, 1)
 #define GG_CTZ32(x)      __builtin_ctz(x) /* trailing zero bits, x != 0 */
 #else
-#define GG_PRINTF(f, a)
 #define GG_LIKELY(x)   (x)
 #define GG_UNLIKELY(x) (x)
 #define GG_NOINLINE

@@ -16,7 +16,7 @@
  *          from files must be escaped first: gg_str_esc() (base/str.h). */
 enum gguf_status gg_error_set(struct gguf_error *err, enum gguf_status status,
                               uint64_t offset, const char *fmt, ...)
-    GG_PRINTF(4, 5);
+    GGUF_PRINTF(4, 5);
 
 /* Fill err, which may be NULL, after a failed system call.
  *
@@ -24,7 +24,7 @@ enum gguf_status gg_error_set(struct gguf_error *err, enum gguf_status status,
  * GGUF_E_NOMEM for ENOMEM, GGUF_E_NOSPACE for ENOSPC and EDQUOT, GGUF_E_EXIST
  * for EEXIST, otherwise GGUF_E_IO. */
 enum gguf_status gg_error_set_errno(struct gguf_error *err, int sys_errno,
-                                    const char *fmt, ...) GG_PRINTF(3, 4);
+                                    const char *fmt, ...) GGUF_PRINTF(3, 4);
 
 /* Fill err, which may be NULL, after an allocation of size bytes failed.
  * Returns GGUF_E_NOMEM. */

@@ -62,7 +62,7 @@ void gguf_error_clear(struct gguf_error *err)
 
 static void fill_error(struct gguf_error *err, enum gguf_status status,
                        uint64_t offset, const char *fmt, va_list ap)
-    GG_PRINTF(4, 0);
+    GGUF_PRINTF(4, 0);
 
 static void fill_error(struct gguf_error *err, enum gguf_status status,
                        uint64_t offset, const char *fmt, va_list ap)

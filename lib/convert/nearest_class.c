@@ -214,7 +214,7 @@ static void find_classes(struct search *s, struct gguf_str name)
 }
 
 static void add_words(char *out, size_t size, const char *fmt, ...)
-    GG_PRINTF(3, 4);
+    GGUF_PRINTF(3, 4);
 static void add_words(char *out, size_t size, const char *fmt, ...)
 {
     const size_t n = strlen(out);

@@ -56,7 +56,7 @@ typedef bool gg_cpu_supports_fn(const struct gguf_tensor *t,
  * node counts. The caller must continue to the end of the node, through all its
  * barriers, and leave the bad data alone. Any thread. */
 void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
-                 const char *fmt, ...) GG_PRINTF(3, 4);
+                 const char *fmt, ...) GGUF_PRINTF(3, 4);
 
 /* Take the next part of a block of scratch, on cache lines of its own.
  *

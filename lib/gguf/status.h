@@ -31,6 +31,16 @@ extern "C" {
 #define GGUF_MUST_CHECK
 #endif
 
+/* The f-th argument is a format of C99's printf(), also on Windows; the a-th is
+ * the first one that it formats. */
+#if defined(__clang__)
+#define GGUF_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#elif defined(__GNUC__)
+#define GGUF_PRINTF(f, a) __attribute__((format(gnu_printf, f, a)))
+#else
+#define GGUF_PRINTF(f, a)
+#endif
+
 /* Initializer of a structure that begins with struct_size.
  *
  * It sets struct_size to the size of the structure and all other members to 0,
@@ -130,9 +140,7 @@ GGUF_API void gguf_error_clear(struct gguf_error *err);
  *          files first: gguf_text_escape() (text.h).
  *
  * Threads: any. Since: 0.1 */
-#ifdef __GNUC__
-__attribute__((format(printf, 3, 4)))
-#endif
+GGUF_PRINTF(3, 4)
 GGUF_API enum gguf_status
 gguf_error_set(struct gguf_error *err, enum gguf_status status,
                const char *format, ...);

@@ -173,9 +173,7 @@ GGUF_API struct gguf_tensor *gguf_tensor_set_name(struct gguf_tensor *t,
 /* Set the name of a tensor from a printf format. If t is NULL, nothing happens.
  * A name longer than 63 bytes is cut after the last whole code point that fits.
  * Returns t. Since: 0.1 */
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
+GGUF_PRINTF(2, 3)
 GGUF_API struct gguf_tensor *
 gguf_tensor_set_namef(struct gguf_tensor *t, const char *fmt, ...);
 

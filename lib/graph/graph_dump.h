@@ -14,7 +14,7 @@ struct gg_graph_out {
 
 /* Write formatted text of at most 511 bytes. Longer text is cut. */
 void gg_graph_out_put(struct gg_graph_out *o, const char *fmt, ...)
-    GG_PRINTF(2, 3);
+    GGUF_PRINTF(2, 3);
 
 /* Returns GGUF_E_CANCELLED if the output was stopped; the message names `what`,
  * such as "a graph". */

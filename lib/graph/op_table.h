@@ -66,7 +66,7 @@ static inline int gg_op_n_src(const struct gguf_tensor *t)
  * sources with their shapes. */
 enum gguf_status gg_op_fail(const struct gguf_tensor *t,
                             struct gguf_error *err, enum gguf_status status,
-                            const char *fmt, ...) GG_PRINTF(4, 5);
+                            const char *fmt, ...) GGUF_PRINTF(4, 5);
 
 /* Build the tensor that proto describes by op, op_params and src. Returns NULL
  * with a sticky failure if a required source is NULL or the rule fails. */

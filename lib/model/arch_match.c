@@ -247,7 +247,7 @@ enum gguf_status gg_arch_find_nearest(struct gg_arch_nearest *out,
 
 /* Append text, cut at the end of out. */
 static void append_text(char *out, size_t size, const char *fmt, ...)
-    GG_PRINTF(3, 4);
+    GGUF_PRINTF(3, 4);
 static void append_text(char *out, size_t size, const char *fmt, ...)
 {
     const size_t n = strlen(out);

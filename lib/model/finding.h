@@ -32,7 +32,7 @@ enum gguf_status gg_finding_report(const struct gg_finding *r,
                                    enum gg_file_check_code code,
                                    enum gguf_status status, size_t file_no,
                                    struct gguf_str name, uint64_t off,
-                                   const char *fmt, ...) GG_PRINTF(7, 8);
+                                   const char *fmt, ...) GGUF_PRINTF(7, 8);
 
 /* Is a model being opened, so that unsupported values are errors, too? */
 static inline bool gg_finding_is_fatal(const struct gg_finding *r)

@@ -164,7 +164,7 @@ static inline bool gg_vocab_has_id(const struct gguf_vocab *v, gguf_token id)
 }
 
 void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
-    GG_PRINTF(2, 3);
+    GGUF_PRINTF(2, 3);
 
 /* Is the out-of-range id of a key refused? Yes if tokenizing puts the token
  * into texts (BOS, EOS, UNK, SEP), unless the id is -1, of 32 or 64 bits,

@@ -93,7 +93,7 @@ typedef double formula(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 #define run_case(c, t, f, ...)                                                \
     ok(ops_case(c, t, f, __VA_ARGS__), "%s", ops_text)
 bool ops_case(ctx_t *c, tensor *t, formula *f, const char *name, ...)
-    __attribute__((format(printf, 4, 5)));
+    GGUF_PRINTF(4, 5);
 extern char ops_text[512]; /* name of the last test */
 
 /* A formula with a tolerance of ulps units in the last place of the result. */

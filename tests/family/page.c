@@ -27,7 +27,7 @@ struct cell {
 
 /* Add a phrase to a cell, unless it is empty. */
 static void add_text(struct cell *c, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+    GGUF_PRINTF(2, 3);
 
 static void add_text(struct cell *c, const char *fmt, ...)
 {

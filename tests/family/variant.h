@@ -112,7 +112,7 @@ const float *variant_values(struct variant *v, char *words, const int64_t *ne,
                             int il);
 /* Print a message and abort. */
 _Noreturn void variant_fail(const struct variant *v, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+    GGUF_PRINTF(2, 3);
 /* Cut the next word off a text. */
 char *variant_word(char **p);
 

@@ -25,7 +25,7 @@ struct header {
     struct text text[MOST_TEXTS];
 };
 
-GG_PRINTF(2, 3)
+GGUF_PRINTF(2, 3)
 static void append_text(struct header *h, const char *form, ...)
 {
     va_list args;

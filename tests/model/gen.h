@@ -40,7 +40,7 @@ void gen_init(struct gen *g, uint64_t seed);
 void gen_fini(struct gen *g);
 /* Add a tensor; ne1 0: of one dimension. */
 void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+    GGUF_PRINTF(4, 5);
 
 /* Remove the tensor of this name, which must exist. */
 void gen_drop(struct gen *g, const char *name);

@@ -32,7 +32,7 @@ void ref_logits_seen(const struct gen *g, const struct gen_spec *s,
 
 /* Weights of this name; NULL: missing. Free them with free(). */
 float *ref_weights(const struct gen *g, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+    GGUF_PRINTF(2, 3);
 
 /* n zeros. Free them with free(). */
 double *ref_doubles(size_t n);

@@ -13,7 +13,7 @@
 int random_calls_below(int n);
 /* random_calls.c: write s->why. Returns false. */
 bool random_calls_fail(struct random_calls *s, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+    GGUF_PRINTF(2, 3);
 
 static inline bool content_has_pos(int32_t pos, int32_t begin, int32_t end)
 {

@@ -13,11 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#if defined(__GNUC__)
-#define MSG_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#else
-#define MSG_PRINTF(f, a)
-#endif
+#define MSG_PRINTF(f, a) GGUF_PRINTF(f, a)
 
 /* Exit statuses of every tool. */
 enum { MSG_DONE = 0, MSG_FAILED = 1, MSG_USAGE = 2 };

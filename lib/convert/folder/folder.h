@@ -145,14 +145,14 @@ enum gguf_status gg_folder_set_config(struct gg_folder *f, const char *name,
 /* folder_note.c: pass a line to the caller's callback, as
  * GGUF_CONVERT_WARNING. */
 void gg_folder_warn(const struct gg_folder *f, const char *format, ...)
-    GG_PRINTF(2, 3);
+    GGUF_PRINTF(2, 3);
 /* folder_note.c: warn of members of config.json that were not read, if f->read
  * has those that were. */
 void gg_folder_warn_unread_config(const struct gg_folder *f);
 /* folder_note.c: pass a line to the caller's callback, as
  * GGUF_CONVERT_REMARK. */
 void gg_folder_note(const struct gg_folder *f, const char *format, ...)
-    GG_PRINTF(2, 3);
+    GGUF_PRINTF(2, 3);
 
 /* rope_config.c: make rotary parameters of config.json consistent. Called
  * before they are read. Notes each contradiction. GGUF_E_HPARAM: a member has

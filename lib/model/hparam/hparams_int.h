@@ -32,7 +32,7 @@ enum gguf_status gg_hparams_fail(struct gg_hparams_reader *r,
                                  const struct gguf_kv *kv,
                                  enum gg_file_check_code code,
                                  enum gguf_status status, const char *fmt, ...)
-    GG_PRINTF(5, 6);
+    GGUF_PRINTF(5, 6);
 /* Report "KEY is v, must be min to max". */
 enum gguf_status gg_hparams_fail_range(struct gg_hparams_reader *r,
                                        enum gg_model_hparam id, uint64_t v,
