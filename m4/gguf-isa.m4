@@ -35,7 +35,7 @@ AM_CONDITIONAL([HAVE_$1], [test "x$gguf_isa_$1" = xyes])
 AS_IF([test "x$gguf_isa_$1" = xyes],
   [AC_DEFINE([HAVE_$1], [1], [Define to 1 when $2 kernels are built.])
    gguf_isa_list="$gguf_isa_list $2"
-   AC_SUBST([$1_CFLAGS], ["$3 $gguf_cv_untracked"])])
+   AC_SUBST([$1_CFLAGS], ["$3 $gguf_kern_cflags"])])
 ])
 
 # GGUF_UNTRACKED: gguf_cv_untracked, a flag that keeps gcc from tracking
@@ -51,6 +51,29 @@ AC_CACHE_CHECK([how $CC leaves out variables of kernels],
   CFLAGS=$gguf_save_CFLAGS])
 ])
 
+# GGUF_VECTOR_STACK: gguf_vector_stack, how a variable of 256 bits can live on
+# the stack: `aligned', a flag that makes it safe, or `no'. On 64-bit Windows
+# gcc aligns the stack to 16 bytes and moves such variables by instructions that
+# need 32 (its bug 54412). binutils 2.38 can encode moves that need none, which
+# take the same time. clang aligns the stack.
+AC_DEFUN([GGUF_VECTOR_STACK], [
+AC_CACHE_CHECK([how $CC keeps vectors on the stack], [gguf_cv_vector_stack], [
+  gguf_cv_vector_stack=aligned
+  AS_CASE([$host_os], [mingw*],
+    [AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#ifdef __clang__
+# error
+#endif
+]])], [gguf_save_CFLAGS=$CFLAGS
+      gguf_cv_vector_stack=-Wa,-muse-unaligned-vector-move
+      CFLAGS="$CFLAGS $gguf_cv_vector_stack"
+      AC_COMPILE_IFELSE([AC_LANG_PROGRAM()], [], [gguf_cv_vector_stack=no])
+      CFLAGS=$gguf_save_CFLAGS])])])
+AS_CASE([$gguf_cv_vector_stack],
+  [no], [AC_MSG_WARN([no vector kernels: $CC misaligns vectors, use clang])
+    enable_simd=no],
+  [-*], [gguf_kern_cflags="$gguf_kern_cflags $gguf_cv_vector_stack"])
+])
+
 # GGUF_SIMD: the levels that exist, one row each.
 AC_DEFUN([GGUF_SIMD], [
 AC_ARG_ENABLE([simd],
@@ -61,6 +84,8 @@ AC_ARG_ENABLE([simd],
   [enable_simd=yes])
 gguf_isa_list=
 GGUF_UNTRACKED
+gguf_kern_cflags=$gguf_cv_untracked
+GGUF_VECTOR_STACK
 dnl Kernels for 256 bits: AVX2, or on AArch64 two registers of NEON, which all
 dnl processors have there. Those need shuffles by constants (gcc 12, clang).
 AS_CASE([$host_cpu], [aarch64|arm64*],

@@ -2,6 +2,8 @@
 # GGUF_LD_VERSION_SCRIPT: conditional HAVE_LD_VERSION_SCRIPT, set if the linker
 # takes a GNU version script.
 AC_DEFUN([GGUF_LD_VERSION_SCRIPT], [
+dnl For Windows GNU ld takes one and exports everything.
+AS_CASE([$host_os], [mingw*], [gguf_cv_ld_vs=no])
 AC_CACHE_CHECK([whether the linker takes a version script], [gguf_cv_ld_vs], [
   gguf_save_LDFLAGS=$LDFLAGS
   echo 'V1 { global: main; local: *; };' > conftest.map

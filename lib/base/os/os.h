@@ -97,7 +97,8 @@ int gg_os_stat(const char *path, struct gg_os_stat *s);
 int gg_os_stat_link(const char *path, struct gg_os_stat *s);
 /* Get the facts about an open file. Windows: GetFileInformationByHandle(). */
 int gg_os_stat_fd(int fd, struct gg_os_stat *s);
-/* Does path lead to anything? 0: yes. Windows: GetFileAttributesW(). */
+/* Does path lead to anything? 0: yes. Windows: GetFileAttributesW(), for which
+ * a symbolic link is something. */
 int gg_os_find(const char *path);
 
 /* Ways to open a file. */
@@ -118,25 +119,26 @@ int gg_os_open(const char *path, enum gg_os_open how);
  * gg_os_link_fd() can name. Returns its descriptor, or -1: the folder's file
  * system or the system has no such files. Windows: -1. */
 int gg_os_open_nameless(const char *folder);
-/* Get another descriptor of an open file, or -1. Windows: _dup(). */
+/* Get another descriptor of an open file, or -1. Windows: DuplicateHandle(). */
 int gg_os_duplicate(int fd);
 /* Close a descriptor. Windows: _close(). */
 void gg_os_close(int fd);
 /* Open a stream as fopen() does. The modes are "r", "w" and "a", and a "b"
- * after them. Windows: _wfopen() in binary mode. */
+ * after them. Windows: CreateFileW() and _fdopen() in binary mode. */
 FILE *gg_os_stream_open(const char *path, const char *mode);
 
 /* Read size bytes at off. *done receives the bytes read: fewer than size if
  * the file ends, or after a failure. The position does not move. Windows:
- * ReadFile() with an OVERLAPPED. */
+ * ReadFile() with an OVERLAPPED, which moves the position. */
 int gg_os_read_at(int fd, void *data, uint64_t size, uint64_t off,
                   uint64_t *done);
 /* Write size bytes at off. *done receives the bytes written: fewer than size
  * after a failure. The position does not move. Windows: WriteFile() with an
- * OVERLAPPED. */
+ * OVERLAPPED, which moves the position. */
 int gg_os_write_at(int fd, const void *data, uint64_t size, uint64_t off,
                    uint64_t *done);
-/* Set the size of an open file. New bytes are zeros. Windows: _chsize_s(). */
+/* Set the size of an open file. New bytes are zeros. Windows:
+ * SetFileInformationByHandle() with FileEndOfFileInfo. */
 int gg_os_set_size(int fd, uint64_t size);
 /* Set the modification time of an open file to now. Windows: SetFileTime(). */
 int gg_os_touch(int fd);
@@ -183,7 +185,8 @@ int gg_os_sync_folder(const char *folder);
 
 /* Lock an open file for the process, until it closes any descriptor of it.
  * EACCES or EAGAIN: another process has it. Other failures: the file system
- * has no locks. Windows: LockFileEx(). */
+ * has no locks. Windows: LockFileEx() of a byte that no file has, since locked
+ * bytes cannot be read; another descriptor of the process is refused, too. */
 int gg_os_lock_process(int fd);
 /* Lock an open file for its descriptor and the duplicates of it. EWOULDBLOCK:
  * another one has it. Other failures: the file system has no locks. Windows:
@@ -196,7 +199,9 @@ void gg_os_unlock_fd(int fd);
 /* ---- names ---- */
 
 /* Give a file another name, which replaces any file of that name. Windows:
- * MoveFileEx() with MOVEFILE_REPLACE_EXISTING. */
+ * FILE_RENAME_FLAG_POSIX_SEMANTICS, which also replaces a file that is open;
+ * where it is unknown, MoveFileEx() with MOVEFILE_REPLACE_EXISTING, or for an
+ * open file two renames, between which the name leads to nothing. */
 int gg_os_rename(const char *from, const char *to);
 /* Give a file another name. EEXIST: the name is taken. Other failures may say
  * that the file system cannot check that: gg_os_link() can. Windows:
@@ -209,7 +214,8 @@ int gg_os_link(const char *from, const char *to);
  * ENOSYS. */
 int gg_os_link_fd(int fd, const char *to);
 /* Remove a name of a file. Windows: the name is free at once, even while the
- * file is open (FILE_DISPOSITION_FLAG_POSIX_SEMANTICS). */
+ * file is open (FILE_DISPOSITION_FLAG_POSIX_SEMANTICS); where that is unknown,
+ * an open file has another name beside path until it is closed. */
 int gg_os_remove(const char *path);
 /* Follow all symbolic links of path. Returns a path without them, for free(),
  * or NULL. Windows: GetFinalPathNameByHandle(). */
@@ -256,19 +262,20 @@ enum gg_os_map {
 };
 /* Map size bytes, at least 1, of a file. off is a multiple of
  * gg_os_map_step(). The mapping outlives the descriptor. Returns NULL after a
- * failure. Windows: MapViewOfFile() of PAGE_WRITECOPY; the file cannot be
- * truncated while it is mapped. */
+ * failure. Windows: MapViewOfFile(); the file cannot be truncated while it is
+ * mapped. */
 void *gg_os_map(int fd, uint64_t off, size_t size, enum gg_os_map how);
 /* Copy the first size bytes of a mapping, up to the end of their last page, so
  * that they do not change when the file does. fd and off are those of the
  * mapping, which stays at its address. Windows: VirtualProtect() with
- * PAGE_WRITECOPY, then each page is written to. */
+ * PAGE_WRITECOPY, or in Wine a view of its own; each page is written to. */
 int gg_os_map_own(void *map, size_t size, int fd, uint64_t off);
 /* Make size bytes of a mapping read only. Finds mistakes; never fails.
  * Windows: VirtualProtect(). */
 void gg_os_map_protect(void *map, size_t size);
 /* Release a mapping or a range of gg_os_memory_reserve(), with the size that
- * it was made with. */
+ * it was made with. Windows: UnmapViewOfFile() or VirtualFree(), by the type
+ * that VirtualQuery() tells. */
 void gg_os_unmap(void *map, size_t size);
 
 /* Use of mapped bytes in the near future. */

@@ -65,10 +65,10 @@ void gg_os_program_raise(int number);
 
 /* Open a file, pipe or device as a sequence of bytes, for reading or writing.
  * Waits for the other end of a pipe. Returns a descriptor, or -1. Any
- * thread. */
+ * thread. Windows: CreateFileW(); it does not wait. */
 int gg_os_stream_fd(const char *path, bool writes);
 /* Write size bytes at the position of a descriptor. EPIPE: the reader of a
- * pipe has closed it; no signal is raised. */
+ * pipe has closed it; no signal is raised. Windows: WriteFile(). */
 int gg_os_stream_write(int fd, const void *data, size_t size);
 /* Get another descriptor of standard input, or -1. Windows: _dup(). */
 int gg_os_stream_stdin(void);
@@ -114,8 +114,8 @@ int gg_os_paths_find(struct gg_os_paths *paths, const char *pattern,
                      bool strict);
 void gg_os_paths_free(struct gg_os_paths *paths);
 
-/* Can this user create files in a folder? 0: yes. Windows: the folder is not
- * read only. */
+/* Can this user create files in a folder? 0: yes. Windows: the folder is
+ * there; lists of rights decide when a file is created. */
 int gg_os_can_write(const char *folder);
 /* Folder for temporary files: TMPDIR or "/tmp". Windows: GetTempPath(). */
 const char *gg_os_temporary_folder(void);
@@ -126,10 +126,11 @@ int gg_os_make_private_folder(char *path);
 /* ---- libraries ---- */
 
 /* Load a library at run time, for the rest of the process. NULL: it cannot be
- * loaded. Windows: LoadLibrary(). */
+ * loaded. Windows: LoadLibraryExW(), which does not look in the current
+ * folder. */
 void *gg_os_library_load(const char *name);
 /* Address of a function of the library, for memcpy() to a pointer to
- * functions. NULL: the name is unknown. */
+ * functions. NULL: the name is unknown. Windows: GetProcAddress(). */
 void *gg_os_library_find(void *library, const char *name);
 
 #endif
