@@ -3,9 +3,11 @@
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H
 
+#include "base/os/os.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 /* Sanitizers need more time and memory. */
 #if defined(__has_feature)
@@ -32,22 +34,68 @@ static inline char *scratch_path(const char *dir, const char *name)
     return p;
 }
 
+/* Create a folder. path ends in "XXXXXX", which becomes a free name. Returns
+ * path; NULL: failed. */
+static inline char *scratch_make(char *path)
+{
+    static const char digits[] = "abcdefghijklmnopqrstuvwxyz012345";
+    char *x = strlen(path) < 6 ? NULL : path + strlen(path) - 6;
+    for (int tries = 0; x && tries < 100; tries++) {
+        unsigned char b[6];
+        if (gg_os_random(b, sizeof b) != 0)
+            return NULL;
+        for (int i = 0; i < 6; i++)
+            x[i] = digits[b[i] % (sizeof digits - 1)];
+        if (gg_os_make_folder(path) == 0)
+            return path;
+    }
+    return NULL;
+}
+
+/* Remove the content of the folder: all names, or only those that do not begin
+ * with a dot. Ends the test after a failure. */
+static inline void scratch_empty(const char *dir, bool all)
+{
+    char path[600];
+    struct gg_os_stat s;
+    struct gg_os_folder *d = gg_os_folder_open(dir);
+    if (!d)
+        exit(99);
+    for (const char *e; (e = gg_os_folder_next(d)) != NULL;) {
+        if (!strcmp(e, ".") || !strcmp(e, "..") || (*e == '.' && !all))
+            continue;
+        const int n = snprintf(path, sizeof path, "%s/%s", dir, e);
+        if (n < 0 || (size_t)n >= sizeof path ||
+            gg_os_stat_link(path, &s) != 0)
+            exit(99);
+        if (s.kind == GG_OS_FOLDER)
+            scratch_empty(path, true);
+        if ((s.kind == GG_OS_FOLDER ? gg_os_remove_folder(path)
+                                    : gg_os_remove(path)) != 0)
+            exit(99);
+    }
+    gg_os_folder_close(d);
+}
+
 /* Remove the content of the folder, except names that begin with a dot. Ends
  * the test after a failure. */
 static inline void scratch_clean(const char *dir)
 {
-    char cmd[300];
-    snprintf(cmd, sizeof cmd, "rm -rf %s/*", dir);
-    if (system(cmd) != 0)
-        exit(99);
+    scratch_empty(dir, false);
+}
+
+/* Remove the folder with its content. Returns whether it is gone. Ends the test
+ * after a failure inside. */
+static inline bool scratch_remove(const char *dir)
+{
+    scratch_empty(dir, true);
+    return gg_os_remove_folder(dir) == 0;
 }
 
 /* Processor time of this thread in seconds. */
 static inline double scratch_cpu_time(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)gg_os_thread_ns();
 }
 
 #endif

@@ -77,7 +77,7 @@ static void check_clashes(void)
     snprintf(other, sizeof other, "%s", in_dir("other"));
     write_file("there", "1");
     write_file("other", "2");
-    if (mkdir(in_dir("sub"), 0700) || symlink("there", in_dir("link")) ||
+    if (gg_os_make_folder(in_dir("sub")) || symlink("there", in_dir("link")) ||
         symlink("nowhere", in_dir("dangling")) ||
         symlink(".", in_dir("here")) || link(there, in_dir("hard")) ||
         mkfifo(in_dir("pipe"), 0600))
@@ -259,7 +259,7 @@ int main(void)
     static const char *const names[] = { "there", "other", "link", "dangling",
                                          "here",  "hard",  "pipe", "mine",
                                          "to-it", "r" };
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     check_clashes();
     check_sets();

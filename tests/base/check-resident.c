@@ -2,10 +2,9 @@
 /* check-resident.c - pieces of a file that a function reads stay in memory
  * while they are held */
 #include "config.h"
+#include "base/os/os.h"
 #include "base/resident.h"
 #include "tests/tap.h"
-
-#include <unistd.h>
 
 enum { PAGES = 200, MOST = 40 };
 
@@ -103,7 +102,7 @@ static void check_pinned(uint64_t size, uint64_t upto)
 
 int main(void)
 {
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t page = gg_os_page_size();
     const uint64_t size = PAGES * page + 100;
     struct from from = { 0, false };
     struct gg_mapfile m;

@@ -5,6 +5,7 @@
  * Every architecture is tried, with random weights and tokens. */
 #include "config.h"
 #include "tests/calibrate/calibrated_output.h"
+#include "tests/scratch.h"
 
 /* ---- architectures ---- */
 
@@ -399,7 +400,7 @@ int main(void)
     static struct skeleton m;
     char dir[] = "check-calibrate.XXXXXX";
     const size_t n = skeleton_names(names, GG_LEN(names));
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         abort();
     strcpy(path_a, scratch_path(dir, "a.gguf"));
     strcpy(path_b, scratch_path(dir, "b.gguf"));

@@ -320,7 +320,7 @@ int main(int argc, char **argv)
     static char names[256][64];
     static char tmp[] = "/tmp/gguf-mixers-XXXXXX";
     const size_t n = skeleton_names(names, GG_LEN(names));
-    dir = mkdtemp(tmp);
+    dir = scratch_make(tmp);
     if (!dir || !n)
         return 99;
     for (size_t i = 0; i < n; i++) {

@@ -246,7 +246,7 @@ static void check_rank(const char *dir)
 int main(void)
 {
     char dir[] = "check-share.XXXXXX";
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         abort();
     check_model(dir, "llama");
     check_model(dir, "qwen3moe");

@@ -211,7 +211,7 @@ static void check_left_out(const char *name, const char *type,
 int main(void)
 {
     char dir[] = "check-tune-run.XXXXXX";
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         abort();
     strcpy(path_a, scratch_path(dir, "a.gguf"));
     strcpy(path_b, scratch_path(dir, "b.gguf"));

@@ -411,7 +411,7 @@ int main(void)
 {
     static const char *const types[] = { "Q4_K_M", "Q5_1", "IQ4_XS" };
     char dir[] = "check-tune.XXXXXX";
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         abort();
     strcpy(path, scratch_path(dir, "a.gguf"));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)

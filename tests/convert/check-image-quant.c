@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "tests/convert/image_file.h"
+#include "tests/scratch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -267,7 +268,7 @@ static void check_refused(void)
 int main(void)
 {
     snprintf(top, sizeof top, "check-image-quant.%d.tmp", (int)getpid());
-    if (mkdir(top, 0777) != 0)
+    if (gg_os_make_folder(top) != 0)
         return 99;
     check_nvfp4();
     check_others();

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "tests/convert/image_file.h"
+#include "tests/scratch.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -263,8 +264,8 @@ static void check_folders(void)
     char path[400], name[100], pipe[280];
     snprintf(pipe, sizeof pipe, "%s", scratch_path(top, "pipe"));
     snprintf(dir, sizeof dir, "%s/transformer", pipe);
-    mkdir(pipe, 0777);
-    mkdir(dir, 0777);
+    gg_os_make_folder(pipe);
+    gg_os_make_folder(dir);
     stfile_begin(&st);
     stfile_add(&st, FLUX, "BF16", "40,64", 5120);
     snprintf(name, sizeof name, SHARD, 1);
@@ -430,7 +431,7 @@ static void check_refused(void)
 int main(void)
 {
     snprintf(top, sizeof top, "check-image.%d.tmp", (int)getpid());
-    if (mkdir(top, 0777) != 0)
+    if (gg_os_make_folder(top) != 0)
         return 99;
     check_types();
     check_dimensions();

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "tests/convert/image_file.h"
+#include "tests/scratch.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,7 +60,7 @@ static bool has_number(const char *key, uint32_t want)
 int main(void)
 {
     snprintf(top, sizeof top, "check-text-encoder.%d.tmp", (int)getpid());
-    if (mkdir(top, 0777) != 0)
+    if (gg_os_make_folder(top) != 0)
         return 99;
     add_encoder(false);
     ok(convert_file("COPY") == GGUF_OK &&

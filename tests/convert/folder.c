@@ -2,6 +2,7 @@
 /* folder.c - makes small Hugging Face folders */
 #include "config.h"
 #include "tests/convert/folder.h"
+#include "tests/scratch.h"
 
 #include "base/bytes.h"
 
@@ -38,7 +39,7 @@ void folder_begin(struct folder *f, const char *dir)
     snprintf(f->dir, sizeof f->dir, "%s", dir);
     f->n_tensors = 0;
     f->sparse = false;
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+    if (gg_os_make_folder(dir) != 0 && errno != EEXIST)
         bail_out(dir);
 }
 

@@ -138,7 +138,7 @@ bool folder_roundtrip(const char *path, const char *name, const char *back,
     const char *again = scratch_path(back, "again.gguf");
     p.force = p.no_sync = 1;
     p.note.fn = print_key;
-    mkdir(back, 0777);
+    gg_os_make_folder(back);
     enum gguf_status st = gguf_folder_write(path, dir, &p, err);
     if (st == GGUF_OK)
         st = folder_convert(dir, again, NULL, err);

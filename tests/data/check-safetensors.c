@@ -489,7 +489,7 @@ static void check_folders(void)
 int main(void)
 {
     snprintf(dir, sizeof dir, "check-safetensors.%d.tmp", (int)getpid());
-    if (mkdir(dir, 0777) != 0)
+    if (gg_os_make_folder(dir) != 0)
         return 99;
     gg_codec_kern_init(codec, gg_kern_cpu_detect());
     check_refused();

@@ -109,7 +109,7 @@ static void check_golden(const char *dir)
 int main(void)
 {
     char dir[] = "/tmp/check-collect-golden-XXXXXX";
-    if (!mkdtemp(dir)) {
+    if (!scratch_make(dir)) {
         printf("Bail out! no folder\n");
         return 1;
     }

@@ -565,7 +565,7 @@ int main(void)
     file = gen_file(&g, GGUF_DTYPE_F32, &file_size);
     for (int i = 0; i < N; i++)
         text[i] = (gguf_token)rnd_below(V);
-    if (!file || !mkdtemp(dir)) {
+    if (!file || !scratch_make(dir)) {
         printf("Bail out! no model\n");
         return 1;
     }

@@ -479,7 +479,7 @@ static void check_files(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     check_unbiased();
     check_whole();

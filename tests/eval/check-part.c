@@ -386,7 +386,7 @@ static void check_many(void)
 int main(void)
 {
     check_many();
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     fill_tokens();
     check_merge();

@@ -282,7 +282,7 @@ static void check_job(const struct job *j)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     make_inputs();
     for (size_t i = 0; i < GG_LEN(jobs); i++)

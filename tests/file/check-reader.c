@@ -446,7 +446,7 @@ static void test_opener(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     const struct fixture *const lists[] = { fix_list("good"),
                                             fix_list("bad metadata"),

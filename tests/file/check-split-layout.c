@@ -433,7 +433,7 @@ static void test_memory(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     test_ways();
     test_again();

@@ -9,6 +9,7 @@
 #include "file/edit_journal.h"
 #include "gguf/edit.h"
 #include "tests/fix.h"
+#include "tests/scratch.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
@@ -282,7 +283,7 @@ static void check_growing(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     snprintf(path, sizeof path, "%s/model.gguf", dir);
     snprintf(journal, sizeof journal, "%s" GG_EDIT_JOURNAL, path);
@@ -293,9 +294,7 @@ int main(void)
     check_stays();
     check_race();
     check_growing();
-    char cmd[100];
-    snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-    if (system(cmd) != 0)
+    if (!scratch_remove(dir))
         return 99;
     return done_testing();
 }

@@ -4,6 +4,7 @@
 #include "tests/file/edited.h"
 #include "gguf/file.h"
 #include "tests/fix.h"
+#include "tests/scratch.h"
 #include "tests/slurp.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ char model_path[64], other_path[64], journal_path[80], link_path[64];
 
 int edited_begin(void)
 {
-    if (!mkdtemp(folder))
+    if (!scratch_make(folder))
         return 0;
     snprintf(model_path, sizeof model_path, "%s/model.gguf", folder);
     snprintf(other_path, sizeof other_path, "%s/other.gguf", folder);
@@ -27,9 +28,7 @@ int edited_begin(void)
 
 int edited_end(void)
 {
-    char cmd[100];
-    snprintf(cmd, sizeof cmd, "rm -rf %s", folder);
-    return system(cmd) == 0;
+    return scratch_remove(folder);
 }
 
 int exists(const char *name)

@@ -4,6 +4,7 @@
 #include "tests/hostile/hostile.h"
 
 #include "base/bytes.h"
+#include "tests/scratch.h"
 #include "tests/slurp.h"
 
 #include <sys/stat.h>
@@ -268,7 +269,7 @@ static bool write_files(const char *dir, const struct hostile *h, size_t n)
         if (slash) {
             snprintf(path, sizeof path, "%s/%.*s", dir,
                      (int)(slash - h[i].name), h[i].name);
-            mkdir(path, 0700);
+            gg_os_make_folder(path);
         }
         snprintf(path, sizeof path, "%s/%s", dir, h[i].name);
         good = spill(path, h[i].data, h[i].size) &&
@@ -296,7 +297,7 @@ const char *hostile_make(void)
     const char *tmp = getenv("TMPDIR");
     snprintf(made, sizeof made, "%.2900s/gguf-hostile-XXXXXX",
              tmp ? tmp : "/tmp");
-    if (mkdtemp(made) && hostile_write(made))
+    if (scratch_make(made) && hostile_write(made))
         return made;
     printf("# no hostile files in %s\n", made);
     hostile_remove();

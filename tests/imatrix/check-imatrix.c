@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "imatrix/imatrix_int.h"
 #include "tests/imatrix/sample.h"
+#include "tests/scratch.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
@@ -474,7 +475,7 @@ int main(void)
                                           "syn-odd" };
     const char *tmp = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%.2900s/gguf-check-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) {
+    if (!scratch_make(dir)) {
         perror(dir);
         return 99;
     }

@@ -7,6 +7,7 @@
 #include "gguf/meta.h"
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -204,7 +205,7 @@ static void check_memory(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 1;
     snprintf(path, sizeof path, "%s/x", dir);
     check_object();

@@ -215,7 +215,7 @@ static void check_quantized(void)
     struct lora_opened o = { 0 };
     struct run r, sum;
     size_t size;
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         exit(99);
     const char *path = scratch_path(dir, "q8.gguf");
     gen_init(&g, 6);

@@ -576,7 +576,7 @@ static void check_callbacks(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir) || chdir(dir) || mkdir("out", 0777))
+    if (!scratch_make(dir) || chdir(dir) || gg_os_make_folder("out"))
         return 99;
     open_model();
     open_rest();

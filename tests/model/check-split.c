@@ -6,6 +6,7 @@
 #include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <unistd.h>
@@ -327,7 +328,7 @@ static void check_broken(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     snprintf(whole, sizeof whole, "%s/whole.gguf", dir);
     snprintf(prefix, sizeof prefix, "%s/s", dir);

@@ -307,7 +307,7 @@ static void check_set(void)
     struct gguf_error err;
     struct findings s = { .n = 0 }, alone = { .n = 0 }, broken = { .n = 0 };
     struct fix fx;
-    if (!mkdtemp(dir)) {
+    if (!scratch_make(dir)) {
         ok(0, "a folder for the test");
         return;
     }
@@ -405,7 +405,7 @@ static void check_paths(void)
     char dir[] = "/tmp/check-verify-XXXXXX", path[64];
     struct gguf_error err;
     struct findings s = { .n = 0 }, stop = { .stop_at = 1 };
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         exit(99);
     snprintf(path, sizeof path, "%s/x.gguf", dir);
     for (const struct fixture *x = fix_list("bad metadata"); x->name; x++)

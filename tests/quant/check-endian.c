@@ -12,6 +12,7 @@
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
+#include "tests/scratch.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
@@ -416,7 +417,7 @@ static void check_quantize(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     snprintf(little, sizeof little, "%s/little.gguf", dir);
     snprintf(big, sizeof big, "%s/big.gguf", dir);

@@ -14,6 +14,7 @@
 #include "gguf/meta.h"
 #include "gguf/quant.h"
 #include "gguf/split.h"
+#include "tests/scratch.h"
 #include "tests/source.h"
 #include "tests/tap.h"
 
@@ -369,7 +370,7 @@ int main(void)
     FILE *models = path ? fopen(path, "r") : NULL;
     const char *tmp = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%.3000s/gguf-check-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) {
+    if (!scratch_make(dir)) {
         perror(dir);
         return 99;
     }
@@ -392,10 +393,8 @@ int main(void)
                  source_path("share/tiny-llama/tiny-llama-f16.gguf"));
         check_model("llama-f16.gguf", model);
     }
-    char command[4200];
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    if (system(command))
-        perror(command);
+    if (!scratch_remove(dir))
+        perror(dir);
     for (unsigned i = 0; i < GG_LEN(pools); i++)
         gguf_pool_destroy(pools[i]);
     return done_testing();

@@ -269,7 +269,7 @@ static void take_b(void)
 static void folder_b(void)
 {
     remove(in_dir("b"));
-    if (mkdir(in_dir("b"), 0700))
+    if (gg_os_make_folder(in_dir("b")))
         exit(99);
 }
 

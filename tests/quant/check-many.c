@@ -174,7 +174,7 @@ int main(void)
 {
     const char *tmp = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%.150s/gguf-check-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) {
+    if (!scratch_make(dir)) {
         perror(dir);
         return 99;
     }

@@ -492,7 +492,7 @@ static void check_together(void)
 
 int main(void)
 {
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return 99;
     make_files();
     check_f32();

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "dtype/f16.h"
 #include "quant/job/job.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <dirent.h>
@@ -26,7 +27,7 @@ bool enter_dir(void)
 {
     const char *tmp = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%.2900s/gguf-check-XXXXXX", tmp ? tmp : "/tmp");
-    if (mkdtemp(dir))
+    if (scratch_make(dir))
         return true;
     perror(dir);
     return false;

@@ -11,6 +11,7 @@
 #include "gguf/quant.h"
 #include "gguf/writer.h"
 #include "kern/codec.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@ static inline bool make_dir(const char *program)
 {
     const char *tmp = getenv("TMPDIR");
     snprintf(dir, sizeof dir, "%s/%s.XXXXXX", tmp ? tmp : "/tmp", program);
-    if (!mkdtemp(dir))
+    if (!scratch_make(dir))
         return false;
     snprintf(in, sizeof in, "%s/in.gguf", dir);
     snprintf(out, sizeof out, "%s/out.gguf", dir);

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "dtype/f16.h"
 #include "tests/run/saved_state.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
@@ -240,7 +241,7 @@ static void check_files(void)
     char dir[] = "/tmp/gguf-saved-XXXXXX", path[64];
     int status = -1;
     void *file = saved_file_of(k.name, "", &size);
-    snprintf(path, sizeof path, "%s/state", mkdtemp(dir) ? dir : "");
+    snprintf(path, sizeof path, "%s/state", scratch_make(dir) ? dir : "");
     bool good = run_open(&r, file, size, 1, &p) && saved_fill(&r, &k) &&
                 !gguf_session_save_state(r.session, 0, path, false, &r.err) &&
                 go_on(&r, 0, 0, a);
