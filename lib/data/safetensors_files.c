@@ -114,7 +114,8 @@ static bool is_name(struct gguf_str s)
 {
     return s.size && s.size < 256 && gg_str_ends(s, ".safetensors") &&
            *s.data != '.' && !memchr(s.data, '/', s.size) &&
-           !memchr(s.data, '\\', s.size) && !memchr(s.data, 0, s.size);
+           !memchr(s.data, '\\', s.size) && !memchr(s.data, ':', s.size) &&
+           !memchr(s.data, 0, s.size);
 }
 
 /* Open each file that the index names, once. */
