@@ -83,6 +83,7 @@ static void compute_matmul(struct gguf_tensor *t,
         return;
     if (is_flat(t)) {
         g.kept = gg_cpu_panels_matrix(task->panels, 0);
+        g.next = task->next;
         gg_cpu_gemm_run(&g, task->ith, task->nth, task->work, task->barrier);
         return;
     }

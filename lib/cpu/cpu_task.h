@@ -35,10 +35,12 @@ struct gg_cpu_task {
     struct gg_cpu_run *run;             /* takes failures: gg_cpu_fail() */
     size_t step;                        /* index of the node in the plan */
     const struct gg_cpu_panels *panels; /* packed panels of src[0], or NULL */
+    _Atomic size_t
+        *next; /* counter of claims of the team, 0 before the node */
 
     /* Part of the node to compute now. n is 0 for the whole share of this
-     * thread. Otherwise the operation is by_rows and fused (fuse.h): ith is 0,
-     * and work belongs to this thread alone. */
+     * thread. Otherwise the operation is by_rows, and threads claim rows: ith
+     * is 0, and work belongs to this thread alone. */
     struct gg_cpu_part part;
 };
 

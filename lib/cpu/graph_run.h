@@ -17,10 +17,12 @@ struct gg_cpu_step {
     bool single;    /* too small to share: the first thread computes it */
     bool barrier;   /* the threads meet after this step */
     size_t n;       /* nodes that are fused; 1: not fused */
-    int64_t n_rows; /* rows of the fused nodes */
-    int64_t some;   /* rows that a thread takes at a time */
-    size_t work;    /* bytes of scratch for each thread of a fused step: the
+    int64_t n_rows; /* rows of nodes that are computed by rows */
+    int64_t some;   /* rows that a thread claims at a time; 0: the operation
+                       divides itself */
+    size_t work; /* bytes of scratch for each thread if rows are claimed: the
                        threads are at different nodes */
+    _Atomic size_t next; /* counter of claims, 0 when the plan begins */
     const struct gg_cpu_panels *panels; /* packed panels of its weights, or
                                            NULL */
     uint64_t end; /* measured end of the step, nanoseconds */

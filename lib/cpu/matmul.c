@@ -14,6 +14,7 @@
  * same way, a few lines with each tile. */
 #include "config.h"
 #include "cpu/matmul.h"
+#include "cpu/claim.h"
 
 #include "base/barrier.h"
 #include "base/compiler.h"
@@ -415,23 +416,19 @@ static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
         memset(s.ready, 1, ceil_div(b->rows, g->mr));
 }
 
-/* Claim the next block of a pass over nc columns from j0 on; false: none left.
- * Blocks get smaller towards the end, so that threads finish together. */
+/* Claim the next block of a pass over nc columns from j0 on; false: none
+ * left. */
 static bool claim_block(struct shared *s, const struct plan *p, unsigned nth,
                         const struct gg_cpu_gemm_args *a, size_t j0, size_t nc,
                         struct block *b)
 {
     const struct gg_kern_gemm *g = p->g;
-    const size_t total = p->n_groups * p->n_panels;
-    /* relaxed: a claim orders nothing but itself */
-    size_t at = atomic_load_explicit(&s->next, memory_order_relaxed), n;
-    do {
-        if (at >= total)
-            return false;
-        n = GG_MIN(g->mc / g->mr, ceil_div(total - at, 4 * (size_t)nth));
-        n = GG_MIN(n, p->n_panels - at % p->n_panels);
-    } while (!atomic_compare_exchange_weak_explicit(
-        &s->next, &at, at + n, memory_order_relaxed, memory_order_relaxed));
+    size_t at;
+    const size_t n =
+        gg_cpu_claim(&s->next, p->n_groups * p->n_panels, 4 * (size_t)nth, 1,
+                     g->mc / g->mr, p->n_panels, &at);
+    if (!n)
+        return false;
     const size_t group = at / p->n_panels, n_cols = ceil_div(nc, g->nr);
     b->i0 = at % p->n_panels * g->mr;
     b->rows = GG_MIN((size_t)a->m - b->i0, n * g->mr);
@@ -505,42 +502,67 @@ static void few_rows(const struct gg_cpu_gemm_args *a, const struct plan *p,
     }
 }
 
-/* Product of a few packed columns. Each thread computes a part of the rows, 16
- * at a time; the last one computes the rest by way of panels, with the same
- * bits. */
+/* Number of claims by which nth threads divide the rows of a few columns, if
+ * all are equally fast. */
+static size_t row_parts(unsigned nth)
+{
+    return nth == 1 ? 1 : 2 * (size_t)nth;
+}
+
+/* Product of a few packed columns. Threads claim groups of 16 rows; the rows
+ * that are left are computed by way of panels, with the same bits. */
 static void run_few(const struct gg_cpu_gemm_args *a, unsigned ith,
                     unsigned nth, void *work, struct gg_barrier *barrier)
 {
     enum { ROWS = GG_GEMM_PANEL_ROWS };
     struct plan p;
     plan_init(&p, a, nth);
-    unsigned char *xp = work;
-    xp += (ALIGN - (uintptr_t)xp % ALIGN) % ALIGN;
+    unsigned char *at = work;
+    at += (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
+    struct shared *s = (struct shared *)(void *)at;
+    unsigned char *xp = at + sizeof *s;
     const size_t n = (size_t)a->n, m = (size_t)a->m, groups = m / ROWS;
+    if (ith == 0)
+        atomic_store_explicit(&s->next, 0, memory_order_relaxed);
     pack_x(a, &p, 0, n, xp, ith, nth, NULL);
     wait_all(barrier);
-    const size_t end = groups * (ith + 1) / nth;
-    for (size_t i = groups * ith / nth; i < end; i++)
-        few_rows(a, &p, i * ROWS, i + 1 == end, xp);
     const struct block rest = { groups * ROWS, m % ROWS, 0, 0, n, m };
-    struct gg_cpu_gemm_args alone = *a; /* no other thread uses its panels */
-    alone.kept.at = NULL;
-    if (rest.rows && ith == nth - 1)
-        run_block(&alone, &p, &rest, xp, xp + p.x_size + p.few_size);
+    const size_t total = groups + (rest.rows > 0);
+    for (size_t i, k; (k = gg_cpu_claim(&s->next, total, row_parts(nth), 1,
+                                        total, total, &i)) > 0;) {
+        for (const size_t end = GG_MIN(i + k, groups); i < end; i++, k--)
+            few_rows(a, &p, i * ROWS, i + 1 == end, xp);
+        struct gg_cpu_gemm_args alone = *a; /* one thread uses its panels */
+        alone.kept.at = NULL;
+        if (k)
+            run_block(&alone, &p, &rest, xp, xp + p.x_size + p.few_size);
+    }
 }
 
-/* Few columns: each thread has a part of the rows. */
-static void run_narrow(const struct gg_cpu_gemm_args *a, unsigned ith,
-                       unsigned nth)
+/* n rows of a narrow product, from i on. */
+static void narrow_rows(const struct gg_cpu_gemm_args *a, size_t i, size_t n)
 {
-    const size_t m = (size_t)a->m, i = m * ith / nth;
     const struct gg_kern_gemm_rows rows = { a->dtype_index,
                                             (const unsigned char *)a->w +
                                                 i * a->w_stride,
                                             a->w_stride, 0 };
-    form_kernels(a)->dot(a->kern, &rows, m * (ith + 1) / nth - i, a->x,
-                         a->x_stride / sizeof(float), (size_t)a->n,
-                         (size_t)a->k, a->y + i, a->y_stride / sizeof(float));
+    form_kernels(a)->dot(a->kern, &rows, n, a->x, a->x_stride / sizeof(float),
+                         (size_t)a->n, (size_t)a->k, a->y + i,
+                         a->y_stride / sizeof(float));
+}
+
+/* Threads claim rows if there is a counter, otherwise have equal shares. */
+static void run_narrow(const struct gg_cpu_gemm_args *a, unsigned ith,
+                       unsigned nth)
+{
+    enum { FEWEST = 16 };
+    const size_t m = (size_t)a->m, begin = m * ith / nth;
+    if (!a->next)
+        narrow_rows(a, begin, m * (ith + 1) / nth - begin);
+    else
+        for (size_t i, n; (n = gg_cpu_claim(a->next, m, row_parts(nth), FEWEST,
+                                            m, m, &i)) > 0;)
+            narrow_rows(a, i, n);
 }
 
 /* y = 0: the sum of nothing. */

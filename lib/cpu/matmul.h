@@ -9,7 +9,7 @@
  *
  * All threads of a team call gg_cpu_gemm_run() with the same *a, nth, work and
  * barrier, and each with its own ith. A thread that becomes free takes the next
- * block of rows.
+ * block of rows, so that a slow processor holds up no other.
  *
  * The bits of y do not depend on the number of threads, the addresses or the
  * kept panels. They depend on the form, the level of the kernels, the type, the
@@ -63,6 +63,10 @@ struct gg_cpu_gemm_args {
                         of the type's block */
     /* Kept panels of w. The bits of y do not depend on them. */
     struct gg_cpu_gemm_packed kept;
+    /* Counter of claimed rows, shared by the threads and used by products that
+     * need no scratch. The caller sets it to 0 before the first thread begins.
+     * NULL: each thread has an equal share of their rows. */
+    _Atomic size_t *next;
 };
 
 /* Limit for a->x_at and a->y_at: the columns of a product of at most this

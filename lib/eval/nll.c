@@ -8,6 +8,7 @@
 #include "kern/vec.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 struct job {
     struct gg_vec_kern vec;
@@ -15,13 +16,16 @@ struct job {
     size_t n_vocab, n_rows;
     const gguf_token *token;
     double *nll;
+    _Atomic size_t next; /* first row that no thread has claimed */
 };
 
 static void compute_rows(void *user, unsigned ith, unsigned nth)
 {
-    const struct job *j = user;
-    size_t end = j->n_rows * (ith + 1) / nth;
-    for (size_t i = j->n_rows * ith / nth; i < end; i++) {
+    struct job *j = user;
+    (void)ith;
+    (void)nth;
+    for (size_t i; (i = atomic_fetch_add_explicit(
+                        &j->next, 1, memory_order_relaxed)) < j->n_rows;) {
         const float *row = j->logits + i * j->n_vocab;
         float max = j->vec.max(row, j->n_vocab);
         double sum = j->vec.exp_sum(NULL, row, j->n_vocab, max);
