@@ -2,9 +2,8 @@
 /* stream.c - a ring of calls, a thread that takes them, and events */
 #include "config.h"
 #include "backend/stream.h"
-#include "base/os/os.h"
+#include "base/thread.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdalign.h>
 #include <string.h>
@@ -54,17 +53,6 @@ static void *run_queue(void *arg)
     return NULL;
 }
 
-/* Start the thread, with signals blocked. Returns 0 or an errno. */
-static int start_thread(struct gg_stream *s)
-{
-    struct gg_os_signals old;
-    if (gg_os_signals_block(&old) != 0)
-        return errno;
-    const int e = pthread_create(&s->thread, NULL, run_queue, s);
-    gg_os_signals_restore(&old);
-    return e;
-}
-
 enum gguf_status gg_stream_create(struct gg_stream **out,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err)
@@ -83,7 +71,7 @@ enum gguf_status gg_stream_create(struct gg_stream **out,
     e = pthread_cond_init(&s->less, NULL);
     if (e)
         goto no_less;
-    e = start_thread(s);
+    e = gg_thread_start(&s->thread, run_queue, s);
     if (e)
         goto no_thread;
     *out = s;

@@ -13,10 +13,10 @@
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/affinity.h"
+#include "base/thread.h"
 #include "gguf/pool.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 struct worker {
     struct gguf_pool *pool;
@@ -74,22 +74,17 @@ static void stop_workers(struct gguf_pool *p, unsigned n)
     gg_mem_free_aligned(p->allocator, p);
 }
 
-/* Start the workers, with signals blocked. Returns 0 or an errno. */
+/* Start the workers. Returns 0 or an errno. */
 static int start_workers(struct gguf_pool *p, unsigned *n_started)
 {
-    struct gg_os_signals old;
-    int e = 0;
-    if (gg_os_signals_block(&old) != 0)
-        return errno;
     for (*n_started = 0; *n_started + 1 < p->n_threads; ++*n_started) {
         struct worker *w = &p->workers[*n_started];
         *w = (struct worker){ .pool = p, .ith = *n_started + 1 };
-        e = pthread_create(&w->thread, NULL, run_worker, w);
+        const int e = gg_thread_start(&w->thread, run_worker, w);
         if (e)
-            break;
+            return e;
     }
-    gg_os_signals_restore(&old);
-    return e;
+    return 0;
 }
 
 static enum gguf_status choose_cpus(struct gguf_pool *p,

@@ -50,6 +50,32 @@ static void pass_ring(void *user, unsigned ith, unsigned nth)
     }
 }
 
+/* Workers have room for the largest frames of kernels, whatever the system's
+ * default is (with musl 128 KiB). */
+static void fill_stack(void *user, unsigned ith, unsigned nth)
+{
+    enum { SIZE = 700 * 1024, PAGE = 4096 };
+    volatile char room[SIZE];
+    struct job *j = user;
+    (void)nth;
+    for (int i = SIZE - 1; i >= 0; i -= PAGE)
+        room[i] = 1;
+    j->calls[ith] += (unsigned)room[SIZE - 1];
+}
+
+static void check_stack(void)
+{
+    struct gguf_pool *pool;
+    struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
+    struct job j = { .nth = 0 };
+    p.n_threads = 2;
+    if (gguf_pool_create(&pool, &p, NULL) != GGUF_OK)
+        exit(99);
+    gguf_pool_run(pool, (struct gguf_pool_callback){ fill_stack, &j });
+    ok(j.calls[0] == 1 && j.calls[1] == 1, "700 KiB on a worker's stack");
+    gguf_pool_destroy(pool);
+}
+
 /* ---- signals that a thread raises by itself ---- */
 
 #ifdef _WIN32
@@ -412,6 +438,7 @@ int main(void)
         check_team(n);
     check_crowd(64);
     check_crowd(MOST_THREADS);
+    check_stack();
     check_idle();
     report_cost();
     check_failures();
