@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-# libgguf.rb - formula for Homebrew. At a release, add a line "sha256" with the
-# sum of the archive: sha256sum libgguf-0.1.0.tar.xz
+# libgguf.rb - formula for Homebrew. At a release, add a line "sha256" below the
+# url with the sum of the archive: sha256sum libgguf-0.1.0.tar.xz
 class Libgguf < Formula
   desc "Library and tools for GGUF model files"
   homepage "https://github.com/libgguf/libgguf"
   url "https://github.com/libgguf/libgguf/releases/download/v0.1.0/libgguf-0.1.0.tar.xz"
-  license "MIT"
-  head "https://github.com/libgguf/libgguf.git", branch: "main"
+  license all_of: ["MIT", "CC0-1.0", "Unicode-3.0"]
 
   head do
+    url "https://github.com/libgguf/libgguf.git", branch: "main"
+
     depends_on "autoconf" => :build
     depends_on "automake" => :build
     depends_on "libtool" => :build
@@ -25,8 +26,9 @@ class Libgguf < Formula
   uses_from_macos "zlib"
 
   def install
-    system "autoreconf", "-i" if build.head?
-    system "./configure", "--with-bash-completion-dir=#{bash_completion}",
+    system "autoreconf", "--install" if build.head?
+    system "./configure", "--disable-static",
+           "--with-bash-completion-dir=#{bash_completion}",
            "--with-zsh-completion-dir=#{zsh_completion}", *std_configure_args
     system "make", "install"
   end

@@ -9,8 +9,8 @@
 #
 #   apt-get source zlib xxhash pcre2 jansson
 #
-# unpacks them. PREFIX receives include, lib and lib/pkgconfig. For a build
-# with these libraries:
+# unpacks them. PREFIX receives include, lib, lib/pkgconfig, and licences, which
+# go along with programs. For a build with these libraries:
 #
 #   PKG_CONFIG_LIBDIR=PREFIX/lib/pkgconfig ./configure --host=HOST CC=COMPILER
 #
@@ -25,7 +25,7 @@ set -eu
 : "${CC:?names no compiler}" "${AR=ar}" "${CFLAGS=-O2 -g0}"
 test $# -eq 2 || { sed -n '/^# static/,/^set/s/^# \{0,1\}//p' "$0"; exit 2; } >&2
 sources=$(cd "$1" && pwd)
-mkdir -p "$2/include" "$2/lib/pkgconfig"
+mkdir -p "$2/include" "$2/lib/pkgconfig" "$2/licences"
 prefix=$(cd "$2" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -50,6 +50,7 @@ library() # name, module, options of all users, options of this build, file...
     printf '%s\n' "$@" | xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN)" \
         $CC $CFLAGS -w $public $private -I. -c
     $AR rc "$prefix/lib/lib$name.a" ./*.o
+    cp "$from"/LICEN[CS]E "$prefix/licences/$module"
     cat >"$prefix/lib/pkgconfig/$module.pc" <<PC
 prefix=$prefix
 Name: $module

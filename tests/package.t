@@ -20,29 +20,77 @@ test "$(wc -l <"$tmp/dates")" -eq 1 &&
 verdict 'manual pages have one date, and the version of configure.ac' $? "$tmp/dates"
 
 # ---- packages
-{
-    grep -q "^libgguf ($version)" "$srcdir/debian/changelog" ||
+# Names of the libraries' packages, by the tables of bootstrap: for each module
+# of pkg-config a line with the packages under apt, dnf, zypper, pacman, apk,
+# brew.
+"${AWK-awk}" '$2 ~ /^has_(lib_|curl)/ {
+    module = $2 == "has_curl" ? "libcurl" : substr($2, 9)
+    sub(/^[^ ]+ +[^ ]+ +/, "")
+    gsub(/\|/, " ")
+    print module, $0
+}' "$srcdir/bootstrap" >"$tmp/modules"
+(
+    cd "$srcdir" || exit 99
+    grep -q "^libgguf ($version)" debian/changelog ||
         echo 'debian/changelog: another version'
-    grep -q "^ (symver)LIBGGUF_[0-9.]* $version$" "$srcdir/debian/libgguf0.symbols" ||
+    grep -q "^ (symver)LIBGGUF_[0-9.]* $version$" debian/libgguf0.symbols ||
         echo 'debian/libgguf0.symbols: another version'
-    grep -q "^Version: *$version$" "$srcdir/packaging/libgguf.spec" ||
+    grep -q "^Version: *$version$" packaging/libgguf.spec ||
         echo 'packaging/libgguf.spec: another version'
-    grep -q "/libgguf-$version.tar.xz\"$" "$srcdir/packaging/libgguf.rb" ||
+    grep -q "/v$version/libgguf-$version.tar.xz\"$" packaging/libgguf.rb ||
         echo 'packaging/libgguf.rb: another version'
-    # Modules that configure asks pkg-config for are in every package's list.
-    sed -n 's/.*PKG_CHECK_MODULES(\[[A-Z0-9]*\], \[\([a-z0-9-]*\).*/\1/p' \
-        "$srcdir/configure.ac" | while read -r module; do
-        grep -q "pkgconfig($module)" "$srcdir/packaging/libgguf.spec" ||
-            echo "packaging/libgguf.spec: no $module"
+    for f in APKBUILD PKGBUILD; do
+        grep -q "^pkgver=$version$" packaging/$f ||
+            echo "packaging/$f: another version"
     done
-    (cd "$srcdir" && sed -n 's/^LIBGGUF_\([0-9.]*\) {.*/\1/p' lib/libgguf.map) |
+    grep -q "\"version\": \"$version\"" packaging/libgguf.json &&
+        grep -q "/v$version/libgguf-$version-windows-x86_64.zip\"" \
+            packaging/libgguf.json ||
+        echo 'packaging/libgguf.json: another version'
+    # Modules that configure asks pkg-config for are in bootstrap's tables.
+    sed -n 's/.*PKG_CHECK_MODULES(\[[A-Z0-9]*\], \[\([a-z0-9-]*\).*/\1/p
+        s/.*GGUF_UNPACK_ONE(.*, \[\([a-z0-9-]*\) .*/\1/p' \
+        configure.ac m4/gguf-unpack.m4 m4/gguf-curl.m4 | while read -r module; do
+        grep -q "^$module " "$tmp/modules" || echo "bootstrap: no $module"
+    done
+    # The packages of those modules are in every list.
+    while read -r module apt _ _ pacman apk brew _; do
+        grep -q "^ *$apt\( (.*)\)\{0,1\},\{0,1\}$" debian/control ||
+            echo "debian/control: no $apt"
+        grep -q "pkgconfig($module)" packaging/libgguf.spec ||
+            echo "packaging/libgguf.spec: no $module"
+        grep -q "^\(make\)\{0,1\}depends=(.*\<$pacman\>" packaging/PKGBUILD ||
+            echo "packaging/PKGBUILD: no $pacman"
+        grep -q "^makedepends=.*\<$apk\>" packaging/APKBUILD ||
+            echo "packaging/APKBUILD: no $apk"
+        grep -q "^  [a-z_]* \"$brew\"$" packaging/libgguf.rb ||
+            echo "packaging/libgguf.rb: no $brew"
+    done <"$tmp/modules"
+    # Windows' package lists the programs.
+    sed -n 's/^bin_PROGRAMS += //p' tools/Makefile.inc | sort >"$tmp/programs"
+    sed -n 's/^ *"\(gguf-[a-z]*\)\.exe",\{0,1\}$/\1/p' packaging/libgguf.json |
+        sort | diff "$tmp/programs" - | sed 's|^[<>]|packaging/libgguf.json:|'
+    sed -n 's/^LIBGGUF_\([0-9.]*\) {.*/\1/p' lib/libgguf.map |
         while read -r node; do
-            grep -q "(symver)LIBGGUF_$node " "$srcdir/debian/libgguf0.symbols" ||
+            grep -q "(symver)LIBGGUF_$node " debian/libgguf0.symbols ||
                 echo "debian/libgguf0.symbols: no LIBGGUF_$node"
         done
-} >"$tmp/out"
-test ! -s "$tmp/out"
-verdict 'debian/, the spec and the formula are of this version' $? "$tmp/out"
+) >"$tmp/out"
+test ! -s "$tmp/out" && test "$(wc -l <"$tmp/modules")" -ge 7 &&
+    test -s "$tmp/programs"
+verdict 'packages are of this version, with its libraries and programs' $? \
+    "$tmp/out"
+# Files in a language are read by it, if it is here.
+for reader in 'sh -n APKBUILD' 'bash -n PKGBUILD' 'ruby -c libgguf.rb' \
+    'python3 -m json.tool libgguf.json'; do
+    if command -v "${reader%% *}" >/dev/null 2>&1; then
+        # shellcheck disable=SC2086 # words
+        (cd "$srcdir/packaging" && $reader) >"$tmp/out" 2>&1
+        verdict "$reader" $? "$tmp/out"
+    else
+        skip "$reader" 'not installed'
+    fi
+done
 
 # ---- install
 prefix=$(sed -n 's/^prefix = //p' "$builddir/Makefile")
