@@ -44,6 +44,11 @@
 # s390x libraries that the compiler finds. (QEMU_LD_PREFIX names them for qemu;
 # default: Debian's folder.) It runs tests that depend on the byte order, and a
 # sample of those that take minutes there; make check-cross runs more.
+#
+# Rows musl and macos need libraries for another system. static-deps.sh compiles
+# them for the row from their sources, in the folder that DEPS names. Row musl
+# runs the tests that depend on the C library, with vector kernels. Row macos
+# compiles and links for a Mac with zig, which has its headers; nothing runs.
 set -u
 : "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
 export QEMU_LD_PREFIX
@@ -69,6 +74,8 @@ big-endian | s390x-linux-gnu-gcc | -O2 | no | --host=s390x-linux-gnu --enable-de
 tidy       | clang | -O1     | no  |                                                   | tidy
 32-bit     | gcc -m32 | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-32-bit GGUF_TEST_SAMPLE=11
 no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
+musl       | musl-gcc | -O2  | yes | --enable-debug --enable-simd=native --disable-shared --with-curl=no PKG_CONFIG_LIBDIR=deps/lib/pkgconfig AR=llvm-ar | check-libc GGUF_TEST_SAMPLE=11
+macos      | zig cc -target aarch64-macos | -O1 -g0 | yes | --host=aarch64-apple-darwin --disable-static --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig AR=llvm-ar RANLIB=llvm-ranlib lt_cv_prog_gnu_ld=no | all
 abi        | gcc   | -g -O2  | yes | --disable-tools --disable-static                  | all
 '
 if test "${1-}" = --list; then
@@ -90,6 +97,12 @@ kernels_of() {
         "$src/configure" -q CC="$1" CFLAGS=-O0 --disable-tools --disable-static &&
         make -s -j"$jobs" libgguf.la
 }
+# Compile the libraries of another system into deps, for a row whose OPTIONS
+# name that folder, by its COMPILER.
+make_libraries() {
+    case $1 in *deps/*) ;; *) return 0 ;; esac
+    CC=$2 AR=llvm-ar sh "$src/packaging/static-deps.sh" "$DEPS" deps
+}
 # Archives made at two times must be equal.
 same_archives() {
     rm -rf twice && mkdir twice || return 1
@@ -99,17 +112,18 @@ same_archives() {
     done
     cmp twice/1 twice/2
 }
-# Can this compiler make programs (such as FILE) with our libraries, and does
-# it have the kernel's headers, which another package may bring?
+# Can this compiler make programs (such as FILE) with our libraries (or with
+# others), and does it have the kernel's headers, which another package may
+# bring?
 can_link() {
     printf '#include <errno.h>\nint main(void) { return errno; }\n' >"$2.c"
-    # shellcheck disable=SC2086 # a compiler may have options
-    $1 -o "$2" "$2.c" -lxxhash -lz -lpcre2-8 -ljansson 2>/dev/null
+    # shellcheck disable=SC2086 # a compiler may have options, libraries are words
+    $1 -o "$2" "$2.c" ${3--lxxhash -lz -lpcre2-8 -ljansson} 2>/dev/null
 }
-# Can these programs run, by an emulator if the goals name one? Some 64-bit
-# systems do not run 32-bit programs.
+# Can these programs run, by an emulator if the goals name one, or need they not?
+# Some 64-bit systems do not run 32-bit programs.
 can_run() {
-    case $1 in *EMULATOR=*) return 0 ;; esac
+    case $1 in *EMULATOR=* | all) return 0 ;; esac
     "$2" 2>/dev/null
 }
 # A linker that takes less than half of the usual one's time, for hundreds of
@@ -123,10 +137,16 @@ linker() {
     done
     rm -f "matrix/probe-$1" "matrix/probe-$1.c"
 }
-# Print why this ROW COMPILER GOALS PROGRAM cannot run here, if so.
+# Print why this ROW COMPILER GOALS PROGRAM OPTIONS cannot run here, if so.
 why_not() {
-    if ! can_link "$2" "matrix/probe-$1"; then
+    case $5 in
+    *deps/*) libraries=-lm ;;
+    *) libraries='-lxxhash -lz -lpcre2-8 -ljansson' ;;
+    esac
+    if ! can_link "$2" "matrix/probe-$1" "$libraries"; then
         echo "$2 is not here, or not its libraries"
+    elif test "$libraries" = -lm && test -z "${DEPS-}"; then
+        echo "DEPS names no sources of libraries"
     elif ! can_run "$3" "matrix/probe-$1"; then
         echo "what $2 makes does not run here"
     elif ! command -v "$4" >/dev/null; then
@@ -160,12 +180,13 @@ row() {
         # shellcheck disable=SC2086,SC2116 # without blanks around it
         name=$1 cc=$(echo $cc)
         program=
+        case $options in *deps/*) program=llvm-ar ;; esac
         case $goals in
         *valgrind*) program=valgrind ;;
         tidy) program=clang-tidy ;;
         *EMULATOR=*) program=${goals##*EMULATOR=} program=${program%% *} ;;
         esac
-        why=$(why_not "$name" "$cc" "$goals" "${program:-true}")
+        why=$(why_not "$name" "$cc" "$goals" "${program:-true}" "$options")
         if test -n "$why"; then
             echo "skip $name ($why)"
             exit 0
@@ -175,7 +196,7 @@ row() {
         mkdir "matrix/$name"
         begin=$(date +%s)
         # shellcheck disable=SC2086,SC2116 # options and goals are words
-        if (cd "matrix/$name" &&
+        if (cd "matrix/$name" && make_libraries "$options" "$cc" &&
             "$src/configure" -q CC="$cc" CFLAGS="$(echo $cflags)" \
                 LDFLAGS="$linker" $options &&
             make -s -k -j"$jobs" $goals &&
