@@ -194,11 +194,12 @@ char *gg_os_real_path(const char *path)
         return NULL;
     const DWORD n = GetFinalPathNameByHandleW(h, NULL, 0, 0);
     wchar_t *w = n ? calloc((size_t)n + 1, sizeof *w) : NULL;
-    char *real = NULL;
-    if (w && GetFinalPathNameByHandleW(h, w, n + 1, 0))
-        real = gg_os_win_from_path(w);
-    else
-        (void)gg_os_win_fail_last();
+    if (!w || !GetFinalPathNameByHandleW(h, w, n + 1, 0)) {
+        /* some drives do not tell it, nor does Wine for long paths */
+        free(w);
+        w = gg_os_win_full_path(path);
+    }
+    char *real = w ? gg_os_win_from_path(w) : NULL;
     const int e = errno;
     CloseHandle(h);
     free(w);

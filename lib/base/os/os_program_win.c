@@ -30,6 +30,8 @@ static LONG CALLBACK on_fault(EXCEPTION_POINTERS *e)
 }
 
 /* The console keeps its settings after the program. */
+enum { ESCAPE_SEQUENCES = 4 }; /* bit of the console's mode */
+
 static UINT console_page;
 static DWORD console_mode[2];
 
@@ -50,7 +52,6 @@ static void restore_console(void)
 /* Let the console take UTF-8 and escape sequences (Windows 10). */
 static void prepare_console(void)
 {
-    enum { ESCAPE_SEQUENCES = 4 };
     bool any = false;
     for (int i = 0; i < 2; i++) {
         DWORD mode;
@@ -204,6 +205,14 @@ bool gg_os_terminal_is(int fd)
     DWORD mode;
     HANDLE h = gg_os_win_handle(fd);
     return h != INVALID_HANDLE_VALUE && GetConsoleMode(h, &mode);
+}
+
+bool gg_os_terminal_has_colours(int fd)
+{
+    DWORD mode;
+    HANDLE h = gg_os_win_handle(fd);
+    return h != INVALID_HANDLE_VALUE && GetConsoleMode(h, &mode) &&
+           (mode & ESCAPE_SEQUENCES);
 }
 
 int gg_os_terminal_columns(int fd)
