@@ -6,6 +6,7 @@
 #include "tools/common/option_hint.h"
 #include "tools/common/text.h"
 #include "gguf/text.h"
+#include "base/os/os.h"
 #include "base/os/os_program.h"
 
 #include <errno.h>
@@ -184,12 +185,16 @@ void msg_flush(void)
 
 int msg_exit(int status)
 {
-    int failed = ferror(stdout);
+    struct gg_os_stat s;
+    const int failed = ferror(stdout);
+    const bool to_pipe =
+        gg_os_stat_fd(GG_OS_STDOUT, &s) == 0 && s.kind == GG_OS_PIPE;
     errno = 0;
     if (fclose(stdout) != 0 || failed) {
         const int why = out_errno ? out_errno : errno;
-        /* no message if the reader closed the pipe */
-        if (why != EPIPE)
+        /* no message if the reader closed the pipe: without a signal for it,
+         * the reason may be lost */
+        if (why != EPIPE && !to_pipe)
             msg_error(NULL, "standard output: %s",
                       why ? strerror(why) : "not everything was written");
         if (status == MSG_DONE)
