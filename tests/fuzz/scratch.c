@@ -2,7 +2,6 @@
 /* scratch.c - a folder for files of one input */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/scratch.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@ static bool make_dir(const char *top)
     if (!top || !*top)
         return false;
     snprintf(dir, sizeof dir, "%s/gguf-fuzz-XXXXXX", top);
-    return scratch_make(dir) != NULL;
+    return mkdtemp(dir) != NULL;
 }
 
 const char *scratch_path(const char *name)
