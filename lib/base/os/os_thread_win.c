@@ -58,6 +58,20 @@ int gg_os_memory_nodes(const uint64_t *bits, unsigned n_bits)
     return -1;
 }
 
+/* Windows 11 and Server 2022 have the function. */
+int gg_os_tiles_request(void)
+{
+    enum { TILE_DATA = 1 << 18 }; /* XSTATE_MASK_AMX_TILE_DATA */
+    typedef BOOL WINAPI enable_fn(DWORD64 features);
+    enable_fn *enable = (enable_fn *)(void (*)(void))GetProcAddress(
+        GetModuleHandleW(L"kernel32.dll"),
+        "EnableProcessOptionalXStateFeatures");
+    if (enable)
+        return enable(TILE_DATA) ? 0 : gg_os_win_fail_last();
+    errno = ENOSYS;
+    return -1;
+}
+
 /* ---- threads ---- */
 
 int gg_os_signals_block(struct gg_os_signals *old)
