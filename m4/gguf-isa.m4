@@ -74,6 +74,23 @@ AS_CASE([$gguf_cv_vector_stack],
   [-*], [gguf_kern_cflags="$gguf_kern_cflags $gguf_cv_vector_stack"])
 ])
 
+# GGUF_UNSCHEDULED: a flag in gguf_kern_cflags that keeps gcc on AArch64 from
+# moving loads of kernels away from their uses before it assigns registers: sums
+# would be in memory, up to a third more instructions. On x86 it is gcc's
+# default. Processors that execute out of order need no such moves.
+AC_DEFUN([GGUF_UNSCHEDULED], [
+AC_CACHE_CHECK([how $CC keeps sums of kernels in registers],
+  [gguf_cv_unscheduled], [
+  gguf_cv_unscheduled=
+  AS_CASE([$host_cpu], [aarch64|arm64*], [
+    gguf_save_CFLAGS=$CFLAGS
+    gguf_cv_unscheduled=-fno-schedule-insns
+    CFLAGS="$CFLAGS -Werror $gguf_cv_unscheduled"
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM()], [], [gguf_cv_unscheduled=])
+    CFLAGS=$gguf_save_CFLAGS])])
+gguf_kern_cflags="$gguf_kern_cflags $gguf_cv_unscheduled"
+])
+
 # GGUF_SIMD: the levels that exist, one row each.
 AC_DEFUN([GGUF_SIMD], [
 AC_ARG_ENABLE([simd],
@@ -86,6 +103,7 @@ gguf_isa_list=
 GGUF_UNTRACKED
 gguf_kern_cflags=$gguf_cv_untracked
 GGUF_VECTOR_STACK
+GGUF_UNSCHEDULED
 dnl Kernels for 256 bits: AVX2, or on AArch64 two registers of NEON, which all
 dnl processors have there. Those need shuffles by constants (gcc 12, clang).
 AS_CASE([$host_cpu], [aarch64|arm64*],

@@ -375,6 +375,65 @@ static void check_rest(void)
     ok(!bad, "estimates of reciprocals");
 }
 
+/* Operations of kern/x86/avx2_ops.h and kern/arm/neon_ops.h. */
+static void check_operations(void)
+{
+    const __m256i four = _mm256_set1_epi8(15), five = _mm256_set1_epi8(31);
+    const __m256i bit = _mm256_set1_epi8(32), top = _mm256_set1_epi8(-128);
+    const __m256i below = _mm256_set1_epi32(0x1fffffff);
+#define LESS   _mm256_cmpgt_epi32(B, A)
+#define TABLE  _mm256_permute2x128_si256(A, A, 0)
+#define TABLE2 _mm256_permute2x128_si256(A, A, 0x11)
+    CHECK("lookup", store_i, m256_lookup(TABLE, _mm256_and_si256(B, four)), 32,
+          u8, a.u8[b.u8[i] & 15], same_bits);
+    CHECK("lookup from 128 on", store_i,
+          m256_lookup(TABLE, _mm256_or_si256(B, top)), 32, u8, 0, same_bits);
+    CHECK("lookup_32", store_i,
+          m256_lookup_32(TABLE, TABLE2, _mm256_and_si256(B, five)), 32, u8,
+          a.u8[b.u8[i] & 31], same_bits);
+    CHECK("select", store_i, m256_select(A, B, LESS), 8, u32,
+          a.s32[i] < b.s32[i] ? b.u32[i] : a.u32[i], same_bits);
+    CHECK("select_ps", store_f,
+          m256_select_ps(AF, BF, _mm256_castsi256_ps(LESS)), 8, u32,
+          a.s32[i] < b.s32[i] ? b.u32[i] : a.u32[i], same_bits);
+    CHECK("has_bit", store_i, m256_has_bit(A, bit), 32, u8,
+          a.u8[i] & 32 ? 255 : 0, same_bits);
+    CHECK("put_bits", store_i,
+          m256_put_bits(_mm256_andnot_si256(four, A), B, four), 32, u8,
+          (a.u8[i] & 0xf0) | (b.u8[i] & 15), same_bits);
+    CHECK("srl8", store_i, m256_srl8(A, 3), 32, u8, a.u8[i] >> 3, same_bits);
+    CHECK("nibbles", store_i, m256_nibbles(_mm256_castsi256_si128(A)), 32, u8,
+          i < 16 ? a.u8[i] & 15 : a.u8[i - 16] >> 4, same_bits);
+    /* exact floats, and halves between integers */
+    CHECK(
+        "to_ints", store_i,
+        m256_to_ints(_mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srai_epi32(A, 8)),
+                                   _mm256_set1_ps(0.5f))),
+        8, s32,
+        (a.s32[i] >> 8) / 2 + ((a.s32[i] >> 8) % 4 == 3    ? 1
+                               : (a.s32[i] >> 8) % 4 == -3 ? -1
+                                                           : 0),
+        same_bits);
+    CHECK("halves_ps", store_f, m256_halves_ps(A), 8, f,
+          _cvtsh_ss(a.u16[2 * i]), same_floats);
+    CHECK("pack_signed", store_i,
+          m256_pack_signed(A, B, C, _mm256_and_si256(A, below)), 32, s8,
+          (int8_t)clamp(i < 8    ? a.s32[i]
+                        : i < 16 ? b.s32[i - 8]
+                        : i < 24 ? c.s32[i - 16]
+                                 : a.s32[i - 24] & 0x1fffffff,
+                        INT8_MIN, INT8_MAX),
+          same_bits);
+    CHECK("pack_unsigned", store_i,
+          m256_pack_unsigned(A, B, C, _mm256_and_si256(A, below)), 32, u8,
+          (uint8_t)clamp(i < 8    ? a.s32[i]
+                         : i < 16 ? b.s32[i - 8]
+                         : i < 24 ? c.s32[i - 16]
+                                  : a.s32[i - 24] & 0x1fffffff,
+                         0, UINT8_MAX),
+          same_bits);
+}
+
 int main(void)
 {
     if (!(gg_kern_cpu_detect() & GG_CPU_256)) {
@@ -387,6 +446,7 @@ int main(void)
     check_doubles();
     check_halves();
     check_rest();
+    check_operations();
     return done_testing();
 }
 #else

@@ -60,6 +60,17 @@ static inline VI vi_sll(VI v, size_t n)
     return v;
 }
 
+/* Bytes shifted right; q with the bits of a mask from b. */
+static inline VI vi_srl8(VI v, size_t n)
+{
+    return vi_and(vi_srl(v, n), vi_bytes(255 >> n));
+}
+
+static inline VI vi_put_bits(VI q, VI b, VI mask)
+{
+    return vi_or(q, vi_and(b, mask));
+}
+
 /* The bytes of a vector in order. */
 static inline void put_bytes(uint8_t b[16], VI v)
 {

@@ -36,4 +36,6 @@ typedef struct {
 
 #include "kern/arm/neon_floats.h"
 
+#include "kern/arm/neon_ops.h"
+
 #endif

@@ -103,7 +103,7 @@ static GG_ALWAYS_INLINE void high_nibbles(VI q[PARTS], const VI v[PARTS])
 {
     GG_UNROLL
     for (size_t k = 0; k < PARTS; k++)
-        q[k] = vi_and(vi_srl(v[k], 4), vi_bytes(15));
+        q[k] = vi_srl8(v[k], 4);
 }
 
 /* Extract bits at and at + 1 of each byte. */
@@ -112,7 +112,8 @@ static GG_ALWAYS_INLINE void pairs_of(VI q[PARTS], const VI v[PARTS],
 {
     GG_UNROLL
     for (size_t k = 0; k < PARTS; k++)
-        q[k] = vi_and(at ? vi_srl(v[k], at) : v[k], vi_bytes(3));
+        q[k] = at < 6 ? vi_and(at ? vi_srl(v[k], at) : v[k], vi_bytes(3))
+                      : vi_srl8(v[k], 6);
 }
 
 /* In each byte, copy the bits of mask from position `from' of h to position
@@ -127,7 +128,7 @@ static GG_ALWAYS_INLINE void or_bits(VI q[PARTS], const VI h[PARTS],
             b = vi_sll(b, at - from);
         else if (from > at)
             b = vi_srl(b, from - at);
-        q[k] = vi_or(q[k], vi_and(b, vi_bytes(mask << at)));
+        q[k] = vi_put_bits(q[k], b, vi_bytes(mask << at));
     }
 }
 

@@ -26,9 +26,7 @@ static inline __m256i table_of(const int8_t *level)
 /* Levels of codes of five bits, from two tables. */
 static inline __m256i levels5(__m256i q)
 {
-    __m256i lo = _mm256_shuffle_epi8(table_of(level5), q);
-    __m256i hi = _mm256_shuffle_epi8(table_of(level5 + 16), q);
-    return _mm256_blendv_epi8(lo, hi, _mm256_slli_epi16(q, 3));
+    return m256_lookup_32(table_of(level5), table_of(level5 + 16), q);
 }
 
 /* Codes of elements 32 * s and up: nibbles of 64 elements in 32 bytes, and
@@ -80,7 +78,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq2_k(TO *to, const void *src,
         float d = gg_v256_half_ps(p);
         for (unsigned s = 0; s < 8; s++) {
             __m256i q = gg_v256_pairs_of(FIELD(iq2_k, qs), s);
-            put_two(to, _mm256_shuffle_epi8(table, q), extra, s, GG_IQ2K_SHIFT,
+            put_two(to, m256_lookup(table, q), extra, s, GG_IQ2K_SHIFT,
                     d * (float)((sc[s] & 15) - 8),
                     d * (float)((sc[s] >> 4) - 8));
         }
@@ -103,7 +101,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq3_k(TO *to, const void *src,
             __m256i q = gg_v256_pairs_of(FIELD(iq3_k, qs), s);
             int s0 = 2 * (sc[s] & 15) + 1, s1 = 2 * (sc[s] >> 4) + 1;
             q = with_bits(q, h, s, 2);
-            put_two(to, _mm256_shuffle_epi8(table, q), extra, s, GG_IQ3K_SHIFT,
+            put_two(to, m256_lookup(table, q), extra, s, GG_IQ3K_SHIFT,
                     d * (float)(minus & 1 ? -s0 : s0),
                     d * (float)(minus & 2 ? -s1 : s1));
         }
@@ -123,7 +121,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq4_k(TO *to, const void *src,
         float d = gg_v256_half_ps(p);
         for (unsigned s = 0; s < 8; s++) {
             __m256i q = gg_v256_nibbles(FIELD(iq4_k, qs) + 16 * s);
-            put_two(to, _mm256_shuffle_epi8(table, q), extra, s, GG_IQ4K_SHIFT,
+            put_two(to, m256_lookup(table, q), extra, s, GG_IQ4K_SHIFT,
                     d * (float)gg_kern_iq4k_scale(lo, hi, 2 * s),
                     d * (float)gg_kern_iq4k_scale(lo, hi, 2 * s + 1));
         }
@@ -209,8 +207,8 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq4_ks(TO *to, const void *src,
         for (unsigned s = 0; s < 8; s++) {
             int sc = p[s];
             __m256i q = gg_v256_nibbles(FIELD(iq4_ks, qs) + 16 * s);
-            put_one(to, _mm256_shuffle_epi8(table, q),
-                    sc & 1 ? GG_IQ4K_SHIFT : 0, d * (float)((sc & 254) - 127));
+            put_one(to, m256_lookup(table, q), sc & 1 ? GG_IQ4K_SHIFT : 0,
+                    d * (float)((sc & 254) - 127));
         }
         p += sizeof(struct gg_block_iq4_ks);
     }
@@ -249,7 +247,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq4_kss(TO *to, const void *src,
         w = _mm_xor_si128(w, _mm_srli_epi16(w, 1));
         __m256i q = _mm256_set_m128i(_mm_srli_epi16(w, 4), w);
         q = _mm256_and_si256(q, low);
-        put_one(to, _mm256_shuffle_epi8(table, q), sc & 1 ? GG_IQ4K_SHIFT : 0,
+        put_one(to, m256_lookup(table, q), sc & 1 ? GG_IQ4K_SHIFT : 0,
                 d * (float)((sc & 254) - 127));
     }
 }
@@ -266,8 +264,8 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq2_ks(TO *to, const void *src,
         for (unsigned s = 0; s < 8; s++, extra >>= 1) {
             __m256i q = gg_v256_pairs_of(FIELD(iq2_ks, qs), s);
             int v = (sc[s / 2] >> 4 * (s & 1) & 15) | (extra & 256 ? 16 : 0);
-            put_one(to, _mm256_shuffle_epi8(table, q),
-                    extra & 1 ? GG_IQ2K_SHIFT : 0, d * (float)(v - 16));
+            put_one(to, m256_lookup(table, q), extra & 1 ? GG_IQ2K_SHIFT : 0,
+                    d * (float)(v - 16));
         }
         p += sizeof(struct gg_block_iq2_ks);
     }
@@ -287,8 +285,8 @@ static GG_ALWAYS_INLINE void gg_kern_each_iq3_ks(TO *to, const void *src,
             __m256i q =
                 with_bits(gg_v256_pairs_of(FIELD(iq3_ks, qs), s), h, s, 2);
             int v = (sc[s % 4] >> 4 * (s / 4) & 15) | (extra & 1 ? 16 : 0);
-            put_one(to, _mm256_shuffle_epi8(table, q),
-                    extra & 256 ? GG_IQ3K_SHIFT : 0, d * (float)(v - 16));
+            put_one(to, m256_lookup(table, q), extra & 256 ? GG_IQ3K_SHIFT : 0,
+                    d * (float)(v - 16));
         }
         p += sizeof(struct gg_block_iq3_ks);
     }

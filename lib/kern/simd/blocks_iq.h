@@ -33,8 +33,7 @@ static inline __m256i even_signs(__m256i s)
         0, odd, odd, 0, odd, 0, 0, odd, odd, 0, 0, odd, 0, odd, odd, 0));
     const __m256i p = _mm256_xor_si256(s, _mm256_srli_epi16(s, 4));
     return _mm256_or_si256(
-        s, _mm256_shuffle_epi8(parity,
-                               _mm256_and_si256(p, _mm256_set1_epi8(15))));
+        s, m256_lookup(parity, _mm256_and_si256(p, _mm256_set1_epi8(15))));
 }
 
 /* Signs of four times seven bits in each of eight words; the four bits above

@@ -70,7 +70,7 @@ static GG_ALWAYS_INLINE void gg_kern_each_nvfp4(TO *to, const void *src,
             __m256i q = gg_v256_nibbles(
                 p + offsetof(struct gg_block_nvfp4, qs) + 8 * s);
             q = _mm256_permute4x64_epi64(q, 0xd8);
-            to_i8(to, _mm256_shuffle_epi8(table, q), gg_kern_ue4m3_half(p[s]),
+            to_i8(to, m256_lookup(table, q), gg_kern_ue4m3_half(p[s]),
                   gg_kern_ue4m3_half(p[s + 1]));
         }
         p += sizeof(struct gg_block_nvfp4);

@@ -31,7 +31,7 @@ static inline __m256i bf16_of(__m256i v)
     __m256i is_nan =
         _mm256_cmpgt_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)),
                            _mm256_set1_epi32(0x7f800000));
-    return _mm256_blendv_epi8(r, nan, is_nan);
+    return m256_select(r, nan, is_nan);
 }
 
 void gg_kern_encode_bf16_256(const float *src, void *dst, size_t n_rows,

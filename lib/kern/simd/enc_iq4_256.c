@@ -17,9 +17,9 @@ static inline __m256 level_of(__m256 v)
     static const float level[16] = GG_IQ4_LEVELS;
     __m256 upper;
     __m256i i = level_index(v, &upper);
-    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(load_eight(level), i),
-                            _mm256_permutevar8x32_ps(load_eight(level + 8), i),
-                            upper);
+    return m256_select_ps(_mm256_permutevar8x32_ps(load_eight(level), i),
+                          _mm256_permutevar8x32_ps(load_eight(level + 8), i),
+                          upper);
 }
 
 static inline struct pair levels_of(struct pair v)

@@ -24,7 +24,7 @@ static inline __m256i level_index(__m256 v, __m256 *upper)
         _mm256_setr_ps(-93.5f, -28.5f, 19.0f, 79.0f, 0, 0, 0, 0);
     __m256 c = _mm256_cmp_ps(v, _mm256_set1_ps(-4.5f), _CMP_GE_OQ);
     __m256 t =
-        _mm256_blendv_ps(_mm256_set1_ps(-57.0f), _mm256_set1_ps(45.5f), c);
+        m256_select_ps(_mm256_set1_ps(-57.0f), _mm256_set1_ps(45.5f), c);
     __m256i i = _mm256_castps_si256(c);
     *upper = c;
     /* a comparison that holds is -1: i counts downwards */

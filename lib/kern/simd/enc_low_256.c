@@ -87,7 +87,7 @@ static inline __m256i fp4_bytes(__m256i a, __m256i b, __m256i c, __m256i d)
 {
     const __m256i plain = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15));
-    return _mm256_shuffle_epi8(plain, gg_v256_pack_bytes(a, b, c, d, 1));
+    return m256_lookup(plain, gg_v256_pack_bytes(a, b, c, d, 1));
 }
 
 void gg_kern_encode_mxfp4_256(const float *src, void *dst, size_t n_rows,
@@ -259,7 +259,7 @@ static inline void put_codes2(uint8_t *out, __m256i q)
         12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
     q = _mm256_maddubs_epi16(q, _mm256_set1_epi16(0x0401));
     q = _mm256_madd_epi16(q, _mm256_set1_epi32(0x00100001));
-    q = _mm256_shuffle_epi8(q, first);
+    q = m256_lookup(q, first);
     gg_bytes_store32le(out, (uint32_t)_mm256_extract_epi32(q, 0));
     gg_bytes_store32le(out + 4, (uint32_t)_mm256_extract_epi32(q, 4));
 }

@@ -56,8 +56,8 @@ static inline __m256 best_inv(const struct fits *f, int q_max, __m256 max)
         try = _mm256_div_ps(try, max);
         __m256 error = error_of(f, top, try, 0);
         __m256 less = _mm256_cmp_ps(error, best, _CMP_LT_OQ);
-        best = _mm256_blendv_ps(best, error, less);
-        inv = _mm256_blendv_ps(inv, try, less);
+        best = m256_select_ps(best, error, less);
+        inv = m256_select_ps(inv, try, less);
     }
     return inv;
 }
@@ -100,10 +100,9 @@ static inline int refine_fits(struct fits *f, __m256i top)
         __m256 old = _mm256_mul_ps(_mm256_mul_ps(xl, xl), tll);
         m = _mm256_and_ps(m, _mm256_cmp_ps(tll, zero, _CMP_GT_OQ));
         m = _mm256_and_ps(m, _mm256_cmp_ps(new, old, _CMP_GT_OQ));
-        f->c[i] =
-            _mm256_blendv_epi8(f->c[i], byte_of(c), _mm256_castps_si256(m));
-        xl = _mm256_blendv_ps(xl, txl, m);
-        ll = _mm256_blendv_ps(ll, tll, m);
+        f->c[i] = m256_select(f->c[i], byte_of(c), _mm256_castps_si256(m));
+        xl = m256_select_ps(xl, txl, m);
+        ll = m256_select_ps(ll, tll, m);
         any = _mm256_or_ps(any, m);
     }
     f->xl = xl;

@@ -59,14 +59,13 @@ static inline __m256 extreme_elements(const struct fits *f, int v)
     }
     __m256 below = _mm256_xor_ps(lo, _mm256_set1_ps(-0.0f));
     __m256 amax = _mm256_max_ps(hi, below);
-    __m256 max =
-        _mm256_blendv_ps(lo, hi, _mm256_cmp_ps(hi, below, _CMP_GT_OQ));
+    __m256 max = m256_select_ps(lo, hi, _mm256_cmp_ps(hi, below, _CMP_GT_OQ));
     __m256 dead = _mm256_cmp_ps(amax, _mm256_set1_ps(GG_ENC_ZERO), _CMP_LT_OQ);
     __m256 tie = _mm256_cmp_ps(hi, below, _CMP_EQ_OQ);
     if (_mm256_movemask_ps(_mm256_andnot_ps(dead, tie)))
         for (int i = N - 1; i >= 0; i--) {
             __m256 x = lanes_of(f->x[i], v);
-            max = _mm256_blendv_ps(
+            max = m256_select_ps(
                 max, x, _mm256_cmp_ps(gg_v256_abs_ps(x), amax, _CMP_EQ_OQ));
         }
     return _mm256_andnot_ps(dead, max);
@@ -171,7 +170,7 @@ static uint32_t lanes_changing(const struct fits *f)
 
 static inline void keep_lanes(float *p, __m256 v, __m256 lanes)
 {
-    _mm256_storeu_ps(p, _mm256_blendv_ps(_mm256_loadu_ps(p), v, lanes));
+    _mm256_storeu_ps(p, m256_select_ps(_mm256_loadu_ps(p), v, lanes));
 }
 
 static void refine_pass(struct fits *f)
@@ -189,8 +188,8 @@ static void refine_pass(struct fits *f)
             keep_lanes(f->c[i] + 8 * v, t.c, t.better);
             keep_lanes(f->wxc[i] + 8 * v, t.wxc, t.better);
             keep_lanes(f->wcc[i] + 8 * v, t.wcc, t.better);
-            xl[v] = _mm256_blendv_ps(xl[v], t.xl, t.better);
-            ll[v] = _mm256_blendv_ps(ll[v], t.ll, t.better);
+            xl[v] = m256_select_ps(xl[v], t.xl, t.better);
+            ll[v] = m256_select_ps(ll[v], t.ll, t.better);
         }
     }
     GG_UNROLL

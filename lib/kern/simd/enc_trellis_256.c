@@ -49,8 +49,8 @@ static inline void try_codes(struct least *l, __m256i code, uint32_t offset,
     score =
         _mm256_add_ps(_mm256_add_ps(e[0], e[2]), _mm256_add_ps(e[1], e[3]));
     __m256 less = _mm256_cmp_ps(score, l->score, _CMP_LT_OQ);
-    l->score = _mm256_blendv_ps(l->score, score, less);
-    l->code = _mm256_blendv_epi8(l->code, code, _mm256_castps_si256(less));
+    l->score = m256_select_ps(l->score, score, less);
+    l->code = m256_select(l->code, code, _mm256_castps_si256(less));
 }
 
 /* Search a list; group and absolute are constants. */

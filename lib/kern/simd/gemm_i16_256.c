@@ -25,7 +25,7 @@ enum { STEPS = GG_GEMM_INT_STEPS, PAIRS = GG_GEMM_INT_PAIRS };
 
 static GG_ALWAYS_INLINE __m256i round_8(const float *x, __m256 inverse)
 {
-    return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
+    return m256_to_ints(_mm256_mul_ps(_mm256_loadu_ps(x), inverse));
 }
 
 /* Pairs of 256 floats, rounded. */

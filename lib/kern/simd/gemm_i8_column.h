@@ -27,8 +27,8 @@ static inline float gg_gemm_i8_round_run(const float *x, int32_t *quad)
     const __m256 inverse = _mm256_set1_ps(GG_GEMM_I8_MOST / max);
     GG_UNROLL
     for (int i = 0; i < 4; i++)
-        v[i] = _mm256_cvtps_epi32(
-            _mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), inverse));
+        v[i] =
+            m256_to_ints(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), inverse));
     _mm256_storeu_si256((__m256i *)(void *)quad,
                         gg_v256_pack_bytes(v[0], v[1], v[2], v[3], 1));
     return max / GG_GEMM_I8_MOST;

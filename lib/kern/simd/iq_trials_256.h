@@ -171,8 +171,8 @@ static GG_ALWAYS_INLINE void point_lines(const struct gg_kern_iq_book *b,
         }
         __m256i in = _mm256_cmpgt_epi32(_mm256_set1_epi32(n - 8 * j), step);
         l->a[j] = va;
-        l->b[j] = _mm256_blendv_ps(_mm256_set1_ps(-INFINITY), vb,
-                                   _mm256_castsi256_ps(in));
+        l->b[j] = m256_select_ps(_mm256_set1_ps(-INFINITY), vb,
+                                 _mm256_castsi256_ps(in));
     }
 }
 
@@ -305,7 +305,7 @@ static GG_ALWAYS_INLINE void round_group(const struct gg_kern_iq_book *b,
         p = _mm256_fmadd_ps(p, base, v);
         c = _mm256_fmadd_ps(c, bits, v);
     }
-    __m256i ci = _mm256_cvtps_epi32(c), pi = _mm256_cvtps_epi32(p);
+    __m256i ci = m256_to_ints(c), pi = m256_to_ints(p);
     _mm256_storeu_si256((void *)point, pi);
     ci = _mm256_permute4x64_epi64(_mm256_packus_epi32(ci, ci), 0x08);
     _mm_storeu_si128((void *)code, _mm256_castsi256_si128(ci));

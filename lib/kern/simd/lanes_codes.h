@@ -72,7 +72,7 @@ static GG_ALWAYS_INLINE __m256i spread_bytes(__m128i v, int n, int times)
     const __m256i byte = _mm256_add_epi16(_mm256_srli_epi16(step, shift),
                                           _mm256_set1_epi16((short)n));
     /* the upper byte of each word: none */
-    return _mm256_shuffle_epi8(
+    return m256_lookup(
         _mm256_broadcastsi128_si256(v),
         _mm256_or_si256(byte, _mm256_set1_epi16((short)0x8000)));
 }
@@ -171,7 +171,7 @@ static void codes_iq1_s(struct codes_8 *c, const struct rows *r)
         uint16_t *k = c->of[row];
         GG_UNROLL
         for (int i = 0; i < 2; i++) {
-            const __m256i w = _mm256_shuffle_epi8(
+            const __m256i w = m256_lookup(
                 qh, _mm256_add_epi8(words, _mm256_set1_epi8((char)(8 * i))));
             const __m256i high = _mm256_or_si256(_mm256_mullo_epi16(w, up),
                                                  _mm256_mulhi_epu16(w, down));

@@ -82,8 +82,8 @@ static inline struct pair keep_without(struct pair v, pair_mask m)
 static inline struct pair choose_pair(pair_mask m, struct pair u,
                                       struct pair v)
 {
-    return (struct pair){ _mm256_blendv_ps(v.a, u.a, m.a),
-                          _mm256_blendv_ps(v.b, u.b, m.b) };
+    return (struct pair){ m256_select_ps(v.a, u.a, m.a),
+                          m256_select_ps(v.b, u.b, m.b) };
 }
 
 static inline int any_lane(pair_mask m)

@@ -39,9 +39,7 @@ static GG_ALWAYS_INLINE VI join_rows(const __m128i v[2])
 /* The low half of each lane, an f16, as a float. */
 static GG_ALWAYS_INLINE VF halves_to_floats(VI v)
 {
-    v = _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
-    v = _mm256_permute4x64_epi64(_mm256_packus_epi32(v, v), 0xd8);
-    return _mm256_cvtph_ps(_mm256_castsi256_si128(v));
+    return m256_halves_ps(v);
 }
 
 #include "kern/simd/rows_impl.h"

@@ -95,7 +95,7 @@ static GG_ALWAYS_INLINE void take_nibbles(const struct rows *r, size_t off,
     GG_UNROLL
     for (int k = 0; k < 4; k++) {
         q[k] = vi_and(v[k], vi_bytes(15));
-        q[k + 4] = vi_and(vi_srl(v[k], 4), vi_bytes(15));
+        q[k + 4] = vi_srl8(v[k], 4);
     }
 }
 

@@ -66,8 +66,8 @@ void gg_stat_sums_256(const float *x, size_t n, struct gg_stat_sums *out)
         n_zero +=
             count_lanes(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_EQ_OQ));
         n_finite += count_lanes(ok);
-        min = _mm256_min_ps(min, _mm256_blendv_ps(none, v, ok));
-        max = _mm256_max_ps(max, _mm256_blendv_ps(none_neg, v, ok));
+        min = _mm256_min_ps(min, m256_select_ps(none, v, ok));
+        max = _mm256_max_ps(max, m256_select_ps(none_neg, v, ok));
         v = _mm256_and_ps(v, ok);
         for (int h = 0; h < 2; h++) {
             __m256d d = half_to_double(v, h);
@@ -133,9 +133,9 @@ void gg_stat_bins_256(const float *x, size_t n, double lo, double scale,
             d = _mm256_max_pd(d, _mm256_setzero_pd());
             at[h] = _mm256_cvttpd_epi32(_mm256_min_pd(d, last));
         }
-        __m256i where = _mm256_blendv_epi8(_mm256_set1_epi32(SET - 1),
-                                           _mm256_set_m128i(at[1], at[0]),
-                                           _mm256_castps_si256(ok));
+        __m256i where = m256_select(_mm256_set1_epi32(SET - 1),
+                                    _mm256_set_m128i(at[1], at[0]),
+                                    _mm256_castps_si256(ok));
         _mm256_storeu_si256((__m256i *)k, where);
         /* Neighbours often fall into one bin: four sets keep them apart. */
         for (int j = 0; j < 8; j++)

@@ -77,10 +77,7 @@ static inline void gg_v256_put_u8(float *dst, __m256i q, float s0, float m0,
 /* 16 bytes of nibbles: the low ones, then the high ones. */
 static inline __m256i gg_v256_nibbles(const void *p)
 {
-    __m128i b = gg_v256_load128(p);
-    __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(b),
-                                        _mm_srli_epi16(b, 4), 1);
-    return _mm256_and_si256(v, _mm256_set1_epi8(15));
+    return m256_nibbles(gg_v256_load128(p));
 }
 
 /* Two halves of 16 codes to nibbles: byte j has codes j and j + 16. */
@@ -118,8 +115,8 @@ static inline __m256i gg_v256_spread_bits(uint32_t bits)
     const __m256i which = _mm256_setr_epi64x(
         0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
-    __m256i v = _mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), which);
-    return _mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit);
+    __m256i v = m256_lookup(_mm256_set1_epi32((int)bits), which);
+    return m256_has_bit(v, bit);
 }
 
 /* 32 floats: d where a bit is set, else -d. */
@@ -132,7 +129,7 @@ static inline void gg_v256_signs_ps(__m256 v[4], uint32_t bits, float d)
     for (int k = 0; k < 4; k++) {
         __m256i b = _mm256_set1_epi32((int)(bits >> 8 * k & 255));
         b = _mm256_cmpeq_epi32(_mm256_and_si256(b, bit), bit);
-        v[k] = _mm256_blendv_ps(minus, plus, _mm256_castsi256_ps(b));
+        v[k] = m256_select_ps(minus, plus, _mm256_castsi256_ps(b));
     }
 }
 
@@ -237,11 +234,8 @@ static inline __m256 gg_v256_nearest_ps(__m256 v)
 static inline __m256i gg_v256_pack_bytes(__m256i a, __m256i b, __m256i c,
                                          __m256i d, int is_signed)
 {
-    __m256i ab = _mm256_packs_epi32(a, b), cd = _mm256_packs_epi32(c, d);
-    __m256i v =
-        is_signed ? _mm256_packs_epi16(ab, cd) : _mm256_packus_epi16(ab, cd);
-    return _mm256_permutevar8x32_epi32(
-        v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    return is_signed ? m256_pack_signed(a, b, c, d)
+                     : m256_pack_unsigned(a, b, c, d);
 }
 
 /* gg_round_away of round.h for |v| < 2^22; INT32_MIN for numbers out of range.
@@ -349,8 +343,8 @@ static inline void gg_v256_least_add(struct gg_v256_least *l, __m256 v, int j,
     __m256i in = _mm256_cmpgt_epi32(_mm256_set1_epi32(n), at);
     __m256 m = _mm256_and_ps(_mm256_cmp_ps(v, l->value, _CMP_LT_OQ),
                              _mm256_castsi256_ps(in));
-    l->value = _mm256_blendv_ps(l->value, v, m);
-    l->at = _mm256_blendv_epi8(l->at, at, _mm256_castps_si256(m));
+    l->value = m256_select_ps(l->value, v, m);
+    l->at = m256_select(l->at, at, _mm256_castps_si256(m));
 }
 
 /* Where the least is; 0 if none counted. */
@@ -361,8 +355,8 @@ static inline int gg_v256_least_place(const struct gg_v256_least *l)
     m = _mm_min_ps(m, _mm_movehl_ps(m, m));
     m = _mm_min_ss(m, _mm_shuffle_ps(m, m, 1));
     __m256 eq = _mm256_cmp_ps(l->value, _mm256_broadcastss_ps(m), _CMP_EQ_OQ);
-    __m256i p = _mm256_blendv_epi8(_mm256_set1_epi32(INT32_MAX), l->at,
-                                   _mm256_castps_si256(eq));
+    __m256i p = m256_select(_mm256_set1_epi32(INT32_MAX), l->at,
+                            _mm256_castps_si256(eq));
     /* the least of p is the largest of its complement */
     return ~gg_v256_hmax_epi32(_mm256_xor_si256(p, _mm256_set1_epi32(-1)));
 }

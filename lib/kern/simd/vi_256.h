@@ -28,18 +28,18 @@
 #define vi_sll(v, n)   _mm256_slli_epi32(v, (int)(n))
 #define vi_srl(v, n)   _mm256_srli_epi32(v, (int)(n))
 #define vi_srl16(v, n) _mm256_srli_epi16(v, (int)(n))
+#define vi_srl8(v, n)  m256_srl8(v, (int)(n))
+#define vi_put_bits    m256_put_bits
 #define vi_sra         _mm256_srai_epi32
-#define vi_lookup      _mm256_shuffle_epi8
+#define vi_lookup      m256_lookup
 #define vi_float       _mm256_castsi256_ps
 /* vi_sixteen: table of 16 bytes. vi_where: bytes of bits where v has the bit
  * some, else 0. vi_minus_where: bytes of v, negated where bits has the bit
  * some. */
 #define vi_sixteen(p)                                                         \
     _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(p)))
-#define vi_where(v, some, bits)                                               \
-    _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(v, some), some), bits)
-#define vi_minus_where(v, bits, some)                                         \
-    vi_negate(v, _mm256_cmpeq_epi8(_mm256_and_si256(bits, some), some))
+#define vi_where(v, some, bits)       vi_and(m256_has_bit(v, some), bits)
+#define vi_minus_where(v, bits, some) vi_negate(v, m256_has_bit(bits, some))
 /* The lower, or the upper, 32 bits of each 64 bits of two vectors: of each 128
  * bits of a, then of b. */
 #define vi_evens(a, b) vi_shuffle(a, b, 0x88)

@@ -9,28 +9,30 @@
 
 #include <immintrin.h>
 
-#define VI             __m512i
-#define vi_zero        _mm512_setzero_si512
-#define vi_load(p)     _mm512_load_si512(p)
-#define vi_all(p)      _mm512_castps_si512(_mm512_set1_ps(*(p)))
-#define vi_bytes(b)    _mm512_set1_epi8((char)(b))
-#define vi_words       _mm512_set1_epi32
-#define vi_and         _mm512_and_si512
-#define vi_andnot      _mm512_andnot_si512
-#define vi_or          _mm512_or_si512
-#define vi_xor         _mm512_xor_si512
-#define vi_add         _mm512_add_epi32
-#define vi_add8        _mm512_add_epi8
-#define vi_sub         _mm512_sub_epi32
-#define vi_sub8        _mm512_sub_epi8
-#define vi_mul         _mm512_mullo_epi32
-#define vi_max         _mm512_max_epi32
-#define vi_sll         _mm512_slli_epi32
-#define vi_srl         _mm512_srli_epi32
-#define vi_srl16(v, n) _mm512_srli_epi16(v, (unsigned)(n))
-#define vi_sra         _mm512_srai_epi32
-#define vi_lookup      _mm512_shuffle_epi8
-#define vi_float       _mm512_castsi512_ps
+#define VI                      __m512i
+#define vi_zero                 _mm512_setzero_si512
+#define vi_load(p)              _mm512_load_si512(p)
+#define vi_all(p)               _mm512_castps_si512(_mm512_set1_ps(*(p)))
+#define vi_bytes(b)             _mm512_set1_epi8((char)(b))
+#define vi_words                _mm512_set1_epi32
+#define vi_and                  _mm512_and_si512
+#define vi_andnot               _mm512_andnot_si512
+#define vi_or                   _mm512_or_si512
+#define vi_xor                  _mm512_xor_si512
+#define vi_add                  _mm512_add_epi32
+#define vi_add8                 _mm512_add_epi8
+#define vi_sub                  _mm512_sub_epi32
+#define vi_sub8                 _mm512_sub_epi8
+#define vi_mul                  _mm512_mullo_epi32
+#define vi_max                  _mm512_max_epi32
+#define vi_sll                  _mm512_slli_epi32
+#define vi_srl                  _mm512_srli_epi32
+#define vi_srl16(v, n)          _mm512_srli_epi16(v, (unsigned)(n))
+#define vi_srl8(v, n)           vi_and(vi_srl16(v, n), vi_bytes(255 >> (n)))
+#define vi_put_bits(q, b, mask) vi_or(q, vi_and(b, mask))
+#define vi_sra                  _mm512_srai_epi32
+#define vi_lookup               _mm512_shuffle_epi8
+#define vi_float                _mm512_castsi512_ps
 /* vi_sixteen: table of 16 bytes. vi_where: bytes of bits where v has the bit
  * some, else 0. vi_minus_where: bytes of v, negated where bits has the bit
  * some. */
