@@ -137,6 +137,12 @@ GGUF_CHECK_ISA([ARM_BF16], [bf16], [-march=armv8.2-a+bf16],
       const bfloat16x8_t c = vreinterpretq_bf16_u8(b);
       const float32x4_t d = vbfmmlaq_f32(vcvtq_f32_s32(a), c, c);
       return (int)vgetq_lane_f32(d, 0);]], [])
+GGUF_CHECK_ISA([ARM_SHA2], [sha2], [-march=armv8-a+crypto],
+  [[#include <arm_neon.h>
+]], gguf_zero [[
+      const uint32x4_t c = vreinterpretq_u32_s32(a);
+      a = vreinterpretq_s32_u32(vsha256su0q_u32(c, c));
+      return (int)vgetq_lane_s32(a, 0);]], [])
 m4_popdef([gguf_zero])
 GGUF_CHECK_ISA([X86_AVX512], [avx512],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],

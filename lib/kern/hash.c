@@ -45,5 +45,8 @@ void gg_hash_kern_init(struct gg_hash_kern *k, uint32_t cpu, bool sha)
 #if HAVE_X86_SHANI
     if (sha)
         k->sha256 = gg_hash_sha256_shani;
+#elif HAVE_ARM_SHA2
+    if (sha)
+        k->sha256 = gg_hash_sha256_sha2;
 #endif
 }

@@ -38,6 +38,6 @@ gg_xxh64_two_fn gg_hash_xxh64_two_avx512;
 
 extern const struct gg_hash_xxh3 gg_hash_xxh3_256;
 
-gg_sha256_blocks_fn gg_hash_sha256_shani;
+gg_sha256_blocks_fn gg_hash_sha256_shani, gg_hash_sha256_sha2;
 
 #endif
