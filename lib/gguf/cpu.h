@@ -54,7 +54,7 @@ enum gguf_precision {
      * need VNNI for this (levels avxvnni and vnni512) and are computed as INT16
      * without it. F16 and BF16 weights, and the activations that they meet, are
      * rounded to BF16 on processors with products of BF16 (levels avx512bf16
-     * and amx). Attention is computed as INT16 does.
+     * and amx; bf16 of AArch64). Attention is computed as INT16 does.
      *
      * If the level amx is used, the system is asked to let the process use tile
      * registers. Linux then refuses signal stacks of less than

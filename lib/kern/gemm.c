@@ -27,12 +27,11 @@
     .pack_x = gg_kern_gemm_pack_x_##NAME, .tile = gg_kern_gemm_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
-/* Panels of bf16 have pairs of steps in 32 bits, so they are as large as exact
- * panels. */
-#define BF16(NAME, LEVEL)                                                     \
-    .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = 2,         \
-    .w_block = GG_GEMM_MR_##LEVEL * sizeof(float),                            \
-    .x_block = GG_GEMM_NR_##LEVEL * sizeof(float),                            \
+/* kc makes panels of bf16 as large as exact panels. */
+#define BF16(NAME, LEVEL, STEPS)                                              \
+    .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = STEPS,     \
+    .w_block = GG_GEMM_MR_##LEVEL * STEPS * sizeof(uint16_t),                 \
+    .x_block = GG_GEMM_NR_##LEVEL * STEPS * sizeof(uint16_t),                 \
     .kc = 2 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,                   \
     .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,                 \
     .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_decoded,     \
@@ -110,7 +109,7 @@ enum {
 
 /* Rows of the levels. No row: the level below does it. */
 static const struct gg_kern_gemm exact_c = { EXACT(c, C) };
-static const struct gg_kern_gemm bf16_c = { BF16(c, C) };
+static const struct gg_kern_gemm bf16_c = { BF16(c, C, 2) };
 /* clang-format off */
 static const struct gg_kern_gemm i16_c[] = { GG_GEMM_I16_FORMS(I16_C, c) };
 static const struct gg_kern_gemm i8_c[] = { I8_FORMS(C, c, TILE_C) };
@@ -155,8 +154,11 @@ static const struct gg_kern_gemm i8_vnni512[] = {
 #endif
 #if HAVE_X86_AVX512BF16
 static const struct gg_kern_gemm bf16_avx512bf16 = {
-    BF16(avx512bf16, AVX512)
+    BF16(avx512bf16, AVX512, 2)
 };
+#endif
+#if HAVE_ARM_BF16
+static const struct gg_kern_gemm bf16_bf16 = { BF16(bf16, 256, 4) };
 #endif
 #if HAVE_X86_AMX
 static const struct gg_kern_gemm i8_amx[] = { GG_GEMM_I8_ROWS_AMX(amx) };
@@ -187,6 +189,9 @@ static const struct {
 #endif
 #if HAVE_X86_AVX512BF16
     [GG_LEVEL_AVX512BF16] = { NULL, &bf16_avx512bf16, NULL, NULL },
+#endif
+#if HAVE_ARM_BF16
+    [GG_LEVEL_BF16] = { NULL, &bf16_bf16, NULL, NULL },
 #endif
 #if HAVE_X86_AMX
     [GG_LEVEL_AMX] = { NULL, &bf16_amx, NULL, i8_amx },

@@ -240,8 +240,9 @@ enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
 
 /* Fill k[GG_GEMM_N_FORMS] for the levels in cpu. 8-bit forms have no tile where
  * it would not be faster than the 16-bit form: forms that use all 8 bits,
- * without VNNI. The bf16 form needs AVX-512 BF16, or C (the reference). With
- * amx, gg_kern_cpu_request() has returned cpu before a tile runs. */
+ * without VNNI. The bf16 form needs AVX-512 BF16, BF16 of AArch64, or C (the
+ * reference). With amx, gg_kern_cpu_request() has returned cpu before a tile
+ * runs. */
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
 /* Number of blocks in k steps, and size in bytes of a panel of k steps. */

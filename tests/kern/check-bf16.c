@@ -50,12 +50,13 @@ typedef size_t place_fn(const struct gg_kern_gemm *g, size_t p, size_t r);
 
 static size_t of_w(const struct gg_kern_gemm *g, size_t p, size_t r)
 {
-    return (p / 2 * g->mr + r) * 2 + p % 2;
+    const size_t together = g->enter ? 2 : g->k_block;
+    return (p / together * g->mr + r) * together + p % together;
 }
 
 static size_t of_x(const struct gg_kern_gemm *g, size_t p, size_t r)
 {
-    const size_t together = g->enter ? GG_GEMM_STEPS_TILES : 2;
+    const size_t together = g->enter ? GG_GEMM_STEPS_TILES : g->k_block;
     return (p / together * g->nr + r) * together + p % together;
 }
 
@@ -242,6 +243,9 @@ static bool has_pairs(const struct test_level *level)
 #endif
 #if HAVE_X86_AVX512BF16
     has = has || mask & GG_CPU_AVX512BF16;
+#endif
+#if HAVE_ARM_BF16
+    has = has || mask & GG_CPU_BF16;
 #endif
     return has;
 }
